@@ -1,0 +1,42 @@
+/** Random access to a file of known size whose bytes may have to be fetched first. */
+
+import { abortError, MillraceError } from "../errors.ts";
+
+/** How a read should be treated by whoever provides the bytes. */
+export interface ReadOptions {
+  /** Ends the wait; the read then rejects with the signal's reason as `aborted` or `timeout`. */
+  readonly signal: AbortSignal;
+}
+
+/**
+ * The only thing `src/media` knows about where bytes come from. A swarm reader, an HTTP file and a test fixture all
+ * implement it. The bytes answered are verified and belong to the caller (never changed afterwards by the source).
+ */
+export interface ByteSource {
+  /** Size of the whole, bytes. */
+  readonly sizeBytes: number;
+  /**
+   * Exactly `[offset, offset + length)`, waiting for it if need be. Rejects with `invalid_argument` outside the file.
+   * Consecutive reads tell the source where the reader stands: it fetches ahead of the last one.
+   */
+  read(offset: number, length: number, options: ReadOptions): Promise<Uint8Array>;
+}
+
+/** A `ByteSource` over bytes in memory. */
+export class MemorySource implements ByteSource {
+  readonly sizeBytes: number;
+  readonly #bytes: Uint8Array;
+
+  constructor(bytes: Uint8Array) {
+    this.#bytes = bytes;
+    this.sizeBytes = bytes.length;
+  }
+
+  read(offset: number, length: number, options: ReadOptions): Promise<Uint8Array> {
+    if (options.signal.aborted) return Promise.reject(abortError(options.signal));
+    if (offset < 0 || length < 0 || offset + length > this.sizeBytes) {
+      return Promise.reject(new MillraceError("invalid_argument", `range ${offset}+${length} is outside the file`));
+    }
+    return Promise.resolve(this.#bytes.slice(offset, offset + length));
+  }
+}

@@ -1,0 +1,135 @@
+/**
+ * Media as the rest of the engine sees it. `openMedia` reads the index of a file through a `ByteSource` and answers a
+ * `Presentation`: the tracks, an MPEG TS layout of exact or slotted size, and the HLS plan cut from the same layout.
+ */
+import type { ByteSource } from "../bytes/source.ts";
+
+/** Ticks per second of `…90k` values (ISO/IEC 13818-1). */
+export const TICKS_90K = 90000;
+
+/** Codecs by their usual names; `other` carries the container's own id in `codecId`. */
+export type Codec =
+  | "h264"
+  | "hevc"
+  | "mpeg2video"
+  | "mpeg1video"
+  | "aac"
+  | "mp3"
+  | "mp2"
+  | "ac3"
+  | "eac3"
+  | "vp8"
+  | "vp9"
+  | "av1"
+  | "opus"
+  | "vorbis"
+  | "flac"
+  | "dts"
+  | "truehd"
+  | "pcm"
+  | "other";
+
+/** One elementary stream of the source. */
+export interface Track {
+  /** The container's track number (MP4 track_ID, Matroska TrackNumber, TS PID). */
+  readonly id: number;
+  readonly kind: "video" | "audio" | "subtitle" | "other";
+  readonly codec: Codec;
+  /** The container's own codec id (`avc1`, `V_MPEG4/ISO/AVC`, stream_type as `0x1b`). */
+  readonly codecId: string;
+  /** BCP 47 or ISO 639-2; null when unknown or `und`. */
+  readonly language: string | null;
+  readonly isDefault: boolean;
+  /** avcC, hvcC, AudioSpecificConfig or the like, as stored; null when the container has none. */
+  readonly codecPrivate: Uint8Array | null;
+  readonly width: number | null;
+  readonly height: number | null;
+  readonly sampleRate: number | null;
+  readonly channels: number | null;
+}
+
+/** One access unit placed in the source and in time. */
+export interface Sample {
+  readonly track: number;
+  /** Where its bytes are in the source. */
+  readonly offset: number;
+  readonly sizeBytes: number;
+  /** Presentation and decoding time, 90 kHz, offset so that the earliest DTS of the file is ≥ 0. */
+  readonly pts90k: number;
+  readonly dts90k: number;
+  /** A random access point. */
+  readonly keyframe: boolean;
+}
+
+/**
+ * A run of the timeline that starts at a random access point and can be muxed knowing nothing but itself. Runs are the
+ * slots of the TS layout.
+ */
+export interface Run {
+  readonly index: number;
+  readonly startPts90k: number;
+  readonly durationPts90k: number;
+  /** Source bytes needed to mux it. */
+  readonly sourceStart: number;
+  readonly sourceEnd: number;
+}
+
+/** Choices that change the layout. */
+export interface PresentationOptions {
+  /** Comma-separated languages, best first; picks which audio comes first. */
+  readonly preferredAudioLanguage?: string | null;
+  /** Target length of an HLS segment, ms. Default 5000. */
+  readonly segmentTargetMs?: number;
+}
+
+/** The virtual MPEG TS file. */
+export interface TsLayout {
+  /** Exact size, bytes, a multiple of 188; null while unknown (no index that can be read apart). */
+  readonly sizeBytes: number | null;
+  /** Changes whenever the bytes would (muxer version, options, tracks): feeds the ETag. */
+  readonly fingerprint: string;
+  /**
+   * The bytes `[start, end)` in chunks of at most 64 KiB, pulling from `source` only what they need. `end` null = to
+   * the end. Rejects as `ByteSource.read` does, or with `bad_media` on damage that cannot be skipped.
+   */
+  read(start: number, end: number | null, source: ByteSource, signal: AbortSignal): AsyncIterable<Uint8Array>;
+}
+
+/** One media segment. */
+export interface HlsSegment {
+  readonly index: number;
+  readonly startMs: number;
+  readonly durationMs: number;
+}
+
+/** The whole VOD plan. */
+export interface HlsPlan {
+  readonly segments: readonly HlsSegment[];
+  /** ⌈longest segment⌉, seconds, for EXT-X-TARGETDURATION. */
+  readonly targetDurationS: number;
+  /** The bytes of segment `n`: starts with PAT and PMT; any order of fetching joins without a continuity error. */
+  readSegment(n: number, source: ByteSource, signal: AbortSignal): AsyncIterable<Uint8Array>;
+  /** Exact length of a segment when known without making it, else null. */
+  segmentBytes(n: number): number | null;
+}
+
+/** A file that can be played. Immutable: shared by all sessions on it. */
+export interface Presentation {
+  readonly container: "mp4" | "matroska" | "mpegts" | "other";
+  readonly tracks: readonly Track[];
+  /** Tracks that the output carries, in PMT order. */
+  readonly outputTracks: readonly Track[];
+  readonly durationMs: number | null;
+  /** Mean bitrate of the source, bytes/s; null when unknown. */
+  readonly bytesPerSecond: number | null;
+  /** What was left out and why, for stat. */
+  readonly warnings: readonly string[];
+  readonly ts: TsLayout;
+  readonly hls: HlsPlan;
+}
+
+/** `openMedia(source, options)`: rejects with `unsupported_media` (naming the codec), `bad_media`, or the read's error. */
+export type OpenMedia = (
+  source: ByteSource,
+  options: PresentationOptions & { fileName: string; signal: AbortSignal },
+) => Promise<Presentation>;

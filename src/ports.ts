@@ -1,0 +1,231 @@
+/**
+ * What the engine needs from the machine it runs on. `src/` knows only these interfaces and web-standard globals
+ * (fetch, URL, crypto, streams, TextEncoder, AbortSignal); `platform/{deno,node,bun}` implement them and
+ * `test/contract` holds every implementation to the promises written here.
+ */
+
+/** A handle to cancel a timer. */
+export interface Timer {
+  cancel(): void;
+}
+
+/** Time, injected so that tests and simulations run on a virtual clock. */
+export interface Clock {
+  /** Wall clock, Unix milliseconds. */
+  now(): number;
+  /** Monotonic milliseconds with a fraction; origin arbitrary. */
+  monotonic(): number;
+  /** Runs `fn` once after `delayMs` (≥ 0). The timer never keeps the process alive by itself. */
+  setTimeout(fn: () => void, delayMs: number): Timer;
+}
+
+/** An IP endpoint. `host` is a literal address without brackets; `port` 0–65535. */
+export interface SocketAddress {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** What a TCP connection tells its owner. None is called before `open()` returns. */
+export interface TcpHandlers {
+  /** Bytes arrived. `chunk` is a view of a buffer that is reused: copy what you keep before returning. */
+  data(chunk: Uint8Array): void;
+  /** The far end finished sending (half-close); writing still works. */
+  end(): void;
+  /** `write()` answered false earlier and less than the low mark (64 KiB) is queued now. */
+  drain(): void;
+  /** Last call, exactly once: both directions are over. `error` is absent after an orderly close. */
+  close(error?: Error): void;
+}
+
+/** A connected TCP socket. TCP_NODELAY is on. */
+export interface TcpConnection {
+  readonly local: SocketAddress;
+  readonly remote: SocketAddress;
+  /** Attaches the handlers and starts delivery. Call once, in the same turn as the connection was obtained. */
+  open(handlers: TcpHandlers): void;
+  /**
+   * Queues `chunk`; false when over 256 KiB is queued (the caller should wait for `drain`). Small writes of one turn
+   * leave as one. The caller must not change the bytes before they left. Ignored after `end()` or close.
+   */
+  write(chunk: Uint8Array): boolean;
+  /** Bytes queued and not yet handed to the kernel. */
+  readonly bufferedBytes: number;
+  /** Stops `data` calls (at most one buffer's worth may still arrive) so that the kernel's window closes. */
+  pause(): void;
+  resume(): void;
+  /** Half-closes after what is queued has left. */
+  end(): void;
+  /** Drops the connection at once; `close` follows. Idempotent. */
+  abort(): void;
+}
+
+/** A listening TCP socket. */
+export interface TcpListener {
+  readonly address: SocketAddress;
+  /** Stops accepting; existing connections live on. */
+  close(): Promise<void>;
+}
+
+/** TCP client and server. */
+export interface TcpPort {
+  /**
+   * Connects. Rejects with `connection_failed`, or with `timeout`/`aborted` when `signal` fires.
+   * `target.host` may be a name or a literal address.
+   */
+  connect(target: SocketAddress, options: { signal: AbortSignal }): Promise<TcpConnection>;
+  /** Listens; port 0 picks a free one. Rejects with `conflict` when the port is taken. */
+  listen(at: SocketAddress, onConnection: (connection: TcpConnection) => void): Promise<TcpListener>;
+}
+
+/** A bound UDP socket. */
+export interface UdpSocket {
+  readonly address: SocketAddress;
+  /** Called for each datagram; `data` is the receiver's to keep. */
+  onMessage(handler: (data: Uint8Array, from: SocketAddress) => void): void;
+  /** Sends one datagram; resolves when handed to the kernel; errors such as "unreachable" are swallowed (UDP promises nothing). */
+  send(data: Uint8Array, to: SocketAddress): Promise<void>;
+  close(): void;
+}
+
+/** Options of `UdpPort.bind`. */
+export interface UdpBindOptions {
+  /** Default "0.0.0.0". */
+  readonly host?: string;
+  /** Default 0: a free one. */
+  readonly port?: number;
+  /** Multicast group to join; implies address reuse, loopback of own datagrams and TTL 1. */
+  readonly multicastGroup?: string;
+  /** Address of the interface to join and send multicast on; default: the system's choice. */
+  readonly multicastInterface?: string;
+}
+
+/** UDP. */
+export interface UdpPort {
+  /** Rejects with `conflict` when the port is taken, `unavailable` where the platform cannot. */
+  bind(options: UdpBindOptions): Promise<UdpSocket>;
+}
+
+/** Facts about a path. */
+export interface FileInfo {
+  readonly sizeBytes: number;
+  readonly modifiedMs: number;
+  readonly isDirectory: boolean;
+}
+
+/** An open file with positioned access. Several reads and writes may be under way at once. */
+export interface FileHandle {
+  /** Fills as much of `into` as the file has from `position`; answers the byte count (0 = end). */
+  read(into: Uint8Array, position: number): Promise<number>;
+  /** Writes all of `data` at `position`, growing the file sparsely. Rejects with `disk_full` or `io`. */
+  write(data: Uint8Array, position: number): Promise<void>;
+  /** Sets the length; growing leaves a hole. */
+  truncate(sizeBytes: number): Promise<void>;
+  info(): Promise<FileInfo>;
+  /** Flushes to the device. */
+  sync(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** The file system. Paths are absolute, `/`-separated. Missing paths reject with `not_found`. */
+export interface FilePort {
+  /** `write` also creates. */
+  open(path: string, mode: "read" | "write"): Promise<FileHandle>;
+  readFile(path: string, options?: { maxBytes?: number }): Promise<Uint8Array>;
+  /** Replaces the file in one step (temporary file, sync, rename); `mode` as in chmod, default 0o644. */
+  writeFile(path: string, data: Uint8Array, options?: { mode?: number }): Promise<void>;
+  info(path: string): Promise<FileInfo>;
+  /** Names in the directory, unsorted. */
+  list(path: string): Promise<string[]>;
+  /** Creates the directory and its parents; fine when it exists. */
+  makeDirectory(path: string): Promise<void>;
+  rename(from: string, to: string): Promise<void>;
+  /** Removes a file or a whole directory; fine when it is gone. */
+  remove(path: string): Promise<void>;
+}
+
+/** A running child process. */
+export interface ChildProcess {
+  readonly pid: number;
+  readonly stdin: WritableStream<Uint8Array>;
+  readonly stdout: ReadableStream<Uint8Array>;
+  readonly stderr: ReadableStream<Uint8Array>;
+  /** Resolves with the exit code (128 + signal number when killed). */
+  readonly exited: Promise<number>;
+  kill(signal?: "SIGTERM" | "SIGKILL"): void;
+}
+
+/** Child processes. */
+export interface ProcessPort {
+  /** Starts `command` with `args` (no shell). Rejects with `unavailable` when it cannot be found. */
+  spawn(command: string, args: readonly string[], options?: { env?: Record<string, string> }): Promise<ChildProcess>;
+}
+
+/** One address of this machine. */
+export interface InterfaceAddress {
+  readonly name: string;
+  readonly host: string;
+  /** Length of the network prefix, 0–32 or 0–128. */
+  readonly prefixLength: number;
+  readonly family: 4 | 6;
+  readonly loopback: boolean;
+}
+
+/** What the machine knows of its network. */
+export interface NetworkPort {
+  /** Addresses of all interfaces that are up, now. */
+  interfaces(): readonly InterfaceAddress[];
+  /** Literal addresses of `host`, in the resolver's order. Rejects with `not_found`. */
+  resolve(host: string, options: { signal: AbortSignal }): Promise<string[]>;
+}
+
+/** Where a request came from. */
+export interface RequestInfo {
+  readonly remote: SocketAddress;
+}
+
+/** A running HTTP server. */
+export interface HttpServer {
+  readonly address: SocketAddress;
+  /** Stops accepting, lets running responses go on for `graceMs`, then drops them. */
+  close(graceMs: number): Promise<void>;
+}
+
+/** HTTP/1.1 serving. A response body's `cancel()` runs when the client leaves; a stalled reader stops the pulls. */
+export interface HttpPort {
+  serve(
+    at: SocketAddress,
+    handler: (request: Request, info: RequestInfo) => Response | Promise<Response>,
+  ): Promise<HttpServer>;
+}
+
+/** Which runtime this is. */
+export interface RuntimeFacts {
+  readonly name: "deno" | "node" | "bun" | "edge";
+  readonly version: string;
+  /** As `platform` in section 2.4 of the HTTP API. */
+  readonly platform: "linux" | "win32" | "android" | "darwin";
+}
+
+/** All of it. `fetch` is separate so that tests can replace it. */
+export interface Ports {
+  readonly runtime: RuntimeFacts;
+  readonly clock: Clock;
+  readonly tcp: TcpPort;
+  readonly udp: UdpPort;
+  readonly files: FilePort;
+  readonly processes: ProcessPort;
+  readonly network: NetworkPort;
+  readonly http: HttpPort;
+  readonly fetch: typeof fetch;
+  readonly log: Logger;
+}
+
+/** Levels, most severe first. */
+export type LogLevel = "error" | "warn" | "info" | "debug";
+
+/** Structured log. `fields` never hold secrets. */
+export interface Logger {
+  log(level: LogLevel, message: string, fields?: Readonly<Record<string, unknown>>): void;
+  /** A logger that adds `fields` to each line. */
+  child(fields: Readonly<Record<string, unknown>>): Logger;
+}

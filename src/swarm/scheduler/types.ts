@@ -1,0 +1,84 @@
+/**
+ * The scheduler decides which block is asked of which peer, when it is asked again elsewhere and when a request is
+ * given up. It is pure: time comes from `nowMs` arguments, effects go to `SchedulerActions`, and nothing else is read.
+ */
+
+/** Milliseconds, monotonic. */
+export type Millis = number;
+
+/** What the scheduler tells its host to do. Called synchronously from its methods. */
+export interface SchedulerActions {
+  request(peer: number, piece: number, offset: number, length: number): void;
+  cancel(peer: number, piece: number, offset: number, length: number): void;
+  /** Our interest in a peer changed. */
+  interested(peer: number, value: boolean): void;
+  /** A peer was silent too long (drop it). */
+  drop(peer: number, reason: "silent"): void;
+}
+
+/** Facts fixed for a torrent. */
+export interface SchedulerShape {
+  readonly pieceCount: number;
+  readonly pieceLengthBytes: number;
+  readonly totalBytes: number;
+  readonly blockBytes: number;
+}
+
+/** A reader: somebody who plays or copies from a position on. Offsets are in the torrent's byte space. */
+export interface ReaderDemand {
+  /** First byte not yet delivered. */
+  position: number;
+  /** End of what it wants (exclusive): end of file, or of the range. */
+  end: number;
+  /** Media bitrate, bytes/s; null when unknown. */
+  bytesPerSecond: number | null;
+  /** How far to fetch ahead, bytes; null = by bitrate as the design says; 0 = only what is waited for. */
+  readAheadBytes: number | null;
+  /** A `read()` is waiting for `[position, waitingEnd)` now; equal to position when none is. */
+  waitingEnd: number;
+}
+
+/** The host's view. Peers are numbered by the host. */
+export interface SchedulerApi {
+  addPeer(
+    peer: number,
+    nowMs: Millis,
+    options: { requestQueueLimit: number; rttMs: number | null; fast: boolean },
+  ): void;
+  removePeer(peer: number, nowMs: Millis): void;
+  setRequestQueueLimit(peer: number, limit: number): void;
+  setRtt(peer: number, rttMs: number): void;
+  /** Pieces the peer has. */
+  peerHas(peer: number, piece: number, nowMs: Millis): void;
+  /** Replaces the peer's pieces; `bytes` as on the wire. */
+  peerBitfield(peer: number, bytes: Uint8Array, nowMs: Millis): void;
+  peerHasAll(peer: number, nowMs: Millis): void;
+  allowedFast(peer: number, piece: number, nowMs: Millis): void;
+  choked(peer: number, nowMs: Millis): void;
+  unchoked(peer: number, nowMs: Millis): void;
+  /** Bytes of payload arrived (also of unfinished blocks). */
+  progress(peer: number, bytes: number, nowMs: Millis): void;
+  /** A whole block arrived. Answers whether it is wanted (false = duplicate or never asked). */
+  blockReceived(peer: number, piece: number, offset: number, nowMs: Millis): boolean;
+  rejected(peer: number, piece: number, offset: number, nowMs: Millis): void;
+  /** All blocks of the piece have arrived? */
+  pieceComplete(piece: number): boolean;
+  pieceVerified(piece: number, nowMs: Millis): void;
+  /** The hash failed: all its blocks are wanted again. */
+  pieceFailed(piece: number, nowMs: Millis): void;
+  /** A piece we had was evicted or lost. */
+  pieceLost(piece: number, nowMs: Millis): void;
+  /** Readers, by handle. */
+  setReader(reader: number, demand: ReaderDemand, nowMs: Millis): void;
+  removeReader(reader: number, nowMs: Millis): void;
+  /** Pieces to fetch in the background when nobody reads (whole-torrent download); null = none. */
+  setBackground(range: { firstPiece: number; endPiece: number } | null, nowMs: Millis): void;
+  /** Web seeds and such ask what to fetch: the next run of blocks nobody is fetching, reserved for `peer`. */
+  reserveRun(peer: number, maxBytes: number, nowMs: Millis): { piece: number; offset: number; length: number } | null;
+  /** Timer, every 20 ms while there is demand. Answers ms until it wants to be called again (null = not before an event). */
+  tick(nowMs: Millis): number | null;
+  /** Why the nearest deadline is not met: for `stall_reason`. */
+  stallReason(reader: number, nowMs: Millis): "no_peers" | "missing_piece" | "choked" | "slow_peers" | null;
+  /** Does any reader need this piece soon (critical or read-ahead)? For `PieceStore.protect`. */
+  wanted(piece: number): boolean;
+}

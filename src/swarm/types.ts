@@ -1,0 +1,83 @@
+/** Swarms as playback sees them. */
+import type { ByteSource } from "../bytes/source.ts";
+import type { DiscoverySourceStatus } from "../discovery/types.ts";
+import type { Magnet, Metainfo } from "../transport/types.ts";
+
+/** Why a reader waits. */
+export type StallReason = "no_peers" | "no_metadata" | "slow_peers" | "missing_piece" | "choked";
+
+/** Figures for stat. Rates are means over the last 2 s. */
+export interface SwarmStatus {
+  /** Peers with a finished handshake. */
+  readonly peers: number;
+  readonly downloadBytesPerSecond: number;
+  readonly uploadBytesPerSecond: number;
+  /** Verified payload since the swarm was opened. */
+  readonly downloadedBytes: number;
+  readonly uploadedBytes: number;
+  /** Bytes received that were thrown away (hash failures, duplicates). */
+  readonly wastedBytes: number;
+  readonly havePieces: number;
+  readonly sources: readonly DiscoverySourceStatus[];
+  /** Newest trouble a user should know of (disk full, all trackers failing), else null. */
+  readonly message: string | null;
+}
+
+/** Reads one file of a torrent, waiting for pieces as need be. Each has its own deadlines; none slows another. */
+export interface SwarmReader extends ByteSource {
+  readonly fileIndex: number;
+  /** Media bitrate, once known, for deadlines and read-ahead. */
+  setBitrate(bytesPerSecond: number): void;
+  /** Bytes verified and stored contiguously from `offset`, at most `maxBytes` looked at. */
+  availableFrom(offset: number, maxBytes: number): number;
+  /** Why the present read waits, null when none does or it is not late. */
+  stallReason(): StallReason | null;
+  /** Ends all its reads with `closed` and its demand at once. */
+  close(): void;
+}
+
+/** Options of a reader. */
+export interface ReaderOptions {
+  /** null (default): by bitrate. 0: only what is asked (index reading). */
+  readonly readAheadBytes?: number | null;
+}
+
+/** One torrent's swarm. */
+export interface Swarm {
+  readonly infohashHex: string;
+  /** null until the metadata is known. */
+  readonly metainfo: Metainfo | null;
+  /** Resolves with the metadata; rejects with the signal's reason (`start_timeout`, `aborted`) or `closed`. */
+  metadata(signal: AbortSignal): Promise<Metainfo>;
+  /** After the metadata is known, else `conflict`. */
+  openReader(fileIndex: number, options?: ReaderOptions): SwarmReader;
+  /** Downloads everything in the background (seeding, the `download` command). */
+  setDownloadAll(value: boolean): void;
+  /** Resolves when every piece is stored and verified. */
+  completed(signal: AbortSignal): Promise<void>;
+  status(): SwarmStatus;
+}
+
+/** A lease keeps a swarm running; when the last is released the swarm lingers (`lingerMs`), then closes. */
+export interface SwarmLease {
+  readonly swarm: Swarm;
+  release(): void;
+}
+
+/** What to join. Metainfo wins over magnet; a bare infohash is a magnet without trackers. */
+export interface SwarmTarget {
+  readonly metainfo?: Metainfo;
+  readonly magnet?: Magnet;
+}
+
+/** All swarms of an engine. */
+export interface SwarmManager {
+  /** Joins, or shares the running swarm of that infohash (adding trackers and peers learnt). */
+  acquire(target: SwarmTarget): SwarmLease;
+  /** Running swarms. */
+  list(): readonly Swarm[];
+  /** Port that accepts peers, after `listen`. */
+  readonly peerAddress: { host: string; port: number } | null;
+  /** Leaves every swarm; trackers are told; resolves within 2.5 s. */
+  close(): Promise<void>;
+}

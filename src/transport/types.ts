@@ -1,0 +1,52 @@
+/** What a transport file says (BEP 3, BEP 12, BEP 19, BEP 27), checked and normalised. */
+
+/** One file of a torrent. */
+export interface MetainfoFile {
+  /** Position in the torrent's file list, 0-based; padding files (BEP 47) keep their index and are marked. */
+  readonly index: number;
+  /** Safe relative path: `/`-separated, no empty, `.` or `..` component, no absolute or drive prefix. */
+  readonly path: string;
+  /** Last component of `path`. */
+  readonly name: string;
+  readonly sizeBytes: number;
+  /** Offset of the first byte in the torrent's byte space. */
+  readonly offset: number;
+  readonly padding: boolean;
+}
+
+/** A parsed `info` dictionary of kind VOD. */
+export interface Metainfo {
+  /** SHA-1 of the bencoded `info`, 20 bytes. */
+  readonly infohash: Uint8Array;
+  readonly infohashHex: string;
+  readonly name: string;
+  readonly pieceLengthBytes: number;
+  readonly pieceCount: number;
+  readonly totalBytes: number;
+  /** SHA-1 of piece i at bytes [20·i, 20·i+20). */
+  readonly pieceHashes: Uint8Array;
+  readonly files: readonly MetainfoFile[];
+  /** BEP 27. */
+  readonly isPrivate: boolean;
+  /** The bencoded `info`, for ut_metadata. */
+  readonly infoBytes: Uint8Array;
+  /** Tracker tiers (BEP 12). */
+  readonly trackers: readonly (readonly string[])[];
+  /** BEP 19 web seeds. */
+  readonly webSeeds: readonly string[];
+  /** DHT nodes named in the file, `host:port`. */
+  readonly nodes: readonly string[];
+}
+
+/** What a magnet link says (BEP 9, BEP 53). */
+export interface Magnet {
+  readonly infohash: Uint8Array;
+  readonly infohashHex: string;
+  readonly name: string | null;
+  readonly trackers: readonly string[];
+  /** `x.pe`: peers, `host:port`. */
+  readonly peers: readonly string[];
+  readonly webSeeds: readonly string[];
+  /** `so`: file indexes to select, null when absent. */
+  readonly selectOnly: readonly number[] | null;
+}

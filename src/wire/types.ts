@@ -1,0 +1,103 @@
+/** A peer connection as the swarm sees it: BEP 3, 6, 9, 10, 11 over one TCP connection, plain or encrypted. */
+import type { SocketAddress } from "../ports.ts";
+
+/** Size of a block as requested on the wire, bytes (BEP 3; larger ones are refused by most peers). */
+export const BLOCK_BYTES = 16384;
+
+/** What the far end said in the BEP 10 handshake. */
+export interface ExtendedHandshake {
+  readonly client: string | null;
+  /** Requests it queues before dropping; default 250. */
+  readonly requestQueueLimit: number;
+  readonly metadataBytes: number | null;
+  readonly uploadOnly: boolean;
+  readonly listenPort: number | null;
+  /** Our address as it sees it. */
+  readonly yourIp: string | null;
+  /** Extension names it offers. */
+  readonly extensions: readonly string[];
+}
+
+/** Called by a link, in the order of arrival; never re-entrantly from a method of the link. */
+export interface PeerLinkHandlers {
+  /** Both handshakes are done. `peerId` is 20 bytes. */
+  ready(info: { peerId: Uint8Array; fast: boolean; dht: boolean; encrypted: boolean }): void;
+  extended(info: ExtendedHandshake): void;
+  choke(): void;
+  unchoke(): void;
+  interested(): void;
+  uninterested(): void;
+  /** Pieces the far end has; `bytes` may be longer or shorter than the torrent when the metadata is unknown. */
+  bitfield(bytes: Uint8Array): void;
+  haveAll(): void;
+  haveNone(): void;
+  have(piece: number): void;
+  request(piece: number, offset: number, length: number): void;
+  cancel(piece: number, offset: number, length: number): void;
+  /** BEP 6. */
+  reject(piece: number, offset: number, length: number): void;
+  allowedFast(piece: number): void;
+  /**
+   * Where the payload of an arriving block goes: a view of exactly `length` bytes, or null to discard it. Called when
+   * the header has arrived; the payload is copied in as it arrives.
+   */
+  blockTarget(piece: number, offset: number, length: number): Uint8Array | null;
+  /** The block is complete in its target (or was discarded: `kept` false). */
+  block(piece: number, offset: number, length: number, kept: boolean): void;
+  /** UDP port of its DHT node (BEP 5). */
+  dhtPort(port: number): void;
+  /** ut_pex. */
+  peers(added: readonly SocketAddress[], dropped: readonly SocketAddress[]): void;
+  /** ut_metadata delivered the whole `info` and its SHA-1 is the infohash. */
+  metadata(infoBytes: Uint8Array): void;
+  /** ut_metadata of this peer failed (refused, garbage, hash mismatch): it is not asked again. */
+  metadataFailed(error: Error): void;
+  /** Last call. `error` is a MillraceError; `protocol_violation` when the peer broke a rule (ban it). */
+  close(error: Error | null): void;
+}
+
+/** One connected peer. Methods are cheap and never throw; after close they do nothing. */
+export interface PeerLink {
+  readonly remote: SocketAddress;
+  readonly incoming: boolean;
+  /** Payload bytes of blocks received and sent, and all bytes, since the start. */
+  readonly counters: {
+    readonly downloadedPayloadBytes: number;
+    readonly uploadedPayloadBytes: number;
+    readonly receivedBytes: number;
+    readonly sentBytes: number;
+  };
+  /** Monotonic ms of the last byte received. */
+  readonly lastReceivedMs: number;
+  choke(): void;
+  unchoke(): void;
+  interested(): void;
+  uninterested(): void;
+  bitfield(bytes: Uint8Array): void;
+  haveAll(): void;
+  haveNone(): void;
+  have(piece: number): void;
+  request(piece: number, offset: number, length: number): void;
+  cancel(piece: number, offset: number, length: number): void;
+  reject(piece: number, offset: number, length: number): void;
+  /** Sends a block; takes ownership of `data`. False when over the write watermark: wait for `onDrain`. */
+  piece(piece: number, offset: number, data: Uint8Array): boolean;
+  /** Bytes queued for sending. */
+  readonly bufferedBytes: number;
+  onDrain: (() => void) | null;
+  /** Stops reading from the socket (download rate limit) and goes on. */
+  pause(): void;
+  resume(): void;
+  /** ut_pex, at most once a minute as BEP 11 says; the link does not enforce it. */
+  sendPeers(added: readonly SocketAddress[], dropped: readonly SocketAddress[]): void;
+  /** Tells the peer our DHT port. */
+  sendDhtPort(port: number): void;
+  /** Asks for the metadata by ut_metadata (when the peer offers it). */
+  fetchMetadata(): void;
+  /** Serves the metadata by ut_metadata from now on. */
+  setMetadata(infoBytes: Uint8Array): void;
+  /** Number of pieces, once known: messages naming pieces beyond it are protocol violations. */
+  setPieceCount(count: number): void;
+  keepAlive(): void;
+  close(error?: Error): void;
+}
