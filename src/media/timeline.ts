@@ -1,0 +1,104 @@
+/**
+ * What an index reader (MP4, Matroska) hands to the muxer: tracks, and the file's access units cut into runs that start
+ * at random access points.
+ *
+ * Two kinds of index exist. A *tabled* one knows every access unit before a byte of media is read (MP4's `stbl`): its TS
+ * layout is exact to the byte and a range in the middle of a run needs nothing but its own source bytes. A *streamed*
+ * one knows where runs start, and learns their access units while reading them (Matroska, fragmented MP4): each run gets
+ * a slot of bounded size in the layout, filled up with null packets.
+ */
+import type { ByteSource } from "../bytes/source.ts";
+import type { PresentationOptions, Run, Track } from "./types.ts";
+
+/** Every access unit of one track in decoding order, in columns of equal length. */
+export interface SampleTable {
+  /** Number of access units. */
+  readonly count: number;
+  /** Byte position in the source. */
+  readonly offsets: Float64Array;
+  readonly sizes: Uint32Array;
+  /** Decoding time, 90 kHz, non-decreasing; the earliest of all tracks is ≥ 0. */
+  readonly dts90k: Float64Array;
+  /** Presentation time minus decoding time, 90 kHz; null when always 0. */
+  readonly ptsShift90k: Int32Array | null;
+  /** Ascending indexes of the random access points; null when every access unit is one. */
+  readonly keyframes: Uint32Array | null;
+}
+
+/** One access unit with its bytes, as a streamed run yields it. */
+export interface RunSample {
+  /** Index into `MediaIndex.tracks` (not the container's track id). */
+  readonly track: number;
+  /** 90 kHz, same origin for all tracks and runs; the earliest DTS of the file is ≥ 0. */
+  readonly pts90k: number;
+  /** 90 kHz; per track strictly increasing in the order yielded, also from run to run. */
+  readonly dts90k: number;
+  readonly keyframe: boolean;
+  /** The access unit as the container stores it (length-prefixed NAL units, raw AAC …), compression undone. */
+  readonly data: Uint8Array;
+}
+
+/** A run whose access units become known while it is read. */
+export interface StreamedRun extends Run {
+  /**
+   * Decoding time of its first random access point, 90 kHz; where exact DTS is not known in advance, the best lower
+   * estimate. Non-decreasing over the runs. Drives PCR only within the run: access units may precede it by 600 ms.
+   */
+  readonly startDts90k: number;
+  /**
+   * Upper bound of the payload bytes of the output tracks (usually `sourceEnd - sourceStart`); null when the end of the
+   * run is an estimate: then the whole TS has no size in advance.
+   */
+  readonly maxPayloadBytes: number | null;
+  /** For each of `MediaIndex.tracks` a generous bound of its access units in the run (0 for tracks never carried). */
+  readonly maxAccessUnits: readonly number[];
+}
+
+/** Access units known in advance. */
+export interface TabledTimeline {
+  readonly kind: "tabled";
+  /** One table for each of `MediaIndex.tracks`; null for tracks that cannot be carried. */
+  readonly tables: readonly (SampleTable | null)[];
+}
+
+/** Access units known while reading. */
+export interface StreamedTimeline {
+  readonly kind: "streamed";
+  /**
+   * All runs in file order, adjacent in time; each starts with a random access point of the main video track (or of the
+   * audio where there is no video). Not shorter than about 1 s each: merge denser index entries.
+   */
+  readonly runs: readonly StreamedRun[];
+  /**
+   * The access units of `runs[run]` for the tracks in `wanted` (indexes into `MediaIndex.tracks`), in file order, in
+   * batches of any size. Depends on nothing but the file: reading a run alone or after its predecessor, with any
+   * batching, must give the same access units and times. Batches should come as soon as their bytes are there. At the
+   * end of the iteration every access unit of the run was given. Reads coalesced chunks (256 KiB–1 MiB) in order.
+   * Rejects as `ByteSource.read` does, or with `bad_media` on damage that cannot be skipped.
+   */
+  readRun(
+    run: number,
+    wanted: ReadonlySet<number>,
+    source: ByteSource,
+    signal: AbortSignal,
+  ): AsyncIterable<readonly RunSample[]>;
+}
+
+/** What an index reader answers. Immutable; holds no source. */
+export interface MediaIndex {
+  readonly container: "mp4" | "matroska" | "other";
+  /** All tracks, playable or not, in file order. `codecPrivate` is avcC, hvcC or AudioSpecificConfig where needed. */
+  readonly tracks: readonly Track[];
+  readonly durationMs: number | null;
+  /** Size of the source file, bytes. */
+  readonly sourceBytes: number;
+  /** Oddities worth telling the user. */
+  readonly warnings: readonly string[];
+  readonly timeline: TabledTimeline | StreamedTimeline;
+}
+
+/** Options every opener gets. */
+export type OpenOptions = PresentationOptions & { readonly fileName: string; readonly signal: AbortSignal };
+
+/** Shape of `openMp4` and `openMatroska`. Rejects with `bad_media` or the read's error. */
+export type OpenIndex = (source: ByteSource, options: OpenOptions) => Promise<MediaIndex>;
