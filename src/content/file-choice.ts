@@ -1,0 +1,101 @@
+/** Which file of a torrent to play: B19. */
+import { MillraceError } from "../errors.ts";
+import type { Metainfo, MetainfoFile } from "../transport/types.ts";
+
+/** MIME types of containers by extension; being listed is what "playable" means before the file is looked into. */
+const MEDIA_TYPES: Readonly<Record<string, string>> = {
+  mp4: "video/mp4",
+  m4v: "video/mp4",
+  mov: "video/quicktime",
+  qt: "video/quicktime",
+  "3gp": "video/3gpp",
+  mkv: "video/x-matroska",
+  mk3d: "video/x-matroska",
+  webm: "video/webm",
+  ts: "video/mp2t",
+  tts: "video/mp2t",
+  m2ts: "video/mp2t",
+  mts: "video/mp2t",
+  m2t: "video/mp2t",
+  trp: "video/mp2t",
+  m4a: "audio/mp4",
+  m4b: "audio/mp4",
+  mka: "audio/x-matroska",
+  avi: "video/x-msvideo",
+  mpg: "video/mpeg",
+  mpeg: "video/mpeg",
+  vob: "video/mpeg",
+  flv: "video/x-flv",
+  wmv: "video/x-ms-wmv",
+  mp3: "audio/mpeg",
+  aac: "audio/aac",
+  flac: "audio/flac",
+  ogg: "audio/ogg",
+};
+
+/** Containers the engine can lay out as MPEG TS. */
+const CARRIED = new Set(
+  [
+    "mp4",
+    "m4v",
+    "mov",
+    "qt",
+    "3gp",
+    "mkv",
+    "mk3d",
+    "webm",
+    "ts",
+    "tts",
+    "m2ts",
+    "mts",
+    "m2t",
+    "trp",
+    "m4a",
+    "m4b",
+    "mka",
+  ],
+);
+
+const extensionOf = (name: string): string => {
+  const dot = name.lastIndexOf(".");
+  return dot < 0 ? "" : name.slice(dot + 1).toLowerCase();
+};
+
+/** MIME type by the file name; `application/octet-stream` when it says nothing. */
+export function mimeTypeOf(name: string): string {
+  return MEDIA_TYPES[extensionOf(name)] ?? "application/octet-stream";
+}
+
+/** True when the name promises a container that the engine can carry. */
+export function looksPlayable(file: MetainfoFile): boolean {
+  return !file.padding && file.sizeBytes > 0 && CARRIED.has(extensionOf(file.name));
+}
+
+/**
+ * The file without `_idx`: the largest playable one, else (nothing is named like media) the largest when it is the
+ * only file. Throws `no_playable_file`.
+ */
+export function defaultFile(metainfo: Metainfo): MetainfoFile {
+  const real = metainfo.files.filter((file) => !file.padding && file.sizeBytes > 0);
+  const playable = real.filter(looksPlayable);
+  const candidates = playable.length > 0 ? playable : real.length === 1 ? real : [];
+  let best: MetainfoFile | undefined;
+  for (const file of candidates) if (best === undefined || file.sizeBytes > best.sizeBytes) best = file;
+  if (best === undefined) {
+    throw new MillraceError("no_playable_file", `no playable file among the ${metainfo.files.length} of this torrent`);
+  }
+  return best;
+}
+
+/** The file of `_idx`, or the default one. Throws `invalid_argument` or `no_playable_file`. */
+export function chooseFile(metainfo: Metainfo, index: number | undefined): MetainfoFile {
+  if (index === undefined) return defaultFile(metainfo);
+  const file = metainfo.files[index];
+  if (file === undefined) {
+    throw new MillraceError("not_found", `_idx ${index}: the torrent has files 0 to ${metainfo.files.length - 1}`);
+  }
+  if (file.padding || file.sizeBytes === 0) {
+    throw new MillraceError("no_playable_file", `_idx ${index}: the file is empty`);
+  }
+  return file;
+}

@@ -1,0 +1,29 @@
+/** Byte ranges: RFC 9110 section 14. One range is served; several are answered with the whole. */
+
+/** A range of a body, end exclusive. */
+export interface ByteRange {
+  readonly start: number;
+  readonly end: number;
+}
+
+/**
+ * The range asked for: null = the whole (no header, another unit, malformed or several ranges), `"unsatisfiable"` = 416.
+ * `sizeBytes` is the whole size.
+ */
+export function parseRange(header: string | null, sizeBytes: number): ByteRange | null | "unsatisfiable" {
+  if (header === null) return null;
+  const match = /^\s*bytes\s*=\s*(\d*)\s*-\s*(\d*)\s*$/i.exec(header);
+  if (match === null) return null;
+  const [first = "", last = ""] = [match[1], match[2]];
+  if (first === "") {
+    if (last === "") return null;
+    const suffix = Number(last);
+    return suffix === 0 || sizeBytes === 0
+      ? "unsatisfiable"
+      : { start: Math.max(0, sizeBytes - suffix), end: sizeBytes };
+  }
+  const start = Number(first);
+  if (last !== "" && Number(last) < start) return null;
+  if (start >= sizeBytes) return "unsatisfiable";
+  return { start, end: last === "" ? sizeBytes : Math.min(sizeBytes, Number(last) + 1) };
+}

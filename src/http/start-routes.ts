@@ -1,0 +1,131 @@
+/** `/engine/getstream` and `/engine/manifest.m3u8`: section 4.1 of the HTTP API, B6, B9, B10. */
+import type { Hono } from "hono";
+import { MAX_TRANSPORT_FILE_BYTES } from "../content/resolve.ts";
+import { selectStream, type StreamSelector } from "../content/selector.ts";
+import { MillraceError } from "../errors.ts";
+import type { OutputKind, PlaybackSession } from "../playback/session.ts";
+import { baseOf, type HttpContext, type HttpEnv, type HttpParts } from "./context.ts";
+import { publicError } from "./errors.ts";
+import { parsePlaybackParams, type PlaybackParams } from "./playback-params.ts";
+import { OUTPUT_TYPES } from "./stream-routes.ts";
+
+/** `getfile` is our addition: the file as it is, for players that read its container themselves. */
+const STARTS: readonly (readonly [string, OutputKind])[] = [["getstream", "ts"], ["manifest.m3u8", "hls"], [
+  "getfile",
+  "file",
+]];
+
+/** Adds the routes under every prefix. */
+export function addStartRoutes(app: Hono<HttpEnv>, parts: HttpParts): void {
+  for (const prefix of parts.prefixes) {
+    for (const [name, output] of STARTS) {
+      app.on(["GET", "POST"], `/${prefix}/${name}`, (c) => start(c, parts, prefix, output));
+    }
+  }
+}
+
+async function start(c: HttpContext, parts: HttpParts, prefix: string, output: OutputKind): Promise<Response> {
+  let wantsJson = c.req.query("format") === "json";
+  try {
+    const params = parsePlaybackParams(new URL(c.req.url).searchParams);
+    wantsJson = params.format === "json";
+    if (c.req.raw.method === "HEAD") {
+      selectorOf(params);
+      return c.body(null, 200, {
+        "content-type": output === "file" ? "application/octet-stream" : OUTPUT_TYPES[output],
+      });
+    }
+    const selector = c.req.method === "POST" ? await postedSelector(c, params) : selectorOf(params);
+    const session = await parts.sessions.start({
+      selector,
+      output,
+      fileIndex: params._idx,
+      pid: params.pid ?? params.sid,
+      clientHost: c.get("clientHost"),
+      callerIsLocal: c.get("addressClass") === "loopback",
+      preferredAudioLanguage: params.preferred_audio_language ?? null,
+      clientSessionId: params.client_session_id ?? -1,
+      useApiStop: params.use_api_stop ?? false,
+      stopNotifications: params.use_stop_notifications ?? false,
+      forceRestart: params.force_session_restart ?? false,
+      signal: c.req.raw.signal,
+    });
+    const base = `${baseOf(c, parts)}/${prefix}`;
+    const playback = playbackUrl(base, session);
+    if (!wantsJson) return c.body(null, 302, { location: playback, "access-control-allow-origin": "*" });
+    return c.json({ response: startResponse(base, session, playback, params), error: null });
+  } catch (error) {
+    const told = publicError(error);
+    const level = told.status >= 500 ? "warn" : "debug";
+    parts.log.log(level, "a stream did not start", {
+      message: told.message,
+      status: told.status,
+      error: String(error),
+    });
+    if (wantsJson) return c.json({ response: null, error: told.message });
+    return new Response(`${told.message}\n`, {
+      status: told.status === 499 ? 503 : told.status,
+      headers: { "content-type": "text/plain; charset=utf-8", "access-control-allow-origin": "*" },
+    });
+  }
+}
+
+function selectorOf(params: PlaybackParams): StreamSelector {
+  return selectStream({ ...params, content_id: params.content_id ?? params.id });
+}
+
+/** The body is a transport file; without one the query is read as in a GET. */
+async function postedSelector(c: HttpContext, params: PlaybackParams): Promise<StreamSelector> {
+  const bytes = await readBody(c.req.raw, MAX_TRANSPORT_FILE_BYTES);
+  return bytes.length > 0 ? { kind: "transport_file", bytes } : selectorOf(params);
+}
+
+async function readBody(request: Request, maxBytes: number): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = [];
+  let total = 0;
+  for await (const chunk of request.body ?? []) {
+    total += chunk.length;
+    if (total > maxBytes) throw new MillraceError("too_large", `a transport file is at most ${maxBytes} bytes`);
+    chunks.push(chunk);
+  }
+  const bytes = new Uint8Array(total);
+  let at = 0;
+  for (const chunk of chunks) {
+    bytes.set(chunk, at);
+    at += chunk.length;
+  }
+  return bytes;
+}
+
+function playbackUrl(base: string, session: PlaybackSession): string {
+  const where = `${session.identity.infohashHex}/${session.id}`;
+  switch (session.identity.output) {
+    case "ts":
+      return `${base}/r/${where}`;
+    case "hls":
+      return `${base}/m/${where}.m3u8`;
+    case "file":
+      return `${base}/f/${where}/${encodeURIComponent(session.file.name)}`;
+  }
+}
+
+function startResponse(
+  base: string,
+  session: PlaybackSession,
+  playback: string,
+  params: PlaybackParams,
+): Record<string, unknown> {
+  const where = `${session.identity.infohashHex}/${session.id}`;
+  const wantsEvents = params.use_api_events === true || params.use_stop_notifications === true;
+  return {
+    playback_url: playback,
+    stat_url: `${base}/stat/${where}`,
+    command_url: `${base}/cmd/${where}`,
+    ...(wantsEvents ? { event_url: `${base}/event/${where}` } : {}),
+    infohash: session.identity.infohashHex,
+    playback_session_id: session.id,
+    is_live: 0,
+    is_encrypted: 0,
+    client_session_id: session.clientSessionId,
+  };
+}

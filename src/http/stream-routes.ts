@@ -1,0 +1,113 @@
+/** What players read: `/engine/r` (MPEG TS), `/engine/m` and `/engine/c` (HLS), `/engine/f` (the file). B17, B18. */
+import { eTag, ifNoneMatch } from "@std/http";
+import type { Hono } from "hono";
+import { mimeTypeOf } from "../content/file-choice.ts";
+import { fileBody, manifestText, type OutputBody, segmentBody, tsBody } from "../playback/output.ts";
+import type { PlaybackSession } from "../playback/session.ts";
+import { baseOf, type HttpContext, type HttpEnv, type HttpParts } from "./context.ts";
+import { parseRange } from "./range.ts";
+
+/** MIME types of the outputs; a file's own type comes from its name. */
+export const OUTPUT_TYPES: Readonly<Record<"ts" | "hls", string>> = {
+  ts: "video/mp2t",
+  hls: "application/vnd.apple.mpegurl",
+};
+
+/** The text of B11. */
+export const UNKNOWN_SESSION = "unknown playback session id";
+
+const CORS = {
+  "access-control-allow-origin": "*",
+  "access-control-expose-headers": "content-length, content-range, accept-ranges, etag",
+} as const;
+
+/** Adds the routes under every prefix. */
+export function addStreamRoutes(app: Hono<HttpEnv>, parts: HttpParts): void {
+  const sessionOf = (c: HttpContext, id: string | undefined) =>
+    parts.sessions.find(c.req.param("infohash") ?? "", id ?? "");
+  for (const prefix of parts.prefixes) {
+    app.get(`/${prefix}/r/:infohash/:id`, (c) => {
+      const session = sessionOf(c, c.req.param("id"));
+      return ranged(c, session, session && tsBody(session), OUTPUT_TYPES.ts);
+    });
+    app.get(`/${prefix}/f/:infohash/:id/:name`, (c) => {
+      const session = sessionOf(c, c.req.param("id"));
+      return ranged(c, session, session && fileBody(session), session === null ? "" : mimeTypeOf(session.file.name));
+    });
+    app.get(`/${prefix}/m/:infohash/:name`, (c) => manifest(c, parts, prefix));
+    app.get(`/${prefix}/c/:infohash/:name`, (c) => segment(c, parts));
+  }
+}
+
+function notFound(text: string = UNKNOWN_SESSION): Response {
+  return new Response(`${text}\n`, { status: 404, headers: { "content-type": "text/plain; charset=utf-8", ...CORS } });
+}
+
+async function ranged(
+  c: HttpContext,
+  session: PlaybackSession | null,
+  body: OutputBody | null,
+  contentType: string,
+): Promise<Response> {
+  if (session === null || body === null) return notFound();
+  session.touch();
+  const tag = await eTag(body.fingerprint);
+  const headers = new Headers({ "content-type": contentType, "cache-control": "no-cache", ...CORS });
+  if (tag !== undefined) headers.set("etag", tag);
+  if (!ifNoneMatch(c.req.header("if-none-match") ?? null, tag)) return new Response(null, { status: 304, headers });
+  const isHead = c.req.raw.method === "HEAD";
+  if (body.sizeBytes === null) {
+    headers.set("accept-ranges", "none");
+    return new Response(isHead ? null : body.open(0, null), { status: 200, headers });
+  }
+  headers.set("accept-ranges", "bytes");
+  const ifRange = c.req.header("if-range");
+  const range = parseRange(
+    ifRange === undefined || ifRange === tag ? c.req.header("range") ?? null : null,
+    body.sizeBytes,
+  );
+  if (range === "unsatisfiable") {
+    headers.set("content-range", `bytes */${body.sizeBytes}`);
+    headers.set("content-type", "text/plain; charset=utf-8");
+    headers.delete("etag");
+    return new Response("range not satisfiable\n", { status: 416, headers });
+  }
+  const { start, end } = range ?? { start: 0, end: body.sizeBytes };
+  headers.set("content-length", String(end - start));
+  if (range !== null) headers.set("content-range", `bytes ${start}-${end - 1}/${body.sizeBytes}`);
+  return new Response(isHead ? null : body.open(start, end), { status: range === null ? 200 : 206, headers });
+}
+
+function manifest(c: HttpContext, parts: HttpParts, prefix: string): Response {
+  const [id = "", extension] = (c.req.param("name") ?? "").split(".");
+  const session = extension === "m3u8" ? parts.sessions.find(c.req.param("infohash") ?? "", id) : null;
+  if (session === null) return notFound();
+  const query = new URLSearchParams();
+  if (!session.isDefaultFile) query.set("_idx", String(session.file.index));
+  if (session.preferredAudioLanguage !== null) query.set("preferred_audio_language", session.preferredAudioLanguage);
+  const suffix = query.size > 0 ? `?${query}` : "";
+  const base = `${baseOf(c, parts)}/${prefix}/c/${session.identity.infohashHex}`;
+  const text = manifestText(session, (n) => `${base}/${n}.ts${suffix}`);
+  if (text === null) return notFound();
+  session.touch();
+  return new Response(text, { headers: { "content-type": OUTPUT_TYPES.hls, "cache-control": "no-cache", ...CORS } });
+}
+
+function segment(c: HttpContext, parts: HttpParts): Response {
+  const match = /^(\d{1,9})\.ts$/.exec(c.req.param("name") ?? "");
+  const index = c.req.query("_idx");
+  if (match === null || (index !== undefined && !/^\d{1,9}$/.test(index))) return notFound("no such segment");
+  const session = parts.sessions.findForSegment(
+    c.req.param("infohash") ?? "",
+    index === undefined ? undefined : Number(index),
+    c.req.query("preferred_audio_language") ?? null,
+    c.get("clientHost"),
+  );
+  if (session === null) return notFound();
+  session.touch();
+  const body = segmentBody(session, Number(match[1]));
+  if (body === null) return notFound("no such segment");
+  const headers = new Headers({ "content-type": OUTPUT_TYPES.ts, "cache-control": "no-cache", ...CORS });
+  if (body.sizeBytes !== null) headers.set("content-length", String(body.sizeBytes));
+  return new Response(c.req.raw.method === "HEAD" ? null : body.open(), { headers });
+}

@@ -1,0 +1,64 @@
+/** Opened media, shared by every session on the same file: an index is read once. */
+import { openMedia } from "../media/open.ts";
+import type { Presentation } from "../media/types.ts";
+import type { Swarm } from "../swarm/types.ts";
+import type { MetainfoFile } from "../transport/types.ts";
+import { SharedTask } from "./shared-task.ts";
+
+/** Presentations kept; the index of a two-hour film is some 10–20 MB, so few are. */
+const MAX_KEPT = 8;
+
+/** What decides a presentation. */
+export interface PresentationRequest {
+  readonly swarm: Swarm;
+  readonly file: MetainfoFile;
+  readonly preferredAudioLanguage: string | null;
+}
+
+/** See the module. */
+export class Presentations {
+  readonly #tasks = new Map<string, SharedTask<Presentation>>();
+
+  /** The presentation of a file; rejects as `openMedia` does, or with the signal's reason. */
+  async open(request: PresentationRequest, signal: AbortSignal): Promise<Presentation> {
+    const { swarm, file, preferredAudioLanguage } = request;
+    const key = JSON.stringify([swarm.infohashHex, file.index, preferredAudioLanguage]);
+    let task = this.#tasks.get(key);
+    if (task === undefined || task.abandoned) {
+      task = new SharedTask((own) => openFile(request, own));
+      this.#tasks.set(key, task);
+    } else {
+      this.#tasks.delete(key);
+      this.#tasks.set(key, task);
+    }
+    try {
+      const presentation = await task.wait(signal);
+      this.#trim();
+      return presentation;
+    } catch (error) {
+      if (!signal.aborted && this.#tasks.get(key) === task) this.#tasks.delete(key);
+      throw error;
+    }
+  }
+
+  #trim(): void {
+    while (this.#tasks.size > MAX_KEPT) {
+      const oldest = this.#tasks.keys().next().value;
+      if (oldest === undefined) return;
+      this.#tasks.delete(oldest);
+    }
+  }
+}
+
+async function openFile(request: PresentationRequest, signal: AbortSignal): Promise<Presentation> {
+  const reader = request.swarm.openReader(request.file.index, { readAheadBytes: 0 });
+  try {
+    return await openMedia(reader, {
+      fileName: request.file.name,
+      preferredAudioLanguage: request.preferredAudioLanguage,
+      signal,
+    });
+  } finally {
+    reader.close();
+  }
+}

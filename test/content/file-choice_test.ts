@@ -1,0 +1,40 @@
+import { test } from "node:test";
+import { assertEquals, assertThrows } from "@std/assert";
+import { chooseFile, defaultFile, mimeTypeOf } from "../../src/content/file-choice.ts";
+import { MillraceError } from "../../src/errors.ts";
+import type { Metainfo } from "../../src/transport/types.ts";
+
+function metainfo(files: [string, number, boolean?][]): Metainfo {
+  let offset = 0;
+  return {
+    files: files.map(([path, sizeBytes, padding = false], index) => {
+      const file = { index, path, name: path.split("/").at(-1)!, sizeBytes, offset, padding };
+      offset += sizeBytes;
+      return file;
+    }),
+  } as unknown as Metainfo;
+}
+
+test("defaultFile() picks the largest playable file (B19)", () => {
+  const pack = metainfo([["readme.txt", 9000], ["a/1.mkv", 500], ["a/2.mp4", 700], ["pad", 8000, true], [
+    "big.iso",
+    90000,
+  ]]);
+  assertEquals(defaultFile(pack).index, 2);
+  assertEquals(defaultFile(metainfo([["unnamed", 5]])).index, 0);
+  assertThrows(() => defaultFile(metainfo([["a.txt", 5], ["b.txt", 6]])), MillraceError, "no playable file");
+  assertThrows(() => defaultFile(metainfo([["a.mkv", 0]])), MillraceError, "no playable file");
+});
+
+test("chooseFile() obeys _idx and explains a wrong one (B19)", () => {
+  const pack = metainfo([["a.mkv", 5], ["b.mkv", 6], ["c.mkv", 0]]);
+  assertEquals(chooseFile(pack, 0).name, "a.mkv");
+  assertThrows(() => chooseFile(pack, 3), MillraceError, "files 0 to 2");
+  assertThrows(() => chooseFile(pack, -1), MillraceError, "_idx -1");
+  assertThrows(() => chooseFile(pack, 2), MillraceError, "empty");
+});
+
+test("mimeTypeOf() knows containers by extension", () => {
+  assertEquals(mimeTypeOf("X.MKV"), "video/x-matroska");
+  assertEquals(mimeTypeOf("x"), "application/octet-stream");
+});

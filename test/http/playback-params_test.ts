@@ -1,0 +1,99 @@
+import { test } from "node:test";
+import { assert, assertEquals, assertThrows } from "@std/assert";
+import { MillraceError } from "../../src/errors.ts";
+import { PARAMETERS_WITHOUT_EFFECT, parsePlaybackParams } from "../../src/http/playback-params.ts";
+
+/** Every name of the table in section 4.1, written by hand with a value and what it must become. */
+const DOCUMENTED: [string, string, unknown][] = [
+  ["format", "json", "json"],
+  ["pid", "p1", "p1"],
+  ["sid", "p2", "p2"],
+  ["playlist_output_format_vod", "hls", "hls"],
+  ["playlist_output_format_live", "http", "http"],
+  ["playlist_selected_indexes", "1,2, 5", [1, 2, 5]],
+  ["next_file_indexes", "3", [3]],
+  ["start_from", "x", "x"],
+  ["_idx", "4", 4],
+  ["quality", "2", 2],
+  ["stream_id", "-1", -1],
+  ["provider", "a", "a"],
+  ["direct_url", "http://x/", "http://x/"],
+  ["infohash", "ab", "ab"],
+  ["url", "http://y/", "http://y/"],
+  ["magnet", "magnet:?xt=1", "magnet:?xt=1"],
+  ["mode", "m", "m"],
+  ["debug_options", "d", "d"],
+  ["cas", "c", "c"],
+  ["preferred_audio_language", "ger,eng", "ger,eng"],
+  ["product_key", "k", "k"],
+  ["secondary_product_key", "k2", "k2"],
+  ["content_id", "cid", "cid"],
+  ["id", "cid2", "cid2"],
+  ["use_api_stop", "1", true],
+  ["use_api_events", "true", true],
+  ["use_stop_notifications", "True", true],
+  ["transcode_audio", "0", false],
+  ["transcode_mp3", "false", false],
+  ["transcode_ac3", "False", false],
+  ["disable_p2p", "1", true],
+  ["hlc", "1", true],
+  ["allow_multiple_threads_reading", "1", true],
+  ["stop_prev_read_thread", "1", true],
+  ["proxy_vast_response", "1", true],
+  ["force_session_restart", "1", true],
+  ["gdpr_consent", "1", true],
+  ["force_ads", "1", true],
+  ["is_restarted_session", "1", true],
+  ["collect_start_stats", "1", true],
+];
+
+test("parsePlaybackParams() types every parameter of the document", () => {
+  for (const [name, text, value] of DOCUMENTED) {
+    const params = parsePlaybackParams(new URLSearchParams([[name, text]])) as Record<string, unknown>;
+    assertEquals(params[name], value, name);
+  }
+});
+
+test("parsePlaybackParams() ignores unknown names and empty values", () => {
+  assertEquals(parsePlaybackParams(new URLSearchParams("nonsense=1&pid=&_idx=")), {});
+});
+
+test("parsePlaybackParams() names the parameter when a value has the wrong type", () => {
+  for (
+    const query of [
+      "_idx=x",
+      "_idx=1.5",
+      "_idx=99999999999999999999",
+      "format=xml",
+      "use_api_stop=2",
+      "next_file_indexes=1,a",
+    ]
+  ) {
+    const error = assertThrows(() => parsePlaybackParams(new URLSearchParams(query)), MillraceError);
+    assertEquals(error.code, "invalid_argument");
+    assert(error.message.includes(query.split("=")[0]!), error.message);
+  }
+});
+
+test("parsePlaybackParams() survives arbitrary queries", () => {
+  let seed = 7;
+  const random = () => (seed = (seed * 1103515245 + 12345) & 0x7fffffff) / 0x7fffffff;
+  for (let round = 0; round < 2000; round++) {
+    const name = DOCUMENTED[Math.floor(random() * DOCUMENTED.length)]![0];
+    const value = Array.from(
+      { length: Math.floor(random() * 30) },
+      () => String.fromCharCode(Math.floor(random() * 300)),
+    ).join("");
+    try {
+      parsePlaybackParams(new URLSearchParams([[name, value], [value, name]]));
+    } catch (error) {
+      assert(error instanceof MillraceError, String(error));
+    }
+  }
+  assertThrows(() => parsePlaybackParams(new URLSearchParams([["pid", "x".repeat(20_000)]])), MillraceError, "pid");
+});
+
+test("PARAMETERS_WITHOUT_EFFECT lists only documented names", () => {
+  const names = new Set(DOCUMENTED.map(([name]) => name));
+  for (const name of PARAMETERS_WITHOUT_EFFECT) assert(names.has(name), name);
+});
