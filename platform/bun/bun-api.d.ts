@@ -1,0 +1,60 @@
+/** The few parts of Bun's API that the platform uses, written down here so that the project needs no types package. */
+
+interface BunSocket {
+  readonly localAddress: string;
+  readonly localPort: number;
+  readonly remoteAddress: string;
+  readonly remotePort: number;
+  data: unknown;
+  write(data: Uint8Array): number;
+  shutdown(): void;
+  end(): void;
+  terminate(): void;
+  pause(): void;
+  resume(): void;
+  setNoDelay(on: boolean): boolean;
+}
+
+interface BunSocketHandlers {
+  open(socket: BunSocket): void;
+  data(socket: BunSocket, data: Uint8Array): void;
+  drain(socket: BunSocket): void;
+  end(socket: BunSocket): void;
+  close(socket: BunSocket, error?: Error): void;
+  error(socket: BunSocket, error: Error): void;
+  connectError?(socket: BunSocket, error: Error): void;
+}
+
+interface BunSocketOptions {
+  hostname: string;
+  port: number;
+  allowHalfOpen?: boolean;
+  exclusive?: boolean;
+  socket: BunSocketHandlers;
+}
+
+interface BunServer {
+  readonly port: number;
+  readonly hostname: string;
+  requestIP(request: Request): { address: string; port: number } | null;
+  stop(closeActiveConnections?: boolean): Promise<void>;
+  timeout(request: Request, seconds: number): void;
+}
+
+interface BunServeOptions {
+  hostname: string;
+  port: number;
+  reusePort?: boolean;
+  idleTimeout?: number;
+  maxRequestBodySize?: number;
+  development?: boolean;
+  fetch(request: Request, server: BunServer): Response | Promise<Response>;
+  error?(error: Error): Response | Promise<Response>;
+}
+
+declare const Bun: {
+  readonly version: string;
+  connect(options: BunSocketOptions): Promise<BunSocket>;
+  listen(options: BunSocketOptions): { readonly hostname: string; readonly port: number; stop(force?: boolean): void };
+  serve(options: BunServeOptions): BunServer;
+};

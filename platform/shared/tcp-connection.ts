@@ -1,0 +1,133 @@
+/**
+ * The part of a TCP connection that is the same everywhere: the write queue with its marks, one write a turn, the order
+ * of half-close and close. A runtime adds how bytes reach the kernel and how reading is stopped and started.
+ */
+import type { SocketAddress, TcpConnection, TcpHandlers } from "../../src/ports.ts";
+import { WRITE_HIGH_BYTES, WRITE_LOW_BYTES } from "./limits.ts";
+import { brokenError } from "./os-error.ts";
+import { WriteQueue } from "./write-queue.ts";
+
+/** Base of the platforms' connections. */
+export abstract class QueuedTcpConnection implements TcpConnection {
+  readonly local: SocketAddress;
+  readonly remote: SocketAddress;
+  protected readonly queue = new WriteQueue();
+  protected handlers: TcpHandlers | null = null;
+  protected closed = false;
+  /** Bytes handed to the runtime and not yet taken by the kernel. */
+  private inFlightBytes = 0;
+  private flushScheduled = false;
+  private needsDrain = false;
+  private ending = false;
+  private writeShut = false;
+  private readEnded = false;
+  private closeError: Error | undefined;
+
+  constructor(local: SocketAddress, remote: SocketAddress) {
+    this.local = local;
+    this.remote = remote;
+  }
+
+  /** Starts delivery of what arrives; runs after `open` returned. */
+  protected abstract startReading(): void;
+  abstract pause(): void;
+  abstract resume(): void;
+  /** Sends from `queue` (not empty) and calls `sending` and `sent`; is not called again before that is over. */
+  protected abstract transmit(): void;
+  /** Half-closes; everything has left the queue. */
+  protected abstract shutWrite(): void;
+  /** Releases the socket at once. */
+  protected abstract destroy(): void;
+
+  open(handlers: TcpHandlers): void {
+    this.handlers = handlers;
+    queueMicrotask(() => {
+      if (!this.closed) this.startReading();
+      else this.report();
+    });
+  }
+
+  get bufferedBytes(): number {
+    return this.queue.bytes + this.inFlightBytes;
+  }
+
+  write(chunk: Uint8Array): boolean {
+    if (this.ending || this.closed) return false;
+    this.queue.push(chunk);
+    this.scheduleFlush();
+    if (this.queue.bytes + this.inFlightBytes <= WRITE_HIGH_BYTES) return true;
+    this.needsDrain = true;
+    return false;
+  }
+
+  end(): void {
+    if (this.ending || this.closed) return;
+    this.ending = true;
+    this.scheduleFlush();
+  }
+
+  abort(): void {
+    if (this.closed) return;
+    this.destroy();
+    queueMicrotask(() => this.finish());
+  }
+
+  /** `count` bytes were taken from the queue and are on their way to the kernel. */
+  protected sending(count: number): void {
+    this.inFlightBytes += count;
+  }
+
+  /** `count` of the bytes told to `sending` are with the kernel; `done` when `transmit` is over. */
+  protected sent(count: number, done: boolean): void {
+    this.inFlightBytes -= count;
+    if (this.closed) return;
+    if (done) this.flush();
+    if (this.needsDrain && this.bufferedBytes < WRITE_LOW_BYTES && !this.ending) {
+      this.needsDrain = false;
+      this.handlers?.drain();
+    }
+  }
+
+  /** The far end finished sending. */
+  protected ended(): void {
+    if (this.closed || this.readEnded) return;
+    this.readEnded = true;
+    this.handlers?.end();
+    if (this.writeShut) this.finish();
+  }
+
+  /** Reports the end of the connection once; `cause` when it broke. */
+  protected finish(cause?: unknown): void {
+    if (this.closed) return;
+    this.closed = true;
+    this.queue.clear();
+    this.destroy();
+    if (cause !== undefined) this.closeError = brokenError(cause, this.remote);
+    this.report();
+  }
+
+  private report(): void {
+    const handlers = this.handlers;
+    this.handlers = null;
+    handlers?.close(this.closeError);
+  }
+
+  private scheduleFlush(): void {
+    if (this.flushScheduled || this.inFlightBytes > 0) return;
+    this.flushScheduled = true;
+    queueMicrotask(() => {
+      this.flushScheduled = false;
+      if (!this.closed && this.inFlightBytes === 0) this.flush();
+    });
+  }
+
+  private flush(): void {
+    if (this.queue.bytes > 0) {
+      this.transmit();
+    } else if (this.ending && !this.writeShut) {
+      this.writeShut = true;
+      this.shutWrite();
+      if (this.readEnded) this.finish();
+    }
+  }
+}
