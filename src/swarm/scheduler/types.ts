@@ -14,6 +14,8 @@ export interface SchedulerActions {
   interested(peer: number, value: boolean): void;
   /** A peer was silent too long (drop it). */
   drop(peer: number, reason: "silent"): void;
+  /** An unfinished piece that nobody wants any more was given up: what arrived of it may be freed, all of it is missing again. */
+  forget?(piece: number): void;
 }
 
 /** Facts fixed for a torrent. */
@@ -61,6 +63,10 @@ export interface SchedulerApi {
   /** A whole block arrived. Answers whether it is wanted (false = duplicate or never asked). */
   blockReceived(peer: number, piece: number, offset: number, nowMs: Millis): boolean;
   rejected(peer: number, piece: number, offset: number, nowMs: Millis): void;
+  /** Peer that sent each block of an unverified piece, -1 for none; empty when nothing is known. Ask before `pieceFailed`. */
+  blockSources(piece: number): Int32Array;
+  /** The same as blocks a peer. */
+  contributors(piece: number): Map<number, number>;
   /** All blocks of the piece have arrived? */
   pieceComplete(piece: number): boolean;
   pieceVerified(piece: number, nowMs: Millis): void;
@@ -73,7 +79,10 @@ export interface SchedulerApi {
   removeReader(reader: number, nowMs: Millis): void;
   /** Pieces to fetch in the background when nobody reads (whole-torrent download); null = none. */
   setBackground(range: { firstPiece: number; endPiece: number } | null, nowMs: Millis): void;
-  /** Web seeds and such ask what to fetch: the next run of blocks nobody is fetching, reserved for `peer`. */
+  /**
+   * Web seeds are peers with `requestQueueLimit` 0: never asked, they ask what to fetch. Answers the next run of blocks nobody is
+   * fetching, within one piece, reserved for `peer`. `cancel` may take blocks back; `blockReceived` reports them.
+   */
   reserveRun(peer: number, maxBytes: number, nowMs: Millis): { piece: number; offset: number; length: number } | null;
   /** Timer, every 20 ms while there is demand. Answers ms until it wants to be called again (null = not before an event). */
   tick(nowMs: Millis): number | null;

@@ -1,0 +1,137 @@
+/** State that the parts of the scheduler share, and the few operations that change it and speak to the host. */
+import { active, type ActivePiece, type BlockRequest, PieceBook } from "./pieces.ts";
+import type { PeerState } from "./peer-state.ts";
+import type { Rarity } from "./rarity.ts";
+import type { ReaderState } from "./reader-state.ts";
+import type { Tuning } from "./tuning.ts";
+import type { SchedulerActions, SchedulerShape } from "./types.ts";
+
+export class Core {
+  readonly book: PieceBook;
+  readonly actions: SchedulerActions;
+  readonly tuning: Tuning;
+  readonly peers = new Map<number, PeerState>();
+  readonly readers = new Map<number, ReaderState>();
+  /** Background download; null when none is asked for. */
+  rarity: Rarity | null = null;
+  /** Counts changes that may give an idle peer something to do. */
+  version = 0;
+  /** Bytes/s for peers of which none is known: the median of the known ones. */
+  unknownRate: number;
+  /** Bytes/s of all usable peers. */
+  poolRate = 0;
+  /** Shortest time in which some usable peer could deliver one more block. */
+  bestEtaMs = 0;
+  /** Unfinished pieces no reader wants, least recently wanted first. */
+  readonly abandoned = new Set<ActivePiece>();
+  private readonly rates: number[] = [];
+
+  constructor(shape: SchedulerShape, actions: SchedulerActions, tuning: Tuning) {
+    this.book = new PieceBook(shape);
+    this.actions = actions;
+    this.tuning = tuning;
+    this.unknownRate = tuning.unknownBytesPerSecond;
+  }
+
+  get slackMs(): number {
+    return this.readers.size > 0 ? this.tuning.readerSlackMs : this.tuning.backgroundSlackMs;
+  }
+
+  key(piece: number, block: number): number {
+    return piece * this.book.blocksPerPiece + block;
+  }
+
+  wanted(piece: number): boolean {
+    for (const reader of this.readers.values()) if (reader.covers(piece)) return true;
+    return false;
+  }
+
+  critical(piece: number): boolean {
+    for (const reader of this.readers.values()) {
+      if (piece >= reader.first && piece < reader.criticalEnd) return true;
+    }
+    return false;
+  }
+
+  /** Asks `peer` for a block. */
+  request(peer: PeerState, part: ActivePiece, block: number, nowMs: number): void {
+    const { book } = this;
+    book.ask(peer, part, block, nowMs);
+    this.actions.request(peer.id, part.piece, block * book.blockBytes, book.blockLength(part.piece, block));
+  }
+
+  /** Ends a request without its block; with `tell` the peer hears of it, and the block may still come. */
+  release(request: BlockRequest, tell: boolean): void {
+    const { book } = this;
+    const { peer, part, block } = request;
+    peer.expectLate(this.key(part.piece, block));
+    if (book.end(request)) this.freed(part.piece);
+    if (tell) this.actions.cancel(peer.id, part.piece, block * book.blockBytes, book.blockLength(part.piece, block));
+  }
+
+  /** Ends all requests at `peer` that `which` picks. */
+  releaseAll(peer: PeerState, tell: boolean, which: (request: BlockRequest) => boolean = () => true): void {
+    for (let request = peer.oldest; request !== null;) {
+      const next: BlockRequest | null = request.newer;
+      if (which(request)) this.release(request, tell);
+      request = next;
+    }
+  }
+
+  /** A block of the piece can be asked for again. */
+  freed(piece: number): void {
+    this.version++;
+    for (const reader of this.readers.values()) reader.rewind(piece);
+  }
+
+  /** The piece is wanted from nothing again. */
+  reopened(piece: number): void {
+    this.rarity?.add(piece);
+    this.freed(piece);
+  }
+
+  /** Moves pieces that left every window to the abandoned ones, and forgets the oldest of those over the limit. */
+  abandon(): void {
+    const { book, tuning } = this;
+    for (const part of book.parts.values()) {
+      const idle = book.state[part.piece] === active && !this.wanted(part.piece) && !this.rarity?.covers(part.piece);
+      if (idle) this.abandoned.add(part);
+      else this.abandoned.delete(part);
+    }
+    let bytes = this.abandoned.size * book.pieceBytes;
+    for (const part of this.abandoned) {
+      // A partial that holds nothing costs the host nothing, but late blocks may still be on their way to it.
+      if (bytes <= tuning.abandonedLimitBytes) break;
+      this.forget(part);
+      bytes -= book.pieceBytes;
+    }
+  }
+
+  /** Gives up what is here of a piece. */
+  forget(part: ActivePiece): void {
+    this.abandoned.delete(part);
+    for (let block = 0; block < part.blocks; block++) {
+      for (let copy = part.asked[block]!; copy !== null; copy = part.asked[block]!) this.release(copy, true);
+    }
+    const held = part.here > 0;
+    this.book.deactivate(part, 0);
+    this.reopened(part.piece);
+    if (held) this.actions.forget?.(part.piece);
+  }
+
+  /** Refreshes the sums over peers. */
+  survey(): void {
+    const { rates } = this;
+    rates.length = 0;
+    for (const peer of this.peers.values()) if (peer.measured && peer.usable) rates.push(peer.rate(0));
+    rates.sort((a, b) => a - b);
+    this.unknownRate = rates.length > 0 ? rates[rates.length >> 1]! : this.tuning.unknownBytesPerSecond;
+    this.poolRate = 0;
+    this.bestEtaMs = Number.POSITIVE_INFINITY;
+    for (const peer of this.peers.values()) {
+      if (!peer.usable || peer.limit === 0) continue;
+      this.poolRate += peer.rate(this.unknownRate);
+      this.bestEtaMs = Math.min(this.bestEtaMs, peer.etaMs(this.unknownRate));
+    }
+  }
+}

@@ -1,0 +1,222 @@
+/**
+ * One peer as the scheduler sees it: what it has, how fast it delivers, what it owes.
+ *
+ * The rate counts only time in which the peer owed something and had begun to answer, so idle spells and the first
+ * round trip don't spoil it. The depth follows from it: rate × (base round trip + slack). Before the rate is known the
+ * depth doubles each round trip (one more for every block that arrives) until blocks begin to queue at the far end.
+ */
+import type { BlockRequest } from "./pieces.ts";
+import type { Tuning } from "./tuning.ts";
+
+/** Blocks asked for and taken back that may still arrive, a peer. Bounds memory; the oldest is forgotten. */
+const maxLate = 1024;
+/** Pieces a peer rejected lately, a peer. */
+const maxAvoided = 256;
+/** Base round trips are re-measured this often, so that a changed route is noticed. */
+const baseWindowMs = 10_000;
+
+export class PeerState {
+  readonly id: number;
+  readonly fast: boolean;
+  limit: number;
+  seed = false;
+  bits: Uint8Array | null = null;
+  /** Pieces it has and we lack (unused for seeds). */
+  useful = 0;
+  interested = false;
+  choked = true;
+  allowed: Set<number> | null = null;
+  /** Silent too long: asked for nothing but probes. */
+  stalled = false;
+  silentSinceMs = 0;
+  probedMs = 0;
+  outstanding = 0;
+  oldest: BlockRequest | null = null;
+  newest: BlockRequest | null = null;
+  /** Since when it owes something without a break. */
+  busySinceMs = 0;
+  lastDataMs = Number.NEGATIVE_INFINITY;
+  /** Smallest time from request to block, or the host's round trip; infinite when unknown. */
+  baseMs = Number.POSITIVE_INFINITY;
+  slowStart = true;
+  window: number;
+  /** Work version at which nothing was found for it. */
+  idleVersion = -1;
+  /** Where the scan of its bits for background work goes on. */
+  scanByte = 0;
+  /** Piece it fetches in the background. */
+  current: number = -1;
+  private readonly late = new Set<number>();
+  private readonly avoided = new Map<number, number>();
+  private readonly tuning: Tuning;
+  private readonly blockBytes: number;
+  private markMs = 0;
+  private restarted = true;
+  private bytes = 0;
+  private spanMs = 0;
+  private counted = 0;
+  private windowMinMs = Number.POSITIVE_INFINITY;
+  private windowStartMs = 0;
+
+  constructor(id: number, limit: number, rttMs: number | null, fast: boolean, blockBytes: number, tuning: Tuning) {
+    this.id = id;
+    this.limit = limit;
+    this.fast = fast;
+    this.tuning = tuning;
+    this.blockBytes = blockBytes;
+    this.window = tuning.firstDepthBlocks;
+    if (rttMs !== null) this.baseMs = rttMs;
+  }
+
+  has(piece: number): boolean {
+    return this.seed || (this.bits !== null && (this.bits[piece >> 3]! & (0x80 >> (piece & 7))) !== 0);
+  }
+
+  /** May it be asked for the piece now (it has it, isn't choking it, didn't just reject it)? */
+  offers(piece: number, nowMs: number): boolean {
+    if (!this.has(piece)) return false;
+    if (this.choked && (this.allowed === null || !this.allowed.has(piece))) return false;
+    return this.avoided.size === 0 || !this.avoids(piece, nowMs);
+  }
+
+  /** Could it be asked for something? */
+  get usable(): boolean {
+    return !this.stalled && (!this.choked || this.allowed !== null);
+  }
+
+  avoid(piece: number, untilMs: number): void {
+    if (this.avoided.size >= maxAvoided) this.avoided.delete(this.avoided.keys().next().value!);
+    this.avoided.set(piece, untilMs);
+  }
+
+  private avoids(piece: number, nowMs: number): boolean {
+    const until = this.avoided.get(piece);
+    if (until === undefined) return false;
+    if (until > nowMs) return true;
+    this.avoided.delete(piece);
+    return false;
+  }
+
+  /** Notes a block taken back that may still come. */
+  expectLate(key: number): void {
+    if (this.late.size >= maxLate) this.late.delete(this.late.keys().next().value!);
+    this.late.add(key);
+  }
+
+  /** Was the block asked for and taken back? Forgets it. */
+  takeLate(key: number): boolean {
+    return this.late.size > 0 && this.late.delete(key);
+  }
+
+  enqueue(request: BlockRequest): void {
+    request.newer = null;
+    request.older = this.newest;
+    if (this.newest === null) {
+      this.oldest = request;
+      this.busySinceMs = request.sentMs;
+      this.restarted = true;
+    } else this.newest.newer = request;
+    this.newest = request;
+    this.outstanding++;
+  }
+
+  dequeue(request: BlockRequest): void {
+    if (request.older === null) this.oldest = request.newer;
+    else request.older.newer = request.newer;
+    if (request.newer === null) this.newest = request.older;
+    else request.newer.older = request.older;
+    this.outstanding--;
+  }
+
+  /** Numbers its requests by their place in its queue. */
+  rank(): void {
+    let place = 0;
+    for (let request = this.oldest; request !== null; request = request.newer) request.rank = place++;
+  }
+
+  get measured(): boolean {
+    return this.counted >= 2 * this.blockBytes && this.spanMs > 0;
+  }
+
+  /** Bytes/s; `unknown` before two blocks were counted. */
+  rate(unknown: number): number {
+    return this.measured ? Math.max((this.bytes * 1000) / this.spanMs, 1) : unknown;
+  }
+
+  get rttMs(): number {
+    return this.baseMs === Number.POSITIVE_INFINITY ? this.tuning.unknownRttMs : this.baseMs;
+  }
+
+  /** Time until one more block would be here. */
+  etaMs(unknownRate: number): number {
+    return this.rttMs + ((this.outstanding + 1) * this.blockBytes * 1000) / this.rate(unknownRate);
+  }
+
+  /** Time since it last gave a sign while owing something. */
+  silenceMs(nowMs: number): number {
+    return this.outstanding === 0 ? 0 : nowMs - Math.max(this.busySinceMs, this.lastDataMs);
+  }
+
+  /** Time until a ranked request is likely answered; silence makes it longer the longer it lasts. */
+  remainingMs(request: BlockRequest, unknownRate: number, nowMs: number): number {
+    const blockMs = (this.blockBytes * 1000) / this.rate(unknownRate);
+    const sinceMs = nowMs - Math.max(this.lastDataMs, this.busySinceMs + this.rttMs);
+    const overdueMs = Math.max(0, sinceMs - blockMs);
+    return (request.rank + 1) * blockMs - Math.min(sinceMs, blockMs) + 2 * overdueMs;
+  }
+
+  onBytes(bytes: number, nowMs: number): void {
+    this.lastDataMs = nowMs;
+    if (this.restarted) {
+      this.restarted = false;
+      this.markMs = nowMs;
+      return;
+    }
+    const dt = nowMs - this.markMs;
+    if (dt > 0) {
+      const keep = Math.exp(-dt / this.tuning.rateWindowMs);
+      this.bytes *= keep;
+      this.spanMs = this.spanMs * keep + this.tuning.rateWindowMs * (1 - keep);
+      this.markMs = nowMs;
+    }
+    this.bytes += bytes;
+    if (this.counted < 1 << 30) this.counted += bytes;
+  }
+
+  /** A block came `latencyMs` after it was asked for. */
+  onBlock(latencyMs: number, slackMs: number, nowMs: number): void {
+    if (latencyMs < this.baseMs) this.baseMs = latencyMs;
+    if (latencyMs < this.windowMinMs) this.windowMinMs = latencyMs;
+    if (nowMs - this.windowStartMs > baseWindowMs) {
+      // Half of the least seen lately: low enough not to feed on our own queue, enough to follow a longer route.
+      if (this.windowStartMs > 0) this.baseMs = Math.max(this.baseMs, this.windowMinMs / 2);
+      this.windowStartMs = nowMs;
+      this.windowMinMs = Number.POSITIVE_INFINITY;
+    }
+    if (!this.slowStart) return;
+    if (this.window < this.tuning.depthCapBlocks) this.window++;
+    if (this.measured && latencyMs - this.rttMs > slackMs) this.slowStart = false;
+  }
+
+  /** Starts over with a shallow pipe, after a stall. */
+  restart(): void {
+    this.stalled = false;
+    this.slowStart = true;
+    this.window = 2;
+  }
+
+  /** Requests that may be outstanding. */
+  depth(slackMs: number): number {
+    const cap = Math.min(this.limit, this.tuning.depthCapBlocks);
+    if (this.slowStart || !this.measured) return Math.min(this.window, cap);
+    const blocks = Math.ceil((this.rate(1) * (this.rttMs + slackMs)) / 1000 / this.blockBytes) + 1;
+    return Math.min(Math.max(blocks, 2), cap);
+  }
+
+  /** The same for critical blocks. */
+  criticalDepth(slackMs: number): number {
+    const depth = this.depth(slackMs);
+    if (this.measured || this.window < this.tuning.firstDepthBlocks) return depth;
+    return Math.min(Math.max(depth, this.tuning.firstCriticalBlocks), this.limit, this.tuning.depthCapBlocks);
+  }
+}

@@ -1,0 +1,176 @@
+/**
+ * Which block is asked of a peer next.
+ *
+ * A peer with room takes the most urgent free block, *unless* the others would have that block sooner than it could:
+ * then it takes the one that the pool will reach just when it could deliver. A slow peer so works ahead of the fast
+ * ones instead of holding up the head of the line, and no bandwidth is left unused.
+ */
+import type { Core } from "./core.ts";
+import { active, type ActivePiece } from "./pieces.ts";
+import type { PeerState } from "./peer-state.ts";
+import type { ReaderState } from "./reader-state.ts";
+
+/** A block is no hurry when it is due this long after the peer could have it. */
+const safetyMs = 1000;
+/** Peers whose times differ by less than this count as equal. */
+const toleranceMs = 40;
+/** … and by less than this factor. */
+const toleranceFactor = 1.25;
+/** Pieces compared by rarity at one pick. */
+const maxCompared = 32;
+/** Open pieces looked at for one to share at one background pick. */
+const maxShared = 64;
+
+export class Picker {
+  private readonly core: Core;
+  /** The answer of the last successful pick. */
+  part: ActivePiece | null = null;
+  block = 0;
+  private piece = -1;
+  private dueMs = 0;
+  private skipBytes = 0;
+
+  constructor(core: Core) {
+    this.core = core;
+  }
+
+  /** Finds work for `peer`; the answer is in `part` and `block`. */
+  pick(peer: PeerState, etaMs: number, criticalOnly: boolean, nowMs: number): boolean {
+    const { core } = this;
+    let bestPiece = -1;
+    let bestSkip = 0;
+    let bestDue = Number.POSITIVE_INFINITY;
+    for (const reader of core.readers.values()) {
+      if (!this.pickFor(reader, peer, etaMs, criticalOnly, nowMs) || this.dueMs >= bestDue) continue;
+      bestDue = this.dueMs;
+      bestPiece = this.piece;
+      bestSkip = this.skipBytes;
+    }
+    if (bestPiece >= 0) {
+      const part = this.start(bestPiece);
+      let block = core.book.freeBlock(part, 0);
+      for (let skip = Math.floor(bestSkip / core.book.blockBytes); skip > 0 && block >= 0; skip--) {
+        const next = core.book.freeBlock(part, block + 1);
+        if (next < 0) break;
+        block = next;
+      }
+      return this.found(peer, part, block);
+    }
+    return !criticalOnly && this.pickBackground(peer, nowMs);
+  }
+
+  private start(piece: number): ActivePiece {
+    this.core.rarity?.remove(piece);
+    return this.core.book.activate(piece);
+  }
+
+  private found(peer: PeerState, part: ActivePiece, block: number): boolean {
+    if (block < 0) return false;
+    if (part.sole) part.owner = peer;
+    this.part = part;
+    this.block = block;
+    return true;
+  }
+
+  /** May `peer` fetch blocks of the open piece? */
+  private may(peer: PeerState, piece: number, nowMs: number): boolean {
+    if (!peer.offers(piece, nowMs)) return false;
+    const { book, peers } = this.core;
+    const suspects = book.suspects.get(piece);
+    if (suspects === undefined) return true;
+    const owner = book.parts.get(piece)?.owner ?? null;
+    if (
+      owner !== null && owner !== peer && peers.get(owner.id) === owner && owner.usable && owner.offers(piece, nowMs)
+    ) {
+      return false;
+    }
+    if (!suspects.has(peer.id)) return true;
+    for (const other of peers.values()) {
+      if (other.usable && other.limit > 0 && !suspects.has(other.id) && other.offers(piece, nowMs)) return false;
+    }
+    return true;
+  }
+
+  private pickFor(reader: ReaderState, peer: PeerState, etaMs: number, critical: boolean, nowMs: number): boolean {
+    const { core } = this;
+    const { book, tuning } = core;
+    const end = critical ? reader.criticalEnd : reader.windowEnd;
+    const head = reader.advance();
+    if (head >= end) return false;
+    let skip = 0;
+    const late = etaMs - Math.max(core.bestEtaMs * toleranceFactor, core.bestEtaMs + toleranceMs);
+    if (late > 0 && etaMs + safetyMs > reader.dueMs(head * book.pieceBytes)) {
+      const others = Math.max(0, core.poolRate - peer.rate(core.unknownRate));
+      skip = (others * (etaMs - core.bestEtaMs)) / 1000;
+    }
+    const inOrderEnd = reader.position + reader.bytesPerSecond * (tuning.inOrderMs / 1000);
+    for (let piece = head; piece < end; piece++) {
+      if (!book.isOpen(piece)) continue;
+      const free = skip > 0 ? book.freeBytes(piece) : 0;
+      if (skip >= free && skip > 0) {
+        skip -= free;
+        continue;
+      }
+      if (!this.may(peer, piece, nowMs)) continue;
+      const offset = piece * book.pieceBytes;
+      this.piece = piece;
+      if (offset > inOrderEnd && !(peer.seed && book.seeds === core.peers.size)) {
+        this.piece = this.rarest(peer, piece, end, nowMs);
+      }
+      this.skipBytes = skip;
+      this.dueMs = reader.leadMs(nowMs) + reader.dueMs(Math.max(offset, reader.position));
+      return true;
+    }
+    return false;
+  }
+
+  /** The rarest of the next open pieces; one that is under way wins a tie. */
+  private rarest(peer: PeerState, from: number, end: number, nowMs: number): number {
+    const { book } = this.core;
+    let best = from;
+    let bestHolders = Number.POSITIVE_INFINITY;
+    const stop = Math.min(end, from + maxCompared);
+    for (let piece = from; piece < stop; piece++) {
+      if (!book.isOpen(piece) || !this.may(peer, piece, nowMs)) continue;
+      const holders = book.holders(piece) - (book.state[piece] === active ? 0.5 : 0);
+      if (holders < bestHolders) {
+        bestHolders = holders;
+        best = piece;
+      }
+    }
+    return best;
+  }
+
+  private pickBackground(peer: PeerState, nowMs: number): boolean {
+    const { core } = this;
+    const { book, rarity, tuning } = core;
+    if (rarity === null) return false;
+    const current = book.parts.get(peer.current);
+    if (current !== undefined && current.free > 0 && this.may(peer, current.piece, nowMs)) {
+      return this.found(peer, current, book.freeBlock(current));
+    }
+    // What others left unfinished comes before new pieces: it holds memory.
+    let shared: ActivePiece | null = null;
+    let looked = 0;
+    for (const part of book.open) {
+      if (++looked > maxShared) break;
+      if (!rarity.covers(part.piece) || !this.may(peer, part.piece, nowMs)) continue;
+      const owner = part.owner;
+      const kept = owner !== null && owner !== peer && owner.usable && owner.current === part.piece &&
+        core.peers.get(owner.id) === owner;
+      if (!kept) return this.take(peer, part);
+      shared ??= part;
+    }
+    if (book.parts.size * book.pieceBytes < tuning.activeLimitBytes || book.parts.size < 2) {
+      const piece = rarity.pick(peer, nowMs);
+      if (piece >= 0 && this.may(peer, piece, nowMs)) return this.take(peer, this.start(piece));
+    }
+    return shared !== null && this.found(peer, shared, book.freeBlock(shared));
+  }
+
+  private take(peer: PeerState, part: ActivePiece): boolean {
+    part.owner = peer;
+    peer.current = part.piece;
+    return this.found(peer, part, this.core.book.freeBlock(part));
+  }
+}

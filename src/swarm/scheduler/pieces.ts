@@ -1,0 +1,209 @@
+/**
+ * What is known of pieces and their blocks: which are here, asked for or free, who has them. Only pieces under way
+ * have per-block state, so the cost grows with what is being fetched and not with the torrent; availability is a
+ * counter a piece (seeds are counted once, apart).
+ */
+import type { PeerState } from "./peer-state.ts";
+import type { SchedulerShape } from "./types.ts";
+
+/** Nothing of the piece is here or asked for. */
+export const missing = 0;
+/** Some blocks are here or asked for. */
+export const active = 1;
+/** All blocks are here, the hash is not checked yet. */
+export const complete = 2;
+/** Verified. */
+export const have = 3;
+
+/** Block states of an active piece. */
+export const blockFree = 0;
+export const blockAsked = 1;
+export const blockHere = 2;
+
+/** One request at one peer. Reused through the pool of `PieceBook`. */
+export interface BlockRequest {
+  peer: PeerState;
+  part: ActivePiece;
+  block: number;
+  sentMs: number;
+  /** Neighbours in the peer's queue, oldest first. */
+  older: BlockRequest | null;
+  newer: BlockRequest | null;
+  /** Next copy of the same block at another peer. */
+  copy: BlockRequest | null;
+  /** Place in the peer's queue as of the last `PeerState.rank`. */
+  rank: number;
+}
+
+/** A piece under way. */
+export interface ActivePiece {
+  readonly piece: number;
+  readonly blocks: number;
+  readonly state: Uint8Array;
+  readonly asked: (BlockRequest | null)[];
+  /** Peer that sent each block, -1 before. */
+  readonly sources: Int32Array;
+  free: number;
+  here: number;
+  /** No free block below this index. */
+  hint: number;
+  /** Peer that fetches it in the background, so that others start other pieces. */
+  owner: PeerState | null;
+  /** Its hash failed: one peer at a time fetches it so that the next failure names somebody. */
+  sole: boolean;
+}
+
+/** All pieces of a torrent. */
+export class PieceBook {
+  readonly pieceCount: number;
+  readonly pieceBytes: number;
+  readonly totalBytes: number;
+  readonly blockBytes: number;
+  readonly blocksPerPiece: number;
+  readonly state: Uint8Array;
+  /** Peers that have the piece, without seeds. */
+  readonly availability: Uint16Array;
+  readonly parts = new Map<number, ActivePiece>();
+  /** Active pieces with free blocks. */
+  readonly open = new Set<ActivePiece>();
+  /** Peers whose blocks were in a piece that failed its hash. */
+  readonly suspects = new Map<number, Set<number>>();
+  seeds = 0;
+  missingCount: number;
+  private spare: BlockRequest | null = null;
+
+  constructor(shape: SchedulerShape) {
+    this.pieceCount = shape.pieceCount;
+    this.pieceBytes = shape.pieceLengthBytes;
+    this.totalBytes = shape.totalBytes;
+    this.blockBytes = shape.blockBytes;
+    this.blocksPerPiece = Math.ceil(shape.pieceLengthBytes / shape.blockBytes);
+    this.state = new Uint8Array(shape.pieceCount);
+    this.availability = new Uint16Array(shape.pieceCount);
+    this.missingCount = shape.pieceCount;
+  }
+
+  pieceLength(piece: number): number {
+    return Math.min(this.pieceBytes, this.totalBytes - piece * this.pieceBytes);
+  }
+
+  blockLength(piece: number, block: number): number {
+    return Math.min(this.blockBytes, this.pieceLength(piece) - block * this.blockBytes);
+  }
+
+  /** Has the piece a block that nobody is asked for? */
+  isOpen(piece: number): boolean {
+    const state = this.state[piece];
+    if (state === missing) return true;
+    return state === active && this.parts.get(piece)!.free > 0;
+  }
+
+  freeBytes(piece: number): number {
+    const part = this.parts.get(piece);
+    return part === undefined ? this.pieceLength(piece) : part.free * this.blockBytes;
+  }
+
+  /** Who could have it: seeds and others. */
+  holders(piece: number): number {
+    return this.seeds + this.availability[piece]!;
+  }
+
+  /** The piece's block state, made when it is absent. Only for missing and active pieces. */
+  activate(piece: number): ActivePiece {
+    const known = this.parts.get(piece);
+    if (known !== undefined) return known;
+    const blocks = Math.ceil(this.pieceLength(piece) / this.blockBytes);
+    const part: ActivePiece = {
+      piece,
+      blocks,
+      state: new Uint8Array(blocks),
+      asked: new Array<BlockRequest | null>(blocks).fill(null),
+      sources: new Int32Array(blocks).fill(-1),
+      free: blocks,
+      here: 0,
+      hint: 0,
+      owner: null,
+      sole: this.suspects.has(piece),
+    };
+    this.parts.set(piece, part);
+    this.open.add(part);
+    this.state[piece] = active;
+    return part;
+  }
+
+  /** Drops the block state; no request may be live. */
+  deactivate(part: ActivePiece, state: number): void {
+    this.parts.delete(part.piece);
+    this.open.delete(part);
+    this.state[part.piece] = state;
+  }
+
+  /** First free block at or after `from`, -1 when there is none. */
+  freeBlock(part: ActivePiece, from = 0): number {
+    if (part.free === 0) return -1;
+    const start = Math.max(from, part.hint);
+    for (let i = start; i < part.blocks; i++) {
+      if (part.state[i] === blockFree) {
+        if (start === part.hint) part.hint = i;
+        return i;
+      }
+    }
+    return -1;
+  }
+
+  /** Records a request; the block may have live copies. */
+  ask(peer: PeerState, part: ActivePiece, block: number, nowMs: number): BlockRequest {
+    let request = this.spare;
+    if (request === null) {
+      request = { peer, part, block, sentMs: nowMs, older: null, newer: null, copy: null, rank: 0 };
+    } else {
+      this.spare = request.copy;
+      request.peer = peer;
+      request.part = part;
+      request.block = block;
+      request.sentMs = nowMs;
+    }
+    request.copy = part.asked[block]!;
+    part.asked[block] = request;
+    if (part.state[block] === blockFree) {
+      part.state[block] = blockAsked;
+      if (--part.free === 0) this.open.delete(part);
+    }
+    peer.enqueue(request);
+    return request;
+  }
+
+  /** The live request for a block at `peer`. */
+  find(peer: PeerState, part: ActivePiece, block: number): BlockRequest | null {
+    let request = part.asked[block] ?? null;
+    while (request !== null && request.peer !== peer) request = request.copy;
+    return request;
+  }
+
+  /** Ends a request. Answers whether its block became free. */
+  end(request: BlockRequest): boolean {
+    const { part, block, peer } = request;
+    if (part.asked[block] === request) part.asked[block] = request.copy;
+    else {
+      let before = part.asked[block]!;
+      while (before.copy !== request) before = before.copy!;
+      before.copy = request.copy;
+    }
+    peer.dequeue(request);
+    request.copy = this.spare;
+    this.spare = request;
+    if (part.state[block] !== blockAsked || part.asked[block] !== null) return false;
+    part.state[block] = blockFree;
+    if (block < part.hint) part.hint = block;
+    if (part.free++ === 0) this.open.add(part);
+    return true;
+  }
+
+  /** Records an arrived block; its live requests must be ended by the caller afterwards. */
+  arrived(part: ActivePiece, block: number, peer: number): void {
+    if (part.state[block] === blockFree && --part.free === 0) this.open.delete(part);
+    part.state[block] = blockHere;
+    part.sources[block] = peer;
+    if (++part.here === part.blocks) this.state[part.piece] = complete;
+  }
+}

@@ -1,0 +1,106 @@
+/**
+ * Missing pieces of the background range by how many peers have them: buckets with swap-removal, so that a `have`, a
+ * start and an end each cost O(1). Within a bucket the order is random (rarest first with random ties).
+ */
+import type { PeerState } from "./peer-state.ts";
+import type { PieceBook } from "./pieces.ts";
+
+/** Entries of the buckets looked at before the peer's own bits are scanned instead. */
+const maxProbes = 256;
+/** Bytes of a peer's bits scanned at one pick (each 8 pieces); the next pick goes on from there. */
+const maxScanBytes = 4096;
+
+export class Rarity {
+  readonly firstPiece: number;
+  readonly endPiece: number;
+  private readonly buckets: number[][] = [];
+  private readonly place: Int32Array;
+  private readonly bucketOf: Int16Array;
+  private readonly book: PieceBook;
+  private readonly random: () => number;
+
+  constructor(book: PieceBook, firstPiece: number, endPiece: number, random: () => number) {
+    this.book = book;
+    this.firstPiece = firstPiece;
+    this.endPiece = endPiece;
+    this.random = random;
+    this.place = new Int32Array(Math.max(0, endPiece - firstPiece)).fill(-1);
+    this.bucketOf = new Int16Array(this.place.length);
+    for (let piece = firstPiece; piece < endPiece; piece++) this.add(piece);
+  }
+
+  covers(piece: number): boolean {
+    return piece >= this.firstPiece && piece < this.endPiece;
+  }
+
+  /** Takes a piece up when it is missing. */
+  add(piece: number): void {
+    if (!this.covers(piece) || this.book.state[piece] !== 0) return;
+    const index = piece - this.firstPiece;
+    if (this.place[index]! >= 0) return;
+    const rarity = Math.min(this.book.availability[piece]!, 0x7fff);
+    while (this.buckets.length <= rarity) this.buckets.push([]);
+    const bucket = this.buckets[rarity]!;
+    const at = Math.floor(this.random() * (bucket.length + 1));
+    this.bucketOf[index] = rarity;
+    if (at < bucket.length) {
+      const moved = bucket[at]!;
+      this.place[moved - this.firstPiece] = bucket.length;
+      bucket.push(moved);
+      bucket[at] = piece;
+    } else bucket.push(piece);
+    this.place[index] = at;
+  }
+
+  remove(piece: number): void {
+    if (!this.covers(piece)) return;
+    const index = piece - this.firstPiece;
+    const at = this.place[index]!;
+    if (at < 0) return;
+    const bucket = this.buckets[this.bucketOf[index]!]!;
+    const last = bucket.pop()!;
+    if (last !== piece) {
+      bucket[at] = last;
+      this.place[last - this.firstPiece] = at;
+    }
+    this.place[index] = -1;
+  }
+
+  /** Its availability changed. */
+  moved(piece: number): void {
+    if (!this.covers(piece) || this.place[piece - this.firstPiece]! < 0) return;
+    this.remove(piece);
+    this.add(piece);
+  }
+
+  /** The rarest missing piece that `peer` offers (nearly: long searches are cut short), -1 when none was found. */
+  pick(peer: PeerState, nowMs: number): number {
+    let probes = 0;
+    // Bucket 0 holds what only seeds have.
+    for (let rarity = peer.seed ? 0 : 1; rarity < this.buckets.length; rarity++) {
+      const bucket = this.buckets[rarity]!;
+      for (let i = bucket.length - 1; i >= 0; i--) {
+        if (peer.offers(bucket[i]!, nowMs)) return bucket[i]!;
+        if (++probes >= maxProbes) return this.scan(peer, nowMs);
+      }
+    }
+    return -1;
+  }
+
+  private scan(peer: PeerState, nowMs: number): number {
+    const bits = peer.bits;
+    if (bits === null) return -1;
+    for (let n = Math.min(bits.length, maxScanBytes); n > 0; n--) {
+      if (peer.scanByte >= bits.length) peer.scanByte = 0;
+      const base = peer.scanByte * 8;
+      if (bits[peer.scanByte] !== 0) {
+        for (let piece = base; piece < base + 8; piece++) {
+          if (!this.covers(piece) || this.place[piece - this.firstPiece]! < 0) continue;
+          if (peer.offers(piece, nowMs)) return piece;
+        }
+      }
+      peer.scanByte++;
+    }
+    return -1;
+  }
+}

@@ -1,0 +1,114 @@
+/**
+ * One reader's wishes as piece ranges, and its deadline clock.
+ *
+ * Physically a byte is due when playback at the media bitrate gets there from the reader's position. Among several
+ * readers that alone would let one that copies at full speed (always at the edge of what is here) take all from one
+ * that plays; so competition uses a virtual clock that starts at each seek and runs at the bitrate: who is ahead of
+ * it waits for who is behind.
+ */
+import type { PieceBook } from "./pieces.ts";
+import type { Tuning } from "./tuning.ts";
+import type { ReaderDemand } from "./types.ts";
+
+export class ReaderState {
+  readonly id: number;
+  position = 0;
+  end = 0;
+  waitingEnd = 0;
+  bytesPerSecond: number;
+  /** Piece of the position. */
+  first = 0;
+  /** Exclusive ends, in pieces: what is critical, what is in the window. */
+  criticalEnd = 0;
+  windowEnd = 0;
+  /** No piece below it (from `first` on) has a free block. */
+  cursor = 0;
+  /** Since when the byte at the position is waited for; null when it is here or nobody waits. */
+  waitingSinceMs: number | null = null;
+  private anchorMs = 0;
+  private anchorPosition = -1;
+  private readonly book: PieceBook;
+  private readonly tuning: Tuning;
+
+  constructor(id: number, book: PieceBook, tuning: Tuning) {
+    this.id = id;
+    this.book = book;
+    this.tuning = tuning;
+    this.bytesPerSecond = tuning.unknownBitrateBytesPerSecond;
+  }
+
+  /** Takes new wishes; answers whether the position jumped (a seek) rather than moved on. */
+  update(demand: ReaderDemand, nowMs: number): boolean {
+    const { book, tuning } = this;
+    const clamp = (value: number): number => Math.min(Math.max(value, 0), book.totalBytes);
+    const before = this.position;
+    const oldFirst = this.first;
+    const oldWindowEnd = this.windowEnd;
+    const fresh = this.anchorPosition < 0;
+    this.position = clamp(demand.position);
+    this.end = Math.max(this.position, clamp(demand.end));
+    this.waitingEnd = Math.min(Math.max(clamp(demand.waitingEnd), this.position), Math.max(this.end, this.position));
+    const known = demand.bytesPerSecond !== null && demand.bytesPerSecond > 0;
+    this.bytesPerSecond = known ? demand.bytesPerSecond! : tuning.unknownBitrateBytesPerSecond;
+    let ahead = demand.readAheadBytes;
+    if (ahead === null) {
+      const byTime = known ? this.bytesPerSecond * (tuning.readAheadMs / 1000) : 0;
+      ahead = Math.min(Math.max(byTime, tuning.readAheadMinBytes), tuning.readAheadMaxBytes);
+    }
+    const critical = Math.min(ahead, Math.max(tuning.criticalBytes, this.bytesPerSecond * (tuning.criticalMs / 1000)));
+    const ends = (bytes: number): number =>
+      Math.ceil(Math.max(Math.min(this.position + bytes, this.end), this.waitingEnd) / book.pieceBytes);
+    this.first = Math.floor(this.position / book.pieceBytes);
+    // A waiting read may be longer than the window (one read of a big file): only the window's worth counts at a time.
+    const waited = Math.min(this.waitingEnd - this.position, tuning.readAheadMaxBytes);
+    this.waitingEnd = this.position + waited;
+    this.criticalEnd = ends(critical);
+    this.windowEnd = Math.max(ends(ahead), this.criticalEnd);
+    if (this.waitingEnd === this.position && critical === 0) this.criticalEnd = this.windowEnd = this.first;
+    const jumped = fresh || this.position < before || this.first > oldWindowEnd ||
+      this.position > before + Math.max(book.pieceBytes, tuning.criticalBytes) * 4;
+    if (this.first < oldFirst || this.cursor < this.first || jumped) this.cursor = this.first;
+    if (jumped) {
+      this.anchorMs = nowMs;
+      this.anchorPosition = this.position;
+    } else {
+      // Who fell behind its clock starts it anew: lost time is not made up at the others' cost.
+      const leadMs = this.rawLeadMs(nowMs);
+      if (leadMs < 0 || leadMs > tuning.leadMaxMs) {
+        this.anchorPosition = this.position;
+        this.anchorMs = nowMs + Math.min(Math.max(leadMs, 0), tuning.leadMaxMs);
+      }
+    }
+    return jumped;
+  }
+
+  private rawLeadMs(nowMs: number): number {
+    return this.anchorMs + ((this.position - this.anchorPosition) * 1000) / this.bytesPerSecond - nowMs;
+  }
+
+  /** How far ahead of its clock it reads, 0 to the limit. */
+  leadMs(nowMs: number): number {
+    return Math.min(Math.max(this.rawLeadMs(nowMs), 0), this.tuning.leadMaxMs);
+  }
+
+  /** Playback time from the position to a byte. */
+  dueMs(offset: number): number {
+    if (offset < this.waitingEnd) return 0;
+    return Math.max(0, ((offset - this.position) * 1000) / this.bytesPerSecond);
+  }
+
+  covers(piece: number): boolean {
+    return piece >= this.first && piece < this.windowEnd;
+  }
+
+  /** A block of the piece became free again. */
+  rewind(piece: number): void {
+    if (piece >= this.first && piece < this.cursor) this.cursor = piece;
+  }
+
+  /** First piece at or after the position that may have a free block. */
+  advance(): number {
+    while (this.cursor < this.windowEnd && !this.book.isOpen(this.cursor)) this.cursor++;
+    return this.cursor;
+  }
+}

@@ -1,0 +1,188 @@
+/**
+ * What happens on the timer: silent peers lose their requests to others, critical blocks that come too late are asked
+ * for a second time where they come sooner, and the last blocks of a download are shared out (endgame).
+ *
+ * Copies cost bandwidth, so they are made only for blocks with nothing free left before them, when the gain is clear.
+ */
+import type { Core } from "./core.ts";
+import { active, type ActivePiece, blockAsked, type BlockRequest } from "./pieces.ts";
+import type { PeerState } from "./peer-state.ts";
+
+/** Background blocks are copied only when this much later than at the idle peer: nobody waits for them. */
+const endgameFactor = 2;
+/** … and at least this old. */
+const endgameAfterMs = 500;
+/** Active pieces looked at for endgame in one tick. */
+const maxEndgameParts = 64;
+
+export class Rescue {
+  private readonly core: Core;
+  private copies = 0;
+
+  constructor(core: Core) {
+    this.core = core;
+  }
+
+  /** Peers that answer: unchoked and not silent. */
+  private others(peer: PeerState): boolean {
+    for (const other of this.core.peers.values()) {
+      if (other !== peer && other.usable && !other.choked) return true;
+    }
+    return false;
+  }
+
+  /** Finds peers that fell silent; answers whether requests were taken from one. */
+  stalls(nowMs: number): boolean {
+    const { core } = this;
+    const { tuning, book } = core;
+    let freed = false;
+    for (const peer of core.peers.values()) {
+      if (peer.stalled) {
+        this.probe(peer, nowMs);
+        continue;
+      }
+      const silenceMs = peer.silenceMs(nowMs);
+      if (silenceMs < tuning.stallMs) continue;
+      const floorMs = peer.limit === 0 ? tuning.runStallMs : tuning.stallMs;
+      const blocksMs = (3 * book.blockBytes * 1000) / peer.rate(core.unknownRate);
+      if (silenceMs < Math.max(floorMs, peer.rttMs + blocksMs)) continue;
+      if (silenceMs > tuning.dropMs) core.actions.drop(peer.id, "silent");
+      // Without anybody else its requests are the only hope: they stay where they are.
+      if (!this.others(peer)) continue;
+      peer.stalled = true;
+      peer.silentSinceMs = nowMs - silenceMs;
+      peer.probedMs = nowMs;
+      core.releaseAll(peer, true);
+      freed = true;
+    }
+    return freed;
+  }
+
+  private probe(peer: PeerState, nowMs: number): void {
+    const { core } = this;
+    const { book, tuning } = core;
+    if (peer.choked || peer.limit === 0) return;
+    if (nowMs - peer.silentSinceMs > tuning.dropMs && peer.outstanding > 0) {
+      core.actions.drop(peer.id, "silent");
+      peer.silentSinceMs = nowMs;
+      return;
+    }
+    const waitMs = this.others(peer) ? tuning.probeMs : tuning.lonelyProbeMs;
+    if (nowMs - peer.probedMs < waitMs) return;
+    peer.probedMs = nowMs;
+    if (peer.outstanding > 0) core.releaseAll(peer, true);
+    // The block farthest from anybody's need: if it is lost again, nobody waits for it.
+    let chosen: ActivePiece | null = null;
+    for (const part of book.open) if (peer.offers(part.piece, nowMs)) chosen = part;
+    if (chosen === null) {
+      for (const reader of core.readers.values()) {
+        for (let piece = reader.windowEnd - 1; piece >= reader.first && chosen === null; piece--) {
+          if (book.isOpen(piece) && peer.offers(piece, nowMs)) {
+            core.rarity?.remove(piece);
+            chosen = book.activate(piece);
+          }
+        }
+      }
+    }
+    if (chosen === null) {
+      const piece = core.rarity?.pick(peer, nowMs) ?? -1;
+      if (piece < 0) return;
+      core.rarity!.remove(piece);
+      chosen = book.activate(piece);
+    }
+    for (let block = chosen.blocks - 1; block >= 0; block--) {
+      if (chosen.state[block] === 0) return core.request(peer, chosen, block, nowMs);
+    }
+  }
+
+  /** Second copies of blocks that come too late. */
+  hedge(nowMs: number): void {
+    const { core } = this;
+    const { book } = core;
+    this.copies = 0;
+    let ranked = false;
+    for (const reader of core.readers.values()) {
+      for (let piece = reader.first; piece < reader.criticalEnd; piece++) {
+        const state = book.state[piece]!;
+        if (state > active) continue;
+        const part = book.parts.get(piece);
+        // Free blocks are better work than copies, if anybody can take them.
+        if (part === undefined || part.free > 0) {
+          if (book.holders(piece) > 0) break;
+          continue;
+        }
+        if (!ranked) {
+          ranked = true;
+          for (const peer of core.peers.values()) peer.rank();
+        }
+        const base = piece * book.pieceBytes;
+        for (let block = 0; block < part.blocks; block++) {
+          if (part.state[block] !== blockAsked) continue;
+          const offset = base + block * book.blockBytes;
+          this.consider(part, block, reader.dueMs(offset), core.tuning.hedgeAfterMs, core.tuning.hedgeRatio, nowMs);
+        }
+        if (this.copies >= core.tuning.maxHedgesPerTick) return;
+      }
+    }
+  }
+
+  /** Nothing is free any more: idle peers help those that would take long. */
+  endgame(nowMs: number): void {
+    const { core } = this;
+    const { book } = core;
+    if (book.parts.size === 0 || book.open.size > 0) return;
+    let idle = false;
+    for (const peer of core.peers.values()) {
+      idle ||= peer.usable && !peer.choked && peer.limit > 0 && peer.outstanding < 2;
+    }
+    if (!idle) return;
+    for (const peer of core.peers.values()) peer.rank();
+    this.copies = 0;
+    let looked = 0;
+    for (const part of book.parts.values()) {
+      if (book.state[part.piece] !== active || !(core.rarity?.covers(part.piece) || core.wanted(part.piece))) continue;
+      if (++looked > maxEndgameParts) return;
+      for (let block = 0; block < part.blocks; block++) {
+        if (part.state[block] === blockAsked) {
+          this.consider(part, block, 0, endgameAfterMs, 1 / endgameFactor, nowMs);
+        }
+      }
+      if (this.copies >= core.tuning.maxHedgesPerTick) return;
+    }
+  }
+
+  private consider(
+    part: ActivePiece,
+    block: number,
+    dueMs: number,
+    afterMs: number,
+    ratio: number,
+    nowMs: number,
+  ): void {
+    const { core } = this;
+    const { tuning } = core;
+    let copies = 0;
+    let remainingMs = Number.POSITIVE_INFINITY;
+    for (let copy: BlockRequest | null = part.asked[block]!; copy !== null; copy = copy.copy) {
+      // The newest copy comes first in the list.
+      if (copies === 0 && nowMs - copy.sentMs < afterMs) return;
+      copies++;
+      remainingMs = Math.min(remainingMs, copy.peer.remainingMs(copy, core.unknownRate, nowMs));
+    }
+    if (copies === 0 || copies >= tuning.maxCopies || this.copies >= tuning.maxHedgesPerTick) return;
+    if (remainingMs < dueMs) return;
+    let best: PeerState | null = null;
+    let bestMs = Math.min(remainingMs * ratio, remainingMs - tuning.hedgeGainMs);
+    for (const peer of core.peers.values()) {
+      if (!peer.usable || peer.limit === 0 || peer.outstanding >= peer.criticalDepth(core.slackMs)) continue;
+      const etaMs = peer.etaMs(core.unknownRate);
+      if (etaMs >= bestMs || !peer.offers(part.piece, nowMs) || core.book.find(peer, part, block) !== null) continue;
+      if (part.sole && part.owner !== null && part.owner.usable && part.owner !== peer) continue;
+      best = peer;
+      bestMs = etaMs;
+    }
+    if (best === null) return;
+    this.copies++;
+    core.request(best, part, block, nowMs);
+  }
+}
