@@ -24,6 +24,8 @@ export class Core {
   bestEtaMs = 0;
   /** Unfinished pieces no reader wants, least recently wanted first. */
   readonly abandoned = new Set<ActivePiece>();
+  /** Critical blocks for a peer of unknown rate: a fair share of what is critical, within the tuning's limit. */
+  firstCritical: number;
   private readonly rates: number[] = [];
 
   constructor(shape: SchedulerShape, actions: SchedulerActions, tuning: Tuning) {
@@ -31,6 +33,7 @@ export class Core {
     this.actions = actions;
     this.tuning = tuning;
     this.unknownRate = tuning.unknownBytesPerSecond;
+    this.firstCritical = tuning.firstCriticalBlocks;
   }
 
   get slackMs(): number {
@@ -57,6 +60,19 @@ export class Core {
   request(peer: PeerState, part: ActivePiece, block: number, nowMs: number): void {
     const { book } = this;
     book.ask(peer, part, block, nowMs);
+    this.actions.request(peer.id, part.piece, block * book.blockBytes, book.blockLength(part.piece, block));
+  }
+
+  /** The piece's block state, taken out of the background order. */
+  start(piece: number): ActivePiece {
+    this.rarity?.remove(piece);
+    return this.book.activate(piece);
+  }
+
+  /** Asks a silent peer for a block without reserving it. */
+  probe(peer: PeerState, part: ActivePiece, block: number): void {
+    const { book } = this;
+    peer.expectLate(this.key(part.piece, block));
     this.actions.request(peer.id, part.piece, block * book.blockBytes, book.blockLength(part.piece, block));
   }
 
@@ -126,6 +142,9 @@ export class Core {
     for (const peer of this.peers.values()) if (peer.measured && peer.usable) rates.push(peer.rate(0));
     rates.sort((a, b) => a - b);
     this.unknownRate = rates.length > 0 ? rates[rates.length >> 1]! : this.tuning.unknownBytesPerSecond;
+    const critical = Math.max(this.tuning.criticalBytes, this.book.pieceBytes) / this.book.blockBytes;
+    // Peers that still choke count too: they will want their share a round trip later.
+    this.firstCritical = Math.min(this.tuning.firstCriticalBlocks, Math.ceil(critical / Math.max(1, this.peers.size)));
     this.poolRate = 0;
     this.bestEtaMs = Number.POSITIVE_INFINITY;
     for (const peer of this.peers.values()) {

@@ -29,6 +29,7 @@ export class PeerState {
   /** Silent too long: asked for nothing but probes. */
   stalled = false;
   silentSinceMs = 0;
+  stalledMs = 0;
   probedMs = 0;
   outstanding = 0;
   oldest: BlockRequest | null = null;
@@ -213,10 +214,10 @@ export class PeerState {
     return Math.min(Math.max(blocks, 2), cap);
   }
 
-  /** The same for critical blocks. */
-  criticalDepth(slackMs: number): number {
+  /** The same for critical blocks; `first` while its rate is unknown. */
+  criticalDepth(slackMs: number, first = this.tuning.firstCriticalBlocks): number {
     const depth = this.depth(slackMs);
     if (this.measured || this.window < this.tuning.firstDepthBlocks) return depth;
-    return Math.min(Math.max(depth, this.tuning.firstCriticalBlocks), this.limit, this.tuning.depthCapBlocks);
+    return Math.min(Math.max(depth, first), this.limit, this.tuning.depthCapBlocks);
   }
 }

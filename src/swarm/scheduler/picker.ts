@@ -18,6 +18,10 @@ const toleranceMs = 40;
 const toleranceFactor = 1.25;
 /** Pieces compared by rarity at one pick. */
 const maxCompared = 32;
+/** Refetching a piece that failed its hash from one peer alone may take this much longer than it should … */
+const soleMs = 300;
+/** … and never more than this, for somebody may be waiting. */
+const soleMaxMs = 4000;
 /** Open pieces looked at for one to share at one background pick. */
 const maxShared = 64;
 
@@ -47,26 +51,24 @@ export class Picker {
       bestSkip = this.skipBytes;
     }
     if (bestPiece >= 0) {
-      const part = this.start(bestPiece);
+      const part = core.start(bestPiece);
       let block = core.book.freeBlock(part, 0);
       for (let skip = Math.floor(bestSkip / core.book.blockBytes); skip > 0 && block >= 0; skip--) {
         const next = core.book.freeBlock(part, block + 1);
         if (next < 0) break;
         block = next;
       }
-      return this.found(peer, part, block);
+      return this.found(peer, part, block, nowMs);
     }
     return !criticalOnly && this.pickBackground(peer, nowMs);
   }
 
-  private start(piece: number): ActivePiece {
-    this.core.rarity?.remove(piece);
-    return this.core.book.activate(piece);
-  }
-
-  private found(peer: PeerState, part: ActivePiece, block: number): boolean {
+  private found(peer: PeerState, part: ActivePiece, block: number, nowMs: number): boolean {
     if (block < 0) return false;
-    if (part.sole) part.owner = peer;
+    if (part.sole && part.owner !== peer) {
+      part.owner = peer;
+      part.ownedMs = nowMs;
+    }
     this.part = part;
     this.block = block;
     return true;
@@ -78,15 +80,20 @@ export class Picker {
     const { book, peers } = this.core;
     const suspects = book.suspects.get(piece);
     if (suspects === undefined) return true;
-    const owner = book.parts.get(piece)?.owner ?? null;
-    if (
-      owner !== null && owner !== peer && peers.get(owner.id) === owner && owner.usable && owner.offers(piece, nowMs)
-    ) {
-      return false;
+    const part = book.parts.get(piece);
+    const owner = part?.sole === true ? part.owner : null;
+    if (part !== undefined && owner !== null && owner !== peer) {
+      const trusted = peers.get(owner.id) === owner && owner.usable && owner.offers(piece, nowMs);
+      const fairMs = soleMs + (2000 * book.pieceBytes) / owner.rate(this.core.unknownRate);
+      if (trusted && nowMs - part.ownedMs < Math.min(fairMs, soleMaxMs)) return false;
+      part.sole = false;
     }
-    if (!suspects.has(peer.id)) return true;
+    if (part?.sole === false) return true;
+    const fits = (other: PeerState): boolean =>
+      !suspects.has(other.id) && other.rate(this.core.unknownRate) >= this.core.unknownRate / 2;
+    if (fits(peer)) return true;
     for (const other of peers.values()) {
-      if (other.usable && other.limit > 0 && !suspects.has(other.id) && other.offers(piece, nowMs)) return false;
+      if (other !== peer && other.usable && other.limit > 0 && fits(other) && other.offers(piece, nowMs)) return false;
     }
     return true;
   }
@@ -147,7 +154,7 @@ export class Picker {
     if (rarity === null) return false;
     const current = book.parts.get(peer.current);
     if (current !== undefined && current.free > 0 && this.may(peer, current.piece, nowMs)) {
-      return this.found(peer, current, book.freeBlock(current));
+      return this.found(peer, current, book.freeBlock(current), nowMs);
     }
     // What others left unfinished comes before new pieces: it holds memory.
     let shared: ActivePiece | null = null;
@@ -158,19 +165,19 @@ export class Picker {
       const owner = part.owner;
       const kept = owner !== null && owner !== peer && owner.usable && owner.current === part.piece &&
         core.peers.get(owner.id) === owner;
-      if (!kept) return this.take(peer, part);
+      if (!kept) return this.take(peer, part, nowMs);
       shared ??= part;
     }
     if (book.parts.size * book.pieceBytes < tuning.activeLimitBytes || book.parts.size < 2) {
       const piece = rarity.pick(peer, nowMs);
-      if (piece >= 0 && this.may(peer, piece, nowMs)) return this.take(peer, this.start(piece));
+      if (piece >= 0 && this.may(peer, piece, nowMs)) return this.take(peer, core.start(piece), nowMs);
     }
-    return shared !== null && this.found(peer, shared, book.freeBlock(shared));
+    return shared !== null && this.found(peer, shared, book.freeBlock(shared), nowMs);
   }
 
-  private take(peer: PeerState, part: ActivePiece): boolean {
+  private take(peer: PeerState, part: ActivePiece, nowMs: number): boolean {
     part.owner = peer;
     peer.current = part.piece;
-    return this.found(peer, part, this.core.book.freeBlock(part));
+    return this.found(peer, part, this.core.book.freeBlock(part), nowMs);
   }
 }

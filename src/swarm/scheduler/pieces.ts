@@ -49,6 +49,8 @@ export interface ActivePiece {
   hint: number;
   /** Peer that fetches it in the background, so that others start other pieces. */
   owner: PeerState | null;
+  /** Since when. */
+  ownedMs: number;
   /** Its hash failed: one peer at a time fetches it so that the next failure names somebody. */
   sole: boolean;
 }
@@ -123,6 +125,7 @@ export class PieceBook {
       here: 0,
       hint: 0,
       owner: null,
+      ownedMs: 0,
       sole: this.suspects.has(piece),
     };
     this.parts.set(piece, part);

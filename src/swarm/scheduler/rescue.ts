@@ -5,7 +5,7 @@
  * Copies cost bandwidth, so they are made only for blocks with nothing free left before them, when the gain is clear.
  */
 import type { Core } from "./core.ts";
-import { active, type ActivePiece, blockAsked, type BlockRequest } from "./pieces.ts";
+import { active, type ActivePiece, blockAsked, blockHere, type BlockRequest } from "./pieces.ts";
 import type { PeerState } from "./peer-state.ts";
 
 /** Background blocks are copied only when this much later than at the idle peer: nobody waits for them. */
@@ -51,48 +51,51 @@ export class Rescue {
       if (!this.others(peer)) continue;
       peer.stalled = true;
       peer.silentSinceMs = nowMs - silenceMs;
-      peer.probedMs = nowMs;
+      peer.stalledMs = peer.probedMs = nowMs;
       core.releaseAll(peer, true);
       freed = true;
     }
     return freed;
   }
 
+  /** Asks a silent peer for one block now and then; it is dropped when it stays silent. */
   private probe(peer: PeerState, nowMs: number): void {
     const { core } = this;
-    const { book, tuning } = core;
+    const { tuning } = core;
     if (peer.choked || peer.limit === 0) return;
-    if (nowMs - peer.silentSinceMs > tuning.dropMs && peer.outstanding > 0) {
+    if (nowMs - peer.silentSinceMs > tuning.dropMs && peer.probedMs > peer.stalledMs) {
       core.actions.drop(peer.id, "silent");
-      peer.silentSinceMs = nowMs;
+      peer.stalledMs = peer.probedMs = peer.silentSinceMs = nowMs;
       return;
     }
     const waitMs = this.others(peer) ? tuning.probeMs : tuning.lonelyProbeMs;
     if (nowMs - peer.probedMs < waitMs) return;
-    peer.probedMs = nowMs;
-    if (peer.outstanding > 0) core.releaseAll(peer, true);
-    // The block farthest from anybody's need: if it is lost again, nobody waits for it.
-    let chosen: ActivePiece | null = null;
-    for (const part of book.open) if (peer.offers(part.piece, nowMs)) chosen = part;
-    if (chosen === null) {
-      for (const reader of core.readers.values()) {
-        for (let piece = reader.windowEnd - 1; piece >= reader.first && chosen === null; piece--) {
-          if (book.isOpen(piece) && peer.offers(piece, nowMs)) {
-            core.rarity?.remove(piece);
-            chosen = book.activate(piece);
-          }
-        }
+    const part = this.farthest(peer, nowMs);
+    if (part === null) return;
+    for (let block = part.blocks - 1; block >= 0; block--) {
+      if (part.state[block] === blockHere) continue;
+      peer.probedMs = nowMs;
+      // Not recorded as a request: the block stays free for others, and is welcome if it comes.
+      return core.probe(peer, part, block);
+    }
+  }
+
+  /** The piece farthest from anybody's need that `peer` could be asked for. */
+  private farthest(peer: PeerState, nowMs: number): ActivePiece | null {
+    const { core } = this;
+    const { book } = core;
+    let under: ActivePiece | null = null;
+    for (const part of book.parts.values()) {
+      if (book.state[part.piece] === active && peer.offers(part.piece, nowMs)) under = part;
+    }
+    if (under !== null) return under;
+    for (const reader of core.readers.values()) {
+      for (let piece = reader.windowEnd - 1; piece >= reader.first; piece--) {
+        if (book.isOpen(piece) && peer.offers(piece, nowMs)) return core.start(piece);
       }
     }
-    if (chosen === null) {
-      const piece = core.rarity?.pick(peer, nowMs) ?? -1;
-      if (piece < 0) return;
-      core.rarity!.remove(piece);
-      chosen = book.activate(piece);
-    }
-    for (let block = chosen.blocks - 1; block >= 0; block--) {
-      if (chosen.state[block] === 0) return core.request(peer, chosen, block, nowMs);
-    }
+    const piece = core.rarity?.pick(peer, nowMs) ?? -1;
+    return piece < 0 ? null : core.start(piece);
   }
 
   /** Second copies of blocks that come too late. */
@@ -162,19 +165,21 @@ export class Rescue {
     const { core } = this;
     const { tuning } = core;
     let copies = 0;
+    let last: BlockRequest | null = null;
     let remainingMs = Number.POSITIVE_INFINITY;
     for (let copy: BlockRequest | null = part.asked[block]!; copy !== null; copy = copy.copy) {
       // The newest copy comes first in the list.
       if (copies === 0 && nowMs - copy.sentMs < afterMs) return;
       copies++;
+      last = copy;
       remainingMs = Math.min(remainingMs, copy.peer.remainingMs(copy, core.unknownRate, nowMs));
     }
-    if (copies === 0 || copies >= tuning.maxCopies || this.copies >= tuning.maxHedgesPerTick) return;
+    if (last === null || copies >= tuning.maxCopies || this.copies >= tuning.maxHedgesPerTick) return;
     if (remainingMs < dueMs) return;
     let best: PeerState | null = null;
     let bestMs = Math.min(remainingMs * ratio, remainingMs - tuning.hedgeGainMs);
     for (const peer of core.peers.values()) {
-      if (!peer.usable || peer.limit === 0 || peer.outstanding >= peer.criticalDepth(core.slackMs)) continue;
+      if (!peer.usable || peer.limit === 0 || peer.outstanding >= 2 * peer.criticalDepth(core.slackMs)) continue;
       const etaMs = peer.etaMs(core.unknownRate);
       if (etaMs >= bestMs || !peer.offers(part.piece, nowMs) || core.book.find(peer, part, block) !== null) continue;
       if (part.sole && part.owner !== null && part.owner.usable && part.owner !== peer) continue;
@@ -183,6 +188,9 @@ export class Rescue {
     }
     if (best === null) return;
     this.copies++;
+    // What still waits behind others at the slow peer is moved; what it is sending now is only copied.
+    const behind = copies === 1 && last.rank > 0 ? last : null;
     core.request(best, part, block, nowMs);
+    if (behind !== null) core.release(behind, true);
   }
 }

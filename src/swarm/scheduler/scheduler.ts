@@ -381,7 +381,7 @@ export class Scheduler implements SchedulerApi {
     if (!peer.usable || peer.limit === 0) return false;
     const slackMs = core.slackMs;
     const criticalOnly = peer.outstanding >= peer.depth(slackMs);
-    if (criticalOnly && peer.outstanding >= peer.criticalDepth(slackMs)) return false;
+    if (criticalOnly && peer.outstanding >= peer.criticalDepth(slackMs, core.firstCritical)) return false;
     if (!picker.pick(peer, peer.etaMs(core.unknownRate), criticalOnly, nowMs)) {
       if (!criticalOnly) peer.idleVersion = core.version;
       return false;

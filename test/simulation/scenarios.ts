@@ -1,0 +1,199 @@
+/** The scenarios of the scheduler's simulation. Deterministic: the same figures on every machine and runtime. */
+import { seededRandom } from "./event-queue.ts";
+import type { PeerProfile } from "./sim-peer.ts";
+import { SimPlayer } from "./sim-player.ts";
+import { SimSwarm } from "./sim-swarm.ts";
+import type { Tuning } from "../../src/swarm/scheduler/tuning.ts";
+
+/** Figures of one run; null where a figure makes no sense. */
+export interface Result {
+  readonly name: string;
+  /** Open to first MiB (or prebuffer), and what the links allow at best. */
+  readonly startMs: number | null;
+  readonly limitMs: number | null;
+  readonly seekP50Ms: number | null;
+  readonly seekP95Ms: number | null;
+  readonly stalls: number;
+  readonly stalledMs: number;
+  readonly duplicatePercent: number;
+  /** Received bytes ÷ (rate of all uplinks × time). */
+  readonly utilisation: number | null;
+  readonly swarm: SimSwarm;
+  readonly players: readonly SimPlayer[];
+}
+
+const MiB = 1_048_576;
+const mbit = 125_000;
+
+const repeat = <T>(count: number, make: (index: number) => T): T[] => Array.from({ length: count }, (_, i) => make(i));
+
+function percentile(values: readonly number[], share: number): number | null {
+  if (values.length === 0) return null;
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.ceil(share * sorted.length) - 1)]!;
+}
+
+function figures(
+  name: string,
+  swarm: SimSwarm,
+  players: readonly SimPlayer[],
+  limitMs: number | null,
+  startMs: number | null,
+  utilisation: number | null = null,
+): Result {
+  const seeks = players.flatMap((player) => player.seekMs);
+  return {
+    name,
+    startMs,
+    limitMs,
+    seekP50Ms: percentile(seeks, 0.5),
+    seekP95Ms: percentile(seeks, 0.95),
+    stalls: players.reduce((sum, player) => sum + player.stalls, 0),
+    stalledMs: players.reduce((sum, player) => sum + player.stalledMs, 0),
+    duplicatePercent: swarm.duplicatePercent,
+    utilisation,
+    swarm,
+    players,
+  };
+}
+
+/** Peers are connected and unchoked this long before the player opens, unless a scenario is about a cold start. */
+const warmMs = 500;
+
+function seeks(swarm: SimSwarm, player: SimPlayer, count: number, everyMs: number, random: () => number): void {
+  for (let i = 0; i < count; i++) {
+    player.seek(Math.floor(random() * (swarm.totalBytes - 8 * MiB)));
+    swarm.queue.run(swarm.nowMs + 30_000, () => player.firstByteMs !== null);
+    swarm.queue.run(swarm.nowMs + everyMs);
+  }
+}
+
+/** Four seeders of 20 Mbit/s at 50 ms: start, then 12 random seeks. `bitrate` 5 Mbit/s. */
+export function fourSeeders(tuning: Partial<Tuning> = {}): Result {
+  const swarm = new SimSwarm({
+    totalBytes: 700 * MiB,
+    pieceBytes: MiB,
+    peers: repeat(4, () => ({ rate: 20 * mbit, rttMs: 50 })),
+    tuning,
+  });
+  swarm.queue.run(warmMs);
+  const player = new SimPlayer(swarm, { id: 1, bytesPerSecond: 5 * mbit });
+  // Cold: interest, unchoke, request, data are two round trips.
+  swarm.queue.run(20_000, () => player.startedMs !== null);
+  const start = player.startedMs;
+  swarm.queue.run(swarm.nowMs + 2000);
+  seeks(swarm, player, 12, 1500, seededRandom(7));
+  return figures("4 × 20 Mbit/s, 50 ms", swarm, [player], 100 + (MiB * 1000) / (80 * mbit), start);
+}
+
+/** Thirty slow peers, 0.3–0.7 Mbit/s each, 40–160 ms. Aggregate 15 Mbit/s, bitrate 6. */
+export function slowPeers(tuning: Partial<Tuning> = {}): Result {
+  const random = seededRandom(3);
+  const peers = repeat(30, () => ({ rate: (0.3 + 0.4 * random()) * mbit, rttMs: 40 + 120 * random() }));
+  const swarm = new SimSwarm({ totalBytes: 200 * MiB, pieceBytes: MiB / 2, peers, tuning });
+  swarm.queue.run(warmMs);
+  const player = new SimPlayer(swarm, { id: 1, bytesPerSecond: 6 * mbit });
+  swarm.queue.run(60_000, () => player.startedMs !== null);
+  const start = player.startedMs;
+  swarm.queue.run(swarm.nowMs + 20_000);
+  seeks(swarm, player, 8, 5000, seededRandom(8));
+  const total = peers.reduce((sum, peer) => sum + peer.rate, 0);
+  return figures("30 slow peers", swarm, [player], 200 + (MiB * 1000) / total, start);
+}
+
+/** Four seeders with 1.3 × the bitrate between them; one freezes at 20 s for good. */
+export function freeze(tuning: Partial<Tuning> = {}, seed = 1): Result {
+  const bitrate = 8 * mbit;
+  const rate = (1.3 * bitrate) / 4;
+  const peers = repeat(4, (i): PeerProfile => i === 1 ? { rate, rttMs: 50, freezeAtMs: 20_000 } : { rate, rttMs: 50 });
+  const swarm = new SimSwarm({ seed, totalBytes: 60 * bitrate, pieceBytes: MiB / 2, peers, tuning });
+  const player = new SimPlayer(swarm, { id: 1, bytesPerSecond: bitrate, prebufferBytes: 2 * bitrate });
+  swarm.queue.run(200_000, () => player.done);
+  return figures("1.3 × bitrate, freeze", swarm, [player], 100 + 2000 / 1.3, player.startedMs);
+}
+
+/** One fast peer on loopback copies 1 GiB through a reader. */
+export function fastPeer(tuning: Partial<Tuning> = {}): Result {
+  const rate = 1e9;
+  const swarm = new SimSwarm({
+    totalBytes: 1024 * MiB,
+    pieceBytes: MiB,
+    peers: [{ rate, rttMs: 0.4, requestQueueLimit: 500, sendBufferBytes: 4 * MiB }],
+    downlink: 2e9,
+    tuning,
+  });
+  const player = new SimPlayer(swarm, { id: 1, bytesPerSecond: Number.POSITIVE_INFINITY });
+  swarm.queue.run(30_000, () => player.position >= swarm.totalBytes);
+  const utilisation = swarm.totalBytes / ((rate * swarm.nowMs) / 1000);
+  return figures("1 fast peer, 1 GiB", swarm, [player], 1, player.startedMs, utilisation);
+}
+
+/** Three players in different places and a copy at full speed share 60 Mbit/s; the players need 36. */
+export function manyReaders(tuning: Partial<Tuning> = {}): Result {
+  const swarm = new SimSwarm({
+    totalBytes: 700 * MiB,
+    pieceBytes: MiB,
+    peers: repeat(6, () => ({ rate: 10 * mbit, rttMs: 60 })),
+    tuning,
+  });
+  swarm.queue.run(warmMs);
+  const players = repeat(3, (i) => new SimPlayer(swarm, { id: i, start: i * 200 * MiB, bytesPerSecond: 12 * mbit }));
+  const copy = new SimPlayer(swarm, { id: 9, start: 100 * MiB, bytesPerSecond: Number.POSITIVE_INFINITY });
+  swarm.queue.run(60_000);
+  const start = Math.max(...players.map((player) => player.startedMs ?? Number.POSITIVE_INFINITY));
+  copy.close();
+  const result = figures("3 players and a copy", swarm, players, 110 + (4 * MiB * 1000) / (60 * mbit), start);
+  return result;
+}
+
+/** Good peers among liars, stalling, choking, rejecting, corrupting and leaving ones. */
+export function adversaries(tuning: Partial<Tuning> = {}, seed = 1): Result {
+  const good = repeat(3, (): PeerProfile => ({ rate: 6 * mbit, rttMs: 60 }));
+  const bad: PeerProfile[] = [
+    { rate: 10 * mbit, rttMs: 30, lying: true },
+    { rate: 10 * mbit, rttMs: 30, lying: true, fast: false },
+    { rate: 8 * mbit, rttMs: 40, choking: { onMs: 3000, offMs: 4000 } },
+    { rate: 8 * mbit, rttMs: 40, choking: { onMs: 1000, offMs: 2000 }, fast: false },
+    { rate: 8 * mbit, rttMs: 40, rejects: 0.5 },
+    { rate: 8 * mbit, rttMs: 40, rejects: 1 },
+    { rate: 8 * mbit, rttMs: 40, corrupts: 0.05 },
+    { rate: 8 * mbit, rttMs: 40, leaveAtMs: 5000 },
+    { rate: 8 * mbit, rttMs: 40, freezeAtMs: 4000, thawAtMs: 12_000 },
+    { rate: 0.05 * mbit, rttMs: 300 },
+  ];
+  const swarm = new SimSwarm({ seed, totalBytes: 80 * MiB, pieceBytes: MiB / 2, peers: [...bad, ...good], tuning });
+  swarm.queue.run(warmMs);
+  const player = new SimPlayer(swarm, { id: 1, bytesPerSecond: 12 * mbit });
+  swarm.queue.run(120_000, () => player.done);
+  return figures("adversaries", swarm, [player], 110 + (MiB * 1000) / (18 * mbit), player.startedMs);
+}
+
+/** Nobody reads: everything is fetched from 12 peers that have parts, and a slow seed. */
+export function background(tuning: Partial<Tuning> = {}): Result {
+  const peers: PeerProfile[] = [
+    ...repeat(12, (i): PeerProfile => ({ rate: 5 * mbit, rttMs: 60, share: 0.3 + 0.05 * i })),
+    { rate: 2 * mbit, rttMs: 100 },
+  ];
+  const swarm = new SimSwarm({ totalBytes: 256 * MiB, pieceBytes: MiB / 2, peers, tuning });
+  swarm.queue.run(warmMs);
+  const began = swarm.nowMs;
+  swarm.scheduler.setBackground({ firstPiece: 0, endPiece: swarm.pieceCount }, swarm.nowMs);
+  swarm.tick();
+  swarm.queue.run(200_000, () => swarm.haveCount === swarm.pieceCount);
+  const total = peers.reduce((sum, peer) => sum + peer.rate, 0);
+  const utilisation = swarm.totalBytes / ((total * (swarm.nowMs - began)) / 1000);
+  return figures("background, 13 peers", swarm, [], null, null, utilisation);
+}
+
+/** All of them, for the table. */
+export function all(tuning: Partial<Tuning> = {}): Result[] {
+  return [
+    fourSeeders(tuning),
+    slowPeers(tuning),
+    freeze(tuning),
+    fastPeer(tuning),
+    manyReaders(tuning),
+    adversaries(tuning),
+    background(tuning),
+  ];
+}

@@ -1,0 +1,171 @@
+/**
+ * A remote peer on a modelled link: requests wait in its queue, move into a send buffer from which nothing can be
+ * called back, leave at its uplink's rate in order, and arrive one latency later through the receiver's downlink.
+ */
+import type { EventQueue } from "./event-queue.ts";
+
+/** How a peer is and behaves. Times are virtual milliseconds. */
+export interface PeerProfile {
+  /** Uplink, bytes/s. */
+  readonly rate: number;
+  readonly rttMs: number;
+  /** Answer to a request; 250 is what common clients allow. Default 250. */
+  readonly requestQueueLimit?: number;
+  /** BEP 6. Default true. */
+  readonly fast?: boolean;
+  /** Bytes in the send buffer, beyond recall. Default half a second's worth, 32 to 256 KiB, as common clients keep. */
+  readonly sendBufferBytes?: number;
+  /** Share of pieces it has, chosen by the seeded generator; 1 = seed (default). */
+  readonly share?: number;
+  /** Sends nothing from then on, connection open (SIGSTOP). */
+  readonly freezeAtMs?: number;
+  readonly thawAtMs?: number;
+  /** Chokes for `offMs` after every `onMs`. */
+  readonly choking?: { readonly onMs: number; readonly offMs: number };
+  /** Never answers a request. */
+  readonly lying?: boolean;
+  readonly leaveAtMs?: number;
+  readonly joinAtMs?: number;
+  /** Share of requests rejected. */
+  readonly rejects?: number;
+  /** Share of blocks that are corrupt. */
+  readonly corrupts?: number;
+  /** Pieces nobody shall claim. */
+  readonly lacks?: (piece: number) => boolean;
+}
+
+/** What a peer does to the receiver. */
+export interface PeerEvents {
+  /** Payload bytes leave the link; the receiver's downlink delays them. */
+  arrive(bytes: number, then: () => void): void;
+  progress(bytes: number): void;
+  block(piece: number, offset: number, length: number, corrupt: boolean): void;
+  choke(): void;
+  unchoke(): void;
+  reject(piece: number, offset: number): void;
+}
+
+interface Pending {
+  readonly piece: number;
+  readonly offset: number;
+  readonly length: number;
+}
+
+/** Payload is reported at least this finely, as a socket would. */
+const chunkBytes = 4096;
+
+export class SimPeer {
+  readonly profile: PeerProfile;
+  gone = false;
+  private readonly queue: EventQueue;
+  private readonly events: PeerEvents;
+  private readonly random: () => number;
+  private readonly waiting: Pending[] = [];
+  private readonly committed: Pending[] = [];
+  private committedBytes = 0;
+  private sending = false;
+  private choking = true;
+
+  constructor(profile: PeerProfile, queue: EventQueue, events: PeerEvents, random: () => number) {
+    this.profile = profile;
+    this.queue = queue;
+    this.events = events;
+    this.random = random;
+  }
+
+  private get oneWayMs(): number {
+    return this.profile.rttMs / 2;
+  }
+
+  /** The receiver says it is interested: unchokes after a round trip, then chokes as its profile says. */
+  start(): void {
+    if (this.profile.thawAtMs !== undefined) this.queue.at(this.profile.thawAtMs, () => this.send());
+    this.queue.after(this.profile.rttMs, () => this.setChoking(false));
+  }
+
+  private setChoking(value: boolean): void {
+    if (this.gone || this.frozen) return;
+    this.choking = value;
+    const { choking, fast } = this.profile;
+    if (value) {
+      const dropped = this.waiting.splice(0);
+      this.queue.after(this.oneWayMs, () => {
+        if (this.gone) return;
+        this.events.choke();
+        if (fast !== false) { for (const p of dropped) this.events.reject(p.piece, p.offset); }
+      });
+    } else this.queue.after(this.oneWayMs, () => !this.gone && this.events.unchoke());
+    if (choking !== undefined) {
+      this.queue.after(value ? choking.offMs : choking.onMs, () => this.setChoking(!value));
+    }
+  }
+
+  private get frozen(): boolean {
+    const { freezeAtMs, thawAtMs } = this.profile;
+    const now = this.queue.nowMs;
+    return freezeAtMs !== undefined && now >= freezeAtMs && (thawAtMs === undefined || now < thawAtMs);
+  }
+
+  request(piece: number, offset: number, length: number): void {
+    this.queue.after(this.oneWayMs, () => {
+      if (this.gone || this.profile.lying) return;
+      const refused = this.choking || (this.profile.rejects !== undefined && this.random() < this.profile.rejects);
+      if (refused) {
+        if (this.profile.fast !== false) {
+          this.queue.after(this.oneWayMs, () => !this.gone && this.events.reject(piece, offset));
+        }
+        return;
+      }
+      this.waiting.push({ piece, offset, length });
+      this.send();
+    });
+  }
+
+  cancel(piece: number, offset: number): void {
+    this.queue.after(this.oneWayMs, () => {
+      const at = this.waiting.findIndex((p) => p.piece === piece && p.offset === offset);
+      if (at < 0) return;
+      this.waiting.splice(at, 1);
+      if (this.profile.fast !== false) {
+        this.queue.after(this.oneWayMs, () => !this.gone && this.events.reject(piece, offset));
+      }
+    });
+  }
+
+  private send(): void {
+    const limit = this.profile.sendBufferBytes ?? Math.min(Math.max(this.profile.rate / 2, 32_768), 262_144);
+    while (this.waiting.length > 0 && (this.committed.length === 0 || this.committedBytes < limit)) {
+      const next = this.waiting.shift()!;
+      this.committed.push(next);
+      this.committedBytes += next.length;
+    }
+    if (this.sending || this.committed.length === 0 || this.frozen || this.gone) return;
+    this.sending = true;
+    this.chunk(this.committed[0]!, 0);
+  }
+
+  private chunk(block: Pending, sent: number): void {
+    const coarse = this.profile.rate > 1_000_000 ? block.length : chunkBytes;
+    const bytes = Math.min(coarse, block.length - sent);
+    this.queue.after((bytes * 1000) / this.profile.rate, () => {
+      if (this.gone) return;
+      if (this.frozen) {
+        this.sending = false;
+        return;
+      }
+      const last = sent + bytes >= block.length;
+      const corrupt = last && this.profile.corrupts !== undefined && this.random() < this.profile.corrupts;
+      this.queue.after(this.oneWayMs, () =>
+        this.events.arrive(bytes, () => {
+          if (this.gone) return;
+          this.events.progress(bytes);
+          if (last) this.events.block(block.piece, block.offset, block.length, corrupt);
+        }));
+      if (!last) return this.chunk(block, sent + bytes);
+      this.committed.shift();
+      this.committedBytes -= block.length;
+      this.sending = false;
+      this.send();
+    });
+  }
+}

@@ -1,0 +1,133 @@
+/** A player: reads ahead into a buffer of its own, starts after a prebuffer, plays at the bitrate, seeks. */
+import type { SimSwarm } from "./sim-swarm.ts";
+
+export interface PlayerProfile {
+  readonly id: number;
+  readonly start?: number;
+  /** Media bitrate, bytes/s; infinite = copies as fast as it can. */
+  readonly bytesPerSecond: number;
+  /** Whether the engine knows the bitrate. Default true (when finite). */
+  readonly bitrateKnown?: boolean;
+  /** Bytes before playing starts. Default 1 MiB. */
+  readonly prebufferBytes?: number;
+  /** Media it keeps of its own, ms. Default 4000. */
+  readonly ownBufferMs?: number;
+}
+
+/** Size of one read. */
+const readBytes = 262_144;
+/** How often the player looks. */
+const stepMs = 5;
+
+export class SimPlayer {
+  /** Time from opening (or the last seek) to the first byte, and to the prebuffer; null before. */
+  firstByteMs: number | null = null;
+  startedMs: number | null = null;
+  stalls = 0;
+  stalledMs = 0;
+  readonly seekMs: number[] = [];
+  position: number;
+  private played: number;
+  private openedMs: number;
+  private readonly swarm: SimSwarm;
+  private readonly profile: PlayerProfile;
+  private closed = false;
+  private stalled = false;
+  private seeking = false;
+
+  constructor(swarm: SimSwarm, profile: PlayerProfile) {
+    this.swarm = swarm;
+    this.profile = profile;
+    this.position = this.played = profile.start ?? 0;
+    this.openedMs = swarm.nowMs;
+    swarm.onPiece.push(() => this.read());
+    this.read();
+    this.demand();
+    this.step();
+  }
+
+  get done(): boolean {
+    return this.played >= this.swarm.totalBytes;
+  }
+
+  seek(position: number): void {
+    this.position = this.played = position;
+    this.openedMs = this.swarm.nowMs;
+    this.firstByteMs = this.startedMs = null;
+    this.seeking = true;
+    this.stalled = false;
+    this.demand();
+    this.read();
+  }
+
+  close(): void {
+    this.closed = true;
+    this.swarm.scheduler.removeReader(this.profile.id, this.swarm.nowMs);
+  }
+
+  private get roomBytes(): number {
+    const rate = this.profile.bytesPerSecond;
+    if (!Number.isFinite(rate)) return Number.POSITIVE_INFINITY;
+    const own = (rate * (this.profile.ownBufferMs ?? 4000)) / 1000;
+    return Math.max(own, this.profile.prebufferBytes ?? 1_048_576) - (this.position - this.played);
+  }
+
+  private demand(): void {
+    const { swarm, profile } = this;
+    const rate = profile.bytesPerSecond;
+    const known = Number.isFinite(rate) && profile.bitrateKnown !== false;
+    const waits = this.roomBytes > 0;
+    swarm.scheduler.setReader(profile.id, {
+      position: this.position,
+      end: swarm.totalBytes,
+      bytesPerSecond: known ? rate : null,
+      readAheadBytes: null,
+      waitingEnd: waits ? Math.min(this.position + readBytes, swarm.totalBytes) : this.position,
+    }, swarm.nowMs);
+    swarm.tick();
+  }
+
+  private read(): void {
+    if (this.closed) return;
+    const { swarm } = this;
+    let moved = false;
+    while (this.position < swarm.totalBytes && this.roomBytes > 0) {
+      const bytes = Math.min(swarm.availableFrom(this.position), readBytes, this.roomBytes);
+      if (bytes <= 0) break;
+      this.position += bytes;
+      moved = true;
+    }
+    if (!moved) return;
+    const sinceMs = swarm.nowMs - this.openedMs;
+    if (this.firstByteMs === null) {
+      this.firstByteMs = sinceMs;
+      if (this.seeking) this.seekMs.push(sinceMs);
+      this.seeking = false;
+    }
+    const target = Math.min(this.profile.prebufferBytes ?? 1_048_576, swarm.totalBytes - this.played);
+    if (this.startedMs === null && this.position - this.played >= target) this.startedMs = sinceMs;
+    if (!Number.isFinite(this.profile.bytesPerSecond)) this.played = this.position;
+    this.demand();
+  }
+
+  private step(): void {
+    if (this.closed || this.done) return;
+    const { swarm } = this;
+    if (this.startedMs !== null && Number.isFinite(this.profile.bytesPerSecond)) {
+      const room = this.roomBytes;
+      const next = this.played + (this.profile.bytesPerSecond * stepMs) / 1000;
+      if (next > this.position && this.position < swarm.totalBytes) {
+        if (!this.stalled) this.stalls++;
+        this.stalled = true;
+        this.stalledMs += stepMs;
+      } else {
+        this.stalled = false;
+        this.played = Math.min(next, swarm.totalBytes);
+        if (this.done) return this.close();
+      }
+      this.read();
+      if (room <= 0 && this.roomBytes > 0) this.demand();
+    }
+    swarm.queue.after(stepMs, () => this.step());
+  }
+}

@@ -1,0 +1,201 @@
+/** A host around the real `Scheduler`: peers on modelled links, hashing, eviction, banning; all on virtual time. */
+import { Scheduler } from "../../src/swarm/scheduler/scheduler.ts";
+import type { Tuning } from "../../src/swarm/scheduler/tuning.ts";
+import { EventQueue, seededRandom } from "./event-queue.ts";
+import { type PeerProfile, SimPeer } from "./sim-peer.ts";
+
+export interface SwarmProfile {
+  readonly seed?: number;
+  readonly totalBytes: number;
+  readonly pieceBytes: number;
+  readonly peers: readonly PeerProfile[];
+  /** Receiver's downlink, bytes/s. Default 1 GB/s. */
+  readonly downlink?: number;
+  readonly tuning?: Partial<Tuning>;
+}
+
+const blockBytes = 16_384;
+/** Hashing speed, bytes/ms. */
+const hashBytesPerMs = 1_000_000;
+
+export class SimSwarm {
+  readonly queue = new EventQueue();
+  readonly scheduler: Scheduler;
+  readonly pieceCount: number;
+  readonly pieceBytes: number;
+  readonly totalBytes: number;
+  readonly have: Uint8Array;
+  readonly peers = new Map<number, SimPeer>();
+  readonly random: () => number;
+  receivedBytes = 0;
+  wastedBytes = 0;
+  failedPieces = 0;
+  requests = 0;
+  haveCount = 0;
+  readonly banned: number[] = [];
+  readonly dropped: number[] = [];
+  /** Called when a piece was verified. */
+  readonly onPiece: (() => void)[] = [];
+  private readonly suspects = new Map<number, Set<number>>();
+  private readonly corrupt = new Map<number, Set<number>>();
+  private readonly downlink: number;
+  private downFreeMs = 0;
+  private ticking = false;
+  private nextPeer = 0;
+
+  constructor(profile: SwarmProfile) {
+    this.random = seededRandom(profile.seed ?? 1);
+    this.totalBytes = profile.totalBytes;
+    this.pieceBytes = profile.pieceBytes;
+    this.pieceCount = Math.ceil(profile.totalBytes / profile.pieceBytes);
+    this.have = new Uint8Array(this.pieceCount);
+    this.downlink = profile.downlink ?? 1e9;
+    const shape = {
+      pieceCount: this.pieceCount,
+      pieceLengthBytes: profile.pieceBytes,
+      totalBytes: profile.totalBytes,
+      blockBytes,
+    };
+    this.scheduler = new Scheduler(shape, {
+      request: (peer, piece, offset, length) => {
+        this.requests++;
+        this.peers.get(peer)?.request(piece, offset, length);
+      },
+      cancel: (peer, piece, offset) => this.peers.get(peer)?.cancel(piece, offset),
+      interested: (peer, value) => {
+        if (value) this.peers.get(peer)?.start();
+      },
+      drop: (peer) => {
+        this.dropped.push(peer);
+        this.queue.after(0, () => this.leave(peer));
+      },
+      forget: (piece) => void this.corrupt.delete(piece),
+    }, { random: this.random, ...profile.tuning });
+    for (const peer of profile.peers) this.queue.at(peer.joinAtMs ?? 0, () => this.join(peer));
+  }
+
+  get nowMs(): number {
+    return this.queue.nowMs;
+  }
+
+  private join(profile: PeerProfile): void {
+    const id = this.nextPeer++;
+    const { queue, scheduler } = this;
+    const peer = new SimPeer(profile, queue, {
+      arrive: (bytes, then) => {
+        this.downFreeMs = Math.max(this.downFreeMs, queue.nowMs) + (bytes * 1000) / this.downlink;
+        queue.at(this.downFreeMs, then);
+      },
+      progress: (bytes) => scheduler.progress(id, bytes, queue.nowMs),
+      block: (piece, offset, length, corrupt) => this.block(id, piece, offset, length, corrupt),
+      choke: () => scheduler.choked(id, queue.nowMs),
+      unchoke: () => {
+        scheduler.unchoked(id, queue.nowMs);
+        this.tick();
+      },
+      reject: (piece, offset) => scheduler.rejected(id, piece, offset, queue.nowMs),
+    }, this.random);
+    this.peers.set(id, peer);
+    scheduler.addPeer(id, queue.nowMs, {
+      requestQueueLimit: profile.requestQueueLimit ?? 250,
+      rttMs: profile.rttMs,
+      fast: profile.fast !== false,
+    });
+    const share = profile.share ?? 1;
+    if (share >= 1 && profile.lacks === undefined) scheduler.peerHasAll(id, queue.nowMs);
+    else {
+      const bits = new Uint8Array((this.pieceCount + 7) >> 3);
+      for (let piece = 0; piece < this.pieceCount; piece++) {
+        if (this.random() < share && profile.lacks?.(piece) !== true) bits[piece >> 3]! |= 0x80 >> (piece & 7);
+      }
+      scheduler.peerBitfield(id, bits, queue.nowMs);
+    }
+    if (profile.leaveAtMs !== undefined) queue.at(profile.leaveAtMs, () => this.leave(id));
+  }
+
+  leave(id: number): void {
+    const peer = this.peers.get(id);
+    if (peer === undefined) return;
+    peer.gone = true;
+    this.peers.delete(id);
+    this.scheduler.removePeer(id, this.nowMs);
+  }
+
+  private block(id: number, piece: number, offset: number, length: number, corrupt: boolean): void {
+    this.receivedBytes += length;
+    const { scheduler, queue } = this;
+    if (!scheduler.blockReceived(id, piece, offset, queue.nowMs)) {
+      this.wastedBytes += length;
+      return;
+    }
+    if (corrupt) {
+      let blocks = this.corrupt.get(piece);
+      if (blocks === undefined) this.corrupt.set(piece, blocks = new Set());
+      blocks.add(offset);
+    }
+    if (!scheduler.pieceComplete(piece)) return;
+    queue.after(this.pieceBytes / hashBytesPerMs, () => this.hashed(piece));
+  }
+
+  private hashed(piece: number): void {
+    const { scheduler, nowMs } = this;
+    const corrupt = this.corrupt.get(piece);
+    if (corrupt !== undefined) {
+      this.corrupt.delete(piece);
+      this.failedPieces++;
+      this.wastedBytes += this.pieceBytes;
+      const sources = scheduler.blockSources(piece);
+      const suspects = this.suspects.get(piece) ?? new Set();
+      for (const offset of corrupt) suspects.add(sources[offset / blockBytes]!);
+      this.suspects.set(piece, suspects);
+      const senders = [...scheduler.contributors(piece).keys()];
+      scheduler.pieceFailed(piece, nowMs);
+      if (senders.length === 1) this.ban(senders[0]!);
+      return;
+    }
+    // With the good piece at hand, a host sees which blocks of the failed one were wrong, and whose they were.
+    for (const suspect of this.suspects.get(piece) ?? []) this.ban(suspect);
+    this.suspects.delete(piece);
+    this.have[piece] = 1;
+    this.haveCount++;
+    scheduler.pieceVerified(piece, nowMs);
+    for (const listener of this.onPiece) listener();
+  }
+
+  private ban(id: number): void {
+    if (!this.peers.has(id)) return;
+    this.banned.push(id);
+    this.leave(id);
+  }
+
+  evict(piece: number): void {
+    if (this.have[piece] === 0) return;
+    this.have[piece] = 0;
+    this.haveCount--;
+    this.scheduler.pieceLost(piece, this.nowMs);
+  }
+
+  /** Starts the timer when it doesn't run. */
+  tick(): void {
+    if (this.ticking) return;
+    const next = this.scheduler.tick(this.nowMs);
+    if (next === null) return;
+    this.ticking = true;
+    this.queue.after(next, () => {
+      this.ticking = false;
+      this.tick();
+    });
+  }
+
+  /** Verified bytes from `position` on. */
+  availableFrom(position: number): number {
+    let piece = Math.floor(position / this.pieceBytes);
+    while (piece < this.pieceCount && this.have[piece] === 1) piece++;
+    return Math.max(0, Math.min(piece * this.pieceBytes, this.totalBytes) - position);
+  }
+
+  /** Share of received bytes thrown away. */
+  get duplicatePercent(): number {
+    return this.receivedBytes === 0 ? 0 : (100 * this.wastedBytes) / this.receivedBytes;
+  }
+}
