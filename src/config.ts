@@ -1,0 +1,174 @@
+/**
+ * The options of the command line: one table from which flags, variables, keys of the configuration file, `--help` and
+ * the README come. Adding an option is adding one line to `OPTIONS`; its field appears in `Config` by itself.
+ */
+import { optionLines, optionMarkdown } from "./config/help.ts";
+import { type Option, readOptions, type Sources, splitArguments, type Values, variableName } from "./config/parse.ts";
+import * as value from "./config/values.ts";
+import { MillraceError } from "./errors.ts";
+import { VERSION } from "./version.ts";
+
+const MIB = 2 ** 20;
+const GIB = 2 ** 30;
+
+/** Room for pieces when `--cache-limit` is not given, bytes: a few films on disk, one film's window in memory. */
+const CACHE_LIMIT_BYTES = { disk: 10 * GIB, ram: 512 * MIB } as const;
+
+function option<T>(
+  flag: string,
+  kind: value.ValueKind<T>,
+  initial: NoInfer<T>,
+  help: string,
+  more: Pick<Option<T>, "shownDefault" | "hidden" | "flagOnly"> = {},
+): Option<T> {
+  return { flag, kind, initial, help, ...more };
+}
+
+const FLAG_ONLY = { flagOnly: true } as const;
+
+/** All options, in the order of `--help`. Names of fields carry their units. */
+const OPTIONS = {
+  httpHost: option("http-host", value.host, "127.0.0.1", "Address for HTTP clients"),
+  httpPort: option("http-port", value.port, 6878, "Port for HTTP clients; 0 picks a free one"),
+  bindAll: option("bind-all", value.boolean, false, "Listen for HTTP clients on every interface"),
+  allowedHosts: option(
+    "allowed-host",
+    value.list(value.host),
+    [],
+    "Further host name that clients may use; repeatable",
+  ),
+  publicUrl: option(
+    "public-url",
+    value.optional(value.url("http", "https")),
+    null,
+    "Base of all URLs in answers, behind a reverse proxy",
+  ),
+  trustProxy: option(
+    "trust-proxy",
+    value.list(value.text("ADDRESS")),
+    [],
+    "Proxy whose X-Forwarded-* headers count: address or CIDR range; repeatable",
+  ),
+  pathAliases: option(
+    "path-alias",
+    value.list(value.pathName),
+    [],
+    "Serve what /engine serves under /NAME too; repeatable",
+  ),
+  peerHost: option("peer-host", value.host, "0.0.0.0", "Address for peers"),
+  peerPort: option("peer-port", value.port, 8621, "Port for peers; 0 picks a free one"),
+  stateDir: option("state-dir", value.optional(value.text("DIR")), null, "Directory for what must survive a restart", {
+    shownDefault: "in the user's data directory",
+  }),
+  cacheDir: option("cache-dir", value.optional(value.text("DIR")), null, "Directory for downloaded pieces", {
+    shownDefault: "in the user's cache directory",
+  }),
+  cache: option("cache", value.choice("disk", "ram"), "disk", "Where downloaded pieces are kept"),
+  cacheLimitBytes: option(
+    "cache-limit",
+    value.optional(value.size),
+    null,
+    "Room for downloaded pieces; 0 is no limit",
+    { shownDefault: "10GiB on disk, 512MiB in RAM" },
+  ),
+  downloadLimitBytesPerSecond: option("download-limit", value.rate, 0, "Download no faster than this; 0 is no limit"),
+  uploadLimitBytesPerSecond: option("upload-limit", value.rate, 0, "Upload no faster than this; 0 is no limit"),
+  maxPeers: option("max-peers", value.integer(1, 10_000), 200, "Peers connected at once, all streams together"),
+  trackers: option(
+    "tracker",
+    value.list(value.url("http", "https", "udp")),
+    [],
+    "Tracker asked for every public stream; repeatable",
+  ),
+  dhtBootstrap: option(
+    "dht-bootstrap",
+    value.list(value.hostPort),
+    [],
+    "DHT node to start from instead of the well-known ones; repeatable",
+  ),
+  dht: option("no-dht", value.negated, true, "Do not use the DHT"),
+  lsd: option("no-lsd", value.negated, true, "Do not look for peers in the local network"),
+  pex: option("no-pex", value.negated, true, "Do not exchange addresses with peers"),
+  startTimeoutMs: option("start-timeout", value.duration, 60_000, "A stream that has not started by then fails"),
+  allowPrivateFetch: option(
+    "allow-private-fetch",
+    value.boolean,
+    false,
+    "Let clients elsewhere name URLs on private addresses",
+  ),
+  logLevel: option(
+    "log-level",
+    value.choice("error", "warn", "info", "debug"),
+    "info",
+    "Least severe events logged, to standard error",
+  ),
+  logFormat: option("log-format", value.choice("text", "json"), "text", "Format of the log and of the ready line"),
+  once: option("once", value.boolean, false, "With demo: download both outputs, check them and exit", FLAG_ONLY),
+  config: option("config", value.optional(value.text("FILE")), null, "JSON file with any of these options as keys"),
+  help: option("help", value.boolean, false, "Show this text", FLAG_ONLY),
+  version: option("version", value.boolean, false, "Show the version", FLAG_ONLY),
+  file: option("file", value.optional(value.text("FILE")), null, "With seed: the file", { ...FLAG_ONLY, hidden: true }),
+};
+
+/** What the program is asked to do. `seed` is the demo's second process. */
+export type Command = "serve" | "demo" | "seed" | "help" | "version";
+
+/** The whole configuration. Directories are null when the platform is to choose. */
+export type Config = Omit<Values<typeof OPTIONS>, "help" | "version" | "config" | "cacheLimitBytes"> & {
+  readonly command: Command;
+  /** Bytes; 0 = no limit. */
+  readonly cacheLimitBytes: number;
+};
+
+const COMMANDS: readonly string[] = ["serve", "demo", "seed"];
+
+/** Path of the configuration file that the command line or the environment names; null when none does. */
+export function configPath(sources: Pick<Sources, "args" | "env">): string | null {
+  const given = splitArguments(OPTIONS, sources.args).values.get(OPTIONS.config.flag);
+  return given?.[given.length - 1] ?? (sources.env[variableName(OPTIONS.config.flag)] || null);
+}
+
+/**
+ * The configuration that the command line, then the environment, then the file give. Throws a `MillraceError` with code
+ * `config` whose message is one clear line.
+ */
+export function parseConfig(sources: Sources): Config {
+  const args = splitArguments(OPTIONS, sources.args);
+  const [word = "serve", extra] = args.words;
+  const { help, version, config: _config, ...values } = readOptions(OPTIONS, args, sources.env, sources.file);
+  if (help || word === "help") return finish(values, "help");
+  if (version || word === "version") return finish(values, "version");
+  if (!COMMANDS.includes(word)) {
+    throw new MillraceError("config", `unknown command ${JSON.stringify(word.slice(0, 60))}; see --help`);
+  }
+  if (extra !== undefined) {
+    throw new MillraceError("config", `unexpected argument ${JSON.stringify(extra.slice(0, 60))}; see --help`);
+  }
+  return finish(values, word as Command);
+}
+
+function finish(
+  values: Omit<Config, "command" | "cacheLimitBytes"> & { cacheLimitBytes: number | null },
+  command: Command,
+): Config {
+  return { ...values, command, cacheLimitBytes: values.cacheLimitBytes ?? CACHE_LIMIT_BYTES[values.cache] };
+}
+
+/** Text of `--help`. */
+export function helpText(): string {
+  return `millrace ${VERSION}: plays torrents as MPEG TS and HLS
+
+Usage: millrace [serve] [options]   serve HTTP clients until stopped
+       millrace demo [options]      play a small clip from a second process
+
+Options, most also a variable (--http-port is MILLRACE_HTTP_PORT) and a key of the --config file (http-port):
+${optionLines(OPTIONS)}
+
+Sizes: 512MiB, 2GB. Rates: 2MB/s, 16Mbit/s. Times: 30s, 2m. Lists: repeat the flag or separate by commas.
+`;
+}
+
+/** The README's table of options, Markdown. */
+export function optionsTable(): string {
+  return optionMarkdown(OPTIONS);
+}

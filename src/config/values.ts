@@ -1,0 +1,199 @@
+/**
+ * Kinds of option values: how text becomes a typed value and how `--help` names it. A parser throws a plain `Error`
+ * whose message continues the sentence "--flag …"; the caller adds the name.
+ */
+
+/** Reads values of one kind. */
+export interface ValueKind<T> {
+  /** Placeholder in `--help`; empty for flags that take no value. */
+  readonly placeholder: string;
+  /** The value that `text` stands for. Throws an `Error` that says what is expected. */
+  parse(text: string): T;
+  /** How a default is shown. */
+  format(value: T): string;
+}
+
+/** Longest value accepted, characters: longer ones are mistakes or attacks. */
+const MAX_VALUE_CHARS = 4096;
+
+/** Longest list accepted. */
+const MAX_LIST_ITEMS = 256;
+
+function expected(what: string, text: string): Error {
+  const shown = text.length > 60 ? `${text.slice(0, 60)}…` : text;
+  return new Error(`needs ${what}, not ${JSON.stringify(shown)}`);
+}
+
+/** A kind from a function that answers undefined for what it does not accept. */
+function kind<T>(
+  placeholder: string,
+  what: string,
+  read: (text: string) => T | undefined,
+  format: (value: T) => string = String,
+): ValueKind<T> {
+  return {
+    placeholder,
+    parse(text) {
+      const value = text.length > MAX_VALUE_CHARS ? undefined : read(text.trim());
+      if (value === undefined) throw expected(what, text);
+      return value;
+    },
+    format,
+  };
+}
+
+const TRUE = new Set(["1", "true", "yes", "on"]);
+const FALSE = new Set(["0", "false", "no", "off"]);
+
+/** On or off. On the command line the flag alone means on. */
+export const boolean: ValueKind<boolean> = kind("", "true or false", (text) => {
+  const word = text.toLowerCase();
+  return TRUE.has(word) ? true : FALSE.has(word) ? false : undefined;
+});
+
+/** A switch whose flag says `no-…`: the flag given means false. */
+export const negated: ValueKind<boolean> = {
+  placeholder: "",
+  parse: (text) => !boolean.parse(text),
+  format: (value) => String(!value),
+};
+
+/** Any text that is not empty. */
+export function text(placeholder: string): ValueKind<string> {
+  return kind(placeholder, "a value", (value) => value === "" ? undefined : value);
+}
+
+/** A value that may be left out; null then. */
+export function optional<T>(inner: ValueKind<T>): ValueKind<T | null> {
+  return { ...inner, format: (value) => value === null ? "" : inner.format(value) };
+}
+
+/** One of a few words. */
+export function choice<T extends string>(...words: readonly T[]): ValueKind<T> {
+  const what = words.slice(0, -1).join(", ") + " or " + words[words.length - 1];
+  return kind(words.join("|"), what, (value) => words.find((word) => word === value.toLowerCase()));
+}
+
+/** A whole number in [min, max]. */
+export function integer(min: number, max: number): ValueKind<number> {
+  return kind("N", `a whole number from ${min} to ${max}`, (value) => {
+    if (!/^\d{1,15}$/.test(value)) return undefined;
+    const number = Number(value);
+    return number >= min && number <= max ? number : undefined;
+  });
+}
+
+/** A port, 0–65535; 0 picks a free one. */
+export const port: ValueKind<number> = { ...integer(0, 65535), placeholder: "PORT" };
+
+/** A literal address or a host name, without brackets. */
+export const host: ValueKind<string> = kind("HOST", "a host name or address", (value) => {
+  const bare = value.startsWith("[") && value.endsWith("]") ? value.slice(1, -1) : value;
+  return /^[0-9A-Za-z._:%-]{1,255}$/.test(bare) ? bare : undefined;
+});
+
+/** `host:port` with a port of 1–65535; IPv6 addresses in brackets. */
+export const hostPort: ValueKind<string> = kind("HOST:PORT", "host:port", (value) => {
+  const match = /^(\[[0-9A-Fa-f:.%]+\]|[0-9A-Za-z._-]+):(\d{1,5})$/.exec(value);
+  const number = Number(match?.[2]);
+  return match !== null && number >= 1 && number <= 65535 ? value : undefined;
+});
+
+/** An absolute URL with one of the `schemes`, without a slash at its end. */
+export function url(...schemes: readonly string[]): ValueKind<string> {
+  return kind("URL", `an absolute ${schemes.join(", ")} URL`, (value) => {
+    const parsed = URL.canParse(value) ? new URL(value) : undefined;
+    if (parsed === undefined || !schemes.includes(parsed.protocol.slice(0, -1)) || parsed.hostname === "") {
+      return undefined;
+    }
+    return value.replace(/\/+$/, "");
+  });
+}
+
+/** A path component made of letters, digits, `-` and `_`. */
+export const pathName: ValueKind<string> = kind(
+  "NAME",
+  "letters, digits, - or _",
+  (value) => /^[0-9A-Za-z][0-9A-Za-z_-]{0,63}$/.test(value) ? value : undefined,
+);
+
+/** Several values, separated by commas or white space; the flag may be repeated. */
+export function list<T>(inner: ValueKind<T>): ValueKind<readonly T[]> {
+  return {
+    placeholder: inner.placeholder,
+    parse(text) {
+      const items = text.split(/[\s,]+/).filter((item) => item !== "");
+      if (items.length > MAX_LIST_ITEMS) throw new Error(`takes at most ${MAX_LIST_ITEMS} values`);
+      return items.map((item) => inner.parse(item));
+    },
+    format: (values) => values.map((value) => inner.format(value)).join(","),
+  };
+}
+
+const SIZE_UNITS: Readonly<Record<string, number>> = {
+  "": 1,
+  b: 1,
+  kb: 1e3,
+  mb: 1e6,
+  gb: 1e9,
+  tb: 1e12,
+  kib: 2 ** 10,
+  mib: 2 ** 20,
+  gib: 2 ** 30,
+  tib: 2 ** 40,
+};
+
+const BIT_UNITS: Readonly<Record<string, number>> = { bit: 1 / 8, kbit: 125, mbit: 125e3, gbit: 125e6 };
+
+const TIME_UNITS: Readonly<Record<string, number>> = {
+  "": 1000,
+  ms: 1,
+  s: 1000,
+  m: 60e3,
+  min: 60e3,
+  h: 3600e3,
+  d: 86400e3,
+};
+
+function withUnit(value: string, units: Readonly<Record<string, number>>): number | undefined {
+  const match = /^(\d{1,15}(?:\.\d{1,9})?) ?([a-z]*)$/i.exec(value);
+  const unit = match === null ? undefined : own(units, match[2]!.toLowerCase());
+  const number = unit === undefined ? NaN : Math.round(Number(match![1]) * unit);
+  return Number.isSafeInteger(number) ? number : undefined;
+}
+
+function own(units: Readonly<Record<string, number>>, name: string): number | undefined {
+  return Object.hasOwn(units, name) ? units[name] : undefined;
+}
+
+/** The largest unit that gives a whole number. */
+function inUnits(value: number, names: readonly string[], units: Readonly<Record<string, number>>): string {
+  const name = names.find((candidate) =>
+    value >= units[candidate.toLowerCase()]! && value % units[candidate.toLowerCase()]! === 0
+  );
+  return value === 0 || name === undefined ? String(value) : `${value / units[name.toLowerCase()]!}${name}`;
+}
+
+/** Bytes: `512MiB`, `2GB`, or a bare number. */
+export const size: ValueKind<number> = kind(
+  "SIZE",
+  "a size such as 512MiB or 2GB",
+  (value) => withUnit(value, SIZE_UNITS),
+  (value) => inUnits(value, ["TiB", "GiB", "MiB", "KiB", "TB", "GB", "MB", "kB"], SIZE_UNITS),
+);
+
+/** Bytes a second: `2MB/s`, `16Mbit/s`, or a bare number. */
+export const rate: ValueKind<number> = kind(
+  "RATE",
+  "a rate such as 2MB/s or 16Mbit/s",
+  (value) => withUnit(value.replace(/\/s$/i, ""), { ...SIZE_UNITS, ...BIT_UNITS }),
+  (value) => value === 0 ? "0" : `${size.format(value)}/s`,
+);
+
+/** Milliseconds, from `30s`, `500ms`, `2m`, `1h`, or a bare number of seconds. */
+export const duration: ValueKind<number> = kind(
+  "TIME",
+  "a time such as 30s or 2m",
+  (value) => withUnit(value, TIME_UNITS),
+  (value) => inUnits(value, ["h", "m", "s", "ms"], TIME_UNITS),
+);
