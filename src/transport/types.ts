@@ -26,6 +26,11 @@ export interface Metainfo {
   /** SHA-1 of piece i at bytes [20·i, 20·i+20). */
   readonly pieceHashes: Uint8Array;
   readonly files: readonly MetainfoFile[];
+  /**
+   * True when `info` has a file list, so that `name` is the directory which holds the files (`path` never begins with
+   * it). False: one file, whose path is `name`. Web seeds (BEP 19) tell the two apart.
+   */
+  readonly multiFile?: boolean;
   /** BEP 27. */
   readonly isPrivate: boolean;
   /** The bencoded `info`, for ut_metadata. */

@@ -1,0 +1,168 @@
+/**
+ * Bencoding (BEP 3) of bytes from outside. The decoder of the `bencode` package recurses as deep as its input says, walks
+ * back on a negative string length and lets a key named `__proto__` replace an object's prototype; so everything is
+ * checked here first, without recursion, and only what passes is decoded.
+ */
+import bencode from "bencode";
+import { type ErrorCode, MillraceError } from "../errors.ts";
+
+/** Bounds of one decoding. */
+export interface BencodeLimits {
+  /** Levels of lists and dictionaries. Default 32: transport files need 6. */
+  readonly maxDepth?: number;
+  /** Values in all, keys included. Default 1,000,000: a torrent of 100,000 files has some 900,000. */
+  readonly maxValues?: number;
+  /** Code of the error thrown. Default `protocol_violation`. */
+  readonly errorCode?: ErrorCode;
+}
+
+/** Where a value stands: `[start, end)`. */
+export interface BencodeSpan {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** What a check found. */
+export interface BencodeScan {
+  /** Offset behind the value. */
+  readonly end: number;
+  /** When the value is a dictionary: where the value of each of its keys stands. */
+  readonly spans: ReadonlyMap<string, BencodeSpan>;
+}
+
+/** A decoded dictionary; strings are byte arrays, numbers may be unsafe integers. */
+export type BencodeDictionary = Readonly<Record<string, unknown>>;
+
+const DEFAULT_MAX_DEPTH = 32;
+const DEFAULT_MAX_VALUES = 1_000_000;
+/** Digits of the longest number: a signed 64-bit integer has 19. */
+const MAX_DIGITS = 19;
+/** Longest key whose place is remembered; those that anybody asks for are short. */
+const MAX_NAMED_KEY_BYTES = 64;
+
+const COLON = 0x3a;
+const DICTIONARY = 0x64;
+const END = 0x65;
+const INTEGER = 0x69;
+const LIST = 0x6c;
+const MINUS = 0x2d;
+const PROTOTYPE_KEY = "__proto__";
+
+/** What is expected next inside the innermost container. */
+const IN_LIST = 0;
+const AT_KEY = 1;
+const AT_VALUE = 2;
+
+/**
+ * Checks the value at `start` and tells where it ends. Unsorted keys and leading zeros pass, since files in use have
+ * them; duplicate keys of the outermost dictionary do not, since readers would disagree about which one counts.
+ * Throws the code of `limits` with the reason.
+ */
+export function scanBencode(bytes: Uint8Array, limits: BencodeLimits = {}, start = 0): BencodeScan {
+  const fail: (reason: string) => never = (reason) => {
+    throw new MillraceError(limits.errorCode ?? "protocol_violation", `malformed bencoding at byte ${at}: ${reason}`);
+  };
+  const maxDepth = limits.maxDepth ?? DEFAULT_MAX_DEPTH;
+  const maxValues = limits.maxValues ?? DEFAULT_MAX_VALUES;
+  const spans = new Map<string, BencodeSpan>();
+  const state = new Uint8Array(maxDepth + 1);
+  let at = start;
+  let depth = 0;
+  let values = 0;
+  let outerKey = "";
+  let outerStart = 0;
+
+  const number = (terminator: number): number => {
+    let value = 0;
+    const first = at;
+    for (;; at++) {
+      const byte = bytes[at];
+      if (byte === undefined) fail("it ends within a number");
+      if (byte === terminator) break;
+      if (byte < 0x30 || byte > 0x39) fail("a digit is expected");
+      if (at - first >= MAX_DIGITS) fail("the number is too long");
+      value = value * 10 + (byte - 0x30);
+    }
+    if (at === first) fail("the number is empty");
+    at++;
+    return value;
+  };
+  const keyText = (from: number): string => String.fromCharCode(...bytes.subarray(from, at));
+
+  for (;;) {
+    const byte = bytes[at];
+    if (byte === undefined) fail("it ends too early");
+    const expected = state[depth]!;
+    if (depth > 0 && byte === END) {
+      if (expected === AT_VALUE) fail("a key has no value");
+      at++;
+      depth--;
+    } else {
+      if (++values > maxValues) fail(`more than ${maxValues} values`);
+      const isKey = depth > 0 && expected === AT_KEY;
+      const valueStart = at;
+      if (byte >= 0x30 && byte <= 0x39) {
+        const length = number(COLON);
+        if (length > bytes.length - at) fail("a string is longer than what is left");
+        const from = at;
+        at += length;
+        if (isKey) {
+          const named = length <= MAX_NAMED_KEY_BYTES ? keyText(from) : "";
+          if (named === PROTOTYPE_KEY) fail("a key is not allowed");
+          if (depth === 1) {
+            if (named !== "" && spans.has(named)) fail(`the key "${named}" comes twice`);
+            outerKey = named;
+          }
+          state[depth] = AT_VALUE;
+          if (depth === 1) outerStart = at;
+          continue;
+        }
+      } else if (isKey) {
+        fail("a key is not a string");
+      } else if (byte === INTEGER) {
+        at++;
+        if (bytes[at] === MINUS) at++;
+        number(END);
+      } else if (byte === LIST || byte === DICTIONARY) {
+        if (depth >= maxDepth) fail(`nested more than ${maxDepth} levels`);
+        if (depth > 0 && expected === AT_VALUE) state[depth] = AT_KEY;
+        state[++depth] = byte === LIST ? IN_LIST : AT_KEY;
+        at++;
+        if (depth === 2) outerStart = valueStart;
+        continue;
+      } else {
+        fail("no type begins so");
+      }
+      if (depth > 0 && expected === AT_VALUE) state[depth] = AT_KEY;
+    }
+    if (depth === 0) return { end: at, spans };
+    if (depth === 1 && state[1] === AT_KEY && !spans.has(outerKey)) spans.set(outerKey, { start: outerStart, end: at });
+  }
+}
+
+/** The checked and decoded value that fills `bytes` exactly. Throws as `scanBencode` does, also on trailing bytes. */
+export function decodeBencode(bytes: Uint8Array, limits: BencodeLimits = {}): unknown {
+  const { end } = scanBencode(bytes, limits);
+  if (end !== bytes.length) {
+    throw new MillraceError(
+      limits.errorCode ?? "protocol_violation",
+      `malformed bencoding: ${bytes.length - end} bytes follow the value`,
+    );
+  }
+  return bencode.decode(bytes);
+}
+
+/** Bencodes numbers, strings, byte arrays, arrays and plain objects (keys sorted; absent when undefined or null). */
+export function encodeBencode(value: unknown): Uint8Array {
+  return bencode.encode(value);
+}
+
+/** True for a decoded dictionary. */
+export function isDictionary(value: unknown): value is BencodeDictionary {
+  return typeof value === "object" && value !== null && !Array.isArray(value) && !ArrayBuffer.isView(value);
+}
+
+/** `value` as an integer within `[min, max]`, else null. */
+export function integerWithin(value: unknown, min: number, max: number): number | null {
+  return typeof value === "number" && Number.isSafeInteger(value) && value >= min && value <= max ? value : null;
+}

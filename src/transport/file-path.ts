@@ -1,0 +1,73 @@
+/** Names and paths that a transport file gives: hostile ones are refused, awkward ones made harmless. */
+import { MillraceError } from "../errors.ts";
+import { MAX_COMPONENT_BYTES, MAX_PATH_BYTES, MAX_PATH_COMPONENTS } from "./limits.ts";
+
+const ENCODER = new TextEncoder();
+const STRICT_UTF8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+/**
+ * Text of a name. Old creators wrote the code page of their machine: what isn't UTF-8 is read byte by byte as Latin-1,
+ * which keeps different names different.
+ */
+export function decodeName(bytes: Uint8Array): string {
+  try {
+    return STRICT_UTF8.decode(bytes);
+  } catch {
+    let text = "";
+    for (const byte of bytes) text += String.fromCharCode(byte);
+    return text;
+  }
+}
+
+/**
+ * One safe component. A name such as "AC/DC" is somebody's title and becomes "AC_DC", as do control characters; one that
+ * would lead elsewhere (`..`, an absolute path, a drive, NUL) shows intent and throws `bad_transport_file`.
+ */
+export function safeComponent(text: string): string {
+  const refuse = (reason: string): never => {
+    throw new MillraceError("bad_transport_file", `a file name in the transport file ${reason}`);
+  };
+  if (text === "") refuse("is empty");
+  if (text.includes("\0")) refuse("contains a NUL");
+  if (/^[/\\]/.test(text)) refuse("is an absolute path");
+  if (/^[A-Za-z]:($|[/\\])/.test(text)) refuse("begins with a drive letter");
+  if (text.split(/[/\\]/).some((part) => part === "." || part === "..")) refuse("leads out of its directory");
+  if (ENCODER.encode(text).length > MAX_COMPONENT_BYTES) refuse(`is longer than ${MAX_COMPONENT_BYTES} bytes`);
+  // deno-lint-ignore no-control-regex
+  return text.replace(/[/\\\u0000-\u001f\u007f]/g, "_");
+}
+
+/** A safe relative path of components, joined with `/`. Throws `bad_transport_file`. */
+export function safePath(components: readonly string[]): string {
+  if (components.length === 0) {
+    throw new MillraceError("bad_transport_file", "a file in the transport file has no path");
+  }
+  if (components.length > MAX_PATH_COMPONENTS) {
+    throw new MillraceError("bad_transport_file", `a path is deeper than ${MAX_PATH_COMPONENTS} directories`);
+  }
+  const path = components.map(safeComponent).join("/");
+  if (ENCODER.encode(path).length > MAX_PATH_BYTES) {
+    throw new MillraceError("bad_transport_file", `a path is longer than ${MAX_PATH_BYTES} bytes`);
+  }
+  return path;
+}
+
+/**
+ * Refuses file lists in which two files are one (`a`, `a`) or a file is also a directory (`a`, `a/b`). Names that differ
+ * in case only are fine here; storage keeps them apart.
+ */
+export function refusePathClashes(paths: readonly string[]): void {
+  const files = new Set<string>();
+  for (const path of paths) {
+    if (files.has(path)) throw new MillraceError("bad_transport_file", `two files are named "${path}"`);
+    files.add(path);
+  }
+  for (const path of paths) {
+    for (let slash = path.indexOf("/"); slash >= 0; slash = path.indexOf("/", slash + 1)) {
+      const directory = path.slice(0, slash);
+      if (files.has(directory)) {
+        throw new MillraceError("bad_transport_file", `"${directory}" is both a file and a directory`);
+      }
+    }
+  }
+}

@@ -1,0 +1,129 @@
+/** Transport files (B28): `.torrent` files, and how to tell those of live broadcasts apart. */
+import {
+  type BencodeDictionary,
+  decodeBencode,
+  encodeBencode,
+  integerWithin,
+  isDictionary,
+  scanBencode,
+} from "../bytes/bencode.ts";
+import { concatBytes } from "../bytes/hex.ts";
+import { MillraceError } from "../errors.ts";
+import { decodeName } from "./file-path.ts";
+import { parseInfo } from "./info.ts";
+import { MAX_TRANSPORT_FILE_BYTES, MAX_URL_LENGTH, MAX_URLS } from "./limits.ts";
+import type { Metainfo } from "./types.ts";
+
+const ENCODER = new TextEncoder();
+
+function readOuter(bytes: Uint8Array): { outer: BencodeDictionary; infoBytes: Uint8Array } {
+  if (bytes.length > MAX_TRANSPORT_FILE_BYTES) {
+    throw new MillraceError("too_large", `transport files above ${MAX_TRANSPORT_FILE_BYTES} bytes are not accepted`);
+  }
+  const { spans, end } = scanBencode(bytes, { errorCode: "bad_transport_file" });
+  const span = spans.get("info");
+  if (span === undefined) throw new MillraceError("bad_transport_file", "bad transport file: info is missing");
+  // Some creators end the file with a line break.
+  const outer = decodeBencode(bytes.subarray(0, end), { errorCode: "bad_transport_file" });
+  return { outer: outer as BencodeDictionary, infoBytes: bytes.subarray(span.start, span.end) };
+}
+
+/**
+ * Reads a `.torrent` file, v1 or hybrid as v1 (BEP 3, 5, 12, 19). Throws `bad_transport_file` with the reason, or
+ * `too_large` above 16 MiB.
+ */
+export async function parseTransportFile(bytes: Uint8Array): Promise<Metainfo> {
+  const { outer, infoBytes } = readOuter(bytes);
+  return await parseInfo(infoBytes, {
+    trackers: readTrackers(outer),
+    webSeeds: readUrls(outer["url-list"], isWebSeed),
+    nodes: readNodes(outer["nodes"]),
+  });
+}
+
+/** True for the transport file of a live broadcast (`info.live`); false for anything else, malformed files included. */
+export function isLiveTransportFile(bytes: Uint8Array): boolean {
+  try {
+    const info = decodeBencode(readOuter(bytes).infoBytes, { errorCode: "bad_transport_file" });
+    return isDictionary(info) && isDictionary(info["live"]);
+  } catch (error) {
+    if (error instanceof MillraceError) return false;
+    throw error;
+  }
+}
+
+/** The transport file of `metainfo`: `info` byte for byte, with its trackers, web seeds and nodes. */
+export function encodeMetainfo(
+  metainfo: Pick<Metainfo, "infoBytes" | "trackers" | "webSeeds" | "nodes">,
+): Uint8Array<ArrayBuffer> {
+  return encodeOuter(metainfo.infoBytes, {
+    announce: metainfo.trackers[0]?.[0],
+    "announce-list": metainfo.trackers.length > 0 ? metainfo.trackers : undefined,
+    nodes: metainfo.nodes.length > 0 ? metainfo.nodes.map(splitNode) : undefined,
+    "url-list": metainfo.webSeeds.length > 0 ? metainfo.webSeeds : undefined,
+  });
+}
+
+/** Bencodes `fields` with `info` put in unchanged, keys sorted as BEP 3 demands. */
+export function encodeOuter(infoBytes: Uint8Array, fields: Readonly<Record<string, unknown>>): Uint8Array<ArrayBuffer> {
+  const entries: [string, Uint8Array][] = [["info", infoBytes]];
+  for (const [key, value] of Object.entries(fields)) {
+    if (value !== undefined) entries.push([key, encodeBencode(value)]);
+  }
+  entries.sort(([a], [b]) => (a < b ? -1 : 1));
+  const parts = entries.flatMap(([key, value]) => [encodeBencode(key), value]);
+  return concatBytes([ENCODER.encode("d"), ...parts, ENCODER.encode("e")]);
+}
+
+/** True for an address that a tracker can have (BEP 3, BEP 15). */
+export function isTracker(url: string): boolean {
+  return /^(https?|udp|wss?):\/\/[^/]/i.test(url) && url.length <= MAX_URL_LENGTH && URL.canParse(url);
+}
+
+/** True for an address that a web seed can have (BEP 19). */
+export function isWebSeed(url: string): boolean {
+  return /^https?:\/\/[^/]/i.test(url) && url.length <= MAX_URL_LENGTH && URL.canParse(url);
+}
+
+function textOf(value: unknown): string {
+  return value instanceof Uint8Array && value.length <= MAX_URL_LENGTH ? decodeName(value).trim() : "";
+}
+
+function readUrls(value: unknown, accept: (url: string) => boolean): string[] {
+  const list: unknown[] = Array.isArray(value) ? value : [value];
+  return [...new Set(list.map(textOf).filter(accept))].slice(0, MAX_URLS);
+}
+
+/** `announce-list` wins over `announce` when it names anything (BEP 12). */
+function readTrackers(outer: BencodeDictionary): string[][] {
+  const seen = new Set<string>();
+  const tiers: string[][] = [];
+  const lists: unknown[] = Array.isArray(outer["announce-list"]) ? outer["announce-list"] : [];
+  for (const list of lists) {
+    const tier = readUrls(list, (url) => isTracker(url) && !seen.has(url)).slice(0, MAX_URLS - seen.size);
+    for (const url of tier) seen.add(url);
+    if (tier.length > 0) tiers.push(tier);
+    if (seen.size >= MAX_URLS) break;
+  }
+  if (tiers.length > 0) return tiers;
+  const single = readUrls(outer["announce"], isTracker).slice(0, 1);
+  return single.length > 0 ? [single] : [];
+}
+
+function readNodes(value: unknown): string[] {
+  if (!Array.isArray(value)) return [];
+  const nodes: string[] = [];
+  for (const entry of value.slice(0, MAX_URLS)) {
+    if (!Array.isArray(entry)) continue;
+    const host = textOf(entry[0]);
+    const port = integerWithin(entry[1], 1, 65535);
+    if (port === null || !/^[0-9A-Za-z.:_-]{1,253}$/.test(host)) continue;
+    nodes.push(host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`);
+  }
+  return nodes;
+}
+
+function splitNode(node: string): [string, number] {
+  const colon = node.lastIndexOf(":");
+  return [node.slice(0, colon).replace(/^\[|\]$/g, ""), Number(node.slice(colon + 1))];
+}
