@@ -18,6 +18,12 @@ export interface ExtendedHandshake {
   readonly extensions: readonly string[];
 }
 
+/** Sizes of a torrent, to check blocks against. */
+export interface PieceShape {
+  readonly pieceLengthBytes: number;
+  readonly totalBytes: number;
+}
+
 /** Called by a link, in the order of arrival; never re-entrantly from a method of the link. */
 export interface PeerLinkHandlers {
   /** Both handshakes are done. `peerId` is 20 bytes. */
@@ -32,7 +38,12 @@ export interface PeerLinkHandlers {
   haveAll(): void;
   haveNone(): void;
   have(piece: number): void;
+  /**
+   * The far end asks for a block (1 byte to 128 KiB) while we do not choke it. At most `requestQueueLimit` wait for an
+   * answer; the link itself refuses the excess, what comes while we choke, and a block asked for again.
+   */
   request(piece: number, offset: number, length: number): void;
+  /** A request that awaited an answer is withdrawn; the link has rejected it where BEP 6 asks for that. Forget it. */
   cancel(piece: number, offset: number, length: number): void;
   /** BEP 6. */
   reject(piece: number, offset: number, length: number): void;
@@ -69,18 +80,25 @@ export interface PeerLink {
   };
   /** Monotonic ms of the last byte received. */
   readonly lastReceivedMs: number;
+  /** All requests of the far end that await an answer are gone: the link rejects them (BEP 6) or lets them drop (BEP 3). */
   choke(): void;
   unchoke(): void;
   interested(): void;
   uninterested(): void;
   bitfield(bytes: Uint8Array): void;
+  /** Without BEP 6, once the piece count is set, a full bitfield; before that nothing. */
   haveAll(): void;
+  /** Without BEP 6 nothing. */
   haveNone(): void;
   have(piece: number): void;
   request(piece: number, offset: number, length: number): void;
   cancel(piece: number, offset: number, length: number): void;
+  /** Refuses a request that awaits an answer; else nothing. */
   reject(piece: number, offset: number, length: number): void;
-  /** Sends a block; takes ownership of `data`. False when over the write watermark: wait for `onDrain`. */
+  /**
+   * Sends a block that was requested and neither cancelled nor choked away since (else it is dropped and the answer is
+   * true); takes ownership of `data`. False when over the write watermark: wait for `onDrain`.
+   */
   piece(piece: number, offset: number, data: Uint8Array): boolean;
   /** Bytes queued for sending. */
   readonly bufferedBytes: number;
@@ -96,8 +114,11 @@ export interface PeerLink {
   fetchMetadata(): void;
   /** Serves the metadata by ut_metadata from now on. */
   setMetadata(infoBytes: Uint8Array): void;
-  /** Number of pieces, once known: messages naming pieces beyond it are protocol violations. */
-  setPieceCount(count: number): void;
+  /**
+   * Number of pieces, once known: messages naming pieces beyond it, also earlier ones, are protocol violations. With
+   * `shape`, blocks outside their piece are too.
+   */
+  setPieceCount(count: number, shape?: PieceShape): void;
   keepAlive(): void;
   close(error?: Error): void;
 }

@@ -1,0 +1,172 @@
+/**
+ * The control plane: bittorrent-protocol, driven without its stream. The library is a Node stream that parses what is
+ * written to it and emits what it sends, each a microtask later; frames that we decode and encode ourselves would
+ * overtake those that pass through it. Its parser and its output hook are synchronous, so they are called directly:
+ * `_write` during the handshakes (plain or encrypted), `_onMessage` with one whole message after them.
+ *
+ * Only pinned versions are safe here: the members named below are not the library's public face.
+ */
+import Library from "bittorrent-protocol";
+import { MillraceError } from "../errors.ts";
+import { MseKeyExchange } from "./mse-key-exchange.ts";
+
+/** What of an extension the library calls. */
+export interface WireExtension {
+  onHandshake?(infohashHex: string, peerIdHex: string, flags: PeerFlags): void;
+  onExtendedHandshake?(handshake: unknown): void;
+  onMessage?(payload: Uint8Array): void;
+}
+
+/** Reserved bits of the far end's handshake. */
+export interface PeerFlags {
+  readonly dht: boolean;
+  readonly fast: boolean;
+  readonly extended: boolean;
+}
+
+/** The members of the library's class that are used, as they are in 5.0.9. */
+interface LibraryWire {
+  amChoking: boolean;
+  hasFast: boolean;
+  readonly peerIdBuffer: Uint8Array | null;
+  readonly peerExtendedMapping: Record<string, number>;
+  extendedHandshake: Record<string, unknown>;
+  _finished: boolean;
+  _buffer: Uint8Array[];
+  _bufferSize: number;
+  readonly _encryptor: {
+    readonly _isEncrypted: boolean;
+    _dh: unknown;
+    encrypt(bytes: Uint8Array): Uint8Array;
+    decrypt(bytes: Uint8Array): Uint8Array;
+  } | null;
+  on(event: "handshake", listener: (infohashHex: string, peerIdHex: string, flags: PeerFlags) => void): void;
+  on(event: "crypto-handshake", listener: () => void): void;
+  on(event: "crypto-infohash", listener: (obfuscatedHex: string) => void): void;
+  use(extension: new (wire: never) => WireExtension): void;
+  handshake(infohash: Uint8Array, peerId: Uint8Array, flags: { dht: boolean; fast: boolean }): void;
+  startEncryption(infohashHex: string): void;
+  setInfoHash(infohashHex: string): void;
+  choke(): void;
+  unchoke(): void;
+  interested(): void;
+  uninterested(): void;
+  bitfield(bytes: Uint8Array): void;
+  haveAll(): void;
+  haveNone(): void;
+  port(port: number): void;
+  keepAlive(): void;
+  extended(name: string | number, payload: unknown): void;
+  _write(bytes: Uint8Array, callback: () => void): void;
+  _parse(size: number, parser: (bytes: Uint8Array) => void): void;
+  _onHandshakeBuffer(bytes: Uint8Array): void;
+  _onMessage(message: Uint8Array): void;
+  _sendExtendedHandshake(): void;
+}
+
+const Base = Library as unknown as new (type: string, encryption: 0 | 1 | 2) => LibraryWire;
+
+/** Bytes of a handshake after its length byte (BEP 3). */
+const HANDSHAKE_TAIL_BYTES = 67;
+
+const ignore = (): void => {};
+
+/** One library wire whose bytes we carry. */
+export class ControlWire extends Base {
+  /** Takes what the library sends, encrypted already where it should be. */
+  output: (bytes: Uint8Array) => void = ignore;
+  private surplus: Uint8Array | null = null;
+  private rejected = false;
+
+  /** `encrypted` offers MSE when outgoing and detects it when incoming. */
+  constructor(incoming: boolean, encrypted: boolean) {
+    super(incoming ? "tcpIncoming" : "tcpOutgoing", encrypted ? 1 : 0);
+    if (this._encryptor !== null) this._encryptor._dh = new MseKeyExchange();
+  }
+
+  /** Bytes of an unfinished handshake that are kept. */
+  get bufferedBytes(): number {
+    return this._bufferSize;
+  }
+
+  /** RC4 is on: everything passes through `encrypt` and `decrypt`. */
+  get encrypted(): boolean {
+    return this._encryptor !== null && this._encryptor._isEncrypted;
+  }
+
+  encrypt(bytes: Uint8Array): Uint8Array {
+    return this._encryptor === null ? bytes : this._encryptor.encrypt(bytes);
+  }
+
+  decrypt(bytes: Uint8Array): Uint8Array {
+    return this._encryptor === null ? bytes : this._encryptor.decrypt(bytes);
+  }
+
+  /** Feeds handshake bytes; the library keeps them. Throws `protocol_violation`. */
+  feedHandshake(bytes: Uint8Array): void {
+    this.guard(() => this._write(bytes, ignore));
+  }
+
+  /** Names the torrent of an incoming encrypted connection and goes on. Throws `protocol_violation`. */
+  resolveInfohash(infohashHex: string): void {
+    this.guard(() => this.setInfoHash(infohashHex));
+  }
+
+  /** What followed the handshake in the bytes fed, decrypted; empties the library's buffer. */
+  takeRest(): Uint8Array[] {
+    const rest = this.surplus === null ? this._buffer : [this.surplus, ...this._buffer];
+    this.surplus = null;
+    this._buffer = [];
+    this._bufferSize = 0;
+    return rest.filter((bytes) => bytes.length > 0);
+  }
+
+  /** Feeds one message without its length prefix; the library may keep it. Throws `protocol_violation`. */
+  feedMessage(message: Uint8Array): void {
+    this.guard(() => this._onMessage(message));
+  }
+
+  /** From now on the library sends nothing. */
+  retire(): void {
+    this._finished = true;
+    this.output = ignore;
+    this._parse(Infinity, ignore);
+  }
+
+  /** The stream's output hook. */
+  push(bytes: Uint8Array): boolean {
+    this.output(bytes);
+    return true;
+  }
+
+  /** The library ends itself when the far end breaks a rule. */
+  end(): this {
+    return this.destroy();
+  }
+
+  destroy(): this {
+    this.rejected = true;
+    this._parse(Infinity, ignore);
+    return this;
+  }
+
+  override _onHandshakeBuffer(bytes: Uint8Array): void {
+    // In an encrypted handshake the initial payload may hold more than the handshake; the library drops the rest.
+    if (bytes.length > HANDSHAKE_TAIL_BYTES) this.surplus = bytes.slice(HANDSHAKE_TAIL_BYTES);
+    super._onHandshakeBuffer(bytes.subarray(0, HANDSHAKE_TAIL_BYTES));
+    // Messages are framed by us: what is left waits in the buffer for `takeRest`.
+    this._parse(Infinity, ignore);
+  }
+
+  private guard(step: () => void): void {
+    try {
+      step();
+    } catch (error) {
+      if (error instanceof MillraceError) throw error;
+      throw new MillraceError("protocol_violation", "the peer sent what the wire protocol does not allow", {
+        cause: error,
+      });
+    }
+    if (this.rejected) throw new MillraceError("protocol_violation", "the peer broke the wire protocol");
+  }
+}

@@ -1,0 +1,213 @@
+/**
+ * The data plane, receiving: cuts the byte stream into messages (BEP 3, 6, 10). Block payloads are copied once, from the
+ * socket's reused buffer to where the owner wants them; fixed-size messages are decoded from a 17-byte scratch; only
+ * bitfields and extended messages are gathered, within their bounds.
+ */
+import { MillraceError } from "../errors.ts";
+import { MAX_BLOCK_BYTES, MAX_EXTENDED_BYTES, MAX_PIECES, MAX_UNKNOWN_BYTES } from "./limits.ts";
+
+/** Message ids (BEP 3, 5, 6, 10). */
+export const MessageId = {
+  choke: 0,
+  unchoke: 1,
+  interested: 2,
+  uninterested: 3,
+  have: 4,
+  bitfield: 5,
+  request: 6,
+  piece: 7,
+  cancel: 8,
+  port: 9,
+  suggest: 13,
+  haveAll: 14,
+  haveNone: 15,
+  reject: 16,
+  allowedFast: 17,
+  extended: 20,
+} as const;
+
+/** Exact lengths of fixed-size messages, id byte included. */
+const FIXED_LENGTH: Readonly<Record<number, number>> = {
+  [MessageId.choke]: 1,
+  [MessageId.unchoke]: 1,
+  [MessageId.interested]: 1,
+  [MessageId.uninterested]: 1,
+  [MessageId.have]: 5,
+  [MessageId.request]: 13,
+  [MessageId.cancel]: 13,
+  [MessageId.port]: 3,
+  [MessageId.suggest]: 5,
+  [MessageId.haveAll]: 1,
+  [MessageId.haveNone]: 1,
+  [MessageId.reject]: 13,
+  [MessageId.allowedFast]: 5,
+};
+
+const PREFIX_BYTES = 4;
+/** Length prefix, id, piece and offset of a `piece` message. */
+const PIECE_HEADER_BYTES = 13;
+
+const FIXED = 0;
+const GATHER = 1;
+const PIECE = 2;
+const SKIP = 3;
+
+/** Takes the messages, in order. A throw ends the reading. */
+export interface FrameSink {
+  /** have, request, cancel, reject, allowed fast, suggest: up to three numbers (0 where the message has fewer). */
+  numbers(id: number, a: number, b: number, c: number): void;
+  /** Any other message without its length prefix, `message[0]` the id; the receiver's to keep. */
+  message(id: number, message: Uint8Array): void;
+  /** As `PeerLinkHandlers.blockTarget`. */
+  blockTarget(piece: number, offset: number, length: number): Uint8Array | null;
+  /** So many bytes of the present block arrived. */
+  blockBytes(count: number): void;
+  block(piece: number, offset: number, length: number, kept: boolean): void;
+}
+
+/** Cuts a byte stream into messages. */
+export class FrameReader {
+  private readonly sink: FrameSink;
+  private readonly head = new Uint8Array(17);
+  private filled = 0;
+  private wanted = PREFIX_BYTES;
+  private length = 0;
+  private kind = FIXED;
+  /** Bytes of a body or payload still to come; the head is being read while 0. */
+  private left = 0;
+  private body: Uint8Array | null = null;
+  private position = 0;
+  private piece = 0;
+  private offset = 0;
+  private stopped = false;
+  private bitfieldLimit = 1 + Math.ceil(MAX_PIECES / 8);
+
+  constructor(sink: FrameSink) {
+    this.sink = sink;
+  }
+
+  /** Bitfields may be as long as this many pieces need, once it is known. */
+  setPieceCount(count: number): void {
+    this.bitfieldLimit = Math.max(this.bitfieldLimit, 1 + Math.ceil(count / 8));
+  }
+
+  /** Drops everything from here on, also the rest of the chunk being read. */
+  stop(): void {
+    this.stopped = true;
+    this.body = null;
+  }
+
+  /** Reads a chunk, which may be reused afterwards. Throws `protocol_violation` and what the sink throws. */
+  push(chunk: Uint8Array): void {
+    let at = 0;
+    while (at < chunk.length && !this.stopped) {
+      if (this.left > 0) {
+        const count = Math.min(this.left, chunk.length - at);
+        if (this.body !== null) {
+          this.body.set(at === 0 && count === chunk.length ? chunk : chunk.subarray(at, at + count), this.position);
+          this.position += count;
+        }
+        at += count;
+        this.left -= count;
+        if (this.kind === PIECE) this.sink.blockBytes(count);
+        if (this.left === 0) this.bodyDone();
+        continue;
+      }
+      const count = Math.min(this.wanted - this.filled, chunk.length - at);
+      for (let i = 0; i < count; i++) this.head[this.filled + i] = chunk[at + i]!;
+      at += count;
+      this.filled += count;
+      if (this.filled === this.wanted) this.headDone();
+    }
+  }
+
+  private uint32(at: number): number {
+    const head = this.head;
+    return ((head[at]! << 24) | (head[at + 1]! << 16) | (head[at + 2]! << 8) | head[at + 3]!) >>> 0;
+  }
+
+  private reset(): void {
+    this.filled = 0;
+    this.wanted = PREFIX_BYTES;
+  }
+
+  private headDone(): void {
+    if (this.wanted === PREFIX_BYTES) {
+      this.length = this.uint32(0);
+      if (this.length === 0) this.filled = 0;
+      else this.wanted = PREFIX_BYTES + 1;
+    } else if (this.wanted === PREFIX_BYTES + 1) {
+      this.idKnown(this.head[4]!);
+    } else if (this.kind === PIECE) {
+      this.pieceStarts();
+    } else {
+      this.fixedDone();
+    }
+  }
+
+  private idKnown(id: number): void {
+    const length = this.length;
+    if (id === MessageId.piece) {
+      // A block is 1 to 128 KiB: more is never asked for.
+      if (length <= 9 || length > 9 + MAX_BLOCK_BYTES) throw this.badLength(id);
+      this.kind = PIECE;
+      this.wanted = PIECE_HEADER_BYTES;
+      return;
+    }
+    const fixed = FIXED_LENGTH[id];
+    if (fixed !== undefined) {
+      if (length !== fixed) throw this.badLength(id);
+      this.kind = FIXED;
+      this.wanted = PREFIX_BYTES + length;
+      if (length === 1) this.fixedDone();
+      return;
+    }
+    const gathered = id === MessageId.bitfield || id === MessageId.extended;
+    const limit = id === MessageId.bitfield
+      ? this.bitfieldLimit
+      : id === MessageId.extended
+      ? MAX_EXTENDED_BYTES
+      : MAX_UNKNOWN_BYTES;
+    if (length > limit || (id === MessageId.extended && length < 2)) throw this.badLength(id);
+    this.kind = gathered ? GATHER : SKIP;
+    this.body = gathered ? new Uint8Array(length) : null;
+    if (this.body !== null) this.body[0] = id;
+    this.position = 1;
+    this.left = length - 1;
+    if (this.left === 0) this.bodyDone();
+  }
+
+  private fixedDone(): void {
+    const id = this.head[4]!;
+    const length = this.length;
+    const head = this.head;
+    this.reset();
+    if (length === 13) this.sink.numbers(id, this.uint32(5), this.uint32(9), this.uint32(13));
+    else if (length === 5) this.sink.numbers(id, this.uint32(5), 0, 0);
+    else this.sink.message(id, head.slice(PREFIX_BYTES, PREFIX_BYTES + length));
+  }
+
+  private pieceStarts(): void {
+    this.piece = this.uint32(5);
+    this.offset = this.uint32(9);
+    this.left = this.length - 9;
+    this.position = 0;
+    const target = this.sink.blockTarget(this.piece, this.offset, this.left);
+    // A target of another size is the owner's mistake; discarding the block is the safe way out.
+    this.body = target !== null && target.length === this.left ? target : null;
+  }
+
+  private bodyDone(): void {
+    const body = this.body;
+    this.body = null;
+    this.reset();
+    if (this.kind === PIECE) this.sink.block(this.piece, this.offset, this.length - 9, body !== null);
+    else if (body !== null) this.sink.message(body[0]!, body);
+  }
+
+  private badLength(id: number): MillraceError {
+    return new MillraceError("protocol_violation", `message ${id} of ${this.length} bytes`, {
+      detail: { id, length: this.length },
+    });
+  }
+}

@@ -1,0 +1,162 @@
+/** From an open connection to finished handshakes: encryption (MSE) where wanted, then BEP 3. */
+import { hasCode, MillraceError } from "../errors.ts";
+import type { Clock, Timer } from "../ports.ts";
+import type { ControlWire, PeerFlags } from "./control-wire.ts";
+import { ENCRYPTION_TIMEOUT_MS, HANDSHAKE_TIMEOUT_MS, MAX_HANDSHAKE_BUFFER_BYTES } from "./limits.ts";
+import type { LinkSettings } from "./options.ts";
+import { hex20 } from "./peer-id.ts";
+
+/** Where a handshake stands; `detail.stage` of the error when it fails there. */
+export type HandshakeStage = "encryption" | "handshake";
+
+/** What a handshake asks of its link. */
+export interface HandshakeHost {
+  readonly clock: Clock;
+  readonly timeoutMs: number | undefined;
+  /** Infohashes to match an encrypted handshake with. */
+  candidates(): Iterable<string>;
+  /** The torrent named by an incoming peer: prepares the wire for it, or answers null. Asked once. */
+  resolve(infohashHex: string): LinkSettings | null;
+  /** Both sides are done. Called once, after which the handshake is over. */
+  done(result: { peerId: Uint8Array; flags: PeerFlags }): void;
+  failed(error: MillraceError): void;
+}
+
+/** True when `error` closed an outgoing link because the far end did not carry encryption: try again in plaintext. */
+export function encryptionRefused(error: unknown): boolean {
+  return error instanceof MillraceError && error.detail?.stage === "encryption" && !hasCode(error, "aborted") &&
+    !hasCode(error, "closed");
+}
+
+/** One connection's handshakes. */
+export class Handshake {
+  stage: HandshakeStage = "handshake";
+  private readonly wire: ControlWire;
+  private readonly host: HandshakeHost;
+  private settings: LinkSettings | null = null;
+  private result: { peerId: Uint8Array; flags: PeerFlags } | null = null;
+  private sent = false;
+  private over = false;
+  private readonly timers: Timer[] = [];
+
+  constructor(wire: ControlWire, host: HandshakeHost) {
+    this.wire = wire;
+    this.host = host;
+    this.deadline(host.timeoutMs ?? HANDSHAKE_TIMEOUT_MS, () => true);
+    wire.on("handshake", (infohashHex, _peerIdHex, flags) => this.theirs(infohashHex, flags));
+  }
+
+  /** Goes first. */
+  startOutgoing(settings: LinkSettings, encrypted: boolean): void {
+    this.settings = settings;
+    if (!encrypted) {
+      this.sendOurs();
+      return;
+    }
+    this.stage = "encryption";
+    this.deadline(ENCRYPTION_TIMEOUT_MS, () => this.stage === "encryption");
+    this.wire.on("crypto-handshake", () => {
+      this.stage = "handshake";
+      this.sendOurs();
+    });
+    this.wire.startEncryption(hex20(settings.infohash));
+  }
+
+  /** Waits for the far end. */
+  startIncoming(): void {
+    this.wire.on("crypto-infohash", (obfuscatedHex) => void this.match(obfuscatedHex));
+  }
+
+  /** Bytes arrived; the chunk may be reused afterwards. */
+  data(chunk: Uint8Array): void {
+    this.attempt(() => {
+      if (this.wire.bufferedBytes + chunk.length > MAX_HANDSHAKE_BUFFER_BYTES) {
+        throw new MillraceError("protocol_violation", "handshake too long");
+      }
+      this.wire.feedHandshake(chunk.slice());
+    });
+  }
+
+  close(): void {
+    this.over = true;
+    for (const timer of this.timers) timer.cancel();
+  }
+
+  private deadline(delayMs: number, applies: () => boolean): void {
+    this.timers.push(this.host.clock.setTimeout(() => {
+      if (!this.over && applies()) this.fail(new MillraceError("timeout", "the peer did not finish its handshake"));
+    }, delayMs));
+  }
+
+  /** Runs a step of the library; what it leads to is looked at when the library has returned. */
+  private attempt(step: () => void): void {
+    if (this.over) return;
+    try {
+      step();
+    } catch (error) {
+      this.fail(
+        error instanceof MillraceError
+          ? error
+          : new MillraceError("internal", "the peer handshake failed", { cause: error }),
+      );
+      return;
+    }
+    if (this.result === null || this.over) return;
+    this.close();
+    this.host.done(this.result);
+  }
+
+  private fail(error: MillraceError): void {
+    this.close();
+    this.host.failed(error);
+  }
+
+  private sendOurs(): void {
+    if (this.sent) return;
+    this.sent = true;
+    const { infohash, peerId, dht = false, fast = true } = this.settings!;
+    this.wire.handshake(infohash, peerId, { dht, fast });
+  }
+
+  private theirs(infohashHex: string, flags: PeerFlags): void {
+    const peerId = this.wire.peerIdBuffer;
+    if (peerId === null || peerId.length !== 20 || infohashHex.length !== 40) {
+      throw new MillraceError("protocol_violation", "malformed handshake");
+    }
+    this.settings ??= this.host.resolve(infohashHex);
+    if (this.settings === null) throw unknownTorrent();
+    if (hex20(this.settings.infohash) !== infohashHex) {
+      throw new MillraceError("protocol_violation", "the peer named another torrent in its handshake");
+    }
+    if (hex20(peerId) === hex20(this.settings.peerId)) {
+      throw new MillraceError("conflict", "connected to ourselves");
+    }
+    this.result = { peerId: peerId.slice(), flags };
+    this.sendOurs();
+  }
+
+  private async match(obfuscatedHex: string): Promise<void> {
+    const found = await findInfohash(obfuscatedHex, this.host.candidates());
+    this.attempt(() => {
+      this.settings = found === null ? null : this.host.resolve(found);
+      if (this.settings === null) throw unknownTorrent();
+      this.wire.resolveInfohash(found!);
+    });
+  }
+}
+
+function unknownTorrent(): MillraceError {
+  return new MillraceError("connection_failed", "the peer asked for a torrent that is not here");
+}
+
+/** The infohash whose SHA-1 with the prefix "req2" is the given one (MSE, step 3). */
+async function findInfohash(obfuscatedHex: string, candidates: Iterable<string>): Promise<string | null> {
+  const salted = new Uint8Array(24);
+  new TextEncoder().encodeInto("req2", salted);
+  for (const infohashHex of candidates) {
+    for (let i = 0; i < 20; i++) salted[4 + i] = parseInt(infohashHex.slice(2 * i, 2 * i + 2), 16);
+    const digest = await crypto.subtle.digest("SHA-1", salted);
+    if (hex20(new Uint8Array(digest)) === obfuscatedHex) return infohashHex;
+  }
+  return null;
+}

@@ -1,0 +1,157 @@
+/** What the messages of a finished handshake mean: checks them, keeps what must be answered, tells the handlers. */
+import { MillraceError } from "../errors.ts";
+import type { ControlWire } from "./control-wire.ts";
+import { readExtendedHandshake } from "./extended-handshake.ts";
+import { type FrameSink, MessageId } from "./frame-reader.ts";
+import { MAX_BLOCK_BYTES, MAX_PIECES } from "./limits.ts";
+import type { MetadataExchange } from "./metadata-exchange.ts";
+import type { Outbox } from "./outbox.ts";
+import type { RequestLedger } from "./request-ledger.ts";
+import type { PeerLinkHandlers, PieceShape } from "./types.ts";
+
+/** What a receiver shares with its link. */
+export interface ReceiverParts {
+  readonly wire: ControlWire;
+  readonly outbox: Outbox;
+  readonly requests: RequestLedger;
+  readonly metadataExchange: MetadataExchange | null;
+  readonly counters: { downloadedPayloadBytes: number };
+  readonly handlers: PeerLinkHandlers;
+}
+
+function violation(message: string): MillraceError {
+  return new MillraceError("protocol_violation", message);
+}
+
+/** The messages of one link. Its methods throw `protocol_violation`. */
+export class MessageReceiver implements FrameSink {
+  private readonly parts: ReceiverParts;
+  private pieceCount: number | null = null;
+  private shape: PieceShape | null = null;
+  /** Kept until the piece count is known and it can be checked. */
+  private bitfieldBytes: Uint8Array | null = null;
+  private piecesTold = false;
+  private highestPiece = -1;
+
+  constructor(parts: ReceiverParts) {
+    this.parts = parts;
+  }
+
+  /** As `PeerLink.setPieceCount`; answers what was wrong with earlier messages. */
+  setPieceCount(count: number, shape: PieceShape | null): MillraceError | null {
+    this.pieceCount = count;
+    this.shape = shape;
+    const bits = this.bitfieldBytes;
+    this.bitfieldBytes = null;
+    if (this.highestPiece >= count) return violation("the peer named a piece beyond the last");
+    if (bits !== null && !fits(bits, count)) return violation("the peer's bitfield does not fit the torrent");
+    return null;
+  }
+
+  numbers(id: number, a: number, b: number, c: number): void {
+    if (a >= (this.pieceCount ?? MAX_PIECES)) throw violation(`message ${id} names piece ${a}`);
+    const handlers = this.parts.handlers;
+    switch (id) {
+      case MessageId.have:
+        this.piecesTold = true;
+        if (a > this.highestPiece) this.highestPiece = a;
+        return handlers.have(a);
+      case MessageId.request:
+        return this.requested(a, b, c);
+      case MessageId.cancel:
+        if (!this.parts.requests.remove(a, b)) return;
+        // BEP 6: a cancelled request is answered too.
+        if (this.parts.wire.hasFast) this.parts.outbox.triple(MessageId.reject, a, b, c);
+        return handlers.cancel(a, b, c);
+    }
+    if (!this.parts.wire.hasFast) throw violation(`message ${id} without the fast extension`);
+    if (id === MessageId.reject) handlers.reject(a, b, c);
+    else if (id === MessageId.allowedFast) handlers.allowedFast(a);
+  }
+
+  blockTarget(piece: number, offset: number, length: number): Uint8Array | null {
+    this.checkBlock(piece, offset, length);
+    return this.parts.handlers.blockTarget(piece, offset, length);
+  }
+
+  blockBytes(count: number): void {
+    this.parts.counters.downloadedPayloadBytes += count;
+  }
+
+  block(piece: number, offset: number, length: number, kept: boolean): void {
+    this.parts.handlers.block(piece, offset, length, kept);
+  }
+
+  message(id: number, message: Uint8Array): void {
+    const handlers = this.parts.handlers;
+    switch (id) {
+      case MessageId.extended:
+        return this.extendedArrived(message);
+      case MessageId.bitfield:
+      case MessageId.haveAll:
+      case MessageId.haveNone:
+        if (this.piecesTold) throw violation("the peer told its pieces twice");
+        this.piecesTold = true;
+    }
+    if (id === MessageId.bitfield) {
+      const bits = message.subarray(1);
+      if (this.pieceCount === null) this.bitfieldBytes = bits;
+      else if (!fits(bits, this.pieceCount)) throw violation("the bitfield does not fit the torrent");
+      this.parts.wire.feedMessage(message);
+      return handlers.bitfield(bits);
+    }
+    this.parts.wire.feedMessage(message);
+    switch (id) {
+      case MessageId.choke:
+        return handlers.choke();
+      case MessageId.unchoke:
+        return handlers.unchoke();
+      case MessageId.interested:
+        return handlers.interested();
+      case MessageId.uninterested:
+        return handlers.uninterested();
+      case MessageId.haveAll:
+        return handlers.haveAll();
+      case MessageId.haveNone:
+        return handlers.haveNone();
+      case MessageId.port: {
+        const port = (message[1]! << 8) | message[2]!;
+        if (port !== 0) handlers.dhtPort(port);
+      }
+    }
+  }
+
+  private extendedArrived(message: Uint8Array): void {
+    if (message[1] !== 0) return this.parts.wire.feedMessage(message);
+    const { info, message: checked } = readExtendedHandshake(message.subarray(2));
+    this.parts.wire.feedMessage(checked);
+    this.parts.handlers.extended(info);
+    this.parts.metadataExchange?.handshakeRead();
+  }
+
+  private requested(piece: number, offset: number, length: number): void {
+    this.checkBlock(piece, offset, length);
+    const { hasFast, amChoking } = this.parts.wire;
+    const outcome = amChoking ? "full" : this.parts.requests.add(piece, offset, length);
+    if (outcome === "added") this.parts.handlers.request(piece, offset, length);
+    else if (outcome === "full") {
+      if (hasFast) this.parts.outbox.triple(MessageId.reject, piece, offset, length);
+      else if (!amChoking) throw violation("more requests than were allowed");
+    }
+  }
+
+  private checkBlock(piece: number, offset: number, length: number): void {
+    let inside = length > 0 && length <= MAX_BLOCK_BYTES && piece < (this.pieceCount ?? MAX_PIECES);
+    if (inside && this.shape !== null) {
+      const { pieceLengthBytes, totalBytes } = this.shape;
+      inside = offset + length <= Math.min(pieceLengthBytes, totalBytes - piece * pieceLengthBytes);
+    }
+    if (!inside) throw violation(`block ${piece}:${offset}+${length} is outside the torrent or too large`);
+  }
+}
+
+/** Right length and spare bits zero (BEP 3). */
+function fits(bits: Uint8Array, count: number): boolean {
+  if (bits.length !== Math.ceil(count / 8)) return false;
+  return (count & 7) === 0 || (bits[bits.length - 1]! & (0xff >> (count & 7))) === 0;
+}

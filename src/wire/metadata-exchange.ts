@@ -1,0 +1,205 @@
+/**
+ * ut_metadata (BEP 9) over the npm package of that name, which is kept from seeing anything but checked messages: as it
+ * comes it writes outside its buffer on a bad piece number, asks for everything at once, asks again what was refused,
+ * and re-encodes what it hashed.
+ */
+import createLibraryExtension from "ut_metadata";
+import { MillraceError } from "../errors.ts";
+import type { Clock, Timer } from "../ports.ts";
+import { decodeDictionary, integerIn } from "./bencode-check.ts";
+import type { ControlWire } from "./control-wire.ts";
+import { MAX_METADATA_BYTES, METADATA_BACKLOG_BYTES, METADATA_REQUESTS, METADATA_TIMEOUT_MS } from "./limits.ts";
+import { hex20 } from "./peer-id.ts";
+
+/** Bytes of a metadata piece, but the last (BEP 9). */
+const METADATA_PIECE_BYTES = 16384;
+
+/** BEP 9 `msg_type`. */
+const REQUEST = 0;
+const DATA = 1;
+const REJECT = 2;
+
+/** What the exchange needs of its link. */
+export interface MetadataHost {
+  readonly clock: Clock;
+  readonly infohashHex: string;
+  /** Bytes queued for the peer. */
+  bufferedBytes(): number;
+  received(infoBytes: Uint8Array): void;
+  failed(error: MillraceError): void;
+}
+
+interface LibraryExtension {
+  metadata: Uint8Array | undefined;
+  _fetching: boolean;
+  _metadataComplete: boolean;
+  _metadataSize: number | null;
+  onExtendedHandshake(handshake: unknown): void;
+  onMessage(payload: Uint8Array): void;
+  fetch(): void;
+  _request(piece: number): void;
+  _reject(piece: number): void;
+  _onRequest(piece: number): void;
+  _requestPieces(): void;
+}
+
+const Base = createLibraryExtension() as new (wire: never) => LibraryExtension;
+
+/** The exchange of one link. Create with `installMetadata`. */
+export class MetadataExchange extends Base {
+  private readonly wire: ControlWire;
+  private readonly host: MetadataHost;
+  private readonly outstanding = new Set<number>();
+  private next = 0;
+  private received = 0;
+  private pieces = 0;
+  private timer: Timer | null = null;
+  private handshakeSeen = false;
+  private closed = false;
+
+  constructor(wire: ControlWire, host: MetadataHost) {
+    super(wire as never);
+    this.wire = wire;
+    this.host = host;
+  }
+
+  /** Asks for the metadata, now or when the extended handshake has come. */
+  override fetch(): void {
+    if (this._metadataComplete || this._fetching || this.closed) return;
+    this._fetching = true;
+    if (this.handshakeSeen) this.startOrFail();
+  }
+
+  /** The link has read an extended handshake. */
+  handshakeRead(): void {
+    this.handshakeSeen = true;
+    if (this._fetching && this.pieces === 0) this.startOrFail();
+  }
+
+  /** Serves `infoBytes` from now on and tells a peer that shook hands already. */
+  serve(infoBytes: Uint8Array, handshakeSent: boolean): void {
+    if (this.closed || this._metadataComplete || infoBytes.length > MAX_METADATA_BYTES) return;
+    this.stopFetching();
+    this.metadata = infoBytes;
+    this._metadataSize = infoBytes.length;
+    this._metadataComplete = true;
+    this.wire.extendedHandshake.metadata_size = infoBytes.length;
+    if (handshakeSent) this.wire._sendExtendedHandshake();
+  }
+
+  close(): void {
+    this.closed = true;
+    this.stopFetching();
+    this.metadata = undefined;
+  }
+
+  /** Called by the library with the checked handshake when it offers ut_metadata. */
+  override onExtendedHandshake(handshake: unknown): void {
+    // A size told while we serve or fetch must not replace the size in use.
+    if (!this._metadataComplete && this.pieces === 0) {
+      this._metadataSize = (handshake as { metadata_size?: number }).metadata_size ?? null;
+    }
+  }
+
+  /** Throws `protocol_violation` on malformed messages. */
+  override onMessage(payload: Uint8Array): void {
+    const { dictionary, end } = decodeDictionary(payload);
+    const piece = integerIn(dictionary.piece, 0, 0xffffffff);
+    if (piece === null) throw new MillraceError("protocol_violation", "ut_metadata message without a piece");
+    if (dictionary.msg_type === REQUEST) this.requested(piece);
+    else if (dictionary.msg_type === DATA) this.dataArrived(piece, payload.subarray(end));
+    else if (dictionary.msg_type === REJECT && this.outstanding.has(piece)) {
+      this.fail("unavailable", "the peer refused its metadata");
+    }
+  }
+
+  override _requestPieces(): void {
+    this.pieces = Math.ceil(this._metadataSize! / METADATA_PIECE_BYTES);
+    this.metadata = new Uint8Array(this._metadataSize!);
+    this.refill();
+  }
+
+  private get offered(): boolean {
+    return !!this.wire.peerExtendedMapping.ut_metadata;
+  }
+
+  private startOrFail(): void {
+    if (this.offered && this._metadataSize !== null) this._requestPieces();
+    else this.fail("unavailable", "the peer does not offer metadata");
+  }
+
+  private requested(piece: number): void {
+    // Without an id of the far end's there is no way to answer.
+    if (!this.offered) return;
+    const known = this._metadataComplete && piece * METADATA_PIECE_BYTES < this._metadataSize!;
+    if (known && this.host.bufferedBytes() < METADATA_BACKLOG_BYTES) this._onRequest(piece);
+    else this._reject(piece);
+  }
+
+  private dataArrived(piece: number, data: Uint8Array): void {
+    if (!this._fetching || !this.outstanding.delete(piece)) return;
+    const start = piece * METADATA_PIECE_BYTES;
+    if (data.length !== Math.min(METADATA_PIECE_BYTES, this._metadataSize! - start)) {
+      this.fail("protocol_violation", "a metadata piece of the wrong length");
+      return;
+    }
+    this.metadata!.set(data, start);
+    this.received++;
+    if (this.received === this.pieces) this.check();
+    else this.refill();
+  }
+
+  private refill(): void {
+    while (this.outstanding.size < METADATA_REQUESTS && this.next < this.pieces) {
+      this.outstanding.add(this.next);
+      this._request(this.next++);
+    }
+    this.timer?.cancel();
+    this.timer = this.host.clock.setTimeout(
+      () => this.fail("timeout", "the peer stopped sending metadata"),
+      METADATA_TIMEOUT_MS,
+    );
+  }
+
+  private check(): void {
+    const bytes = this.metadata!;
+    this.stopFetching();
+    this.metadata = undefined;
+    crypto.subtle.digest("SHA-1", bytes as Uint8Array<ArrayBuffer>).then((digest) => {
+      if (this.closed) return;
+      if (hex20(new Uint8Array(digest)) === this.host.infohashHex) this.host.received(bytes);
+      else this.host.failed(new MillraceError("protocol_violation", "the metadata does not match its infohash"));
+    });
+  }
+
+  private fail(code: "unavailable" | "timeout" | "protocol_violation", message: string): void {
+    if (!this._fetching) return;
+    this.stopFetching();
+    this.metadata = undefined;
+    this.host.failed(new MillraceError(code, message));
+  }
+
+  private stopFetching(): void {
+    this._fetching = false;
+    this.timer?.cancel();
+    this.timer = null;
+    this.outstanding.clear();
+    this.next = 0;
+    this.received = 0;
+    this.pieces = 0;
+  }
+}
+
+/** Registers ut_metadata on a wire, before its handshake. */
+export function installMetadata(wire: ControlWire, host: MetadataHost): MetadataExchange {
+  const made: MetadataExchange[] = [];
+  wire.use(
+    class extends MetadataExchange {
+      constructor(_: never) {
+        super(wire, host);
+        made.push(this);
+      }
+    } as never,
+  );
+  return made[0]!;
+}

@@ -1,0 +1,327 @@
+/**
+ * One peer connection. During the handshakes all bytes go through the library (`Handshake`, `ControlWire`); afterwards
+ * messages are framed here whether they were encrypted or not, blocks and the small hot messages never leave our code
+ * (`FrameReader`, `Outbox`), and the rest is given to the library one message at a time.
+ */
+import { abortError, MillraceError } from "../errors.ts";
+import type { SocketAddress, TcpConnection } from "../ports.ts";
+import { ControlWire, type PeerFlags } from "./control-wire.ts";
+import { ownHandshake } from "./extended-handshake.ts";
+import { FrameReader, MessageId } from "./frame-reader.ts";
+import { Handshake } from "./handshake.ts";
+import { DEFAULT_REQUEST_QUEUE_LIMIT, MAX_SEND_BACKLOG_BYTES } from "./limits.ts";
+import { MessageReceiver } from "./message-receiver.ts";
+import { installMetadata, type MetadataExchange } from "./metadata-exchange.ts";
+import type { EncryptionMode, LinkEnvironment, LinkSettings } from "./options.ts";
+import { Outbox } from "./outbox.ts";
+import { installPeerExchange, type PeerExchange } from "./peer-exchange.ts";
+import { hex20 } from "./peer-id.ts";
+import { RequestLedger } from "./request-ledger.ts";
+import type { PeerLink, PeerLinkHandlers, PieceShape } from "./types.ts";
+
+const HANDSHAKE = 0;
+const OPEN = 1;
+const CLOSED = 2;
+
+/** How a link learns whose it is. */
+export interface LinkOwner {
+  candidates(): Iterable<string>;
+  /** The settings and handlers for a torrent, or null to hang up. */
+  resolve(link: PeerLink, infohashHex: string): { settings: LinkSettings; handlers: PeerLinkHandlers } | null;
+  /** Closed before `resolve` answered. */
+  orphaned(error: Error): void;
+}
+
+/** The `PeerLink` of both directions. */
+export class WireLink implements PeerLink {
+  readonly incoming: boolean;
+  readonly counters = { downloadedPayloadBytes: 0, uploadedPayloadBytes: 0, receivedBytes: 0, sentBytes: 0 };
+  lastReceivedMs: number;
+  onDrain: (() => void) | null = null;
+
+  private state = HANDSHAKE;
+  private readonly connection: TcpConnection;
+  private readonly environment: LinkEnvironment;
+  private readonly owner: LinkOwner;
+  private readonly wire: ControlWire;
+  private readonly handshake: Handshake;
+  private readonly outbox: Outbox;
+  private handlers: PeerLinkHandlers | null = null;
+  private receiver: MessageReceiver | null = null;
+  private reader: FrameReader | null = null;
+  private decipher: ((bytes: Uint8Array) => Uint8Array) | null = null;
+  private metadataExchange: MetadataExchange | null = null;
+  private peerExchange: PeerExchange | null = null;
+  private requests = new RequestLedger(DEFAULT_REQUEST_QUEUE_LIMIT);
+  private handshakeSent = false;
+  private pieceCount: number | null = null;
+  private removeAbort: () => void = () => {};
+
+  constructor(connection: TcpConnection, incoming: boolean, environment: LinkEnvironment, owner: LinkOwner) {
+    this.connection = connection;
+    this.incoming = incoming;
+    this.environment = environment;
+    this.owner = owner;
+    this.lastReceivedMs = environment.clock.monotonic();
+    const mode: EncryptionMode = environment.encryption ?? "accept";
+    this.wire = new ControlWire(incoming, incoming ? mode !== "off" : mode === "prefer");
+    this.outbox = new Outbox(connection, () => this.written());
+    this.wire.output = (bytes) => this.outbox.raw(bytes);
+    this.handshake = new Handshake(this.wire, {
+      clock: environment.clock,
+      timeoutMs: environment.handshakeTimeoutMs,
+      candidates: () => owner.candidates(),
+      resolve: (infohashHex) => this.resolve(infohashHex),
+      done: (result) => this.established(result),
+      failed: (error) => this.finish(error),
+    });
+  }
+
+  get remote(): SocketAddress {
+    return this.connection.remote;
+  }
+
+  get bufferedBytes(): number {
+    return this.connection.bufferedBytes + this.outbox.pendingBytes;
+  }
+
+  /** Opens the connection and begins; `infohashHex` is given when we know the torrent (outgoing). */
+  start(infohashHex: string | null): void {
+    this.connection.open({
+      data: (chunk) => this.data(chunk),
+      end: () => this.finish(this.ended(undefined)),
+      drain: () => this.state === OPEN && this.onDrain?.(),
+      close: (error) => this.finish(this.ended(error)),
+    });
+    const { signal } = this.environment;
+    if (signal !== undefined) {
+      const onAbort = () => this.finish(abortError(signal));
+      if (signal.aborted) return onAbort();
+      signal.addEventListener("abort", onAbort, { once: true });
+      this.removeAbort = () => signal.removeEventListener("abort", onAbort);
+    }
+    if (infohashHex === null) this.handshake.startIncoming();
+    else this.handshake.startOutgoing(this.resolve(infohashHex)!, this.environment.encryption === "prefer");
+  }
+
+  // Sending.
+
+  choke(): void {
+    if (this.state !== OPEN || this.wire.amChoking) return;
+    this.wire.choke();
+    const dropped = this.requests.clear();
+    // BEP 6: every request that will not be answered is rejected; without it a choke drops them all (BEP 3).
+    if (this.wire.hasFast) {
+      for (const { piece, offset, length } of dropped) this.outbox.triple(MessageId.reject, piece, offset, length);
+    }
+  }
+
+  unchoke(): void {
+    if (this.state === OPEN) this.wire.unchoke();
+  }
+
+  interested(): void {
+    if (this.state === OPEN) this.wire.interested();
+  }
+
+  uninterested(): void {
+    if (this.state === OPEN) this.wire.uninterested();
+  }
+
+  bitfield(bytes: Uint8Array): void {
+    // The caller's bits change while the copy waits to leave.
+    if (this.state === OPEN) this.wire.bitfield(bytes.slice());
+  }
+
+  haveAll(): void {
+    if (this.state !== OPEN) return;
+    if (this.wire.hasFast) this.wire.haveAll();
+    else if (this.pieceCount !== null) this.wire.bitfield(fullBitfield(this.pieceCount));
+  }
+
+  haveNone(): void {
+    // Without BEP 6 nothing is sent by who has nothing.
+    if (this.state === OPEN && this.wire.hasFast) this.wire.haveNone();
+  }
+
+  have(piece: number): void {
+    if (this.state === OPEN) this.outbox.have(piece);
+  }
+
+  request(piece: number, offset: number, length: number): void {
+    if (this.state === OPEN) this.outbox.triple(MessageId.request, piece, offset, length);
+  }
+
+  cancel(piece: number, offset: number, length: number): void {
+    if (this.state === OPEN) this.outbox.triple(MessageId.cancel, piece, offset, length);
+  }
+
+  reject(piece: number, offset: number, length: number): void {
+    if (this.state !== OPEN || !this.requests.remove(piece, offset)) return;
+    if (this.wire.hasFast) this.outbox.triple(MessageId.reject, piece, offset, length);
+  }
+
+  piece(piece: number, offset: number, data: Uint8Array): boolean {
+    if (this.state !== OPEN || !this.requests.remove(piece, offset)) return true;
+    this.counters.uploadedPayloadBytes += data.length;
+    return this.outbox.block(piece, offset, data);
+  }
+
+  pause(): void {
+    if (this.state !== CLOSED) this.connection.pause();
+  }
+
+  resume(): void {
+    if (this.state !== CLOSED) this.connection.resume();
+  }
+
+  sendPeers(added: readonly SocketAddress[], dropped: readonly SocketAddress[]): void {
+    if (this.state === OPEN) this.peerExchange?.send(added, dropped);
+  }
+
+  sendDhtPort(port: number): void {
+    if (this.state === OPEN) this.wire.port(port);
+  }
+
+  fetchMetadata(): void {
+    if (this.state !== CLOSED) this.metadataExchange?.fetch();
+  }
+
+  setMetadata(infoBytes: Uint8Array): void {
+    if (this.state !== CLOSED) this.metadataExchange?.serve(infoBytes, this.handshakeSent);
+  }
+
+  setPieceCount(count: number, shape?: PieceShape): void {
+    this.pieceCount = count;
+    this.reader?.setPieceCount(count);
+    const error = this.receiver?.setPieceCount(count, shape ?? null) ?? null;
+    if (error !== null) this.finish(error);
+  }
+
+  keepAlive(): void {
+    if (this.state === OPEN) this.wire.keepAlive();
+  }
+
+  close(error?: Error): void {
+    if (this.state === CLOSED) return;
+    this.outbox.flush();
+    this.finish(error ?? null);
+  }
+
+  private data(chunk: Uint8Array): void {
+    if (this.state === CLOSED) return;
+    this.counters.receivedBytes += chunk.length;
+    this.lastReceivedMs = this.environment.clock.monotonic();
+    if (this.state === OPEN) this.read(this.decipher === null ? chunk : this.decipher(chunk));
+    else this.handshake.data(chunk);
+  }
+
+  private read(bytes: Uint8Array): void {
+    try {
+      this.reader!.push(bytes);
+    } catch (error) {
+      // Anything but a MillraceError is a mistake of ours or of a handler; it must not take other peers down.
+      this.finish(
+        error instanceof MillraceError
+          ? error
+          : new MillraceError("internal", "handling a peer's message failed", { cause: error }),
+      );
+    }
+  }
+
+  private resolve(infohashHex: string): LinkSettings | null {
+    const resolved = this.owner.resolve(this, infohashHex);
+    if (resolved === null) return null;
+    const { settings, handlers } = resolved;
+    this.handlers = handlers;
+    this.requests = new RequestLedger(settings.requestQueueLimit ?? DEFAULT_REQUEST_QUEUE_LIMIT);
+    const { clock } = this.environment;
+    if (settings.metadata !== false) {
+      this.metadataExchange = installMetadata(this.wire, {
+        clock,
+        infohashHex: hex20(settings.infohash),
+        bufferedBytes: () => this.bufferedBytes,
+        received: (infoBytes) => this.state === OPEN && handlers.metadata(infoBytes),
+        failed: (error) => queueMicrotask(() => this.state !== CLOSED && handlers.metadataFailed(error)),
+      });
+    }
+    if (settings.pex !== false) {
+      const peers: PeerLinkHandlers["peers"] = (added, dropped) => handlers.peers(added, dropped);
+      this.peerExchange = installPeerExchange(this.wire, { clock, peers });
+    }
+    const { wire, outbox, requests, metadataExchange, counters } = this;
+    this.receiver = new MessageReceiver({ wire, outbox, requests, metadataExchange, counters, handlers });
+    this.reader = new FrameReader(this.receiver);
+    Object.assign(
+      this.wire.extendedHandshake,
+      ownHandshake({
+        clientName: settings.clientName ?? "millrace",
+        requestQueueLimit: settings.requestQueueLimit ?? DEFAULT_REQUEST_QUEUE_LIMIT,
+        listenPort: settings.listenPort ?? null,
+        uploadOnly: settings.uploadOnly ?? false,
+        remoteHost: this.connection.remote.host,
+      }),
+    );
+    return settings;
+  }
+
+  private established({ peerId, flags }: { peerId: Uint8Array; flags: PeerFlags }): void {
+    this.state = OPEN;
+    this.handshakeSent = flags.extended;
+    const { wire } = this;
+    const encrypted = wire.encrypted;
+    if (encrypted) {
+      this.decipher = (bytes) => wire.decrypt(bytes);
+      this.outbox.cipher = (bytes) => wire.encrypt(bytes);
+    }
+    const rest = wire.takeRest();
+    if (!flags.extended) this.metadataExchange?.handshakeRead();
+    this.handlers!.ready({ peerId, fast: wire.hasFast, dht: flags.dht, encrypted });
+    for (const bytes of rest) this.read(bytes);
+  }
+
+  private written(): void {
+    this.counters.sentBytes = this.outbox.sentBytes;
+    if (this.connection.bufferedBytes > MAX_SEND_BACKLOG_BYTES) {
+      this.finish(new MillraceError("connection_failed", "the peer does not read what it asked for"));
+    }
+  }
+
+  private ended(cause: Error | undefined): MillraceError | null {
+    if (this.state === OPEN && cause === undefined) return null;
+    const early = this.state === HANDSHAKE;
+    return new MillraceError("connection_failed", early ? "the peer hung up in its handshake" : "connection lost", {
+      cause,
+    });
+  }
+
+  /** Ends everything once; the handlers hear of it in a microtask, never from inside a method of the link. */
+  private finish(error: Error | null): void {
+    if (this.state === CLOSED) return;
+    const reason = this.state === HANDSHAKE && error instanceof MillraceError
+      ? new MillraceError(error.code, error.message, {
+        cause: error.cause,
+        detail: { ...error.detail, stage: this.handshake.stage },
+      })
+      : error;
+    this.state = CLOSED;
+    this.handshake.close();
+    this.reader?.stop();
+    this.outbox.close();
+    this.wire.retire();
+    this.metadataExchange?.close();
+    this.requests.clear();
+    this.removeAbort();
+    this.connection.abort();
+    queueMicrotask(() => {
+      if (this.handlers !== null) this.handlers.close(reason);
+      else this.owner.orphaned(reason ?? new MillraceError("closed", "the link was closed in its handshake"));
+    });
+  }
+}
+
+function fullBitfield(count: number): Uint8Array {
+  const bits = new Uint8Array(Math.ceil(count / 8)).fill(0xff);
+  if ((count & 7) !== 0) bits[bits.length - 1] = 0xff << (8 - (count & 7));
+  return bits;
+}
