@@ -1,0 +1,131 @@
+/** HTTP serving on node:http: Request in, Response out, with backpressure and cancel. */
+import http from "node:http";
+import type { AddressInfo } from "node:net";
+import type { HttpPort, HttpServer, SocketAddress } from "../../src/ports.ts";
+import { webReadable } from "../shared/node-streams.ts";
+import { bindError, formatAddress } from "../shared/os-error.ts";
+
+/** A client must send its whole request in this time, ms; responses may take for ever. */
+const REQUEST_TIMEOUT_MS = 60_000;
+
+/** HTTP on Node. */
+export const nodeHttp: HttpPort = {
+  serve(at, handler): Promise<HttpServer> {
+    return new Promise((resolve, reject) => {
+      let local: SocketAddress = at;
+      const server = http.createServer({ requestTimeout: REQUEST_TIMEOUT_MS, noDelay: true }, (incoming, outgoing) => {
+        answer(incoming, outgoing, local, handler).catch(() => outgoing.destroy());
+      });
+      server.once("error", (error) => reject(bindError(error, at, "HTTP")));
+      server.listen({ host: at.host, port: at.port }, () => {
+        server.removeAllListeners("error");
+        server.on("error", () => {});
+        const { address, port } = server.address() as AddressInfo;
+        local = { host: address, port };
+        let closing: Promise<void> | null = null;
+        resolve({ address: local, close: (graceMs) => (closing ??= close(server, graceMs)) });
+      });
+    });
+  },
+};
+
+function close(server: http.Server, graceMs: number): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(() => server.closeAllConnections(), graceMs);
+    server.close(() => {
+      clearTimeout(timer);
+      resolve();
+    });
+    server.closeIdleConnections();
+  });
+}
+
+async function answer(
+  incoming: http.IncomingMessage,
+  outgoing: http.ServerResponse,
+  local: SocketAddress,
+  handler: Parameters<HttpPort["serve"]>[1],
+): Promise<void> {
+  const gone = new AbortController();
+  outgoing.once("close", () => {
+    if (!outgoing.writableFinished) gone.abort();
+  });
+  let request: Request;
+  try {
+    request = toRequest(incoming, local, gone.signal);
+  } catch {
+    outgoing.writeHead(400, { "content-type": "text/plain" }).end("bad request");
+    return;
+  }
+  const { remoteAddress, remotePort } = incoming.socket;
+  let response: Response;
+  try {
+    response = await handler(request, { remote: { host: remoteAddress ?? "", port: remotePort ?? 0 } });
+  } catch {
+    response = new Response("internal error", { status: 500 });
+  }
+  await send(response, incoming, outgoing);
+}
+
+function toRequest(incoming: http.IncomingMessage, local: SocketAddress, signal: AbortSignal): Request {
+  const method = incoming.method ?? "GET";
+  const target = incoming.url ?? "/";
+  // HTTP/1.0 clients may send no Host; proxies' clients send the whole URL (RFC 9112, 3.2.2).
+  const origin = `http://${incoming.headers.host ?? formatAddress(local)}`;
+  const url = new URL(target.startsWith("/") ? origin + target : target);
+  const headers = new Headers();
+  const raw = incoming.rawHeaders;
+  for (let i = 0; i + 1 < raw.length; i += 2) headers.append(raw[i]!, raw[i + 1]!);
+  if (method === "GET" || method === "HEAD") return new Request(url, { method, headers, signal });
+  const init = { method, headers, signal, body: webReadable(incoming), duplex: "half" };
+  return new Request(url, init as RequestInit);
+}
+
+async function send(response: Response, incoming: http.IncomingMessage, outgoing: http.ServerResponse): Promise<void> {
+  const { body } = response;
+  if (outgoing.destroyed) {
+    await body?.cancel();
+    return;
+  }
+  const headers: string[] = [];
+  for (const [name, value] of response.headers) headers.push(name, value);
+  outgoing.writeHead(response.status, headers);
+  if (incoming.method === "HEAD" || body === null) {
+    await body?.cancel();
+    outgoing.end();
+    return;
+  }
+  outgoing.flushHeaders();
+  await pump(body, outgoing);
+}
+
+/** Copies `body`; asks for the next chunk only when the socket took the last one. */
+async function pump(body: ReadableStream<Uint8Array>, outgoing: http.ServerResponse): Promise<void> {
+  const reader = body.getReader();
+  let wake: (() => void) | null = null;
+  outgoing.on("drain", () => wake?.());
+  outgoing.once("close", () => {
+    wake?.();
+    // Also ends a read() that waits for pieces nobody wants any more.
+    reader.cancel().catch(() => {});
+  });
+  try {
+    while (!outgoing.destroyed) {
+      const { done, value } = await reader.read();
+      if (outgoing.destroyed) return;
+      if (done) {
+        outgoing.end();
+        return;
+      }
+      if (!outgoing.write(value)) {
+        await new Promise<void>((resolve) => {
+          wake = resolve;
+          if (!outgoing.writableNeedDrain || outgoing.destroyed) resolve();
+        });
+      }
+    }
+  } catch {
+    // The body failed after the head was sent: cutting the connection is the only way left to tell.
+    outgoing.destroy();
+  }
+}

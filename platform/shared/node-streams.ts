@@ -1,0 +1,52 @@
+/** Node streams as Web Streams with true backpressure; the runtimes' own converters differ and have faults. */
+import type { Readable, Writable } from "node:stream";
+
+/** Bytes buffered between a Node stream and its reader. */
+const BUFFER_BYTES = 64 * 1024;
+
+/** `source` as bytes; reading stops while nobody pulls, `cancel` destroys it. */
+export function webReadable(source: Readable): ReadableStream<Uint8Array> {
+  let over = false;
+  return new ReadableStream<Uint8Array>({
+    start(controller) {
+      source.pause();
+      source.on("data", (chunk: Uint8Array) => {
+        if (over) return;
+        controller.enqueue(new Uint8Array(chunk));
+        if ((controller.desiredSize ?? 0) <= 0) source.pause();
+      });
+      const finish = (error?: Error) => {
+        if (over) return;
+        over = true;
+        if (error) controller.error(error);
+        else controller.close();
+      };
+      source.on("end", () => finish());
+      source.on("error", finish);
+      source.on("close", () => finish());
+    },
+    pull() {
+      source.resume();
+    },
+    cancel() {
+      over = true;
+      source.destroy();
+    },
+  }, new ByteLengthQueuingStrategy({ highWaterMark: BUFFER_BYTES }));
+}
+
+/** `target` as a sink; a write resolves when the stream has taken it. */
+export function webWritable(target: Writable): WritableStream<Uint8Array> {
+  return new WritableStream<Uint8Array>({
+    start(controller) {
+      target.on("error", (error) => controller.error(error));
+      target.on("close", () => controller.error(new Error("the stream was closed")));
+    },
+    write: (chunk) =>
+      new Promise((resolve, reject) => target.write(chunk, (error) => error ? reject(error) : resolve())),
+    close: () => new Promise((resolve) => target.end(() => resolve())),
+    abort() {
+      target.destroy();
+    },
+  });
+}

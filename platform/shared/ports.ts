@@ -1,0 +1,43 @@
+/** Puts a platform's ports together: what a runtime does its own way, and what all do alike. */
+import process from "node:process";
+import type { Clock, HttpPort, Ports, RuntimeFacts, TcpPort } from "../../src/ports.ts";
+import { createClock } from "./clock.ts";
+import { files } from "./files.ts";
+import { createLogger } from "./logger.ts";
+import { network } from "./network.ts";
+import type { PlatformOptions } from "./options.ts";
+import { processes } from "./processes.ts";
+import { udp } from "./udp.ts";
+
+/** What differs between runtimes. */
+export interface RuntimeParts {
+  readonly name: RuntimeFacts["name"];
+  readonly version: string;
+  readonly tcp: TcpPort;
+  readonly http: HttpPort;
+}
+
+const PLATFORMS: readonly RuntimeFacts["platform"][] = ["linux", "win32", "android", "darwin"];
+
+/** All ports of this machine on one runtime. */
+export function assemblePorts(parts: RuntimeParts, options: PlatformOptions): Ports {
+  const clock: Clock = createClock((timer) => unref(timer));
+  const platform = PLATFORMS.find((name) => name === process.platform) ?? "linux";
+  return {
+    runtime: { name: parts.name, version: parts.version, platform },
+    clock,
+    tcp: parts.tcp,
+    udp,
+    files,
+    processes,
+    network,
+    http: parts.http,
+    fetch: globalThis.fetch,
+    log: createLogger({ ...options.log, clock, write: (line) => void process.stderr.write(line) }),
+  };
+}
+
+function unref(timer: unknown): void {
+  if (typeof timer === "number") (globalThis as { Deno?: { unrefTimer(id: number): void } }).Deno?.unrefTimer(timer);
+  else (timer as { unref?(): void }).unref?.();
+}

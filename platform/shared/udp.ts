@@ -1,0 +1,78 @@
+/** UDP on node:dgram, which all three runtimes have. */
+import dgram from "node:dgram";
+import net from "node:net";
+import type { SocketAddress, UdpBindOptions, UdpPort, UdpSocket } from "../../src/ports.ts";
+import { bindError } from "./os-error.ts";
+
+/** Hops a multicast datagram may take: the local network only (BEP 14). */
+const MULTICAST_TTL = 1;
+
+/** UDP of this machine. */
+export const udp: UdpPort = {
+  bind(options: UdpBindOptions): Promise<UdpSocket> {
+    return new Promise((resolve, reject) => {
+      const host = options.host ?? "0.0.0.0";
+      const at = { host, port: options.port ?? 0 };
+      const multicast = options.multicastGroup !== undefined;
+      const socket = dgram.createSocket({ type: net.isIPv6(host) ? "udp6" : "udp4", reuseAddr: multicast });
+      const fail = (cause: unknown) => {
+        reject(bindError(cause, at, "UDP"));
+        closeQuietly(socket);
+      };
+      socket.once("error", fail);
+      socket.bind({ address: host, port: at.port, exclusive: true }, () => {
+        try {
+          if (multicast) joinGroup(socket, options.multicastGroup!, options.multicastInterface);
+        } catch (cause) {
+          return fail(cause);
+        }
+        socket.off("error", fail);
+        // ICMP errors arrive here; UDP promises nothing.
+        socket.on("error", () => {});
+        resolve(wrap(socket));
+      });
+    });
+  },
+};
+
+function joinGroup(socket: dgram.Socket, group: string, at: string | undefined): void {
+  socket.addMembership(group, at);
+  socket.setMulticastTTL(MULTICAST_TTL);
+  socket.setMulticastLoopback(true);
+  if (at !== undefined) socket.setMulticastInterface(at);
+}
+
+function wrap(socket: dgram.Socket): UdpSocket {
+  const { address, port } = socket.address();
+  let closed = false;
+  return {
+    address: { host: address, port },
+    onMessage(handler: (data: Uint8Array, from: SocketAddress) => void) {
+      socket.on("message", (data, from) => {
+        if (!closed) handler(new Uint8Array(data), { host: from.address, port: from.port });
+      });
+    },
+    send: (data, to) =>
+      new Promise((resolve) => {
+        if (closed) return resolve();
+        try {
+          socket.send(data, to.port, to.host, () => resolve());
+        } catch {
+          resolve();
+        }
+      }),
+    close() {
+      if (closed) return;
+      closed = true;
+      closeQuietly(socket);
+    },
+  };
+}
+
+function closeQuietly(socket: dgram.Socket): void {
+  try {
+    socket.close();
+  } catch {
+    // It was not bound or is closed.
+  }
+}
