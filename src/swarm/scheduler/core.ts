@@ -6,6 +6,9 @@ import type { ReaderState } from "./reader-state.ts";
 import type { Tuning } from "./tuning.ts";
 import type { SchedulerActions, SchedulerShape } from "./types.ts";
 
+/** Sums over peers are good for this long. */
+const surveyEveryMs = 5;
+
 export class Core {
   readonly book: PieceBook;
   readonly actions: SchedulerActions;
@@ -16,16 +19,22 @@ export class Core {
   rarity: Rarity | null = null;
   /** Counts changes that may give an idle peer something to do. */
   version = 0;
-  /** Bytes/s for peers of which none is known: the median of the known ones. */
+  /** Bytes/s for peers of which nothing is known: half the median of the known ones. */
   unknownRate: number;
+  /** Has any usable peer delivered enough to know its rate? */
+  proven = false;
   /** Bytes/s of all usable peers. */
   poolRate = 0;
   /** Shortest time in which some usable peer could deliver one more block. */
   bestEtaMs = 0;
   /** Unfinished pieces no reader wants, least recently wanted first. */
   readonly abandoned = new Set<ActivePiece>();
-  /** Critical blocks for a peer of unknown rate: a fair share of what is critical, within the tuning's limit. */
-  firstCritical: number;
+  /** Blocks that are critical to one reader, divided by the peers: what one of unknown rate may be trusted with. */
+  share = 1;
+  /** Memory for unfinished pieces kept a peer from starting one. */
+  limited = false;
+  private surveyedMs = Number.NEGATIVE_INFINITY;
+  private surveyedPeers = 0;
   private readonly rates: number[] = [];
 
   constructor(shape: SchedulerShape, actions: SchedulerActions, tuning: Tuning) {
@@ -33,7 +42,6 @@ export class Core {
     this.actions = actions;
     this.tuning = tuning;
     this.unknownRate = tuning.unknownBytesPerSecond;
-    this.firstCritical = tuning.firstCriticalBlocks;
   }
 
   get slackMs(): number {
@@ -135,16 +143,28 @@ export class Core {
     if (held) this.actions.forget?.(part.piece);
   }
 
-  /** Refreshes the sums over peers. */
-  survey(): void {
+  /** Is there anything that a peer could be asked for? */
+  hasWork(): boolean {
+    if (this.rarity !== null) return true;
+    for (const reader of this.readers.values()) if (reader.advance() < reader.windowEnd) return true;
+    return false;
+  }
+
+  /** Refreshes the sums over peers, unless they are fresh. */
+  survey(nowMs: number): void {
+    if (nowMs - this.surveyedMs < surveyEveryMs && this.peers.size === this.surveyedPeers) return;
+    this.surveyedMs = nowMs;
+    this.surveyedPeers = this.peers.size;
     const { rates } = this;
     rates.length = 0;
     for (const peer of this.peers.values()) if (peer.measured && peer.usable) rates.push(peer.rate(0));
     rates.sort((a, b) => a - b);
-    this.unknownRate = rates.length > 0 ? rates[rates.length >> 1]! : this.tuning.unknownBytesPerSecond;
+    this.proven = rates.length > 0;
+    // Half of the median: beside peers that have shown what they can, a stranger isn't trusted with what is due now.
+    this.unknownRate = this.proven ? rates[rates.length >> 1]! / 2 : this.tuning.unknownBytesPerSecond;
     const critical = Math.max(this.tuning.criticalBytes, this.book.pieceBytes) / this.book.blockBytes;
     // Peers that still choke count too: they will want their share a round trip later.
-    this.firstCritical = Math.min(this.tuning.firstCriticalBlocks, Math.ceil(critical / Math.max(1, this.peers.size)));
+    this.share = Math.max(1, Math.floor(critical / Math.max(1, this.peers.size)));
     this.poolRate = 0;
     this.bestEtaMs = Number.POSITIVE_INFINITY;
     for (const peer of this.peers.values()) {

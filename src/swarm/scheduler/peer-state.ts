@@ -43,6 +43,8 @@ export class PeerState {
   window: number;
   /** Work version at which nothing was found for it. */
   idleVersion = -1;
+  /** Scratch of the scheduler's ordering. */
+  sortMs = 0;
   /** Where the scan of its bits for background work goes on. */
   scanByte = 0;
   /** Piece it fetches in the background. */
@@ -136,7 +138,7 @@ export class PeerState {
   }
 
   get measured(): boolean {
-    return this.counted >= 2 * this.blockBytes && this.spanMs > 0;
+    return this.counted >= (3 * this.blockBytes) / 4 && this.spanMs > 0;
   }
 
   /** Bytes/s; `unknown` before two blocks were counted. */
@@ -195,8 +197,8 @@ export class PeerState {
       this.windowMinMs = Number.POSITIVE_INFINITY;
     }
     if (!this.slowStart) return;
-    if (this.window < this.tuning.depthCapBlocks) this.window++;
     if (this.measured && latencyMs - this.rttMs > slackMs) this.slowStart = false;
+    else if (this.window < this.tuning.depthCapBlocks) this.window++;
   }
 
   /** Starts over with a shallow pipe, after a stall. */
@@ -206,18 +208,20 @@ export class PeerState {
     this.window = 2;
   }
 
-  /** Requests that may be outstanding. */
-  depth(slackMs: number): number {
+  /** Requests that may be outstanding; `share` is a fair part of what is critical, the limit while its rate is unknown. */
+  depth(slackMs: number, share: number): number {
     const cap = Math.min(this.limit, this.tuning.depthCapBlocks);
-    if (this.slowStart || !this.measured) return Math.min(this.window, cap);
+    if (!this.measured) return Math.min(this.window, Math.max(share, 2), cap);
+    if (this.slowStart) return Math.min(this.window, cap);
     const blocks = Math.ceil((this.rate(1) * (this.rttMs + slackMs)) / 1000 / this.blockBytes) + 1;
     return Math.min(Math.max(blocks, 2), cap);
   }
 
-  /** The same for critical blocks; `first` while its rate is unknown. */
-  criticalDepth(slackMs: number, first = this.tuning.firstCriticalBlocks): number {
-    const depth = this.depth(slackMs);
+  /** The same for critical blocks. */
+  criticalDepth(slackMs: number, share: number): number {
+    const depth = this.depth(slackMs, share);
     if (this.measured || this.window < this.tuning.firstDepthBlocks) return depth;
+    const first = Math.min(share, this.tuning.firstCriticalBlocks);
     return Math.min(Math.max(depth, first), this.limit, this.tuning.depthCapBlocks);
   }
 }

@@ -78,8 +78,8 @@ export class Picker {
   private may(peer: PeerState, piece: number, nowMs: number): boolean {
     if (!peer.offers(piece, nowMs)) return false;
     const { book, peers } = this.core;
-    const suspects = book.suspects.get(piece);
-    if (suspects === undefined) return true;
+    const failed = book.failed.get(piece);
+    if (failed === undefined || !failed.sole) return true;
     const part = book.parts.get(piece);
     const owner = part?.sole === true ? part.owner : null;
     if (part !== undefined && owner !== null && owner !== peer) {
@@ -89,11 +89,15 @@ export class Picker {
       part.sole = false;
     }
     if (part?.sole === false) return true;
-    const fits = (other: PeerState): boolean =>
-      !suspects.has(other.id) && other.rate(this.core.unknownRate) >= this.core.unknownRate / 2;
-    if (fits(peer)) return true;
+    // A fast peer that had no part in the failure is best, a fast one next.
+    const rank = (other: PeerState): number =>
+      other.rate(this.core.unknownRate) < this.core.unknownRate ? 0 : failed.suspects.has(other.id) ? 1 : 2;
+    const own = rank(peer);
+    if (own === 2) return true;
     for (const other of peers.values()) {
-      if (other !== peer && other.usable && other.limit > 0 && fits(other) && other.offers(piece, nowMs)) return false;
+      if (other !== peer && other.usable && other.limit > 0 && rank(other) > own && other.offers(piece, nowMs)) {
+        return false;
+      }
     }
     return true;
   }
@@ -171,7 +175,7 @@ export class Picker {
     if (book.parts.size * book.pieceBytes < tuning.activeLimitBytes || book.parts.size < 2) {
       const piece = rarity.pick(peer, nowMs);
       if (piece >= 0 && this.may(peer, piece, nowMs)) return this.take(peer, core.start(piece), nowMs);
-    }
+    } else core.limited = true;
     return shared !== null && this.found(peer, shared, book.freeBlock(shared), nowMs);
   }
 

@@ -55,6 +55,14 @@ export interface ActivePiece {
   sole: boolean;
 }
 
+/** A piece that failed its hash. */
+export interface FailedPiece {
+  /** Peers whose blocks were in it the last time. */
+  readonly suspects: Set<number>;
+  /** To be fetched from a single peer. */
+  readonly sole: boolean;
+}
+
 /** All pieces of a torrent. */
 export class PieceBook {
   readonly pieceCount: number;
@@ -68,8 +76,8 @@ export class PieceBook {
   readonly parts = new Map<number, ActivePiece>();
   /** Active pieces with free blocks. */
   readonly open = new Set<ActivePiece>();
-  /** Peers whose blocks were in a piece that failed its hash. */
-  readonly suspects = new Map<number, Set<number>>();
+  /** Pieces that failed their hash. */
+  readonly failed = new Map<number, FailedPiece>();
   seeds = 0;
   missingCount: number;
   private spare: BlockRequest | null = null;
@@ -126,7 +134,7 @@ export class PieceBook {
       hint: 0,
       owner: null,
       ownedMs: 0,
-      sole: this.suspects.has(piece),
+      sole: this.failed.get(piece)?.sole === true,
     };
     this.parts.set(piece, part);
     this.open.add(part);

@@ -179,7 +179,11 @@ export class Rescue {
     let best: PeerState | null = null;
     let bestMs = Math.min(remainingMs * ratio, remainingMs - tuning.hedgeGainMs);
     for (const peer of core.peers.values()) {
-      if (!peer.usable || peer.limit === 0 || peer.outstanding >= 2 * peer.criticalDepth(core.slackMs)) continue;
+      if (!peer.usable || peer.limit === 0 || peer.outstanding >= 2 * peer.criticalDepth(core.slackMs, core.share)) {
+        continue;
+      }
+      // Who never delivered promises nothing, as long as somebody did.
+      if (core.proven && !peer.measured) continue;
       const etaMs = peer.etaMs(core.unknownRate);
       if (etaMs >= bestMs || !peer.offers(part.piece, nowMs) || core.book.find(peer, part, block) !== null) continue;
       if (part.sole && part.owner !== null && part.owner.usable && part.owner !== peer) continue;

@@ -29,6 +29,9 @@ const pauseMs = 400;
 /** A reader waits this long before peers count as slow. */
 const slowMs = 1000;
 
+/** By the time a peer would need for one more block, the soonest at the end. */
+const latestFirst = (a: PeerState, b: PeerState): number => b.sortMs - a.sortMs || b.id - a.id;
+
 /** See the module's header. One per torrent. */
 export class Scheduler implements SchedulerApi {
   private readonly core: Core;
@@ -36,6 +39,7 @@ export class Scheduler implements SchedulerApi {
   private readonly rescue: Rescue;
   private tickDueMs = Number.POSITIVE_INFINITY;
   private retryMs = 0;
+  private readonly order: PeerState[] = [];
   /** When demand ended; null while there is some. */
   private idleSinceMs: number | null = Number.NEGATIVE_INFINITY;
 
@@ -242,12 +246,16 @@ export class Scheduler implements SchedulerApi {
       core.abandoned.delete(part);
       book.deactivate(part, have);
     } else book.state[piece] = have;
-    book.suspects.delete(piece);
+    book.failed.delete(piece);
     book.missingCount--;
     for (const peer of core.peers.values()) {
       if (!peer.seed && peer.has(piece)) peer.useful--;
       if (!peer.seed ? peer.useful === 0 : book.missingCount === 0) this.refreshInterest(peer, nowMs);
     }
+    if (!core.limited) return;
+    core.limited = false;
+    core.version++;
+    this.pumpAll(nowMs);
   }
 
   pieceFailed(piece: number, nowMs: Millis): void {
@@ -255,11 +263,10 @@ export class Scheduler implements SchedulerApi {
     const { book } = core;
     const part = book.parts.get(piece);
     if (part !== undefined) {
-      let suspects = book.suspects.get(piece);
-      if (suspects === undefined) book.suspects.set(piece, suspects = new Set());
-      // Only the latest senders count: older ones were banned or cleared by the host meanwhile.
-      suspects.clear();
-      for (const peer of part.sources) if (peer >= 0) suspects.add(peer);
+      // Older senders were banned or cleared by the host meanwhile: only the latest count. Somebody may be waiting for
+      // a critical piece, so its first failure is mended by all peers at once and the host compares the blocks.
+      const suspects = new Set(part.sources.filter((peer) => peer >= 0));
+      book.failed.set(piece, { suspects, sole: book.failed.has(piece) || !core.critical(piece) });
       this.endAll(part, true);
       core.abandoned.delete(part);
       book.deactivate(part, missing);
@@ -380,8 +387,8 @@ export class Scheduler implements SchedulerApi {
     const { core, picker } = this;
     if (!peer.usable || peer.limit === 0) return false;
     const slackMs = core.slackMs;
-    const criticalOnly = peer.outstanding >= peer.depth(slackMs);
-    if (criticalOnly && peer.outstanding >= peer.criticalDepth(slackMs, core.firstCritical)) return false;
+    const criticalOnly = peer.outstanding >= peer.depth(slackMs, core.share);
+    if (criticalOnly && peer.outstanding >= peer.criticalDepth(slackMs, core.share)) return false;
     if (!picker.pick(peer, peer.etaMs(core.unknownRate), criticalOnly, nowMs)) {
       if (!criticalOnly) peer.idleVersion = core.version;
       return false;
@@ -392,29 +399,32 @@ export class Scheduler implements SchedulerApi {
 
   /** Fills all pipes, block by block, the peer that can deliver soonest first. */
   private pumpAll(nowMs: number): void {
-    const { core } = this;
-    if (core.readers.size === 0 && core.rarity === null) return;
-    core.survey();
-    const candidates: PeerState[] = [];
+    const { core, order } = this;
+    if (!core.hasWork()) return;
+    core.survey(nowMs);
+    const slackMs = core.slackMs;
+    order.length = 0;
     for (const peer of core.peers.values()) {
-      if (peer.usable && peer.limit > 0 && peer.idleVersion !== core.version) candidates.push(peer);
+      if (!peer.usable || peer.limit === 0 || peer.idleVersion === core.version) continue;
+      if (peer.outstanding >= peer.criticalDepth(slackMs, core.share)) continue;
+      peer.sortMs = peer.etaMs(core.unknownRate);
+      order.push(peer);
     }
-    while (candidates.length > 0) {
-      let at = 0;
-      let etaMs = Number.POSITIVE_INFINITY;
-      for (let i = 0; i < candidates.length; i++) {
-        const candidate = candidates[i]!.etaMs(core.unknownRate);
-        if (candidate < etaMs) {
-          etaMs = candidate;
-          at = i;
-        }
+    order.sort(latestFirst);
+    while (order.length > 0) {
+      const peer = order[order.length - 1]!;
+      core.bestEtaMs = peer.sortMs;
+      if (!this.pumpOne(peer, nowMs)) {
+        order.pop();
+        continue;
       }
-      core.bestEtaMs = etaMs;
-      if (this.pumpOne(candidates[at]!, nowMs)) continue;
-      candidates[at] = candidates[candidates.length - 1]!;
-      candidates.pop();
+      peer.sortMs = peer.etaMs(core.unknownRate);
+      for (let i = order.length - 1; i > 0 && order[i - 1]!.sortMs < order[i]!.sortMs; i--) {
+        const other = order[i - 1]!;
+        order[i - 1] = order[i]!;
+        order[i] = other;
+      }
     }
-    core.survey();
   }
 
   reserveRun(id: number, maxBytes: number, nowMs: Millis): { piece: number; offset: number; length: number } | null {
@@ -424,7 +434,7 @@ export class Scheduler implements SchedulerApi {
     if (peer === undefined || peer.stalled) return null;
     // A web seed never chokes.
     peer.choked = false;
-    core.survey();
+    core.survey(nowMs);
     if (!picker.pick(peer, peer.etaMs(core.unknownRate), false, nowMs)) return null;
     const part = picker.part!;
     const first = picker.block;
@@ -453,7 +463,7 @@ export class Scheduler implements SchedulerApi {
       this.retryMs = nowMs + tuning.idleTickMs;
       core.version++;
     }
-    core.survey();
+    core.survey(nowMs);
     this.rescue.stalls(nowMs);
     for (const reader of core.readers.values()) this.noteWaiting(reader, nowMs);
     this.pumpAll(nowMs);

@@ -10,7 +10,7 @@ export interface Tuning {
   readonly firstDepthBlocks: number;
   /** The same for critical blocks, 1–64. Default 12: covers 2.5 MB/s × 75 ms, so that a cold start fills the pipe in one round trip. */
   readonly firstCriticalBlocks: number;
-  /** Queue kept at a peer beyond its round trip while somebody plays. Default 60: what a seek then has to wait for. */
+  /** Queue kept at a peer beyond its round trip while somebody plays. Default 40: what a seek then has to wait for. */
   readonly readerSlackMs: number;
   /** The same when nobody waits (background). Default 300: rides out pauses of either side. */
   readonly backgroundSlackMs: number;
@@ -78,7 +78,7 @@ export const defaultTuning: Tuning = {
   depthCapBlocks: 512,
   firstDepthBlocks: 4,
   firstCriticalBlocks: 12,
-  readerSlackMs: 60,
+  readerSlackMs: 40,
   backgroundSlackMs: 300,
   unknownBytesPerSecond: 100_000,
   rateWindowMs: 1000,
