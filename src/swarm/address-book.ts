@@ -1,0 +1,152 @@
+/** Peer addresses a swarm knows of, and which of them to dial next. */
+import type { PeerOrigin } from "../discovery/types.ts";
+import type { SocketAddress } from "../ports.ts";
+import { addressKey, hostKey } from "./address.ts";
+
+/** Addresses kept for a swarm: trackers and PEX of the largest swarms fill it; the least promising give way. */
+export const MAX_ADDRESSES = 2000;
+
+/** Addresses kept for one host: a peer that advertises a thousand ports of one machine must not fill the book. */
+const MAX_PER_HOST = 16;
+
+/** Delay before an address is tried again, ms: doubled with every failure, up to the last. */
+const FIRST_RETRY_MS = 5_000;
+const LAST_RETRY_MS = 600_000;
+
+/** After so many failures in a row an address is forgotten. */
+const MAX_FAILURES = 6;
+
+/** Best first: those the user named, then those nobody can forge cheaply. */
+const ORIGIN_RANK: Readonly<Record<PeerOrigin, number>> = {
+  manual: 0,
+  magnet: 0,
+  lsd: 1,
+  tracker: 2,
+  incoming: 3,
+  pex: 4,
+  dht: 5,
+};
+
+/** One known address. */
+export interface KnownAddress {
+  readonly key: string;
+  readonly address: SocketAddress;
+  origin: PeerOrigin;
+  state: "idle" | "dialing" | "connected" | "self";
+  failures: number;
+  /** Monotonic ms before which it is not dialled. */
+  retryAtMs: number;
+  /** It hung up during our handshake: begin the other way (encrypted or plain) next time. */
+  flipEncryption: boolean;
+}
+
+/** The bounded book of one swarm. Times are monotonic ms. */
+export class AddressBook {
+  private readonly entries = new Map<string, KnownAddress>();
+  private readonly perHost = new Map<string, number>();
+
+  get size(): number {
+    return this.entries.size;
+  }
+
+  /** Learns an address; answers false when it was known already, is unusable, or the book is full of better ones. */
+  add(address: SocketAddress, origin: PeerOrigin): boolean {
+    if (address.port < 1 || address.port > 65535 || address.host === "") return false;
+    const key = addressKey(address);
+    const known = this.entries.get(key);
+    if (known !== undefined) {
+      if (ORIGIN_RANK[origin] < ORIGIN_RANK[known.origin]) known.origin = origin;
+      return false;
+    }
+    const host = hostKey(address.host);
+    const sameHost = this.perHost.get(host) ?? 0;
+    if (sameHost >= MAX_PER_HOST) return false;
+    if (this.entries.size >= MAX_ADDRESSES && !this.evictWorse(origin)) return false;
+    this.entries.set(key, {
+      key,
+      address,
+      origin,
+      state: "idle",
+      failures: 0,
+      retryAtMs: -Infinity,
+      flipEncryption: false,
+    });
+    this.perHost.set(host, sameHost + 1);
+    return true;
+  }
+
+  get(address: SocketAddress): KnownAddress | undefined {
+    return this.entries.get(addressKey(address));
+  }
+
+  /** The best address to dial now, or null. `skip` filters (banned hosts). */
+  next(nowMs: number, skip: (host: string) => boolean): KnownAddress | null {
+    let best: KnownAddress | null = null;
+    for (const entry of this.entries.values()) {
+      if (entry.state !== "idle" || entry.retryAtMs > nowMs || skip(entry.address.host)) continue;
+      if (best === null || score(entry) < score(best)) best = entry;
+    }
+    return best;
+  }
+
+  /** Earliest time at which an idle address may be tried again; null when there is none. */
+  nextRetryMs(): number | null {
+    let earliest: number | null = null;
+    for (const entry of this.entries.values()) {
+      if (entry.state === "idle" && (earliest === null || entry.retryAtMs < earliest)) earliest = entry.retryAtMs;
+    }
+    return earliest;
+  }
+
+  /** The dial or the connection failed: back off, or forget the address. */
+  failed(entry: KnownAddress, nowMs: number): void {
+    entry.failures++;
+    entry.state = "idle";
+    if (entry.failures >= MAX_FAILURES) return this.remove(entry);
+    entry.retryAtMs = nowMs + Math.min(LAST_RETRY_MS, FIRST_RETRY_MS * 2 ** (entry.failures - 1));
+  }
+
+  /** A connection that had worked is over: try again after the first delay. */
+  ended(entry: KnownAddress, nowMs: number): void {
+    entry.state = "idle";
+    entry.failures = 0;
+    entry.retryAtMs = nowMs + FIRST_RETRY_MS;
+  }
+
+  /** It answered, but not to this kind of handshake: the other kind is tried at once. */
+  flip(entry: KnownAddress, nowMs: number): void {
+    entry.state = "idle";
+    entry.flipEncryption = true;
+    entry.retryAtMs = nowMs;
+  }
+
+  /** There is no use for the peer for a while (both seeds, or the swarm is full). */
+  rest(entry: KnownAddress, nowMs: number): void {
+    entry.state = "idle";
+    entry.retryAtMs = nowMs + LAST_RETRY_MS;
+  }
+
+  remove(entry: KnownAddress): void {
+    if (!this.entries.delete(entry.key)) return;
+    const host = hostKey(entry.address.host);
+    const left = (this.perHost.get(host) ?? 1) - 1;
+    if (left === 0) this.perHost.delete(host);
+    else this.perHost.set(host, left);
+  }
+
+  /** Makes room by dropping the worst idle address, if it is no better than one from `origin`. */
+  private evictWorse(origin: PeerOrigin): boolean {
+    let worst: KnownAddress | null = null;
+    for (const entry of this.entries.values()) {
+      if (entry.state === "idle" && (worst === null || score(entry) > score(worst))) worst = entry;
+    }
+    if (worst === null || score(worst) < ORIGIN_RANK[origin]) return false;
+    this.remove(worst);
+    return true;
+  }
+}
+
+/** Lower is better: fewer failures first, then the origin. */
+function score(entry: KnownAddress): number {
+  return entry.failures * 10 + ORIGIN_RANK[entry.origin];
+}

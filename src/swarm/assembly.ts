@@ -1,0 +1,122 @@
+/**
+ * A piece in the making. Blocks are written straight into the piece's buffer as they come off the socket, by at most one
+ * peer a block; each block remembers who sent it, so that a failed hash can be traced.
+ */
+import { BLOCK_BYTES } from "../wire/types.ts";
+
+/** Nobody. */
+const NONE = -1;
+
+/** One unfinished piece. Peers are the swarm's numbers. */
+export class Assembly {
+  readonly piece: number;
+  readonly lengthBytes: number;
+  readonly blocks: number;
+  /** Where the piece is put together; replaced when a slow writer is left behind (see `finishElsewhere`). */
+  buffer: Uint8Array;
+  /** Monotonic ms of the last finished block. */
+  touchedMs: number;
+  private doneCount = 0;
+  private writers = 0;
+  /** Who sent each finished block. */
+  private readonly source: Int32Array;
+  /** Who is writing each block now. */
+  private readonly writer: Int32Array;
+
+  constructor(piece: number, buffer: Uint8Array, nowMs: number) {
+    this.piece = piece;
+    this.buffer = buffer;
+    this.lengthBytes = buffer.length;
+    this.blocks = Math.ceil(buffer.length / BLOCK_BYTES);
+    this.source = new Int32Array(this.blocks).fill(NONE);
+    this.writer = new Int32Array(this.blocks).fill(NONE);
+    this.touchedMs = nowMs;
+  }
+
+  /** All blocks are here. */
+  get complete(): boolean {
+    return this.doneCount === this.blocks;
+  }
+
+  /** Nothing is here and nobody writes. */
+  get empty(): boolean {
+    return this.doneCount === 0 && this.writers === 0;
+  }
+
+  /** Somebody is in the middle of a block. */
+  get busy(): boolean {
+    return this.writers > 0;
+  }
+
+  has(block: number): boolean {
+    return this.source[block] !== NONE;
+  }
+
+  /** Is somebody writing this block? */
+  writing(block: number): boolean {
+    return this.writer[block] !== NONE;
+  }
+
+  /** View of a block's bytes. */
+  view(block: number): Uint8Array {
+    const from = block * BLOCK_BYTES;
+    return this.buffer.subarray(from, Math.min(from + BLOCK_BYTES, this.lengthBytes));
+  }
+
+  /** `peer` begins to write the block, which nobody has finished or is writing. */
+  begin(block: number, peer: number): Uint8Array {
+    this.writer[block] = peer;
+    this.writers++;
+    return this.view(block);
+  }
+
+  /** The writer of the block gave up (or left). */
+  abandon(block: number, peer: number): void {
+    if (this.writer[block] !== peer) return;
+    this.writer[block] = NONE;
+    this.writers--;
+  }
+
+  /** The writer finished the block; false when it is not the writer any more. */
+  finish(block: number, peer: number, nowMs: number): boolean {
+    if (this.writer[block] !== peer) return false;
+    this.writer[block] = NONE;
+    this.writers--;
+    this.markDone(block, peer, nowMs);
+    return true;
+  }
+
+  /**
+   * Another peer delivered the block (in `bytes`) before its writer was done. The writer keeps the old buffer, which
+   * nobody else looks at again: otherwise what it still writes could change bytes that are verified by then. Writers of
+   * other blocks are left behind too; they come here when they are done.
+   */
+  finishElsewhere(block: number, peer: number, bytes: Uint8Array, nowMs: number): void {
+    if (this.writing(block)) {
+      this.buffer = this.buffer.slice();
+      this.writer.fill(NONE);
+      this.writers = 0;
+    }
+    this.view(block).set(bytes);
+    this.markDone(block, peer, nowMs);
+  }
+
+  /** Who sent the block; undefined when it is missing. */
+  sourceOf(block: number): number | undefined {
+    const peer = this.source[block];
+    return peer === undefined || peer === NONE ? undefined : peer;
+  }
+
+  /** Everybody who sent a block of it. */
+  contributors(): Set<number> {
+    const all = new Set(this.source);
+    all.delete(NONE);
+    return all;
+  }
+
+  private markDone(block: number, peer: number, nowMs: number): void {
+    if (this.source[block] === NONE) this.doneCount++;
+    this.source[block] = peer;
+    this.touchedMs = nowMs;
+  }
+}

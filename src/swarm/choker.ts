@@ -1,0 +1,81 @@
+/**
+ * Who may download from us (BEP 3, "choking and optimistic unchoking"). Pure: the swarm asks every round and carries
+ * the answer out.
+ */
+
+/** Length of a round, ms (BEP 3: ten seconds, against fibrillation). */
+export const CHOKE_ROUND_MS = 10_000;
+
+/** Rounds between two optimistic unchokes (BEP 3: thirty seconds). */
+export const OPTIMISTIC_ROUNDS = 3;
+
+/** Upload slots by default: four as in BEP 3 would starve a swarm that we alone seed. */
+export const DEFAULT_UPLOAD_SLOTS = 8;
+
+/** Slots out of the above that go to somebody by turn, so that newcomers get a chance. */
+const OPTIMISTIC_SLOTS = 1;
+
+/** While seeding, a peer keeps its slot at least this long, ms: turns shorter than this waste its pipeline. */
+const SEED_TURN_MS = 30_000;
+
+/** A peer as the choker sees it. Rates in bytes per second, times monotonic ms. */
+export interface ChokeCandidate {
+  readonly id: number;
+  readonly interested: boolean;
+  /** What it gives us. */
+  readonly downloadRate: number;
+  /** What we give it. */
+  readonly uploadRate: number;
+  readonly unchoked: boolean;
+  /** When it was unchoked last; -Infinity when never. */
+  readonly unchokedSinceMs: number;
+  /** It stopped giving although we ask (BEP 3 anti-snubbing): it loses its reciprocal slot. */
+  readonly snubbed: boolean;
+}
+
+/** Answers the ids to unchoke; everybody else is to be choked. `round` counts from 0 and drives the optimistic turn. */
+export function chooseUnchoked(
+  candidates: readonly ChokeCandidate[],
+  options: { readonly seeding: boolean; readonly slots: number; readonly round: number; readonly nowMs: number },
+): Set<number> {
+  const interested = candidates.filter((c) => c.interested);
+  if (interested.length <= options.slots) return new Set(interested.map((c) => c.id));
+  const regular = Math.max(1, options.slots - OPTIMISTIC_SLOTS);
+  const ranked = options.seeding ? rankForSeed(interested, options.nowMs) : rankByReciprocity(interested);
+  const chosen = new Set(ranked.slice(0, regular).map((c) => c.id));
+  for (const c of optimistic(ranked.slice(regular), options)) chosen.add(c.id);
+  return chosen;
+}
+
+/** Tit for tat: who gives us most comes first; who snubs us comes last. */
+function rankByReciprocity(peers: readonly ChokeCandidate[]): ChokeCandidate[] {
+  return [...peers].sort((a, b) =>
+    Number(a.snubbed) - Number(b.snubbed) || b.downloadRate - a.downloadRate || b.uploadRate - a.uploadRate ||
+    a.id - b.id
+  );
+}
+
+/** Round robin: those in their turn stay, fastest first (they spread pieces best), then who has waited longest. */
+function rankForSeed(peers: readonly ChokeCandidate[], nowMs: number): ChokeCandidate[] {
+  const inTurn = (c: ChokeCandidate) => c.unchoked && nowMs - c.unchokedSinceMs < SEED_TURN_MS;
+  return [...peers].sort((a, b) => {
+    const turn = Number(inTurn(b)) - Number(inTurn(a));
+    if (turn !== 0) return turn;
+    if (inTurn(a)) return b.uploadRate - a.uploadRate || a.id - b.id;
+    return a.unchokedSinceMs - b.unchokedSinceMs || a.id - b.id;
+  });
+}
+
+/** Keeps the present optimistic peer for its rounds, then gives the slot to whoever waited longest. */
+function optimistic(
+  rest: readonly ChokeCandidate[],
+  options: { readonly round: number },
+): ChokeCandidate[] {
+  const renew = options.round % OPTIMISTIC_ROUNDS === 0;
+  const holder = rest.filter((c) => c.unchoked).sort((a, b) => b.unchokedSinceMs - a.unchokedSinceMs)[0];
+  if (!renew && holder !== undefined) return [holder];
+  const waiting = rest.filter((c) => !c.unchoked);
+  const pool = waiting.length > 0 ? waiting : [...rest];
+  pool.sort((a, b) => a.unchokedSinceMs - b.unchokedSinceMs || a.id - b.id);
+  return pool.slice(0, OPTIMISTIC_SLOTS);
+}

@@ -1,0 +1,36 @@
+/** What all swarms of an engine share. */
+import type { Discovery } from "../discovery/types.ts";
+import type { Ports, TcpConnection } from "../ports.ts";
+import type { PieceCache } from "../storage/types.ts";
+import type { ConnectPeerOptions, EncryptionMode } from "../wire/options.ts";
+import type { PeerLink } from "../wire/types.ts";
+import type { BanList } from "./bans.ts";
+import type { DialSlots } from "./dial-slots.ts";
+import type { Sha1 } from "./evidence.ts";
+import type { BufferSource } from "./ingest.ts";
+import type { TokenBucket } from "./token-bucket.ts";
+import type { SchedulerFactory } from "./transfer.ts";
+
+/** Made by the manager, used by its swarms. */
+export interface SwarmContext {
+  readonly ports: Ports;
+  readonly cache: PieceCache;
+  readonly discovery: Discovery | null;
+  readonly peerId: Uint8Array;
+  readonly encryption: EncryptionMode;
+  readonly pex: boolean;
+  readonly maxPeersPerSwarm: number;
+  readonly uploadSlots: number;
+  readonly bans: BanList;
+  readonly slots: DialSlots;
+  readonly downloadBucket: TokenBucket;
+  readonly uploadBucket: TokenBucket;
+  readonly buffers: BufferSource;
+  readonly sha1: Sha1;
+  readonly createScheduler: SchedulerFactory;
+  readonly connectPeer: (connection: TcpConnection, options: ConnectPeerOptions) => PeerLink;
+  /** Port that accepts peers, null when none does. */
+  listenPort(): number | null;
+  /** How many more peers all swarms together may have. */
+  globalRoom(): number;
+}

@@ -1,0 +1,38 @@
+/** Connections being opened, over all swarms: home routers choke on more than a few dozen at once. */
+
+/** Half-open connections at once. */
+export const MAX_HALF_OPEN = 30;
+
+/** A counted set of slots; swarms that found none are served in turn. */
+export class DialSlots {
+  private free: number;
+  private readonly waiting = new Set<() => void>();
+
+  constructor(limit: number = MAX_HALF_OPEN) {
+    this.free = limit;
+  }
+
+  tryTake(): boolean {
+    if (this.free === 0) return false;
+    this.free--;
+    return true;
+  }
+
+  /** Gives a slot back; whoever has waited longest is called. */
+  release(): void {
+    this.free++;
+    const next = this.waiting.values().next().value;
+    if (next === undefined) return;
+    this.waiting.delete(next);
+    next();
+  }
+
+  /** Calls `fn` once when a slot may be free. The same `fn` waits once. */
+  wait(fn: () => void): void {
+    this.waiting.add(fn);
+  }
+
+  forget(fn: () => void): void {
+    this.waiting.delete(fn);
+  }
+}

@@ -1,0 +1,98 @@
+/** Opens connections to the addresses of one swarm, the best ones first and as many at once as the slots allow. */
+import { deadline } from "../bytes/deadline.ts";
+import type { Clock, TcpConnection, TcpPort, Timer } from "../ports.ts";
+import type { AddressBook, KnownAddress } from "./address-book.ts";
+import type { DialSlots } from "./dial-slots.ts";
+
+/** A TCP connection that takes longer is given up, ms: two lost SYNs still fit. */
+export const CONNECT_TIMEOUT_MS = 6_000;
+
+/** Backed-off addresses are looked at this often at most, ms. */
+const MIN_RETRY_DELAY_MS = 1_000;
+
+/** What the dialer asks of its swarm. */
+export interface DialerHost {
+  readonly clock: Clock;
+  readonly tcp: TcpPort;
+  /** How many more peers are wanted, those being dialled not counted. */
+  room(): number;
+  banned(host: string): boolean;
+  /** A connection is open, `rttMs` after it was begun. The host must `open` it in this turn. */
+  connected(entry: KnownAddress, connection: TcpConnection, rttMs: number): void;
+}
+
+/** The dialer of one swarm. */
+export class Dialer {
+  private readonly host: DialerHost;
+  private readonly book: AddressBook;
+  private readonly slots: DialSlots;
+  private readonly ending = new AbortController();
+  private dialing = 0;
+  private timer: Timer | null = null;
+  private closed = false;
+  private readonly onSlot = () => this.pump();
+
+  constructor(host: DialerHost, book: AddressBook, slots: DialSlots) {
+    this.host = host;
+    this.book = book;
+    this.slots = slots;
+  }
+
+  /** Connections being opened. */
+  get underWay(): number {
+    return this.dialing;
+  }
+
+  /** Dials while there is room. Call it whenever an address or room may have appeared. */
+  pump(): void {
+    if (this.closed) return;
+    const now = this.host.clock.monotonic();
+    while (this.host.room() > this.dialing) {
+      const entry = this.book.next(now, (host) => this.host.banned(host));
+      if (entry === null) return this.sleep(now);
+      if (!this.slots.tryTake()) return this.slots.wait(this.onSlot);
+      this.dialing++;
+      void this.dial(entry);
+    }
+  }
+
+  close(): void {
+    this.closed = true;
+    this.timer?.cancel();
+    this.slots.forget(this.onSlot);
+    this.ending.abort();
+  }
+
+  private async dial(entry: KnownAddress): Promise<void> {
+    const { clock, tcp } = this.host;
+    entry.state = "dialing";
+    const startedMs = clock.monotonic();
+    const limit = deadline(clock, CONNECT_TIMEOUT_MS, this.ending.signal);
+    let released = false;
+    const release = () => {
+      if (released) return;
+      released = true;
+      this.dialing--;
+      this.slots.release();
+    };
+    try {
+      const connection = await tcp.connect(entry.address, { signal: limit.signal });
+      if (this.closed) return connection.abort();
+      this.host.connected(entry, connection, clock.monotonic() - startedMs);
+    } catch {
+      this.book.failed(entry, clock.monotonic());
+    } finally {
+      limit.cancel();
+      release();
+    }
+    this.pump();
+  }
+
+  private sleep(nowMs: number): void {
+    this.timer?.cancel();
+    this.timer = null;
+    const retryMs = this.book.nextRetryMs();
+    if (retryMs === null) return;
+    this.timer = this.host.clock.setTimeout(() => this.pump(), Math.max(MIN_RETRY_DELAY_MS, retryMs - nowMs));
+  }
+}

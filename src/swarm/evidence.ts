@@ -1,0 +1,60 @@
+/**
+ * Who lied. When a piece made of several peers' blocks fails its hash, the digest of every block is kept with its sender;
+ * when a good copy of the piece arrives, the blocks that differ from it name the liars.
+ */
+import { BLOCK_BYTES } from "../wire/types.ts";
+
+/** Failed attempts remembered; more than this many pieces in doubt at once means that bans will follow anyway. */
+export const MAX_ATTEMPTS = 64;
+
+/** A sender: the swarm's number and the host, which outlives the connection. */
+export interface Suspect {
+  readonly source: number;
+  readonly host: string;
+}
+
+interface Attempt {
+  readonly piece: number;
+  readonly digests: readonly string[];
+  readonly senders: readonly (Suspect | undefined)[];
+}
+
+/** SHA-1 of some bytes, off the main thread where the platform can. */
+export type Sha1 = (data: Uint8Array) => Promise<Uint8Array>;
+
+/** Digest of each block of a piece, in order. */
+export async function blockDigests(piece: Uint8Array, sha1: Sha1): Promise<string[]> {
+  const jobs: Promise<Uint8Array>[] = [];
+  for (let at = 0; at < piece.length; at += BLOCK_BYTES) jobs.push(sha1(piece.subarray(at, at + BLOCK_BYTES)));
+  return (await Promise.all(jobs)).map((digest) => String.fromCharCode(...digest));
+}
+
+/** Failed attempts, bounded. */
+export class Evidence {
+  private attempts: Attempt[] = [];
+
+  /** Are there failed attempts at this piece? */
+  has(piece: number): boolean {
+    return this.attempts.some((a) => a.piece === piece);
+  }
+
+  /** Keeps a failed attempt: `digests[i]` and `senders[i]` belong to block i. */
+  record(piece: number, digests: readonly string[], senders: readonly (Suspect | undefined)[]): void {
+    if (this.attempts.length >= MAX_ATTEMPTS) this.attempts.shift();
+    this.attempts.push({ piece, digests, senders });
+  }
+
+  /** Compares the failed attempts at a piece with a good copy: everybody whose block differs. Forgets the attempts. */
+  convict(piece: number, good: readonly string[]): Suspect[] {
+    const liars = new Map<number, Suspect>();
+    for (const attempt of this.attempts) {
+      if (attempt.piece !== piece) continue;
+      attempt.digests.forEach((digest, block) => {
+        const sender = attempt.senders[block];
+        if (sender !== undefined && digest !== good[block]) liars.set(sender.source, sender);
+      });
+    }
+    this.attempts = this.attempts.filter((a) => a.piece !== piece);
+    return [...liars.values()];
+  }
+}

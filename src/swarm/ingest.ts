@@ -1,0 +1,190 @@
+/**
+ * Arriving blocks on their way into pieces. Sources are the swarm's numbers of peers and web seeds; a source delivers one
+ * block at a time: `target` when its header is there, `deliver` or `leave` afterwards.
+ */
+import { BLOCK_BYTES } from "../wire/types.ts";
+import { Assembly } from "./assembly.ts";
+import { isBlock, pieceBytes, type PieceShape } from "./layout.ts";
+
+/** Unfinished pieces held at once, bytes: the read-ahead of a 4K stream over many slow peers. */
+const ASSEMBLY_LIMIT_BYTES = 64 * 1024 * 1024;
+
+/** Unfinished pieces that are always allowed, whatever their size. */
+const MIN_ASSEMBLIES = 4;
+
+/** Piece buffers, reused. */
+export interface BufferSource {
+  acquire(bytes: number): Uint8Array;
+  /** Only for a buffer that nobody holds a view of. */
+  release(buffer: Uint8Array): void;
+}
+
+/** What ingest asks of its owner. */
+export interface IngestHost {
+  /** Has the piece, or is verifying it: its blocks are not wanted. */
+  settled(piece: number): boolean;
+  /** A place for a block that a retrial asked for, else null. */
+  retrialTarget(source: number, piece: number, block: number): Uint8Array | null;
+  retrialBlock(source: number, piece: number, block: number): void;
+  /** Tells the scheduler; true when the block is wanted. */
+  blockReceived(source: number, piece: number, offset: number): boolean;
+  /** What had arrived of the piece is gone: all of it is wanted again. */
+  discarded(piece: number): void;
+  /** Is the piece needed soon? Others give way when memory is short. */
+  wanted(piece: number): boolean;
+  complete(assembly: Assembly): void;
+  wasted(bytes: number): void;
+}
+
+interface Delivery {
+  readonly assembly: Assembly | null;
+  readonly piece: number;
+  readonly block: number;
+  readonly view: Uint8Array;
+}
+
+/** Unfinished pieces of one torrent. */
+export class Ingest {
+  private readonly shape: PieceShape;
+  private readonly buffers: BufferSource;
+  private readonly host: IngestHost;
+  private readonly now: () => number;
+  private readonly assemblies = new Map<number, Assembly>();
+  private readonly deliveries = new Map<number, Delivery>();
+  private bytes = 0;
+
+  constructor(shape: PieceShape, buffers: BufferSource, host: IngestHost, now: () => number) {
+    this.shape = shape;
+    this.buffers = buffers;
+    this.host = host;
+    this.now = now;
+  }
+
+  /** Bytes of piece buffers in use. */
+  get heldBytes(): number {
+    return this.bytes;
+  }
+
+  /** Where an arriving block goes, or null to discard it. */
+  target(source: number, piece: number, offset: number, length: number): Uint8Array | null {
+    this.leave(source);
+    if (!isBlock(this.shape, piece, offset, length)) return null;
+    const block = offset / BLOCK_BYTES;
+    const retrial = this.host.retrialTarget(source, piece, block);
+    if (retrial !== null) {
+      this.deliveries.set(source, { assembly: null, piece, block, view: retrial });
+      return retrial;
+    }
+    if (this.host.settled(piece)) return null;
+    const assembly = this.assembly(piece);
+    if (assembly === null || assembly.has(block)) return null;
+    // A second copy of a block in flight (a hedge) waits aside: two writers must never share bytes.
+    const view = assembly.writing(block) ? new Uint8Array(length) : assembly.begin(block, source);
+    this.deliveries.set(source, { assembly, piece, block, view });
+    return view;
+  }
+
+  /** The block is complete in its target, or was discarded (`kept` false). Answers the bytes that were of use. */
+  deliver(source: number, piece: number, offset: number, length: number, kept: boolean): number {
+    const delivery = this.deliveries.get(source);
+    this.deliveries.delete(source);
+    const matches = kept && delivery !== undefined && delivery.piece === piece &&
+      delivery.block * BLOCK_BYTES === offset;
+    if (matches && delivery.assembly === null) {
+      this.host.retrialBlock(source, piece, delivery.block);
+      return length;
+    }
+    const wanted = this.host.blockReceived(source, piece, offset);
+    if (!matches) return this.lost(piece, length, wanted);
+    const { block, view } = delivery;
+    const assembly = this.assemblies.get(piece) ??
+      (wanted && !this.host.settled(piece) ? this.assembly(piece) : null);
+    if (!wanted || assembly === null || assembly.has(block)) {
+      delivery.assembly!.abandon(block, source);
+      this.dropIfEmpty(delivery.assembly!);
+      return this.lost(piece, length, wanted && assembly === null && !this.host.settled(piece));
+    }
+    if (assembly !== delivery.assembly || !assembly.finish(block, source, this.now())) {
+      assembly.finishElsewhere(block, source, view, this.now());
+    }
+    if (assembly.complete) {
+      this.assemblies.delete(piece);
+      this.bytes -= assembly.lengthBytes;
+      this.host.complete(assembly);
+    }
+    return length;
+  }
+
+  /** The source is gone, or gave up its block. */
+  leave(source: number): void {
+    const delivery = this.deliveries.get(source);
+    if (delivery === undefined) return;
+    this.deliveries.delete(source);
+    if (delivery.assembly === null) return;
+    delivery.assembly.abandon(delivery.block, source);
+    this.dropIfEmpty(delivery.assembly);
+  }
+
+  /** Throws away every unfinished piece that holds blocks of this source. */
+  discardFrom(source: number): void {
+    for (const assembly of [...this.assemblies.values()]) {
+      if (assembly.contributors().has(source)) this.discard(assembly);
+    }
+  }
+
+  /** Throws everything away, telling nobody. */
+  clear(): void {
+    this.assemblies.clear();
+    this.deliveries.clear();
+    this.bytes = 0;
+  }
+
+  private assembly(piece: number): Assembly | null {
+    const known = this.assemblies.get(piece);
+    if (known !== undefined) return known;
+    const bytes = pieceBytes(this.shape, piece);
+    if (!this.makeRoom(bytes, piece)) return null;
+    const assembly = new Assembly(piece, this.buffers.acquire(bytes), this.now());
+    this.assemblies.set(piece, assembly);
+    this.bytes += bytes;
+    return assembly;
+  }
+
+  /** Keeps within the limit by giving up the piece nobody needs soon that has been quiet longest. */
+  private makeRoom(bytes: number, piece: number): boolean {
+    while (this.bytes + bytes > ASSEMBLY_LIMIT_BYTES && this.assemblies.size >= MIN_ASSEMBLIES) {
+      let victim: Assembly | null = null;
+      for (const a of this.assemblies.values()) {
+        if (!this.host.wanted(a.piece) && (victim === null || a.touchedMs < victim.touchedMs)) victim = a;
+      }
+      if (victim === null) return this.host.wanted(piece) && this.assemblies.size < 4 * MIN_ASSEMBLIES;
+      this.discard(victim);
+    }
+    return true;
+  }
+
+  private discard(assembly: Assembly): void {
+    this.assemblies.delete(assembly.piece);
+    this.bytes -= assembly.lengthBytes;
+    if (!assembly.busy) this.buffers.release(assembly.buffer);
+    this.host.discarded(assembly.piece);
+  }
+
+  private dropIfEmpty(assembly: Assembly): void {
+    if (!assembly.empty || this.assemblies.get(assembly.piece) !== assembly) return;
+    this.assemblies.delete(assembly.piece);
+    this.bytes -= assembly.lengthBytes;
+    // The peer that left may still own a view of it: not reused.
+  }
+
+  /** A block was thrown away; when the scheduler counted it as received, the piece starts over. */
+  private lost(piece: number, length: number, counted: boolean): number {
+    this.host.wasted(length);
+    if (counted) {
+      const assembly = this.assemblies.get(piece);
+      if (assembly !== undefined) this.discard(assembly);
+      else if (!this.host.settled(piece)) this.host.discarded(piece);
+    }
+    return 0;
+  }
+}

@@ -1,0 +1,34 @@
+/** Arithmetic on a torrent's pieces and blocks. */
+import { BLOCK_BYTES } from "../wire/types.ts";
+
+/** The sizes that place every piece and block. */
+export interface PieceShape {
+  readonly pieceCount: number;
+  readonly pieceLengthBytes: number;
+  readonly totalBytes: number;
+}
+
+/** Bytes of a piece: all are equal but the last. */
+export function pieceBytes(shape: PieceShape, piece: number): number {
+  return Math.min(shape.pieceLengthBytes, shape.totalBytes - piece * shape.pieceLengthBytes);
+}
+
+/** Number of blocks of a piece. */
+export function blocksIn(shape: PieceShape, piece: number): number {
+  return Math.ceil(pieceBytes(shape, piece) / BLOCK_BYTES);
+}
+
+/** Whether `[offset, offset + length)` lies in the piece and is one whole block of it. */
+export function isBlock(shape: PieceShape, piece: number, offset: number, length: number): boolean {
+  if (piece < 0 || piece >= shape.pieceCount || offset < 0 || offset % BLOCK_BYTES !== 0) return false;
+  return length === Math.min(BLOCK_BYTES, pieceBytes(shape, piece) - offset) && length > 0;
+}
+
+/** Largest request served to a peer, bytes: 128 KiB is what other implementations accept. */
+export const MAX_REQUEST_BYTES = 131072;
+
+/** Whether a peer may ask for `[offset, offset + length)` of the piece. */
+export function isServable(shape: PieceShape, piece: number, offset: number, length: number): boolean {
+  if (piece < 0 || piece >= shape.pieceCount || offset < 0 || length <= 0 || length > MAX_REQUEST_BYTES) return false;
+  return offset + length <= pieceBytes(shape, piece);
+}

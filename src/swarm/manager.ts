@@ -1,0 +1,249 @@
+/** All swarms of an engine: one listener, one set of limits, leases and lingering. */
+import type { Discovery } from "../discovery/types.ts";
+import { MillraceError } from "../errors.ts";
+import type { Ports, TcpListener, Timer } from "../ports.ts";
+import type { PieceCache } from "../storage/types.ts";
+import { acceptPeer, connectPeer, type EncryptionMode } from "../wire/mod.ts";
+import { Acceptor } from "./acceptor.ts";
+import { BanList } from "./bans.ts";
+import { DEFAULT_UPLOAD_SLOTS } from "./choker.ts";
+import type { SwarmContext } from "./context.ts";
+import { DialSlots } from "./dial-slots.ts";
+import type { Sha1 } from "./evidence.ts";
+import type { BufferSource } from "./ingest.ts";
+import { Scheduler } from "./scheduler/scheduler.ts";
+import { TokenBucket } from "./token-bucket.ts";
+import { TorrentSwarm } from "./torrent-swarm.ts";
+import type { Swarm, SwarmLease, SwarmManager, SwarmTarget } from "./types.ts";
+
+/** Swarms at once. Each costs connections, announces and memory; sessions share them. */
+export const MAX_SWARMS = 256;
+
+/** `close` resolves within this, ms. */
+const CLOSE_TIMEOUT_MS = 2_500;
+
+/** Options of `createSwarmManager`. */
+export interface SwarmManagerOptions {
+  readonly cache: PieceCache;
+  /** Default none: only peers that are named or come by themselves. */
+  readonly discovery?: Discovery | null;
+  /** 20 bytes (see `createPeerId`). */
+  readonly peerId: Uint8Array;
+  /** Default "0.0.0.0". */
+  readonly peerHost?: string;
+  /** Port to accept peers on, 0 = a free one; null: accept nobody. Default 0. */
+  readonly peerPort?: number | null;
+  /** Peers over all swarms. Default 200. */
+  readonly maxPeers?: number;
+  /** Peers of one swarm. Default 80. */
+  readonly maxPeersPerSwarm?: number;
+  /** 0 (default) = unlimited. */
+  readonly downloadLimitBytesPerSecond?: number;
+  /** 0 (default) = unlimited. */
+  readonly uploadLimitBytesPerSecond?: number;
+  /** Peers uploaded to at once in a swarm, at least 2. Default 8. */
+  readonly uploadSlots?: number;
+  /** How long a swarm stays after its last lease, ms. Default 30 000. */
+  readonly lingerMs?: number;
+  /** Default "accept": plaintext first, encrypted when the peer insists. */
+  readonly encryption?: EncryptionMode;
+  /** Peer exchange. Default true. */
+  readonly pex?: boolean;
+  /** Piece buffers, shared with the storage that takes them over. Default: fresh ones. */
+  readonly buffers?: BufferSource;
+  /** Default: Web Crypto, which hashes off the main thread. */
+  readonly sha1?: Sha1;
+}
+
+/** A manager that can be asked a little more than playback needs. */
+export interface TorrentSwarmManager extends SwarmManager {
+  acquire(target: SwarmTarget): SwarmLease & { readonly swarm: TorrentSwarm };
+  /** Bytes per second, 0 = unlimited. */
+  setLimits(limits: { downloadBytesPerSecond?: number; uploadBytesPerSecond?: number }): void;
+}
+
+/** Starts listening and answers the manager. Rejects with `conflict` when the port is taken, `config` for bad options. */
+export async function createSwarmManager(ports: Ports, options: SwarmManagerOptions): Promise<TorrentSwarmManager> {
+  if (options.peerId.length !== 20) throw new MillraceError("config", "the peer id must have 20 bytes");
+  const manager = new Manager(ports, options);
+  await manager.listen();
+  return manager;
+}
+
+interface Entry {
+  readonly swarm: TorrentSwarm;
+  leases: number;
+  linger: Timer | null;
+}
+
+class Manager implements TorrentSwarmManager {
+  private readonly ports: Ports;
+  private readonly options: SwarmManagerOptions;
+  private readonly context: SwarmContext;
+  private readonly acceptor: Acceptor;
+  private readonly entries = new Map<string, Entry>();
+  /** Swarms that are leaving: their store must be closed before it is opened anew. */
+  private readonly leaving = new Map<string, Promise<void>>();
+  private listener: TcpListener | null = null;
+  private closing: Promise<void> | null = null;
+
+  constructor(ports: Ports, options: SwarmManagerOptions) {
+    this.ports = ports;
+    this.options = options;
+    const { clock } = ports;
+    this.context = {
+      ports,
+      cache: this.orderedCache(options.cache),
+      discovery: options.discovery ?? null,
+      peerId: options.peerId,
+      encryption: options.encryption ?? "accept",
+      pex: options.pex ?? true,
+      maxPeersPerSwarm: options.maxPeersPerSwarm ?? 80,
+      uploadSlots: Math.max(2, options.uploadSlots ?? DEFAULT_UPLOAD_SLOTS),
+      bans: new BanList(),
+      slots: new DialSlots(),
+      downloadBucket: new TokenBucket(clock, options.downloadLimitBytesPerSecond ?? 0),
+      uploadBucket: new TokenBucket(clock, options.uploadLimitBytesPerSecond ?? 0),
+      buffers: options.buffers ?? { acquire: (bytes) => new Uint8Array(bytes), release: () => {} },
+      sha1: options.sha1 ?? webCryptoSha1,
+      createScheduler: (shape, actions) => new Scheduler(shape, actions),
+      connectPeer,
+      listenPort: () => this.listener?.address.port ?? null,
+      globalRoom: () => this.globalRoom(),
+    };
+    this.acceptor = new Acceptor({
+      clock,
+      encryption: this.context.encryption,
+      bans: this.context.bans,
+      infohashes: () => this.entries.keys(),
+      lookup: (infohashHex, remote) => {
+        const taken = this.entries.get(infohashHex)?.swarm.admit(remote) ?? null;
+        return taken === null ? null : { ...taken.settings, attach: taken.attach };
+      },
+      accept: acceptPeer,
+    });
+  }
+
+  get peerAddress(): { host: string; port: number } | null {
+    return this.listener === null ? null : { ...this.listener.address };
+  }
+
+  async listen(): Promise<void> {
+    const port = this.options.peerPort === undefined ? 0 : this.options.peerPort;
+    if (port === null) return;
+    const at = { host: this.options.peerHost ?? "0.0.0.0", port };
+    this.listener = await this.ports.tcp.listen(at, (connection) => this.acceptor.take(connection));
+  }
+
+  acquire(target: SwarmTarget): SwarmLease & { readonly swarm: TorrentSwarm } {
+    if (this.closing !== null) throw new MillraceError("closed", "the engine is closing");
+    const infohashHex = target.metainfo?.infohashHex ?? target.magnet?.infohashHex;
+    if (infohashHex === undefined) throw new MillraceError("invalid_argument", "neither metainfo nor magnet given");
+    let entry = this.entries.get(infohashHex);
+    if (entry === undefined) {
+      this.makeRoom();
+      entry = { swarm: new TorrentSwarm(this.context, target), leases: 0, linger: null };
+      this.entries.set(infohashHex, entry);
+    } else entry.swarm.learn(target);
+    entry.leases++;
+    entry.linger?.cancel();
+    entry.linger = null;
+    const held = entry;
+    let released = false;
+    const release = () => {
+      if (released) return;
+      released = true;
+      if (--held.leases === 0) this.linger(infohashHex, held);
+    };
+    return { swarm: held.swarm, release };
+  }
+
+  list(): readonly Swarm[] {
+    return [...this.entries.values()].map((entry) => entry.swarm);
+  }
+
+  setLimits(limits: { downloadBytesPerSecond?: number; uploadBytesPerSecond?: number }): void {
+    if (limits.downloadBytesPerSecond !== undefined) {
+      this.context.downloadBucket.setLimit(limits.downloadBytesPerSecond);
+    }
+    if (limits.uploadBytesPerSecond !== undefined) this.context.uploadBucket.setLimit(limits.uploadBytesPerSecond);
+  }
+
+  close(): Promise<void> {
+    this.closing ??= this.shutDown();
+    return this.closing;
+  }
+
+  private async shutDown(): Promise<void> {
+    this.acceptor.close();
+    const jobs = [this.listener?.close()];
+    for (const [infohashHex, entry] of [...this.entries]) jobs.push(this.leave(infohashHex, entry));
+    jobs.push(...this.leaving.values());
+    this.context.downloadBucket.close();
+    this.context.uploadBucket.close();
+    let timer: Timer | undefined;
+    const late = new Promise<void>((resolve) => {
+      timer = this.ports.clock.setTimeout(resolve, CLOSE_TIMEOUT_MS);
+    });
+    await Promise.race([Promise.all(jobs), late]);
+    timer?.cancel();
+  }
+
+  private linger(infohashHex: string, entry: Entry): void {
+    if (this.closing !== null) return;
+    entry.linger?.cancel();
+    entry.linger = this.ports.clock.setTimeout(
+      () => void this.leave(infohashHex, entry),
+      this.options.lingerMs ?? 30_000,
+    );
+  }
+
+  private leave(infohashHex: string, entry: Entry): Promise<void> {
+    if (this.entries.get(infohashHex) !== entry) return this.leaving.get(infohashHex) ?? Promise.resolve();
+    this.entries.delete(infohashHex);
+    entry.linger?.cancel();
+    const job = entry.swarm.close().finally(() => {
+      if (this.leaving.get(infohashHex) === job) this.leaving.delete(infohashHex);
+    });
+    this.leaving.set(infohashHex, job);
+    for (const other of this.entries.values()) other.swarm.pump();
+    return job;
+  }
+
+  /** A lingering swarm gives way to a new one; when all are in use there is no room. */
+  private makeRoom(): void {
+    if (this.entries.size < MAX_SWARMS) return;
+    for (const [infohashHex, entry] of this.entries) {
+      if (entry.leases === 0) return void this.leave(infohashHex, entry);
+    }
+    throw new MillraceError("too_busy", "too many torrents at once");
+  }
+
+  private globalRoom(): number {
+    let used = 0;
+    for (const entry of this.entries.values()) used += entry.swarm.peerCount;
+    return (this.options.maxPeers ?? 200) - used;
+  }
+
+  /** A torrent that is joined again while it is still being left waits for its store to be closed. */
+  private orderedCache(cache: PieceCache): PieceCache {
+    return {
+      open: async (layout) => {
+        await this.leaving.get(layout.infohashHex);
+        return await cache.open(layout);
+      },
+      get usedBytes() {
+        return cache.usedBytes;
+      },
+      get limitBytes() {
+        return cache.limitBytes;
+      },
+      remove: (infohashHex) => cache.remove(infohashHex),
+      close: () => cache.close(),
+    };
+  }
+}
+
+async function webCryptoSha1(data: Uint8Array): Promise<Uint8Array> {
+  return new Uint8Array(await crypto.subtle.digest("SHA-1", data as Uint8Array<ArrayBuffer>));
+}

@@ -1,0 +1,148 @@
+/** What is done with peers by the clock: choking rounds, keep-alives, PEX, and parting from those of no use. */
+import { PEX_REACHABLE, PEX_SEED, PexBook } from "../discovery/pex-book.ts";
+import type { SocketAddress } from "../ports.ts";
+import { CHOKE_ROUND_MS, chooseUnchoked } from "./choker.ts";
+import type { PeerSession } from "./peer-session.ts";
+
+/** How often peers are looked at, ms. */
+export const ROUND_MS = 1_000;
+
+/** Silence after which we send a keep-alive, ms (BEP 3: two minutes end a connection). */
+const KEEP_ALIVE_MS = 100_000;
+
+/** Silence after which a peer is dropped, ms. */
+const SILENT_MS = 180_000;
+
+/** Without payload either way for so long, a peer gives way when the swarm is full and others wait, ms. */
+const IDLE_MS = 60_000;
+
+/** Neither side wants anything of the other for so long: part, ms. */
+const USELESS_MS = 600_000;
+
+/** Delay of a peer's first PEX message, ms: long enough to have something to tell, short enough to help newcomers. */
+const PEX_FIRST_MS = 5_000;
+
+/** Why peers part. */
+export type PartReason = "silent" | "both_seeds" | "useless" | "makes_room";
+
+/** What the rounds ask of the swarm. */
+export interface RoundsHost {
+  sessions(): Iterable<PeerSession>;
+  readonly uploadSlots: number;
+  /** Tell peers of each other? Not in private torrents (BEP 27). */
+  pexEnabled(): boolean;
+  seeding(): boolean;
+  /** No more peers fit, and there are addresses left to try. */
+  crowded(): boolean;
+  part(session: PeerSession, reason: PartReason): void;
+}
+
+/** The rounds of one swarm. Times are monotonic ms. */
+export class PeerRounds {
+  private readonly host: RoundsHost;
+  private nextChokeMs: number;
+  private round = 0;
+  private readonly sent = new WeakMap<PeerSession, { bytes: number; sinceMs: number }>();
+  private readonly pex = new PexBook();
+  private pexKnown = new Map<string, SocketAddress>();
+
+  constructor(host: RoundsHost, nowMs: number) {
+    this.host = host;
+    this.nextChokeMs = nowMs + CHOKE_ROUND_MS;
+  }
+
+  /** Call every `ROUND_MS`. */
+  run(nowMs: number): void {
+    if (nowMs >= this.nextChokeMs) {
+      this.nextChokeMs = nowMs + CHOKE_ROUND_MS;
+      this.choke(nowMs);
+      this.round++;
+    }
+    this.makeRoom(nowMs);
+    for (const session of [...this.host.sessions()]) {
+      if (!session.isReady) continue;
+      const reason = this.reasonToPart(session, nowMs);
+      if (reason !== null) this.host.part(session, reason);
+      else this.keepAlive(session, nowMs);
+    }
+    if (this.host.pexEnabled()) this.exchange(nowMs);
+  }
+
+  /** A session ended. */
+  left(session: PeerSession): void {
+    this.pex.forget(String(session.id));
+  }
+
+  /** Somebody became interested between rounds: a free slot is given at once. */
+  interestChanged(session: PeerSession): void {
+    if (!session.peerInterested || !session.amChoking) return;
+    let used = 0;
+    for (const other of this.host.sessions()) if (!other.amChoking && other.peerInterested) used++;
+    if (used < this.host.uploadSlots) session.setChoking(false);
+  }
+
+  private choke(nowMs: number): void {
+    const sessions = [...this.host.sessions()].filter((s) => s.isReady);
+    const chosen = chooseUnchoked(
+      sessions.map((s) => ({
+        id: s.id,
+        interested: s.peerInterested,
+        downloadRate: s.downloadRate.rate(nowMs),
+        uploadRate: s.uploadRate.rate(nowMs),
+        unchoked: !s.amChoking,
+        unchokedSinceMs: s.unchokedSinceMs,
+        snubbed: s.snubbed(nowMs),
+      })),
+      { seeding: this.host.seeding(), slots: this.host.uploadSlots, round: this.round, nowMs },
+    );
+    for (const session of sessions) session.setChoking(!chosen.has(session.id));
+  }
+
+  private reasonToPart(session: PeerSession, nowMs: number): PartReason | null {
+    if (nowMs - session.link!.lastReceivedMs > SILENT_MS) return "silent";
+    if (this.host.seeding() && session.isSeed) return "both_seeds";
+    const wanted = session.amInterested || session.peerInterested;
+    if (!wanted && nowMs - session.usefulMs > USELESS_MS) return "useless";
+    return null;
+  }
+
+  /** One idle peer a round makes room for an address that might be better. */
+  private makeRoom(nowMs: number): void {
+    if (!this.host.crowded()) return;
+    let idlest: PeerSession | null = null;
+    for (const session of this.host.sessions()) {
+      if (nowMs - session.usefulMs < IDLE_MS) continue;
+      if (idlest === null || session.usefulMs < idlest.usefulMs) idlest = session;
+    }
+    if (idlest !== null) this.host.part(idlest, "makes_room");
+  }
+
+  private keepAlive(session: PeerSession, nowMs: number): void {
+    const bytes = session.link!.counters.sentBytes;
+    const last = this.sent.get(session);
+    if (last === undefined || last.bytes !== bytes) {
+      this.sent.set(session, { bytes, sinceMs: nowMs });
+    } else if (nowMs - last.sinceMs >= KEEP_ALIVE_MS) {
+      session.link!.keepAlive();
+    }
+  }
+
+  private exchange(nowMs: number): void {
+    const known = new Map<string, SocketAddress>();
+    for (const session of this.host.sessions()) {
+      const entry = session.address;
+      if (!session.isReady || entry === null) continue;
+      known.set(entry.key, entry.address);
+      const flags = (session.isSeed ? PEX_SEED : 0) | (session.link!.incoming ? 0 : PEX_REACHABLE);
+      this.pex.add(entry.address, flags);
+    }
+    for (const [key, address] of this.pexKnown) if (!known.has(key)) this.pex.remove(address);
+    this.pexKnown = known;
+    for (const session of this.host.sessions()) {
+      if (!session.isReady || nowMs - session.startedMs < PEX_FIRST_MS) continue;
+      if (!session.extensions?.extensions.includes("ut_pex")) continue;
+      const message = this.pex.messageFor(String(session.id), session.address?.address ?? null, nowMs);
+      if (message !== null) session.link!.sendPeers(message.added, message.dropped);
+    }
+  }
+}

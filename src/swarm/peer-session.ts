@@ -1,0 +1,361 @@
+/**
+ * One connected peer: what it said, what we told it, and the glue between its link and the torrent's data path. Until the
+ * metadata is known it only remembers what the peer has.
+ */
+import { Bitfield } from "../bytes/bitfield.ts";
+import type { Clock, SocketAddress } from "../ports.ts";
+import { MAX_PIECES } from "../wire/limits.ts";
+import type { ExtendedHandshake, PeerLink, PeerLinkHandlers } from "../wire/types.ts";
+import type { KnownAddress } from "./address-book.ts";
+import { isServable } from "./layout.ts";
+import { RateMeter } from "./rate-meter.ts";
+import type { TokenBucket } from "./token-bucket.ts";
+import type { Transfer } from "./transfer.ts";
+import type { UploadCache } from "./upload-cache.ts";
+import { UploadQueue } from "./upload-queue.ts";
+
+/** `have` messages remembered of a peer while the metadata is unknown. */
+const MAX_EARLY_HAVES = 4096;
+
+/** What the peer is told to hold when it says nothing, requests. */
+const DEFAULT_QUEUE_LIMIT = 250;
+
+/** Asked for and not answered for so long, the peer snubs us, ms (BEP 3 anti-snubbing). */
+const SNUB_MS = 60_000;
+
+/** Why a peer is not read from: 1 = rate limit, 2 = too much waits to be hashed and written. */
+export type PauseReason = 1 | 2;
+
+/** What a session asks of its swarm. */
+export interface SessionHost {
+  readonly clock: Clock;
+  readonly transfer: Transfer | null;
+  readonly uploads: UploadCache | null;
+  readonly uploadBucket: TokenBucket;
+  ready(session: PeerSession): void;
+  extended(session: PeerSession): void;
+  /** It has become interested or lost interest. */
+  interestChanged(session: PeerSession): void;
+  /** What it has changed. */
+  piecesChanged(session: PeerSession): void;
+  downloaded(session: PeerSession, bytes: number): void;
+  uploaded(bytes: number): void;
+  metadata(session: PeerSession, infoBytes: Uint8Array): void;
+  metadataFailed(session: PeerSession): void;
+  peersLearnt(session: PeerSession, added: readonly SocketAddress[]): void;
+  dhtNode(address: SocketAddress): void;
+  closedSession(session: PeerSession, error: Error | null): void;
+}
+
+/** What the reserved bits of the handshake said. */
+export interface HandshakeInfo {
+  readonly peerId: Uint8Array;
+  readonly fast: boolean;
+  readonly dht: boolean;
+  readonly encrypted: boolean;
+}
+
+/** A peer of one swarm. */
+export class PeerSession implements PeerLinkHandlers {
+  /** The swarm's number for it. */
+  readonly id: number;
+  readonly startedMs: number;
+  /** Where it was dialled; null for incoming peers until they tell their port. */
+  address: KnownAddress | null;
+  link: PeerLink | null = null;
+  info: HandshakeInfo | null = null;
+  extensions: ExtendedHandshake | null = null;
+  /** What it has; null until the number of pieces is known. */
+  pieces: Bitfield | null = null;
+  rttMs: number | null = null;
+  amChoking = true;
+  amInterested = false;
+  peerChoking = true;
+  peerInterested = false;
+  unchokedSinceMs = -Infinity;
+  /** Last time payload went either way, or the session began. */
+  usefulMs: number;
+  /** Last block received; for snubbing. */
+  lastBlockMs: number;
+  readonly downloadRate: RateMeter;
+  readonly uploadRate: RateMeter;
+  queue: UploadQueue | null = null;
+  /** Its metadata fetch failed, or it has none. */
+  metadataUseless = false;
+  metadataAsked = false;
+  private readonly host: SessionHost;
+  private earlyBits: Uint8Array | null = null;
+  private earlyAll = false;
+  private earlyHaves: number[] = [];
+  private joined = false;
+  private reportedBytes = 0;
+  private pausedBy = 0;
+  private isClosed = false;
+
+  constructor(host: SessionHost, id: number, address: KnownAddress | null) {
+    this.host = host;
+    this.id = id;
+    this.address = address;
+    const now = host.clock.monotonic();
+    this.startedMs = now;
+    this.usefulMs = now;
+    this.lastBlockMs = now;
+    this.downloadRate = new RateMeter(now);
+    this.uploadRate = new RateMeter(now);
+  }
+
+  get isReady(): boolean {
+    return this.info !== null && !this.isClosed;
+  }
+
+  get ended(): boolean {
+    return this.isClosed;
+  }
+
+  get isSeed(): boolean {
+    return this.pieces === null ? this.earlyAll : this.pieces.full;
+  }
+
+  get fast(): boolean {
+    return this.info?.fast ?? false;
+  }
+
+  /** Requests it queues. */
+  get requestQueueLimit(): number {
+    return this.extensions?.requestQueueLimit ?? DEFAULT_QUEUE_LIMIT;
+  }
+
+  snubbed(nowMs: number): boolean {
+    return this.amInterested && !this.peerChoking && nowMs - this.lastBlockMs > SNUB_MS;
+  }
+
+  /** The data path exists (or the handshake is done): takes part in it, with what is known of the peer so far. */
+  join(): void {
+    const { transfer, uploads } = this.host;
+    if (this.joined || transfer === null || uploads === null || this.info === null || this.isClosed) return;
+    this.joined = true;
+    const link = this.link!;
+    const { scheduler, metainfo } = transfer;
+    const now = this.host.clock.monotonic();
+    link.setPieceCount(metainfo.pieceCount, metainfo);
+    link.setMetadata(metainfo.infoBytes);
+    this.pieces = new Bitfield(metainfo.pieceCount);
+    const host = this.host;
+    this.queue = new UploadQueue(
+      {
+        link,
+        fast: this.fast,
+        copies: this.info.encrypted,
+        sent: (bytes) => {
+          const at = host.clock.monotonic();
+          this.usefulMs = at;
+          this.uploadRate.add(bytes, at);
+          host.uploaded(bytes);
+        },
+      },
+      uploads,
+      host.uploadBucket,
+    );
+    scheduler.addPeer(this.id, now, {
+      requestQueueLimit: this.requestQueueLimit,
+      rttMs: this.rttMs,
+      fast: this.fast,
+    });
+    if (!this.peerChoking) scheduler.unchoked(this.id, now);
+    if (this.earlyAll) this.haveAll();
+    else if (this.earlyBits !== null) this.bitfield(this.earlyBits);
+    for (const piece of this.earlyHaves) this.have(piece);
+    this.earlyBits = null;
+    this.earlyHaves = [];
+    transfer.kick();
+  }
+
+  /** Tells the scheduler of bytes that belong to unfinished blocks. */
+  reportProgress(nowMs: number): void {
+    const total = this.link?.counters.downloadedPayloadBytes ?? 0;
+    if (total === this.reportedBytes || !this.joined) return;
+    this.host.transfer?.scheduler.progress(this.id, total - this.reportedBytes, nowMs);
+    this.reportedBytes = total;
+  }
+
+  setInterested(value: boolean): void {
+    if (this.amInterested === value || this.isClosed) return;
+    this.amInterested = value;
+    if (value) {
+      this.lastBlockMs = this.host.clock.monotonic();
+      this.link?.interested();
+    } else this.link?.uninterested();
+  }
+
+  setChoking(value: boolean): void {
+    if (this.amChoking === value || this.isClosed) return;
+    this.amChoking = value;
+    if (value) {
+      this.link?.choke();
+      this.queue?.refuseAll();
+    } else {
+      this.unchokedSinceMs = this.host.clock.monotonic();
+      this.link?.unchoke();
+    }
+  }
+
+  /** Stops reading from the peer while at least one reason to do so holds. */
+  setPaused(reason: PauseReason, value: boolean): void {
+    const before = this.pausedBy;
+    this.pausedBy = value ? before | reason : before & ~reason;
+    if (before === 0 && this.pausedBy !== 0) this.link?.pause();
+    else if (before !== 0 && this.pausedBy === 0) this.link?.resume();
+  }
+
+  /** Hangs up. */
+  drop(error?: Error): void {
+    if (this.link === null) this.close(error ?? null);
+    else this.link.close(error);
+  }
+
+  // Handlers of the link.
+
+  ready(info: HandshakeInfo): void {
+    this.info = info;
+    this.host.ready(this);
+    this.join();
+  }
+
+  extended(info: ExtendedHandshake): void {
+    this.extensions = info;
+    if (this.joined) this.host.transfer?.scheduler.setRequestQueueLimit(this.id, info.requestQueueLimit);
+    this.host.extended(this);
+  }
+
+  choke(): void {
+    this.peerChoking = true;
+    if (!this.joined) return;
+    this.host.transfer?.scheduler.choked(this.id, this.host.clock.monotonic());
+    this.host.transfer?.sourceChoked(this.id);
+    this.host.transfer?.kick();
+  }
+
+  unchoke(): void {
+    this.peerChoking = false;
+    this.lastBlockMs = this.host.clock.monotonic();
+    if (!this.joined) return;
+    this.host.transfer?.scheduler.unchoked(this.id, this.host.clock.monotonic());
+    this.host.transfer?.kick();
+  }
+
+  interested(): void {
+    this.peerInterested = true;
+    this.host.interestChanged(this);
+  }
+
+  uninterested(): void {
+    this.peerInterested = false;
+    this.host.interestChanged(this);
+  }
+
+  bitfield(bytes: Uint8Array): void {
+    if (this.pieces === null) {
+      this.earlyBits = bytes.slice(0, Math.ceil(MAX_PIECES / 8));
+      this.earlyAll = false;
+      return;
+    }
+    this.pieces = new Bitfield(this.pieces.size, bytes);
+    this.host.transfer?.scheduler.peerBitfield(this.id, this.pieces.bytes, this.host.clock.monotonic());
+    this.host.piecesChanged(this);
+    this.host.transfer?.kick();
+  }
+
+  haveAll(): void {
+    this.earlyAll = true;
+    if (this.pieces === null) return;
+    this.pieces.setAll();
+    this.host.transfer?.scheduler.peerHasAll(this.id, this.host.clock.monotonic());
+    this.host.piecesChanged(this);
+    this.host.transfer?.kick();
+  }
+
+  haveNone(): void {
+    if (this.pieces === null) {
+      this.earlyAll = false;
+      this.earlyBits = null;
+    }
+  }
+
+  have(piece: number): void {
+    if (this.pieces === null) {
+      if (this.earlyHaves.length < MAX_EARLY_HAVES) this.earlyHaves.push(piece);
+      return;
+    }
+    if (!this.pieces.set(piece)) return;
+    this.host.transfer?.scheduler.peerHas(this.id, piece, this.host.clock.monotonic());
+    if (this.pieces.full) this.host.piecesChanged(this);
+    this.host.transfer?.kick();
+  }
+
+  request(piece: number, offset: number, length: number): void {
+    const { transfer } = this.host;
+    const fine = transfer !== null && this.queue !== null && !this.amChoking &&
+      isServable(transfer.metainfo, piece, offset, length) && transfer.bank.have.has(piece) &&
+      this.queue.push(piece, offset, length);
+    if (!fine && this.fast) this.link?.reject(piece, offset, length);
+  }
+
+  cancel(piece: number, offset: number, length: number): void {
+    // BEP 6: a cancelled request is answered all the same, by the block or by a reject.
+    if (this.queue?.cancel(piece, offset, length) && this.fast) this.link?.reject(piece, offset, length);
+  }
+
+  reject(piece: number, offset: number, _length: number): void {
+    const { transfer } = this.host;
+    if (!this.joined || transfer === null) return;
+    if (transfer.sourceRefused(this.id, piece)) return;
+    transfer.scheduler.rejected(this.id, piece, offset, this.host.clock.monotonic());
+    transfer.kick();
+  }
+
+  allowedFast(piece: number): void {
+    if (this.joined) this.host.transfer?.scheduler.allowedFast(this.id, piece, this.host.clock.monotonic());
+  }
+
+  blockTarget(piece: number, offset: number, length: number): Uint8Array | null {
+    return this.host.transfer?.blockTarget(this.id, piece, offset, length) ?? null;
+  }
+
+  block(piece: number, offset: number, length: number, kept: boolean): void {
+    const now = this.host.clock.monotonic();
+    this.usefulMs = now;
+    this.lastBlockMs = now;
+    this.downloadRate.add(length, now);
+    this.reportProgress(now);
+    this.host.downloaded(this, length);
+    this.host.transfer?.blockArrived(this.id, piece, offset, length, kept);
+  }
+
+  dhtPort(port: number): void {
+    if (this.link !== null) this.host.dhtNode({ host: this.link.remote.host, port });
+  }
+
+  peers(added: readonly SocketAddress[], _dropped: readonly SocketAddress[]): void {
+    this.host.peersLearnt(this, added);
+  }
+
+  metadata(infoBytes: Uint8Array): void {
+    this.host.metadata(this, infoBytes);
+  }
+
+  metadataFailed(_error: Error): void {
+    this.metadataUseless = true;
+    this.host.metadataFailed(this);
+  }
+
+  close(error: Error | null): void {
+    if (this.isClosed) return;
+    this.isClosed = true;
+    this.queue?.close();
+    if (this.joined) {
+      this.host.transfer?.sourceLeft(this.id);
+      this.host.transfer?.scheduler.removePeer(this.id, this.host.clock.monotonic());
+    }
+    this.host.closedSession(this, error);
+  }
+}

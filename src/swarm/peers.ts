@@ -1,0 +1,390 @@
+/** All peers of one swarm: from addresses over connections to sessions, and what becomes of them. */
+import type { PeerOrigin } from "../discovery/types.ts";
+import { hasCode, MillraceError } from "../errors.ts";
+import type { SocketAddress, TcpConnection, Timer } from "../ports.ts";
+import type { LinkSettings } from "../wire/options.ts";
+import type { PeerLink, PeerLinkHandlers } from "../wire/types.ts";
+import { addressKey, hostKey, samePeerId } from "./address.ts";
+import { AddressBook, type KnownAddress } from "./address-book.ts";
+import type { SwarmContext } from "./context.ts";
+import { Dialer } from "./dialer.ts";
+import type { Suspect } from "./evidence.ts";
+import { type PartReason, PeerRounds, ROUND_MS } from "./peer-rounds.ts";
+import { PeerSession, type SessionHost } from "./peer-session.ts";
+import type { Transfer } from "./transfer.ts";
+import { RateMeter } from "./rate-meter.ts";
+import type { UploadCache } from "./upload-cache.ts";
+
+/** Incoming connections from one address, over a swarm: several machines may share a router, none needs more. */
+export const MAX_INCOMING_PER_HOST = 16;
+
+/** Departed peers whose address is remembered, to trace blocks they sent. */
+const MAX_DEPARTED = 1024;
+
+/** What the peers ask of their swarm. */
+export interface PeersHost {
+  readonly infohash: Uint8Array;
+  readonly swarm: {
+    readonly transfer: Transfer | null;
+    readonly uploads: UploadCache | null;
+    /** BEP 27. */
+    readonly isPrivate: boolean;
+    /** Is there something to download? Then interest is told right after the handshake, to save a round trip. */
+    readonly eager: boolean;
+  };
+  extended(session: PeerSession): void;
+  metadata(session: PeerSession, infoBytes: Uint8Array): void;
+  metadataFailed(session: PeerSession): void;
+  /** A session ended. */
+  left(session: PeerSession): void;
+  /** Called every second. */
+  everyRound(nowMs: number): void;
+}
+
+/** The peers of one swarm. */
+export class Peers implements SessionHost {
+  readonly clock;
+  readonly uploadBucket;
+  readonly book = new AddressBook();
+  readonly downloadRate: RateMeter;
+  readonly uploadRate: RateMeter;
+  private readonly context: SwarmContext;
+  private readonly host: PeersHost;
+  private readonly dialer: Dialer;
+  private readonly rounds: PeerRounds;
+  private readonly byId = new Map<number, PeerSession>();
+  private readonly departed = new Map<number, Suspect>();
+  private readonly resting = new Set<PeerSession>();
+  private nextId = 1;
+  private timer: Timer | null = null;
+  private congestion = false;
+  private closed = false;
+
+  constructor(context: SwarmContext, host: PeersHost) {
+    this.context = context;
+    this.host = host;
+    this.clock = context.ports.clock;
+    this.uploadBucket = context.uploadBucket;
+    const now = this.clock.monotonic();
+    this.downloadRate = new RateMeter(now);
+    this.uploadRate = new RateMeter(now);
+    this.dialer = new Dialer(
+      {
+        clock: this.clock,
+        tcp: context.ports.tcp,
+        room: () => this.room(),
+        banned: (address) => context.bans.has(address, this.clock.monotonic()),
+        connected: (entry, connection, rttMs) => this.connected(entry, connection, rttMs),
+      },
+      this.book,
+      context.slots,
+    );
+    this.rounds = new PeerRounds({
+      sessions: () => this.byId.values(),
+      uploadSlots: context.uploadSlots,
+      pexEnabled: () => context.pex && !host.swarm.isPrivate,
+      seeding: () => this.host.swarm.transfer?.complete ?? false,
+      crowded: () => this.crowded(),
+      part: (session, reason) => this.part(session, reason),
+    }, now);
+    this.timer = this.clock.setTimeout(() => this.round(), ROUND_MS);
+  }
+
+  get transfer(): Transfer | null {
+    return this.host.swarm.transfer;
+  }
+
+  get uploads(): UploadCache | null {
+    return this.host.swarm.uploads;
+  }
+
+  /** All sessions, those that still shake hands included. */
+  get sessions(): Iterable<PeerSession> {
+    return this.byId.values();
+  }
+
+  get count(): number {
+    return this.byId.size;
+  }
+
+  /** Peers with a finished handshake. */
+  get readyCount(): number {
+    let ready = 0;
+    for (const session of this.byId.values()) if (session.isReady) ready++;
+    return ready;
+  }
+
+  get(id: number): PeerSession | undefined {
+    return this.byId.get(id);
+  }
+
+  /** A number for a source that is no peer (a web seed). */
+  takeId(): number {
+    return this.nextId++;
+  }
+
+  /** Learns an address and dials it when there is room. */
+  learn(address: SocketAddress, origin: PeerOrigin): void {
+    if (this.closed) return;
+    if (this.book.add(address, origin)) this.dialer.pump();
+  }
+
+  /** Dials if there is room. */
+  pump(): void {
+    this.dialer.pump();
+  }
+
+  /** Who a source was. */
+  suspect(source: number): Suspect | undefined {
+    const host = this.byId.get(source)?.link?.remote.host;
+    return host === undefined ? this.departed.get(source) : { source, host: hostKey(host) };
+  }
+
+  /** It sent corrupt data: the host is banned and every connection to it ends. */
+  convict(suspect: Suspect): void {
+    this.context.ports.log.log("info", "peer sent corrupt data", { host: suspect.host });
+    this.ban(suspect.host);
+  }
+
+  /** Takes an incoming link; null when there is no room for it. */
+  admit(remote: SocketAddress): { settings: LinkSettings; attach: (link: PeerLink) => PeerLinkHandlers } | null {
+    if (this.closed || this.context.bans.has(remote.host, this.clock.monotonic())) return null;
+    let sameHost = 0;
+    for (const s of this.byId.values()) {
+      if (s.link?.incoming && hostKey(s.link.remote.host) === hostKey(remote.host)) sameHost++;
+    }
+    if (this.room() <= 0 || sameHost >= MAX_INCOMING_PER_HOST) return null;
+    return {
+      settings: this.settings(),
+      attach: (link) => {
+        const session = this.open(null);
+        session.link = link;
+        return session;
+      },
+    };
+  }
+
+  /** The data path exists now: everybody takes part in it and hears what we have. */
+  joinAll(): void {
+    for (const session of this.byId.values()) {
+      if (!session.isReady) continue;
+      session.join();
+      const { have } = this.host.swarm.transfer!.bank;
+      for (let piece = 0; piece < have.size; piece++) if (have.has(piece)) session.link?.have(piece);
+    }
+  }
+
+  /** Tells everybody who lacks the piece that we have it. */
+  broadcastHave(piece: number): void {
+    for (const session of this.byId.values()) {
+      if (session.isReady && !session.pieces?.has(piece)) session.link?.have(piece);
+    }
+  }
+
+  /** Stops (or goes on) reading from all peers. */
+  setCongested(value: boolean): void {
+    this.congestion = value;
+    for (const session of this.byId.values()) session.setPaused(2, value);
+  }
+
+  close(): void {
+    if (this.closed) return;
+    this.closed = true;
+    this.timer?.cancel();
+    this.dialer.close();
+    for (const session of [...this.byId.values()]) session.drop(new MillraceError("closed", "the swarm was closed"));
+  }
+
+  // SessionHost
+
+  ready(session: PeerSession): void {
+    const { peerId } = session.info!;
+    for (const other of this.byId.values()) {
+      if (other === session || !other.isReady || !samePeerId(other.info!.peerId, peerId)) continue;
+      const loser = this.redundant(other, session);
+      loser.drop(new MillraceError("conflict", "connected twice to one peer"));
+      if (loser === session) return;
+    }
+    if (session.address !== null) session.address.failures = 0;
+    const link = session.link!;
+    const { transfer } = this;
+    if (transfer === null || transfer.bank.have.count === 0) link.haveNone();
+    else {
+      // Needed before `haveAll` by peers without BEP 6.
+      link.setPieceCount(transfer.metainfo.pieceCount, transfer.metainfo);
+      if (transfer.bank.have.full) link.haveAll();
+      else link.bitfield(transfer.bank.have.bytes);
+    }
+    if (this.host.swarm.eager) session.setInterested(true);
+    const dhtPort = this.context.discovery?.dhtPort ?? null;
+    if (session.info!.dht && dhtPort !== null) link.sendDhtPort(dhtPort);
+    if (this.congestion) session.setPaused(2, true);
+  }
+
+  extended(session: PeerSession): void {
+    const port = session.extensions?.listenPort ?? null;
+    if (session.address === null && port !== null && port > 0) {
+      const address = { host: session.link!.remote.host, port };
+      this.book.add(address, "incoming");
+      const entry = this.book.get(address);
+      if (entry !== undefined && entry.state === "idle") {
+        entry.state = "connected";
+        session.address = entry;
+      }
+    }
+    this.host.extended(session);
+  }
+
+  interestChanged(session: PeerSession): void {
+    this.rounds.interestChanged(session);
+  }
+
+  piecesChanged(session: PeerSession): void {
+    if (session.isSeed && this.host.swarm.transfer?.complete) this.part(session, "both_seeds");
+  }
+
+  downloaded(session: PeerSession, bytes: number): void {
+    this.downloadRate.add(bytes, this.clock.monotonic());
+    const bucket = this.context.downloadBucket;
+    if (bucket.bytesPerSecond === 0) return;
+    bucket.spend(bytes);
+    if (bucket.open) return;
+    session.setPaused(1, true);
+    bucket.whenOpen(() => session.setPaused(1, false));
+  }
+
+  uploaded(bytes: number): void {
+    this.uploadRate.add(bytes, this.clock.monotonic());
+  }
+
+  metadata(session: PeerSession, infoBytes: Uint8Array): void {
+    this.host.metadata(session, infoBytes);
+  }
+
+  metadataFailed(session: PeerSession): void {
+    this.host.metadataFailed(session);
+  }
+
+  peersLearnt(_session: PeerSession, added: readonly SocketAddress[]): void {
+    if (!this.context.pex || this.host.swarm.isPrivate) return;
+    for (const address of added) this.learn(address, "pex");
+  }
+
+  dhtNode(address: SocketAddress): void {
+    if (!this.host.swarm.isPrivate) this.context.discovery?.addDhtNode(address);
+  }
+
+  closedSession(session: PeerSession, error: Error | null): void {
+    this.byId.delete(session.id);
+    this.remember(session);
+    const now = this.clock.monotonic();
+    const broke = hasCode(error, "protocol_violation") && session.info !== null;
+    if (broke) this.ban(session.link!.remote.host);
+    const entry = session.address;
+    if (entry !== null) this.settle(session, entry, error, now);
+    this.resting.delete(session);
+    this.rounds.left(session);
+    this.host.left(session);
+    if (!this.closed) this.dialer.pump();
+  }
+
+  private settle(session: PeerSession, entry: KnownAddress, error: Error | null, nowMs: number): void {
+    if (this.resting.has(session)) this.book.rest(entry, nowMs);
+    else if (hasCode(error, "conflict") && session.info === null) entry.state = "self";
+    else if (session.info !== null) this.book.ended(entry, nowMs);
+    else if (this.context.encryption !== "off" && !entry.flipEncryption) this.book.flip(entry, nowMs);
+    else {
+      entry.flipEncryption = false;
+      this.book.failed(entry, nowMs);
+    }
+  }
+
+  private connected(entry: KnownAddress, connection: TcpConnection, rttMs: number): void {
+    entry.state = "connected";
+    const session = this.open(entry);
+    session.rttMs = rttMs;
+    const { encryption } = this.context;
+    const encrypted = encryption !== "off" && entry.flipEncryption !== (encryption === "prefer");
+    session.link = this.context.connectPeer(connection, {
+      ...this.settings(),
+      clock: this.clock,
+      encryption: encrypted ? "prefer" : "accept",
+      handlers: session,
+    });
+  }
+
+  private open(entry: KnownAddress | null): PeerSession {
+    const session = new PeerSession(this, this.nextId++, entry);
+    this.byId.set(session.id, session);
+    return session;
+  }
+
+  private settings(): LinkSettings {
+    const { context, host } = this;
+    return {
+      infohash: host.infohash,
+      peerId: context.peerId,
+      dht: context.discovery?.dhtPort != null && !host.swarm.isPrivate,
+      pex: context.pex && !host.swarm.isPrivate,
+      listenPort: context.listenPort(),
+      uploadOnly: host.swarm.transfer?.complete ?? false,
+    };
+  }
+
+  private room(): number {
+    if (this.closed) return 0;
+    return Math.min(this.context.maxPeersPerSwarm - this.byId.size, this.context.globalRoom());
+  }
+
+  private crowded(): boolean {
+    if (this.room() > 0) return false;
+    const now = this.clock.monotonic();
+    return this.book.next(now, (host) => this.context.bans.has(host, now)) !== null;
+  }
+
+  /** Of two connections to one peer both ends keep the one that the larger peer id opened. */
+  private redundant(older: PeerSession, newer: PeerSession): PeerSession {
+    if (older.link!.incoming === newer.link!.incoming) return newer;
+    const theirs = newer.info!.peerId;
+    const ours = this.context.peerId;
+    let at = 0;
+    while (at < 20 && theirs[at] === ours[at]) at++;
+    const theirsIsLarger = at < 20 && theirs[at]! > ours[at]!;
+    return newer.link!.incoming === theirsIsLarger ? older : newer;
+  }
+
+  private part(session: PeerSession, reason: PartReason): void {
+    if (reason !== "silent") this.resting.add(session);
+    session.drop(new MillraceError("closed", `parted: ${reason}`));
+  }
+
+  private ban(host: string): void {
+    const now = this.clock.monotonic();
+    this.context.bans.ban(host, now);
+    for (const session of [...this.byId.values()]) {
+      if (session.link !== null && hostKey(session.link.remote.host) === hostKey(host)) {
+        session.drop(new MillraceError("denied", "banned"));
+      }
+    }
+  }
+
+  private remember(session: PeerSession): void {
+    if (session.link === null || session.downloadRate.totalBytes === 0) return;
+    if (this.departed.size >= MAX_DEPARTED) this.departed.delete(this.departed.keys().next().value!);
+    this.departed.set(session.id, { source: session.id, host: hostKey(session.link.remote.host) });
+  }
+
+  private round(): void {
+    if (this.closed) return;
+    const now = this.clock.monotonic();
+    this.rounds.run(now);
+    this.dialer.pump();
+    this.host.everyRound(now);
+    this.timer = this.clock.setTimeout(() => this.round(), ROUND_MS);
+  }
+
+  /** `host:port` of everybody, for logs and tests. */
+  addresses(): string[] {
+    return [...this.byId.values()].flatMap((s) => s.link === null ? [] : [addressKey(s.link.remote)]);
+  }
+}

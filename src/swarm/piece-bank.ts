@@ -1,0 +1,108 @@
+/**
+ * The pieces a swarm has: those in its store and, when the store is in trouble (disk full), the newest few in memory, so
+ * that playing goes on. Nothing here rejects because of the medium: trouble is told and the piece is fetched anew.
+ */
+import { Bitfield } from "../bytes/bitfield.ts";
+import { hasCode, MillraceError } from "../errors.ts";
+import type { Clock } from "../ports.ts";
+import type { PieceStore } from "../storage/types.ts";
+
+/** Pieces kept in memory while the store refuses them, bytes: tens of seconds of video. */
+const OVERFLOW_BYTES = 64 * 1024 * 1024;
+
+/** Time without a new try after the store refused a piece, ms. */
+const STORE_RETRY_MS = 30_000;
+
+/** What a bank tells its owner. */
+export interface PieceBankEvents {
+  /** A piece we had is gone. */
+  lost(piece: number): void;
+  /** Trouble a user should know of; null when it is over. */
+  trouble(message: string | null): void;
+}
+
+/** Verified pieces of one torrent. */
+export class PieceBank {
+  /** What we have. Read-only for users. */
+  readonly have: Bitfield;
+  private readonly store: PieceStore;
+  private readonly clock: Clock;
+  private readonly events: PieceBankEvents;
+  private readonly overflow = new Map<number, Uint8Array>();
+  private overflowBytes = 0;
+  private storeRefusedUntilMs = -Infinity;
+  private troubled = false;
+
+  constructor(store: PieceStore, clock: Clock, events: PieceBankEvents) {
+    this.store = store;
+    this.clock = clock;
+    this.events = events;
+    this.have = new Bitfield(store.have.size, store.have.bytes);
+    store.onLost = (piece) => this.lose(piece);
+  }
+
+  /** Pieces for which this answers true stay (see `PieceStore.protect`). */
+  set protect(fn: (piece: number) => boolean) {
+    this.store.protect = fn;
+  }
+
+  /** Takes a verified piece; resolves when it is stored or given up on. Reads work at once. */
+  async put(piece: number, data: Uint8Array): Promise<void> {
+    this.have.set(piece);
+    if (this.clock.monotonic() < this.storeRefusedUntilMs) return this.keepInMemory(piece, data);
+    try {
+      await this.store.put(piece, data);
+      if (this.troubled) this.setTrouble(null);
+    } catch (error) {
+      if (hasCode(error, "closed")) return;
+      this.storeRefusedUntilMs = this.clock.monotonic() + STORE_RETRY_MS;
+      this.setTrouble(describe(error));
+      this.lose(piece);
+    }
+  }
+
+  /** A copy-free view when the bytes are in memory, else null. */
+  peek(piece: number, offset: number, length: number): Uint8Array | null {
+    const kept = this.overflow.get(piece);
+    return kept === undefined ? this.store.peek(piece, offset, length) : kept.subarray(offset, offset + length);
+  }
+
+  /** Bytes of a piece; rejects with `not_found` (or what the medium said) when it is gone, which `lost` tells too. */
+  async read(piece: number, offset: number, length: number): Promise<Uint8Array> {
+    const kept = this.overflow.get(piece);
+    if (kept !== undefined) return kept.subarray(offset, offset + length);
+    if (!this.have.has(piece)) throw new MillraceError("not_found", `piece ${piece} is not stored`);
+    try {
+      return await this.store.read(piece, offset, length);
+    } catch (error) {
+      if (!hasCode(error, "closed") && !this.overflow.has(piece) && !this.store.have.has(piece)) this.lose(piece);
+      throw error;
+    }
+  }
+
+  private keepInMemory(piece: number, data: Uint8Array): void {
+    this.overflow.set(piece, data);
+    this.overflowBytes += data.length;
+    for (const [oldest, bytes] of this.overflow) {
+      if (this.overflowBytes <= OVERFLOW_BYTES || this.overflow.size <= 2) break;
+      this.overflow.delete(oldest);
+      this.overflowBytes -= bytes.length;
+      this.lose(oldest);
+    }
+  }
+
+  private lose(piece: number): void {
+    if (this.overflow.has(piece)) return;
+    if (this.have.set(piece, false)) this.events.lost(piece);
+  }
+
+  private setTrouble(message: string | null): void {
+    this.troubled = message !== null;
+    this.events.trouble(message);
+  }
+}
+
+function describe(error: unknown): string {
+  if (hasCode(error, "disk_full")) return "the disk is full: playing from memory";
+  return `the cache cannot be written: ${error instanceof Error ? error.message : String(error)}`;
+}

@@ -1,0 +1,233 @@
+/** A view of one file of a torrent that waits for what is not here yet. */
+import { abortError, hasCode, MillraceError } from "../errors.ts";
+import type { ReadOptions } from "../bytes/source.ts";
+import type { ReaderDemand } from "./scheduler/types.ts";
+import type { Transfer } from "./transfer.ts";
+import type { StallReason, SwarmReader } from "./types.ts";
+
+/** Largest single read, bytes: players and media code read far less; more would be an unbounded allocation. */
+export const MAX_READ_BYTES = 64 * 1024 * 1024;
+
+/** How often one piece may vanish from the cache while it is being read before the read fails. */
+const MAX_REFETCHES = 8;
+
+/** A wait shorter than this is not a stall, ms. */
+const LATE_MS = 500;
+
+/** What a reader needs of its swarm. */
+export interface ReaderHost {
+  readonly transfer: Transfer;
+  now(): number;
+  /** No peer is connected. */
+  stallWithoutPeers(): boolean;
+  closed(reader: TorrentReader): void;
+}
+
+/** Options of a reader. */
+export interface TorrentReaderOptions {
+  readonly handle: number;
+  readonly fileIndex: number;
+  /** Offset of the file in the torrent, bytes. */
+  readonly fileOffset: number;
+  readonly sizeBytes: number;
+  readonly readAheadBytes: number | null;
+}
+
+interface PendingRead {
+  position: number;
+  readonly end: number;
+  readonly sinceMs: number;
+}
+
+/** `SwarmReader` over a transfer. */
+export class TorrentReader implements SwarmReader {
+  readonly fileIndex: number;
+  readonly sizeBytes: number;
+  private readonly host: ReaderHost;
+  private readonly handle: number;
+  private readonly base: number;
+  private readonly demand: ReaderDemand;
+  private readonly pending = new Set<PendingRead>();
+  private readonly ending = new AbortController();
+  private isClosed = false;
+  private announced = false;
+
+  constructor(host: ReaderHost, options: TorrentReaderOptions) {
+    this.host = host;
+    this.handle = options.handle;
+    this.fileIndex = options.fileIndex;
+    this.base = options.fileOffset;
+    this.sizeBytes = options.sizeBytes;
+    this.demand = {
+      position: this.base,
+      end: this.base + this.sizeBytes,
+      bytesPerSecond: null,
+      readAheadBytes: options.readAheadBytes,
+      waitingEnd: this.base,
+    };
+  }
+
+  setBitrate(bytesPerSecond: number): void {
+    this.demand.bytesPerSecond = bytesPerSecond > 0 ? bytesPerSecond : null;
+    if (this.announced) this.tell();
+  }
+
+  read(offset: number, length: number, options: ReadOptions): Promise<Uint8Array> {
+    if (this.isClosed) return Promise.reject(closedError());
+    if (options.signal.aborted) return Promise.reject(abortError(options.signal));
+    if (!(offset >= 0 && length >= 0 && offset + length <= this.sizeBytes)) {
+      return Promise.reject(new MillraceError("invalid_argument", `range ${offset}+${length} is outside the file`));
+    }
+    if (length > MAX_READ_BYTES) {
+      return Promise.reject(new MillraceError("too_large", `reads are limited to ${MAX_READ_BYTES} bytes`));
+    }
+    if (length === 0) return Promise.resolve(new Uint8Array(0));
+    const start = this.base + offset;
+    const ready = this.peek(start, length);
+    if (ready === null) return this.collect(start, length, options.signal);
+    this.moveTo(start + length);
+    return Promise.resolve(ready);
+  }
+
+  availableFrom(offset: number, maxBytes: number): number {
+    const { have } = this.host.transfer.bank;
+    const pieceLength = this.host.transfer.metainfo.pieceLengthBytes;
+    const start = this.base + Math.max(0, offset);
+    const end = Math.min(this.base + this.sizeBytes, start + maxBytes);
+    let at = start;
+    while (at < end) {
+      const piece = Math.floor(at / pieceLength);
+      if (!have.has(piece)) break;
+      at = Math.min(end, (piece + 1) * pieceLength);
+    }
+    return Math.max(0, at - start);
+  }
+
+  stallReason(): StallReason | null {
+    const first = this.pending.values().next().value;
+    if (first === undefined || this.host.now() - first.sinceMs < LATE_MS) return null;
+    if (this.host.stallWithoutPeers()) return "no_peers";
+    return this.host.transfer.scheduler.stallReason(this.handle, this.host.now());
+  }
+
+  close(): void {
+    if (this.isClosed) return;
+    this.isClosed = true;
+    this.ending.abort(closedError());
+    if (this.announced) this.host.transfer.scheduler.removeReader(this.handle, this.host.now());
+    this.host.transfer.kick();
+    this.host.closed(this);
+  }
+
+  /** A copy when all of it is in memory now, else null. */
+  private peek(start: number, length: number): Uint8Array | null {
+    const { bank, metainfo } = this.host.transfer;
+    const pieceLength = metainfo.pieceLengthBytes;
+    const first = Math.floor(start / pieceLength);
+    const offset = start - first * pieceLength;
+    if (offset + length <= pieceLength) return bank.peek(first, offset, length)?.slice() ?? null;
+    const out = new Uint8Array(length);
+    for (let at = 0; at < length;) {
+      const piece = Math.floor((start + at) / pieceLength);
+      const from = start + at - piece * pieceLength;
+      const part = bank.peek(piece, from, Math.min(length - at, pieceLength - from));
+      if (part === null) return null;
+      out.set(part, at);
+      at += part.length;
+    }
+    return out;
+  }
+
+  /** Piece by piece: what is here is copied at once, so that it may be evicted while the rest is waited for. */
+  private async collect(start: number, length: number, signal: AbortSignal): Promise<Uint8Array> {
+    const { metainfo } = this.host.transfer;
+    const pieceLength = metainfo.pieceLengthBytes;
+    const pending: PendingRead = { position: start, end: start + length, sinceMs: this.host.now() };
+    this.pending.add(pending);
+    this.tell();
+    const both = joinSignals(signal, this.ending.signal);
+    try {
+      const out = new Uint8Array(length);
+      while (pending.position < pending.end) {
+        const piece = Math.floor(pending.position / pieceLength);
+        const from = pending.position - piece * pieceLength;
+        const count = Math.min(pending.end - pending.position, pieceLength - from);
+        const at = pending.position - start;
+        await this.copyPiece(piece, from, out.subarray(at, at + count), both.signal);
+        pending.position += count;
+        if (pending.position < pending.end) this.tell();
+      }
+      return out;
+    } finally {
+      both.release();
+      this.pending.delete(pending);
+      if (!this.isClosed) {
+        if (pending.position >= pending.end) this.moveTo(pending.end);
+        else this.tell();
+      }
+    }
+  }
+
+  private async copyPiece(piece: number, from: number, into: Uint8Array, signal: AbortSignal): Promise<void> {
+    const { bank, waits } = this.host.transfer;
+    for (let refetches = 0;;) {
+      if (signal.aborted) throw abortError(signal);
+      const inMemory = bank.peek(piece, from, into.length);
+      if (inMemory !== null) return into.set(inMemory);
+      if (!bank.have.has(piece)) {
+        await waits.wait(piece, signal);
+        continue;
+      }
+      try {
+        const bytes = await bank.read(piece, from, into.length);
+        if (signal.aborted) throw abortError(signal);
+        return into.set(bytes);
+      } catch (error) {
+        const gone = hasCode(error, "not_found") || hasCode(error, "io") || hasCode(error, "corrupt");
+        if (!gone || ++refetches > MAX_REFETCHES) throw error;
+      }
+    }
+  }
+
+  /** The reader stands at `position` now: what follows is fetched ahead. */
+  private moveTo(position: number): void {
+    this.demand.position = position;
+    this.tell();
+  }
+
+  private tell(): void {
+    if (this.isClosed) return;
+    const first = this.pending.values().next().value;
+    if (first === undefined) {
+      this.demand.waitingEnd = this.demand.position;
+    } else {
+      this.demand.position = first.position;
+      this.demand.waitingEnd = first.end;
+    }
+    this.announced = true;
+    this.host.transfer.scheduler.setReader(this.handle, { ...this.demand }, this.host.now());
+    this.host.transfer.kick();
+  }
+}
+
+function closedError(): MillraceError {
+  return new MillraceError("closed", "the reader was closed");
+}
+
+/** A signal that fires with whichever fires first; `release` lets both go. */
+function joinSignals(a: AbortSignal, b: AbortSignal): { signal: AbortSignal; release: () => void } {
+  const controller = new AbortController();
+  const onA = () => controller.abort(abortError(a));
+  const onB = () => controller.abort(abortError(b));
+  if (a.aborted) onA();
+  else if (b.aborted) onB();
+  a.addEventListener("abort", onA, { once: true });
+  b.addEventListener("abort", onB, { once: true });
+  return {
+    signal: controller.signal,
+    release() {
+      a.removeEventListener("abort", onA);
+      b.removeEventListener("abort", onB);
+    },
+  };
+}

@@ -1,0 +1,423 @@
+/** One torrent's swarm: metadata, data path, peers, web seeds, discovery and readers, from joining to leaving. */
+import { withSignal } from "../bytes/deadline.ts";
+import type { DiscoverySession } from "../discovery/types.ts";
+import { abortError, MillraceError } from "../errors.ts";
+import type { SocketAddress } from "../ports.ts";
+import type { PieceStore } from "../storage/types.ts";
+import { parseInfo } from "../transport/info.ts";
+import type { Metainfo } from "../transport/types.ts";
+import type { LinkSettings } from "../wire/options.ts";
+import type { PeerLink, PeerLinkHandlers } from "../wire/types.ts";
+import { parseAddress } from "./address.ts";
+import type { SwarmContext } from "./context.ts";
+import type { Suspect } from "./evidence.ts";
+import { pieceBytes } from "./layout.ts";
+import { MetadataFetch } from "./metadata-fetch.ts";
+import type { PeerSession } from "./peer-session.ts";
+import { Peers } from "./peers.ts";
+import { TorrentReader } from "./reader.ts";
+import { Transfer, type TransferHost } from "./transfer.ts";
+import type { ReaderOptions, Swarm, SwarmReader, SwarmStatus, SwarmTarget } from "./types.ts";
+import { UploadCache } from "./upload-cache.ts";
+import { WebSeed } from "./web-seed.ts";
+
+/** Web seeds used of a torrent. */
+export const MAX_WEB_SEEDS = 4;
+
+/** Readers of one swarm at once: far more than sessions, few enough for the scheduler. */
+export const MAX_READERS = 1024;
+
+/** Discovery is asked for more while fewer peers than this are connected. */
+const FEW_PEERS = 8;
+
+/** Time between two such requests, ms. */
+const NEED_PEERS_MS = 15_000;
+
+/** Bytes left to tell trackers while the size is unknown: anything but 0, which would make us a seeder. */
+const UNKNOWN_LEFT_BYTES = 16_384;
+
+/** A swarm that runs until `close`. */
+export class TorrentSwarm implements Swarm {
+  readonly infohashHex: string;
+  readonly infohash: Uint8Array;
+  metainfo: Metainfo | null = null;
+  transfer: Transfer | null = null;
+  uploads: UploadCache | null = null;
+  private readonly context: SwarmContext;
+  private readonly peers: Peers;
+  private readonly fetcher: MetadataFetch;
+  private discovery: DiscoverySession | null = null;
+  private store: PieceStore | null = null;
+  private webSeeds: WebSeed[] = [];
+  private readonly extraWebSeeds = new Set<string>();
+  private readonly extraTrackers: string[] = [];
+  private readonly readers = new Set<TorrentReader>();
+  private nextReader = 1;
+  private downloadAll = false;
+  private toldCompleted = false;
+  private needPeersAtMs = 0;
+  private trouble: string | null = null;
+  private closing: Promise<void> | null = null;
+  private readonly ending = new AbortController();
+  private readonly started: Promise<Metainfo>;
+  private startedWith!: (metainfo: Metainfo) => void;
+  private startFailed!: (error: Error) => void;
+  private starting = false;
+  private readonly completion = new Set<() => void>();
+
+  constructor(context: SwarmContext, target: SwarmTarget) {
+    const named = target.metainfo ?? target.magnet;
+    if (named === undefined) throw new MillraceError("invalid_argument", "neither metainfo nor magnet given");
+    this.context = context;
+    this.infohash = named.infohash;
+    this.infohashHex = named.infohashHex;
+    this.started = new Promise((resolve, reject) => {
+      this.startedWith = resolve;
+      this.startFailed = reject;
+    });
+    this.started.catch(() => {});
+    this.peers = new Peers(context, {
+      infohash: this.infohash,
+      swarm: this,
+      extended: () => this.metainfo === null && this.fetcher.pump(),
+      metadata: (session, bytes) => void this.learnMetadata(session, bytes),
+      metadataFailed: () => this.fetcher.pump(),
+      left: () => this.metainfo === null && this.fetcher.pump(),
+      everyRound: (nowMs) => this.needPeers(nowMs),
+    });
+    this.fetcher = new MetadataFetch(() => this.peers.sessions);
+    this.discovery = context.discovery?.start({
+      infohash: this.infohash,
+      trackers: target.metainfo?.trackers ?? (target.magnet?.trackers ?? []).map((tracker) => [tracker]),
+      isPrivate: target.metainfo?.isPrivate ?? false,
+      onPeer: (address, origin) => this.peers.learn(address, origin),
+      state: () => this.announceState(),
+    }) ?? null;
+    this.learn(target);
+  }
+
+  /** BEP 27. */
+  get isPrivate(): boolean {
+    return this.metainfo?.isPrivate ?? false;
+  }
+
+  /** Connections, those that still shake hands included. */
+  get peerCount(): number {
+    return this.peers.count;
+  }
+
+  /** Somebody reads, everything is wanted, or it is not known yet what there is. */
+  get eager(): boolean {
+    if (this.transfer === null) return true;
+    return !this.transfer.complete && (this.readers.size > 0 || this.downloadAll);
+  }
+
+  /** Takes what another description of the same torrent knows: metadata, trackers, peers, web seeds. */
+  learn(target: SwarmTarget): void {
+    const { magnet, metainfo } = target;
+    if (metainfo !== undefined) {
+      this.discovery?.addTrackers(metainfo.trackers);
+      this.begin(metainfo);
+    }
+    if (magnet === undefined) return;
+    this.discovery?.addTrackers(magnet.trackers.map((tracker) => [tracker]));
+    this.extraTrackers.push(...magnet.trackers.slice(0, Math.max(0, 64 - this.extraTrackers.length)));
+    for (const url of magnet.webSeeds) if (this.extraWebSeeds.size < MAX_WEB_SEEDS) this.extraWebSeeds.add(url);
+    for (const text of magnet.peers) {
+      const address = parseAddress(text);
+      if (address !== null) this.peers.learn(address, "magnet");
+    }
+    this.openWebSeeds();
+  }
+
+  /** Dials an address that the user named. */
+  addPeer(address: SocketAddress): void {
+    this.peers.learn(address, "manual");
+  }
+
+  /** Dials when there is room. */
+  pump(): void {
+    this.peers.pump();
+  }
+
+  /** For the listener: how to take an incoming link, or null. */
+  admit(remote: SocketAddress): { settings: LinkSettings; attach: (link: PeerLink) => PeerLinkHandlers } | null {
+    return this.peers.admit(remote);
+  }
+
+  metadata(signal: AbortSignal): Promise<Metainfo> {
+    return withSignal(this.started, signal);
+  }
+
+  openReader(fileIndex: number, options: ReaderOptions = {}): SwarmReader {
+    const { transfer } = this;
+    if (this.closing !== null) throw new MillraceError("closed", "the swarm was closed");
+    if (transfer === null) throw new MillraceError("conflict", "the metadata is not known yet");
+    const file = transfer.metainfo.files[fileIndex];
+    if (file === undefined) throw new MillraceError("not_found", `the torrent has no file ${fileIndex}`);
+    if (this.readers.size >= MAX_READERS) throw new MillraceError("too_busy", "too many readers");
+    const reader = new TorrentReader(
+      {
+        transfer,
+        now: () => this.context.ports.clock.monotonic(),
+        stallWithoutPeers: () => this.peers.readyCount === 0 && this.webSeeds.length === 0,
+        closed: (closed) => this.readers.delete(closed),
+      },
+      {
+        handle: this.nextReader++,
+        fileIndex,
+        fileOffset: file.offset,
+        sizeBytes: file.sizeBytes,
+        readAheadBytes: options.readAheadBytes ?? null,
+      },
+    );
+    this.readers.add(reader);
+    return reader;
+  }
+
+  setDownloadAll(value: boolean): void {
+    this.downloadAll = value;
+    this.applyBackground();
+  }
+
+  async completed(signal: AbortSignal): Promise<void> {
+    await this.metadata(signal);
+    if (this.transfer?.complete) return;
+    if (signal.aborted) throw abortError(signal);
+    let wake = () => {};
+    const done = new Promise<void>((resolve, reject) => {
+      wake = resolve;
+      if (this.ending.signal.aborted) reject(abortError(this.ending.signal));
+      this.ending.signal.addEventListener("abort", () => reject(abortError(this.ending.signal)), { once: true });
+    });
+    this.completion.add(wake);
+    try {
+      await withSignal(done, signal);
+    } finally {
+      this.completion.delete(wake);
+    }
+  }
+
+  status(): SwarmStatus {
+    const now = this.context.ports.clock.monotonic();
+    const sources = this.discovery?.status() ?? [];
+    const trackers = sources.filter((s) => s.kind === "tracker");
+    const failing = trackers.length > 0 && trackers.every((s) => s.lastError !== null);
+    const trackerTrouble = failing ? `no tracker answers: ${trackers[0]!.lastError}` : null;
+    return {
+      peers: this.peers.readyCount,
+      downloadBytesPerSecond: Math.round(this.peers.downloadRate.rate(now)),
+      uploadBytesPerSecond: Math.round(this.peers.uploadRate.rate(now)),
+      downloadedBytes: this.transfer?.downloadedBytes ?? 0,
+      uploadedBytes: this.peers.uploadRate.totalBytes,
+      wastedBytes: this.transfer?.wastedBytes ?? 0,
+      havePieces: this.transfer?.bank.have.count ?? 0,
+      sources,
+      message: this.trouble ?? trackerTrouble,
+    };
+  }
+
+  /** Leaves: readers and connections end at once, the store and the trackers are told before it resolves. */
+  close(): Promise<void> {
+    this.closing ??= this.leave();
+    return this.closing;
+  }
+
+  private async leave(): Promise<void> {
+    const error = new MillraceError("closed", "the swarm was closed");
+    this.ending.abort(error);
+    this.startFailed(error);
+    for (const reader of [...this.readers]) reader.close();
+    for (const seed of this.webSeeds) seed.close();
+    this.webSeeds = [];
+    const discovery = this.discovery?.close();
+    this.peers.close();
+    this.transfer?.close(error);
+    this.uploads?.clear();
+    const log = (cause: unknown) =>
+      this.context.ports.log.log("warn", "leaving a swarm failed", {
+        infohash: this.infohashHex,
+        error: String(cause),
+      });
+    await Promise.all([this.store?.close().catch(log), discovery?.catch(log)]);
+  }
+
+  // Metadata
+
+  private async learnMetadata(session: PeerSession, bytes: Uint8Array): Promise<void> {
+    if (this.metainfo !== null || this.closing !== null) return;
+    try {
+      const webSeeds = [...this.extraWebSeeds];
+      this.begin(await parseInfo(bytes, { trackers: this.extraTrackers.map((t) => [t]), webSeeds }));
+    } catch (error) {
+      // The bytes are those of the infohash, so no other peer can have better ones.
+      const reason = error instanceof MillraceError
+        ? error
+        : new MillraceError("bad_transport_file", "the metadata is unreadable", { cause: error });
+      this.trouble = reason.message;
+      this.startFailed(reason);
+      session.drop(reason);
+    }
+  }
+
+  private begin(metainfo: Metainfo): void {
+    if (this.starting || this.closing !== null) return;
+    this.starting = true;
+    this.metainfo = metainfo;
+    if (metainfo.isPrivate) this.discovery?.setPrivate();
+    for (const node of metainfo.isPrivate ? [] : metainfo.nodes) {
+      const address = parseAddress(node);
+      if (address !== null) this.context.discovery?.addDhtNode(address);
+    }
+    void this.openStore(metainfo);
+  }
+
+  private async openStore(metainfo: Metainfo): Promise<void> {
+    const { context } = this;
+    try {
+      const store = await context.cache.open(metainfo);
+      if (this.closing !== null) return await store.close();
+      this.store = store;
+      this.start(metainfo, store);
+    } catch (error) {
+      this.trouble = error instanceof Error ? error.message : String(error);
+      this.startFailed(error instanceof Error ? error : new MillraceError("io", this.trouble));
+    }
+  }
+
+  private start(metainfo: Metainfo, store: PieceStore): void {
+    const { context } = this;
+    const transfer = new Transfer({
+      metainfo,
+      store,
+      clock: context.ports.clock,
+      buffers: context.buffers,
+      sha1: context.sha1,
+      createScheduler: context.createScheduler,
+      host: this.transferHost(),
+    });
+    this.transfer = transfer;
+    this.uploads = new UploadCache(
+      transfer.bank,
+      metainfo.pieceLengthBytes,
+      (piece) => pieceBytes(metainfo, piece),
+    );
+    this.toldCompleted = transfer.complete;
+    this.peers.joinAll();
+    this.openWebSeeds();
+    this.applyBackground();
+    this.startedWith(metainfo);
+  }
+
+  private transferHost(): TransferHost {
+    const { peers } = this;
+    return {
+      request: (peer, piece, offset, length) => peers.get(peer)?.link?.request(piece, offset, length),
+      cancel: (peer, piece, offset, length) => peers.get(peer)?.link?.cancel(piece, offset, length),
+      interested: (peer, value) => peers.get(peer)?.setInterested(value),
+      drop: (peer) => this.dropSilent(peer),
+      suspect: (source) => peers.suspect(source) ?? this.webSuspect(source),
+      convicted: (suspect) => this.convict(suspect),
+      canAsk: (source, piece) => {
+        const session = peers.get(source);
+        return session !== undefined && session.isReady && !session.peerChoking &&
+          (session.pieces?.has(piece) ?? false);
+      },
+      verified: (piece) => this.verified(piece),
+      congested: (value) => peers.setCongested(value),
+      trouble: (message) => this.setTrouble(message),
+      beforeTick: (nowMs) => {
+        for (const session of peers.sessions) session.reportProgress(nowMs);
+      },
+      lost: (piece) => this.uploads?.drop(piece),
+    };
+  }
+
+  private verified(piece: number): void {
+    this.peers.broadcastHave(piece);
+    if (!this.transfer?.complete) return;
+    for (const wake of this.completion) wake();
+    if (this.toldCompleted) return;
+    this.toldCompleted = true;
+    this.discovery?.completed();
+  }
+
+  private dropSilent(peer: number): void {
+    const error = new MillraceError("timeout", "the peer was silent too long");
+    const seed = this.webSeeds.find((s) => s.source === peer);
+    if (seed === undefined) this.peers.get(peer)?.drop(error);
+  }
+
+  private setTrouble(message: string | null): void {
+    if (message !== null && message !== this.trouble) {
+      this.context.ports.log.log("warn", message, { infohash: this.infohashHex });
+    }
+    this.trouble = message;
+  }
+
+  // Sources
+
+  private webSuspect(source: number): Suspect | undefined {
+    const seed = this.webSeeds.find((s) => s.source === source);
+    return seed === undefined ? undefined : { source, host: seed.url };
+  }
+
+  private convict(suspect: Suspect): void {
+    const at = this.webSeeds.findIndex((s) => s.source === suspect.source);
+    if (at < 0) return this.peers.convict(suspect);
+    this.context.ports.log.log("warn", "web seed sent corrupt data", { url: suspect.host });
+    this.webSeeds.splice(at, 1)[0]!.close();
+  }
+
+  private openWebSeeds(): void {
+    const { transfer, context } = this;
+    if (transfer === null || this.closing !== null) return;
+    for (const url of new Set([...transfer.metainfo.webSeeds, ...this.extraWebSeeds])) {
+      if (this.webSeeds.length >= MAX_WEB_SEEDS) return;
+      if (this.webSeeds.some((s) => s.url === url)) continue;
+      const seed = new WebSeed(
+        {
+          clock: context.ports.clock,
+          fetch: context.ports.fetch,
+          downloadBucket: context.downloadBucket,
+          downloaded: (bytes) => this.peers.downloadRate.add(bytes, context.ports.clock.monotonic()),
+          failed: (at, reason) => context.ports.log.log("info", "web seed failed", { url: at, reason }),
+        },
+        transfer,
+        url,
+        this.peers.takeId(),
+      );
+      this.webSeeds.push(seed);
+    }
+    transfer.kick();
+  }
+
+  private needPeers(nowMs: number): void {
+    if (!this.eager || this.peers.readyCount >= FEW_PEERS || nowMs < this.needPeersAtMs) return;
+    this.needPeersAtMs = nowMs + NEED_PEERS_MS;
+    this.discovery?.needPeers();
+  }
+
+  private announceState(): { uploadedBytes: number; downloadedBytes: number; leftBytes: number } {
+    const { transfer } = this;
+    return {
+      uploadedBytes: this.peers.uploadRate.totalBytes,
+      downloadedBytes: transfer?.downloadedBytes ?? 0,
+      leftBytes: transfer === null ? UNKNOWN_LEFT_BYTES : transfer.leftBytes,
+    };
+  }
+
+  /** A cache smaller than the torrent would download for ever what it evicts: then only readers fetch. */
+  private applyBackground(): void {
+    const { transfer, context } = this;
+    if (transfer === null) return;
+    const limit = context.cache.limitBytes;
+    const fits = limit === 0 || transfer.metainfo.totalBytes <= limit;
+    if (this.downloadAll && !fits) {
+      this.setTrouble("the cache is smaller than the torrent: only what is read is fetched");
+    }
+    const range = this.downloadAll && fits ? { firstPiece: 0, endPiece: transfer.metainfo.pieceCount } : null;
+    transfer.scheduler.setBackground(range, context.ports.clock.monotonic());
+    transfer.kick();
+  }
+}

@@ -1,0 +1,239 @@
+/**
+ * The data path of one torrent: scheduler, unfinished pieces, verification and the pieces we have. It knows peers and web
+ * seeds only by number; who they are is the swarm's business.
+ */
+import { MillraceError } from "../errors.ts";
+import type { Clock, Timer } from "../ports.ts";
+import type { PieceStore } from "../storage/types.ts";
+import type { Metainfo } from "../transport/types.ts";
+import { BLOCK_BYTES } from "../wire/types.ts";
+import type { Sha1, Suspect } from "./evidence.ts";
+import { type BufferSource, Ingest } from "./ingest.ts";
+import { PieceBank } from "./piece-bank.ts";
+import { PieceWaits } from "./piece-waits.ts";
+import type { SchedulerActions, SchedulerApi, SchedulerShape } from "./scheduler/types.ts";
+import { Verifier } from "./verifier.ts";
+
+/** The scheduler's timer, ms: what its contract asks for while there is demand. */
+const TICK_MS = 20;
+
+/** Makes a scheduler. */
+export type SchedulerFactory = (shape: SchedulerShape, actions: SchedulerActions) => SchedulerApi;
+
+/** What the data path asks of the swarm. */
+export interface TransferHost extends SchedulerActions {
+  /** Who a source is, also after it left. */
+  suspect(source: number): Suspect | undefined;
+  convicted(suspect: Suspect): void;
+  /** Can this peer be asked for the piece now? */
+  canAsk(source: number, piece: number): boolean;
+  /** A piece was verified. */
+  verified(piece: number): void;
+  /** Stop (or go on) reading from peers: what has arrived waits to be hashed and written. */
+  congested(value: boolean): void;
+  trouble(message: string | null): void;
+  /** A piece we had is gone. */
+  lost(piece: number): void;
+  /** Called before each tick, to report bytes of unfinished blocks. */
+  beforeTick(nowMs: number): void;
+}
+
+/** Options of a transfer. */
+export interface TransferOptions {
+  readonly metainfo: Metainfo;
+  readonly store: PieceStore;
+  readonly clock: Clock;
+  readonly buffers: BufferSource;
+  readonly sha1: Sha1;
+  readonly createScheduler: SchedulerFactory;
+  readonly host: TransferHost;
+}
+
+/** One torrent's data path, from metadata to close. */
+export class Transfer {
+  readonly metainfo: Metainfo;
+  readonly bank: PieceBank;
+  readonly scheduler: SchedulerApi;
+  readonly waits = new PieceWaits();
+  /** Verified payload since the start, bytes. */
+  downloadedBytes = 0;
+  /** Payload thrown away, bytes. */
+  wastedBytes = 0;
+  private readonly clock: Clock;
+  private readonly host: TransferHost;
+  private readonly ingest: Ingest;
+  private readonly verifier: Verifier;
+  private timer: Timer | null = null;
+  private dueMs = Infinity;
+  private closed = false;
+  private readonly wakeups = new Set<() => void>();
+
+  constructor(options: TransferOptions) {
+    const { metainfo, host, clock } = options;
+    this.metainfo = metainfo;
+    this.clock = clock;
+    this.host = host;
+    const shape = {
+      pieceCount: metainfo.pieceCount,
+      pieceLengthBytes: metainfo.pieceLengthBytes,
+      totalBytes: metainfo.totalBytes,
+      blockBytes: BLOCK_BYTES,
+    };
+    this.scheduler = options.createScheduler(shape, host);
+    this.bank = new PieceBank(options.store, clock, {
+      lost: (piece) => this.lost(piece),
+      trouble: (message) => host.trouble(message),
+    });
+    this.bank.protect = (piece) => this.scheduler.wanted(piece);
+    const wasted = (bytes: number) => void (this.wastedBytes += bytes);
+    const failed = (piece: number) => {
+      this.scheduler.pieceFailed(piece, clock.monotonic());
+      this.kick();
+    };
+    this.verifier = new Verifier({
+      shape,
+      hashes: metainfo.pieceHashes,
+      bank: this.bank,
+      buffers: options.buffers,
+      sha1: options.sha1,
+      host: {
+        clock,
+        suspect: (source) => host.suspect(source),
+        convicted: (suspect) => {
+          this.ingest.discardFrom(suspect.source);
+          host.convicted(suspect);
+        },
+        canAsk: (source, piece) => host.canAsk(source, piece),
+        request: (source, piece, offset, length) => host.request(source, piece, offset, length),
+        cancel: (source, piece, offset, length) => host.cancel(source, piece, offset, length),
+        verified: (piece) => this.verified(piece),
+        failed,
+        wasted,
+        congested: (value) => host.congested(value),
+      },
+    });
+    this.ingest = new Ingest(shape, options.buffers, {
+      settled: (piece) => this.bank.have.has(piece) || this.verifier.holds(piece),
+      retrialTarget: (source, piece, block) => this.verifier.retrial(piece)?.target(source, block) ?? null,
+      retrialBlock: (source, piece, block) => this.verifier.retrial(piece)?.block(source, block),
+      blockReceived: (source, piece, offset) =>
+        this.scheduler.blockReceived(source, piece, offset, this.clock.monotonic()),
+      discarded: failed,
+      wanted: (piece) => this.scheduler.wanted(piece),
+      complete: (assembly) => void this.verifier.submit(assembly),
+      wasted,
+    }, () => clock.monotonic());
+    const have = this.bank.have;
+    for (let piece = 0; piece < have.size; piece++) {
+      if (have.has(piece)) this.scheduler.pieceVerified(piece, clock.monotonic());
+    }
+  }
+
+  /** Every piece is stored and verified. */
+  get complete(): boolean {
+    return this.bank.have.full;
+  }
+
+  /** Bytes not here yet. */
+  get leftBytes(): number {
+    const { have } = this.bank;
+    const { pieceCount, pieceLengthBytes, totalBytes } = this.metainfo;
+    if (have.full) return 0;
+    const lastBytes = totalBytes - (pieceCount - 1) * pieceLengthBytes;
+    const short = have.has(pieceCount - 1) ? pieceLengthBytes - lastBytes : 0;
+    return totalBytes - (have.count * pieceLengthBytes - short);
+  }
+
+  /** Where an arriving block goes (see `Ingest.target`). */
+  blockTarget(source: number, piece: number, offset: number, length: number): Uint8Array | null {
+    return this.closed ? null : this.ingest.target(source, piece, offset, length);
+  }
+
+  /** A block arrived; answers the bytes that were of use. */
+  blockArrived(source: number, piece: number, offset: number, length: number, kept: boolean): number {
+    if (this.closed) return 0;
+    const used = this.ingest.deliver(source, piece, offset, length, kept);
+    this.kick();
+    return used;
+  }
+
+  /** A peer choked us: no retrial waits for it. */
+  sourceChoked(source: number): void {
+    this.verifier.unavailable(source);
+  }
+
+  /** A peer refused a block. Answers true when it was asked by a retrial and not by the scheduler. */
+  sourceRefused(source: number, piece: number): boolean {
+    const retrial = this.verifier.retrial(piece);
+    if (retrial === undefined || retrial.source !== source) return false;
+    retrial.unavailable(source);
+    return true;
+  }
+
+  /** A source left for good. */
+  sourceLeft(source: number): void {
+    this.ingest.leave(source);
+    this.verifier.unavailable(source);
+  }
+
+  /** A source gives up the block it was delivering. */
+  abandonBlock(source: number): void {
+    this.ingest.leave(source);
+  }
+
+  /** Calls `fn` after each change that may give a web seed work, until the answer is called. */
+  onWork(fn: () => void): () => void {
+    this.wakeups.add(fn);
+    return () => this.wakeups.delete(fn);
+  }
+
+  /** Something changed: the scheduler's timer runs soon. */
+  kick(): void {
+    const now = this.clock.monotonic();
+    if (this.closed || this.dueMs <= now + TICK_MS) return;
+    this.arm(TICK_MS, now);
+  }
+
+  /** Ends it: waiting readers get `error`. The store is the caller's to close. */
+  close(error: MillraceError = new MillraceError("closed", "the swarm was closed")): void {
+    if (this.closed) return;
+    this.closed = true;
+    this.timer?.cancel();
+    this.verifier.close();
+    this.ingest.clear();
+    this.wakeups.clear();
+    this.waits.failAll(error);
+  }
+
+  private arm(delayMs: number, nowMs: number): void {
+    this.timer?.cancel();
+    this.dueMs = nowMs + delayMs;
+    this.timer = this.clock.setTimeout(() => this.tick(), delayMs);
+  }
+
+  private tick(): void {
+    this.timer = null;
+    this.dueMs = Infinity;
+    const now = this.clock.monotonic();
+    this.host.beforeTick(now);
+    const next = this.scheduler.tick(now);
+    for (const fn of this.wakeups) fn();
+    if (next !== null && !this.closed && this.timer === null) this.arm(Math.max(1, next), now);
+  }
+
+  private verified(piece: number): void {
+    const length = this.metainfo.pieceLengthBytes;
+    this.downloadedBytes += Math.min(length, this.metainfo.totalBytes - piece * length);
+    this.scheduler.pieceVerified(piece, this.clock.monotonic());
+    this.waits.wake(piece);
+    this.host.verified(piece);
+    this.kick();
+  }
+
+  private lost(piece: number): void {
+    this.scheduler.pieceLost(piece, this.clock.monotonic());
+    this.host.lost(piece);
+    // Readers that wait for it look again and go on waiting; those that were reading it fetch it anew.
+    this.kick();
+  }
+}
