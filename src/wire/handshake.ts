@@ -73,7 +73,8 @@ export class Handshake {
       if (this.wire.bufferedBytes + chunk.length > MAX_HANDSHAKE_BUFFER_BYTES) {
         throw new MillraceError("protocol_violation", "handshake too long");
       }
-      this.wire.feedHandshake(chunk.slice());
+      // Not `slice`: a chunk may be a Node Buffer, whose `slice` shares its memory.
+      this.wire.feedHandshake(new Uint8Array(chunk));
     });
   }
 
@@ -131,7 +132,7 @@ export class Handshake {
     if (hex20(peerId) === hex20(this.settings.peerId)) {
       throw new MillraceError("conflict", "connected to ourselves");
     }
-    this.result = { peerId: peerId.slice(), flags };
+    this.result = { peerId: new Uint8Array(peerId), flags };
     this.sendOurs();
   }
 

@@ -130,7 +130,7 @@ export class WireLink implements PeerLink {
 
   bitfield(bytes: Uint8Array): void {
     // The caller's bits change while the copy waits to leave.
-    if (this.state === OPEN) this.wire.bitfield(bytes.slice());
+    if (this.state === OPEN) this.wire.bitfield(new Uint8Array(bytes));
   }
 
   haveAll(): void {

@@ -84,7 +84,7 @@ export class MemoryConnection implements TcpConnection {
       for (let at = 0; at < chunk.length;) {
         const count = Math.max(1, Math.min(this.cut(chunk.length - at), chunk.length - at));
         // Delivered from a buffer that is overwritten afterwards, as the contract allows.
-        const reused = chunk.slice(at, at + count);
+        const reused = new Uint8Array(chunk.subarray(at, at + count));
         at += count;
         if (!target.closed) target.handlers.data(reused);
         reused.fill(0xee);

@@ -1,0 +1,227 @@
+import { test } from "node:test";
+import { assert, assertEquals } from "@std/assert";
+import { hasCode, MillraceError } from "../../src/errors.ts";
+import { acceptPeer, createPeerId } from "../../src/wire/mod.ts";
+import { FakeClock } from "../support/fake-clock.ts";
+import {
+  againstRaw,
+  ascii,
+  frame,
+  INFOHASH,
+  INFOHASH_HEX,
+  rawHandshake,
+  Recorder,
+  seeded,
+  uint32,
+} from "./support/links.ts";
+import { connectionPair, quiet, RawPeer } from "./support/memory-connection.ts";
+
+const VIOLATIONS: Record<string, { fast?: boolean; count?: number; bytes: number[] }> = {
+  "a length prefix of 1 GiB": { bytes: [...uint32(1 << 30), 7] },
+  "a length prefix of 4 GiB - 1": { bytes: [255, 255, 255, 255, 20] },
+  "a piece larger than 128 KiB": { bytes: [...uint32(10 + 131072), 7] },
+  "a piece without payload": { bytes: frame(7, 1, 0) },
+  "a piece beyond the last": { count: 8, bytes: frame(7, 8, 0, new Uint8Array(4)) },
+  "a piece beyond its end": { count: 8, bytes: frame(7, 7, 900, new Uint8Array(4)) },
+  "an extended message over 64 KiB": { bytes: [...uint32(65537), 20] },
+  "an extended message without an id": { bytes: [...uint32(1), 20] },
+  "an unknown message over 1 MiB": { bytes: [...uint32((1 << 20) + 1), 99] },
+  "a bitfield of over 400 000 bits": { bytes: [...uint32(50002), 5] },
+  "a bitfield of the wrong length": { count: 8, bytes: frame(5, new Uint8Array(2)) },
+  "a bitfield with spare bits": { count: 7, bytes: frame(5, Uint8Array.of(0xff)) },
+  "two bitfields": { bytes: [...frame(5, Uint8Array.of(1)), ...frame(5, Uint8Array.of(1))] },
+  "a bitfield after have": { bytes: [...frame(4, 1), ...frame(5, Uint8Array.of(1))] },
+  "have all after a bitfield": { bytes: [...frame(5, Uint8Array.of(1)), ...frame(14)] },
+  "a short have": { bytes: frame(4, Uint8Array.of(1, 2)) },
+  "a long choke": { bytes: frame(0, Uint8Array.of(1)) },
+  "have beyond the last piece": { count: 8, bytes: frame(4, 8) },
+  "have beyond any piece": { bytes: frame(4, 400_000) },
+  "have of a negative piece": { bytes: frame(4, 0xffffffff) },
+  "a request of nothing": { bytes: frame(6, 0, 0, 0) },
+  "a request over 128 KiB": { bytes: frame(6, 0, 0, 131073) },
+  "a request beyond its piece": { count: 8, bytes: frame(6, 0, 1000, 25) },
+  "a request beyond the last byte": { count: 8, bytes: frame(6, 7, 0, 901) },
+  "a request whose end overflows": { count: 8, bytes: frame(6, 0, 0xffffffff, 2) },
+  "reject without the fast extension": { fast: false, bytes: frame(16, 0, 0, 1) },
+  "have all without the fast extension": { fast: false, bytes: frame(14) },
+  "have none without the fast extension": { fast: false, bytes: frame(15) },
+  "suggest without the fast extension": { fast: false, bytes: frame(13, 0) },
+  "allowed fast without the fast extension": { fast: false, bytes: frame(17, 0) },
+  "an extended handshake that is no dictionary": { bytes: frame(20, Uint8Array.of(0), ascii("i1e")) },
+  "an extended handshake of nesting": { bytes: frame(20, Uint8Array.of(0), ascii("d1:a" + "l".repeat(5000))) },
+  "an extended handshake with a negative length": { bytes: frame(20, Uint8Array.of(0), ascii("d1:al-3:ee")) },
+  "ut_metadata garbage": { bytes: frame(20, Uint8Array.of(1), ascii("d8:msg_typei0eel-3:")) },
+  "ut_metadata with a negative length": { bytes: frame(20, Uint8Array.of(1), ascii("d5:piecel-3:ee")) },
+  "ut_pex garbage": { bytes: frame(20, Uint8Array.of(2), ascii("l-3:e")) },
+};
+
+for (const [name, { fast = true, count, bytes }] of Object.entries(VIOLATIONS)) {
+  test(`${name} is a protocol violation`, async () => {
+    const { link, raw, events } = await againstRaw({ fast });
+    if (count !== undefined) link.setPieceCount(count, { pieceLengthBytes: 1024, totalBytes: 1024 * 7 + 900 });
+    link.unchoke();
+    raw.send(bytes, frame(1));
+    await quiet();
+    assert(hasCode(events.closeError, "protocol_violation"), String(events.closeError));
+    assertEquals(events.of("close").length, 1);
+    assertEquals(events.of("unchoke"), []);
+    assert(raw.closed);
+  });
+}
+
+test("setPieceCount() finds earlier messages that do not fit", async () => {
+  for (const early of [frame(4, 100), frame(5, new Uint8Array(20))]) {
+    const { link, raw, events } = await againstRaw();
+    raw.send(early);
+    await quiet();
+    link.setPieceCount(100);
+    assertEquals(events.of("close"), []);
+    await quiet();
+    assert(hasCode(events.closeError, "protocol_violation"));
+  }
+});
+
+test("odd but harmless messages are let pass", async () => {
+  const { raw, link, events } = await againstRaw();
+  link.setPieceCount(9);
+  raw.send(
+    [0, 0, 0, 0],
+    frame(13, 3),
+    frame(21, new Uint8Array(48)),
+    frame(99),
+    frame(20, Uint8Array.of(77), ascii("whatever")),
+    frame(20, Uint8Array.of(0), ascii("d1:mde4:reqqi-5e1:v3:a\u0001be")),
+    frame(20, Uint8Array.of(0), ascii("d1:m3:abc13:metadata_sizei99999999999ee")),
+    frame(20, Uint8Array.of(0), ascii("d1:md9:__proto__i3e6:ut_pexd8:toStringi5eee1:pi70000ee")),
+    frame(17, 2),
+    frame(9, Uint8Array.of(0, 0)),
+    frame(1),
+  );
+  await quiet();
+  assertEquals(events.names, ["ready", "extended", "extended", "extended", "allowedFast", "unchoke"]);
+  const info = { requestQueueLimit: 250, metadataBytes: null, uploadOnly: false, listenPort: null, yourIp: null };
+  assertEquals(events.of("extended")[0]![1], { ...info, client: "ab", extensions: [] });
+  assertEquals(events.of("extended")[2]![1], { ...info, client: null, extensions: [] });
+});
+
+test("requests beyond the limit are rejected with the fast extension and a violation without", async () => {
+  for (const fast of [true, false]) {
+    const { raw, link, events } = await againstRaw({ fast, link: { requestQueueLimit: 100 } });
+    link.unchoke();
+    for (let i = 0; i < 300; i++) raw.send(frame(6, i, 0, 16384));
+    raw.send(frame(6, 0, 0, 16384));
+    await quiet();
+    assertEquals(events.of("request").length, 100);
+    if (!fast) assert(hasCode(events.closeError, "protocol_violation"));
+    else assertEquals(raw.received.length, 5 + 200 * 17);
+  }
+});
+
+test("requests while we choke are rejected with the fast extension and dropped without", async () => {
+  for (const fast of [true, false]) {
+    const { raw, events } = await againstRaw({ fast });
+    for (let i = 0; i < 300; i++) raw.send(frame(6, i, 0, 16384));
+    await quiet();
+    assertEquals(events.names, ["ready"]);
+    assertEquals(raw.received.length, fast ? 300 * 17 : 0);
+  }
+});
+
+test("a peer that floods and does not read is dropped", async () => {
+  const { raw, events } = await againstRaw();
+  raw.connection.other.stuck = true;
+  const flood = Array.from({ length: 4000 }, (_, i) => frame(6, i, 0, 16384)).flat();
+  for (let i = 0; i < 70; i++) raw.send(flood);
+  await quiet();
+  assert(hasCode(events.closeError, "connection_failed"));
+});
+
+test("messages split at every byte boundary read the same", async () => {
+  const messages = [
+    ...frame(5, Uint8Array.of(0xa0)),
+    ...frame(1),
+    ...[0, 0, 0, 0],
+    ...frame(4, 3),
+    ...frame(7, 2, 5, Uint8Array.of(1, 2, 3, 4, 5, 6, 7)),
+    ...frame(16, 1, 2, 3),
+    ...frame(33, new Uint8Array(9)),
+    ...frame(20, Uint8Array.of(0), ascii("d1:md6:ut_pexi3ee1:v1:xe")),
+    ...frame(0),
+  ];
+  const stream = [...rawHandshake(true), ...messages];
+  let expected: unknown = null;
+  for (let split = 1; split < stream.length; split++) {
+    const { raw, events } = await againstRaw({ shake: false });
+    raw.send(stream.slice(0, split));
+    await quiet(1);
+    raw.send(stream.slice(split));
+    await quiet(1);
+    const seen = [events.events, events.blocks];
+    expected ??= seen;
+    assertEquals(events.names.length, 9);
+    assertEquals(seen, expected);
+  }
+});
+
+test("seeded garbage ends in a MillraceError or not at all", async () => {
+  for (let seed = 1; seed <= 150; seed++) {
+    const random = seeded(seed);
+    const pair = await againstRaw({
+      fast: random() < 0.5,
+      cut: random() < 0.5 ? 0 : () => 1 + Math.floor(random() * 40),
+    });
+    pair.link.setPieceCount(64, { pieceLengthBytes: 32768, totalBytes: 64 * 32768 });
+    pair.link.unchoke();
+    pair.link.fetchMetadata();
+    for (let i = 0; i < 40; i++) {
+      const id = Math.floor(random() * 22);
+      const length = Math.floor(random() ** 4 * 3000);
+      const body = Uint8Array.from({ length }, () => random() < 0.3 ? 0 : Math.floor(random() * 256));
+      const dictionary = ["d1:m", "d", "l", "i", "3:", "e", "-", "d8:msg_typei1e5:piecei0ee", "13:metadata_sizei99e"];
+      const text = Array.from({ length: 6 }, () => dictionary[Math.floor(random() * dictionary.length)]).join("");
+      const choice = random();
+      if (choice < 0.3) pair.raw.send(body);
+      else if (choice < 0.6) pair.raw.send(frame(id, body));
+      else if (choice < 0.8) pair.raw.send(frame(20, Uint8Array.of(Math.floor(random() * 3)), ascii(text)));
+      else {pair.raw.send(
+          frame([4, 6, 8, 16][id & 3]!, Math.floor(random() * 70), Math.floor(random() * 9) * 4096, 16384),
+        );}
+    }
+    await quiet(1);
+    const error = pair.events.closeError;
+    assert(error === undefined || error === null || error instanceof MillraceError);
+    assert(!hasCode(error, "internal"), String(error && error.cause));
+    pair.link.close();
+    await quiet(1);
+    assertEquals(pair.events.of("close").length, 1);
+  }
+});
+
+test("seeded garbage instead of a handshake ends the attempt once", async () => {
+  for (let seed = 1; seed <= 60; seed++) {
+    const random = seeded(seed);
+    const clock = new FakeClock();
+    const [client, server] = connectionPair(() => 1 + Math.floor(random() * 200));
+    const at = new Recorder();
+    const failures: Error[] = [];
+    acceptPeer(server, {
+      clock,
+      candidates: () => [INFOHASH_HEX],
+      lookup: () => ({ infohash: INFOHASH, peerId: createPeerId(), attach: () => at }),
+      failed: (error) => failures.push(error),
+    });
+    const raw = new RawPeer(client);
+    const opening = random() < 0.5 ? rawHandshake(true) : [];
+    for (let i = 0; i < 3; i++) opening[Math.floor(random() * 68)] = Math.floor(random() * 256);
+    raw.send([...opening].map((byte) => byte ?? 0));
+    raw.send(Uint8Array.from({ length: Math.floor(random() * 1500) }, () => Math.floor(random() * 256)));
+    await quiet(2);
+    raw.connection.end();
+    clock.advance(10_000);
+    await quiet(2);
+    const errors = [...failures, ...at.of("close").map(([, error]) => error)];
+    assertEquals(errors.length, 1);
+    assert(errors[0] === null || errors[0] instanceof MillraceError && !hasCode(errors[0], "internal"));
+    assertEquals(clock.pendingTimers, 0);
+  }
+});
