@@ -1,0 +1,207 @@
+/** Walks the clusters of a byte range and yields their blocks; finds the next cluster after damage. */
+import type { ByteSource } from "../../../bytes/source.ts";
+import { ByteWindow } from "./byte-window.ts";
+import { readBlockHead } from "./block.ts";
+import { children, MAX_HEADER_BYTES, readHeader, uint } from "./ebml.ts";
+import { ID, SEGMENT_CHILDREN } from "./ids.ts";
+
+/** A block where it lies. `bytes` stays valid. */
+export interface WalkedBlock {
+  readonly clusterAt: number;
+  /** Position of the block's element after the cluster's header. */
+  readonly blockAt: number;
+  readonly track: number;
+  /** In timestamp units. */
+  readonly time: number;
+  readonly keyframe: boolean;
+  readonly flags: number;
+  /** The block's payload after its head is `bytes[body, end)`. */
+  readonly bytes: Uint8Array;
+  readonly body: number;
+  readonly end: number;
+}
+
+/** Read size, bytes: the least of what the timeline's contract recommends, so that the first frames come early. */
+const CHUNK_BYTES = 256 * 1024;
+/** Largest block, bytes; larger ones are skipped unread. An intra-only 8K frame is about 10 MB. */
+const MAX_BLOCK_BYTES = 32 * 1024 * 1024;
+
+const BLOCK_LEVEL: ReadonlySet<number> = new Set([
+  ID.TIMESTAMP,
+  ID.SIMPLE_BLOCK,
+  ID.BLOCK_GROUP,
+  ID.ENCRYPTED_BLOCK,
+  ID.POSITION,
+  ID.PREV_SIZE,
+  ID.SILENT_TRACKS,
+  ID.VOID,
+  ID.CRC32,
+]);
+
+/** Bytes that must be there to tell a cluster from random data. */
+const PROBE_BYTES = 64;
+
+/** Is there a cluster at `at`? Its ID alone occurs by chance every 4 GiB, so its first children are looked at too. */
+export function looksLikeCluster(bytes: Uint8Array, at: number, end: number): boolean {
+  const cluster = readHeader(bytes, at, end);
+  if (typeof cluster === "string" || cluster.id !== ID.CLUSTER) return false;
+  let position = cluster.body;
+  for (let i = 0; i < 3; i++) {
+    const child = readHeader(bytes, position, end);
+    if (child === "more") return i > 0;
+    if (child === "damaged" || child.sizeBytes === null || !BLOCK_LEVEL.has(child.id)) return false;
+    if (cluster.sizeBytes !== null && child.body + child.sizeBytes > cluster.body + cluster.sizeBytes) return false;
+    if (child.id === ID.TIMESTAMP) return child.sizeBytes <= 8;
+    position = child.body + child.sizeBytes;
+  }
+  return false;
+}
+
+/** A walk over clusters. Blocks come in file order. */
+export class ClusterWalk {
+  readonly #window: ByteWindow;
+  #clusterAt = -1;
+  #bodyAt = 0;
+  #clusterEnd = 0;
+  #time = 0;
+  #inside = false;
+  /** Bytes that must be there before `next` can go on. */
+  #missing = MAX_HEADER_BYTES;
+  readonly #stop: ((clusterAt: number, blockAt: number) => boolean) | null;
+
+  /** Call `locate()` first. `stop`, asked for each block before it is read, ends the walk there. */
+  constructor(
+    source: ByteSource,
+    position: number,
+    signal: AbortSignal,
+    stop: ((clusterAt: number, blockAt: number) => boolean) | null = null,
+  ) {
+    this.#stop = stop;
+    this.#window = new ByteWindow(source, position, CHUNK_BYTES, signal);
+  }
+
+  /**
+   * The next block that is there without reading; "more": call `fill` first; "search": damage, call `search` first; null
+   * at the end of the file or where `stop` said so.
+   */
+  next(): WalkedBlock | "more" | "search" | null {
+    const window = this.#window;
+    for (;;) {
+      if (window.available === 0) return window.atEnd ? null : "more";
+      if (this.#inside && window.position >= this.#clusterEnd) this.#inside = false;
+      const header = readHeader(window.bytes, window.at, window.bytes.length);
+      if (header === "more") return window.atEnd ? null : "more";
+      if (header === "damaged") return "search";
+      const headerBytes = header.body - window.at;
+      const size = header.sizeBytes;
+      if (this.#inside && this.#clusterEnd === Infinity && SEGMENT_CHILDREN.has(header.id)) this.#inside = false;
+      if (!this.#inside) {
+        if (header.id === ID.CLUSTER) this.#enter(headerBytes, size);
+        else if (
+          size === null || (!SEGMENT_CHILDREN.has(header.id) && header.id !== ID.VOID && header.id !== ID.CRC32)
+        ) {
+          return "search";
+        } else window.seek(window.position + headerBytes + size);
+        continue;
+      }
+      if (size === null || !BLOCK_LEVEL.has(header.id)) return "search";
+      const wanted = header.id === ID.SIMPLE_BLOCK || header.id === ID.BLOCK_GROUP;
+      if ((!wanted && header.id !== ID.TIMESTAMP) || size > MAX_BLOCK_BYTES) {
+        window.seek(window.position + headerBytes + size);
+        continue;
+      }
+      if (wanted && this.#stop?.(this.#clusterAt, window.position - this.#bodyAt) === true) return null;
+      if (window.available < headerBytes + size) {
+        this.#missing = headerBytes + size;
+        return window.atEnd ? null : "more";
+      }
+      const blockAt = window.position - this.#bodyAt;
+      const end = header.body + size;
+      window.at = end;
+      if (header.id === ID.TIMESTAMP) {
+        if (size <= 8) this.#time = uint(window.bytes.subarray(header.body, end));
+        continue;
+      }
+      const block = header.id === ID.SIMPLE_BLOCK
+        ? this.#block(header.body, end, blockAt, null)
+        : this.#group(header.body, end, blockAt);
+      if (block !== null) return block;
+    }
+  }
+
+  /** Reads on after "more". */
+  async fill(): Promise<void> {
+    const need = Math.max(this.#missing, this.#window.available + 1);
+    this.#missing = MAX_HEADER_BYTES;
+    await this.#window.need(need);
+  }
+
+  /** After "search": goes on at the next cluster, one byte further at least; false when there is none. */
+  async search(): Promise<boolean> {
+    const window = this.#window;
+    this.#inside = false;
+    window.at = Math.min(window.at + 1, window.bytes.length);
+    return await this.locate();
+  }
+
+  /** Goes to the first cluster at or after the position; answers whether there is one. */
+  async locate(): Promise<boolean> {
+    const window = this.#window;
+    this.#inside = false;
+    for (;;) {
+      await window.need(PROBE_BYTES);
+      const { bytes } = window;
+      for (let at = window.at;; at++) {
+        at = bytes.indexOf(0x1f, at);
+        if (at < 0) {
+          window.at = bytes.length;
+          break;
+        }
+        window.at = at;
+        if (bytes.length - at < PROBE_BYTES && !window.atEnd) break;
+        if (looksLikeCluster(bytes, at, bytes.length)) return true;
+      }
+      if (window.atEnd) return false;
+    }
+  }
+
+  #enter(headerBytes: number, size: number | null): void {
+    this.#clusterAt = this.#window.position;
+    this.#bodyAt = this.#clusterAt + headerBytes;
+    this.#clusterEnd = size === null ? Infinity : this.#bodyAt + size;
+    this.#inside = true;
+    this.#time = 0;
+    this.#window.at += headerBytes;
+  }
+
+  #block(at: number, end: number, blockAt: number, keyframe: boolean | null): WalkedBlock | null {
+    const { bytes } = this.#window;
+    const head = readBlockHead(bytes, at, end);
+    if (head === null) return null;
+    return {
+      clusterAt: this.#clusterAt,
+      blockAt,
+      track: head.track,
+      time: this.#time + head.relativeTime,
+      keyframe: keyframe ?? (head.flags & 0x80) !== 0,
+      flags: head.flags,
+      bytes,
+      body: head.body,
+      end,
+    };
+  }
+
+  #group(at: number, end: number, blockAt: number): WalkedBlock | null {
+    const { bytes } = this.#window;
+    let body = -1;
+    let bodyEnd = 0;
+    let keyframe = true;
+    for (const child of children(bytes.subarray(at, end))) {
+      if (child.id === ID.REFERENCE_BLOCK) keyframe = false;
+      if (child.id !== ID.BLOCK) continue;
+      body = child.data.byteOffset - bytes.byteOffset;
+      bodyEnd = body + child.data.length;
+    }
+    return body < 0 ? null : this.#block(body, bodyEnd, blockAt, keyframe);
+  }
+}

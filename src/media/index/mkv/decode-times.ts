@@ -1,0 +1,53 @@
+/**
+ * Decoding times for tracks whose container stores only presentation times: in decoding order, the i-th access unit of
+ * a run gets the i-th smallest presentation time of the run, minus a lag that is the same for the whole file. A run
+ * needs nothing but itself: since all pictures of a group are shown before those of the next, the i-th smallest of the
+ * run continues the sequence of the run before. Where the frame rate varies by more than the lag foresees, the time is
+ * pulled down to the earliest presentation time that is still to come.
+ */
+import type { RunSample } from "../../timeline.ts";
+
+type Pending = { -readonly [K in keyof RunSample]: RunSample[K] };
+
+/** Gives the access units of one track in one run their decoding times. */
+export class DecodeTimes {
+  readonly #depth: number;
+  readonly #lag90k: number;
+  #queue: Pending[] = [];
+  /** Presentation times received and not yet given away, ascending. */
+  readonly #sorted: number[] = [];
+  #last = -1;
+
+  /** `depth`: reordering depth of the track, 0–16; `lag90k` ≥ 0 is subtracted from what `push` gets. */
+  constructor(depth: number, lag90k: number) {
+    this.#depth = depth;
+    this.#lag90k = lag90k;
+  }
+
+  /** Takes the next access unit in decoding order (its `dts90k` is ignored); adds to `out` those that are settled. */
+  push(sample: Pending, out: RunSample[]): void {
+    this.#queue.push(sample);
+    let at = this.#sorted.length;
+    while (at > 0 && this.#sorted[at - 1]! > sample.pts90k) at--;
+    this.#sorted.splice(at, 0, sample.pts90k);
+    if (this.#queue.length > this.#depth) out.push(this.#settle());
+  }
+
+  /** The run is over: settles the rest. */
+  flush(out: RunSample[]): void {
+    while (this.#queue.length > 0) out.push(this.#settle());
+  }
+
+  #settle(): RunSample {
+    let dts = this.#sorted.shift()! - this.#lag90k;
+    // No later access unit than those within the reordering depth can be shown earlier.
+    for (let k = 0; k < this.#queue.length; k++) dts = Math.min(dts, this.#queue[k]!.pts90k - k);
+    const sample = this.#queue.shift()!;
+    dts = Math.max(dts, this.#last + 1);
+    this.#last = dts;
+    sample.dts90k = dts;
+    // Only damaged files come here: shown before decoded, or two pictures at the same time.
+    if (sample.pts90k < dts) sample.pts90k = dts;
+    return sample;
+  }
+}

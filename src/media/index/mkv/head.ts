@@ -1,0 +1,221 @@
+/** What a Matroska file says before its clusters, and its Cues wherever they are. Nothing else is fetched. */
+import type { ByteSource } from "../../../bytes/source.ts";
+import { MillraceError } from "../../../errors.ts";
+import { ByteWindow } from "./byte-window.ts";
+import { children, type ElementHeader, float, MAX_HEADER_BYTES, readHeader, text, uint } from "./ebml.ts";
+import { ID } from "./ids.ts";
+import { type MatroskaTrack, readTrack } from "./tracks.ts";
+
+/** An entry of the Cues: a cluster that holds a keyframe of the track at that time. */
+export interface Cue {
+  readonly timeNs: number;
+  readonly trackNumber: number;
+  /** Source position of the cluster. */
+  readonly clusterAt: number;
+  /** Position of the block after the cluster's header; null when the file does not say. */
+  readonly blockAt: number | null;
+}
+
+/** The file's head. */
+export interface MatroskaHead {
+  readonly timestampScaleNs: number;
+  /** null when the file does not say. */
+  readonly durationNs: number | null;
+  readonly tracks: readonly MatroskaTrack[];
+  /** By position, for all tracks; empty when there are none or they cannot be read. */
+  readonly cues: readonly Cue[];
+  /** Source position of the first cluster. */
+  readonly firstClusterAt: number;
+  /** Source positions of what SeekHead names. */
+  readonly elementsAt: readonly number[];
+  readonly warnings: readonly string[];
+}
+
+/** First read, bytes: heads of usual files fit, and a swarm fetches whole pieces anyway. */
+const HEAD_CHUNK_BYTES = 8192;
+/** Largest Info, SeekHead or Tracks, bytes. Tracks of subtitled films with fonts in their codec data stay under 1 MiB. */
+const MAX_MASTER_BYTES = 8 * 1024 * 1024;
+/** Largest Cues, bytes: a day of 2-second groups for 8 tracks is about 10 MB. */
+const MAX_CUES_BYTES = 16 * 1024 * 1024;
+/** Most elements walked before the first cluster. */
+const MAX_HEAD_ELEMENTS = 1000;
+const MAX_TRACKS = 256;
+/** Most entries of the Cues that are looked at; the rest is ignored. */
+const MAX_CUES = 1_000_000;
+
+interface State {
+  timestampScaleNs: number;
+  duration: number | null;
+  tracks: MatroskaTrack[];
+  cues: { time: number; trackNumber: number; cluster: number; blockAt: number | null }[];
+  /** Targets of SeekHead, relative to the segment: element ID → position. */
+  readonly seeks: Map<number, number>;
+  readonly done: Set<number>;
+}
+
+function readSeekHead(data: Uint8Array, state: State): void {
+  for (const seek of children(data)) {
+    if (seek.id !== ID.SEEK) continue;
+    let id = 0;
+    let position = -1;
+    for (const field of children(seek.data)) {
+      if (field.id === ID.SEEK_ID) id = uint(field.data);
+      else if (field.id === ID.SEEK_POSITION) position = uint(field.data);
+    }
+    if (position >= 0 && !state.seeks.has(id)) state.seeks.set(id, position);
+  }
+}
+
+function readInfo(data: Uint8Array, state: State): void {
+  for (const { id, data: value } of children(data)) {
+    if (id === ID.TIMESTAMP_SCALE) state.timestampScaleNs = uint(value) || 1_000_000;
+    else if (id === ID.DURATION) state.duration = float(value);
+  }
+}
+
+function readCues(data: Uint8Array, state: State): void {
+  for (const point of children(data)) {
+    if (point.id !== ID.CUE_POINT) continue;
+    let time = -1;
+    for (const field of children(point.data)) {
+      if (field.id === ID.CUE_TIME) time = uint(field.data);
+      if (field.id !== ID.CUE_TRACK_POSITIONS) continue;
+      let trackNumber = 0;
+      let cluster = -1;
+      let blockAt: number | null = null;
+      for (const { id, data: value } of children(field.data)) {
+        if (id === ID.CUE_TRACK) trackNumber = uint(value);
+        else if (id === ID.CUE_CLUSTER_POSITION) cluster = uint(value);
+        else if (id === ID.CUE_RELATIVE_POSITION) blockAt = uint(value);
+      }
+      if (time < 0 || cluster < 0) continue;
+      state.cues.push({ time, trackNumber, cluster, blockAt });
+      if (state.cues.length >= MAX_CUES) return;
+    }
+  }
+}
+
+function take(id: number, data: Uint8Array, state: State): void {
+  if (id === ID.SEEK_HEAD) readSeekHead(data, state);
+  else if (state.done.has(id)) return;
+  else if (id === ID.INFO) readInfo(data, state);
+  else if (id === ID.CUES) readCues(data, state);
+  else if (id === ID.TRACKS) {
+    for (const entry of children(data)) {
+      const track = entry.id === ID.TRACK_ENTRY ? readTrack(entry.data) : null;
+      if (track !== null && state.tracks.length < MAX_TRACKS) state.tracks.push(track);
+    }
+  }
+  state.done.add(id);
+}
+
+const WANTED: ReadonlySet<number> = new Set([ID.SEEK_HEAD, ID.INFO, ID.TRACKS, ID.CUES]);
+
+async function headerAt(window: ByteWindow): Promise<ElementHeader | null> {
+  await window.need(MAX_HEADER_BYTES);
+  const header = readHeader(window.bytes, window.at, window.bytes.length);
+  return typeof header === "string" ? null : header;
+}
+
+/** The payload of the element whose header is at the window's position; null when too large, open or cut off. */
+async function payload(window: ByteWindow, header: ElementHeader): Promise<Uint8Array | null> {
+  const limit = header.id === ID.CUES ? MAX_CUES_BYTES : MAX_MASTER_BYTES;
+  if (header.sizeBytes === null || header.sizeBytes > limit) return null;
+  const headerBytes = header.body - window.at;
+  if (!await window.need(headerBytes + header.sizeBytes)) return null;
+  const start = window.at + headerBytes;
+  return window.bytes.subarray(start, start + header.sizeBytes);
+}
+
+async function openSegment(window: ByteWindow): Promise<{ start: number; end: number }> {
+  const bad = (message: string) => new MillraceError("bad_media", message);
+  const ebml = await headerAt(window);
+  if (ebml === null || ebml.id !== ID.EBML || ebml.sizeBytes === null) throw bad("no EBML header: not a Matroska file");
+  const data = await payload(window, ebml);
+  if (data === null) throw bad("the EBML header is damaged");
+  for (const field of children(data)) {
+    if (field.id !== ID.DOC_TYPE) continue;
+    const type = text(field.data);
+    if (type !== "matroska" && type !== "webm") {
+      throw new MillraceError("unsupported_media", `EBML document of type ${type}`);
+    }
+  }
+  window.at += ebml.body - window.at + ebml.sizeBytes;
+  for (let i = 0; i < MAX_HEAD_ELEMENTS; i++) {
+    const header = await headerAt(window);
+    if (header === null) break;
+    window.at = header.body;
+    const start = window.position;
+    if (header.id === ID.SEGMENT) {
+      return { start, end: header.sizeBytes === null ? Infinity : start + header.sizeBytes };
+    }
+    if (header.sizeBytes === null) break;
+    window.seek(start + header.sizeBytes);
+  }
+  throw bad("the Matroska file has no segment");
+}
+
+/** Reads the elements that SeekHead points to and that the walk did not meet. Their absence or damage is no error. */
+async function followSeeks(source: ByteSource, segmentStart: number, state: State, signal: AbortSignal): Promise<void> {
+  // A second SeekHead (older writers put one at the end) may name the Cues.
+  for (const id of [ID.SEEK_HEAD, ID.INFO, ID.TRACKS, ID.CUES]) {
+    const position = state.seeks.get(id);
+    if (position === undefined || (state.done.has(id) && id !== ID.SEEK_HEAD)) continue;
+    const at = segmentStart + position;
+    if (at + MAX_HEADER_BYTES >= source.sizeBytes) continue;
+    const window = new ByteWindow(source, at, HEAD_CHUNK_BYTES, signal);
+    const header = await headerAt(window);
+    if (header === null || header.id !== id) continue;
+    const data = await payload(window, header);
+    if (data !== null) take(id, data, state);
+  }
+}
+
+/** Reads the head. Rejects with `bad_media` when the file is no Matroska or has no tracks, or as the source does. */
+export async function readHead(source: ByteSource, signal: AbortSignal): Promise<MatroskaHead> {
+  const window = new ByteWindow(source, 0, HEAD_CHUNK_BYTES, signal);
+  const segment = await openSegment(window);
+  const state: State = {
+    timestampScaleNs: 1_000_000,
+    duration: null,
+    tracks: [],
+    cues: [],
+    seeks: new Map(),
+    done: new Set(),
+  };
+  let firstClusterAt = -1;
+  for (let i = 0; i < MAX_HEAD_ELEMENTS && window.position < segment.end; i++) {
+    const header = await headerAt(window);
+    if (header === null) break;
+    if (header.id === ID.CLUSTER) {
+      firstClusterAt = window.position;
+      break;
+    }
+    if (header.sizeBytes === null) break;
+    const bodyAt = window.position + header.body - window.at;
+    if (WANTED.has(header.id)) {
+      const data = await payload(window, header);
+      if (data !== null) take(header.id, data, state);
+    }
+    window.seek(bodyAt + header.sizeBytes);
+  }
+  if (firstClusterAt < 0) throw new MillraceError("bad_media", "the Matroska file has no cluster");
+  await followSeeks(source, segment.start, state, signal);
+  if (state.tracks.length === 0) throw new MillraceError("bad_media", "the Matroska file has no tracks");
+  const scale = state.timestampScaleNs;
+  const cues = state.cues
+    .map((cue) => ({
+      timeNs: cue.time * scale,
+      trackNumber: cue.trackNumber,
+      clusterAt: segment.start + cue.cluster,
+      blockAt: cue.blockAt,
+    }))
+    .filter((cue) => cue.clusterAt >= firstClusterAt && cue.clusterAt < source.sizeBytes);
+  const durationNs = state.duration !== null && state.duration > 0 && Number.isFinite(state.duration)
+    ? state.duration * scale
+    : null;
+  const warnings: string[] = [];
+  if (Number.isFinite(segment.end) && segment.end > source.sizeBytes) warnings.push("the file is cut off at its end");
+  const elementsAt = [...state.seeks.values()].map((position) => segment.start + position);
+  return { timestampScaleNs: scale, durationNs, tracks: state.tracks, cues, firstClusterAt, elementsAt, warnings };
+}

@@ -1,0 +1,99 @@
+/**
+ * Matroska and WebM (RFC 9559). The index comes from the head and the Cues alone; runs go from cue to cue. Block times
+ * are presentation times; decoding times are made as `decode-times.ts` says.
+ */
+import type { ByteSource } from "../../../bytes/source.ts";
+import type { MediaIndex, OpenOptions, StreamedRun } from "../../timeline.ts";
+import { readHead } from "./head.ts";
+import { maxAccessUnits } from "./limits.ts";
+import { countedMs, planFromCues, type PlannedRun } from "./plan-cues.ts";
+import { planByEstimate } from "./plan-estimate.ts";
+import { reorderDepth } from "./reorder.ts";
+import { readRun, type RunFacts } from "./run-reader.ts";
+import type { MatroskaTrack } from "./tracks.ts";
+
+/** Frame duration taken for the lag where DefaultDuration is missing, ns: 24 a second. */
+const UNKNOWN_FRAME_NS = 1e9 / 24;
+/** Longest frame duration that makes the lag, ns: slide shows need no seconds of delay. */
+const MAX_LAG_FRAME_NS = 1e8;
+
+const ticks = (ns: number) => Math.round(ns * 9e-5);
+
+/** Index of the track whose keyframes start runs: the default video, else any video, else audio. */
+function mainTrack(tracks: readonly MatroskaTrack[]): number {
+  let best = 0;
+  let bestRank = -1;
+  for (const [index, { track }] of tracks.entries()) {
+    const kind = track.kind === "video" ? 4 : track.kind === "audio" ? 1 : 0;
+    const rank = kind === 0 ? 0 : kind + (track.codec === "other" ? 0 : 2 * kind) + (track.isDefault ? 0.5 : 0);
+    if (rank <= bestRank) continue;
+    best = index;
+    bestRank = rank;
+  }
+  return best;
+}
+
+function streamedRuns(
+  plan: readonly PlannedRun[],
+  tracks: readonly MatroskaTrack[],
+  shift90k: number,
+): StreamedRun[] {
+  const stripped = tracks.map((track) => track.strippedHeader?.length ?? 0);
+  return plan.map((run, index): StreamedRun => {
+    const units = tracks.map((track) => maxAccessUnits(track, countedMs(run, index === plan.length - 1)));
+    const restored = units.reduce((sum, count, i) => sum + count * stripped[i]!, 0);
+    const startPts90k = ticks(run.timeNs) + shift90k;
+    return {
+      index,
+      startPts90k,
+      durationPts90k: ticks(run.durationNs),
+      sourceStart: run.anchor.position,
+      sourceEnd: run.sourceEnd,
+      // Leading pictures are shown before the random access point: at most the lag earlier.
+      startDts90k: Math.max(0, startPts90k - 2 * shift90k),
+      maxPayloadBytes: run.maxBytes === null ? null : run.maxBytes + restored,
+      maxAccessUnits: units,
+    };
+  });
+}
+
+/**
+ * Opens a Matroska or WebM file. Rejects with `bad_media` when it is none or has no tracks or clusters, with
+ * `unsupported_media` for another kind of EBML document, or as the source does. Reads the head and the Cues; where there
+ * are none, about 1 MiB of the media's start (and end, without a Duration).
+ */
+export async function openMatroska(source: ByteSource, options: OpenOptions): Promise<MediaIndex> {
+  const head = await readHead(source, options.signal);
+  const { tracks } = head;
+  const main = mainTrack(tracks);
+  const warnings = [...head.warnings];
+  let plan = planFromCues(head, tracks[main]!.track, source.sizeBytes);
+  let durationNs = head.durationNs;
+  if (plan === null) {
+    const estimate = await planByEstimate(source, head, tracks[main]!.track, options.signal);
+    plan = estimate.runs;
+    durationNs = estimate.durationNs;
+    warnings.push("the file has no index (Cues): its length in MPEG TS is unknown and seeking is approximate");
+  } else if (durationNs === null) durationNs = plan.at(-1)!.timeNs + plan.at(-1)!.durationNs;
+  const depths = tracks.map(({ track }) => reorderDepth(track.codec, track.codecPrivate));
+  const lagNs = Math.max(
+    ...tracks.map((track, i) => depths[i]! * Math.min(track.defaultDurationNs ?? UNKNOWN_FRAME_NS, MAX_LAG_FRAME_NS)),
+  );
+  const shift90k = ticks(lagNs);
+  const runs = streamedRuns(plan, tracks, shift90k);
+  const anchors = plan.map((run) => run.anchor);
+  const facts: RunFacts = { tracks, timestampScaleNs: head.timestampScaleNs, mainTrack: main, depths, shift90k };
+  return {
+    container: "matroska",
+    tracks: tracks.map(({ track }) => track),
+    durationMs: durationNs / 1e6,
+    sourceBytes: source.sizeBytes,
+    warnings,
+    timeline: {
+      kind: "streamed",
+      runs,
+      readRun: (run, wanted, from, signal) =>
+        readRun(facts, runs[run]!, anchors[run]!, anchors[run + 1] ?? null, wanted, from, signal),
+    },
+  };
+}

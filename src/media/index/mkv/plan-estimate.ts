@@ -1,0 +1,105 @@
+/**
+ * Runs of a file without usable Cues. Walking all clusters would fetch the whole file from a swarm (every header lies in
+ * another piece), and a VOD playlist must list all segments at once. So the byte range is divided evenly by time as if
+ * the bitrate were constant, and each run begins at the first keyframe after its byte position. Places are exact and
+ * never change; only the times in the plan are estimates, while the timestamps in the media stay exact. It costs the
+ * head of the media, and its tail where the file doesn't tell its duration.
+ */
+import type { ByteSource } from "../../../bytes/source.ts";
+import type { Track } from "../../types.ts";
+import { ClusterWalk } from "./cluster-walk.ts";
+import type { MatroskaHead } from "./head.ts";
+import { MAX_RUNS, type PlannedRun } from "./plan-cues.ts";
+
+/** Length of a run, ns, where keyframes are dense enough. */
+const RUN_NS = 5e9;
+/** Runs are at least this many times the distance of keyframe clusters seen at the start, so that none stays empty. */
+const KEYFRAME_FACTOR = 2;
+/** How much of the media's start is looked at for that distance, bytes. */
+const HEAD_BYTES = 1024 * 1024;
+/** Keyframe clusters looked at. */
+const HEAD_CLUSTERS = 6;
+/** How much of the end is searched for the last cluster, bytes: first little, then more. */
+const TAIL_BYTES = [256 * 1024, 4 * 1024 * 1024];
+/** Bitrate taken where nothing tells the duration, bytes a second. */
+const UNKNOWN_RATE = 500_000;
+
+interface Probe {
+  /** Longest distance of consecutive clusters with keyframes, ns. */
+  readonly spacingNs: number;
+}
+
+async function walkBlocks(
+  source: ByteSource,
+  from: number,
+  signal: AbortSignal,
+  visit: (block: { clusterAt: number; time: number; track: number; keyframe: boolean }) => boolean,
+): Promise<void> {
+  const walk = new ClusterWalk(source, from, signal);
+  if (!await walk.locate()) return;
+  for (;;) {
+    const block = walk.next();
+    if (block === null) return;
+    if (block === "more") await walk.fill();
+    else if (block === "search") {
+      if (!await walk.search()) return;
+    } else if (!visit(block)) return;
+  }
+}
+
+async function probeHead(source: ByteSource, head: MatroskaHead, main: Track, signal: AbortSignal): Promise<Probe> {
+  const limit = Math.min(source.sizeBytes, head.firstClusterAt + HEAD_BYTES);
+  const starts: { clusterAt: number; timeNs: number }[] = [];
+  let firstNs = -1;
+  let lastNs = 0;
+  await walkBlocks(source, head.firstClusterAt, signal, (block) => {
+    const timeNs = block.time * head.timestampScaleNs;
+    if (firstNs < 0) firstNs = timeNs;
+    if (block.track === main.id) lastNs = Math.max(lastNs, timeNs);
+    if (block.track === main.id && block.keyframe && block.clusterAt !== starts.at(-1)?.clusterAt) {
+      starts.push({ clusterAt: block.clusterAt, timeNs });
+    }
+    return starts.length < HEAD_CLUSTERS && block.clusterAt < limit;
+  });
+  // Where the look ends within a group, that group counts with what was seen of it.
+  let spacingNs = starts.length > 0 ? lastNs - starts.at(-1)!.timeNs : 0;
+  for (let i = 1; i < starts.length; i++) spacingNs = Math.max(spacingNs, starts[i]!.timeNs - starts[i - 1]!.timeNs);
+  return { spacingNs };
+}
+
+async function probeTail(source: ByteSource, head: MatroskaHead, signal: AbortSignal): Promise<number | null> {
+  for (const bytes of TAIL_BYTES) {
+    let lastNs = -1;
+    const from = Math.max(head.firstClusterAt, source.sizeBytes - bytes);
+    await walkBlocks(source, from, signal, (block) => {
+      lastNs = Math.max(lastNs, block.time * head.timestampScaleNs);
+      return true;
+    });
+    if (lastNs > 0) return lastNs;
+    if (from === head.firstClusterAt) break;
+  }
+  return null;
+}
+
+/** Plans the runs; also answers the duration found. */
+export async function planByEstimate(
+  source: ByteSource,
+  head: MatroskaHead,
+  main: Track,
+  signal: AbortSignal,
+): Promise<{ runs: PlannedRun[]; durationNs: number }> {
+  const { spacingNs } = await probeHead(source, head, main, signal);
+  const mediaBytes = source.sizeBytes - head.firstClusterAt;
+  const durationNs = head.durationNs ?? await probeTail(source, head, signal) ?? mediaBytes / UNKNOWN_RATE * 1e9;
+  const runNs = Math.max(RUN_NS, spacingNs * KEYFRAME_FACTOR);
+  const count = Math.min(MAX_RUNS, Math.max(1, Math.floor(durationNs / runNs)));
+  const positions = Array.from({ length: count }, (_, i) => head.firstClusterAt + Math.floor(mediaBytes * i / count));
+  const runs = positions.map((position, i): PlannedRun => ({
+    anchor: { position, blockAt: null, searchBytes: i === 0 ? 0 : Infinity },
+    timeNs: durationNs * i / count,
+    durationNs: durationNs / count,
+    sourceEnd: positions[i + 1] ?? source.sizeBytes,
+    maxBytes: null,
+  }));
+  return { runs, durationNs };
+}

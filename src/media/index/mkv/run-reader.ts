@@ -1,0 +1,188 @@
+/** Turns the blocks of one run into access units with times. */
+import type { ByteSource } from "../../../bytes/source.ts";
+import type { RunSample } from "../../timeline.ts";
+import type { Anchor } from "./anchors.ts";
+import { splitFrames } from "./block.ts";
+import { ClusterWalk, type WalkedBlock } from "./cluster-walk.ts";
+import { DecodeTimes } from "./decode-times.ts";
+import type { MatroskaTrack } from "./tracks.ts";
+
+/** Facts of the whole file that reading a run needs. */
+export interface RunFacts {
+  readonly tracks: readonly MatroskaTrack[];
+  readonly timestampScaleNs: number;
+  /** Index of the track whose keyframes start runs. */
+  readonly mainTrack: number;
+  /** Reordering depth of each track. */
+  readonly depths: readonly number[];
+  /** Added to all presentation times, and the lag of decoding times of tracks that reorder, 90 kHz. */
+  readonly shift90k: number;
+}
+
+/** Bounds that a run's slot was sized by: what is over them is dropped rather than spilt into the next slot. */
+export interface RunLimits {
+  readonly maxPayloadBytes: number | null;
+  readonly maxAccessUnits: readonly number[];
+}
+
+/** Decides block by block whether it comes before, in or after the run. Blocks are held while that is open. */
+class Cut {
+  readonly #anchor: Anchor;
+  readonly #mainNumber: number;
+  #cluster = -1;
+  held: WalkedBlock[] = [];
+
+  constructor(anchor: Anchor, mainNumber: number) {
+    this.#anchor = anchor;
+    this.#mainNumber = mainNumber;
+  }
+
+  /**
+   * "before" the cut; "cut": the cut is here, what is held comes before it; "held": undecided, kept in `held`;
+   * "cluster": the cut was where the held blocks begin, or at this block when none is.
+   */
+  judge(block: WalkedBlock): "before" | "cut" | "held" | "cluster" {
+    const { position, blockAt, searchBytes } = this.#anchor;
+    if (block.clusterAt < position) return "before";
+    if (this.#cluster < 0) this.#cluster = block.clusterAt;
+    if (blockAt !== null && this.#cluster === position) {
+      return block.clusterAt === position && block.blockAt < blockAt ? "before" : "cut";
+    }
+    if (block.keyframe && block.track === this.#mainNumber) return "cut";
+    if (searchBytes === Infinity) return "before";
+    if (block.clusterAt !== this.#cluster || block.blockAt >= searchBytes) return "cluster";
+    this.held.push(block);
+    return "held";
+  }
+}
+
+/** Collects access units of one run. */
+class Collector {
+  readonly #facts: RunFacts;
+  readonly #limits: RunLimits;
+  readonly #byNumber = new Map<number, number>();
+  readonly #times: readonly (DecodeTimes | null)[];
+  readonly #counts: number[];
+  #payloadBytes = 0;
+  out: RunSample[] = [];
+
+  constructor(facts: RunFacts, limits: RunLimits, wanted: ReadonlySet<number>) {
+    this.#facts = facts;
+    this.#limits = limits;
+    facts.tracks.forEach(({ track }, index) => {
+      if (wanted.has(index) && !this.#byNumber.has(track.id)) this.#byNumber.set(track.id, index);
+    });
+    // Audio goes through it too, with depth 0: it makes the times of damaged files increase.
+    this.#times = facts.tracks.map((_, i) =>
+      wanted.has(i) ? new DecodeTimes(facts.depths[i]!, facts.depths[i]! > 0 ? facts.shift90k : 0) : null
+    );
+    this.#counts = facts.tracks.map(() => 0);
+  }
+
+  add(block: WalkedBlock): void {
+    const index = this.#byNumber.get(block.track);
+    if (index === undefined) return;
+    const frames = splitFrames(block.bytes, block.body, block.end, block.flags);
+    if (frames === null) return;
+    const { laceDurationNs, strippedHeader, track } = this.#facts.tracks[index]!;
+    const { timestampScaleNs, shift90k } = this.#facts;
+    for (let i = 0; i < frames.length; i++) {
+      const data = strippedHeader === null ? frames[i]! : join(strippedHeader, frames[i]!);
+      if (data.length === 0 || !this.#fits(index, data.length)) continue;
+      const ns = block.time * timestampScaleNs + i * (laceDurationNs ?? 0);
+      const pts90k = Math.round(ns * 9e-5) + shift90k;
+      const keyframe = track.kind !== "video" || block.keyframe;
+      this.#times[index]!.push({ track: index, pts90k, dts90k: pts90k, keyframe, data }, this.out);
+    }
+  }
+
+  #fits(index: number, bytes: number): boolean {
+    const { maxPayloadBytes, maxAccessUnits } = this.#limits;
+    if (maxPayloadBytes === null) return true;
+    if (this.#counts[index]! >= maxAccessUnits[index]! || this.#payloadBytes + bytes > maxPayloadBytes) return false;
+    this.#counts[index] = this.#counts[index]! + 1;
+    this.#payloadBytes += bytes;
+    return true;
+  }
+
+  take(): RunSample[] {
+    const batch = this.out;
+    this.out = [];
+    return batch;
+  }
+
+  flush(): void {
+    for (const times of this.#times) times?.flush(this.out);
+  }
+}
+
+function join(head: Uint8Array, rest: Uint8Array): Uint8Array {
+  const all = new Uint8Array(head.length + rest.length);
+  all.set(head);
+  all.set(rest, head.length);
+  return all;
+}
+
+/** Tells where the run ends before the block there, which may be large, has arrived. */
+function stopsAt(end: Anchor | null): ((clusterAt: number, blockAt: number) => boolean) | null {
+  if (end === null || end.blockAt === null) return null;
+  const { position, blockAt: target } = end;
+  return (clusterAt, blockAt) => clusterAt === position && blockAt >= target;
+}
+
+/** The access units between two anchors (`end` null: to the end of the file), in batches as bytes arrive. */
+export async function* readRun(
+  facts: RunFacts,
+  limits: RunLimits,
+  start: Anchor,
+  end: Anchor | null,
+  wanted: ReadonlySet<number>,
+  source: ByteSource,
+  signal: AbortSignal,
+): AsyncGenerator<readonly RunSample[]> {
+  const mainNumber = facts.tracks[facts.mainTrack]!.track.id;
+  const walk = new ClusterWalk(source, start.position, signal, stopsAt(end));
+  if (!await walk.locate()) return;
+  const opening = new Cut(start, mainNumber);
+  const closing = end === null ? null : new Cut(end, mainNumber);
+  const collector = new Collector(facts, limits, wanted);
+  let open = false;
+  let over = false;
+  const accept = (block: WalkedBlock) => {
+    const verdict = closing === null ? "before" : closing.judge(block);
+    if (verdict === "cut") closing!.held.forEach((held) => collector.add(held));
+    if (verdict === "cut" || verdict === "cluster") over = true;
+    else if (verdict === "before") collector.add(block);
+  };
+  const offer = (block: WalkedBlock) => {
+    if (open) return accept(block);
+    // The next run's keyframe search met this block too: nothing lies between the two cuts.
+    if (end?.searchBytes === Infinity && block.clusterAt >= end.position) {
+      over = true;
+      return;
+    }
+    const verdict = opening.judge(block);
+    if (verdict === "before" || verdict === "held") return;
+    open = true;
+    if (verdict === "cluster") opening.held.forEach(accept);
+    opening.held = [];
+    if (!over) accept(block);
+  };
+  while (!over) {
+    const block = walk.next();
+    if (block === null) break;
+    if (block === "more" || block === "search") {
+      const batch = collector.take();
+      if (batch.length > 0) yield batch;
+      if (block === "more") await walk.fill();
+      else if (!await walk.search()) break;
+      continue;
+    }
+    offer(block);
+  }
+  // Undecided at the end of the file counts as "no keyframe found": then the run whose start it is has them.
+  if (!over && !open) opening.held.forEach(accept);
+  collector.flush();
+  const rest = collector.take();
+  if (rest.length > 0) yield rest;
+}

@@ -1,0 +1,121 @@
+/** TrackEntry → Track, with what reading blocks needs besides. */
+import type { Codec, Track } from "../../types.ts";
+import { aacConfig, codecOf, usualSamples } from "./codecs.ts";
+import { children, float, text, uint } from "./ebml.ts";
+import { ID } from "./ids.ts";
+
+/** A track of a Matroska file. */
+export interface MatroskaTrack {
+  readonly track: Track;
+  /** Time between access units, ns; null when the file does not say. */
+  readonly defaultDurationNs: number | null;
+  /** Time between the frames of a laced block, ns; null when unknown. */
+  readonly laceDurationNs: number | null;
+  /** Bytes removed from the start of each frame (ContentCompAlgo 3), to be put back. */
+  readonly strippedHeader: Uint8Array | null;
+}
+
+/** Longest prefix that header stripping may put back, bytes: real ones are 2–8 (sync words). */
+const MAX_STRIPPED_BYTES = 1024;
+
+type Encoding = { readonly stripped: Uint8Array | null; readonly problem: string | null };
+
+function readEncodings(data: Uint8Array): Encoding {
+  let stripped: Uint8Array | null = null;
+  for (const encoding of children(data)) {
+    if (encoding.id !== ID.CONTENT_ENCODING) continue;
+    let scope = 1;
+    let type = 0;
+    let algorithm = 0;
+    let settings: Uint8Array = new Uint8Array(0);
+    for (const field of children(encoding.data)) {
+      if (field.id === ID.CONTENT_ENCODING_SCOPE) scope = uint(field.data);
+      else if (field.id === ID.CONTENT_ENCODING_TYPE) type = uint(field.data);
+      else if (field.id === ID.CONTENT_COMPRESSION) {
+        for (const { id, data } of children(field.data)) {
+          if (id === ID.CONTENT_COMP_ALGO) algorithm = uint(data);
+          else if (id === ID.CONTENT_COMP_SETTINGS) settings = data.slice();
+        }
+      }
+    }
+    if (type !== 0) return { stripped: null, problem: "encrypted" };
+    if ((scope & 2) !== 0) return { stripped: null, problem: "with compressed codec data" };
+    if ((scope & 1) === 0) continue;
+    if (algorithm !== 3) return { stripped: null, problem: "compressed" };
+    if (stripped !== null || settings.length > MAX_STRIPPED_BYTES) {
+      return { stripped: null, problem: "compressed twice" };
+    }
+    stripped = settings;
+  }
+  return { stripped, problem: null };
+}
+
+const KINDS: Readonly<Record<number, Track["kind"]>> = { 1: "video", 2: "audio", 17: "subtitle" };
+
+function needsConfig(codec: Codec, config: Uint8Array | null): boolean {
+  if (codec === "h264") return config === null || config.length < 7 || config[0] !== 1;
+  // Some writers left the version at 0 while the format was a draft.
+  if (codec === "hevc") return config === null || config.length < 23 || config[0]! > 1;
+  return codec === "aac" && (config === null || config.length < 2);
+}
+
+/** Reads a TrackEntry; null when it has no usable number. Tracks that cannot be unpacked get the codec `other`. */
+export function readTrack(entry: Uint8Array): MatroskaTrack | null {
+  const fields = new Map<number, Uint8Array>();
+  for (const { id, data } of children(entry)) fields.set(id, data);
+  const number = (id: number, otherwise: number) => {
+    const data = fields.get(id);
+    return data === undefined ? otherwise : uint(data);
+  };
+  const string = (id: number) => {
+    const data = fields.get(id);
+    return data === undefined ? null : text(data);
+  };
+  const trackNumber = number(ID.TRACK_NUMBER, 0);
+  if (trackNumber === 0) return null;
+  const kind = KINDS[number(ID.TRACK_TYPE, 0)] ?? "other";
+  let codecId = string(ID.CODEC_ID) ?? "";
+  let codec = codecOf(codecId);
+  let codecPrivate: Uint8Array | null = fields.get(ID.CODEC_PRIVATE)?.slice() ?? null;
+  const numbers = { width: null as number | null, height: null as number | null, rate: 8000, channels: 1 };
+  for (const { id, data } of children(fields.get(ID.VIDEO) ?? new Uint8Array(0))) {
+    if (id === ID.PIXEL_WIDTH) numbers.width = uint(data);
+    else if (id === ID.PIXEL_HEIGHT) numbers.height = uint(data);
+  }
+  for (const { id, data } of children(fields.get(ID.AUDIO) ?? new Uint8Array(0))) {
+    if (id === ID.SAMPLING_FREQUENCY) numbers.rate = Math.round(float(data)) || 8000;
+    else if (id === ID.CHANNELS) numbers.channels = uint(data) || 1;
+  }
+  if (codec === "aac" && (codecPrivate === null || codecPrivate.length < 2)) {
+    codecPrivate = aacConfig(codecId, numbers.rate, numbers.channels);
+  }
+  const encoding = readEncodings(fields.get(ID.CONTENT_ENCODINGS) ?? new Uint8Array(0));
+  const problem = encoding.problem ?? (needsConfig(codec, codecPrivate) ? "without codec data" : null);
+  if (problem !== null && codec !== "other") {
+    codec = "other";
+    codecId = `${codecId} (${problem})`;
+  }
+  const language = string(ID.LANGUAGE_BCP47) ?? string(ID.LANGUAGE) ?? "eng";
+  const defaultDuration = number(ID.DEFAULT_DURATION, 0);
+  const defaultDurationNs = defaultDuration > 0 && defaultDuration <= 60e9 ? defaultDuration : null;
+  const audio = kind === "audio";
+  return {
+    track: {
+      id: trackNumber,
+      kind,
+      codec,
+      codecId,
+      language: language === "und" || language === "" ? null : language,
+      isDefault: number(ID.FLAG_DEFAULT, 1) !== 0,
+      codecPrivate,
+      width: numbers.width,
+      height: numbers.height,
+      sampleRate: audio ? numbers.rate : null,
+      channels: audio ? numbers.channels : null,
+    },
+    defaultDurationNs,
+    laceDurationNs: defaultDurationNs ??
+      (audio ? usualSamples(codec, codecId, numbers.rate) * 1e9 / numbers.rate : null),
+    strippedHeader: encoding.stripped,
+  };
+}
