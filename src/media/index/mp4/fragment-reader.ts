@@ -1,0 +1,137 @@
+/** Reads the access units of a run of fragments, merged by decoding time. */
+import type { ByteSource } from "../../../bytes/source.ts";
+import { type ExtentBatch, readExtents } from "../../source/extents.ts";
+import type { RunSample, StreamedRun } from "../../timeline.ts";
+import { viewOf } from "./boxes.ts";
+import { looksLikeFragment } from "./fragment-index.ts";
+import { type FragmentSample, readFragment } from "./fragment.ts";
+import { HeaderReader, type TopLevelBox } from "./locate.ts";
+import type { Movie } from "./movie.ts";
+import { MAX_SAMPLE_BYTES } from "./sample-table.ts";
+
+/** What brings the tracks' own times onto the clock of the layout. */
+export interface FragmentTimes {
+  /** Least shift (≤ 0) of each track: decoding times are early by as much. */
+  readonly lagUnits: readonly number[];
+  /** Earliest time of the file, seconds: becomes 0. */
+  readonly zeroS: number;
+}
+
+/** Tracks may come in fragments of their own: this many are looked at together to interleave them. */
+const MAX_GROUP = 16;
+/** Bytes looked at in one go for the next fragment. */
+const SCAN_BYTES = 256 * 1024;
+
+interface PlacedSample {
+  readonly sample: FragmentSample;
+  readonly pts90k: number;
+  readonly dts90k: number;
+}
+
+/** Reader of runs. `isGuessed` runs begin at the first fragment with a random access point at or after their start. */
+export class FragmentReader {
+  private readonly movie: Movie;
+  private readonly times: FragmentTimes;
+  private readonly isGuessed: boolean;
+
+  constructor(movie: Movie, times: FragmentTimes, isGuessed: boolean) {
+    this.movie = movie;
+    this.times = times;
+    this.isGuessed = isGuessed;
+  }
+
+  /** See `StreamedTimeline.readRun`. */
+  async *read(
+    run: StreamedRun,
+    isFirst: boolean,
+    wanted: ReadonlySet<number>,
+    source: ByteSource,
+    signal: AbortSignal,
+  ): AsyncGenerator<readonly RunSample[]> {
+    const reader = new HeaderReader(source, signal);
+    const clocks = new Map<number, number>();
+    let offset: number | null = run.sourceStart;
+    let started = !this.isGuessed || isFirst;
+    if (!started) offset = await this.scan(source, run.sourceStart, signal);
+    let group: FragmentSample[] = [];
+    let grouped = 0;
+    while (offset !== null) {
+      if (!this.isGuessed && offset >= run.sourceEnd) break;
+      const box: TopLevelBox | null = await reader.boxAt(offset);
+      if (box === null) break;
+      offset = box.end;
+      if (box.type !== "moof") continue;
+      const samples = readFragment(await reader.load(box), box.offset, this.movie);
+      if (this.isGuessed && startsWithKeyframe(samples, this.movie)) {
+        if (started && box.offset >= run.sourceEnd) break;
+        started = true;
+      }
+      if (!started) continue;
+      for (const sample of samples) if (wanted.has(sample.track)) group.push(sample);
+      grouped++;
+      if (grouped < MAX_GROUP && [...wanted].some((track) => !group.some((sample) => sample.track === track))) continue;
+      yield* this.load(this.place(group, run, clocks), source, signal);
+      group = [];
+      grouped = 0;
+    }
+    if (group.length > 0) yield* this.load(this.place(group, run, clocks), source, signal);
+  }
+
+  /** Times and order. Fragments that do not tell their time go on where their track was, at first the run's start. */
+  private place(samples: readonly FragmentSample[], run: StreamedRun, clocks: Map<number, number>): PlacedSample[] {
+    const placed = samples.map((sample): PlacedSample => {
+      const { timescale, shiftS } = this.movie.tracks[sample.track]!;
+      const offsetS = shiftS - this.times.zeroS;
+      const lag = this.times.lagUnits[sample.track]!;
+      const startUnits = (run.startDts90k / 90000 - offsetS) * timescale - lag;
+      const units = sample.dtsUnits ?? clocks.get(sample.track) ?? startUnits;
+      clocks.set(sample.track, units + sample.durationUnits);
+      const dts90k = Math.round(((units + lag) / timescale + offsetS) * 90000);
+      const pts90k = Math.round(((units + sample.shiftUnits) / timescale + offsetS) * 90000);
+      return { sample, dts90k, pts90k: Math.max(pts90k, dts90k) };
+    });
+    return placed.sort((a, b) => a.dts90k - b.dts90k || a.sample.track - b.sample.track);
+  }
+
+  private async *load(
+    placed: readonly PlacedSample[],
+    source: ByteSource,
+    signal: AbortSignal,
+  ): AsyncGenerator<readonly RunSample[]> {
+    const whole = placed.filter(({ sample }) =>
+      sample.sizeBytes <= MAX_SAMPLE_BYTES && sample.offset >= 0 && sample.offset + sample.sizeBytes <= source.sizeBytes
+    );
+    let next = 0;
+    for await (const batch of readExtents(source, whole.map(({ sample }) => sample), signal)) {
+      yield batch.data.map((_, i) => toRunSample(whole[next++]!, batch, i));
+    }
+  }
+
+  /** The next fragment at or after `from`, found by its name and its first box; null when there is none. */
+  private async scan(source: ByteSource, from: number, signal: AbortSignal): Promise<number | null> {
+    for (let start = from; start + 16 <= source.sizeBytes; start += SCAN_BYTES) {
+      const length = Math.min(SCAN_BYTES + 64, source.sizeBytes - start);
+      const bytes = await source.read(start, length, { signal });
+      const view = viewOf(bytes);
+      for (let at = bytes.indexOf(0x6d, 4); at >= 4 && at + 12 <= length; at = bytes.indexOf(0x6d, at + 1)) {
+        if (at - 4 >= SCAN_BYTES || view.getUint32(at) !== 0x6d6f6f66) continue;
+        const end = at - 4 + Math.min(view.getUint32(at - 4), length - at + 4);
+        if (looksLikeFragment({ type: "moof", view, start: at + 4, end })) return start + at - 4;
+      }
+    }
+    return null;
+  }
+}
+
+function toRunSample({ sample, pts90k, dts90k }: PlacedSample, batch: ExtentBatch, i: number): RunSample {
+  const from = batch.from[i]!;
+  const data = batch.data[i]!.subarray(from, from + sample.sizeBytes);
+  return { track: sample.track, pts90k, dts90k, keyframe: sample.keyframe, data };
+}
+
+/** Does the fragment begin with a random access point of its video (or is it audio alone)? */
+function startsWithKeyframe(samples: readonly FragmentSample[], movie: Movie): boolean {
+  const hasVideo = movie.tracks.some((entry) => entry.track.kind === "video");
+  const first = samples.find((sample) => !hasVideo || movie.tracks[sample.track]!.track.kind === "video");
+  return first !== undefined && first.keyframe;
+}

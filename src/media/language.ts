@@ -1,0 +1,100 @@
+/** Language tags: Matroska and MP4 give ISO 639-2 or BCP 47, MPEG TS wants ISO 639-2, users type either. */
+
+/** ISO 639-1 to ISO 639-2/T for the languages that films come in. */
+const THREE_LETTERS: Readonly<Record<string, string>> = {
+  ar: "ara",
+  be: "bel",
+  bg: "bul",
+  bn: "ben",
+  bs: "bos",
+  ca: "cat",
+  cs: "ces",
+  cy: "cym",
+  da: "dan",
+  de: "deu",
+  el: "ell",
+  en: "eng",
+  es: "spa",
+  et: "est",
+  eu: "eus",
+  fa: "fas",
+  fi: "fin",
+  fr: "fra",
+  ga: "gle",
+  gl: "glg",
+  he: "heb",
+  hi: "hin",
+  hr: "hrv",
+  hu: "hun",
+  hy: "hye",
+  id: "ind",
+  is: "isl",
+  it: "ita",
+  ja: "jpn",
+  ka: "kat",
+  kk: "kaz",
+  ko: "kor",
+  lt: "lit",
+  lv: "lav",
+  mk: "mkd",
+  ms: "msa",
+  nb: "nob",
+  nl: "nld",
+  nn: "nno",
+  no: "nor",
+  pl: "pol",
+  pt: "por",
+  ro: "ron",
+  ru: "rus",
+  sk: "slk",
+  sl: "slv",
+  sq: "sqi",
+  sr: "srp",
+  sv: "swe",
+  ta: "tam",
+  te: "tel",
+  th: "tha",
+  tr: "tur",
+  uk: "ukr",
+  ur: "urd",
+  uz: "uzb",
+  vi: "vie",
+  zh: "zho",
+};
+
+/** ISO 639-2/B (bibliographic) codes that differ from the terminological ones. */
+const BIBLIOGRAPHIC: Readonly<Record<string, string>> = {
+  alb: "sqi",
+  arm: "hye",
+  baq: "eus",
+  chi: "zho",
+  cze: "ces",
+  dut: "nld",
+  fre: "fra",
+  geo: "kat",
+  ger: "deu",
+  gre: "ell",
+  ice: "isl",
+  mac: "mkd",
+  may: "msa",
+  per: "fas",
+  rum: "ron",
+  slo: "slk",
+  wel: "cym",
+};
+
+/** Three letters for an ISO 639 descriptor, as written where already so; null when unknown or undetermined. */
+export function iso639Code(tag: string | null): string | null {
+  if (tag === null) return null;
+  const primary = tag.toLowerCase().split(/[-_]/)[0]!;
+  if (/^[a-z]{3}$/.test(primary)) return primary === "und" ? null : primary;
+  return THREE_LETTERS[primary] ?? null;
+}
+
+/** True when both tags name the same language, whatever the notation (`de`, `deu`, `ger`, `de-AT`). */
+export function sameLanguage(a: string | null, b: string | null): boolean {
+  const left = iso639Code(a);
+  const right = iso639Code(b);
+  if (left === null || right === null) return false;
+  return (BIBLIOGRAPHIC[left] ?? left) === (BIBLIOGRAPHIC[right] ?? right);
+}

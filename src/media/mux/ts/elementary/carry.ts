@@ -1,0 +1,34 @@
+/** Which codecs MPEG TS carries, and how (behaviour B20). */
+import type { Codec, Track } from "../../../types.ts";
+import { aacFormat } from "./aac.ts";
+import { type ElementaryFormat, type FormatOf, passThrough } from "./format.ts";
+import { h264Format, hevcFormat } from "./nal.ts";
+
+const AUDIO_STREAM_ID = 0xc0;
+/** private_stream_1: where AC-3 and E-AC-3 live (ATSC A/53 part 3). */
+const PRIVATE_STREAM_ID = 0xbd;
+/** Below this rate MPEG audio is MPEG-2's low sampling frequencies extension. */
+const LOWEST_MPEG1_RATE = 32000;
+
+function mpegAudio(track: Track): ElementaryFormat {
+  const isMpeg2 = track.sampleRate !== null && track.sampleRate < LOWEST_MPEG1_RATE;
+  return passThrough(isMpeg2 ? 0x04 : 0x03, AUDIO_STREAM_ID, null);
+}
+
+const FORMATS: Readonly<Partial<Record<Codec, FormatOf>>> = {
+  h264: h264Format,
+  hevc: hevcFormat,
+  mpeg2video: () => passThrough(0x02, 0xe0, null),
+  mpeg1video: () => passThrough(0x01, 0xe0, null),
+  aac: aacFormat,
+  mp3: mpegAudio,
+  mp2: mpegAudio,
+  ac3: () => passThrough(0x81, PRIVATE_STREAM_ID, "AC-3"),
+  eac3: () => passThrough(0x87, PRIVATE_STREAM_ID, "EAC3"),
+};
+
+/** The way `track` travels in MPEG TS; null when it can't. */
+export function elementaryFormat(track: Track): ElementaryFormat | null {
+  if (track.kind !== "video" && track.kind !== "audio") return null;
+  return FORMATS[track.codec]?.(track) ?? null;
+}

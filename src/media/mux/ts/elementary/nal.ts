@@ -1,0 +1,163 @@
+/**
+ * H.264 and HEVC: length-prefixed NAL units (ISO/IEC 14496-15) to the byte stream of Annex B, with an access unit
+ * delimiter before each access unit and the parameter sets before each random access point.
+ */
+import type { Track } from "../../../types.ts";
+import { copyBytes, type ElementaryFormat } from "./format.ts";
+
+/** What tells the two codecs apart. */
+interface NalSyntax {
+  readonly streamType: number;
+  readonly registration: string | null;
+  /** The delimiter with its start code. */
+  readonly delimiter: Uint8Array;
+  readonly delimiterType: number;
+  /** The type of a parameter set whose presence in an access unit means that none need be put in. */
+  readonly parameterSetType: number;
+  typeOf(firstByte: number): number;
+}
+
+/** primary_pic_type 7 (any slice type), H.264 7.4.2.4. */
+const H264: NalSyntax = {
+  streamType: 0x1b,
+  registration: null,
+  delimiter: Uint8Array.of(0, 0, 0, 1, 9, 0xf0),
+  delimiterType: 9,
+  parameterSetType: 7,
+  typeOf: (firstByte) => firstByte & 0x1f,
+};
+
+/** pic_type 2 (any slice type), H.265 7.4.3.5. */
+const HEVC: NalSyntax = {
+  streamType: 0x24,
+  registration: "HEVC",
+  delimiter: Uint8Array.of(0, 0, 0, 1, 0x46, 1, 0x50),
+  delimiterType: 35,
+  parameterSetType: 33,
+  typeOf: (firstByte) => (firstByte >> 1) & 0x3f,
+};
+
+/** More than this of parameter sets is not a film; real ones take 30 to 300 bytes. */
+const MAX_PARAMETER_SET_BYTES = 16 * 1024;
+
+/** Reads avcC (14496-15, 5.3.3.1.2). Null when there is none or it is damaged. */
+export function h264Format(track: Track): ElementaryFormat | null {
+  const box = track.codecPrivate;
+  if (box === null || box.length < 7 || box[0] !== 1) return null;
+  const sets = new ParameterSets(box);
+  let at = sets.take(5, 1, box[5]! & 0x1f);
+  if (at < 0 || at >= box.length) return at === box.length ? nalFormat(H264, (box[4]! & 3) + 1, sets.bytes()) : null;
+  at = sets.take(at, 1, box[at]!);
+  return at < 0 ? null : nalFormat(H264, (box[4]! & 3) + 1, sets.bytes());
+}
+
+/** Reads hvcC (14496-15, 8.3.3.1.2). Null when there is none or it is damaged. */
+export function hevcFormat(track: Track): ElementaryFormat | null {
+  const box = track.codecPrivate;
+  if (box === null || box.length < 23) return null;
+  const sets = new ParameterSets(box);
+  let at = 23;
+  for (let array = 0; array < box[22]!; array++) {
+    if (at + 3 > box.length) return null;
+    const type = box[at]! & 0x3f;
+    const count = (box[at + 1]! << 8) | box[at + 2]!;
+    // VPS, SPS, PPS; other arrays (SEI) describe the file, not what a decoder needs.
+    at = sets.take(at + 1, 2, count, type >= 32 && type <= 34);
+    if (at < 0) return null;
+  }
+  return nalFormat(HEVC, (box[21]! & 3) + 1, sets.bytes());
+}
+
+/** Collects the NAL units of a configuration box with start codes. */
+class ParameterSets {
+  private readonly box: Uint8Array;
+  private readonly parts: Uint8Array[] = [];
+  private size = 0;
+
+  constructor(box: Uint8Array) {
+    this.box = box;
+  }
+
+  /** Takes `count` units, each after a 16-bit length, behind a counter of `counterBytes` at `at`. Answers the end, -1 if damaged. */
+  take(at: number, counterBytes: number, count: number, keep = true): number {
+    at += counterBytes;
+    for (let i = 0; i < count; i++) {
+      if (at + 2 > this.box.length) return -1;
+      const length = (this.box[at]! << 8) | this.box[at + 1]!;
+      if (at + 2 + length > this.box.length) return -1;
+      if (keep && length > 0 && this.size + length + 4 <= MAX_PARAMETER_SET_BYTES) {
+        this.parts.push(this.box.subarray(at + 2, at + 2 + length));
+        this.size += length + 4;
+      }
+      at += 2 + length;
+    }
+    return at;
+  }
+
+  bytes(): Uint8Array {
+    const out = new Uint8Array(this.size);
+    let at = 0;
+    for (const part of this.parts) {
+      out[at + 3] = 1;
+      out.set(part, at + 4);
+      at += part.length + 4;
+    }
+    return out;
+  }
+}
+
+/**
+ * Room for start codes that are longer than the length fields they replace. With four-byte lengths nothing grows;
+ * shorter ones limit the size of a unit, and an access unit of more units than this is cut.
+ */
+function growthBytes(lengthBytes: number, sizeBytes: number): number {
+  if (lengthBytes >= 3) return 0;
+  return lengthBytes === 2 ? 64 + Math.floor(sizeBytes / 256) : 64 + Math.floor(sizeBytes / 16);
+}
+
+function nalFormat(syntax: NalSyntax, lengthBytes: number, parameterSets: Uint8Array): ElementaryFormat {
+  const codeBytes = lengthBytes === 4 ? 4 : 3;
+  const delimiterBytes = syntax.delimiter.length;
+  return {
+    streamType: syntax.streamType,
+    streamId: 0xe0,
+    registration: syntax.registration,
+    maxBytes: (sizeBytes, keyframe) =>
+      sizeBytes + delimiterBytes + (keyframe ? parameterSets.length : 0) + growthBytes(lengthBytes, sizeBytes),
+    write(out, at, data, from, to, keyframe) {
+      const end = at + this.maxBytes(to - from, keyframe);
+      const insertSets = keyframe && !holds(data, from, to, lengthBytes, syntax);
+      if (insertSets) out.set(parameterSets, at + delimiterBytes);
+      let put = at + delimiterBytes + (insertSets ? parameterSets.length : 0);
+      out.set(syntax.delimiter, at);
+      for (let read = from; read + lengthBytes <= to;) {
+        let length = 0;
+        for (let i = 0; i < lengthBytes; i++) length = length * 256 + data[read++]!;
+        if (length > to - read) length = to - read;
+        // Our own delimiter stands already; a second one would start another access unit.
+        if (length > 0 && syntax.typeOf(data[read]!) !== syntax.delimiterType) {
+          if (put + codeBytes + length > end) break;
+          out[put] = 0;
+          out[put + 1] = 0;
+          if (codeBytes === 4) out[put + 2] = 0;
+          out[put + codeBytes - 1] = 1;
+          copyBytes(out, put + codeBytes, data, read, read + length);
+          put += codeBytes + length;
+        }
+        read += length;
+      }
+      return put;
+    },
+  };
+}
+
+/** Does the access unit bring its own parameter sets? */
+function holds(data: Uint8Array, from: number, to: number, lengthBytes: number, syntax: NalSyntax): boolean {
+  for (let read = from; read + lengthBytes < to;) {
+    let length = 0;
+    for (let i = 0; i < lengthBytes; i++) length = length * 256 + data[read++]!;
+    if (syntax.typeOf(data[read]!) === syntax.parameterSetType) return true;
+    read += length;
+  }
+  return false;
+}

@@ -1,0 +1,123 @@
+/** Transport stream packets (ISO/IEC 13818-1, 2.4.3): headers, adaptation fields, PCR, and spreading a PES over packets. */
+
+/** Size of a transport packet. */
+export const PACKET_BYTES = 188;
+/** Bytes after the four-byte packet header. */
+export const PACKET_BODY_BYTES = 184;
+/** An adaptation field that carries a PCR and nothing else: length, flags, six bytes of PCR. */
+export const PCR_FIELD_BYTES = 8;
+/** `pcr90k` of a PES that carries no PCR. */
+export const NO_PCR = -1;
+
+const SYNC_BYTE = 0x47;
+const NULL_PID = 0x1fff;
+const FLAG_RANDOM_ACCESS = 0x40;
+const FLAG_PCR = 0x10;
+/** The 33-bit base of PCR, PTS and DTS wraps here. */
+export const WRAP_90K = 0x200000000;
+
+/** `ticks` modulo 2^33, for values below zero too. */
+export function wrap33(ticks: number): number {
+  const rest = ticks % WRAP_90K;
+  return rest < 0 ? rest + WRAP_90K : rest;
+}
+
+function writeHeader(out: Uint8Array, at: number, pid: number, startsUnit: boolean, control: number, cc: number): void {
+  out[at] = SYNC_BYTE;
+  out[at + 1] = (startsUnit ? 0x40 : 0) | (pid >> 8);
+  out[at + 2] = pid & 0xff;
+  out[at + 3] = (control << 4) | (cc & 15);
+}
+
+function writePcr(out: Uint8Array, at: number, pcr90k: number): void {
+  const base = wrap33(pcr90k);
+  const high = Math.floor(base / 2);
+  out[at] = (high >>> 24) & 0xff;
+  out[at + 1] = (high >>> 16) & 0xff;
+  out[at + 2] = (high >>> 8) & 0xff;
+  out[at + 3] = high & 0xff;
+  // Six reserved bits are ones; the 27 MHz extension is zero because every PCR falls on a 90 kHz tick.
+  out[at + 4] = (base % 2 === 1 ? 0x80 : 0) | 0x7e;
+  out[at + 5] = 0;
+}
+
+/** A null packet (2.4.1): decoders drop it. */
+export function writeNullPacket(out: Uint8Array, at: number): void {
+  writeHeader(out, at, NULL_PID, false, 1, 0);
+  out.fill(0xff, at + 4, at + PACKET_BYTES);
+}
+
+/** A packet that carries only a PCR. `cc` is the counter of the last packet with payload: it does not advance (2.4.3.3). */
+export function writePcrPacket(out: Uint8Array, at: number, pid: number, cc: number, pcr90k: number): void {
+  writeHeader(out, at, pid, false, 2, cc);
+  out[at + 4] = PACKET_BODY_BYTES - 1;
+  out[at + 5] = FLAG_PCR;
+  writePcr(out, at + 6, pcr90k);
+  out.fill(0xff, at + 12, at + PACKET_BYTES);
+}
+
+/** How many packets `payloadBytes` of PES need when the first one has an adaptation field of `fieldBytes`. */
+export function packetsFor(payloadBytes: number, fieldBytes: number): number {
+  const beyondFirst = payloadBytes - (PACKET_BODY_BYTES - fieldBytes);
+  return beyondFirst <= 0 ? 1 : 1 + Math.ceil(beyondFirst / PACKET_BODY_BYTES);
+}
+
+/**
+ * Makes `packets` packets at `at` out of the `payloadBytes` PES bytes that stand at the end of the same area, moving
+ * them forward in place: each byte is copied once. Every packet gets at least one payload byte, so more packets than
+ * needed may be asked for (`payloadBytes` ≥ `packets`): that is how continuity counters are brought to a wanted value.
+ */
+export function spreadPes(
+  out: Uint8Array,
+  at: number,
+  packets: number,
+  payloadBytes: number,
+  pid: number,
+  firstCc: number,
+  pcr90k: number,
+  randomAccess: boolean,
+): void {
+  let source = at + packets * PACKET_BYTES - payloadBytes;
+  let left = payloadBytes;
+  let field = pcr90k !== NO_PCR ? PCR_FIELD_BYTES : 0;
+  for (let i = 0; i < packets; i++) {
+    const packet = at + i * PACKET_BYTES;
+    const room = PACKET_BODY_BYTES - field;
+    const keepBack = packets - 1 - i;
+    const take = left - keepBack < room ? left - keepBack : room;
+    const body = packet + PACKET_BYTES - take;
+    out.copyWithin(body, source, source + take);
+    source += take;
+    left -= take;
+    const fieldBytes = PACKET_BODY_BYTES - take;
+    writeHeader(out, packet, pid, i === 0, fieldBytes > 0 ? 3 : 1, firstCc + i);
+    if (fieldBytes > 0) {
+      out[packet + 4] = fieldBytes - 1;
+      if (fieldBytes > 1) {
+        out[packet + 5] = field > 0 ? FLAG_PCR | (randomAccess ? FLAG_RANDOM_ACCESS : 0) : 0;
+        if (field > 0) writePcr(out, packet + 6, pcr90k);
+        const stuffing = packet + 4 + (field > 0 ? field : 2);
+        if (stuffing < body) out.fill(0xff, stuffing, body);
+      }
+    }
+    field = 0;
+  }
+}
+
+/** Splits a PSI section into packets of `pid`, each with counter 0 (the caller sets it: low half of the fourth byte). */
+export function sectionPackets(section: Uint8Array, pid: number): Uint8Array {
+  const count = Math.ceil((section.length + 1) / PACKET_BODY_BYTES);
+  const out = new Uint8Array(count * PACKET_BYTES).fill(0xff);
+  let from = 0;
+  for (let i = 0; i < count; i++) {
+    const at = i * PACKET_BYTES;
+    writeHeader(out, at, pid, i === 0, 1, 0);
+    // A packet in which a section starts has a pointer field; ours always starts right behind it (2.4.4.1).
+    const body = i === 0 ? at + 5 : at + 4;
+    if (i === 0) out[at + 4] = 0;
+    const take = Math.min(section.length - from, at + PACKET_BYTES - body);
+    out.set(section.subarray(from, from + take), body);
+    from += take;
+  }
+  return out;
+}

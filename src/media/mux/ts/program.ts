@@ -1,0 +1,115 @@
+/** The one program of the transport stream: which tracks it carries, on which PIDs, and its PAT and PMT. */
+import type { Track } from "../../types.ts";
+import { elementaryFormat } from "./elementary/carry.ts";
+import type { ElementaryFormat } from "./elementary/format.ts";
+import { NO_PCR, PACKET_BYTES, packetsFor, PCR_FIELD_BYTES, sectionPackets, spreadPes } from "./packets.ts";
+import { pesHeaderBytes, writePesHeader } from "./pes.ts";
+import { FIRST_ELEMENTARY_PID, patSection, PMT_PID, pmtSection } from "./psi.ts";
+import { DECODER_DELAY_90K, START_OFFSET_90K } from "./timing.ts";
+
+/** A track in the output. */
+export interface ProgramStream {
+  readonly track: Track;
+  /** Index into `MediaIndex.tracks`. */
+  readonly trackIndex: number;
+  readonly pid: number;
+  readonly format: ElementaryFormat;
+  /** Exactly one stream carries the PCR: the video, or the first audio. */
+  readonly carriesPcr: boolean;
+}
+
+/** The program. Immutable. */
+export interface Program {
+  readonly streams: readonly ProgramStream[];
+  /** Index into `streams` of the one that carries the PCR. */
+  readonly pcrStream: number;
+  /** One PAT packet and the PMT packets, counters 0. */
+  readonly psi: Uint8Array;
+  readonly psiPackets: number;
+}
+
+/** Builds the program of `indexes` (into `tracks`), in PMT order. Every one must be carriable. */
+export function buildProgram(tracks: readonly Track[], indexes: readonly number[]): Program {
+  const firstVideo = indexes.findIndex((index) => tracks[index]!.kind === "video");
+  const pcrStream = Math.max(0, firstVideo);
+  const streams = indexes.map((trackIndex, i): ProgramStream => {
+    const track = tracks[trackIndex]!;
+    const format = elementaryFormat(track)!;
+    return { track, trackIndex, pid: FIRST_ELEMENTARY_PID + i, format, carriesPcr: i === pcrStream };
+  });
+  const map = streams.map(({ pid, format, track }) => ({
+    pid,
+    streamType: format.streamType,
+    registration: format.registration,
+    track,
+  }));
+  const pat = sectionPackets(patSection(), 0);
+  const pmt = sectionPackets(pmtSection(streams[pcrStream]!.pid, map), PMT_PID);
+  const psi = new Uint8Array(pat.length + pmt.length);
+  psi.set(pat);
+  psi.set(pmt, pat.length);
+  return { streams, pcrStream, psi, psiPackets: psi.length / PACKET_BYTES };
+}
+
+/** Bytes of PES header and payload that an access unit may take at most. */
+export function maxPesBytes(stream: ProgramStream, sizeBytes: number, ptsShift90k: number, keyframe: boolean): number {
+  return pesHeaderBytes(ptsShift90k) + stream.format.maxBytes(sizeBytes, keyframe);
+}
+
+/** Packets that a PES of `pesBytes` needs in `stream`. */
+export function pesPackets(stream: ProgramStream, pesBytes: number): number {
+  return packetsFor(pesBytes, stream.carriesPcr ? PCR_FIELD_BYTES : 0);
+}
+
+/** Writes PAT and PMT, round `round` of their slot. */
+export function writePsi(program: Program, out: Uint8Array, at: number, round: number): void {
+  out.set(program.psi, at);
+  // PMT sections that span packets advance their counter by that many a round.
+  const pmtPackets = program.psiPackets - 1;
+  out[at + 3] = out[at + 3]! | (round & 15);
+  for (let i = 0; i < pmtPackets; i++) {
+    const control = at + (1 + i) * PACKET_BYTES + 3;
+    out[control] = out[control]! | ((round * pmtPackets + i) & 15);
+  }
+}
+
+/** One access unit to be written. Times are those of the timeline, without the layout's offset. */
+export interface AccessUnit {
+  readonly pts90k: number;
+  readonly dts90k: number;
+  readonly keyframe: boolean;
+  readonly data: Uint8Array;
+  readonly from: number;
+  readonly to: number;
+}
+
+/**
+ * Writes an access unit as exactly `packets` packets at `out[at]`. `maxBytes` is what `maxPesBytes` gave for it; less
+ * is filled up with stuffing. `pcr90k` is the timeline's time for the PCR; ignored where the stream carries none.
+ */
+export function writeAccessUnit(
+  out: Uint8Array,
+  at: number,
+  packets: number,
+  maxBytes: number,
+  stream: ProgramStream,
+  unit: AccessUnit,
+  firstCc: number,
+  pcr90k: number,
+): void {
+  const end = at + packets * PACKET_BYTES;
+  const staged = end - Math.max(maxBytes, packets);
+  const header = pesHeaderBytes(unit.pts90k - unit.dts90k);
+  let stop = stream.format.write(out, staged + header, unit.data, unit.from, unit.to, unit.keyframe);
+  // Each packet must carry something; zeros after an access unit mean nothing to any of the codecs.
+  if (stop - staged < packets) {
+    out.fill(0, stop, staged + packets);
+    stop = staged + packets;
+  }
+  const pts = unit.pts90k + START_OFFSET_90K;
+  const dts = unit.dts90k + START_OFFSET_90K;
+  writePesHeader(out, staged, stream.format.streamId, pts, dts, stop - staged - header);
+  if (stop < end) out.copyWithin(staged + end - stop, staged, stop);
+  const pcr = stream.carriesPcr ? pcr90k + START_OFFSET_90K - DECODER_DELAY_90K : NO_PCR;
+  spreadPes(out, at, packets, stop - staged, stream.pid, firstCc, pcr, unit.keyframe);
+}

@@ -1,0 +1,70 @@
+/** Program specific information: PAT and PMT (ISO/IEC 13818-1, 2.4.4) with the descriptors that players look for. */
+import type { Track } from "../../types.ts";
+import { iso639Code } from "../../language.ts";
+
+/** PID of the one program map table. */
+export const PMT_PID = 0x1000;
+/** PID of the first elementary stream; the others follow. */
+export const FIRST_ELEMENTARY_PID = 0x100;
+
+const PROGRAM_NUMBER = 1;
+const TRANSPORT_STREAM_ID = 1;
+const TAG_REGISTRATION = 0x05;
+const TAG_LANGUAGE = 0x0a;
+
+const CRC_TABLE = /* @__PURE__ */ (() => {
+  const table = new Uint32Array(256);
+  for (let i = 0; i < 256; i++) {
+    let value = i << 24;
+    for (let bit = 0; bit < 8; bit++) value = value & 0x80000000 ? (value << 1) ^ 0x04c11db7 : value << 1;
+    table[i] = value >>> 0;
+  }
+  return table;
+})();
+
+/** CRC_32 of PSI sections (ISO/IEC 13818-1, annex A). A section with its CRC at the end gives 0. */
+export function crc32Mpeg(bytes: Uint8Array): number {
+  let crc = 0xffffffff;
+  for (const byte of bytes) crc = ((crc << 8) ^ CRC_TABLE[((crc >>> 24) ^ byte) & 0xff]!) >>> 0;
+  return crc;
+}
+
+function section(tableId: number, id: number, body: readonly number[]): Uint8Array {
+  const length = body.length + 9;
+  const out = new Uint8Array(length + 3);
+  // Version 0, current, section 0 of 0; the reserved bits are ones.
+  out.set([tableId, 0xb0 | (length >> 8), length & 0xff, id >> 8, id & 0xff, 0xc1, 0, 0, ...body]);
+  new DataView(out.buffer).setUint32(length - 1, crc32Mpeg(out.subarray(0, length - 1)));
+  return out;
+}
+
+/** The program association section: program 1 at `PMT_PID`. */
+export function patSection(): Uint8Array {
+  return section(0x00, TRANSPORT_STREAM_ID, [0, PROGRAM_NUMBER, 0xe0 | (PMT_PID >> 8), PMT_PID & 0xff]);
+}
+
+/** One elementary stream of the map. */
+export interface PmtStream {
+  readonly pid: number;
+  readonly streamType: number;
+  /** Four characters for a registration descriptor, or null. */
+  readonly registration: string | null;
+  readonly track: Track;
+}
+
+/** The program map section, streams in the order given. */
+export function pmtSection(pcrPid: number, streams: readonly PmtStream[]): Uint8Array {
+  const body = [0xe0 | (pcrPid >> 8), pcrPid & 0xff, 0xf0, 0];
+  for (const stream of streams) {
+    const descriptors: number[] = [];
+    if (stream.registration !== null) descriptors.push(TAG_REGISTRATION, 4, ...ascii(stream.registration));
+    const language = stream.track.kind === "audio" ? iso639Code(stream.track.language) : null;
+    if (language !== null) descriptors.push(TAG_LANGUAGE, 4, ...ascii(language), 0);
+    body.push(stream.streamType, 0xe0 | (stream.pid >> 8), stream.pid & 0xff, 0xf0, descriptors.length, ...descriptors);
+  }
+  return section(0x02, PROGRAM_NUMBER, body);
+}
+
+function ascii(text: string): number[] {
+  return [...text].map((character) => character.charCodeAt(0) & 0x7f);
+}

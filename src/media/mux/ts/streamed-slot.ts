@@ -1,0 +1,276 @@
+/**
+ * Muxes one run of a streamed timeline while its access units come in, into a slot of fixed size where one is set. Its
+ * output depends on the access units and their order alone, never on how they were batched, so every reading of a slot
+ * gives the same bytes.
+ */
+import type { RunSample } from "../../timeline.ts";
+import { PACKET_BYTES, writeNullPacket, writePcrPacket } from "./packets.ts";
+import { maxPesBytes, pesPackets, type Program, writeAccessUnit, writePsi } from "./program.ts";
+import {
+  DECODER_DELAY_90K,
+  MAX_PCR_GAP_90K,
+  MAX_PCR_PACKETS_IN_GAP,
+  packetsToAlign,
+  psiRoundsIn,
+  START_OFFSET_90K,
+} from "./timing.ts";
+
+/** An access unit waits at most this long for those of other tracks: containers interleave within 0.5 s. */
+const REORDER_WINDOW_90K = 45000;
+/** Of an access unit that does not fit its slot, this much may be used to bring a counter to its end. */
+const REMNANT_BYTES = 1024;
+
+/** What the slot is. */
+export interface StreamedSlotOptions {
+  /** Decoding time of its first random access point, or an estimate. */
+  readonly startDts90k: number;
+  readonly duration90k: number;
+  /** Size, packets; null: as many as it takes. */
+  readonly packets: number | null;
+  /** The first run of the file may begin with audio long before its first picture. */
+  readonly isFirst: boolean;
+}
+
+interface Lane {
+  readonly queue: RunSample[];
+  packets: number;
+  /** First access unit that did not fit. */
+  overflow: RunSample | null;
+}
+
+/** Upper bound of the packets of a run, given bounds of its payload and of the access units of each stream. */
+export function slotPackets(
+  program: Program,
+  duration90k: number,
+  payloadBytes: number,
+  accessUnits: readonly number[],
+): number {
+  let packets = psiRoundsIn(duration90k) * program.psiPackets + Math.ceil(duration90k / MAX_PCR_GAP_90K) + 8;
+  let bytes = payloadBytes;
+  for (const [i, stream] of program.streams.entries()) {
+    // The last packet of an access unit is half empty on average; a whole one more makes it a bound.
+    packets += accessUnits[i]! + 32;
+    bytes += accessUnits[i]! * (maxPesBytes(stream, 0, 1, true) + (stream.carriesPcr ? 8 : 0));
+  }
+  return packets + Math.ceil(bytes / 184);
+}
+
+/** Muxer of one slot. Push access units in file order, then `finish`; take the finished buffers at any time. */
+export class StreamedSlot {
+  private readonly program: Program;
+  private readonly options: StreamedSlotOptions;
+  private readonly sink: PacketSink;
+  private readonly lanes: Lane[];
+  private readonly laneOf: readonly (number | undefined)[];
+  private readonly rounds: number;
+  private round = 0;
+  private start90k = 0;
+  private newest90k = -Infinity;
+  private lastPcr90k = -Infinity;
+  private usedPackets = 0;
+  private started = false;
+  private overflowed = false;
+  /** Access units left out: too late for their decoding time, or too large for the slot. */
+  dropped = 0;
+
+  constructor(program: Program, options: StreamedSlotOptions, sink: PacketSink) {
+    this.program = program;
+    this.options = options;
+    this.sink = sink;
+    this.lanes = program.streams.map(() => ({ queue: [], packets: 0, overflow: null }));
+    const laneOf: (number | undefined)[] = [];
+    for (const [lane, stream] of program.streams.entries()) laneOf[stream.trackIndex] = lane;
+    this.laneOf = laneOf;
+    this.rounds = psiRoundsIn(options.duration90k);
+  }
+
+  /** Takes the next access unit; those of tracks that the program lacks are ignored. */
+  push(sample: RunSample): void {
+    const lane = this.laneOf[sample.track];
+    if (lane === undefined || sample.data.length === 0) return;
+    this.lanes[lane]!.queue.push(sample);
+    if (sample.dts90k > this.newest90k) this.newest90k = sample.dts90k;
+    while (this.emitNext(false));
+  }
+
+  /** Ends the slot: everything out, counters at 15, null packets up to its size. */
+  finish(): void {
+    while (this.emitNext(true));
+    this.begin(this.options.startDts90k);
+    for (let lane = 0; lane < this.lanes.length; lane++) this.alignOverflowed(lane);
+    this.fillPcr(this.options.startDts90k + this.options.duration90k);
+    while (this.round < this.rounds) this.putPsi();
+    if (this.options.packets === null) return;
+    for (; this.usedPackets < this.options.packets; this.usedPackets++) {
+      writeNullPacket(this.sink.reserve(PACKET_BYTES), this.sink.at);
+      this.sink.advance(PACKET_BYTES);
+    }
+  }
+
+  /** Order of emission: the random access point goes first, whatever stands late in the file. */
+  private timeOf(sample: RunSample): number {
+    return this.options.isFirst ? sample.dts90k : Math.max(sample.dts90k, this.options.startDts90k);
+  }
+
+  private emitNext(atEnd: boolean): boolean {
+    let best = -1;
+    let bestTime = Infinity;
+    let waiting = false;
+    for (let i = 0; i < this.lanes.length; i++) {
+      const head = this.lanes[i]!.queue[0];
+      if (head === undefined) {
+        waiting = true;
+        continue;
+      }
+      const time = this.timeOf(head);
+      if (time < bestTime || (time === bestTime && i === this.program.pcrStream)) [best, bestTime] = [i, time];
+    }
+    if (best < 0) return false;
+    const lane = this.lanes[best]!;
+    const mayBeLast = lane.queue.length === 1;
+    if (!atEnd && (waiting || mayBeLast) && this.newest90k - bestTime <= REORDER_WINDOW_90K) return false;
+    this.emit(best, lane.queue.shift()!, mayBeLast);
+    return true;
+  }
+
+  private begin(time90k: number): void {
+    if (this.started) return;
+    this.started = true;
+    this.start90k = time90k;
+    this.putPsi();
+  }
+
+  private emit(index: number, sample: RunSample, mayBeLast: boolean): void {
+    const stream = this.program.streams[index]!;
+    const lane = this.lanes[index]!;
+    const time = this.timeOf(sample);
+    this.begin(time);
+    if (this.lastPcr90k === -Infinity && !stream.carriesPcr) this.putPcr(time);
+    this.fillPcr(time);
+    while (this.round < this.rounds && this.psiTime(this.round) <= time) this.putPsi();
+    const pcr90k = Math.max(this.lastPcr90k, Math.min(time, sample.dts90k));
+    if (sample.dts90k < (stream.carriesPcr ? pcr90k : this.lastPcr90k) - DECODER_DELAY_90K) {
+      this.dropped++;
+      return;
+    }
+    const maxBytes = maxPesBytes(stream, sample.data.length, sample.pts90k - sample.dts90k, sample.keyframe);
+    let packets = pesPackets(stream, maxBytes);
+    if (mayBeLast) packets += packetsToAlign(lane.packets + packets);
+    if (this.overflowed || packets > this.packetsLeft()) {
+      this.overflowed = true;
+      lane.overflow ??= sample;
+      this.dropped++;
+      return;
+    }
+    this.write(index, sample, packets, maxBytes, pcr90k);
+  }
+
+  private write(index: number, sample: RunSample, packets: number, maxBytes: number, pcr90k: number): void {
+    const stream = this.program.streams[index]!;
+    const lane = this.lanes[index]!;
+    const unit = {
+      pts90k: sample.pts90k,
+      dts90k: sample.dts90k,
+      keyframe: sample.keyframe,
+      data: sample.data,
+      from: 0,
+      to: sample.data.length,
+    };
+    const bytes = packets * PACKET_BYTES;
+    const out = this.sink.reserve(bytes);
+    writeAccessUnit(out, this.sink.at, packets, maxBytes, stream, unit, lane.packets, pcr90k);
+    this.sink.advance(bytes);
+    if (stream.carriesPcr) this.lastPcr90k = pcr90k;
+    lane.packets += packets;
+    this.usedPackets += packets;
+  }
+
+  /** A stream that was cut off mid-slot gets a remnant of what did not fit, so that its counter ends at 15. */
+  private alignOverflowed(index: number): void {
+    const lane = this.lanes[index]!;
+    const packets = packetsToAlign(lane.packets);
+    if (packets === 0 || lane.overflow === null) return;
+    const stream = this.program.streams[index]!;
+    const room = Math.max(16, packets * 184 - 8 - maxPesBytes(stream, 0, 1, false) - 128);
+    const sample = {
+      ...lane.overflow,
+      keyframe: false,
+      data: lane.overflow.data.subarray(0, Math.min(room, REMNANT_BYTES)),
+    };
+    const maxBytes = maxPesBytes(stream, sample.data.length, sample.pts90k - sample.dts90k, false);
+    if (pesPackets(stream, maxBytes) > packets) return;
+    this.write(index, sample, packets, maxBytes, Math.max(this.lastPcr90k, sample.dts90k));
+  }
+
+  /** Packets that access units and PCR may still take: tables and aligning come first. */
+  private packetsLeft(): number {
+    if (this.options.packets === null) return Infinity;
+    const reserved = (this.rounds - this.round) * this.program.psiPackets + 16 * this.lanes.length;
+    return this.options.packets - this.usedPackets - reserved;
+  }
+
+  private psiTime(round: number): number {
+    return this.start90k + (round * this.options.duration90k) / this.rounds;
+  }
+
+  private putPsi(): void {
+    const bytes = this.program.psi.length;
+    writePsi(this.program, this.sink.reserve(bytes), this.sink.at, this.round++);
+    this.sink.advance(bytes);
+    this.usedPackets += this.program.psiPackets;
+  }
+
+  private putPcr(time90k: number): void {
+    const lane = this.lanes[this.program.pcrStream]!;
+    const pid = this.program.streams[this.program.pcrStream]!.pid;
+    const pcr90k = time90k + START_OFFSET_90K - DECODER_DELAY_90K;
+    writePcrPacket(this.sink.reserve(PACKET_BYTES), this.sink.at, pid, lane.packets - 1, pcr90k);
+    this.sink.advance(PACKET_BYTES);
+    this.usedPackets++;
+    this.lastPcr90k = time90k;
+  }
+
+  private fillPcr(until90k: number): void {
+    if (this.lastPcr90k === -Infinity) return;
+    for (let n = 0; n < MAX_PCR_PACKETS_IN_GAP && until90k - this.lastPcr90k > MAX_PCR_GAP_90K; n++) {
+      if (this.packetsLeft() < 1) return;
+      this.putPcr(this.lastPcr90k + MAX_PCR_GAP_90K);
+    }
+  }
+}
+
+/** Collects packets in buffers that are handed on when full. */
+export class PacketSink {
+  private static readonly bufferBytes = 256 * 1024;
+  private readonly full: Uint8Array[] = [];
+  private buffer = new Uint8Array(0);
+  private start = 0;
+  /** Where the reserved bytes begin in the buffer that `reserve` answered. */
+  at = 0;
+
+  /** A buffer with room for `bytes` at `at`. */
+  reserve(bytes: number): Uint8Array {
+    if (this.at + bytes > this.buffer.length) {
+      this.flush();
+      this.buffer = new Uint8Array(Math.max(bytes, PacketSink.bufferBytes));
+      this.start = this.at = 0;
+    }
+    return this.buffer;
+  }
+
+  /** The reserved bytes were written. */
+  advance(bytes: number): void {
+    this.at += bytes;
+  }
+
+  /** What was written since the last call, in order; never changed afterwards. */
+  take(): Uint8Array[] {
+    this.flush();
+    return this.full.splice(0);
+  }
+
+  private flush(): void {
+    if (this.at > this.start) this.full.push(this.buffer.subarray(this.start, this.at));
+    this.start = this.at;
+  }
+}

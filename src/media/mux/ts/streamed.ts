@@ -1,0 +1,72 @@
+/** Makes byte ranges of the layout of a streamed timeline, slot by slot. */
+import type { ByteSource } from "../../../bytes/source.ts";
+import type { StreamedTimeline } from "../../timeline.ts";
+import { PACKET_BYTES } from "./packets.ts";
+import type { Program } from "./program.ts";
+import { PacketSink, slotPackets, StreamedSlot } from "./streamed-slot.ts";
+import { chunksOf, slotOfPacket } from "./tabled.ts";
+
+/** Reader of streamed layouts. Stateless between reads. */
+export class StreamedMuxer {
+  private readonly program: Program;
+  private readonly timeline: StreamedTimeline;
+  private readonly wanted: ReadonlySet<number>;
+  /** First packet of each run's slot and, last, of the end; null when sizes are not known in advance. */
+  readonly firstPackets: Float64Array | null;
+
+  constructor(program: Program, timeline: StreamedTimeline) {
+    this.program = program;
+    this.timeline = timeline;
+    this.wanted = new Set(program.streams.map((stream) => stream.trackIndex));
+    this.firstPackets = this.layOut();
+  }
+
+  private layOut(): Float64Array | null {
+    const { runs } = this.timeline;
+    const firstPackets = new Float64Array(runs.length + 1);
+    for (const [i, run] of runs.entries()) {
+      if (run.maxPayloadBytes === null) return null;
+      const units = this.program.streams.map((stream) => run.maxAccessUnits[stream.trackIndex] ?? 0);
+      const packets = slotPackets(this.program, run.durationPts90k, run.maxPayloadBytes, units);
+      firstPackets[i + 1] = firstPackets[i]! + packets;
+    }
+    return firstPackets;
+  }
+
+  /** The bytes `[start, end)` of the stream; sizes must be known unless `start` is 0 and `end` null. */
+  async *read(start: number, end: number | null, source: ByteSource, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+    if (this.firstPackets === null) return yield* this.readRuns(0, this.timeline.runs.length, source, signal);
+    const stop = end ?? this.firstPackets[this.firstPackets.length - 1]! * PACKET_BYTES;
+    if (start >= stop) return;
+    const first = slotOfPacket(this.firstPackets, Math.floor(start / PACKET_BYTES));
+    let position = this.firstPackets[first]! * PACKET_BYTES;
+    for await (const bytes of this.readRuns(first, this.timeline.runs.length, source, signal)) {
+      const from = Math.max(0, start - position);
+      const to = Math.min(bytes.length, stop - position);
+      if (from < to) yield bytes.subarray(from, to);
+      position += bytes.length;
+      if (position >= stop) return;
+    }
+  }
+
+  /** The slots of the runs `[first, end)`, whole. */
+  async *readRuns(first: number, end: number, source: ByteSource, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+    const { runs } = this.timeline;
+    const sink = new PacketSink();
+    for (let i = first; i < end; i++) {
+      const run = runs[i]!;
+      const packets = this.firstPackets === null ? null : this.firstPackets[i + 1]! - this.firstPackets[i]!;
+      const slot = new StreamedSlot(
+        this.program,
+        { startDts90k: run.startDts90k, duration90k: run.durationPts90k, packets, isFirst: i === 0 },
+        sink,
+      );
+      for await (const batch of this.timeline.readRun(i, this.wanted, source, signal)) {
+        for (const sample of batch) slot.push(sample);
+        for (const bytes of sink.take()) yield* chunksOf(bytes);
+      }
+      slot.finish();
+      for (const bytes of sink.take()) yield* chunksOf(bytes);
+    }
+  }
+}

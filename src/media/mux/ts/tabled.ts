@@ -1,0 +1,174 @@
+/** Makes any byte range of the layout of a tabled timeline, reading nothing but the access units in it. */
+import type { ByteSource } from "../../../bytes/source.ts";
+import type { SampleTable } from "../../timeline.ts";
+import { type Extent, type ExtentBatch, readExtents } from "../../source/extents.ts";
+import { PACKET_BYTES, writePcrPacket } from "./packets.ts";
+import { maxPesBytes, type Program, writeAccessUnit, writePsi } from "./program.ts";
+import { ITEM_PCR, ITEM_PSI, type Schedule, scheduleSlot } from "./schedule.ts";
+import type { Slots } from "./slots.ts";
+import { DECODER_DELAY_90K, START_OFFSET_90K } from "./timing.ts";
+
+/** Chunks handed out are no larger (see `TsLayout.read`). */
+export const MAX_CHUNK_BYTES = 64 * 1024;
+/** Packets are collected in a buffer of this size and handed out as views of it. */
+const BUFFER_BYTES = 256 * 1024;
+
+/** Splits `bytes` into chunks that the contract allows. */
+export function* chunksOf(bytes: Uint8Array): Generator<Uint8Array> {
+  for (let at = 0; at < bytes.length; at += MAX_CHUNK_BYTES) yield bytes.subarray(at, at + MAX_CHUNK_BYTES);
+}
+
+/** The last slot that starts at or before `packet`. */
+export function slotOfPacket(firstPackets: Float64Array, packet: number): number {
+  let low = 0;
+  let high = firstPackets.length - 2;
+  while (low < high) {
+    const middle = (low + high + 1) >> 1;
+    if (firstPackets[middle]! <= packet) low = middle;
+    else high = middle - 1;
+  }
+  return low;
+}
+
+/** Items `[first, end)` of a slot's schedule. */
+interface Stretch {
+  readonly schedule: Schedule;
+  readonly first: number;
+  readonly end: number;
+}
+
+/** First item whose packets reach beyond `packet` (relative to the slot). */
+function itemOfPacket(schedule: Schedule, packet: number): number {
+  let low = 0;
+  let high = schedule.count;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (schedule.packets[middle + 1]! <= packet) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/** Reader of tabled layouts. Stateless between reads. */
+export class TabledMuxer {
+  private readonly program: Program;
+  private readonly tables: readonly SampleTable[];
+  private readonly slots: Slots;
+
+  constructor(program: Program, tables: readonly SampleTable[], slots: Slots) {
+    this.program = program;
+    this.tables = tables;
+    this.slots = slots;
+  }
+
+  /** The bytes `[start, end)` of the stream, 0 ≤ start ≤ end ≤ size. */
+  async *read(start: number, end: number, source: ByteSource, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+    if (start >= end) return;
+    const stretches = this.stretches(Math.floor(start / PACKET_BYTES), Math.ceil(end / PACKET_BYTES));
+    // The reader runs ahead of the writer; what it has scheduled waits here (a batch ahead, so a slot or two).
+    const scheduled: Stretch[] = [];
+    const batches = readExtents(source, this.extents(stretches, scheduled), signal);
+    let batch: ExtentBatch | null = null;
+    let used = 0;
+    let skip = start % PACKET_BYTES;
+    let left = end - start;
+    let out = new Uint8Array(0);
+    let filled = 0;
+    let isFirst = true;
+    const take = function* (): Generator<Uint8Array> {
+      const bytes = out.subarray(skip, Math.min(filled, skip + left));
+      left -= bytes.length;
+      skip = 0;
+      out = out.subarray(filled);
+      filled = 0;
+      yield* chunksOf(bytes);
+    };
+    try {
+      // The first batch is asked for even if the range begins with tables: that fills `scheduled`.
+      batch = (await batches.next()).value ?? null;
+      for (let stretch = scheduled.shift(); stretch !== undefined; stretch = scheduled.shift()) {
+        const { schedule } = stretch;
+        for (let item = stretch.first; item < stretch.end; item++) {
+          const what = schedule.what[item]!;
+          if (what < ITEM_PSI && (batch === null || used === batch.data.length)) {
+            if (filled > 0) yield* take();
+            batch = (await batches.next()).value ?? null;
+            used = 0;
+            if (batch === null) return;
+          }
+          const bytes = (schedule.packets[item + 1]! - schedule.packets[item]!) * PACKET_BYTES;
+          if (filled + bytes > out.length) {
+            if (filled > 0) yield* take();
+            if (bytes > out.length) out = new Uint8Array(Math.max(bytes, BUFFER_BYTES));
+          }
+          this.write(out, filled, schedule, item, batch, used);
+          if (what < ITEM_PSI) used++;
+          filled += bytes;
+          if (isFirst) {
+            // A range may begin inside an access unit of many packets.
+            skip += this.packetsBefore(start, schedule, item) * PACKET_BYTES;
+            isFirst = false;
+          }
+        }
+      }
+      if (filled > 0) yield* take();
+    } finally {
+      await batches.return(undefined);
+    }
+  }
+
+  private packetsBefore(start: number, schedule: Schedule, item: number): number {
+    const packet = Math.floor(start / PACKET_BYTES);
+    return packet - this.slots.firstPackets[slotOfPacket(this.slots.firstPackets, packet)]! - schedule.packets[item]!;
+  }
+
+  private *stretches(firstPacket: number, endPacket: number): Generator<Stretch> {
+    const { firstPackets, count } = this.slots;
+    for (let slot = slotOfPacket(firstPackets, firstPacket); slot < count && firstPackets[slot]! < endPacket; slot++) {
+      const schedule = scheduleSlot(this.program, this.tables, this.slots, slot);
+      const first = itemOfPacket(schedule, Math.max(0, firstPacket - firstPackets[slot]!));
+      const lastPacket = Math.min(endPacket, firstPackets[slot + 1]!) - firstPackets[slot]! - 1;
+      yield { schedule, first, end: Math.min(schedule.count, itemOfPacket(schedule, lastPacket) + 1) };
+    }
+  }
+
+  private *extents(stretches: Iterable<Stretch>, scheduled: Stretch[]): Generator<Extent> {
+    for (const stretch of stretches) {
+      scheduled.push(stretch);
+      const { what, index } = stretch.schedule;
+      for (let item = stretch.first; item < stretch.end; item++) {
+        if (what[item]! >= ITEM_PSI) continue;
+        const table = this.tables[what[item]!]!;
+        yield { offset: table.offsets[index[item]!]!, sizeBytes: table.sizes[index[item]!]! };
+      }
+    }
+  }
+
+  private write(
+    out: Uint8Array,
+    at: number,
+    schedule: Schedule,
+    item: number,
+    batch: ExtentBatch | null,
+    used: number,
+  ): void {
+    const what = schedule.what[item]!;
+    const index = schedule.index[item]!;
+    const cc = schedule.cc[item]!;
+    if (what === ITEM_PSI) return writePsi(this.program, out, at, index);
+    if (what === ITEM_PCR) {
+      const pcr = schedule.pcr90k[index]! + START_OFFSET_90K - DECODER_DELAY_90K;
+      return writePcrPacket(out, at, this.program.streams[this.program.pcrStream]!.pid, cc, pcr);
+    }
+    const stream = this.program.streams[what]!;
+    const table = this.tables[what]!;
+    const size = table.sizes[index]!;
+    const shift = table.ptsShift90k === null ? 0 : table.ptsShift90k[index]!;
+    const keyframe = schedule.keyframe[item] === 1;
+    const dts90k = table.dts90k[index]!;
+    const from = batch!.from[used]!;
+    const unit = { pts90k: dts90k + shift, dts90k, keyframe, data: batch!.data[used]!, from, to: from + size };
+    const packets = schedule.packets[item + 1]! - schedule.packets[item]!;
+    writeAccessUnit(out, at, packets, maxPesBytes(stream, size, shift, keyframe), stream, unit, cc, dts90k);
+  }
+}

@@ -1,0 +1,33 @@
+/** The clock of the layout: when packets arrive at a decoder, in 90 kHz ticks. */
+
+/** Added to all times, so that the first PCR is well above zero. */
+export const START_OFFSET_90K = 126000;
+/**
+ * PCR runs this far behind the decoding times: 0.7 s of buffering, which absorbs access units that a container stores
+ * late, and is what broadcast players are used to.
+ */
+export const DECODER_DELAY_90K = 63000;
+/** PCR packets are put in where the stream that carries PCR has a longer gap: 90 ms, as 100 ms is the limit (2.7.2). */
+export const MAX_PCR_GAP_90K = 8100;
+/** A hole in time gets PCR packets for this long at most (90 s); a longer one is damage, not a film. */
+export const MAX_PCR_PACKETS_IN_GAP = 1000;
+/** PAT and PMT come at least this often: 500 ms, as players that join in the middle wait for them. */
+const MAX_PSI_INTERVAL_90K = 45000;
+/** Slots longer than 1024 intervals (8.5 min without a random access point) get no more tables than that. */
+const MAX_PSI_SIXTEENS = 64;
+
+/** How many PCR-only packets go between two PCRs that are `gap90k` apart. */
+export function pcrPacketsBetween(gap90k: number): number {
+  if (gap90k <= MAX_PCR_GAP_90K) return 0;
+  return Math.min(MAX_PCR_PACKETS_IN_GAP, Math.ceil(gap90k / MAX_PCR_GAP_90K) - 1);
+}
+
+/** How many times PAT and PMT are sent in a slot: a multiple of 16, so that their counters end at 15. */
+export function psiRoundsIn(slot90k: number): number {
+  return 16 * Math.min(MAX_PSI_SIXTEENS, Math.max(1, Math.ceil(slot90k / (16 * MAX_PSI_INTERVAL_90K))));
+}
+
+/** How many packets bring a counter that stands at `packets` since the slot began to the next multiple of 16. */
+export function packetsToAlign(packets: number): number {
+  return (16 - (packets & 15)) & 15;
+}

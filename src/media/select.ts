@@ -1,0 +1,71 @@
+/** Which tracks the output carries, and in which order (behaviour B20, `preferred_audio_language`). */
+import { MillraceError } from "../errors.ts";
+import { sameLanguage } from "./language.ts";
+import { elementaryFormat } from "./mux/ts/elementary/carry.ts";
+import type { Track } from "./types.ts";
+
+/** More audio tracks than this are left out: a program map section has 1021 bytes. */
+const MAX_AUDIO_TRACKS = 32;
+
+/** Outcome of `selectTracks`. */
+export interface Selection {
+  /** Indexes into the tracks, in PMT order: video, then audio, the preferred one first. */
+  readonly indexes: readonly number[];
+  readonly warnings: readonly string[];
+}
+
+/** How well a track suits the wish: the place of its language in the list; the default track comes next. */
+function rank(track: Track, preferred: readonly string[]): number {
+  const place = preferred.findIndex((language) => sameLanguage(language, track.language));
+  if (place >= 0) return place;
+  return preferred.length + (track.isDefault ? 0 : 1);
+}
+
+/**
+ * Picks one video track (the default one that can be carried) and all audio tracks that can be carried. `usable` says
+ * whether a track has data at all. Throws `unsupported_media`, naming the codecs, when nothing playable remains.
+ */
+export function selectTracks(
+  tracks: readonly Track[],
+  preferredAudioLanguage: string | null | undefined,
+  usable: (index: number) => boolean,
+): Selection {
+  const preferred = (preferredAudioLanguage ?? "").split(",").map((part) => part.trim()).filter((part) => part !== "");
+  const warnings: string[] = [];
+  const videos: number[] = [];
+  const audios: number[] = [];
+  const refused: string[] = [];
+  for (const [index, track] of tracks.entries()) {
+    if (track.kind !== "video" && track.kind !== "audio") continue;
+    if (elementaryFormat(track) === null) {
+      refused.push(track.codec === "other" ? track.codecId : track.codec);
+      warnings.push(`${track.kind} track ${track.id} left out: MPEG TS cannot carry ${describe(track)}`);
+    } else if (usable(index)) {
+      (track.kind === "video" ? videos : audios).push(index);
+    } else {
+      warnings.push(`${track.kind} track ${track.id} left out: it is empty or damaged`);
+    }
+  }
+  // Stable sorts: file order decides between equals.
+  videos.sort((a, b) => Number(tracks[b]!.isDefault) - Number(tracks[a]!.isDefault));
+  audios.sort((a, b) => rank(tracks[a]!, preferred) - rank(tracks[b]!, preferred));
+  for (const index of videos.splice(1)) warnings.push(`video track ${tracks[index]!.id} left out: one is carried`);
+  for (const index of audios.splice(MAX_AUDIO_TRACKS)) {
+    warnings.push(`audio track ${tracks[index]!.id} left out: too many`);
+  }
+  const indexes = [...videos, ...audios];
+  if (indexes.length === 0) {
+    throw refused.length > 0
+      ? new MillraceError("unsupported_media", `MPEG TS cannot carry ${refused.join(", ")}`, { detail: { refused } })
+      : new MillraceError("bad_media", "the file has no video or audio that can be read");
+  }
+  return { indexes, warnings };
+}
+
+function describe(track: Track): string {
+  if (track.codec === "other") return track.codecId;
+  return `${track.codec}${FAMILIAR.has(track.codec) ? " with its codec data" : ""}`;
+}
+
+/** Codecs that are refused only for what their codec data says. */
+const FAMILIAR: ReadonlySet<string> = new Set(["h264", "hevc", "aac"]);

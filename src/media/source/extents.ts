@@ -1,0 +1,90 @@
+/** Reads many small pieces of a source, in the order they are needed, as few large reads, one batch ahead. */
+import type { ByteSource } from "../../bytes/source.ts";
+
+/** A piece of the source. */
+export interface Extent {
+  readonly offset: number;
+  readonly sizeBytes: number;
+}
+
+/** Bytes of consecutive extents: extent `i` of the batch is `data[i]` from `from[i]`. */
+export interface ExtentBatch {
+  readonly data: readonly Uint8Array[];
+  readonly from: readonly number[];
+}
+
+/** The first batch is small so that the first frame comes soon; each next one doubles up to the limit. */
+const FIRST_BATCH_BYTES = 128 * 1024;
+const MAX_BATCH_BYTES = 1024 * 1024;
+/** Bounds what one batch may ask for when access units are tiny. */
+const MAX_BATCH_EXTENTS = 2048;
+/** Bytes between two extents that are cheaper read than skipped. */
+const MAX_GAP_BYTES = 64 * 1024;
+/** A read is no longer than this unless one extent is. */
+const MAX_READ_BYTES = 1024 * 1024;
+
+function nextBatch(extents: Iterator<Extent>, limitBytes: number): Extent[] {
+  const batch: Extent[] = [];
+  for (let bytes = 0; bytes < limitBytes && batch.length < MAX_BATCH_EXTENTS;) {
+    const next = extents.next();
+    if (next.done === true) break;
+    batch.push(next.value);
+    bytes += next.value.sizeBytes;
+  }
+  return batch;
+}
+
+async function readBatch(source: ByteSource, batch: readonly Extent[], signal: AbortSignal): Promise<ExtentBatch> {
+  const order = batch.map((_, i) => i);
+  order.sort((a, b) => batch[a]!.offset - batch[b]!.offset);
+  const data: Uint8Array[] = new Array(batch.length);
+  const from: number[] = new Array(batch.length);
+  const reads: Promise<void>[] = [];
+  for (let first = 0; first < order.length;) {
+    const start = batch[order[first]!]!.offset;
+    let end = start;
+    let last = first;
+    for (; last < order.length; last++) {
+      const extent = batch[order[last]!]!;
+      const newEnd = Math.max(end, extent.offset + extent.sizeBytes);
+      if (last > first && (extent.offset - end > MAX_GAP_BYTES || newEnd - start > MAX_READ_BYTES)) break;
+      end = newEnd;
+    }
+    const members = order.slice(first, last);
+    reads.push(
+      source.read(start, end - start, { signal }).then((bytes) => {
+        for (const i of members) {
+          data[i] = bytes;
+          from[i] = batch[i]!.offset - start;
+        }
+      }),
+    );
+    first = last;
+  }
+  await Promise.all(reads);
+  return { data, from };
+}
+
+/** Batches for `extents` in their order. The next batch is being read while the consumer works on one. */
+export async function* readExtents(
+  source: ByteSource,
+  extents: Iterable<Extent>,
+  signal: AbortSignal,
+): AsyncGenerator<ExtentBatch> {
+  const iterator = extents[Symbol.iterator]();
+  let limitBytes = FIRST_BATCH_BYTES;
+  const start = (): Promise<ExtentBatch> | null => {
+    const batch = nextBatch(iterator, limitBytes);
+    limitBytes = Math.min(MAX_BATCH_BYTES, limitBytes * 2);
+    if (batch.length === 0) return null;
+    const reading = readBatch(source, batch, signal);
+    // Handled where it is awaited; a consumer that left early must not turn it into an unhandled rejection.
+    reading.catch(() => {});
+    return reading;
+  };
+  for (let current = start(); current !== null;) {
+    const batch = await current;
+    current = start();
+    yield batch;
+  }
+}
