@@ -114,29 +114,42 @@ export class Core {
     this.freed(piece);
   }
 
-  /** Moves pieces that left every window to the abandoned ones, and forgets the oldest of those over the limit. */
-  abandon(): void {
-    const { book, tuning } = this;
-    for (const part of book.parts.values()) {
-      const idle = book.state[part.piece] === active && !this.wanted(part.piece) && !this.rarity?.covers(part.piece);
-      if (idle) this.abandoned.add(part);
-      else this.abandoned.delete(part);
-    }
+  /** Takes back what was asked of pieces in `[from, end)` that nobody wants any more. */
+  abandon(from: number, end: number): void {
+    const { book } = this;
+    if (end - from < book.parts.size) {
+      for (let piece = from; piece < end; piece++) {
+        const part = book.parts.get(piece);
+        if (part !== undefined) this.abandonPart(part);
+      }
+    } else for (const part of book.parts.values()) if (part.piece >= from && part.piece < end) this.abandonPart(part);
     let bytes = this.abandoned.size * book.pieceBytes;
     for (const part of this.abandoned) {
-      // A partial that holds nothing costs the host nothing, but late blocks may still be on their way to it.
-      if (bytes <= tuning.abandonedLimitBytes) break;
-      this.forget(part);
+      if (bytes <= this.tuning.abandonedLimitBytes) break;
+      if (this.wanted(part.piece)) this.abandoned.delete(part);
+      else this.forget(part);
       bytes -= book.pieceBytes;
+    }
+  }
+
+  private abandonPart(part: ActivePiece): void {
+    if (this.book.state[part.piece] !== active || this.wanted(part.piece)) return;
+    if (this.rarity?.covers(part.piece)) return;
+    this.releasePart(part);
+    this.abandoned.add(part);
+  }
+
+  /** Ends all requests for a piece. */
+  releasePart(part: ActivePiece): void {
+    for (let block = 0; block < part.blocks; block++) {
+      for (let copy = part.asked[block]!; copy !== null; copy = part.asked[block]!) this.release(copy, true);
     }
   }
 
   /** Gives up what is here of a piece. */
   forget(part: ActivePiece): void {
     this.abandoned.delete(part);
-    for (let block = 0; block < part.blocks; block++) {
-      for (let copy = part.asked[block]!; copy !== null; copy = part.asked[block]!) this.release(copy, true);
-    }
+    this.releasePart(part);
     const held = part.here > 0;
     this.book.deactivate(part, 0);
     this.reopened(part.piece);

@@ -15,38 +15,33 @@
  * one ended. Nothing on the block path depends on the size of the torrent; `scripts/bench/scheduler.ts` measures it.
  */
 import { Core } from "./core.ts";
+import { Dispatch } from "./dispatch.ts";
 import { PeerState } from "./peer-state.ts";
-import { Picker } from "./picker.ts";
-import { type ActivePiece, blockHere, type BlockRequest, complete, have, missing } from "./pieces.ts";
+import { blockHere, complete, have, missing } from "./pieces.ts";
 import { Rarity } from "./rarity.ts";
 import { ReaderState } from "./reader-state.ts";
 import { Rescue } from "./rescue.ts";
+import { Roster } from "./roster.ts";
+import { noteWaiting, stallReason } from "./stall-reason.ts";
 import { defaultTuning, type Tuning } from "./tuning.ts";
 import type { Millis, ReaderDemand, SchedulerActions, SchedulerApi, SchedulerShape } from "./types.ts";
 
 /** A timer this late means that we were held up, not the peers. */
 const pauseMs = 400;
-/** A reader waits this long before peers count as slow. */
-const slowMs = 1000;
-
-/** By the time a peer would need for one more block, the soonest at the end. */
-const latestFirst = (a: PeerState, b: PeerState): number => b.sortMs - a.sortMs || b.id - a.id;
-
 /** See the module's header. One per torrent. */
 export class Scheduler implements SchedulerApi {
   private readonly core: Core;
-  private readonly picker: Picker;
+  private readonly dispatch: Dispatch;
   private readonly rescue: Rescue;
+  private readonly roster: Roster;
   private tickDueMs = Number.POSITIVE_INFINITY;
   private retryMs = 0;
-  private readonly order: PeerState[] = [];
-  /** When demand ended; null while there is some. */
-  private idleSinceMs: number | null = Number.NEGATIVE_INFINITY;
 
   constructor(shape: SchedulerShape, actions: SchedulerActions, tuning: Partial<Tuning> = {}) {
     this.core = new Core(shape, actions, { ...defaultTuning, ...tuning });
-    this.picker = new Picker(this.core);
+    this.dispatch = new Dispatch(this.core);
     this.rescue = new Rescue(this.core);
+    this.roster = new Roster(this.core);
   }
 
   // Peers
@@ -67,8 +62,8 @@ export class Scheduler implements SchedulerApi {
     if (peer === undefined) return;
     this.core.peers.delete(id);
     this.core.releaseAll(peer, false);
-    this.dropBits(peer);
-    this.pumpAll(nowMs);
+    this.roster.clear(peer);
+    this.dispatch.all(nowMs);
   }
 
   setRequestQueueLimit(peer: number, limit: number): void {
@@ -82,67 +77,28 @@ export class Scheduler implements SchedulerApi {
   }
 
   peerHas(id: number, piece: number, nowMs: Millis): void {
-    const { book, rarity } = this.core;
     const peer = this.core.peers.get(id);
-    if (peer === undefined || peer.has(piece) || !(piece >= 0 && piece < book.pieceCount)) return;
-    peer.bits ??= new Uint8Array((book.pieceCount + 7) >> 3);
-    peer.bits[piece >> 3]! |= 0x80 >> (piece & 7);
-    book.availability[piece]!++;
-    rarity?.moved(piece);
-    if (book.state[piece] !== have) peer.useful++;
-    this.offered(peer, nowMs);
+    if (peer !== undefined && this.roster.has(peer, piece)) this.offered(peer, nowMs);
   }
 
   peerBitfield(id: number, bytes: Uint8Array, nowMs: Millis): void {
-    const { book, rarity } = this.core;
     const peer = this.core.peers.get(id);
     if (peer === undefined) return;
-    this.dropBits(peer);
-    const bits = new Uint8Array((book.pieceCount + 7) >> 3);
-    bits.set(bytes.subarray(0, bits.length));
-    let count = 0;
-    for (let piece = 0; piece < book.pieceCount; piece++) {
-      if ((bits[piece >> 3]! & (0x80 >> (piece & 7))) !== 0) count++;
-    }
-    if (count === book.pieceCount) return this.peerHasAll(id, nowMs);
-    peer.bits = bits;
-    for (let piece = 0; piece < book.pieceCount; piece++) {
-      if ((bits[piece >> 3]! & (0x80 >> (piece & 7))) === 0) continue;
-      book.availability[piece]!++;
-      rarity?.moved(piece);
-      if (book.state[piece] !== have) peer.useful++;
-    }
+    this.roster.bitfield(peer, bytes);
     this.offered(peer, nowMs);
   }
 
   peerHasAll(id: number, nowMs: Millis): void {
     const peer = this.core.peers.get(id);
     if (peer === undefined) return;
-    this.dropBits(peer);
-    peer.seed = true;
-    this.core.book.seeds++;
+    this.roster.hasAll(peer);
     this.offered(peer, nowMs);
-  }
-
-  private dropBits(peer: PeerState): void {
-    const { book, rarity } = this.core;
-    if (peer.seed) book.seeds--;
-    const bits = peer.bits;
-    peer.seed = false;
-    peer.bits = null;
-    peer.useful = 0;
-    if (bits === null) return;
-    for (let piece = 0; piece < book.pieceCount; piece++) {
-      if ((bits[piece >> 3]! & (0x80 >> (piece & 7))) === 0) continue;
-      book.availability[piece]!--;
-      rarity?.moved(piece);
-    }
   }
 
   private offered(peer: PeerState, nowMs: number): void {
     peer.idleVersion = -1;
-    this.refreshInterest(peer, nowMs);
-    this.pump(peer, nowMs);
+    this.roster.refreshInterest(peer, nowMs);
+    this.dispatch.one(peer, nowMs);
   }
 
   allowedFast(id: number, piece: number, nowMs: Millis): void {
@@ -153,7 +109,7 @@ export class Scheduler implements SchedulerApi {
     peer.allowed ??= new Set();
     peer.allowed.add(piece);
     peer.idleVersion = -1;
-    this.pump(peer, nowMs);
+    this.dispatch.one(peer, nowMs);
   }
 
   choked(id: number, nowMs: Millis): void {
@@ -162,7 +118,7 @@ export class Scheduler implements SchedulerApi {
     peer.choked = true;
     // A choke voids requests (BEP 3), save those of the allowed fast set (BEP 6), so nothing needs cancelling.
     this.core.releaseAll(peer, false, (request) => !(peer.fast && peer.allowed?.has(request.part.piece)));
-    this.pumpAll(nowMs);
+    this.dispatch.all(nowMs);
   }
 
   unchoked(id: number, nowMs: Millis): void {
@@ -171,7 +127,7 @@ export class Scheduler implements SchedulerApi {
     peer.choked = false;
     if (peer.stalled) peer.restart();
     peer.idleVersion = -1;
-    this.pumpAll(nowMs);
+    this.dispatch.all(nowMs);
   }
 
   // Data
@@ -208,11 +164,11 @@ export class Scheduler implements SchedulerApi {
         for (let copy = part.asked[block]!; copy !== null; copy = part.asked[block]!) {
           const loser = copy.peer;
           core.release(copy, true);
-          if (loser !== peer) this.pump(loser, nowMs);
+          if (loser !== peer) this.dispatch.one(loser, nowMs);
         }
       }
     }
-    this.pump(peer, nowMs);
+    this.dispatch.one(peer, nowMs);
     return wanted;
   }
 
@@ -228,7 +184,7 @@ export class Scheduler implements SchedulerApi {
     if (core.book.end(request)) core.freed(piece);
     if (peer.choked) peer.allowed?.delete(piece);
     else peer.avoid(piece, nowMs + core.tuning.rejectMs);
-    this.pumpAll(nowMs);
+    this.dispatch.all(nowMs);
   }
 
   pieceComplete(piece: number): boolean {
@@ -242,20 +198,16 @@ export class Scheduler implements SchedulerApi {
     core.rarity?.remove(piece);
     const part = book.parts.get(piece);
     if (part !== undefined) {
-      this.endAll(part, true);
+      core.releasePart(part);
       core.abandoned.delete(part);
       book.deactivate(part, have);
     } else book.state[piece] = have;
     book.failed.delete(piece);
-    book.missingCount--;
-    for (const peer of core.peers.values()) {
-      if (!peer.seed && peer.has(piece)) peer.useful--;
-      if (!peer.seed ? peer.useful === 0 : book.missingCount === 0) this.refreshInterest(peer, nowMs);
-    }
+    this.roster.gained(piece, nowMs);
     if (!core.limited) return;
     core.limited = false;
     core.version++;
-    this.pumpAll(nowMs);
+    this.dispatch.all(nowMs);
   }
 
   pieceFailed(piece: number, nowMs: Millis): void {
@@ -267,12 +219,12 @@ export class Scheduler implements SchedulerApi {
       // a critical piece, so its first failure is mended by all peers at once and the host compares the blocks.
       const suspects = new Set(part.sources.filter((peer) => peer >= 0));
       book.failed.set(piece, { suspects, sole: book.failed.has(piece) || !core.critical(piece) });
-      this.endAll(part, true);
+      core.releasePart(part);
       core.abandoned.delete(part);
       book.deactivate(part, missing);
     } else if (book.state[piece] === have) return this.pieceLost(piece, nowMs);
     core.reopened(piece);
-    this.pumpAll(nowMs);
+    this.dispatch.all(nowMs);
   }
 
   pieceLost(piece: number, nowMs: Millis): void {
@@ -280,19 +232,9 @@ export class Scheduler implements SchedulerApi {
     const { book } = core;
     if (book.state[piece] !== have) return;
     book.state[piece] = missing;
-    book.missingCount++;
-    for (const peer of core.peers.values()) {
-      if (!peer.seed && peer.has(piece)) peer.useful++;
-      this.refreshInterest(peer, nowMs);
-    }
+    this.roster.lost(piece, nowMs);
     core.reopened(piece);
-    this.pumpAll(nowMs);
-  }
-
-  private endAll(part: ActivePiece, tell: boolean): void {
-    for (let block = 0; block < part.blocks; block++) {
-      for (let copy = part.asked[block]!; copy !== null; copy = part.asked[block]!) this.core.release(copy, tell);
-    }
+    this.dispatch.all(nowMs);
   }
 
   blockSources(piece: number): Int32Array {
@@ -313,17 +255,22 @@ export class Scheduler implements SchedulerApi {
     if (reader === undefined) core.readers.set(id, reader = new ReaderState(id, core.book, core.tuning));
     const { first, windowEnd, criticalEnd, waitingEnd } = reader;
     const jumped = reader.update(demand, nowMs);
-    this.noteWaiting(reader, nowMs);
+    noteWaiting(this.core, reader, nowMs);
     const moved = reader.first !== first || reader.windowEnd !== windowEnd || reader.criticalEnd !== criticalEnd;
     if (!moved && !jumped && reader.waitingEnd === waitingEnd) return;
-    if (jumped) this.clearPipes();
-    else if (reader.first !== first || reader.windowEnd < windowEnd) this.cancelUnwanted();
+    if (jumped) {
+      if (reader.advance() < reader.criticalEnd) this.clearPipes();
+      core.abandon(first, windowEnd);
+    } else if (reader.first > first) core.abandon(first, reader.first);
+    if (reader.windowEnd < windowEnd) core.abandon(reader.windowEnd, windowEnd);
     this.demandChanged(nowMs);
   }
 
   removeReader(id: number, nowMs: Millis): void {
-    if (!this.core.readers.delete(id)) return;
-    this.cancelUnwanted();
+    const reader = this.core.readers.get(id);
+    if (reader === undefined) return;
+    this.core.readers.delete(id);
+    this.core.abandon(reader.first, reader.windowEnd);
     this.demandChanged(nowMs);
   }
 
@@ -332,18 +279,15 @@ export class Scheduler implements SchedulerApi {
     const end = range === null ? 0 : Math.min(range.endPiece, core.book.pieceCount);
     const first = range === null ? 0 : Math.max(range.firstPiece, 0);
     core.rarity = range === null ? null : new Rarity(core.book, first, Math.max(first, end), core.tuning.random);
-    this.cancelUnwanted();
+    core.abandon(0, core.book.pieceCount);
     this.demandChanged(nowMs);
   }
 
   private demandChanged(nowMs: number): void {
     const { core } = this;
     core.version++;
-    const demand = core.readers.size > 0 || core.rarity !== null;
-    const before = this.idleSinceMs === null;
-    this.idleSinceMs = demand ? null : this.idleSinceMs ?? nowMs;
-    if (demand !== before) { for (const peer of core.peers.values()) this.refreshInterest(peer, nowMs); }
-    this.pumpAll(nowMs);
+    this.roster.demandChanged(nowMs);
+    this.dispatch.all(nowMs);
   }
 
   /** After a seek: everything that isn't critical somewhere makes room. */
@@ -352,102 +296,11 @@ export class Scheduler implements SchedulerApi {
     for (const peer of core.peers.values()) {
       core.releaseAll(peer, true, (request) => !core.critical(request.part.piece));
     }
-    core.abandon();
-  }
-
-  private cancelUnwanted(): void {
-    const { core } = this;
-    const gone = (request: BlockRequest): boolean => {
-      const piece = request.part.piece;
-      return !core.wanted(piece) && !core.rarity?.covers(piece);
-    };
-    for (const peer of core.peers.values()) if (peer.outstanding > 0) core.releaseAll(peer, true, gone);
-    core.abandon();
-  }
-
-  private refreshInterest(peer: PeerState, nowMs: number): void {
-    const { book, tuning } = this.core;
-    const demand = this.idleSinceMs === null || nowMs - this.idleSinceMs < tuning.interestLingerMs;
-    const value = demand && (peer.seed ? book.missingCount > 0 : peer.useful > 0);
-    if (value === peer.interested) return;
-    peer.interested = value;
-    this.core.actions.interested(peer.id, value);
-  }
-
-  // Handing out work
-
-  /** Fills one peer's pipe. */
-  private pump(peer: PeerState, nowMs: number): void {
-    const { core } = this;
-    if (peer.idleVersion === core.version) return;
-    while (this.pumpOne(peer, nowMs));
-  }
-
-  private pumpOne(peer: PeerState, nowMs: number): boolean {
-    const { core, picker } = this;
-    if (!peer.usable || peer.limit === 0) return false;
-    const slackMs = core.slackMs;
-    const criticalOnly = peer.outstanding >= peer.depth(slackMs, core.share);
-    if (criticalOnly && peer.outstanding >= peer.criticalDepth(slackMs, core.share)) return false;
-    if (!picker.pick(peer, peer.etaMs(core.unknownRate), criticalOnly, nowMs)) {
-      if (!criticalOnly) peer.idleVersion = core.version;
-      return false;
-    }
-    core.request(peer, picker.part!, picker.block, nowMs);
-    return true;
-  }
-
-  /** Fills all pipes, block by block, the peer that can deliver soonest first. */
-  private pumpAll(nowMs: number): void {
-    const { core, order } = this;
-    if (!core.hasWork()) return;
-    core.survey(nowMs);
-    const slackMs = core.slackMs;
-    order.length = 0;
-    for (const peer of core.peers.values()) {
-      if (!peer.usable || peer.limit === 0 || peer.idleVersion === core.version) continue;
-      if (peer.outstanding >= peer.criticalDepth(slackMs, core.share)) continue;
-      peer.sortMs = peer.etaMs(core.unknownRate);
-      order.push(peer);
-    }
-    order.sort(latestFirst);
-    while (order.length > 0) {
-      const peer = order[order.length - 1]!;
-      core.bestEtaMs = peer.sortMs;
-      if (!this.pumpOne(peer, nowMs)) {
-        order.pop();
-        continue;
-      }
-      peer.sortMs = peer.etaMs(core.unknownRate);
-      for (let i = order.length - 1; i > 0 && order[i - 1]!.sortMs < order[i]!.sortMs; i--) {
-        const other = order[i - 1]!;
-        order[i - 1] = order[i]!;
-        order[i] = other;
-      }
-    }
   }
 
   reserveRun(id: number, maxBytes: number, nowMs: Millis): { piece: number; offset: number; length: number } | null {
-    const { core, picker } = this;
-    const { book } = core;
-    const peer = core.peers.get(id);
-    if (peer === undefined || peer.stalled) return null;
-    // A web seed never chokes.
-    peer.choked = false;
-    core.survey(nowMs);
-    if (!picker.pick(peer, peer.etaMs(core.unknownRate), false, nowMs)) return null;
-    const part = picker.part!;
-    const first = picker.block;
-    let block = first;
-    let length = 0;
-    while (block < part.blocks && part.state[block] === 0) {
-      const bytes = book.blockLength(part.piece, block);
-      if (length > 0 && length + bytes > maxBytes) break;
-      book.ask(peer, part, block, nowMs);
-      length += bytes;
-      block++;
-    }
-    return { piece: part.piece, offset: first * book.blockBytes, length };
+    const peer = this.core.peers.get(id);
+    return peer === undefined || peer.stalled ? null : this.dispatch.run(peer, maxBytes, nowMs);
   }
 
   // Time
@@ -465,8 +318,8 @@ export class Scheduler implements SchedulerApi {
     }
     core.survey(nowMs);
     this.rescue.stalls(nowMs);
-    for (const reader of core.readers.values()) this.noteWaiting(reader, nowMs);
-    this.pumpAll(nowMs);
+    for (const reader of core.readers.values()) noteWaiting(core, reader, nowMs);
+    this.dispatch.all(nowMs);
     this.rescue.hedge(nowMs);
     this.rescue.endgame(nowMs);
     const next = this.nextTick(nowMs);
@@ -478,43 +331,18 @@ export class Scheduler implements SchedulerApi {
     const { core } = this;
     const { tuning } = core;
     for (const peer of core.peers.values()) if (peer.outstanding > 0) return tuning.tickMs;
-    if (this.idleSinceMs === null) return core.book.missingCount > 0 ? tuning.idleTickMs : null;
-    const leftMs = this.idleSinceMs + tuning.interestLingerMs - nowMs;
-    if (leftMs > 0) return leftMs;
-    for (const peer of core.peers.values()) this.refreshInterest(peer, nowMs);
+    const lingerMs = this.roster.lingerMs(nowMs);
+    if (lingerMs === null) return core.book.missingCount > 0 ? tuning.idleTickMs : null;
+    if (lingerMs > 0) return lingerMs;
+    this.roster.refreshAll(nowMs);
     return null;
   }
 
   // Questions
 
-  private noteWaiting(reader: ReaderState, nowMs: number): void {
-    const waiting = reader.waitingEnd > reader.position && this.firstLacking(reader) >= 0;
-    reader.waitingSinceMs = waiting ? reader.waitingSinceMs ?? nowMs : null;
-  }
-
-  /** First piece of what a reader waits for (or of its position) that isn't here, -1 when all is. */
-  private firstLacking(reader: ReaderState): number {
-    const { book } = this.core;
-    const end = Math.min(
-      book.pieceCount,
-      Math.ceil(Math.max(reader.waitingEnd, reader.position + 1) / book.pieceBytes),
-    );
-    for (let piece = reader.first; piece < end; piece++) if (book.state[piece] !== have) return piece;
-    return -1;
-  }
-
   stallReason(id: number, nowMs: Millis): "no_peers" | "missing_piece" | "choked" | "slow_peers" | null {
-    const { core } = this;
-    const reader = core.readers.get(id);
-    if (reader === undefined) return null;
-    const piece = this.firstLacking(reader);
-    if (piece < 0 || core.book.state[piece] === complete) return null;
-    if (core.peers.size === 0) return "no_peers";
-    if (core.book.holders(piece) === 0) return "missing_piece";
-    let open = false;
-    for (const peer of core.peers.values()) open ||= peer.limit === 0 ? peer.has(piece) : peer.offers(piece, nowMs);
-    if (!open) return "choked";
-    return reader.waitingSinceMs !== null && nowMs - reader.waitingSinceMs >= slowMs ? "slow_peers" : null;
+    const reader = this.core.readers.get(id);
+    return reader === undefined ? null : stallReason(this.core, reader, nowMs);
   }
 
   wanted(piece: number): boolean {

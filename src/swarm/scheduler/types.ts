@@ -84,7 +84,10 @@ export interface SchedulerApi {
    * fetching, within one piece, reserved for `peer`. `cancel` may take blocks back; `blockReceived` reports them.
    */
   reserveRun(peer: number, maxBytes: number, nowMs: Millis): { piece: number; offset: number; length: number } | null;
-  /** Timer, every 20 ms while there is demand. Answers ms until it wants to be called again (null = not before an event). */
+  /**
+   * Timer, every 20 ms while there is demand. Answers ms until it wants to be called again (null = not before an event:
+   * any other call here may bring the next one forward to 20 ms).
+   */
   tick(nowMs: Millis): number | null;
   /** Why the nearest deadline is not met: for `stall_reason`. */
   stallReason(reader: number, nowMs: Millis): "no_peers" | "missing_piece" | "choked" | "slow_peers" | null;

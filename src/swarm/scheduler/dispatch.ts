@@ -1,0 +1,92 @@
+/** Hands out work: fills the pipes of peers with what the picker finds. */
+import type { Core } from "./core.ts";
+import type { PeerState } from "./peer-state.ts";
+import { Picker } from "./picker.ts";
+import { blockFree } from "./pieces.ts";
+
+/** By the time a peer would need for one more block, the soonest at the end. */
+const latestFirst = (a: PeerState, b: PeerState): number => b.sortMs - a.sortMs || b.id - a.id;
+
+export class Dispatch {
+  private readonly core: Core;
+  private readonly picker: Picker;
+  private readonly order: PeerState[] = [];
+
+  constructor(core: Core) {
+    this.core = core;
+    this.picker = new Picker(core);
+  }
+
+  /** Fills one peer's pipe. */
+  one(peer: PeerState, nowMs: number): void {
+    const { core } = this;
+    if (peer.idleVersion === core.version) return;
+    while (this.give(peer, nowMs));
+  }
+
+  private give(peer: PeerState, nowMs: number): boolean {
+    const { core, picker } = this;
+    if (!peer.usable || peer.limit === 0) return false;
+    const slackMs = core.slackMs;
+    const criticalOnly = peer.outstanding >= peer.depth(slackMs, core.share);
+    if (criticalOnly && peer.outstanding >= peer.criticalDepth(slackMs, core.share)) return false;
+    if (!picker.pick(peer, peer.etaMs(core.unknownRate), criticalOnly, nowMs)) {
+      if (!criticalOnly) peer.idleVersion = core.version;
+      return false;
+    }
+    core.request(peer, picker.part!, picker.block, nowMs);
+    return true;
+  }
+
+  /** Fills all pipes, block by block, the peer that can deliver soonest first. */
+  all(nowMs: number): void {
+    const { core, order } = this;
+    if (!core.hasWork()) return;
+    core.survey(nowMs);
+    const slackMs = core.slackMs;
+    order.length = 0;
+    for (const peer of core.peers.values()) {
+      if (!peer.usable || peer.limit === 0 || peer.idleVersion === core.version) continue;
+      if (peer.outstanding >= peer.criticalDepth(slackMs, core.share)) continue;
+      peer.sortMs = peer.etaMs(core.unknownRate);
+      order.push(peer);
+    }
+    order.sort(latestFirst);
+    while (order.length > 0) {
+      const peer = order[order.length - 1]!;
+      core.bestEtaMs = peer.sortMs;
+      if (!this.give(peer, nowMs)) {
+        order.pop();
+        continue;
+      }
+      peer.sortMs = peer.etaMs(core.unknownRate);
+      for (let i = order.length - 1; i > 0 && order[i - 1]!.sortMs < order[i]!.sortMs; i--) {
+        const other = order[i - 1]!;
+        order[i - 1] = order[i]!;
+        order[i] = other;
+      }
+    }
+  }
+
+  /** A run of free blocks for a peer that fetches by ranges. */
+  run(peer: PeerState, maxBytes: number, nowMs: number): { piece: number; offset: number; length: number } | null {
+    const { core, picker } = this;
+    const { book } = core;
+    // A web seed never chokes.
+    peer.choked = false;
+    core.survey(nowMs);
+    if (!picker.pick(peer, peer.etaMs(core.unknownRate), false, nowMs)) return null;
+    const part = picker.part!;
+    const first = picker.block;
+    let block = first;
+    let length = 0;
+    while (block < part.blocks && part.state[block] === blockFree) {
+      const bytes = book.blockLength(part.piece, block);
+      if (length > 0 && length + bytes > maxBytes) break;
+      book.ask(peer, part, block, nowMs);
+      length += bytes;
+      block++;
+    }
+    return { piece: part.piece, offset: first * book.blockBytes, length };
+  }
+}

@@ -1,0 +1,121 @@
+/** Who has what, and whom we are interested in. */
+import type { Core } from "./core.ts";
+import type { PeerState } from "./peer-state.ts";
+import { have } from "./pieces.ts";
+
+export class Roster {
+  private readonly core: Core;
+  /** When demand ended; null while there is some. */
+  private idleSinceMs: number | null = Number.NEGATIVE_INFINITY;
+
+  constructor(core: Core) {
+    this.core = core;
+  }
+
+  /** One more piece; false when it is no news. */
+  has(peer: PeerState, piece: number): boolean {
+    const { book, rarity } = this.core;
+    if (!(piece >= 0 && piece < book.pieceCount) || peer.has(piece)) return false;
+    peer.bits ??= new Uint8Array((book.pieceCount + 7) >> 3);
+    peer.bits[piece >> 3]! |= 0x80 >> (piece & 7);
+    book.availability[piece]!++;
+    rarity?.moved(piece);
+    if (book.state[piece] !== have) peer.useful++;
+    return true;
+  }
+
+  /** Replaces what it has; a full bitfield makes it a seed. */
+  bitfield(peer: PeerState, bytes: Uint8Array): void {
+    const { book, rarity } = this.core;
+    this.clear(peer);
+    const bits = new Uint8Array((book.pieceCount + 7) >> 3);
+    bits.set(bytes.subarray(0, bits.length));
+    let count = 0;
+    each(bits, book.pieceCount, () => count++);
+    if (count === book.pieceCount) return this.hasAll(peer);
+    peer.bits = bits;
+    each(bits, book.pieceCount, (piece) => {
+      book.availability[piece]!++;
+      rarity?.moved(piece);
+      if (book.state[piece] !== have) peer.useful++;
+    });
+  }
+
+  hasAll(peer: PeerState): void {
+    this.clear(peer);
+    peer.seed = true;
+    this.core.book.seeds++;
+  }
+
+  /** It has nothing (any more). */
+  clear(peer: PeerState): void {
+    const { book, rarity } = this.core;
+    if (peer.seed) book.seeds--;
+    const bits = peer.bits;
+    peer.seed = false;
+    peer.bits = null;
+    peer.useful = 0;
+    if (bits === null) return;
+    each(bits, book.pieceCount, (piece) => {
+      book.availability[piece]!--;
+      rarity?.moved(piece);
+    });
+  }
+
+  /** We have a piece that we lacked. */
+  gained(piece: number, nowMs: number): void {
+    const { book, peers } = this.core;
+    book.missingCount--;
+    for (const peer of peers.values()) {
+      if (!peer.seed && peer.has(piece)) peer.useful--;
+      if (peer.seed ? book.missingCount === 0 : peer.useful === 0) this.refreshInterest(peer, nowMs);
+    }
+  }
+
+  /** We lack a piece that we had. */
+  lost(piece: number, nowMs: number): void {
+    const { book, peers } = this.core;
+    book.missingCount++;
+    for (const peer of peers.values()) {
+      if (!peer.seed && peer.has(piece)) peer.useful++;
+      this.refreshInterest(peer, nowMs);
+    }
+  }
+
+  /** Readers or the background came or went. */
+  demandChanged(nowMs: number): void {
+    const { core } = this;
+    const demand = core.readers.size > 0 || core.rarity !== null;
+    if (demand === (this.idleSinceMs === null)) return;
+    this.idleSinceMs = demand ? null : nowMs;
+    this.refreshAll(nowMs);
+  }
+
+  /** Time until interest lapses, 0 when it has; null while there is demand. */
+  lingerMs(nowMs: number): number | null {
+    return this.idleSinceMs === null ? null : Math.max(0, this.idleSinceMs + this.core.tuning.interestLingerMs - nowMs);
+  }
+
+  refreshAll(nowMs: number): void {
+    for (const peer of this.core.peers.values()) this.refreshInterest(peer, nowMs);
+  }
+
+  /** Tells the host when our interest in a peer changed. */
+  refreshInterest(peer: PeerState, nowMs: number): void {
+    const { book, actions } = this.core;
+    const demand = this.lingerMs(nowMs) !== 0;
+    const value = demand && (peer.seed ? book.missingCount > 0 : peer.useful > 0);
+    if (value === peer.interested) return;
+    peer.interested = value;
+    actions.interested(peer.id, value);
+  }
+}
+
+/** Calls `visit` for each bit that is set. */
+function each(bits: Uint8Array, size: number, visit: (piece: number) => void): void {
+  for (let i = 0; i < bits.length; i++) {
+    if (bits[i] === 0) continue;
+    const end = Math.min(size, i * 8 + 8);
+    for (let piece = i * 8; piece < end; piece++) if ((bits[i]! & (0x80 >> (piece & 7))) !== 0) visit(piece);
+  }
+}

@@ -1,0 +1,38 @@
+/** Why a reader waits. */
+import type { Core } from "./core.ts";
+import { complete, have } from "./pieces.ts";
+import type { ReaderState } from "./reader-state.ts";
+
+/** A reader waits this long before peers count as slow. */
+const slowMs = 1000;
+
+/** First piece of what a reader waits for (or of its position) that isn't here, -1 when all is. */
+function firstLacking(core: Core, reader: ReaderState): number {
+  const { book } = core;
+  if (reader.position >= reader.end) return -1;
+  const end = Math.min(book.pieceCount, Math.ceil(Math.max(reader.waitingEnd, reader.position + 1) / book.pieceBytes));
+  for (let piece = reader.first; piece < end; piece++) if (book.state[piece] !== have) return piece;
+  return -1;
+}
+
+/** Keeps `waitingSinceMs`. */
+export function noteWaiting(core: Core, reader: ReaderState, nowMs: number): void {
+  const waiting = reader.waitingEnd > reader.position && firstLacking(core, reader) >= 0;
+  reader.waitingSinceMs = waiting ? reader.waitingSinceMs ?? nowMs : null;
+}
+
+/** See `SchedulerApi.stallReason`. */
+export function stallReason(
+  core: Core,
+  reader: ReaderState,
+  nowMs: number,
+): "no_peers" | "missing_piece" | "choked" | "slow_peers" | null {
+  const piece = firstLacking(core, reader);
+  if (piece < 0 || core.book.state[piece] === complete) return null;
+  if (core.peers.size === 0) return "no_peers";
+  if (core.book.holders(piece) === 0) return "missing_piece";
+  let open = false;
+  for (const peer of core.peers.values()) open ||= peer.limit === 0 ? peer.has(piece) : peer.offers(piece, nowMs);
+  if (!open) return "choked";
+  return reader.waitingSinceMs !== null && nowMs - reader.waitingSinceMs >= slowMs ? "slow_peers" : null;
+}
