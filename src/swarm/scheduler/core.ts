@@ -31,6 +31,8 @@ export class Core {
   readonly abandoned = new Set<ActivePiece>();
   /** Blocks that are critical to one reader, divided by the peers: what one of unknown rate may be trusted with. */
   share = 1;
+  /** Every reader has media ahead and the peers bring much more than the bitrate: speed matters less than seeks do. */
+  private calm = false;
   /** Memory for unfinished pieces kept a peer from starting one. */
   limited = false;
   private surveyedMs = Number.NEGATIVE_INFINITY;
@@ -44,8 +46,11 @@ export class Core {
     this.unknownRate = tuning.unknownBytesPerSecond;
   }
 
-  get slackMs(): number {
-    return this.readers.size > 0 ? this.tuning.readerSlackMs : this.tuning.backgroundSlackMs;
+  /** Queue that a peer may keep beyond its round trip. */
+  slackMs(peer: PeerState): number {
+    const { tuning } = this;
+    if (this.readers.size === 0) return tuning.backgroundSlackMs;
+    return this.calm && peer.rate(0) < tuning.fastBytesPerSecond ? tuning.calmSlackMs : tuning.readerSlackMs;
   }
 
   key(piece: number, block: number): number {
@@ -184,6 +189,13 @@ export class Core {
       if (!peer.usable || peer.limit === 0) continue;
       this.poolRate += peer.rate(this.unknownRate);
       this.bestEtaMs = Math.min(this.bestEtaMs, peer.etaMs(this.unknownRate));
+    }
+    this.calm = true;
+    for (const reader of this.readers.values()) {
+      const ahead = reader.advance() * this.book.pieceBytes - reader.position;
+      this.calm &&= ahead > reader.bytesPerSecond * (this.tuning.calmMs / 1000) ||
+        reader.cursor >= reader.windowEnd;
+      this.calm &&= this.poolRate > 2 * reader.bytesPerSecond;
     }
   }
 }

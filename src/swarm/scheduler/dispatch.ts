@@ -27,7 +27,7 @@ export class Dispatch {
   private give(peer: PeerState, nowMs: number): boolean {
     const { core, picker } = this;
     if (!peer.usable || peer.limit === 0) return false;
-    const slackMs = core.slackMs;
+    const slackMs = core.slackMs(peer);
     const criticalOnly = peer.outstanding >= peer.depth(slackMs, core.share);
     if (criticalOnly && peer.outstanding >= peer.criticalDepth(slackMs, core.share)) return false;
     if (!picker.pick(peer, peer.etaMs(core.unknownRate), criticalOnly, nowMs)) {
@@ -43,11 +43,10 @@ export class Dispatch {
     const { core, order } = this;
     if (!core.hasWork()) return;
     core.survey(nowMs);
-    const slackMs = core.slackMs;
     order.length = 0;
     for (const peer of core.peers.values()) {
       if (!peer.usable || peer.limit === 0 || peer.idleVersion === core.version) continue;
-      if (peer.outstanding >= peer.criticalDepth(slackMs, core.share)) continue;
+      if (peer.outstanding >= peer.criticalDepth(core.slackMs(peer), core.share)) continue;
       peer.sortMs = peer.etaMs(core.unknownRate);
       order.push(peer);
     }

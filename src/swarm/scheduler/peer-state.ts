@@ -29,6 +29,8 @@ export class PeerState {
   /** Silent too long: asked for nothing but probes. */
   stalled = false;
   silentSinceMs = 0;
+  /** The host was asked to drop it. */
+  dropped = false;
   stalledMs = 0;
   probedMs = 0;
   outstanding = 0;

@@ -46,7 +46,7 @@ export class Rescue {
       const floorMs = peer.limit === 0 ? tuning.runStallMs : tuning.stallMs;
       const blocksMs = (3 * book.blockBytes * 1000) / peer.rate(core.unknownRate);
       if (silenceMs < Math.max(floorMs, peer.rttMs + blocksMs)) continue;
-      if (silenceMs > tuning.dropMs) core.actions.drop(peer.id, "silent");
+      if (silenceMs > tuning.dropMs) this.drop(peer);
       // Without anybody else its requests are the only hope: they stay where they are.
       if (!this.others(peer)) continue;
       peer.stalled = true;
@@ -58,15 +58,19 @@ export class Rescue {
     return freed;
   }
 
+  private drop(peer: PeerState): void {
+    if (peer.dropped) return;
+    peer.dropped = true;
+    this.core.actions.drop(peer.id, "silent");
+  }
+
   /** Asks a silent peer for one block now and then; it is dropped when it stays silent. */
   private probe(peer: PeerState, nowMs: number): void {
     const { core } = this;
     const { tuning } = core;
     if (peer.choked || peer.limit === 0) return;
     if (nowMs - peer.silentSinceMs > tuning.dropMs && peer.probedMs > peer.stalledMs) {
-      core.actions.drop(peer.id, "silent");
-      peer.stalledMs = peer.probedMs = peer.silentSinceMs = nowMs;
-      return;
+      return this.drop(peer);
     }
     const waitMs = this.others(peer) ? tuning.probeMs : tuning.lonelyProbeMs;
     if (nowMs - peer.probedMs < waitMs) return;
@@ -133,7 +137,7 @@ export class Rescue {
   endgame(nowMs: number): void {
     const { core } = this;
     const { book } = core;
-    if (book.parts.size === 0 || book.open.size > 0) return;
+    if (core.rarity === null || book.parts.size === 0 || book.open.size > 0) return;
     let idle = false;
     for (const peer of core.peers.values()) {
       idle ||= peer.usable && !peer.choked && peer.limit > 0 && peer.outstanding < 2;
@@ -143,7 +147,7 @@ export class Rescue {
     this.copies = 0;
     let looked = 0;
     for (const part of book.parts.values()) {
-      if (book.state[part.piece] !== active || !(core.rarity?.covers(part.piece) || core.wanted(part.piece))) continue;
+      if (book.state[part.piece] !== active || !core.rarity?.covers(part.piece)) continue;
       if (++looked > maxEndgameParts) return;
       for (let block = 0; block < part.blocks; block++) {
         if (part.state[block] === blockAsked) {
@@ -179,7 +183,9 @@ export class Rescue {
     let best: PeerState | null = null;
     let bestMs = Math.min(remainingMs * ratio, remainingMs - tuning.hedgeGainMs);
     for (const peer of core.peers.values()) {
-      if (!peer.usable || peer.limit === 0 || peer.outstanding >= 2 * peer.criticalDepth(core.slackMs, core.share)) {
+      if (
+        !peer.usable || peer.limit === 0 || peer.outstanding >= 2 * peer.criticalDepth(core.slackMs(peer), core.share)
+      ) {
         continue;
       }
       // Who never delivered promises nothing, as long as somebody did.

@@ -61,6 +61,8 @@ export class Scheduler implements SchedulerApi {
     const peer = this.core.peers.get(id);
     if (peer === undefined) return;
     this.core.peers.delete(id);
+    // A walk over peers may be under way: it shall not ask this one.
+    peer.stalled = true;
     this.core.releaseAll(peer, false);
     this.roster.clear(peer);
     this.dispatch.all(nowMs);
@@ -153,7 +155,7 @@ export class Scheduler implements SchedulerApi {
     let wanted = false;
     if (request === null) wanted = peer.takeLate(core.key(piece, block)) && part !== undefined;
     else {
-      peer.onBlock(nowMs - request.sentMs, core.slackMs, nowMs);
+      peer.onBlock(nowMs - request.sentMs, core.slackMs(peer), nowMs);
       book.end(request);
       wanted = true;
     }
@@ -300,7 +302,8 @@ export class Scheduler implements SchedulerApi {
 
   reserveRun(id: number, maxBytes: number, nowMs: Millis): { piece: number; offset: number; length: number } | null {
     const peer = this.core.peers.get(id);
-    return peer === undefined || peer.stalled ? null : this.dispatch.run(peer, maxBytes, nowMs);
+    if (peer?.stalled) peer.restart();
+    return peer === undefined ? null : this.dispatch.run(peer, maxBytes, nowMs);
   }
 
   // Time

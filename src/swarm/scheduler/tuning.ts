@@ -12,6 +12,12 @@ export interface Tuning {
   readonly firstCriticalBlocks: number;
   /** Queue kept at a peer beyond its round trip while somebody plays. Default 40: what a seek then has to wait for. */
   readonly readerSlackMs: number;
+  /** The same while every reader has `calmMs` of media asked for and the peers bring twice the bitrate. Default 15. */
+  readonly calmSlackMs: number;
+  /** See `calmSlackMs`. Default 5000. */
+  readonly calmMs: number;
+  /** Peers from this rate on keep the full slack: what they owe drains at once. Default 8 MB/s. */
+  readonly fastBytesPerSecond: number;
   /** The same when nobody waits (background). Default 300: rides out pauses of either side. */
   readonly backgroundSlackMs: number;
   /** Rate assumed for a peer of which nothing is known, bytes/s. Default 100 kB/s. */
@@ -79,6 +85,9 @@ export const defaultTuning: Tuning = {
   firstDepthBlocks: 4,
   firstCriticalBlocks: 12,
   readerSlackMs: 40,
+  calmSlackMs: 15,
+  calmMs: 5000,
+  fastBytesPerSecond: 8_000_000,
   backgroundSlackMs: 300,
   unknownBytesPerSecond: 100_000,
   rateWindowMs: 1000,

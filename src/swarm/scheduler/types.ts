@@ -70,7 +70,11 @@ export interface SchedulerApi {
   /** All blocks of the piece have arrived? */
   pieceComplete(piece: number): boolean;
   pieceVerified(piece: number, nowMs: Millis): void;
-  /** The hash failed: all its blocks are wanted again. */
+  /**
+   * The hash failed: all its blocks are wanted again. The first time that a critical piece fails, all peers mend it and
+   * the host finds the liar by comparing blocks (`blockSources`); else one peer alone fetches it, so that it is plain
+   * whose fault the next failure is.
+   */
   pieceFailed(piece: number, nowMs: Millis): void;
   /** A piece we had was evicted or lost. */
   pieceLost(piece: number, nowMs: Millis): void;
