@@ -10,7 +10,6 @@ import { DEFAULT_UPLOAD_SLOTS } from "./choker.ts";
 import type { SwarmContext } from "./context.ts";
 import { DialSlots } from "./dial-slots.ts";
 import type { Sha1 } from "./evidence.ts";
-import type { BufferSource } from "./ingest.ts";
 import { Scheduler } from "./scheduler/scheduler.ts";
 import { TokenBucket } from "./token-bucket.ts";
 import { TorrentSwarm } from "./torrent-swarm.ts";
@@ -49,8 +48,6 @@ export interface SwarmManagerOptions {
   readonly encryption?: EncryptionMode;
   /** Peer exchange. Default true. */
   readonly pex?: boolean;
-  /** Piece buffers, shared with the storage that takes them over. Default: fresh ones. */
-  readonly buffers?: BufferSource;
   /** Default: Web Crypto, which hashes off the main thread. */
   readonly sha1?: Sha1;
 }
@@ -58,6 +55,8 @@ export interface SwarmManagerOptions {
 /** A manager that can be asked a little more than playback needs. */
 export interface TorrentSwarmManager extends SwarmManager {
   acquire(target: SwarmTarget): SwarmLease & { readonly swarm: TorrentSwarm };
+  /** Is this host banned for corrupt data or a broken protocol? */
+  banned(host: string): boolean;
   /** Bytes per second, 0 = unlimited. */
   setLimits(limits: { downloadBytesPerSecond?: number; uploadBytesPerSecond?: number }): void;
 }
@@ -104,7 +103,7 @@ class Manager implements TorrentSwarmManager {
       slots: new DialSlots(),
       downloadBucket: new TokenBucket(clock, options.downloadLimitBytesPerSecond ?? 0),
       uploadBucket: new TokenBucket(clock, options.uploadLimitBytesPerSecond ?? 0),
-      buffers: options.buffers ?? { acquire: (bytes) => new Uint8Array(bytes), release: () => {} },
+      buffers: options.cache.buffers ?? { acquire: (bytes) => new Uint8Array(bytes), release: () => {} },
       sha1: options.sha1 ?? webCryptoSha1,
       createScheduler: (shape, actions) => new Scheduler(shape, actions),
       connectPeer,
@@ -160,6 +159,10 @@ class Manager implements TorrentSwarmManager {
 
   list(): readonly Swarm[] {
     return [...this.entries.values()].map((entry) => entry.swarm);
+  }
+
+  banned(host: string): boolean {
+    return this.context.bans.has(host, this.ports.clock.monotonic());
   }
 
   setLimits(limits: { downloadBytesPerSecond?: number; uploadBytesPerSecond?: number }): void {

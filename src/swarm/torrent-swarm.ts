@@ -40,7 +40,6 @@ const UNKNOWN_LEFT_BYTES = 16_384;
 export class TorrentSwarm implements Swarm {
   readonly infohashHex: string;
   readonly infohash: Uint8Array;
-  metainfo: Metainfo | null = null;
   transfer: Transfer | null = null;
   uploads: UploadCache | null = null;
   private readonly context: SwarmContext;
@@ -62,7 +61,8 @@ export class TorrentSwarm implements Swarm {
   private readonly started: Promise<Metainfo>;
   private startedWith!: (metainfo: Metainfo) => void;
   private startFailed!: (error: Error) => void;
-  private starting = false;
+  /** Known as soon as it has arrived; public as `metainfo` when the store is open. */
+  private description: Metainfo | null = null;
   private readonly completion = new Set<() => void>();
 
   constructor(context: SwarmContext, target: SwarmTarget) {
@@ -79,10 +79,10 @@ export class TorrentSwarm implements Swarm {
     this.peers = new Peers(context, {
       infohash: this.infohash,
       swarm: this,
-      extended: () => this.metainfo === null && this.fetcher.pump(),
+      extended: () => this.description === null && this.fetcher.pump(),
       metadata: (session, bytes) => void this.learnMetadata(session, bytes),
       metadataFailed: () => this.fetcher.pump(),
-      left: () => this.metainfo === null && this.fetcher.pump(),
+      left: () => this.description === null && this.fetcher.pump(),
       everyRound: (nowMs) => this.needPeers(nowMs),
     });
     this.fetcher = new MetadataFetch(() => this.peers.sessions);
@@ -96,9 +96,13 @@ export class TorrentSwarm implements Swarm {
     this.learn(target);
   }
 
+  get metainfo(): Metainfo | null {
+    return this.transfer?.metainfo ?? null;
+  }
+
   /** BEP 27. */
   get isPrivate(): boolean {
-    return this.metainfo?.isPrivate ?? false;
+    return this.description?.isPrivate ?? false;
   }
 
   /** Connections, those that still shake hands included. */
@@ -245,7 +249,7 @@ export class TorrentSwarm implements Swarm {
   // Metadata
 
   private async learnMetadata(session: PeerSession, bytes: Uint8Array): Promise<void> {
-    if (this.metainfo !== null || this.closing !== null) return;
+    if (this.description !== null || this.closing !== null) return;
     try {
       const webSeeds = [...this.extraWebSeeds];
       this.begin(await parseInfo(bytes, { trackers: this.extraTrackers.map((t) => [t]), webSeeds }));
@@ -261,9 +265,8 @@ export class TorrentSwarm implements Swarm {
   }
 
   private begin(metainfo: Metainfo): void {
-    if (this.starting || this.closing !== null) return;
-    this.starting = true;
-    this.metainfo = metainfo;
+    if (this.description !== null || this.closing !== null) return;
+    this.description = metainfo;
     if (metainfo.isPrivate) this.discovery?.setPrivate();
     for (const node of metainfo.isPrivate ? [] : metainfo.nodes) {
       const address = parseAddress(node);
