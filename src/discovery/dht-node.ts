@@ -1,0 +1,299 @@
+/**
+ * Our node of the mainline DHT (BEP 5, BEP 44 immutable items; IPv4), shared by all swarms. The protocol is
+ * bittorrent-dht's; socket, bootstrap, persistence, deadlines and checks are ours. Node ids are taken as they come
+ * (BEP 42 is tolerated, not enforced).
+ */
+import DHT from "bittorrent-dht";
+import { decodeBencode, encodeBencode } from "../bytes/bencode.ts";
+import { deadline, withSignal } from "../bytes/deadline.ts";
+import { equalBytes, toHex } from "../bytes/hex.ts";
+import { abortError, hasCode, MillraceError } from "../errors.ts";
+import type { Clock, FilePort, Logger, NetworkPort, SocketAddress, Timer, UdpPort, UdpSocket } from "../ports.ts";
+import { canonicalHost, parseHostPort } from "./addresses.ts";
+import { DhtSocket } from "./dht-socket.ts";
+import { loadTable, saveTable } from "./dht-table-file.ts";
+
+/** BEP 44: the bencoded value of an item has at most 1000 bytes. */
+export const MAX_ITEM_BYTES = 1_000;
+
+/** One lookup visits some dozens of nodes with 2 s each, 16 at once. */
+const LOOKUP_DEADLINE_MS = 30_000;
+
+/** Looking up a bootstrap node's name. */
+const RESOLVE_DEADLINE_MS = 5_000;
+
+/** How long an item request waits for the first node when the table is empty. */
+const FIRST_NODE_DEADLINE_MS = 10_000;
+
+/** The table changes slowly; this much is lost at a crash. */
+const SAVE_EVERY_MS = 10 * 60_000;
+
+/** Saved contacts below this number are too few to rely on: bootstrap nodes are asked too. */
+const ENOUGH_NODES = 8;
+
+/** Floor between two bootstraps of an empty table. */
+const BOOTSTRAP_EVERY_MS = 30_000;
+
+/** Nodes named by others that are being tried at once; more are dropped, since any peer can name any number. */
+const MAX_TRIALS = 16;
+
+/** A ping takes at most 2.5 s; after this a trial's place is free again. */
+const TRIAL_MS = 5_000;
+
+/** Bounds of the library's tables: infohash lookups, items stored for others, peers stored for others and their life. */
+const LIBRARY_LIMITS = { maxTables: 200, maxValues: 500, maxPeers: 5_000, maxAge: 30 * 60_000 } as const;
+
+/** Options of the DHT node. */
+export interface DhtNodeOptions {
+  /** First contacts, `host:port`; empty: none is contacted. */
+  readonly bootstrap: readonly string[];
+  /** File of the node table; null keeps nothing. */
+  readonly statePath: string | null;
+  /** Address to bind. Default "0.0.0.0". */
+  readonly host?: string;
+  /** UDP port wanted; another is taken when it is in use. Default 0: a free one. */
+  readonly port?: number;
+}
+
+/** What the node needs of the machine. */
+export interface DhtPorts {
+  readonly udp: UdpPort;
+  readonly files: FilePort;
+  readonly network: NetworkPort;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+interface LibraryContact {
+  readonly id: Uint8Array;
+  readonly host: string;
+  readonly port: number;
+}
+
+/** The DHT node. */
+export class DhtNode {
+  /** UDP port that it listens on. */
+  readonly port: number;
+  private readonly ports: DhtPorts;
+  private readonly options: DhtNodeOptions;
+  // deno-lint-ignore no-explicit-any -- the library ships no types
+  private readonly dht: any;
+  private readonly closing = new AbortController();
+  private readonly lookups = new Map<string, Set<(peer: SocketAddress) => void>>();
+  private readonly firstNodeListeners = new Set<() => void>();
+  private readonly trials = new Set<Timer>();
+  private saveTimer: Timer | null = null;
+  private lastBootstrapMs = -Infinity;
+
+  private constructor(ports: DhtPorts, options: DhtNodeOptions, socket: UdpSocket, nodeId: Uint8Array | null) {
+    this.ports = ports;
+    this.options = options;
+    this.port = socket.address.port;
+    // The library gets no bootstrap list: it would resolve names itself and fall back to public nodes of its own choice.
+    const base = { ...LIBRARY_LIMITS, bootstrap: false, socket: new DhtSocket(socket) };
+    this.dht = new DHT(nodeId === null ? base : { ...base, nodeId });
+    this.dht.on("error", (error: unknown) => ports.log.log("warn", "DHT node failed", { error: String(error) }));
+    this.dht.on("warning", () => {}); // damaged or late datagrams: everyday on the open network
+    this.dht.on("peer", (peer: SocketAddress, infohash: Uint8Array) => {
+      for (const report of this.lookups.get(toHex(infohash)) ?? []) report({ host: peer.host, port: peer.port });
+    });
+    this.dht.on("node", () => this.onNode());
+    this.dht.listen();
+  }
+
+  /** Binds, restores the table and starts to bootstrap. Rejects when no UDP socket can be had. */
+  static async open(ports: DhtPorts, options: DhtNodeOptions): Promise<DhtNode> {
+    const host = options.host ?? "0.0.0.0";
+    const socket = await ports.udp.bind({ host, port: options.port ?? 0 }).catch((error) => {
+      if (!hasCode(error, "conflict")) throw error;
+      return ports.udp.bind({ host, port: 0 });
+    });
+    const table = options.statePath === null ? null : await loadTable(ports.files, options.statePath).catch((error) => {
+      ports.log.log("warn", "cannot read the DHT node table", { error: String(error) });
+      return null;
+    });
+    const node = new DhtNode(ports, options, socket, table?.id ?? null);
+    for (const contact of table?.nodes ?? []) node.dht.addNode({ ...contact });
+    if ((table?.nodes.length ?? 0) < ENOUGH_NODES) void node.bootstrap();
+    node.scheduleSave();
+    return node;
+  }
+
+  /** Nodes in the table. */
+  get nodeCount(): number {
+    return this.dht.nodes.count();
+  }
+
+  /** Calls `listener` when an empty table gets its first node; answers how to stop that. */
+  onFirstNode(listener: () => void): () => void {
+    this.firstNodeListeners.add(listener);
+    return () => this.firstNodeListeners.delete(listener);
+  }
+
+  /** Tries a node that somebody named; it enters the table when it answers. */
+  addNode(address: SocketAddress): void {
+    const host = canonicalHost(address.host);
+    if (this.closing.signal.aborted || host === null || host.includes(":")) return;
+    if (address.port < 1 || address.port > 65535 || this.trials.size >= MAX_TRIALS) return;
+    const timer = this.ports.clock.setTimeout(() => this.trials.delete(timer), TRIAL_MS);
+    this.trials.add(timer);
+    this.dht.addNode({ host, port: address.port });
+  }
+
+  /**
+   * Looks the swarm up (`get_peers`) and, with a `port` above 0, announces us there. Reports peers as they come; answers
+   * how many nodes replied. Rejects with `timeout` after 30 s, or as `signal` says.
+   */
+  async lookup(infohash: Uint8Array, port: number, report: (peer: SocketAddress) => void, signal: AbortSignal) {
+    const key = toHex(infohash);
+    const reports = this.lookups.get(key) ?? new Set();
+    this.lookups.set(key, reports.add(report));
+    let stop = () => {};
+    try {
+      return await this.within(LOOKUP_DEADLINE_MS, signal, async () => {
+        const replies = await new Promise<number>((resolve, reject) => {
+          stop = this.dht.lookup(infohash, (error: unknown, count: number) => error ? reject(error) : resolve(count));
+        });
+        if (port > 0 && replies > 0) {
+          // Nodes that do not take the announce are gone since the lookup: the next round finds others.
+          await new Promise<void>((resolve) => this.dht.announce(infohash, port, () => resolve()));
+        }
+        return replies;
+      });
+    } finally {
+      stop();
+      reports.delete(report);
+      if (reports.size === 0 && this.lookups.get(key) === reports) this.lookups.delete(key);
+    }
+  }
+
+  /** The bencoded value of an immutable item, its hash checked; null when nobody has it. */
+  async getImmutable(target: Uint8Array, signal: AbortSignal): Promise<Uint8Array | null> {
+    await this.firstNode(signal);
+    const item = await this.within(LOOKUP_DEADLINE_MS, signal, () => {
+      return new Promise<{ v?: unknown } | null>((resolve, reject) => {
+        this.dht.get(target, (error: unknown, value: { v?: unknown } | null) => error ? reject(error) : resolve(value));
+      });
+    });
+    if (item?.v === undefined) return null;
+    const value = encodeBencode(item.v);
+    return value.length <= MAX_ITEM_BYTES && equalBytes(await sha1(value), target) ? value : null;
+  }
+
+  /**
+   * Stores `value` with the nodes closest to its hash; answers the hash. Rejects with `invalid_argument` when it is not
+   * canonical bencoding or above 1000 bytes, `unavailable` when no node took it.
+   */
+  async putImmutable(value: Uint8Array, signal: AbortSignal): Promise<Uint8Array> {
+    if (value.length > MAX_ITEM_BYTES) {
+      throw new MillraceError("invalid_argument", `a DHT item has at most ${MAX_ITEM_BYTES} bytes`);
+    }
+    const decoded = decodeBencode(value, { maxDepth: 8, errorCode: "invalid_argument" });
+    if (!equalBytes(encodeBencode(decoded), value)) {
+      throw new MillraceError(
+        "invalid_argument",
+        "a DHT item must be canonical bencoding: keys sorted, no leading zeros",
+      );
+    }
+    await this.firstNode(signal);
+    await this.within(LOOKUP_DEADLINE_MS, signal, () => {
+      return new Promise<void>((resolve, reject) => {
+        this.dht.put({ v: decoded }, (error: unknown) => error ? reject(notStored(error)) : resolve());
+      });
+    });
+    return sha1(value);
+  }
+
+  /** Pings the bootstrap nodes unless that was done within 30 s; those that answer enter the table. */
+  async bootstrap(): Promise<void> {
+    const { clock, network } = this.ports;
+    if (this.closing.signal.aborted || clock.monotonic() - this.lastBootstrapMs < BOOTSTRAP_EVERY_MS) return;
+    this.lastBootstrapMs = clock.monotonic();
+    await Promise.allSettled(this.options.bootstrap.map(async (text) => {
+      const contact = parseHostPort(text);
+      if (contact === null) return;
+      const limit = deadline(clock, RESOLVE_DEADLINE_MS, this.closing.signal);
+      try {
+        const literal = canonicalHost(contact.host);
+        const hosts = literal === null
+          ? await withSignal(network.resolve(contact.host, { signal: limit.signal }), limit.signal)
+          : [literal];
+        const host = hosts.find((candidate) => !candidate.includes(":"));
+        if (host !== undefined && !this.closing.signal.aborted) this.dht.addNode({ host, port: contact.port });
+      } finally {
+        limit.cancel();
+      }
+    }));
+  }
+
+  /** Saves the table and lets go of socket and timers. */
+  async close(): Promise<void> {
+    if (this.closing.signal.aborted) return;
+    this.closing.abort(new MillraceError("closed", "the DHT node is closed"));
+    this.saveTimer?.cancel();
+    for (const timer of this.trials) timer.cancel();
+    this.firstNodeListeners.clear();
+    await this.save();
+    await new Promise<void>((resolve) => this.dht.destroy(() => resolve()));
+  }
+
+  private onNode(): void {
+    if (this.nodeCount !== 1) return;
+    // A turn later, when a restored table is complete.
+    queueMicrotask(() => {
+      if (this.closing.signal.aborted) return;
+      // Fill the table around our own id: a lookup leaves every node that answers in it.
+      this.dht.lookup(this.dht.nodeId, () => {});
+      for (const listener of [...this.firstNodeListeners]) listener();
+    });
+  }
+
+  private async firstNode(signal: AbortSignal): Promise<void> {
+    if (this.nodeCount > 0 || this.options.bootstrap.length === 0) return;
+    let stop = () => {};
+    const first = new Promise<void>((resolve) => stop = this.onFirstNode(resolve));
+    void this.bootstrap();
+    try {
+      await this.within(FIRST_NODE_DEADLINE_MS, signal, () => first);
+    } catch (error) {
+      if (!hasCode(error, "timeout") || signal.aborted) throw error;
+    } finally {
+      stop();
+    }
+  }
+
+  /** Runs `work` under a deadline, the caller's signal and our own end (the library forgets its callbacks when destroyed). */
+  private async within<T>(timeoutMs: number, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+    const own = deadline(this.ports.clock, timeoutMs, this.closing.signal);
+    try {
+      if (signal.aborted) throw abortError(signal);
+      if (own.signal.aborted) throw abortError(own.signal);
+      return await withSignal(withSignal(work(), own.signal), signal);
+    } finally {
+      own.cancel();
+    }
+  }
+
+  private scheduleSave(): void {
+    if (this.options.statePath === null || this.closing.signal.aborted) return;
+    this.saveTimer = this.ports.clock.setTimeout(() => void this.save().then(() => this.scheduleSave()), SAVE_EVERY_MS);
+  }
+
+  private async save(): Promise<void> {
+    const path = this.options.statePath;
+    const nodes: LibraryContact[] = this.dht.nodes.toArray();
+    // An empty table would only replace contacts that may work again tomorrow.
+    if (path === null || nodes.length === 0) return;
+    await saveTable(this.ports.files, path, { id: this.dht.nodeId, nodes }).catch((error) => {
+      this.ports.log.log("warn", "cannot save the DHT node table", { error: String(error) });
+    });
+  }
+}
+
+async function sha1(bytes: Uint8Array): Promise<Uint8Array> {
+  return new Uint8Array(await crypto.subtle.digest("SHA-1", new Uint8Array(bytes)));
+}
+
+function notStored(cause: unknown): MillraceError {
+  return new MillraceError("unavailable", "no DHT node took the item", { cause });
+}

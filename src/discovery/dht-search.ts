@@ -1,0 +1,114 @@
+/** Keeps looking one swarm up in the DHT. */
+import { hasCode } from "../errors.ts";
+import type { Clock, SocketAddress, Timer } from "../ports.ts";
+import type { DiscoverySourceStatus } from "./types.ts";
+
+/** Between regular lookups; announces live about 30 min in the nodes (BEP 5). */
+const INTERVAL_MS = 5 * 60_000;
+
+/** Floor between lookups on demand. */
+const MIN_INTERVAL_MS = 15_000;
+
+/** The DHT node as far as a search needs it. */
+export interface DhtLookup {
+  lookup(
+    infohash: Uint8Array,
+    port: number,
+    report: (peer: SocketAddress) => void,
+    signal: AbortSignal,
+  ): Promise<number>;
+  onFirstNode(listener: () => void): () => void;
+  bootstrap(): Promise<void>;
+}
+
+/** What a search needs. */
+export interface DhtSearchContext {
+  readonly clock: Clock;
+  readonly node: DhtLookup;
+  readonly infohash: Uint8Array;
+  peerPort(): number;
+  onPeer(peer: SocketAddress): void;
+}
+
+/** Looks up at the start, every five minutes, and on demand at most every 15 s. */
+export class DhtSearch {
+  private readonly context: DhtSearchContext;
+  private readonly aborter = new AbortController();
+  private readonly unsubscribe: () => void;
+  private timer: Timer | null = null;
+  private running = false;
+  /** A first node came while a lookup of the empty table was ending. */
+  private wanted = false;
+  private lastStartMs = -Infinity;
+  private nextMs = 0;
+  private replies = 0;
+  private lastPeers = 0;
+  private lastError: string | null = null;
+
+  constructor(context: DhtSearchContext) {
+    this.context = context;
+    // With an empty table a lookup ends at once with nothing: do it again as soon as there is somebody to ask.
+    this.unsubscribe = context.node.onFirstNode(() => {
+      if (this.running) this.wanted = true;
+      else if (this.replies === 0) this.scheduleAt(-Infinity);
+    });
+    void this.run();
+  }
+
+  needPeers(): void {
+    if (this.running || this.aborter.signal.aborted) return;
+    this.scheduleAt(Math.min(this.nextMs, this.lastStartMs + MIN_INTERVAL_MS));
+  }
+
+  status(): DiscoverySourceStatus {
+    const nextAnnounceMs = this.running ? null : Math.max(0, this.nextMs - this.context.clock.monotonic());
+    return {
+      kind: "dht",
+      name: "dht",
+      peers: this.lastPeers,
+      seeders: null,
+      lastError: this.lastError,
+      nextAnnounceMs,
+    };
+  }
+
+  close(): void {
+    this.unsubscribe();
+    this.timer?.cancel();
+    this.aborter.abort();
+  }
+
+  private scheduleAt(atMs: number): void {
+    this.timer?.cancel();
+    const nowMs = this.context.clock.monotonic();
+    this.nextMs = Math.max(atMs, nowMs);
+    this.timer = this.context.clock.setTimeout(() => void this.run(), this.nextMs - nowMs);
+  }
+
+  private async run(): Promise<void> {
+    const { clock, node, infohash } = this.context;
+    if (this.running || this.aborter.signal.aborted) return;
+    this.running = true;
+    this.wanted = false;
+    this.lastStartMs = clock.monotonic();
+    const found = new Set<string>();
+    try {
+      this.replies = await node.lookup(infohash, this.context.peerPort(), (peer) => {
+        found.add(`${peer.host} ${peer.port}`);
+        this.context.onPeer(peer);
+      }, this.aborter.signal);
+      this.lastError = this.replies > 0 ? null : "no DHT node answers";
+    } catch (error) {
+      if (this.aborter.signal.aborted) return;
+      this.replies = 0;
+      this.lastError = hasCode(error, "timeout") ? "the lookup took too long" : String(error);
+    } finally {
+      this.running = false;
+    }
+    if (this.aborter.signal.aborted) return;
+    this.lastPeers = found.size;
+    if (this.replies === 0) void node.bootstrap();
+    const delayMs = this.replies > 0 ? INTERVAL_MS : this.wanted ? 0 : MIN_INTERVAL_MS;
+    this.scheduleAt(clock.monotonic() + delayMs);
+  }
+}

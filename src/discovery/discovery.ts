@@ -1,0 +1,107 @@
+/** Finding peers: the sources shared by all swarms, and their composition for each. */
+import { toHex } from "../bytes/hex.ts";
+import { MillraceError } from "../errors.ts";
+import type { Ports } from "../ports.ts";
+import type { Announcer } from "./announce.ts";
+import { DhtNode, type DhtNodeOptions } from "./dht-node.ts";
+import { announceHttp } from "./http-tracker.ts";
+import { LocalDiscovery, type LsdOptions } from "./lsd.ts";
+import { type SharedSources, SwarmDiscovery } from "./session.ts";
+import type { Discovery } from "./types.ts";
+import { UdpTrackerClient } from "./udp-tracker.ts";
+
+/** The machine's parts that discovery uses. */
+export type DiscoveryPorts = Pick<Ports, "clock" | "udp" | "files" | "network" | "fetch" | "log">;
+
+/** Options of `createDiscovery`. */
+export interface DiscoveryOptions {
+  /** Our peer id, 20 bytes. */
+  readonly peerId: Uint8Array;
+  /** Port that our peers listen on, asked at each announce; 0 while there is none (then only trackers are told, of port 0). */
+  peerPort(): number;
+  /** Trackers for every torrent that is not private, each a tier of its own after the torrent's. Default none. */
+  readonly trackers?: readonly string[];
+  readonly dht: DhtNodeOptions & { readonly enabled: boolean };
+  readonly lsd: LsdOptions & { readonly enabled: boolean };
+  /** `User-Agent` of HTTP announces. */
+  readonly userAgent: string;
+  /** Shuffles and jitter, in [0, 1). Default Math.random. */
+  readonly random?: () => number;
+}
+
+/** Length of a peer id (BEP 3). */
+const PEER_ID_BYTES = 20;
+
+/**
+ * Starts what all swarms share: the DHT node and the LSD sockets, as far as enabled. A source that cannot start is logged
+ * and left out: trackers alone are better than nothing.
+ */
+export async function createDiscovery(ports: DiscoveryPorts, options: DiscoveryOptions): Promise<Discovery> {
+  if (options.peerId.length !== PEER_ID_BYTES) {
+    throw new MillraceError("invalid_argument", `a peer id has ${PEER_ID_BYTES} bytes`);
+  }
+  const random = options.random ?? Math.random;
+  const leftOut = (source: string) => (error: unknown) => {
+    ports.log.log("warn", `${source} is left out: it cannot start`, { error: String(error) });
+    return null;
+  };
+  const [dht, lsd] = await Promise.all([
+    options.dht.enabled ? DhtNode.open(ports, options.dht).catch(leftOut("DHT")) : null,
+    options.lsd.enabled
+      ? LocalDiscovery.open({ ...ports, random, peerPort: () => options.peerPort() }, options.lsd).catch(leftOut("LSD"))
+      : null,
+  ]);
+  const udpTrackers = new UdpTrackerClient(ports);
+  const createAnnouncer = (url: string): Announcer | null => {
+    if (/^https?:\/\//i.test(url) && URL.canParse(url)) {
+      const context = { fetch: ports.fetch, clock: ports.clock, userAgent: options.userAgent };
+      return (announce, signal) => announceHttp(context, url, announce, signal);
+    }
+    if (/^udp:\/\//i.test(url) && URL.canParse(url)) {
+      return (announce, signal) => udpTrackers.announce(url, announce, signal);
+    }
+    return null;
+  };
+  const shared: SharedSources = {
+    clock: ports.clock,
+    random,
+    peerId: options.peerId,
+    peerPort: () => options.peerPort(),
+    extraTrackers: options.trackers ?? [],
+    createAnnouncer,
+    dht,
+    lsd,
+  };
+  const sessions = new Map<SwarmDiscovery, string>();
+  let closing: Promise<void> | null = null;
+
+  const closeAll = async () => {
+    await Promise.all([...sessions.keys()].map((session) => session.close()));
+    lsd?.close();
+    await Promise.all([udpTrackers.close(), dht?.close()]);
+  };
+
+  const requireDht = (): DhtNode => {
+    if (closing !== null) throw new MillraceError("closed", "discovery is closed");
+    if (dht === null) throw new MillraceError("unavailable", "the DHT is off");
+    return dht;
+  };
+
+  return {
+    start(request) {
+      const key = toHex(request.infohash);
+      if (closing !== null) throw new MillraceError("closed", "discovery is closed");
+      if ([...sessions].some(([session, other]) => other === key && !session.closed)) {
+        throw new MillraceError("conflict", "discovery for this infohash runs already");
+      }
+      const session = new SwarmDiscovery(shared, request, () => sessions.delete(session));
+      sessions.set(session, key);
+      return session;
+    },
+    addDhtNode: (address) => dht?.addNode(address),
+    dhtPort: dht?.port ?? null,
+    getImmutable: async (target, signal) => await requireDht().getImmutable(target, signal),
+    putImmutable: async (value, signal) => await requireDht().putImmutable(value, signal),
+    close: () => closing ??= closeAll(),
+  };
+}

@@ -1,0 +1,183 @@
+/** Announces to HTTP trackers (BEP 3, 7, 23, 31). */
+import { type BencodeDictionary, integerWithin } from "../bytes/bencode.ts";
+import { deadline, withSignal } from "../bytes/deadline.ts";
+import { concatBytes } from "../bytes/hex.ts";
+import { abortError, MillraceError } from "../errors.ts";
+import type { Clock } from "../ports.ts";
+import { COMPACT6_BYTES, isLocalName, parseCompact, parsePeers } from "./addresses.ts";
+import { type Announce, type AnnounceAnswer, trackerFailure } from "./announce.ts";
+import { decodeMessage, type MessageLimits, shortText } from "./bencode.ts";
+
+/** An announce, redirects included, may take this long. */
+const TIMEOUT_MS = 15_000;
+
+/** 500 peers in the dictionary form are about 50 KB. */
+const MAX_ANSWER_BYTES = 1 << 20;
+
+const MAX_REDIRECTS = 5;
+
+/** Peers in the dictionary form: 3 levels, 7 values each. */
+const LIMITS: MessageLimits = { maxBytes: MAX_ANSWER_BYTES, maxDepth: 8, maxValues: 50_000 };
+
+/** A `tracker id` is echoed into every later URL. */
+const MAX_TRACKER_ID_BYTES = 256;
+
+/** Longest interval read, seconds: larger ones are garbage. */
+const MAX_SECONDS = 7 * 24 * 3600;
+
+/** What announcing over HTTP needs. */
+export interface HttpTrackerContext {
+  readonly fetch: typeof fetch;
+  readonly clock: Clock;
+  readonly userAgent: string;
+}
+
+/** Percent-escapes bytes as BEP 3 wants: unreserved characters (RFC 3986 §2.3) stay, the rest is `%XX`. */
+export function escapeBytes(bytes: Uint8Array): string {
+  let text = "";
+  for (const byte of bytes) {
+    const char = String.fromCharCode(byte);
+    text += /[A-Za-z0-9\-._~]/.test(char) ? char : `%${byte.toString(16).toUpperCase().padStart(2, "0")}`;
+  }
+  return text;
+}
+
+/** The announce URL: the tracker's own, query kept, with the announce appended. */
+export function announceUrl(tracker: string, announce: Announce): string {
+  const fields = [
+    `info_hash=${escapeBytes(announce.infohash)}`,
+    `peer_id=${escapeBytes(announce.peerId)}`,
+    `port=${announce.port}`,
+    `uploaded=${announce.uploadedBytes}`,
+    `downloaded=${announce.downloadedBytes}`,
+    `left=${announce.leftBytes}`,
+    "compact=1",
+    "no_peer_id=1",
+    `numwant=${announce.numWant}`,
+    `key=${announce.key.toString(16).padStart(8, "0")}`,
+  ];
+  if (announce.event !== "") fields.push(`event=${announce.event}`);
+  if (announce.trackerId !== null) fields.push(`trackerid=${escapeBytes(announce.trackerId)}`);
+  const base = tracker.replace(/#.*$/, "");
+  return `${base}${base.includes("?") ? "&" : "?"}${fields.join("&")}`;
+}
+
+function secondsToMs(value: unknown): number | null {
+  const seconds = integerWithin(value, 1, MAX_SECONDS);
+  return seconds === null ? null : seconds * 1000;
+}
+
+/** `retry in` of a refusal (BEP 31): minutes, or "never". */
+function retryDelay(answer: BencodeDictionary): number | null {
+  const value = answer["retry in"];
+  const text = shortText(value, 16);
+  if (text === "never") return Infinity;
+  const minutes = text !== null && /^\d{1,6}$/.test(text) ? Number(text) : integerWithin(value, 0, 1_000_000);
+  return minutes === null ? null : minutes * 60_000;
+}
+
+/** Reads the bencoded answer. Throws `tracker` with the failure reason, `protocol_violation` or `too_large`. */
+export function parseHttpAnswer(body: Uint8Array): AnnounceAnswer {
+  const answer = decodeMessage(body, LIMITS);
+  const failure = shortText(answer["failure reason"]);
+  if (failure !== null) throw trackerFailure(failure || "refused without a reason", retryDelay(answer));
+  const peers6 = answer["peers6"];
+  const trackerId = answer["tracker id"];
+  return {
+    peers: [
+      ...parsePeers(answer["peers"]),
+      ...(peers6 instanceof Uint8Array ? parseCompact(peers6, COMPACT6_BYTES) : parsePeers(peers6)),
+    ],
+    intervalMs: secondsToMs(answer["interval"]),
+    minIntervalMs: secondsToMs(answer["min interval"]),
+    seeders: integerWithin(answer["complete"], 0, 2 ** 32),
+    leechers: integerWithin(answer["incomplete"], 0, 2 ** 32),
+    warning: shortText(answer["warning message"]),
+    trackerId: trackerId instanceof Uint8Array && trackerId.length <= MAX_TRACKER_ID_BYTES ? trackerId : null,
+  };
+}
+
+/** Announces once; at most 15 s. */
+export async function announceHttp(
+  context: HttpTrackerContext,
+  tracker: string,
+  announce: Announce,
+  signal: AbortSignal,
+): Promise<AnnounceAnswer> {
+  const limit = deadline(context.clock, TIMEOUT_MS, signal, () => {
+    return new MillraceError("timeout", `no answer within ${TIMEOUT_MS / 1000} s`);
+  });
+  try {
+    const response = await follow(context, announceUrl(tracker, announce), limit.signal);
+    const body = await readBody(response, limit.signal);
+    if (!response.ok) throw statusError(response.status, body);
+    return parseHttpAnswer(body);
+  } catch (error) {
+    if (limit.signal.aborted) throw abortError(limit.signal);
+    if (error instanceof MillraceError) throw error;
+    throw new MillraceError("connection_failed", `cannot reach the tracker: ${reasonOf(error)}`, { cause: error });
+  } finally {
+    limit.cancel();
+  }
+}
+
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  return error.cause instanceof Error ? error.cause.message : error.message;
+}
+
+/** Some trackers refuse with a status and a bencoded reason: the reason says more. */
+function statusError(status: number, body: Uint8Array): MillraceError {
+  try {
+    parseHttpAnswer(body);
+  } catch (error) {
+    if (error instanceof MillraceError && error.code === "tracker") return error;
+  }
+  return new MillraceError("tracker", `HTTP status ${status}`);
+}
+
+/**
+ * Redirects are followed by hand: a tracker on the public network may not send us to an address inside ours, and a hostile
+ * torrent could otherwise make us call services that trust this machine.
+ */
+async function follow(context: HttpTrackerContext, start: string, signal: AbortSignal): Promise<Response> {
+  let url = start;
+  for (let redirects = 0;; redirects++) {
+    const response = await withSignal(
+      context.fetch(url, { signal, redirect: "manual", headers: { "user-agent": context.userAgent } }),
+      signal,
+    );
+    const location = response.headers.get("location");
+    if (response.status < 300 || response.status > 399 || location === null) return response;
+    await response.body?.cancel();
+    if (redirects === MAX_REDIRECTS) throw new MillraceError("tracker", "too many redirects");
+    const next = URL.canParse(location, url) ? new URL(location, url) : null;
+    if (next === null || (next.protocol !== "http:" && next.protocol !== "https:")) {
+      throw new MillraceError("tracker", "redirected to something that is no HTTP address");
+    }
+    if (isLocalName(next.hostname) && !isLocalName(new URL(url).hostname)) {
+      throw new MillraceError("denied", "redirected from the public network to a local address");
+    }
+    url = next.href;
+  }
+}
+
+async function readBody(response: Response, signal: AbortSignal): Promise<Uint8Array> {
+  if (response.body === null) return new Uint8Array();
+  const reader = response.body.getReader();
+  const chunks: Uint8Array[] = [];
+  let total = 0;
+  try {
+    for (;;) {
+      const { done, value } = await withSignal(reader.read(), signal);
+      if (done) break;
+      total += value.length;
+      if (total > MAX_ANSWER_BYTES) throw new MillraceError("too_large", "the answer is longer than 1 MiB");
+      chunks.push(value);
+    }
+  } catch (error) {
+    reader.cancel().catch(() => {});
+    throw error;
+  }
+  return concatBytes(chunks);
+}

@@ -1,0 +1,164 @@
+/** Local service discovery (BEP 14, IPv4), shared by all swarms. */
+import { toHex } from "../bytes/hex.ts";
+import type { Clock, SocketAddress, Timer, UdpPort, UdpSocket } from "../ports.ts";
+import { decodeLsd, encodeLsd, MAX_LSD_INFOHASHES } from "./lsd-message.ts";
+import type { DiscoverySourceStatus } from "./types.ts";
+
+/** BEP 14's IPv4 group. */
+const GROUP: SocketAddress = { host: "239.192.152.143", port: 6771 };
+
+/** BEP 14: a torrent is announced every 5 min. */
+const INTERVAL_MS = 5 * 60_000;
+
+/** BEP 14: never more than once a minute. */
+const MIN_INTERVAL_MS = 60_000;
+
+/** What LSD needs. */
+export interface LsdContext {
+  readonly udp: UdpPort;
+  readonly clock: Clock;
+  readonly random: () => number;
+  peerPort(): number;
+}
+
+/** Options of LSD. */
+export interface LsdOptions {
+  /** Addresses of the interfaces to announce and listen on; default: the system's choice. */
+  readonly interfaces?: readonly string[];
+  /** Group and port. Default 239.192.152.143:6771; tests take a port of their own. */
+  readonly group?: SocketAddress;
+}
+
+/** One swarm's membership. */
+export interface LsdMembership {
+  /** Announces again, at most once a minute. */
+  needPeers(): void;
+  status(): DiscoverySourceStatus;
+  close(): void;
+}
+
+interface Member {
+  readonly infohash: Uint8Array;
+  readonly onPeer: (peer: SocketAddress) => void;
+  /** When to announce next, and when we did last, monotonic ms. */
+  nextMs: number;
+  lastMs: number;
+  readonly heard: Set<string>;
+}
+
+/** Peers counted for `status`. */
+const MAX_COUNTED = 100;
+
+/** The LSD sockets and the swarms that they serve. */
+export class LocalDiscovery {
+  private readonly context: LsdContext;
+  private readonly sockets: readonly UdpSocket[];
+  private readonly group: SocketAddress;
+  private readonly cookie: string;
+  private readonly members = new Map<string, Member>();
+  private timer: Timer | null = null;
+  private closed = false;
+
+  private constructor(context: LsdContext, sockets: readonly UdpSocket[], group: SocketAddress) {
+    this.context = context;
+    this.sockets = sockets;
+    this.group = group;
+    this.cookie = toHex(crypto.getRandomValues(new Uint8Array(8)));
+    for (const socket of sockets) socket.onMessage((data, from) => this.receive(data, from));
+  }
+
+  /** Joins the group on each interface. Rejects when it can be joined on none. */
+  static async open(context: LsdContext, options: LsdOptions = {}): Promise<LocalDiscovery> {
+    const group = options.group ?? GROUP;
+    const base = { host: "0.0.0.0", port: group.port, multicastGroup: group.host };
+    const interfaces = options.interfaces ?? [];
+    const wanted = interfaces.length === 0
+      ? [base]
+      : interfaces.map((multicastInterface) => ({ ...base, multicastInterface }));
+    const bound = await Promise.allSettled(wanted.map((bind) => context.udp.bind(bind)));
+    const sockets = bound.flatMap((result) => result.status === "fulfilled" ? [result.value] : []);
+    const failed = bound.find((result) => result.status === "rejected");
+    if (sockets.length === 0 && failed !== undefined) throw failed.reason;
+    return new LocalDiscovery(context, sockets, group);
+  }
+
+  /** Announces the swarm now and from time to time; reports who else announces it. One membership an infohash. */
+  join(infohash: Uint8Array, onPeer: (peer: SocketAddress) => void): LsdMembership {
+    const key = toHex(infohash);
+    const member: Member = { infohash, onPeer, nextMs: 0, lastMs: -Infinity, heard: new Set() };
+    this.members.set(key, member);
+    this.announceBy(member, this.context.clock.monotonic());
+    return {
+      needPeers: () => this.announceBy(member, member.lastMs + MIN_INTERVAL_MS),
+      status: () => ({
+        kind: "lsd",
+        name: "lsd",
+        peers: member.heard.size,
+        seeders: null,
+        lastError: null,
+        nextAnnounceMs: Math.max(0, member.nextMs - this.context.clock.monotonic()),
+      }),
+      close: () => {
+        if (this.members.get(key) === member) this.members.delete(key);
+        this.schedule();
+      },
+    };
+  }
+
+  /** Leaves the group. */
+  close(): void {
+    this.closed = true;
+    this.timer?.cancel();
+    this.members.clear();
+    for (const socket of this.sockets) socket.close();
+  }
+
+  private announceBy(member: Member, atMs: number): void {
+    if (member.lastMs > -Infinity && member.nextMs <= atMs) return;
+    member.nextMs = Math.max(atMs, this.context.clock.monotonic());
+    this.schedule();
+  }
+
+  private schedule(): void {
+    this.timer?.cancel();
+    if (this.closed || this.members.size === 0) return;
+    const nextMs = Math.min(...[...this.members.values()].map((member) => member.nextMs));
+    const delayMs = Math.max(0, nextMs - this.context.clock.monotonic());
+    this.timer = this.context.clock.setTimeout(() => this.announceDue(), delayMs);
+  }
+
+  /** Announces what is due; swarms that start together share a datagram. */
+  private announceDue(): void {
+    const nowMs = this.context.clock.monotonic();
+    const due = [...this.members.values()].filter((member) => member.nextMs <= nowMs);
+    const port = this.context.peerPort();
+    for (let at = 0; at < due.length; at += MAX_LSD_INFOHASHES) {
+      const part = due.slice(at, at + MAX_LSD_INFOHASHES);
+      for (const member of part) {
+        member.lastMs = nowMs;
+        // Spread over the last tenth, so that machines started together do not announce together for ever.
+        member.nextMs = nowMs + INTERVAL_MS * (0.95 + this.context.random() * 0.1);
+      }
+      if (port === 0) continue;
+      const message = { port, infohashes: part.map((member) => member.infohash), cookie: this.cookie };
+      const datagram = encodeLsd(`${this.group.host}:${this.group.port}`, message);
+      for (const socket of this.sockets) socket.send(datagram, this.group).catch(() => {});
+    }
+    this.schedule();
+  }
+
+  private receive(datagram: Uint8Array, from: SocketAddress): void {
+    if (this.closed) return;
+    const message = decodeLsd(datagram);
+    if (message === null || message.cookie === this.cookie) return;
+    for (const infohash of message.infohashes) {
+      const member = this.members.get(toHex(infohash));
+      if (member === undefined) continue;
+      const peer = { host: from.host, port: message.port };
+      if (member.heard.size < MAX_COUNTED) member.heard.add(`${peer.host} ${peer.port}`);
+      member.onPeer(peer);
+      // Answer within the rate: the other end may have started after our last announce.
+      this.announceBy(member, member.lastMs + MIN_INTERVAL_MS);
+    }
+  }
+}

@@ -1,0 +1,44 @@
+/** One swarm's funnel for peer addresses from all sources. */
+import type { Clock, SocketAddress } from "../ports.ts";
+import { addressKey, canonicalHost, isUsable } from "./addresses.ts";
+import type { PeerOrigin } from "./types.ts";
+
+/** Addresses remembered; the oldest goes first. Far more than a swarm connects to. */
+const MAX_REMEMBERED = 2_000;
+
+/**
+ * An address is passed on again only after this time: long enough to merge the same peer named by dozens of DHT nodes in
+ * one lookup, short enough that a peer that comes back at its old address is found by the next round.
+ */
+const REPEAT_AFTER_MS = 30_000;
+
+/** Passes each address on once a while, freed of those nobody can listen at. */
+export class PeerSink {
+  private readonly seen = new Map<string, number>();
+  private readonly clock: Clock;
+  private readonly report: (address: SocketAddress, origin: PeerOrigin) => void;
+  private closed = false;
+
+  constructor(clock: Clock, report: (address: SocketAddress, origin: PeerOrigin) => void) {
+    this.clock = clock;
+    this.report = report;
+  }
+
+  add(address: SocketAddress, origin: PeerOrigin): void {
+    if (this.closed || !isUsable(address)) return;
+    const peer = { host: canonicalHost(address.host)!, port: address.port };
+    const key = addressKey(peer);
+    const nowMs = this.clock.monotonic();
+    const lastMs = this.seen.get(key);
+    if (lastMs !== undefined && nowMs - lastMs < REPEAT_AFTER_MS) return;
+    this.seen.delete(key);
+    this.seen.set(key, nowMs);
+    if (this.seen.size > MAX_REMEMBERED) this.seen.delete(this.seen.keys().next().value!);
+    this.report(peer, origin);
+  }
+
+  close(): void {
+    this.closed = true;
+    this.seen.clear();
+  }
+}

@@ -1,0 +1,104 @@
+/** Discovery for one swarm: all sources, or the torrent's trackers alone when it is private (BEP 27). */
+import type { Clock, SocketAddress } from "../ports.ts";
+import type { DhtNode } from "./dht-node.ts";
+import { DhtSearch } from "./dht-search.ts";
+import type { LocalDiscovery, LsdMembership } from "./lsd.ts";
+import { PeerSink } from "./peer-sink.ts";
+import { type AnnouncerFactory, TrackerSet } from "./tracker-set.ts";
+import type { DiscoveryRequest, DiscoverySession, DiscoverySourceStatus, PeerOrigin } from "./types.ts";
+
+/** What all swarms share. */
+export interface SharedSources {
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly peerId: Uint8Array;
+  peerPort(): number;
+  readonly extraTrackers: readonly string[];
+  readonly createAnnouncer: AnnouncerFactory;
+  readonly dht: DhtNode | null;
+  readonly lsd: LocalDiscovery | null;
+}
+
+/** Discovery for one swarm, running from the constructor on. */
+export class SwarmDiscovery implements DiscoverySession {
+  private readonly sink: PeerSink;
+  private readonly trackers: TrackerSet;
+  private readonly ended: () => void;
+  private search: DhtSearch | null = null;
+  private lsd: LsdMembership | null = null;
+  private closing: Promise<void> | null = null;
+
+  constructor(shared: SharedSources, request: DiscoveryRequest, ended: () => void) {
+    const { clock, random, peerId, dht, lsd } = shared;
+    const { infohash } = request;
+    const peerPort = () => shared.peerPort();
+    this.ended = ended;
+    this.sink = new PeerSink(clock, (address, origin) => request.onPeer(address, origin));
+    const report = (origin: PeerOrigin) => (peer: SocketAddress) => this.sink.add(peer, origin);
+    this.trackers = new TrackerSet({
+      clock,
+      random,
+      infohash,
+      peerId,
+      key: crypto.getRandomValues(new Uint32Array(1))[0]!,
+      peerPort,
+      state: () => request.state(),
+      onPeers: (peers) => peers.forEach(report("tracker")),
+      createAnnouncer: shared.createAnnouncer,
+    });
+    this.trackers.add(request.trackers);
+    if (request.isPrivate) return;
+    this.trackers.add(shared.extraTrackers.map((url) => [url]), true);
+    if (dht !== null) this.search = new DhtSearch({ clock, node: dht, infohash, peerPort, onPeer: report("dht") });
+    if (lsd !== null) this.lsd = lsd.join(infohash, report("lsd"));
+  }
+
+  /** True once `close` was called. */
+  get closed(): boolean {
+    return this.closing !== null;
+  }
+
+  setPrivate(): void {
+    this.trackers.dropExtra();
+    this.dropPublic();
+  }
+
+  addTrackers(tiers: readonly (readonly string[])[]): void {
+    this.trackers.add(tiers);
+  }
+
+  needPeers(): void {
+    this.trackers.needPeers();
+    this.search?.needPeers();
+    this.lsd?.needPeers();
+  }
+
+  completed(): void {
+    this.trackers.completed();
+  }
+
+  status(): readonly DiscoverySourceStatus[] {
+    const lines = this.trackers.status();
+    if (this.search !== null) lines.push(this.search.status());
+    if (this.lsd !== null) lines.push(this.lsd.status());
+    return lines;
+  }
+
+  close(): Promise<void> {
+    return this.closing ??= this.closeOnce();
+  }
+
+  private async closeOnce(): Promise<void> {
+    this.sink.close();
+    this.dropPublic();
+    await this.trackers.close();
+    this.ended();
+  }
+
+  private dropPublic(): void {
+    this.search?.close();
+    this.lsd?.close();
+    this.search = null;
+    this.lsd = null;
+  }
+}

@@ -1,0 +1,130 @@
+/**
+ * All trackers of one swarm. BEP 12 asks the tiers one after another; here every tier asks its first tracker at the start,
+ * in parallel, because a viewer waits: behind a dead first tier the first peer would otherwise come 15 s or more late.
+ * From then on a later tier rests while an earlier one gives peers, so that the load in steady state is BEP 12's.
+ */
+import { deadline, withSignal } from "../bytes/deadline.ts";
+import type { Clock } from "../ports.ts";
+import type { Announcer } from "./announce.ts";
+import { type TierContext, TrackerTier } from "./tracker-tier.ts";
+import type { DiscoverySourceStatus } from "./types.ts";
+
+/** Trackers of one swarm; what comes later is ignored. Real torrents name up to 40. */
+const MAX_TRACKERS = 64;
+
+/** Longest tracker URL: passkeys are below 100 characters. */
+const MAX_URL_CHARS = 2_048;
+
+/** Trackers get this long to hear `stopped`: a swarm closes within 2 s whatever they do. */
+export const STOP_DEADLINE_MS = 1_500;
+
+/** Makes the announcer of a tracker URL; null when its scheme is not spoken. */
+export type AnnouncerFactory = (url: string) => Announcer | null;
+
+/** What a set needs; its tiers get the rest. */
+export interface TrackerSetContext extends Omit<TierContext, "isCovered"> {
+  readonly clock: Clock;
+  readonly createAnnouncer: AnnouncerFactory;
+}
+
+interface Entry {
+  readonly tier: TrackerTier;
+  /** Named by the user's options, not by the torrent. */
+  readonly extra: boolean;
+}
+
+/** The trackers of one swarm, in tiers. */
+export class TrackerSet {
+  private readonly context: TrackerSetContext;
+  private readonly tierContext: TierContext;
+  private readonly known = new Set<string>();
+  private readonly ignored: DiscoverySourceStatus[] = [];
+  private entries: Entry[] = [];
+  private closed = false;
+
+  constructor(context: TrackerSetContext) {
+    this.context = context;
+    this.tierContext = { ...context, isCovered: (tier) => this.isCovered(tier) };
+  }
+
+  /** Adds tiers and starts them; known trackers are left out. `extra` ones go when the torrent proves private. */
+  add(tiers: readonly (readonly string[])[], extra = false): void {
+    if (this.closed) return;
+    for (const urls of tiers) {
+      const trackers = shuffled(urls, this.context.random).flatMap((url) => this.admit(url));
+      if (trackers.length === 0) continue;
+      const tier = new TrackerTier(this.tierContext, trackers);
+      this.entries.push({ tier, extra });
+      tier.start();
+    }
+  }
+
+  needPeers(): void {
+    for (const { tier } of this.entries) tier.needPeers();
+  }
+
+  completed(): void {
+    for (const { tier } of this.entries) tier.completed();
+  }
+
+  /** BEP 27: only the torrent's own trackers may know of a private torrent. */
+  dropExtra(): void {
+    const dropped = this.entries.filter((entry) => entry.extra);
+    this.entries = this.entries.filter((entry) => !entry.extra);
+    void this.stop(dropped);
+  }
+
+  status(): DiscoverySourceStatus[] {
+    return [...this.entries.flatMap(({ tier }) => tier.status()), ...this.ignored];
+  }
+
+  /** Tells `stopped`; resolves within 1.5 s. */
+  async close(): Promise<void> {
+    if (this.closed) return;
+    this.closed = true;
+    await this.stop(this.entries);
+  }
+
+  private async stop(entries: readonly Entry[]): Promise<void> {
+    const limit = deadline(this.context.clock, STOP_DEADLINE_MS);
+    const all = Promise.all(entries.map(({ tier }) => tier.close(limit.signal)));
+    await withSignal(all, limit.signal).catch(() => {});
+    limit.cancel();
+  }
+
+  private admit(text: string): { name: string; announce: Announcer }[] {
+    const url = text.trim();
+    if (this.known.size >= MAX_TRACKERS || url.length > MAX_URL_CHARS || this.known.has(url)) return [];
+    this.known.add(url);
+    const name = publicName(url);
+    const announce = this.context.createAnnouncer(url);
+    if (announce !== null) return [{ name, announce }];
+    const lastError = "not a tracker address that is spoken here (http, https, udp)";
+    this.ignored.push({ kind: "tracker", name, peers: 0, seeders: null, lastError, nextAnnounceMs: null });
+    return [];
+  }
+
+  private isCovered(tier: TrackerTier): boolean {
+    for (const entry of this.entries) {
+      if (entry.tier === tier) return false;
+      if (entry.tier.givesPeers) return true;
+    }
+    return false;
+  }
+}
+
+/** Scheme and host only: paths and queries carry passkeys. */
+function publicName(url: string): string {
+  if (!URL.canParse(url)) return "(not a URL)";
+  const { protocol, host } = new URL(url);
+  return `${protocol}//${host}`;
+}
+
+function shuffled<T>(items: readonly T[], random: () => number): T[] {
+  const copy = [...items];
+  for (let i = copy.length - 1; i > 0; i--) {
+    const j = Math.floor(random() * (i + 1));
+    [copy[i], copy[j]] = [copy[j]!, copy[i]!];
+  }
+  return copy;
+}

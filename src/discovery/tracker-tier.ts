@@ -1,0 +1,230 @@
+/** One tier of trackers (BEP 12): asks its trackers in turn until one answers, and keeps asking that one. */
+import { deadline } from "../bytes/deadline.ts";
+import { abortError, MillraceError } from "../errors.ts";
+import type { Clock, SocketAddress, Timer } from "../ports.ts";
+import { type Announce, type AnnounceAnswer, type AnnounceEvent, type Announcer, retryInMs } from "./announce.ts";
+import { backoffMs, FAILING_MIN_INTERVAL_MS, scheduleAfter } from "./intervals.ts";
+import type { AnnounceState, DiscoverySourceStatus } from "./types.ts";
+
+/** Peers asked for: enough for a fast choice, few enough for one UDP datagram (1500 bytes hold 240). */
+const NUM_WANT = 80;
+
+/** A tracker with others behind it in its tier gets this long; the last one as long as its protocol allows. */
+const PATIENCE_MS = 15_000;
+
+/** What a tier needs of its swarm. */
+export interface TierContext {
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly infohash: Uint8Array;
+  readonly peerId: Uint8Array;
+  /** Sent as `key` with every announce of the swarm. */
+  readonly key: number;
+  peerPort(): number;
+  state(): AnnounceState;
+  onPeers(peers: readonly SocketAddress[]): void;
+  /** Whether an earlier tier is giving peers, so that this one may rest (BEP 12: later tiers are backups). */
+  isCovered(tier: TrackerTier): boolean;
+}
+
+/** One tracker of a tier. */
+interface Tracker {
+  readonly name: string;
+  readonly announce: Announcer;
+  /** It answered our `started`. */
+  acknowledged: boolean;
+  /** It may list us: `stopped` is owed. */
+  mayListUs: boolean;
+  completedDue: boolean;
+  trackerId: Uint8Array | null;
+  lastError: string | null;
+  peers: number;
+  seeders: number | null;
+  /** Not to be asked before (BEP 31), monotonic ms. */
+  notBeforeMs: number;
+}
+
+/** A tier. Nothing runs before `start`. */
+export class TrackerTier {
+  private readonly context: TierContext;
+  private readonly trackers: Tracker[];
+  private readonly aborter = new AbortController();
+  private timer: Timer | null = null;
+  private running = false;
+  private runAgain = false;
+  private closed = false;
+  private failures = 0;
+  private answered = false;
+  private lastPeers = 0;
+  private intervalMs = 0;
+  /** When the timer is due and the earliest time on demand, monotonic ms. */
+  private nextMs = 0;
+  private earliestMs = 0;
+  private onDemand = false;
+
+  /** `trackers` in the order of asking; the caller shuffled them. */
+  constructor(context: TierContext, trackers: readonly { name: string; announce: Announcer }[]) {
+    this.context = context;
+    this.trackers = trackers.map((tracker) => ({
+      ...tracker,
+      acknowledged: false,
+      mayListUs: false,
+      completedDue: false,
+      trackerId: null,
+      lastError: null,
+      peers: 0,
+      seeders: null,
+      notBeforeMs: 0,
+    }));
+  }
+
+  /** True while its last announce brought peers. */
+  get givesPeers(): boolean {
+    return this.answered && this.failures === 0 && this.lastPeers > 0;
+  }
+
+  start(): void {
+    void this.run();
+  }
+
+  /** Asks again as early as the minimum interval allows. */
+  needPeers(): void {
+    if (this.closed || this.running) return;
+    this.onDemand = true;
+    const atMs = Math.max(this.earliestMs, this.context.clock.monotonic());
+    if (atMs < this.nextMs) this.schedule(atMs);
+  }
+
+  /** Owes `completed` to the trackers that know us, at once: events are exempt from intervals. */
+  completed(): void {
+    if (this.closed) return;
+    let due = false;
+    for (const tracker of this.trackers) due = (tracker.completedDue = tracker.mayListUs) || due;
+    if (!due) return;
+    if (this.running) this.runAgain = true;
+    else void this.run();
+  }
+
+  status(): DiscoverySourceStatus[] {
+    const nextMs = this.running || this.closed ? null : Math.max(0, this.nextMs - this.context.clock.monotonic());
+    return this.trackers.map((tracker, index) => ({
+      kind: "tracker",
+      name: tracker.name,
+      peers: tracker.peers,
+      seeders: tracker.seeders,
+      lastError: tracker.lastError,
+      nextAnnounceMs: index === 0 ? nextMs : null,
+    }));
+  }
+
+  /** Stops and tells `stopped` to every tracker that may list us; the caller bounds the wait with `signal`. */
+  async close(signal: AbortSignal): Promise<void> {
+    if (this.closed) return;
+    this.closed = true;
+    this.timer?.cancel();
+    this.aborter.abort(new MillraceError("closed", "the announce was given up"));
+    await Promise.allSettled(
+      this.trackers.filter((tracker) => tracker.mayListUs).map((tracker) => {
+        return tracker.announce(this.message(tracker, "stopped"), signal);
+      }),
+    );
+  }
+
+  private message(tracker: Tracker, event: AnnounceEvent): Announce {
+    const { infohash, peerId, key } = this.context;
+    return {
+      infohash,
+      peerId,
+      key,
+      port: this.context.peerPort(),
+      ...this.context.state(),
+      event,
+      numWant: event === "stopped" ? 0 : NUM_WANT,
+      trackerId: tracker.trackerId,
+    };
+  }
+
+  private schedule(atMs: number): void {
+    this.timer?.cancel();
+    this.nextMs = atMs;
+    const due = () => {
+      if (this.onDemand || !this.context.isCovered(this)) return void this.run();
+      this.schedule(this.context.clock.monotonic() + this.intervalMs);
+    };
+    this.timer = this.context.clock.setTimeout(due, Math.max(0, atMs - this.context.clock.monotonic()));
+  }
+
+  private async run(): Promise<void> {
+    if (this.running || this.closed) return;
+    this.running = true;
+    this.timer?.cancel();
+    do {
+      this.runAgain = false;
+      this.onDemand = false;
+      await this.round();
+    } while (this.runAgain && !this.closed);
+    this.running = false;
+  }
+
+  private async round(): Promise<void> {
+    const { clock, random } = this.context;
+    for (const tracker of [...this.trackers]) {
+      if (tracker.notBeforeMs > clock.monotonic()) continue;
+      const answer = await this.ask(tracker);
+      if (this.closed) return;
+      if (answer === null) continue;
+      this.failures = 0;
+      this.answered = true;
+      this.lastPeers = answer.peers.length;
+      this.promote(tracker);
+      const { intervalMs, minIntervalMs } = scheduleAfter(answer);
+      this.intervalMs = intervalMs;
+      this.earliestMs = clock.monotonic() + minIntervalMs;
+      this.schedule(clock.monotonic() + intervalMs);
+      return;
+    }
+    this.failures++;
+    this.intervalMs = backoffMs(this.failures, random);
+    const blockedMs = Math.min(...this.trackers.map((tracker) => tracker.notBeforeMs));
+    // All refused for ever (BEP 31): nothing is left to ask.
+    if (blockedMs === Infinity) return void (this.nextMs = this.earliestMs = Infinity);
+    this.earliestMs = Math.max(blockedMs, clock.monotonic() + Math.min(this.intervalMs, FAILING_MIN_INTERVAL_MS));
+    this.schedule(Math.max(blockedMs, clock.monotonic() + this.intervalMs));
+  }
+
+  /** BEP 12: who answers moves to the front of its tier. */
+  private promote(tracker: Tracker): void {
+    const index = this.trackers.indexOf(tracker);
+    if (index > 0) this.trackers.unshift(...this.trackers.splice(index, 1));
+  }
+
+  private async ask(tracker: Tracker): Promise<AnnounceAnswer | null> {
+    const { clock } = this.context;
+    const isLast = tracker === this.trackers.at(-1);
+    const limit = isLast ? null : deadline(clock, PATIENCE_MS, this.aborter.signal);
+    const signal = limit?.signal ?? this.aborter.signal;
+    const event = !tracker.acknowledged ? "started" : tracker.completedDue ? "completed" : "";
+    tracker.mayListUs = true;
+    try {
+      const answer = await tracker.announce(this.message(tracker, event), signal);
+      tracker.acknowledged = true;
+      if (event === "completed") tracker.completedDue = false;
+      tracker.lastError = answer.warning;
+      tracker.trackerId = answer.trackerId ?? tracker.trackerId;
+      tracker.peers = answer.peers.length;
+      tracker.seeders = answer.seeders;
+      if (!this.closed) this.context.onPeers(answer.peers);
+      return answer;
+    } catch (caught) {
+      if (this.closed) return null;
+      const error = signal.aborted ? abortError(signal) : caught;
+      tracker.mayListUs = tracker.acknowledged;
+      tracker.lastError = error instanceof Error ? error.message : String(error);
+      const retryMs = retryInMs(error);
+      if (retryMs !== null) tracker.notBeforeMs = clock.monotonic() + retryMs;
+      return null;
+    } finally {
+      limit?.cancel();
+    }
+  }
+}

@@ -1,0 +1,211 @@
+import { test } from "node:test";
+import { assert, assertEquals, assertRejects } from "@std/assert";
+import type { Announce } from "../../src/discovery/announce.ts";
+import { UdpTrackerClient } from "../../src/discovery/udp-tracker.ts";
+import { parseAnnounce, parseConnect, transactionOf } from "../../src/discovery/udp-tracker-messages.ts";
+import { MillraceError } from "../../src/errors.ts";
+import { FakeClock, settle } from "../support/fake-clock.ts";
+import { compact } from "./support/http-tracker.ts";
+import { testPorts, udp, until } from "./support/ports.ts";
+import { announceBody, connectBody, startUdpTracker, type UdpReply } from "./support/udp-tracker.ts";
+
+const announce: Announce = {
+  infohash: new Uint8Array(20).fill(1),
+  peerId: new Uint8Array(20).fill(2),
+  port: 8621,
+  uploadedBytes: 3,
+  downloadedBytes: 4,
+  leftBytes: 5_000_000_000,
+  event: "started",
+  numWant: 80,
+  key: 0xfffffffe,
+  trackerId: null,
+};
+const never = new AbortController().signal;
+const peers = compact("10.0.0.1:6881", "10.0.0.2:51413");
+const good: UdpReply = ({ action }) => ({ body: action === 0 ? connectBody() : announceBody(1800, 5, 6, peers) });
+
+/** Runs `body` with a tracker, a client and a clock that stands still. */
+async function withTracker(
+  reply: UdpReply,
+  body: (context: {
+    client: UdpTrackerClient;
+    clock: FakeClock;
+    url: string;
+    tracker: Awaited<ReturnType<typeof startUdpTracker>>;
+  }) => Promise<void>,
+): Promise<void> {
+  const clock = new FakeClock();
+  const tracker = await startUdpTracker(udp, reply);
+  const client = new UdpTrackerClient(testPorts({ clock }));
+  try {
+    await body({ client, clock, tracker, url: `udp://127.0.0.1:${tracker.port}/announce?pass=${"k".repeat(300)}` });
+    assertEquals(clock.pendingTimers, 0);
+  } finally {
+    await client.close();
+    tracker.close();
+  }
+}
+
+test("UdpTrackerClient.announce() connects, announces all fields and reads the answer", async () => {
+  await withTracker(good, async ({ client, tracker, url }) => {
+    const answer = await client.announce(url, announce, never);
+    assertEquals(answer.peers, [{ host: "10.0.0.1", port: 6881 }, { host: "10.0.0.2", port: 51413 }]);
+    assertEquals([answer.intervalMs, answer.leechers, answer.seeders], [1_800_000, 5, 6]);
+    const [connect, request] = tracker.seen;
+    assertEquals([connect!.connectionId, connect!.bytes.length], [0x41727101980n, 16]);
+    assertEquals([request!.action, request!.connectionId], [1, 0x1122334455667788n]);
+    const { bytes } = request!;
+    const fields = new DataView(bytes.buffer, bytes.byteOffset);
+    assertEquals(bytes.slice(16, 56), new Uint8Array([...announce.infohash, ...announce.peerId]));
+    assertEquals([56, 64, 72].map((at) => fields.getBigUint64(at)), [4n, 5_000_000_000n, 3n]);
+    assertEquals([80, 84, 88, 92].map((at) => fields.getUint32(at)), [2, 0, 0xfffffffe, 80]);
+    assertEquals(fields.getUint16(96), 8621);
+    // BEP 41: the path in pieces of at most 255 bytes.
+    assertEquals([bytes[98], bytes[99], bytes[98 + 257], bytes[98 + 258]], [2, 255, 2, 60]);
+    assertEquals(new TextDecoder().decode(bytes.slice(100, 115)), "/announce?pass=");
+  });
+});
+
+test("UdpTrackerClient.announce() uses a connection for 60 s and opens another after that", async () => {
+  await withTracker(good, async ({ client, clock, tracker, url }) => {
+    for (const advanceMs of [0, 59_999, 1]) {
+      clock.advance(advanceMs);
+      await client.announce(url, announce, never);
+    }
+    assertEquals(tracker.seen.map(({ action }) => action), [0, 1, 1, 0, 1]);
+  });
+});
+
+test("UdpTrackerClient.announce() sends again after 3, 15 and 30 s and gives up after 108 s", async () => {
+  const sent: number[] = [];
+  await withTracker(() => null, async ({ client, clock, tracker, url }) => {
+    const answer = assertRejects(() => client.announce(url, announce, never), MillraceError);
+    for (const stepMs of [3_000, 15_000, 30_000, 60_000]) {
+      await until(() => tracker.seen.length === sent.length + 1, "the tracker got a datagram");
+      sent.push(clock.monotonic());
+      await clock.advanceAsync(stepMs);
+    }
+    assertEquals((await answer).code, "timeout");
+  });
+  assertEquals(sent, [0, 3_000, 18_000, 48_000]);
+});
+
+test("UdpTrackerClient.announce() recovers from one lost datagram after 3 s", async () => {
+  const lossy: UdpReply = (seen, count) => count === 2 ? null : good(seen, count);
+  await withTracker(lossy, async ({ client, clock, tracker, url }) => {
+    const answer = client.announce(url, announce, never);
+    await until(() => tracker.seen.length === 2, "the announce got lost");
+    clock.advance(3_000);
+    assertEquals((await answer).peers.length, 2);
+    assertEquals(tracker.seen.map(({ action }) => action), [0, 1, 1]);
+  });
+});
+
+const text = (value: string) => new TextEncoder().encode(value);
+const failures: readonly [name: string, code: string, message: string, reply: UdpReply][] = [
+  ["an error to connect", "tracker", "go away", () => ({ action: 3, body: text("go away") })],
+  ["an error to announce", "tracker", "unregistered", (seen, n) => {
+    return seen.action === 0 ? good(seen, n) : { action: 3, body: text("unregistered\0") };
+  }],
+  ["an error without text", "tracker", "without a reason", () => ({ action: 3, body: new Uint8Array() })],
+  ["another action", "protocol_violation", "action", () => ({ action: 2, body: connectBody() })],
+  ["a short connect", "protocol_violation", "short", () => ({ body: new Uint8Array(7) })],
+  ["a short announce", "protocol_violation", "short", (seen, n) => {
+    return seen.action === 0 ? good(seen, n) : { body: new Uint8Array(11) };
+  }],
+];
+for (const [name, code, message, reply] of failures) {
+  test(`UdpTrackerClient.announce() rejects with ${code} when the tracker answers with ${name}`, async () => {
+    await withTracker(reply, async ({ client, url }) => {
+      const error = await assertRejects(() => client.announce(url, announce, never), MillraceError, message);
+      assertEquals(error.code, code);
+    });
+  });
+}
+
+for (const forgery of ["another transaction", "another address"] as const) {
+  test(`UdpTrackerClient.announce() ignores an answer for or from ${forgery}`, async () => {
+    const clock = new FakeClock();
+    const stranger = await udp.bind({ host: "127.0.0.1" });
+    let clientPort = 0;
+    const ports = testPorts({
+      clock,
+      udp: {
+        async bind(options) {
+          const socket = await udp.bind(options);
+          clientPort = socket.address.port;
+          return socket;
+        },
+      },
+    });
+    const tracker = await startUdpTracker(udp, (seen, count) => {
+      if (count > 1) return good(seen, count);
+      if (forgery === "another transaction") return { body: connectBody(), transactionId: 1 };
+      void stranger.send(
+        new Uint8Array([0, 0, 0, 0, ...seen.bytes.slice(12, 16), ...connectBody(1n)]),
+        { host: "127.0.0.1", port: clientPort },
+      );
+      return null;
+    });
+    const client = new UdpTrackerClient(ports);
+    const answer = client.announce(`udp://127.0.0.1:${tracker.port}`, announce, never);
+    await until(() => tracker.seen.length === 1, "the tracker was asked");
+    await settle();
+    await clock.advanceAsync(3_000);
+    assertEquals((await answer).peers.length, 2);
+    assertEquals(tracker.seen.map(({ action, connectionId }) => [action, connectionId === 1n]), [
+      [0, false],
+      [0, false],
+      [1, false],
+    ]);
+    await client.close();
+    stranger.close();
+    tracker.close();
+  });
+}
+
+test("UdpTrackerClient.announce() rejects URLs without a port, and everything after close()", async () => {
+  await withTracker(good, async ({ client, url }) => {
+    const noPort = await assertRejects(() => client.announce("udp://127.0.0.1/", announce, never), MillraceError);
+    assertEquals(noPort.code, "invalid_argument");
+    await client.close();
+    assertEquals((await assertRejects(() => client.announce(url, announce, never), MillraceError)).code, "closed");
+  });
+});
+
+test("UdpTrackerClient.announce() reads IPv6 peers from a tracker with an IPv6 address", async () => {
+  const peer = new Uint8Array([0x20, 1, 0xd, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 5, 0x1a, 0xe1]);
+  const answer = parseAnnounce(new Uint8Array([0, 0, 0, 1, 0, 0, 0, 9, ...announceBody(60, 0, 1, peer)]), 6);
+  assertEquals(answer.peers, [{ host: "2001:db8::5", port: 6881 }]);
+  const asked: string[] = [];
+  const clock = new FakeClock();
+  const ports = testPorts({
+    clock,
+    udp: {
+      bind(options) {
+        asked.push(options.host ?? "");
+        return Promise.reject(new MillraceError("unavailable", "no IPv6 here"));
+      },
+    },
+  });
+  const client = new UdpTrackerClient(ports);
+  await assertRejects(() => client.announce("udp://[::1]:6969/announce", announce, never), MillraceError, "no IPv6");
+  assertEquals(asked, ["::"]);
+});
+
+test("UDP tracker parsers throw only MillraceError on 3,000 random datagrams", () => {
+  let seed = 7;
+  const random = (below: number) => (seed = (seed * 48271) % 0x7fffffff) % below;
+  for (let i = 0; i < 3_000; i++) {
+    const bytes = new Uint8Array(random(60)).map(() => random(256));
+    if (i % 2 === 0) bytes.set([0, 0, 0, random(4)].slice(0, bytes.length));
+    for (const parse of [transactionOf, parseConnect, (data: Uint8Array) => parseAnnounce(data, i % 3 ? 4 : 6)]) {
+      try {
+        parse(bytes);
+      } catch (error) {
+        assert(error instanceof MillraceError, String(error));
+      }
+    }
+  }
+});
