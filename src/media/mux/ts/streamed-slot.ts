@@ -24,7 +24,8 @@ const REMNANT_BYTES = 1024;
 export interface StreamedSlotOptions {
   /** Decoding time of its first random access point, or an estimate. */
   readonly startDts90k: number;
-  readonly duration90k: number;
+  /** Decoding time at which the next slot starts, as far as known. */
+  readonly endDts90k: number;
   /** Size, packets; null: as many as it takes. */
   readonly packets: number | null;
   /** The first run of the file may begin with audio long before its first picture. */
@@ -62,6 +63,7 @@ export class StreamedSlot {
   private readonly sink: PacketSink;
   private readonly lanes: Lane[];
   private readonly laneOf: readonly (number | undefined)[];
+  private readonly duration90k: number;
   private readonly rounds: number;
   private round = 0;
   private start90k = 0;
@@ -81,7 +83,8 @@ export class StreamedSlot {
     const laneOf: (number | undefined)[] = [];
     for (const [lane, stream] of program.streams.entries()) laneOf[stream.trackIndex] = lane;
     this.laneOf = laneOf;
-    this.rounds = psiRoundsIn(options.duration90k);
+    this.duration90k = Math.max(0, options.endDts90k - options.startDts90k);
+    this.rounds = psiRoundsIn(this.duration90k);
   }
 
   /** Takes the next access unit; those of tracks that the program lacks are ignored. */
@@ -98,7 +101,7 @@ export class StreamedSlot {
     while (this.emitNext(true));
     this.begin(this.options.startDts90k);
     for (let lane = 0; lane < this.lanes.length; lane++) this.alignOverflowed(lane);
-    this.fillPcr(this.options.startDts90k + this.options.duration90k);
+    this.fillPcr(this.options.endDts90k);
     while (this.round < this.rounds) this.putPsi();
     if (this.options.packets === null) return;
     for (; this.usedPackets < this.options.packets; this.usedPackets++) {
@@ -210,7 +213,7 @@ export class StreamedSlot {
   }
 
   private psiTime(round: number): number {
-    return this.start90k + (round * this.options.duration90k) / this.rounds;
+    return this.start90k + (round * this.duration90k) / this.rounds;
   }
 
   private putPsi(): void {

@@ -27,10 +27,20 @@ export class StreamedMuxer {
     for (const [i, run] of runs.entries()) {
       if (run.maxPayloadBytes === null) return null;
       const units = this.program.streams.map((stream) => run.maxAccessUnits[stream.trackIndex] ?? 0);
-      const packets = slotPackets(this.program, run.durationPts90k, run.maxPayloadBytes, units);
+      const packets = slotPackets(
+        this.program,
+        Math.max(0, this.endDts90k(i) - run.startDts90k),
+        run.maxPayloadBytes,
+        units,
+      );
       firstPackets[i + 1] = firstPackets[i]! + packets;
     }
     return firstPackets;
+  }
+
+  private endDts90k(run: number): number {
+    const { startDts90k, durationPts90k } = this.timeline.runs[run]!;
+    return this.timeline.runs[run + 1]?.startDts90k ?? startDts90k + durationPts90k;
   }
 
   /** The bytes `[start, end)` of the stream; sizes must be known unless `start` is 0 and `end` null. */
@@ -58,7 +68,7 @@ export class StreamedMuxer {
       const packets = this.firstPackets === null ? null : this.firstPackets[i + 1]! - this.firstPackets[i]!;
       const slot = new StreamedSlot(
         this.program,
-        { startDts90k: run.startDts90k, duration90k: run.durationPts90k, packets, isFirst: i === 0 },
+        { startDts90k: run.startDts90k, endDts90k: this.endDts90k(i), packets, isFirst: i === 0 },
         sink,
       );
       for await (const batch of this.timeline.readRun(i, this.wanted, source, signal)) {
