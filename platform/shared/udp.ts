@@ -2,7 +2,7 @@
 import dgram from "node:dgram";
 import net from "node:net";
 import type { SocketAddress, UdpBindOptions, UdpPort, UdpSocket } from "../../src/ports.ts";
-import { bindError } from "./os-error.ts";
+import { bindError, errnoOf } from "./os-error.ts";
 
 /** Hops a multicast datagram may take: the local network only (BEP 14). */
 const MULTICAST_TTL = 1;
@@ -55,11 +55,18 @@ function wrap(socket: dgram.Socket): UdpSocket {
     send: (data, to) =>
       new Promise((resolve) => {
         if (closed) return resolve();
-        try {
-          socket.send(data, to.port, to.host, () => resolve());
-        } catch {
-          resolve();
-        }
+        const attempt = (again: boolean) => {
+          try {
+            socket.send(data, to.port, to.host, (error) => {
+              // Some runtimes report the refusal of an earlier datagram here, and this one was not sent.
+              if (again && !closed && errnoOf(error) === "ECONNREFUSED") attempt(false);
+              else resolve();
+            });
+          } catch {
+            resolve();
+          }
+        };
+        attempt(true);
       }),
     close() {
       if (closed) return;

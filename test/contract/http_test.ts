@@ -1,0 +1,272 @@
+import { test } from "node:test";
+import { assert, assertEquals, assertRejects } from "@std/assert";
+import net from "node:net";
+import { MillraceError } from "../../src/errors.ts";
+import type { HttpServer, RequestInfo } from "../../src/ports.ts";
+import { deferred, LOOPBACK, pattern, ports, soon, turns } from "./support.ts";
+
+type Handler = (request: Request, info: RequestInfo) => Response | Promise<Response>;
+
+async function withServer(handler: Handler, body: (base: string, server: HttpServer) => Promise<void>): Promise<void> {
+  const server = await ports.http.serve(LOOPBACK, handler);
+  try {
+    await body(`http://127.0.0.1:${server.address.port}`, server);
+  } finally {
+    await server.close(0);
+  }
+}
+
+/** Sends `head` as it is; answers the socket. */
+function raw(base: string, head: string): Promise<net.Socket> {
+  return new Promise((resolve, reject) => {
+    const socket = net.connect(Number(new URL(base).port), "127.0.0.1", () => {
+      socket.write(head);
+      resolve(socket);
+    });
+    socket.on("error", reject);
+  });
+}
+
+const CHUNK = 64 * 1024;
+
+/** A body without end that counts what was pulled and tells when it was cancelled. */
+function endless() {
+  const cancelled = deferred("cancel()");
+  const state = { pulledBytes: 0, cancelled: cancelled.promise };
+  const body = new ReadableStream<Uint8Array>({
+    pull(controller) {
+      state.pulledBytes += CHUNK;
+      controller.enqueue(new Uint8Array(CHUNK));
+    },
+    cancel: () => cancelled.resolve(),
+  }, { highWaterMark: 0 });
+  return { state, body };
+}
+
+test("HttpPort.serve() passes method, URL, headers, body and the caller's address", () =>
+  withServer(async (request, info) =>
+    Response.json({
+      method: request.method,
+      url: request.url,
+      header: request.headers.get("x-test"),
+      body: await request.text(),
+      remote: info.remote,
+    }, { status: 207, headers: { "x-answer": "yes" } }), async (base) => {
+    const got = await fetch(`${base}/a%20b?c=1&c=2`, {
+      method: "POST",
+      headers: { "x-test": "value" },
+      body: "payload",
+      signal: soon(),
+    });
+    assertEquals([got.status, got.headers.get("x-answer")], [207, "yes"]);
+    const seen = await got.json();
+    assertEquals([seen.method, seen.url, seen.header, seen.body], [
+      "POST",
+      `${base}/a%20b?c=1&c=2`,
+      "value",
+      "payload",
+    ]);
+    assertEquals(seen.remote.host, "127.0.0.1");
+    assert(seen.remote.port > 0);
+  }));
+
+test("HttpPort.serve() answers HEAD without a body and keeps Content-Length", () =>
+  withServer(() => new Response("12345", { headers: { "content-length": "5" } }), async (base) => {
+    const got = await fetch(base, { method: "HEAD", signal: soon() });
+    assertEquals([got.status, got.headers.get("content-length"), await got.text()], [200, "5", ""]);
+    assertEquals(await (await fetch(base, { signal: soon() })).text(), "12345");
+  }));
+
+test("HttpPort.serve() streams large request and response bodies unchanged", () => {
+  const sent = new Uint8Array(pattern(5_000_000));
+  return withServer((request) => new Response(request.body), async (base) => {
+    const got = await fetch(base, { method: "POST", body: sent, signal: soon() });
+    assertEquals(Buffer.compare(new Uint8Array(await got.arrayBuffer()), sent), 0);
+  });
+});
+
+test("HttpPort.serve() sends each chunk when it is there, however small", () => {
+  const release = deferred("the client to have the first chunk");
+  const body = () =>
+    new ReadableStream<Uint8Array>({
+      start(controller) {
+        controller.enqueue(new TextEncoder().encode("first "));
+      },
+      async pull(controller) {
+        await release.promise;
+        controller.enqueue(new TextEncoder().encode("second"));
+        controller.close();
+      },
+    }, { highWaterMark: 0 });
+  return withServer(() => new Response(body()), async (base) => {
+    const reader = (await fetch(base, { signal: soon() })).body!.getReader();
+    assertEquals(new TextDecoder().decode((await reader.read()).value), "first ");
+    release.resolve();
+    assertEquals(new TextDecoder().decode((await reader.read()).value), "second");
+  });
+});
+
+test("HttpPort.serve() answers 500 when the handler throws and goes on", () => {
+  let calls = 0;
+  return withServer(() => {
+    if (calls++ === 0) throw new Error("secret detail");
+    return new Response("fine");
+  }, async (base) => {
+    const got = await fetch(base, { signal: soon() });
+    assertEquals(got.status, 500);
+    assert(!(await got.text()).includes("secret"));
+    assertEquals(await (await fetch(base, { signal: soon() })).text(), "fine");
+  });
+});
+
+test("HttpPort.serve() cuts the connection when a body fails midway", () =>
+  withServer(() => {
+    let pulls = 0;
+    return new Response(
+      new ReadableStream<Uint8Array>({
+        pull(controller) {
+          if (pulls++ < 3) controller.enqueue(new Uint8Array(1000));
+          else controller.error(new Error("the piece is gone"));
+        },
+      }),
+      { headers: { "content-length": "1000000" } },
+    );
+  }, async (base) => {
+    await assertRejects(async () => await (await fetch(base, { signal: soon() })).arrayBuffer());
+  }));
+
+test("HttpPort.serve() cancels the body when the client leaves while it is sent", () => {
+  const { state, body } = endless();
+  return withServer(() => new Response(body), async (base) => {
+    const leave = new AbortController();
+    const got = await fetch(base, { signal: leave.signal });
+    await got.body!.getReader().read();
+    leave.abort();
+    await state.cancelled;
+  });
+});
+
+test("HttpPort.serve() cancels a body that waits for data when the client leaves", () => {
+  const cancelled = deferred("cancel()");
+  const body = new ReadableStream<Uint8Array>({
+    start(controller) {
+      controller.enqueue(new Uint8Array(10));
+    },
+    pull: () => new Promise<void>(() => {}),
+    cancel: () => cancelled.resolve(),
+  });
+  return withServer(() => new Response(body), async (base) => {
+    const socket = await raw(base, "GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+    await new Promise((resolve) => socket.once("data", resolve));
+    socket.destroy();
+    await cancelled.promise;
+  });
+});
+
+test("HttpPort.serve() aborts the request's signal when the client leaves before the answer", () => {
+  const aborted = deferred("the signal");
+  const arrived = deferred("the request");
+  return withServer(async (request) => {
+    request.signal.addEventListener("abort", () => aborted.resolve());
+    arrived.resolve();
+    await aborted.promise;
+    return new Response("nobody hears this");
+  }, async (base) => {
+    const socket = await raw(base, "GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+    await arrived.promise;
+    socket.destroy();
+    await aborted.promise;
+  });
+});
+
+test("HttpPort.serve() stops pulling for a stalled reader and goes on when it reads again", () => {
+  const { state, body } = endless();
+  return withServer(() => new Response(body), async (base) => {
+    const socket = await raw(base, "GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+    socket.pause();
+    for (let still = 0, last = -1; still < 20; still = state.pulledBytes === last ? still + 1 : 0) {
+      last = state.pulledBytes;
+      await turns(3);
+    }
+    const stalledAt = state.pulledBytes;
+    // The kernel's buffers of both ends hold some megabytes on loopback; the rest would be ours.
+    assert(stalledAt < 16 * 1024 * 1024, `${stalledAt} bytes pulled for a reader that reads nothing`);
+    const more = deferred("more pulls");
+    let received = 0;
+    socket.on("data", (chunk) => {
+      received += chunk.length;
+      if (received > stalledAt + 8 * 1024 * 1024) more.resolve();
+    });
+    socket.resume();
+    await more.promise;
+    socket.destroy();
+    await state.cancelled;
+  });
+});
+
+test("HttpPort.serve() answers a client of HTTP/1.0", () =>
+  withServer((request) => new Response(new URL(request.url).pathname), async (base) => {
+    const socket = await raw(base, "GET /old HTTP/1.0\r\nHost: x\r\n\r\n");
+    let text = "";
+    for await (const chunk of socket) text += chunk;
+    assert(text.startsWith("HTTP/1.") && text.includes(" 200 ") && text.includes("/old"), text);
+  }));
+
+test("HttpPort.serve() rejects with conflict when the port is taken", () =>
+  withServer(() => new Response(), async (_base, server) => {
+    const error = await assertRejects(() => ports.http.serve(server.address, () => new Response()), MillraceError);
+    assertEquals(error.code, "conflict");
+  }));
+
+test("HttpServer.close() lets a running response finish within the grace time", async () => {
+  const release = deferred("close() to be under way");
+  const server = await ports.http.serve(LOOPBACK, () =>
+    new Response(
+      new ReadableStream<Uint8Array>({
+        async pull(controller) {
+          controller.enqueue(new TextEncoder().encode("begun "));
+          await release.promise;
+          controller.enqueue(new TextEncoder().encode("done"));
+          controller.close();
+        },
+      }, { highWaterMark: 0 }),
+    ));
+  const got = await fetch(`http://127.0.0.1:${server.address.port}`, { signal: soon() });
+  const reader = got.body!.getReader();
+  await reader.read();
+  const closing = server.close(5000);
+  await turns(3);
+  const refused = await fetch(`http://127.0.0.1:${server.address.port}`, { signal: soon() }).then(
+    (r) => r.status,
+    () => 0,
+  );
+  assert(refused === 0 || refused === 503, `a new request was answered with ${refused}`);
+  release.resolve();
+  let text = "";
+  for (let part = await reader.read(); !part.done; part = await reader.read()) {
+    text += new TextDecoder().decode(part.value);
+  }
+  assertEquals(text, "done");
+  const before = performance.now();
+  await closing;
+  assert(performance.now() - before < 4000, "close() sat out its grace time");
+});
+
+test("HttpServer.close() drops what still runs when the grace time is over and frees the port", async () => {
+  const { state, body } = endless();
+  const server = await ports.http.serve(LOOPBACK, () => new Response(body));
+  const got = await fetch(`http://127.0.0.1:${server.address.port}`, { signal: soon() });
+  const reader = got.body!.getReader();
+  await reader.read();
+  const before = performance.now();
+  await server.close(100);
+  const tookMs = performance.now() - before;
+  assert(tookMs >= 80 && tookMs < 2000, `${tookMs} ms`);
+  await state.cancelled;
+  await assertRejects(async () => {
+    while (!(await reader.read()).done);
+    throw new Error("the body ended");
+  });
+  const again = await ports.http.serve(server.address, () => new Response());
+  await again.close(0);
+});

@@ -1,0 +1,60 @@
+import { test } from "node:test";
+import { assert, assertEquals, assertRejects } from "@std/assert";
+import { MillraceError } from "../../src/errors.ts";
+import { deferred, ports, soon } from "./support.ts";
+
+test("NetworkPort.interfaces() knows the loopback interface and its prefix", () => {
+  const found = ports.network.interfaces();
+  const loopback = found.find(({ host }) => host === "127.0.0.1");
+  assert(loopback !== undefined);
+  assertEquals([loopback.family, loopback.loopback, loopback.prefixLength], [4, true, 8]);
+  for (const { host, family, prefixLength } of found) {
+    assertEquals(host.includes(":"), family === 6, host);
+    assert(prefixLength >= 0 && prefixLength <= (family === 4 ? 32 : 128), `${host}/${prefixLength}`);
+  }
+});
+
+test("NetworkPort.resolve() answers literal addresses as they are and names by their addresses", async () => {
+  assertEquals(await ports.network.resolve("192.0.2.7", { signal: soon() }), ["192.0.2.7"]);
+  assertEquals(await ports.network.resolve("::1", { signal: soon() }), ["::1"]);
+  const local = await ports.network.resolve("localhost", { signal: soon() });
+  assert(local.includes("127.0.0.1") || local.includes("::1"), local.join());
+});
+
+test("NetworkPort.resolve() rejects with not_found, or aborted when given up", async () => {
+  const missing = await assertRejects(
+    () => ports.network.resolve("no-such-host.invalid", { signal: soon() }),
+    MillraceError,
+  );
+  assertEquals(missing.code, "not_found");
+  const given = await assertRejects(
+    () => ports.network.resolve("localhost", { signal: AbortSignal.abort() }),
+    MillraceError,
+  );
+  assertEquals(given.code, "aborted");
+});
+
+test("Ports.clock runs timers once, in time, and cancels them", async () => {
+  const { clock } = ports;
+  assert(Math.abs(clock.now() - Date.now()) < 1000);
+  const before = clock.monotonic();
+  const ran = deferred("a timer");
+  // The clock's timers keep no process alive, so something else must.
+  const hold = setInterval(() => {}, 1000);
+  let cancelledRan = false;
+  clock.setTimeout(() => (cancelledRan = true), 5).cancel();
+  clock.setTimeout(() => ran.resolve(), 20);
+  await ran.promise;
+  clearInterval(hold);
+  assert(clock.monotonic() - before >= 18, `${clock.monotonic() - before} ms`);
+  assertEquals(cancelledRan, false);
+  // Beyond what timers carry it must wait, not fire at once.
+  clock.setTimeout(() => (cancelledRan = true), 2 ** 40).cancel();
+});
+
+test("Ports.runtime says where it runs", () => {
+  const { name, version, platform } = ports.runtime;
+  assert(["deno", "node", "bun"].includes(name));
+  assert(/^\d+\.\d+/.test(version), version);
+  assert(["linux", "darwin", "win32", "android"].includes(platform));
+});

@@ -1,0 +1,72 @@
+import { test } from "node:test";
+import { assert, assertEquals, assertRejects } from "@std/assert";
+import { MillraceError } from "../../src/errors.ts";
+import type { SocketAddress, UdpSocket } from "../../src/ports.ts";
+import { deferred, pattern, ports } from "./support.ts";
+
+interface Datagram {
+  readonly data: Uint8Array;
+  readonly from: SocketAddress;
+}
+
+function next(socket: UdpSocket, wanted: (data: Uint8Array) => boolean = () => true): Promise<Datagram> {
+  const got = deferred<Datagram>("a datagram");
+  socket.onMessage((data, from) => {
+    if (wanted(data)) got.resolve({ data, from });
+  });
+  return got.promise;
+}
+
+test("UdpPort.bind() and UdpSocket.send() carry datagrams and tell where they came from", async () => {
+  const a = await ports.udp.bind({ host: "127.0.0.1" });
+  const b = await ports.udp.bind({ host: "127.0.0.1" });
+  assert(a.address.port > 0 && a.address.port !== b.address.port);
+  const atB = next(b);
+  const payload = pattern(1400);
+  await a.send(payload, b.address);
+  const { data, from } = await atB;
+  assertEquals(data, payload);
+  assertEquals(from, { host: "127.0.0.1", port: a.address.port });
+  const atA = next(a);
+  await b.send(new Uint8Array([1]), from);
+  assertEquals((await atA).data, new Uint8Array([1]));
+  a.close();
+  b.close();
+  b.close();
+  await a.send(payload, b.address);
+});
+
+test("UdpPort.bind() rejects with conflict when the port is taken", async () => {
+  const socket = await ports.udp.bind({ host: "127.0.0.1" });
+  const error = await assertRejects(() => ports.udp.bind(socket.address), MillraceError);
+  assertEquals(error.code, "conflict");
+  socket.close();
+});
+
+test("UdpSocket.send() swallows what the network cannot deliver", async () => {
+  const socket = await ports.udp.bind({ host: "127.0.0.1" });
+  const gone = await ports.udp.bind({ host: "127.0.0.1" });
+  gone.close();
+  for (let i = 0; i < 3; i++) await socket.send(new Uint8Array(10), gone.address);
+  await socket.send(new Uint8Array(10), { host: "255.255.255.255", port: 9 });
+  await socket.send(new Uint8Array(70_000), gone.address);
+  const self = next(socket);
+  await socket.send(new Uint8Array([7]), socket.address);
+  assertEquals((await self).data[0], 7);
+  socket.close();
+});
+
+test("UdpPort.bind() with a group lets several sockets on one port hear multicast, the sender included", async () => {
+  const group = "239.192.152.143";
+  const options = { multicastGroup: group, multicastInterface: "127.0.0.1" };
+  const first = await ports.udp.bind(options);
+  const second = await ports.udp.bind({ ...options, port: first.address.port });
+  // The port is a free one, yet another program might speak to the group: only the token counts.
+  const token = crypto.getRandomValues(new Uint8Array(16));
+  const isOurs = (data: Uint8Array) => data.length === 16 && data.every((byte, i) => byte === token[i]);
+  const heard = [next(first, isOurs), next(second, isOurs)];
+  await first.send(token, { host: group, port: first.address.port });
+  for (const { from } of await Promise.all(heard)) assertEquals(from.port, first.address.port);
+  first.close();
+  second.close();
+});
