@@ -137,8 +137,15 @@ export class Handshake {
   }
 
   private async match(obfuscatedHex: string): Promise<void> {
-    const found = await findInfohash(obfuscatedHex, this.host.candidates());
+    let found: string | null = null;
+    let mistake: unknown;
+    try {
+      found = await findInfohash(obfuscatedHex, this.host.candidates());
+    } catch (error) {
+      mistake = error;
+    }
     this.attempt(() => {
+      if (mistake !== undefined) throw mistake;
       this.settings = found === null ? null : this.host.resolve(found);
       if (this.settings === null) throw unknownTorrent();
       this.wire.resolveInfohash(found!);

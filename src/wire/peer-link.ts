@@ -90,7 +90,7 @@ export class WireLink implements PeerLink {
     this.connection.open({
       data: (chunk) => this.data(chunk),
       end: () => this.finish(this.ended(undefined)),
-      drain: () => this.state === OPEN && this.onDrain?.(),
+      drain: () => this.state === OPEN && this.guarded(() => this.onDrain?.()),
       close: (error) => this.finish(this.ended(error)),
     });
     const { signal } = this.environment;
@@ -217,8 +217,13 @@ export class WireLink implements PeerLink {
   }
 
   private read(bytes: Uint8Array): void {
+    this.guarded(() => this.reader!.push(bytes));
+  }
+
+  /** Runs what may break a rule or run a handler; a throw ends this link only. */
+  private guarded(step: () => void): void {
     try {
-      this.reader!.push(bytes);
+      step();
     } catch (error) {
       // Anything but a MillraceError is a mistake of ours or of a handler; it must not take other peers down.
       this.finish(
@@ -227,6 +232,11 @@ export class WireLink implements PeerLink {
           : new MillraceError("internal", "handling a peer's message failed", { cause: error }),
       );
     }
+  }
+
+  /** Tells a handler in a microtask what came up inside a method of the link. */
+  private later(step: () => void): void {
+    queueMicrotask(() => this.state !== CLOSED && this.guarded(step));
   }
 
   private resolve(infohashHex: string): LinkSettings | null {
@@ -241,8 +251,8 @@ export class WireLink implements PeerLink {
         clock,
         infohashHex: hex20(settings.infohash),
         bufferedBytes: () => this.bufferedBytes,
-        received: (infoBytes) => this.state === OPEN && handlers.metadata(infoBytes),
-        failed: (error) => queueMicrotask(() => this.state !== CLOSED && handlers.metadataFailed(error)),
+        received: (infoBytes) => this.later(() => handlers.metadata(infoBytes)),
+        failed: (error) => this.later(() => handlers.metadataFailed(error)),
       });
     }
     if (settings.pex !== false) {
@@ -276,7 +286,7 @@ export class WireLink implements PeerLink {
     }
     const rest = wire.takeRest();
     if (!flags.extended) this.metadataExchange?.handshakeRead();
-    this.handlers!.ready({ peerId, fast: wire.hasFast, dht: flags.dht, encrypted });
+    this.guarded(() => this.handlers!.ready({ peerId, fast: wire.hasFast, dht: flags.dht, encrypted }));
     for (const bytes of rest) this.read(bytes);
   }
 

@@ -1,7 +1,7 @@
 import { test } from "node:test";
 import { assert, assertEquals } from "@std/assert";
 import { hasCode } from "../../src/errors.ts";
-import { againstRaw, frame, INFOHASH, type Joined, joined, type JoinOptions } from "./support/links.ts";
+import { againstRaw, ascii, frame, type Joined, joined, type JoinOptions, rawHandshake } from "./support/links.ts";
 import { quiet } from "./support/memory-connection.ts";
 
 /** Every message both ways; answers what arrived at each end, without the handshakes. */
@@ -164,6 +164,14 @@ test("piece() answers false above the watermark and onDrain follows", async () =
   for (let i = 0; i < 20; i++) room.push(server.piece(i, 0, new Uint8Array(16384)));
   assertEquals(room.indexOf(false), 15);
   assert(server.bufferedBytes > 262144);
+  let drains = 0;
+  server.onDrain = () => drains++;
+  await quiet();
+  assertEquals(drains, 0);
+  connections[1].stuck = false;
+  connections[1].schedule();
+  await quiet();
+  assertEquals([drains, server.bufferedBytes, client.counters.downloadedPayloadBytes], [1, 0, 20 * 16384]);
 });
 
 test("blockTarget() null discards the block and says so", async () => {
@@ -197,6 +205,23 @@ test("a throwing handler closes its link with internal", async () => {
   assertEquals(events.of("choke"), []);
 });
 
+test("a handler that throws in ready or metadataFailed closes its link with internal", async () => {
+  const ready = await againstRaw({ shake: false });
+  ready.events.onEvent = ([name]) => {
+    if (name === "ready") throw new TypeError("mistake");
+  };
+  ready.raw.send(rawHandshake(true), frame(1));
+  const failing = await againstRaw();
+  failing.events.onEvent = ([name]) => {
+    if (name === "metadataFailed") throw new TypeError("mistake");
+  };
+  failing.link.fetchMetadata();
+  failing.raw.send(frame(20, Uint8Array.of(0), ascii("de")));
+  await quiet();
+  for (const { events } of [ready, failing]) assert(hasCode(events.closeError, "internal"));
+  assertEquals(ready.events.names, ["ready", "close"]);
+});
+
 test("close() from a handler ends the reading at once", async () => {
   const { raw, link, events } = await againstRaw();
   events.onEvent = ([name]) => {
@@ -213,5 +238,4 @@ test("an orderly end closes with null once the link is ready", async () => {
   raw.connection.end();
   await quiet();
   assertEquals(events.of("close"), [["close", null]]);
-  assertEquals(INFOHASH.length, 20);
 });

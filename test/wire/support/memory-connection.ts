@@ -20,6 +20,7 @@ export class MemoryConnection implements TcpConnection {
   private paused = false;
   private closed = false;
   private ended = false;
+  private needsDrain = false;
   private readonly cut: Cutter;
 
   constructor(local: SocketAddress, remote: SocketAddress, cut: Cutter) {
@@ -38,7 +39,8 @@ export class MemoryConnection implements TcpConnection {
     this.writes.push(chunk.length);
     this.queue.push(chunk);
     this.schedule();
-    return this.bufferedBytes <= 262144;
+    if (this.bufferedBytes > 262144) this.needsDrain = true;
+    return !this.needsDrain;
   }
 
   get bufferedBytes(): number {
@@ -89,6 +91,10 @@ export class MemoryConnection implements TcpConnection {
         if (!target.closed) target.handlers.data(reused);
         reused.fill(0xee);
       }
+    }
+    if (this.needsDrain && !this.closed && this.bufferedBytes < 65536) {
+      this.needsDrain = false;
+      this.handlers?.drain();
     }
     if (this.ended && this.queue.length === 0 && !target.closed) {
       this.ended = false;
