@@ -128,6 +128,16 @@ export function fastPeer(tuning: Partial<Tuning> = {}): Result {
   return figures("1 fast peer, 1 GiB", swarm, [player], 1, player.startedMs, utilisation);
 }
 
+/** A copy at full speed over long, uneven routes, with a host that looks at its sockets every 10 ms only. */
+export function longRoutes(tuning: Partial<Tuning> = {}): Result {
+  const peers = [40, 100, 200, 300].map((rttMs): PeerProfile => ({ rate: 20 * mbit, rttMs }));
+  const swarm = new SimSwarm({ totalBytes: 200 * MiB, pieceBytes: MiB, peers, hostQuantumMs: 10, tuning });
+  const player = new SimPlayer(swarm, { id: 1, bytesPerSecond: Number.POSITIVE_INFINITY });
+  swarm.queue.run(200_000, () => player.position >= swarm.totalBytes);
+  const utilisation = swarm.totalBytes / ((80 * mbit * swarm.nowMs) / 1000);
+  return figures("long routes, copy", swarm, [player], 120 + (MiB * 1000) / (60 * mbit), player.startedMs, utilisation);
+}
+
 /** Three players in different places and a copy at full speed share 60 Mbit/s; the players need 36. */
 export function manyReaders(tuning: Partial<Tuning> = {}): Result {
   const swarm = new SimSwarm({
@@ -192,6 +202,7 @@ export function all(tuning: Partial<Tuning> = {}): Result[] {
     slowPeers(tuning),
     freeze(tuning),
     fastPeer(tuning),
+    longRoutes(tuning),
     manyReaders(tuning),
     adversaries(tuning),
     background(tuning),

@@ -11,6 +11,10 @@ export interface SwarmProfile {
   readonly peers: readonly PeerProfile[];
   /** Receiver's downlink, bytes/s. Default 1 GB/s. */
   readonly downlink?: number;
+  /** The host looks at its sockets only this often, as when its thread is busy. Default 0: at once. */
+  readonly hostQuantumMs?: number;
+  /** The host does nothing in these spans (its process is stopped). */
+  readonly pauses?: readonly { readonly atMs: number; readonly endMs: number }[];
   readonly tuning?: Partial<Tuning>;
 }
 
@@ -38,6 +42,7 @@ export class SimSwarm {
   readonly onPiece: (() => void)[] = [];
   private readonly suspects = new Map<number, Set<number>>();
   private readonly corrupt = new Map<number, Set<number>>();
+  private readonly pauses: readonly { readonly atMs: number; readonly endMs: number }[];
   private readonly downlink: number;
   private downFreeMs = 0;
   private ticking = false;
@@ -49,6 +54,7 @@ export class SimSwarm {
     this.pieceBytes = profile.pieceBytes;
     this.pieceCount = Math.ceil(profile.totalBytes / profile.pieceBytes);
     this.have = new Uint8Array(this.pieceCount);
+    this.pauses = profile.pauses ?? [];
     this.downlink = profile.downlink ?? 1e9;
     const shape = {
       pieceCount: this.pieceCount,
@@ -71,20 +77,23 @@ export class SimSwarm {
       },
       forget: (piece) => void this.corrupt.delete(piece),
     }, { random: this.random, ...profile.tuning });
-    for (const peer of profile.peers) this.queue.at(peer.joinAtMs ?? 0, () => this.join(peer));
+    for (const peer of profile.peers) {
+      this.queue.at(peer.joinAtMs ?? 0, () => this.join(peer, profile.hostQuantumMs ?? 0));
+    }
   }
 
   get nowMs(): number {
     return this.queue.nowMs;
   }
 
-  private join(profile: PeerProfile): void {
+  private join(profile: PeerProfile, quantum: number): void {
     const id = this.nextPeer++;
     const { queue, scheduler } = this;
     const peer = new SimPeer(profile, queue, {
       arrive: (bytes, then) => {
         this.downFreeMs = Math.max(this.downFreeMs, queue.nowMs) + (bytes * 1000) / this.downlink;
-        queue.at(this.downFreeMs, then);
+        const atMs = quantum > 0 ? Math.ceil(this.downFreeMs / quantum) * quantum : this.downFreeMs;
+        queue.at(this.awake(atMs), then);
       },
       progress: (bytes) => scheduler.progress(id, bytes, queue.nowMs),
       block: (piece, offset, length, corrupt) => this.block(id, piece, offset, length, corrupt),
@@ -175,13 +184,18 @@ export class SimSwarm {
     this.scheduler.pieceLost(piece, this.nowMs);
   }
 
+  /** First time from `atMs` on at which the host does anything. */
+  private awake(atMs: number): number {
+    return this.pauses.find((pause) => atMs >= pause.atMs && atMs < pause.endMs)?.endMs ?? atMs;
+  }
+
   /** Starts the timer when it doesn't run. */
   tick(): void {
     if (this.ticking) return;
     const next = this.scheduler.tick(this.nowMs);
     if (next === null) return;
     this.ticking = true;
-    this.queue.after(next, () => {
+    this.queue.at(this.awake(this.nowMs + next), () => {
       this.ticking = false;
       this.tick();
     });

@@ -72,8 +72,12 @@ export class Rescue {
     if (nowMs - peer.silentSinceMs > tuning.dropMs && peer.probedMs > peer.stalledMs) {
       return this.drop(peer);
     }
-    const waitMs = this.others(peer) ? tuning.probeMs : tuning.lonelyProbeMs;
-    if (nowMs - peer.probedMs < waitMs) return;
+    if (!this.others(peer)) {
+      // It is the only hope left.
+      if (nowMs - peer.probedMs >= tuning.lonelyProbeMs) peer.restart();
+      return;
+    }
+    if (nowMs - peer.probedMs < tuning.probeMs) return;
     const part = this.farthest(peer, nowMs);
     if (part === null) return;
     for (let block = part.blocks - 1; block >= 0; block--) {
@@ -183,11 +187,9 @@ export class Rescue {
     let best: PeerState | null = null;
     let bestMs = Math.min(remainingMs * ratio, remainingMs - tuning.hedgeGainMs);
     for (const peer of core.peers.values()) {
-      if (
-        !peer.usable || peer.limit === 0 || peer.outstanding >= 2 * peer.criticalDepth(core.slackMs(peer), core.share)
-      ) {
-        continue;
-      }
+      if (!peer.usable || peer.limit === 0) continue;
+      const room = Math.min(2 * peer.criticalDepth(core.slackMs(peer), core.share), peer.limit);
+      if (peer.outstanding >= room) continue;
       // Who never delivered promises nothing, as long as somebody did.
       if (core.proven && !peer.measured) continue;
       const etaMs = peer.etaMs(core.unknownRate);

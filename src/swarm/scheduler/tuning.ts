@@ -58,7 +58,7 @@ export interface Tuning {
   readonly runStallMs: number;
   /** Unanswered peers get a single new request this long after the stall. Default 10 000. */
   readonly probeMs: number;
-  /** The same when no other peer is of use. Default 1000. */
+  /** When no other peer is of use, a silent one is trusted again this long after its stall. Default 1000. */
   readonly lonelyProbeMs: number;
   /** Silence after which a peer is dropped. Default 30 000. */
   readonly dropMs: number;

@@ -1,0 +1,138 @@
+import { test } from "node:test";
+import { assert, assertEquals } from "@std/assert";
+import { seededRandom } from "../../simulation/event-queue.ts";
+import { type Ask, FakeHost } from "./fake-host.ts";
+
+const pieceCount = 40;
+
+/** Drives one scheduler with random events, holding it to the protocol; then everybody behaves and all must arrive. */
+function run(seed: number): void {
+  const random = seededRandom(seed);
+  const int = (below: number): number => Math.floor(random() * below);
+  const host = new FakeHost(
+    pieceCount,
+    1 + int(6),
+    { random, activeLimitBytes: 500_000, abandonedLimitBytes: 200_000 },
+    777,
+  );
+  const { scheduler } = host;
+  const choking = new Map<number, boolean>();
+  const owns = new Map<number, Set<number>>();
+  const limits = new Map<number, number>();
+  const have = new Set<number>();
+  const seen = new WeakSet<Ask>();
+  const check = (): void => {
+    for (const ask of host.asked) {
+      if (seen.has(ask)) continue;
+      seen.add(ask);
+      assert(choking.has(ask.peer), "asks a peer that is gone");
+      assert(!choking.get(ask.peer), "asks a choking peer");
+      assert(owns.get(ask.peer)!.has(ask.piece), "asks for what the peer lacks");
+      assert(!have.has(ask.piece), "asks for what is here");
+    }
+    // A few more than allowed: probes of silent peers (every 10 s, dropped after 30) aren't counted as requests.
+    for (const [peer, limit] of limits) assert(host.of(peer).length <= limit + 3, "asks for more than allowed");
+  };
+  const gone = (peer: number): void => {
+    choking.delete(peer);
+    owns.delete(peer);
+    limits.delete(peer);
+    host.asked = host.asked.filter((ask) => ask.peer !== peer);
+  };
+  const settle = (piece: number, good: boolean): void => {
+    if (have.has(piece) || !scheduler.pieceComplete(piece)) return;
+    if (good) {
+      have.add(piece);
+      scheduler.pieceVerified(piece, host.nowMs);
+    } else scheduler.pieceFailed(piece, host.nowMs);
+  };
+  const arrive = (ask: Ask, good: boolean): void => {
+    host.deliver(ask);
+    settle(ask.piece, good);
+  };
+  for (let step = 0; step < 600; step++) {
+    const peer = int(6);
+    const piece = int(pieceCount);
+    switch (int(14)) {
+      case 0:
+        if (choking.has(peer)) {
+          gone(peer);
+          scheduler.removePeer(peer, host.nowMs);
+        } else {
+          choking.set(peer, true);
+          owns.set(peer, new Set());
+          limits.set(peer, 1 + int(20));
+          scheduler.addPeer(peer, host.nowMs, { requestQueueLimit: limits.get(peer)!, rttMs: null, fast: true });
+          const bits = new Uint8Array(5).map(() => int(256));
+          for (let i = 0; i < pieceCount; i++) if ((bits[i >> 3]! & (0x80 >> (i & 7))) !== 0) owns.get(peer)!.add(i);
+          scheduler.peerBitfield(peer, bits, host.nowMs);
+        }
+        break;
+      case 1:
+      case 2:
+        if (!choking.has(peer)) break;
+        choking.set(peer, false);
+        scheduler.unchoked(peer, host.nowMs);
+        break;
+      case 3:
+        if (!choking.has(peer)) break;
+        choking.set(peer, true);
+        host.asked = host.asked.filter((ask) => ask.peer !== peer);
+        scheduler.choked(peer, host.nowMs);
+        break;
+      case 4:
+        owns.get(peer)?.add(piece);
+        scheduler.peerHas(peer, piece, host.nowMs);
+        break;
+      case 5:
+        host.read(int(3), int(host.totalBytes), { readAheadBytes: random() < 0.3 ? int(300_000) : null });
+        break;
+      case 6:
+        scheduler.removeReader(int(3), host.nowMs);
+        break;
+      case 7:
+        scheduler.setBackground(random() < 0.5 ? null : { firstPiece: int(20), endPiece: 20 + int(30) }, host.nowMs);
+        break;
+      case 8:
+        have.delete(piece);
+        scheduler.pieceLost(piece, host.nowMs);
+        break;
+      case 9: {
+        const ask = host.asked[int(host.asked.length)];
+        if (ask === undefined) break;
+        host.asked = host.asked.filter((other) => other !== ask);
+        scheduler.rejected(ask.peer, ask.piece, ask.offset, host.nowMs);
+        break;
+      }
+      case 10:
+        host.advance(20 * int(100));
+        break;
+      default: {
+        host.nowMs += int(30);
+        const ask = host.asked[int(host.asked.length)];
+        if (ask !== undefined) arrive(ask, random() < 0.8);
+      }
+    }
+    check();
+  }
+  for (let reader = 0; reader < 3; reader++) scheduler.removeReader(reader, host.nowMs);
+  for (const peer of [...choking.keys()]) {
+    gone(peer);
+    scheduler.removePeer(peer, host.nowMs);
+  }
+  choking.set(9, false);
+  owns.set(9, new Set(Array.from({ length: pieceCount }, (_, i) => i)));
+  host.peer(9);
+  scheduler.setBackground({ firstPiece: 0, endPiece: pieceCount }, host.nowMs);
+  for (let round = 0; have.size < pieceCount && round < 5000; round++) {
+    host.advance(20);
+    for (let piece = 0; piece < pieceCount; piece++) settle(piece, true);
+    for (const ask of [...host.asked]) arrive(ask, true);
+  }
+  assertEquals(have.size, pieceCount, `seed ${seed}`);
+  assertEquals(host.asked, []);
+}
+
+test("Scheduler keeps the protocol under random events and recovers from them", () => {
+  for (let seed = 1; seed <= 60; seed++) run(seed);
+});

@@ -1,0 +1,309 @@
+import { test } from "node:test";
+import { assert, assertEquals } from "@std/assert";
+import { blockBytes, FakeHost } from "./fake-host.ts";
+
+const MiB = 1_048_576;
+const pieces = (asks: readonly { piece: number }[]): number[] => [...new Set(asks.map((ask) => ask.piece))];
+
+test("setReader() splits a single piece evenly over peers of which nothing is known", () => {
+  const host = new FakeHost(10, 64);
+  for (let id = 0; id < 4; id++) host.peer(id);
+  host.read(1, 0);
+  const first = host.asked.filter((ask) => ask.piece === 0);
+  assertEquals(first.length, 48); // 12 each: a pipe's worth
+  for (let id = 0; id < 4; id++) assertEquals(first.filter((ask) => ask.peer === id).length, 12);
+  assertEquals(new Set(first.map((ask) => ask.offset)).size, 48);
+});
+
+test("setReader() asks for the short last block of the last piece with its true length", () => {
+  const host = new FakeHost(3, 4, {}, blockBytes + 100);
+  host.peer(0);
+  host.read(1, 2 * host.pieceBytes);
+  assertEquals(host.asked.map((ask) => [ask.piece, ask.offset, ask.length]), [[2, 0, blockBytes], [
+    2,
+    blockBytes,
+    100,
+  ]]);
+});
+
+test("setReader() fetches only what is waited for when the read-ahead is 0", () => {
+  const host = new FakeHost(100, 4);
+  host.peer(0);
+  host.read(1, 10 * host.pieceBytes + 5, { readAheadBytes: 0, waitingEnd: 10 * host.pieceBytes + 5 });
+  assertEquals(host.asked, []);
+  host.read(1, 10 * host.pieceBytes + 5, { readAheadBytes: 0, waitingEnd: 11 * host.pieceBytes + 1 });
+  for (let piece = 10; piece < 12; piece++) host.deliverPiece(piece);
+  assertEquals(host.asked, []);
+  assert(host.scheduler.pieceComplete(10) && host.scheduler.pieceComplete(11) && !host.scheduler.pieceComplete(12));
+});
+
+test("setReader() cancels everything that isn't critical when the position jumps", () => {
+  const host = new FakeHost(200, 64);
+  for (let id = 0; id < 2; id++) host.peer(id);
+  host.read(1, 0);
+  const before = host.asked.length;
+  assert(before > 0);
+  host.read(1, 100 * MiB);
+  assertEquals(host.cancelled.length, before);
+  assertEquals(pieces(host.asked), [100]);
+  assert(!host.scheduler.wanted(0) && host.scheduler.wanted(100));
+});
+
+test("setReader() leaves other readers' pipes alone when the new place is here already", () => {
+  const host = new FakeHost(200, 64);
+  host.peer(0);
+  for (let piece = 100; piece < 200; piece++) host.scheduler.pieceVerified(piece, 0);
+  host.read(1, 0);
+  host.read(2, 120 * MiB);
+  assertEquals(host.cancelled, []);
+});
+
+test("removeReader() cancels what only that reader wanted", () => {
+  const host = new FakeHost(200, 8);
+  for (let id = 0; id < 2; id++) host.peer(id);
+  host.read(1, 0);
+  host.read(2, 150 * host.pieceBytes);
+  host.scheduler.removeReader(1, 0);
+  assert(host.asked.length > 0);
+  assert(host.asked.every((ask) => ask.piece >= 150));
+  host.scheduler.removeReader(2, 0);
+  assertEquals(host.asked, []);
+});
+
+test("pieces given up are forgotten when more than the limit is held", () => {
+  const host = new FakeHost(400, 64, { abandonedLimitBytes: 3 * MiB });
+  host.peer(0);
+  for (let i = 0; i < 8; i++) {
+    host.read(1, i * 40 * MiB);
+    host.nowMs += 60;
+    host.deliver(host.asked[0]!);
+  }
+  assertEquals(host.forgotten.slice(0, 3), [0, 40, 80]);
+});
+
+test("blockReceived() wants a block that was taken back, and no block that was never asked for", () => {
+  const host = new FakeHost(200, 64);
+  host.peer(0);
+  host.peer(1);
+  host.read(1, 0);
+  const early = host.of(0)[0]!;
+  host.read(1, 100 * MiB);
+  assert(host.deliver(early));
+  assert(!host.deliver(early)); // a second time
+  assert(!host.deliver({ peer: 1, piece: 100, offset: 63 * blockBytes, length: blockBytes }));
+  assert(!host.deliver({ peer: 1, piece: 7, offset: 0, length: blockBytes }));
+  assert(!host.scheduler.blockReceived(1, 100, 5, 0)); // not on a block's boundary
+});
+
+test("choked() hands the peer's blocks to others at once", () => {
+  const host = new FakeHost(10, 8);
+  host.peer(0);
+  host.read(1, 0, { readAheadBytes: 1 });
+  const blocks = host.of(0).map((ask) => ask.offset);
+  assertEquals(blocks.length, 8);
+  host.peer(1);
+  host.asked = [];
+  host.scheduler.choked(0, host.nowMs);
+  assertEquals(host.of(1).map((ask) => ask.offset).sort((a, b) => a - b), blocks);
+  assertEquals(host.cancelled, []); // a choke voids requests by itself
+});
+
+test("allowedFast() lets pieces be asked of a choking peer", () => {
+  const host = new FakeHost(10, 4);
+  host.peer(0, { choked: true });
+  host.read(1, 0);
+  assertEquals(host.asked, []);
+  host.scheduler.allowedFast(0, 2, 0);
+  assertEquals(pieces(host.asked), [2]);
+  host.peer(1, { choked: true, fast: false });
+  host.scheduler.allowedFast(1, 2, 0);
+  assertEquals(host.of(1), []);
+});
+
+test("rejected() asks another peer and leaves the rejecting one alone for that piece", () => {
+  const host = new FakeHost(10, 4);
+  host.peer(0);
+  host.peer(1);
+  host.read(1, 0, { readAheadBytes: 1 });
+  const ask = host.of(0)[0]!;
+  host.asked = host.asked.filter((other) => other !== ask);
+  host.scheduler.rejected(0, ask.piece, ask.offset, 0);
+  assert(host.of(1).some((other) => other.offset === ask.offset));
+  assert(!host.of(0).some((other) => other.offset === ask.offset));
+});
+
+test("tick() gives a silent peer's blocks to others, probes it and asks to drop it", () => {
+  const host = new FakeHost(100, 64);
+  host.peer(0);
+  host.peer(1);
+  host.read(1, 0);
+  const step = (ms: number): void => {
+    for (const end = host.nowMs + ms; host.nowMs < end;) {
+      host.advance(20);
+      const ask = host.of(1)[0];
+      if (ask !== undefined) host.deliver(ask);
+    }
+  };
+  step(1000);
+  assertEquals(host.of(0), []);
+  step(10_000);
+  assertEquals(host.of(0).length, 1); // the probe
+  assertEquals(host.dropped, []);
+  step(25_000);
+  assertEquals(host.dropped, [0]);
+});
+
+test("tick() leaves requests where they are when there is nobody else, until the peer must be dropped", () => {
+  const host = new FakeHost(100, 64);
+  host.peer(0);
+  host.read(1, 0);
+  const before = host.asked.length;
+  host.advance(5000);
+  assertEquals(host.asked.length, before);
+  assertEquals(host.cancelled, []);
+  host.advance(27_000);
+  assertEquals(host.dropped, [0]);
+});
+
+test("tick() copies a critical block that a slow peer holds up, and cancels the loser", () => {
+  const host = new FakeHost(1, 8);
+  host.peer(0);
+  host.peer(1);
+  host.read(1, 0, { waitingEnd: host.totalBytes });
+  for (let i = 0; i < 40 && host.of(1).length > 0; i++) {
+    host.advance(20);
+    if (host.of(1).length > 0) host.deliver(host.of(1)[0]!);
+  }
+  host.advance(200);
+  const copies = host.of(1);
+  assert(copies.length > 0, "the fast peer takes over");
+  while (host.of(1).length > 0) host.deliver(host.of(1)[0]!);
+  assert(host.scheduler.pieceComplete(0));
+  assertEquals(host.asked, []);
+  assert(host.cancelled.some((ask) => ask.peer === 0));
+});
+
+test("tick() answers null when there is nothing to wait for", () => {
+  const host = new FakeHost(2, 1);
+  assertEquals(host.scheduler.tick(0), null);
+  host.peer(0);
+  host.read(1, 0);
+  assertEquals(host.scheduler.tick(0), 20);
+  for (const piece of [0, 1]) {
+    host.deliverPiece(piece);
+    host.scheduler.pieceVerified(piece, host.nowMs);
+  }
+  assertEquals(host.scheduler.tick(host.nowMs), null);
+});
+
+test("interest follows what peers have, and lapses only some time after demand ended", () => {
+  const host = new FakeHost(4, 1);
+  host.peer(0);
+  host.peer(1, { pieces: [2] });
+  assertEquals(host.interest.size, 0);
+  host.read(1, 0);
+  assertEquals([...host.interest], [[0, true], [1, true]]);
+  host.scheduler.pieceVerified(2, 0);
+  assertEquals(host.interest.get(1), false);
+  host.scheduler.pieceLost(2, 0);
+  assertEquals(host.interest.get(1), true);
+  host.scheduler.removeReader(1, 0);
+  assertEquals(host.interest.get(0), true);
+  assertEquals(host.scheduler.tick(4000), 6000);
+  assertEquals(host.scheduler.tick(10_000), null);
+  assertEquals([...host.interest.values()], [false, false]);
+});
+
+test("pieceFailed() gets a piece again from one peer that had no part in it", () => {
+  const host = new FakeHost(20, 8);
+  host.peer(0);
+  host.scheduler.setBackground({ firstPiece: 3, endPiece: 4 }, 0);
+  host.deliverPiece(3);
+  assertEquals([...host.scheduler.contributors(3)], [[0, 8]]);
+  assertEquals([...host.scheduler.blockSources(3)], [0, 0, 0, 0, 0, 0, 0, 0]);
+  host.peer(1);
+  host.peer(2);
+  host.scheduler.pieceFailed(3, host.nowMs);
+  assertEquals([...host.scheduler.contributors(3)], []);
+  for (let i = 0; i < 60 && !host.scheduler.pieceComplete(3); i++) {
+    host.advance(20);
+    for (const ask of [...host.asked]) host.deliver(ask);
+  }
+  assertEquals(host.scheduler.contributors(3).size, 1);
+  assert(!host.scheduler.contributors(3).has(0));
+});
+
+test("pieceLost() makes a piece that a reader needs wanted again", () => {
+  const host = new FakeHost(4, 1);
+  host.peer(0);
+  for (let piece = 0; piece < 4; piece++) host.scheduler.pieceVerified(piece, 0);
+  host.read(1, 0);
+  assertEquals(host.asked, []);
+  host.scheduler.pieceLost(1, 0);
+  assertEquals(pieces(host.asked), [1]);
+});
+
+test("setBackground() fetches the rarest piece first", () => {
+  const host = new FakeHost(8, 64);
+  for (let id = 1; id < 4; id++) host.peer(id, { pieces: [0, 1, 2, 3, 4, 6, 7], choked: true });
+  host.peer(0, { pieces: [0, 1, 2, 3, 4, 5, 6, 7] });
+  host.scheduler.setBackground({ firstPiece: 0, endPiece: 8 }, 0);
+  assertEquals(pieces(host.asked), [5]);
+  host.scheduler.setBackground(null, 0);
+  assertEquals(host.asked, []);
+});
+
+test("reserveRun() hands a web seed runs that nobody else fetches", () => {
+  const host = new FakeHost(4, 8);
+  host.peer(9, { limit: 0, choked: true });
+  assertEquals(host.scheduler.reserveRun(9, MiB, 0), null);
+  host.read(1, 0);
+  const first = host.scheduler.reserveRun(9, 3 * blockBytes + 5, 0);
+  assertEquals(first, { piece: 0, offset: 0, length: 3 * blockBytes });
+  const second = host.scheduler.reserveRun(9, MiB, 0);
+  assertEquals(second, { piece: 0, offset: 3 * blockBytes, length: 5 * blockBytes });
+  host.peer(0);
+  assert(host.asked.every((ask) => ask.piece > 0 && ask.peer === 0));
+  assert(host.deliver({ peer: 9, piece: 0, offset: 0, length: blockBytes }));
+  // The web seed failed: what it reserved is free again.
+  host.scheduler.choked(9, 0);
+  host.deliverPiece(0);
+  assertEquals(host.scheduler.contributors(0).get(0), 7);
+});
+
+test("stallReason() tells why a reader waits", () => {
+  const host = new FakeHost(4, 1);
+  assertEquals(host.scheduler.stallReason(1, 0), null);
+  host.read(1, 0, { waitingEnd: 10 });
+  assertEquals(host.scheduler.stallReason(1, 0), "no_peers");
+  host.peer(0, { pieces: [1], choked: true });
+  assertEquals(host.scheduler.stallReason(1, 0), "missing_piece");
+  host.scheduler.peerHas(0, 0, 0);
+  assertEquals(host.scheduler.stallReason(1, 0), "choked");
+  host.scheduler.unchoked(0, 0);
+  assertEquals(host.scheduler.stallReason(1, 500), null);
+  assertEquals(host.scheduler.stallReason(1, 1500), "slow_peers");
+  host.scheduler.pieceVerified(0, 1500);
+  assertEquals(host.scheduler.stallReason(1, 1600), null);
+});
+
+test("calls about peers, pieces and readers that don't exist do nothing", () => {
+  const host = new FakeHost(4, 1);
+  const { scheduler } = host;
+  scheduler.removePeer(5, 0);
+  scheduler.setRtt(5, 1);
+  scheduler.setRequestQueueLimit(5, 1);
+  scheduler.progress(5, 1, 0);
+  scheduler.choked(5, 0);
+  scheduler.unchoked(5, 0);
+  scheduler.peerHas(5, 0, 0);
+  scheduler.peerBitfield(5, new Uint8Array(1), 0);
+  scheduler.rejected(5, 0, 0, 0);
+  scheduler.removeReader(5, 0);
+  assert(!scheduler.blockReceived(5, 0, 0, 0));
+  host.peer(0);
+  scheduler.peerHas(0, 99, 0);
+  scheduler.allowedFast(0, 99, 0);
+  scheduler.pieceLost(99, 0);
+  assertEquals(host.asked, []);
+});
