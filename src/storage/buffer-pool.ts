@@ -1,0 +1,50 @@
+/** Piece buffers that are used again. */
+import type { PieceBuffers } from "./types.ts";
+
+/** Idle bytes kept by default: enough for what a fast peer has under way, little beside what the window holds. */
+const DEFAULT_MAX_IDLE_BYTES = 16 * 1024 * 1024;
+
+/**
+ * Hands out buffers of exact sizes and takes them back. A buffer in the pool is known by its memory, so neither one given
+ * back twice nor one from elsewhere can be handed to two owners.
+ */
+export class BufferPool implements PieceBuffers {
+  private readonly maxIdleBytes: number;
+  private readonly own = new WeakSet<ArrayBufferLike>();
+  private readonly idle = new Set<ArrayBuffer>();
+  private idleSum = 0;
+
+  /** Keeps at most `maxIdleBytes` unused (default 16 MiB). */
+  constructor(maxIdleBytes: number = DEFAULT_MAX_IDLE_BYTES) {
+    this.maxIdleBytes = maxIdleBytes;
+  }
+
+  /** Bytes that wait to be used again. */
+  get idleBytes(): number {
+    return this.idleSum;
+  }
+
+  acquire(sizeBytes: number): Uint8Array<ArrayBuffer> {
+    for (const buffer of this.idle) {
+      if (buffer.byteLength !== sizeBytes) continue;
+      this.idle.delete(buffer);
+      this.idleSum -= sizeBytes;
+      return new Uint8Array(buffer);
+    }
+    const fresh = new Uint8Array(sizeBytes);
+    this.own.add(fresh.buffer);
+    return fresh;
+  }
+
+  release(buffer: Uint8Array): void {
+    const memory = buffer.buffer;
+    if (!(memory instanceof ArrayBuffer) || !this.own.has(memory) || this.idle.has(memory)) return;
+    this.idle.add(memory);
+    this.idleSum += memory.byteLength;
+    for (const oldest of this.idle) {
+      if (this.idleSum <= this.maxIdleBytes) break;
+      this.idle.delete(oldest);
+      this.idleSum -= oldest.byteLength;
+    }
+  }
+}

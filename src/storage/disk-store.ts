@@ -1,0 +1,373 @@
+/**
+ * One torrent on disk. Pieces are readable from memory as soon as they are put; a bit is set in the resume file only
+ * after its bytes were flushed. Files are watched for changes by others: what looks changed is hashed before it is served.
+ */
+import { Bitfield } from "../bytes/bitfield.ts";
+import { hasCode, MillraceError } from "../errors.ts";
+import type { Clock, FilePort, Logger, Timer } from "../ports.ts";
+import type { BufferPool } from "./buffer-pool.ts";
+import type { Medium } from "./medium.ts";
+import type { PieceHasher } from "./piece-hasher.ts";
+import type { PieceWindow, WindowEntry } from "./piece-window.ts";
+import { pieceBytes } from "./placement.ts";
+import { saveResume } from "./resume.ts";
+import type { PieceStore, TorrentLayout } from "./types.ts";
+import type { UnitLru, UnitOwner } from "./unit-lru.ts";
+import { WriteQueue } from "./write-queue.ts";
+
+/** What stores of a cache share. */
+export interface DiskShared {
+  readonly files: FilePort;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly buffers: BufferPool;
+  readonly window: PieceWindow;
+  readonly hasher: PieceHasher;
+  readonly lru: UnitLru;
+}
+
+/** Options of a store. */
+export interface DiskStoreOptions {
+  /** Null: nothing is remembered (somebody's own files). */
+  readonly resumePath: string | null;
+  /** `put` is refused. */
+  readonly readOnly: boolean;
+  /** Told once, when the store is closed. */
+  readonly onClosed: () => void;
+}
+
+/** Time from a change to the save of the resume file, ms: a crash costs what was fetched since. */
+const RESUME_SAVE_MS = 5_000;
+
+/** Reads up to this size bring the whole piece to memory: a peer asks for the rest of it next, block by block. */
+const SMALL_READ_BYTES = 64 * 1024;
+
+/** Largest piece that is brought to memory for small reads. */
+const MAX_LOADED_PIECE_BYTES = 2 * 1024 * 1024;
+
+/** Space to free when the disk is full although the limit isn't reached, bytes. */
+const DISK_FULL_EVICTION_BYTES = 64 * 1024 * 1024;
+
+/** See the module. */
+export class DiskStore implements PieceStore, UnitOwner {
+  readonly have: Bitfield;
+  readonly evictable: boolean;
+  readonly layout: TorrentLayout;
+  readonly medium: Medium;
+  protect: (piece: number) => boolean = () => false;
+  onLost: (piece: number, reason: "evicted" | "deleted" | "io") => void = () => {};
+  onFound: (piece: number) => void = () => {};
+  private readonly shared: DiskShared;
+  private readonly options: DiskStoreOptions;
+  private readonly queue: WriteQueue;
+  private readonly memory = new Map<number, WindowEntry>();
+  private readonly loading = new Map<number, Promise<WindowEntry>>();
+  /** Pieces that somebody may have changed: hashed before they are served. */
+  private readonly suspects: Bitfield;
+  private sweeping = false;
+  private saveTimer: Timer | null = null;
+  private saving: Promise<void> = Promise.resolve();
+  private closing: Promise<void> | null = null;
+
+  constructor(shared: DiskShared, layout: TorrentLayout, medium: Medium, options: DiskStoreOptions) {
+    this.shared = shared;
+    this.layout = layout;
+    this.medium = medium;
+    this.options = options;
+    this.evictable = medium.placement.kind === "extents" && shared.lru.limitBytes > 0;
+    this.have = new Bitfield(layout.pieceCount);
+    this.suspects = new Bitfield(layout.pieceCount);
+    this.queue = new WriteQueue(layout, medium);
+  }
+
+  get pendingBytes(): number {
+    return this.queue.pendingBytes;
+  }
+
+  get closed(): boolean {
+    return this.closing !== null;
+  }
+
+  put(piece: number, data: Uint8Array): Promise<void> {
+    const refuse = (code: "closed" | "io" | "invalid_argument" | "disk_full", message: string) => {
+      this.shared.buffers.release(data);
+      return Promise.reject(new MillraceError(code, message));
+    };
+    if (this.closed) return refuse("closed", "the store is closed");
+    if (this.options.readOnly) return refuse("io", "these files are only read");
+    if (!this.isPiece(piece) || data.length !== pieceBytes(this.layout, piece)) {
+      return refuse("invalid_argument", `piece ${piece} of ${data.length} bytes does not fit the torrent`);
+    }
+    if (this.have.has(piece)) {
+      this.shared.buffers.release(data);
+      return Promise.resolve();
+    }
+    if (this.evictable && !this.shared.lru.makeRoom(data.length)) {
+      return refuse("disk_full", "all that the cache limit allows is needed by readers: raise the limit");
+    }
+    this.markPresent(piece);
+    return this.write(this.remember(piece, data, true));
+  }
+
+  peek(piece: number, offset: number, length: number): Uint8Array | null {
+    const entry = this.memory.get(piece);
+    if (entry === undefined || offset < 0 || offset + length > entry.data.length) return null;
+    this.shared.window.touch(entry);
+    if (this.evictable) this.shared.lru.touch(this, this.unitOf(piece));
+    return entry.data.slice(offset, offset + length);
+  }
+
+  async read(piece: number, offset: number, length: number): Promise<Uint8Array> {
+    if (this.closed) throw new MillraceError("closed", "the store is closed");
+    if (!this.have.has(piece)) throw new MillraceError("not_found", `piece ${piece} is not stored`);
+    if (offset < 0 || length < 0 || offset + length > pieceBytes(this.layout, piece)) {
+      throw new MillraceError("invalid_argument", `range ${offset}+${length} is outside piece ${piece}`);
+    }
+    const bytes = this.peek(piece, offset, length);
+    if (bytes !== null) return bytes;
+    if (this.evictable) this.shared.lru.touch(this, this.unitOf(piece));
+    await this.watch(piece, offset, length);
+    try {
+      return await this.readFromDisk(piece, offset, length);
+    } catch (error) {
+      if (!this.have.has(piece)) throw new MillraceError("not_found", `piece ${piece} is gone`, { cause: error });
+      if (!this.closed && !this.memory.has(piece)) this.lose(piece, "io");
+      throw error;
+    }
+  }
+
+  /** Takes a piece found on disk for present; `announce` when the store is in use already. */
+  adoptFound(piece: number, announce: boolean): void {
+    if (this.closed || this.have.has(piece)) return;
+    this.markPresent(piece);
+    if (announce) this.onFound(piece);
+  }
+
+  /** Do the bytes on disk hash to what they should? */
+  async verifyOnDisk(piece: number): Promise<boolean> {
+    const data = this.shared.buffers.acquire(pieceBytes(this.layout, piece));
+    try {
+      await this.medium.read(piece * this.layout.pieceLengthBytes, data);
+      return await this.shared.hasher.matches(data, this.layout.pieceHashes, piece);
+    } catch {
+      return false;
+    } finally {
+      this.shared.buffers.release(data);
+    }
+  }
+
+  mayEvict(unit: number): boolean {
+    const { first, end } = this.medium.placement.piecesOf(unit);
+    for (let piece = first; piece < end; piece++) {
+      if (!this.have.has(piece)) continue;
+      if (this.memory.get(piece)?.dirty || (!this.closed && this.protect(piece))) return false;
+    }
+    return true;
+  }
+
+  evict(unit: number): Promise<void> {
+    const { first, end } = this.medium.placement.piecesOf(unit);
+    const removed = this.medium.remove(unit);
+    for (let piece = first; piece < end; piece++) this.lose(piece, "evicted");
+    return removed;
+  }
+
+  close(): Promise<void> {
+    this.closing ??= this.finish();
+    return this.closing;
+  }
+
+  private async finish(): Promise<void> {
+    this.saveTimer?.cancel();
+    await this.queue.idle();
+    await this.save();
+    for (const entry of [...this.memory.values()]) this.shared.window.remove(entry);
+    await this.medium.close();
+    this.options.onClosed();
+  }
+
+  private isPiece(piece: number): boolean {
+    return Number.isInteger(piece) && piece >= 0 && piece < this.layout.pieceCount;
+  }
+
+  private unitOf(piece: number): number {
+    return this.medium.placement.locate(piece * this.layout.pieceLengthBytes, 1)[0]!.unit;
+  }
+
+  private markPresent(piece: number): void {
+    if (!this.have.set(piece)) return;
+    this.shared.lru.change(this, this.evictable ? this.unitOf(piece) : 0, pieceBytes(this.layout, piece));
+  }
+
+  private markAbsent(piece: number): boolean {
+    if (!this.have.set(piece, false)) return false;
+    this.suspects.set(piece, false);
+    this.shared.lru.change(this, this.evictable ? this.unitOf(piece) : 0, -pieceBytes(this.layout, piece));
+    const entry = this.memory.get(piece);
+    if (entry !== undefined) this.shared.window.remove(entry);
+    this.scheduleSave();
+    return true;
+  }
+
+  private lose(piece: number, reason: "evicted" | "deleted" | "io"): void {
+    if (this.markAbsent(piece) && !this.closed) this.onLost(piece, reason);
+  }
+
+  private remember(piece: number, data: Uint8Array, dirty: boolean): WindowEntry {
+    const entry: WindowEntry = { piece, data, dirty, dropped: false, drop: () => void this.memory.delete(piece) };
+    this.memory.set(piece, entry);
+    this.shared.window.add(entry);
+    return entry;
+  }
+
+  private async write(entry: WindowEntry): Promise<void> {
+    try {
+      try {
+        await this.queue.push(entry);
+      } catch (error) {
+        // The disk may be fuller than the limit supposes: the cache gives way once.
+        if (!hasCode(error, "disk_full") || await this.shared.lru.evict(DISK_FULL_EVICTION_BYTES) === 0) throw error;
+        await this.queue.push(entry);
+      }
+      this.shared.window.written(entry);
+      this.scheduleSave();
+    } catch (error) {
+      this.shared.window.written(entry);
+      this.markAbsent(entry.piece);
+      throw error;
+    }
+  }
+
+  private async readFromDisk(piece: number, offset: number, length: number): Promise<Uint8Array> {
+    const loadable = length <= SMALL_READ_BYTES && this.layout.pieceLengthBytes <= MAX_LOADED_PIECE_BYTES;
+    if (loadable || this.suspects.has(piece)) {
+      const entry = await this.load(piece);
+      // Between its arrival and this turn the window may have let it go.
+      if (!entry.dropped) return entry.data.slice(offset, offset + length);
+    }
+    if (!this.have.has(piece)) throw new MillraceError("not_found", `piece ${piece} is gone`);
+    const into = new Uint8Array(length);
+    await this.medium.read(piece * this.layout.pieceLengthBytes + offset, into);
+    return into;
+  }
+
+  /** Brings a whole piece to memory, once for all who wait; one that may have been changed is hashed. */
+  private load(piece: number): Promise<WindowEntry> {
+    let load = this.loading.get(piece);
+    if (load === undefined) {
+      load = this.loadNow(piece).finally(() => this.loading.delete(piece));
+      this.loading.set(piece, load);
+    }
+    return load;
+  }
+
+  private async loadNow(piece: number): Promise<WindowEntry> {
+    const data = this.shared.buffers.acquire(pieceBytes(this.layout, piece));
+    try {
+      const suspect = this.suspects.has(piece);
+      await this.medium.read(piece * this.layout.pieceLengthBytes, data);
+      if (suspect || this.suspects.has(piece)) {
+        if (!await this.shared.hasher.matches(data, this.layout.pieceHashes, piece)) {
+          throw new MillraceError("corrupt", `piece ${piece} was changed on disk`);
+        }
+        this.suspects.set(piece, false);
+      }
+      if (!this.have.has(piece) || this.closed) throw new MillraceError("not_found", `piece ${piece} is gone`);
+    } catch (error) {
+      this.shared.buffers.release(data);
+      throw error;
+    }
+    const present = this.memory.get(piece);
+    if (present === undefined) return this.remember(piece, data, false);
+    this.shared.buffers.release(data);
+    return present;
+  }
+
+  /** Looks whether somebody else touched the files of the range. */
+  private async watch(piece: number, offset: number, length: number): Promise<void> {
+    for (const { unit, change } of await this.medium.changesIn(piece * this.layout.pieceLengthBytes + offset, length)) {
+      this.distrust(unit, change === "missing");
+    }
+  }
+
+  /** A unit was changed or deleted by somebody else. What is in memory or on its way to disk is not affected. */
+  private distrust(unit: number, missing: boolean): void {
+    const { first, end } = this.medium.placement.piecesOf(unit);
+    let count = 0;
+    for (let piece = first; piece < end; piece++) {
+      if (!this.have.has(piece) || this.memory.get(piece)?.dirty) continue;
+      count++;
+      if (missing) this.lose(piece, "deleted");
+      else this.suspects.set(piece);
+    }
+    if (count === 0) return;
+    this.shared.log.log("warn", missing ? "a cache file was deleted" : "a cache file was changed by somebody else", {
+      infohash: this.layout.infohashHex,
+      pieces: count,
+    });
+    if (this.suspects.count > 0) void this.sweep();
+  }
+
+  /** Hashes suspects one after the other, so that losses are known before a reader comes by. */
+  private async sweep(): Promise<void> {
+    if (this.sweeping) return;
+    this.sweeping = true;
+    for (let piece = 0; piece < this.layout.pieceCount && !this.closed; piece++) {
+      if (!this.suspects.has(piece)) continue;
+      const good = await this.verifyOnDisk(piece);
+      if (this.closed || !this.suspects.set(piece, false) || good) continue;
+      const entry = this.memory.get(piece);
+      if (entry?.dirty) continue;
+      this.lose(piece, "io");
+    }
+    this.sweeping = false;
+    if (this.suspects.count > 0 && !this.closed) void this.sweep();
+  }
+
+  private scheduleSave(): void {
+    if (this.saveTimer !== null || this.closed || this.options.resumePath === null) return;
+    this.saveTimer = this.shared.clock.setTimeout(() => {
+      this.saveTimer = null;
+      void this.save();
+    }, RESUME_SAVE_MS);
+  }
+
+  private save(): Promise<void> {
+    this.saving = this.saving.then(() => this.saveNow());
+    return this.saving;
+  }
+
+  private async saveNow(): Promise<void> {
+    const path = this.options.resumePath;
+    if (path === null) return;
+    // What is written by now; the flush below covers it.
+    const written = new Bitfield(this.layout.pieceCount, this.have.bytes);
+    for (const entry of this.memory.values()) if (entry.dirty) written.set(entry.piece, false);
+    for (const unit of await this.medium.settle()) {
+      const { first, end } = this.medium.placement.piecesOf(unit);
+      for (let piece = first; piece < end; piece++) {
+        if (written.has(piece) && !this.memory.get(piece)?.dirty) this.lose(piece, "deleted");
+      }
+    }
+    for (let piece = 0; piece < this.layout.pieceCount; piece++) {
+      if (!this.have.has(piece) || this.suspects.has(piece)) written.set(piece, false);
+    }
+    try {
+      if (written.full) await this.medium.makeEmptyFiles();
+      await saveResume(this.shared.files, path, {
+        layout: this.medium.placement.kind,
+        pieceLengthBytes: this.layout.pieceLengthBytes,
+        pieceCount: this.layout.pieceCount,
+        totalBytes: this.layout.totalBytes,
+        have: written,
+        order: this.evictable ? this.shared.lru.unitsOf(this) : [],
+        usedMs: this.shared.clock.now(),
+      });
+    } catch (error) {
+      this.shared.log.log("warn", "the resume file could not be saved", {
+        infohash: this.layout.infohashHex,
+        error: error instanceof Error ? error.message : String(error),
+      });
+    }
+  }
+}

@@ -1,0 +1,76 @@
+/** Pieces kept in memory: those on their way to the disk, and the newest ones that are there already. */
+import type { BufferPool } from "./buffer-pool.ts";
+
+/** Bytes of pieces kept in memory for reading, all torrents together, by default. */
+export const DEFAULT_WINDOW_BYTES = 16 * 1024 * 1024;
+
+/** A piece in memory. */
+export interface WindowEntry {
+  readonly piece: number;
+  readonly data: Uint8Array;
+  /** Takes it out of its torrent's map when the window lets go of it. */
+  readonly drop: () => void;
+  /** Not yet on disk (or being written): it can't be let go. */
+  dirty: boolean;
+  /** No longer in the window; its buffer goes back when the writer is done. */
+  dropped: boolean;
+}
+
+/** Shared by all torrents of a cache. Reading copies, so a buffer that left the window has no readers. */
+export class PieceWindow {
+  private readonly limitBytes: number;
+  private readonly buffers: BufferPool;
+  /** Clean entries, least recently used first. */
+  private readonly clean = new Set<WindowEntry>();
+  private bytes = 0;
+
+  constructor(buffers: BufferPool, limitBytes: number = DEFAULT_WINDOW_BYTES) {
+    this.buffers = buffers;
+    this.limitBytes = limitBytes;
+  }
+
+  /** Bytes of all entries. */
+  get sizeBytes(): number {
+    return this.bytes;
+  }
+
+  /** Takes an entry in. */
+  add(entry: WindowEntry): void {
+    this.bytes += entry.data.length;
+    if (!entry.dirty) this.clean.add(entry);
+    this.trim();
+  }
+
+  /** The entry is on disk now. */
+  written(entry: WindowEntry): void {
+    if (!entry.dirty) return;
+    entry.dirty = false;
+    if (entry.dropped) this.buffers.release(entry.data);
+    else {
+      this.clean.add(entry);
+      this.trim();
+    }
+  }
+
+  /** The entry was read. */
+  touch(entry: WindowEntry): void {
+    if (this.clean.delete(entry)) this.clean.add(entry);
+  }
+
+  /** Takes the entry out. The buffer of a dirty one is kept until `written`. */
+  remove(entry: WindowEntry): void {
+    if (entry.dropped) return;
+    entry.dropped = true;
+    this.bytes -= entry.data.length;
+    this.clean.delete(entry);
+    entry.drop();
+    if (!entry.dirty) this.buffers.release(entry.data);
+  }
+
+  private trim(): void {
+    for (const oldest of this.clean) {
+      if (this.bytes <= this.limitBytes) break;
+      this.remove(oldest);
+    }
+  }
+}

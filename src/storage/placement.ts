@@ -1,0 +1,114 @@
+/**
+ * Where the bytes of a torrent stand on disk. A *unit* is one file there. Without a limit units are the torrent's files,
+ * so that others can use them; with one they are extents of a piece or about 1 MiB of small pieces, so that freeing
+ * space is an unlink (punching holes is beyond what the runtimes offer).
+ */
+import { diskComponent, diskPaths } from "./disk-names.ts";
+import type { TorrentLayout } from "./types.ts";
+
+/** A run of bytes within one unit. */
+export interface Part {
+  readonly unit: number;
+  /** Offset in the unit. */
+  readonly position: number;
+  readonly length: number;
+  /** Offset of this part in the range asked for. */
+  readonly at: number;
+}
+
+/** How a torrent is laid out. */
+export interface Placement {
+  readonly kind: "files" | "extents";
+  readonly unitCount: number;
+  /** Absolute path. */
+  path(unit: number): string;
+  unitBytes(unit: number): number;
+  /** A padding file (BEP 47): zeros, which needn't be stored. */
+  isPadding(unit: number): boolean;
+  /** The parts of `[offset, offset + length)` of the torrent's byte space, in order. */
+  locate(offset: number, length: number): Part[];
+  /** Pieces of which a byte is in the unit: `[first, end)`. */
+  piecesOf(unit: number): { readonly first: number; readonly end: number };
+}
+
+/** Aim for the size of extents of small pieces, bytes. */
+const EXTENT_BYTES = 1024 * 1024;
+
+/** Pieces in an extent. */
+export function piecesPerExtent(layout: TorrentLayout): number {
+  return Math.max(1, Math.floor(EXTENT_BYTES / layout.pieceLengthBytes));
+}
+
+/** Size of a piece. */
+export function pieceBytes(layout: TorrentLayout, piece: number): number {
+  return Math.min(layout.pieceLengthBytes, layout.totalBytes - piece * layout.pieceLengthBytes);
+}
+
+/** Extents in `directory`. */
+export function extentPlacement(layout: TorrentLayout, directory: string): Placement {
+  const perExtent = piecesPerExtent(layout);
+  const extentBytes = perExtent * layout.pieceLengthBytes;
+  return {
+    kind: "extents",
+    unitCount: Math.ceil(layout.pieceCount / perExtent),
+    path: (unit) => `${directory}/${unit}.extent`,
+    unitBytes: (unit) => Math.min(extentBytes, layout.totalBytes - unit * extentBytes),
+    isPadding: () => false,
+    piecesOf: (unit) => ({ first: unit * perExtent, end: Math.min((unit + 1) * perExtent, layout.pieceCount) }),
+    locate(offset, length) {
+      const parts: Part[] = [];
+      for (let at = 0; at < length;) {
+        const unit = Math.floor((offset + at) / extentBytes);
+        const position = offset + at - unit * extentBytes;
+        const partLength = Math.min(length - at, extentBytes - position);
+        parts.push({ unit, position, length: partLength, at });
+        at += partLength;
+      }
+      return parts;
+    },
+  };
+}
+
+/** The torrent's own files below `directory`: `name`, or `name/path…` when there are several. */
+export function filePlacement(layout: TorrentLayout, directory: string): Placement {
+  const { files, pieceLengthBytes } = layout;
+  const multiFile = layout.multiFile ?? (files.length > 1 || files[0]?.path !== layout.name);
+  const root = multiFile ? `${directory}/${diskComponent(layout.name)}` : directory;
+  const paths = diskPaths(files.map((file) => file.path));
+  /** Index of the last file that begins at or before `offset` (of several, one that isn't empty). */
+  const fileAt = (offset: number): number => {
+    let low = 0;
+    let high = files.length - 1;
+    while (low < high) {
+      const middle = (low + high + 1) >> 1;
+      if (files[middle]!.offset <= offset) low = middle;
+      else high = middle - 1;
+    }
+    return low;
+  };
+  return {
+    kind: "files",
+    unitCount: files.length,
+    path: (unit) => `${root}/${paths[unit]!}`,
+    unitBytes: (unit) => files[unit]!.sizeBytes,
+    isPadding: (unit) => files[unit]!.padding === true,
+    piecesOf(unit) {
+      const { offset, sizeBytes } = files[unit]!;
+      const first = Math.floor(offset / pieceLengthBytes);
+      return { first, end: sizeBytes === 0 ? first : Math.ceil((offset + sizeBytes) / pieceLengthBytes) };
+    },
+    locate(offset, length) {
+      const parts: Part[] = [];
+      let at = 0;
+      for (let unit = fileAt(offset); at < length && unit < files.length; unit++) {
+        const file = files[unit]!;
+        const position = offset + at - file.offset;
+        const partLength = Math.min(length - at, file.sizeBytes - position);
+        if (partLength <= 0) continue;
+        parts.push({ unit, position, length: partLength, at });
+        at += partLength;
+      }
+      return parts;
+    },
+  };
+}

@@ -1,0 +1,77 @@
+/** Finding out at open which pieces the disk holds, without hashing what is known to be good. */
+import { forEachLimited } from "../bytes/limited.ts";
+import type { Bitfield } from "../bytes/bitfield.ts";
+import type { Clock } from "../ports.ts";
+import type { DiskStore } from "./disk-store.ts";
+
+/** How long `open()` waits for hashing; the rest goes on behind it and is told by `onFound`. */
+const OPEN_VERIFY_MS = 1_500;
+
+/** File facts asked for at once. */
+const FACTS_CONCURRENCY = 16;
+
+/** Pieces read and hashed at once. */
+const VERIFY_CONCURRENCY = 4;
+
+const UNKNOWN = 0;
+const GOOD = 1;
+const SUSPECT = 2;
+const GONE = 3;
+
+/**
+ * Sets the bits of `claimed` pieces that the files can hold. Files that were changed after `savedMs` (by the file
+ * system's clock) may hold something else: their pieces are hashed first. -Infinity hashes everything.
+ */
+export async function restore(store: DiskStore, claimed: Bitfield, savedMs: number, clock: Clock): Promise<void> {
+  const { layout, medium } = store;
+  const { placement } = medium;
+  const states = new Uint8Array(layout.pieceCount);
+  const claimedUnits = function* (): Generator<number> {
+    for (let unit = 0; unit < placement.unitCount; unit++) {
+      const { first, end } = placement.piecesOf(unit);
+      for (let piece = first; piece < end; piece++) {
+        if (!claimed.has(piece)) continue;
+        yield unit;
+        break;
+      }
+    }
+  };
+  await forEachLimited(claimedUnits(), FACTS_CONCURRENCY, async (unit) => {
+    const facts = await medium.facts(unit);
+    const { first, end } = placement.piecesOf(unit);
+    for (let piece = first; piece < end; piece++) {
+      if (!claimed.has(piece)) continue;
+      let state = facts === null || facts.modifiedMs <= savedMs ? GOOD : SUSPECT;
+      if (!placement.isPadding(unit) && (facts?.sizeBytes ?? 0) < endInUnit(store, piece, unit)) state = GONE;
+      states[piece] = Math.max(states[piece] ?? UNKNOWN, state);
+    }
+  });
+  const suspects: number[] = [];
+  states.forEach((state, piece) => {
+    if (state === GOOD) store.adoptFound(piece, false);
+    if (state === SUSPECT) suspects.push(piece);
+  });
+  if (suspects.length === 0) return;
+
+  let opened = false;
+  const hashing = forEachLimited(suspects, VERIFY_CONCURRENCY, async (piece) => {
+    if (store.closed || store.have.has(piece)) return;
+    if (await store.verifyOnDisk(piece)) store.adoptFound(piece, opened);
+  });
+  await new Promise<void>((resolve) => {
+    const timer = clock.setTimeout(resolve, OPEN_VERIFY_MS);
+    void hashing.finally(() => {
+      timer.cancel();
+      resolve();
+    });
+  });
+  opened = true;
+}
+
+/** Offset in the unit behind the last byte of the piece that is in it. */
+function endInUnit(store: DiskStore, piece: number, unit: number): number {
+  const offset = piece * store.layout.pieceLengthBytes;
+  const length = Math.min(store.layout.pieceLengthBytes, store.layout.totalBytes - offset);
+  const part = store.medium.placement.locate(offset, length).find((candidate) => candidate.unit === unit);
+  return part === undefined ? 0 : part.position + part.length;
+}

@@ -1,0 +1,69 @@
+/** The resume file: what a torrent's directory held when it was last saved. */
+import { Bitfield } from "../bytes/bitfield.ts";
+import { fromHex, toHex } from "../bytes/hex.ts";
+import type { FilePort } from "../ports.ts";
+import type { Placement } from "./placement.ts";
+
+/** What a resume file claims. Nothing of it is believed before the files were looked at. */
+export interface Resume {
+  readonly layout: Placement["kind"];
+  readonly pieceLengthBytes: number;
+  readonly pieceCount: number;
+  readonly totalBytes: number;
+  readonly have: Bitfield;
+  /** Extents, least recently used first. */
+  readonly order: readonly number[];
+  /** Wall clock of the last save, Unix ms. */
+  readonly usedMs: number;
+}
+
+const VERSION = 1;
+/** Largest resume file read: 800,000 pieces and as many extents need 7 MB. */
+const MAX_RESUME_BYTES = 16 * 1024 * 1024;
+
+/** Saves in one step. Rejects with `disk_full` or `io`. */
+export async function saveResume(files: FilePort, path: string, resume: Resume): Promise<void> {
+  const text = JSON.stringify({ version: VERSION, ...resume, have: toHex(resume.have.bytes) });
+  await files.writeFile(path, new TextEncoder().encode(text));
+}
+
+/** Reads a resume file and when the file system says it was written; null when there is none that makes sense. */
+export async function loadResume(
+  files: FilePort,
+  path: string,
+): Promise<{ readonly resume: Resume; readonly savedMs: number } | null> {
+  try {
+    const { modifiedMs } = await files.info(path);
+    const bytes = await files.readFile(path, { maxBytes: MAX_RESUME_BYTES });
+    const resume = parseResume(new TextDecoder().decode(bytes));
+    return resume === null ? null : { resume, savedMs: modifiedMs };
+  } catch {
+    // Missing, unreadable or damaged is all the same: what it would have claimed is fetched anew.
+    return null;
+  }
+}
+
+const isCount = (value: unknown): value is number =>
+  typeof value === "number" && Number.isSafeInteger(value) && value >= 0;
+
+function parseResume(text: string): Resume | null {
+  const raw: unknown = JSON.parse(text);
+  if (typeof raw !== "object" || raw === null) return null;
+  const { version, layout, pieceLengthBytes, pieceCount, totalBytes, have, order, usedMs } = raw as Record<
+    string,
+    unknown
+  >;
+  if (version !== VERSION || (layout !== "files" && layout !== "extents")) return null;
+  if (!isCount(pieceLengthBytes) || !isCount(pieceCount) || !isCount(totalBytes) || !isCount(usedMs)) return null;
+  if (typeof have !== "string" || have.length !== 2 * ((pieceCount + 7) >> 3)) return null;
+  if (!Array.isArray(order) || !order.every(isCount)) return null;
+  return {
+    layout,
+    pieceLengthBytes,
+    pieceCount,
+    totalBytes,
+    usedMs,
+    order: order as number[],
+    have: new Bitfield(pieceCount, fromHex(have)),
+  };
+}

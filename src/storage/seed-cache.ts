@@ -1,0 +1,49 @@
+/** Seeding what is on disk already: a cache whose torrents are somebody's own complete files. */
+import { Bitfield } from "../bytes/bitfield.ts";
+import { MillraceError } from "../errors.ts";
+import { type DiskCacheOptions, diskShared } from "./disk-cache.ts";
+import { DiskStore } from "./disk-store.ts";
+import { HandleCache } from "./handle-cache.ts";
+import { Medium } from "./medium.ts";
+import { filePlacement } from "./placement.ts";
+import { restore } from "./restore.ts";
+import type { PieceCache, PieceStore, TorrentLayout } from "./types.ts";
+
+/**
+ * A cache over `directory`, which holds each torrent under its name. `open()` hashes everything there (it waits 1.5 s,
+ * the rest is told by `onFound`) and serves what is good. Nothing is written or removed; `put` rejects with `io`.
+ */
+export function createSeedCache(options: Omit<DiskCacheOptions, "limitBytes">): PieceCache {
+  const shared = diskShared(options, 0);
+  const handles = new HandleCache(options.files);
+  const stores = new Map<string, DiskStore>();
+  return {
+    limitBytes: 0,
+    get usedBytes() {
+      return shared.lru.usedBytes;
+    },
+    async open(layout: TorrentLayout): Promise<PieceStore> {
+      const id = layout.infohashHex;
+      if (stores.has(id)) throw new MillraceError("conflict", "this torrent's pieces are open already");
+      const medium = new Medium(options.files, handles, options.clock, filePlacement(layout, options.directory));
+      const store: DiskStore = new DiskStore(shared, layout, medium, {
+        resumePath: null,
+        readOnly: true,
+        onClosed: () => {
+          stores.delete(id);
+          shared.lru.drop(store);
+        },
+      });
+      stores.set(id, store);
+      const everything = new Bitfield(layout.pieceCount);
+      everything.setAll();
+      await restore(store, everything, -Infinity, options.clock);
+      return store;
+    },
+    remove: () => Promise.resolve(),
+    async close() {
+      await Promise.all([...stores.values()].map((store) => store.close()));
+      await handles.settled();
+    },
+  };
+}

@@ -1,0 +1,140 @@
+/** Which extents of all torrents go when space is needed: the least recently used that nobody is about to read. */
+
+/** Who has extents. */
+export interface UnitOwner {
+  /** False for torrents stored as ordinary files: they count as used, not against the limit. */
+  readonly evictable: boolean;
+  /** Whether the unit may go now. */
+  mayEvict(unit: number): boolean;
+  /** Deletes the unit. Resolves when the space is free. */
+  evict(unit: number): Promise<void>;
+}
+
+interface Entry {
+  readonly owner: UnitOwner;
+  readonly unit: number;
+  bytes: number;
+}
+
+/**
+ * How far the limit is exceeded when everything is protected, bytes: the read-ahead of one reader at its largest. A limit
+ * smaller than what playing needs would otherwise fetch the same pieces over and over.
+ */
+export const OVERSHOOT_BYTES = 64 * 1024 * 1024;
+
+/** Pause after a search that found nothing to evict, ms: it looks at every extent. */
+const SEARCH_PAUSE_MS = 200;
+
+/** Byte accounts of all torrents of a cache. */
+export class UnitLru {
+  readonly limitBytes: number;
+  private readonly nowMs: () => number;
+  private readonly onOvershoot: () => void;
+  /** Least recently used first. */
+  private readonly order = new Set<Entry>();
+  private readonly owners = new Map<UnitOwner, Map<number, Entry>>();
+  private newest: Entry | null = null;
+  private evictableSum = 0;
+  /** Bytes of owners that aren't evictable. */
+  private readonly fixed = new Map<UnitOwner, number>();
+  private fixedSum = 0;
+  private searchAfterMs = -Infinity;
+
+  /** `limitBytes` 0 = none. `onOvershoot` is told when the limit can't be kept, at most every 200 ms. */
+  constructor(limitBytes: number, nowMs: () => number, onOvershoot: () => void) {
+    this.limitBytes = limitBytes;
+    this.nowMs = nowMs;
+    this.onOvershoot = onOvershoot;
+  }
+
+  /** Bytes held against the limit. */
+  get evictableBytes(): number {
+    return this.evictableSum;
+  }
+
+  /** Bytes stored, all torrents. */
+  get usedBytes(): number {
+    return this.evictableSum + this.fixedSum;
+  }
+
+  /** `bytes` more (or fewer) are in the unit; more makes it the most recently used. */
+  change(owner: UnitOwner, unit: number, bytes: number): void {
+    if (!owner.evictable) {
+      this.fixed.set(owner, (this.fixed.get(owner) ?? 0) + bytes);
+      this.fixedSum += bytes;
+      return;
+    }
+    let units = this.owners.get(owner);
+    if (units === undefined) this.owners.set(owner, units = new Map());
+    let entry = units.get(unit);
+    if (entry === undefined) {
+      units.set(unit, entry = { owner, unit, bytes: 0 });
+      this.order.add(entry);
+    }
+    entry.bytes += bytes;
+    this.evictableSum += bytes;
+    if (entry.bytes <= 0) this.forget(entry);
+    else if (bytes > 0) this.touch(owner, unit);
+  }
+
+  /** The unit was used. */
+  touch(owner: UnitOwner, unit: number): void {
+    if (this.newest?.owner === owner && this.newest.unit === unit) return;
+    const entry = this.owners.get(owner)?.get(unit);
+    if (entry === undefined) return;
+    this.order.delete(entry);
+    this.order.add(entry);
+    this.newest = entry;
+  }
+
+  /** Units of an owner, least recently used first. */
+  unitsOf(owner: UnitOwner): number[] {
+    return [...this.order].filter((entry) => entry.owner === owner).map((entry) => entry.unit);
+  }
+
+  /** Forgets everything of an owner. */
+  drop(owner: UnitOwner): void {
+    this.fixedSum -= this.fixed.get(owner) ?? 0;
+    this.fixed.delete(owner);
+    for (const entry of [...this.owners.get(owner)?.values() ?? []]) {
+      this.evictableSum -= entry.bytes;
+      this.forget(entry);
+    }
+  }
+
+  /** Evicts so that `bytes` more fit. False when even the overshoot is used up. */
+  makeRoom(bytes: number): boolean {
+    if (this.limitBytes === 0 || this.evictableSum + bytes <= this.limitBytes) return true;
+    const now = this.nowMs();
+    if (now >= this.searchAfterMs) {
+      void this.evict(this.evictableSum + bytes - this.limitBytes);
+      if (this.evictableSum + bytes > this.limitBytes) {
+        this.searchAfterMs = now + SEARCH_PAUSE_MS;
+        this.onOvershoot();
+      }
+    }
+    return this.evictableSum + bytes <= this.limitBytes + OVERSHOOT_BYTES;
+  }
+
+  /** Evicts at least `bytes` if it can. Answers how many when they are free. */
+  async evict(bytes: number): Promise<number> {
+    let freed = 0;
+    const deletions: Promise<void>[] = [];
+    for (const entry of this.order) {
+      if (freed >= bytes) break;
+      if (!entry.owner.mayEvict(entry.unit)) continue;
+      freed += entry.bytes;
+      deletions.push(entry.owner.evict(entry.unit));
+    }
+    await Promise.all(deletions);
+    return freed;
+  }
+
+  private forget(entry: Entry): void {
+    this.order.delete(entry);
+    if (this.newest === entry) this.newest = null;
+    const units = this.owners.get(entry.owner);
+    units?.delete(entry.unit);
+    if (units?.size === 0) this.owners.delete(entry.owner);
+  }
+}

@@ -1,0 +1,114 @@
+/** Writes pieces with as few calls as possible: neighbours among small pieces leave together. */
+import type { Medium } from "./medium.ts";
+import { pieceBytes } from "./placement.ts";
+import type { WindowEntry } from "./piece-window.ts";
+import type { TorrentLayout } from "./types.ts";
+
+/** Writes under way at once: the disk is kept busy while the next call is made. */
+const CONCURRENCY = 2;
+
+/** Pieces from this size on go alone: copying them together costs more than a call. */
+const SMALL_PIECE_BYTES = 256 * 1024;
+
+/** Most bytes of small pieces written by one call. */
+const RUN_BYTES = 1024 * 1024;
+
+interface Job {
+  readonly entry: WindowEntry;
+  readonly resolve: () => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** The dirty pieces of one torrent. */
+export class WriteQueue {
+  private readonly layout: TorrentLayout;
+  private readonly medium: Medium;
+  private readonly queued = new Map<number, Job>();
+  private readonly staging: Uint8Array[] = [];
+  private active = 0;
+  private bytes = 0;
+  private idleWaiters: (() => void)[] = [];
+
+  constructor(layout: TorrentLayout, medium: Medium) {
+    this.layout = layout;
+    this.medium = medium;
+  }
+
+  /** Bytes queued and being written. */
+  get pendingBytes(): number {
+    return this.bytes;
+  }
+
+  /** Resolves when the piece is written; rejects with what the medium says. */
+  push(entry: WindowEntry): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.queued.set(entry.piece, { entry, resolve, reject });
+      this.bytes += entry.data.length;
+      this.pump();
+    });
+  }
+
+  /** Resolves when nothing is queued or being written. */
+  async idle(): Promise<void> {
+    if (this.active > 0 || this.queued.size > 0) await new Promise<void>((done) => this.idleWaiters.push(done));
+  }
+
+  private pump(): void {
+    while (this.active < CONCURRENCY && this.queued.size > 0) {
+      const run = this.takeRun();
+      this.active++;
+      void this.write(run).finally(() => {
+        this.active--;
+        this.pump();
+      });
+    }
+    if (this.active === 0 && this.queued.size === 0) {
+      const waiters = this.idleWaiters;
+      this.idleWaiters = [];
+      for (const done of waiters) done();
+    }
+  }
+
+  /** The oldest queued piece, with its queued neighbours when it is small. */
+  private takeRun(): Job[] {
+    const [first] = this.queued.keys();
+    let from = first!;
+    let end = from + 1;
+    if (this.layout.pieceLengthBytes < SMALL_PIECE_BYTES) {
+      const most = Math.floor(RUN_BYTES / this.layout.pieceLengthBytes);
+      while (end - from < most && this.queued.has(end)) end++;
+      while (end - from < most && this.queued.has(from - 1)) from--;
+    }
+    const run: Job[] = [];
+    for (let piece = from; piece < end; piece++) {
+      run.push(this.queued.get(piece)!);
+      this.queued.delete(piece);
+    }
+    return run;
+  }
+
+  private async write(run: Job[]): Promise<void> {
+    const staging = run.length > 1 ? this.staging.pop() ?? new Uint8Array(RUN_BYTES) : null;
+    let failure: unknown = null;
+    try {
+      let data = run[0]!.entry.data;
+      if (staging !== null) {
+        let at = 0;
+        for (const { entry } of run) {
+          staging.set(entry.data, at);
+          at += entry.data.length;
+        }
+        data = staging.subarray(0, at);
+      }
+      await this.medium.write(run[0]!.entry.piece * this.layout.pieceLengthBytes, data);
+    } catch (error) {
+      failure = error;
+    }
+    if (staging !== null) this.staging.push(staging);
+    for (const job of run) {
+      this.bytes -= pieceBytes(this.layout, job.entry.piece);
+      if (failure === null) job.resolve();
+      else job.reject(failure);
+    }
+  }
+}
