@@ -3,7 +3,7 @@ import { deadline, withSignal } from "../bytes/deadline.ts";
 import { chooseFile, defaultFile } from "../content/file-choice.ts";
 import type { Resolver } from "../content/resolve.ts";
 import type { StreamSelector } from "../content/selector.ts";
-import type { TransportCache } from "../content/transport-cache.ts";
+import type { Metainfo } from "../transport/types.ts";
 import { hasCode, MillraceError } from "../errors.ts";
 import type { Clock, Logger } from "../ports.ts";
 import type { SwarmLease, SwarmManager } from "../swarm/types.ts";
@@ -42,8 +42,9 @@ export interface SessionsParts {
   readonly log: Logger;
   readonly swarms: SwarmManager;
   readonly resolver: Resolver;
-  readonly transportCache: TransportCache;
   readonly startTimeoutMs: number;
+  /** The metadata of a stream that is being started is known now. */
+  readonly onMetadata: (metainfo: Metainfo) => void;
 }
 
 /** See the module. */
@@ -107,7 +108,7 @@ export class Sessions {
       lease = this.#parts.swarms.acquire(target);
       phase = "no_metadata";
       const metainfo = await lease.swarm.metadata(late.signal);
-      void this.#parts.transportCache.keep(metainfo);
+      this.#parts.onMetadata(metainfo);
       const file = chooseFile(metainfo, request.fileIndex);
       const identity: SessionIdentity = {
         infohashHex: metainfo.infohashHex,
@@ -172,7 +173,7 @@ export class Sessions {
   }
 }
 
-function isDefault(metainfo: Parameters<typeof defaultFile>[0], index: number): boolean {
+function isDefault(metainfo: Metainfo, index: number): boolean {
   try {
     return defaultFile(metainfo).index === index;
   } catch (error) {

@@ -1,0 +1,69 @@
+/**
+ * The engine as a contestant of a benchmark harness, line by line on stdin and stdout:
+ *
+ *   contestant.ts download SOURCE DIR        READY, then DONE when every piece is on disk and verified
+ *   contestant.ts stream   SOURCE DIR PORT   READY; waits for a line; URL http://… of the stream
+ *   contestant.ts seed     SOURCE DIR        READY when the data in DIR is verified and served
+ *
+ * SOURCE is a .torrent path or a magnet. BT_PORT is the peer port. OUTPUT=ts|hls|file picks what `stream` serves.
+ */
+import { loadPorts } from "../../platform/detect.ts";
+import { createEngine } from "../../src/engine.ts";
+import { parseMagnet } from "../../src/transport/magnet.ts";
+import { parseTransportFile } from "../../src/transport/transport-file.ts";
+import type { SwarmTarget } from "../../src/swarm/types.ts";
+import process from "node:process";
+
+const [mode, source = "", directory = "", port = "0"] = process.argv.slice(2);
+const ports = await loadPorts();
+const engine = await createEngine(ports, {
+  cache: mode === "seed" ? "seed" : "disk",
+  cacheDir: directory,
+  cacheLimitBytes: 0,
+  peerPort: Number(process.env.BT_PORT ?? 0),
+  dht: false,
+  lsd: false,
+  pex: false,
+});
+
+async function target(): Promise<SwarmTarget> {
+  return source.startsWith("magnet:")
+    ? { magnet: parseMagnet(source) }
+    : { metainfo: await parseTransportFile(await ports.files.readFile(source)) };
+}
+
+const say = (line: string) => process.stdout.write(`${line}\n`);
+
+if (mode === "download") {
+  const wanted = await target();
+  say("READY");
+  const { swarm } = engine.swarms.acquire(wanted);
+  const forever = new AbortController().signal;
+  await swarm.metadata(forever);
+  swarm.setDownloadAll(true);
+  await swarm.completed(forever);
+  say("DONE");
+} else if (mode === "stream") {
+  const server = await ports.http.serve(
+    { host: "127.0.0.1", port: Number(port) },
+    (request, info) => engine.fetch(request, info),
+  );
+  const output = process.env.OUTPUT ?? "file";
+  const entry = { ts: "getstream", hls: "manifest.m3u8", file: "getfile" }[output] ?? "getfile";
+  const base = `http://127.0.0.1:${server.address.port}/engine/${entry}?format=json&use_api_stop=1`;
+  say("READY");
+  await new Promise<void>((resolve) => process.stdin.once("data", () => resolve()));
+  const response = source.startsWith("magnet:")
+    ? await engine.fetch(new Request(`${base}&magnet=${encodeURIComponent(source)}`))
+    : await engine.fetch(
+      new Request(base, { method: "POST", body: new Uint8Array(await ports.files.readFile(source)) }),
+    );
+  const answer = await response.json();
+  say(answer.error === null ? `URL ${answer.response.playback_url}` : `FAIL ${answer.error}`);
+} else if (mode === "seed") {
+  const { swarm } = engine.swarms.acquire(await target());
+  await swarm.completed(new AbortController().signal);
+  say("READY");
+}
+process.stdin.resume();
+process.stdin.on("end", () => process.exit(0));

@@ -1,0 +1,222 @@
+import { test } from "node:test";
+import { assert, assertEquals, assertNotEquals, assertRejects } from "@std/assert";
+import { MillraceError } from "../../src/errors.ts";
+import { fileBody } from "../../src/playback/output.ts";
+import { Sessions, type StartRequest } from "../../src/playback/sessions.ts";
+import { statOf } from "../../src/playback/stat.ts";
+import { FakeClock } from "../support/fake-clock.ts";
+import { FakeSwarm, FakeSwarms } from "./support.ts";
+
+const BYTES = Uint8Array.from({ length: 300_000 }, (_, i) => i * 7);
+const log = { log() {}, child: () => log };
+
+function setUp(options: { silent?: boolean } = {}) {
+  const clock = new FakeClock();
+  const swarm = new FakeSwarm([{ name: "film.mkv", bytes: BYTES }, {
+    name: "extra.mkv",
+    bytes: BYTES.subarray(0, 1000),
+  }], options);
+  const swarms = new FakeSwarms(swarm);
+  const sessions = new Sessions({
+    clock,
+    log,
+    swarms,
+    resolver: { resolve: () => Promise.resolve({}) },
+    startTimeoutMs: 20_000,
+    onMetadata: () => {},
+  });
+  const start = (request: Partial<StartRequest> = {}) =>
+    sessions.start({
+      selector: { kind: "infohash", infohash: swarm.infohashHex },
+      output: "file",
+      fileIndex: undefined,
+      pid: undefined,
+      clientHost: "127.0.0.1",
+      callerIsLocal: true,
+      preferredAudioLanguage: null,
+      clientSessionId: -1,
+      useApiStop: false,
+      stopNotifications: false,
+      forceRestart: false,
+      signal: new AbortController().signal,
+      ...request,
+    });
+  return { clock, swarm, swarms, sessions, start };
+}
+
+async function readAll(stream: ReadableStream<Uint8Array>): Promise<Uint8Array> {
+  return new Uint8Array(await new Response(stream).arrayBuffer());
+}
+
+test("Sessions.start() joins the session of the same key and makes another for any other (B8)", async () => {
+  const { start, sessions } = setUp();
+  const first = await start();
+  assert(/^[0-9a-f]{32}$/.test(first.id));
+  assertEquals(await start(), first);
+  for (const other of [{ pid: "p" }, { clientHost: "10.0.0.2" }, { fileIndex: 1 }]) {
+    assertNotEquals((await start(other)).id, first.id);
+  }
+  assertEquals(sessions.list().length, 4);
+  assertEquals(await start({ pid: "p" }), await start({ pid: "p", clientHost: "10.9.9.9" }));
+});
+
+test("PlaybackSession.stop() disturbs no other session and gives the lease back (B8)", async () => {
+  const { start, swarms, sessions } = setUp();
+  const one = await start(), two = await start({ pid: "two" });
+  const stream = fileBody(one)!.open(0, null).getReader();
+  await stream.read();
+  const other = fileBody(two)!.open(0, null);
+  one.stop("test");
+  one.stop("again");
+  await assertRejects(async () => {
+    while (!(await stream.read()).done);
+  });
+  assertEquals(await readAll(other), BYTES);
+  assertEquals(swarms.leases, 1);
+  assertEquals(sessions.find(one.identity.infohashHex, one.id), null);
+  assertEquals(sessions.find(two.identity.infohashHex, two.id), two);
+  assertEquals(sessions.find("2".repeat(40), two.id), null);
+});
+
+test("PlaybackSession stops itself after 60 s without activity, an hour with use_api_stop (B12)", async () => {
+  const { start, clock, swarms, swarm } = setUp();
+  const plain = await start(), patient = await start({ pid: "api", useApiStop: true });
+  clock.advance(50_000);
+  plain.touch();
+  clock.advance(50_000);
+  assertEquals(plain.stopped, false);
+  clock.advance(12_000);
+  assertEquals([plain.stopped, patient.stopped], [true, false]);
+  patient.activityTimeoutMs = 5000;
+  clock.advance(7000);
+  assertEquals([patient.stopped, swarms.leases, swarm.readers.size], [true, 0, 0]);
+});
+
+test("Sessions.start() fails at its deadline with the reason and frees everything", async () => {
+  const { start, clock, swarm, swarms, sessions } = setUp({ silent: true });
+  swarm.peers = 0;
+  const pending = start();
+  await Promise.resolve().then(() => {}).then(() => {});
+  clock.advance(20_001);
+  const error = await assertRejects(() => pending, MillraceError, "start timeout: no_peers");
+  assertEquals(error.code, "start_timeout");
+  assertEquals([swarms.leases, sessions.list().length], [0, 0]);
+});
+
+test("PlaybackSession.stream() ends a body that gets no byte and says why", async () => {
+  const { start, swarm, clock } = setUp();
+  const session = await start();
+  const reader = fileBody(session)!.open(0, null).getReader();
+  await reader.read();
+  swarm.silent = true;
+  const next = (async () => {
+    while (!(await reader.read()).done);
+  })();
+  await Promise.resolve().then(() => {}).then(() => {}).then(() => {});
+  for (let i = 0; i < 21; i++) {
+    session.touch();
+    clock.advance(1000);
+  }
+  await assertRejects(() => next, MillraceError, "no data for 20000 ms: no_peers");
+  assertEquals(
+    statOf(session, { limitBytes: 0, usedBytes: 0 }, "prefuf").error_message,
+    "no data for 20000 ms: no_peers",
+  );
+});
+
+test("PlaybackSession.stream() gives up its reader when the client leaves", async () => {
+  const { start, swarm } = setUp();
+  const session = await start();
+  const stream = fileBody(session)!.open(1000, 2000);
+  const before = swarm.readers.size;
+  await stream.cancel();
+  assertEquals(swarm.readers.size, before - 1);
+});
+
+test("PlaybackSession.stream() lets a stalled client hold no more than one chunk", async () => {
+  const { start } = setUp();
+  const session = await start();
+  let made = 0;
+  const stream = session.stream(async function* () {
+    for (;;) {
+      made++;
+      yield await Promise.resolve(new Uint8Array(65_536));
+    }
+  });
+  const reader = stream.getReader();
+  await reader.read();
+  for (let i = 0; i < 50; i++) await Promise.resolve();
+  assert(made <= 2, String(made));
+  await reader.cancel();
+});
+
+test("statOf() carries every field of section 2.3 and of B15", async () => {
+  const { start, clock } = setUp();
+  const session = await start({ clientSessionId: 77 });
+  for (let i = 0; i < 100; i++) await Promise.resolve();
+  clock.advance(10);
+  const stat = statOf(session, { limitBytes: 1000, usedBytes: 400 }, "prefuf");
+  const types: Record<string, string> = {
+    status: "string",
+    peers: "number",
+    speed_down: "number",
+    speed_up: "number",
+    downloaded: "number",
+    uploaded: "number",
+    network_monitor_status: "number",
+    debug_level: "number",
+    disk_cache_stats: "object",
+    network_monitor_started: "boolean",
+    selected_stream_index: "number",
+    total_progress: "number",
+    stream_status: "number",
+    client_session_id: "number",
+    manifest_access_mode: "number",
+    playback_session_id: "string",
+    is_encrypted: "number",
+    is_live: "number",
+    infohash: "string",
+    selected_file_index: "number",
+    progress: "number",
+  };
+  for (const [name, type] of Object.entries(types)) assertEquals(typeof stat[name], type, name);
+  assertEquals([stat.status, stat.progress, stat.client_session_id, stat.speed_down, stat.stall_reason], [
+    "dl",
+    100,
+    77,
+    200,
+    null,
+  ]);
+  assertEquals(stat.disk_cache_stats, { avail: 600, disk_cache_limit: 1000, inactive_inuse: 0, active_inuse: 400 });
+});
+
+test("PlaybackSession tells prebuffering, playing and download_stopped (B14)", async () => {
+  const { start, clock } = setUp();
+  const session = await start({ stopNotifications: true });
+  for (let i = 0; i < 200; i++) await Promise.resolve();
+  const signal = new AbortController().signal;
+  assertEquals((await session.events.next(clock, signal))?.name, "prebuffering");
+  assertEquals((await session.events.next(clock, signal))?.name, "playing");
+  const poll = session.events.next(clock, signal);
+  clock.advance(15_001);
+  assertEquals(await poll, null);
+  const last = session.events.next(clock, signal);
+  session.stop("stop command");
+  assertEquals(await last, { name: "download_stopped", params: { reason: "stop command" } });
+  assertEquals(await session.events.next(clock, signal), null);
+});
+
+test("Sessions.start() with force_session_restart ends the running session of that key", async () => {
+  const { start } = setUp();
+  const first = await start();
+  const second = await start({ forceRestart: true });
+  assertEquals([first.stopped, second.stopped, first.id === second.id], [true, false, false]);
+});
+
+test("Sessions.close() ends all and refuses new ones", async () => {
+  const { start, sessions, swarms } = setUp();
+  const session = await start();
+  sessions.close();
+  assertEquals([session.stopped, swarms.leases], [true, 0]);
+  await assertRejects(() => start(), MillraceError, "shutting down");
+});

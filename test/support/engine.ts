@@ -1,0 +1,119 @@
+/** Engines for tests: a served one that plays, and one that seeds given files. */
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { loadPorts } from "../../platform/detect.ts";
+import { createEngine, type Engine, type EngineOptions } from "../../src/engine.ts";
+import { choosePieceLength, createTransportFile, hashPieces } from "../../src/transport/create.ts";
+import type { Metainfo } from "../../src/transport/types.ts";
+
+/** A directory that is removed with everything in it. */
+export async function temporaryDirectory(): Promise<{ path: string; remove(): Promise<void> }> {
+  const path = await mkdtemp(join(tmpdir(), "millrace-test-"));
+  return { path, remove: () => rm(path, { recursive: true, force: true }) };
+}
+
+/** An engine with an HTTP server on a free port. */
+export interface ServedEngine {
+  readonly engine: Engine;
+  /** `http://127.0.0.1:<port>`. */
+  readonly url: string;
+  readonly peer: string;
+  close(): Promise<void>;
+}
+
+/** Nothing but what the test names: no DHT, no LSD, free ports, RAM. */
+const ALONE: EngineOptions = { peerHost: "127.0.0.1", peerPort: 0, dht: false, lsd: false, cache: "ram" };
+
+/** Starts an engine and serves it. */
+export async function serveEngine(options: EngineOptions = {}): Promise<ServedEngine> {
+  const ports = await loadPorts();
+  const engine = await createEngine(ports, { ...ALONE, ...options });
+  const server = await ports.http.serve({ host: "127.0.0.1", port: 0 }, (request, info) => engine.fetch(request, info));
+  return {
+    engine,
+    url: `http://127.0.0.1:${server.address.port}`,
+    peer: `127.0.0.1:${engine.peerAddress?.port}`,
+    async close() {
+      await engine.close();
+      await server.close(0);
+    },
+  };
+}
+
+/** Files being seeded by an engine of their own. */
+export interface SeededFiles {
+  readonly metainfo: Metainfo;
+  readonly transportFile: Uint8Array;
+  /** With the seeder as `x.pe`. */
+  readonly magnet: string;
+  readonly peer: string;
+  readonly engine: Engine;
+  /** Directory that holds the content under its torrent name. */
+  readonly directory: string;
+  close(): Promise<void>;
+}
+
+/** Options of `seedFiles`. */
+export interface SeedOptions {
+  readonly name?: string;
+  readonly pieceLengthBytes?: number;
+  readonly trackers?: readonly (readonly string[])[];
+  readonly isPrivate?: boolean;
+  readonly engine?: EngineOptions;
+}
+
+/** Makes a torrent of `files` (one file: single-file torrent) and seeds it. */
+export async function seedFiles(
+  files: readonly { path: string; bytes: Uint8Array }[],
+  options: SeedOptions = {},
+): Promise<SeededFiles> {
+  const directory = await temporaryDirectory();
+  const single = files.length === 1 && options.name === undefined;
+  const name = single ? files[0]!.path : options.name ?? "pack";
+  const totalBytes = files.reduce((sum, file) => sum + file.bytes.length, 0);
+  const pieceLengthBytes = options.pieceLengthBytes ?? choosePieceLength(totalBytes);
+  const all = new Uint8Array(totalBytes);
+  let at = 0;
+  for (const file of files) {
+    all.set(file.bytes, at);
+    at += file.bytes.length;
+    const path = single ? join(directory.path, name) : join(directory.path, name, file.path);
+    await mkdir(dirname(path), { recursive: true });
+    await writeFile(path, file.bytes);
+  }
+  const pieceHashes = await hashPieces(
+    totalBytes,
+    pieceLengthBytes,
+    (offset, length) => Promise.resolve(all.subarray(offset, offset + length)),
+  );
+  const { bytes: transportFile, metainfo } = await createTransportFile({
+    name,
+    pieceLengthBytes,
+    pieceHashes,
+    ...(single ? { sizeBytes: totalBytes } : { files: files.map(({ path, bytes }) => ({ path, sizeBytes: bytes.length })) }),
+    trackers: options.trackers ?? [],
+    isPrivate: options.isPrivate ?? false,
+  });
+  const engine = await createEngine(await loadPorts(), {
+    ...ALONE,
+    cache: "seed",
+    cacheDir: directory.path,
+    ...options.engine,
+  });
+  const lease = engine.swarms.acquire({ metainfo });
+  await lease.swarm.completed(AbortSignal.timeout(10_000));
+  const peer = `127.0.0.1:${engine.peerAddress?.port}`;
+  return {
+    metainfo,
+    transportFile,
+    magnet: `magnet:?xt=urn:btih:${metainfo.infohashHex}&dn=${encodeURIComponent(name)}&x.pe=${peer}`,
+    peer,
+    engine,
+    directory: directory.path,
+    async close() {
+      await engine.close();
+      await directory.remove();
+    },
+  };
+}
