@@ -17,6 +17,8 @@ const STORE_RETRY_MS = 30_000;
 export interface PieceBankEvents {
   /** A piece we had is gone. */
   lost(piece: number): void;
+  /** A piece was found on the medium after all. */
+  found(piece: number): void;
   /** Trouble a user should know of; null when it is over. */
   trouble(message: string | null): void;
 }
@@ -39,6 +41,9 @@ export class PieceBank {
     this.events = events;
     this.have = new Bitfield(store.have.size, store.have.bytes);
     store.onLost = (piece) => this.lose(piece);
+    store.onFound = (piece) => {
+      if (this.have.set(piece)) events.found(piece);
+    };
   }
 
   /** Pieces for which this answers true stay (see `PieceStore.protect`). */
@@ -61,16 +66,16 @@ export class PieceBank {
     }
   }
 
-  /** A copy-free view when the bytes are in memory, else null. */
+  /** A copy when the bytes are in memory, else null. */
   peek(piece: number, offset: number, length: number): Uint8Array | null {
     const kept = this.overflow.get(piece);
-    return kept === undefined ? this.store.peek(piece, offset, length) : kept.subarray(offset, offset + length);
+    return kept === undefined ? this.store.peek(piece, offset, length) : kept.slice(offset, offset + length);
   }
 
-  /** Bytes of a piece; rejects with `not_found` (or what the medium said) when it is gone, which `lost` tells too. */
+  /** A copy of bytes of a piece; rejects with `not_found` (or what the medium said) when it is gone, which `lost` tells too. */
   async read(piece: number, offset: number, length: number): Promise<Uint8Array> {
     const kept = this.overflow.get(piece);
-    if (kept !== undefined) return kept.subarray(offset, offset + length);
+    if (kept !== undefined) return kept.slice(offset, offset + length);
     if (!this.have.has(piece)) throw new MillraceError("not_found", `piece ${piece} is not stored`);
     try {
       return await this.store.read(piece, offset, length);
@@ -103,6 +108,8 @@ export class PieceBank {
 }
 
 function describe(error: unknown): string {
-  if (hasCode(error, "disk_full")) return "the disk is full: playing from memory";
-  return `the cache cannot be written: ${error instanceof Error ? error.message : String(error)}`;
+  const reason = error instanceof Error ? error.message : String(error);
+  return `${
+    hasCode(error, "disk_full") ? "no room to store pieces" : "pieces cannot be stored"
+  } (${reason}); the newest are kept in memory`;
 }

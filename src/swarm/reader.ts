@@ -125,7 +125,7 @@ export class TorrentReader implements SwarmReader {
     const pieceLength = metainfo.pieceLengthBytes;
     const first = Math.floor(start / pieceLength);
     const offset = start - first * pieceLength;
-    if (offset + length <= pieceLength) return bank.peek(first, offset, length)?.slice() ?? null;
+    if (offset + length <= pieceLength) return bank.peek(first, offset, length);
     const out = new Uint8Array(length);
     for (let at = 0; at < length;) {
       const piece = Math.floor((start + at) / pieceLength);

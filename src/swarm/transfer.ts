@@ -82,6 +82,7 @@ export class Transfer {
     this.scheduler = options.createScheduler(shape, host);
     this.bank = new PieceBank(options.store, clock, {
       lost: (piece) => this.lost(piece),
+      found: (piece) => this.announce(piece),
       trouble: (message) => host.trouble(message),
     });
     this.bank.protect = (piece) => this.scheduler.wanted(piece);
@@ -224,6 +225,11 @@ export class Transfer {
   private verified(piece: number): void {
     const length = this.metainfo.pieceLengthBytes;
     this.downloadedBytes += Math.min(length, this.metainfo.totalBytes - piece * length);
+    this.announce(piece);
+  }
+
+  /** The piece is here now: the scheduler, readers and peers hear of it. */
+  private announce(piece: number): void {
     this.scheduler.pieceVerified(piece, this.clock.monotonic());
     this.waits.wake(piece);
     this.host.verified(piece);

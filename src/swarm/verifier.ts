@@ -11,7 +11,7 @@ import type { PieceBank } from "./piece-bank.ts";
 import { Retrial } from "./retrial.ts";
 
 /** Pieces verified or written at once, bytes; above it peers are not read from until half of it has gone. */
-const BACKLOG_LIMIT_BYTES = 24 * 1024 * 1024;
+const BACKLOG_LIMIT_BYTES = 8 * 1024 * 1024;
 
 /** The same in pieces, for torrents whose pieces are huge. */
 const MIN_BACKLOG_PIECES = 3;

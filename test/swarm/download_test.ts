@@ -127,7 +127,7 @@ test("TorrentSwarm bans the peer that corrupts blocks and completes", async () =
       const leecher = await lab.node();
       const { swarm } = leecher.join({ metainfo: torrent.metainfo });
       await swarm.metadata(soon());
-    await swarm.metadata(soon());
+      await swarm.metadata(soon());
       swarm.addPeer(liar.address);
       for (const seeder of seeders) swarm.addPeer(seeder.address);
       swarm.setDownloadAll(true);
@@ -154,7 +154,7 @@ test("TorrentSwarm goes on when a peer freezes in the middle of a block", async 
       const leecher = await lab.node();
       const { swarm } = leecher.join({ metainfo: torrent.metainfo });
       await swarm.metadata(soon());
-    await swarm.metadata(soon());
+      await swarm.metadata(soon());
       const reader = swarm.openReader(0);
       swarm.addPeer(frozen.address);
       const wait = reader.read(0, 1_000_000, { signal: soon() });

@@ -34,7 +34,7 @@ export class MemoryStore implements PieceStore {
   }
 
   peek(piece: number, offset: number, length: number): Uint8Array | null {
-    return this.slow ? null : this.pieces.get(piece)?.subarray(offset, offset + length) ?? null;
+    return this.slow ? null : this.pieces.get(piece)?.slice(offset, offset + length) ?? null;
   }
 
   /** Forgets a piece as an eviction would. */
