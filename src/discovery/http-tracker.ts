@@ -141,10 +141,11 @@ function statusError(status: number, body: Uint8Array): MillraceError {
  * torrent could otherwise make us call services that trust this machine.
  */
 async function follow(context: HttpTrackerContext, start: string, signal: AbortSignal): Promise<Response> {
+  const { fetch } = context; // called without a receiver, as the platform's own wants it
   let url = start;
   for (let redirects = 0;; redirects++) {
     const response = await withSignal(
-      context.fetch(url, { signal, redirect: "manual", headers: { "user-agent": context.userAgent } }),
+      fetch(url, { signal, redirect: "manual", headers: { "user-agent": context.userAgent } }),
       signal,
     );
     const location = response.headers.get("location");

@@ -1,0 +1,79 @@
+import { test } from "node:test";
+import { assert, assertEquals } from "@std/assert";
+import { canonicalHost, isLocalName, isUsable, parseCompact, parseHostPort } from "../../src/discovery/addresses.ts";
+import { decodeTable, encodeTable } from "../../src/discovery/dht-table-file.ts";
+import { PeerSink } from "../../src/discovery/peer-sink.ts";
+import { FakeClock } from "../support/fake-clock.ts";
+
+test("canonicalHost() writes addresses one way and rejects names and odd IPv4 forms", () => {
+  const table: [string, string | null][] = [
+    ["10.0.0.1", "10.0.0.1"],
+    ["2001:DB8:0:0:0:0:0:1", "2001:db8::1"],
+    ["::ffff:10.0.0.1", "10.0.0.1"],
+    ["fe80::1%eth0", "fe80::1"],
+    ["127.1", null],
+    ["0x7f000001", null],
+    ["example.org", null],
+    ["", null],
+  ];
+  for (const [host, expected] of table) assertEquals(canonicalHost(host), expected);
+});
+
+test("isUsable() rejects addresses that no peer listens at", () => {
+  const bad = ["0.0.0.0", "224.0.0.1", "255.255.255.255", "::", "ff02::1", "name"];
+  for (const host of bad) assert(!isUsable({ host, port: 1 }), host);
+  for (const port of [0, -1, 65536]) assert(!isUsable({ host: "10.0.0.1", port }));
+  for (const host of ["10.0.0.1", "127.0.0.1", "2001:db8::1"]) assert(isUsable({ host, port: 65535 }));
+});
+
+test("isLocalName() tells this machine and private networks from public hosts", () => {
+  for (const name of ["localhost", "a.localhost", "127.0.0.1", "[::1]", "192.168.0.1", "169.254.1.1", "[fe80::1]"]) {
+    assert(isLocalName(name), name);
+  }
+  for (const name of ["example.org", "8.8.8.8", "[2606:4700::1]"]) assert(!isLocalName(name), name);
+});
+
+test("parseHostPort() reads names, IPv4 and bracketed IPv6", () => {
+  assertEquals(parseHostPort("dht.example:6881"), { host: "dht.example", port: 6881 });
+  assertEquals(parseHostPort("[::1]:1"), { host: "::1", port: 1 });
+  for (const text of ["", "a", "a:0", "a:65536", "::1:5", "a b:1", "a/b:1"]) assertEquals(parseHostPort(text), null);
+});
+
+test("parseCompact() writes IPv6 as the runtimes do, and IPv4 within IPv6 as IPv4", () => {
+  const mapped = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 255, 255, 10, 0, 0, 1, 0, 80];
+  const peers = parseCompact(new Uint8Array([...mapped, 0x20, 1, 0xd, 0xb8, ...new Array(11).fill(0), 9, 1, 0, 7]), 18);
+  assertEquals(peers, [{ host: "10.0.0.1", port: 80 }, { host: "2001:db8::9", port: 256 }]);
+});
+
+test("decodeTable() reads what encodeTable() wrote, leaves bad nodes out and survives damage", () => {
+  const id = new Uint8Array(20).fill(5);
+  const nodes = Array.from({ length: 400 }, (_, n) => ({ id, host: "10.0.0.1", port: n + 1 }));
+  const bytes = encodeTable({ id, nodes });
+  assertEquals(decodeTable(bytes), { id, nodes: nodes.slice(0, 300) });
+  const odd = JSON.parse(new TextDecoder().decode(bytes));
+  odd.nodes = [null, 5, { id: "x", host: "10.0.0.1", port: 1 }, { ...odd.nodes[0], host: "name" }, odd.nodes[1]];
+  assertEquals(decodeTable(new TextEncoder().encode(JSON.stringify(odd)))?.nodes, [nodes[1]!]);
+  for (const text of ["", "{", "null", "[]", '{"version":1}', '{"version":2,"id":"","nodes":[]}']) {
+    assertEquals(decodeTable(new TextEncoder().encode(text)), null);
+  }
+  for (let cut = 0; cut < 200; cut++) assertEquals(decodeTable(bytes.slice(0, cut)), null);
+});
+
+test("PeerSink.add() passes an address on once in 30 s, whatever its form, and nothing after close()", () => {
+  const clock = new FakeClock();
+  const seen: string[] = [];
+  const sink = new PeerSink(clock, (peer, origin) => seen.push(`${peer.host}:${peer.port} ${origin}`));
+  sink.add({ host: "10.0.0.1", port: 5 }, "tracker");
+  sink.add({ host: "::ffff:10.0.0.1", port: 5 }, "dht");
+  sink.add({ host: "0.0.0.0", port: 5 }, "dht");
+  clock.advance(30_000);
+  sink.add({ host: "10.0.0.1", port: 5 }, "lsd");
+  assertEquals(seen, ["10.0.0.1:5 tracker", "10.0.0.1:5 lsd"]);
+  for (let n = 1; n <= 2_001; n++) sink.add({ host: "10.0.0.2", port: n }, "dht");
+  sink.add({ host: "10.0.0.2", port: 1 }, "dht");
+  sink.add({ host: "10.0.0.2", port: 2_001 }, "dht");
+  assertEquals(seen.length, 2 + 2_001 + 1);
+  sink.close();
+  sink.add({ host: "10.0.0.3", port: 1 }, "dht");
+  assertEquals(seen.length, 2_004);
+});

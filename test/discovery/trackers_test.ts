@@ -1,0 +1,256 @@
+import { test } from "node:test";
+import { assert, assertEquals } from "@std/assert";
+import { type Announce, type AnnounceAnswer, trackerFailure } from "../../src/discovery/announce.ts";
+import { backoffMs, scheduleAfter } from "../../src/discovery/intervals.ts";
+import { TrackerSet } from "../../src/discovery/tracker-set.ts";
+import { MillraceError } from "../../src/errors.ts";
+import { FakeClock } from "../support/fake-clock.ts";
+
+const MINUTE = 60_000;
+
+interface Call {
+  readonly url: string;
+  readonly atMs: number;
+  readonly event: string;
+  readonly announce: Announce;
+}
+
+type Behaviour = (announce: Announce, signal: AbortSignal) => Promise<AnnounceAnswer>;
+
+function answer(parts: Partial<AnnounceAnswer> = {}): AnnounceAnswer {
+  return {
+    peers: [{ host: "10.0.0.1", port: 6881 }],
+    intervalMs: 30 * MINUTE,
+    minIntervalMs: null,
+    seeders: 1,
+    leechers: 0,
+    warning: null,
+    trackerId: null,
+    ...parts,
+  };
+}
+
+const works: Behaviour = () => Promise.resolve(answer());
+const fails: Behaviour = () => Promise.reject(new MillraceError("connection_failed", "refused"));
+const hangs: Behaviour = (_announce, signal) =>
+  new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
+
+/** A set whose trackers behave as told; `random` keeps the order (Fisher–Yates with j = i) and centres jitter elsewhere. */
+function setUp(behaviours: Record<string, Behaviour>, random = () => 0.999) {
+  const clock = new FakeClock();
+  const calls: Call[] = [];
+  const found: string[] = [];
+  const set = new TrackerSet({
+    clock,
+    random,
+    infohash: new Uint8Array(20),
+    peerId: new Uint8Array(20),
+    key: 1,
+    peerPort: () => 8621,
+    state: () => ({ uploadedBytes: 0, downloadedBytes: 0, leftBytes: 1 }),
+    onPeers: (peers) => found.push(...peers.map((peer) => peer.host)),
+    createAnnouncer: (url) => {
+      const behaviour = behaviours[url];
+      if (behaviour === undefined) return null;
+      return (announce, signal) => {
+        calls.push({ url, atMs: clock.monotonic(), event: announce.event, announce });
+        return behaviour(announce, signal);
+      };
+    },
+  });
+  /** Closes the set and lets its deadline pass. */
+  const shut = async () => {
+    const closing = set.close();
+    await clock.advanceAsync(1_500);
+    await closing;
+  };
+  const log = () => calls.map(({ url, atMs, event }) => `${atMs / 1000} ${url} ${event}`.trim());
+  return { clock, calls, found, set, log, shut };
+}
+
+test("scheduleAfter() clamps intervals", () => {
+  const peers = [{ host: "10.0.0.1", port: 1 }];
+  const table: [number | null, number | null, number, number, number][] = [
+    [null, null, 1, 30, 5],
+    [1_000, null, 1, 1, 1],
+    [999 * MINUTE, null, 1, 120, 5],
+    [30 * MINUTE, 10 * MINUTE, 1, 30, 10],
+    [30 * MINUTE, 90 * MINUTE, 1, 30, 30],
+    [30 * MINUTE, 1_000, 1, 30, 1],
+    [30 * MINUTE, null, 0, 30, 1],
+  ];
+  for (const [intervalMs, minIntervalMs, count, interval, min] of table) {
+    const schedule = scheduleAfter({ intervalMs, minIntervalMs, peers: peers.slice(0, count) });
+    assertEquals(schedule, { intervalMs: interval * MINUTE, minIntervalMs: min * MINUTE });
+  }
+});
+
+test("backoffMs() doubles from 15 s to 30 min and spreads by a quarter", () => {
+  assertEquals([1, 2, 3, 8, 99].map((n) => backoffMs(n, () => 0.5) / 1000), [15, 30, 60, 1800, 1800]);
+  assertEquals([backoffMs(1, () => 0), backoffMs(1, () => 1)], [11_250, 18_750]);
+});
+
+test("TrackerSet asks the first tracker of every tier at once at the start", async () => {
+  const { set, clock, log, found, shut } = setUp({ a: hangs, b: works, c: works, d: works });
+  set.add([["a", "b"], ["c", "d"]]);
+  await clock.advanceAsync(0);
+  assertEquals(log(), ["0 a started", "0 c started"]);
+  assertEquals(found.length, 1);
+  await shut();
+});
+
+test("TrackerSet asks the next tracker of a tier after a failure or 15 s of silence, and promotes who answers", async () => {
+  const { set, clock, log } = setUp({ a: fails, b: hangs, c: works });
+  set.add([["a", "b", "c"]]);
+  await clock.advanceAsync(15_000);
+  assertEquals(log(), ["0 a started", "0 b started", "15 c started"]);
+  assertEquals(set.status().map(({ name, lastError }) => [name, lastError]), [
+    ["(not a URL)", null],
+    ["(not a URL)", "refused"],
+    ["(not a URL)", "the deadline passed"],
+  ]);
+  await clock.advanceAsync(30 * MINUTE);
+  assertEquals(log().slice(3), ["1815 c"]);
+  await set.close();
+});
+
+test("TrackerSet shuffles a tier", async () => {
+  const { set, clock, log } = setUp({ a: works, b: works, c: works }, () => 0);
+  set.add([["a", "b", "c"]]);
+  await clock.advanceAsync(0);
+  assertEquals(log(), ["0 b started"]);
+  await set.close();
+});
+
+test("TrackerSet lets a later tier rest while an earlier one gives peers, and wakes it when the swarm needs peers", async () => {
+  const { set, clock, log } = setUp({ a: works, b: works });
+  set.add([["a"], ["b"]]);
+  await clock.advanceAsync(30 * MINUTE);
+  assertEquals(log(), ["0 a started", "0 b started", "1800 a"]);
+  set.needPeers();
+  await clock.advanceAsync(5 * MINUTE);
+  assertEquals(log().slice(3), ["1800 b", "2100 a"]);
+  await set.close();
+});
+
+test("TrackerSet keeps asking a later tier while the earlier one is empty", async () => {
+  const { set, clock, log } = setUp({ a: () => Promise.resolve(answer({ peers: [] })), b: works });
+  set.add([["a"], ["b"]]);
+  await clock.advanceAsync(30 * MINUTE);
+  assertEquals(log(), ["0 a started", "0 b started", "1800 a", "1800 b"]);
+  await set.close();
+});
+
+test("TrackerSet.needPeers() respects the minimum interval", async () => {
+  const { set, clock, log } = setUp({ a: () => Promise.resolve(answer({ minIntervalMs: 10 * MINUTE })) });
+  set.add([["a"]]);
+  await clock.advanceAsync(1_000);
+  for (let i = 0; i < 20; i++) {
+    set.needPeers();
+    await clock.advanceAsync(MINUTE);
+  }
+  assertEquals(log(), ["0 a started", "600 a", "1200 a"]);
+  await set.close();
+});
+
+test("TrackerSet backs off from a failing tier and tries it once a minute at most when peers are needed", async () => {
+  const { set, clock, calls } = setUp({ a: fails }, () => 0.5);
+  set.add([["a"]]);
+  await clock.advanceAsync(10 * MINUTE);
+  assertEquals(calls.map(({ atMs }) => atMs / 1000), [0, 15, 45, 105, 225, 465]);
+  set.needPeers();
+  await clock.advanceAsync(0);
+  assertEquals(calls.length, 7);
+  set.needPeers();
+  await clock.advanceAsync(59_000);
+  assertEquals(calls.length, 7);
+  await clock.advanceAsync(1_000);
+  assertEquals(calls.length, 8);
+  assert(calls.every(({ event }) => event === "started"));
+  await set.close();
+});
+
+test("TrackerSet does not ask before a refusal's `retry in`, and never after `never`", async () => {
+  const refuses = (ms: number): Behaviour => () => Promise.reject(trackerFailure("full", ms));
+  const { set, clock, log } = setUp({ a: refuses(60 * MINUTE), b: refuses(Infinity) });
+  set.add([["a"], ["b"]]);
+  await clock.advanceAsync(59 * MINUTE);
+  set.needPeers();
+  await clock.advanceAsync(2 * MINUTE);
+  assertEquals(log(), ["0 a started", "0 b started", "3600 a started"]);
+  await set.close();
+  assertEquals(clock.pendingTimers, 0);
+});
+
+test("TrackerSet.completed() tells at once who knows us, also while an announce is under way, and once", async () => {
+  let release = () => {};
+  const slow: Behaviour = () => new Promise((resolve) => release = () => resolve(answer()));
+  const { set, clock, log, shut } = setUp({ a: works, b: slow, c: fails });
+  set.add([["a"], ["b"], ["c"]]);
+  await clock.advanceAsync(1_000);
+  set.completed();
+  await clock.advanceAsync(0);
+  release();
+  await clock.advanceAsync(1_000);
+  release();
+  await clock.advanceAsync(30 * MINUTE);
+  const events = log().filter((line) => !line.includes(" c "));
+  assertEquals(events.slice(0, 4), ["0 a started", "0 b started", "1 a completed", "1 b completed"]);
+  assert(events.slice(4).every((line) => !line.includes("completed")));
+  assert(!log().some((line) => line.includes("c completed")));
+  await shut();
+});
+
+test("TrackerSet echoes the tracker id and asks for no peers when it stops", async () => {
+  const trackerId = new Uint8Array([1, 2]);
+  const { set, clock, calls } = setUp({ a: () => Promise.resolve(answer({ trackerId })) });
+  set.add([["a"]]);
+  await clock.advanceAsync(0);
+  await set.close();
+  assertEquals(calls.map(({ event, announce }) => [event, announce.numWant, announce.trackerId]), [
+    ["started", 80, null],
+    ["stopped", 0, trackerId],
+  ]);
+});
+
+test("TrackerSet.close() ends within 1.5 s when trackers hang, and tells only those that may list us", async () => {
+  const half = (first: Behaviour): Behaviour => (announce, signal) =>
+    announce.event === "stopped" ? hangs(announce, signal) : first(announce, signal);
+  const deaf: Behaviour = () => new Promise(() => {});
+  const { set, clock, log } = setUp({ a: half(works), b: hangs, c: fails, d: deaf });
+  set.add([["a"], ["b"], ["c"], ["d"]]);
+  await clock.advanceAsync(0);
+  let closed = false;
+  const closing = set.close().then(() => closed = true);
+  await clock.advanceAsync(1_499);
+  assertEquals(closed, false);
+  await clock.advanceAsync(1);
+  await closing;
+  assertEquals(log().slice(4), ["0 a stopped", "0 b stopped", "0 d stopped"]);
+  assertEquals(clock.pendingTimers, 0);
+});
+
+test("TrackerSet.add() ignores known, foreign and too many trackers, with a status line for foreign ones", async () => {
+  const behaviours = Object.fromEntries(Array.from({ length: 100 }, (_, i) => [`http://t${i}/a?passkey=s`, works]));
+  const { set, clock, calls } = setUp(behaviours);
+  set.add([["wss://web.example/x", "http://t0/a?passkey=s"], ["http://t0/a?passkey=s"], []]);
+  set.add([[" http://t0/a?passkey=s "]]);
+  await clock.advanceAsync(0);
+  assertEquals(set.status().map(({ name }) => name), ["http://t0", "wss://web.example"]);
+  assert(set.status()[1]!.lastError?.includes("udp"));
+  set.add(Object.keys(behaviours).map((url) => [url]));
+  await clock.advanceAsync(0);
+  assertEquals(calls.length, 63);
+  await set.close();
+});
+
+test("TrackerSet.dropExtra() stops the trackers that the torrent does not name", async () => {
+  const { set, clock, log } = setUp({ a: works, x: works });
+  set.add([["a"]]);
+  set.add([["x"]], true);
+  await clock.advanceAsync(0);
+  set.dropExtra();
+  await clock.advanceAsync(30 * MINUTE);
+  assertEquals(log(), ["0 a started", "0 x started", "0 x stopped", "1800 a"]);
+  await set.close();
+});
