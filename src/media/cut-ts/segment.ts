@@ -1,0 +1,136 @@
+/**
+ * Cuts an HLS segment out of a transport stream. The main stream is split at its random access points; every other PID
+ * begins with its first PES that starts at or after the cut and is followed to the end of the PES that is open at the
+ * next, so that segments together hold every PES once. Tables are our own, and every PID's counters begin at 0.
+ */
+import type { ByteSource } from "../../bytes/source.ts";
+import { hasPayload, payloadOf, pidOf, readPesHeader, startsUnit, unusable } from "../index/ts/packet.ts";
+import { type PacketFormat, readPackets } from "../index/ts/packet-source.ts";
+import type { ChosenProgram } from "../index/ts/programs.ts";
+import { PACKET_BYTES } from "../mux/ts/packets.ts";
+import type { Track } from "../types.ts";
+import { CounterRewriter } from "./counters.ts";
+import { SegmentTables } from "./tables.ts";
+
+/** Where a segment lies, in packet numbers. */
+export interface SegmentPlace {
+  /** The file's first segment: other PIDs than the main one are taken from the file's beginning. */
+  readonly first: boolean;
+  /** The end is not before this packet. */
+  readonly searchEnd: number;
+  /** First packet of the main stream. */
+  start(): Promise<number>;
+  /** First packet of the main stream in the next segment. */
+  end(): Promise<number>;
+}
+
+/** Packets read at a time (about 64 KiB, the largest chunk that a layout may yield). */
+const READ_PACKETS = 348;
+/** How far behind the segment's end the ends of other PIDs' PES are followed, packets (about 2 MiB). */
+const FOLLOW_PACKETS = 11_200;
+
+/** One PID on its way into the segment. */
+class Stream {
+  readonly counters = new CounterRewriter();
+  state: "before" | "open" | "over" = "before";
+  #left: number | null = 0;
+  #sourceCounter = -1;
+
+  /** Whether the PES that is open still misses bytes. */
+  get unfinished(): boolean {
+    return this.state === "open" && (this.#left === null || this.#left > 0);
+  }
+
+  /** Keeps account of a packet that goes into the segment; false for a repeated one (2.4.3.3), which must not. */
+  take(bytes: Uint8Array, at: number): boolean {
+    if (!hasPayload(bytes, at)) return true;
+    const counter = bytes[at + 3]! & 15;
+    if (counter === this.#sourceCounter && !startsUnit(bytes, at)) return false;
+    this.#sourceCounter = counter;
+    const payload = payloadOf(bytes, at);
+    if (startsUnit(bytes, at)) this.#left = readPesHeader(payload)?.totalBytes ?? null;
+    if (this.#left !== null) this.#left = Math.max(0, this.#left - payload.length);
+    return true;
+  }
+}
+
+/** Puts packets together into chunks. */
+class Output {
+  #parts: Uint8Array[] = [];
+  add(...packets: Uint8Array[]): void {
+    this.#parts.push(...packets);
+  }
+
+  /** What was added since, in chunks of at most 64 KiB. */
+  *take(): Generator<Uint8Array> {
+    const parts = this.#parts;
+    this.#parts = [];
+    for (let i = 0; i < parts.length;) {
+      let end = i;
+      let bytes = 0;
+      while (end < parts.length && bytes + parts[end]!.length <= READ_PACKETS * PACKET_BYTES) {
+        bytes += parts[end++]!.length;
+      }
+      const chunk = new Uint8Array(bytes);
+      for (let at = 0; i < end; i++) {
+        chunk.set(parts[i]!, at);
+        at += parts[i]!.length;
+      }
+      yield chunk;
+    }
+  }
+}
+
+/** The segment's bytes. */
+export async function* readTransportSegment(
+  format: PacketFormat,
+  program: ChosenProgram,
+  output: readonly Track[],
+  place: SegmentPlace,
+  source: ByteSource,
+  signal: AbortSignal,
+): AsyncGenerator<Uint8Array> {
+  const mainPid = program.main.id;
+  const { pcrPid } = program.map;
+  const tables = new SegmentTables(program.map, program.mapPid, output.map((track) => track.id));
+  const streams = new Map(output.map((track) => [track.id, new Stream()]));
+  const out = new Output();
+  out.add(tables.next());
+  const start = await place.start();
+  let end: number | null = null;
+  const from = place.first ? 0 : start;
+  for (let packet = from; packet < format.packetCount; packet += READ_PACKETS) {
+    if (end === null && packet + READ_PACKETS > place.searchEnd) end = await place.end();
+    if (end !== null && packet >= end) {
+      if (packet >= end + FOLLOW_PACKETS || ![...streams.values()].some((stream) => stream.unfinished)) break;
+    }
+    const bytes = await readPackets(format, source, packet, READ_PACKETS, signal);
+    for (let at = 0, number = packet; at + PACKET_BYTES <= bytes.length; at += PACKET_BYTES, number++) {
+      if (unusable(bytes, at)) continue;
+      const pid = pidOf(bytes, at);
+      const inside = end === null || number < end;
+      const stream = streams.get(pid);
+      if (stream === undefined) {
+        if (pid === 0 && inside && number > start && startsUnit(bytes, at)) out.add(tables.next());
+        // A PID that carries nothing but the clock has no payload, so its counter never moves.
+        else if (pid === pcrPid && inside && number >= start && !hasPayload(bytes, at)) {
+          const clock = bytes.slice(at, at + PACKET_BYTES);
+          clock[3] = clock[3]! | 15;
+          out.add(clock);
+        }
+        continue;
+      }
+      if (pid === mainPid) {
+        if (number < start || !inside) continue;
+        stream.state = "open";
+      } else if (startsUnit(bytes, at)) stream.state = inside ? "open" : "over";
+      if (stream.state !== "open" || (!inside && !stream.unfinished)) continue;
+      if (stream.take(bytes, at)) out.add(...stream.counters.push(bytes.slice(at, at + PACKET_BYTES)));
+    }
+    if (end !== null && packet + READ_PACKETS > end) streams.get(mainPid)!.state = "over";
+    yield* out.take();
+  }
+  for (const stream of streams.values()) out.add(...stream.counters.finish());
+  while (!tables.aligned) out.add(tables.next());
+  yield* out.take();
+}

@@ -1,0 +1,63 @@
+/** PAT and PMT of segments cut from a transport stream: one program, its own PIDs, the descriptors as they were. */
+import { descriptorsOf, type ProgramMap } from "../index/ts/psi.ts";
+import { PACKET_BYTES, sectionPackets } from "../mux/ts/packets.ts";
+import { crc32Mpeg } from "../mux/ts/psi.ts";
+
+const TAG_CONDITIONAL_ACCESS = 0x09;
+
+function section(tableId: number, id: number, body: readonly number[]): Uint8Array {
+  const length = body.length + 9;
+  const out = new Uint8Array(length + 3);
+  out.set([tableId, 0xb0 | (length >> 8), length & 0xff, id >> 8, id & 0xff, 0xc1, 0, 0, ...body]);
+  new DataView(out.buffer).setUint32(length - 1, crc32Mpeg(out.subarray(0, length - 1)));
+  return out;
+}
+
+function loop(descriptors: Uint8Array): number[] {
+  const kept: number[] = [];
+  for (const { tag, body } of descriptorsOf(descriptors)) {
+    if (tag !== TAG_CONDITIONAL_ACCESS) kept.push(tag, body.length, ...body);
+  }
+  return [0xf0 | (kept.length >> 8), kept.length & 0xff, ...kept];
+}
+
+/** Makes the table packets of a program that carries `pids`, in that order; counters are given to each insertion. */
+export class SegmentTables {
+  readonly #pat: Uint8Array;
+  readonly #pmt: Uint8Array;
+  /** Insertions so far. */
+  #count = 0;
+
+  constructor(map: ProgramMap, mapPid: number, pids: readonly number[]) {
+    const { programNumber, pcrPid } = map;
+    const pat = [programNumber >> 8, programNumber & 0xff, 0xe0 | (mapPid >> 8), mapPid & 0xff];
+    const pmt = [0xe0 | (pcrPid >> 8), pcrPid & 0xff, ...loop(map.descriptors)];
+    for (const pid of pids) {
+      const stream = map.streams.find((candidate) => candidate.pid === pid);
+      if (stream === undefined) continue;
+      pmt.push(stream.streamType, 0xe0 | (pid >> 8), pid & 0xff, ...loop(stream.descriptors));
+    }
+    this.#pat = sectionPackets(section(0x00, 1, pat), 0);
+    this.#pmt = sectionPackets(section(0x02, programNumber, pmt), mapPid);
+  }
+
+  /** Another PAT and PMT. */
+  next(): Uint8Array {
+    const out = new Uint8Array(this.#pat.length + this.#pmt.length);
+    out.set(this.#pat);
+    out.set(this.#pmt, this.#pat.length);
+    const perPmt = this.#pmt.length / PACKET_BYTES;
+    for (let at = 0; at < out.length; at += PACKET_BYTES) {
+      const isPat = at < this.#pat.length;
+      const counter = isPat ? this.#count : this.#count * perPmt + (at - this.#pat.length) / PACKET_BYTES;
+      out[at + 3] = (out[at + 3]! & 0xf0) | (counter & 15);
+    }
+    this.#count++;
+    return out;
+  }
+
+  /** True when both counters stand where the next segment's begin. */
+  get aligned(): boolean {
+    return this.#count % 16 === 0;
+  }
+}

@@ -1,0 +1,41 @@
+/** Searches the random access point that a segment begins with. */
+import type { ByteSource } from "../../../bytes/source.ts";
+import { PACKET_BYTES } from "../../mux/ts/packets.ts";
+import type { Track } from "../../types.ts";
+import { pidOf, startsUnit, unusable } from "./packet.ts";
+import { type PacketFormat, readPackets } from "./packet-source.ts";
+import { AccessPointFinder } from "./random-access.ts";
+
+/** Packets read at a time (about 128 KiB). */
+const STEP_PACKETS = 700;
+/** How far it is searched, packets (about 16 MiB): then any access unit has to do. */
+const SEARCH_PACKETS = 89_000;
+
+/**
+ * Packet number of the first random access point of `main` at or after `from`; where there is none within 16 MiB, of
+ * its first PES; where there is none at all, the end of the file. Depends on nothing but the file.
+ */
+export async function findAccessPoint(
+  format: PacketFormat,
+  source: ByteSource,
+  main: Track,
+  from: number,
+  anyUnit: boolean,
+  signal: AbortSignal,
+): Promise<number> {
+  const finder = new AccessPointFinder(main.codec, anyUnit);
+  const end = Math.min(format.packetCount, from + SEARCH_PACKETS);
+  let firstUnit = format.packetCount;
+  for (let first = from; first < end; first += STEP_PACKETS) {
+    const bytes = await readPackets(format, source, first, Math.min(STEP_PACKETS, end - first), signal);
+    for (let at = 0; at + PACKET_BYTES <= bytes.length; at += PACKET_BYTES) {
+      if (pidOf(bytes, at) !== main.id || unusable(bytes, at)) continue;
+      const packet = first + at / PACKET_BYTES;
+      if (startsUnit(bytes, at)) firstUnit = Math.min(firstUnit, packet);
+      const point = finder.push(bytes, at, packet);
+      if (point !== null) return point.packet;
+    }
+  }
+  // At the very end of the file a group without its start belongs to the segment before.
+  return end === format.packetCount && from > 0 ? format.packetCount : firstUnit;
+}

@@ -1,0 +1,74 @@
+/** Fields of transport packets and PES headers (ISO/IEC 13818-1, 2.4.3). All take the index of a packet in `bytes`. */
+import { PACKET_BYTES } from "../../mux/ts/packets.ts";
+
+/** PID, 13 bits. */
+export function pidOf(bytes: Uint8Array, at: number): number {
+  return ((bytes[at + 1]! & 0x1f) << 8) | bytes[at + 2]!;
+}
+
+/** payload_unit_start_indicator. */
+export function startsUnit(bytes: Uint8Array, at: number): boolean {
+  return (bytes[at + 1]! & 0x40) !== 0;
+}
+
+/** Scrambled, marked as damaged, or without a sync byte: nothing in it can be used. */
+export function unusable(bytes: Uint8Array, at: number): boolean {
+  return bytes[at] !== 0x47 || (bytes[at + 1]! & 0x80) !== 0 || isScrambled(bytes, at);
+}
+
+/** transport_scrambling_control is not 0. */
+export function isScrambled(bytes: Uint8Array, at: number): boolean {
+  return (bytes[at + 3]! & 0xc0) !== 0;
+}
+
+/** Has a payload (adaptation_field_control). */
+export function hasPayload(bytes: Uint8Array, at: number): boolean {
+  return (bytes[at + 3]! & 0x10) !== 0;
+}
+
+/** Length of the adaptation field with its length byte; 0 when there is none. */
+export function fieldBytes(bytes: Uint8Array, at: number): number {
+  return (bytes[at + 3]! & 0x20) === 0 ? 0 : bytes[at + 4]! + 1;
+}
+
+/** random_access_indicator. */
+export function isRandomAccess(bytes: Uint8Array, at: number): boolean {
+  return fieldBytes(bytes, at) > 1 && (bytes[at + 5]! & 0x40) !== 0;
+}
+
+/** The payload of a packet; empty when it has none or its adaptation field is damaged. */
+export function payloadOf(bytes: Uint8Array, at: number): Uint8Array {
+  const start = at + 4 + fieldBytes(bytes, at);
+  return hasPayload(bytes, at) && start < at + PACKET_BYTES
+    ? bytes.subarray(start, at + PACKET_BYTES)
+    : bytes.subarray(at, at);
+}
+
+/** What a PES header says (2.4.3.6). */
+export interface PesHeader {
+  /** 33-bit, 90 kHz; null when absent. */
+  readonly pts90k: number | null;
+  /** Index of the elementary stream's first byte. */
+  readonly body: number;
+  /** Bytes of the whole PES packet; null when it ends where the next begins. */
+  readonly totalBytes: number | null;
+}
+
+function timestamp(bytes: Uint8Array, at: number): number {
+  const high = (bytes[at]! >> 1) & 7;
+  const middle = (bytes[at + 1]! << 7) | (bytes[at + 2]! >> 1);
+  const low = (bytes[at + 3]! << 7) | (bytes[at + 4]! >> 1);
+  return high * 0x40000000 + middle * 0x8000 + low;
+}
+
+/** Reads the PES header at the start of `payload`; null when there is none. */
+export function readPesHeader(payload: Uint8Array): PesHeader | null {
+  if (payload.length < 9 || payload[0] !== 0 || payload[1] !== 0 || payload[2] !== 1) return null;
+  const length = (payload[4]! << 8) | payload[5]!;
+  const hasPts = (payload[7]! & 0x80) !== 0 && payload.length >= 14;
+  return {
+    pts90k: hasPts ? timestamp(payload, 9) : null,
+    body: 9 + payload[8]!,
+    totalBytes: length === 0 ? null : length + 6,
+  };
+}

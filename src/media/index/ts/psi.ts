@@ -1,0 +1,121 @@
+/** Program association and map tables, read (ISO/IEC 13818-1, 2.4.4). */
+import { crc32Mpeg } from "../../mux/ts/psi.ts";
+
+/** An elementary stream of a program map. */
+export interface MapStream {
+  readonly pid: number;
+  readonly streamType: number;
+  /** Descriptor loop as stored. */
+  readonly descriptors: Uint8Array;
+}
+
+/** A program map. */
+export interface ProgramMap {
+  readonly programNumber: number;
+  readonly pcrPid: number;
+  /** Descriptor loop of the program as stored. */
+  readonly descriptors: Uint8Array;
+  readonly streams: readonly MapStream[];
+}
+
+/** Longest PSI section: 12 bits of length, of which the standard allows 1021, and 3 bytes before. */
+const MAX_SECTION_BYTES = 1024;
+
+/** Puts sections of one PID together from the payloads of its packets. */
+export class SectionAssembler {
+  #buffer: Uint8Array | null = null;
+  #filled = 0;
+
+  /** Takes a packet's payload; answers the sections that it completes, with a correct CRC. */
+  push(payload: Uint8Array, startsUnit: boolean): Uint8Array[] {
+    const sections: Uint8Array[] = [];
+    let rest = payload;
+    if (startsUnit) {
+      if (payload.length === 0) return sections;
+      const pointer = 1 + payload[0]!;
+      this.#append(payload.subarray(1, pointer), sections);
+      this.#buffer = null;
+      rest = payload.subarray(pointer);
+    } else if (this.#buffer === null) return sections;
+    this.#append(rest, sections, startsUnit);
+    return sections;
+  }
+
+  #append(bytes: Uint8Array, sections: Uint8Array[], mayStart = false): void {
+    let rest = bytes;
+    while (rest.length > 0) {
+      if (this.#buffer === null) {
+        // 0xff where a table id should be: the packet is stuffed to its end.
+        if (!mayStart || rest[0] === 0xff) return;
+        this.#buffer = new Uint8Array(MAX_SECTION_BYTES);
+        this.#filled = 0;
+      }
+      const buffer = this.#buffer;
+      const wanted = this.#filled < 3 ? 3 : this.#length(buffer);
+      if (wanted > MAX_SECTION_BYTES) {
+        this.#buffer = null;
+        return;
+      }
+      const take = Math.min(wanted - this.#filled, rest.length);
+      buffer.set(rest.subarray(0, take), this.#filled);
+      this.#filled += take;
+      rest = rest.subarray(take);
+      if (this.#filled < 3 || this.#filled < this.#length(buffer)) continue;
+      const section = buffer.subarray(0, this.#filled);
+      this.#buffer = null;
+      if (section.length >= 12 && crc32Mpeg(section) === 0) sections.push(section);
+    }
+  }
+
+  #length(buffer: Uint8Array): number {
+    return 3 + (((buffer[1]! & 0x0f) << 8) | buffer[2]!);
+  }
+}
+
+/** Programs of a PAT section: number → PID of its map. The network table (program 0) is left out. */
+export function readPat(section: Uint8Array): Map<number, number> {
+  const programs = new Map<number, number>();
+  if (section[0] !== 0) return programs;
+  for (let at = 8; at + 8 <= section.length; at += 4) {
+    const number = (section[at]! << 8) | section[at + 1]!;
+    if (number !== 0) programs.set(number, ((section[at + 2]! & 0x1f) << 8) | section[at + 3]!);
+  }
+  return programs;
+}
+
+/** A PMT section; null when it is none. */
+export function readPmt(section: Uint8Array): ProgramMap | null {
+  if (section[0] !== 2) return null;
+  const end = section.length - 4;
+  const u12 = (at: number) => ((section[at]! & 0x0f) << 8) | section[at + 1]!;
+  const u13 = (at: number) => ((section[at]! & 0x1f) << 8) | section[at + 1]!;
+  const programInfo = u12(10);
+  const streams: MapStream[] = [];
+  let at = 12 + programInfo;
+  while (at + 5 <= end) {
+    const length = u12(at + 3);
+    if (at + 5 + length > end) break;
+    streams.push({
+      streamType: section[at]!,
+      pid: u13(at + 1),
+      descriptors: section.slice(at + 5, at + 5 + length),
+    });
+    at += 5 + length;
+  }
+  return {
+    programNumber: (section[3]! << 8) | section[4]!,
+    pcrPid: u13(8),
+    descriptors: section.slice(12, Math.min(12 + programInfo, end)),
+    streams,
+  };
+}
+
+/** Tag and body of each descriptor of a loop; stops at damage. */
+export function* descriptorsOf(loop: Uint8Array): Generator<{ tag: number; body: Uint8Array }> {
+  for (let at = 0; at + 2 <= loop.length;) {
+    const end = at + 2 + loop[at + 1]!;
+    if (end > loop.length) return;
+    yield { tag: loop[at]!, body: loop.subarray(at + 2, end) };
+    at = end;
+  }
+}

@@ -1,0 +1,90 @@
+/** Finds the random access points of an elementary stream among its packets. */
+import type { Codec } from "../../types.ts";
+import { isRandomAccess, payloadOf, readPesHeader, startsUnit } from "./packet.ts";
+
+/** A place where decoding can start. */
+export interface AccessPoint {
+  /** Number of the packet that starts its PES. */
+  readonly packet: number;
+  /** 33-bit; null when the PES has no time. */
+  readonly pts90k: number | null;
+}
+
+/** How much of an access unit is looked at, bytes: parameter sets and SEI come before the first slice. */
+const LOOK_BYTES = 2048;
+const SEI_RECOVERY_POINT = 6;
+
+function h264Start(type: number, bytes: Uint8Array, at: number): boolean | null {
+  // IDR slice, sequence parameter set, SEI whose first message is a recovery point (ISO/IEC 14496-10, table 7-1).
+  if (type === 5 || type === 7 || (type === 6 && bytes[at + 1] === SEI_RECOVERY_POINT)) return true;
+  return type >= 1 && type <= 4 ? false : null;
+}
+
+function hevcStart(type: number): boolean | null {
+  // IRAP pictures and parameter sets (ISO/IEC 23008-2, table 7-1).
+  if ((type >= 16 && type <= 23) || type === 32 || type === 33) return true;
+  return type < 16 ? false : null;
+}
+
+function mpegStart(code: number): boolean | null {
+  // Sequence header; a picture without one before it cannot be decoded alone (ISO/IEC 13818-2, 6.2).
+  if (code === 0xb3) return true;
+  return code === 0x00 ? false : null;
+}
+
+/** Does the access unit in `bytes` start with a random access point? null: not to be told from so few bytes. */
+export function isAccessPoint(codec: Codec, bytes: Uint8Array): boolean | null {
+  for (let at = bytes.indexOf(1, 2); at >= 0 && at + 2 < bytes.length; at = bytes.indexOf(1, at + 1)) {
+    if (bytes[at - 1] !== 0 || bytes[at - 2] !== 0) continue;
+    const byte = bytes[at + 1]!;
+    const answer = codec === "h264"
+      ? h264Start(byte & 31, bytes, at + 1)
+      : codec === "hevc"
+      ? hevcStart((byte >> 1) & 63)
+      : mpegStart(byte);
+    if (answer !== null) return answer;
+  }
+  return null;
+}
+
+const PARSED: ReadonlySet<Codec> = new Set(["h264", "hevc", "mpeg2video", "mpeg1video"]);
+
+/** Looks at the packets of one PID in order and reports its random access points. */
+export class AccessPointFinder {
+  readonly #codec: Codec;
+  readonly #anyUnit: boolean;
+  #candidate: AccessPoint | null = null;
+  #look = new Uint8Array(LOOK_BYTES);
+  #filled = 0;
+
+  /** `anyUnit`: every PES start counts (audio, and video that has no random access points). */
+  constructor(codec: Codec, anyUnit: boolean) {
+    this.#codec = codec;
+    this.#anyUnit = anyUnit;
+  }
+
+  /** Takes packet number `packet` at `bytes[at]`; answers the access point that this settles, which began earlier maybe. */
+  push(bytes: Uint8Array, at: number, packet: number): AccessPoint | null {
+    const payload = payloadOf(bytes, at);
+    let rest = payload;
+    if (startsUnit(bytes, at)) {
+      this.#candidate = null;
+      const header = readPesHeader(payload);
+      if (header === null) return null;
+      const candidate = { packet, pts90k: header.pts90k };
+      if (this.#anyUnit || isRandomAccess(bytes, at)) return candidate;
+      if (!PARSED.has(this.#codec)) return null;
+      this.#candidate = candidate;
+      this.#filled = 0;
+      rest = payload.subarray(Math.min(header.body, payload.length));
+    }
+    const candidate = this.#candidate;
+    if (candidate === null) return null;
+    const take = Math.min(rest.length, LOOK_BYTES - this.#filled);
+    this.#look.set(rest.subarray(0, take), this.#filled);
+    this.#filled += take;
+    const answer = isAccessPoint(this.#codec, this.#look.subarray(0, this.#filled));
+    if (answer !== null || this.#filled === LOOK_BYTES) this.#candidate = null;
+    return answer === true ? candidate : null;
+  }
+}
