@@ -323,37 +323,42 @@ test("bytes answered never change when buffers are used again", async () => {
 });
 
 test("a crash at any step never makes a store claim a piece that is not right", async () => {
-  const torrent = sample({ "x/a": 120_000, "b": 3_000, "c": 200_000 });
+  const torrent = sample({ "x/a": 700_000, "b": 3_000, "c": 1_200_000 }, 131_072);
   const expected = torrent.layout.pieceCount;
-  for (const limit of [0, 150_000]) {
+  for (const limit of [0, 1_400_000]) {
     let finished = false;
-    for (let step = 1; !finished; step += step < 60 ? 1 : 7) {
+    let restored = 0;
+    for (let step = 1; !finished; step++) {
       const random = seeded(step);
       const { clock, files, open } = make(limit);
       let count = 0;
       let crashed = false;
+      let crash = () => {};
+      const crashing = new Promise<void>((resolve) => crash = resolve);
       files.hook = () => {
-        if (++count >= step) crashed = true;
-        return crashed ? new Promise<void>(() => {}) : undefined;
+        if (++count < step) return;
+        crashed = true;
+        crash();
+        return new Promise<void>(() => {});
       };
       const life = (async () => {
         const store = await (await open()).open(torrent.layout);
-        for (let round = 0; round < 12; round++) {
+        for (let round = 0; round < 30 && !crashed; round++) {
           const piece = Math.floor(random() * expected);
           store.put(piece, torrent.piece(piece)).catch(() => {});
-          await settle();
-          if (random() < 0.4) await clock.advanceAsync(3_000);
+          if (random() < 0.5) await settle();
+          if (random() < 0.3) await clock.advanceAsync(3_000);
         }
-        finished = true;
+        await store.close();
+        finished = !crashed;
       })();
-      // Ends by itself, or stands still at the crash: the clock it would wait for isn't moved any more.
-      for (let turn = 0; turn < 80 && !crashed && !finished; turn++) await settle();
-      if (!crashed) await life;
+      await Promise.race([life, crashing]);
       clock.advance(50);
       const after = files.afterCrash(random);
       const store = await (await open(after)).open(torrent.layout);
-      await check(store, torrent);
+      restored += (await check(store, torrent)).length;
       await store.close();
     }
+    assert(restored > 50, "the crashes left something to be found");
   }
 });
