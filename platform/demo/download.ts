@@ -1,0 +1,62 @@
+/** `demo --once`: downloads both outputs as a player would and checks what came. */
+import { MillraceError } from "../../src/errors.ts";
+import { TsCheck, type TsSummary } from "./ts-check.ts";
+
+/** A response must be complete within this, ms: the clip is small and its seeder on this machine. */
+const DOWNLOAD_TIMEOUT_MS = 60_000;
+
+/** Bytes of a playlist at most. */
+const MAX_PLAYLIST_BYTES = 1 << 20;
+
+/** What an output gave. */
+export interface Downloaded extends TsSummary {
+  readonly bytes: number;
+  /** 1 for the TS output. */
+  readonly segments: number;
+}
+
+async function get(url: string): Promise<Response> {
+  const response = await fetch(url, { signal: AbortSignal.timeout(DOWNLOAD_TIMEOUT_MS) });
+  if (response.ok) return response;
+  const text = (await response.text()).slice(0, 200);
+  throw new MillraceError("connection_failed", `${new URL(url).pathname} answered ${response.status}: ${text}`);
+}
+
+async function feed(check: TsCheck, response: Response): Promise<number> {
+  let bytes = 0;
+  for await (const chunk of response.body!) {
+    check.push(chunk);
+    bytes += chunk.length;
+  }
+  return bytes;
+}
+
+/** The whole TS output, checked; its length must be the one announced. */
+export async function downloadTs(url: string): Promise<Downloaded> {
+  const check = new TsCheck();
+  const response = await get(url);
+  const announced = response.headers.get("content-length");
+  const bytes = await feed(check, response);
+  if (announced !== null && Number(announced) !== bytes) {
+    throw new MillraceError("bad_media", `the TS output has ${bytes} bytes, not ${announced} as announced`);
+  }
+  return { ...check.finish(), bytes, segments: 1 };
+}
+
+/** The whole HLS output: every segment in order, checked as one stream. */
+export async function downloadHls(url: string): Promise<Downloaded> {
+  const response = await get(url);
+  const playlist = await response.text();
+  if (playlist.length > MAX_PLAYLIST_BYTES || !playlist.startsWith("#EXTM3U") || !playlist.includes("#EXT-X-ENDLIST")) {
+    throw new MillraceError("bad_media", "the HLS playlist is not a complete one");
+  }
+  const check = new TsCheck();
+  let bytes = 0;
+  let segments = 0;
+  for (const line of playlist.split(/\r?\n/)) {
+    if (line === "" || line.startsWith("#")) continue;
+    bytes += await feed(check, await get(new URL(line, response.url).href));
+    segments++;
+  }
+  return { ...check.finish(), bytes, segments };
+}

@@ -1,0 +1,81 @@
+/** The command line, the same on all runtimes: configuration, commands, exit codes. */
+import { readFileSync } from "node:fs";
+import process from "node:process";
+import { type Config, configPath, helpText, parseConfig } from "../src/config.ts";
+import { MillraceError } from "../src/errors.ts";
+import type { Logger } from "../src/ports.ts";
+import { VERSION } from "../src/version.ts";
+import { runDemo } from "./demo/demo.ts";
+import { complain, print, type Runtime, stopSignal } from "./host.ts";
+import { runSeed } from "./seed.ts";
+import { readyLine, startError, startServing } from "./serve.ts";
+
+/** Exit code for what the user has to put right: wrong flag, port taken, directory not writable. */
+const EXIT_USAGE = 2;
+
+/** Exit code for a fault of the program. */
+const EXIT_FAULT = 1;
+
+/** Runs the program and ends the process. */
+export async function main(runtime: Runtime): Promise<never> {
+  let code = EXIT_FAULT;
+  try {
+    code = await run(runtime, process.argv.slice(2));
+  } catch (error) {
+    const line = startError(error);
+    if (line === null) complain(`millrace: internal error: ${(error as Error)?.stack ?? error}`);
+    else complain(line);
+    code = line === null ? EXIT_FAULT : EXIT_USAGE;
+  }
+  process.exit(code);
+}
+
+async function run(runtime: Runtime, args: readonly string[]): Promise<number> {
+  const config = readConfig(args);
+  if (config.command === "help") {
+    process.stdout.write(helpText());
+    return 0;
+  }
+  if (config.command === "version") {
+    print(`millrace ${VERSION}`);
+    return 0;
+  }
+  const ports = runtime.createPorts({ log: { level: config.logLevel, format: config.logFormat } });
+  surviveStrayErrors(ports.log);
+  const stopped = stopSignal();
+  switch (config.command) {
+    case "seed":
+      return await runSeed(config, ports, stopped);
+    case "demo":
+      return await runDemo(config, ports, runtime.self, stopped);
+    case "serve": {
+      const serving = await startServing(config, ports);
+      print(readyLine(serving, config.logFormat));
+      await stopped;
+      await serving.stop();
+      return 0;
+    }
+  }
+}
+
+function readConfig(args: readonly string[]): Config {
+  const { env } = process;
+  const path = configPath({ args, env });
+  if (path === null) return parseConfig({ args, env });
+  let text: string;
+  try {
+    text = readFileSync(path, "utf8");
+  } catch (cause) {
+    const why = (cause as { code?: string }).code ?? (cause as Error).message;
+    throw new MillraceError("config", `--config: cannot read ${path} (${why})`, { cause });
+  }
+  return parseConfig({ args, env, file: { path, text } });
+}
+
+/** One broken stream must not end all others: what nobody caught is logged, with where it came from. */
+function surviveStrayErrors(log: Logger): void {
+  process.on("unhandledRejection", (reason) => {
+    const stack = reason instanceof Error ? reason.stack : undefined;
+    log.log("error", "an error was not handled", { error: reason, stack });
+  });
+}

@@ -1,0 +1,6 @@
+/** Entry point on Node. */
+import process from "node:process";
+import { main } from "../main.ts";
+import { createPorts } from "./ports.ts";
+
+await main({ createPorts, self: [process.execPath, ...process.execArgv, process.argv[1]!] });

@@ -1,0 +1,88 @@
+/** `serve`: an engine behind an HTTP server until a signal arrives. */
+import type { Config } from "../src/config.ts";
+import { createEngine, type Engine, type EngineOptions } from "../src/engine.ts";
+import { hasCode, MillraceError } from "../src/errors.ts";
+import type { HttpServer, Ports, SocketAddress } from "../src/ports.ts";
+import { chooseDirectories, requireWritable } from "./directories.ts";
+import { formatAddress } from "./shared/os-error.ts";
+
+/** Time that running responses have when the program is asked to stop, ms; the rest of 3 s is for the trackers. */
+const RESPONSE_GRACE_MS = 1500;
+
+/** After this long the program ends whatever still hangs, ms. */
+const STOP_DEADLINE_MS = 2800;
+
+/** A serving engine. */
+export interface Serving {
+  /** `http://host:port`, as clients on this machine reach it. */
+  readonly baseUrl: string;
+  /** `host:port` for peers; null when none can connect. */
+  readonly peers: string | null;
+  /** Ends everything within 3 s. */
+  stop(): Promise<void>;
+}
+
+/** Starts engine and server. Rejects with a MillraceError whose message is one line for the user. */
+export async function startServing(config: Config, ports: Ports): Promise<Serving> {
+  const directories = chooseDirectories(config);
+  await requireWritable(ports.files, directories.stateDir, "state-dir");
+  if (config.cache === "disk") await requireWritable(ports.files, directories.cacheDir, "cache-dir");
+  const engine = await createEngine(ports, engineOptions(config, directories));
+  let server: HttpServer;
+  try {
+    server = await listen(config, ports, engine);
+  } catch (error) {
+    await engine.close();
+    throw error;
+  }
+  const peers = engine.peerAddress;
+  return {
+    baseUrl: `http://${reachable(server.address)}`,
+    peers: peers === null ? null : reachable(peers),
+    stop: () => stop(server, engine),
+  };
+}
+
+/** What the engine is told of the configuration. */
+function engineOptions(config: Config, directories: { stateDir: string; cacheDir: string }): EngineOptions {
+  const { dhtBootstrap, ...rest } = config;
+  return { ...rest, ...directories, ...(dhtBootstrap.length > 0 && { dhtBootstrap }) };
+}
+
+async function listen(config: Config, ports: Ports, engine: Engine): Promise<HttpServer> {
+  const serve = (host: string) =>
+    ports.http.serve({ host, port: config.httpPort }, (request, info) => engine.fetch(request, info));
+  if (!config.bindAll) return await serve(config.httpHost);
+  try {
+    // Takes IPv4 as well where the system has both.
+    return await serve("::");
+  } catch (error) {
+    if (hasCode(error, "conflict")) throw error;
+    return await serve("0.0.0.0");
+  }
+}
+
+/** An address that works on this machine: a wildcard listens on loopback too. */
+function reachable({ host, port }: SocketAddress): string {
+  return formatAddress({ host: host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host, port });
+}
+
+async function stop(server: HttpServer, engine: Engine): Promise<void> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const deadline = new Promise<void>((resolve) => timer = setTimeout(resolve, STOP_DEADLINE_MS));
+  const ended = Promise.allSettled([server.close(RESPONSE_GRACE_MS), engine.close()]);
+  await Promise.race([ended, deadline]);
+  clearTimeout(timer);
+}
+
+/** The line that says the engine serves. */
+export function readyLine({ baseUrl, peers }: Serving, format: Config["logFormat"]): string {
+  if (format === "json") return JSON.stringify({ event: "ready", http: baseUrl, peers });
+  return `ready ${baseUrl} peers ${peers ?? "none"}`;
+}
+
+/** One line on standard error for what stops the program from starting; null when `error` is a fault of the program. */
+export function startError(error: unknown): string | null {
+  if (!(error instanceof MillraceError)) return null;
+  return `millrace: ${error.message.replaceAll(/\s*[\r\n]+\s*/g, " ")}`;
+}
