@@ -132,12 +132,15 @@ export class TrackerTier {
 
   private message(tracker: Tracker, event: AnnounceEvent): Announce {
     const { infohash, peerId, key } = this.context;
+    const { uploadedBytes, downloadedBytes, leftBytes } = this.context.state();
     return {
       infohash,
       peerId,
       key,
       port: this.context.peerPort(),
-      ...this.context.state(),
+      uploadedBytes: byteCount(uploadedBytes),
+      downloadedBytes: byteCount(downloadedBytes),
+      leftBytes: byteCount(leftBytes),
       event,
       numWant: event === "stopped" ? 0 : NUM_WANT,
       trackerId: tracker.trackerId,
@@ -227,4 +230,9 @@ export class TrackerTier {
       limit?.cancel();
     }
   }
+}
+
+/** A count that both protocols can carry, whatever the swarm's sums are before the metadata is there (NaN, Infinity). */
+function byteCount(value: number): number {
+  return Number.isNaN(value) ? 0 : Math.trunc(Math.min(Number.MAX_SAFE_INTEGER, Math.max(0, value)));
 }

@@ -36,7 +36,7 @@ const hangs: Behaviour = (_announce, signal) =>
   new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
 
 /** A set whose trackers behave as told; `random` keeps the order (Fisher–Yates with j = i) and centres jitter elsewhere. */
-function setUp(behaviours: Record<string, Behaviour>, random = () => 0.999) {
+function setUp(behaviours: Record<string, Behaviour>, random = () => 0.999, leftBytes = 1) {
   const clock = new FakeClock();
   const calls: Call[] = [];
   const found: string[] = [];
@@ -47,7 +47,7 @@ function setUp(behaviours: Record<string, Behaviour>, random = () => 0.999) {
     peerId: new Uint8Array(20),
     key: 1,
     peerPort: () => 8621,
-    state: () => ({ uploadedBytes: 0, downloadedBytes: 0, leftBytes: 1 }),
+    state: () => ({ uploadedBytes: 0, downloadedBytes: 0, leftBytes }),
     onPeers: (peers) => found.push(...peers.map((peer) => peer.host)),
     createAnnouncer: (url) => {
       const behaviour = behaviours[url];
@@ -253,4 +253,14 @@ test("TrackerSet.dropExtra() stops the trackers that the torrent does not name",
   await clock.advanceAsync(30 * MINUTE);
   assertEquals(log(), ["0 a started", "0 x started", "0 x stopped", "1800 a"]);
   await set.close();
+});
+
+test("TrackerSet sends byte counts that are whole and safe, whatever the swarm says", async () => {
+  for (const [left, sent] of [[NaN, 0], [Infinity, Number.MAX_SAFE_INTEGER], [-1, 0], [1.5, 1]] as const) {
+    const { set, clock, calls } = setUp({ a: works }, undefined, left);
+    set.add([["a"]]);
+    await clock.advanceAsync(0);
+    assertEquals(calls[0]!.announce.leftBytes, sent);
+    await set.close();
+  }
 });
