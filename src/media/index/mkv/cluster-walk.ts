@@ -105,6 +105,7 @@ export class ClusterWalk {
         continue;
       }
       if (size === null || !BLOCK_LEVEL.has(header.id)) return "search";
+      if (window.position + headerBytes + size > this.#clusterEnd) return "search";
       const wanted = header.id === ID.SIMPLE_BLOCK || header.id === ID.BLOCK_GROUP;
       if ((!wanted && header.id !== ID.TIMESTAMP) || size > MAX_BLOCK_BYTES) {
         window.seek(window.position + headerBytes + size);

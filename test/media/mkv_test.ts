@@ -1,0 +1,371 @@
+import { assert, assertEquals, assertLess, assertRejects } from "@std/assert";
+import { test } from "node:test";
+import { MemorySource } from "../../src/bytes/source.ts";
+import { MillraceError } from "../../src/errors.ts";
+import { openMatroska } from "../../src/media/index/mkv/open.ts";
+import {
+  blockGroup,
+  cluster,
+  concat,
+  CountingSource,
+  cues,
+  EBML_HEAD,
+  element,
+  fixture,
+  floatBytes,
+  matroska,
+  never,
+  open,
+  openElement,
+  samples,
+  simpleBlock,
+  SparseSource,
+  trackEntry,
+} from "./mkv-support.ts";
+
+const frame = (...bytes: number[]) => new Uint8Array(bytes);
+const short = (list: readonly { track: number; pts90k: number; dts90k: number; keyframe: boolean }[]) =>
+  list.map((s) => `${s.track}:${s.pts90k / 90}/${s.dts90k / 90}${s.keyframe ? "k" : ""}`);
+
+test("openMatroska() tells tracks, languages and defaults", async () => {
+  const { index } = await open(fixture("mkv-two-audio.mkv"));
+  assertEquals(index.tracks.map((t) => [t.kind, t.codec, t.language, t.isDefault]), [
+    ["video", "h264", null, false],
+    ["audio", "aac", "eng", true],
+    ["audio", "ac3", "ger", false],
+  ]);
+  assertEquals([index.tracks[0]!.width, index.tracks[0]!.height, index.tracks[1]!.sampleRate], [160, 90, 48000]);
+  assertEquals(index.tracks[0]!.codecPrivate![0], 1);
+  assertEquals(index.container, "matroska");
+  assertEquals(index.warnings, []);
+});
+
+test("openMatroska() names the codecs of all clips", async () => {
+  const codecs = async (name: string) => (await open(fixture(name))).index.tracks.map((t) => t.codec).join();
+  assertEquals(await codecs("mkv-hevc-eac3.mkv"), "hevc,eac3");
+  assertEquals(await codecs("mkv-mp3.mkv"), "h264,mp3");
+  assertEquals(await codecs("mkv-mpeg2.mkv"), "mpeg2video,mp2");
+  assertEquals(await codecs("webm-vp9-opus.webm"), "vp9,opus");
+  assertEquals(await codecs("mkv-audio-only.mka"), "aac");
+});
+
+test("openMatroska() takes only VfW, ACM and packed tracks for other", async () => {
+  const zlib = element(0x6d80, [element(0x6240, [element(0x5034, [element(0x4254, 0)])])]);
+  const encrypted = element(0x6d80, [element(0x6240, [element(0x5033, 1)])]);
+  const { index } = await open(matroska([cluster(0, [simpleBlock(1, 0, 0x80, frame(1))])], {
+    tracks: [
+      trackEntry(1, "video", "V_MS/VFW/FOURCC"),
+      trackEntry(2, "audio", "A_MS/ACM"),
+      trackEntry(3, "audio", "A_AC3", [zlib]),
+      trackEntry(4, "audio", "A_EAC3", [encrypted]),
+      trackEntry(5, "video", "V_MPEG4/ISO/AVC"),
+      trackEntry(6, "audio", "A_AAC/MPEG4/LC", [element(0xe1, [element(0xb5, floatBytes(44100)), element(0x9f, 2)])]),
+    ],
+  }));
+  assertEquals(index.tracks.map((t) => `${t.codec} ${t.codecId}`), [
+    "other V_MS/VFW/FOURCC",
+    "other A_MS/ACM",
+    "other A_AC3 (compressed)",
+    "other A_EAC3 (encrypted)",
+    "other V_MPEG4/ISO/AVC (without codec data)",
+    "aac A_AAC/MPEG4/LC",
+  ]);
+  assertEquals([...index.tracks[5]!.codecPrivate!], [0x12, 0x10]);
+});
+
+test("openMatroska() rejects what is no Matroska", async () => {
+  const reject = async (bytes: Uint8Array) => {
+    const error = await assertRejects(
+      () => openMatroska(new MemorySource(bytes), { fileName: "x", signal: never }),
+      MillraceError,
+    );
+    return error.code;
+  };
+  assertEquals(await reject(new Uint8Array(0)), "bad_media");
+  assertEquals(await reject(new TextEncoder().encode("this is text and no film at all")), "bad_media");
+  assertEquals(
+    await reject(concat([element(0x1a45dfa3, [element(0x4282, "other")]), new Uint8Array(50)])),
+    "unsupported_media",
+  );
+  assertEquals(await reject(concat([EBML_HEAD, element(0x18538067, [element(0x1654ae6b, [])])])), "bad_media");
+  assertEquals(await reject(matroska([])), "bad_media");
+});
+
+test("openMatroska() plans a run for each cue, wherever the Cues are", async () => {
+  for (const name of ["mkv-cues.mkv", "mkv-cues-front.mkv"]) {
+    const { index, timeline } = await open(fixture(name));
+    assertEquals(timeline.runs.length, 6, name);
+    assertEquals(timeline.runs.map((r) => Math.round(r.startPts90k / 90)).slice(1), [1101, 2101, 3101, 4101, 5101]);
+    assert(timeline.runs.every((r) => r.maxPayloadBytes !== null), name);
+    assertEquals(index.durationMs, 6021);
+  }
+});
+
+test("readRun() of every clip starts with a keyframe and keeps to its bounds and to ascending times", async () => {
+  for (
+    const name of [
+      "mkv-cues.mkv",
+      "mkv-cues-front.mkv",
+      "mkv-no-cues.mkv",
+      "mkv-two-audio.mkv",
+      "mkv-hevc-eac3.mkv",
+      "mkv-mp3.mkv",
+      "mkv-mpeg2.mkv",
+      "mkv-open-gop.mkv",
+      "mkv-vfr.mkv",
+      "mkv-24fps.mkv",
+      "mkv-audio-only.mka",
+    ]
+  ) {
+    const opened = await open(fixture(name));
+    const last = new Map<number, number>();
+    for (const run of opened.timeline.runs) {
+      const list = await samples(opened, run.index);
+      assert(list.find((s) => s.track === 0)!.keyframe, `${name} run ${run.index}`);
+      for (const sample of list) {
+        assert(sample.dts90k > (last.get(sample.track) ?? -1), `${name}: time goes back`);
+        assert(sample.dts90k <= sample.pts90k, `${name}: decoded after it is shown`);
+        last.set(sample.track, sample.dts90k);
+      }
+      if (run.maxPayloadBytes !== null) {
+        assertLess(list.reduce((sum, s) => sum + s.data.length, 0), run.maxPayloadBytes + 1);
+      }
+      opened.index.tracks.forEach((_, t) =>
+        assertLess(list.filter((s) => s.track === t).length, run.maxAccessUnits[t]! + 1, name)
+      );
+    }
+  }
+});
+
+test("readRun() gives the same for a run alone, again and by single tracks", async () => {
+  const opened = await open(fixture("mkv-open-gop.mkv"));
+  const whole = await samples(opened);
+  const apart: typeof whole = [];
+  for (const run of [...opened.timeline.runs].reverse()) apart.unshift(...await samples(opened, run.index));
+  assertEquals(short(apart), short(whole));
+  const audio = [];
+  for await (const batch of opened.timeline.readRun(2, new Set([1]), opened.source, never)) audio.push(...batch);
+  assertEquals(short(audio), short((await samples(opened, 2)).filter((s) => s.track === 1)));
+});
+
+test("readRun() makes decoding times from presentation times, the lag being one frame at depth 1", async () => {
+  const opened = await open(matroska([cluster(0, [
+    simpleBlock(1, 0, 0x80, frame(1)),
+    simpleBlock(1, 120, 0, frame(2)),
+    simpleBlock(1, 40, 0, frame(3)),
+    blockGroup(1, 80, 40, frame(4)),
+    blockGroup(1, 160, null, frame(5)),
+  ])]));
+  assertEquals(short(await samples(opened)), ["0:40/0k", "0:160/40", "0:80/80", "0:120/120", "0:200/160k"]);
+});
+
+test("readRun() keeps DTS below PTS when the frame rate drops below DefaultDuration", async () => {
+  const opened = await open(matroska([cluster(0, [
+    simpleBlock(1, 0, 0x80, frame(1)),
+    simpleBlock(1, 900, 0, frame(2)),
+    simpleBlock(1, 500, 0, frame(3)),
+    simpleBlock(1, 1300, 0, frame(4)),
+    simpleBlock(1, 1100, 0, frame(5)),
+  ])]));
+  const list = await samples(opened);
+  assertEquals(list.map((s) => s.pts90k / 90 - 40), [0, 900, 500, 1300, 1100]);
+  list.forEach((s, i) => assert(s.dts90k <= s.pts90k && (i === 0 || s.dts90k > list[i - 1]!.dts90k)));
+});
+
+test("readRun() undoes Xiph, EBML and fixed lacing, and spaces the frames", async () => {
+  const audio = (flags: number, payload: Uint8Array) =>
+    matroska([cluster(0, [simpleBlock(1, 10, flags, payload)])], {
+      tracks: [trackEntry(1, "audio", "A_AC3", [element(0xe1, [element(0xb5, floatBytes(48000))])])],
+    });
+  const bodies = async (bytes: Uint8Array) => {
+    const list = await samples(await open(bytes));
+    return list.map((s) => `${s.pts90k / 90}:${[...s.data.subarray(0, 3)]}(${s.data.length})`);
+  };
+  const big = new Uint8Array(300).fill(7);
+  assertEquals(await bodies(audio(0x82, concat([frame(2, 255, 45, 1), big, frame(8), frame(9, 9)]))), [
+    "10:7,7,7(300)",
+    "42:8(1)",
+    "74:9,9(2)",
+  ]);
+  assertEquals(await bodies(audio(0x84, frame(2, 1, 2, 3, 4, 5, 6))), ["10:1,2(2)", "42:3,4(2)", "74:5,6(2)"]);
+  // EBML: 300 in two bytes, then the difference -298 in two bytes (-298 + 8191), then the rest.
+  const difference = 0x4000 | (8191 - 298);
+  assertEquals(
+    await bodies(
+      audio(0x86, concat([frame(2, 0x41, 0x2c, difference >> 8, difference & 255), big, frame(4, 4), frame(5)])),
+    ),
+    ["10:7,7,7(300)", "42:4,4(2)", "74:5(1)"],
+  );
+  assertEquals(await bodies(audio(0x84, frame(2, 1, 2, 3, 4))), []);
+  assertEquals(await bodies(audio(0x82, frame(200, 255, 255))), []);
+});
+
+test("readRun() puts stripped headers back and counts them in the bound", async () => {
+  const strip = element(0x6d80, [
+    element(0x6240, [element(0x5034, [element(0x4254, 3), element(0x4255, frame(0x0b, 0x77))])]),
+  ]);
+  const clusters = [cluster(0, [simpleBlock(1, 0, 0x80, frame(1, 2)), simpleBlock(1, 32, 0x80, frame(3))])];
+  const opened = await open(matroska(clusters, {
+    tracks: [trackEntry(1, "audio", "A_AC3", [strip])],
+    durationMs: 64,
+    after: (base) => [cues(base, [[0, 0, 0]])],
+  }));
+  assertEquals((await samples(opened)).map((s) => [...s.data]), [[0x0b, 0x77, 1, 2], [0x0b, 0x77, 3]]);
+  assert(opened.timeline.runs[0]!.maxPayloadBytes! >= 7);
+});
+
+const second = (time: number, lead: readonly Uint8Array[] = []) =>
+  cluster(time, [
+    ...lead,
+    simpleBlock(1, 0, 0x80, frame(1, time / 1000)),
+    simpleBlock(2, 0, 0x80, frame(2)),
+    simpleBlock(1, 500, 0, frame(3)),
+  ]);
+
+function lengths(clusters: readonly Uint8Array[]): number[] {
+  let at = 0;
+  return clusters.map((part) => (at += part.length) - part.length);
+}
+
+test("readRun() cuts inside a cluster where the cue says so", async () => {
+  const lead = [simpleBlock(2, -20, 0x80, frame(9)), simpleBlock(1, -100, 0, frame(8))];
+  const clusters = [second(0), second(2000, lead), second(4000)];
+  const at = lengths(clusters);
+  // After the cluster's Timestamp (1-byte ID, 8 of size, 2 of value) come the two leading blocks.
+  const relative = 11 + lead[0]!.length + lead[1]!.length;
+  const file = (block: number | null) =>
+    matroska(clusters, {
+      durationMs: 6000,
+      after: (base) => [cues(base, [[0, at[0]!, null], [2000, at[1]!, block], [4000, at[2]!, null]])],
+    });
+  for (const block of [relative, null]) {
+    const opened = await open(file(block));
+    assertEquals(opened.timeline.runs.length, 3);
+    assertEquals((await samples(opened, 0)).map((s) => s.data[0]!).sort(), [1, 2, 3, 8, 9]);
+    assertEquals((await samples(opened, 1)).find((s) => s.track === 0)!.keyframe, true);
+    assertEquals((await samples(opened)).length, 11);
+  }
+});
+
+test("readRun() loses and repeats nothing when cues point to audio or beside the clusters", async () => {
+  const clusters = [second(0), second(2000), second(4000), second(6000)];
+  const at = lengths(clusters);
+  const file = (points: readonly (readonly [number, number, number | null])[], track = 1) =>
+    matroska(clusters, { durationMs: 8000, after: (base) => [cues(base, points, track)] });
+  const wrong = [
+    file([[0, at[0]!, null], [2000, at[1]! + 5, null], [4000, at[2]! - 3, 4], [6000, at[3]!, null]]),
+    file([[0, at[0]!, null], [2000, at[1]!, 9], [4000, at[2]!, null]], 2),
+    file([[2000, at[1]!, 100_000], [4000, at[2]!, 3]]),
+    file([[2000, at[1]! + 1, null], [4000, at[1]! + 2, null], [6000, at[1]! + 3, null]]),
+    file([[2000, 0, null], [4000, 1e9, null]]),
+  ];
+  for (const [i, bytes] of wrong.entries()) {
+    const opened = await open(bytes);
+    const marks = (await samples(opened)).filter((s) => s.track === 0 && s.keyframe).map((s) => s.data[1]);
+    assertEquals(marks, [0, 2, 4, 6], `file ${i}`);
+    assertEquals((await samples(opened)).length, 12, `file ${i}`);
+  }
+});
+
+test("readRun() reads clusters and segments of unknown size, Void and CRC-32", async () => {
+  const head = matroska([second(0)]);
+  const tracks = head.subarray(0, head.length - second(0).length);
+  const opening = concat([EBML_HEAD, uintBytesOfSegment(), tracks.subarray(EBML_HEAD.length + 12)]);
+  const live = (time: number) =>
+    openElement(0x1f43b675, [
+      element(0xbf, frame(1, 2, 3, 4)),
+      element(0xe7, time),
+      element(0xec, new Uint8Array(20)),
+      simpleBlock(1, 0, 0x80, frame(time / 1000)),
+    ]);
+  const opened = await open(
+    concat([opening, live(0), live(1000), element(0x1254c367, [element(0x7373, 1)]), live(2000)]),
+  );
+  assertEquals((await samples(opened)).map((s) => s.data[0]), [0, 1, 2]);
+  assertEquals(opened.timeline.runs[0]!.maxPayloadBytes, null);
+  assertEquals(Math.round(opened.index.durationMs!), 2000);
+});
+
+function uintBytesOfSegment(): Uint8Array {
+  return new Uint8Array([0x18, 0x53, 0x80, 0x67, 0x01, 255, 255, 255, 255, 255, 255, 255]);
+}
+
+test("readRun() skips damage up to the next cluster and stops quietly where the file is cut off", async () => {
+  const clusters = [second(0), second(2000), second(4000)];
+  const bytes = matroska(clusters, { durationMs: 6000 });
+  const start = bytes.length - clusters[1]!.length - clusters[2]!.length;
+  const damaged = bytes.slice();
+  damaged.fill(0, start + 24, start + 34);
+  const keys = async (data: Uint8Array) =>
+    (await samples(await open(data))).filter((s) => s.track === 0 && s.keyframe).map((s) => s.data[1]);
+  assertEquals(await keys(damaged), [0, 4]);
+  assertEquals(await keys(bytes.subarray(0, bytes.length - 10)), [0, 2, 4]);
+  const { index } = await open(bytes.subarray(0, bytes.length - 10));
+  assert(index.warnings.includes("the file is cut off at its end"));
+});
+
+test("openMatroska() without Cues divides the file evenly and every run begins at a keyframe cluster", async () => {
+  const clusters = Array.from({ length: 120 }, (_, i) => second(i * 1000));
+  const opened = await open(matroska(clusters, { durationMs: 120_000 }));
+  assertEquals(opened.timeline.runs.length, 24);
+  assert(opened.timeline.runs.every((run) => run.maxPayloadBytes === null));
+  const marks: number[] = [];
+  for (const run of opened.timeline.runs) {
+    const list = await samples(opened, run.index);
+    assert(list.find((s) => s.track === 0)!.keyframe);
+    marks.push(...list.filter((s) => s.track === 0 && s.keyframe).map((s) => s.data[1]!));
+  }
+  assertEquals(marks, clusters.map((_, i) => i));
+});
+
+test("openMatroska() reads less than 64 KB of a 2 h film with Cues at its end", async () => {
+  const size = 6e9;
+  const first = second(0);
+  const head = matroska([first], { durationMs: 7_200_000 });
+  const base = head.length - first.length - EBML_HEAD.length - 12;
+  const step = (size - 200_000) / 1440;
+  const points = Array.from({ length: 1440 }, (_, i) => [i * 5000, Math.floor(i * step), 11] as const);
+  const tail = compactCues(base, points);
+  const tailAt = size - tail.length;
+  const front = head.slice();
+  // The Seek entry is the first child of the segment; its position ends it.
+  new DataView(front.buffer).setBigUint64(
+    EBML_HEAD.length + 12 + 12 + 10 + 14 + 10,
+    BigInt(tailAt - EBML_HEAD.length - 12),
+  );
+  new DataView(front.buffer).setBigUint64(
+    EBML_HEAD.length + 4,
+    0x0100000000000000n + BigInt(size - EBML_HEAD.length - 12),
+  );
+  const source = new CountingSource(new SparseSource(size, [{ at: 0, bytes: front }, { at: tailAt, bytes: tail }]));
+  const { timeline } = await open(source);
+  assertEquals(timeline.runs.length, 1440);
+  assertLess(source.bytesRead, 65_536);
+});
+
+/** Cues with sizes as short as muxers write them. */
+function compactCues(base: number, points: readonly (readonly [number, number, number])[]): Uint8Array {
+  const small = (id: number, body: Uint8Array) => concat([frame(...idBytes(id)), frame(0x80 | body.length), body]);
+  const number = (value: number) => frame(...bytesOf(value));
+  const list = points.map(([time, position, relative]) =>
+    small(
+      0xbb,
+      concat([
+        small(0xb3, number(time)),
+        small(
+          0xb7,
+          concat([small(0xf7, number(1)), small(0xf1, number(base + position)), small(0xf0, number(relative))]),
+        ),
+      ]),
+    )
+  );
+  return element(0x1c53bb6b, list);
+}
+
+function bytesOf(value: number): number[] {
+  const bytes: number[] = [];
+  for (let rest = value; rest > 0 || bytes.length === 0; rest = Math.floor(rest / 256)) bytes.unshift(rest % 256);
+  return bytes;
+}
+
+const idBytes = bytesOf;
