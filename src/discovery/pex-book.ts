@@ -9,8 +9,10 @@ export const PEX_SEED = 0x02;
 /** The peer is reachable: we connected to it. */
 export const PEX_REACHABLE = 0x10;
 
-/** BEP 11: at most 50 added and 50 dropped a message, none within a minute of the last. */
+/** BEP 11: at most 50 added and 50 dropped peers a message. */
 export const MAX_PEX_PEERS = 50;
+
+/** BEP 11: no message within a minute of the last. */
 export const PEX_INTERVAL_MS = 60_000;
 
 /** Peers and recipients tracked; more connections than any swarm of ours has. */
