@@ -1,0 +1,106 @@
+import { test } from "node:test";
+import fs from "node:fs";
+import os from "node:os";
+import path from "node:path";
+import { assert, assertEquals, assertRejects } from "@std/assert";
+import { loadPorts } from "../../platform/detect.ts";
+import { hasCode, MillraceError } from "../../src/errors.ts";
+import { createDiskCache } from "../../src/storage/disk-cache.ts";
+import { createSeedCache } from "../../src/storage/seed-cache.ts";
+import type { PieceStore } from "../../src/storage/types.ts";
+import { type Sample, sample, silent } from "./support.ts";
+
+async function inDirectory(work: (directory: string) => Promise<void>): Promise<void> {
+  const directory = fs.mkdtempSync(path.join(os.tmpdir(), "millrace-storage-"));
+  try {
+    await work(directory);
+  } finally {
+    fs.rmSync(directory, { recursive: true, force: true });
+  }
+}
+
+async function fill(store: PieceStore, torrent: Sample): Promise<void> {
+  await Promise.all(Array.from({ length: torrent.layout.pieceCount }, (_, i) => store.put(i, torrent.piece(i))));
+}
+
+for (const limitBytes of [0, 10_000_000]) {
+  test(`createDiskCache() survives a restart on a real disk with limit ${limitBytes}`, () =>
+    inDirectory(async (directory) => {
+      const { files, clock } = await loadPorts();
+      const options = { files, directory: `${directory}/cache`, limitBytes, clock, log: silent, windowBytes: 65_536 };
+      const torrent = sample({ "s1/a.mkv": 1_200_000, "none": 0, "b.srt": 77, "c.mp4": 500_000 }, 65_536);
+      const cache = await createDiskCache(options);
+      await fill(await cache.open(torrent.layout), torrent);
+      await cache.close();
+      const again = await createDiskCache(options);
+      assertEquals(again.usedBytes, torrent.layout.totalBytes);
+      const store = await again.open(torrent.layout);
+      assert(store.have.full);
+      for (let piece = 0; piece < torrent.layout.pieceCount; piece++) {
+        const expected = torrent.piece(piece);
+        assertEquals(await store.read(piece, 1, expected.length - 1), expected.slice(1));
+      }
+      await again.close();
+      if (limitBytes > 0) return;
+      const root = `${directory}/cache/${torrent.layout.infohashHex}/pack`;
+      assertEquals(new Uint8Array(fs.readFileSync(`${root}/s1/a.mkv`)), torrent.content.slice(0, 1_200_000));
+      assertEquals(fs.statSync(`${root}/none`).size, 0);
+    }));
+}
+
+test("createDiskCache() keeps a far piece sparse", () =>
+  inDirectory(async (directory) => {
+    const { files, clock } = await loadPorts();
+    const torrent = sample({ "big.mkv": 32_000_000 }, 65_536);
+    const cache = await createDiskCache({ files, directory, clock, log: silent });
+    const store = await cache.open(torrent.layout);
+    await store.put(400, torrent.piece(400));
+    await cache.close();
+    const { size, blocks } = fs.statSync(`${directory}/${torrent.layout.infohashHex}/pack/big.mkv`);
+    assertEquals(size, 401 * 65_536);
+    assert(blocks * 512 < 1_000_000);
+  }));
+
+test("open() finds out on a real disk what was deleted, cut or changed", () =>
+  inDirectory(async (directory) => {
+    const { files, clock } = await loadPorts();
+    const torrent = sample({ "a": 131_072, "b": 131_072, "c": 131_072, "d": 131_072 }, 65_536);
+    const root = `${directory}/${torrent.layout.infohashHex}/pack`;
+    const cache = await createDiskCache({ files, directory, clock, log: silent });
+    await fill(await cache.open(torrent.layout), torrent);
+    await cache.close();
+    fs.rmSync(`${root}/a`);
+    fs.truncateSync(`${root}/b`, 100_000);
+    fs.writeFileSync(`${root}/c`, torrent.content.slice(262_144, 393_216).fill(0, 5, 9));
+    const later = new Date(Date.now() + 5_000);
+    for (const name of ["b", "c"]) fs.utimesSync(`${root}/${name}`, later, later);
+    const again = await createDiskCache({ files, directory, clock, log: silent });
+    const store = await again.open(torrent.layout);
+    assertEquals([0, 1, 2, 3, 4, 5, 6, 7].filter((piece) => store.have.has(piece)), [2, 5, 6, 7]);
+    await again.close();
+  }));
+
+test("createDiskCache() rejects when the directory cannot be made", () =>
+  inDirectory(async (directory) => {
+    const { files, clock } = await loadPorts();
+    fs.writeFileSync(`${directory}/file`, "x");
+    const error = await assertRejects(
+      () => createDiskCache({ files, directory: `${directory}/file/cache`, clock, log: silent }),
+      MillraceError,
+    );
+    assert(!hasCode(error, "internal"));
+  }));
+
+test("createSeedCache() serves a download that somebody else made", () =>
+  inDirectory(async (directory) => {
+    const { files, clock } = await loadPorts();
+    const torrent = sample({ "x/a": 300_000, "b": 200_000 }, 65_536);
+    fs.mkdirSync(`${directory}/pack/x`, { recursive: true });
+    fs.writeFileSync(`${directory}/pack/x/a`, torrent.content.slice(0, 300_000));
+    fs.writeFileSync(`${directory}/pack/b`, torrent.content.slice(300_000));
+    const cache = createSeedCache({ files, directory, clock, log: silent });
+    const store = await cache.open(torrent.layout);
+    assert(store.have.full);
+    assertEquals(await store.read(4, 30_000, 20_000), torrent.piece(4).slice(30_000, 50_000));
+    await cache.close();
+  }));
