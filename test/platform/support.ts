@@ -1,0 +1,76 @@
+/** Starts the real program on the runtime that runs the tests, in directories of its own. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import os from "node:os";
+import path from "node:path";
+import process from "node:process";
+import { fileURLToPath } from "node:url";
+import { runtimeName } from "../../platform/detect.ts";
+
+/** A wait of a test ends in failure after this, ms. */
+const WAIT_MS = 15_000;
+
+/** What a program that ended left. */
+export interface Outcome {
+  readonly code: number | null;
+  readonly signal: string | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** A started program. */
+export interface Running {
+  readonly child: ChildProcess;
+  /** The first line of standard output; rejects when the program ends without one. */
+  readonly firstLine: Promise<string>;
+  readonly ended: Promise<Outcome>;
+}
+
+/** Starts `main.ts` of this runtime. */
+export function start(args: readonly string[], env: Record<string, string> = {}): Running {
+  const name = runtimeName();
+  const script = fileURLToPath(new URL(`../../platform/${name}/main.ts`, import.meta.url));
+  const before = name === "deno" ? ["run", "-A", "--no-check", "-q"] : [];
+  const child = spawn(process.execPath, [...before, script, ...args], {
+    env: { ...process.env, NO_COLOR: "1", ...env },
+    stdio: ["pipe", "pipe", "pipe"],
+  });
+  let stdout = "";
+  let stderr = "";
+  child.stderr.on("data", (chunk) => stderr += chunk);
+  const ended = new Promise<Outcome>((resolve) => {
+    child.once("close", (code, signal) => resolve({ code, signal, stdout, stderr }));
+  });
+  const firstLine = new Promise<string>((resolve, reject) => {
+    child.stdout.on("data", (chunk) => {
+      stdout += chunk;
+      if (stdout.includes("\n")) resolve(stdout.slice(0, stdout.indexOf("\n")));
+    });
+    void ended.then(() => reject(new Error(`the program ended: ${stdout}${stderr}`)));
+  });
+  firstLine.catch(() => {});
+  const timer = setTimeout(() => child.kill("SIGKILL"), WAIT_MS);
+  void ended.then(() => clearTimeout(timer));
+  return { child, firstLine, ended };
+}
+
+/** Runs the program to its end. */
+export function run(args: readonly string[], env: Record<string, string> = {}): Promise<Outcome> {
+  return start(args, env).ended;
+}
+
+/** Flags for a server that needs nothing but this machine. */
+export function quietFlags(directory: string): string[] {
+  const own = ["--state-dir", path.join(directory, "state"), "--cache-dir", path.join(directory, "cache")];
+  return [...own, "--http-port", "0", "--peer-host", "127.0.0.1", "--peer-port", "0", "--no-dht", "--no-lsd"];
+}
+
+/** Runs `body` with a new directory that is removed afterwards. */
+export async function withDirectory(body: (directory: string) => Promise<void>): Promise<void> {
+  const directory = mkdtempSync(path.join(os.tmpdir(), "millrace-platform-"));
+  try {
+    await body(directory);
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+}
