@@ -1,0 +1,82 @@
+import { test } from "node:test";
+import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
+import { decodeBencode, encodeBencode, integerWithin, isDictionary, scanBencode } from "../../src/bytes/bencode.ts";
+import { concatBytes, equalBytes, fromHex, toHex } from "../../src/bytes/hex.ts";
+import { forEachLimited } from "../../src/bytes/limited.ts";
+import { MillraceError } from "../../src/errors.ts";
+
+const bytes = (text: string) => new TextEncoder().encode(text);
+
+test("scanBencode() tells where the values of the outermost dictionary stand", () => {
+  const text = "d1:ai1e1:bl2:xyd1:ci2eee1:d0:1:ei-3ee";
+  const { spans, end } = scanBencode(bytes(text + "tail"));
+  assertEquals(end, text.length);
+  assertEquals([...spans].map(([key, { start, end }]) => [key, text.slice(start, end)]), [
+    ["a", "i1e"],
+    ["b", "l2:xyd1:ci2eee"],
+    ["d", "0:"],
+    ["e", "i-3e"],
+  ]);
+});
+
+test("scanBencode() starts where it is told", () => {
+  assertEquals(scanBencode(bytes("xxi5eyy"), {}, 2).end, 5);
+});
+
+test("decodeBencode() reads what encodeBencode() writes", () => {
+  const value = { list: [1, -2, new Uint8Array([255])], nested: { empty: new Uint8Array() } };
+  assertEquals(decodeBencode(encodeBencode(value)), value);
+});
+
+test("decodeBencode() throws the code asked for when the input is malformed or over a limit", () => {
+  const cases = [
+    "",
+    "x",
+    "i e",
+    "ie",
+    "i-e",
+    "5:abc",
+    "d1:a",
+    "d1:ae",
+    "di1ei2ee",
+    "l",
+    "i1ei2e",
+    "d1:ai1e1:ai2ee",
+    "lll1:aeee",
+  ];
+  for (const text of cases) {
+    const error = assertThrows(
+      () => decodeBencode(bytes(text), { maxDepth: 2, errorCode: "tracker" }),
+      MillraceError,
+    );
+    assertEquals(error.code, "tracker", text);
+  }
+  assertThrows(() => decodeBencode(bytes("li1ei2ei3ee"), { maxValues: 3 }), MillraceError, "values");
+});
+
+test("isDictionary() and integerWithin() accept nothing else", () => {
+  assert(isDictionary({}) && !isDictionary([]) && !isDictionary(null) && !isDictionary(new Uint8Array()));
+  assertEquals([5, 11, 1.5, "5", 2 ** 60].map((value) => integerWithin(value, 0, 10)), [5, null, null, null, null]);
+});
+
+test("toHex() and fromHex() are inverse; fromHex() throws invalid_argument on anything else", () => {
+  assertEquals(toHex(fromHex("00fFa5")), "00ffa5");
+  for (const text of ["0", "0g", "0x"]) {
+    assertEquals(assertThrows(() => fromHex(text), MillraceError).code, "invalid_argument");
+  }
+  assert(equalBytes(concatBytes([new Uint8Array([1]), new Uint8Array([2, 3])]), new Uint8Array([1, 2, 3])));
+});
+
+test("forEachLimited() runs a few at once and rejects with the first failure", async () => {
+  let active = 0;
+  let most = 0;
+  const done: number[] = [];
+  await forEachLimited([1, 2, 3, 4, 5], 2, async (item) => {
+    most = Math.max(most, ++active);
+    await Promise.resolve();
+    active--;
+    done.push(item);
+  });
+  assertEquals([most, done.sort()], [2, [1, 2, 3, 4, 5]]);
+  await assertRejects(() => forEachLimited([1, 2], 1, () => Promise.reject(new Error("first"))), Error, "first");
+});
