@@ -10,6 +10,9 @@ const RUN_BYTES = 1024 * 1024;
 /** Runs kept, bytes: what eight unchoked peers with deep queues are served from. */
 const LIMIT_BYTES = 24 * 1024 * 1024;
 
+/** Stores bring pieces up to this size to memory as a whole when a block is read: no second copy is kept of those. */
+const SMALL_PIECE_BYTES = 2 * 1024 * 1024;
+
 interface Run {
   readonly bytes: Uint8Array;
 }
@@ -19,6 +22,7 @@ export class UploadCache {
   private readonly bank: PieceBank;
   private readonly pieceBytes: (piece: number) => number;
   private readonly runsPerPiece: number;
+  private readonly smallPieces: boolean;
   private readonly runs = new Map<number, Run>();
   private readonly loading = new Map<number, Promise<void>>();
   private bytes = 0;
@@ -26,11 +30,13 @@ export class UploadCache {
   constructor(bank: PieceBank, pieceLengthBytes: number, pieceBytes: (piece: number) => number) {
     this.bank = bank;
     this.pieceBytes = pieceBytes;
+    this.smallPieces = pieceLengthBytes <= SMALL_PIECE_BYTES;
     this.runsPerPiece = Math.ceil(pieceLengthBytes / RUN_BYTES);
   }
 
   /** The bytes if they are in memory (never to be written to), else null. */
   peek(piece: number, offset: number, length: number): Uint8Array | null {
+    if (this.smallPieces) return this.bank.peek(piece, offset, length);
     const run = Math.floor(offset / RUN_BYTES);
     const from = offset - run * RUN_BYTES;
     if (from + length <= RUN_BYTES) {
@@ -47,15 +53,16 @@ export class UploadCache {
 
   /** Brings the run with these bytes into memory; rejects as `PieceBank.read` does. */
   load(piece: number, offset: number): Promise<void> {
-    const run = Math.floor(offset / RUN_BYTES);
+    const run = this.smallPieces ? 0 : Math.floor(offset / RUN_BYTES);
     const key = piece * this.runsPerPiece + run;
     const under = this.loading.get(key);
     if (under !== undefined) return under;
     const from = run * RUN_BYTES;
     const length = Math.min(RUN_BYTES, this.pieceBytes(piece) - from);
-    const job = this.bank.read(piece, from, length)
-      .then((bytes) => this.keep(key, bytes))
-      .finally(() => this.loading.delete(key));
+    const read = this.smallPieces
+      ? this.bank.read(piece, offset, 1).then(() => {})
+      : this.bank.read(piece, from, length).then((bytes) => this.keep(key, bytes));
+    const job = read.finally(() => this.loading.delete(key));
     this.loading.set(key, job);
     return job;
   }
@@ -71,9 +78,9 @@ export class UploadCache {
     return this.bank.read(piece, offset, length);
   }
 
-  /** Whether one run holds all of it. */
+  /** Whether a run is kept here that holds all of it. */
   fits(offset: number, length: number): boolean {
-    return Math.floor(offset / RUN_BYTES) === Math.floor((offset + length - 1) / RUN_BYTES);
+    return !this.smallPieces && Math.floor(offset / RUN_BYTES) === Math.floor((offset + length - 1) / RUN_BYTES);
   }
 
   /** Forgets a piece. */
