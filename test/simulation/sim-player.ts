@@ -93,7 +93,7 @@ export class SimPlayer {
     let moved = false;
     while (this.position < swarm.totalBytes && this.roomBytes > 0) {
       const bytes = Math.min(swarm.availableFrom(this.position), readBytes, this.roomBytes);
-      if (bytes <= 0) break;
+      if (bytes < 1) break;
       this.position += bytes;
       moved = true;
     }
