@@ -3,6 +3,7 @@ import type { ByteSource } from "../bytes/source.ts";
 import { MillraceError } from "../errors.ts";
 import { openMatroska } from "./index/mkv/open.ts";
 import { openMp4 } from "./index/mp4/open.ts";
+import { openTransportStream } from "./index/ts/open.ts";
 import { presentIndex } from "./presentation.ts";
 import { type Container, SNIFF_BYTES, sniffContainer } from "./sniff.ts";
 import type { OpenOptions } from "./timeline.ts";
@@ -16,16 +17,14 @@ export async function openMedia(source: ByteSource, options: OpenOptions): Promi
   const length = Math.min(SNIFF_BYTES, source.sizeBytes);
   const head = await source.read(0, length, { signal: options.signal });
   const container = sniffContainer(head);
-  const open = container === null ? undefined : OPENERS[container];
-  if (open === undefined) {
+  if (container === null) {
     throw new MillraceError("unsupported_media", "the container is none of MP4, Matroska and MPEG TS");
   }
-  return await open(source, options);
+  return await OPENERS[container](source, options);
 }
 
-const OPENERS: Readonly<
-  Partial<Record<Container, (source: ByteSource, options: OpenOptions) => Promise<Presentation>>>
-> = {
+const OPENERS: Readonly<Record<Container, (source: ByteSource, options: OpenOptions) => Promise<Presentation>>> = {
   mp4: async (source, options) => presentIndex(await openMp4(source, options), options),
   matroska: async (source, options) => presentIndex(await openMatroska(source, options), options),
+  mpegts: openTransportStream,
 };

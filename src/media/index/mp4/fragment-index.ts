@@ -154,8 +154,9 @@ function pointsOfTfra(box: Box, timescale: number, mediaEnd: number): FragmentPo
     const time = isLong ? uint64(view, at) : view.getUint32(at);
     const offset = isLong ? uint64(view, at + 8) : view.getUint32(at + 4);
     const last = starts[starts.length - 1];
-    if (offset >= mediaEnd || (last !== undefined && offset <= last.offset)) continue;
-    starts.push({ offset, timeS: time / timescale });
+    const timeS = time / timescale;
+    if (offset >= mediaEnd || (last !== undefined && (offset <= last.offset || timeS < last.timeS))) continue;
+    starts.push({ offset, timeS });
   }
   if (starts.length === 0) return null;
   return starts.map(({ offset, timeS }, i) => {

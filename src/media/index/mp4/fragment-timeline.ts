@@ -167,8 +167,8 @@ function toRuns(
   const shiftS = (movie.tracks[facts.main]?.shiftS ?? 0) - times.zeroS;
   return points.map((point, index): StreamedRun => {
     const startPts90k = Math.max(0, Math.round((point.timeS + shiftS) * 90000));
-    const durationS = point.durationS ?? 0;
-    const bytes = point.end - point.offset;
+    const durationS = Math.max(0, point.durationS ?? 0);
+    const bytes = Math.max(0, point.end - point.offset);
     return {
       index,
       startPts90k,

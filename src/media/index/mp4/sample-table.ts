@@ -65,7 +65,9 @@ function readOffsets(stbl: Box, sizes: Uint32Array, offsets: Float64Array): numb
     const first = map.view.getUint32(entry);
     const perChunk = map.view.getUint32(entry + 4);
     const next = run + 1 < runs.count ? map.view.getUint32(entry + 12) : chunkList.count + 1;
-    if (first === 0) return sample;
+    // Empty or backward runs place nothing, and walking their chunks could take for ever.
+    if (first === 0 || next < first) return sample;
+    if (perChunk === 0) continue;
     for (let chunk = first; chunk < next && chunk <= chunkList.count && sample < sizes.length; chunk++) {
       const place = chunkList.at + (chunk - 1) * chunkBytes;
       let offset = large !== null ? uint64(chunks.view, place) : chunks.view.getUint32(place);

@@ -39,6 +39,15 @@ interface Lane {
   overflow: RunSample | null;
 }
 
+/** Null packets made in one go. */
+const PADDING_PACKETS = 1024;
+/** Access units smaller than this are not reckoned with. */
+const LEAST_UNIT_BYTES = 8;
+
+function pcrPacketBound(duration90k: number): number {
+  return Math.min(4 * MAX_PCR_PACKETS_IN_GAP, Math.ceil(duration90k / MAX_PCR_GAP_90K)) + 8;
+}
+
 /** Upper bound of the packets of a run, given bounds of its payload and of the access units of each stream. */
 export function slotPackets(
   program: Program,
@@ -46,12 +55,14 @@ export function slotPackets(
   payloadBytes: number,
   accessUnits: readonly number[],
 ): number {
-  let packets = psiRoundsIn(duration90k) * program.psiPackets + Math.ceil(duration90k / MAX_PCR_GAP_90K) + 8;
+  let packets = psiRoundsIn(duration90k) * program.psiPackets + pcrPacketBound(duration90k);
   let bytes = payloadBytes;
   for (const [i, stream] of program.streams.entries()) {
     // The last packet of an access unit is half empty on average; a whole one more makes it a bound.
-    packets += accessUnits[i]! + 32;
-    bytes += accessUnits[i]! * (maxPesBytes(stream, 0, 1, true) + (stream.carriesPcr ? 8 : 0));
+    // No access unit is smaller than a few bytes: a hostile duration must not make a slot of it.
+    const units = Math.min(accessUnits[i]!, Math.ceil(payloadBytes / LEAST_UNIT_BYTES));
+    packets += units + 32;
+    bytes += units * (maxPesBytes(stream, 0, 1, true) + (stream.carriesPcr ? 8 : 0));
   }
   return packets + Math.ceil(bytes / 184);
 }
@@ -96,18 +107,25 @@ export class StreamedSlot {
     while (this.emitNext(false));
   }
 
-  /** Ends the slot: everything out, counters at 15, null packets up to its size. */
+  /** Everything out, counters at 15. `pad` does the rest. */
   finish(): void {
     while (this.emitNext(true));
     this.begin(this.options.startDts90k);
     for (let lane = 0; lane < this.lanes.length; lane++) this.alignOverflowed(lane);
     this.fillPcr(this.options.endDts90k);
     while (this.round < this.rounds) this.putPsi();
-    if (this.options.packets === null) return;
-    for (; this.usedPackets < this.options.packets; this.usedPackets++) {
+  }
+
+  /** Null packets that fill the slot up; false when it is full. At most a buffer's worth a call. */
+  pad(): boolean {
+    if (this.options.packets === null) return false;
+    const end = Math.min(this.options.packets, this.usedPackets + PADDING_PACKETS);
+    if (this.usedPackets >= end) return false;
+    for (; this.usedPackets < end; this.usedPackets++) {
       writeNullPacket(this.sink.reserve(PACKET_BYTES), this.sink.at);
       this.sink.advance(PACKET_BYTES);
     }
+    return true;
   }
 
   /** Order of emission: the random access point goes first, whatever stands late in the file. */

@@ -76,7 +76,7 @@ export class StreamedMuxer {
         for (const bytes of sink.take()) yield* chunksOf(bytes);
       }
       slot.finish();
-      for (const bytes of sink.take()) yield* chunksOf(bytes);
+      do for (const bytes of sink.take()) yield* chunksOf(bytes); while (slot.pad());
     }
   }
 }
