@@ -3,7 +3,7 @@ import { assert, assertEquals, assertRejects } from "@std/assert";
 import { MillraceError } from "../../src/errors.ts";
 import type { Magnet } from "../../src/transport/types.ts";
 import { badPeer, honest } from "./support/bad-peer.ts";
-import { Lab, soon } from "./support/lab.ts";
+import { hurried, Lab, soon } from "./support/lab.ts";
 import { makeTorrent, type TestTorrent } from "./support/torrent.ts";
 
 function magnetOf(torrent: TestTorrent, peers: readonly { host: string; port: number }[] = []): Magnet {
@@ -80,8 +80,9 @@ test("TorrentSwarm.metadata() rejects with the signal's reason when nobody has i
 test("TorrentSwarm spreads a torrent over leechers that find each other by PEX", async () => {
   const torrent = await makeTorrent({ bytes: 2_000_000, pieceLength: 32768 });
   await Lab.run(async (lab) => {
-    const seeder = await lab.seeder(torrent, { uploadLimitBytesPerSecond: 300_000 });
-    const leechers = [await lab.node(), await lab.node(), await lab.node()];
+    const ports = hurried(lab.ports, 20);
+    const seeder = await lab.seeder(torrent, { uploadLimitBytesPerSecond: 100_000, ports });
+    const leechers = [await lab.node({ ports }), await lab.node({ ports }), await lab.node({ ports })];
     const swarms = leechers.map((node) => node.join({ metainfo: torrent.metainfo }).swarm);
     for (const swarm of swarms) {
       swarm.setDownloadAll(true);

@@ -1,0 +1,150 @@
+import { test } from "node:test";
+import { assert, assertEquals } from "@std/assert";
+import { AddressBook, MAX_ADDRESSES } from "../../src/swarm/address-book.ts";
+import { hostKey, parseAddress } from "../../src/swarm/address.ts";
+import { Assembly } from "../../src/swarm/assembly.ts";
+import { BAN_MS, BanList, MAX_BANS } from "../../src/swarm/bans.ts";
+import { type ChokeCandidate, chooseUnchoked } from "../../src/swarm/choker.ts";
+import { Evidence } from "../../src/swarm/evidence.ts";
+import { RateMeter } from "../../src/swarm/rate-meter.ts";
+import { TokenBucket } from "../../src/swarm/token-bucket.ts";
+import { FakeClock } from "../support/fake-clock.ts";
+
+test("RateMeter.rate() is the mean of the last two seconds", () => {
+  const meter = new RateMeter(0);
+  meter.add(1000, 1000);
+  meter.add(1000, 1900);
+  assertEquals(meter.rate(2000), 1000);
+  assertEquals(meter.rate(3500), 500);
+  assertEquals(meter.rate(10_000), 0);
+  assertEquals(meter.totalBytes, 2000);
+});
+
+test("TokenBucket lets the limit through, in debt waits, and serves waiters in order", () => {
+  const clock = new FakeClock();
+  const bucket = new TokenBucket(clock, 1_000_000);
+  let passed = 0;
+  const step = () => {
+    while (bucket.open) {
+      bucket.spend(16_384);
+      passed += 16_384;
+    }
+    bucket.whenOpen(step);
+  };
+  step();
+  clock.advance(10_000);
+  assert(passed > 9_900_000 && passed < 10_400_000, `passed ${passed}`);
+  bucket.close();
+  assertEquals(clock.pendingTimers, 0);
+  bucket.setLimit(0);
+  assertEquals(bucket.open, true);
+});
+
+test("BanList forgets after an hour and stays bounded", () => {
+  const bans = new BanList();
+  bans.ban("::ffff:1.2.3.4", 0);
+  assertEquals(bans.has("1.2.3.4", 10), true);
+  assertEquals(bans.has("1.2.3.4", BAN_MS + 1), false);
+  for (let i = 0; i < MAX_BANS + 10; i++) bans.ban(`host${i}`, 0);
+  assertEquals(bans.size, MAX_BANS);
+});
+
+test("parseAddress() reads IPv4, names and IPv6, and refuses the rest", () => {
+  assertEquals(parseAddress("1.2.3.4:80"), { host: "1.2.3.4", port: 80 });
+  assertEquals(parseAddress("[::1]:80"), { host: "::1", port: 80 });
+  for (const bad of ["1.2.3.4", "::1:80", "a:0", "a:65536", ":1", "a b:1"]) assertEquals(parseAddress(bad), null);
+  assertEquals(hostKey("FE80::1"), "fe80::1");
+});
+
+test("AddressBook.next() prefers better origins and backs off failures", () => {
+  const book = new AddressBook();
+  book.add({ host: "a", port: 1 }, "dht");
+  book.add({ host: "b", port: 1 }, "tracker");
+  const never = () => false;
+  const first = book.next(0, never)!;
+  assertEquals(first.address.host, "b");
+  book.failed(first, 0);
+  assertEquals(book.next(0, never)!.address.host, "a");
+  assertEquals(book.next(0, (host) => host === "a"), null);
+  assertEquals(book.next(5_000, (host) => host === "a")!.address.host, "b");
+  for (let i = 0; i < 5; i++) book.failed(first, 0);
+  assertEquals(book.size, 1);
+});
+
+test("AddressBook stays bounded, a host at a time too", () => {
+  const book = new AddressBook();
+  for (let i = 0; i < MAX_ADDRESSES + 100; i++) book.add({ host: `h${i}`, port: 1 }, "dht");
+  assertEquals(book.size, MAX_ADDRESSES);
+  assertEquals(book.add({ host: "better", port: 1 }, "tracker"), true);
+  const other = new AddressBook();
+  for (let port = 1; port < 100; port++) other.add({ host: "one", port }, "pex");
+  assertEquals(other.size, 16);
+});
+
+function candidate(id: number, fields: Partial<ChokeCandidate> = {}): ChokeCandidate {
+  const unchokedSinceMs = -Infinity;
+  return {
+    id,
+    interested: true,
+    downloadRate: 0,
+    uploadRate: 0,
+    unchoked: false,
+    unchokedSinceMs,
+    snubbed: false,
+    ...fields,
+  };
+}
+
+test("chooseUnchoked() returns favours, leaves a slot to chance and starves nobody who waits", () => {
+  const peers = [1, 2, 3, 4, 5, 6].map((id) => candidate(id, { downloadRate: id * 10 }));
+  const chosen = chooseUnchoked(peers, { seeding: false, slots: 4, round: 0, nowMs: 0 });
+  assertEquals([...chosen].sort(), [1, 4, 5, 6]);
+  const snubbed = [candidate(1, { downloadRate: 99, snubbed: true }), candidate(2), candidate(3)];
+  assertEquals([...chooseUnchoked(snubbed, { seeding: false, slots: 2, round: 1, nowMs: 0 })].includes(2), true);
+  const few = [candidate(1), candidate(2, { interested: false })];
+  assertEquals([...chooseUnchoked(few, { seeding: true, slots: 4, round: 0, nowMs: 0 })], [1]);
+});
+
+test("chooseUnchoked() gives every leecher of a seed its turn", () => {
+  let peers = [1, 2, 3, 4, 5, 6, 7].map((id) => candidate(id));
+  const served = new Set<number>();
+  for (let round = 0; round < 20; round++) {
+    const nowMs = round * 10_000;
+    const chosen = chooseUnchoked(peers, { seeding: true, slots: 3, round, nowMs });
+    assertEquals(chosen.size, 3);
+    peers = peers.map((p) => {
+      const unchoked = chosen.has(p.id);
+      if (unchoked) served.add(p.id);
+      return { ...p, unchoked, unchokedSinceMs: unchoked && !p.unchoked ? nowMs : p.unchokedSinceMs };
+    });
+  }
+  assertEquals(served.size, 7);
+});
+
+test("Assembly keeps a late writer away from what another peer finished", () => {
+  const assembly = new Assembly(0, new Uint8Array(40_000), 0);
+  assertEquals(assembly.blocks, 3);
+  const slow = assembly.begin(0, 1);
+  assembly.finishElsewhere(0, 2, new Uint8Array(16_384).fill(2), 1);
+  slow.fill(9);
+  assertEquals(assembly.view(0)[0], 2);
+  assertEquals(assembly.finish(0, 1, 2), false);
+  assembly.begin(1, 1).fill(1);
+  assembly.finish(1, 1, 3);
+  assembly.begin(2, 2);
+  assembly.abandon(2, 2);
+  assertEquals(assembly.complete, false);
+  assembly.begin(2, 1);
+  assembly.finish(2, 1, 4);
+  assertEquals(assembly.complete, true);
+  assertEquals([...assembly.contributors()].sort(), [1, 2]);
+});
+
+test("Evidence.convict() names those whose blocks differ from the good copy", () => {
+  const evidence = new Evidence();
+  const peer = (source: number) => ({ source, host: `h${source}` });
+  evidence.record(5, ["a", "x", "c"], [peer(1), peer(2), peer(1)]);
+  evidence.record(5, ["a", "b", "y"], [peer(1), peer(1), peer(3)]);
+  assertEquals(evidence.convict(5, ["a", "b", "c"]).map((s) => s.source).sort(), [2, 3]);
+  assertEquals(evidence.has(5), false);
+});
