@@ -1,0 +1,13 @@
+/** Entry point of the built file: whichever runtime runs it. */
+import { runtimeName } from "../detect.ts";
+
+switch (runtimeName()) {
+  case "bun":
+    await import("../bun/main.ts");
+    break;
+  case "deno":
+    await import("../deno/main.ts");
+    break;
+  case "node":
+    await import("../node/main.ts");
+}

@@ -1,0 +1,75 @@
+/**
+ * Builds `dist/millrace.mjs`, one file for Node 20 and later, Bun and Deno. With `--binaries` also executables that bring
+ * their runtime: by Bun, and by Deno where its runtime file can be fetched.
+ */
+import { chmodSync, mkdirSync, readFileSync, statSync } from "node:fs";
+import path from "node:path";
+import process from "node:process";
+import { build, type Plugin, stop } from "esbuild";
+import { ROOT } from "./support/files.ts";
+import { commandOf, exit, run } from "./support/runtimes.ts";
+
+const DIST = path.join(ROOT, "dist");
+const BUNDLE = path.join(DIST, "millrace.mjs");
+
+/** CommonJS packages in the bundle call `require` for Node's own modules. */
+const BANNER = `#!/usr/bin/env node
+import { createRequire as __createRequire } from "node:module";
+const require = __createRequire(import.meta.url);`;
+
+/** Puts the demo's clip into the bundle in place of the module that reads it from the disk. */
+const embedClip: Plugin = {
+  name: "embed-clip",
+  setup(builder) {
+    builder.onLoad({ filter: /[\\/]platform[\\/]demo[\\/]clip\.ts$/ }, () => {
+      const base64 = readFileSync(path.join(ROOT, "platform/demo/clip.mp4")).toString("base64");
+      return {
+        loader: "ts",
+        contents: `export async function loadClip() {
+  return Uint8Array.from(atob("${base64}"), (c) => c.charCodeAt(0));
+}`,
+      };
+    });
+  },
+};
+
+async function bundle(): Promise<void> {
+  mkdirSync(DIST, { recursive: true });
+  await build({
+    entryPoints: [path.join(ROOT, "platform/any/main.ts")],
+    outfile: BUNDLE,
+    bundle: true,
+    format: "esm",
+    platform: "node",
+    target: "node20",
+    minifySyntax: true,
+    minifyWhitespace: true,
+    keepNames: true,
+    legalComments: "eof",
+    banner: { js: BANNER },
+    plugins: [embedClip],
+    logLevel: "warning",
+  });
+  await stop();
+  chmodSync(BUNDLE, 0o755);
+  report(BUNDLE);
+}
+
+function binaries(): boolean {
+  const suffix = process.platform === "win32" ? ".exe" : "";
+  const byBun = path.join(DIST, `millrace-bun${suffix}`);
+  const ok = run(commandOf("bun"), ["build", "--compile", BUNDLE, "--outfile", byBun], ROOT);
+  if (ok) report(byBun);
+  const byDeno = path.join(DIST, `millrace-deno${suffix}`);
+  const flags = ["compile", "-A", "--no-check", "-q", "--unstable-no-legacy-abort", "--output", byDeno, BUNDLE];
+  if (run(commandOf("deno"), flags, DIST)) report(byDeno);
+  else console.log("deno compile: left out, its runtime file could not be fetched from dl.deno.land");
+  return ok;
+}
+
+function report(file: string): void {
+  console.log(`${path.relative(ROOT, file)}: ${(statSync(file).size / 1e6).toFixed(1)} MB`);
+}
+
+await bundle();
+exit(process.argv.includes("--binaries") ? binaries() : true);

@@ -1,0 +1,31 @@
+/**
+ * Everything that must hold before a change lands: format, lint, types, import directions, docs, tests on three
+ * runtimes. `--without-deno-tests` for callers that have run those.
+ */
+import process from "node:process";
+import { ROOT } from "./support/files.ts";
+import { commandOf, exit, run } from "./support/runtimes.ts";
+
+const deno = commandOf("deno");
+const script = (name: string, ...args: string[]) => () =>
+  run(deno, ["run", "-A", "-q", `scripts/${name}.ts`, ...args], ROOT);
+const denoTests = process.argv.includes("--without-deno-tests") ? [] : ["deno"];
+
+const steps: readonly (readonly [string, () => boolean])[] = [
+  ["format", () => run(deno, ["fmt", "--check", "-q"], ROOT)],
+  ["lint", () => run(deno, ["lint", "-q"], ROOT)],
+  ["types", () => run(deno, ["check", "-q", "src", "platform", "scripts", "test"], ROOT)],
+  ["import directions", script("check-imports")],
+  ["docs", script("check-docs")],
+  ["tests", script("test", ...denoTests, "node", "bun")],
+];
+
+const failed: string[] = [];
+for (const [name, step] of steps) {
+  const before = performance.now();
+  console.log(`\n== ${name}`);
+  if (!step()) failed.push(name);
+  console.log(`   ${((performance.now() - before) / 1000).toFixed(1)} s`);
+}
+console.log(failed.length === 0 ? "\nall good" : `\nfailed: ${failed.join(", ")}`);
+exit(failed.length === 0);

@@ -1,0 +1,38 @@
+/** Files of the project, for scripts. They run on Deno, Node and Bun alike. */
+import { readdirSync, readFileSync } from "node:fs";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+
+/** The project's directory. */
+export const ROOT = fileURLToPath(new URL("../../", import.meta.url));
+
+/** A source file; `path` is relative to the project with `/`. */
+export interface SourceFile {
+  readonly path: string;
+  readonly text: string;
+}
+
+/** Paths below `folder` that `wanted` accepts, sorted, relative to `root`. */
+export function listFiles(folder: string, wanted: (path: string) => boolean, root = ROOT): string[] {
+  return readdirSync(path.join(root, folder), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => path.relative(root, path.join(entry.parentPath, entry.name)).replaceAll("\\", "/"))
+    .filter((file) => !file.includes("node_modules/") && wanted(file))
+    .sort();
+}
+
+/** TypeScript files below `folder`. */
+export function readSources(folder: string, root = ROOT): SourceFile[] {
+  return listFiles(folder, (file) => /\.tsx?$/.test(file) && !file.endsWith(".d.ts"), root)
+    .map((file) => ({ path: file, text: readFileSync(path.join(root, file), "utf8") }));
+}
+
+/** Suites that need programs beside the runtime (peers, players, a browser): CI runs them by themselves. */
+const EXTERNAL = ["test/interop/", "test/browser/"];
+
+/** Test files that need nothing but the runtime; with `filters`, those whose path contains one of them. */
+export function testFiles(filters: readonly string[] = []): string[] {
+  return listFiles("test", (file) => file.endsWith("_test.ts"))
+    .filter((file) => !EXTERNAL.some((folder) => file.startsWith(folder)))
+    .filter((file) => filters.length === 0 || filters.some((filter) => file.includes(filter)));
+}

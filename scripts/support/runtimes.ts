@@ -1,0 +1,52 @@
+/** Finds the runtimes: the one on the machine when it will do, else the one from npm. */
+import { spawnSync } from "node:child_process";
+import process from "node:process";
+
+/** Oldest versions that run the sources and tests, and what npm is asked for otherwise. */
+const RUNTIMES = {
+  deno: { local: ["deno"], atLeast: [2, 9], npm: ["npx", "-y", "deno@2.9.6"] },
+  node: { local: ["node", "node24"], atLeast: [22, 18], npm: ["npx", "-y", "node@24.21.0"] },
+  bun: { local: ["bun"], atLeast: [1, 4], npm: ["npx", "-y", "bun@1.4.5"] },
+} as const;
+
+/** A runtime by name. */
+export type Runtime = keyof typeof RUNTIMES;
+
+const found = new Map<Runtime, readonly string[]>();
+
+/** Command and leading arguments that start `runtime`. */
+export function commandOf(runtime: Runtime): readonly string[] {
+  let command = found.get(runtime);
+  if (command === undefined) {
+    const { local, atLeast, npm } = RUNTIMES[runtime];
+    const name = local.find((candidate) => isRecent(candidate, atLeast));
+    command = name === undefined ? npm : [name];
+    found.set(runtime, command);
+  }
+  return command;
+}
+
+function isRecent(command: string, [major, minor]: readonly [number, number]): boolean {
+  const { status, stdout } = spawnSync(command, ["--version"], { encoding: "utf8" });
+  const match = status === 0 ? /(\d+)\.(\d+)\./.exec(stdout) : null;
+  if (match === null) return false;
+  const [hasMajor, hasMinor] = [Number(match[1]), Number(match[2])];
+  return hasMajor > major || (hasMajor === major && hasMinor >= minor);
+}
+
+/** Runs a command with this terminal; answers whether it succeeded. */
+export function run(command: readonly string[], args: readonly string[], cwd: string): boolean {
+  const { status, error } = spawnSync(command[0]!, [...command.slice(1), ...args], { cwd, stdio: "inherit" });
+  if (error) console.error(`${command[0]}: ${error.message}`);
+  return status === 0;
+}
+
+/** Runtimes named on the command line. */
+export function isRuntime(name: string): name is Runtime {
+  return Object.hasOwn(RUNTIMES, name);
+}
+
+/** Ends the process as `ok` says. */
+export function exit(ok: boolean): never {
+  process.exit(ok ? 0 : 1);
+}

@@ -1,0 +1,22 @@
+/** Smoke test of the built file: `test-built.ts [command…]` runs its demo with each command. Default: node. */
+import { spawnSync } from "node:child_process";
+import path from "node:path";
+import process from "node:process";
+import { ROOT } from "./support/files.ts";
+import { exit } from "./support/runtimes.ts";
+
+/** For the whole demo, ms. */
+const DEMO_TIMEOUT_MS = 60_000;
+
+const BUNDLE = path.join(ROOT, "dist", "millrace.mjs");
+const commands = process.argv.length > 2 ? process.argv.slice(2) : ["node"];
+let ok = true;
+for (const command of commands) {
+  const [name, ...before] = command.split(" ");
+  const args = [...before, BUNDLE, "demo", "--once", "--http-port", "0", "--peer-port", "0"];
+  const { status, stdout, stderr } = spawnSync(name!, args, { encoding: "utf8", timeout: DEMO_TIMEOUT_MS, cwd: "/" });
+  const good = status === 0 && /MPEG TS: .* good\nHLS: .* good/.test(stdout);
+  console.log(`${command}: ${good ? "good" : `failed with ${status}\n${stdout}${stderr}`}`);
+  ok &&= good;
+}
+exit(ok);
