@@ -10,7 +10,6 @@ import type { LinkSettings } from "../wire/options.ts";
 import type { PeerLink, PeerLinkHandlers } from "../wire/types.ts";
 import { parseAddress } from "./address.ts";
 import type { SwarmContext } from "./context.ts";
-import type { Suspect } from "./evidence.ts";
 import { pieceBytes } from "./layout.ts";
 import { MetadataFetch } from "./metadata-fetch.ts";
 import type { PeerSession } from "./peer-session.ts";
@@ -19,10 +18,7 @@ import { TorrentReader } from "./reader.ts";
 import { Transfer, type TransferHost } from "./transfer.ts";
 import type { ReaderOptions, Swarm, SwarmReader, SwarmStatus, SwarmTarget } from "./types.ts";
 import { UploadCache } from "./upload-cache.ts";
-import { WebSeed } from "./web-seed.ts";
-
-/** Web seeds used of a torrent. */
-export const MAX_WEB_SEEDS = 4;
+import { MAX_WEB_SEEDS, WebSeeds } from "./web-seeds.ts";
 
 /** Readers of one swarm at once: far more than sessions, few enough for the scheduler. */
 export const MAX_READERS = 1024;
@@ -47,7 +43,7 @@ export class TorrentSwarm implements Swarm {
   private readonly fetcher: MetadataFetch;
   private discovery: DiscoverySession | null = null;
   private store: PieceStore | null = null;
-  private webSeeds: WebSeed[] = [];
+  private readonly webSeeds: WebSeeds;
   private readonly extraWebSeeds = new Set<string>();
   private readonly extraTrackers: string[] = [];
   private readonly readers = new Set<TorrentReader>();
@@ -85,6 +81,13 @@ export class TorrentSwarm implements Swarm {
       left: () => this.description === null && this.fetcher.pump(),
       everyRound: (nowMs) => this.needPeers(nowMs),
     });
+    this.webSeeds = new WebSeeds({
+      clock: context.ports.clock,
+      fetch: context.ports.fetch,
+      downloadBucket: context.downloadBucket,
+      downloaded: (bytes) => this.peers.downloadRate.add(bytes, context.ports.clock.monotonic()),
+      failed: (url, reason) => context.ports.log.log("info", "web seed failed", { url, reason }),
+    }, () => this.peers.takeId());
     this.fetcher = new MetadataFetch(() => this.peers.sessions);
     this.discovery = context.discovery?.start({
       infohash: this.infohash,
@@ -164,7 +167,7 @@ export class TorrentSwarm implements Swarm {
       {
         transfer,
         now: () => this.context.ports.clock.monotonic(),
-        stallWithoutPeers: () => this.peers.readyCount === 0 && this.webSeeds.length === 0,
+        stallWithoutPeers: () => this.peers.readyCount === 0 && this.webSeeds.count === 0,
         closed: (closed) => this.readers.delete(closed),
       },
       {
@@ -188,17 +191,17 @@ export class TorrentSwarm implements Swarm {
     await this.metadata(signal);
     if (this.transfer?.complete) return;
     if (signal.aborted) throw abortError(signal);
-    let wake = () => {};
+    const { signal: ended } = this.ending;
+    let settle = () => {};
     const done = new Promise<void>((resolve, reject) => {
-      wake = resolve;
-      if (this.ending.signal.aborted) reject(abortError(this.ending.signal));
-      this.ending.signal.addEventListener("abort", () => reject(abortError(this.ending.signal)), { once: true });
+      settle = () => ended.aborted ? reject(abortError(ended)) : resolve();
+      if (ended.aborted) settle();
     });
-    this.completion.add(wake);
+    this.completion.add(settle);
     try {
       await withSignal(done, signal);
     } finally {
-      this.completion.delete(wake);
+      this.completion.delete(settle);
     }
   }
 
@@ -231,9 +234,9 @@ export class TorrentSwarm implements Swarm {
     const error = new MillraceError("closed", "the swarm was closed");
     this.ending.abort(error);
     this.startFailed(error);
+    for (const settle of this.completion) settle();
     for (const reader of [...this.readers]) reader.close();
-    for (const seed of this.webSeeds) seed.close();
-    this.webSeeds = [];
+    this.webSeeds.close();
     const discovery = this.discovery?.close();
     this.peers.close();
     this.transfer?.close(error);
@@ -318,9 +321,9 @@ export class TorrentSwarm implements Swarm {
       request: (peer, piece, offset, length) => peers.get(peer)?.link?.request(piece, offset, length),
       cancel: (peer, piece, offset, length) => peers.get(peer)?.link?.cancel(piece, offset, length),
       interested: (peer, value) => peers.get(peer)?.setInterested(value),
-      drop: (peer) => this.dropSilent(peer),
-      suspect: (source) => peers.suspect(source) ?? this.webSuspect(source),
-      convicted: (suspect) => this.convict(suspect),
+      drop: (peer) => peers.get(peer)?.drop(new MillraceError("timeout", "the peer was silent too long")),
+      suspect: (source) => peers.suspect(source) ?? this.webSeeds.suspect(source),
+      convicted: (suspect) => void (this.webSeeds.convict(suspect) || peers.convict(suspect)),
       canAsk: (source, piece) => {
         const session = peers.get(source);
         return session !== undefined && session.isReady && !session.peerChoking &&
@@ -339,16 +342,10 @@ export class TorrentSwarm implements Swarm {
   private verified(piece: number): void {
     this.peers.broadcastHave(piece);
     if (!this.transfer?.complete) return;
-    for (const wake of this.completion) wake();
+    for (const settle of this.completion) settle();
     if (this.toldCompleted) return;
     this.toldCompleted = true;
     this.discovery?.completed();
-  }
-
-  private dropSilent(peer: number): void {
-    const error = new MillraceError("timeout", "the peer was silent too long");
-    const seed = this.webSeeds.find((s) => s.source === peer);
-    if (seed === undefined) this.peers.get(peer)?.drop(error);
   }
 
   private setTrouble(message: string | null): void {
@@ -360,39 +357,10 @@ export class TorrentSwarm implements Swarm {
 
   // Sources
 
-  private webSuspect(source: number): Suspect | undefined {
-    const seed = this.webSeeds.find((s) => s.source === source);
-    return seed === undefined ? undefined : { source, host: seed.url };
-  }
-
-  private convict(suspect: Suspect): void {
-    const at = this.webSeeds.findIndex((s) => s.source === suspect.source);
-    if (at < 0) return this.peers.convict(suspect);
-    this.context.ports.log.log("warn", "web seed sent corrupt data", { url: suspect.host });
-    this.webSeeds.splice(at, 1)[0]!.close();
-  }
-
   private openWebSeeds(): void {
-    const { transfer, context } = this;
+    const { transfer } = this;
     if (transfer === null || this.closing !== null) return;
-    for (const url of new Set([...transfer.metainfo.webSeeds, ...this.extraWebSeeds])) {
-      if (this.webSeeds.length >= MAX_WEB_SEEDS) return;
-      if (this.webSeeds.some((s) => s.url === url)) continue;
-      const seed = new WebSeed(
-        {
-          clock: context.ports.clock,
-          fetch: context.ports.fetch,
-          downloadBucket: context.downloadBucket,
-          downloaded: (bytes) => this.peers.downloadRate.add(bytes, context.ports.clock.monotonic()),
-          failed: (at, reason) => context.ports.log.log("info", "web seed failed", { url: at, reason }),
-        },
-        transfer,
-        url,
-        this.peers.takeId(),
-      );
-      this.webSeeds.push(seed);
-    }
-    transfer.kick();
+    this.webSeeds.open(transfer, new Set([...transfer.metainfo.webSeeds, ...this.extraWebSeeds]));
   }
 
   private needPeers(nowMs: number): void {

@@ -1,0 +1,60 @@
+/** The web seeds of one swarm. */
+import type { Suspect } from "./evidence.ts";
+import type { Transfer } from "./transfer.ts";
+import { WebSeed, type WebSeedHost } from "./web-seed.ts";
+
+/** Web seeds used of a torrent. */
+export const MAX_WEB_SEEDS = 4;
+
+/** Opens, finds and closes them. */
+export class WebSeeds {
+  private seeds: WebSeed[] = [];
+  private readonly barred = new Set<string>();
+  private readonly host: WebSeedHost;
+  private readonly takeId: () => number;
+
+  /** `takeId` gives each its number among the swarm's sources. */
+  constructor(host: WebSeedHost, takeId: () => number) {
+    this.host = host;
+    this.takeId = takeId;
+  }
+
+  get count(): number {
+    return this.seeds.length;
+  }
+
+  has(source: number): boolean {
+    return this.seeds.some((seed) => seed.source === source);
+  }
+
+  /** Opens those of `urls` that are not open yet and never lied, up to the limit. */
+  open(transfer: Transfer, urls: Iterable<string>): void {
+    for (const url of urls) {
+      if (this.seeds.length >= MAX_WEB_SEEDS) break;
+      if (this.barred.has(url) || this.seeds.some((seed) => seed.url === url)) continue;
+      this.seeds.push(new WebSeed(this.host, transfer, url, this.takeId()));
+    }
+    transfer.kick();
+  }
+
+  /** Which one a source is. */
+  suspect(source: number): Suspect | undefined {
+    const seed = this.seeds.find((s) => s.source === source);
+    return seed === undefined ? undefined : { source, host: seed.url };
+  }
+
+  /** It sent corrupt data: never used again. False when the suspect is no web seed. */
+  convict(suspect: Suspect): boolean {
+    const at = this.seeds.findIndex((seed) => seed.source === suspect.source);
+    if (at < 0) return false;
+    this.barred.add(this.seeds[at]!.url);
+    this.seeds.splice(at, 1)[0]!.close();
+    this.host.failed(suspect.host, "it sent corrupt data");
+    return true;
+  }
+
+  close(): void {
+    for (const seed of this.seeds) seed.close();
+    this.seeds = [];
+  }
+}
