@@ -33,8 +33,12 @@ export const processes: ProcessPort = {
 };
 
 function wrap(child: NodeChild): ChildProcess {
+  let running = true;
   const exited = new Promise<number>((resolve) => {
-    child.once("exit", (code, signal) => resolve(code ?? 128 + (signal === null ? 0 : os.constants.signals[signal])));
+    child.once("exit", (code, signal) => {
+      running = false;
+      resolve(code ?? 128 + (signal === null ? 0 : os.constants.signals[signal]));
+    });
   });
   return {
     pid: child.pid!,
@@ -43,7 +47,12 @@ function wrap(child: NodeChild): ChildProcess {
     stderr: webReadable(child.stderr!),
     exited,
     kill(signal = "SIGTERM") {
-      child.kill(signal);
+      // Not child.kill(): after it Deno reports death by that signal even when the child ended by itself.
+      try {
+        if (running) process.kill(child.pid!, signal);
+      } catch {
+        // It ended just now.
+      }
     },
   };
 }

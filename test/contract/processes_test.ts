@@ -52,6 +52,15 @@ test("ChildProcess.kill() ends the process; the code is 128 + the signal", async
   }
 });
 
+test("ChildProcess.kill() leaves the code to a child that ends in its own way", async () => {
+  const child = await shell("trap 'exit 5' TERM; echo up; while :; do sleep 0.01; done");
+  const reader = child.stdout.getReader();
+  await reader.read();
+  child.kill("SIGTERM");
+  assertEquals(await child.exited, 5);
+  await reader.cancel();
+});
+
 test("ChildProcess.stdout stops the child while nobody reads, and cancel() ends it", async () => {
   const child = await shell("while :; do printf '%65536s' x; printf . >&2; done");
   let steps = 0;

@@ -58,7 +58,7 @@ test("millrace serve says when it is ready, answers, and ends in order on SIGTER
       assertEquals(got.status, 200);
       assert(JSON.stringify(await got.json()).includes("version"));
       const before = performance.now();
-      program.child.kill(signal);
+      program.kill(signal);
       const { code, stdout, stderr } = await program.ended;
       assertEquals([code, stderr], [0, ""]);
       assertEquals(stdout.trimEnd().split("\n").length, 1, stdout);
@@ -74,7 +74,7 @@ test("millrace serve prints the ready line as JSON and logs as JSON when asked t
     assertEquals(ready.event, "ready");
     assertMatch(ready.http, /^http:\/\/127\.0\.0\.1:\d+$/);
     assertMatch(ready.peers, /^127\.0\.0\.1:\d+$/);
-    program.child.kill("SIGTERM");
+    program.kill("SIGTERM");
     const { code, stderr } = await program.ended;
     assertEquals(code, 0);
     for (const line of stderr.split("\n")) if (line !== "") assert(typeof JSON.parse(line).message === "string", line);
@@ -88,7 +88,7 @@ test("millrace serve reads its configuration file", () =>
     const program = start([...flags, "--config", file]);
     const ready = JSON.parse(await program.firstLine);
     assertEquals((await fetch(`${ready.http}/webui/api/service?method=get_version`)).status, 200);
-    program.child.kill("SIGTERM");
+    program.kill("SIGTERM");
     assertEquals((await program.ended).code, 0);
   }));
 
@@ -100,7 +100,7 @@ test("millrace serve ends readers cleanly: a stream that is being read does not 
     const waiting = fetch(`${base}/engine/getstream?infohash=${"0".repeat(40)}`).then((r) => r.text(), () => "");
     await new Promise((resolve) => setTimeout(resolve, 100));
     const before = performance.now();
-    program.child.kill("SIGTERM");
+    program.kill("SIGTERM");
     const { code } = await program.ended;
     assertEquals(code, 0);
     assert(performance.now() - before < 3000, "it took more than 3 s to end");
@@ -134,8 +134,8 @@ test("millrace serve ends at once on a second signal", () =>
   withDirectory(async (directory) => {
     const program = start([...quietFlags(directory)]);
     await program.firstLine;
-    program.child.kill("SIGINT");
-    program.child.kill("SIGINT");
+    program.kill("SIGINT");
+    program.kill("SIGINT");
     const { code } = await program.ended;
     // The first alone may have been enough.
     assert(code === 130 || code === 0, `exit code ${code}`);
@@ -160,7 +160,7 @@ test("millrace demo prints URLs and progress until it is stopped", async () => {
     });
     void program.ended.then(() => resolve());
   });
-  program.child.kill("SIGINT");
+  program.kill("SIGINT");
   const { code, stdout, stderr } = await program.ended;
   assertEquals([code, stderr], [0, ""], stdout);
   assertMatch(stdout, /MPEG TS: http:\/\/127\.0\.0\.1:\d+\/engine\/getstream\?/);

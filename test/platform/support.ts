@@ -24,6 +24,8 @@ export interface Running {
   /** The first line of standard output; rejects when the program ends without one. */
   readonly firstLine: Promise<string>;
   readonly ended: Promise<Outcome>;
+  /** Sends a signal. Not `child.kill`: after it Deno reports death by that signal whatever happened. */
+  kill(signal: "SIGINT" | "SIGTERM"): void;
 }
 
 /** Starts `main.ts` of this runtime. */
@@ -51,7 +53,7 @@ export function start(args: readonly string[], env: Record<string, string> = {})
   firstLine.catch(() => {});
   const timer = setTimeout(() => child.kill("SIGKILL"), WAIT_MS);
   void ended.then(() => clearTimeout(timer));
-  return { child, firstLine, ended };
+  return { child, firstLine, ended, kill: (signal) => void process.kill(child.pid!, signal) };
 }
 
 /** Runs the program to its end. */
