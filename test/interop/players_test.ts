@@ -1,0 +1,145 @@
+/** Players that we didn't write play every fixture, in MPEG TS and HLS, to the end and with seeks. */
+import { after, before, test } from "node:test";
+import { assert, assertEquals, assertMatch } from "@std/assert";
+import { type SeededFiles, seedFiles, type ServedEngine, serveEngine } from "../support/engine.ts";
+import { clip, clipPath, PLAYABLE, UNCARRIABLE } from "../support/fixtures.ts";
+import { run } from "../support/process.ts";
+
+let seeder: SeededFiles;
+let served: ServedEngine;
+const ALL = [...PLAYABLE, ...UNCARRIABLE];
+
+before(async () => {
+  seeder = await seedFiles(ALL.map((name) => ({ path: name, bytes: clip(name) })), { name: "fixtures" });
+  served = await serveEngine();
+});
+after(async () => {
+  await served?.close();
+  await seeder?.close();
+});
+
+const address = (path: "getstream" | "manifest.m3u8", name: string, more: Record<string, string> = {}) => {
+  const query = new URLSearchParams({ magnet: seeder.magnet, _idx: String(ALL.indexOf(name)), ...more });
+  return `${served.url}/engine/${path}?${query}`;
+};
+
+/** The address a middleware would hand to the player. */
+async function playbackUrl(path: "getstream" | "manifest.m3u8", name: string): Promise<string> {
+  const answer = await (await fetch(address(path, name, { format: "json", pid: `player-${path}` }))).json();
+  assertEquals(answer.error, null, name);
+  return answer.response.playback_url;
+}
+
+/** Duration in seconds as ffprobe sees it; null when the input doesn't tell. */
+async function durationOf(input: string): Promise<number | null> {
+  const { text } = await run("ffprobe", ["-v", "error", "-show_entries", "format=duration", "-of", "csv=p=0", input]);
+  const seconds = Number.parseFloat(text);
+  return Number.isNaN(seconds) ? null : seconds;
+}
+
+/** What ffmpeg says while it decodes `input`; some sources make it complain by themselves (times rounded to milliseconds). */
+async function complaints(input: string): Promise<string[]> {
+  const { code, stderr } = await run("ffmpeg", [
+    "-v",
+    "error",
+    "-nostdin",
+    "-i",
+    input,
+    "-map",
+    "0:v?",
+    "-map",
+    "0:a?",
+    "-f",
+    "null",
+    "-",
+  ]);
+  assertEquals(code, 0, `${input}: ${stderr}`);
+  return [
+    ...new Set(stderr.split("\n").filter((line) => line !== "").map((line) => line.replace(/0x[0-9a-f]+|\d+/g, "N"))),
+  ];
+}
+
+for (const path of ["getstream", "manifest.m3u8"] as const) {
+  test(`ffmpeg decodes ${path} of every fixture from its selector URL with no message that the source doesn't cause`, async () => {
+    for (const name of PLAYABLE) {
+      const made = await complaints(address(path, name));
+      const source = made.length === 0 ? [] : await complaints(clipPath(name));
+      assertEquals(made.filter((line) => !source.includes(line)), [], name);
+    }
+  });
+
+  test(`ffprobe sees the source's duration in ${path} of every fixture`, async () => {
+    for (const name of PLAYABLE) {
+      const url = await playbackUrl(path, name);
+      // Without an index that can be read apart the MPEG TS has no length (B17), and so no duration to probe.
+      if (path === "getstream" && (await fetch(url, { method: "HEAD" })).headers.get("content-length") === null) {
+        continue;
+      }
+      const [made, source] = [await durationOf(url), await durationOf(clipPath(name))];
+      if (source === null) continue;
+      assert(made !== null && Math.abs(made - source) < 0.5, `${name}: ${made} s of ${source} s`);
+    }
+  });
+
+  test(`mpv plays ${path} of every fixture to the end`, async () => {
+    for (const name of PLAYABLE) {
+      const { code, text } = await run("mpv", [...MPV, await playbackUrl(path, name)]);
+      assertEquals(code, 0, `${name}: ${text.slice(-800)}`);
+      assertMatch(text, /Exiting\.\.\. \(End of file\)/, name);
+    }
+  });
+
+  test(`mpv starts ${path} of every fixture in the middle and near the end`, async () => {
+    for (const name of PLAYABLE) {
+      const url = await playbackUrl(path, name);
+      for (const start of ["50%", "90%"]) {
+        const { code, text } = await run("mpv", [...MPV, `--start=${start}`, url]);
+        assertEquals(code, 0, `${name} at ${start}: ${text.slice(-800)}`);
+        assertMatch(text, /Exiting\.\.\. \(End of file\)/, `${name} at ${start}`);
+      }
+    }
+  });
+}
+
+const MPV = [
+  "--no-config",
+  "--vo=null",
+  "--ao=null",
+  "--ao-null-untimed=yes",
+  "--untimed",
+  "--msg-level=all=warn,cplayer=info",
+  "--network-timeout=20",
+];
+
+test("ffprobe finds video in a range from the middle of the MPEG TS", async () => {
+  for (const name of ["mp4-end.mp4", "mkv-cues.mkv", "ts-188.ts", "mkv-hevc-eac3.mkv"]) {
+    const url = await playbackUrl("getstream", name);
+    const size = Number((await fetch(url, { method: "HEAD" })).headers.get("content-length"));
+    const part = await fetch(url, { headers: { range: `bytes=${Math.floor(size / 2)}-` } });
+    assertEquals(part.status, 206);
+    const bytes = new Uint8Array(await part.arrayBuffer());
+    const { writeFile } = await import("node:fs/promises");
+    const { temporaryDirectory } = await import("../support/engine.ts");
+    const directory = await temporaryDirectory();
+    await writeFile(`${directory.path}/part.ts`, bytes);
+    const { text } = await run("ffprobe", [
+      "-v",
+      "quiet",
+      "-show_entries",
+      "stream=codec_type",
+      "-of",
+      "csv=p=0",
+      `${directory.path}/part.ts`,
+    ]);
+    await directory.remove();
+    assert(text.split("\n").includes("video"), `${name}: ${text}`);
+  }
+});
+
+test("a codec that MPEG TS cannot carry is refused with 415 and its name (B20)", async () => {
+  for (const name of UNCARRIABLE) {
+    const response = await fetch(address("getstream", name), { redirect: "manual" });
+    assertEquals(response.status, 415);
+    assertMatch(await response.text(), /vp9/i);
+  }
+});
