@@ -1,6 +1,6 @@
 /** State that the parts of the scheduler share, and the few operations that change it and speak to the host. */
-import { active, type ActivePiece, type BlockRequest, PieceBook } from "./pieces.ts";
-import type { PeerState } from "./peer-state.ts";
+import { active, PieceBook } from "./pieces.ts";
+import type { ActivePiece, BlockRequest, PeerState } from "./peer-state.ts";
 import type { Rarity } from "./rarity.ts";
 import type { ReaderState } from "./reader-state.ts";
 import type { Tuning } from "./tuning.ts";
@@ -9,6 +9,7 @@ import type { SchedulerActions, SchedulerShape } from "./types.ts";
 /** Sums over peers are good for this long. */
 const surveyEveryMs = 5;
 
+/** See the module. */
 export class Core {
   readonly book: PieceBook;
   readonly actions: SchedulerActions;

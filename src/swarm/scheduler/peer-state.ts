@@ -5,7 +5,6 @@
  * round trip don't spoil it. The depth follows from it: rate × (base round trip + slack). Before the rate is known the
  * depth doubles each round trip (one more for every block that arrives) until blocks begin to queue at the far end.
  */
-import type { BlockRequest } from "./pieces.ts";
 import type { Tuning } from "./tuning.ts";
 
 /** Blocks asked for and taken back that may still arrive, a peer. Bounds memory; the oldest is forgotten. */
@@ -15,6 +14,42 @@ const maxAvoided = 256;
 /** Base round trips are re-measured this often, so that a changed route is noticed. */
 const baseWindowMs = 10_000;
 
+/** One request at one peer. Reused through the pool of `PieceBook`. */
+export interface BlockRequest {
+  peer: PeerState;
+  part: ActivePiece;
+  block: number;
+  sentMs: number;
+  /** Neighbours in the peer's queue, oldest first. */
+  older: BlockRequest | null;
+  newer: BlockRequest | null;
+  /** Next copy of the same block at another peer. */
+  copy: BlockRequest | null;
+  /** Place in the peer's queue as of the last `PeerState.rank`. */
+  rank: number;
+}
+
+/** A piece under way. */
+export interface ActivePiece {
+  readonly piece: number;
+  readonly blocks: number;
+  readonly state: Uint8Array;
+  readonly asked: (BlockRequest | null)[];
+  /** Peer that sent each block, -1 before. */
+  readonly sources: Int32Array;
+  free: number;
+  here: number;
+  /** No free block below this index. */
+  hint: number;
+  /** Peer that fetches it in the background, so that others start other pieces. */
+  owner: PeerState | null;
+  /** Since when. */
+  ownedMs: number;
+  /** Its hash failed: one peer at a time fetches it so that the next failure names somebody. */
+  sole: boolean;
+}
+
+/** See the module. */
 export class PeerState {
   readonly id: number;
   readonly fast: boolean;

@@ -6,8 +6,8 @@
  * ones instead of holding up the head of the line, and no bandwidth is left unused.
  */
 import type { Core } from "./core.ts";
-import { active, type ActivePiece } from "./pieces.ts";
-import type { PeerState } from "./peer-state.ts";
+import { active } from "./pieces.ts";
+import type { ActivePiece, PeerState } from "./peer-state.ts";
 import type { ReaderState } from "./reader-state.ts";
 
 /** A block is no hurry when it is due this long after the peer could have it. */
@@ -25,6 +25,7 @@ const soleMaxMs = 4000;
 /** Open pieces looked at for one to share at one background pick. */
 const maxShared = 64;
 
+/** See the module. */
 export class Picker {
   private readonly core: Core;
   /** The answer of the last successful pick. */

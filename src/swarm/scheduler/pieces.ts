@@ -3,7 +3,7 @@
  * have per-block state, so the cost grows with what is being fetched and not with the torrent; availability is a
  * counter a piece (seeds are counted once, apart).
  */
-import type { PeerState } from "./peer-state.ts";
+import type { ActivePiece, BlockRequest, PeerState } from "./peer-state.ts";
 import type { SchedulerShape } from "./types.ts";
 
 /** Nothing of the piece is here or asked for. */
@@ -17,43 +17,10 @@ export const have = 3;
 
 /** Block states of an active piece. */
 export const blockFree = 0;
+/** Asked of at least one peer. */
 export const blockAsked = 1;
+/** Arrived. */
 export const blockHere = 2;
-
-/** One request at one peer. Reused through the pool of `PieceBook`. */
-export interface BlockRequest {
-  peer: PeerState;
-  part: ActivePiece;
-  block: number;
-  sentMs: number;
-  /** Neighbours in the peer's queue, oldest first. */
-  older: BlockRequest | null;
-  newer: BlockRequest | null;
-  /** Next copy of the same block at another peer. */
-  copy: BlockRequest | null;
-  /** Place in the peer's queue as of the last `PeerState.rank`. */
-  rank: number;
-}
-
-/** A piece under way. */
-export interface ActivePiece {
-  readonly piece: number;
-  readonly blocks: number;
-  readonly state: Uint8Array;
-  readonly asked: (BlockRequest | null)[];
-  /** Peer that sent each block, -1 before. */
-  readonly sources: Int32Array;
-  free: number;
-  here: number;
-  /** No free block below this index. */
-  hint: number;
-  /** Peer that fetches it in the background, so that others start other pieces. */
-  owner: PeerState | null;
-  /** Since when. */
-  ownedMs: number;
-  /** Its hash failed: one peer at a time fetches it so that the next failure names somebody. */
-  sole: boolean;
-}
 
 /** A piece that failed its hash. */
 export interface FailedPiece {

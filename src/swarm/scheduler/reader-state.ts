@@ -10,6 +10,7 @@ import type { PieceBook } from "./pieces.ts";
 import type { Tuning } from "./tuning.ts";
 import type { ReaderDemand } from "./types.ts";
 
+/** See the module. */
 export class ReaderState {
   readonly id: number;
   position = 0;

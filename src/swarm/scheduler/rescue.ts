@@ -5,8 +5,8 @@
  * Copies cost bandwidth, so they are made only for blocks with nothing free left before them, when the gain is clear.
  */
 import type { Core } from "./core.ts";
-import { active, type ActivePiece, blockAsked, blockHere, type BlockRequest } from "./pieces.ts";
-import type { PeerState } from "./peer-state.ts";
+import { active, blockAsked, blockHere } from "./pieces.ts";
+import type { ActivePiece, BlockRequest, PeerState } from "./peer-state.ts";
 
 /** Background blocks are copied only when this much later than at the idle peer: nobody waits for them. */
 const endgameFactor = 2;
@@ -15,6 +15,7 @@ const endgameAfterMs = 500;
 /** Active pieces looked at for endgame in one tick. */
 const maxEndgameParts = 64;
 
+/** See the module. */
 export class Rescue {
   private readonly core: Core;
   private copies = 0;

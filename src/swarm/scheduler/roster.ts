@@ -3,6 +3,7 @@ import type { Core } from "./core.ts";
 import type { PeerState } from "./peer-state.ts";
 import { have } from "./pieces.ts";
 
+/** See the module. */
 export class Roster {
   private readonly core: Core;
   /** When demand ended; null while there is some. */

@@ -1,5 +1,6 @@
 /** Element IDs of Matroska that are read (RFC 9559, section 5; EBML itself: RFC 8794). */
 
+/** Numbers by name. */
 export const ID = {
   EBML: 0x1a45dfa3,
   DOC_TYPE: 0x4282,
