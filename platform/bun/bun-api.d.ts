@@ -33,28 +33,8 @@ interface BunSocketOptions {
   socket: BunSocketHandlers;
 }
 
-interface BunServer {
-  readonly port: number;
-  readonly hostname: string;
-  requestIP(request: Request): { address: string; port: number } | null;
-  stop(closeActiveConnections?: boolean): Promise<void>;
-  timeout(request: Request, seconds: number): void;
-}
-
-interface BunServeOptions {
-  hostname: string;
-  port: number;
-  reusePort?: boolean;
-  idleTimeout?: number;
-  maxRequestBodySize?: number;
-  development?: boolean;
-  fetch(request: Request, server: BunServer): Response | Promise<Response>;
-  error?(error: Error): Response | Promise<Response>;
-}
-
 declare const Bun: {
   readonly version: string;
   connect(options: BunSocketOptions): Promise<BunSocket>;
   listen(options: BunSocketOptions): { readonly hostname: string; readonly port: number; stop(force?: boolean): void };
-  serve(options: BunServeOptions): BunServer;
 };

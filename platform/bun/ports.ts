@@ -3,10 +3,10 @@
 import type { Ports } from "../../src/ports.ts";
 import type { PlatformOptions } from "../shared/options.ts";
 import { assemblePorts } from "../shared/ports.ts";
-import { bunHttp } from "./http.ts";
+import { nodeHttp } from "../node/http.ts";
 import { bunTcp } from "./tcp.ts";
 
 /** Everything the engine needs of the machine, on Bun. */
 export function createPorts(options: PlatformOptions = {}): Ports {
-  return assemblePorts({ name: "bun", version: Bun.version, tcp: bunTcp, http: bunHttp }, options);
+  return assemblePorts({ name: "bun", version: Bun.version, tcp: bunTcp, http: nodeHttp }, options);
 }

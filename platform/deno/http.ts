@@ -18,7 +18,9 @@ export const denoHttp: HttpPort = {
         onError: () => new Response("internal error", { status: 500 }),
       }, (request, { remoteAddr: { hostname, port } }) => {
         if (closing !== null) return new Response("closing", { status: 503, headers: { connection: "close" } });
-        return running.track(() => handler(request, { remote: { host: hostname, port } }));
+        const info = { remote: { host: hostname, port } };
+        if (request.method === "HEAD") return running.track(async () => withoutLength(await handler(request, info)));
+        return running.track(() => handler(request, info));
       });
     } catch (error) {
       return Promise.reject(bindError(error, at, "HTTP"));
@@ -51,6 +53,13 @@ async function close(
     await server.finished.catch(() => {});
   }
   clearTimeout(timer);
+}
+
+/** Deno.serve would say `Content-Length: 0` of an answer to HEAD that has no body, which players take for an empty film. */
+function withoutLength(response: Response): Response {
+  if (response.body !== null || response.headers.has("content-length")) return response;
+  if (response.status === 204 || response.status === 304) return response;
+  return new Response(new ReadableStream({ start: (controller) => controller.close() }), response);
 }
 
 /** Counts what is being answered. */

@@ -1,20 +1,27 @@
 /** HTTP serving on node:http: Request in, Response out, with backpressure and cancel. */
 import http from "node:http";
-import type { AddressInfo } from "node:net";
+import type { AddressInfo, Socket } from "node:net";
 import type { HttpPort, HttpServer, SocketAddress } from "../../src/ports.ts";
 import { webReadable } from "../shared/node-streams.ts";
 import { bindError, formatAddress } from "../shared/os-error.ts";
 
 /** A client must send its whole request in this time, ms; responses may take for ever. */
 const REQUEST_TIMEOUT_MS = 60_000;
+/** While closing, connections that fell idle are looked for this often, ms. */
+const IDLE_CHECK_MS = 50;
 
-/** HTTP on Node. */
+/** HTTP on node:http. Bun uses it too: Bun.serve drops the Content-Length of a streamed body. */
 export const nodeHttp: HttpPort = {
   serve(at, handler): Promise<HttpServer> {
     return new Promise((resolve, reject) => {
       let local: SocketAddress = at;
+      const connections = new Set<Socket>();
       const server = http.createServer({ requestTimeout: REQUEST_TIMEOUT_MS, noDelay: true }, (incoming, outgoing) => {
         answer(incoming, outgoing, local, handler).catch(() => outgoing.destroy());
+      });
+      server.on("connection", (socket: Socket) => {
+        connections.add(socket);
+        socket.once("close", () => connections.delete(socket));
       });
       server.once("error", (error) => reject(bindError(error, at, "HTTP")));
       server.listen({ host: at.host, port: at.port }, () => {
@@ -23,16 +30,22 @@ export const nodeHttp: HttpPort = {
         const { address, port } = server.address() as AddressInfo;
         local = { host: address, port };
         let closing: Promise<void> | null = null;
-        resolve({ address: local, close: (graceMs) => (closing ??= close(server, graceMs)) });
+        resolve({ address: local, close: (graceMs) => (closing ??= close(server, connections, graceMs)) });
       });
     });
   },
 };
 
-function close(server: http.Server, graceMs: number): Promise<void> {
+function close(server: http.Server, connections: ReadonlySet<Socket>, graceMs: number): Promise<void> {
   return new Promise((resolve) => {
-    const timer = setTimeout(() => server.closeAllConnections(), graceMs);
+    // A kept-alive connection that falls idle after its last answer would hold the server open.
+    const idle = setInterval(() => server.closeIdleConnections(), IDLE_CHECK_MS);
+    const timer = setTimeout(() => {
+      for (const socket of connections) socket.destroy();
+      server.closeAllConnections();
+    }, graceMs);
     server.close(() => {
+      clearInterval(idle);
       clearTimeout(timer);
       resolve();
     });

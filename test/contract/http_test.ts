@@ -77,6 +77,27 @@ test("HttpPort.serve() answers HEAD without a body and keeps Content-Length", ()
     assertEquals(await (await fetch(base, { signal: soon() })).text(), "12345");
   }));
 
+test("HttpPort.serve() keeps the Content-Length of a streamed body", async () => {
+  const server = await ports.http.serve(LOOPBACK, () => {
+    let left = 10;
+    const body = new ReadableStream<Uint8Array>({
+      pull: (controller) => left-- > 0 ? controller.enqueue(new Uint8Array(1000)) : controller.close(),
+    });
+    return new Response(body, { status: 206, headers: { "content-length": "10000" } });
+  });
+  const got = await fetch(`http://127.0.0.1:${server.address.port}`, { signal: soon() });
+  assertEquals([got.headers.get("content-length"), got.headers.get("transfer-encoding")], ["10000", null]);
+  assertEquals((await got.arrayBuffer()).byteLength, 10000);
+  await server.close(0);
+});
+
+test("HttpPort.serve() invents no Content-Length for HEAD", async () => {
+  const server = await ports.http.serve(LOOPBACK, () => new Response(null, { headers: { "accept-ranges": "none" } }));
+  const got = await fetch(`http://127.0.0.1:${server.address.port}`, { method: "HEAD", signal: soon() });
+  assertEquals([got.status, got.headers.get("content-length")], [200, null]);
+  await server.close(0);
+});
+
 test("HttpPort.serve() streams large request and response bodies unchanged", () => {
   const sent = new Uint8Array(pattern(5_000_000));
   return withServer((request) => new Response(request.body), async (base) => {
