@@ -16,22 +16,26 @@ export const soon = (): AbortSignal => AbortSignal.timeout(WAIT_MS);
 export interface Deferred<T> {
   readonly promise: Promise<T>;
   resolve(value: T): void;
+  /** Nobody waits any more. */
+  cancel(): void;
 }
 
 /** A promise to be resolved by hand; rejects by itself when nobody does in time. */
 export function deferred<T = void>(what: string): Deferred<T> {
   let resolve!: (value: T) => void;
+  let cancel!: () => void;
   const promise = new Promise<T>((yes, no) => {
     const timer = setTimeout(() => no(new Error(`waited too long for ${what}`)), WAIT_MS);
     // A wait that nobody needs any more must not hold up the end of the run.
     (timer as { unref?(): void }).unref?.();
+    cancel = () => clearTimeout(timer);
     resolve = (value) => {
-      clearTimeout(timer);
+      cancel();
       yes(value);
     };
   });
   promise.catch(() => {});
-  return { promise, resolve };
+  return { promise, resolve, cancel };
 }
 
 /** Lets the event loop turn once or a few times. */
@@ -76,6 +80,7 @@ export class Recorder implements TcpHandlers {
   }
   close(error?: Error): void {
     this.closeCalls++;
+    this.ended.cancel();
     this.closed.resolve(error);
   }
 
