@@ -96,6 +96,9 @@ const OPTIONS = {
     false,
     "Let clients elsewhere name URLs on private addresses",
   ),
+  accessToken: option("access-token", value.optional(value.text("TOKEN")), null, "Token of the JSON API", {
+    shownDefault: "made at the first start, kept in the state directory",
+  }),
   logLevel: option(
     "log-level",
     value.choice("error", "warn", "info", "debug"),

@@ -1,4 +1,5 @@
 /** The composition root: every part is made here, wired together, and ended together. */
+import { accessToken, loadAccessToken } from "./account/access-token.ts";
 import { deadline } from "./bytes/deadline.ts";
 import { createResolver } from "./content/resolve.ts";
 import { createTransportCache } from "./content/transport-cache.ts";
@@ -65,6 +66,8 @@ export interface EngineOptions {
   readonly pathAliases?: readonly string[];
   /** Lets callers elsewhere name private addresses in `url`. Default false. */
   readonly allowPrivateFetch?: boolean;
+  /** Token of the JSON API, 64 hexadecimal characters. Default: the one in `stateDir`, made at the first start. */
+  readonly accessToken?: string | null;
 }
 
 /** A running engine. */
@@ -73,6 +76,8 @@ export interface Engine {
   fetch(request: Request, info?: RequestInfo): Promise<Response>;
   /** Where peers connect; null when the port could not be opened for listening. */
   readonly peerAddress: { readonly host: string; readonly port: number } | null;
+  /** Who may call, for embedders that set it themselves; the API's settings change the same. */
+  readonly access: Pick<AccessPolicy, "setAllowed">;
   /** All swarms, for embedders and the command line. */
   readonly swarms: SwarmManager;
   /** Ends readers, tells trackers, saves state; resolves within 3 s. */
@@ -103,6 +108,7 @@ export async function createEngine(ports: Ports, options: EngineOptions = {}): P
     allowIntranet: true,
     allowInternet: false,
   });
+  const token = options.accessToken ? accessToken(options.accessToken) : await loadAccessToken(ports.files, stateDir);
   const cache = await createCache(ports, options);
   const peerId = createPeerId();
   let swarms: SwarmManager | null = null;
@@ -165,6 +171,7 @@ export async function createEngine(ports: Ports, options: EngineOptions = {}): P
     clock,
     log,
     runtime: ports.runtime,
+    api: { token, isConnected: () => isConnected(manager, discovery) },
   });
   let closing: Promise<void> | null = null;
   return {
@@ -172,6 +179,7 @@ export async function createEngine(ports: Ports, options: EngineOptions = {}): P
     get peerAddress() {
       return manager.peerAddress;
     },
+    access: policy,
     swarms: manager,
     close: () =>
       closing ??= (async () => {
@@ -182,6 +190,17 @@ export async function createEngine(ports: Ports, options: EngineOptions = {}): P
         await cache.close();
       })(),
   };
+}
+
+/** Whether anything of the network answers: a peer, a DHT node or a tracker. */
+function isConnected(swarms: SwarmManager, discovery: Discovery): boolean {
+  return discovery.dhtAnswers?.() === true || swarms.list().some((swarm) => {
+    const { peers, sources } = swarm.status();
+    return peers > 0 ||
+      sources.some((source) =>
+        source.kind === "tracker" && source.lastError === null && (source.nextAnnounceMs !== null || source.peers > 0)
+      );
+  });
 }
 
 async function createCache(ports: Ports, options: EngineOptions): Promise<PieceCache> {

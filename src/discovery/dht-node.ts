@@ -40,6 +40,9 @@ const MAX_TRIALS = 16;
 /** A ping takes at most 2.5 s; after this a trial's place is free again. */
 const TRIAL_MS = 5_000;
 
+/** A node that answered within this time is a good one (BEP 5). */
+const GOOD_NODE_MS = 15 * 60_000;
+
 /** Bounds of the library's tables: infohash lookups, items stored for others, peers stored for others and their life. */
 const LIBRARY_LIMITS = { maxTables: 200, maxValues: 500, maxPeers: 5_000, maxAge: 30 * 60_000 } as const;
 
@@ -122,6 +125,12 @@ export class DhtNode {
   /** Nodes in the table. */
   get nodeCount(): number {
     return this.dht.nodes.count();
+  }
+
+  /** Whether a node answered within the last quarter of an hour; restored ones that did not answer yet do not count. */
+  get hasAnswers(): boolean {
+    const since = this.ports.clock.now() - GOOD_NODE_MS;
+    return this.dht.nodes.toArray().some((node: { seen?: number }) => (node.seen ?? 0) > since);
   }
 
   /** Calls `listener` when an empty table gets its first node; answers how to stop that. */

@@ -54,6 +54,8 @@ export interface Discovery {
   addDhtNode(address: SocketAddress): void;
   /** UDP port of the DHT node, for PORT messages; null when it is off. */
   readonly dhtPort: number | null;
+  /** Whether DHT nodes answered within the last quarter of an hour. */
+  dhtAnswers?(): boolean;
   /** BEP 44 immutable item by its SHA-1 target; null when nobody has it. */
   getImmutable(target: Uint8Array, signal: AbortSignal): Promise<Uint8Array | null>;
   /** Stores `value` (bencoded, ≤ 1000 bytes) as a BEP 44 immutable item; answers its target. */

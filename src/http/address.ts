@@ -30,10 +30,14 @@ export class AccessPolicy {
   readonly #network: NetworkPort;
   readonly #options: AccessOptions;
   readonly #hosts: ReadonlySet<string>;
+  #allowIntranet: boolean;
+  #allowInternet: boolean;
 
   constructor(network: NetworkPort, options: AccessOptions) {
     this.#network = network;
     this.#options = options;
+    this.#allowIntranet = options.allowIntranet;
+    this.#allowInternet = options.allowInternet;
     const names = options.allowedHosts.map((host) => host.toLowerCase());
     if (options.publicUrl !== null) names.push(new URL(options.publicUrl).hostname.toLowerCase());
     this.#hosts = new Set(names);
@@ -78,7 +82,13 @@ export class AccessPolicy {
 
   allows(kind: AddressClass): boolean {
     if (kind === "loopback") return true;
-    return kind === "intranet" ? this.#options.allowIntranet : this.#options.allowInternet;
+    return kind === "intranet" ? this.#allowIntranet : this.#allowInternet;
+  }
+
+  /** Allows or refuses callers of one class from now on (section 5). */
+  setAllowed(kind: "intranet" | "internet", value: boolean): void {
+    if (kind === "intranet") this.#allowIntranet = value;
+    else this.#allowInternet = value;
   }
 
   /** Whether `Host` may be answered at all (DNS rebinding): an address of this machine, `localhost` or an allowed name. */

@@ -1,5 +1,8 @@
 /** The whole HTTP surface as one Hono application. */
 import { Hono } from "hono";
+import { API_CODES, ApiError } from "./api/codes.ts";
+import { failure } from "./api/dispatch.ts";
+import { addApiRoutes, isApiPath } from "./api-routes.ts";
 import type { HttpEnv, HttpParts } from "./context.ts";
 import { addControlRoutes } from "./control-routes.ts";
 import { publicError } from "./errors.ts";
@@ -18,7 +21,10 @@ export function createApp(parts: HttpParts): Hono<HttpEnv> {
     }
     const clientHost = parts.policy.clientHost(c.req.raw, c.env.info);
     const addressClass = parts.policy.classify(clientHost);
-    if (!parts.policy.allows(addressClass)) return text("access from this address is not allowed", 403);
+    if (!parts.policy.allows(addressClass)) {
+      const why = "access from this address is not allowed";
+      return isApiPath(c.req.path) ? failure(new ApiError(API_CODES.accessDenied, why, 403)) : text(why, 403);
+    }
     c.set("clientHost", clientHost);
     c.set("addressClass", addressClass);
     await next();
@@ -27,6 +33,7 @@ export function createApp(parts: HttpParts): Hono<HttpEnv> {
   addStreamRoutes(app, parts);
   addControlRoutes(app, parts);
   addServiceRoutes(app, parts);
+  addApiRoutes(app, parts);
   app.notFound(() => text("not found", 404));
   app.onError((error) => {
     const told = publicError(error);

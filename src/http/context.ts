@@ -4,6 +4,7 @@ import type { Sessions } from "../playback/sessions.ts";
 import type { CacheFigures } from "../playback/stat.ts";
 import type { Clock, Logger, RequestInfo, RuntimeFacts } from "../ports.ts";
 import type { AccessPolicy, AddressClass } from "./address.ts";
+import type { ApiParts } from "./api/parts.ts";
 import { baseUrl } from "./base-url.ts";
 
 /** Parts of the engine that routes use. */
@@ -18,6 +19,8 @@ export interface HttpParts {
   readonly clock: Clock;
   readonly log: Logger;
   readonly runtime: RuntimeFacts;
+  /** What the JSON method API needs besides. */
+  readonly api: Omit<ApiParts, "policy" | "clock" | "log" | "runtime">;
 }
 
 /** Hono's variables. */

@@ -1,0 +1,79 @@
+/** The raw parameters of a call: query, and with POST a form, multipart parts or a bare body (B3). */
+import { API_CODES, ApiError } from "./codes.ts";
+
+/** Largest body, bytes: a transport file of 16 MiB and its company. */
+export const MAX_BODY_BYTES = 17 * 1024 * 1024;
+/** Largest urlencoded form, bytes: forms carry text; files come as parts. */
+export const MAX_FORM_BYTES = 1024 * 1024;
+/** Longest text of one field, characters: a magnet link of the longest kind. */
+export const MAX_FIELD_CHARS = 64 * 1024;
+/** Most fields of one call: lists are a few hundred entries long. */
+export const MAX_FIELDS = 10_000;
+/** The parameter that a body which is no form stands for. */
+const BODY_PARAMETER = "file";
+
+/** What a call brought. */
+export interface ApiInput {
+  /** All values of a name, the query's before the form's. */
+  texts(name: string): readonly string[];
+  file(name: string): File | undefined;
+}
+
+/** Reads a request. Throws `ApiError` with status 413 over a limit, code 3 for a malformed body. */
+export async function readInput(request: Request): Promise<ApiInput> {
+  const texts = new Map<string, string[]>();
+  const files = new Map<string, File>();
+  let fields = 0;
+  const add = (name: string, value: string | File) => {
+    if (++fields > MAX_FIELDS) throw tooLarge(`more than ${MAX_FIELDS} parameters`);
+    if (typeof value !== "string") files.set(name, value);
+    else if (value.length > MAX_FIELD_CHARS) throw tooLarge(`a parameter is longer than ${MAX_FIELD_CHARS} characters`);
+    else if (texts.has(name)) texts.get(name)!.push(value);
+    else texts.set(name, [value]);
+  };
+  for (const [name, value] of new URL(request.url).searchParams) add(name, value);
+  if (request.method === "POST") {
+    for (const [name, value] of await readBody(request)) add(name, value);
+  }
+  return { texts: (name) => texts.get(name) ?? [], file: (name) => files.get(name) };
+}
+
+async function readBody(request: Request): Promise<Iterable<[string, string | File]>> {
+  const header = request.headers.get("content-type") ?? "";
+  const type = header.split(";")[0]!.trim().toLowerCase();
+  const isForm = type === "application/x-www-form-urlencoded";
+  const bytes = await readBounded(request, isForm ? MAX_FORM_BYTES : MAX_BODY_BYTES);
+  if (bytes.length === 0) return [];
+  if (isForm) return new URLSearchParams(new TextDecoder().decode(bytes));
+  if (type === "multipart/form-data") {
+    try {
+      return await new Response(bytes, { headers: { "content-type": header } }).formData();
+    } catch {
+      throw new ApiError(API_CODES.invalidParameter, "invalid parameter: the multipart body is malformed");
+    }
+  }
+  return [[BODY_PARAMETER, new File([bytes], "body")]];
+}
+
+async function readBounded(request: Request, maxBytes: number): Promise<Uint8Array<ArrayBuffer>> {
+  const refuse = () => tooLarge(`the body is larger than ${maxBytes} bytes`);
+  if (Number(request.headers.get("content-length") ?? 0) > maxBytes) throw refuse();
+  const chunks: Uint8Array[] = [];
+  let total = 0;
+  for await (const chunk of request.body ?? []) {
+    total += chunk.length;
+    if (total > maxBytes) throw refuse();
+    chunks.push(chunk);
+  }
+  const bytes = new Uint8Array(total);
+  let at = 0;
+  for (const chunk of chunks) {
+    bytes.set(chunk, at);
+    at += chunk.length;
+  }
+  return bytes;
+}
+
+function tooLarge(message: string): ApiError {
+  return new ApiError(API_CODES.invalidParameter, message, 413);
+}

@@ -1,0 +1,43 @@
+/** What a method of the JSON API is. Parsing, access rules, OpenAPI and the conformance test come from these fields. */
+import type { z } from "zod";
+import type { AddressClass } from "../address.ts";
+import type { ApiParts } from "./parts.ts";
+
+/** Facts about one call, and the engine's parts. */
+export interface ApiCall {
+  readonly parts: ApiParts;
+  readonly addressClass: AddressClass;
+  /**
+   * The call comes from this machine and not from a page of another origin, so that it may name private addresses: such a
+   * page would otherwise borrow the user's place in the network (B27).
+   */
+  readonly callerIsLocal: boolean;
+  /** The caller gave up. */
+  readonly signal: AbortSignal;
+}
+
+/** One method. */
+export interface Method<Params extends z.ZodObject = z.ZodObject, Result extends z.ZodType = z.ZodType> {
+  readonly name: string;
+  /** One sentence for the documentation. */
+  readonly summary: string;
+  /** Needs no token. */
+  readonly public: boolean;
+  /** False: callers on this machine only, whatever is allowed (B24). */
+  readonly remote: boolean;
+  /** Pages of any origin may read the answer. Only where it tells nothing about the user. Default false. */
+  readonly openToPages?: boolean;
+  /** Refuses whatever a browser sends on behalf of another origin (B23). Private methods do so always. Default false. */
+  readonly sameOriginOnly?: boolean;
+  /** Parameters as typed values; `readParams` makes those from text by the same schema. */
+  readonly params: Params;
+  readonly result: Result;
+  handle(params: z.output<Params>, call: ApiCall): z.input<Result> | Promise<z.input<Result>>;
+}
+
+/** Gives `handle` the types of its schemas, then forgets them so that methods fit into one list. */
+export function defineMethod<Params extends z.ZodObject, Result extends z.ZodType>(
+  method: Method<Params, Result>,
+): Method {
+  return method as unknown as Method;
+}

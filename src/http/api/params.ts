@@ -1,0 +1,86 @@
+/** From text to the typed values of a method's schema: one reading of booleans, integers and lists for all methods (B3). */
+import { z } from "zod";
+import { API_CODES, ApiError } from "./codes.ts";
+import type { ApiInput } from "./input.ts";
+import type { Method } from "./method.ts";
+
+/** The part of a JSON Schema (2020-12) that parameters use. */
+interface FieldSchema {
+  readonly type?: string;
+  readonly format?: string;
+  readonly items?: FieldSchema;
+  /** How a list of texts is written: `repeated` (default) or one `json` array. */
+  readonly "x-list"?: "repeated" | "json";
+}
+
+/** Reads the parameters of one method. Throws `ApiError` with code 2 or 3 that names the parameter. */
+export type ParamReader = (input: ApiInput) => Record<string, unknown>;
+
+/** A list of texts that is sent as one JSON array. */
+export function jsonList(maxItems: number, maxChars: number) {
+  return z.array(z.string().max(maxChars)).max(maxItems).meta({ "x-list": "json" });
+}
+
+/** The reader of `method`'s parameters. */
+export function paramReader(method: Method): ParamReader {
+  const schema = z.toJSONSchema(method.params, { io: "input" }) as { properties?: Record<string, FieldSchema> };
+  const fields = Object.entries(schema.properties ?? {});
+  return (input) => {
+    const raw: Record<string, unknown> = {};
+    for (const [name, field] of fields) {
+      const value = readField(name, field, input);
+      if (value !== undefined) raw[name] = value;
+    }
+    const parsed = method.params.safeParse(raw);
+    if (parsed.success) return parsed.data;
+    const issue = parsed.error.issues[0];
+    const name = String(issue?.path[0] ?? "");
+    if (!(name in raw)) throw new ApiError(API_CODES.missingParameter, `missing parameter: ${name}`);
+    throw invalid(name, issue?.message ?? "it does not fit");
+  };
+}
+
+function readField(name: string, field: FieldSchema, input: ApiInput): unknown {
+  if (field.format === "binary") return input.file(name);
+  const texts = input.texts(name);
+  const [first] = texts;
+  if (first === undefined) return undefined;
+  if (field.type === "array") return readList(name, field, texts);
+  if (field.type === "string") return first;
+  return first.trim() === "" ? undefined : readScalar(name, field, first);
+}
+
+function readScalar(name: string, field: FieldSchema, text: string): unknown {
+  const value = text.trim();
+  switch (field.type) {
+    case "boolean":
+      if (value === "1" || value === "true" || value === "True") return true;
+      if (value === "0" || value === "false" || value === "False") return false;
+      throw invalid(name, "0 or 1 is expected");
+    case "integer":
+      if (/^-?\d{1,15}$/.test(value)) return Number(value);
+      throw invalid(name, "an integer is expected");
+    default:
+      return text;
+  }
+}
+
+function readList(name: string, field: FieldSchema, texts: readonly string[]): unknown {
+  const item = field.items ?? {};
+  if (field["x-list"] === "json") return texts[0]!.trim() === "" ? [] : parseJson(name, texts[0]!);
+  if (item.type === "string") return texts;
+  const parts = texts.join(",").split(",").filter((part) => part.trim() !== "");
+  return parts.map((part) => readScalar(name, item, part));
+}
+
+function parseJson(name: string, text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw invalid(name, "a JSON array is expected");
+  }
+}
+
+function invalid(name: string, why: string): ApiError {
+  return new ApiError(API_CODES.invalidParameter, `invalid parameter: ${name}: ${why}`);
+}

@@ -1,0 +1,15 @@
+/** Parts of the engine that API methods use. */
+import type { AccessToken } from "../../account/access-token.ts";
+import type { Clock, Logger, RuntimeFacts } from "../../ports.ts";
+import type { AccessPolicy } from "../address.ts";
+
+/** See the module. */
+export interface ApiParts {
+  readonly token: AccessToken;
+  readonly policy: AccessPolicy;
+  readonly runtime: RuntimeFacts;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** Whether peers, DHT nodes or trackers answer. */
+  readonly isConnected: () => boolean;
+}

@@ -1,0 +1,74 @@
+import { test } from "node:test";
+import { assert, assertEquals } from "@std/assert";
+import { ApiError, toApiError } from "../../src/http/api/codes.ts";
+import { MillraceError } from "../../src/errors.ts";
+import { METHODS } from "../../src/http/api/registry.ts";
+import { withEngine } from "./support.ts";
+
+test("both paths answer, by GET and POST, in the envelope (B3, B21)", async () => {
+  await withEngine(async ({ call, engine }) => {
+    for (const path of ["/server/api", "/service/api"]) {
+      for (const method of ["GET", "POST"]) {
+        const answer = await call("get_network_connection_status", {}, { path, init: { method } });
+        assertEquals([answer.status, answer.result, answer.error], [200, { connected: false }, null]);
+        assertEquals(answer.headers.get("content-type"), "application/json; charset=utf-8");
+        assertEquals(answer.headers.get("x-content-type-options"), "nosniff");
+        assertEquals(answer.headers.get("cache-control"), "no-store");
+      }
+      const form = { method: "POST", body: new URLSearchParams({ method: "get_network_connection_status" }) };
+      assertEquals((await call("", {}, { path, init: form })).error, null);
+      const url = `http://127.0.0.1:6878${path}?method=get_api_access_token`;
+      const head = await engine.fetch(new Request(url, { method: "HEAD" }));
+      assertEquals([head.status, await head.text()], [200, ""]);
+      const put = await engine.fetch(new Request(url, { method: "PUT" }));
+      assertEquals([put.status, put.headers.get("allow")], [405, "GET, HEAD, POST"]);
+    }
+  });
+});
+
+test("failures have the codes of B22 and B25", async () => {
+  await withEngine(async ({ call }) => {
+    const table: [string, Record<string, string>, number | null][] = [
+      ["", {}, 2],
+      ["no_such_method", {}, 1],
+      ["constructor", {}, 1],
+      ["__proto__", {}, 1],
+      ["get_network_connection_status", { api_version: "1" }, null],
+      ["get_network_connection_status", { api_version: "2" }, null],
+      ["get_network_connection_status", { api_version: "3" }, null],
+      ["get_network_connection_status", { api_version: "" }, null],
+      ["get_network_connection_status", { api_version: "4" }, 7],
+      ["get_network_connection_status", { api_version: "x" }, 7],
+    ];
+    for (const [method, params, code] of table) {
+      const { status, result, error } = await call(method, params);
+      assertEquals([status, error?.code ?? null], [200, code], `${method} ${JSON.stringify(params)}`);
+      if (code !== null) assertEquals([result, typeof error?.message], [null, "string"]);
+    }
+    const huge = await call("get_network_connection_status", { x: "y".repeat(70_000) });
+    assertEquals([huge.status, huge.error?.code], [413, 3]);
+  });
+});
+
+test("toApiError() keeps messages of internal failures to itself", () => {
+  for (
+    const error of [new MillraceError("io", "cannot read /home/user/x"), new TypeError("x is not a function"), "odd"]
+  ) {
+    assertEquals([toApiError(error).code, toApiError(error).message], [10, "internal error"]);
+  }
+  assertEquals(toApiError(new MillraceError("not_found", "no item 7")), new ApiError(5, "no item 7"));
+});
+
+test("/openapi.json describes every method with its parameters", async () => {
+  await withEngine(async ({ engine }) => {
+    const document = await (await engine.fetch(new Request("http://127.0.0.1:6878/openapi.json"))).json();
+    assertEquals(document.openapi, "3.1.0");
+    assertEquals(document.servers, [{ url: "http://127.0.0.1:6878" }]);
+    assertEquals(Object.keys(document["x-methods"]), METHODS.map(({ name }) => name));
+    const references = JSON.stringify(document).match(/"#\/components\/schemas\/[^"]+"/g) ?? [];
+    for (const reference of references) {
+      const name = reference.slice(1, -1).split("/").pop()!;
+      assert(name in document.components.schemas, name);
+    }
+  });
+});

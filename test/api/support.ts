@@ -1,0 +1,68 @@
+/** An engine for API tests: calls with any address, on a network of the test's own. */
+import { loadPorts } from "../../platform/detect.ts";
+import { createEngine, type Engine, type EngineOptions } from "../../src/engine.ts";
+import type { NetworkPort } from "../../src/ports.ts";
+
+/** The token that the tests' engines have. */
+export const TOKEN = "0123456789abcdef".repeat(4);
+/** One address of each class, as the network below sees it. */
+export const ADDRESSES = { loopback: "127.0.0.1", intranet: "192.168.7.77", internet: "8.8.8.8" } as const;
+
+const network: NetworkPort = {
+  interfaces: () => [
+    { name: "lo", host: "127.0.0.1", prefixLength: 8, family: 4, loopback: true },
+    { name: "eth0", host: "192.168.7.5", prefixLength: 24, family: 4, loopback: false },
+  ],
+  resolve: (host) => Promise.resolve([host]),
+};
+
+/** What a call is made of besides its parameters. */
+export interface CallOptions {
+  readonly from?: keyof typeof ADDRESSES;
+  readonly headers?: Record<string, string>;
+  readonly path?: string;
+  readonly init?: RequestInit;
+}
+
+/** An answer with its status and headers. */
+export interface Answer {
+  readonly status: number;
+  readonly headers: Headers;
+  // deno-lint-ignore no-explicit-any -- the tests look into it
+  readonly result: any;
+  readonly error: { message: string; code: number } | null;
+}
+
+/** An engine called without a server. */
+export interface CalledEngine {
+  readonly engine: Engine;
+  call(method: string, params?: Record<string, string>, options?: CallOptions): Promise<Answer>;
+}
+
+/** Runs `body` with an engine that uses nothing but memory unless `options` say otherwise. */
+export async function withEngine(body: (called: CalledEngine) => Promise<void>, options: EngineOptions = {}) {
+  const ports = { ...await loadPorts({ log: { level: "error" } }), network };
+  const engine = await createEngine(ports, {
+    peerHost: "127.0.0.1",
+    peerPort: 0,
+    dht: false,
+    lsd: false,
+    accessToken: TOKEN,
+    ...options,
+  });
+  const call: CalledEngine["call"] = async (method, params = {}, more = {}) => {
+    const query = new URLSearchParams(method === "" ? params : { method, ...params });
+    const request = new Request(`http://127.0.0.1:6878${more.path ?? "/server/api"}?${query}`, {
+      headers: more.headers ?? {},
+      ...more.init,
+    });
+    const response = await engine.fetch(request, { remote: { host: ADDRESSES[more.from ?? "loopback"], port: 1 } });
+    const { result, error } = await response.json();
+    return { status: response.status, headers: response.headers, result, error };
+  };
+  try {
+    await body({ engine, call });
+  } finally {
+    await engine.close();
+  }
+}
