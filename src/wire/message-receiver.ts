@@ -31,6 +31,7 @@ export class MessageReceiver implements FrameSink {
   /** Kept until the piece count is known and it can be checked. */
   private bitfieldBytes: Uint8Array | null = null;
   private piecesTold = false;
+  private allTold = false;
   private highestPiece = -1;
 
   constructor(parts: ReceiverParts) {
@@ -87,13 +88,19 @@ export class MessageReceiver implements FrameSink {
     switch (id) {
       case MessageId.extended:
         return this.extendedArrived(message);
-      case MessageId.bitfield:
-      case MessageId.haveAll:
       case MessageId.haveNone:
-        if (this.piecesTold) throw violation("the peer told its pieces twice");
+        // Nobody loses pieces, so a late one says nothing.
+        if (this.piecesTold) return;
         this.piecesTold = true;
+        break;
+      case MessageId.haveAll:
+        // A message of five bytes that makes work for every piece counts once.
+        if (this.allTold) return;
+        this.piecesTold = this.allTold = true;
     }
     if (id === MessageId.bitfield) {
+      // BEP 3 and 6 want it first and once, but aria2 sends one in place of many `have`s, as news comes in.
+      this.piecesTold = true;
       const bits = message.subarray(1);
       if (this.pieceCount === null) this.bitfieldBytes = bits;
       else if (!fits(bits, this.pieceCount)) throw violation("the bitfield does not fit the torrent");
