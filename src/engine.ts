@@ -111,6 +111,8 @@ export async function createEngine(ports: Ports, options: EngineOptions = {}): P
   const token = options.accessToken ? accessToken(options.accessToken) : await loadAccessToken(ports.files, stateDir);
   const cache = await createCache(ports, options);
   const peerId = createPeerId();
+  const peerHost = options.peerHost ?? "0.0.0.0";
+  const peerPort = options.peerPort ?? 8621;
   let swarms: SwarmManager | null = null;
   const discovery = await createDiscovery(ports, {
     peerId,
@@ -120,16 +122,19 @@ export async function createEngine(ports: Ports, options: EngineOptions = {}): P
       enabled: options.dht ?? true,
       bootstrap: options.dhtBootstrap?.length ? options.dhtBootstrap : DHT_ROUTERS,
       statePath: stateDir === null ? null : `${stateDir}/dht.json`,
+      // The same number for TCP and UDP: one forwarded port is enough.
+      host: peerHost,
+      port: peerPort,
     },
-    lsd: { enabled: options.lsd ?? true },
+    lsd: { enabled: options.lsd ?? true, ...(isWildcard(peerHost) ? {} : { interfaces: [peerHost] }) },
     userAgent: `millrace/${VERSION}`,
   });
   const manager = swarms = await createSwarmManager(ports, {
     cache,
     discovery,
     peerId,
-    peerHost: options.peerHost ?? "0.0.0.0",
-    peerPort: options.peerPort ?? 8621,
+    peerHost,
+    peerPort,
     ...(options.maxPeers === undefined ? {} : { maxPeers: options.maxPeers }),
     downloadLimitBytesPerSecond: options.downloadLimitBytesPerSecond ?? 0,
     uploadLimitBytesPerSecond: options.uploadLimitBytesPerSecond ?? 0,
@@ -201,6 +206,10 @@ function isConnected(swarms: SwarmManager, discovery: Discovery): boolean {
         source.kind === "tracker" && source.lastError === null && (source.nextAnnounceMs !== null || source.peers > 0)
       );
   });
+}
+
+function isWildcard(host: string): boolean {
+  return host === "0.0.0.0" || host === "::";
 }
 
 async function createCache(ports: Ports, options: EngineOptions): Promise<PieceCache> {

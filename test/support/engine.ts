@@ -91,7 +91,9 @@ export async function seedFiles(
     name,
     pieceLengthBytes,
     pieceHashes,
-    ...(single ? { sizeBytes: totalBytes } : { files: files.map(({ path, bytes }) => ({ path, sizeBytes: bytes.length })) }),
+    ...(single
+      ? { sizeBytes: totalBytes }
+      : { files: files.map(({ path, bytes }) => ({ path, sizeBytes: bytes.length })) }),
     trackers: options.trackers ?? [],
     isPrivate: options.isPrivate ?? false,
   });
