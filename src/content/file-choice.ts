@@ -87,9 +87,19 @@ export function defaultFile(metainfo: Metainfo): MetainfoFile {
   return best;
 }
 
-/** The file of `_idx`, or the default one. Throws `invalid_argument` or `no_playable_file`. */
-export function chooseFile(metainfo: Metainfo, index: number | undefined): MetainfoFile {
-  if (index === undefined) return defaultFile(metainfo);
+/**
+ * The file of `_idx`, or the default one; a magnet's `so` (BEP 53) narrows what the default is taken from, unless it
+ * leaves nothing playable. Throws `not_found` or `no_playable_file`.
+ */
+export function chooseFile(
+  metainfo: Metainfo,
+  index: number | undefined,
+  selectOnly: readonly number[] | null = null,
+): MetainfoFile {
+  if (index === undefined) {
+    const selected = metainfo.files.filter((file) => selectOnly?.includes(file.index) && looksPlayable(file));
+    return defaultFile(selected.length > 0 ? { ...metainfo, files: selected } : metainfo);
+  }
   const file = metainfo.files[index];
   if (file === undefined) {
     throw new MillraceError("not_found", `_idx ${index}: the torrent has files 0 to ${metainfo.files.length - 1}`);

@@ -109,7 +109,7 @@ export class Sessions {
       phase = "no_metadata";
       const metainfo = await lease.swarm.metadata(late.signal);
       this.#parts.onMetadata(metainfo);
-      const file = chooseFile(metainfo, request.fileIndex);
+      const file = chooseFile(metainfo, request.fileIndex, target.magnet?.selectOnly);
       const identity: SessionIdentity = {
         infohashHex: metainfo.infohashHex,
         fileIndex: file.index,
