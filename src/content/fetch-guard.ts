@@ -6,6 +6,7 @@ import ipaddr from "ipaddr.js";
 import { abortError, MillraceError } from "../errors.ts";
 import type { Ports } from "../ports.ts";
 import { deadline } from "../bytes/deadline.ts";
+import { readBounded } from "../bytes/read-bounded.ts";
 
 /** What one guarded fetch may cost. */
 export interface FetchLimits {
@@ -66,7 +67,7 @@ export async function guardedFetch(
         const code = response.status === 404 || response.status === 410 ? "not_found" : "connection_failed";
         throw new MillraceError(code, `${target.host} answered ${response.status}`);
       }
-      const bytes = await readBounded(response, limits.maxBytes);
+      const bytes = await readBody(response, limits.maxBytes);
       return { bytes, url: target.href, contentType: response.headers.get("content-type") };
     }
     throw new MillraceError("connection_failed", `more than ${MAX_REDIRECTS} redirects from ${hostOf(url)}`);
@@ -105,32 +106,11 @@ async function requirePublic(ports: Pick<Ports, "network">, url: URL, signal: Ab
   }
 }
 
-async function readBounded(response: Response, maxBytes: number): Promise<Uint8Array> {
+async function readBody(response: Response, maxBytes: number): Promise<Uint8Array> {
   const tooLarge = () => new MillraceError("too_large", `the answer is larger than ${maxBytes} bytes`);
   if (Number(response.headers.get("content-length") ?? 0) > maxBytes) {
     await response.body?.cancel();
     throw tooLarge();
   }
-  const chunks: Uint8Array[] = [];
-  let total = 0;
-  if (response.body !== null) {
-    const reader = response.body.getReader();
-    for (;;) {
-      const { done, value } = await reader.read();
-      if (done) break;
-      total += value.length;
-      if (total > maxBytes) {
-        await reader.cancel();
-        throw tooLarge();
-      }
-      chunks.push(value);
-    }
-  }
-  const bytes = new Uint8Array(total);
-  let at = 0;
-  for (const chunk of chunks) {
-    bytes.set(chunk, at);
-    at += chunk.length;
-  }
-  return bytes;
+  return await readBounded(response.body, maxBytes, tooLarge);
 }

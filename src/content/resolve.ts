@@ -5,6 +5,7 @@ import type { Discovery } from "../discovery/types.ts";
 import { abortError, hasCode, MillraceError } from "../errors.ts";
 import type { Ports } from "../ports.ts";
 import { decodeTransportRecord } from "../transport/content-id.ts";
+import { MAX_TRANSPORT_FILE_BYTES } from "../transport/limits.ts";
 import { parseMagnet } from "../transport/magnet.ts";
 import { parseTransportFile } from "../transport/transport-file.ts";
 import type { Magnet, Metainfo } from "../transport/types.ts";
@@ -12,8 +13,8 @@ import { guardedFetch } from "./fetch-guard.ts";
 import type { StreamSelector } from "./selector.ts";
 import type { TransportCache } from "./transport-cache.ts";
 
-/** Largest transport file accepted from outside, bytes: 100,000 pieces need 2 MB, file lists of huge packs some more. */
-export const MAX_TRANSPORT_FILE_BYTES = 16 * 1024 * 1024;
+export { MAX_TRANSPORT_FILE_BYTES };
+
 /** For fetching a transport file by URL. */
 const FETCH_TIMEOUT_MS = 20_000;
 

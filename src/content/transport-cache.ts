@@ -5,14 +5,12 @@
 import { hasCode, MillraceError } from "../errors.ts";
 import type { FilePort, Logger } from "../ports.ts";
 import { contentId } from "../transport/content-id.ts";
-import { parseTransportFile } from "../transport/transport-file.ts";
+import { MAX_TRANSPORT_FILE_BYTES } from "../transport/limits.ts";
+import { encodeMetainfo, parseTransportFile } from "../transport/transport-file.ts";
 import type { Metainfo } from "../transport/types.ts";
-import { encodeMetainfo } from "../transport/transport-file.ts";
 
 /** Files kept; the oldest go first. A transport file is some 20–200 KB, so this is at most a few hundred megabytes. */
 const MAX_FILES = 2000;
-/** Largest transport file read back, bytes; as large as those accepted from outside. */
-const MAX_TRANSPORT_BYTES = 16 * 1024 * 1024;
 
 /** Remembers transport files by infohash and by content id. */
 export interface TransportCache {
@@ -67,7 +65,7 @@ class DiskCache implements TransportCache {
   async byInfohash(infohashHex: string): Promise<Metainfo | null> {
     try {
       const bytes = await this.#files.readFile(`${this.#directory}/${infohashHex}.torrent`, {
-        maxBytes: MAX_TRANSPORT_BYTES,
+        maxBytes: MAX_TRANSPORT_FILE_BYTES,
       });
       const metainfo = await parseTransportFile(bytes);
       return metainfo.infohashHex === infohashHex ? metainfo : null;

@@ -1,5 +1,6 @@
 /** `/engine/getstream` and `/engine/manifest.m3u8`: section 4.1 of the HTTP API, B6, B9, B10. */
 import type { Hono } from "hono";
+import { readBounded } from "../bytes/read-bounded.ts";
 import { MAX_TRANSPORT_FILE_BYTES } from "../content/resolve.ts";
 import { selectStream, type StreamSelector } from "../content/selector.ts";
 import { MillraceError } from "../errors.ts";
@@ -76,25 +77,12 @@ function selectorOf(params: PlaybackParams): StreamSelector {
 
 /** The body is a transport file; without one the query is read as in a GET. */
 async function postedSelector(c: HttpContext, params: PlaybackParams): Promise<StreamSelector> {
-  const bytes = await readBody(c.req.raw, MAX_TRANSPORT_FILE_BYTES);
+  const bytes = await readBounded(
+    c.req.raw.body,
+    MAX_TRANSPORT_FILE_BYTES,
+    () => new MillraceError("too_large", `a transport file is at most ${MAX_TRANSPORT_FILE_BYTES} bytes`),
+  );
   return bytes.length > 0 ? { kind: "transport_file", bytes } : selectorOf(params);
-}
-
-async function readBody(request: Request, maxBytes: number): Promise<Uint8Array> {
-  const chunks: Uint8Array[] = [];
-  let total = 0;
-  for await (const chunk of request.body ?? []) {
-    total += chunk.length;
-    if (total > maxBytes) throw new MillraceError("too_large", `a transport file is at most ${maxBytes} bytes`);
-    chunks.push(chunk);
-  }
-  const bytes = new Uint8Array(total);
-  let at = 0;
-  for (const chunk of chunks) {
-    bytes.set(chunk, at);
-    at += chunk.length;
-  }
-  return bytes;
 }
 
 function playbackUrl(base: string, session: PlaybackSession): string {

@@ -1,7 +1,8 @@
 /** The BEP 10 handshake: ours, and what of the far end's is believed. */
 import bencode from "bencode";
 import { addressBytes, addressText } from "./address.ts";
-import { type BencodeDictionary, decodeDictionary, integerIn } from "./bencode-check.ts";
+import { type BencodeDictionary, integerWithin } from "../bytes/bencode.ts";
+import { decodeDictionary } from "./bencode-check.ts";
 import { DEFAULT_PEER_REQUEST_QUEUE_LIMIT, MAX_METADATA_BYTES } from "./limits.ts";
 import type { ExtendedHandshake } from "./types.ts";
 
@@ -47,7 +48,7 @@ function extensionIds(dictionary: BencodeDictionary): Record<string, number> {
   if (typeof offered !== "object" || offered === null || offered instanceof Uint8Array) return ids;
   for (const [name, value] of Object.entries(offered).slice(0, MAX_EXTENSIONS)) {
     // Id 0 withdraws an extension (BEP 10), so it is passed on.
-    const id = integerIn(value, 0, 255);
+    const id = integerWithin(value, 0, 255);
     if (id !== null && name.length <= MAX_NAME_LENGTH && name !== "__proto__") ids[name] = id;
   }
   return ids;
@@ -60,14 +61,14 @@ function extensionIds(dictionary: BencodeDictionary): Record<string, number> {
 export function readExtendedHandshake(payload: Uint8Array): { info: ExtendedHandshake; message: Uint8Array } {
   const { dictionary } = decodeDictionary(payload);
   const ids = extensionIds(dictionary);
-  const metadataBytes = integerIn(dictionary.metadata_size, 1, MAX_METADATA_BYTES);
-  const queueLimit = integerIn(dictionary.reqq, 1, Number.MAX_SAFE_INTEGER) ?? DEFAULT_PEER_REQUEST_QUEUE_LIMIT;
+  const metadataBytes = integerWithin(dictionary.metadata_size, 1, MAX_METADATA_BYTES);
+  const queueLimit = integerWithin(dictionary.reqq, 1, Number.MAX_SAFE_INTEGER) ?? DEFAULT_PEER_REQUEST_QUEUE_LIMIT;
   const info: ExtendedHandshake = {
     client: text(dictionary.v),
     requestQueueLimit: Math.min(queueLimit, MAX_REQUEST_QUEUE_LIMIT),
     metadataBytes,
-    uploadOnly: integerIn(dictionary.upload_only, 1, Number.MAX_SAFE_INTEGER) !== null,
-    listenPort: integerIn(dictionary.p, 1, 65535),
+    uploadOnly: integerWithin(dictionary.upload_only, 1, Number.MAX_SAFE_INTEGER) !== null,
+    listenPort: integerWithin(dictionary.p, 1, 65535),
     yourIp: dictionary.yourip instanceof Uint8Array ? addressText(dictionary.yourip) : null,
     extensions: Object.keys(ids).filter((name) => ids[name] !== 0),
   };

@@ -6,7 +6,8 @@
 import createLibraryExtension from "ut_metadata";
 import { MillraceError } from "../errors.ts";
 import type { Clock, Timer } from "../ports.ts";
-import { decodeDictionary, integerIn } from "./bencode-check.ts";
+import { integerWithin } from "../bytes/bencode.ts";
+import { decodeDictionary } from "./bencode-check.ts";
 import type { ControlWire } from "./control-wire.ts";
 import { MAX_METADATA_BYTES, METADATA_BACKLOG_BYTES, METADATA_REQUESTS, METADATA_TIMEOUT_MS } from "./limits.ts";
 import { hex20 } from "./peer-id.ts";
@@ -104,7 +105,7 @@ export class MetadataExchange extends Base {
   /** Throws `protocol_violation` on malformed messages. */
   override onMessage(payload: Uint8Array): void {
     const { dictionary, end } = decodeDictionary(payload);
-    const piece = integerIn(dictionary.piece, 0, 0xffffffff);
+    const piece = integerWithin(dictionary.piece, 0, 0xffffffff);
     if (piece === null) throw new MillraceError("protocol_violation", "ut_metadata message without a piece");
     if (dictionary.msg_type === REQUEST) this.requested(piece);
     else if (dictionary.msg_type === DATA) this.dataArrived(piece, payload.subarray(end));

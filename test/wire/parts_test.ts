@@ -3,7 +3,7 @@ import bencode from "bencode";
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { MillraceError } from "../../src/errors.ts";
 import { addressBytes, addressText, formatEndpoint, parseEndpoint } from "../../src/wire/address.ts";
-import { bencodeEnd, decodeDictionary } from "../../src/wire/bencode-check.ts";
+import { decodeDictionary } from "../../src/wire/bencode-check.ts";
 import { createPeerId, hex20 } from "../../src/wire/peer-id.ts";
 import { RequestLedger } from "../../src/wire/request-ledger.ts";
 import { ascii, seeded } from "./support/links.ts";
@@ -53,39 +53,6 @@ test("RequestLedger bounds, finds and clears requests", () => {
   assertEquals([ledger.remove(0, 0), ledger.remove(0, 0), ledger.size], [true, false, 1]);
   assertEquals(ledger.clear(), [{ piece: 399_999, offset: 0xffffff00, length: 5 }]);
   assertEquals(ledger.size, 0);
-});
-
-test("bencodeEnd() accepts and refuses", () => {
-  const table: [string, number | null][] = [
-    ["i0e", 3],
-    ["i-12ex", 5],
-    ["3:abcde", 5],
-    ["0:", 2],
-    ["le", 2],
-    ["de", 2],
-    ["d1:al1:bi2eee", 13],
-    ["l".repeat(16) + "e".repeat(16), 32],
-    ["l".repeat(17) + "e".repeat(17), null],
-    ["l" + "i1e".repeat(5000) + "e", null],
-    ["", null],
-    ["e", null],
-    ["i", null],
-    ["ie", null],
-    ["i1.5e", null],
-    ["i999999999999999999999e", null],
-    ["-3:", null],
-    ["4:abc", null],
-    ["99999999999:a", null],
-    ["d1:ae", null],
-    ["di1e1:ae", null],
-    ["dlei1ee", null],
-    ["l1:a", null],
-    ["x", null],
-  ];
-  for (const [text, expected] of table) {
-    if (expected === null) assertThrows(() => bencodeEnd(ascii(text)), MillraceError, "bencoding", text);
-    else assertEquals(bencodeEnd(ascii(text)), expected, text);
-  }
 });
 
 test("decodeDictionary() never hangs or throws anything else on seeded garbage", () => {

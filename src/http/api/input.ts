@@ -1,4 +1,5 @@
 /** The raw parameters of a call: query, and with POST a form, multipart parts or a bare body (B3). */
+import { readBounded } from "../../bytes/read-bounded.ts";
 import { API_CODES, ApiError } from "./codes.ts";
 
 /** Largest body, bytes: a transport file of 16 MiB and its company. */
@@ -42,7 +43,10 @@ async function readBody(request: Request): Promise<Iterable<[string, string | Fi
   const header = request.headers.get("content-type") ?? "";
   const type = header.split(";")[0]!.trim().toLowerCase();
   const isForm = type === "application/x-www-form-urlencoded";
-  const bytes = await readBounded(request, isForm ? MAX_FORM_BYTES : MAX_BODY_BYTES);
+  const maxBytes = isForm ? MAX_FORM_BYTES : MAX_BODY_BYTES;
+  const refuse = () => tooLarge(`the body is larger than ${maxBytes} bytes`);
+  if (Number(request.headers.get("content-length") ?? 0) > maxBytes) throw refuse();
+  const bytes = await readBounded(request.body, maxBytes, refuse);
   if (bytes.length === 0) return [];
   if (isForm) return new URLSearchParams(new TextDecoder().decode(bytes));
   if (type === "multipart/form-data") {
@@ -53,25 +57,6 @@ async function readBody(request: Request): Promise<Iterable<[string, string | Fi
     }
   }
   return [[BODY_PARAMETER, new File([bytes], "body")]];
-}
-
-async function readBounded(request: Request, maxBytes: number): Promise<Uint8Array<ArrayBuffer>> {
-  const refuse = () => tooLarge(`the body is larger than ${maxBytes} bytes`);
-  if (Number(request.headers.get("content-length") ?? 0) > maxBytes) throw refuse();
-  const chunks: Uint8Array[] = [];
-  let total = 0;
-  for await (const chunk of request.body ?? []) {
-    total += chunk.length;
-    if (total > maxBytes) throw refuse();
-    chunks.push(chunk);
-  }
-  const bytes = new Uint8Array(total);
-  let at = 0;
-  for (const chunk of chunks) {
-    bytes.set(chunk, at);
-    at += chunk.length;
-  }
-  return bytes;
 }
 
 function tooLarge(message: string): ApiError {
