@@ -99,6 +99,14 @@ const OPTIONS = {
   accessToken: option("access-token", value.optional(value.text("TOKEN")), null, "Token of the JSON API", {
     shownDefault: "made at the first start, kept in the state directory",
   }),
+  databaseUrl: option(
+    "database-url",
+    value.optional(value.url("libsql", "https", "http", "wss", "ws")),
+    null,
+    "libSQL server for playlists and settings",
+    { shownDefault: "a file in the state directory" },
+  ),
+  databaseToken: option("database-token", value.optional(value.text("TOKEN")), null, "Token for that server"),
   logLevel: option(
     "log-level",
     value.choice("error", "warn", "info", "debug"),

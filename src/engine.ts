@@ -1,8 +1,10 @@
 /** The composition root: every part is made here, wired together, and ended together. */
 import { accessToken, loadAccessToken } from "./account/access-token.ts";
+import { createSettings, type SettingsStore } from "./account/settings.ts";
 import { deadline } from "./bytes/deadline.ts";
 import { createResolver } from "./content/resolve.ts";
 import { createTransportCache } from "./content/transport-cache.ts";
+import { createStore, type StoreLocation } from "./database/store.ts";
 import { createDiscovery } from "./discovery/discovery.ts";
 import type { Discovery } from "./discovery/types.ts";
 import { MillraceError } from "./errors.ts";
@@ -68,6 +70,10 @@ export interface EngineOptions {
   readonly allowPrivateFetch?: boolean;
   /** Token of the JSON API, 64 hexadecimal characters. Default: the one in `stateDir`, made at the first start. */
   readonly accessToken?: string | null;
+  /** libSQL server for settings and playlists. Default null: `millrace.db` in `stateDir`, or memory without one. */
+  readonly databaseUrl?: string | null;
+  /** Token for that server. */
+  readonly databaseToken?: string | null;
 }
 
 /** A running engine. */
@@ -109,6 +115,10 @@ export async function createEngine(ports: Ports, options: EngineOptions = {}): P
     allowInternet: false,
   });
   const token = options.accessToken ? accessToken(options.accessToken) : await loadAccessToken(ports.files, stateDir);
+  const location = storeLocation(options);
+  const store = createStore(ports, location);
+  const settings = createSettings(store);
+  await applySettings(settings, policy, location);
   const cache = await createCache(ports, options);
   const peerId = createPeerId();
   const peerHost = options.peerHost ?? "0.0.0.0";
@@ -176,7 +186,7 @@ export async function createEngine(ports: Ports, options: EngineOptions = {}): P
     clock,
     log,
     runtime: ports.runtime,
-    api: { token, isConnected: () => isConnected(manager, discovery) },
+    api: { token, settings, isConnected: () => isConnected(manager, discovery) },
   });
   let closing: Promise<void> | null = null;
   return {
@@ -193,6 +203,7 @@ export async function createEngine(ports: Ports, options: EngineOptions = {}): P
         await manager.close();
         await discovery.close();
         await cache.close();
+        await store.close();
       })(),
   };
 }
@@ -210,6 +221,24 @@ function isConnected(swarms: SwarmManager, discovery: Discovery): boolean {
 
 function isWildcard(host: string): boolean {
   return host === "0.0.0.0" || host === "::";
+}
+
+function storeLocation({ databaseUrl, databaseToken, stateDir }: EngineOptions): StoreLocation {
+  if (databaseUrl) return { kind: "server", url: databaseUrl, token: databaseToken ?? null };
+  return stateDir ? { kind: "file", path: `${stateDir}/millrace.db` } : { kind: "memory" };
+}
+
+/** Whom the user let in before the restart. Names the database when it cannot be read: the message is for the user. */
+async function applySettings(settings: SettingsStore, policy: AccessPolicy, location: StoreLocation): Promise<void> {
+  try {
+    const { allow_intranet, allow_internet } = await settings.load();
+    if (allow_intranet !== undefined) policy.setAllowed("intranet", allow_intranet);
+    if (allow_internet !== undefined) policy.setAllowed("internet", allow_internet);
+  } catch (error) {
+    if (!(error instanceof MillraceError)) throw error;
+    const place = location.kind === "file" ? location.path : "--database-url";
+    throw new MillraceError(error.code, `${place}: ${error.message}`, { cause: error });
+  }
 }
 
 async function createCache(ports: Ports, options: EngineOptions): Promise<PieceCache> {

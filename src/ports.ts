@@ -128,8 +128,8 @@ export interface FileHandle {
 
 /** The file system. Paths are absolute, `/`-separated. Missing paths reject with `not_found`. */
 export interface FilePort {
-  /** `write` also creates. */
-  open(path: string, mode: "read" | "write"): Promise<FileHandle>;
+  /** `write` also creates, with `permissions` as in chmod less the process's umask (default 0o666). */
+  open(path: string, mode: "read" | "write", options?: { permissions?: number }): Promise<FileHandle>;
   readFile(path: string, options?: { maxBytes?: number }): Promise<Uint8Array>;
   /** Replaces the file in one step (temporary file, sync, rename); `mode` as in chmod, default 0o644. */
   writeFile(path: string, data: Uint8Array, options?: { mode?: number }): Promise<void>;

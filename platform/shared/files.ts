@@ -92,7 +92,7 @@ const { O_RDONLY, O_RDWR, O_CREAT, O_EXCL } = fs.constants;
 
 /** The file system of this machine. */
 export const files: FilePort = {
-  open: (path, mode) => open(path, mode === "read" ? O_RDONLY : O_RDWR | O_CREAT),
+  open: (path, mode, options) => open(path, mode === "read" ? O_RDONLY : O_RDWR | O_CREAT, options?.permissions),
 
   async readFile(path, { maxBytes = Infinity } = {}) {
     const handle = await open(path, O_RDONLY);

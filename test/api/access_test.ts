@@ -7,11 +7,13 @@ import { loadPorts } from "../../platform/detect.ts";
 import { accessToken, loadAccessToken, randomToken } from "../../src/account/access-token.ts";
 import { MillraceError } from "../../src/errors.ts";
 import { METHODS } from "../../src/http/api/registry.ts";
-import { ADDRESSES, TOKEN, withEngine } from "./support.ts";
+import { ADDRESSES, type CalledEngine, TOKEN, withEngine } from "./support.ts";
 
 /** Public and remote flags as section 4.4 gives them, by hand: an error in the registry must not hide. */
 const FLAGS: Readonly<Record<string, readonly [isPublic: boolean, isRemote: boolean]>> = {
   get_api_access_token: [true, false],
+  set_allow_remote_access: [false, false],
+  set_allow_intranet_access: [false, false],
   get_network_connection_status: [true, true],
 };
 
@@ -113,6 +115,51 @@ test("loadAccessToken() keeps the token for the owner's eyes and never replaces 
     const error = await assertRejects(() => loadAccessToken(files, `${directory}/state`), MillraceError);
     assertEquals((error as MillraceError).code, "corrupt");
     assertEquals(await readFile(path, "utf8"), "damaged");
+  } finally {
+    await rm(directory, { recursive: true });
+  }
+});
+
+test("who is let in survives a restart, and takes effect at once", async () => {
+  const directory = await mkdtemp(join(tmpdir(), "millrace-access-"));
+  const status = async (call: CalledEngine["call"], from: "intranet" | "internet") =>
+    (await call("get_network_connection_status", {}, { from })).status;
+  try {
+    await withEngine(async ({ call }) => {
+      assertEquals([await status(call, "intranet"), await status(call, "internet")], [200, 403]);
+      const set = { token: TOKEN };
+      assertEquals((await call("set_allow_intranet_access", { ...set, value: "0" })).result, "ok");
+      assertEquals((await call("set_allow_remote_access", { ...set, value: "1" })).result, "ok");
+      assertEquals([await status(call, "intranet"), await status(call, "internet")], [403, 200]);
+      assertEquals((await call("set_allow_remote_access", set)).error?.code, 2);
+      assertEquals((await call("set_allow_remote_access", { ...set, value: "maybe" })).error?.code, 3);
+    }, { stateDir: directory });
+    await withEngine(async ({ call }) => {
+      assertEquals([await status(call, "intranet"), await status(call, "internet")], [403, 200]);
+      await call("set_allow_intranet_access", { token: TOKEN, value: "1" });
+      await call("set_allow_remote_access", { token: TOKEN, value: "0" });
+    }, { stateDir: directory });
+    await withEngine(async ({ call }) => {
+      assertEquals([await status(call, "intranet"), await status(call, "internet")], [200, 403]);
+    }, { stateDir: directory });
+  } finally {
+    await rm(directory, { recursive: true });
+  }
+});
+
+test("an engine without a state directory keeps settings for its run", async () => {
+  await withEngine(async ({ call }) => {
+    assertEquals((await call("set_allow_remote_access", { token: TOKEN, value: "True" })).result, "ok");
+    assertEquals((await call("get_network_connection_status", {}, { from: "internet" })).status, 200);
+  });
+});
+
+test("an engine does not start on a damaged database, and says which", async () => {
+  const directory = await mkdtemp(join(tmpdir(), "millrace-access-"));
+  try {
+    await writeFile(join(directory, "millrace.db"), "no database ".repeat(100));
+    const error = await assertRejects(() => withEngine(async () => {}, { stateDir: directory }), MillraceError);
+    assertMatch((error as Error).message, /millrace\.db: the database is damaged/);
   } finally {
     await rm(directory, { recursive: true });
   }

@@ -1,5 +1,6 @@
 /** Parts of the engine that API methods use. */
 import type { AccessToken } from "../../account/access-token.ts";
+import type { SettingsStore } from "../../account/settings.ts";
 import type { Clock, Logger, RuntimeFacts } from "../../ports.ts";
 import type { AccessPolicy } from "../address.ts";
 
@@ -7,6 +8,7 @@ import type { AccessPolicy } from "../address.ts";
 export interface ApiParts {
   readonly token: AccessToken;
   readonly policy: AccessPolicy;
+  readonly settings: SettingsStore;
   readonly runtime: RuntimeFacts;
   readonly clock: Clock;
   readonly log: Logger;

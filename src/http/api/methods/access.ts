@@ -1,7 +1,16 @@
 /** Tokens and who may call: "Access and status" of section 4.4, section 5. */
 import { z } from "zod";
-import { defineMethod, type Method } from "../method.ts";
-import { NONE } from "../schemas.ts";
+import { type ApiCall, defineMethod, type Method } from "../method.ts";
+import { NONE, OK } from "../schemas.ts";
+
+const VALUE = z.object({ value: z.boolean().describe("Whether to let them in") });
+
+/** Stored first: what was answered with `ok` is true after a restart, too. */
+async function allow({ parts }: ApiCall, kind: "intranet" | "internet", value: boolean): Promise<"ok"> {
+  await parts.settings.set(`allow_${kind}`, value);
+  parts.policy.setAllowed(kind, value);
+  return "ok";
+}
 
 /** See the module. */
 export const ACCESS_METHODS: readonly Method[] = [
@@ -14,5 +23,23 @@ export const ACCESS_METHODS: readonly Method[] = [
     params: NONE,
     result: z.object({ token: z.string().regex(/^[0-9a-f]{64}$/) }),
     handle: (_params, { parts }) => ({ token: parts.token.value }),
+  }),
+  defineMethod({
+    name: "set_allow_remote_access",
+    summary: "Allows or refuses callers from the Internet; kept over restarts.",
+    public: false,
+    remote: false,
+    params: VALUE,
+    result: OK,
+    handle: ({ value }, call) => allow(call, "internet", value),
+  }),
+  defineMethod({
+    name: "set_allow_intranet_access",
+    summary: "Allows or refuses callers from the same subnet; kept over restarts.",
+    public: false,
+    remote: false,
+    params: VALUE,
+    result: OK,
+    handle: ({ value }, call) => allow(call, "intranet", value),
   }),
 ];

@@ -1,0 +1,167 @@
+/**
+ * kysely on a libSQL client. One connection for everybody, handed from one user to the next: calls on a local file are
+ * synchronous, so more connections would bring no speed, only `SQLITE_BUSY`. For the same reason waiting for other
+ * processes is done here, by a timer, and never inside SQLite, where it would stop the whole engine.
+ *
+ * Inside a transaction use the transaction alone: the outer database would wait for the connection that it holds.
+ */
+import type { Client, InArgs, ResultSet, Transaction } from "@libsql/client";
+import {
+  type CompiledQuery,
+  type DatabaseConnection,
+  type Dialect,
+  type Driver,
+  type QueryResult,
+  SqliteAdapter,
+  SqliteIntrospector,
+  SqliteQueryCompiler,
+  type TransactionSettings,
+} from "kysely";
+import type { Clock } from "../ports.ts";
+import { databaseError, isBusy } from "./errors.ts";
+
+/** Another process's write may take this long before the caller is told to try again. */
+export const BUSY_DEADLINE_MS = 5_000;
+/** First pause before asking again; it doubles up to `MAX_PAUSE_MS`. */
+const FIRST_PAUSE_MS = 2;
+const MAX_PAUSE_MS = 100;
+/** They belong to a connection, not to the file. FULL: what was acknowledged survives a power cut. */
+const CONNECTION_PRAGMAS: readonly string[] = ["PRAGMA synchronous = FULL", "PRAGMA foreign_keys = ON"];
+
+/** The dialect over `client`, which it closes in the end. */
+export function libsqlDialect(client: Client, clock: Clock): Dialect {
+  return {
+    createAdapter: () => new SqliteAdapter(),
+    createDriver: () => new LibsqlDriver(client, clock),
+    createIntrospector: (db) => new SqliteIntrospector(db),
+    createQueryCompiler: () => new SqliteQueryCompiler(),
+  };
+}
+
+class LibsqlDriver implements Driver {
+  private readonly client: Client;
+  private readonly connection: LibsqlConnection;
+  /** Resolves when the one who came last is done. */
+  private last: Promise<void> = Promise.resolve();
+  private done: () => void = () => {};
+
+  constructor(client: Client, clock: Clock) {
+    this.client = client;
+    this.connection = new LibsqlConnection(client, clock);
+  }
+
+  init(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  async acquireConnection(): Promise<DatabaseConnection> {
+    const before = this.last;
+    let done = () => {};
+    this.last = new Promise((resolve) => done = resolve);
+    await before;
+    this.done = done;
+    return this.connection;
+  }
+
+  releaseConnection(): Promise<void> {
+    this.done();
+    return Promise.resolve();
+  }
+
+  beginTransaction(_connection: DatabaseConnection, settings: TransactionSettings): Promise<void> {
+    return this.connection.begin(settings.accessMode === "read only" ? "read" : "write");
+  }
+
+  commitTransaction(): Promise<void> {
+    return this.connection.end("commit");
+  }
+
+  rollbackTransaction(): Promise<void> {
+    return this.connection.end("rollback");
+  }
+
+  async destroy(): Promise<void> {
+    await this.last;
+    this.client.close();
+  }
+}
+
+class LibsqlConnection implements DatabaseConnection {
+  private readonly client: Client;
+  private readonly clock: Clock;
+  private transaction: Transaction | null = null;
+  private isSetUp = false;
+
+  constructor(client: Client, clock: Clock) {
+    this.client = client;
+    this.clock = clock;
+  }
+
+  async begin(mode: "read" | "write"): Promise<void> {
+    this.transaction = await this.patiently(() => this.client.transaction(mode));
+  }
+
+  async end(how: "commit" | "rollback"): Promise<void> {
+    const transaction = this.transaction;
+    this.transaction = null;
+    try {
+      await transaction?.[how]();
+    } catch (error) {
+      throw databaseError(error);
+    } finally {
+      transaction?.close();
+    }
+  }
+
+  async executeQuery<Row>({ sql, parameters }: CompiledQuery): Promise<QueryResult<Row>> {
+    const statement = { sql, args: parameters as InArgs };
+    const { transaction, client } = this;
+    const result = await this.patiently(() =>
+      transaction === null ? client.execute(statement) : transaction.execute(statement)
+    );
+    return {
+      rows: toObjects(result) as Row[],
+      numAffectedRows: BigInt(result.rowsAffected),
+      ...(result.lastInsertRowid === undefined ? {} : { insertId: result.lastInsertRowid }),
+    };
+  }
+
+  /** The whole answer in one part: the client offers no cursor. Read large tables page by page. */
+  async *streamQuery<Row>(query: CompiledQuery): AsyncIterableIterator<QueryResult<Row>> {
+    yield await this.executeQuery<Row>(query);
+  }
+
+  private async patiently<T>(action: () => Promise<T>): Promise<T> {
+    const giveUpMs = this.clock.monotonic() + BUSY_DEADLINE_MS;
+    for (let pauseMs = FIRST_PAUSE_MS;; pauseMs = Math.min(2 * pauseMs, MAX_PAUSE_MS)) {
+      try {
+        await this.setUp();
+        return await action();
+      } catch (error) {
+        if (!isBusy(error) || this.transaction !== null) throw databaseError(error);
+        // The library leaves the statement that was refused half done, and no later transaction could commit.
+        this.isSetUp = false;
+        await this.client.reconnect();
+        if (this.clock.monotonic() >= giveUpMs) throw databaseError(error);
+      }
+      await new Promise<void>((resolve) => void this.clock.setTimeout(resolve, pauseMs));
+    }
+  }
+
+  private async setUp(): Promise<void> {
+    if (this.isSetUp) return;
+    if (this.client.protocol === "file") {
+      for (const pragma of CONNECTION_PRAGMAS) await this.client.execute(pragma);
+    }
+    this.isSetUp = true;
+  }
+}
+
+/** The client's rows are arrays and objects in one; kysely wants objects. */
+function toObjects(result: ResultSet): Record<string, unknown>[] {
+  return result.rows.map((row) => {
+    const object: Record<string, unknown> = {};
+    result.columns.forEach((column, i) => object[column] = row[i]);
+    return object;
+  });
+}

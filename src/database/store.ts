@@ -1,0 +1,121 @@
+/** The engine's database: opened at the first use, so that an engine which needs none also needs no native library. */
+import { Kysely, sql } from "kysely";
+import { hasCode, MillraceError } from "../errors.ts";
+import type { Clock, FilePort } from "../ports.ts";
+import { libsqlDialect } from "./dialect.ts";
+import { databaseError } from "./errors.ts";
+import { currentVersion, migrate, requireUsable } from "./migrations.ts";
+import type { Schema } from "./schema.ts";
+
+/** Where the data is. */
+export type StoreLocation =
+  /** A file; it and its directory are made at the first use. */
+  | { readonly kind: "file"; readonly path: string }
+  /** A libSQL server that several engines may share: `libsql:`, `http:`, `https:`, `ws:` or `wss:`. */
+  | { readonly kind: "server"; readonly url: string; readonly token: string | null }
+  /** Gone with the engine. */
+  | { readonly kind: "memory" };
+
+/** The database of an engine. */
+export interface Store {
+  /**
+   * The database, ready for queries. Rejects with `corrupt`, `conflict` (made by a newer release), `config` (another
+   * program's), `unavailable` (the native library is missing) or `connection_failed`; the next use tries again.
+   */
+  open(): Promise<Kysely<Schema>>;
+  /** Whether there may be something in it, found out without opening it. */
+  mayHoldData(): Promise<boolean>;
+  /** Waits for running statements; later uses reject with `closed`. */
+  close(): Promise<void>;
+}
+
+/** What the store needs of the machine. */
+export interface StorePorts {
+  readonly files: FilePort;
+  readonly clock: Clock;
+}
+
+/** Accounts and playlists are nobody else's business. */
+const OWNER_ONLY = 0o600;
+
+/** See `Store`. Opens nothing. */
+export function createStore(ports: StorePorts, location: StoreLocation): Store {
+  let opening: Promise<Kysely<Schema>> | null = null;
+  let closed = false;
+  return {
+    open() {
+      if (closed) return Promise.reject(new MillraceError("closed", "the database is closed"));
+      opening ??= connect(ports, location).catch((error) => {
+        opening = null;
+        throw error;
+      });
+      return opening;
+    },
+    async mayHoldData() {
+      if (location.kind !== "file") return location.kind === "server";
+      try {
+        return (await ports.files.info(location.path)).sizeBytes > 0;
+      } catch (error) {
+        if (hasCode(error, "not_found")) return false;
+        throw error;
+      }
+    },
+    async close() {
+      closed = true;
+      const db = await opening?.catch(() => null) ?? null;
+      if (db === null) return;
+      // The library may put the last close off to a garbage collection that never comes; the data is safe either way.
+      if (location.kind === "file") await sql`PRAGMA wal_checkpoint(TRUNCATE)`.execute(db).catch(() => {});
+      await db.destroy();
+    },
+  };
+}
+
+async function connect(ports: StorePorts, location: StoreLocation): Promise<Kysely<Schema>> {
+  if (location.kind === "file") await prepareFile(ports.files, location.path);
+  const { createClient } = await import("@libsql/client").catch((cause) => {
+    throw new MillraceError("unavailable", "the native library of libSQL cannot be loaded", { cause });
+  });
+  const client = (() => {
+    try {
+      return createClient({ ...clientConfig(location), concurrency: 1, timeout: 0 });
+    } catch (error) {
+      throw databaseError(error);
+    }
+  })();
+  const db = new Kysely<Schema>({ dialect: libsqlDialect(client, ports.clock) });
+  try {
+    if (location.kind === "file") await requireSound(db);
+    requireUsable(await currentVersion(db));
+    // Before anything is written: without WAL a commit fails when another process happens to read.
+    if (location.kind === "file") await sql`PRAGMA journal_mode = WAL`.execute(db);
+    await migrate(db);
+    return db;
+  } catch (error) {
+    await db.destroy();
+    throw error;
+  }
+}
+
+function clientConfig(location: StoreLocation): { url: string; authToken?: string } {
+  switch (location.kind) {
+    case "memory":
+      return { url: ":memory:" };
+    case "file":
+      return { url: `file:${location.path.split("/").map(encodeURIComponent).join("/")}` };
+    case "server":
+      return { url: location.url, ...(location.token === null ? {} : { authToken: location.token }) };
+  }
+}
+
+async function prepareFile(files: FilePort, path: string): Promise<void> {
+  await files.makeDirectory(path.slice(0, path.lastIndexOf("/")) || "/");
+  const handle = await files.open(path, "write", { permissions: OWNER_ONLY });
+  await handle.close();
+}
+
+/** Reads only, so that what is damaged or not ours stays as it is. */
+async function requireSound(db: Kysely<Schema>): Promise<void> {
+  const { rows } = await sql<{ quick_check: string }>`PRAGMA quick_check(1)`.execute(db);
+  if (rows[0]?.quick_check !== "ok") throw new MillraceError("corrupt", "the database is damaged");
+}
