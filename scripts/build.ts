@@ -1,8 +1,10 @@
 /**
- * Builds `dist/millrace.mjs`, one file for Node 20 and later, Bun and Deno. With `--binaries` also executables that bring
+ * Builds `dist/millrace.mjs`, one file for Node 20 and later, Bun and Deno, and beside it `libsql.node`, the native
+ * library of the database for this machine, which is loaded when settings or playlists are used first. With `--binaries` also executables that bring
  * their runtime: by Bun, and by Deno where its runtime file can be fetched.
  */
-import { chmodSync, mkdirSync, readFileSync, statSync } from "node:fs";
+import { chmodSync, copyFileSync, mkdirSync, readFileSync, statSync } from "node:fs";
+import { createRequire } from "node:module";
 import path from "node:path";
 import process from "node:process";
 import { build, type Plugin, stop } from "esbuild";
@@ -33,6 +35,36 @@ const embedClip: Plugin = {
   },
 };
 
+/** File name of the native library beside the bundle. */
+const NATIVE = "libsql.node";
+
+/** libSQL looks for its native library among packages; in the bundle it takes the file beside it. */
+const nativeBeside: Plugin = {
+  name: "native-beside",
+  setup(builder) {
+    builder.onLoad({ filter: /[\\/]libsql[\\/](?:index|promise)\.js$/ }, ({ path: file }) => {
+      const text = readFileSync(file, "utf8");
+      const changed = text.replace("return require(`@libsql/${target}`)", `return require("./${NATIVE}")`)
+        // It only chooses among packages, and reads files to do so.
+        .replace(/let target = currentTarget\(\);[\s\S]*?(?=return require)/, "");
+      if (changed === text) throw new Error(`${file} loads its native library in another way now`);
+      return { contents: changed, loader: "js" };
+    });
+    builder.onResolve({ filter: /^\.\/libsql\.node$/ }, ({ path: file }) => ({ path: file, external: true }));
+  },
+};
+
+/** Copies the native library for this machine; answers its new place. */
+function copyNative(): string {
+  const fromClient = createRequire(createRequire(import.meta.url).resolve("@libsql/client"));
+  const fromLibsql = createRequire(fromClient.resolve("libsql"));
+  const { familySync } = fromLibsql("detect-libc") as { familySync(): string | null };
+  const abi = { linux: familySync() === "musl" ? "-musl" : "-gnu", win32: "-msvc" }[process.platform as string] ?? "";
+  const target = path.join(DIST, NATIVE);
+  copyFileSync(fromLibsql.resolve(`@libsql/${process.platform}-${process.arch}${abi}`), target);
+  return target;
+}
+
 async function bundle(): Promise<void> {
   mkdirSync(DIST, { recursive: true });
   await build({
@@ -47,12 +79,13 @@ async function bundle(): Promise<void> {
     keepNames: true,
     legalComments: "eof",
     banner: { js: BANNER },
-    plugins: [embedClip],
+    plugins: [embedClip, nativeBeside],
     logLevel: "warning",
   });
   await stop();
   chmodSync(BUNDLE, 0o755);
   report(BUNDLE);
+  report(copyNative());
 }
 
 function binaries(): boolean {
