@@ -10,7 +10,7 @@ import {
 import { concatBytes } from "../bytes/hex.ts";
 import { MillraceError } from "../errors.ts";
 import { decodeName } from "./file-path.ts";
-import { parseInfo } from "./info.ts";
+import { type InfoExtras, parseInfo } from "./info.ts";
 import { MAX_TRANSPORT_FILE_BYTES, MAX_URL_LENGTH, MAX_URLS } from "./limits.ts";
 import type { Metainfo } from "./types.ts";
 
@@ -33,12 +33,19 @@ function readOuter(bytes: Uint8Array): { outer: BencodeDictionary; infoBytes: Ui
  * `too_large` above 16 MiB.
  */
 export async function parseTransportFile(bytes: Uint8Array): Promise<Metainfo> {
+  const { infoBytes, extras } = splitTransportFile(bytes);
+  return await parseInfo(infoBytes, extras);
+}
+
+/** The bencoded `info` of a transport file as it stands there, and what surrounds it. Throws as `parseTransportFile`. */
+export function splitTransportFile(bytes: Uint8Array): { infoBytes: Uint8Array; extras: Required<InfoExtras> } {
   const { outer, infoBytes } = readOuter(bytes);
-  return await parseInfo(infoBytes, {
+  const extras = {
     trackers: readTrackers(outer),
     webSeeds: readUrls(outer["url-list"], isWebSeed),
     nodes: readNodes(outer["nodes"]),
-  });
+  };
+  return { infoBytes, extras };
 }
 
 /** True for the transport file of a live broadcast (`info.live`); false for anything else, malformed files included. */
