@@ -1,0 +1,148 @@
+/** Messages of the `live1` extension (BEP 10), big-endian, first byte the type. */
+import { MillraceError } from "../errors.ts";
+import { MAX_SEQUENCE } from "./header.ts";
+
+/** First byte of a message. */
+export const LiveMessageType = { window: 0, header: 1, subscribe: 2, unsubscribe: 3, ping: 4 } as const;
+
+/** Why a substream is not, or no longer, pushed. */
+export const UnsubscribeReason = {
+  /** The child has another parent. */
+  moved: 0,
+  /** The parent's uplink is full. */
+  full: 1,
+  /** The parent has nothing of it. */
+  empty: 2,
+  /** The parent leaves. */
+  leaving: 3,
+} as const;
+
+/** Longest message, bytes: the largest header (64 hashes) and its type. Checked before anything is read. */
+export const MAX_LIVE_MESSAGE_BYTES = 2048;
+
+/** Pieces that the bitmap of one WINDOW tells of: 255 bytes, at 64 KiB a piece 130 MB of stream. */
+export const MAX_WINDOW_PIECES = 255 * 8;
+
+/**
+ * What a peer has: every piece of `[base, solid)`, and of those from `solid` on the ones whose bit is set (most
+ * significant first). `base` = `solid` and no bits: nothing yet.
+ */
+export interface WindowMessage {
+  readonly type: "window";
+  readonly epoch: number;
+  readonly base: number;
+  readonly solid: number;
+  /** At most 255 bytes; ends with a byte that isn't zero. */
+  readonly bitmap: Uint8Array;
+}
+
+/** A message. `bytes` of a header are still to be read with `decodeHeader`. */
+export type LiveMessage =
+  | WindowMessage
+  | { readonly type: "header"; readonly bytes: Uint8Array }
+  | { readonly type: "subscribe"; readonly mask: number; readonly from: number }
+  | { readonly type: "unsubscribe"; readonly mask: number; readonly reason: number }
+  /** A PING, or the PONG that echoes it: who recognises its own nonce holds the PONG. */
+  | { readonly type: "ping"; readonly nonce: bigint };
+
+/** Encodes a message. Fields are taken as they are: the caller keeps them in range. */
+export function encodeLiveMessage(message: LiveMessage): Uint8Array<ArrayBuffer> {
+  switch (message.type) {
+    case "window": {
+      const { bytes, view } = sized(14 + message.bitmap.length, LiveMessageType.window);
+      view.setUint32(1, message.epoch);
+      view.setUint32(5, message.base);
+      view.setUint32(9, message.solid);
+      bytes[13] = message.bitmap.length;
+      bytes.set(message.bitmap, 14);
+      return bytes;
+    }
+    case "header": {
+      const { bytes } = sized(1 + message.bytes.length, LiveMessageType.header);
+      bytes.set(message.bytes, 1);
+      return bytes;
+    }
+    case "subscribe": {
+      const { bytes, view } = sized(6, LiveMessageType.subscribe);
+      bytes[1] = message.mask;
+      view.setUint32(2, message.from);
+      return bytes;
+    }
+    case "unsubscribe": {
+      const { bytes } = sized(3, LiveMessageType.unsubscribe);
+      bytes[1] = message.mask;
+      bytes[2] = message.reason;
+      return bytes;
+    }
+    case "ping": {
+      const { bytes, view } = sized(9, LiveMessageType.ping);
+      view.setBigUint64(1, message.nonce);
+      return bytes;
+    }
+  }
+}
+
+/**
+ * Reads a message; arrays in it are views of `bytes`. null for a type of a later version. Throws `protocol_violation`
+ * when it is malformed or too long.
+ */
+export function decodeLiveMessage(bytes: Uint8Array): LiveMessage | null {
+  if (bytes.length === 0) throw violation("is empty");
+  if (bytes.length > MAX_LIVE_MESSAGE_BYTES) throw violation("is too long");
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+  const need = (length: number) => {
+    if (bytes.length !== length) throw violation("has a wrong length");
+  };
+  switch (bytes[0]) {
+    case LiveMessageType.window: {
+      if (bytes.length < 14) throw violation("has a wrong length");
+      need(14 + bytes[13]!);
+      const base = view.getUint32(5);
+      const solid = view.getUint32(9);
+      if (base > solid || solid > MAX_SEQUENCE + 1) throw violation("tells of an impossible window");
+      return { type: "window", epoch: view.getUint32(1), base, solid, bitmap: bytes.subarray(14) };
+    }
+    case LiveMessageType.header:
+      return { type: "header", bytes: bytes.subarray(1) };
+    case LiveMessageType.subscribe: {
+      need(6);
+      const from = view.getUint32(2);
+      if (from > MAX_SEQUENCE + 1) throw violation("names an impossible piece");
+      return { type: "subscribe", mask: bytes[1]!, from };
+    }
+    case LiveMessageType.unsubscribe:
+      need(3);
+      return { type: "unsubscribe", mask: bytes[1]!, reason: bytes[2]! };
+    case LiveMessageType.ping:
+      need(9);
+      return { type: "ping", nonce: view.getBigUint64(1) };
+    default:
+      return null;
+  }
+}
+
+/** True when `window` says that its sender has piece `seq`. */
+export function windowHas(window: WindowMessage, seq: number): boolean {
+  if (seq < window.solid) return seq >= window.base;
+  const bit = seq - window.solid;
+  return ((window.bitmap[bit >> 3] ?? 0) & (0x80 >> (bit & 7))) !== 0;
+}
+
+/** Newest piece that `window` tells of; `base` − 1 when it has none. */
+export function windowNewest(window: WindowMessage): number {
+  for (let i = window.bitmap.length - 1; i >= 0; i--) {
+    const byte = window.bitmap[i]!;
+    if (byte !== 0) return window.solid + 8 * i + 7 - Math.log2(byte & -byte);
+  }
+  return window.solid - 1;
+}
+
+function sized(length: number, type: number): { bytes: Uint8Array<ArrayBuffer>; view: DataView } {
+  const bytes = new Uint8Array(length);
+  bytes[0] = type;
+  return { bytes, view: new DataView(bytes.buffer) };
+}
+
+function violation(reason: string): MillraceError {
+  return new MillraceError("protocol_violation", `a live1 message ${reason}`);
+}

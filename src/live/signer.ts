@@ -1,0 +1,119 @@
+/** Signing and checking piece headers: ed25519 (RFC 8032) and SHA-256 through WebCrypto, which runs off the main thread. */
+import { concatBytes, equalBytes } from "../bytes/hex.ts";
+import { MillraceError } from "../errors.ts";
+import { BLOCK_BYTES } from "../wire/types.ts";
+import {
+  attachSignature,
+  blockCount,
+  encodeUnsigned,
+  HASH_BYTES,
+  type PieceHeader,
+  type UnsignedHeader,
+  unsignedPart,
+} from "./header.ts";
+
+/** Separates these signatures from any other use of the key. */
+const CONTEXT = new TextEncoder().encode("live1\0");
+const ALGORITHM = "Ed25519";
+
+/** A broadcaster's key pair. */
+export interface LiveKey {
+  /** 32 bytes. */
+  readonly publicKey: Uint8Array;
+  /** The private key, PKCS #8 (RFC 8410). A secret: for the state file alone. */
+  readonly privateKey: Uint8Array;
+}
+
+/** A new key pair. */
+export async function createLiveKey(): Promise<LiveKey> {
+  const pair = await crypto.subtle.generateKey(ALGORITHM, true, ["sign", "verify"]) as CryptoKeyPair;
+  return {
+    publicKey: new Uint8Array(await crypto.subtle.exportKey("raw", pair.publicKey)),
+    privateKey: new Uint8Array(await crypto.subtle.exportKey("pkcs8", pair.privateKey)),
+  };
+}
+
+/** First 20 bytes of the SHA-256 of a block. */
+export async function hashBlock(block: Uint8Array): Promise<Uint8Array> {
+  return new Uint8Array(await crypto.subtle.digest("SHA-256", block as Uint8Array<ArrayBuffer>)).subarray(
+    0,
+    HASH_BYTES,
+  );
+}
+
+/** Hashes of all blocks of a piece, 20 bytes each. */
+export async function hashBlocks(piece: Uint8Array): Promise<Uint8Array> {
+  const blocks = Array.from(
+    { length: blockCount(piece.length) },
+    (_, i) => hashBlock(piece.subarray(i * BLOCK_BYTES, (i + 1) * BLOCK_BYTES)),
+  );
+  return concatBytes(await Promise.all(blocks));
+}
+
+/** Signs the headers of one stream. */
+export class HeaderSigner {
+  private readonly key: CryptoKey;
+  private readonly prefix: Uint8Array;
+
+  private constructor(key: CryptoKey, infohash: Uint8Array) {
+    this.key = key;
+    this.prefix = concatBytes([CONTEXT, infohash]);
+  }
+
+  /** Takes the PKCS #8 key. Rejects with `corrupt` when it is none. */
+  static async create(privateKey: Uint8Array, infohash: Uint8Array): Promise<HeaderSigner> {
+    try {
+      const bytes = privateKey as Uint8Array<ArrayBuffer>;
+      return new HeaderSigner(await crypto.subtle.importKey("pkcs8", bytes, ALGORITHM, false, ["sign"]), infohash);
+    } catch (error) {
+      throw new MillraceError("corrupt", "the broadcaster's private key is damaged", { cause: error });
+    }
+  }
+
+  /** The header with its signature. Rejects with `invalid_argument` when a field is out of range. */
+  async sign(header: UnsignedHeader): Promise<PieceHeader> {
+    const unsigned = encodeUnsigned(header);
+    const signature = await crypto.subtle.sign(ALGORITHM, this.key, concatBytes([this.prefix, unsigned]));
+    return attachSignature(header, unsigned, new Uint8Array(signature));
+  }
+}
+
+/**
+ * What decides whether headers and blocks are genuine. Answers come by callback so that a simulation can answer at once
+ * and run without a turn of the event loop for each of millions of blocks.
+ */
+export interface LiveVerifier {
+  header(header: PieceHeader, done: (genuine: boolean) => void): void;
+  block(data: Uint8Array, hash: Uint8Array, done: (genuine: boolean) => void): void;
+}
+
+/** Checks headers and blocks of one stream with WebCrypto. */
+export class CryptoVerifier implements LiveVerifier {
+  private readonly key: CryptoKey;
+  private readonly prefix: Uint8Array;
+
+  private constructor(key: CryptoKey, infohash: Uint8Array) {
+    this.key = key;
+    this.prefix = concatBytes([CONTEXT, infohash]);
+  }
+
+  /** Takes the 32 bytes of the transport file. Rejects with `bad_transport_file` when they are no key. */
+  static async create(publicKey: Uint8Array, infohash: Uint8Array): Promise<CryptoVerifier> {
+    try {
+      const bytes = publicKey as Uint8Array<ArrayBuffer>;
+      return new CryptoVerifier(await crypto.subtle.importKey("raw", bytes, ALGORITHM, false, ["verify"]), infohash);
+    } catch (error) {
+      throw new MillraceError("bad_transport_file", "the broadcast's public key is not a key", { cause: error });
+    }
+  }
+
+  header(header: PieceHeader, done: (genuine: boolean) => void): void {
+    const signed = concatBytes([this.prefix, unsignedPart(header)]);
+    const signature = header.signature as Uint8Array<ArrayBuffer>;
+    crypto.subtle.verify(ALGORITHM, this.key, signature, signed).then(done, () => done(false));
+  }
+
+  block(data: Uint8Array, hash: Uint8Array, done: (genuine: boolean) => void): void {
+    hashBlock(data).then((actual) => done(equalBytes(actual, hash)), () => done(false));
+  }
+}
