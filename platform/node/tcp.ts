@@ -86,8 +86,9 @@ export const nodeTcp: TcpPort = {
       signal.addEventListener("abort", abort, { once: true });
       socket.once("error", fail);
       socket.pause();
-      const options: net.TcpNetConnectOpts = { host: target.host, port: target.port, noDelay: true };
-      socket.connect(options, () => {
+      socket.connect({ host: target.host, port: target.port }, () => {
+        // The option of the same name only works for sockets that `net.connect` makes.
+        socket.setNoDelay(true);
         signal.removeEventListener("abort", abort);
         socket.off("error", fail);
         resolve(attach());

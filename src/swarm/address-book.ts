@@ -38,6 +38,8 @@ export interface KnownAddress {
   retryAtMs: number;
   /** It hung up during our handshake: begin the other way (encrypted or plain) next time. */
   flipEncryption: boolean;
+  /** It could not take what followed our handshake in the same packet: wait for its own handshake next time. */
+  patient: boolean;
 }
 
 /** The bounded book of one swarm. Times are monotonic ms. */
@@ -70,6 +72,7 @@ export class AddressBook {
       failures: 0,
       retryAtMs: -Infinity,
       flipEncryption: false,
+      patient: false,
     });
     this.perHost.set(host, sameHost + 1);
     return true;
@@ -117,6 +120,14 @@ export class AddressBook {
   flip(entry: KnownAddress, nowMs: number): void {
     entry.state = "idle";
     entry.flipEncryption = true;
+    entry.patient = true;
+    entry.retryAtMs = nowMs;
+  }
+
+  /** It shook hands and then heard nothing of what came with our handshake: it is dialled again at once, more slowly. */
+  slower(entry: KnownAddress, nowMs: number): void {
+    entry.state = "idle";
+    entry.patient = true;
     entry.retryAtMs = nowMs;
   }
 

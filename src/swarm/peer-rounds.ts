@@ -13,6 +13,9 @@ const KEEP_ALIVE_MS = 100_000;
 /** Silence after which a peer is dropped, ms. */
 const SILENT_MS = 180_000;
 
+/** A peer that sends nothing for so long after its handshake did not understand ours, ms: others tell their pieces at once. */
+const DEAF_MS = 800;
+
 /** Without payload either way for so long, a peer gives way when the swarm is full and others wait, ms. */
 const IDLE_MS = 60_000;
 
@@ -23,7 +26,7 @@ const USELESS_MS = 600_000;
 const PEX_FIRST_MS = 5_000;
 
 /** Why peers part. */
-export type PartReason = "silent" | "both_seeds" | "useless" | "makes_room";
+export type PartReason = "silent" | "deaf" | "both_seeds" | "useless" | "makes_room";
 
 /** What the rounds ask of the swarm. */
 export interface RoundsHost {
@@ -100,6 +103,7 @@ export class PeerRounds {
 
   private reasonToPart(session: PeerSession, nowMs: number): PartReason | null {
     if (nowMs - session.link!.lastReceivedMs > SILENT_MS) return "silent";
+    if (session.deaf && nowMs - session.link!.lastReceivedMs > DEAF_MS) return "deaf";
     if (this.host.seeding() && session.isSeed) return "both_seeds";
     const wanted = session.amInterested || session.peerInterested;
     if (!wanted && nowMs - session.usefulMs > USELESS_MS) return "useless";

@@ -23,6 +23,9 @@ const DEFAULT_QUEUE_LIMIT = 250;
 /** Asked for and not answered for so long, the peer snubs us, ms (BEP 3 anti-snubbing). */
 const SNUB_MS = 60_000;
 
+/** A handshake, bytes (BEP 3). */
+const HANDSHAKE_BYTES = 68;
+
 /** Why a peer is not read from: 1 = rate limit, 2 = too much waits to be hashed and written. */
 export type PauseReason = 1 | 2;
 
@@ -87,6 +90,9 @@ export class PeerSession implements PeerLinkHandlers {
   private earlyBits: Uint8Array | null = null;
   private earlyAll = false;
   private earlyHaves: number[] = [];
+  /** What we said to have together with our handshake; null when nothing was said before the peer answered. */
+  told: Bitfield | null = null;
+  private anticipated = false;
   private joined = false;
   private reportedBytes = 0;
   private pausedBy = 0;
@@ -112,6 +118,14 @@ export class PeerSession implements PeerLinkHandlers {
     return this.isClosed;
   }
 
+  /**
+   * Said nothing since its handshake, though we went ahead of it: some clients (aria2) lose their place when anything
+   * follows a handshake in one packet.
+   */
+  get deaf(): boolean {
+    return this.told !== null && this.info !== null && this.link!.counters.receivedBytes <= HANDSHAKE_BYTES;
+  }
+
   get isSeed(): boolean {
     return this.pieces === null ? this.earlyAll : this.pieces.full;
   }
@@ -127,6 +141,22 @@ export class PeerSession implements PeerLinkHandlers {
 
   snubbed(nowMs: number): boolean {
     return this.amInterested && !this.peerChoking && nowMs - this.lastBlockMs > SNUB_MS;
+  }
+
+  /**
+   * Dialled in plaintext: what we have, our interest and the first requests leave together with our handshake, which saves
+   * two round trips at a seed that unchokes whoever is interested. Call it in the turn of the link's creation.
+   */
+  anticipate(): void {
+    const { transfer } = this.host;
+    const have = transfer?.bank.have;
+    this.told = have === undefined ? new Bitfield(0) : new Bitfield(have.size, have.bytes);
+    if (this.told.count > 0) this.link!.bitfield(this.told.bytes);
+    this.setInterested(true);
+    if (transfer === null) return;
+    this.anticipated = true;
+    transfer.scheduler.presume(this.id, this.host.clock.monotonic(), this.rttMs ?? 0);
+    transfer.kick();
   }
 
   /** The data path exists (or the handshake is done): takes part in it, with what is known of the peer so far. */
@@ -352,7 +382,7 @@ export class PeerSession implements PeerLinkHandlers {
     if (this.isClosed) return;
     this.isClosed = true;
     this.queue?.close();
-    if (this.joined) {
+    if (this.joined || this.anticipated) {
       this.host.transfer?.sourceLeft(this.id);
       this.host.transfer?.scheduler.removePeer(this.id, this.host.clock.monotonic());
     }

@@ -9,6 +9,7 @@ import { AddressBook, type KnownAddress } from "./address-book.ts";
 import type { SwarmContext } from "./context.ts";
 import { Dialer } from "./dialer.ts";
 import type { Suspect } from "./evidence.ts";
+import { introduce } from "./introduction.ts";
 import { type PartReason, PeerRounds, ROUND_MS } from "./peer-rounds.ts";
 import { PeerSession, type SessionHost } from "./peer-session.ts";
 import type { Transfer } from "./transfer.ts";
@@ -206,18 +207,10 @@ export class Peers implements SessionHost {
       if (loser === session) return;
     }
     if (session.address !== null) session.address.failures = 0;
-    const link = session.link!;
-    const { transfer } = this;
-    if (transfer === null || transfer.bank.have.count === 0) link.haveNone();
-    else {
-      // Needed before `haveAll` by peers without BEP 6.
-      link.setPieceCount(transfer.metainfo.pieceCount, transfer.metainfo);
-      if (transfer.bank.have.full) link.haveAll();
-      else link.bitfield(transfer.bank.have.bytes);
-    }
+    introduce(session, this.transfer);
     if (this.host.swarm.eager) session.setInterested(true);
     const dhtPort = this.context.discovery?.dhtPort ?? null;
-    if (session.info!.dht && dhtPort !== null) link.sendDhtPort(dhtPort);
+    if (session.info!.dht && dhtPort !== null) session.link!.sendDhtPort(dhtPort);
     if (this.congestion) session.setPaused(2, true);
   }
 
@@ -290,6 +283,7 @@ export class Peers implements SessionHost {
 
   private settle(session: PeerSession, entry: KnownAddress, error: Error | null, nowMs: number): void {
     if (this.resting.has(session)) this.book.rest(entry, nowMs);
+    else if (session.deaf) this.book.slower(entry, nowMs);
     else if (hasCode(error, "conflict") && session.info === null) entry.state = "self";
     else if (session.info !== null) this.book.ended(entry, nowMs);
     else if (this.context.encryption !== "off" && !entry.flipEncryption) this.book.flip(entry, nowMs);
@@ -311,6 +305,7 @@ export class Peers implements SessionHost {
       encryption: encrypted ? "prefer" : "accept",
       handlers: session,
     });
+    if (!encrypted && !entry.patient && this.host.swarm.eager) session.anticipate();
   }
 
   private open(entry: KnownAddress | null): PeerSession {
@@ -354,7 +349,7 @@ export class Peers implements SessionHost {
   }
 
   private part(session: PeerSession, reason: PartReason): void {
-    if (reason !== "silent") this.resting.add(session);
+    if (reason !== "silent" && reason !== "deaf") this.resting.add(session);
     session.drop(new MillraceError("closed", `parted: ${reason}`));
   }
 

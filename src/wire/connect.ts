@@ -7,7 +7,9 @@ import type { PeerLink } from "./types.ts";
 /**
  * Shakes hands over a connection that we made. Answers at once: `handlers.ready` follows, or `handlers.close` with
  * `timeout`, `connection_failed`, `protocol_violation`, `conflict` (we reached ourselves) or the signal's reason. Until
- * `ready`, only `close`, `pause`, `resume`, `fetchMetadata`, `setMetadata` and `setPieceCount` do anything.
+ * `ready`, only `close`, `pause`, `resume`, `fetchMetadata`, `setMetadata` and `setPieceCount` do anything; without
+ * encryption also `bitfield`, `interested`, `uninterested`, `request` and `cancel`: called right away, they leave in one
+ * packet with our handshake and save a round trip each.
  * Throws `invalid_argument` for an infohash or peer id that is not 20 bytes.
  */
 export function connectPeer(connection: TcpConnection, options: ConnectPeerOptions): PeerLink {

@@ -54,6 +54,8 @@ export class WireLink implements PeerLink {
   private peerExchange: PeerExchange | null = null;
   private requests = new RequestLedger(DEFAULT_REQUEST_QUEUE_LIMIT);
   private handshakeSent = false;
+  /** Our plaintext handshake is queued: what peers may hear before they answer it can follow in the same packet. */
+  private early = false;
   private pieceCount: number | null = null;
   private removeAbort: () => void = () => {};
 
@@ -101,7 +103,11 @@ export class WireLink implements PeerLink {
       this.removeAbort = () => signal.removeEventListener("abort", onAbort);
     }
     if (infohashHex === null) this.handshake.startIncoming();
-    else this.handshake.startOutgoing(this.resolve(infohashHex)!, this.environment.encryption === "prefer");
+    else {
+      const encrypted = this.environment.encryption === "prefer";
+      this.handshake.startOutgoing(this.resolve(infohashHex)!, encrypted);
+      this.early = !encrypted;
+    }
   }
 
   // Sending.
@@ -121,16 +127,16 @@ export class WireLink implements PeerLink {
   }
 
   interested(): void {
-    if (this.state === OPEN) this.wire.interested();
+    if (this.speaks) this.wire.interested();
   }
 
   uninterested(): void {
-    if (this.state === OPEN) this.wire.uninterested();
+    if (this.speaks) this.wire.uninterested();
   }
 
   bitfield(bytes: Uint8Array): void {
     // The caller's bits change while the copy waits to leave.
-    if (this.state === OPEN) this.wire.bitfield(new Uint8Array(bytes));
+    if (this.speaks) this.wire.bitfield(new Uint8Array(bytes));
   }
 
   haveAll(): void {
@@ -149,11 +155,11 @@ export class WireLink implements PeerLink {
   }
 
   request(piece: number, offset: number, length: number): void {
-    if (this.state === OPEN) this.outbox.triple(MessageId.request, piece, offset, length);
+    if (this.speaks) this.outbox.triple(MessageId.request, piece, offset, length);
   }
 
   cancel(piece: number, offset: number, length: number): void {
-    if (this.state === OPEN) this.outbox.triple(MessageId.cancel, piece, offset, length);
+    if (this.speaks) this.outbox.triple(MessageId.cancel, piece, offset, length);
   }
 
   reject(piece: number, offset: number, length: number): void {
@@ -206,6 +212,10 @@ export class WireLink implements PeerLink {
     if (this.state === CLOSED) return;
     this.outbox.flush();
     this.finish(error ?? null);
+  }
+
+  private get speaks(): boolean {
+    return this.state === OPEN || (this.early && this.state === HANDSHAKE);
   }
 
   private data(chunk: Uint8Array): void {

@@ -235,3 +235,21 @@ test("MseKeyExchange computes the secret that node's Diffie-Hellman computes", (
     assertThrows(() => ours.computeSecret(weak), MillraceError, "degenerate");
   }
 });
+
+test("connectPeer() lets pieces, interest and requests leave together with our plaintext handshake", async () => {
+  const { link, raw } = await againstRaw({ shake: false });
+  link.bitfield(Uint8Array.of(0x80));
+  link.interested();
+  link.request(1, 16384, 16384);
+  link.have(3);
+  await quiet();
+  assertEquals(raw.received, [...frame(5, Uint8Array.of(0x80)), ...frame(2), ...frame(6, 1, 16384, 16384)]);
+});
+
+test("connectPeer() keeps everything behind an encrypted handshake", async () => {
+  const { link, raw } = await againstRaw({ shake: false, link: { encryption: "prefer" } });
+  link.interested();
+  link.request(1, 16384, 16384);
+  await quiet();
+  assertEquals(raw.received, []);
+});

@@ -29,7 +29,7 @@ export class Dispatch {
     const { core, picker } = this;
     if (!peer.usable || peer.limit === 0) return false;
     const slackMs = core.slackMs(peer);
-    const criticalOnly = peer.outstanding >= peer.depth(slackMs, core.share);
+    const criticalOnly = peer.presumed || peer.outstanding >= peer.depth(slackMs, core.share);
     if (criticalOnly && peer.outstanding >= peer.criticalDepth(slackMs, core.share)) return false;
     if (!picker.pick(peer, peer.etaMs(core.unknownRate), criticalOnly, nowMs)) {
       if (!criticalOnly) peer.idleVersion = core.version;

@@ -52,10 +52,14 @@ export interface ActivePiece {
 /** See the module. */
 export class PeerState {
   readonly id: number;
-  readonly fast: boolean;
+  fast: boolean;
   limit: number;
   seed = false;
   bits: Uint8Array | null = null;
+  /** Its handshake is not done: taken to have everything and not to choke. */
+  presumed = false;
+  /** It was asked while presumed and has sent no block yet. */
+  doubtful = false;
   /** Pieces it has and we lack (unused for seeds). */
   useful = 0;
   interested = false;
@@ -114,6 +118,7 @@ export class PeerState {
 
   /** May it be asked for the piece now (it has it, isn't choking it, didn't just reject it)? */
   offers(piece: number, nowMs: number): boolean {
+    if (this.presumed) return true;
     if (!this.has(piece)) return false;
     if (this.choked && (this.allowed === null || !this.allowed.has(piece))) return false;
     return this.avoided.size === 0 || !this.avoids(piece, nowMs);
@@ -121,7 +126,14 @@ export class PeerState {
 
   /** Could it be asked for something? */
   get usable(): boolean {
-    return !this.stalled && (!this.choked || this.allowed !== null);
+    return !this.stalled && (this.presumed || !this.choked || this.allowed !== null);
+  }
+
+  /** The handshake is done. */
+  settle(limit: number, fast: boolean): void {
+    this.presumed = false;
+    this.limit = limit;
+    this.fast = fast;
   }
 
   avoid(piece: number, untilMs: number): void {
@@ -225,6 +237,7 @@ export class PeerState {
 
   /** A block came `latencyMs` after it was asked for. */
   onBlock(latencyMs: number, slackMs: number, nowMs: number): void {
+    this.doubtful = false;
     if (latencyMs < this.baseMs) this.baseMs = latencyMs;
     if (latencyMs < this.windowMinMs) this.windowMinMs = latencyMs;
     if (nowMs - this.windowStartMs > baseWindowMs) {
@@ -257,8 +270,9 @@ export class PeerState {
   /** The same for critical blocks. */
   criticalDepth(slackMs: number, share: number): number {
     const depth = this.depth(slackMs, share);
-    if (this.measured || this.window < this.tuning.firstDepthBlocks) return depth;
     const first = Math.min(share, this.tuning.firstCriticalBlocks);
+    // TCP starts slowly: until a first depth's worth is here its rate says little, and a pipe that ran dry starts anew.
+    if (this.counted >= first * this.blockBytes || this.window < this.tuning.firstDepthBlocks) return depth;
     return Math.min(Math.max(depth, first), this.limit, this.tuning.depthCapBlocks);
   }
 }

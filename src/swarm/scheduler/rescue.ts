@@ -49,7 +49,14 @@ export class Rescue {
       if (silenceMs < Math.max(floorMs, peer.rttMs + blocksMs)) continue;
       if (silenceMs > tuning.dropMs) this.drop(peer);
       // Without anybody else its requests are the only hope: they stay where they are.
-      if (!this.others(peer)) continue;
+      if (!this.others(peer)) {
+        // Unless it never took them: then they are asked again.
+        if (!peer.doubtful || peer.presumed) continue;
+        peer.doubtful = false;
+        core.releaseAll(peer, true);
+        freed = true;
+        continue;
+      }
       peer.stalled = true;
       peer.silentSinceMs = nowMs - silenceMs;
       peer.stalledMs = peer.probedMs = nowMs;

@@ -51,10 +51,27 @@ export class Scheduler implements SchedulerApi {
     nowMs: Millis,
     options: { requestQueueLimit: number; rttMs: number | null; fast: boolean },
   ): void {
-    this.removePeer(peer, nowMs);
     const { core } = this;
     const { requestQueueLimit, rttMs, fast } = options;
+    const known = core.peers.get(peer);
+    if (known?.presumed) {
+      known.settle(requestQueueLimit, fast);
+      // BEP 3: what a choking peer is asked for it forgets.
+      if (!fast) core.releaseAll(known, false);
+      return this.dispatch.all(nowMs);
+    }
+    this.removePeer(peer, nowMs);
     core.peers.set(peer, new PeerState(peer, requestQueueLimit, rttMs, fast, core.book.blockBytes, core.tuning));
+  }
+
+  presume(id: number, nowMs: Millis, rttMs: number): void {
+    this.removePeer(id, nowMs);
+    const { core } = this;
+    // Rejects are only sure to come with BEP 6; whether it has that is not known yet.
+    const peer = new PeerState(id, core.tuning.firstCriticalBlocks, rttMs, false, core.book.blockBytes, core.tuning);
+    peer.presumed = peer.doubtful = true;
+    core.peers.set(id, peer);
+    this.dispatch.all(nowMs);
   }
 
   removePeer(id: number, nowMs: Millis): void {
@@ -99,6 +116,8 @@ export class Scheduler implements SchedulerApi {
 
   private offered(peer: PeerState, nowMs: number): void {
     peer.idleVersion = -1;
+    // What was asked before it was known what the peer has will be rejected.
+    if (peer.doubtful) this.core.releaseAll(peer, false, (request) => !peer.has(request.part.piece));
     this.roster.refreshInterest(peer, nowMs);
     this.dispatch.one(peer, nowMs);
   }

@@ -8,7 +8,7 @@ export interface Tuning {
   readonly depthCapBlocks: number;
   /** Depth before anything is known of a peer. Default 4; it doubles each round trip. */
   readonly firstDepthBlocks: number;
-  /** The same for critical blocks, 1–64. Default 12: covers 2.5 MB/s × 75 ms, so that a cold start fills the pipe in one round trip. */
+  /** The same for critical blocks, 1–64. Default 16: a piece of 1 MiB is asked of four peers at once, so that a cold start never waits for a request. */
   readonly firstCriticalBlocks: number;
   /** Queue kept at a peer beyond its round trip while somebody plays. Default 40: what a seek then has to wait for. */
   readonly readerSlackMs: number;
@@ -83,7 +83,7 @@ export const defaultTuning: Tuning = {
   random: Math.random,
   depthCapBlocks: 512,
   firstDepthBlocks: 4,
-  firstCriticalBlocks: 12,
+  firstCriticalBlocks: 16,
   readerSlackMs: 40,
   calmSlackMs: 15,
   calmMs: 5000,

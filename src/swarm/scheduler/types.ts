@@ -47,6 +47,12 @@ export interface SchedulerApi {
     nowMs: Millis,
     options: { requestQueueLimit: number; rttMs: number | null; fast: boolean },
   ): void;
+  /**
+   * The handshake of a peer we dialled is under way: a few blocks that readers need now are asked of it at once, as if it
+   * had everything and did not choke (most seeds unchoke whoever is interested). `addPeer` follows when the handshake is
+   * done; without BEP 6 what was asked counts as lost then, with it the peer serves or rejects it.
+   */
+  presume(peer: number, nowMs: Millis, rttMs: number): void;
   removePeer(peer: number, nowMs: Millis): void;
   setRequestQueueLimit(peer: number, limit: number): void;
   setRtt(peer: number, rttMs: number): void;

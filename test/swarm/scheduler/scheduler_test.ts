@@ -10,9 +10,9 @@ test("setReader() splits a single piece evenly over peers of which nothing is kn
   for (let id = 0; id < 4; id++) host.peer(id);
   host.read(1, 0);
   const first = host.asked.filter((ask) => ask.piece === 0);
-  assertEquals(first.length, 48); // 12 each: a pipe's worth
-  for (let id = 0; id < 4; id++) assertEquals(first.filter((ask) => ask.peer === id).length, 12);
-  assertEquals(new Set(first.map((ask) => ask.offset)).size, 48);
+  assertEquals(first.length, 64); // 16 each
+  for (let id = 0; id < 4; id++) assertEquals(first.filter((ask) => ask.peer === id).length, 16);
+  assertEquals(new Set(first.map((ask) => ask.offset)).size, 64);
 });
 
 test("setReader() asks for the short last block of the last piece with its true length", () => {
@@ -306,4 +306,73 @@ test("calls about peers, pieces and readers that don't exist do nothing", () => 
   scheduler.allowedFast(0, 99, 0);
   scheduler.pieceLost(99, 0);
   assertEquals(host.asked, []);
+});
+
+test("presume() asks for what a reader needs before the handshake is done, and goes on once unchoked", () => {
+  const host = new FakeHost(10, 64);
+  host.read(1, 0);
+  for (let id = 0; id < 4; id++) host.scheduler.presume(id, 0, 50);
+  assertEquals(host.asked.length, 64);
+  assertEquals(pieces(host.asked), [0]);
+  for (let id = 0; id < 4; id++) host.peer(id, { choked: true });
+  assertEquals(host.asked.length, 64);
+  assertEquals(host.cancelled, []);
+  for (let id = 0; id < 4; id++) host.scheduler.unchoked(id, 0);
+  host.deliverPiece(0);
+  assert(host.scheduler.pieceComplete(0));
+  assertEquals(host.cancelled, []);
+});
+
+test("presume() asks for nothing while nobody reads", () => {
+  const host = new FakeHost(10, 64);
+  host.scheduler.setBackground({ firstPiece: 0, endPiece: 10 }, 0);
+  host.scheduler.presume(0, 0, 50);
+  assertEquals(host.asked, []);
+});
+
+test("addPeer() takes back what was asked of a presumed peer without the fast extension", () => {
+  const host = new FakeHost(10, 64);
+  host.read(1, 0);
+  host.scheduler.presume(0, 0, 50);
+  assertEquals(host.of(0).length, 16);
+  host.asked = [];
+  host.peer(0, { fast: false });
+  assertEquals(host.of(0).length, 16);
+  host.deliverPiece(0);
+  assert(host.scheduler.pieceComplete(0));
+});
+
+test("rejected() hands the blocks of a presumed peer that chokes to another", () => {
+  const host = new FakeHost(10, 64);
+  host.read(1, 0);
+  host.scheduler.presume(0, 0, 50);
+  const refused = host.asked.splice(0);
+  host.peer(0, { choked: true });
+  host.peer(1);
+  for (const ask of refused) host.scheduler.rejected(0, ask.piece, ask.offset, 0);
+  assertEquals(host.of(0), []);
+  host.deliverPiece(0, 1);
+  assert(host.scheduler.pieceComplete(0));
+});
+
+test("peerBitfield() frees what a presumed peer was asked for and lacks", () => {
+  const host = new FakeHost(10, 64);
+  host.read(1, 0);
+  host.scheduler.presume(0, 0, 50);
+  host.asked = [];
+  host.scheduler.addPeer(0, 0, { requestQueueLimit: 250, rttMs: 50, fast: true });
+  host.scheduler.peerBitfield(0, Uint8Array.of(0b0100_0000, 0), 0);
+  host.peer(1, { pieces: [0] });
+  host.deliverPiece(0, 1);
+  assert(host.scheduler.pieceComplete(0));
+});
+
+test("tick() asks an only peer again that took no notice of what it was asked while presumed", () => {
+  const host = new FakeHost(10, 64);
+  host.read(1, 0);
+  host.scheduler.presume(0, 0, 50);
+  host.peer(0);
+  host.asked = [];
+  host.advance(2000);
+  assert(host.of(0).some((ask) => ask.piece === 0 && ask.offset === 0));
 });

@@ -1,0 +1,25 @@
+/** What a peer hears of our pieces when its handshake is done. */
+import type { Bitfield } from "../bytes/bitfield.ts";
+import type { PeerSession } from "./peer-session.ts";
+import type { Transfer } from "./transfer.ts";
+
+/** Tells it what we have, or what of that it did not hear together with our handshake. */
+export function introduce(session: PeerSession, transfer: Transfer | null): void {
+  const link = session.link!;
+  if (session.told !== null) return tellNews(session, session.told, transfer);
+  if (transfer === null || transfer.bank.have.count === 0) return link.haveNone();
+  // Needed before `haveAll` by peers without BEP 6.
+  link.setPieceCount(transfer.metainfo.pieceCount, transfer.metainfo);
+  if (transfer.bank.have.full) link.haveAll();
+  else link.bitfield(transfer.bank.have.bytes);
+}
+
+function tellNews(session: PeerSession, told: Bitfield, transfer: Transfer | null): void {
+  const link = session.link!;
+  const have = transfer?.bank.have;
+  // A bitfield that is not the first message is no longer allowed (BEP 3).
+  if (have?.full && session.fast && told.count === 0) return link.haveAll();
+  if (told.count === 0) link.haveNone();
+  if (have === undefined) return;
+  for (let piece = 0; piece < have.size; piece++) if (have.has(piece) && !told.has(piece)) link.have(piece);
+}
