@@ -1,6 +1,7 @@
 /**
  * One torrent on disk. Pieces are readable from memory as soon as they are put; a bit is set in the resume file only
- * after its bytes were flushed. Files are watched for changes by others: what looks changed is hashed before it is served.
+ * after its bytes were flushed. A piece is hashed when it first comes back from the disk, and again when its file looks
+ * changed by others, before a byte of it is served.
  */
 import { Bitfield } from "../bytes/bitfield.ts";
 import { hasCode, MillraceError } from "../errors.ts";
@@ -64,6 +65,8 @@ export class DiskStore implements PieceStore, UnitOwner {
   private readonly loading = new Map<number, Promise<WindowEntry>>();
   /** Pieces that somebody may have changed: hashed before they are served. */
   private readonly suspects: Bitfield;
+  /** Pieces not hashed since they were written or since the start: done when they first leave the disk. */
+  private readonly unchecked: Bitfield;
   private sweeping = false;
   private saveTimer: Timer | null = null;
   private saving: Promise<void> = Promise.resolve();
@@ -77,6 +80,7 @@ export class DiskStore implements PieceStore, UnitOwner {
     this.evictable = medium.placement.kind === "extents" && shared.lru.limitBytes > 0;
     this.have = new Bitfield(layout.pieceCount);
     this.suspects = new Bitfield(layout.pieceCount);
+    this.unchecked = new Bitfield(layout.pieceCount);
     this.queue = new WriteQueue(layout, medium);
   }
 
@@ -136,10 +140,11 @@ export class DiskStore implements PieceStore, UnitOwner {
     }
   }
 
-  /** Takes a piece found on disk for present; `announce` when the store is in use already. */
-  adoptFound(piece: number, announce: boolean): void {
+  /** Takes a piece found on disk for present: `hashed` when it is known good, `announce` when the store is in use already. */
+  adoptFound(piece: number, { hashed, announce }: { hashed: boolean; announce: boolean }): void {
     if (this.closed || this.have.has(piece)) return;
     this.markPresent(piece);
+    if (hashed) this.unchecked.set(piece, false);
     if (announce) this.onFound(piece);
   }
 
@@ -196,6 +201,7 @@ export class DiskStore implements PieceStore, UnitOwner {
 
   private markPresent(piece: number): void {
     if (!this.have.set(piece)) return;
+    this.unchecked.set(piece);
     this.shared.lru.change(this, this.evictable ? this.unitOf(piece) : 0, pieceBytes(this.layout, piece));
   }
 
@@ -240,7 +246,7 @@ export class DiskStore implements PieceStore, UnitOwner {
 
   private async readFromDisk(piece: number, offset: number, length: number): Promise<Uint8Array> {
     const loadable = length <= SMALL_READ_BYTES && this.layout.pieceLengthBytes <= MAX_LOADED_PIECE_BYTES;
-    if (loadable || this.suspects.has(piece)) {
+    if (loadable || this.doubtful(piece)) {
       const entry = await this.load(piece);
       // Between its arrival and this turn the window may have let it go.
       if (!entry.dropped) return entry.data.slice(offset, offset + length);
@@ -249,6 +255,10 @@ export class DiskStore implements PieceStore, UnitOwner {
     const into = new Uint8Array(length);
     await this.medium.read(piece * this.layout.pieceLengthBytes + offset, into);
     return into;
+  }
+
+  private doubtful(piece: number): boolean {
+    return this.suspects.has(piece) || this.unchecked.has(piece);
   }
 
   /** Brings a whole piece to memory, once for all who wait; one that may have been changed is hashed. */
@@ -264,13 +274,14 @@ export class DiskStore implements PieceStore, UnitOwner {
   private async loadNow(piece: number): Promise<WindowEntry> {
     const data = this.shared.buffers.acquire(pieceBytes(this.layout, piece));
     try {
-      const suspect = this.suspects.has(piece);
+      const doubtful = this.doubtful(piece);
       await this.medium.read(piece * this.layout.pieceLengthBytes, data);
-      if (suspect || this.suspects.has(piece)) {
+      if (doubtful || this.doubtful(piece)) {
         if (!await this.shared.hasher.matches(data, this.layout.pieceHashes, piece)) {
           throw new MillraceError("corrupt", `piece ${piece} was changed on disk`);
         }
         this.suspects.set(piece, false);
+        this.unchecked.set(piece, false);
       }
       if (!this.have.has(piece) || this.closed) throw new MillraceError("not_found", `piece ${piece} is gone`);
     } catch (error) {

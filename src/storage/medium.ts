@@ -6,7 +6,7 @@ import type { HandleCache } from "./handle-cache.ts";
 import type { Placement } from "./placement.ts";
 
 /** How long a look at a file's size and time is believed while it is read, ms. */
-const FACTS_VALID_MS = 2_000;
+const FACTS_VALID_MS = 500;
 
 /** Files flushed at once. */
 const SYNC_CONCURRENCY = 4;
@@ -81,7 +81,7 @@ export class Medium {
     }
   }
 
-  /** Did somebody else touch the files of this range? Looks at most every 2 s a file; marks nothing. */
+  /** Did somebody else touch the files of this range? Looks at most twice a second a file; marks nothing. */
   async changesIn(offset: number, length: number): Promise<{ readonly unit: number; readonly change: UnitChange }[]> {
     const found: { unit: number; change: UnitChange }[] = [];
     for (const { unit } of this.placement.locate(offset, length)) {

@@ -48,7 +48,7 @@ export async function restore(store: DiskStore, claimed: Bitfield, savedMs: numb
   });
   const suspects: number[] = [];
   states.forEach((state, piece) => {
-    if (state === GOOD) store.adoptFound(piece, false);
+    if (state === GOOD) store.adoptFound(piece, { hashed: false, announce: false });
     if (state === SUSPECT) suspects.push(piece);
   });
   if (suspects.length === 0) return;
@@ -56,7 +56,7 @@ export async function restore(store: DiskStore, claimed: Bitfield, savedMs: numb
   let opened = false;
   const hashing = forEachLimited(suspects, VERIFY_CONCURRENCY, async (piece) => {
     if (store.closed || store.have.has(piece)) return;
-    if (await store.verifyOnDisk(piece)) store.adoptFound(piece, opened);
+    if (await store.verifyOnDisk(piece)) store.adoptFound(piece, { hashed: true, announce: opened });
   });
   await new Promise<void>((resolve) => {
     const timer = clock.setTimeout(resolve, OPEN_VERIFY_MS);

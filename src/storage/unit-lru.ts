@@ -23,7 +23,10 @@ interface Entry {
 export const OVERSHOOT_BYTES = 64 * 1024 * 1024;
 
 /** Pause after a search that found nothing to evict, ms: it looks at every extent. */
-const SEARCH_PAUSE_MS = 200;
+const SEARCH_PAUSE_MS = 25;
+
+/** Time between two notices that the limit can't be kept, ms. */
+const NOTICE_PAUSE_MS = 60_000;
 
 /** Byte accounts of all torrents of a cache. */
 export class UnitLru {
@@ -39,8 +42,9 @@ export class UnitLru {
   private readonly fixed = new Map<UnitOwner, number>();
   private fixedSum = 0;
   private searchAfterMs = -Infinity;
+  private noticeAfterMs = -Infinity;
 
-  /** `limitBytes` 0 = none. `onOvershoot` is told when the limit can't be kept, at most every 200 ms. */
+  /** `limitBytes` 0 = none. `onOvershoot` is told when the limit can't be kept, at most once a minute. */
   constructor(limitBytes: number, nowMs: () => number, onOvershoot: () => void) {
     this.limitBytes = limitBytes;
     this.nowMs = nowMs;
@@ -110,10 +114,16 @@ export class UnitLru {
       void this.evict(this.evictableSum + bytes - this.limitBytes);
       if (this.evictableSum + bytes > this.limitBytes) {
         this.searchAfterMs = now + SEARCH_PAUSE_MS;
-        this.onOvershoot();
+        this.notice(now);
       }
     }
     return this.evictableSum + bytes <= this.limitBytes + OVERSHOOT_BYTES;
+  }
+
+  private notice(nowMs: number): void {
+    if (nowMs < this.noticeAfterMs) return;
+    this.noticeAfterMs = nowMs + NOTICE_PAUSE_MS;
+    this.onOvershoot();
   }
 
   /** Evicts at least `bytes` if it can. Answers how many when they are free. */

@@ -80,6 +80,27 @@ test("open() finds out on a real disk what was deleted, cut or changed", () =>
     await again.close();
   }));
 
+test("read() hashes a piece when it first comes back from the disk", () =>
+  inDirectory(async (directory) => {
+    const { files, clock } = await loadPorts();
+    const torrent = sample({ "a": 262_144 }, 65_536);
+    const path = `${directory}/${torrent.layout.infohashHex}/pack/a`;
+    const cache = await createDiskCache({ files, directory, clock, log: silent });
+    await fill(await cache.open(torrent.layout), torrent);
+    await cache.close();
+    const { atime, mtime } = fs.statSync(path);
+    fs.writeFileSync(path, torrent.content.slice().fill(0, 70_000, 70_100));
+    fs.utimesSync(path, atime, mtime);
+    const again = await createDiskCache({ files, directory, clock, log: silent });
+    const store = await again.open(torrent.layout);
+    const lost: number[] = [];
+    store.onLost = (piece) => lost.push(piece);
+    assertEquals(await store.read(0, 10, 100), torrent.piece(0).slice(10, 110));
+    await assertRejects(() => store.read(1, 0, 65_536), MillraceError);
+    assertEquals([lost, store.have.has(1)], [[1], false]);
+    await again.close();
+  }));
+
 test("createDiskCache() rejects when the directory cannot be made", () =>
   inDirectory(async (directory) => {
     const { files, clock } = await loadPorts();
