@@ -2,6 +2,7 @@
 import { accessToken, loadAccessToken } from "./account/access-token.ts";
 import { createSettings, type SettingsStore } from "./account/settings.ts";
 import { deadline } from "./bytes/deadline.ts";
+import { createMetainfoFinder } from "./content/metainfo.ts";
 import { createResolver } from "./content/resolve.ts";
 import { createTransportCache } from "./content/transport-cache.ts";
 import { createStore, type StoreLocation } from "./database/store.ts";
@@ -19,7 +20,7 @@ import type { PieceCache } from "./storage/types.ts";
 import { createSwarmManager } from "./swarm/manager.ts";
 import type { SwarmManager } from "./swarm/types.ts";
 import { transportRecordOf } from "./transport/content-id.ts";
-import type { Metainfo } from "./transport/types.ts";
+import type { Magnet, Metainfo } from "./transport/types.ts";
 import { VERSION } from "./version.ts";
 import { createPeerId } from "./wire/peer-id.ts";
 
@@ -58,6 +59,8 @@ export interface EngineOptions {
   readonly pex?: boolean;
   /** A stream that has not started by then fails. Default 60 000. */
   readonly startTimeoutMs?: number;
+  /** How long a swarm stays after its last session; at most 1000 while it has no data. Default 30 000. */
+  readonly swarmLingerMs?: number;
   /** Names besides `localhost` and this machine's addresses that `Host` may carry. */
   readonly allowedHosts?: readonly string[];
   /** Base of all URLs in answers when a reverse proxy stands in front. */
@@ -97,6 +100,7 @@ const MAX_PUBLISHED = 1000;
 /** For one record to reach the DHT. */
 const PUBLISH_TIMEOUT_MS = 30_000;
 const DEFAULT_CACHE_LIMIT_BYTES = 512 * 1024 * 1024;
+const DEFAULT_START_TIMEOUT_MS = 60_000;
 /** Caller that an embedder's request counts as. */
 const LOCAL: RequestInfo = { remote: { host: "127.0.0.1", port: 0 } };
 
@@ -149,29 +153,33 @@ export async function createEngine(ports: Ports, options: EngineOptions = {}): P
     downloadLimitBytesPerSecond: options.downloadLimitBytesPerSecond ?? 0,
     uploadLimitBytesPerSecond: options.uploadLimitBytesPerSecond ?? 0,
     pex: options.pex ?? true,
+    ...(options.swarmLingerMs === undefined ? {} : { lingerMs: options.swarmLingerMs }),
   });
   const transportCache = createTransportCache(ports.files, stateDir === null ? null : `${stateDir}/transport`, log);
+  const metadataOf = async (magnet: Magnet, signal: AbortSignal) => {
+    const lease = manager.acquire({ magnet });
+    try {
+      return await lease.swarm.metadata(signal);
+    } finally {
+      lease.release();
+    }
+  };
   const resolver = createResolver({
     ports,
     discovery,
     cache: transportCache,
     allowPrivateFetch: options.allowPrivateFetch ?? false,
-    metadataOf: async (magnet, signal) => {
-      const lease = manager.acquire({ magnet });
-      try {
-        return await lease.swarm.metadata(signal);
-      } finally {
-        lease.release();
-      }
-    },
+    metadataOf,
   });
+  const timeoutMs = options.startTimeoutMs ?? DEFAULT_START_TIMEOUT_MS;
+  const content = createMetainfoFinder({ resolver, cache: transportCache, clock, metadataOf, timeoutMs });
   const publisher = createPublisher(discovery, clock, log);
   const sessions = new Sessions({
     clock,
     log,
     swarms: manager,
     resolver,
-    startTimeoutMs: options.startTimeoutMs ?? 60_000,
+    startTimeoutMs: timeoutMs,
     onMetadata: (metainfo) => {
       void transportCache.keep(metainfo);
       publisher.publish(metainfo);
@@ -186,7 +194,7 @@ export async function createEngine(ports: Ports, options: EngineOptions = {}): P
     clock,
     log,
     runtime: ports.runtime,
-    api: { token, settings, isConnected: () => isConnected(manager, discovery) },
+    api: { token, settings, content, isConnected: () => isConnected(manager, discovery) },
   });
   let closing: Promise<void> | null = null;
   return {

@@ -33,4 +33,6 @@ export interface SwarmContext {
   listenPort(): number | null;
   /** How many more peers all swarms together may have. */
   globalRoom(): number;
+  /** Bytes that each reader may have fetched ahead so that all of them fit the cache; Infinity without a limit. */
+  readAheadRoom(): number;
 }

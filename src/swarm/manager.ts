@@ -18,6 +18,18 @@ import type { Swarm, SwarmLease, SwarmManager, SwarmTarget } from "./types.ts";
 /** Swarms at once. Each costs connections, announces and memory; sessions share them. */
 export const MAX_SWARMS = 256;
 
+/**
+ * Read-ahead that a reader has however small the cache is, bytes: less, and playback would wait at every piece. Storage
+ * exceeds its limit by as much as this needs.
+ */
+const MIN_READ_AHEAD_BYTES = 2 * 1024 * 1024;
+
+/** Linger of a swarm that has pieces, ms: a player that is restarted finds its peers still there. */
+const DEFAULT_LINGER_MS = 30_000;
+
+/** Linger of a swarm that has no piece, ms: nothing is lost with it, but the next try may follow at once. */
+const EMPTY_LINGER_MS = 1_000;
+
 /** `close` resolves within this, ms. */
 const CLOSE_TIMEOUT_MS = 2_500;
 
@@ -42,7 +54,7 @@ export interface SwarmManagerOptions {
   readonly uploadLimitBytesPerSecond?: number;
   /** Peers uploaded to at once in a swarm, at least 2. Default 8. */
   readonly uploadSlots?: number;
-  /** How long a swarm stays after its last lease, ms. Default 30 000. */
+  /** How long a swarm stays after its last lease, ms; at most 1000 while it has no piece. Default 30 000. */
   readonly lingerMs?: number;
   /** Default "accept": plaintext first, encrypted when the peer insists. */
   readonly encryption?: EncryptionMode;
@@ -109,6 +121,7 @@ class Manager implements TorrentSwarmManager {
       connectPeer,
       listenPort: () => this.listener?.address.port ?? null,
       globalRoom: () => this.globalRoom(),
+      readAheadRoom: () => this.readAheadRoom(),
     };
     this.acceptor = new Acceptor({
       clock,
@@ -195,9 +208,11 @@ class Manager implements TorrentSwarmManager {
   private linger(infohashHex: string, entry: Entry): void {
     if (this.closing !== null) return;
     entry.linger?.cancel();
+    const lingerMs = this.options.lingerMs ?? DEFAULT_LINGER_MS;
+    const isEmpty = entry.swarm.status().havePieces === 0;
     entry.linger = this.ports.clock.setTimeout(
       () => void this.leave(infohashHex, entry),
-      this.options.lingerMs ?? 30_000,
+      isEmpty ? Math.min(lingerMs, EMPTY_LINGER_MS) : lingerMs,
     );
   }
 
@@ -226,6 +241,15 @@ class Manager implements TorrentSwarmManager {
     let used = 0;
     for (const entry of this.entries.values()) used += entry.swarm.peerCount;
     return (this.options.maxPeers ?? 200) - used;
+  }
+
+  /** Half of the cache for what is to come; the other half holds what was read and pieces under way. */
+  private readAheadRoom(): number {
+    const { limitBytes } = this.options.cache;
+    if (limitBytes === 0) return Infinity;
+    let readers = 0;
+    for (const entry of this.entries.values()) readers += entry.swarm.readingAheadCount;
+    return Math.max(MIN_READ_AHEAD_BYTES, Math.floor(limitBytes / 2 / Math.max(1, readers)));
   }
 
   /** A torrent that is joined again while it is still being left waits for its store to be closed. */

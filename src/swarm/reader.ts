@@ -1,6 +1,7 @@
 /** A view of one file of a torrent that waits for what is not here yet. */
 import { abortError, hasCode, MillraceError } from "../errors.ts";
 import type { ReadOptions } from "../bytes/source.ts";
+import { defaultTuning } from "./scheduler/tuning.ts";
 import type { ReaderDemand } from "./scheduler/types.ts";
 import type { Transfer } from "./transfer.ts";
 import type { StallReason, SwarmReader } from "./types.ts";
@@ -20,6 +21,8 @@ export interface ReaderHost {
   now(): number;
   /** No peer is connected. */
   stallWithoutPeers(): boolean;
+  /** Bytes that the cache has for this reader's read-ahead. */
+  readAheadRoom(): number;
   closed(reader: TorrentReader): void;
 }
 
@@ -65,6 +68,11 @@ export class TorrentReader implements SwarmReader {
       readAheadBytes: options.readAheadBytes,
       waitingEnd: this.base,
     };
+  }
+
+  /** Whether the scheduler fetches ahead of it (once it has read something). */
+  get readsAhead(): boolean {
+    return this.announced && this.demand.readAheadBytes !== 0;
   }
 
   setBitrate(bytesPerSecond: number): void {
@@ -189,6 +197,16 @@ export class TorrentReader implements SwarmReader {
     }
   }
 
+  /** The scheduler's choice (null) or a number when the cache has less room than that. */
+  private readAhead(): number | null {
+    const { readAheadBytes, bytesPerSecond } = this.demand;
+    const room = this.host.readAheadRoom();
+    if (readAheadBytes !== null) return Math.min(readAheadBytes, room);
+    const { readAheadMinBytes, readAheadMaxBytes, readAheadMs } = defaultTuning;
+    if (room >= readAheadMaxBytes) return null;
+    return Math.min(room, Math.max(readAheadMinBytes, (bytesPerSecond ?? 0) * readAheadMs / 1000));
+  }
+
   /** The reader stands at `position` now: what follows is fetched ahead. */
   private moveTo(position: number): void {
     this.demand.position = position;
@@ -205,7 +223,11 @@ export class TorrentReader implements SwarmReader {
       this.demand.waitingEnd = first.end;
     }
     this.announced = true;
-    this.host.transfer.scheduler.setReader(this.handle, { ...this.demand }, this.host.now());
+    this.host.transfer.scheduler.setReader(
+      this.handle,
+      { ...this.demand, readAheadBytes: this.readAhead() },
+      this.host.now(),
+    );
     this.host.transfer.kick();
   }
 }

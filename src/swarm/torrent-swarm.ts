@@ -113,6 +113,11 @@ export class TorrentSwarm implements Swarm {
     return this.peers.count;
   }
 
+  /** Readers that fetch ahead. */
+  get readingAheadCount(): number {
+    return [...this.readers].filter((reader) => reader.readsAhead).length;
+  }
+
   /** Somebody reads, everything is wanted, or it is not known yet what there is. */
   get eager(): boolean {
     if (this.transfer === null) return true;
@@ -168,6 +173,7 @@ export class TorrentSwarm implements Swarm {
         transfer,
         now: () => this.context.ports.clock.monotonic(),
         stallWithoutPeers: () => this.peers.readyCount === 0 && this.webSeeds.count === 0,
+        readAheadRoom: () => this.context.readAheadRoom(),
         closed: (closed) => this.readers.delete(closed),
       },
       {
