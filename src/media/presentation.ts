@@ -2,7 +2,7 @@
 import type { ByteSource } from "../bytes/source.ts";
 import { MillraceError } from "../errors.ts";
 import { DEFAULT_SEGMENT_TARGET_MS, planCuts, segmentDurations, targetDurationS } from "./hls/plan.ts";
-import { PACKET_BYTES } from "./mux/ts/packets.ts";
+import { PACKET_BYTES } from "../bytes/ts/packet.ts";
 import { buildProgram, type Program } from "./mux/ts/program.ts";
 import { layOutSlots } from "./mux/ts/slots.ts";
 import { StreamedMuxer } from "./mux/ts/streamed.ts";

@@ -3,8 +3,7 @@
  * there the last large packet of the segment is split into as many as are missing. Which one is the last is known only
  * at the end, so packets are held until another large one comes.
  */
-import { fieldBytes, hasPayload } from "../index/ts/packet.ts";
-import { PACKET_BYTES } from "../mux/ts/packets.ts";
+import { fieldBytes, hasPayload, PACKET_BYTES } from "../../bytes/ts/packet.ts";
 
 /** Payload of a packet that can give 15 bytes away and still hold a whole PES header with its timestamps. */
 const SPLITTABLE_BYTES = 64;

@@ -4,10 +4,17 @@
  * next, so that segments together hold every PES once. Tables are our own, and every PID's counters begin at 0.
  */
 import type { ByteSource } from "../../bytes/source.ts";
-import { hasPayload, payloadOf, pidOf, readPesHeader, startsUnit, unusable } from "../index/ts/packet.ts";
+import {
+  hasPayload,
+  PACKET_BYTES,
+  payloadOf,
+  pidOf,
+  readPesHeader,
+  startsUnit,
+  unusable,
+} from "../../bytes/ts/packet.ts";
 import { type PacketFormat, readPackets } from "../index/ts/packet-source.ts";
 import type { ChosenProgram } from "../index/ts/programs.ts";
-import { PACKET_BYTES } from "../mux/ts/packets.ts";
 import type { Track } from "../types.ts";
 import { CounterRewriter } from "./counters.ts";
 import { SegmentTables } from "./tables.ts";

@@ -1,7 +1,8 @@
 /** PAT and PMT of segments cut from a transport stream: one program, its own PIDs, the descriptors as they were. */
-import { descriptorsOf, type ProgramMap } from "../index/ts/psi.ts";
-import { PACKET_BYTES, sectionPackets } from "../mux/ts/packets.ts";
-import { crc32Mpeg } from "../mux/ts/psi.ts";
+import { descriptorsOf, type ProgramMap } from "../../bytes/ts/psi.ts";
+import { PACKET_BYTES } from "../../bytes/ts/packet.ts";
+import { sectionPackets } from "../mux/ts/packets.ts";
+import { crc32Mpeg } from "../../bytes/ts/crc.ts";
 
 const TAG_CONDITIONAL_ACCESS = 0x09;
 

@@ -9,7 +9,8 @@ import {
   writeNullPacket,
   writePcrPacket,
 } from "../../../src/media/mux/ts/packets.ts";
-import { crc32Mpeg, patSection, pmtSection } from "../../../src/media/mux/ts/psi.ts";
+import { crc32Mpeg } from "../../../src/bytes/ts/crc.ts";
+import { patSection, pmtSection } from "../../../src/media/mux/ts/psi.ts";
 import type { Track } from "../../../src/media/types.ts";
 import { checkTs, join } from "../../support/ts-check.ts";
 

@@ -1,10 +1,9 @@
 /** Searches the random access point that a segment begins with. */
 import type { ByteSource } from "../../../bytes/source.ts";
-import { PACKET_BYTES } from "../../mux/ts/packets.ts";
 import type { Track } from "../../types.ts";
-import { pidOf, startsUnit, unusable } from "./packet.ts";
+import { PACKET_BYTES, pidOf, startsUnit, unusable } from "../../../bytes/ts/packet.ts";
 import { type PacketFormat, readPackets } from "./packet-source.ts";
-import { AccessPointFinder } from "./random-access.ts";
+import { AccessPointFinder } from "../../../bytes/ts/random-access.ts";
 
 /** Packets read at a time (about 128 KiB). */
 const STEP_PACKETS = 700;

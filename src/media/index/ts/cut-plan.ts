@@ -7,11 +7,11 @@
  */
 import type { ByteSource } from "../../../bytes/source.ts";
 import { planCuts } from "../../hls/plan.ts";
-import { PACKET_BYTES, wrap33 } from "../../mux/ts/packets.ts";
-import { payloadOf, pidOf, readPesHeader, startsUnit, unusable } from "./packet.ts";
+import { wrap33 } from "../../mux/ts/packets.ts";
+import { PACKET_BYTES, payloadOf, pidOf, readPesHeader, startsUnit, unusable } from "../../../bytes/ts/packet.ts";
 import { type PacketFormat, readPackets } from "./packet-source.ts";
 import type { ChosenProgram } from "./programs.ts";
-import { type AccessPoint, AccessPointFinder } from "./random-access.ts";
+import { type AccessPoint, AccessPointFinder } from "../../../bytes/ts/random-access.ts";
 
 /** The plan. */
 export interface CutPlan {

@@ -9,7 +9,7 @@ import { readTransportSegment, type SegmentPlace } from "../../cut-ts/segment.ts
 import { targetDurationS } from "../../hls/plan.ts";
 import { DEFAULT_SEGMENT_TARGET_MS } from "../../hls/plan.ts";
 import { sameLanguage } from "../../language.ts";
-import { PACKET_BYTES } from "../../mux/ts/packets.ts";
+import { PACKET_BYTES } from "../../../bytes/ts/packet.ts";
 import type { OpenOptions } from "../../timeline.ts";
 import type { HlsPlan, HlsSegment, Presentation, Track } from "../../types.ts";
 import { findAccessPoint } from "./access-search.ts";

@@ -1,7 +1,7 @@
 /** A transport stream file as a row of 188-byte packets, whatever is stored around them. */
 import type { ByteSource } from "../../../bytes/source.ts";
 import { MillraceError } from "../../../errors.ts";
-import { PACKET_BYTES } from "../../mux/ts/packets.ts";
+import { PACKET_BYTES } from "../../../bytes/ts/packet.ts";
 
 /** How packets lie in the file. */
 export interface PacketFormat {

@@ -1,11 +1,10 @@
 /** Finds the programs of a transport stream in its first packets and chooses the one to play. */
 import type { ByteSource } from "../../../bytes/source.ts";
 import { MillraceError } from "../../../errors.ts";
-import { PACKET_BYTES } from "../../mux/ts/packets.ts";
 import type { Track } from "../../types.ts";
-import { isScrambled, payloadOf, pidOf, startsUnit, unusable } from "./packet.ts";
+import { isScrambled, PACKET_BYTES, payloadOf, pidOf, startsUnit, unusable } from "../../../bytes/ts/packet.ts";
 import { type PacketFormat, readPackets } from "./packet-source.ts";
-import { type ProgramMap, readPat, readPmt, SectionAssembler } from "./psi.ts";
+import { type ProgramMap, readPat, readPmt, SectionAssembler } from "../../../bytes/ts/psi.ts";
 import { trackOf } from "./stream-types.ts";
 
 /** The program chosen. */

@@ -1,6 +1,6 @@
 /** What stream types and descriptors say about codecs (ISO/IEC 13818-1 table 2-34, ATSC A/53, DVB EN 300 468, BDAV). */
 import type { Codec, Track } from "../../types.ts";
-import { descriptorsOf, type MapStream } from "./psi.ts";
+import { descriptorsOf, type MapStream } from "../../../bytes/ts/psi.ts";
 
 const TYPES: Readonly<Record<number, Codec>> = {
   0x01: "mpeg1video",

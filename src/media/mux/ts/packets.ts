@@ -1,7 +1,6 @@
 /** Transport stream packets (ISO/IEC 13818-1, 2.4.3): headers, adaptation fields, PCR, and spreading a PES over packets. */
+import { PACKET_BYTES } from "../../../bytes/ts/packet.ts";
 
-/** Size of a transport packet. */
-export const PACKET_BYTES = 188;
 /** Bytes after the four-byte packet header. */
 export const PACKET_BODY_BYTES = 184;
 /** An adaptation field that carries a PCR and nothing else: length, flags, six bytes of PCR. */

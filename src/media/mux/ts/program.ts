@@ -2,7 +2,8 @@
 import type { Track } from "../../types.ts";
 import { elementaryFormat } from "./elementary/carry.ts";
 import type { ElementaryFormat } from "./elementary/format.ts";
-import { NO_PCR, PACKET_BYTES, packetsFor, PCR_FIELD_BYTES, sectionPackets, spreadPes } from "./packets.ts";
+import { PACKET_BYTES } from "../../../bytes/ts/packet.ts";
+import { NO_PCR, packetsFor, PCR_FIELD_BYTES, sectionPackets, spreadPes } from "./packets.ts";
 import { pesHeaderBytes, writePesHeader } from "./pes.ts";
 import { FIRST_ELEMENTARY_PID, patSection, PMT_PID, pmtSection } from "./psi.ts";
 import { DECODER_DELAY_90K, START_OFFSET_90K } from "./timing.ts";

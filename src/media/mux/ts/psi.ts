@@ -1,4 +1,5 @@
 /** Program specific information: PAT and PMT (ISO/IEC 13818-1, 2.4.4) with the descriptors that players look for. */
+import { crc32Mpeg } from "../../../bytes/ts/crc.ts";
 import type { Track } from "../../types.ts";
 import { iso639Code } from "../../language.ts";
 
@@ -11,23 +12,6 @@ const PROGRAM_NUMBER = 1;
 const TRANSPORT_STREAM_ID = 1;
 const TAG_REGISTRATION = 0x05;
 const TAG_LANGUAGE = 0x0a;
-
-const CRC_TABLE = /* @__PURE__ */ (() => {
-  const table = new Uint32Array(256);
-  for (let i = 0; i < 256; i++) {
-    let value = i << 24;
-    for (let bit = 0; bit < 8; bit++) value = value & 0x80000000 ? (value << 1) ^ 0x04c11db7 : value << 1;
-    table[i] = value >>> 0;
-  }
-  return table;
-})();
-
-/** CRC_32 of PSI sections (ISO/IEC 13818-1, annex A). A section with its CRC at the end gives 0. */
-export function crc32Mpeg(bytes: Uint8Array): number {
-  let crc = 0xffffffff;
-  for (const byte of bytes) crc = ((crc << 8) ^ CRC_TABLE[((crc >>> 24) ^ byte) & 0xff]!) >>> 0;
-  return crc;
-}
 
 function section(tableId: number, id: number, body: readonly number[]): Uint8Array {
   const length = body.length + 9;

@@ -4,7 +4,8 @@
  * gives the same bytes.
  */
 import type { RunSample } from "../../timeline.ts";
-import { PACKET_BYTES, writeNullPacket, writePcrPacket } from "./packets.ts";
+import { PACKET_BYTES } from "../../../bytes/ts/packet.ts";
+import { writeNullPacket, writePcrPacket } from "./packets.ts";
 import { maxPesBytes, pesPackets, type Program, writeAccessUnit, writePsi } from "./program.ts";
 import {
   DECODER_DELAY_90K,

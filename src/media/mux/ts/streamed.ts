@@ -1,7 +1,7 @@
 /** Makes byte ranges of the layout of a streamed timeline, slot by slot. */
 import type { ByteSource } from "../../../bytes/source.ts";
 import type { StreamedTimeline } from "../../timeline.ts";
-import { PACKET_BYTES } from "./packets.ts";
+import { PACKET_BYTES } from "../../../bytes/ts/packet.ts";
 import type { Program } from "./program.ts";
 import { PacketSink, slotPackets, StreamedSlot } from "./streamed-slot.ts";
 import { chunksOf, slotOfPacket } from "./tabled.ts";

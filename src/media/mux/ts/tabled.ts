@@ -2,7 +2,8 @@
 import type { ByteSource } from "../../../bytes/source.ts";
 import type { SampleTable } from "../../timeline.ts";
 import { type Extent, type ExtentBatch, readExtents } from "../../source/extents.ts";
-import { PACKET_BYTES, writePcrPacket } from "./packets.ts";
+import { PACKET_BYTES } from "../../../bytes/ts/packet.ts";
+import { writePcrPacket } from "./packets.ts";
 import { maxPesBytes, type Program, writeAccessUnit, writePsi } from "./program.ts";
 import { ITEM_PCR, ITEM_PSI, type Schedule, scheduleSlot } from "./schedule.ts";
 import type { Slots } from "./slots.ts";

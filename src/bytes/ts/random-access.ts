@@ -1,5 +1,4 @@
 /** Finds the random access points of an elementary stream among its packets. */
-import type { Codec } from "../../types.ts";
 import { isRandomAccess, payloadOf, readPesHeader, startsUnit } from "./packet.ts";
 
 /** A place where decoding can start. */
@@ -33,7 +32,7 @@ function mpegStart(code: number): boolean | null {
 }
 
 /** Does the access unit in `bytes` start with a random access point? null: not to be told from so few bytes. */
-export function isAccessPoint(codec: Codec, bytes: Uint8Array): boolean | null {
+export function isAccessPoint(codec: string, bytes: Uint8Array): boolean | null {
   for (let at = bytes.indexOf(1, 2); at >= 0 && at + 2 < bytes.length; at = bytes.indexOf(1, at + 1)) {
     if (bytes[at - 1] !== 0 || bytes[at - 2] !== 0) continue;
     const byte = bytes[at + 1]!;
@@ -47,18 +46,18 @@ export function isAccessPoint(codec: Codec, bytes: Uint8Array): boolean | null {
   return null;
 }
 
-const PARSED: ReadonlySet<Codec> = new Set(["h264", "hevc", "mpeg2video", "mpeg1video"]);
+const PARSED: ReadonlySet<string> = new Set(["h264", "hevc", "mpeg2video", "mpeg1video"]);
 
 /** Looks at the packets of one PID in order and reports its random access points. */
 export class AccessPointFinder {
-  readonly #codec: Codec;
+  readonly #codec: string;
   readonly #anyUnit: boolean;
   #candidate: AccessPoint | null = null;
   #look = new Uint8Array(LOOK_BYTES);
   #filled = 0;
 
   /** `anyUnit`: every PES start counts (audio, and video that has no random access points). */
-  constructor(codec: Codec, anyUnit: boolean) {
+  constructor(codec: string, anyUnit: boolean) {
     this.#codec = codec;
     this.#anyUnit = anyUnit;
   }

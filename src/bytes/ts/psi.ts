@@ -1,5 +1,5 @@
 /** Program association and map tables, read (ISO/IEC 13818-1, 2.4.4). */
-import { crc32Mpeg } from "../../mux/ts/psi.ts";
+import { crc32Mpeg } from "./crc.ts";
 
 /** An elementary stream of a program map. */
 export interface MapStream {

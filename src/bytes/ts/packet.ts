@@ -1,5 +1,7 @@
 /** Fields of transport packets and PES headers (ISO/IEC 13818-1, 2.4.3). All take the index of a packet in `bytes`. */
-import { PACKET_BYTES } from "../../mux/ts/packets.ts";
+
+/** Size of a transport packet. */
+export const PACKET_BYTES = 188;
 
 /** PID, 13 bits. */
 export function pidOf(bytes: Uint8Array, at: number): number {
