@@ -15,6 +15,11 @@ const FLAGS: Readonly<Record<string, readonly [isPublic: boolean, isRemote: bool
   set_allow_remote_access: [false, false],
   set_allow_intranet_access: [false, false],
   get_network_connection_status: [true, true],
+  get_available_players: [true, true],
+  get_media_files: [true, true],
+  get_content_id: [true, true],
+  analyze_content: [true, true],
+  analyze_content_multi: [true, true],
 };
 
 test("the registry's flags are those of section 4.4", () => {

@@ -1,6 +1,7 @@
 /** Parts of the engine that API methods use. */
 import type { AccessToken } from "../../account/access-token.ts";
 import type { SettingsStore } from "../../account/settings.ts";
+import type { MetainfoFinder } from "../../content/metainfo.ts";
 import type { Clock, Logger, RuntimeFacts } from "../../ports.ts";
 import type { AccessPolicy } from "../address.ts";
 
@@ -9,6 +10,7 @@ export interface ApiParts {
   readonly token: AccessToken;
   readonly policy: AccessPolicy;
   readonly settings: SettingsStore;
+  readonly content: MetainfoFinder;
   readonly runtime: RuntimeFacts;
   readonly clock: Clock;
   readonly log: Logger;

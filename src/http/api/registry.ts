@@ -1,7 +1,16 @@
 /** All methods of the JSON API. */
 import type { Method } from "./method.ts";
 import { ACCESS_METHODS } from "./methods/access.ts";
+import { ANALYZE_METHODS } from "./methods/analyze.ts";
+import { CONTENT_METHODS } from "./methods/content.ts";
+import { PLAYER_METHODS } from "./methods/players.ts";
 import { STATUS_METHODS } from "./methods/status.ts";
 
 /** In the order of section 4.4. */
-export const METHODS: readonly Method[] = [...ACCESS_METHODS, ...STATUS_METHODS];
+export const METHODS: readonly Method[] = [
+  ...ACCESS_METHODS,
+  ...STATUS_METHODS,
+  ...PLAYER_METHODS,
+  ...CONTENT_METHODS,
+  ...ANALYZE_METHODS,
+];

@@ -1,0 +1,55 @@
+/** Finding out what a torrent holds, without playing it. */
+import { deadline } from "../bytes/deadline.ts";
+import { MillraceError } from "../errors.ts";
+import type { Clock } from "../ports.ts";
+import type { Magnet, Metainfo } from "../transport/types.ts";
+import type { ResolveContext, Resolver } from "./resolve.ts";
+import type { StreamSelector } from "./selector.ts";
+import type { TransportCache } from "./transport-cache.ts";
+
+/** What the finder is made of. */
+export interface MetainfoFinderParts {
+  readonly resolver: Resolver;
+  readonly cache: TransportCache;
+  readonly clock: Clock;
+  /** Joins the swarm until the metadata is there. */
+  readonly metadataOf: (magnet: Magnet, signal: AbortSignal) => Promise<Metainfo>;
+  /** For one search, resolving included. */
+  readonly timeoutMs: number;
+}
+
+/** See the module. */
+export interface MetainfoFinder {
+  /** The metainfo behind a selector, kept for the next time. Rejects as `Resolver.resolve`, and with `timeout`. */
+  find(selector: StreamSelector, context: ResolveContext): Promise<Metainfo>;
+  /** The metainfo of a content id or infohash seen before, 40 hexadecimal characters; no network is used. */
+  known(idHex: string): Promise<Metainfo | null>;
+  /** Content id of `metainfo` (B30), which is kept so that the id resolves from now on. */
+  contentId(metainfo: Metainfo): Promise<string>;
+}
+
+/** See `MetainfoFinder`. */
+export function createMetainfoFinder(parts: MetainfoFinderParts): MetainfoFinder {
+  const { resolver, cache, clock } = parts;
+  return {
+    async find(selector, { callerIsLocal, signal }) {
+      const late = deadline(
+        clock,
+        parts.timeoutMs,
+        signal,
+        () => new MillraceError("timeout", "no peer told in time what the torrent holds"),
+      );
+      try {
+        const { metainfo, magnet } = await resolver.resolve(selector, { callerIsLocal, signal: late.signal });
+        if (metainfo === undefined && magnet === undefined) throw new MillraceError("not_found", "nothing was found");
+        const found = metainfo ?? await parts.metadataOf(magnet!, late.signal);
+        await cache.keep(found);
+        return found;
+      } finally {
+        late.cancel();
+      }
+    },
+    known: async (idHex) => await cache.byContentId(idHex) ?? await cache.byInfohash(idHex),
+    contentId: (metainfo) => cache.keep(metainfo),
+  };
+}

@@ -1,0 +1,35 @@
+/** What people paste to name content: ids, magnet links, URIs of engines like this one, addresses. */
+
+/** A query, understood by its form alone. */
+export type ContentQuery =
+  | { readonly kind: "content_id"; readonly id: string }
+  | { readonly kind: "infohash"; readonly id: string }
+  | { readonly kind: "magnet"; readonly magnet: string }
+  | { readonly kind: "url"; readonly url: string };
+
+const HEX_40 = /^[0-9a-f]{40}$/i;
+/** RFC 3986, section 3.1; the length keeps the match cheap. */
+const SCHEME = /^([a-z][a-z0-9+.-]{0,31}):/i;
+
+/**
+ * Reads `text`: 40 hexadecimal characters, `magnet:?…`, `scheme:?content_id=…`, `scheme:?infohash=…` and
+ * `scheme://<40 hexadecimal>` under any scheme name, `http(s)://…`. null when it is none of these.
+ */
+export function readContentQuery(text: string): ContentQuery | null {
+  const query = text.trim();
+  if (HEX_40.test(query)) return { kind: "content_id", id: query.toLowerCase() };
+  const scheme = SCHEME.exec(query)?.[1]?.toLowerCase();
+  if (scheme === undefined) return null;
+  const rest = query.slice(scheme.length + 1);
+  if (scheme === "magnet") return { kind: "magnet", magnet: query };
+  if (scheme === "http" || scheme === "https") return URL.canParse(query) ? { kind: "url", url: query } : null;
+  const bare = /^\/\/([0-9a-f]{40})\/?$/i.exec(rest)?.[1];
+  if (bare !== undefined) return { kind: "content_id", id: bare.toLowerCase() };
+  if (!rest.startsWith("?")) return null;
+  const params = new URLSearchParams(rest);
+  for (const kind of ["content_id", "infohash"] as const) {
+    const id = params.get(kind)?.trim() ?? "";
+    if (HEX_40.test(id)) return { kind, id: id.toLowerCase() };
+  }
+  return null;
+}
