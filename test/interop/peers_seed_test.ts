@@ -1,0 +1,65 @@
+/** Other clients seed, our engine plays: by transport file and by magnet, plain and encrypted. */
+import { test } from "node:test";
+import { assertEquals } from "@std/assert";
+import { aria2, libtorrent, makeHybridTorrent, transmission } from "./peers/clients.ts";
+import { type Content, withContent } from "./peers/content.ts";
+import { allOf, learnPeer, playAll, startPlayback, withPlayer } from "./peers/ours.ts";
+
+for (const [name, startClient] of [["libtorrent", libtorrent], ["aria2c", aria2]] as const) {
+  test(`plays what ${name} seeds, by magnet and by transport file`, async () => {
+    await withContent({}, async (content, cleanup) => {
+      const seeder = await startClient(content, { mode: "seed" });
+      cleanup(() => seeder.stop());
+      await playsByMagnet(content, seeder.peer);
+      await playsByTransportFile(content, seeder.peer);
+    });
+  });
+}
+
+test("plays a hybrid torrent that libtorrent made and seeds", async () => {
+  await withContent({ makeTorrent: makeHybridTorrent }, async (content, cleanup) => {
+    const seeder = await libtorrent(content, { mode: "seed" });
+    cleanup(() => seeder.stop());
+    await playsByMagnet(content, seeder.peer);
+  });
+});
+
+test("plays from libtorrent that takes encrypted connections only", async () => {
+  await withContent({}, async (content, cleanup) => {
+    const seeder = await libtorrent(content, { mode: "seed", encrypt: true });
+    cleanup(() => seeder.stop());
+    await playsByMagnet(content, seeder.peer);
+  });
+});
+
+// Side by side: transmission-daemon unchokes every ten seconds only.
+test("plays what transmission-daemon seeds, by magnet, and with encryption required by transport file", async () => {
+  const plain = withContent({ filmMib: 1 }, async (content, cleanup) => {
+    const seeder = await transmission(content, { mode: "seed" });
+    cleanup(() => seeder.stop());
+    await playsByMagnet(content, seeder.peer);
+  });
+  const encrypted = withContent({ filmMib: 1 }, async (content, cleanup) => {
+    const seeder = await transmission(content, { mode: "seed", encrypt: true });
+    cleanup(() => seeder.stop());
+    await playsByTransportFile(content, seeder.peer);
+  });
+  await allOf([plain, encrypted]);
+});
+
+async function playsByMagnet(content: Content, peer: string): Promise<void> {
+  await withPlayer({}, async (player) => {
+    await playAll(player, content, { magnet: content.magnet({ peers: [peer] }) });
+    assertEquals(player.engine.swarms.list()[0]!.status().wastedBytes, 0);
+  });
+}
+
+/** A transport file names no peer: the engine is told of it as if somebody had named it. */
+async function playsByTransportFile(content: Content, peer: string): Promise<void> {
+  await withPlayer({}, async (player) => {
+    const started = startPlayback(player, "getfile", content.transportFile);
+    learnPeer(player.engine, content, peer);
+    await started;
+    await playAll(player, content, content.transportFile);
+  });
+}
