@@ -323,6 +323,7 @@ export class Peers implements SessionHost {
       pex: context.pex && !host.swarm.isPrivate,
       listenPort: context.listenPort(),
       uploadOnly: host.swarm.transfer?.complete ?? false,
+      infoBytes: host.swarm.transfer?.metainfo.infoBytes ?? null,
     };
   }
 

@@ -30,6 +30,11 @@ export interface LinkSettings {
   readonly listenPort?: number | null;
   /** `upload_only` (BEP 21). Default false. */
   readonly uploadOnly?: boolean;
+  /**
+   * As `PeerLink.setMetadata`, in time for the first extended handshake: aria2 hangs up on, and bans, a peer whose first
+   * one names no `metadata_size` while it needs the metadata. Default null: not known.
+   */
+  readonly infoBytes?: Uint8Array | null;
 }
 
 /** What both directions share. */

@@ -282,6 +282,7 @@ export class WireLink implements PeerLink {
         remoteHost: this.connection.remote.host,
       }),
     );
+    if (settings.infoBytes != null) this.setMetadata(settings.infoBytes);
     return settings;
   }
 

@@ -86,6 +86,21 @@ test("fetchMetadata() and setMetadata() called before the handshake take effect 
   assertEquals(early.raw.received.slice(-request.length), request);
 });
 
+test("infoBytes in the settings is told with the first extended handshake, by both sides", async () => {
+  const { bytes, infohash, hex } = await info(20_000);
+  for (
+    const [side, options] of [["atServer", { client: { infoBytes: bytes } }], ["atClient", {
+      server: { infoBytes: bytes },
+    }]] as const
+  ) {
+    const pair = await metadataPair(infohash, hex, options);
+    await quiet();
+    const told = pair[side].of("extended").map(([, extended]) => (extended as { metadataBytes: number }).metadataBytes);
+    assertEquals(told, [bytes.length], side);
+    pair.client.close();
+  }
+});
+
 test("fetchMetadata() fails when the far end has none, refuses, lies or stalls", async () => {
   const { bytes, infohash, hex } = await info(20_000);
   const none = await metadataPair(infohash, hex);
