@@ -97,8 +97,9 @@ function tabledLayout(program: Program, timeline: TabledTimeline, target90k: num
   const tables = program.streams.map((stream) => timeline.tables[stream.trackIndex]!);
   const main = tables[program.pcrStream]!;
   const { samples, times } = cutCandidates(main);
-  const end90k = endOf(main);
-  const cuts = planCuts(times, target90k, end90k);
+  const cuts = planCuts(times, target90k, endOf(main));
+  // The playlist is as long as the longest track, which need not be the main one.
+  const end90k = Math.max(...tables.map(endOf));
   const starts90k = cuts.map((cut) => times[cut]!);
   const cuts90k = cuts.map((cut) => main.dts90k[samples[cut]!]!);
   if (cuts90k.length === 0) {
@@ -106,6 +107,7 @@ function tabledLayout(program: Program, timeline: TabledTimeline, target90k: num
     starts90k.push(0);
   }
   // What comes before the first random access point, in any track, belongs to the first slot.
+  starts90k[0] = tables.reduce((earliest, table) => Math.min(earliest, startOf(table)), starts90k[0]!);
   cuts90k[0] = tables.reduce((earliest, table) => Math.min(earliest, table.dts90k[0]!), cuts90k[0]!);
   const slots = layOutSlots(program, tables, cuts90k);
   const muxer = new TabledMuxer(program, tables, slots);
@@ -121,13 +123,22 @@ function tabledLayout(program: Program, timeline: TabledTimeline, target90k: num
   };
 }
 
+/** Reordering spans a few pictures; this is beyond any codec's limit of sixteen. */
+const REORDER_SPAN = 64;
+
+/** Earliest presentation time. */
+function startOf({ count, dts90k, ptsShift90k }: SampleTable): number {
+  let start = Infinity;
+  for (let i = 0; i < Math.min(count, REORDER_SPAN); i++) start = Math.min(start, dts90k[i]! + (ptsShift90k?.[i] ?? 0));
+  return start;
+}
+
 /** End of the last access unit, its duration taken to be that of the one before. */
 function endOf(table: SampleTable): number {
   const { count, dts90k, ptsShift90k } = table;
   let end = 0;
-  // Reordering spans a few pictures; sixty-four is beyond any codec's limit of sixteen.
-  for (let i = Math.max(0, count - 64); i < count; i++) {
-    end = Math.max(end, dts90k[i]! + (ptsShift90k === null ? 0 : ptsShift90k[i]!));
+  for (let i = Math.max(0, count - REORDER_SPAN); i < count; i++) {
+    end = Math.max(end, dts90k[i]! + (ptsShift90k?.[i] ?? 0));
   }
   return end + (count > 1 ? dts90k[count - 1]! - dts90k[count - 2]! : 0);
 }

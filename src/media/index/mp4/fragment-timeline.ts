@@ -8,6 +8,7 @@ import type { MediaIndex, StreamedRun, StreamedTimeline } from "../../timeline.t
 import { type FragmentPoint, pointsFromMfra, pointsFromSidx } from "./fragment-index.ts";
 import { readFragment } from "./fragment.ts";
 import { FragmentReader, type FragmentTimes } from "./fragment-reader.ts";
+import { lastFragmentEndS } from "./last-fragment.ts";
 import type { HeaderReader, TopLevelBox } from "./locate.ts";
 import type { Movie } from "./movie.ts";
 
@@ -17,6 +18,8 @@ const MIN_RUN_S = 1;
 const GUESSED_RUN_S = 5;
 /** Bounds what a hostile duration can make of a file without an index. */
 const MAX_GUESSED_RUNS = 20_000;
+/** The last fragment is looked for within this many times the size of the first. */
+const TAIL_FRAGMENTS = 2;
 /** Access units may be this much denser in a run than in the first fragment. */
 const DENSITY_SLACK = 1.25;
 const EXTRA_UNITS = 8;
@@ -35,7 +38,11 @@ export async function openFragments(
   const samples = readFragment(await reader.load(first), first.offset, movie);
   const times = timesOf(movie, samples);
   const facts = factsOf(movie, samples);
-  const points = indexed ?? guessPoints(movie, first.offset, source.sizeBytes, facts);
+  const endS = indexed !== null || movie.durationMs !== null
+    ? null
+    : await lastFragmentEndS(source, reader, movie, facts.bytes * TAIL_FRAGMENTS, signal);
+  const toldS = movie.durationMs !== null ? movie.durationMs / 1000 : endS === null ? null : endS - times.zeroS;
+  const points = indexed ?? guessPoints(toldS, first.offset, source.sizeBytes, facts);
   if (indexed !== null) await closeLast(points, reader, movie, facts);
   const runs = toRuns(
     merge(points, indexed === null ? GUESSED_RUN_S : MIN_RUN_S),
@@ -114,10 +121,10 @@ function factsOf(movie: Movie, samples: Samples): FragmentFacts {
 }
 
 /** Equal stretches of the file, as long as the duration (told, or reckoned from the first fragment) suggests. */
-function guessPoints(movie: Movie, from: number, sourceBytes: number, facts: FragmentFacts): FragmentPoint[] {
+function guessPoints(toldS: number | null, from: number, sourceBytes: number, facts: FragmentFacts): FragmentPoint[] {
   const bytes = sourceBytes - from;
   const reckonedS = facts.bytes > 0 ? (facts.durationS * bytes) / facts.bytes : GUESSED_RUN_S;
-  const totalS = movie.durationMs !== null ? movie.durationMs / 1000 : reckonedS;
+  const totalS = toldS !== null && toldS > 0 ? toldS : reckonedS;
   const count = Math.max(1, Math.min(MAX_GUESSED_RUNS, Math.floor(totalS / GUESSED_RUN_S)));
   const each = totalS / count;
   return Array.from({ length: count }, (_, i) => ({
