@@ -1,0 +1,146 @@
+/** Streams that die: before they start, while they play, one at a time and many at once. */
+import { test } from "node:test";
+import { assert, assertEquals, assertLess, assertMatch } from "@std/assert";
+import { loadPorts } from "../../platform/detect.ts";
+import { seedFiles, serveEngine } from "../support/engine.ts";
+import { clip } from "../support/fixtures.ts";
+import { until } from "../support/until.ts";
+import { badPeer, honest } from "../swarm/support/bad-peer.ts";
+import { makeTorrent, noise } from "../swarm/support/torrent.ts";
+import { ask, assertSameBytes, bytesOf, MIB, seedNoise, startSession, statOf } from "./support.ts";
+
+const magnetOf = (infohashHex: string, ...peers: { host: string; port: number }[]) =>
+  `magnet:?xt=urn:btih:${infohashHex}${peers.map(({ host, port }) => `&x.pe=${host}:${port}`).join("")}`;
+
+test("peers that answer the handshake and never send fail the start at its deadline, and the swarm goes", async () => {
+  const ports = await loadPorts();
+  const torrent = await makeTorrent({ bytes: 2 * MIB });
+  const mute = await badPeer(ports, torrent, () => {});
+  const choking = await badPeer(ports, torrent, () => {}, { unchoke: false });
+  const served = await serveEngine({ startTimeoutMs: 1_000 });
+  try {
+    for (const peer of [mute, choking]) {
+      const { response, error } = await ask(served, "getstream", {
+        magnet: magnetOf(torrent.metainfo.infohashHex, peer.address),
+        _idx: "0",
+      });
+      assertEquals(response, null);
+      assertMatch(String(error), /^start timeout: (no_data|slow_peers|choked)$/);
+    }
+    await until("no swarm is left", () => served.engine.swarms.list().length === 0, 5_000);
+    assert([...mute.links, ...choking.links].length >= 2);
+  } finally {
+    await Promise.all([served.close(), mute.close(), choking.close()]);
+  }
+});
+
+test("a seeder that dies in the middle ends the body at the read deadline, with reasons in stat and events", async () => {
+  const ports = await loadPorts();
+  const torrent = await makeTorrent({ bytes: 8 * MIB });
+  const dying = await badPeer(ports, torrent, (request, answer) => {
+    if (request.piece < 40) answer(honest(torrent, request));
+  });
+  const served = await serveEngine({ startTimeoutMs: 1_500, swarmLingerMs: 0 });
+  try {
+    const started = await startSession(served, "getfile", {
+      magnet: magnetOf(torrent.metainfo.infohashHex, dying.address),
+      _idx: "0",
+      use_api_events: "1",
+    });
+    const response = await fetch(started.playback_url);
+    let bytes = 0, ended: unknown = null;
+    const before = performance.now();
+    let lastMs = before;
+    const reading = (async () => {
+      try {
+        for await (const chunk of response.body!) {
+          bytes += chunk.length;
+          lastMs = performance.now();
+        }
+      } catch (error) {
+        ended = error;
+      }
+    })();
+    await until("40 pieces were read", () => bytes >= 40 * 65_536 - 65_536);
+    await dying.close();
+    let reason: unknown = null;
+    await until("stat tells the stall", async () => (reason = (await statOf(started)).stall_reason) !== null);
+    assertEquals(reason, "no_peers");
+    await reading;
+    assert(ended !== null, "the body ends with an error, not as if it were complete");
+    assertLess(performance.now() - lastMs, 6_000);
+    assertEquals(bytes, 40 * 65_536);
+    const stat = await statOf(started);
+    assertMatch(String(stat.error_message), /no data for 1500 ms: no_peers/);
+    const names: string[] = [];
+    for (;;) {
+      const event = (await (await fetch(started.event_url!)).json()).response;
+      names.push(event.name);
+      if (event.name !== "stalled") continue;
+      assertEquals(event.params, { reason: "no_peers" });
+      break;
+    }
+    await fetch(`${started.command_url}?method=stop`).then((answer) => answer.text());
+    await until("no swarm is left", () => served.engine.swarms.list().length === 0, 3_000);
+  } finally {
+    await Promise.all([served.close(), dying.close()]);
+  }
+});
+
+test("a failed start leaves nothing running, and the next one finds a fresh swarm", async () => {
+  const seeder = await seedNoise(MIB);
+  const served = await serveEngine({ startTimeoutMs: 400 });
+  try {
+    const { infohashHex } = seeder.metainfo;
+    assertEquals((await ask(served, "getfile", { infohash: infohashHex })).error, "start timeout: no_peers");
+    assertEquals((await startSession(served, "getfile", { magnet: seeder.magnet })).infohash, infohashHex);
+    assertEquals((await ask(served, "getfile", { magnet: seeder.magnet, _idx: "7" })).response, null);
+    assertEquals(served.engine.swarms.list().length, 1);
+  } finally {
+    await Promise.all([served.close(), seeder.close()]);
+  }
+});
+
+test("200 starts of one magnet at once share a swarm and one reading of the index", async () => {
+  const bytes = clip("mp4-end.mp4");
+  const seeder = await seedFiles([{ path: "clip.mp4", bytes }], { pieceLengthBytes: 16_384 });
+  const served = await serveEngine({ startTimeoutMs: 20_000 });
+  try {
+    const started = await Promise.all(
+      Array.from({ length: 200 }, (_, n) =>
+        startSession(served, n % 2 === 0 ? "getstream" : "manifest.m3u8", {
+          magnet: seeder.magnet,
+          pid: String(n % 50),
+        })),
+    );
+    assertEquals(served.engine.swarms.list().length, 1);
+    assertEquals(new Set(started.map((session) => session.playback_session_id)).size, 50);
+    const sent = () => seeder.engine.swarms.list()[0]!.status().uploadedBytes;
+    assertLess(sent(), bytes.length * 1.5 + MIB);
+    const bodies = await Promise.all(
+      started.filter((_, n) => n % 2 === 0).slice(0, 25).map((session) => bytesOf(session.playback_url)),
+    );
+    for (const body of bodies) assertSameBytes(body, bodies[0]!);
+    assertLess(sent(), bytes.length * 1.5 + MIB, "the peers are asked once");
+  } finally {
+    await Promise.all([served.close(), seeder.close()]);
+  }
+});
+
+test("50 dead magnets at once all fail at their deadline and leave nothing", async () => {
+  const served = await serveEngine({ startTimeoutMs: 500 });
+  try {
+    const before = performance.now();
+    const answers = await Promise.all(Array.from({ length: 50 }, (_, n) => {
+      const hash = Array.from(noise(20, n + 1), (byte) => byte.toString(16).padStart(2, "0")).join("");
+      return ask(served, n % 2 === 0 ? "getstream" : "manifest.m3u8", {
+        magnet: `${magnetOf(hash, { host: "127.0.0.1", port: 9 })}`,
+      });
+    }));
+    assertLess(performance.now() - before, 4_000);
+    for (const { error } of answers) assertEquals(error, "start timeout: no_peers");
+    await until("no swarm is left", () => served.engine.swarms.list().length === 0, 5_000);
+  } finally {
+    await served.close();
+  }
+});

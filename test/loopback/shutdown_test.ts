@@ -1,0 +1,87 @@
+/** Closing an engine: readers end, trackers are told, nothing keeps the process. */
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { test } from "node:test";
+import { assert, assertEquals, assertLess } from "@std/assert";
+import { serveEngine, temporaryDirectory } from "../support/engine.ts";
+import { start } from "../support/process.ts";
+import { until } from "../support/until.ts";
+import { MIB, seedNoise, startSession } from "./support.ts";
+
+/** An HTTP tracker that notes what it is told and knows nobody; `silent` never answers a stop. */
+async function tracker(options: { silent?: boolean } = {}) {
+  const events: { event: string; left: string | null; port: string | null }[] = [];
+  const server = createServer((request, response) => {
+    const query = new URL(request.url ?? "/", "http://tracker").searchParams;
+    const event = query.get("event") ?? "";
+    events.push({ event, left: query.get("left"), port: query.get("port") });
+    if (event === "stopped" && options.silent) return;
+    response.end("d8:intervali1800e5:peers0:e");
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return {
+    events,
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/announce`,
+    close: () => {
+      server.closeAllConnections();
+      return new Promise<void>((resolve) => server.close(() => resolve()));
+    },
+  };
+}
+
+test("close() ends readers, tells trackers `stopped` and resolves within 3 s, even with a tracker that is silent", async () => {
+  const seeder = await seedNoise(8 * MIB);
+  const trackers = [await tracker(), await tracker({ silent: true })];
+  const served = await serveEngine({ downloadLimitBytesPerSecond: MIB });
+  let closed = false;
+  try {
+    const magnet = seeder.magnet + trackers.map(({ url }) => `&tr=${encodeURIComponent(url)}`).join("");
+    const started = await startSession(served, "getfile", { magnet, use_api_events: "1" });
+    const events = fetch(started.event_url!).then((answer) => answer.text());
+    const response = await fetch(started.playback_url);
+    const reading = response.arrayBuffer().then((body) => body.byteLength, () => -1);
+    await until("the trackers heard of us", () => trackers.every(({ events }) => events[0]?.event === "started"));
+    const before = performance.now();
+    await served.close();
+    closed = true;
+    assertLess(performance.now() - before, 3_000);
+    assertEquals(await reading, -1, "a body that is cut short is seen as such");
+    await events.catch(() => {});
+    for (const { events } of trackers) {
+      assertEquals(events.filter(({ event }) => event === "stopped").length, 1);
+      assert(Number(events[0]!.left) > 0);
+      assertEquals(events[0]!.port, served.peer.split(":")[1]);
+    }
+    await served.engine.close();
+    const answer = await served.engine.fetch(
+      new Request(`http://127.0.0.1/engine/getstream?infohash=${"a".repeat(40)}`),
+    );
+    assertEquals(answer.status, 503);
+  } finally {
+    if (!closed) await served.close();
+    await Promise.all([seeder.close(), ...trackers.map((one) => one.close())]);
+  }
+});
+
+test("close() leaves no timer and no socket: the process ends by itself", { timeout: 40_000 }, async () => {
+  const seeder = await seedNoise(4 * MIB);
+  const directory = await temporaryDirectory();
+  const script = new URL("./support/closing-process.ts", import.meta.url).pathname;
+  const deno = "Deno" in globalThis ? ["run", "-A", "--no-check"] : [];
+  const child = start(process.execPath, [...deno, script, seeder.magnet, directory.path]);
+  try {
+    await child.line(/^closed$/);
+    const closedMs = performance.now();
+    let late: ReturnType<typeof setTimeout> | undefined;
+    const code = await Promise.race([
+      child.exited,
+      new Promise((resolve) => late = setTimeout(() => resolve("it goes on running"), 5_000)),
+    ]);
+    clearTimeout(late);
+    assertEquals(code, 0, `${performance.now() - closedMs} ms: ${child.output().slice(-500)}`);
+  } finally {
+    await child.stop();
+    await seeder.close();
+    await directory.remove();
+  }
+});
