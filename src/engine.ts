@@ -11,6 +11,7 @@ import type { Discovery } from "./discovery/types.ts";
 import { MillraceError } from "./errors.ts";
 import { AccessPolicy } from "./http/address.ts";
 import { createApp } from "./http/app.ts";
+import { Playlist } from "./playlist/items.ts";
 import { Sessions } from "./playback/sessions.ts";
 import type { Logger, Ports, RequestInfo } from "./ports.ts";
 import { createDiskCache } from "./storage/disk-cache.ts";
@@ -194,7 +195,13 @@ export async function createEngine(ports: Ports, options: EngineOptions = {}): P
     clock,
     log,
     runtime: ports.runtime,
-    api: { token, settings, content, isConnected: () => isConnected(manager, discovery) },
+    api: {
+      token,
+      settings,
+      content,
+      playlist: new Playlist(store, clock),
+      isConnected: () => isConnected(manager, discovery),
+    },
   });
   let closing: Promise<void> | null = null;
   return {

@@ -6,6 +6,22 @@ import type { Schema } from "./schema.ts";
 /** Migration i brings version i to version i + 1; each is a list of statements. */
 export const MIGRATIONS: readonly (readonly string[])[] = [
   ["CREATE TABLE settings (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID"],
+  [
+    `CREATE TABLE playlist_items (
+      id INTEGER PRIMARY KEY AUTOINCREMENT,
+      owner TEXT NOT NULL, title TEXT NOT NULL, display_title TEXT, description TEXT NOT NULL, poster TEXT NOT NULL,
+      category TEXT, subcategory TEXT NOT NULL, tags TEXT NOT NULL, languages TEXT, countries TEXT,
+      tvg_id TEXT NOT NULL, tvg_name TEXT NOT NULL, tvg_logo TEXT NOT NULL,
+      url TEXT, content_id TEXT, infohash TEXT NOT NULL, content_type TEXT NOT NULL, transport_type TEXT NOT NULL,
+      is_live INTEGER NOT NULL, is_favorite INTEGER NOT NULL, is_multi_vod INTEGER NOT NULL,
+      is_multi_tfile INTEGER NOT NULL, is_wrapped_url INTEGER NOT NULL, locked INTEGER NOT NULL,
+      auto_search INTEGER NOT NULL, enabled INTEGER NOT NULL, is_deleted INTEGER NOT NULL,
+      external_playlist_id INTEGER NOT NULL, media_group TEXT NOT NULL, hash TEXT NOT NULL, hash_v2 TEXT NOT NULL,
+      created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL
+    )`,
+    "CREATE INDEX playlist_items_by_category ON playlist_items (is_deleted, category)",
+    "CREATE INDEX playlist_items_by_group ON playlist_items (media_group)",
+  ],
 ];
 
 /** Version that a database made by another program has no place for. */

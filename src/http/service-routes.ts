@@ -5,7 +5,9 @@ import { VERSION, VERSION_CODE } from "../version.ts";
 import type { HttpEnv, HttpParts } from "./context.ts";
 
 /** Version info, section 2.4. */
-export function versionInfo(runtime: RuntimeFacts): Record<string, unknown> {
+export function versionInfo(
+  runtime: RuntimeFacts,
+): { version: string; code: number; platform: RuntimeFacts["platform"] } {
   return { version: VERSION, code: VERSION_CODE, platform: runtime.platform };
 }
 

@@ -2,6 +2,7 @@
 import type { AccessToken } from "../../account/access-token.ts";
 import type { SettingsStore } from "../../account/settings.ts";
 import type { MetainfoFinder } from "../../content/metainfo.ts";
+import type { Playlist } from "../../playlist/items.ts";
 import type { Clock, Logger, RuntimeFacts } from "../../ports.ts";
 import type { AccessPolicy } from "../address.ts";
 
@@ -11,6 +12,7 @@ export interface ApiParts {
   readonly policy: AccessPolicy;
   readonly settings: SettingsStore;
   readonly content: MetainfoFinder;
+  readonly playlist: Playlist;
   readonly runtime: RuntimeFacts;
   readonly clock: Clock;
   readonly log: Logger;

@@ -4,6 +4,7 @@ import { ACCESS_METHODS } from "./methods/access.ts";
 import { ANALYZE_METHODS } from "./methods/analyze.ts";
 import { CONTENT_METHODS } from "./methods/content.ts";
 import { PLAYER_METHODS } from "./methods/players.ts";
+import { PLAYLIST_METHODS } from "./methods/playlist.ts";
 import { STATUS_METHODS } from "./methods/status.ts";
 
 /** In the order of section 4.4. */
@@ -13,4 +14,5 @@ export const METHODS: readonly Method[] = [
   ...PLAYER_METHODS,
   ...CONTENT_METHODS,
   ...ANALYZE_METHODS,
+  ...PLAYLIST_METHODS,
 ];

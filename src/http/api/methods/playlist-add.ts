@@ -1,0 +1,112 @@
+/** From the parameters of `playlist_add_item` to a new item: which content it is and how it is called. */
+import { looksPlayable } from "../../../content/file-choice.ts";
+import { MAX_TRANSPORT_FILE_BYTES } from "../../../content/resolve.ts";
+import { selectStream } from "../../../content/selector.ts";
+import { MAX_LOGO_BYTES, readLogo } from "../logo.ts";
+import type { NewItem } from "../../../playlist/items.ts";
+import { z } from "zod";
+import { API_CODES, ApiError } from "../codes.ts";
+import type { ApiCall } from "../method.ts";
+import { jsonList } from "../params.ts";
+
+/** Tags: at most so many, of so many characters. */
+export const TAGS = jsonList(100, 100);
+/** Titles and other short texts, characters. */
+export const SHORT_TEXT = z.string().max(1000);
+/** Addresses, characters. */
+const ADDRESS = z.string().max(8192).regex(/^https?:\/\/./i, "an http or https address is expected");
+/** Addresses of pictures; a logo may be inline. */
+export const PICTURE = z.string().max(8192).regex(/^(?:|https?:\/\/.*)$/i, "an http or https address is expected");
+/** A picture sent along. */
+export const LOGO_FILE = z.file().max(MAX_LOGO_BYTES);
+
+/** Parameters of `playlist_add_item`; `owner` is our addition. */
+export const ADD_PARAMS = z.object({
+  title: SHORT_TEXT.optional(),
+  description: z.string().max(10_000).optional(),
+  content_id: z.string().max(100).optional(),
+  infohash: z.string().max(100).optional(),
+  file: z.file().max(MAX_TRANSPORT_FILE_BYTES).optional().describe("A transport file"),
+  logo_file: LOGO_FILE.optional().describe("PNG, JPEG, GIF or WebP"),
+  use_media_groups: z.boolean().optional().describe("Takes over favourite and enabled from items of the same channel"),
+  auto_search: z.boolean().optional(),
+  is_live: z.int().min(-1).max(1).optional(),
+  hls_manifest_url: ADDRESS.optional(),
+  dash_manifest_url: ADDRESS.optional(),
+  video_url: ADDRESS.optional(),
+  category: SHORT_TEXT.optional(),
+  subcategory: SHORT_TEXT.optional(),
+  tags: TAGS.optional(),
+  poster: PICTURE.optional(),
+  owner: SHORT_TEXT.optional(),
+});
+
+type AddParams = z.output<typeof ADD_PARAMS>;
+/** What the item plays. */
+type Content = Pick<NewItem, "infohash" | "contentId" | "url" | "transportType" | "isLive" | "isMulti"> & {
+  /** Name of the content, when there is one. */
+  readonly name: string;
+};
+
+/** The new item. Throws `ApiError` or `MillraceError` naming the parameter at fault. */
+export async function newItem(params: AddParams, call: ApiCall): Promise<NewItem> {
+  const { name, ...content } = await contentOf(params, call);
+  const title = params.title || name;
+  if (title === "") throw new ApiError(API_CODES.missingParameter, "missing parameter: title");
+  return {
+    ...content,
+    title: title.slice(0, 1000),
+    isLive: params.is_live ?? content.isLive,
+    owner: params.owner ?? "",
+    description: params.description ?? "",
+    poster: params.poster ?? "",
+    category: params.category || null,
+    subcategory: params.subcategory ?? "",
+    tags: params.tags ?? [],
+    tvgLogo: params.logo_file === undefined ? "" : await readLogo(params.logo_file),
+    autoSearch: params.auto_search ?? false,
+    useMediaGroups: params.use_media_groups ?? false,
+  };
+}
+
+/** A transport file says most, then ids, then addresses; with auto_search an item may wait for its content. */
+async function contentOf(params: AddParams, call: ApiCall): Promise<Content> {
+  const { content } = call.parts;
+  if (params.file !== undefined || params.content_id || params.infohash) {
+    const selector = params.file === undefined
+      ? selectStream(params)
+      : { kind: "transport_file" as const, bytes: new Uint8Array(await params.file.arrayBuffer()) };
+    const ids = {
+      contentId: selector.kind === "content_id" ? selector.contentId : null,
+      infohash: selector.kind === "infohash" ? selector.infohash : params.infohash ? infohashOf(params.infohash) : "",
+    };
+    const metainfo = selector.kind === "transport_file"
+      ? await content.find(selector, call)
+      : await content.known(ids.contentId ?? ids.infohash);
+    if (metainfo === null) {
+      return { ...ids, transportType: "bt", isLive: -1, name: ids.contentId ?? ids.infohash };
+    }
+    return {
+      contentId: ids.contentId ?? await content.contentId(metainfo),
+      infohash: metainfo.infohashHex,
+      transportType: "bt",
+      isLive: 0,
+      isMulti: metainfo.files.filter(looksPlayable).length > 1,
+      name: metainfo.name,
+    };
+  }
+  const addresses = [["hls", params.hls_manifest_url], ["dash", params.dash_manifest_url], ["http", params.video_url]];
+  for (const [transportType, url] of addresses) {
+    if (url) return { url, transportType: transportType!, isLive: -1, name: url };
+  }
+  if (params.auto_search === true) return { transportType: "bt", isLive: -1, name: "" };
+  throw new ApiError(
+    API_CODES.missingParameter,
+    "missing parameter: content_id, infohash, file, hls_manifest_url, dash_manifest_url or video_url",
+  );
+}
+
+function infohashOf(text: string): string {
+  const selector = selectStream({ infohash: text });
+  return selector.kind === "infohash" ? selector.infohash : "";
+}

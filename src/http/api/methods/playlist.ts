@@ -1,0 +1,192 @@
+/** "Playlist" of section 4.4: items, flags, trash. */
+import { z } from "zod";
+import type { ItemFlag } from "../../../playlist/items.ts";
+import { type ApiCall, defineMethod, type Method } from "../method.ts";
+import { OK } from "../schemas.ts";
+import { readLogo } from "../logo.ts";
+import { ADD_PARAMS, LOGO_FILE, newItem, PICTURE, SHORT_TEXT, TAGS } from "./playlist-add.ts";
+import { LISTED_ITEM, listedItem, TRASH_ITEM, trashItem } from "./playlist-item.ts";
+
+/** Ids of one call. */
+const MAX_IDS = 10_000;
+
+const ID = z.int().min(1);
+const IDS = z.array(ID).min(1).max(MAX_IDS);
+const OWNER = SHORT_TEXT.optional().describe("Leaves out items of other owners");
+const GROUPS = z.boolean().optional().describe("Acts on all items of the same channel");
+const TRUE = z.literal(true);
+
+/** All playlist methods: private, also for callers elsewhere. */
+function playlistMethod<Params extends z.ZodObject, Result extends z.ZodType>(
+  name: string,
+  summary: string,
+  params: Params,
+  result: Result,
+  handle: (params: z.output<Params>, call: ApiCall) => Promise<z.input<Result>>,
+): Method {
+  return defineMethod({ name, summary, public: false, remote: true, params, result, handle });
+}
+
+async function setFlag(
+  flag: ItemFlag,
+  ids: readonly number[],
+  params: { value: boolean; owner?: string | undefined; use_media_groups?: boolean | undefined },
+  { parts }: ApiCall,
+): Promise<true> {
+  await parts.playlist.setFlag(flag, ids, params.value, {
+    owner: params.owner,
+    useMediaGroups: params.use_media_groups,
+  });
+  return true;
+}
+
+const FLAG = { value: z.boolean(), use_media_groups: GROUPS, owner: OWNER };
+const ONE_FLAG = z.object({ id: ID, ...FLAG });
+
+/** See the module. */
+export const PLAYLIST_METHODS: readonly Method[] = [
+  playlistMethod(
+    "playlist_add_item",
+    "Adds an item; answers its id.",
+    ADD_PARAMS,
+    ID,
+    async (params, call) => await call.parts.playlist.add(await newItem(params, call)),
+  ),
+  playlistMethod(
+    "playlist_update_item",
+    "Changes an item. In a media group the title changes for the one item alone.",
+    z.object({
+      id: ID,
+      logo_file: LOGO_FILE.optional(),
+      title: SHORT_TEXT.min(1).optional(),
+      poster: PICTURE.optional(),
+      auto_search: z.boolean().optional(),
+      is_favorite: z.boolean().optional(),
+      use_media_groups: GROUPS,
+      tags: TAGS.optional(),
+    }),
+    TRUE,
+    async (params, { parts }) => {
+      await parts.playlist.update(params.id, {
+        title: params.title,
+        poster: params.poster,
+        tvgLogo: params.logo_file === undefined ? undefined : await readLogo(params.logo_file),
+        tags: params.tags,
+        autoSearch: params.auto_search,
+        isFavorite: params.is_favorite,
+      }, { useMediaGroups: params.use_media_groups });
+      return true as const;
+    },
+  ),
+  playlistMethod(
+    "playlist_delete_item",
+    "Moves an item to the trash.",
+    z.object({ id: ID, use_media_groups: GROUPS }),
+    OK,
+    async (params, { parts }) => {
+      await parts.playlist.remove([params.id], { useMediaGroups: params.use_media_groups });
+      return "ok" as const;
+    },
+  ),
+  playlistMethod(
+    "playlist_delete_items",
+    "Moves items to the trash: all of them, or none when one is missing or locked.",
+    z.object({ owner: OWNER, ids: IDS }),
+    OK,
+    async ({ owner, ids }, { parts }) => {
+      await parts.playlist.remove(ids, { owner });
+      return "ok" as const;
+    },
+  ),
+  playlistMethod(
+    "playlist_restore_item",
+    "Brings an item back from the trash.",
+    z.object({ owner: OWNER, id: ID }),
+    OK,
+    async ({ owner, id }, { parts }) => {
+      await parts.playlist.restore(id, owner);
+      return "ok" as const;
+    },
+  ),
+  playlistMethod(
+    "playlist_trash_get",
+    "What is in the trash.",
+    z.object({ owner: OWNER }),
+    z.object({ data: z.array(TRASH_ITEM) }),
+    async ({ owner }, { parts }) => ({ data: (await parts.playlist.trash(owner)).map(trashItem) }),
+  ),
+  playlistMethod(
+    "playlist_trash_clear",
+    "Empties the trash for good.",
+    z.object({ owner: OWNER }),
+    OK,
+    async ({ owner }, { parts }) => {
+      await parts.playlist.clearTrash(owner);
+      return "ok" as const;
+    },
+  ),
+  playlistMethod(
+    "playlist_get",
+    "The playlist, or a page of it; total_items counts all that match.",
+    z.object({
+      owner: OWNER,
+      offset: z.int().min(0).optional(),
+      limit: z.int().min(0).optional(),
+      query: SHORT_TEXT.optional().describe("Part of the title"),
+      category: SHORT_TEXT.optional(),
+    }),
+    z.object({ total_items: z.int(), playlist: z.array(LISTED_ITEM) }),
+    async (params, { parts }) => {
+      const { total, items } = await parts.playlist.list(params);
+      return { total_items: total, playlist: items.map(listedItem) };
+    },
+  ),
+  playlistMethod(
+    "playlist_clear",
+    "Deletes all items of the playlist for good, but locked ones.",
+    z.object({ owner: OWNER }),
+    OK,
+    async ({ owner }, { parts }) => {
+      await parts.playlist.clear(owner);
+      return "ok" as const;
+    },
+  ),
+  playlistMethod(
+    "playlist_item_set_favorite",
+    "Marks an item as favourite, or no longer.",
+    ONE_FLAG,
+    TRUE,
+    (params, call) => setFlag("is_favorite", [params.id], params, call),
+  ),
+  playlistMethod(
+    "playlist_item_set_enabled",
+    "Enables or disables an item.",
+    ONE_FLAG,
+    TRUE,
+    (params, call) => setFlag("enabled", [params.id], params, call),
+  ),
+  playlistMethod(
+    "playlist_items_set_enabled",
+    "Enables or disables items: all of them, or none when one is missing or locked.",
+    z.object({ ids: IDS, ...FLAG }),
+    TRUE,
+    (params, call) => setFlag("enabled", params.ids, params, call),
+  ),
+  playlistMethod(
+    "playlist_item_set_locked",
+    "Locks an item against every change but this one, or unlocks it.",
+    ONE_FLAG,
+    TRUE,
+    (params, call) => setFlag("locked", [params.id], params, call),
+  ),
+  playlistMethod(
+    "playlist_item_set_auto_search",
+    "Turns the search for an item's content on or off.",
+    z.object({ id: ID, value: z.boolean(), owner: SHORT_TEXT }),
+    OK,
+    async (params, call) => {
+      await setFlag("auto_search", [params.id], params, call);
+      return "ok" as const;
+    },
+  ),
+];

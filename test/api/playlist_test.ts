@@ -1,0 +1,383 @@
+import { readFileSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { assert, assertEquals, assertMatch } from "@std/assert";
+import { METHODS } from "../../src/http/api/registry.ts";
+import { contentId } from "../../src/transport/content-id.ts";
+import { parseTransportFile } from "../../src/transport/transport-file.ts";
+import type { EngineOptions } from "../../src/engine.ts";
+import { type Answer, TOKEN, withEngine } from "./support.ts";
+
+/** Section 2.8 by hand: field → types as seen. */
+const FIELDS: Readonly<Record<string, string>> = {
+  ...Object.fromEntries(
+    ["title", "description", "poster", "tvg_id", "tvg_name", "tvg_logo", "subcategory", "infohash"].map((
+      n,
+    ) => [n, "string"]),
+  ),
+  ...Object.fromEntries(
+    ["display_title", "category", "languages", "countries", "url", "content_id"].map((n) => [n, "string?"]),
+  ),
+  ...Object.fromEntries(
+    ["is_favorite", "is_multi_vod", "is_multi_tfile", "locked", "is_deleted", "auto_search", "enabled"].map(
+      (n) => [n, "boolean"],
+    ),
+  ),
+  ...Object.fromEntries(
+    ["id", "is_live", "is_wrapped_url", "external_playlist_id", "created_at", "updated_at"].map((n) => [n, "number"]),
+  ),
+  tags: "list",
+  content_type: "string",
+  transport_type: "string",
+};
+const LISTED: Readonly<Record<string, string>> = {
+  ...FIELDS,
+  icons: "list",
+  hash: "string",
+  hash_v2: "string",
+  show_autosearch: "boolean",
+};
+
+function assertFields(item: Record<string, unknown>, fields: Readonly<Record<string, string>>): void {
+  assertEquals(Object.keys(item).sort(), Object.keys(fields).sort());
+  for (const [name, type] of Object.entries(fields)) {
+    const value = item[name];
+    if (type === "list") assert(Array.isArray(value) && value.every((one) => typeof one === "string"), name);
+    else if (type === "string?") assert(value === null || typeof value === "string", name);
+    else assertEquals(typeof value, type, name);
+  }
+}
+
+type Call = (method: string, params?: Record<string, string>, files?: Record<string, Uint8Array>) => Promise<Answer>;
+
+/** Calls with the token; a result is held to the registry's schema, too. */
+async function withPlaylist(body: (call: Call) => Promise<void>, options: EngineOptions = {}): Promise<void> {
+  await withEngine(async (engine) => {
+    await body(async (method, params = {}, files) => {
+      let init: RequestInit = {};
+      if (files !== undefined) {
+        const form = new FormData();
+        for (const [name, bytes] of Object.entries(files)) form.append(name, new File([new Uint8Array(bytes)], name));
+        init = { method: "POST", body: form };
+      }
+      const answer = await engine.call(method, { ...params, token: TOKEN }, { init });
+      if (answer.error === null) METHODS.find(({ name }) => name === method)!.result.parse(answer.result);
+      return answer;
+    });
+  }, options);
+}
+
+const ID = (n: number) => n.toString(16).padStart(40, "0");
+const add = async (call: Call, title: string, more: Record<string, string> = {}) =>
+  (await call("playlist_add_item", { title, content_id: ID(title.length), ...more })).result as number;
+const titles = async (call: Call, params: Record<string, string> = {}) =>
+  (await call("playlist_get", params)).result.playlist.map((item: { title: string }) => item.title);
+const item = async (call: Call, id: number) =>
+  (await call("playlist_get")).result.playlist.find((one: { id: number }) => one.id === id);
+const trash = async (call: Call, params: Record<string, string> = {}) =>
+  (await call("playlist_trash_get", params)).result.data.map((one: { title: string }) => one.title);
+
+test("playlist_add_item stores every parameter, and listings have every field of section 2.8", async () => {
+  await withPlaylist(async (call) => {
+    const { result: id } = await call("playlist_add_item", {
+      title: "Première",
+      description: "d",
+      content_id: ID(1),
+      infohash: ID(2),
+      category: "news",
+      subcategory: "world",
+      tags: '["a","b,c"]',
+      poster: "http://x/p.png",
+      auto_search: "1",
+      is_live: "1",
+    });
+    const { result } = await call("playlist_get");
+    assertEquals(result.total_items, 1);
+    const [one] = result.playlist;
+    assertFields(one, LISTED);
+    const expected = {
+      id,
+      title: "Première",
+      description: "d",
+      content_id: ID(1),
+      infohash: ID(2),
+      category: "news",
+      subcategory: "world",
+      tags: ["a", "b,c"],
+      poster: "http://x/p.png",
+      icons: ["http://x/p.png"],
+      auto_search: true,
+      show_autosearch: true,
+      is_live: 1,
+      content_type: "live",
+      transport_type: "bt",
+      url: null,
+      enabled: true,
+      locked: false,
+      is_favorite: false,
+      is_deleted: false,
+      external_playlist_id: -1,
+      is_wrapped_url: 0,
+    };
+    for (const [name, value] of Object.entries(expected)) assertEquals(one[name], value, name);
+    assert(Math.abs(one.created_at - Date.now() / 1000) < 60 && one.updated_at === one.created_at);
+    await call("playlist_delete_item", { id: String(id) });
+    const [gone] = (await call("playlist_trash_get")).result.data;
+    assertFields(gone, FIELDS);
+    assertEquals([gone.id, gone.is_deleted], [id, true]);
+  });
+});
+
+test("playlist_add_item takes addresses, transport files and logos", async () => {
+  await withPlaylist(async (call) => {
+    for (const [name, type] of [["hls_manifest_url", "hls"], ["dash_manifest_url", "dash"], ["video_url", "http"]]) {
+      const { result: id } = await call("playlist_add_item", { [name!]: `https://x.example/${name}` });
+      const one = await item(call, id);
+      assertEquals([one.transport_type, one.url, one.title, one.is_live], [
+        type,
+        `https://x.example/${name}`,
+        `https://x.example/${name}`,
+        -1,
+      ]);
+    }
+    const file = new Uint8Array(readFileSync(new URL("../fixtures/multi-padded.torrent", import.meta.url)));
+    const metainfo = await parseTransportFile(file);
+    const png = Uint8Array.of(0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 1, 2, 3);
+    const { result: id } = await call("playlist_add_item", {}, { file, logo_file: png });
+    const one = await item(call, id);
+    assertEquals([one.title, one.infohash, one.content_id, one.is_live, one.content_type], [
+      metainfo.name,
+      metainfo.infohashHex,
+      await contentId(metainfo),
+      0,
+      "vod",
+    ]);
+    assertEquals(one.tvg_logo, `data:image/png;base64,${btoa(String.fromCharCode(...png))}`);
+    assertEquals(one.icons, [one.tvg_logo]);
+    const { result: again } = await call("playlist_add_item", { infohash: metainfo.infohashHex });
+    assertEquals([(await item(call, again)).hash, (await item(call, again)).hash_v2], [one.hash, one.hash_v2]);
+    assertMatch(one.hash, /^[0-9a-f]{40}$/);
+    assertMatch(one.hash_v2, /^[0-9a-f]{64}$/);
+    const svg = new TextEncoder().encode("<svg onload='alert(1)'/>");
+    assertEquals(
+      (await call("playlist_add_item", { title: "x", content_id: ID(1) }, { logo_file: svg })).error?.code,
+      3,
+    );
+    assertEquals((await call("playlist_add_item", {}, { file: svg })).error?.code, 3);
+  });
+});
+
+test("playlist methods refuse missing, wrong and unknown values", async () => {
+  await withPlaylist(async (call) => {
+    const table: [string, Record<string, string>, number][] = [
+      ["playlist_add_item", { title: "x" }, 2],
+      ["playlist_add_item", { auto_search: "1" }, 2],
+      ["playlist_add_item", { content_id: "x" }, 3],
+      ["playlist_add_item", { content_id: ID(1), infohash: "x" }, 3],
+      ["playlist_add_item", { content_id: ID(1), is_live: "2" }, 3],
+      ["playlist_add_item", { content_id: ID(1), tags: "x" }, 3],
+      ["playlist_add_item", { video_url: "javascript:alert(1)" }, 3],
+      ["playlist_add_item", { content_id: ID(1), poster: "file:///etc/passwd" }, 3],
+      ["playlist_update_item", {}, 2],
+      ["playlist_update_item", { id: "1" }, 5],
+      ["playlist_update_item", { id: "1", title: "" }, 3],
+      ["playlist_delete_item", { id: "1" }, 5],
+      ["playlist_delete_item", { id: "0" }, 3],
+      ["playlist_delete_items", {}, 2],
+      ["playlist_delete_items", { ids: "1,x" }, 3],
+      ["playlist_delete_items", { ids: "1" }, 5],
+      ["playlist_restore_item", { id: "1" }, 5],
+      ["playlist_item_set_favorite", { id: "1" }, 2],
+      ["playlist_item_set_favorite", { id: "1", value: "1" }, 5],
+      ["playlist_item_set_enabled", { id: "1", value: "x" }, 3],
+      ["playlist_items_set_enabled", { ids: "1", value: "1" }, 5],
+      ["playlist_item_set_locked", { id: "1", value: "1" }, 5],
+      ["playlist_item_set_auto_search", { id: "1", value: "1" }, 2],
+      ["playlist_item_set_auto_search", { id: "1", value: "1", owner: "me" }, 5],
+      ["playlist_get", { offset: "-1" }, 3],
+    ];
+    for (const [method, params, code] of table) {
+      assertEquals((await call(method, params)).error?.code, code, `${method} ${JSON.stringify(params)}`);
+    }
+    assertEquals((await call("playlist_get")).result, { total_items: 0, playlist: [] });
+  });
+});
+
+test("items go to the trash and back, and for good (section 3.2)", async () => {
+  await withPlaylist(async (call) => {
+    const ids = [await add(call, "a"), await add(call, "bb"), await add(call, "ccc")];
+    assertEquals((await call("playlist_delete_item", { id: String(ids[0]) })).result, "ok");
+    assertEquals((await call("playlist_delete_items", { ids: `${ids[1]},999` })).error?.code, 5);
+    assertEquals([await titles(call), await trash(call)], [["bb", "ccc"], ["a"]]);
+    assertEquals((await call("playlist_delete_items", { ids: `${ids[1]},${ids[2]}` })).result, "ok");
+    assertEquals([await titles(call), await trash(call)], [[], ["a", "bb", "ccc"]]);
+    assertEquals((await call("playlist_delete_item", { id: String(ids[0]) })).error?.code, 5);
+    assertEquals((await call("playlist_restore_item", { id: String(ids[1]) })).result, "ok");
+    assertEquals((await call("playlist_restore_item", { id: String(ids[1]) })).error?.code, 5);
+    assertEquals([await titles(call), await trash(call)], [["bb"], ["a", "ccc"]]);
+    assertEquals((await call("playlist_clear")).result, "ok");
+    assertEquals([await titles(call), await trash(call)], [[], ["a", "ccc"]]);
+    assertEquals((await call("playlist_trash_clear")).result, "ok");
+    assertEquals(await trash(call), []);
+    assert(await add(call, "new") > ids[2]!, "ids are not used again");
+  });
+});
+
+test("flags are set one by one and in lists", async () => {
+  await withPlaylist(async (call) => {
+    const [one, two] = [String(await add(call, "a")), String(await add(call, "bb"))];
+    const flags = async (id: string) => {
+      const { is_favorite, enabled, locked, auto_search } = await item(call, Number(id));
+      return [is_favorite, enabled, locked, auto_search];
+    };
+    assertEquals((await call("playlist_item_set_favorite", { id: one, value: "1" })).result, true);
+    assertEquals((await call("playlist_item_set_enabled", { id: one, value: "0" })).result, true);
+    assertEquals((await call("playlist_item_set_auto_search", { id: one, value: "1", owner: "me" })).result, "ok");
+    assertEquals((await call("playlist_item_set_locked", { id: one, value: "1" })).result, true);
+    assertEquals([await flags(one), await flags(two)], [[true, false, true, true], [false, true, false, false]]);
+    await call("playlist_item_set_locked", { id: one, value: "0" });
+    assertEquals((await call("playlist_items_set_enabled", { ids: `${one},${two}`, value: "false" })).result, true);
+    assertEquals([(await flags(one))[1], (await flags(two))[1]], [false, false]);
+    await call("playlist_item_set_favorite", { id: one, value: "0" });
+    assertEquals((await flags(one))[0], false);
+  });
+});
+
+test("playlist_update_item changes what it is given and nothing else", async () => {
+  await withPlaylist(async (call) => {
+    const id = await add(call, "old", { poster: "http://x/1", tags: '["t"]', category: "c" });
+    const before = await item(call, id);
+    assertEquals((await call("playlist_update_item", { id: String(id), title: "new" })).result, true);
+    assertEquals(await item(call, id), { ...before, title: "new", updated_at: (await item(call, id)).updated_at });
+    const gif = new TextEncoder().encode("GIF89a...");
+    const more = { id: String(id), poster: "", auto_search: "1", is_favorite: "1", tags: "[]" };
+    assertEquals((await call("playlist_update_item", more, { logo_file: gif })).result, true);
+    const { poster, auto_search, is_favorite, tags, tvg_logo, title, category } = await item(call, id);
+    assertEquals([poster, auto_search, is_favorite, tags, title, category], ["", true, true, [], "new", "c"]);
+    assertMatch(tvg_logo, /^data:image\/gif;base64,/);
+  });
+});
+
+test("a locked item refuses every change but unlocking, and survives playlist_clear", async () => {
+  await withPlaylist(async (call) => {
+    const [locked, free] = [String(await add(call, "locked")), String(await add(call, "free"))];
+    await call("playlist_item_set_locked", { id: locked, value: "1" });
+    const refused: [string, Record<string, string>][] = [
+      ["playlist_update_item", { id: locked, title: "x" }],
+      ["playlist_delete_item", { id: locked }],
+      ["playlist_delete_items", { ids: `${free},${locked}` }],
+      ["playlist_item_set_favorite", { id: locked, value: "1" }],
+      ["playlist_items_set_enabled", { ids: `${free},${locked}`, value: "0" }],
+      ["playlist_item_set_auto_search", { id: locked, value: "1", owner: "me" }],
+    ];
+    for (const [method, params] of refused) {
+      const { error } = await call(method, params);
+      assertEquals(error, { message: `item ${locked} is locked`, code: 8 }, method);
+    }
+    assertEquals((await item(call, Number(free))).enabled, true);
+    await call("playlist_clear");
+    assertEquals(await titles(call), ["locked"]);
+    await call("playlist_item_set_locked", { id: locked, value: "0" });
+    assertEquals((await call("playlist_delete_item", { id: locked })).result, "ok");
+  });
+});
+
+test("use_media_groups acts on all items of one channel", async () => {
+  await withPlaylist(async (call) => {
+    const one = String(await add(call, "News One"));
+    await add(call, "NEWS-ONE!");
+    await add(call, "Other");
+    const groups = { id: one, use_media_groups: "1" };
+    const favorites = async () =>
+      (await call("playlist_get")).result.playlist.map((i: { is_favorite: boolean }) => i.is_favorite);
+    await call("playlist_item_set_favorite", { ...groups, value: "1" });
+    assertEquals(await favorites(), [true, true, false]);
+    await add(call, "news one", { use_media_groups: "1" });
+    await add(call, "News_One");
+    assertEquals(await favorites(), [true, true, false, true, false]);
+    await call("playlist_update_item", { ...groups, title: "Renamed", is_favorite: "0" });
+    assertEquals(await favorites(), [false, false, false, false, false]);
+    assertEquals(await titles(call), ["Renamed", "NEWS-ONE!", "Other", "news one", "News_One"]);
+    await call("playlist_delete_item", { id: "2", use_media_groups: "1" });
+    assertEquals([await titles(call), await trash(call)], [["Renamed", "Other"], [
+      "NEWS-ONE!",
+      "news one",
+      "News_One",
+    ]]);
+  });
+});
+
+test("an owner sees and changes what is everybody's and the owner's, not what is another's", async () => {
+  await withPlaylist(async (call) => {
+    const [all, ann, bob] = [
+      await add(call, "all"),
+      await add(call, "ann's", { owner: "ann" }),
+      await add(call, "bob's it", { owner: "bob" }),
+    ];
+    assertEquals(await titles(call), ["all", "ann's", "bob's it"]);
+    assertEquals(await titles(call, { owner: "ann" }), ["all", "ann's"]);
+    assertEquals((await call("playlist_delete_items", { owner: "ann", ids: `${all},${bob}` })).error?.code, 5);
+    assertEquals(
+      (await call("playlist_item_set_favorite", { owner: "ann", id: String(bob), value: "1" })).error?.code,
+      5,
+    );
+    await call("playlist_delete_items", { ids: `${ann},${bob}` });
+    assertEquals(await trash(call, { owner: "ann" }), ["ann's"]);
+    assertEquals((await call("playlist_restore_item", { owner: "ann", id: String(bob) })).error?.code, 5);
+    await call("playlist_trash_clear", { owner: "ann" });
+    assertEquals(await trash(call), ["bob's it"]);
+  });
+});
+
+test("playlist_get pages, searches and filters", async () => {
+  await withPlaylist(async (call) => {
+    const names = ["One", "Two 100%", "Three_3", "four"];
+    for (const [i, name] of names.entries()) await add(call, name, { category: i % 2 === 0 ? "even" : "odd" });
+    const table: [Record<string, string>, string[], number][] = [
+      [{}, names, 4],
+      [{ limit: "2" }, names.slice(0, 2), 4],
+      [{ offset: "3" }, ["four"], 4],
+      [{ offset: "1", limit: "2" }, names.slice(1, 3), 4],
+      [{ limit: "0" }, [], 4],
+      [{ query: "o" }, ["One", "Two 100%", "four"], 3],
+      [{ query: "%" }, ["Two 100%"], 1],
+      [{ query: "_" }, ["Three_3"], 1],
+      [{ query: "'; DROP TABLE playlist_items; --" }, [], 0],
+      [{ query: "\\" }, [], 0],
+      [{ category: "odd" }, ["Two 100%", "four"], 2],
+      [{ category: "odd", query: "f", limit: "1" }, ["four"], 1],
+    ];
+    for (const [params, expected, total] of table) {
+      const { result } = await call("playlist_get", params);
+      const got = result.playlist.map((one: { title: string }) => one.title);
+      assertEquals([got, result.total_items], [expected, total], JSON.stringify(params));
+    }
+  });
+});
+
+test("the playlist outlives the engine; get_status says that it is there", async () => {
+  const directory = await mkdtemp(join(tmpdir(), "millrace-playlist-"));
+  try {
+    await withPlaylist(async (call) => void await add(call, "kept"), { stateDir: directory });
+    await withPlaylist(async (call) => {
+      const { result } = await call("get_status");
+      assertEquals(result.playlist_loaded, true);
+      assertEquals(Object.keys(result.version).sort(), ["code", "platform", "version"]);
+      assertEquals(await titles(call), ["kept"]);
+    }, { stateDir: directory });
+  } finally {
+    await rm(directory, { recursive: true });
+  }
+});
+
+test("texts of any kind come back as they were sent", async () => {
+  await withPlaylist(async (call) => {
+    const nasty = ["'", '"', "\\", "');--", "%00", "\u0001", "😀", "<script>", "\r\nX: y", "🏳️‍🌈", "ａｂｃ", "null"];
+    for (const text of nasty) await add(call, text, { description: text, tags: JSON.stringify([text]) });
+    const { result } = await call("playlist_get");
+    assertEquals(result.playlist.map((one: { title: string }) => one.title), nasty);
+    assertEquals(result.playlist.map((one: { tags: string[] }) => one.tags[0]), nasty);
+  });
+});
