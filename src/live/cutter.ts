@@ -1,0 +1,131 @@
+/** Cuts a transport stream into the pieces of a broadcast. */
+import { concatBytes } from "../bytes/hex.ts";
+import { PACKET_BYTES } from "../bytes/ts/packet.ts";
+import { FLAG_DISCONTINUITY, FLAG_END, FLAG_RANDOM_ACCESS } from "./header.ts";
+import { TsResync } from "./ts-resync.ts";
+import { TsWatch } from "./ts-watch.ts";
+
+/**
+ * A piece is sent this long after its first byte came even when it is not full, ms: below 1 Mb/s a piece of 64 KiB takes
+ * half a second and more, which every viewer would wait.
+ */
+export const MAX_PIECE_MS = 500;
+
+/** A piece that starts no decoder and is at least this part full ends early where a random access point begins. */
+const EARLY_CUT_FILL = 0.25;
+
+/** A piece before it is hashed and signed. */
+export interface CutPiece {
+  /** Whole transport packets; empty only at the end. */
+  readonly data: Uint8Array;
+  /** Capture time of its first byte, Unix ms. */
+  readonly timestampMs: number;
+  /** Sum of `FLAG_…`. */
+  readonly flags: number;
+}
+
+/**
+ * Takes the bytes of a source and answers pieces. Each that a decoder can start in holds PAT and PMT before its random
+ * access point: where the source has none there, they are put in.
+ */
+export class PieceCutter {
+  private readonly packetLimit: number;
+  private readonly resync = new TsResync();
+  private readonly watch = new TsWatch();
+  private packets: Uint8Array[] = [];
+  private startMs = 0;
+  private flags = 0;
+  private nextFlags: number;
+  /** PIDs of tables that came since the start of the piece. */
+  private readonly tablePids = new Set<number>();
+  /** Packets of the source so far. */
+  private pushed = 0;
+
+  /** `continues`: false marks the first piece as a discontinuity. */
+  constructor(pieceLengthBytes: number, continues: boolean) {
+    this.packetLimit = Math.floor(pieceLengthBytes / PACKET_BYTES);
+    this.nextFlags = continues ? 0 : FLAG_DISCONTINUITY;
+  }
+
+  /** Bytes of the source that were no packets. */
+  get droppedBytes(): number {
+    return this.resync.droppedBytes;
+  }
+
+  /** Takes bytes that arrived at `nowMs` (Unix ms); answers the pieces that they complete. */
+  push(chunk: Uint8Array, nowMs: number): CutPiece[] {
+    const out: CutPiece[] = [];
+    for (const { packets, lost } of this.resync.push(chunk)) {
+      if (lost) this.interrupt(out);
+      for (let at = 0; at < packets.length; at += PACKET_BYTES) this.packet(packets, at, nowMs, out);
+    }
+    if (this.packets.length > 0 && nowMs - this.startMs >= MAX_PIECE_MS) this.close(out);
+    return out;
+  }
+
+  /** The source was lost: what follows is a discontinuity. Answers the piece under way. */
+  sourceLost(): CutPiece[] {
+    const out: CutPiece[] = [];
+    this.resync.reset();
+    this.interrupt(out);
+    return out;
+  }
+
+  /** The broadcast is over. Answers the piece under way, marked as the end. */
+  end(nowMs: number): CutPiece[] {
+    if (this.packets.length === 0) {
+      const flags = this.nextFlags | FLAG_END;
+      return [{ data: new Uint8Array(), timestampMs: nowMs, flags }];
+    }
+    this.flags |= FLAG_END;
+    const out: CutPiece[] = [];
+    this.close(out);
+    return out;
+  }
+
+  private interrupt(out: CutPiece[]): void {
+    this.close(out);
+    this.nextFlags |= FLAG_DISCONTINUITY;
+  }
+
+  private packet(bytes: Uint8Array, at: number, nowMs: number, out: CutPiece[]): void {
+    const news = this.watch.push(bytes, at);
+    if (this.packets.length === 0) this.open(nowMs);
+    this.packets.push(bytes.slice(at, at + PACKET_BYTES));
+    this.pushed++;
+    if (news.tablePid !== null) this.tablePids.add(news.tablePid);
+    if (news.accessPoint !== null && (this.flags & FLAG_RANDOM_ACCESS) === 0) {
+      // The point may have begun some packets ago, with its parameter sets; one in an earlier piece is left unmarked.
+      const index = this.packets.length - (this.pushed - news.accessPoint);
+      if (index >= 0) this.accessAt(index, nowMs, out);
+    }
+    if (this.packets.length >= this.packetLimit) this.close(out);
+  }
+
+  private accessAt(index: number, nowMs: number, out: CutPiece[]): void {
+    const known = this.watch.tablePackets();
+    const whole = this.tablePids.size >= this.watch.tableCount;
+    const overflows = this.packets.length + known.length > this.packetLimit;
+    if (index > 0 && !whole && ((this.watch.hasVideo && index >= this.packetLimit * EARLY_CUT_FILL) || overflows)) {
+      const moved = this.packets.splice(index);
+      this.close(out);
+      this.open(nowMs);
+      this.packets = [...known, ...moved];
+    } else if (!whole && !overflows) this.packets.splice(index, 0, ...known);
+    else if (!whole) return;
+    this.flags |= FLAG_RANDOM_ACCESS;
+  }
+
+  private open(nowMs: number): void {
+    this.startMs = nowMs;
+    this.flags = this.nextFlags;
+    this.nextFlags = 0;
+    this.tablePids.clear();
+  }
+
+  private close(out: CutPiece[]): void {
+    if (this.packets.length === 0) return;
+    out.push({ data: concatBytes(this.packets), timestampMs: this.startMs, flags: this.flags });
+    this.packets = [];
+  }
+}

@@ -1,0 +1,90 @@
+/** Makes signed pieces of a transport stream: cut, number, hash, sign, one after the other. */
+import type { Clock } from "../ports.ts";
+import type { SequenceAllocator } from "./broadcast-state.ts";
+import { BitrateMeter } from "./bitrate-meter.ts";
+import { type CutPiece, PieceCutter } from "./cutter.ts";
+import type { PieceHeader } from "./header.ts";
+import { hashBlocks, type HeaderSigner } from "./signer.ts";
+
+/** A piece ready to be served. */
+export interface SignedPiece {
+  readonly header: PieceHeader;
+  readonly data: Uint8Array;
+}
+
+/** What a publisher needs. */
+export interface PublisherOptions {
+  readonly clock: Clock;
+  readonly signer: HeaderSigner;
+  readonly sequence: SequenceAllocator;
+  readonly pieceLengthBytes: number;
+  /** False marks the first piece as a discontinuity: after a restart. */
+  readonly continues: boolean;
+  /** Takes each piece, in order. */
+  publish(piece: SignedPiece): void;
+}
+
+/** Bytes of a source in, signed pieces out. */
+export class Publisher {
+  private readonly options: PublisherOptions;
+  private readonly cutter: PieceCutter;
+  private readonly meter: BitrateMeter;
+  private lastTimestampMs = 0;
+  private tail: Promise<void> = Promise.resolve();
+
+  constructor(options: PublisherOptions) {
+    this.options = options;
+    this.cutter = new PieceCutter(options.pieceLengthBytes, options.continues);
+    this.meter = new BitrateMeter();
+  }
+
+  /** Bytes a second over the last 10 s; null before the first 2 s. */
+  get bytesPerS(): number | null {
+    return this.meter.bytesPerS(this.options.clock.monotonic());
+  }
+
+  /** Bytes of the source that were no packets. */
+  get droppedBytes(): number {
+    return this.cutter.droppedBytes;
+  }
+
+  /**
+   * Takes bytes that have just arrived. Resolves when the pieces that they complete are published: awaiting it before
+   * the next call bounds what is kept. Rejects when the state can't be written.
+   */
+  push(chunk: Uint8Array): Promise<void> {
+    this.meter.add(chunk.length, this.options.clock.monotonic());
+    return this.enqueue(this.cutter.push(chunk, this.options.clock.now()));
+  }
+
+  /** The source was lost; what follows is marked as a discontinuity. */
+  sourceLost(): Promise<void> {
+    return this.enqueue(this.cutter.sourceLost());
+  }
+
+  /** Ends the broadcast with a piece that says so. */
+  async end(): Promise<void> {
+    await this.enqueue(this.cutter.end(this.options.clock.now()));
+    await this.options.sequence.close();
+  }
+
+  private enqueue(pieces: readonly CutPiece[]): Promise<void> {
+    const work = this.tail.then(async () => {
+      for (const piece of pieces) await this.sign(piece);
+    });
+    // A failure is told to the one who pushed; those behind try anew.
+    this.tail = work.catch(() => {});
+    return work;
+  }
+
+  private async sign(piece: CutPiece): Promise<void> {
+    const { signer, sequence, publish } = this.options;
+    const [place, hashes] = await Promise.all([sequence.take(), hashBlocks(piece.data)]);
+    // Receivers take a time that does not grow for a replay; a wall clock may be set back.
+    const timestampMs = Math.max(piece.timestampMs, this.lastTimestampMs + 1);
+    const { flags, data } = piece;
+    const header = await signer.sign({ ...place, timestampMs, flags, lengthBytes: data.length, hashes });
+    this.lastTimestampMs = timestampMs;
+    publish({ header, data });
+  }
+}

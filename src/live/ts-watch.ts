@@ -1,0 +1,126 @@
+/** Follows the tables of a live transport stream and finds its random access points. */
+import {
+  hasPayload,
+  isRandomAccess,
+  PACKET_BYTES,
+  payloadOf,
+  pidOf,
+  startsUnit,
+  unusable,
+} from "../bytes/ts/packet.ts";
+import { type ProgramMap, readPat, readPmt, SectionAssembler } from "../bytes/ts/psi.ts";
+import { AccessPointFinder } from "../bytes/ts/random-access.ts";
+
+/** Stream types of video whose access units can be told apart (ISO/IEC 13818-1, table 2-34). */
+const VIDEO_TYPES: Readonly<Record<number, string>> = {
+  0x01: "mpeg1video",
+  0x02: "mpeg2video",
+  0x1b: "h264",
+  0x24: "hevc",
+};
+/** Programs that are followed; multiplexes have about 20. */
+const MAX_PROGRAMS = 32;
+/** Packets of one PAT or PMT that are kept: six hold the longest section. */
+const MAX_TABLE_PACKETS = 8;
+const PAT_PID = 0;
+
+interface Table {
+  readonly assembler: SectionAssembler;
+  /** Packets of the section that is arriving. */
+  arriving: Uint8Array[];
+  /** Packets of the last whole section. */
+  packets: Uint8Array[];
+}
+
+/** What a packet turned out to be. */
+export interface PacketNews {
+  /** Number, as counted from the first packet pushed, of the packet where a random access point begins; else null. */
+  readonly accessPoint: number | null;
+  /** PID of the PAT or PMT that it belongs to; else null. */
+  readonly tablePid: number | null;
+}
+
+/** Looks at every packet of a stream in order. */
+export class TsWatch {
+  private readonly tables = new Map<number, Table>([[PAT_PID, newTable()]]);
+  private mapPids: number[] = [];
+  private finder: AccessPointFinder | null = null;
+  private mainPid = -1;
+  private isVideo = false;
+  private count = 0;
+
+  /** PID whose random access points count: the first video, else the first stream; -1 until a PMT came. */
+  get mainStreamPid(): number {
+    return this.mainPid;
+  }
+
+  /** True when that stream is video, which only some packets can be started at. */
+  get hasVideo(): boolean {
+    return this.isVideo;
+  }
+
+  /** How many PIDs carry tables: the PAT's and those that it names. */
+  get tableCount(): number {
+    return this.tables.size;
+  }
+
+  /** Takes the packet at `bytes[at]`. */
+  push(bytes: Uint8Array, at: number): PacketNews {
+    const packet = this.count++;
+    if (unusable(bytes, at)) return { accessPoint: null, tablePid: null };
+    const pid = pidOf(bytes, at);
+    const table = this.tables.get(pid);
+    if (table !== undefined) {
+      this.readTable(pid, table, bytes, at);
+      return { accessPoint: null, tablePid: pid };
+    }
+    if (pid !== this.mainPid || this.finder === null) return { accessPoint: null, tablePid: null };
+    const isStart = startsUnit(bytes, at) && isRandomAccess(bytes, at) && hasPayload(bytes, at);
+    const found = this.finder.push(bytes, at, packet);
+    return { accessPoint: isStart ? packet : found?.packet ?? null, tablePid: null };
+  }
+
+  /** The last PAT and the PMTs that it names, as packets; empty until they came. */
+  tablePackets(): Uint8Array[] {
+    if (this.mainPid < 0) return [];
+    return [PAT_PID, ...this.mapPids].flatMap((pid) => this.tables.get(pid)?.packets ?? []);
+  }
+
+  private readTable(pid: number, table: Table, bytes: Uint8Array, at: number): void {
+    if (startsUnit(bytes, at)) table.arriving = [];
+    if (table.arriving.length < MAX_TABLE_PACKETS) table.arriving.push(bytes.slice(at, at + PACKET_BYTES));
+    const sections = table.assembler.push(payloadOf(bytes, at), startsUnit(bytes, at));
+    if (sections.length === 0) return;
+    table.packets = table.arriving.slice();
+    for (const section of sections) {
+      if (pid === PAT_PID) this.readPrograms(readPat(section));
+      else {
+        const map = readPmt(section);
+        if (map !== null) this.readMap(pid, map);
+      }
+    }
+  }
+
+  private readPrograms(programs: ReadonlyMap<number, number>): void {
+    this.mapPids = [...new Set(programs.values())].slice(0, MAX_PROGRAMS);
+    for (const pid of [...this.tables.keys()]) {
+      if (pid !== PAT_PID && !this.mapPids.includes(pid)) this.tables.delete(pid);
+    }
+    for (const pid of this.mapPids) if (!this.tables.has(pid)) this.tables.set(pid, newTable());
+  }
+
+  private readMap(mapPid: number, map: ProgramMap): void {
+    // The first program decides; a PMT that changes its PIDs is followed.
+    if (mapPid !== this.mapPids[0]) return;
+    const video = map.streams.find((stream) => VIDEO_TYPES[stream.streamType] !== undefined);
+    const main = video ?? map.streams[0];
+    if (main === undefined || (main.pid === this.mainPid && this.isVideo === (video !== undefined))) return;
+    this.mainPid = main.pid;
+    this.isVideo = video !== undefined;
+    this.finder = new AccessPointFinder(VIDEO_TYPES[main.streamType] ?? "other", !this.isVideo);
+  }
+}
+
+function newTable(): Table {
+  return { assembler: new SectionAssembler(), arriving: [], packets: [] };
+}
