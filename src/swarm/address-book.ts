@@ -40,12 +40,15 @@ export interface KnownAddress {
   flipEncryption: boolean;
   /** It could not take what followed our handshake in the same packet: wait for its own handshake next time. */
   patient: boolean;
+  /** It rests because both of us had everything. */
+  seed: boolean;
 }
 
 /** The bounded book of one swarm. Times are monotonic ms. */
 export class AddressBook {
   private readonly entries = new Map<string, KnownAddress>();
   private readonly perHost = new Map<string, number>();
+  private seedsRest = false;
 
   get size(): number {
     return this.entries.size;
@@ -73,6 +76,7 @@ export class AddressBook {
       retryAtMs: -Infinity,
       flipEncryption: false,
       patient: false,
+      seed: false,
     });
     this.perHost.set(host, sameHost + 1);
     return true;
@@ -131,10 +135,23 @@ export class AddressBook {
     entry.retryAtMs = nowMs;
   }
 
-  /** There is no use for the peer for a while (both seeds, or the swarm is full). */
-  rest(entry: KnownAddress, nowMs: number): void {
+  /** There is no use for the peer for a while: the swarm is full or, `asSeed`, both have everything. */
+  rest(entry: KnownAddress, nowMs: number, asSeed: boolean): void {
     entry.state = "idle";
+    entry.seed = asSeed;
+    this.seedsRest ||= asSeed;
     entry.retryAtMs = nowMs + LAST_RETRY_MS;
+  }
+
+  /** We lack something again: seeds that rest may be dialled at once. Answers whether there are any. */
+  wakeSeeds(nowMs: number): boolean {
+    if (!this.seedsRest) return false;
+    this.seedsRest = false;
+    for (const entry of this.entries.values()) {
+      if (entry.seed && entry.state === "idle") entry.retryAtMs = Math.min(entry.retryAtMs, nowMs);
+      entry.seed = false;
+    }
+    return true;
   }
 
   remove(entry: KnownAddress): void {

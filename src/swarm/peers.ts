@@ -130,6 +130,11 @@ export class Peers implements SessionHost {
     if (this.book.add(address, origin)) this.dialer.pump();
   }
 
+  /** A piece is gone of what was complete: those who parted from us as seeds are needed again. */
+  wakeSeeds(): void {
+    if (this.book.wakeSeeds(this.clock.monotonic())) this.dialer.pump();
+  }
+
   /** Dials if there is room. */
   pump(): void {
     this.dialer.pump();
@@ -282,7 +287,9 @@ export class Peers implements SessionHost {
   }
 
   private settle(session: PeerSession, entry: KnownAddress, error: Error | null, nowMs: number): void {
-    if (this.resting.has(session)) this.book.rest(entry, nowMs);
+    // Whoever hung up first: two seeds have no use for each other.
+    const seeds = session.isSeed && this.transfer?.complete === true;
+    if (seeds || this.resting.has(session)) this.book.rest(entry, nowMs, seeds);
     else if (session.deaf) this.book.slower(entry, nowMs);
     else if (hasCode(error, "conflict") && session.info === null) entry.state = "self";
     else if (session.info !== null) this.book.ended(entry, nowMs);

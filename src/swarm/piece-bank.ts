@@ -55,9 +55,11 @@ export class PieceBank {
   async put(piece: number, data: Uint8Array): Promise<void> {
     this.have.set(piece);
     if (this.clock.monotonic() < this.storeRefusedUntilMs) return this.keepInMemory(piece, data);
+    const refusedUntilMs = this.storeRefusedUntilMs;
     try {
       await this.store.put(piece, data);
-      if (this.troubled) this.setTrouble(null);
+      // Not by a piece that was on its way when another was refused.
+      if (this.troubled && refusedUntilMs === this.storeRefusedUntilMs) this.setTrouble(null);
     } catch (error) {
       if (hasCode(error, "closed")) return;
       this.storeRefusedUntilMs = this.clock.monotonic() + STORE_RETRY_MS;

@@ -341,7 +341,10 @@ export class TorrentSwarm implements Swarm {
       beforeTick: (nowMs) => {
         for (const session of peers.sessions) session.reportProgress(nowMs);
       },
-      lost: (piece) => this.uploads?.drop(piece),
+      lost: (piece) => {
+        this.uploads?.drop(piece);
+        peers.wakeSeeds();
+      },
     };
   }
 

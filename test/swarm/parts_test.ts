@@ -71,6 +71,19 @@ test("AddressBook.next() prefers better origins and backs off failures", () => {
   assertEquals(book.size, 1);
 });
 
+test("AddressBook.wakeSeeds() lets seeds that rest be dialled, and nobody else", () => {
+  const book = new AddressBook();
+  for (const host of ["seed", "idle"]) {
+    book.add({ host, port: 1 }, "tracker");
+    book.rest(book.get({ host, port: 1 })!, 0, host === "seed");
+  }
+  const never = () => false;
+  assertEquals(book.next(1_000, never), null);
+  book.wakeSeeds(1_000);
+  assertEquals(book.next(1_000, never)!.address.host, "seed");
+  assertEquals(book.next(1_000, (host) => host === "seed"), null);
+});
+
 test("AddressBook stays bounded, a host at a time too", () => {
   const book = new AddressBook();
   for (let i = 0; i < MAX_ADDRESSES + 100; i++) book.add({ host: `h${i}`, port: 1 }, "dht");

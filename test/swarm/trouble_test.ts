@@ -6,6 +6,7 @@ import { MillraceError } from "../../src/errors.ts";
 import { hurried, Lab, soon } from "./support/lab.ts";
 import { MemoryCache } from "./support/memory-cache.ts";
 import { makeTorrent } from "./support/torrent.ts";
+import { until } from "../support/until.ts";
 
 test("TorrentSwarm plays on from memory and says so when the disk is full", async () => {
   const torrent = await makeTorrent({ bytes: 400_000 });
@@ -37,6 +38,24 @@ test("TorrentSwarm fetches evicted pieces again when they are read", async () =>
     cache.stores.get(torrent.metainfo.infohashHex)!.evict(1);
     assertEquals(reader.availableFrom(0, 300_000), 65536);
     assertEquals(await reader.read(60_000, 20_000, { signal: soon() }), torrent.data.slice(60_000, 80_000));
+  });
+});
+
+test("TorrentSwarm finds the seeds again that it parted from when pieces are lost", async () => {
+  const torrent = await makeTorrent({ bytes: 300_000 });
+  await Lab.run(async (lab) => {
+    const seeder = await lab.seeder(torrent);
+    const cache = new MemoryCache();
+    const leecher = await lab.node({ cache });
+    const { swarm } = leecher.join({ metainfo: torrent.metainfo });
+    await swarm.metadata(soon());
+    swarm.addPeer(seeder.address);
+    const reader = swarm.openReader(0);
+    await reader.read(0, 300_000, { signal: soon() });
+    await until("both seeds part", () => swarm.status().peers === 0);
+    cache.stores.get(torrent.metainfo.infohashHex)!.evict(1);
+    const late = AbortSignal.timeout(3_000);
+    assertEquals(await reader.read(60_000, 20_000, { signal: late }), torrent.data.slice(60_000, 80_000));
   });
 });
 
