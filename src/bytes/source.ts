@@ -6,11 +6,14 @@ import { abortError, MillraceError } from "../errors.ts";
 export interface ReadOptions {
   /** Ends the wait; the read then rejects with the signal's reason as `aborted` or `timeout`. */
   readonly signal: AbortSignal;
+  /** The caller will not change the bytes, so that others may be given the same ones. Default false. */
+  readonly shared?: boolean;
 }
 
 /**
  * The only thing `src/media` knows about where bytes come from. A swarm reader, an HTTP file and a test fixture all
- * implement it. The bytes answered are verified and belong to the caller (never changed afterwards by the source).
+ * implement it. The bytes answered are verified, never changed afterwards by the source, and
+ * belong to the caller unless it said `shared`.
  */
 export interface ByteSource {
   /** Size of the whole, bytes. */

@@ -4,7 +4,7 @@ import type { SwarmReader } from "../swarm/types.ts";
 import type { PlaybackSession } from "./session.ts";
 
 /** Chunk of the file output, bytes: the size that costs an HTTP server least. */
-const FILE_CHUNK_BYTES = 64 * 1024;
+const FILE_CHUNK_BYTES = 128 * 1024;
 
 /** A body with byte positions. `sizeBytes` null = not known before it was read. */
 export interface OutputBody {
@@ -43,8 +43,11 @@ async function* copyFile(
   end: number,
   signal: AbortSignal,
 ): AsyncGenerator<Uint8Array> {
-  for (let at = start; at < end; at += FILE_CHUNK_BYTES) {
-    yield await source.read(at, Math.min(FILE_CHUNK_BYTES, end - at), { signal });
+  for (let at = start; at < end;) {
+    // Chunks begin at multiples of their size, so that readers of different ranges find the same ones.
+    const next = Math.min(end, at - at % FILE_CHUNK_BYTES + FILE_CHUNK_BYTES);
+    yield await source.read(at, next - at, { signal, shared: true });
+    at = next;
   }
 }
 

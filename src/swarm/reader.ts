@@ -3,6 +3,7 @@ import { abortError, hasCode, MillraceError } from "../errors.ts";
 import type { ReadOptions } from "../bytes/source.ts";
 import { defaultTuning } from "./scheduler/tuning.ts";
 import type { ReaderDemand } from "./scheduler/types.ts";
+import type { SharedReads } from "./shared-reads.ts";
 import type { Transfer } from "./transfer.ts";
 import type { StallReason, SwarmReader } from "./types.ts";
 
@@ -18,6 +19,8 @@ const LATE_MS = 500;
 /** What a reader needs of its swarm. */
 export interface ReaderHost {
   readonly transfer: Transfer;
+  /** Of the torrent. */
+  readonly sharedReads: SharedReads;
   now(): number;
   /** No peer is connected. */
   stallWithoutPeers(): boolean;
@@ -61,6 +64,7 @@ export class TorrentReader implements SwarmReader {
     this.fileIndex = options.fileIndex;
     this.base = options.fileOffset;
     this.sizeBytes = options.sizeBytes;
+    host.sharedReads.join();
     this.demand = {
       position: this.base,
       end: this.base + this.sizeBytes,
@@ -90,11 +94,28 @@ export class TorrentReader implements SwarmReader {
       return Promise.reject(new MillraceError("too_large", `reads are limited to ${MAX_READ_BYTES} bytes`));
     }
     if (length === 0) return Promise.resolve(new Uint8Array(0));
-    const start = this.base + offset;
+    return options.shared === true && this.host.sharedReads.worthwhile
+      ? this.readShared(this.base + offset, length, options.signal)
+      : this.readOwn(this.base + offset, length, options.signal);
+  }
+
+  private readOwn(start: number, length: number, signal: AbortSignal): Promise<Uint8Array> {
     const ready = this.peek(start, length);
-    if (ready === null) return this.collect(start, length, options.signal);
+    if (ready === null) return this.collect(start, length, signal);
     this.moveTo(start + length);
     return Promise.resolve(ready);
+  }
+
+  private async readShared(start: number, length: number, signal: AbortSignal): Promise<Uint8Array> {
+    const shared = this.host.sharedReads;
+    const own = () => this.readOwn(start, length, signal);
+    const kept = shared.get(start, length);
+    // What is not here yet each waits for alone: it has deadlines of its own.
+    const bytes = kept ??
+      (this.availableFrom(start - this.base, length) < length ? await own() : await shared.through(start, length, own));
+    if (this.isClosed) throw closedError();
+    if (this.demand.position !== start + length) this.moveTo(start + length);
+    return bytes;
   }
 
   availableFrom(offset: number, maxBytes: number): number {
@@ -124,6 +145,7 @@ export class TorrentReader implements SwarmReader {
     this.ending.abort(closedError());
     if (this.announced) this.host.transfer.scheduler.removeReader(this.handle, this.host.now());
     this.host.transfer.kick();
+    this.host.sharedReads.leave();
     this.host.closed(this);
   }
 
