@@ -15,6 +15,7 @@ import { MetadataFetch } from "./metadata-fetch.ts";
 import type { PeerSession } from "./peer-session.ts";
 import { Peers } from "./peers.ts";
 import { TorrentReader } from "./reader.ts";
+import { SharedReads } from "./shared-reads.ts";
 import { Transfer, type TransferHost } from "./transfer.ts";
 import type { ReaderOptions, Swarm, SwarmReader, SwarmStatus, SwarmTarget } from "./types.ts";
 import { UploadCache } from "./upload-cache.ts";
@@ -47,6 +48,7 @@ export class TorrentSwarm implements Swarm {
   private readonly extraWebSeeds = new Set<string>();
   private readonly extraTrackers: string[] = [];
   private readonly readers = new Set<TorrentReader>();
+  private readonly sharedReads = new SharedReads();
   private nextReader = 1;
   private downloadAll = false;
   private toldCompleted = false;
@@ -171,6 +173,7 @@ export class TorrentSwarm implements Swarm {
     const reader = new TorrentReader(
       {
         transfer,
+        sharedReads: this.sharedReads,
         now: () => this.context.ports.clock.monotonic(),
         stallWithoutPeers: () => this.peers.readyCount === 0 && this.webSeeds.count === 0,
         readAheadRoom: () => this.context.readAheadRoom(),
@@ -216,7 +219,6 @@ export class TorrentSwarm implements Swarm {
     const sources = this.discovery?.status() ?? [];
     const trackers = sources.filter((s) => s.kind === "tracker");
     const failing = trackers.length > 0 && trackers.every((s) => s.lastError !== null);
-    const trackerTrouble = failing ? `no tracker answers: ${trackers[0]!.lastError}` : null;
     return {
       peers: this.peers.readyCount,
       downloadBytesPerSecond: Math.round(this.peers.downloadRate.rate(now)),
@@ -226,7 +228,7 @@ export class TorrentSwarm implements Swarm {
       wastedBytes: this.transfer?.wastedBytes ?? 0,
       havePieces: this.transfer?.bank.have.count ?? 0,
       sources,
-      message: this.trouble ?? trackerTrouble,
+      message: this.trouble ?? (failing ? `no tracker answers: ${trackers[0]!.lastError}` : null),
     };
   }
 
@@ -254,8 +256,6 @@ export class TorrentSwarm implements Swarm {
       });
     await Promise.all([this.store?.close().catch(log), discovery?.catch(log)]);
   }
-
-  // Metadata
 
   private async learnMetadata(session: PeerSession, bytes: Uint8Array): Promise<void> {
     if (this.description !== null || this.closing !== null) return;
@@ -285,9 +285,8 @@ export class TorrentSwarm implements Swarm {
   }
 
   private async openStore(metainfo: Metainfo): Promise<void> {
-    const { context } = this;
     try {
-      const store = await context.cache.open(metainfo);
+      const store = await this.context.cache.open(metainfo);
       if (this.closing !== null) return await store.close();
       this.store = store;
       this.start(metainfo, store);
@@ -363,8 +362,6 @@ export class TorrentSwarm implements Swarm {
     }
     this.trouble = message;
   }
-
-  // Sources
 
   private openWebSeeds(): void {
     const { transfer } = this;
