@@ -2,6 +2,7 @@
 import { accessToken, loadAccessToken } from "./account/access-token.ts";
 import { createSettings, type SettingsStore } from "./account/settings.ts";
 import { deadline } from "./bytes/deadline.ts";
+import { guardedFetch } from "./content/fetch-guard.ts";
 import { createMetainfoFinder } from "./content/metainfo.ts";
 import { createResolver } from "./content/resolve.ts";
 import { createTransportCache } from "./content/transport-cache.ts";
@@ -102,6 +103,8 @@ const MAX_PUBLISHED = 1000;
 const PUBLISH_TIMEOUT_MS = 30_000;
 const DEFAULT_CACHE_LIMIT_BYTES = 512 * 1024 * 1024;
 const DEFAULT_START_TIMEOUT_MS = 60_000;
+/** For one list that an API caller names. */
+const FETCH_TIMEOUT_MS = 20_000;
 /** Caller that an embedder's request counts as. */
 const LOCAL: RequestInfo = { remote: { host: "127.0.0.1", port: 0 } };
 
@@ -200,6 +203,10 @@ export async function createEngine(ports: Ports, options: EngineOptions = {}): P
       settings,
       content,
       playlist: new Playlist(store, clock),
+      fetchBytes: async (url, maxBytes, { callerIsLocal, signal }) => {
+        const allowPrivate = callerIsLocal || (options.allowPrivateFetch ?? false);
+        return (await guardedFetch(ports, url, { maxBytes, timeoutMs: FETCH_TIMEOUT_MS, allowPrivate }, signal)).bytes;
+      },
       isConnected: () => isConnected(manager, discovery),
     },
   });

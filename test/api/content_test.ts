@@ -1,13 +1,14 @@
 import { readFile } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
+import { gzipSync } from "node:zlib";
 import { after, before, test } from "node:test";
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { METHODS } from "../../src/http/api/registry.ts";
 import { contentId } from "../../src/transport/content-id.ts";
 import { parseTransportFile } from "../../src/transport/transport-file.ts";
 import { type SeededFiles, seedFiles, type ServedEngine, serveEngine } from "../support/engine.ts";
-import { withEngine } from "./support.ts";
+import { TOKEN, withEngine } from "./support.ts";
 
 let seeder: SeededFiles;
 let served: ServedEngine;
@@ -25,7 +26,9 @@ before(async () => {
   web = createServer((request, response) => {
     if (request.url === "/pack.torrent") response.end(seeder.transportFile);
     else if (request.url === "/page") response.end("<html></html>");
-    else response.writeHead(404).end();
+    else if (request.url === "/list.m3u") {
+      response.end(gzipSync('#EXTM3U url-tvg="http://a/1.xml, https://b/2"\r\n#EXTINF:-1,x\r\nhttp://c/'));
+    } else response.writeHead(404).end();
   });
   await new Promise<void>((resolve) => web.listen(0, "127.0.0.1", resolve));
   webUrl = `http://127.0.0.1:${(web.address() as AddressInfo).port}`;
@@ -206,6 +209,27 @@ test("get_network_connection_status says connected while a peer is", async () =>
     assert(swarm !== undefined && swarm.status().peers > 0);
     assertEquals((await engine.call("get_network_connection_status")).result, { connected: true });
   });
+});
+
+test("get_content_id knows the items of the playlist", async () => {
+  await withEngine(async ({ call }) => {
+    const content_id = "0123456789abcdef0123456789abcdef01234567";
+    const add = async (params: Record<string, string>) =>
+      String((await call("playlist_add_item", { ...params, token: TOKEN })).result);
+    const playlist_item_id = await add({ content_id });
+    assertEquals((await call("get_content_id", { playlist_item_id })).result, { content_id });
+    const video = await add({ video_url: "http://x/" });
+    assertEquals((await call("get_content_id", { playlist_item_id: video })).error?.code, 5);
+    assertEquals((await call("get_content_id", { playlist_item_id: "99" })).error?.code, 5);
+  });
+});
+
+test("parse_m3u_playlist answers the guides that a list names", async () => {
+  const answer = await call("parse_m3u_playlist", { url: `${webUrl}/list.m3u` });
+  assertEquals(answer, { result: { epg_sources: ["http://a/1.xml", "https://b/2"] }, error: null });
+  assertEquals((await call("parse_m3u_playlist", { url: `${webUrl}/page` })).error?.code, 3);
+  assertEquals((await call("parse_m3u_playlist", { url: `${webUrl}/gone` })).error?.code, 5);
+  assertEquals((await call("parse_m3u_playlist")).error?.code, 2);
 });
 
 test("get_available_players answers a list", async () => {

@@ -3,6 +3,7 @@ import { z } from "zod";
 import { chooseFile, looksPlayable, mimeTypeOf } from "../../../content/file-choice.ts";
 import { MAX_TRANSPORT_FILE_BYTES } from "../../../content/resolve.ts";
 import { selectStream, type StreamSelector } from "../../../content/selector.ts";
+import { MillraceError } from "../../../errors.ts";
 import { encodeMetainfo } from "../../../transport/transport-file.ts";
 import type { Metainfo, MetainfoFile } from "../../../transport/types.ts";
 import { type ApiCall, defineMethod, type Method } from "../method.ts";
@@ -105,10 +106,18 @@ export const CONTENT_METHODS: readonly Method[] = [
     summary: "The content id of a torrent.",
     public: true,
     remote: true,
-    params: z.object({ infohash: SELECTOR.optional(), url: SELECTOR.optional() }),
+    params: z.object({
+      playlist_item_id: z.int().min(1).optional(),
+      infohash: SELECTOR.optional(),
+      url: SELECTOR.optional(),
+    }),
     result: z.object({ content_id: HEX_40 }),
-    async handle(params, call) {
-      return { content_id: await call.parts.content.contentId(await find(params, call)) };
+    async handle({ playlist_item_id: id, ...params }, call) {
+      if (id === undefined) return { content_id: await call.parts.content.contentId(await find(params, call)) };
+      const item = await call.parts.playlist.get(id);
+      if (item.content_id !== null) return { content_id: item.content_id };
+      if (item.infohash === "") throw new MillraceError("not_found", `item ${id} is no torrent`);
+      return { content_id: await call.parts.content.contentId(await find({ infohash: item.infohash }, call)) };
     },
   }),
 ];

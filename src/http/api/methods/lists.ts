@@ -1,0 +1,25 @@
+/** `parse_m3u_playlist` of section 4.4. */
+import { z } from "zod";
+import { decodeListText, MAX_LIST_BYTES } from "../../../playlist/list-text.ts";
+import { epgSources } from "../../../playlist/m3u-header.ts";
+import { API_CODES, ApiError } from "../codes.ts";
+import { defineMethod, type Method } from "../method.ts";
+
+/** See the module. */
+export const LIST_METHODS: readonly Method[] = [
+  defineMethod({
+    name: "parse_m3u_playlist",
+    summary: "The programme guides that an M3U playlist names.",
+    public: true,
+    remote: true,
+    params: z.object({ url: z.string().max(8192) }),
+    result: z.object({ epg_sources: z.array(z.string()) }),
+    async handle({ url }, call) {
+      const sources = epgSources(await decodeListText(await call.parts.fetchBytes(url, MAX_LIST_BYTES, call)));
+      if (sources === null) {
+        throw new ApiError(API_CODES.invalidParameter, "invalid parameter: url: it does not lead to an M3U playlist");
+      }
+      return { epg_sources: sources };
+    },
+  }),
+];
