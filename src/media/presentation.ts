@@ -12,7 +12,7 @@ import type { MediaIndex, SampleTable, StreamedTimeline, TabledTimeline } from "
 import type { HlsPlan, Presentation, PresentationOptions, TsLayout } from "./types.ts";
 
 /** Part of the fingerprint: raise it whenever the bytes of a layout change. */
-const MUXER_VERSION = 1;
+const MUXER_VERSION = 2;
 
 /** The parts that differ between tabled and streamed timelines. */
 interface Layout {

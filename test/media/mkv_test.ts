@@ -3,6 +3,8 @@ import { test } from "node:test";
 import { MemorySource } from "../../src/bytes/source.ts";
 import { MillraceError } from "../../src/errors.ts";
 import { openMatroska } from "../../src/media/index/mkv/open.ts";
+import { checkTs } from "../support/ts-check.ts";
+import { collect, NEVER, openBytes } from "./support/files.ts";
 import {
   blockGroup,
   cluster,
@@ -91,11 +93,11 @@ test("openMatroska() rejects what is no Matroska", async () => {
   assertEquals(await reject(matroska([])), "bad_media");
 });
 
-test("openMatroska() plans a run for each cue, wherever the Cues are", async () => {
+test("openMatroska() plans runs of two seconds or more from the Cues, wherever these are", async () => {
   for (const name of ["mkv-cues.mkv", "mkv-cues-front.mkv"]) {
     const { index, timeline } = await open(fixture(name));
-    assertEquals(timeline.runs.length, 6, name);
-    assertEquals(timeline.runs.map((r) => Math.round(r.startPts90k / 90)).slice(1), [1101, 2101, 3101, 4101, 5101]);
+    assertEquals(timeline.runs.length, 3, name);
+    assertEquals(timeline.runs.map((r) => Math.round(r.startPts90k / 90)).slice(1), [2101, 4101]);
     assert(timeline.runs.every((r) => r.maxPayloadBytes !== null), name);
     assertEquals(index.durationMs, 6021);
   }
@@ -135,6 +137,31 @@ test("readRun() of every clip starts with a keyframe and keeps to its bounds and
       );
     }
   }
+});
+
+test("slots hold all access units of bursts and of small ones, with little to spare", async () => {
+  // MPEG-2 pictures of 150 bytes, all random access points, without a DefaultDuration: 100 a second, then 4.
+  const picture = new Uint8Array(150).fill(7);
+  picture.set([0, 0, 1, 0xb3]);
+  const times = Array.from({ length: 1000 }, (_, i) => i < 900 ? i * 10 : 9000 + (i - 900) * 250);
+  const video = [trackEntry(1, "video", "V_MPEG2")];
+  const seconds = Array.from({ length: 34 }, (_, second) => {
+    const own = times.filter((time) => Math.floor(time / 1000) === second);
+    return cluster(second * 1000, own.map((time) => simpleBlock(1, time - second * 1000, 0x80, picture)));
+  });
+  const at = (second: number) => seconds.slice(0, second).reduce((sum, part) => sum + part.length, 0);
+  const file = matroska(seconds, {
+    tracks: video,
+    durationMs: 34_000,
+    after: (base) => [cues(base, seconds.map((_, second) => [second * 1000, at(second), 3 + 1]))],
+  });
+  const presentation = await openBytes(file);
+  const ts = await collect(presentation.ts.read(0, null, new MemorySource(file), NEVER));
+  assertEquals(ts.length, presentation.ts.sizeBytes);
+  const { problems, streams, nullPackets } = checkTs(ts);
+  assertEquals(problems, []);
+  assertEquals(streams[0]!.units.length, 1000);
+  assertLess(nullPackets * 188 / 34, 20_000);
 });
 
 test("readRun() gives the same for a run alone, again and by single tracks", async () => {

@@ -49,21 +49,13 @@ export function aacConfig(codecId: string, sampleRate: number, channels: number)
 }
 
 /**
- * Least samples in an access unit, so that a second holds at most sampleRate / this: AAC 960 (the short variant of
- * 14496-3), MPEG audio 1152 or 576 at half rates and 384 in layer I, AC-3 1536, E-AC-3 256 (one block).
+ * Samples in an access unit: AAC 1024, MPEG audio 1152 or 576 at half rates and 384 in layer I, AC-3 and E-AC-3 1536
+ * (six blocks; E-AC-3 may have fewer).
  */
-export function leastSamples(codec: Codec, codecId: string, sampleRate: number): number {
+export function usualSamples(codec: Codec, codecId: string, sampleRate: number): number {
   if (codecId === "A_MPEG/L1") return 384;
   if (codec === "mp3") return sampleRate < 32000 ? 576 : 1152;
   if (codec === "mp2") return 1152;
-  if (codec === "ac3") return 1536;
-  if (codec === "eac3") return 256;
-  return 960;
-}
-
-/** Usual samples in an access unit, for the times of laced frames without DefaultDuration. */
-export function usualSamples(codec: Codec, codecId: string, sampleRate: number): number {
-  if (codec === "aac") return 1024;
-  if (codec === "eac3") return 1536;
-  return leastSamples(codec, codecId, sampleRate);
+  if (codec === "ac3" || codec === "eac3") return 1536;
+  return 1024;
 }

@@ -19,10 +19,9 @@ export interface RunFacts {
   readonly shift90k: number;
 }
 
-/** Bounds that a run's slot was sized by: what is over them is dropped rather than spilt into the next slot. */
+/** What a run's slot was sized by: more than that is dropped, as only damaged files hold it. */
 export interface RunLimits {
   readonly maxPayloadBytes: number | null;
-  readonly maxAccessUnits: readonly number[];
 }
 
 /** Decides block by block whether it comes before, in or after the run. Blocks are held while that is open. */
@@ -62,7 +61,6 @@ class Collector {
   readonly #limits: RunLimits;
   readonly #byNumber = new Map<number, number>();
   readonly #times: readonly (DecodeTimes | null)[];
-  readonly #counts: number[];
   #payloadBytes = 0;
   out: RunSample[] = [];
 
@@ -76,7 +74,6 @@ class Collector {
     this.#times = facts.tracks.map((_, i) =>
       wanted.has(i) ? new DecodeTimes(facts.depths[i]!, facts.depths[i]! > 0 ? facts.shift90k : 0) : null
     );
-    this.#counts = facts.tracks.map(() => 0);
   }
 
   add(block: WalkedBlock): void {
@@ -88,7 +85,7 @@ class Collector {
     const { timestampScaleNs, shift90k } = this.#facts;
     for (let i = 0; i < frames.length; i++) {
       const data = strippedHeader === null ? frames[i]! : join(strippedHeader, frames[i]!);
-      if (data.length === 0 || !this.#fits(index, data.length)) continue;
+      if (data.length === 0 || !this.#fits(data.length)) continue;
       const ns = block.time * timestampScaleNs + i * (laceDurationNs ?? 0);
       const pts90k = Math.round(ns * 9e-5) + shift90k;
       const keyframe = track.kind !== "video" || block.keyframe;
@@ -96,11 +93,10 @@ class Collector {
     }
   }
 
-  #fits(index: number, bytes: number): boolean {
-    const { maxPayloadBytes, maxAccessUnits } = this.#limits;
+  #fits(bytes: number): boolean {
+    const { maxPayloadBytes } = this.#limits;
     if (maxPayloadBytes === null) return true;
-    if (this.#counts[index]! >= maxAccessUnits[index]! || this.#payloadBytes + bytes > maxPayloadBytes) return false;
-    this.#counts[index] = this.#counts[index]! + 1;
+    if (this.#payloadBytes + bytes > maxPayloadBytes) return false;
     this.#payloadBytes += bytes;
     return true;
   }

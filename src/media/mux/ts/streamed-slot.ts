@@ -42,6 +42,8 @@ interface Lane {
 
 /** Null packets made in one go. */
 const PADDING_PACKETS = 1024;
+/** Share of the access units that are reckoned to be random access points. */
+const FORESEEN_KEYFRAMES = 0.25;
 /** Access units smaller than this are not reckoned with. */
 const LEAST_UNIT_BYTES = 8;
 
@@ -63,7 +65,10 @@ export function slotPackets(
     // No access unit is smaller than a few bytes: a hostile duration must not make a slot of it.
     const units = Math.min(accessUnits[i]!, Math.ceil(payloadBytes / LEAST_UNIT_BYTES));
     packets += units + 32;
-    bytes += units * (maxPesBytes(stream, 0, 1, true) + (stream.carriesPcr ? 8 : 0));
+    bytes += units * (maxPesBytes(stream, 0, 1, false) + (stream.carriesPcr ? 8 : 0));
+    // Parameter sets come with random access points. Where all are such, their half empty packets have room for more.
+    const keyframes = Math.min(units, Math.ceil(units * FORESEEN_KEYFRAMES) + 8);
+    bytes += keyframes * (maxPesBytes(stream, 0, 1, true) - maxPesBytes(stream, 0, 1, false));
   }
   return packets + Math.ceil(bytes / 184);
 }
