@@ -74,14 +74,24 @@ export class PeerRounds {
   /** A session ended. */
   left(session: PeerSession): void {
     this.pex.forget(String(session.id));
+    if (!session.amChoking) this.fillSlots();
   }
 
-  /** Somebody became interested between rounds: a free slot is given at once. */
-  interestChanged(session: PeerSession): void {
-    if (!session.peerInterested || !session.amChoking) return;
+  /** Somebody's interest began or ended between rounds: a free slot is given at once. */
+  interestChanged(_session: PeerSession): void {
+    this.fillSlots();
+  }
+
+  /** Gives free slots to those who wait, longest first. */
+  private fillSlots(): void {
     let used = 0;
-    for (const other of this.host.sessions()) if (!other.amChoking && other.peerInterested) used++;
-    if (used < this.host.uploadSlots) session.setChoking(false);
+    const waiting: PeerSession[] = [];
+    for (const session of this.host.sessions()) {
+      if (!session.isReady || !session.peerInterested) continue;
+      if (session.amChoking) waiting.push(session);
+      else used++;
+    }
+    for (const session of waiting.slice(0, Math.max(0, this.host.uploadSlots - used))) session.setChoking(false);
   }
 
   private choke(nowMs: number): void {

@@ -1,0 +1,65 @@
+/** Engines among themselves: sharing upload slots, giving back, telling what they found. */
+import { after, before, test } from "node:test";
+import { assert, assertLess } from "@std/assert";
+import { type ServedEngine, serveEngine } from "../support/engine.ts";
+import { until } from "../support/until.ts";
+import { assertSameBytes, bytesOf, MIB, type SeededNoise, seedNoise, sentBy, startSession } from "./support.ts";
+
+let seeder: SeededNoise;
+before(async () => {
+  seeder = await seedNoise(2 * MIB, { pieceLengthBytes: 65_536, engine: { uploadLimitBytesPerSecond: 6 * MIB } });
+});
+after(() => seeder?.close());
+
+const uploaded = (served: ServedEngine) => served.engine.swarms.list()[0]?.status().uploadedBytes ?? 0;
+
+test("ten players of one slow seeder all get everything, more than its upload slots at once", async () => {
+  const players = await Promise.all(Array.from({ length: 10 }, () => serveEngine({ pex: false })));
+  try {
+    const before = performance.now();
+    await Promise.all(players.map(async (player) => {
+      const started = await startSession(player, "getfile", { magnet: seeder.magnet });
+      assertSameBytes(await bytesOf(started.playback_url), seeder.data);
+    }));
+    // 20 MiB at 6 MiB/s; whoever waits for a slot gets it when one is free, not at the next round of 10 s.
+    assertLess(performance.now() - before, 8_000);
+  } finally {
+    await Promise.all(players.map((player) => player.close()));
+  }
+});
+
+test("players that know each other fetch from each other what the seeder sent once", async () => {
+  const players = await Promise.all(Array.from({ length: 4 }, () => serveEngine()));
+  try {
+    const before = sentBy(seeder);
+    const known = players.map((player) => `&x.pe=${player.peer}`).join("");
+    await Promise.all(players.map(async (player) => {
+      const started = await startSession(player, "getfile", { magnet: seeder.magnet + known });
+      assertSameBytes(await bytesOf(started.playback_url), seeder.data);
+    }));
+    const given = players.reduce((sum, player) => sum + uploaded(player), 0);
+    assert(given > 0, "players give back");
+    assertLess(sentBy(seeder) - before, 4 * 2 * MIB, "the seeder is relieved");
+  } finally {
+    await Promise.all(players.map((player) => player.close()));
+  }
+});
+
+test("a player that has everything seeds alone when the seeder is gone", async () => {
+  const source = await seedNoise(MIB, { seed: 21 });
+  const first = await serveEngine(), second = await serveEngine({ startTimeoutMs: 10_000 });
+  let gone = false;
+  try {
+    const started = await startSession(first, "getfile", { magnet: source.magnet });
+    assertSameBytes(await bytesOf(started.playback_url), source.data);
+    await until("everything is verified", () => first.engine.swarms.list()[0]!.status().downloadedBytes >= MIB);
+    await source.close();
+    gone = true;
+    const magnet = `magnet:?xt=urn:btih:${source.metainfo.infohashHex}&x.pe=${first.peer}`;
+    const other = await startSession(second, "getfile", { magnet });
+    assertSameBytes(await bytesOf(other.playback_url), source.data);
+  } finally {
+    if (!gone) await source.close();
+    await Promise.all([first.close(), second.close()]);
+  }
+});
