@@ -3,6 +3,7 @@ import { openMedia } from "../media/open.ts";
 import type { Presentation } from "../media/types.ts";
 import type { Swarm } from "../swarm/types.ts";
 import type { MetainfoFile } from "../transport/types.ts";
+import { fetchIndexTail } from "./index-tail.ts";
 import { SharedTask } from "./shared-task.ts";
 
 /** Presentations kept; the index of a two-hour film is some 10–20 MB, so few are. */
@@ -52,13 +53,17 @@ export class Presentations {
 
 async function openFile(request: PresentationRequest, signal: AbortSignal): Promise<Presentation> {
   const reader = request.swarm.openReader(request.file.index, { readAheadBytes: 0 });
+  let forgetTail = () => {};
   try {
-    return await openMedia(reader, {
+    const opened = openMedia(reader, {
       fileName: request.file.name,
       preferredAudioLanguage: request.preferredAudioLanguage,
       signal,
     });
+    forgetTail = fetchIndexTail(request.swarm, request.file, signal);
+    return await opened;
   } finally {
+    forgetTail();
     reader.close();
   }
 }

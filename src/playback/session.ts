@@ -9,6 +9,7 @@ import type { Clock, Timer } from "../ports.ts";
 import type { StallReason, Swarm, SwarmLease, SwarmReader } from "../swarm/types.ts";
 import type { MetainfoFile } from "../transport/types.ts";
 import { EventQueue } from "./events.ts";
+import { fetchIndexTail, indexComesFirst } from "./index-tail.ts";
 
 /** What a session delivers: MPEG TS, HLS, or the file as it is. */
 export type OutputKind = "ts" | "hls" | "file";
@@ -200,11 +201,15 @@ export class PlaybackSession {
     const reader = this.swarm.openReader(this.file.index, { readAheadBytes: 0 });
     this.#readers.add(reader);
     const late = deadline(this.#parts.clock, this.#parts.readTimeoutMs, this.signal);
+    let forgetTail = () => {};
     try {
       const step = Math.max(16 * 1024, Math.ceil(this.#prebufferBytes / 8));
       for (let at = 0; at < this.#prebufferBytes; at += step) {
         const length = Math.min(step, this.#prebufferBytes - at);
-        await reader.read(at, length, { signal: late.signal });
+        const read = reader.read(at, length, { signal: late.signal });
+        if (at === 0 && this.presentation === null) forgetTail = fetchIndexTail(this.swarm, this.file, this.signal);
+        const bytes = await read;
+        if (at === 0 && indexComesFirst(bytes)) forgetTail();
         this.#prebufferedBytes = at + length;
         if (this.prebuffering) this.events.push({ name: "prebuffering", params: { progress: this.prebufferProgress } });
       }

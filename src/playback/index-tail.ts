@@ -1,0 +1,50 @@
+/**
+ * The end of MP4 files, where recorders and plain encoders leave the index: fetched together with the beginning, for a
+ * player asks for it next and would otherwise wait for a second round trip and piece.
+ */
+import type { Swarm } from "../swarm/types.ts";
+import type { MetainfoFile } from "../transport/types.ts";
+
+/** Containers that may have their index at the end. */
+const INDEX_AT_END = /\.(mp4|m4v|mov|3gp|f4v)$/i;
+
+/** An index takes about a thousandth of a film … */
+const FILM_BYTES_PER_INDEX_BYTE = 1000;
+
+/** … and two hours of it some 4 MiB. */
+const MIN_TAIL_BYTES = 64 * 1024;
+const MAX_TAIL_BYTES = 4 * 1024 * 1024;
+
+/** Bytes at the end of the file that are worth having early; 0 for files without an index there. */
+export function indexTailBytes(file: Pick<MetainfoFile, "name" | "sizeBytes">): number {
+  if (!INDEX_AT_END.test(file.name)) return 0;
+  const guess = Math.ceil(file.sizeBytes / FILM_BYTES_PER_INDEX_BYTE);
+  return Math.min(file.sizeBytes, Math.max(MIN_TAIL_BYTES, Math.min(MAX_TAIL_BYTES, guess)));
+}
+
+/**
+ * Begins to fetch that end; call it once the beginning is asked for, which so goes first. Gives up when the signal fires or
+ * the answer is called: the beginning has shown that the index is there, or nobody plays any more.
+ */
+export function fetchIndexTail(swarm: Swarm, file: MetainfoFile, signal: AbortSignal): () => void {
+  const length = indexTailBytes(file);
+  if (length === 0) return () => {};
+  const reader = swarm.openReader(file.index, { readAheadBytes: 0 });
+  const over = () => reader.close();
+  // Only to have it: whoever needs the bytes reads them and hears of errors.
+  reader.read(file.sizeBytes - length, length, { signal }).then(over, over);
+  return over;
+}
+
+/** Does the movie box come first in these first bytes of an MP4 file (ISO 14496-12, 4.2)? */
+export function indexComesFirst(head: Uint8Array): boolean {
+  const view = new DataView(head.buffer, head.byteOffset, head.byteLength);
+  for (let at = 0; at + 8 <= head.length;) {
+    const size = view.getUint32(at);
+    const type = String.fromCharCode(...head.subarray(at + 4, at + 8));
+    if (type === "moov") return true;
+    if (type === "mdat" || size < 8) return false;
+    at += size;
+  }
+  return false;
+}

@@ -1,0 +1,27 @@
+import { test } from "node:test";
+import { assertEquals } from "@std/assert";
+import { indexComesFirst, indexTailBytes } from "../../src/playback/index-tail.ts";
+
+const box = (type: string, size: number, bytes = size) => {
+  const out = new Uint8Array(bytes);
+  new DataView(out.buffer).setUint32(0, size);
+  for (let i = 0; i < 4; i++) out[4 + i] = type.charCodeAt(i);
+  return [...out];
+};
+
+test("indexTailBytes() is a thousandth of an MP4, within bounds, and nothing of other files", () => {
+  assertEquals(indexTailBytes({ name: "a.mp4", sizeBytes: 300_000_000 }), 300_000);
+  assertEquals(indexTailBytes({ name: "a.MOV", sizeBytes: 1_000_000 }), 65_536);
+  assertEquals(indexTailBytes({ name: "a.m4v", sizeBytes: 1000 }), 1000);
+  assertEquals(indexTailBytes({ name: "a.mp4", sizeBytes: 60_000_000_000 }), 4 * 1024 * 1024);
+  assertEquals(indexTailBytes({ name: "a.mkv", sizeBytes: 300_000_000 }), 0);
+});
+
+test("indexComesFirst() tells moov before mdat from mdat before moov", () => {
+  assertEquals(indexComesFirst(Uint8Array.from([...box("ftyp", 24), ...box("moov", 5000, 40)])), true);
+  assertEquals(indexComesFirst(Uint8Array.from([...box("ftyp", 24), ...box("free", 8), ...box("moov", 9, 9)])), true);
+  assertEquals(indexComesFirst(Uint8Array.from([...box("ftyp", 24), ...box("mdat", 5000, 40)])), false);
+  assertEquals(indexComesFirst(Uint8Array.from([...box("ftyp", 24), ...box("skip", 0, 8)])), false);
+  assertEquals(indexComesFirst(Uint8Array.from(box("free", 5000, 40))), false);
+  assertEquals(indexComesFirst(new Uint8Array(7)), false);
+});
