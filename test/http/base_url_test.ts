@@ -1,0 +1,105 @@
+/** Addresses in answers as clients behind proxies see them, through the whole engine: B1, B2, B5, B24. */
+import { after, before, test } from "node:test";
+import { assert, assertEquals } from "@std/assert";
+import { loadPorts } from "../../platform/detect.ts";
+import { createEngine, type Engine, type EngineOptions } from "../../src/engine.ts";
+import { type SeededFiles, seedFiles } from "../support/engine.ts";
+import { clip } from "../support/fixtures.ts";
+
+let seeder: SeededFiles;
+before(async () => {
+  seeder = await seedFiles([{ path: "clip.mp4", bytes: clip("mp4-end.mp4") }]);
+});
+after(() => seeder?.close());
+
+async function withEngine(options: EngineOptions, work: (engine: Engine) => Promise<void>): Promise<void> {
+  const ports = await loadPorts({ log: { level: "error" } });
+  const engine = await createEngine(ports, { peerHost: "127.0.0.1", peerPort: 0, dht: false, lsd: false, ...options });
+  try {
+    await work(engine);
+  } finally {
+    await engine.close();
+  }
+}
+
+interface Caller {
+  readonly base?: string;
+  readonly from?: string;
+  readonly headers?: Record<string, string>;
+}
+
+function ask(engine: Engine, path: string, { base = "http://127.0.0.1:6878", from = "127.0.0.1", headers }: Caller) {
+  return engine.fetch(new Request(base + path, { headers: headers ?? {} }), { remote: { host: from, port: 1 } });
+}
+
+const startPath = (name: string, more: Record<string, string> = {}) =>
+  `/${name}?${new URLSearchParams({ magnet: seeder.magnet, format: "json", pid: "1", ...more })}`;
+
+/** All absolute URLs that a start and its playlist answer. */
+async function urlsOf(engine: Engine, caller: Caller, prefix = "engine"): Promise<string[]> {
+  const { response, error } = await (await ask(
+    engine,
+    startPath(`${prefix}/manifest.m3u8`, { use_api_events: "1" }),
+    caller,
+  )).json();
+  assertEquals(error, null);
+  const { pathname } = new URL(response.playback_url);
+  const path = pathname.slice(pathname.indexOf(`/${prefix}/`));
+  const playlist = await (await ask(engine, path, caller)).text();
+  const segments = playlist.split("\n").filter((line) => line !== "" && !line.startsWith("#"));
+  assert(segments.length > 0);
+  return [response.playback_url, response.stat_url, response.command_url, response.event_url, ...segments];
+}
+
+test("--public-url is the base of every URL, its sub-path included (B2)", () =>
+  withEngine({ publicUrl: "https://tv.example.com/media/", pathAliases: ["tv"] }, async (engine) => {
+    for (const prefix of ["engine", "tv"]) {
+      for (const base of ["http://127.0.0.1:6878", "http://tv.example.com"]) {
+        for (const url of await urlsOf(engine, { base }, prefix)) {
+          assert(url.startsWith(`https://tv.example.com/media/${prefix}/`), url);
+        }
+      }
+    }
+    const redirect = await ask(engine, startPath("engine/getstream", { format: "" }), {});
+    assert(redirect.headers.get("location")!.startsWith("https://tv.example.com/media/engine/r/"));
+  }));
+
+test("X-Forwarded-* counts from trusted proxies alone, and for hosts that are allowed (B2)", () =>
+  withEngine({ trustProxy: ["127.0.0.7"], allowedHosts: ["tv.example.com"] }, async (engine) => {
+    const headers = { "x-forwarded-host": "tv.example.com", "x-forwarded-proto": "https" };
+    const bases = async (caller: Caller) => new Set((await urlsOf(engine, caller)).map((url) => new URL(url).origin));
+    assertEquals([...await bases({ from: "127.0.0.7", headers })], ["https://tv.example.com"]);
+    assertEquals([...await bases({ from: "127.0.0.1", headers })], ["http://127.0.0.1:6878"]);
+    const foreign = { ...headers, "x-forwarded-host": "evil.example.com", "x-forwarded-proto": "javascript" };
+    assertEquals([...await bases({ from: "127.0.0.7", headers: foreign })], ["http://127.0.0.1:6878"]);
+  }));
+
+test("the address rule looks at whom a trusted proxy forwards for, and at nobody else's word (B24)", () =>
+  withEngine({ trustProxy: ["127.0.0.7"] }, async (engine) => {
+    const statusOf = async (caller: Caller) => {
+      const answer = await ask(engine, startPath("engine/getstream"), caller);
+      await answer.body?.cancel();
+      return answer.status;
+    };
+    const headers = { "x-forwarded-for": "8.8.8.8" };
+    assertEquals(await statusOf({ from: "127.0.0.7", headers }), 403);
+    assertEquals(await statusOf({ from: "127.0.0.1", headers }), 200);
+    assertEquals(await statusOf({ from: "127.0.0.7", headers: { "x-forwarded-for": "8.8.8.8, 127.0.0.1" } }), 200);
+    assertEquals(await statusOf({ from: "8.8.8.8", headers: { "x-forwarded-for": "127.0.0.1" } }), 403);
+    assertEquals(await statusOf({ base: "http://evil.example.com" }), 421);
+  }));
+
+test("HEAD on a start answers for good selectors and refuses bad ones, without a swarm (B5)", () =>
+  withEngine({}, async (engine) => {
+    const head = async (path: string) => {
+      const request = new Request(`http://127.0.0.1:6878${path}`, { method: "HEAD" });
+      const answer = await engine.fetch(request);
+      assertEquals(await answer.text(), "");
+      return [answer.status, answer.headers.get("content-type")];
+    };
+    assertEquals(await head(startPath("engine/getstream", { unknown_parameter: "x" })), [200, "video/mp2t"]);
+    assertEquals(await head(startPath("engine/manifest.m3u8")), [200, "application/vnd.apple.mpegurl"]);
+    assertEquals((await head("/engine/getstream"))[0], 400);
+    assertEquals((await head(`/engine/r/${"a".repeat(40)}/${"b".repeat(32)}`))[0], 404);
+    assertEquals(engine.swarms.list().length, 0);
+  }));
