@@ -4,6 +4,7 @@
  */
 import type { ByteSource } from "../../../bytes/source.ts";
 import type { MediaIndex, OpenOptions, StreamedRun } from "../../timeline.ts";
+import { frameGrid } from "./frame-grid.ts";
 import { readHead } from "./head.ts";
 import { maxAccessUnits } from "./limits.ts";
 import { countedMs, planFromCues, type PlannedRun } from "./plan-cues.ts";
@@ -82,7 +83,16 @@ export async function openMatroska(source: ByteSource, options: OpenOptions): Pr
   const shift90k = ticks(lagNs);
   const runs = streamedRuns(plan, tracks, shift90k);
   const anchors = plan.map((run) => run.anchor);
-  const facts: RunFacts = { tracks, timestampScaleNs: head.timestampScaleNs, mainTrack: main, depths, shift90k };
+  const { track: mainInfo, defaultDurationNs } = tracks[main]!;
+  const cueTimes = head.cues.filter((cue) => cue.trackNumber === mainInfo.id).map((cue) => cue.timeNs);
+  const facts: RunFacts = {
+    tracks,
+    timestampScaleNs: head.timestampScaleNs,
+    mainTrack: main,
+    depths,
+    shift90k,
+    grid: mainInfo.kind === "video" ? frameGrid(defaultDurationNs, cueTimes) : null,
+  };
   return {
     container: "matroska",
     tracks: tracks.map(({ track }) => track),

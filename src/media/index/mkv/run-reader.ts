@@ -5,6 +5,7 @@ import type { Anchor } from "./anchors.ts";
 import { splitFrames } from "./block.ts";
 import { ClusterWalk, type WalkedBlock } from "./cluster-walk.ts";
 import { DecodeTimes } from "./decode-times.ts";
+import { type FrameGrid, onGrid } from "./frame-grid.ts";
 import type { MatroskaTrack } from "./tracks.ts";
 
 /** Facts of the whole file that reading a run needs. */
@@ -17,6 +18,8 @@ export interface RunFacts {
   readonly depths: readonly number[];
   /** Added to all presentation times, and the lag of decoding times of tracks that reorder, 90 kHz. */
   readonly shift90k: number;
+  /** Where the main track's pictures belong; null: where the file says. */
+  readonly grid: FrameGrid | null;
 }
 
 /** What a run's slot was sized by: more than that is dropped, as only damaged files hold it. */
@@ -82,11 +85,12 @@ class Collector {
     const frames = splitFrames(block.bytes, block.body, block.end, block.flags);
     if (frames === null) return;
     const { laceDurationNs, strippedHeader, track } = this.#facts.tracks[index]!;
-    const { timestampScaleNs, shift90k } = this.#facts;
+    const { timestampScaleNs, shift90k, grid, mainTrack } = this.#facts;
     for (let i = 0; i < frames.length; i++) {
       const data = strippedHeader === null ? frames[i]! : join(strippedHeader, frames[i]!);
       if (data.length === 0 || !this.#fits(data.length)) continue;
-      const ns = block.time * timestampScaleNs + i * (laceDurationNs ?? 0);
+      const told = block.time * timestampScaleNs + i * (laceDurationNs ?? 0);
+      const ns = grid !== null && index === mainTrack ? onGrid(grid, told) : told;
       const pts90k = Math.round(ns * 9e-5) + shift90k;
       const keyframe = track.kind !== "video" || block.keyframe;
       this.#times[index]!.push({ track: index, pts90k, dts90k: pts90k, keyframe, data }, this.out);
