@@ -19,6 +19,7 @@ export const MIGRATIONS: readonly (readonly string[])[] = [
       external_playlist_id INTEGER NOT NULL, media_group TEXT NOT NULL, hash TEXT NOT NULL, hash_v2 TEXT NOT NULL,
       created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL
     )`,
+    "CREATE INDEX playlist_items_by_place ON playlist_items (is_deleted)",
     "CREATE INDEX playlist_items_by_category ON playlist_items (is_deleted, category)",
     "CREATE INDEX playlist_items_by_group ON playlist_items (media_group)",
   ],

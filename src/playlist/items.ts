@@ -2,11 +2,20 @@
  * The playlist and its trash: section 3.2 of the HTTP API. Every change is one transaction. Items without an owner are
  * everybody's; naming an owner leaves out those of others.
  */
-import { type ExpressionBuilder, type Kysely, type Selectable, sql, type Transaction, type Updateable } from "kysely";
+import {
+  type ExpressionBuilder,
+  type Kysely,
+  type RawBuilder,
+  type Selectable,
+  sql,
+  type Transaction,
+  type Updateable,
+} from "kysely";
 import type { PlaylistItemsTable, Schema } from "../database/schema.ts";
 import type { Store } from "../database/store.ts";
 import { MillraceError } from "../errors.ts";
 import type { Clock } from "../ports.ts";
+import { LISTED_ITEM_JSON, TRASH_ITEM_JSON } from "./item-json.ts";
 import { contentHashes, mediaGroup } from "./identity.ts";
 
 /** A row. */
@@ -62,7 +71,12 @@ export interface ListRequest {
   /** Part of the title, any case of ASCII letters. */
   readonly query?: string | undefined;
   readonly category?: string | undefined;
+  /** The trash instead of the playlist. Default false. */
+  readonly trash?: boolean;
 }
+
+/** Items written at once: some 400 KB, and a few milliseconds in which the engine does nothing else. */
+const PAGE_ITEMS = 500;
 
 type Db = Kysely<Schema> | Transaction<Schema>;
 type Where = ExpressionBuilder<Schema, "playlist_items">;
@@ -200,13 +214,6 @@ export class Playlist {
     if (restored.length === 0) throw notFound(id, "trash");
   }
 
-  /** What is in the trash, oldest item first. */
-  async trash(owner?: string): Promise<PlaylistItem[]> {
-    const db = await this.store.open();
-    return await db.selectFrom("playlist_items").selectAll().where("is_deleted", "=", 1).where(ownedBy(owner))
-      .orderBy("id").execute();
-  }
-
   /** Empties the trash for good. */
   async clearTrash(owner?: string): Promise<void> {
     const db = await this.store.open();
@@ -220,23 +227,45 @@ export class Playlist {
       .execute();
   }
 
-  /** The items that match, oldest first, and how many there are without `offset` and `limit`. */
-  async list(request: ListRequest = {}): Promise<{ total: number; items: PlaylistItem[] }> {
+  /** How many items match; `offset` and `limit` do not count. */
+  async count(request: ListRequest = {}): Promise<number> {
     const db = await this.store.open();
-    let matching = db.selectFrom("playlist_items").where("is_deleted", "=", 0).where(ownedBy(request.owner));
-    if (request.category !== undefined) matching = matching.where("category", "=", request.category);
-    if (request.query) {
-      const pattern = `%${request.query.replaceAll(/[\\%_]/g, "\\$&")}%`;
-      matching = matching.where(sql<boolean>`title LIKE ${pattern} ESCAPE '\\'`);
+    const { rows } = await sql<{ total: number }>`SELECT count(*) AS total FROM playlist_items WHERE ${
+      matching(request)
+    }`
+      .execute(db);
+    return rows[0]?.total ?? 0;
+  }
+
+  /**
+   * The items that match as JSON objects separated by commas, oldest first, in parts. What changes meanwhile may or may
+   * not be seen; no item comes twice.
+   */
+  async *json(request: ListRequest = {}): AsyncGenerator<string> {
+    const db = await this.store.open();
+    const where = matching(request);
+    const item = sql.raw(request.trash === true ? TRASH_ITEM_JSON : LISTED_ITEM_JSON);
+    let left = request.limit ?? Infinity;
+    let after = 0;
+    if (request.offset !== undefined && request.offset > 0) {
+      const skipped = await sql<{ id: number }>`
+        SELECT id FROM playlist_items WHERE ${where} ORDER BY id LIMIT 1 OFFSET ${request.offset - 1}`.execute(db);
+      if (skipped.rows[0] === undefined) return;
+      after = skipped.rows[0].id;
     }
-    return await db.transaction().setAccessMode("read only").execute(async (trx) => {
-      const { total } = await trx.selectFrom(matching.select("id").as("matching"))
-        .select((eb) => eb.fn.countAll<number>().as("total")).executeTakeFirstOrThrow();
-      const items = await trx.executeQuery<PlaylistItem>(
-        matching.selectAll().orderBy("id").limit(request.limit ?? -1).offset(request.offset ?? 0),
-      );
-      return { total, items: items.rows };
-    });
+    for (let separator = ""; left > 0; separator = ",") {
+      const size = Math.min(PAGE_ITEMS, left);
+      const { rows } = await sql<{ body: string | null; last: number; count: number }>`
+        SELECT group_concat(item, ',') AS body, max(id) AS last, count(*) AS count FROM (
+          SELECT id, ${item} AS item FROM playlist_items WHERE ${where} AND id > ${after} ORDER BY id LIMIT ${size}
+        )`.execute(db);
+      const page = rows[0];
+      if (page === undefined || page.body === null) return;
+      yield separator + page.body;
+      if (page.count < size) return;
+      after = page.last;
+      left -= page.count;
+    }
   }
 
   private now(): number {
@@ -270,6 +299,15 @@ export class Playlist {
     return db.selectFrom("playlist_items").select(["id", "locked", "media_group"]).where("is_deleted", "=", 0)
       .where(ownedBy(owner));
   }
+}
+
+function matching(request: ListRequest): RawBuilder<unknown> {
+  const { owner, category, query } = request;
+  const conditions = [sql`is_deleted = ${request.trash === true ? 1 : 0}`];
+  if (owner !== undefined && owner !== "") conditions.push(sql`owner IN ('', ${owner})`);
+  if (category !== undefined) conditions.push(sql`category = ${category}`);
+  if (query) conditions.push(sql`title LIKE ${`%${query.replaceAll(/[\\%_]/g, "\\$&")}%`} ESCAPE '\\'`);
+  return sql.join(conditions, sql` AND `);
 }
 
 function notFound(id: number, place: "playlist" | "trash"): MillraceError {

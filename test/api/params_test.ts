@@ -76,6 +76,7 @@ test("paramReader() names what is missing or wrong", async () => {
     ["must=x&tags=%7B%7D", 3, "tags"],
     ["must=x&mode=half", 3, "mode"],
     ["must=x&title=toolong", 3, "title"],
+    ["must=x&title=a%00b", 3, "title"],
   ];
   for (const [query, code, name] of table) {
     const failed = await parse(query) as [number, string, number];

@@ -2,6 +2,7 @@
 import type { AddressClass } from "../address.ts";
 import { API_CODES, ApiError, failureEnvelope, toApiError } from "./codes.ts";
 import { type ApiInput, readInput } from "./input.ts";
+import { JsonStream } from "./json-stream.ts";
 import type { Method } from "./method.ts";
 import { isStrictlySameOrigin, pageOrigin } from "./origin.ts";
 import { type ParamReader, paramReader } from "./params.ts";
@@ -57,7 +58,10 @@ export function createDispatch(methods: readonly Method[], parts: ApiParts): Dis
       const input = await readInput(request);
       name = (input.texts("method")[0] ?? "").slice(0, 64);
       const [method, result] = await call(request, caller, input);
-      return answer({ result, error: null }, 200, method.openToPages === true);
+      const body = result instanceof JsonStream
+        ? await result.wrapped('{"result":', ',"error":null}')
+        : JSON.stringify({ result, error: null });
+      return answer(body, 200, method.openToPages === true);
     } catch (error) {
       const told = toApiError(error);
       const isFault = told.code === API_CODES.internal;
@@ -92,11 +96,11 @@ function requireAccess(method: Method, request: Request, caller: Caller, token: 
 
 /** The failure envelope as a response. */
 export function failure(error: ApiError): Response {
-  return answer(failureEnvelope(error), error.status, false);
+  return answer(JSON.stringify(failureEnvelope(error)), error.status, false);
 }
 
-function answer(body: unknown, status: number, openToPages: boolean): Response {
-  return new Response(JSON.stringify(body), {
+function answer(body: string | ReadableStream<Uint8Array>, status: number, openToPages: boolean): Response {
+  return new Response(body, {
     status,
     headers: {
       "content-type": "application/json; charset=utf-8",

@@ -1,6 +1,7 @@
 /** What a method of the JSON API is. Parsing, access rules, OpenAPI and the conformance test come from these fields. */
 import type { z } from "zod";
 import type { AddressClass } from "../address.ts";
+import type { JsonStream } from "./json-stream.ts";
 import type { ApiParts } from "./parts.ts";
 
 /** Facts about one call, and the engine's parts. */
@@ -32,7 +33,11 @@ export interface Method<Params extends z.ZodObject = z.ZodObject, Result extends
   /** Parameters as typed values; `readParams` makes those from text by the same schema. */
   readonly params: Params;
   readonly result: Result;
-  handle(params: z.output<Params>, call: ApiCall): z.input<Result> | Promise<z.input<Result>>;
+  /** Large results may be a stream of their JSON. */
+  handle(
+    params: z.output<Params>,
+    call: ApiCall,
+  ): z.input<Result> | JsonStream | Promise<z.input<Result> | JsonStream>;
 }
 
 /** Gives `handle` the types of its schemas, then forgets them so that methods fit into one list. */

@@ -46,6 +46,7 @@ function readField(name: string, field: FieldSchema, input: ApiInput): unknown {
   const [first] = texts;
   if (first === undefined) return undefined;
   if (field.type === "array") return readList(name, field, texts);
+  if (texts.some((text) => text.includes("\0"))) throw invalid(name, "a zero character has no place in it");
   if (field.type === "string") return first;
   return first.trim() === "" ? undefined : readScalar(name, field, first);
 }

@@ -1,11 +1,12 @@
 /** "Playlist" of section 4.4: items, flags, trash. */
 import { z } from "zod";
 import type { ItemFlag } from "../../../playlist/items.ts";
+import { JsonStream, jsonStream } from "../json-stream.ts";
 import { type ApiCall, defineMethod, type Method } from "../method.ts";
 import { OK } from "../schemas.ts";
 import { readLogo } from "../logo.ts";
 import { ADD_PARAMS, LOGO_FILE, newItem, PICTURE, SHORT_TEXT, TAGS } from "./playlist-add.ts";
-import { LISTED_ITEM, listedItem, TRASH_ITEM, trashItem } from "./playlist-item.ts";
+import { LISTED_ITEM, TRASH_ITEM } from "./playlist-item.ts";
 
 /** Ids of one call. */
 const MAX_IDS = 10_000;
@@ -22,7 +23,7 @@ function playlistMethod<Params extends z.ZodObject, Result extends z.ZodType>(
   summary: string,
   params: Params,
   result: Result,
-  handle: (params: z.output<Params>, call: ApiCall) => Promise<z.input<Result>>,
+  handle: (params: z.output<Params>, call: ApiCall) => Promise<z.input<Result> | JsonStream>,
 ): Method {
   return defineMethod({ name, summary, public: false, remote: true, params, result, handle });
 }
@@ -113,7 +114,10 @@ export const PLAYLIST_METHODS: readonly Method[] = [
     "What is in the trash.",
     z.object({ owner: OWNER }),
     z.object({ data: z.array(TRASH_ITEM) }),
-    async ({ owner }, { parts }) => ({ data: (await parts.playlist.trash(owner)).map(trashItem) }),
+    ({ owner }, { parts }) => {
+      const items = parts.playlist.json({ owner, trash: true });
+      return Promise.resolve(jsonStream('{"data":[', items, "]}"));
+    },
   ),
   playlistMethod(
     "playlist_trash_clear",
@@ -137,8 +141,8 @@ export const PLAYLIST_METHODS: readonly Method[] = [
     }),
     z.object({ total_items: z.int(), playlist: z.array(LISTED_ITEM) }),
     async (params, { parts }) => {
-      const { total, items } = await parts.playlist.list(params);
-      return { total_items: total, playlist: items.map(listedItem) };
+      const total = await parts.playlist.count(params);
+      return jsonStream(`{"total_items":${total},"playlist":[`, parts.playlist.json(params), "]}");
     },
   ),
   playlistMethod(

@@ -1,0 +1,49 @@
+import { test } from "node:test";
+import { assertEquals, assertRejects } from "@std/assert";
+import { jsonStream } from "../../src/http/api/json-stream.ts";
+
+async function* pages(texts: readonly string[], failAt = -1, onEnd = () => {}): AsyncGenerator<string> {
+  try {
+    for (const [i, text] of texts.entries()) {
+      if (i === failAt) throw new Error("the database is gone");
+      await Promise.resolve();
+      yield text;
+    }
+    if (failAt === texts.length) throw new Error("the database is gone");
+  } finally {
+    onEnd();
+  }
+}
+
+const read = async (body: ReadableStream<Uint8Array>) => JSON.parse(await new Response(body).text());
+
+test("jsonStream() puts pages between its texts", async () => {
+  for (const texts of [[], ["1"], ["1", ",2", ',"é😀"']]) {
+    const body = await jsonStream('{"data":[', pages(texts), "]}").wrapped('{"result":', ',"error":null}');
+    assertEquals(await read(body), { result: { data: JSON.parse(`[${texts.join("")}]`) }, error: null });
+  }
+});
+
+test("a JsonStream that cannot begin rejects; one that fails later breaks its body off", async () => {
+  await assertRejects(() => jsonStream("[", pages(["1"], 0), "]").wrapped("", ""), Error, "gone");
+  await assertRejects(() => jsonStream("[", pages([], 0), "]").wrapped("", ""), Error, "gone");
+  const body = await jsonStream("[", pages(["1", ",2"], 2), "]").wrapped("", "");
+  await assertRejects(() => read(body), Error);
+});
+
+test("a JsonStream makes no page ahead of its reader and ends its source when the reader leaves", async () => {
+  let made = 0;
+  let ended = 0;
+  async function* endless(): AsyncGenerator<string> {
+    try {
+      for (;; made++) yield ",1";
+    } finally {
+      ended++;
+    }
+  }
+  const body = await jsonStream("[1", endless(), "]").wrapped("", "");
+  const reader = body.getReader();
+  for (let i = 0; i < 5; i++) await reader.read();
+  await reader.cancel();
+  assertEquals([made < 10, ended], [true, 1]);
+});
