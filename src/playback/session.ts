@@ -158,9 +158,14 @@ export class PlaybackSession {
           if (done) {
             finish();
             controller.close();
-          } else controller.enqueue(value);
+          } else {
+            this.#errorMessage = null;
+            controller.enqueue(value);
+          }
         } catch (error) {
           finish();
+          // Waiting was activity: the session stays so that `stat` can tell why the body ended.
+          this.touch();
           if (!this.stopped && error instanceof MillraceError) this.#errorMessage = error.message;
           controller.error(error);
         } finally {
@@ -200,7 +205,7 @@ export class PlaybackSession {
     if (this.#prebufferBytes === 0) return;
     const reader = this.swarm.openReader(this.file.index, { readAheadBytes: 0 });
     this.#readers.add(reader);
-    const late = deadline(this.#parts.clock, this.#parts.readTimeoutMs, this.signal);
+    const late = deadline(this.#parts.clock, this.#parts.readTimeoutMs, this.signal, () => this.#silence(reader));
     let forgetTail = () => {};
     try {
       const step = Math.max(16 * 1024, Math.ceil(this.#prebufferBytes / 8));

@@ -1,10 +1,10 @@
 /** Playing through caches that are too small, were used before, or are in trouble. */
-import { open, readdir, readFile, rm, stat, truncate } from "node:fs/promises";
+import { open, readdir, readFile, rm, stat, truncate, utimes } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { assert, assertEquals, assertLess, assertLessOrEqual, assertStringIncludes } from "@std/assert";
 import { loadPorts } from "../../platform/detect.ts";
-import { createEngine } from "../../src/engine.ts";
+import { createEngine, type EngineOptions } from "../../src/engine.ts";
 import { MillraceError } from "../../src/errors.ts";
 import type { FilePort, Ports } from "../../src/ports.ts";
 import { type ServedEngine, serveEngine, temporaryDirectory } from "../support/engine.ts";
@@ -202,6 +202,64 @@ test("data corrupted between two runs is found out", async () => {
   }
 });
 
+test("what a restart has to hash is played while it is hashed", async () => {
+  const directory = await temporaryDirectory();
+  const options = { cache: "disk", cacheDir: directory.path, cacheLimitBytes: 0 } as const;
+  try {
+    const first = await serveEngine(options);
+    assertSameBytes(await bytesOf((await startSession(first, "getfile", query())).playback_url), seeder.data);
+    await first.close();
+    const later = new Date(Date.now() + 60_000);
+    await utimes(join(directory.path, seeder.metainfo.infohashHex, "noise.mkv"), later, later);
+    const ports: Ports = await loadPorts({ log: { level: "error" } });
+    const slow = replacing(ports.files, {
+      open: async (path, mode, options) => {
+        const handle = await ports.files.open(path, mode, options);
+        return replacing(handle, {
+          read: async (into: Uint8Array, position: number) => {
+            await new Promise((resolve) => setTimeout(resolve, 100));
+            return await handle.read(into, position);
+          },
+        });
+      },
+    });
+    const served = await serveOn({ ...ports, files: slow }, options);
+    try {
+      const started = await startSession(served, "getfile", query());
+      const swarm = served.engine.swarms.list()[0]!;
+      assert(swarm.status().havePieces < seeder.metainfo.pieceCount, "hashing goes on behind the start");
+      const end = seeder.data.length - 3 * MIB;
+      assertSameBytes(
+        await bytesOf(started.playback_url, end, end + 2 * MIB),
+        seeder.data.subarray(end, end + 2 * MIB),
+      );
+      await until("the rest is found", () => swarm.status().havePieces === seeder.metainfo.pieceCount);
+      assertLess(swarm.status().downloadedBytes, SIZE, "found pieces are not fetched");
+      assertSameBytes(await bytesOf(started.playback_url, 0, MIB), seeder.data.subarray(0, MIB));
+    } finally {
+      await served.close();
+    }
+  } finally {
+    await directory.remove();
+  }
+});
+
+/** An engine on ports of the test's own, served. */
+async function serveOn(ports: Ports, options: EngineOptions): Promise<ServedEngine> {
+  const alone = { peerHost: "127.0.0.1", peerPort: 0, dht: false, lsd: false };
+  const engine = await createEngine(ports, { ...alone, ...options });
+  const server = await ports.http.serve({ host: "127.0.0.1", port: 0 }, (request, info) => engine.fetch(request, info));
+  return {
+    engine,
+    url: `http://127.0.0.1:${server.address.port}`,
+    peer: `127.0.0.1:${engine.peerAddress?.port}`,
+    async close() {
+      await engine.close();
+      await server.close(0);
+    },
+  };
+}
+
 /** A copy of `target` with some methods replaced, whatever class it is of. */
 function replacing<T extends object>(target: T, methods: Partial<T>): T {
   return new Proxy(target, {
@@ -232,26 +290,11 @@ function fullDisk(files: FilePort, room: number): FilePort {
 test("a full disk is told in stat and playing goes on", async () => {
   const directory = await temporaryDirectory();
   const ports: Ports = await loadPorts({ log: { level: "error" } });
-  const full = { ...ports, files: fullDisk(ports.files, 5 * MIB) };
-  const engine = await createEngine(full, {
-    peerHost: "127.0.0.1",
-    peerPort: 0,
-    dht: false,
-    lsd: false,
+  const served = await serveOn({ ...ports, files: fullDisk(ports.files, 5 * MIB) }, {
     cache: "disk",
     cacheDir: directory.path,
     cacheLimitBytes: 0,
   });
-  const server = await ports.http.serve({ host: "127.0.0.1", port: 0 }, (request, info) => engine.fetch(request, info));
-  const served: ServedEngine = {
-    engine,
-    url: `http://127.0.0.1:${server.address.port}`,
-    peer: "",
-    close: async () => {
-      await engine.close();
-      await server.close(0);
-    },
-  };
   try {
     const started = await startSession(served, "getfile", query());
     assertSameBytes(await bytesOf(started.playback_url), seeder.data);

@@ -122,6 +122,11 @@ test("PlaybackSession.stream() ends a body that gets no byte and says why", asyn
     statOf(session, { limitBytes: 0, usedBytes: 0 }, "prefuf").error_message,
     "no data for 20000 ms: no_peers",
   );
+  for (let i = 0; i < 59; i++) clock.advance(1000);
+  assert(!session.stopped, "the reason can be asked for");
+  swarm.silent = false;
+  await fileBody(session)!.open(0, 10).getReader().read();
+  assertEquals(session.errorMessage, null);
 });
 
 test("PlaybackSession.stream() gives up its reader when the client leaves", async () => {
