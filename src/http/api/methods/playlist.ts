@@ -1,7 +1,7 @@
 /** "Playlist" of section 4.4: items, flags, trash. */
 import { z } from "zod";
 import type { ItemFlag } from "../../../playlist/items.ts";
-import { JsonStream, jsonStream } from "../json-stream.ts";
+import { type JsonStream, jsonStream } from "../json-stream.ts";
 import { type ApiCall, defineMethod, type Method } from "../method.ts";
 import { OK } from "../schemas.ts";
 import { readLogo } from "../logo.ts";
