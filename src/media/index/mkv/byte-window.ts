@@ -1,6 +1,9 @@
 /** A growing look at a source from a position on: the parser works on what is there and asks for more. */
 import type { ByteSource } from "../../../bytes/source.ts";
 
+/** A rest of at most the chunk size ÷ this is small. */
+const SMALL_REST = 8;
+
 /** Bytes of a source from a moving position on, read in chunks. One user at a time. */
 export class ByteWindow {
   /** Bytes present; valid from `at` to its end. */
@@ -52,21 +55,23 @@ export class ByteWindow {
   async need(count: number): Promise<boolean> {
     const present = this.available;
     if (present >= count) return true;
-    const from = this.position + present;
-    const length = Math.min(Math.max(count - present, this.#chunkBytes), this.#source.sizeBytes - from);
-    if (length <= 0) return false;
+    // A small rest is read again: that costs less than joining it with what follows.
+    const kept = present * SMALL_REST <= this.#chunkBytes ? 0 : present;
+    const from = this.position + kept;
+    const length = Math.min(Math.max(count, present + this.#chunkBytes) - kept, this.#source.sizeBytes - from);
+    if (length <= present - kept) return false;
     const chunk = await this.#source.read(from, length, { signal: this.#signal });
-    if (present === 0) {
+    if (kept === 0) {
       this.#origin = from;
       this.bytes = chunk;
     } else {
-      const joined = new Uint8Array(present + length);
+      const joined = new Uint8Array(kept + length);
       joined.set(this.bytes.subarray(this.at));
-      joined.set(chunk, present);
-      this.#origin = from - present;
+      joined.set(chunk, kept);
+      this.#origin = from - kept;
       this.bytes = joined;
     }
     this.at = 0;
-    return present + length >= count;
+    return kept + length >= count;
   }
 }
