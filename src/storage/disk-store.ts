@@ -46,6 +46,9 @@ const SMALL_READ_BYTES = 64 * 1024;
 /** Largest piece that is brought to memory for small reads. */
 const MAX_LOADED_PIECE_BYTES = 2 * 1024 * 1024;
 
+/** After a warning of changed files the next ones are told to nobody but debuggers, ms: a cache has thousands of files. */
+const NOTICE_PAUSE_MS = 60_000;
+
 /** Space to free when the disk is full although the limit isn't reached, bytes. */
 const DISK_FULL_EVICTION_BYTES = 64 * 1024 * 1024;
 
@@ -67,6 +70,7 @@ export class DiskStore implements PieceStore, UnitOwner {
   private readonly suspects: Bitfield;
   /** Pieces not hashed since they were written or since the start: done when they first leave the disk. */
   private readonly unchecked: Bitfield;
+  private quietUntilMs = -Infinity;
   private sweeping = false;
   private saveTimer: Timer | null = null;
   private saving: Promise<void> = Promise.resolve();
@@ -312,7 +316,10 @@ export class DiskStore implements PieceStore, UnitOwner {
       else this.suspects.set(piece);
     }
     if (count === 0) return;
-    this.shared.log.log("warn", missing ? "a cache file was deleted" : "a cache file was changed by somebody else", {
+    const nowMs = this.shared.clock.monotonic();
+    const level = nowMs < this.quietUntilMs ? "debug" : "warn";
+    this.quietUntilMs = nowMs + NOTICE_PAUSE_MS;
+    this.shared.log.log(level, missing ? "a cache file was deleted" : "a cache file was changed by somebody else", {
       infohash: this.layout.infohashHex,
       pieces: count,
     });
