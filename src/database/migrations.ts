@@ -21,6 +21,8 @@ export const MIGRATIONS: readonly (readonly string[])[] = [
     )`,
     "CREATE INDEX playlist_items_by_place ON playlist_items (is_deleted)",
     "CREATE INDEX playlist_items_by_category ON playlist_items (is_deleted, category)",
+    "CREATE INDEX playlist_items_by_hash ON playlist_items (hash)",
+    "CREATE INDEX playlist_items_by_hash_v2 ON playlist_items (hash_v2)",
     "CREATE INDEX playlist_items_by_group ON playlist_items (media_group)",
   ],
 ];

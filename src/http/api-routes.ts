@@ -1,6 +1,7 @@
 /** `/server/api`, `/service/api` and `/openapi.json`. */
 import type { Hono } from "hono";
 import { createDispatch } from "./api/dispatch.ts";
+import { PictureCache } from "./api/picture.ts";
 import { METHODS } from "./api/registry.ts";
 import { openApi } from "./api/openapi.ts";
 import { baseOf, type HttpContext, type HttpEnv, type HttpParts } from "./context.ts";
@@ -14,7 +15,7 @@ export function isApiPath(path: string): boolean {
 
 /** Adds the routes. A HEAD is answered without calling anything: methods have effects. */
 export function addApiRoutes(app: Hono<HttpEnv>, parts: HttpParts): void {
-  const dispatch = createDispatch(METHODS, { ...parts, ...parts.api });
+  const dispatch = createDispatch(METHODS, { ...parts, ...parts.api, pictures: new PictureCache(parts.clock) });
   const handle = (c: HttpContext) => {
     if (c.req.raw.method === "HEAD") return c.body(null, 200, { "content-type": "application/json; charset=utf-8" });
     return dispatch(c.req.raw, { addressClass: c.get("addressClass"), ownUrl: baseOf(c, parts) });

@@ -20,7 +20,7 @@ export interface HttpParts {
   readonly log: Logger;
   readonly runtime: RuntimeFacts;
   /** What the JSON method API needs besides. */
-  readonly api: Omit<ApiParts, "policy" | "clock" | "log" | "runtime">;
+  readonly api: Omit<ApiParts, "policy" | "clock" | "log" | "runtime" | "pictures">;
 }
 
 /** Hono's variables. */

@@ -268,6 +268,24 @@ export class Playlist {
     }
   }
 
+  /** Address of the logo, else the poster, of the first item that fits one of the names given; null when none has any. */
+  async icon(name: { id?: number | undefined; commonName?: string | undefined; hash?: string | undefined }) {
+    const db = await this.store.open();
+    const hash = name.hash?.toLowerCase() ?? null;
+    const group = name.commonName ? mediaGroup({ title: name.commonName, tvgId: "" }) : null;
+    const row = await db.selectFrom("playlist_items").select(["tvg_logo", "poster"]).where("is_deleted", "=", 0)
+      .where((eb) => eb.or([eb("tvg_logo", "<>", ""), eb("poster", "<>", "")]))
+      .where((eb) =>
+        eb.or([
+          eb("id", "=", name.id ?? -1),
+          eb("hash", "=", hash),
+          eb("hash_v2", "=", hash),
+          eb("media_group", "=", group),
+        ])
+      ).orderBy("id").limit(1).executeTakeFirst();
+    return row === undefined ? null : row.tvg_logo || row.poster;
+  }
+
   private now(): number {
     return Math.floor(this.clock.now() / 1000);
   }

@@ -21,6 +21,7 @@ const FLAGS: Readonly<Record<string, readonly [isPublic: boolean, isRemote: bool
   get_content_id: [true, true],
   analyze_content: [true, true],
   analyze_content_multi: [true, true],
+  get_channel_icon: [true, true],
   parse_m3u_playlist: [true, true],
   playlist_add_item: [false, true],
   playlist_update_item: [false, true],

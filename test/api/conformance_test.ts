@@ -113,8 +113,8 @@ const CALLS: readonly (readonly [string, string, Shape])[] = [
   ["playlist_clear", "owner=me", OK],
   ["playlist_get", "owner=me", { total_items: "=0", playlist: [LISTED] }],
 ];
-/** These need a transport file or a web server: content_test.ts. */
-const ELSEWHERE = ["get_media_files", "parse_m3u_playlist"];
+/** These need a file or a web server: content_test.ts, icons_test.ts. */
+const ELSEWHERE = ["get_media_files", "get_channel_icon", "parse_m3u_playlist"];
 
 test("every method answers over HTTP in the documented shape", async () => {
   for (const [method, query, shape] of CALLS) {

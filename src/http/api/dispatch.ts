@@ -6,6 +6,7 @@ import { JsonStream } from "./json-stream.ts";
 import type { Method } from "./method.ts";
 import { isStrictlySameOrigin, pageOrigin } from "./origin.ts";
 import { type ParamReader, paramReader } from "./params.ts";
+import { KEEP_MS, Picture } from "./picture.ts";
 import type { ApiParts } from "./parts.ts";
 
 /** Calls at once: those that wait for peers are held for up to a minute each. */
@@ -58,6 +59,7 @@ export function createDispatch(methods: readonly Method[], parts: ApiParts): Dis
       const input = await readInput(request);
       name = (input.texts("method")[0] ?? "").slice(0, 64);
       const [method, result] = await call(request, caller, input);
+      if (result instanceof Picture) return picture(result);
       const body = result instanceof JsonStream
         ? await result.wrapped('{"result":', ',"error":null}')
         : JSON.stringify({ result, error: null });
@@ -97,6 +99,17 @@ function requireAccess(method: Method, request: Request, caller: Caller, token: 
 /** The failure envelope as a response. */
 export function failure(error: ApiError): Response {
   return answer(JSON.stringify(failureEnvelope(error)), error.status, false);
+}
+
+function picture({ bytes, type }: Picture): Response {
+  return new Response(bytes as Uint8Array<ArrayBuffer>, {
+    headers: {
+      "content-type": type,
+      "cache-control": `private, max-age=${KEEP_MS / 1000}`,
+      "x-content-type-options": "nosniff",
+      "cross-origin-resource-policy": "same-origin",
+    },
+  });
 }
 
 function answer(body: string | ReadableStream<Uint8Array>, status: number, openToPages: boolean): Response {

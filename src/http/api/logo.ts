@@ -1,25 +1,24 @@
-/** Pictures that callers send along with an item. */
+/** Pictures that callers send along with an item; they stand in listings as `data:` URLs. */
 import { API_CODES, ApiError } from "./codes.ts";
+import { pictureType } from "./picture.ts";
 
-/** Largest logo, bytes: it stands in listings as a `data:` URL. */
+/** Largest logo, bytes. */
 export const MAX_LOGO_BYTES = 128 * 1024;
-
-/** First bytes of the formats that every client shows, as latin-1; SVG is left out, since it may carry scripts. */
-const FORMATS: readonly (readonly [RegExp, string])[] = [
-  // deno-lint-ignore no-control-regex
-  [/^\x89PNG\r\n\x1a\n/, "image/png"],
-  [/^\xff\xd8\xff/, "image/jpeg"],
-  [/^GIF8[79]a/, "image/gif"],
-  [/^RIFF[\s\S]{4}WEBP/, "image/webp"],
-];
 
 /** `file` as a `data:` URL, typed by its bytes. Throws code 3 for anything but PNG, JPEG, GIF and WebP. */
 export async function readLogo(file: File): Promise<string> {
-  let text = "";
-  for (const byte of new Uint8Array(await file.arrayBuffer())) text += String.fromCharCode(byte);
-  const type = FORMATS.find(([start]) => start.test(text))?.[1];
-  if (type === undefined) {
+  const bytes = new Uint8Array(await file.arrayBuffer());
+  const type = pictureType(bytes);
+  if (type === null) {
     throw new ApiError(API_CODES.invalidParameter, "invalid parameter: logo_file: PNG, JPEG, GIF or WebP is expected");
   }
+  let text = "";
+  for (const byte of bytes) text += String.fromCharCode(byte);
   return `data:${type};base64,${btoa(text)}`;
+}
+
+/** Bytes of a `data:` URL that `readLogo` made; null for other addresses. */
+export function logoBytes(url: string): Uint8Array | null {
+  const base64 = /^data:image\/[a-z]+;base64,([A-Za-z0-9+/=]*)$/.exec(url)?.[1];
+  return base64 === undefined ? null : Uint8Array.from(atob(base64), (c) => c.charCodeAt(0));
 }

@@ -16,9 +16,12 @@ export function openApi(methods: readonly Method[], baseUrl: string): Json {
   const table: Json = {};
   for (const method of methods) {
     const { $schema: _params, ...params } = z.toJSONSchema(method.params, { io: "input" }) as Json;
-    const { $schema: _result, ...result } = z.toJSONSchema(method.result, { io: "output" }) as Json;
+    const { $schema: _result, ...result } = z.toJSONSchema(method.result, {
+      io: "output",
+      unrepresentable: "any",
+    }) as Json;
     schemas[`${method.name}.params`] = withMethod(method, params);
-    schemas[`${method.name}.answer`] = {
+    schemas[`${method.name}.answer`] = result["format"] === "binary" ? result : {
       type: "object",
       properties: { result, error: { type: "null" } },
       required: ["result", "error"],

@@ -6,6 +6,7 @@ import type { ResolveContext } from "../../content/resolve.ts";
 import type { Playlist } from "../../playlist/items.ts";
 import type { Clock, Logger, RuntimeFacts } from "../../ports.ts";
 import type { AccessPolicy } from "../address.ts";
+import type { PictureCache } from "./picture.ts";
 
 /** See the module. */
 export interface ApiParts {
@@ -14,6 +15,7 @@ export interface ApiParts {
   readonly settings: SettingsStore;
   readonly content: MetainfoFinder;
   readonly playlist: Playlist;
+  readonly pictures: PictureCache;
   /** GETs an address that a caller gave, within B27. Rejects as `guardedFetch`. */
   readonly fetchBytes: (url: string, maxBytes: number, context: ResolveContext) => Promise<Uint8Array>;
   readonly runtime: RuntimeFacts;

@@ -3,6 +3,7 @@ import type { Method } from "./method.ts";
 import { ACCESS_METHODS } from "./methods/access.ts";
 import { ANALYZE_METHODS } from "./methods/analyze.ts";
 import { CONTENT_METHODS } from "./methods/content.ts";
+import { ICON_METHODS } from "./methods/icons.ts";
 import { LIST_METHODS } from "./methods/lists.ts";
 import { PLAYER_METHODS } from "./methods/players.ts";
 import { PLAYLIST_METHODS } from "./methods/playlist.ts";
@@ -15,6 +16,7 @@ export const METHODS: readonly Method[] = [
   ...PLAYER_METHODS,
   ...CONTENT_METHODS,
   ...ANALYZE_METHODS,
+  ...ICON_METHODS,
   ...LIST_METHODS,
   ...PLAYLIST_METHODS,
 ];

@@ -1,0 +1,36 @@
+/** `get_channel_icon` of section 4.4. */
+import { z } from "zod";
+import { MillraceError } from "../../../errors.ts";
+import { logoBytes } from "../logo.ts";
+import { defineMethod, type Method } from "../method.ts";
+import { MAX_PICTURE_BYTES, Picture } from "../picture.ts";
+
+/** See the module. */
+export const ICON_METHODS: readonly Method[] = [
+  defineMethod({
+    name: "get_channel_icon",
+    summary: "The logo, or else the poster, of an item named by id, content hash or channel name; the picture itself.",
+    public: true,
+    remote: true,
+    params: z.object({
+      id: z.int().min(1).optional(),
+      common_name: z.string().max(1000).optional().describe("Compared as media groups are: letters and digits alone"),
+      item_hash: z.string().max(64).optional().describe("hash or hash_v2"),
+    }),
+    result: z.instanceof(Picture).meta({ type: "string", format: "binary" }),
+    async handle({ id, common_name, item_hash }, call) {
+      if (id === undefined && !common_name && !item_hash) {
+        throw new MillraceError("missing_selector", "missing parameter: id, common_name or item_hash");
+      }
+      const url = await call.parts.playlist.icon({ id, commonName: common_name, hash: item_hash });
+      if (url === null) throw new MillraceError("not_found", "there is no icon");
+      const inline = logoBytes(url);
+      if (inline !== null) return new Picture(inline);
+      // What is private to callers on this machine must not reach others by way of the cache.
+      return await call.parts.pictures.get(
+        `${call.callerIsLocal} ${url}`,
+        async () => new Picture(await call.parts.fetchBytes(url, MAX_PICTURE_BYTES, call)),
+      );
+    },
+  }),
+];

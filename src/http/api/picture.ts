@@ -1,0 +1,72 @@
+/** Pictures: told by their bytes, whatever their sender says, and kept for a while. */
+import { MillraceError } from "../../errors.ts";
+import type { Clock } from "../../ports.ts";
+
+/** Largest picture fetched, bytes. */
+export const MAX_PICTURE_BYTES = 1024 * 1024;
+/** All kept pictures together, bytes: some hundreds of logos. */
+const MAX_KEPT_BYTES = 16 * 1024 * 1024;
+/** How long one is kept, here and by clients. */
+export const KEEP_MS = 3_600_000;
+
+/** First bytes of the formats that every client shows, as latin-1; SVG is left out, since it may carry scripts. */
+const FORMATS: readonly (readonly [RegExp, string])[] = [
+  // deno-lint-ignore no-control-regex
+  [/^\x89PNG\r\n\x1a\n/, "image/png"],
+  [/^\xff\xd8\xff/, "image/jpeg"],
+  [/^GIF8[79]a/, "image/gif"],
+  [/^RIFF[\s\S]{4}WEBP/, "image/webp"],
+];
+/** Bytes that tell a format. */
+const HEAD_BYTES = 12;
+
+/** MIME type of a PNG, JPEG, GIF or WebP picture; null for anything else. */
+export function pictureType(bytes: Uint8Array): string | null {
+  const head = String.fromCharCode(...bytes.subarray(0, HEAD_BYTES));
+  return FORMATS.find(([start]) => start.test(head))?.[1] ?? null;
+}
+
+/** A picture as an answer: the one kind of result that is not JSON. */
+export class Picture {
+  readonly bytes: Uint8Array;
+  readonly type: string;
+
+  /** Throws `not_found` when `bytes` are no picture. */
+  constructor(bytes: Uint8Array) {
+    const type = pictureType(bytes);
+    if (type === null) throw new MillraceError("not_found", "there is no usable picture");
+    this.bytes = bytes;
+    this.type = type;
+  }
+}
+
+/** Pictures by key, oldest out first. */
+export class PictureCache {
+  private readonly clock: Clock;
+  private readonly kept = new Map<string, { picture: Picture; untilMs: number }>();
+  private bytes = 0;
+
+  constructor(clock: Clock) {
+    this.clock = clock;
+  }
+
+  /** The kept picture, or what `make` answers. */
+  async get(key: string, make: () => Promise<Picture>): Promise<Picture> {
+    const known = this.kept.get(key);
+    if (known !== undefined && known.untilMs > this.clock.monotonic()) return known.picture;
+    const picture = await make();
+    this.drop(key);
+    this.kept.set(key, { picture, untilMs: this.clock.monotonic() + KEEP_MS });
+    this.bytes += picture.bytes.length;
+    for (const oldest of this.kept.keys()) {
+      if (this.bytes <= MAX_KEPT_BYTES) break;
+      this.drop(oldest);
+    }
+    return picture;
+  }
+
+  private drop(key: string): void {
+    this.bytes -= this.kept.get(key)?.picture.bytes.length ?? 0;
+    this.kept.delete(key);
+  }
+}

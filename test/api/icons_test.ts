@@ -1,0 +1,103 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { test } from "node:test";
+import { assert, assertEquals } from "@std/assert";
+import { Picture, PictureCache, pictureType } from "../../src/http/api/picture.ts";
+import { serveEngine } from "../support/engine.ts";
+import { FakeClock } from "../support/fake-clock.ts";
+import { TOKEN } from "./support.ts";
+
+const PNG = Uint8Array.of(0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 1, 2, 3);
+const GIF = new TextEncoder().encode("GIF89a......");
+
+test("get_channel_icon answers the picture of an item, inline or fetched once", async () => {
+  let asked = 0;
+  const web = createServer((request, response) => {
+    asked++;
+    if (request.url === "/big") response.end(Buffer.alloc(2 * 1024 * 1024, PNG));
+    else if (request.url === "/svg") response.setHeader("content-type", "image/png").end("<svg onload='x()'/>");
+    else response.setHeader("content-type", "text/html").end(GIF);
+  });
+  await new Promise<void>((resolve) => web.listen(0, "127.0.0.1", resolve));
+  const base = `http://127.0.0.1:${(web.address() as AddressInfo).port}`;
+  const served = await serveEngine({ accessToken: TOKEN });
+  try {
+    const add = async (title: string, poster: string, logo?: Uint8Array<ArrayBuffer>) => {
+      const form = new FormData();
+      const fields = { method: "playlist_add_item", token: TOKEN, title, video_url: `http://x/${title}`, poster };
+      for (const [name, value] of Object.entries(fields)) form.append(name, value);
+      if (logo !== undefined) form.append("logo_file", new File([logo], "logo"));
+      const answer = await (await fetch(`${served.url}/server/api`, { method: "POST", body: form })).json();
+      assertEquals(answer.error, null);
+    };
+    await add("With logo", "", PNG);
+    await add("With poster", `${base}/gif`);
+    await add("Plain", "");
+    await add("Svg", `${base}/svg`);
+    await add("Big", `${base}/big`);
+    const list = await (await fetch(`${served.url}/server/api?method=playlist_get&token=${TOKEN}`)).json();
+    const [first] = list.result.playlist;
+    const icon = (query: string) => fetch(`${served.url}/server/api?method=get_channel_icon&${query}`);
+    const table: [string, string, Uint8Array][] = [
+      ["id=1", "image/png", PNG],
+      [`item_hash=${first.hash}`, "image/png", PNG],
+      [`item_hash=${first.hash_v2}`, "image/png", PNG],
+      ["common_name=with%20LOGO!", "image/png", PNG],
+      ["id=2", "image/gif", GIF],
+      ["common_name=With%20poster", "image/gif", GIF],
+    ];
+    for (const [query, type, bytes] of table) {
+      const response = await icon(query);
+      assertEquals([response.status, response.headers.get("content-type")], [200, type], query);
+      assertEquals(response.headers.get("x-content-type-options"), "nosniff");
+      assertEquals(new Uint8Array(await response.arrayBuffer()), new Uint8Array(bytes));
+    }
+    assertEquals(asked, 1);
+    const failures: [string, number][] = [["", 2], ["id=3", 5], ["id=4", 5], ["id=5", 3], ["id=99", 5], [
+      "item_hash=x",
+      5,
+    ]];
+    for (const [query, code] of failures) assertEquals((await (await icon(query)).json()).error?.code, code, query);
+  } finally {
+    await served.close();
+    web.closeAllConnections();
+    web.close();
+  }
+});
+
+test("pictureType() knows formats by their bytes", () => {
+  const text = (value: string) => Uint8Array.from(value, (c) => c.charCodeAt(0));
+  const table: [Uint8Array, string | null][] = [
+    [PNG, "image/png"],
+    [GIF, "image/gif"],
+    [text("\xff\xd8\xff\xe0"), "image/jpeg"],
+    [text("RIFF\x01\x00\x00\x00WEBPVP8 "), "image/webp"],
+    [text("RIFF\x01\x00\x00\x00WAVE"), null],
+    [text("<svg xmlns="), null],
+    [text("<html>"), null],
+    [new Uint8Array(), null],
+  ];
+  for (const [bytes, type] of table) assertEquals(pictureType(bytes), type);
+});
+
+test("PictureCache.get() keeps pictures for an hour and within its room", async () => {
+  const clock = new FakeClock();
+  const cache = new PictureCache(clock);
+  let made = 0;
+  const get = (key: string, bytes: Uint8Array = PNG) =>
+    cache.get(key, () => (made++, Promise.resolve(new Picture(bytes))));
+  await get("a");
+  await get("a");
+  assertEquals(made, 1);
+  clock.advance(3_600_000);
+  await get("a");
+  assertEquals(made, 2);
+  const large = new Uint8Array(1024 * 1024);
+  large.set(PNG);
+  for (let i = 0; i < 16; i++) await get(`large ${i}`, large);
+  made = 0;
+  await get("large 15");
+  assertEquals(made, 0);
+  await get("a");
+  assert(made === 1, "the oldest made room");
+});
