@@ -66,7 +66,7 @@ export interface StreamedTimeline {
   readonly kind: "streamed";
   /**
    * All runs in file order, adjacent in time; each starts with a random access point of the main video track (or of the
-   * audio where there is no video). Not shorter than about 1 s each: merge denser index entries.
+   * audio where there is no video). Not shorter than about 2 s each: merge denser index entries.
    */
   readonly runs: readonly StreamedRun[];
   /**

@@ -12,8 +12,8 @@ import { lastFragmentEndS } from "./last-fragment.ts";
 import type { HeaderReader, TopLevelBox } from "./locate.ts";
 import type { Movie } from "./movie.ts";
 
-/** Index points closer than this are merged. */
-const MIN_RUN_S = 1;
+/** Index points closer than this are merged: each run costs tables, clock and rounding in its slot, 30 KB or so. */
+const MIN_RUN_S = 2;
 /** Guessed runs. */
 const GUESSED_RUN_S = 5;
 /** Bounds what a hostile duration can make of a file without an index. */
