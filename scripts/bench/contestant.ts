@@ -3,7 +3,7 @@
  *
  *   contestant.ts download SOURCE DIR        READY, then DONE when every piece is on disk and verified
  *   contestant.ts stream   SOURCE DIR PORT   READY; waits for a line; URL http://… of the stream
- *   contestant.ts seed     SOURCE DIR        READY when the data in DIR is verified and served
+ *   contestant.ts seed     SOURCE DIR        READY and the peer port when the data in DIR is verified and served
  *
  * SOURCE is a .torrent path or a magnet. BT_PORT is the peer port. OUTPUT=ts|hls|file picks what `stream` serves.
  */
@@ -63,7 +63,7 @@ if (mode === "download") {
 } else if (mode === "seed") {
   const { swarm } = engine.swarms.acquire(await target());
   await swarm.completed(new AbortController().signal);
-  say("READY");
+  say(`READY ${engine.swarms.peerAddress?.port ?? 0}`);
 }
 process.stdin.resume();
 process.stdin.on("end", () => process.exit(0));

@@ -1,0 +1,91 @@
+/** Who takes part in `run.ts`: the engine on each runtime, and the rivals that are installed. */
+import { spawnSync } from "node:child_process";
+import { existsSync, readdirSync } from "node:fs";
+import { homedir } from "node:os";
+import path from "node:path";
+import process from "node:process";
+import { build, stop } from "esbuild";
+import { ROOT } from "../support/files.ts";
+import { commandOf } from "../support/runtimes.ts";
+
+const RIVALS = path.join(ROOT, "scripts/bench/rivals");
+/** Debian's Python has the binding even where another comes first. */
+const PYTHONS = ["python3", "/usr/bin/python3"];
+
+/** CommonJS packages in a bundle call `require` for Node's own modules. */
+const BANNER = `import { createRequire as __createRequire } from "node:module";
+const require = __createRequire(import.meta.url);`;
+
+/** One that downloads: its command for a torrent and a directory. Prints READY, then DONE. */
+export interface Contender {
+  readonly name: string;
+  readonly command: (torrent: string, directory: string) => readonly string[];
+}
+
+/** Bundles a script as the release is, so that start-up and memory are what users see. */
+export async function bundle(script: string, into: string): Promise<string> {
+  const outfile = path.join(into, path.basename(script).replace(/\.ts$/, ".mjs"));
+  await build({
+    entryPoints: [path.join(ROOT, script)],
+    outfile,
+    bundle: true,
+    format: "esm",
+    platform: "node",
+    target: "node20",
+    banner: { js: BANNER },
+    logLevel: "warning",
+  });
+  await stop();
+  return outfile;
+}
+
+/** Does a program start? */
+export function has(command: string, ...args: string[]): boolean {
+  return spawnSync(command, args, { stdio: "ignore" }).status === 0;
+}
+
+/** Commands of libtorrent's script; null when its Python binding is not installed. */
+export function findLibtorrent():
+  | ((mode: "seed" | "download", torrent: string, directory: string) => readonly string[])
+  | null {
+  const python = PYTHONS.find((candidate) => has(candidate, "-c", "import libtorrent"));
+  if (python === undefined) return null;
+  return (mode, torrent, directory) => [python, path.join(RIVALS, "libtorrent_rival.py"), mode, torrent, directory];
+}
+
+/** webtorrent's entry: in `$WEBTORRENT` (a node_modules directory), here, or in what npx has kept; null when nowhere. */
+function findWebtorrent(): string | null {
+  const kept = path.join(homedir(), ".npm/_npx");
+  const places = [process.env["WEBTORRENT"], path.join(ROOT, "node_modules")];
+  if (existsSync(kept)) places.push(...readdirSync(kept).map((hash) => path.join(kept, hash, "node_modules")));
+  for (const place of places) {
+    const entry = place === undefined ? "" : path.join(place, "webtorrent/index.js");
+    if (entry !== "" && existsSync(entry)) return entry;
+  }
+  return null;
+}
+
+/** Everybody who can take part, and who is missing. */
+export async function contenders(work: string): Promise<{ present: Contender[]; missing: string[]; ours: string }> {
+  const ours = await bundle("scripts/bench/contestant.ts", work);
+  const present: Contender[] = [];
+  const missing: string[] = [];
+  for (const runtime of ["node", "deno", "bun"] as const) {
+    const flags = runtime === "deno" ? ["run", "-A", "--no-check", "--quiet"] : [];
+    present.push({
+      name: `millrace, ${runtime}`,
+      command: (torrent, directory) => [...commandOf(runtime), ...flags, ours, "download", torrent, directory],
+    });
+  }
+  const libtorrent = findLibtorrent();
+  if (libtorrent !== null) {
+    present.push({ name: "libtorrent", command: (torrent, directory) => libtorrent("download", torrent, directory) });
+  } else missing.push("libtorrent (Debian: python3-libtorrent)");
+  const webtorrent = findWebtorrent();
+  if (webtorrent !== null) {
+    const script = path.join(RIVALS, "webtorrent-rival.mjs");
+    const start = [...commandOf("node"), script, webtorrent];
+    present.push({ name: "webtorrent", command: (torrent, directory) => [...start, torrent, directory] });
+  } else missing.push("webtorrent (name a node_modules directory that has it in $WEBTORRENT)");
+  return { present, missing, ours };
+}
