@@ -3,7 +3,7 @@
  * library of the database for this machine, which is loaded when settings or playlists are used first. With `--binaries` also executables that bring
  * their runtime: by Bun, and by Deno where its runtime file can be fetched.
  */
-import { chmodSync, copyFileSync, mkdirSync, readFileSync, statSync } from "node:fs";
+import { chmodSync, copyFileSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import path from "node:path";
 import process from "node:process";
@@ -15,9 +15,10 @@ const DIST = path.join(ROOT, "dist");
 const BUNDLE = path.join(DIST, "millrace.mjs");
 
 /** CommonJS packages in the bundle call `require` for Node's own modules. */
+const REQUIRE = "const require = __createRequire(import.meta.url);";
 const BANNER = `#!/usr/bin/env node
 import { createRequire as __createRequire } from "node:module";
-const require = __createRequire(import.meta.url);`;
+${REQUIRE}`;
 
 /** Puts the demo's clip into the bundle in place of the module that reads it from the disk. */
 const embedClip: Plugin = {
@@ -88,10 +89,22 @@ async function bundle(): Promise<void> {
   report(copyNative());
 }
 
+/** Bun puts the native library into the executable when it sees a plain `require` of it, which it has without a banner. */
+function bundleForBun(): string {
+  const loads = `__require("./${NATIVE}")`;
+  const text = readFileSync(BUNDLE, "utf8");
+  if (!text.includes(loads)) throw new Error(`${BUNDLE} loads ${NATIVE} in another way now`);
+  const file = path.join(DIST, "millrace-for-bun.mjs");
+  writeFileSync(file, text.replace(REQUIRE, "").replace(loads, loads.slice(2)));
+  return file;
+}
+
 function binaries(): boolean {
   const suffix = process.platform === "win32" ? ".exe" : "";
   const byBun = path.join(DIST, `millrace-bun${suffix}`);
-  const ok = run(commandOf("bun"), ["build", "--compile", BUNDLE, "--outfile", byBun], ROOT);
+  const forBun = bundleForBun();
+  const ok = run(commandOf("bun"), ["build", "--compile", forBun, "--outfile", byBun], ROOT);
+  rmSync(forBun);
   if (ok) report(byBun);
   const byDeno = path.join(DIST, `millrace-deno${suffix}`);
   const flags = ["compile", "-A", "--no-check", "-q", "--unstable-no-legacy-abort", "--output", byDeno, BUNDLE];
