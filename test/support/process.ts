@@ -1,5 +1,6 @@
 /** Programs that tests start: line-wise output, a deadline on every wait, nothing left behind. */
 import { type ChildProcess, spawn } from "node:child_process";
+import process from "node:process";
 
 /** A running program. */
 export interface Program {
@@ -27,6 +28,7 @@ export function start(
   let stdout = "", all = "";
   const listeners = new Set<() => void>();
   let failure: Error | null = null;
+  let ended = false;
   const wake = () => listeners.forEach((listener) => listener());
   child.stdout!.setEncoding("utf8").on("data", (text: string) => {
     stdout += text;
@@ -38,10 +40,12 @@ export function start(
   const exited = new Promise<number>((resolve) => {
     child.on("error", (error) => {
       failure = new Error(`${command} could not be started: ${error.message}`);
+      ended = true;
       wake();
       resolve(-1);
     });
     child.on("close", (code) => {
+      ended = true;
       failure ??= new Error(`${command} ended with ${code}:\n${all.slice(-2000)}`);
       wake();
       resolve(code ?? -1);
@@ -75,10 +79,20 @@ export function start(
       });
     },
     async stop() {
-      if (child.exitCode === null && child.signalCode === null) child.kill("SIGKILL");
+      // Not by `signalCode`: after a SIGSTOP Deno's child seems to have ended by it.
+      if (!ended) kill(child);
       await exited;
     },
   };
+}
+
+/** By its number: a child that took a signal may refuse to pass on another. */
+function kill(child: ChildProcess): void {
+  try {
+    process.kill(child.pid!, "SIGKILL");
+  } catch {
+    // Gone, and not yet told.
+  }
 }
 
 /** Runs a program to its end: exit code and both outputs. */
