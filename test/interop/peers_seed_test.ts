@@ -34,12 +34,12 @@ test("plays from libtorrent that takes encrypted connections only", async () => 
 
 // Side by side: transmission-daemon unchokes every ten seconds only.
 test("plays what transmission-daemon seeds, by magnet, and with encryption required by transport file", async () => {
-  const plain = withContent({ filmMib: 1 }, async (content, cleanup) => {
+  const plain = withContent({}, async (content, cleanup) => {
     const seeder = await transmission(content, { mode: "seed" });
     cleanup(() => seeder.stop());
     await playsByMagnet(content, seeder.peer);
   });
-  const encrypted = withContent({ filmMib: 1 }, async (content, cleanup) => {
+  const encrypted = withContent({}, async (content, cleanup) => {
     const seeder = await transmission(content, { mode: "seed", encrypt: true });
     cleanup(() => seeder.stop());
     await playsByTransportFile(content, seeder.peer);

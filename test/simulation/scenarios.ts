@@ -138,6 +138,17 @@ export function longRoutes(tuning: Partial<Tuning> = {}): Result {
   return figures("long routes, copy", swarm, [player], 120 + (MiB * 1000) / (60 * mbit), player.startedMs, utilisation);
 }
 
+/** A copy at full speed from one seeder that answers every 500 ms only, as Transmission 3.00 does. */
+export function burstyPeer(tuning: Partial<Tuning> = {}): Result {
+  const rate = 5_000_000;
+  const peers = [{ rate, rttMs: 1, periodMs: 500, requestQueueLimit: 512 }];
+  const swarm = new SimSwarm({ totalBytes: 64 * MiB, pieceBytes: MiB, peers, tuning });
+  const player = new SimPlayer(swarm, { id: 1, bytesPerSecond: Number.POSITIVE_INFINITY });
+  swarm.queue.run(200_000, () => player.position >= swarm.totalBytes);
+  const utilisation = swarm.totalBytes / ((rate * swarm.nowMs) / 1000);
+  return figures("answers every 500 ms", swarm, [player], 500 + (MiB * 1000) / rate, player.startedMs, utilisation);
+}
+
 /** Three players in different places and a copy at full speed share 60 Mbit/s; the players need 36. */
 export function manyReaders(tuning: Partial<Tuning> = {}): Result {
   const swarm = new SimSwarm({
@@ -203,6 +214,7 @@ export function all(tuning: Partial<Tuning> = {}): Result[] {
     freeze(tuning),
     fastPeer(tuning),
     longRoutes(tuning),
+    burstyPeer(tuning),
     manyReaders(tuning),
     adversaries(tuning),
     background(tuning),

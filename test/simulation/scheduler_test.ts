@@ -43,6 +43,13 @@ test("Scheduler keeps a loopback-fast peer and long routes busy", () => {
   assert(long.duplicatePercent < 1);
 });
 
+test("Scheduler keeps a peer busy that answers every 500 ms only", () => {
+  const result = scenarios.burstyPeer();
+  assert(result.startMs! < 2500, `start ${result.startMs} ms`);
+  assert(result.utilisation! > 0.55, `use ${result.utilisation}`);
+  assert(result.duplicatePercent < 1);
+});
+
 test("Scheduler meets the deadlines of three players beside a copy at full speed", () => {
   const result = scenarios.manyReaders();
   assertEquals(result.stalls, 0);

@@ -22,6 +22,8 @@ export interface PeerProfile {
   readonly thawAtMs?: number;
   /** Chokes for `offMs` after every `onMs`. */
   readonly choking?: { readonly onMs: number; readonly offMs: number };
+  /** Looks at its requests only this often, as Transmission does, and then at all of them. */
+  readonly periodMs?: number;
   /** Never answers a request. */
   readonly lying?: boolean;
   readonly leaveAtMs?: number;
@@ -81,6 +83,14 @@ export class SimPeer {
   start(): void {
     if (this.profile.thawAtMs !== undefined) this.queue.at(this.profile.thawAtMs, () => this.send());
     this.queue.after(this.profile.rttMs, () => this.setChoking(false));
+    if (this.profile.periodMs !== undefined) this.pulse(this.profile.periodMs);
+  }
+
+  private pulse(periodMs: number): void {
+    if (this.gone) return;
+    this.commit((this.profile.rate * periodMs) / 1000);
+    this.send();
+    this.queue.after(periodMs, () => this.pulse(periodMs));
   }
 
   private setChoking(value: boolean): void {
@@ -132,13 +142,17 @@ export class SimPeer {
     });
   }
 
-  private send(): void {
-    const limit = this.profile.sendBufferBytes ?? Math.min(Math.max(this.profile.rate / 2, 32_768), 262_144);
+  private commit(limit: number): void {
     while (this.waiting.length > 0 && (this.committed.length === 0 || this.committedBytes < limit)) {
       const next = this.waiting.shift()!;
       this.committed.push(next);
       this.committedBytes += next.length;
     }
+  }
+
+  private send(): void {
+    const { rate, periodMs, sendBufferBytes } = this.profile;
+    if (periodMs === undefined) this.commit(sendBufferBytes ?? Math.min(Math.max(rate / 2, 32_768), 262_144));
     if (this.sending || this.committed.length === 0 || this.frozen || this.gone) return;
     this.sending = true;
     this.chunk(this.committed[0]!, 0);

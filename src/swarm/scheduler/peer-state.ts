@@ -4,6 +4,9 @@
  * The rate counts only time in which the peer owed something and had begun to answer, so idle spells and the first
  * round trip don't spoil it. The depth follows from it: rate × (base round trip + slack). Before the rate is known the
  * depth doubles each round trip (one more for every block that arrives) until blocks begin to queue at the far end.
+ *
+ * Some clients answer at the beat of a timer (Transmission: every 500 ms) and then all that was asked at once. For them
+ * the pause counts as part of the round trip, or they would be silent most of the time.
  */
 import type { Tuning } from "./tuning.ts";
 
@@ -13,6 +16,12 @@ const maxLate = 1024;
 const maxAvoided = 256;
 /** Base round trips are re-measured this often, so that a changed route is noticed. */
 const baseWindowMs = 10_000;
+/** Shorter silences are jitter, ms. */
+const minPauseMs = 100;
+/** Longest pause between bursts that the depth makes up for, ms: bounds what a seek waits for. */
+const maxPauseMs = 1000;
+/** A pause not seen again for so long is forgotten, and a longer one is then replaced by the latest, ms. */
+const pauseMemoryMs = 15_000;
 
 /** One request at one peer. Reused through the pool of `PieceBook`. */
 export interface BlockRequest {
@@ -101,6 +110,13 @@ export class PeerState {
   private counted = 0;
   private windowMinMs = Number.POSITIVE_INFINITY;
   private windowStartMs = 0;
+  /** Longest recent silence of a peer that answers in bursts; 0 for others. */
+  private pauseMs = 0;
+  private pauseSetMs = 0;
+  private pauseSeenMs = 0;
+  /** Data arrives without a longer silence since then, and these blocks were among it. */
+  private burstMs = Number.POSITIVE_INFINITY;
+  private burstBlocks = 0;
 
   constructor(id: number, limit: number, rttMs: number | null, fast: boolean, blockBytes: number, tuning: Tuning) {
     this.id = id;
@@ -195,7 +211,12 @@ export class PeerState {
     return this.measured ? Math.max((this.bytes * 1000) / this.spanMs, 1) : unknown;
   }
 
+  /** Base round trip, and the pause of a peer that answers in bursts. */
   get rttMs(): number {
+    return this.routeMs + this.pauseMs;
+  }
+
+  private get routeMs(): number {
     return this.baseMs === Number.POSITIVE_INFINITY ? this.tuning.unknownRttMs : this.baseMs;
   }
 
@@ -218,6 +239,7 @@ export class PeerState {
   }
 
   onBytes(bytes: number, nowMs: number): void {
+    this.noticePause(nowMs);
     this.lastDataMs = nowMs;
     if (this.restarted) {
       this.restarted = false;
@@ -235,9 +257,34 @@ export class PeerState {
     if (this.counted < 1 << 30) this.counted += bytes;
   }
 
+  /**
+   * Data after a silence: had the far end run dry? It had when the burst before was shorter than the silence and
+   * answered all that was asked before it; a link that is merely slow always owes something older.
+   */
+  private noticePause(nowMs: number): void {
+    if (this.pauseMs > 0 && nowMs - this.pauseSeenMs > pauseMemoryMs) this.pauseMs = 0;
+    const silenceMs = nowMs - this.lastDataMs;
+    if (silenceMs < Math.max(minPauseMs, this.routeMs + this.tuning.readerSlackMs)) return;
+    const { burstMs, burstBlocks, oldest } = this;
+    this.burstMs = nowMs;
+    this.burstBlocks = 0;
+    // Idle meanwhile, or cut off for long: says nothing.
+    if (oldest === null || this.busySinceMs > this.lastDataMs || silenceMs > 2 * maxPauseMs) return;
+    if (burstBlocks < 2 || this.lastDataMs - burstMs > silenceMs || oldest.sentMs < burstMs - this.routeMs) return;
+    const pauseMs = Math.min(silenceMs, maxPauseMs);
+    this.pauseSeenMs = nowMs;
+    if (pauseMs > this.pauseMs || nowMs - this.pauseSetMs > pauseMemoryMs) {
+      this.pauseMs = pauseMs;
+      this.pauseSetMs = nowMs;
+    }
+    if (!this.slowStart) this.window = this.outstanding;
+    this.slowStart = true;
+  }
+
   /** A block came `latencyMs` after it was asked for. */
   onBlock(latencyMs: number, slackMs: number, nowMs: number): void {
     this.doubtful = false;
+    this.burstBlocks++;
     if (latencyMs < this.baseMs) this.baseMs = latencyMs;
     if (latencyMs < this.windowMinMs) this.windowMinMs = latencyMs;
     if (nowMs - this.windowStartMs > baseWindowMs) {
