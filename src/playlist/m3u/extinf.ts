@@ -1,0 +1,91 @@
+/** The text of `#EXTINF` and `#EXTM3U` lines. */
+
+/** Most attributes of one line; real ones have a dozen. */
+const MAX_ATTRIBUTES = 64;
+const ATTRIBUTE = /([A-Za-z][\w.-]{0,63})(?:\s?=\s?"([^"]*)"|\s?=\s?'([^']*)'|=([^\s"',]*))/y;
+/** Some lists put a comma before the attributes, too. */
+const ATTRIBUTE_AFTER_COMMA = /^\s*[A-Za-z][\w.-]{0,63}\s?=\s?"[^"]*"/;
+
+/** A line's parts. */
+export interface ExtInf {
+  readonly durationSeconds: number;
+  readonly attributes: Record<string, string>;
+  readonly title: string;
+}
+
+/** Attributes in `text` from `start` to the comma that ends them; `end` is the comma's index, -1 without one. */
+export function readAttributes(text: string, start = 0): { attributes: Record<string, string>; end: number } {
+  const attributes: Record<string, string> = {};
+  let count = 0;
+  let at = start;
+  while (at < text.length) {
+    const char = text[at]!;
+    if (char === ",") return { attributes, end: at };
+    if (/[A-Za-z]/.test(char)) {
+      ATTRIBUTE.lastIndex = at;
+      const match = ATTRIBUTE.exec(text);
+      if (match !== null) {
+        if (count++ < MAX_ATTRIBUTES) {
+          attributes[match[1]!.toLowerCase()] = (match[2] ?? match[3] ?? match[4] ?? "").trim();
+        }
+        at = ATTRIBUTE.lastIndex;
+        continue;
+      }
+      // Past the whole word, so that its tail isn't taken for a name.
+      while (at + 1 < text.length && /[\w.-]/.test(text[at + 1]!)) at++;
+    }
+    at++;
+  }
+  return { attributes, end: -1 };
+}
+
+/** Reads what follows `#EXTINF:`. Never fails: what is missing is -1 or empty. */
+export function readExtInf(text: string): ExtInf {
+  const duration = /^\s*(-?\d{1,9}(?:\.\d{1,9})?)(?=[\s,]|$)/.exec(text);
+  const seconds = Number(duration?.[1] ?? -1);
+  const durationSeconds = seconds < 0 ? -1 : Math.round(seconds * 1000) / 1000;
+  const start = duration?.[0].length ?? 0;
+  let { attributes, end } = readAttributes(text, start);
+  if (end === -1) {
+    // A quote left open swallowed the comma.
+    const comma = text.lastIndexOf(",");
+    const title = comma >= start ? text.slice(comma + 1) : "";
+    return { durationSeconds, attributes, title: title.replaceAll('"', "").trim() };
+  }
+  for (let rounds = 0; rounds < MAX_ATTRIBUTES && ATTRIBUTE_AFTER_COMMA.test(text.slice(end + 1)); rounds++) {
+    const more = readAttributes(text, end + 1);
+    if (more.end === -1) break;
+    attributes = { ...attributes, ...more.attributes };
+    end = more.end;
+  }
+  return { durationSeconds, attributes, title: text.slice(end + 1).trim() };
+}
+
+/** ` name="value"` for each attribute. Line ends become spaces; a value with both kinds of quotes loses the double ones. */
+export function writeAttributes(attributes: Readonly<Record<string, string>>): string {
+  let text = "";
+  for (const [name, raw] of Object.entries(attributes)) {
+    if (!/^[A-Za-z][\w.-]{0,63}$/.test(name)) continue;
+    const value = oneLine(raw);
+    if (!value.includes('"')) text += ` ${name}="${value}"`;
+    else if (!value.includes("'")) text += ` ${name}='${value}'`;
+    else text += ` ${name}="${value.replaceAll('"', "'")}"`;
+  }
+  return text;
+}
+
+/** The whole `#EXTINF` line. */
+export function writeExtInf({ durationSeconds, attributes, title }: ExtInf): string {
+  return `#EXTINF:${durationSeconds}${writeAttributes(attributes)},${safeTitle(title)}`;
+}
+
+/** A title that no reader takes for attributes: one line; the quotes of one that begins like an attribute become single. */
+export function safeTitle(title: string): string {
+  const name = oneLine(title);
+  return ATTRIBUTE_AFTER_COMMA.test(name) ? name.replaceAll('"', "'") : name;
+}
+
+/** `text` without line ends, trimmed. */
+export function oneLine(text: string): string {
+  return text.replace(/[\r\n\0]+/g, " ").trim();
+}

@@ -1,0 +1,143 @@
+/**
+ * Reading extended M3U lists of any size in bounded memory: bytes in, entries and line errors out.
+ *
+ * The reader is our own. The npm parsers that know the attributes of real lists (iptv-playlist-parser and its kin) want
+ * the whole text as one string and answer one array; those made for HLS (m3u8-parser, hls-parser) don't know them.
+ */
+import { abortError, MillraceError } from "../../errors.ts";
+import { type ExtInf, oneLine, readAttributes, readExtInf, safeTitle } from "./extinf.ts";
+import { textLines, unpacked } from "./lines.ts";
+import type { M3uEntry, M3uEvent, M3uHeader, M3uLimits } from "./types.ts";
+
+/** Options of `readM3u`. */
+export interface ReadM3uOptions extends M3uLimits {
+  /** What relative addresses are relative to; without it they are errors. */
+  readonly baseUrl?: string;
+  readonly signal?: AbortSignal;
+}
+
+/** Longest address, characters. */
+const MAX_URL_CHARS = 8192;
+/** Most directives of one entry; more are left out. */
+const MAX_DIRECTIVES = 64;
+/** Two letters at least: `C:\video.ts` is no URL. */
+const ABSOLUTE = /^[A-Za-z][A-Za-z0-9+.-]{1,31}:[^\s]/;
+/** What no list from elsewhere may name. */
+const FORBIDDEN = /^(?:javascript|vbscript|data|file|blob|about):/i;
+/** RFC 8216: segments and renditions, not channels. */
+const HLS_ONLY = /^#EXT-X-(?:TARGETDURATION|MEDIA-SEQUENCE|STREAM-INF|PART-INF)/;
+
+/**
+ * Yields the header (if there is one), entries and errors of the lines that could not be used, in order. Throws
+ * `too_large` over a limit of bytes, `invalid_argument` for what is no list (a web page, an HLS manifest, damaged gzip),
+ * `aborted`. Leaving the loop cancels `stream`.
+ */
+export async function* readM3u(
+  stream: ReadableStream<Uint8Array>,
+  options: ReadM3uOptions = {},
+): AsyncGenerator<M3uEvent> {
+  const maxEntries = options.maxEntries ?? 500_000;
+  let info: ExtInf | null = null;
+  let infoLine = 0;
+  let group = "";
+  let directives: string[] = [];
+  let entries = 0;
+  let begun = false;
+  const fail = (line: number, message: string): M3uEvent => ({ kind: "error", error: { line, message } });
+  const reset = () => {
+    info = null;
+    group = "";
+    directives = [];
+  };
+  for await (const { number, text: raw } of textLines(unpacked(stream, options), options.maxLineBytes)) {
+    if (options.signal?.aborted) throw abortError(options.signal);
+    if (raw === null) {
+      yield fail(number, "the line is too long");
+      continue;
+    }
+    const text = oneLine(raw);
+    if (text === "") continue;
+    if (!begun && /^<(?:!doctype|html|\?xml)/i.test(text)) {
+      throw new MillraceError("invalid_argument", "invalid playlist: it is a web page or XML document");
+    }
+    if (HLS_ONLY.test(text)) {
+      throw new MillraceError("invalid_argument", "invalid playlist: it is the HLS manifest of one stream");
+    }
+    const first = !begun;
+    begun = true;
+    if (/^#EXTM3U(?=\s|$)/i.test(text)) {
+      if (first) {
+        yield { kind: "header", header: { attributes: readAttributes(withoutCommas(text.slice(7))).attributes } };
+      }
+    } else if (/^#EXTINF:/i.test(text)) {
+      if (info !== null) yield fail(infoLine, "no address follows");
+      info = readExtInf(text.slice(8));
+      infoLine = number;
+    } else if (/^#EXTGRP:/i.test(text)) {
+      group = text.slice(8).trim();
+    } else if (/^#(?:EXT|KODIPROP)[\w-]*:/i.test(text)) {
+      if (directives.length < MAX_DIRECTIVES) directives.push(text);
+    } else if (!text.startsWith("#")) {
+      const url = address(text, options.baseUrl);
+      if (url === null) {
+        yield fail(
+          number,
+          text.length > MAX_URL_CHARS ? "the address is too long" : "not an address that can be played",
+        );
+      } else if (++entries > maxEntries) {
+        yield fail(number, `the list has more than ${maxEntries} entries; the rest is left out`);
+        return;
+      } else {
+        yield { kind: "entry", line: number, entry: entry(url, info, group, directives) };
+      }
+      reset();
+    }
+  }
+  if (info !== null) yield fail(infoLine, "no address follows");
+}
+
+/** Guides that a header names, each once, in their order. */
+export function guidesOf(header: M3uHeader): string[] {
+  const guides = new Set<string>();
+  for (const name of ["url-tvg", "x-tvg-url", "tvg-url"]) {
+    for (const part of (header.attributes[name] ?? "").split(",")) {
+      const url = part.trim();
+      if (/^https?:\/\//i.test(url) && URL.canParse(url)) guides.add(url);
+    }
+  }
+  return [...guides];
+}
+
+function entry(url: string, info: ExtInf | null, group: string, directives: readonly string[]): M3uEntry {
+  return {
+    url,
+    title: safeTitle(info?.title || info?.attributes["tvg-name"] || titleOf(url)),
+    durationSeconds: info?.durationSeconds ?? -1,
+    attributes: info?.attributes ?? {},
+    group,
+    directives,
+  };
+}
+
+function address(text: string, baseUrl: string | undefined): string | null {
+  if (text.length > MAX_URL_CHARS || FORBIDDEN.test(text)) return null;
+  if (ABSOLUTE.test(text) || /^[0-9a-f]{40}$/i.test(text)) return text;
+  if (baseUrl === undefined || /^[A-Za-z]:/.test(text) || !URL.canParse(text, baseUrl)) return null;
+  return new URL(text, baseUrl).href;
+}
+
+/** The last part of the path, else the address. */
+function titleOf(url: string): string {
+  const path = url.split(/[?#|]/, 1)[0]!.replace(/\/+$/, "");
+  const name = path.slice(path.lastIndexOf("/") + 1) || url;
+  try {
+    return oneLine(decodeURIComponent(name)) || url;
+  } catch {
+    return name;
+  }
+}
+
+/** Header attributes may be separated by commas; those inside quotes stay. */
+function withoutCommas(text: string): string {
+  return text.replace(/"[^"]*"|'[^']*'|,/g, (part) => part === "," ? " " : part);
+}

@@ -1,0 +1,31 @@
+/** Writing extended M3U lists that `readM3u` and players read back unchanged. */
+import { oneLine, writeAttributes, writeExtInf } from "./extinf.ts";
+import type { M3uEntry, M3uHeader } from "./types.ts";
+
+/** Characters gathered before a part is handed on. */
+const PART_CHARS = 64 * 1024;
+
+/** The list as text in parts, LF line ends. Line ends inside values become spaces, so that nothing is smuggled in. */
+export async function* writeM3u(
+  header: M3uHeader,
+  entries: Iterable<M3uEntry> | AsyncIterable<M3uEntry>,
+): AsyncGenerator<string> {
+  let part = `#EXTM3U${writeAttributes(header.attributes)}\n`;
+  for await (const entry of entries) {
+    part += writeM3uEntry(entry);
+    if (part.length < PART_CHARS) continue;
+    yield part;
+    part = "";
+  }
+  if (part !== "") yield part;
+}
+
+/** One entry's lines, each ended. */
+export function writeM3uEntry(entry: M3uEntry): string {
+  let text = writeExtInf(entry) + "\n";
+  if (entry.group !== "") text += `#EXTGRP:${oneLine(entry.group)}\n`;
+  for (const directive of entry.directives) {
+    if (directive.startsWith("#")) text += oneLine(directive) + "\n";
+  }
+  return text + oneLine(entry.url) + "\n";
+}
