@@ -1,0 +1,66 @@
+/** Where a viewer who knows nothing yet enters the stream. */
+import type { Clock } from "../ports.ts";
+import { FLAG_RANDOM_ACCESS, type PieceHeader } from "./header.ts";
+import type { LivePeer } from "./live-peer.ts";
+import { windowNewest } from "./messages.ts";
+import { POLICY } from "./policy.ts";
+
+/** Verified headers kept of one peer while joining: its newest and where it would start. */
+const HEADERS_PER_PEER = 4;
+
+/** The place found. */
+export interface JoinPoint {
+  /** First piece to fetch. */
+  readonly base: number;
+  /** Verified headers from there on, the edge among them. */
+  readonly headers: readonly PieceHeader[];
+}
+
+/** Collects what peers show of the edge, and decides once enough have. */
+export class Joiner {
+  private readonly clock: Pick<Clock, "now">;
+  private readonly shown = new Map<LivePeer, PieceHeader[]>();
+  private firstMs: number | null = null;
+  /** The place is found. */
+  done = false;
+  /** Pieces up to here are fetched at once, not only when pushes fail. */
+  urgentUntil = -1;
+
+  constructor(clock: Pick<Clock, "now">) {
+    this.clock = clock;
+  }
+
+  /** `peer` sent a header that verified. Those of a stream that has ended are replays, and don't count. */
+  headerOf(peer: LivePeer, header: PieceHeader): void {
+    const list = this.shown.get(peer) ?? [];
+    list.push(header);
+    if (list.length > HEADERS_PER_PEER) list.shift();
+    this.shown.set(peer, list);
+  }
+
+  /** The place to enter, once three peers (or all that there are) have shown theirs; null before. */
+  decide(peers: ReadonlySet<LivePeer>, nowMs: number): JoinPoint | null {
+    for (const peer of this.shown.keys()) if (peer.closed) this.shown.delete(peer);
+    if (this.shown.size === 0) return null;
+    this.firstMs ??= nowMs;
+    let able = 0;
+    for (const peer of peers) if (peer.window === null || windowNewest(peer.window) >= peer.window.base) able++;
+    const wanted = Math.min(POLICY.joinPeers, able);
+    if (this.shown.size < wanted && nowMs - this.firstMs < POLICY.joinWaitMs) return null;
+    const all = [...this.shown.values()].flat();
+    const edge = all.reduce((best, header) => (isNewer(header, best) ? header : best));
+    if (this.clock.now() - edge.timestampMs > POLICY.staleMs) return null;
+    const usable = all.filter((header) => header.epoch === edge.epoch).sort((a, b) => a.seq - b.seq);
+    const starts = usable.filter((header) => (header.flags & FLAG_RANDOM_ACCESS) !== 0);
+    const behind = starts.filter((header) => header.timestampMs <= edge.timestampMs - POLICY.joinBehindMs);
+    const start = behind.at(-1) ?? starts[0] ?? edge;
+    this.done = true;
+    this.urgentUntil = edge.seq;
+    this.shown.clear();
+    return { base: start.seq, headers: usable.filter((header) => header.seq >= start.seq) };
+  }
+}
+
+function isNewer(a: PieceHeader, b: PieceHeader): boolean {
+  return a.epoch !== b.epoch ? a.epoch > b.epoch : a.timestampMs > b.timestampMs;
+}

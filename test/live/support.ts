@@ -1,0 +1,138 @@
+/** A node with scripted neighbours: every message is at hand, nothing waits. */
+import type { MillraceError } from "../../src/errors.ts";
+import { LiveNode, type LiveNodeOptions } from "../../src/live/live-node.ts";
+import type { LiveLink, LivePeer, LivePeerInfo } from "../../src/live/live-peer.ts";
+import { decodeLiveMessage, encodeLiveMessage, type LiveMessage } from "../../src/live/messages.ts";
+import { FakeClock } from "../support/fake-clock.ts";
+import { GENUINE, SIMULATED_VERIFIER, simulatedHeader } from "../simulation/live-network.ts";
+
+export const PIECE_BYTES = 65536;
+
+/** A link that writes down what it is told. */
+export class ScriptedLink implements LiveLink {
+  readonly messages: LiveMessage[] = [];
+  readonly requests: { seq: number; offset: number }[] = [];
+  readonly cancels: { seq: number; offset: number }[] = [];
+  readonly rejects: { seq: number; offset: number }[] = [];
+  readonly pieces: { seq: number; offset: number; data: Uint8Array }[] = [];
+  bufferedBytes = 0;
+  closedWith: MillraceError | null | undefined = undefined;
+
+  send(message: Uint8Array): void {
+    this.messages.push(decodeLiveMessage(message)!);
+  }
+  request(seq: number, offset: number): void {
+    this.requests.push({ seq, offset });
+  }
+  cancel(seq: number, offset: number): void {
+    this.cancels.push({ seq, offset });
+  }
+  reject(seq: number, offset: number): void {
+    this.rejects.push({ seq, offset });
+  }
+  piece(seq: number, offset: number, data: Uint8Array): void {
+    this.pieces.push({ seq, offset, data });
+    this.bufferedBytes += data.length;
+  }
+  close(error: MillraceError | null): void {
+    this.closedWith = error;
+  }
+  /** Messages of one type. */
+  of<T extends LiveMessage["type"]>(type: T): Extract<LiveMessage, { type: T }>[] {
+    return this.messages.filter((message) => message.type === type) as Extract<LiveMessage, { type: T }>[];
+  }
+}
+
+/** A neighbour. */
+export interface Neighbour {
+  readonly link: ScriptedLink;
+  readonly peer: LivePeer;
+}
+
+/** One node and its clock. */
+export class Stage {
+  readonly clock = new FakeClock();
+  readonly startMs = this.clock.now();
+  readonly node: LiveNode;
+  verifications = 0;
+
+  constructor(options: Partial<LiveNodeOptions> = {}) {
+    this.node = new LiveNode({
+      clock: this.clock,
+      verifier: {
+        header: (header, done) => {
+          this.verifications++;
+          SIMULATED_VERIFIER.header(header, done);
+        },
+        block: SIMULATED_VERIFIER.block,
+      },
+      random: () => 0.5,
+      role: "viewer",
+      stream: { pieceLengthBytes: PIECE_BYTES, bytesPerS: 125_000, substreams: 8, windowS: 30 },
+      uplinkBytesPerS: 500_000,
+      ...options,
+    });
+  }
+
+  /** A neighbour connects. */
+  neighbour(info: Partial<LivePeerInfo> = {}): Neighbour {
+    const link = new ScriptedLink();
+    return { link, peer: this.node.connected(link, { role: "viewer", upBytesPerS: null, ...info }) };
+  }
+
+  /** `from` sends a message. */
+  says(from: Neighbour, message: LiveMessage): void {
+    this.node.message(from.peer, encodeLiveMessage(message));
+  }
+
+  /** `from` tells that it has every piece of [base, solid). */
+  window(from: Neighbour, base: number, solid: number): void {
+    this.says(from, { type: "window", epoch: 1, base, solid, bitmap: new Uint8Array() });
+  }
+
+  /** `from` sends a header; pieces are half a second long. */
+  header(from: Neighbour, seq: number, options: { forged?: boolean; ageMs?: number; epoch?: number } = {}): void {
+    const header = this.headerOf(seq, options);
+    const bytes = header.bytes.slice();
+    if (options.forged === true) bytes.fill(0, bytes.length - 64);
+    this.says(from, { type: "header", bytes });
+  }
+
+  headerOf(seq: number, options: { ageMs?: number; epoch?: number; flags?: number } = {}) {
+    return simulatedHeader({
+      epoch: options.epoch ?? 1,
+      seq,
+      timestampMs: this.startMs - 10_000 + 500 * seq - (options.ageMs ?? 0),
+      flags: options.flags ?? (seq % 2 === 0 ? 1 : 0),
+      lengthBytes: PIECE_BYTES,
+    });
+  }
+
+  /** `from` sends all blocks of a piece. */
+  piece(from: Neighbour, seq: number): void {
+    for (let offset = 0; offset < PIECE_BYTES; offset += 16384) {
+      this.node.block(from.peer, seq, offset, GENUINE.subarray(0, 16384));
+    }
+  }
+
+  /** Time passes, with a tick each 100 ms. */
+  pass(ms: number): void {
+    for (let i = 0; i < ms; i += 100) {
+      this.clock.advance(100);
+      this.node.tick();
+    }
+  }
+
+  /** `count` neighbours, joined at piece 20: window [10, 21), start at 16. */
+  static joined(count = 3, options: Partial<LiveNodeOptions> = {}): { stage: Stage; peers: Neighbour[] } {
+    const stage = new Stage(options);
+    const peers = Array.from({ length: count }, () => stage.neighbour());
+    for (const peer of peers) {
+      stage.window(peer, 10, 21);
+      stage.header(peer, 16);
+      stage.header(peer, 20);
+    }
+    stage.node.tick();
+    return { stage, peers };
+  }
+}

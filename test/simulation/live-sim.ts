@@ -1,0 +1,249 @@
+/** A live broadcast on virtual time: viewers come and go, play, and are measured. */
+import { FLAG_DISCONTINUITY, FLAG_RANDOM_ACCESS } from "../../src/live/header.ts";
+import type { LiveFeed } from "../../src/live/feed.ts";
+import { EventQueue, seededRandom } from "./event-queue.ts";
+import { connect, disconnect, EPOCH_MS, GENUINE, SimHost, simulatedHeader } from "./live-network.ts";
+
+/** A run. */
+export interface LiveScenario {
+  readonly name: string;
+  readonly viewers: number;
+  readonly seed?: number;
+  /** Viewers there at the start. Default 10. */
+  readonly first?: number;
+  /** The others come evenly over this time, s. */
+  readonly arriveS: number;
+  readonly durationS: number;
+  /** Bytes a second. Default 250,000: 2 Mb/s. */
+  readonly bytesPerS?: number;
+  /** Share that leaves, and is replaced, each minute. */
+  readonly churnPerMinute?: number;
+  readonly poisoners?: number;
+  /** Share of viewers that send nothing; the others then have 2 and 4 × bitrate. */
+  readonly zeroUpload?: number;
+  /** The source is gone in [from, to), s. */
+  readonly outageS?: readonly [number, number];
+}
+
+/** What came out. */
+export interface LiveResult {
+  readonly name: string;
+  readonly viewers: number;
+  readonly joined: number;
+  readonly lagP50S: number;
+  readonly lagP95S: number;
+  readonly continuity: number;
+  readonly viewerShare: number;
+  readonly duplicateShare: number;
+  readonly joinP50S: number;
+  readonly joinP95S: number;
+  readonly controlShare: number;
+  readonly badBytesDelivered: number;
+  readonly recoveryP95S: number | null;
+  readonly shed: number;
+}
+
+const TICK_MS = 100;
+const NEIGHBOURS = 20;
+const MAX_LINKS = 30;
+const GOP_MS = 1000;
+const PIECE_BYTES = 65536 - 65536 % 188;
+const UPLINKS: readonly [number, number][] = [[0.2, 0.2], [1, 0.6], [2, 0.9], [4, 1]];
+
+interface Viewer {
+  readonly host: SimHost;
+  readonly feed: LiveFeed;
+  startedMs: number | null;
+  recoveredMs: number | null;
+}
+
+/** Runs a scenario; the same seed gives the same figures everywhere. */
+export function simulateLive(scenario: LiveScenario): LiveResult {
+  return new LiveSimulation(scenario).run();
+}
+
+class LiveSimulation {
+  private readonly scenario: LiveScenario;
+  private readonly queue = new EventQueue();
+  private readonly random: () => number;
+  private readonly bytesPerS: number;
+  private readonly source: SimHost;
+  private viewers: Viewer[] = [];
+  private readonly left: Viewer[] = [];
+  private readonly stream;
+  private badBytes = 0;
+  private away = false;
+  private resume = false;
+  private lags: number[] = [];
+
+  constructor(scenario: LiveScenario) {
+    this.scenario = scenario;
+    this.random = seededRandom(scenario.seed ?? 1);
+    this.bytesPerS = scenario.bytesPerS ?? 250_000;
+    this.stream = { pieceLengthBytes: 65536, bytesPerS: this.bytesPerS, substreams: 8, windowS: 30 };
+    this.source = new SimHost(
+      this.queue,
+      { role: "source", uplinkBytesPerS: 2 * this.bytesPerS },
+      this.stream,
+      this.random,
+    );
+  }
+
+  run(): LiveResult {
+    const { viewers, arriveS, durationS, churnPerMinute, outageS } = this.scenario;
+    const first = Math.min(this.scenario.first ?? 10, viewers);
+    this.publish(0, 0);
+    this.tickHost(this.source, null);
+    for (let i = 0; i < viewers; i++) {
+      const atMs = i < first ? 200 + 100 * i : 2000 + arriveS * 1000 * (i - first) / (viewers - first);
+      this.queue.at(atMs, () => this.arrive());
+    }
+    if (churnPerMinute !== undefined) this.churn(60_000 / (churnPerMinute * viewers), 2000 + arriveS * 1000);
+    if (outageS !== undefined) {
+      this.queue.at(outageS[0] * 1000, () => this.sourceGone());
+      this.queue.at(outageS[1] * 1000, () => this.sourceBack());
+    }
+    for (let s = arriveS + 10; s <= durationS; s++) this.queue.at(s * 1000, () => this.sampleLag());
+    this.queue.run(durationS * 1000);
+    return this.result();
+  }
+
+  private publish(seq: number, mediaMs: number): void {
+    const pieceMs = PIECE_BYTES / this.bytesPerS * 1000;
+    const startMs = this.queue.nowMs;
+    this.queue.after(pieceMs, () => {
+      if (!this.away) {
+        const isAccess = seq === 0 || this.resume ||
+          Math.floor(mediaMs / GOP_MS) !== Math.floor((mediaMs - pieceMs) / GOP_MS);
+        const flags = (isAccess ? FLAG_RANDOM_ACCESS : 0) | (this.resume ? FLAG_DISCONTINUITY : 0);
+        this.resume = false;
+        const timestampMs = EPOCH_MS + Math.floor(startMs);
+        const header = simulatedHeader({ seq, timestampMs, flags, lengthBytes: PIECE_BYTES });
+        this.source.node.publish({ header, data: GENUINE.subarray(0, PIECE_BYTES) });
+      }
+      this.publish(this.away ? seq : seq + 1, mediaMs + pieceMs);
+    });
+  }
+
+  private uplink(): { rate: number; poisons: boolean } {
+    const { poisoners, zeroUpload } = this.scenario;
+    const poisons = this.random() < (poisoners ?? 0);
+    const dice = this.random();
+    if (zeroUpload !== undefined) {
+      if (dice < zeroUpload) return { rate: 0, poisons };
+      return { rate: (this.random() < 0.6 ? 2 : 4) * this.bytesPerS, poisons };
+    }
+    return { rate: UPLINKS.find(([, below]) => dice < below)![0] * this.bytesPerS, poisons };
+  }
+
+  private arrive(): void {
+    const { rate, poisons } = this.uplink();
+    const host = new SimHost(this.queue, { role: "viewer", uplinkBytesPerS: rate, poisons }, this.stream, this.random);
+    const viewer: Viewer = { host, feed: host.node.openFeed(), startedMs: null, recoveredMs: null };
+    this.viewers.push(viewer);
+    this.meet(host);
+    this.queue.after(TICK_MS * this.random(), () => this.tickHost(host, viewer));
+  }
+
+  /** Finds neighbours as a tracker would: at random. */
+  private meet(host: SimHost): void {
+    for (let tries = 0; tries < 3 * NEIGHBOURS && host.links.size < NEIGHBOURS; tries++) {
+      const pick = Math.floor(this.random() * (this.viewers.length + 1));
+      const other = pick === this.viewers.length ? this.source : this.viewers[pick]!.host;
+      if (other.links.size >= MAX_LINKS || (other === this.source && this.away)) continue;
+      connect(this.queue, host, other, 10 + 40 * this.random());
+    }
+  }
+
+  private tickHost(host: SimHost, viewer: Viewer | null): void {
+    if (!host.alive) return;
+    if (host !== this.source || !this.away) {
+      host.node.tick();
+      if (host.links.size < NEIGHBOURS && this.random() < 0.1) this.meet(host);
+    }
+    if (viewer !== null) this.play(viewer);
+    this.queue.after(TICK_MS, () => this.tickHost(host, viewer));
+  }
+
+  private play(viewer: Viewer): void {
+    const nowMs = this.queue.nowMs;
+    for (const { blocks, header } of viewer.feed.take(nowMs)) {
+      for (const block of blocks) if (block.buffer !== GENUINE.buffer) this.badBytes += block.length;
+      const backMs = (this.scenario.outageS?.[1] ?? Infinity) * 1000;
+      if (header.timestampMs - EPOCH_MS >= backMs - 500 && nowMs >= backMs) viewer.recoveredMs ??= nowMs - backMs;
+    }
+    if (viewer.feed.started) viewer.startedMs ??= nowMs;
+  }
+
+  private leave(viewer: Viewer): void {
+    viewer.host.alive = false;
+    for (const other of [...viewer.host.links.keys()]) disconnect(viewer.host, other);
+    this.viewers = this.viewers.filter((one) => one !== viewer);
+    this.left.push(viewer);
+  }
+
+  private churn(everyMs: number, fromMs: number): void {
+    const next = (): void => {
+      this.queue.after(-Math.log(1 - this.random()) * everyMs, () => {
+        this.leave(this.viewers[Math.floor(this.random() * this.viewers.length)]!);
+        this.arrive();
+        next();
+      });
+    };
+    this.queue.at(fromMs, next);
+  }
+
+  private sourceGone(): void {
+    this.away = true;
+    for (const other of [...this.source.links.keys()]) disconnect(this.source, other);
+  }
+
+  private sourceBack(): void {
+    this.away = false;
+    this.resume = true;
+    this.meet(this.source);
+  }
+
+  private sampleLag(): void {
+    const nowMs = this.queue.nowMs;
+    if (this.away) return;
+    for (const { feed, host } of this.viewers) {
+      const lag = feed.lagMs(EPOCH_MS + nowMs, nowMs);
+      if (lag !== null && host.options.poisons !== true) this.lags.push(lag);
+    }
+  }
+
+  private result(): LiveResult {
+    const all = [...this.viewers, ...this.left].filter(({ host }) => host.options.poisons !== true);
+    const sum = (of: (viewer: Viewer) => number) => all.reduce((total, viewer) => total + of(viewer), 0);
+    const delivered = sum(({ feed }) => feed.deliveredPieces);
+    const fromSource = sum(({ host }) => host.node.counters.fromSourceBytes);
+    const fromViewers = sum(({ host }) => host.node.counters.fromViewersBytes);
+    const received = fromSource + fromViewers;
+    const joins = all.filter(({ startedMs }) => startedMs !== null).map(({ startedMs, host }) =>
+      startedMs! - host.bornMs
+    );
+    const recoveries = this.viewers.flatMap(({ recoveredMs }) => (recoveredMs === null ? [] : [recoveredMs]));
+    return {
+      name: this.scenario.name,
+      viewers: this.scenario.viewers,
+      joined: this.viewers.filter(({ startedMs }) => startedMs !== null).length,
+      lagP50S: percentile(this.lags, 0.5) / 1000,
+      lagP95S: percentile(this.lags, 0.95) / 1000,
+      continuity: delivered / (delivered + sum(({ feed }) => feed.skippedPieces)),
+      viewerShare: fromViewers / received,
+      duplicateShare: sum(({ host }) => host.node.counters.duplicateBytes) / received,
+      joinP50S: percentile(joins, 0.5) / 1000,
+      joinP95S: percentile(joins, 0.95) / 1000,
+      controlShare: sum(({ host }) => host.controlBytes) / received,
+      badBytesDelivered: this.badBytes,
+      recoveryP95S: recoveries.length === 0 ? null : percentile(recoveries, 0.95) / 1000,
+      shed: sum(({ host }) => host.node.uploader.shedCount),
+    };
+  }
+}
+
+function percentile(values: readonly number[], share: number): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? NaN;
+}
