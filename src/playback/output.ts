@@ -4,7 +4,7 @@ import type { SwarmReader } from "../swarm/types.ts";
 import type { PlaybackSession } from "./session.ts";
 
 /** Chunk of the file output, bytes: the size that costs an HTTP server least. */
-const FILE_CHUNK_BYTES = 128 * 1024;
+const FILE_CHUNK_BYTES = 64 * 1024;
 
 /** A body with byte positions. `sizeBytes` null = not known before it was read. */
 export interface OutputBody {

@@ -101,9 +101,27 @@ export class TorrentReader implements SwarmReader {
 
   private readOwn(start: number, length: number, signal: AbortSignal): Promise<Uint8Array> {
     const ready = this.peek(start, length);
-    if (ready === null) return this.collect(start, length, signal);
+    if (ready === null) return this.fromStore(start, length, signal);
     this.moveTo(start + length);
     return Promise.resolve(ready);
+  }
+
+  /** Bytes of one piece that is here are given on as the store answers them; all else is collected. */
+  private async fromStore(start: number, length: number, signal: AbortSignal): Promise<Uint8Array> {
+    const { bank, metainfo } = this.host.transfer;
+    const piece = Math.floor(start / metainfo.pieceLengthBytes);
+    const from = start - piece * metainfo.pieceLengthBytes;
+    if (from + length > metainfo.pieceLengthBytes || !bank.have.has(piece)) return this.collect(start, length, signal);
+    let bytes: Uint8Array;
+    try {
+      bytes = await bank.read(piece, from, length);
+    } catch {
+      return this.collect(start, length, signal);
+    }
+    if (signal.aborted) throw abortError(signal);
+    if (this.isClosed) throw closedError();
+    this.moveTo(start + length);
+    return bytes;
   }
 
   private async readShared(start: number, length: number, signal: AbortSignal): Promise<Uint8Array> {
