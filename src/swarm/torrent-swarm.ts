@@ -1,6 +1,5 @@
 /** One torrent's swarm: metadata, data path, peers, web seeds, discovery and readers, from joining to leaving. */
 import { withSignal } from "../bytes/deadline.ts";
-import type { DiscoverySession } from "../discovery/types.ts";
 import { abortError, MillraceError } from "../errors.ts";
 import type { SocketAddress } from "../ports.ts";
 import type { PieceStore } from "../storage/types.ts";
@@ -9,6 +8,7 @@ import type { Metainfo } from "../transport/types.ts";
 import type { LinkSettings } from "../wire/options.ts";
 import type { PeerLink, PeerLinkHandlers } from "../wire/types.ts";
 import { parseAddress } from "./address.ts";
+import { Announcing } from "./announcing.ts";
 import type { SwarmContext } from "./context.ts";
 import { pieceBytes } from "./layout.ts";
 import { MetadataFetch } from "./metadata-fetch.ts";
@@ -42,7 +42,7 @@ export class TorrentSwarm implements Swarm {
   private readonly context: SwarmContext;
   private readonly peers: Peers;
   private readonly fetcher: MetadataFetch;
-  private discovery: DiscoverySession | null = null;
+  private readonly discovery: Announcing;
   private store: PieceStore | null = null;
   private readonly webSeeds: WebSeeds;
   private readonly extraWebSeeds = new Set<string>();
@@ -91,13 +91,14 @@ export class TorrentSwarm implements Swarm {
       failed: (url, reason) => context.ports.log.log("info", "web seed failed", { url, reason }),
     }, () => this.peers.takeId());
     this.fetcher = new MetadataFetch(() => this.peers.sessions);
-    this.discovery = context.discovery?.start({
+    this.discovery = new Announcing(context.discovery, {
       infohash: this.infohash,
       trackers: target.metainfo?.trackers ?? (target.magnet?.trackers ?? []).map((tracker) => [tracker]),
       isPrivate: target.metainfo?.isPrivate ?? false,
       onPeer: (address, origin) => this.peers.learn(address, origin),
       state: () => this.announceState(),
-    }) ?? null;
+    });
+    if (target.metainfo === undefined) this.discovery.begin();
     this.learn(target);
   }
 
@@ -130,11 +131,11 @@ export class TorrentSwarm implements Swarm {
   learn(target: SwarmTarget): void {
     const { magnet, metainfo } = target;
     if (metainfo !== undefined) {
-      this.discovery?.addTrackers(metainfo.trackers);
+      this.discovery.addTrackers(metainfo.trackers);
       this.begin(metainfo);
     }
     if (magnet === undefined) return;
-    this.discovery?.addTrackers(magnet.trackers.map((tracker) => [tracker]));
+    this.discovery.addTrackers(magnet.trackers.map((tracker) => [tracker]));
     this.extraTrackers.push(...magnet.trackers.slice(0, Math.max(0, 64 - this.extraTrackers.length)));
     for (const url of magnet.webSeeds) if (this.extraWebSeeds.size < MAX_WEB_SEEDS) this.extraWebSeeds.add(url);
     for (const text of magnet.peers) {
@@ -216,7 +217,7 @@ export class TorrentSwarm implements Swarm {
 
   status(): SwarmStatus {
     const now = this.context.ports.clock.monotonic();
-    const sources = this.discovery?.status() ?? [];
+    const sources = this.discovery.status();
     const trackers = sources.filter((s) => s.kind === "tracker");
     const failing = trackers.length > 0 && trackers.every((s) => s.lastError !== null);
     return {
@@ -234,8 +235,7 @@ export class TorrentSwarm implements Swarm {
 
   /** Leaves: readers and connections end at once, the store and the trackers are told before it resolves. */
   close(): Promise<void> {
-    this.closing ??= this.leave();
-    return this.closing;
+    return this.closing ??= this.leave();
   }
 
   private async leave(): Promise<void> {
@@ -245,16 +245,14 @@ export class TorrentSwarm implements Swarm {
     for (const settle of this.completion) settle();
     for (const reader of [...this.readers]) reader.close();
     this.webSeeds.close();
-    const discovery = this.discovery?.close();
+    const discovery = this.discovery.close();
     this.peers.close();
     this.transfer?.close(error);
     this.uploads?.clear();
+    const logger = this.context.ports.log;
     const log = (cause: unknown) =>
-      this.context.ports.log.log("warn", "leaving a swarm failed", {
-        infohash: this.infohashHex,
-        error: String(cause),
-      });
-    await Promise.all([this.store?.close().catch(log), discovery?.catch(log)]);
+      logger.log("warn", "leaving a swarm failed", { infohash: this.infohashHex, error: String(cause) });
+    await Promise.all([this.store?.close().catch(log), discovery.catch(log)]);
   }
 
   private async learnMetadata(session: PeerSession, bytes: Uint8Array): Promise<void> {
@@ -276,7 +274,7 @@ export class TorrentSwarm implements Swarm {
   private begin(metainfo: Metainfo): void {
     if (this.description !== null || this.closing !== null) return;
     this.description = metainfo;
-    if (metainfo.isPrivate) this.discovery?.setPrivate();
+    if (metainfo.isPrivate) this.discovery.setPrivate();
     for (const node of metainfo.isPrivate ? [] : metainfo.nodes) {
       const address = parseAddress(node);
       if (address !== null) this.context.discovery?.addDhtNode(address);
@@ -317,6 +315,8 @@ export class TorrentSwarm implements Swarm {
     this.peers.joinAll();
     this.openWebSeeds();
     this.applyBackground();
+    // A magnet of what is in the cache already was announced as somebody who lacks all of it.
+    if (this.discovery.begin() && transfer.complete) this.discovery.needPeers();
     this.startedWith(metainfo);
   }
 
@@ -353,7 +353,7 @@ export class TorrentSwarm implements Swarm {
     for (const settle of this.completion) settle();
     if (this.toldCompleted) return;
     this.toldCompleted = true;
-    this.discovery?.completed();
+    this.discovery.completed();
   }
 
   private setTrouble(message: string | null): void {
@@ -372,7 +372,7 @@ export class TorrentSwarm implements Swarm {
   private needPeers(nowMs: number): void {
     if (!this.eager || this.peers.readyCount >= FEW_PEERS || nowMs < this.needPeersAtMs) return;
     this.needPeersAtMs = nowMs + NEED_PEERS_MS;
-    this.discovery?.needPeers();
+    this.discovery.needPeers();
   }
 
   private announceState(): { uploadedBytes: number; downloadedBytes: number; leftBytes: number } {

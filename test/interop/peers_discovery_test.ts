@@ -21,7 +21,7 @@ for (const scheme of ["http", "udp"] as const) {
       let withUs = 0;
       await withOurSeeder(content, { torrentTrackers: trackers }, async (seeder) => {
         await seeder.announced();
-        assertEquals(await listed(), 1);
+        assertEquals(await tracker.scrape(content.metainfo.infohash), { seeders: 1, leechers: 0 });
         // aria2 asks no UDP tracker without the DHT.
         for (const startClient of scheme === "udp" ? [libtorrent] : [libtorrent, aria2]) {
           const fetcher = await startClient(content, { mode: "fetch", trackers });

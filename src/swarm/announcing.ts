@@ -1,0 +1,62 @@
+/**
+ * Discovery that begins when told to. Trackers count a peer by what its first announce says is left, so a swarm whose
+ * metadata is known announces itself only when it knows what it has; a magnet cannot wait, for it has yet to find peers.
+ */
+import type { Discovery, DiscoveryRequest, DiscoverySession, DiscoverySourceStatus } from "../discovery/types.ts";
+
+/** Discovery of one swarm. Without a `discovery` it does nothing. */
+export class Announcing implements DiscoverySession {
+  private readonly discovery: Discovery | null;
+  private readonly request: DiscoveryRequest;
+  /** What was learnt before it began; bounded by what one magnet or transport file may name. */
+  private later: (readonly (readonly string[])[])[] = [];
+  private session: DiscoverySession | null = null;
+  private isPrivate: boolean;
+  private closed = false;
+
+  constructor(discovery: Discovery | null, request: DiscoveryRequest) {
+    this.discovery = discovery;
+    this.request = request;
+    this.isPrivate = request.isPrivate;
+  }
+
+  /** Starts it; once. Answers whether it had begun before. */
+  begin(): boolean {
+    if (this.session !== null) return true;
+    if (this.closed || this.discovery === null) return false;
+    this.session = this.discovery.start({ ...this.request, isPrivate: this.isPrivate });
+    for (const tiers of this.later.splice(0)) this.session.addTrackers(tiers);
+    return false;
+  }
+
+  setPrivate(): void {
+    this.isPrivate = true;
+    this.session?.setPrivate();
+  }
+
+  addTrackers(tiers: readonly (readonly string[])[]): void {
+    if (this.session !== null) this.session.addTrackers(tiers);
+    else if (this.later.length < MAX_LATER && !this.closed) this.later.push(tiers);
+  }
+
+  needPeers(): void {
+    this.session?.needPeers();
+  }
+
+  completed(): void {
+    this.session?.completed();
+  }
+
+  status(): readonly DiscoverySourceStatus[] {
+    return this.session?.status() ?? [];
+  }
+
+  async close(): Promise<void> {
+    this.closed = true;
+    this.later = [];
+    await this.session?.close();
+  }
+}
+
+/** Descriptions of one torrent that are remembered while its store opens. */
+const MAX_LATER = 64;
