@@ -83,7 +83,7 @@ export async function* unpacked(
   }
 }
 
-/** Lines of `chunks`, ended by LF, CRLF or CR. A last line without an end counts. */
+/** Lines of `chunks` that are not empty, ended by LF, CRLF or CR. A last line without an end counts. */
 export async function* textLines(
   chunks: AsyncIterable<Uint8Array>,
   maxLineBytes = 256 * 1024,
@@ -106,8 +106,9 @@ export async function* textLines(
       const byte = chunk[at]!;
       if (byte !== CR && byte !== LF) continue;
       if (!(at === 0 && afterCr && byte === LF)) {
-        held.push(chunk.subarray(start, at));
-        yield line(held.length === 1 ? held[0]! : concatenated(held));
+        if (at > start) held.push(chunk.subarray(start, at));
+        if (held.length === 0 && !tooLong) number++;
+        else yield line(held.length === 1 ? held[0]! : concatenated(held));
       }
       held = [];
       heldBytes = 0;
@@ -125,7 +126,7 @@ export async function* textLines(
       held.push(left.slice());
     }
   }
-  if (heldBytes > 0) yield line(concatenated(held));
+  if (heldBytes > 0 || tooLong) yield line(concatenated(held));
 }
 
 /** UTF-16 becomes UTF-8; anything else passes. */
