@@ -1,0 +1,32 @@
+/** When an external playlist is fetched next: section 2.9, `update_interval` and `next_update`. */
+import { MillraceError } from "../errors.ts";
+
+/** Shortest interval, seconds; 0 means by hand only. */
+export const MIN_UPDATE_INTERVAL_S = 60;
+/** Longest interval, seconds: a year. */
+export const MAX_UPDATE_INTERVAL_S = 365 * 86_400;
+/** Longest wait that failures lead to, seconds, unless the interval itself is longer. */
+const MAX_BACKOFF_S = 6 * 3600;
+/** Part of the wait that is left to chance, so that engines started together don't stay together. */
+const JITTER = 0.1;
+
+/** Throws `invalid_argument` unless `seconds` is 0 or an interval within the bounds. */
+export function requireUpdateInterval(seconds: number): void {
+  if (seconds === 0) return;
+  if (Number.isInteger(seconds) && seconds >= MIN_UPDATE_INTERVAL_S && seconds <= MAX_UPDATE_INTERVAL_S) return;
+  throw new MillraceError(
+    "invalid_argument",
+    `invalid update_interval: 0 or ${MIN_UPDATE_INTERVAL_S} to ${MAX_UPDATE_INTERVAL_S} seconds are expected`,
+  );
+}
+
+/**
+ * Unix seconds of the next fetch after one that ended at `now`, 0 for none. `failures` in a row double the wait from a
+ * minute on, up to six hours or the interval if that is longer. `random` is in [0, 1): up to a tenth of the wait is added.
+ */
+export function nextUpdateAt(now: number, intervalSeconds: number, failures: number, random: number): number {
+  if (intervalSeconds === 0) return 0;
+  const longest = Math.max(MAX_BACKOFF_S, intervalSeconds);
+  const wait = failures === 0 ? intervalSeconds : Math.min(longest, MIN_UPDATE_INTERVAL_S * 2 ** (failures - 1));
+  return Math.ceil(now + wait * (1 + JITTER * random));
+}
