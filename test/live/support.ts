@@ -115,6 +115,14 @@ export class Stage {
     }
   }
 
+  /** `from` sends pieces 16 to 20, where `Stage.joined` begins. */
+  fill(from: Neighbour): void {
+    for (let seq = 16; seq <= 20; seq++) {
+      this.header(from, seq);
+      this.piece(from, seq);
+    }
+  }
+
   /** Time passes, with a tick each 100 ms. */
   pass(ms: number): void {
     for (let i = 0; i < ms; i += 100) {

@@ -71,6 +71,7 @@ class LiveSimulation {
   private viewers: Viewer[] = [];
   private readonly left: Viewer[] = [];
   private readonly stream;
+  private deck: number[] = [];
   private badBytes = 0;
   private away = false;
   private resume = false;
@@ -128,7 +129,9 @@ class LiveSimulation {
   private uplink(): { rate: number; poisons: boolean } {
     const { poisoners, zeroUpload } = this.scenario;
     const poisons = this.random() < (poisoners ?? 0);
-    const dice = this.random();
+    // Dealt like cards, so that small swarms have the same mix as large ones.
+    if (this.deck.length === 0) this.deck = Array.from({ length: 20 }, (_, i) => (i + 0.5) / 20);
+    const dice = this.deck.splice(Math.floor(this.random() * this.deck.length), 1)[0]!;
     if (zeroUpload !== undefined) {
       if (dice < zeroUpload) return { rate: 0, poisons };
       return { rate: (this.random() < 0.6 ? 2 : 4) * this.bytesPerS, poisons };
