@@ -3,12 +3,14 @@
  * ticks, and it decides. The simulation runs this very class.
  */
 import { MillraceError } from "../errors.ts";
-import type { Clock } from "../ports.ts";
 import { BLOCK_BYTES } from "../wire/types.ts";
 import { Children } from "./children.ts";
 import { LiveFeed } from "./feed.ts";
 import { blockCount, blockLength, decodeHeader, hashOfBlock, type PieceHeader } from "./header.ts";
+import { HeaderGate, isReplay } from "./header-gate.ts";
 import { Joiner } from "./joiner.ts";
+import { type LiveCounters, newCounters } from "./live-counters.ts";
+import type { LiveNodeOptions } from "./live-options.ts";
 import { type LiveLink, LivePeer, type LivePeerInfo } from "./live-peer.ts";
 import { decodeLiveMessage, UnsubscribeReason, type WindowMessage, windowNewest } from "./messages.ts";
 import { Parents, substreamOf } from "./parents.ts";
@@ -16,38 +18,7 @@ import { isComplete, PieceWindow } from "./piece-window.ts";
 import { POLICY } from "./policy.ts";
 import type { SignedPiece } from "./publisher.ts";
 import { Puller } from "./puller.ts";
-import type { LiveVerifier } from "./signer.ts";
 import { Uploader } from "./uploader.ts";
-
-/** What a node needs. */
-export interface LiveNodeOptions {
-  readonly clock: Pick<Clock, "now" | "monotonic">;
-  readonly verifier: LiveVerifier;
-  /** Uniform in [0, 1). */
-  readonly random: () => number;
-  readonly role: "source" | "viewer";
-  /** As in the transport file. */
-  readonly stream: {
-    readonly pieceLengthBytes: number;
-    readonly bytesPerS: number;
-    readonly substreams: number;
-    readonly windowS: number;
-  };
-  /** Uplink, bytes a second: the user's limit, or a first guess that measuring corrects. */
-  readonly uplinkBytesPerS: number;
-  /** A piece is complete. */
-  readonly onPiece?: (header: PieceHeader) => void;
-}
-
-/** What came and went, bytes of payload. */
-export interface LiveCounters {
-  fromSourceBytes: number;
-  fromViewersBytes: number;
-  duplicateBytes: number;
-  badBlocks: number;
-  forgedHeaders: number;
-  skippedVerifications: number;
-}
 
 const violation = (message: string) => new MillraceError("protocol_violation", message);
 
@@ -55,14 +26,7 @@ const violation = (message: string) => new MillraceError("protocol_violation", m
 export class LiveNode {
   readonly window: PieceWindow;
   readonly peers = new Set<LivePeer>();
-  readonly counters: LiveCounters = {
-    fromSourceBytes: 0,
-    fromViewersBytes: 0,
-    duplicateBytes: 0,
-    badBlocks: 0,
-    forgedHeaders: 0,
-    skippedVerifications: 0,
-  };
+  readonly counters: LiveCounters = newCounters();
   readonly uploader: Uploader;
   private readonly options: LiveNodeOptions;
   private readonly blocksPerPiece: number;
@@ -70,6 +34,7 @@ export class LiveNode {
   private readonly children: Children;
   private readonly puller: Puller;
   private readonly joiner: Joiner;
+  private readonly gate: HeaderGate;
   /** Substream → monotonic ms of its last block. */
   private readonly fedMs = new Float64Array(8).fill(-Infinity);
   private readonly feeds = new Set<LiveFeed>();
@@ -101,6 +66,13 @@ export class LiveNode {
     });
     this.puller = new Puller(this.window, peers, random);
     this.joiner = new Joiner(options.clock);
+    this.gate = new HeaderGate({
+      window: this.window,
+      verifier: options.verifier,
+      counters: this.counters,
+      genuine: (peer, header) => this.headerVerified(peer, header),
+      ban: (peer, error) => this.ban(peer, error),
+    });
   }
 
   /** True when the edge of the stream is known; a broadcaster knows it. */
@@ -315,7 +287,7 @@ export class LiveNode {
       case "window":
         return this.windowTold(peer, message, nowMs);
       case "header":
-        return this.headerCame(peer, decodeHeader(message.bytes, this.options.stream.pieceLengthBytes), nowMs);
+        return this.gate.offer(peer, decodeHeader(message.bytes, this.options.stream.pieceLengthBytes), nowMs);
       case "subscribe":
         return this.subscribed(peer, message.mask, message.from, nowMs);
       case "unsubscribe":
@@ -348,47 +320,9 @@ export class LiveNode {
     }
   }
 
-  private headerCame(peer: LivePeer, header: PieceHeader, nowMs: number): void {
-    peer.knowsHeader(header.seq);
-    const known = this.window.get(header.seq)?.header;
-    if (known != null && known.epoch === header.epoch) {
-      // A second header of a piece is either the same or worthless; the first one counts.
-      peer.proved ||= known.bytes.length === header.bytes.length;
-      return;
-    }
-    if (this.isReplay(header) || peer.verifying.has(header.seq)) return;
-    if (!peer.headerBucket.take(nowMs)) {
-      this.counters.skippedVerifications++;
-      return;
-    }
-    const waiting: (() => void)[] = [];
-    peer.verifying.set(header.seq, waiting);
-    this.options.verifier.header(header, (genuine) => {
-      peer.verifying.delete(header.seq);
-      if (genuine) this.headerVerified(peer, header);
-      else this.forged(peer);
-      for (const again of waiting) again();
-    });
-  }
-
-  /** True for a header that time has passed: it must grow in epoch and time, and lie within the window. */
-  private isReplay(header: PieceHeader): boolean {
-    const newest = this.window.newest;
-    if (newest === null) return false;
-    if (header.epoch !== newest.epoch) return header.epoch < newest.epoch || header.timestampMs <= newest.timestampMs;
-    if (header.seq < this.window.base) return true;
-    return header.seq > newest.seq ? header.timestampMs <= newest.timestampMs : header.timestampMs > newest.timestampMs;
-  }
-
-  private forged(peer: LivePeer): void {
-    this.counters.forgedHeaders++;
-    if (++peer.forgedHeaders >= POLICY.forgedHeaderLimit) this.ban(peer, violation("headers with false signatures"));
-  }
-
   private headerVerified(peer: LivePeer, header: PieceHeader): void {
-    peer.proved = true;
     if (!this.joined) return this.joiner.headerOf(peer, header);
-    if (this.options.role === "source" || this.isReplay(header)) return;
+    if (this.options.role === "source" || isReplay(header, this.window)) return;
     if (header.epoch !== this.window.epoch) this.window.reset(header.seq);
     this.window.addHeader(header);
     if (peer.window !== null) this.note(peer, this.now());

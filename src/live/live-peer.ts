@@ -46,8 +46,6 @@ export class LivePeer {
   newestSeq = -1;
   /** How far behind the newest neighbour it was, pieces, averaged. */
   lagPieces = 0;
-  /** It has sent a verified header, so that its WINDOW means something. */
-  proved = false;
   forgedHeaders = 0;
   /** Substreams that it pushes to us, and we to it. */
   parentMask = 0;

@@ -1,6 +1,7 @@
 /** A node with scripted neighbours: every message is at hand, nothing waits. */
 import type { MillraceError } from "../../src/errors.ts";
-import { LiveNode, type LiveNodeOptions } from "../../src/live/live-node.ts";
+import { LiveNode } from "../../src/live/live-node.ts";
+import type { LiveNodeOptions } from "../../src/live/live-options.ts";
 import type { LiveLink, LivePeer, LivePeerInfo } from "../../src/live/live-peer.ts";
 import { decodeLiveMessage, encodeLiveMessage, type LiveMessage } from "../../src/live/messages.ts";
 import { FakeClock } from "../support/fake-clock.ts";

@@ -1,7 +1,8 @@
 /** A network on virtual time between real `LiveNode`s: uplinks that send one block after the other, and latency. */
 import type { MillraceError } from "../../src/errors.ts";
 import { attachSignature, blockCount, encodeUnsigned, type PieceHeader } from "../../src/live/header.ts";
-import { LiveNode, type LiveNodeOptions } from "../../src/live/live-node.ts";
+import { LiveNode } from "../../src/live/live-node.ts";
+import type { LiveNodeOptions } from "../../src/live/live-options.ts";
 import type { LiveLink, LivePeer } from "../../src/live/live-peer.ts";
 import type { LiveVerifier } from "../../src/live/signer.ts";
 import type { EventQueue } from "./event-queue.ts";

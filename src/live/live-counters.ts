@@ -1,0 +1,23 @@
+/** What a live node counts. */
+
+/** What came and went, payload in bytes. */
+export interface LiveCounters {
+  fromSourceBytes: number;
+  fromViewersBytes: number;
+  duplicateBytes: number;
+  badBlocks: number;
+  forgedHeaders: number;
+  skippedVerifications: number;
+}
+
+/** All zero. */
+export function newCounters(): LiveCounters {
+  return {
+    fromSourceBytes: 0,
+    fromViewersBytes: 0,
+    duplicateBytes: 0,
+    badBlocks: 0,
+    forgedHeaders: 0,
+    skippedVerifications: 0,
+  };
+}

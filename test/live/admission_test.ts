@@ -1,0 +1,39 @@
+import { test } from "node:test";
+import { assertEquals } from "@std/assert";
+import { PeerAdmission, subnetOf } from "../../src/live/admission.ts";
+
+test("subnetOf() is the /24 or /48 of public addresses", () => {
+  const table: [string, string | null][] = [
+    ["203.0.113.9", "203.0.113"],
+    ["::ffff:203.0.113.77", "203.0.113"],
+    ["127.0.0.1", null],
+    ["10.1.2.3", null],
+    ["172.20.0.1", null],
+    ["172.32.0.1", "172.32.0"],
+    ["192.168.1.1", null],
+    ["2001:db8:1:2::5", "2001:db8:1"],
+    ["2001:0db8:0001::", "2001:db8:1"],
+    ["2001:db8::9", "2001:db8:0"],
+    ["::1", null],
+    ["fe80::1", null],
+    ["fd00::1", null],
+  ];
+  for (const [host, subnet] of table) assertEquals(subnetOf(host), subnet, host);
+});
+
+test("PeerAdmission takes two neighbours of a subnet, and gives places back", () => {
+  const admission = new PeerAdmission(20);
+  const hosts = ["203.0.113.1", "203.0.113.2", "203.0.113.3", "203.0.114.1"];
+  assertEquals(hosts.map((host) => admission.take(host, true)), [true, true, false, true]);
+  admission.release("203.0.113.1", true);
+  assertEquals(admission.take("203.0.113.3", true), true);
+  for (let i = 0; i < 5; i++) assertEquals(admission.take("127.0.0.1", true), true);
+});
+
+test("PeerAdmission keeps four places for connections that we make", () => {
+  const admission = new PeerAdmission(10);
+  const incoming = Array.from({ length: 10 }, (_, i) => admission.take(`203.0.${i}.1`, true));
+  assertEquals(incoming.filter(Boolean).length, 6);
+  const outgoing = Array.from({ length: 10 }, (_, i) => admission.take(`198.51.${i}.1`, false));
+  assertEquals(outgoing.filter(Boolean).length, 4);
+});
