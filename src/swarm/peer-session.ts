@@ -3,7 +3,7 @@
  * metadata is known it only remembers what the peer has.
  */
 import { Bitfield } from "../bytes/bitfield.ts";
-import type { Clock, SocketAddress } from "../ports.ts";
+import type { Clock, SocketAddress, Timer } from "../ports.ts";
 import { MAX_PIECES } from "../wire/limits.ts";
 import type { ExtendedHandshake, PeerLink, PeerLinkHandlers } from "../wire/types.ts";
 import type { KnownAddress } from "./address-book.ts";
@@ -25,6 +25,9 @@ const SNUB_MS = 60_000;
 
 /** A handshake, bytes (BEP 3). */
 const HANDSHAKE_BYTES = 68;
+
+/** A dialled peer answers within two round trips and this, ms, unless what came with our handshake is in its way. */
+const ANSWER_MS = 300;
 
 /** Why a peer is not read from: 1 = rate limit, 2 = too much waits to be hashed and written. */
 export type PauseReason = 1 | 2;
@@ -92,6 +95,9 @@ export class PeerSession implements PeerLinkHandlers {
   private earlyHaves: number[] = [];
   /** What we said to have together with our handshake; null when nothing was said before the peer answered. */
   told: Bitfield | null = null;
+  /** We hung up to dial it again more slowly: it did not answer what we went ahead with. */
+  hasteGivenUp = false;
+  private answerTimer: Timer | null = null;
   private anticipated = false;
   private joined = false;
   private reportedBytes = 0;
@@ -118,10 +124,7 @@ export class PeerSession implements PeerLinkHandlers {
     return this.isClosed;
   }
 
-  /**
-   * Said nothing since its handshake, though we went ahead of it: some clients (aria2) lose their place when anything
-   * follows a handshake in one packet.
-   */
+  /** Said nothing since its handshake though we went ahead of it: aria2 loses its place when anything follows one. */
   get deaf(): boolean {
     return this.told !== null && this.info !== null && this.link!.counters.receivedBytes <= HANDSHAKE_BYTES;
   }
@@ -153,6 +156,10 @@ export class PeerSession implements PeerLinkHandlers {
     this.told = have === undefined ? new Bitfield(0) : new Bitfield(have.size, have.bytes);
     if (this.told.count > 0) this.link!.bitfield(this.told.bytes);
     this.setInterested(true);
+    this.answerTimer = this.host.clock.setTimeout(() => {
+      this.hasteGivenUp = this.link!.counters.receivedBytes === 0;
+      if (this.hasteGivenUp) this.drop();
+    }, ANSWER_MS + 2 * (this.rttMs ?? 0));
     if (transfer === null) return;
     this.anticipated = true;
     transfer.scheduler.presume(this.id, this.host.clock.monotonic(), this.rttMs ?? 0);
@@ -381,6 +388,7 @@ export class PeerSession implements PeerLinkHandlers {
   close(error: Error | null): void {
     if (this.isClosed) return;
     this.isClosed = true;
+    this.answerTimer?.cancel();
     this.queue?.close();
     if (this.joined || this.anticipated) {
       this.host.transfer?.sourceLeft(this.id);

@@ -290,7 +290,7 @@ export class Peers implements SessionHost {
     // Whoever hung up first: two seeds have no use for each other.
     const seeds = session.isSeed && this.transfer?.complete === true;
     if (seeds || this.resting.has(session)) this.book.rest(entry, nowMs, seeds);
-    else if (session.deaf) this.book.slower(entry, nowMs);
+    else if (session.deaf || session.hasteGivenUp) this.book.slower(entry, nowMs);
     else if (hasCode(error, "conflict") && session.info === null) entry.state = "self";
     else if (session.info !== null) this.book.ended(entry, nowMs);
     else if (this.context.encryption !== "off" && !entry.flipEncryption) this.book.flip(entry, nowMs);
