@@ -62,6 +62,7 @@ export class LiveNode {
       blocksPerPiece: this.blocksPerPiece,
       random,
       peers,
+      bytesPerS: () => stream.bytesPerS,
       isWeak: () => this.uploader.measured && this.uploader.uplinkBytesPerS < stream.bytesPerS,
     });
     this.puller = new Puller(this.window, peers, random);

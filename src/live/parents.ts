@@ -17,6 +17,8 @@ export interface ParentsOptions {
   readonly blocksPerPiece: number;
   readonly random: () => number;
   readonly peers: () => Iterable<LivePeer>;
+  /** Bitrate of the stream, bytes a second. */
+  readonly bytesPerS: () => number;
   /** Own uplink below the bitrate: leave the source to those who can pass more on. */
   readonly isWeak: () => boolean;
 }
@@ -121,6 +123,8 @@ export class Parents {
   private cost(peer: LivePeer, nowMs: number): number {
     let cost = peer.lagPieces + (peer.rttMs ?? 100) / 250 + 0.5 * bitCount(peer.parentMask) + this.options.random();
     if (peer.info.role === "source") cost += this.options.isWeak() ? 8 : -4;
+    // Those who pass on most belong near the source: that keeps the trees shallow.
+    if (peer.info.upBytesPerS !== null) cost -= Math.min(3, peer.info.upBytesPerS / this.options.bytesPerS());
     if (nowMs - peer.lastBlockMs < POLICY.newcomerMs) cost -= 0.5;
     return cost;
   }
