@@ -63,7 +63,22 @@ export class Rescue {
       core.releaseAll(peer, true);
       freed = true;
     }
+    if (freed && core.readers.size > 0) this.makeRoom();
     return freed;
+  }
+
+  /**
+   * What a silent peer owed is due now, but peers that were taken to be faster than they are owe more than they can
+   * send soon: the latter half is taken back and handed out anew, the most urgent first.
+   */
+  private makeRoom(): void {
+    const { core } = this;
+    for (const peer of core.peers.values()) {
+      const depth = peer.criticalDepth(core.slackMs(peer), core.share);
+      if (!peer.usable || peer.limit === 0 || peer.outstanding <= depth) continue;
+      peer.rank();
+      core.releaseAll(peer, true, (request) => request.rank >= depth >> 1);
+    }
   }
 
   private drop(peer: PeerState): void {

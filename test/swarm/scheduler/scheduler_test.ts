@@ -153,6 +153,27 @@ test("tick() gives a silent peer's blocks to others, probes it and asks to drop 
   assertEquals(host.dropped, [0]);
 });
 
+test("tick() makes room for a silent peer's blocks at one that owes more than it can send soon", () => {
+  const host = new FakeHost(100, 1);
+  host.peer(0);
+  host.peer(1);
+  host.read(1, 0);
+  const [first] = host.of(0);
+  for (let i = 0; i < 40; i++) {
+    host.nowMs++;
+    host.deliver(host.of(1)[0]!);
+  }
+  // What was a fast burst goes on slowly.
+  const owed = host.of(1).length;
+  for (let i = 0; i < 8; i++) {
+    host.advance(100);
+    host.deliver(host.of(1)[0]!);
+  }
+  assertEquals(host.of(0), []);
+  assert(owed - 8 > 16, `peer 1 owed ${owed} blocks`);
+  assert(host.of(1).some((ask) => ask.piece === first!.piece), "the most urgent block was asked of nobody");
+});
+
 test("tick() leaves requests where they are when there is nobody else, until the peer must be dropped", () => {
   const host = new FakeHost(100, 64);
   host.peer(0);
