@@ -74,15 +74,24 @@ function usage(pid: number): { cpuSeconds: number; peakMB: number } {
   }
 }
 
-/** A tracker that tells everybody of the seeder. */
-async function track(peerPort: () => number): Promise<{ url: string; close: () => void }> {
+function deadline(timeoutMs: number, what: string): Promise<never> {
+  return new Promise((_, reject) => {
+    setTimeout(() => reject(new Error(`not within ${timeoutMs} ms: ${what}`)), timeoutMs).unref();
+  });
+}
+
+/** A tracker that tells everybody of the seeder; `announced` resolves when the first peer, the seeder itself, has come. */
+async function track(peerPort: () => number): Promise<{ url: string; announced: Promise<void>; close: () => void }> {
+  let first = () => {};
+  const announced = new Promise<void>((resolve) => first = resolve);
   const server = createServer((_request, response) => {
+    first();
     const peer = Buffer.from([127, 0, 0, 1, peerPort() >> 8, peerPort() & 255]);
     response.end(Buffer.concat([Buffer.from("d8:intervali1800e5:peers6:"), peer, Buffer.from("e")]));
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo;
-  return { url: `http://127.0.0.1:${port}/announce`, close: () => server.close() };
+  return { url: `http://127.0.0.1:${port}/announce`, announced, close: () => server.close() };
 }
 
 async function download(who: Contender, torrent: string, into: string): Promise<Result> {
@@ -132,6 +141,8 @@ async function downloads(work: string, mib: number, rounds: number): Promise<str
   );
   try {
     port = Number((await line(seeder, "READY", START_TIMEOUT_MS)).split(" ")[1]);
+    // libtorrent turns peers away until it has announced itself.
+    await Promise.race([tracker.announced, deadline(START_TIMEOUT_MS, "the seeder announced itself")]);
     const results = new Map<Contender, Result[]>(present.map((who) => [who, []]));
     for (let round = 0; round < rounds; round++) {
       for (const who of present) results.get(who)!.push(await download(who, torrent, path.join(work, "leech")));

@@ -1,5 +1,5 @@
 /** Where an entry's address leads, told by its form alone: the fields of section 2.8 that depend on it. */
-import { readContentQuery } from "../content/query.ts";
+import { readContentQuery } from "../transport/query.ts";
 import { parseMagnet } from "../transport/magnet.ts";
 
 /** Fields of a playlist item. */

@@ -1,6 +1,6 @@
 /** What a pasted text names: `analyze_content` and `analyze_content_multi` of section 4.4, section 2.7. */
 import { z } from "zod";
-import { readContentQuery } from "../../../content/query.ts";
+import { readContentQuery } from "../../../transport/query.ts";
 import { hasCode } from "../../../errors.ts";
 import { parseMagnet } from "../../../transport/magnet.ts";
 import type { Metainfo } from "../../../transport/types.ts";
