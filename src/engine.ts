@@ -13,6 +13,7 @@ import { MillraceError } from "./errors.ts";
 import { AccessPolicy } from "./http/address.ts";
 import { createApp } from "./http/app.ts";
 import { Playlist } from "./playlist/items.ts";
+import { FfmpegEncoder } from "./media/transcode/ffmpeg.ts";
 import { Sessions } from "./playback/sessions.ts";
 import type { Logger, Ports, RequestInfo } from "./ports.ts";
 import { createDiskCache } from "./storage/disk-cache.ts";
@@ -184,6 +185,7 @@ export async function createEngine(ports: Ports, options: EngineOptions = {}): P
     swarms: manager,
     resolver,
     startTimeoutMs: timeoutMs,
+    audioEncoder: new FfmpegEncoder(ports.processes, clock),
     onMetadata: (metainfo) => {
       void transportCache.keep(metainfo);
       publisher.publish(metainfo);

@@ -1,5 +1,6 @@
 /** The query parameters of the playback endpoints: section 4.1 of the HTTP API, typed in one table. */
 import { MillraceError } from "../errors.ts";
+import type { AudioTranscoding } from "../media/transcode/types.ts";
 
 type Kind = "string" | "integer" | "integers" | "boolean" | "format";
 
@@ -34,9 +35,9 @@ const TABLE = {
   cas: ["string", false],
   product_key: ["string", false],
   secondary_product_key: ["string", false],
-  transcode_audio: ["boolean", false],
-  transcode_mp3: ["boolean", false],
-  transcode_ac3: ["boolean", false],
+  transcode_audio: ["boolean", true],
+  transcode_mp3: ["boolean", true],
+  transcode_ac3: ["boolean", true],
   disable_p2p: ["boolean", false],
   hlc: ["boolean", false],
   allow_multiple_threads_reading: ["boolean", false],
@@ -69,6 +70,12 @@ export const PARAMETERS_WITHOUT_EFFECT: readonly string[] = Object.entries(TABLE
 const MAX_VALUE_CHARS = 16_384;
 /** Longest list of integers. */
 const MAX_LIST = 10_000;
+
+/** What the parameters ask to be made into AAC; null: nothing (B20). */
+export function transcodingOf(params: PlaybackParams): AudioTranscoding | null {
+  if (params.transcode_audio !== true) return null;
+  return { mp3: params.transcode_mp3 ?? false, ac3: params.transcode_ac3 ?? false };
+}
 
 /** Parses a query; unknown names are ignored, empty values count as absent. Throws `invalid_argument` naming the parameter. */
 export function parsePlaybackParams(query: URLSearchParams): PlaybackParams {

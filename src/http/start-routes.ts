@@ -7,7 +7,7 @@ import { MillraceError } from "../errors.ts";
 import type { OutputKind, PlaybackSession } from "../playback/session.ts";
 import { baseOf, type HttpContext, type HttpEnv, type HttpParts } from "./context.ts";
 import { publicError } from "./errors.ts";
-import { parsePlaybackParams, type PlaybackParams } from "./playback-params.ts";
+import { parsePlaybackParams, type PlaybackParams, transcodingOf } from "./playback-params.ts";
 import { OUTPUT_TYPES } from "./stream-routes.ts";
 
 /** `getfile` is our addition: the file as it is, for players that read its container themselves. */
@@ -45,6 +45,7 @@ async function start(c: HttpContext, parts: HttpParts, prefix: string, output: O
       clientHost: c.get("clientHost"),
       callerIsLocal: c.get("addressClass") === "loopback",
       preferredAudioLanguage: params.preferred_audio_language ?? null,
+      transcode: output === "file" ? null : transcodingOf(params),
       clientSessionId: params.client_session_id ?? -1,
       useApiStop: params.use_api_stop ?? false,
       stopNotifications: params.use_stop_notifications ?? false,

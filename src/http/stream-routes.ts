@@ -5,6 +5,7 @@ import { mimeTypeOf } from "../content/file-choice.ts";
 import { fileBody, manifestText, type OutputBody, segmentBody, tsBody } from "../playback/output.ts";
 import type { PlaybackSession } from "../playback/session.ts";
 import { baseOf, type HttpContext, type HttpEnv, type HttpParts } from "./context.ts";
+import { transcodingOf } from "./playback-params.ts";
 import { parseRange } from "./range.ts";
 
 /** MIME types of the outputs; a file's own type comes from its name. */
@@ -85,6 +86,11 @@ function manifest(c: HttpContext, parts: HttpParts, prefix: string): Response {
   const query = new URLSearchParams();
   if (!session.isDefaultFile) query.set("_idx", String(session.file.index));
   if (session.preferredAudioLanguage !== null) query.set("preferred_audio_language", session.preferredAudioLanguage);
+  if (session.transcode !== null) {
+    query.set("transcode_audio", "1");
+    if (session.transcode.mp3) query.set("transcode_mp3", "1");
+    if (session.transcode.ac3) query.set("transcode_ac3", "1");
+  }
   const suffix = query.size > 0 ? `?${query}` : "";
   const base = `${baseOf(c, parts)}/${prefix}/c/${session.identity.infohashHex}`;
   const text = manifestText(session, (n) => `${base}/${n}.ts${suffix}`);
@@ -101,6 +107,11 @@ function segment(c: HttpContext, parts: HttpParts): Response {
     c.req.param("infohash") ?? "",
     index === undefined ? undefined : Number(index),
     c.req.query("preferred_audio_language") ?? null,
+    transcodingOf({
+      transcode_audio: c.req.query("transcode_audio") === "1",
+      transcode_mp3: c.req.query("transcode_mp3") === "1",
+      transcode_ac3: c.req.query("transcode_ac3") === "1",
+    }),
     c.get("clientHost"),
   );
   if (session === null) return notFound();

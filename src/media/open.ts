@@ -7,6 +7,8 @@ import { openTransportStream } from "./index/ts/open.ts";
 import { presentIndex } from "./presentation.ts";
 import { type Container, SNIFF_BYTES, sniffContainer } from "./sniff.ts";
 import type { OpenOptions } from "./timeline.ts";
+import { asksForAac } from "./transcode/choice.ts";
+import { transcodeIndex } from "./transcode/transcode-index.ts";
 import type { Presentation } from "./types.ts";
 
 /**
@@ -24,7 +26,17 @@ export async function openMedia(source: ByteSource, options: OpenOptions): Promi
 }
 
 const OPENERS: Readonly<Record<Container, (source: ByteSource, options: OpenOptions) => Promise<Presentation>>> = {
-  mp4: async (source, options) => presentIndex(await openMp4(source, options), options),
-  matroska: async (source, options) => presentIndex(await openMatroska(source, options), options),
-  mpegts: openTransportStream,
+  mp4: async (source, options) => presentIndex(await transcodeIndex(await openMp4(source, options), options), options),
+  matroska: async (source, options) =>
+    presentIndex(await transcodeIndex(await openMatroska(source, options), options), options),
+  mpegts: async (source, options) => {
+    const presentation = await openTransportStream(source, options);
+    const { transcode } = options;
+    const asked = transcode
+      ? presentation.outputTracks.filter((track) => asksForAac(track, transcode)).map(({ codec }) => codec)
+      : [];
+    if (asked.length === 0) return presentation;
+    const warning = `audio of transport streams is not made into AAC: ${[...new Set(asked)].join(", ")} stays`;
+    return { ...presentation, warnings: [warning, ...presentation.warnings] };
+  },
 };

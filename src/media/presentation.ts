@@ -12,7 +12,7 @@ import type { MediaIndex, SampleTable, StreamedTimeline, TabledTimeline } from "
 import type { HlsPlan, Presentation, PresentationOptions, TsLayout } from "./types.ts";
 
 /** Part of the fingerprint: raise it whenever the bytes of a layout change. */
-const MUXER_VERSION = 2;
+const MUXER_VERSION = 3;
 
 /** The parts that differ between tabled and streamed timelines. */
 interface Layout {
@@ -28,7 +28,8 @@ interface Layout {
 /** Builds the presentation of `index`. Throws `unsupported_media` or `bad_media`. */
 export function presentIndex(index: MediaIndex, options: PresentationOptions): Presentation {
   const { tracks, timeline } = index;
-  const usable = (track: number) => timeline.kind === "streamed" || (timeline.tables[track]?.count ?? 0) > 0;
+  const usable = (track: number) =>
+    timeline.kind === "streamed" ? !timeline.empty?.has(track) : (timeline.tables[track]?.count ?? 0) > 0;
   const selection = selectTracks(tracks, options.preferredAudioLanguage, usable);
   const program = buildProgram(tracks, selection.indexes);
   const target90k = (options.segmentTargetMs ?? DEFAULT_SEGMENT_TARGET_MS) * 90;
@@ -41,6 +42,7 @@ export function presentIndex(index: MediaIndex, options: PresentationOptions): P
     index.container,
     index.sourceBytes,
     ...selection.indexes,
+    ...program.streams.map((stream) => stream.track.codec),
     layout.sizeBytes,
     target90k,
   ]

@@ -69,6 +69,8 @@ export interface StreamedTimeline {
    * audio where there is no video). Not shorter than about 2 s each: merge denser index entries.
    */
   readonly runs: readonly StreamedRun[];
+  /** Tracks known to have no access unit; absent: none. */
+  readonly empty?: ReadonlySet<number>;
   /**
    * The access units of `runs[run]` for the tracks in `wanted` (indexes into `MediaIndex.tracks`), in file order, in
    * batches of any size. Depends on nothing but the file: reading a run alone or after its predecessor, with any

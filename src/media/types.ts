@@ -3,6 +3,7 @@
  * `Presentation`: the tracks, an MPEG TS layout of exact or slotted size, and the HLS plan cut from the same layout.
  */
 import type { ByteSource } from "../bytes/source.ts";
+import type { AudioEncoder, AudioTranscoding } from "./transcode/types.ts";
 
 /** Ticks per second of `…90k` values (ISO/IEC 13818-1). */
 export const TICKS_90K = 90000;
@@ -46,6 +47,8 @@ export interface Track {
   readonly height: number | null;
   readonly sampleRate: number | null;
   readonly channels: number | null;
+  /** Bits in a sample of PCM, where the container tells. */
+  readonly bitDepth?: number | null;
 }
 
 /** One access unit placed in the source and in time. */
@@ -80,6 +83,10 @@ export interface PresentationOptions {
   readonly preferredAudioLanguage?: string | null;
   /** Target length of an HLS segment, ms. Default 5000. */
   readonly segmentTargetMs?: number;
+  /** Which audio is made into AAC; null or absent: none. */
+  readonly transcode?: AudioTranscoding | null;
+  /** What makes it; null or absent: nothing does, which is told in a warning. */
+  readonly audioEncoder?: AudioEncoder | null;
 }
 
 /** The virtual MPEG TS file. */

@@ -1,5 +1,6 @@
 /** Opened media, shared by every session on the same file: an index is read once. */
 import { openMedia } from "../media/open.ts";
+import type { AudioEncoder, AudioTranscoding } from "../media/transcode/types.ts";
 import type { Presentation } from "../media/types.ts";
 import type { Swarm } from "../swarm/types.ts";
 import type { MetainfoFile } from "../transport/types.ts";
@@ -14,19 +15,25 @@ export interface PresentationRequest {
   readonly swarm: Swarm;
   readonly file: MetainfoFile;
   readonly preferredAudioLanguage: string | null;
+  readonly transcode: AudioTranscoding | null;
 }
 
 /** See the module. */
 export class Presentations {
+  readonly #audioEncoder: AudioEncoder | null;
   readonly #tasks = new Map<string, SharedTask<Presentation>>();
+
+  constructor(audioEncoder: AudioEncoder | null = null) {
+    this.#audioEncoder = audioEncoder;
+  }
 
   /** The presentation of a file; rejects as `openMedia` does, or with the signal's reason. */
   async open(request: PresentationRequest, signal: AbortSignal): Promise<Presentation> {
-    const { swarm, file, preferredAudioLanguage } = request;
-    const key = JSON.stringify([swarm.infohashHex, file.index, preferredAudioLanguage]);
+    const { swarm, file, preferredAudioLanguage, transcode } = request;
+    const key = JSON.stringify([swarm.infohashHex, file.index, preferredAudioLanguage, transcode]);
     let task = this.#tasks.get(key);
     if (task === undefined || task.abandoned) {
-      task = new SharedTask((own) => openFile(request, own));
+      task = new SharedTask((own) => openFile(request, this.#audioEncoder, own));
       this.#tasks.set(key, task);
     } else {
       this.#tasks.delete(key);
@@ -51,13 +58,19 @@ export class Presentations {
   }
 }
 
-async function openFile(request: PresentationRequest, signal: AbortSignal): Promise<Presentation> {
+async function openFile(
+  request: PresentationRequest,
+  audioEncoder: AudioEncoder | null,
+  signal: AbortSignal,
+): Promise<Presentation> {
   const reader = request.swarm.openReader(request.file.index, { readAheadBytes: 0 });
   let forgetTail = () => {};
   try {
     const opened = openMedia(reader, {
       fileName: request.file.name,
       preferredAudioLanguage: request.preferredAudioLanguage,
+      transcode: request.transcode,
+      audioEncoder,
       signal,
     });
     forgetTail = fetchIndexTail(request.swarm, request.file, signal);

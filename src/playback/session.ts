@@ -4,6 +4,7 @@
  */
 import { deadline } from "../bytes/deadline.ts";
 import { abortError, MillraceError } from "../errors.ts";
+import type { AudioTranscoding } from "../media/transcode/types.ts";
 import type { Presentation } from "../media/types.ts";
 import type { Clock, Timer } from "../ports.ts";
 import type { StallReason, Swarm, SwarmLease, SwarmReader } from "../swarm/types.ts";
@@ -40,6 +41,8 @@ export interface SessionParts {
   /** null for output `file`. */
   readonly presentation: Presentation | null;
   readonly preferredAudioLanguage: string | null;
+  /** Which audio is made into AAC; null: none. */
+  readonly transcode: AudioTranscoding | null;
   readonly clientSessionId: number;
   readonly activityTimeoutMs: number;
   /** A body that gets no byte for this long ends: a dead swarm never hangs a player. */
@@ -57,6 +60,7 @@ export class PlaybackSession {
   readonly isDefaultFile: boolean;
   readonly presentation: Presentation | null;
   readonly preferredAudioLanguage: string | null;
+  readonly transcode: AudioTranscoding | null;
   readonly clientSessionId: number;
   readonly events = new EventQueue();
   readonly startedMs: number;
@@ -79,6 +83,7 @@ export class PlaybackSession {
     this.isDefaultFile = parts.isDefaultFile;
     this.presentation = parts.presentation;
     this.preferredAudioLanguage = parts.preferredAudioLanguage;
+    this.transcode = parts.transcode;
     this.clientSessionId = parts.clientSessionId;
     this.#activityTimeoutMs = parts.activityTimeoutMs;
     this.startedMs = this.#lastActivityMs = parts.clock.monotonic();

@@ -5,6 +5,7 @@ import type { Resolver } from "../content/resolve.ts";
 import type { StreamSelector } from "../content/selector.ts";
 import type { Metainfo } from "../transport/types.ts";
 import { hasCode, MillraceError } from "../errors.ts";
+import type { AudioEncoder, AudioTranscoding } from "../media/transcode/types.ts";
 import type { Clock, Logger } from "../ports.ts";
 import type { SwarmLease, SwarmManager } from "../swarm/types.ts";
 import { Presentations } from "./presentations.ts";
@@ -27,6 +28,8 @@ export interface StartRequest {
   readonly clientHost: string;
   readonly callerIsLocal: boolean;
   readonly preferredAudioLanguage: string | null;
+  /** Which audio is made into AAC; null: none. */
+  readonly transcode: AudioTranscoding | null;
   readonly clientSessionId: number;
   readonly useApiStop: boolean;
   readonly stopNotifications: boolean;
@@ -43,6 +46,8 @@ export interface SessionsParts {
   readonly swarms: SwarmManager;
   readonly resolver: Resolver;
   readonly startTimeoutMs: number;
+  /** Makes AAC; null: nothing does. */
+  readonly audioEncoder: AudioEncoder | null;
   /** The metadata of a stream that is being started is known now. */
   readonly onMetadata: (metainfo: Metainfo) => void;
 }
@@ -52,11 +57,12 @@ export class Sessions {
   readonly #parts: SessionsParts;
   readonly #byKey = new Map<string, PlaybackSession>();
   readonly #byId = new Map<string, PlaybackSession>();
-  readonly #presentations = new Presentations();
+  readonly #presentations: Presentations;
   readonly #closing = new AbortController();
 
   constructor(parts: SessionsParts) {
     this.#parts = parts;
+    this.#presentations = new Presentations(parts.audioEncoder);
   }
 
   /** Running sessions. */
@@ -75,6 +81,7 @@ export class Sessions {
     infohashHex: string,
     fileIndex: number | undefined,
     preferredAudioLanguage: string | null,
+    transcode: AudioTranscoding | null,
     clientHost: string,
   ): PlaybackSession | null {
     let found: PlaybackSession | null = null;
@@ -83,6 +90,7 @@ export class Sessions {
       if (identity.infohashHex !== infohashHex || identity.output !== "hls") continue;
       if (fileIndex === undefined ? !session.isDefaultFile : identity.fileIndex !== fileIndex) continue;
       if (session.preferredAudioLanguage !== preferredAudioLanguage) continue;
+      if (!sameTranscoding(session.transcode, transcode)) continue;
       if (identity.client === clientHost) return session;
       found ??= session;
     }
@@ -125,6 +133,7 @@ export class Sessions {
         swarm: lease.swarm,
         file,
         preferredAudioLanguage: request.preferredAudioLanguage,
+        transcode: request.transcode,
       }, late.signal);
       const meanwhile = this.#join(key, request);
       if (meanwhile !== null) return meanwhile;
@@ -140,6 +149,7 @@ export class Sessions {
         isDefaultFile: isDefault(metainfo, file.index),
         presentation,
         preferredAudioLanguage: request.preferredAudioLanguage,
+        transcode: request.transcode,
         clientSessionId: request.clientSessionId,
         activityTimeoutMs: request.useApiStop ? API_STOP_TIMEOUT_MS : ACTIVITY_TIMEOUT_MS,
         readTimeoutMs: startTimeoutMs,
@@ -168,9 +178,14 @@ export class Sessions {
   #join(key: string, request: StartRequest): PlaybackSession | null {
     const running = this.#byKey.get(key);
     if (running === undefined || running.preferredAudioLanguage !== request.preferredAudioLanguage) return null;
+    if (!sameTranscoding(running.transcode, request.transcode)) return null;
     running.touch();
     return running;
   }
+}
+
+function sameTranscoding(a: AudioTranscoding | null, b: AudioTranscoding | null): boolean {
+  return a === b || (a !== null && b !== null && a.mp3 === b.mp3 && a.ac3 === b.ac3);
 }
 
 function isDefault(metainfo: Metainfo, index: number): boolean {

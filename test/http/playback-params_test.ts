@@ -1,7 +1,7 @@
 import { test } from "node:test";
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { MillraceError } from "../../src/errors.ts";
-import { PARAMETERS_WITHOUT_EFFECT, parsePlaybackParams } from "../../src/http/playback-params.ts";
+import { PARAMETERS_WITHOUT_EFFECT, parsePlaybackParams, transcodingOf } from "../../src/http/playback-params.ts";
 
 /** Every name of the table in section 4.1, written by hand with a value and what it must become. */
 const DOCUMENTED: [string, string, unknown][] = [
@@ -96,4 +96,11 @@ test("parsePlaybackParams() survives arbitrary queries", () => {
 test("PARAMETERS_WITHOUT_EFFECT lists only documented names", () => {
   const names = new Set(DOCUMENTED.map(([name]) => name));
   for (const name of PARAMETERS_WITHOUT_EFFECT) assert(names.has(name), name);
+});
+
+test("transcodingOf() is null without transcode_audio, whatever else is asked for (B20)", () => {
+  const of = (query: string) => transcodingOf(parsePlaybackParams(new URLSearchParams(query)));
+  assertEquals(of("transcode_mp3=1&transcode_ac3=1"), null);
+  assertEquals(of("transcode_audio=1"), { mp3: false, ac3: false });
+  assertEquals(of("transcode_audio=1&transcode_ac3=1"), { mp3: false, ac3: true });
 });

@@ -23,6 +23,7 @@ function setUp(options: { silent?: boolean } = {}) {
     swarms,
     resolver: { resolve: () => Promise.resolve({}) },
     startTimeoutMs: 20_000,
+    audioEncoder: null,
     onMetadata: () => {},
   });
   const start = (request: Partial<StartRequest> = {}) =>
@@ -34,6 +35,7 @@ function setUp(options: { silent?: boolean } = {}) {
       clientHost: "127.0.0.1",
       callerIsLocal: true,
       preferredAudioLanguage: null,
+      transcode: null,
       clientSessionId: -1,
       useApiStop: false,
       stopNotifications: false,
@@ -57,6 +59,9 @@ test("Sessions.start() joins the session of the same key and makes another for a
     assertNotEquals((await start(other)).id, first.id);
   }
   assertEquals(sessions.list().length, 4);
+  const transcoded = await start({ pid: "aac", transcode: { mp3: false, ac3: true } });
+  assertEquals(await start({ pid: "aac", transcode: { mp3: false, ac3: true } }), transcoded);
+  assertNotEquals((await start({ pid: "aac", transcode: { mp3: true, ac3: true } })).id, transcoded.id);
   assertEquals(await start({ pid: "p" }), await start({ pid: "p", clientHost: "10.9.9.9" }));
 });
 

@@ -77,7 +77,13 @@ export function readTrack(entry: Uint8Array): MatroskaTrack | null {
   let codecId = string(ID.CODEC_ID) ?? "";
   let codec = codecOf(codecId);
   let codecPrivate: Uint8Array | null = fields.get(ID.CODEC_PRIVATE)?.slice() ?? null;
-  const numbers = { width: null as number | null, height: null as number | null, rate: 8000, channels: 1 };
+  const numbers = {
+    width: null as number | null,
+    height: null as number | null,
+    rate: 8000,
+    channels: 1,
+    depth: null as number | null,
+  };
   for (const { id, data } of children(fields.get(ID.VIDEO) ?? new Uint8Array(0))) {
     if (id === ID.PIXEL_WIDTH) numbers.width = uint(data);
     else if (id === ID.PIXEL_HEIGHT) numbers.height = uint(data);
@@ -85,6 +91,7 @@ export function readTrack(entry: Uint8Array): MatroskaTrack | null {
   for (const { id, data } of children(fields.get(ID.AUDIO) ?? new Uint8Array(0))) {
     if (id === ID.SAMPLING_FREQUENCY) numbers.rate = Math.round(float(data)) || 8000;
     else if (id === ID.CHANNELS) numbers.channels = uint(data) || 1;
+    else if (id === ID.BIT_DEPTH) numbers.depth = uint(data) || null;
   }
   if (codec === "aac" && (codecPrivate === null || codecPrivate.length < 2)) {
     codecPrivate = aacConfig(codecId, numbers.rate, numbers.channels);
@@ -112,6 +119,7 @@ export function readTrack(entry: Uint8Array): MatroskaTrack | null {
       height: numbers.height,
       sampleRate: audio ? numbers.rate : null,
       channels: audio ? numbers.channels : null,
+      ...(codec === "pcm" ? { bitDepth: numbers.depth } : {}),
     },
     defaultDurationNs,
     laceDurationNs: defaultDurationNs ??

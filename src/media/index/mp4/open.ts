@@ -2,6 +2,8 @@
 import type { ByteSource } from "../../../bytes/source.ts";
 import { elementaryFormat } from "../../mux/ts/elementary/carry.ts";
 import type { MediaIndex, OpenOptions, SampleTable } from "../../timeline.ts";
+import { wantsAac } from "../../transcode/choice.ts";
+import type { Track } from "../../types.ts";
 import { openFragments } from "./fragment-timeline.ts";
 import { findMovie, HeaderReader } from "./locate.ts";
 import { type Movie, readMovie } from "./movie.ts";
@@ -20,7 +22,12 @@ export async function openMp4(source: ByteSource, options: OpenOptions): Promise
     tracks: movie.tracks.map((entry) => entry.track),
     sourceBytes: source.sizeBytes,
   };
-  const { tables, warnings } = buildTables(movie, source.sizeBytes);
+  const { tables, warnings } = buildTables(
+    movie,
+    source.sizeBytes,
+    (track) =>
+      elementaryFormat(track) !== null || (!!options.transcode && wantsAac(track, base.container, options.transcode)),
+  );
   if (movie.fragmentDefaults !== null && tables.every((table) => table === null)) {
     const fragments = await openFragments(source, reader, place, movie, options.signal);
     return { ...base, ...fragments };
@@ -28,11 +35,15 @@ export async function openMp4(source: ByteSource, options: OpenOptions): Promise
   return { ...base, durationMs: movie.durationMs, warnings, timeline: { kind: "tabled", tables } };
 }
 
-function buildTables(movie: Movie, sourceBytes: number): { tables: (SampleTable | null)[]; warnings: string[] } {
+function buildTables(
+  movie: Movie,
+  sourceBytes: number,
+  isUsable: (track: Track) => boolean,
+): { tables: (SampleTable | null)[]; warnings: string[] } {
   const warnings: string[] = [];
   let budget = MAX_SAMPLES;
   const tables = movie.tracks.map((entry) => {
-    if (elementaryFormat(entry.track) === null) return null;
+    if (!isUsable(entry.track)) return null;
     const table = buildTable(entry, sourceBytes, budget);
     budget -= table?.count ?? 0;
     if (declaresMore(entry, table)) warnings.push(`track ${entry.track.id} ends early: the file is incomplete`);

@@ -153,6 +153,11 @@ export class StreamedSlot {
       if (time < bestTime || (time === bestTime && i === this.program.pcrStream)) [best, bestTime] = [i, time];
     }
     if (best < 0) return false;
+    // Nothing goes before the random access point that gives the slot its clock, or the clock would run back.
+    const first = this.lanes[this.program.pcrStream]!.queue[0];
+    if (!this.started && !this.options.isFirst && first !== undefined) {
+      [best, bestTime] = [this.program.pcrStream, this.timeOf(first)];
+    }
     const lane = this.lanes[best]!;
     const mayBeLast = lane.queue.length === 1;
     if (!atEnd && (waiting || mayBeLast) && this.newest90k - bestTime <= REORDER_WINDOW_90K) return false;

@@ -1,0 +1,163 @@
+/** The encoder that is usually there: ffmpeg on the PATH, one process for each piece of audio. */
+import { deadline, withSignal } from "../../bytes/deadline.ts";
+import { abortError, MillraceError } from "../../errors.ts";
+import type { ChildProcess, Clock, ProcessPort } from "../../ports.ts";
+import { AAC_BITS_PER_SECOND, AAC_RATE, type AudioEncoder, type EncodeJob } from "./types.ts";
+
+/** Processes at once: each keeps one core busy for a tenth of a second per two seconds of sound. */
+export const MAX_PROCESSES = 2;
+/** A piece takes far less; a process that hangs is ended. */
+export const ENCODE_TIMEOUT_MS = 30_000;
+/** For `ffmpeg -version`. */
+const PROBE_TIMEOUT_MS = 5000;
+/** Of what a process complains about, this much is kept for the message, bytes. */
+const MAX_COMPLAINT_BYTES = 2048;
+
+/** Arguments for one piece: silence fills gaps, the first sample is where the job says. */
+function encodeArguments({ firstSample, channels }: EncodeJob): string[] {
+  return [
+    ...["-hide_banner", "-loglevel", "error", "-nostdin", "-threads", "1"],
+    ...["-f", "matroska", "-copyts", "-i", "pipe:0", "-map", "0:a:0"],
+    // Two steps: one that changes the rate as well takes first_pts for a time at another rate.
+    ...["-af", `aresample=${AAC_RATE},aresample=${AAC_RATE}:async=1:first_pts=${firstSample}`],
+    ...["-ac", String(channels)],
+    ...["-c:a", "aac", "-b:a", String(AAC_BITS_PER_SECOND[channels]), "-threads", "1", "-flags", "+bitexact"],
+    ...["-f", "adts", "pipe:1"],
+  ];
+}
+
+/** See the module. One for an engine: it bounds the processes of all streams together. */
+export class FfmpegEncoder implements AudioEncoder {
+  readonly #processes: ProcessPort;
+  readonly #clock: Clock;
+  #running = 0;
+  readonly #waiting: (() => void)[] = [];
+  #found = false;
+
+  constructor(processes: ProcessPort, clock: Clock) {
+    this.#processes = processes;
+    this.#clock = clock;
+  }
+
+  async isAvailable(signal: AbortSignal): Promise<boolean> {
+    if (this.#found) return true;
+    try {
+      await this.#run(["-hide_banner", "-version"], new Uint8Array(0), 1 << 20, PROBE_TIMEOUT_MS, signal);
+      this.#found = true;
+    } catch {
+      if (signal.aborted) throw abortError(signal);
+    }
+    return this.#found;
+  }
+
+  encode(job: EncodeJob, signal: AbortSignal): Promise<Uint8Array> {
+    return this.#run(encodeArguments(job), job.matroska, job.maxOutputBytes, ENCODE_TIMEOUT_MS, signal);
+  }
+
+  async #run(
+    args: readonly string[],
+    input: Uint8Array,
+    maxOutputBytes: number,
+    timeoutMs: number,
+    signal: AbortSignal,
+  ): Promise<Uint8Array> {
+    await this.#enter(signal);
+    const late = deadline(
+      this.#clock,
+      timeoutMs,
+      signal,
+      () => new MillraceError("timeout", "ffmpeg did not end in time"),
+    );
+    let child: ChildProcess | null = null;
+    let isOver = false;
+    const end = (): void => child?.kill("SIGKILL");
+    try {
+      const spawning = this.#processes.spawn("ffmpeg", args);
+      // One that starts when the wait for it has ended must not live on.
+      spawning.then((started) => {
+        if (isOver) started.kill("SIGKILL");
+        else child = started;
+      }, () => {});
+      const started = await withSignal(spawning, late.signal);
+      late.signal.addEventListener("abort", end, { once: true });
+      const work = Promise.all([
+        readAtMost(started.stdout, maxOutputBytes),
+        readStart(started.stderr, MAX_COMPLAINT_BYTES),
+        feed(started.stdin, input),
+        started.exited,
+      ]);
+      const [output, complaint, , code] = await withSignal(work, late.signal);
+      if (code !== 0 && output.length === 0) {
+        throw new MillraceError("bad_media", `ffmpeg could not make AAC: ${complaint.split("\n")[0]}`, {
+          detail: { code, complaint },
+        });
+      }
+      return output;
+    } finally {
+      isOver = true;
+      late.signal.removeEventListener("abort", end);
+      end();
+      late.cancel();
+      this.#running--;
+      this.#waiting.shift()?.();
+    }
+  }
+
+  async #enter(signal: AbortSignal): Promise<void> {
+    if (signal.aborted) throw abortError(signal);
+    while (this.#running >= MAX_PROCESSES) {
+      let wake = () => {};
+      const turn = new Promise<void>((resolve) => wake = resolve);
+      this.#waiting.push(wake);
+      try {
+        await withSignal(turn, signal);
+      } catch (error) {
+        const place = this.#waiting.indexOf(wake);
+        // Already called: the turn goes to the next one.
+        if (place < 0) this.#waiting.shift()?.();
+        else this.#waiting.splice(place, 1);
+        throw error;
+      }
+    }
+    this.#running++;
+  }
+}
+
+async function feed(stdin: WritableStream<Uint8Array>, input: Uint8Array): Promise<void> {
+  try {
+    const writer = stdin.getWriter();
+    if (input.length > 0) await writer.write(input);
+    await writer.close();
+  } catch {
+    // It stopped reading: its exit code and its output tell the rest.
+  }
+}
+
+async function readAtMost(stream: ReadableStream<Uint8Array>, maxBytes: number): Promise<Uint8Array> {
+  const parts: Uint8Array[] = [];
+  let size = 0;
+  const reader = stream.getReader();
+  for (let next = await reader.read(); !next.done; next = await reader.read()) {
+    parts.push(next.value);
+    size += next.value.length;
+    if (size > maxBytes) throw new MillraceError("too_large", "ffmpeg gave more than it was asked for");
+  }
+  const out = new Uint8Array(size);
+  let at = 0;
+  for (const part of parts) {
+    out.set(part, at);
+    at += part.length;
+  }
+  return out;
+}
+
+/** Reads all, keeps the beginning. */
+async function readStart(stream: ReadableStream<Uint8Array>, maxBytes: number): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = "";
+  const reader = stream.getReader();
+  for (let next = await reader.read(); !next.done; next = await reader.read()) {
+    if (text.length < maxBytes) text += decoder.decode(next.value.subarray(0, maxBytes), { stream: true });
+  }
+  return text;
+}

@@ -1,0 +1,197 @@
+/** The AAC of one run of one track: always the same frames, whichever run is made first. */
+import type { ByteSource } from "../../bytes/source.ts";
+import type { StreamedTimeline } from "../timeline.ts";
+import { adtsFrames } from "./adts.ts";
+import { type MatroskaAudio, opusPreSkip, type TimedPacket, writeMatroska } from "./matroska-audio.ts";
+import { AAC_BITS_PER_SECOND, AAC_FRAME_SAMPLES, AAC_RATE, type AudioEncoder } from "./types.ts";
+
+/** Ticks of 90 kHz in a frame. */
+export const FRAME_90K = AAC_FRAME_SAMPLES * 90_000 / AAC_RATE;
+/**
+ * A run's frames end this long before its last packet begins: an encoder looks three frames ahead, and those samples must
+ * be the run's own.
+ */
+const LOOKAHEAD_90K = 4 * FRAME_90K;
+/** So many frames are encoded and thrown away before the first: windows overlap, and rate control settles. */
+const PREROLL_FRAMES = 4;
+/** Packets of the run before that are decoded first: bit reservoirs and overlapping windows reach back 0.25 s at most. */
+const TAIL_90K = LOOKAHEAD_90K + PREROLL_FRAMES * FRAME_90K + 27_000;
+/** Time zero of the file for the encoder lies this long before the first sample wanted, so that no time is negative. */
+const LEAD_90K = 90_000;
+/** Packets of one run, bytes: half a minute of eight channels of PCM. More is left out. */
+const MAX_INPUT_BYTES = 64 * 1024 * 1024;
+/** Largest frame: 6144 bits a channel (ISO/IEC 14496-3, 4.5.3.2), with its header. */
+const MAX_FRAME_BYTES = 2 * 768 + 7;
+/** Kept results, bytes: two minutes of AAC, so that other ranges of the same time cost nothing. */
+const MAX_KEPT_BYTES = 4 * 1024 * 1024;
+/** Times further than this from an even spacing are no rounding errors (3 ms). */
+const MAX_ROUNDING_90K = 270;
+/** An even spacing is believed from so many packets on. */
+const LEAST_EVEN_PACKETS = 8;
+
+/** A frame with its time. */
+export interface AacFrame {
+  readonly pts90k: number;
+  readonly data: Uint8Array;
+}
+
+/** The end of a run's packets. */
+interface Tail {
+  readonly packets: readonly TimedPacket[];
+  /** Time of the last packet; null when the run has none. */
+  readonly lastTime90k: number | null;
+}
+
+/** Least recently used things under a limit of bytes. */
+class Kept<T> {
+  readonly #things = new Map<number, { thing: T; bytes: number }>();
+  #bytes = 0;
+
+  get(key: number): T | undefined {
+    const found = this.#things.get(key);
+    if (found === undefined) return undefined;
+    this.#things.delete(key);
+    this.#things.set(key, found);
+    return found.thing;
+  }
+
+  set(key: number, thing: T, bytes: number): void {
+    this.#bytes -= this.#things.get(key)?.bytes ?? 0;
+    this.#things.delete(key);
+    this.#things.set(key, { thing, bytes });
+    this.#bytes += bytes;
+    for (const [oldest, { bytes }] of this.#things) {
+      if (this.#bytes <= MAX_KEPT_BYTES) return;
+      this.#things.delete(oldest);
+      this.#bytes -= bytes;
+    }
+  }
+}
+
+/** What the AAC of a track is made of. */
+export interface RunAudioParts {
+  /** Index into `MediaIndex.tracks`. */
+  readonly track: number;
+  readonly audio: MatroskaAudio;
+  readonly channels: 1 | 2;
+  readonly timeline: StreamedTimeline;
+  readonly encoder: AudioEncoder;
+  /** Most frames of a run. */
+  readonly maxFrames: (run: number) => number;
+}
+
+/** Maker of the AAC of one track. What it keeps only saves work. */
+export class RunAudio {
+  readonly #parts: RunAudioParts;
+  readonly #shift90k: number;
+  readonly #tails = new Kept<Tail>();
+  readonly #frames = new Kept<readonly AacFrame[]>();
+
+  constructor(parts: RunAudioParts) {
+    this.#parts = parts;
+    this.#shift90k = opusPreSkip(parts.audio) * 90_000 / AAC_RATE;
+  }
+
+  /**
+   * Frames of `run`, in order. Frame k covers the samples from 1024 k of the file's timeline at 48 kHz. A run has those
+   * from where the one before ended until shortly before its last packet; the last run has all.
+   */
+  async framesOf(run: number, source: ByteSource, signal: AbortSignal): Promise<readonly AacFrame[]> {
+    const kept = this.#frames.get(run);
+    if (kept !== undefined) return kept;
+    const before = run === 0 ? { packets: [], lastTime90k: null } : await this.#tailOf(run - 1, source, signal);
+    const own = await this.#packetsOf(run, source, signal);
+    const frames = own.length === 0 ? [] : await this.#encode(run, before, own, signal);
+    this.#frames.set(run, frames, frames.reduce((sum, frame) => sum + frame.data.length + 64, 64));
+    return frames;
+  }
+
+  async #packetsOf(run: number, source: ByteSource, signal: AbortSignal): Promise<TimedPacket[]> {
+    const { timeline, track } = this.#parts;
+    const packets: TimedPacket[] = [];
+    let bytes = 0;
+    for await (const batch of timeline.readRun(run, new Set([track]), source, signal)) {
+      for (const { pts90k, data } of batch) {
+        bytes += data.length;
+        if (bytes > MAX_INPUT_BYTES) continue;
+        packets.push({ time90k: pts90k - this.#shift90k, data });
+      }
+    }
+    const tail = tailOf(packets);
+    this.#tails.set(run, tail, tail.packets.reduce((sum, packet) => sum + packet.data.length + 64, 64));
+    return packets;
+  }
+
+  async #tailOf(run: number, source: ByteSource, signal: AbortSignal): Promise<Tail> {
+    return this.#tails.get(run) ?? tailOf(await this.#packetsOf(run, source, signal));
+  }
+
+  async #encode(run: number, before: Tail, own: readonly TimedPacket[], signal: AbortSignal): Promise<AacFrame[]> {
+    const { encoder, channels, audio, timeline, maxFrames } = this.#parts;
+    const packets = evenTimes([...before.packets, ...own]);
+    const last = own.at(-1)!.time90k;
+    const isLast = run === timeline.runs.length - 1;
+    const lastDuration = own.length > 1 ? last - own.at(-2)!.time90k : 0;
+    const end = Math.ceil((isLast ? last + lastDuration : last - LOOKAHEAD_90K) / FRAME_90K);
+    const start = Math.max(
+      0,
+      end - maxFrames(run),
+      before.lastTime90k === null
+        ? Math.floor(own[0]!.time90k / FRAME_90K)
+        : Math.ceil((before.lastTime90k - LOOKAHEAD_90K) / FRAME_90K),
+    );
+    if (start >= end) return [];
+    const first = before.lastTime90k === null ? start : Math.max(0, start - PREROLL_FRAMES);
+    const origin90k = first * FRAME_90K - LEAD_90K;
+    const matroska = writeMatroska(
+      audio,
+      packets.filter(({ time90k }) => time90k >= origin90k)
+        .map(({ time90k, data }) => ({ time90k: time90k - origin90k, data })),
+    );
+    const made = adtsFrames(
+      await encoder.encode({
+        matroska,
+        firstSample: LEAD_90K * AAC_RATE / 90_000,
+        channels,
+        maxOutputBytes: (maxFrames(run) + PREROLL_FRAMES + 16) * MAX_FRAME_BYTES * 2,
+      }, signal),
+    );
+    const frames: AacFrame[] = [];
+    for (let k = start; k < end; k++) {
+      // The first frame out only primes the decoder.
+      const data = made[k - first + 1];
+      if (data !== undefined) frames.push({ pts90k: k * FRAME_90K, data: data.slice() });
+    }
+    return frames;
+  }
+}
+
+function tailOf(packets: readonly TimedPacket[]): Tail {
+  const last = packets.at(-1);
+  if (last === undefined) return { packets: [], lastTime90k: null };
+  const from = packets.findIndex(({ time90k }) => time90k >= last.time90k - TAIL_90K);
+  return { packets: packets.slice(from), lastTime90k: last.time90k };
+}
+
+/** Undoes the rounding of times to milliseconds where packets follow one another evenly: a line through all of them. */
+function evenTimes(packets: readonly TimedPacket[]): readonly TimedPacket[] {
+  const count = packets.length;
+  if (count < LEAST_EVEN_PACKETS) return packets;
+  const meanIndex = (count - 1) / 2;
+  const meanTime = packets.reduce((sum, { time90k }) => sum + time90k, 0) / count;
+  let across = 0;
+  let square = 0;
+  for (const [i, { time90k }] of packets.entries()) {
+    across += (i - meanIndex) * (time90k - meanTime);
+    square += (i - meanIndex) ** 2;
+  }
+  const slope = across / square;
+  const even = packets.map(({ data }, i) => ({ time90k: meanTime + (i - meanIndex) * slope, data }));
+  return even.every(({ time90k }, i) => Math.abs(time90k - packets[i]!.time90k) <= MAX_ROUNDING_90K) ? even : packets;
+}
+
+/** Payload of `frames` frames that a slot foresees: half more than the bit rate asks. */
+export function foreseenBytes(frames: number, channels: 1 | 2): number {
+  const mean = AAC_BITS_PER_SECOND[channels] / 8 * AAC_FRAME_SAMPLES / AAC_RATE;
+  return Math.ceil(frames * mean * 1.5) + 4 * MAX_FRAME_BYTES;
+}

@@ -1,0 +1,91 @@
+/** An index some of whose audio tracks are AAC made on the way. */
+import { elementaryFormat } from "../mux/ts/elementary/carry.ts";
+import type { MediaIndex, OpenOptions, RunSample, StreamedRun, StreamedTimeline } from "../timeline.ts";
+import { aacChannels, aacTrack, wantsAac } from "./choice.ts";
+import { matroskaAudio } from "./matroska-audio.ts";
+import { foreseenBytes, FRAME_90K, RunAudio } from "./run-audio.ts";
+import { runsOfTables } from "./tabled-runs.ts";
+import type { AudioEncoder } from "./types.ts";
+
+/** A run's bytes hold sound of its own time give or take this: containers interleave within a second. */
+const INTERLEAVE_90K = 90_000;
+/** Sound-only runs begin this much earlier, for their frames end before their last packet does. */
+const AUDIO_LEAD_90K = 18_000;
+
+/** `index` with AAC in place of what `options.transcode` asks for; `index` itself, with a warning, where ffmpeg is missing. */
+export async function transcodeIndex(index: MediaIndex, options: OpenOptions): Promise<MediaIndex> {
+  const { transcode, audioEncoder } = options;
+  if (!transcode) return index;
+  const chosen = index.tracks.flatMap((track, i) => {
+    const hasData = index.timeline.kind === "streamed" || (index.timeline.tables[i]?.count ?? 0) > 0;
+    return hasData && wantsAac(track, index.container, transcode) ? [i] : [];
+  });
+  if (chosen.length === 0) return index;
+  if (!audioEncoder || !await audioEncoder.isAvailable(options.signal)) {
+    const names = [...new Set(chosen.map((i) => index.tracks[i]!.codec))].join(", ");
+    return { ...index, warnings: [`ffmpeg was not found: ${names} is not made into AAC`, ...index.warnings] };
+  }
+  const timeline = index.timeline.kind === "streamed"
+    ? index.timeline
+    : runsOfTables(index.tracks, index.timeline, index.sourceBytes);
+  const tracks = index.tracks.map((track, i) => chosen.includes(i) ? aacTrack(track) : track);
+  const hasVideo = tracks.some((track) => track.kind === "video" && elementaryFormat(track) !== null);
+  return { ...index, tracks, timeline: withAac(index, timeline, chosen, !hasVideo, audioEncoder) };
+}
+
+function maxFrames(run: StreamedRun): number {
+  return Math.ceil((run.durationPts90k + 2 * INTERLEAVE_90K) / FRAME_90K) + 16;
+}
+
+function withAac(
+  index: MediaIndex,
+  timeline: StreamedTimeline,
+  chosen: readonly number[],
+  isSoundOnly: boolean,
+  encoder: AudioEncoder,
+): StreamedTimeline {
+  const makers = new Map(chosen.map((track) => {
+    const audio = matroskaAudio(index.tracks[track]!, index.container)!;
+    const channels = aacChannels(index.tracks[track]!);
+    const frames = (run: number) => maxFrames(timeline.runs[run]!);
+    return [track, new RunAudio({ track, audio, channels, timeline, encoder, maxFrames: frames })];
+  }));
+  const runs = timeline.runs.map((run): StreamedRun => {
+    const frames = maxFrames(run);
+    const made = chosen.reduce((sum, track) => sum + foreseenBytes(frames, aacChannels(index.tracks[track]!)), 0);
+    return {
+      ...run,
+      startDts90k: isSoundOnly ? Math.max(0, run.startDts90k - AUDIO_LEAD_90K) : run.startDts90k,
+      maxPayloadBytes: run.maxPayloadBytes === null ? null : run.maxPayloadBytes + made,
+      maxAccessUnits: run.maxAccessUnits.map((units, track) => makers.has(track) ? frames : units),
+    };
+  });
+  return {
+    ...timeline,
+    runs,
+    async *readRun(run, wanted, source, signal) {
+      const made: RunSample[] = [];
+      for (const [track, maker] of makers) {
+        if (!wanted.has(track)) continue;
+        for (const { pts90k, data } of await maker.framesOf(run, source, signal)) {
+          made.push({ track, pts90k, dts90k: pts90k, keyframe: true, data });
+        }
+      }
+      made.sort((a, b) => a.dts90k - b.dts90k || a.track - b.track);
+      let next = 0;
+      const copied = new Set([...wanted].filter((track) => !makers.has(track)));
+      if (copied.size > 0) {
+        // A second reading of the run: only its sound was held in memory.
+        for await (const batch of timeline.readRun(run, copied, source, signal)) {
+          const samples: RunSample[] = [];
+          for (const sample of batch) {
+            while (next < made.length && made[next]!.dts90k <= sample.dts90k) samples.push(made[next++]!);
+            samples.push(sample);
+          }
+          yield samples;
+        }
+      }
+      if (next < made.length) yield made.slice(next);
+    },
+  };
+}

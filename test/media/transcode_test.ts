@@ -1,0 +1,235 @@
+/** Transcoding without ffmpeg: a made-up encoder and made-up processes. */
+import { test } from "node:test";
+import { assert, assertEquals, assertRejects } from "@std/assert";
+import { MemorySource } from "../../src/bytes/source.ts";
+import { MillraceError } from "../../src/errors.ts";
+import { adtsFrames } from "../../src/media/transcode/adts.ts";
+import { asksForAac } from "../../src/media/transcode/choice.ts";
+import { ENCODE_TIMEOUT_MS, FfmpegEncoder, MAX_PROCESSES } from "../../src/media/transcode/ffmpeg.ts";
+import type { AudioEncoder, EncodeJob } from "../../src/media/transcode/types.ts";
+import type { Codec, Track } from "../../src/media/types.ts";
+import type { ChildProcess, ProcessPort } from "../../src/ports.ts";
+import { FakeClock } from "../support/fake-clock.ts";
+import { checkTs, join } from "../support/ts-check.ts";
+import { collect, fixture, NEVER, openBytes } from "./support/files.ts";
+
+/** An ADTS frame whose payload tells `text`. */
+function adts(text: string): Uint8Array {
+  const payload = new TextEncoder().encode(text);
+  const length = payload.length + 7;
+  const size = [(length >> 11) & 3 | 0x80, (length >> 3) & 0xff, (length & 7) << 5 | 0x1f];
+  return new Uint8Array([0xff, 0xf1, 0x4c, ...size, 0xfc, ...payload]);
+}
+
+/** Says which frame of the file each one is: the cluster times of the job tell nothing of it, so it counts packets. */
+class FakeEncoder implements AudioEncoder {
+  readonly jobs: EncodeJob[] = [];
+  isAvailable(): Promise<boolean> {
+    return Promise.resolve(true);
+  }
+  encode(job: EncodeJob): Promise<Uint8Array> {
+    this.jobs.push(job);
+    const count = Math.floor(job.maxOutputBytes / 1543 / 2);
+    return Promise.resolve(join(Array.from({ length: count }, (_, i) => adts(`frame ${i}`))));
+  }
+}
+
+const track = (codec: Codec): Track => ({
+  id: 1,
+  kind: "audio",
+  codec,
+  codecId: "A_X",
+  language: null,
+  isDefault: true,
+  codecPrivate: null,
+  width: null,
+  height: null,
+  sampleRate: 48000,
+  channels: 2,
+});
+
+test("adtsFrames() takes headers off and stops at what is no frame", () => {
+  const frames = adtsFrames(join([adts("one"), adts("three"), new Uint8Array([1, 2, 3, 4, 5, 6, 7, 8])]));
+  assertEquals(frames.map((frame) => new TextDecoder().decode(frame)), ["one", "three"]);
+  assertEquals(adtsFrames(adts("cut off").subarray(0, 10)).length, 0);
+});
+
+test("asksForAac() takes in MP3 and AC-3 only when told to, AAC never, all else always", () => {
+  const none = { mp3: false, ac3: false };
+  for (const codec of ["opus", "vorbis", "flac", "dts", "pcm", "truehd"] as const) {
+    assert(asksForAac(track(codec), none), codec);
+  }
+  for (const codec of ["mp3", "mp2"] as const) {
+    assertEquals([asksForAac(track(codec), none), asksForAac(track(codec), { ...none, mp3: true })], [false, true]);
+  }
+  for (const codec of ["ac3", "eac3"] as const) {
+    assertEquals([asksForAac(track(codec), none), asksForAac(track(codec), { ...none, ac3: true })], [false, true]);
+  }
+  assert(!asksForAac({ ...track("aac"), codecPrivate: new Uint8Array([0x11, 0x90]) }, { mp3: true, ac3: true }));
+});
+
+for (const name of ["mkv-hevc-eac3.mkv", "mp4-ac3.mp4", "mkv-mp3.mkv", "mp4-mp3.mp4", "audio-only-mp3.mp4"]) {
+  test(`openMedia() lays ${name} out with AAC so that segments of any order are slices of the whole`, async () => {
+    const bytes = fixture(name);
+    const source = new MemorySource(bytes);
+    const open = () =>
+      openBytes(bytes, {
+        segmentTargetMs: 2000,
+        transcode: { mp3: true, ac3: true },
+        audioEncoder: new FakeEncoder(),
+      });
+    const { ts, outputTracks, hls, warnings } = await open();
+    assertEquals(warnings, []);
+    assert(outputTracks.some((one) => one.codec === "aac"));
+    assert(ts.fingerprint !== (await openBytes(bytes, { segmentTargetMs: 2000 })).ts.fingerprint);
+    const whole = await collect(ts.read(0, null, source, NEVER));
+    assertEquals(whole.length, ts.sizeBytes);
+    const report = checkTs(whole, { isSegment: true });
+    assertEquals(report.problems, []);
+    const sound = report.streams.find((stream) => stream.streamType === 0x0f)!;
+    for (const [i, unit] of sound.units.entries()) {
+      if (i > 0) assertEquals(unit.pts - sound.units[i - 1]!.pts, 1920);
+    }
+    const other = await open();
+    const parts: Uint8Array[] = [];
+    for (const { index } of hls.segments.toReversed()) {
+      parts.unshift(await collect(other.hls.readSegment(index, source, NEVER)));
+    }
+    assertEquals(join(parts).length, whole.length);
+    const times = checkTs(join(parts)).streams.find((stream) => stream.streamType === 0x0f)!.units.map(({ pts }) =>
+      pts
+    );
+    assertEquals(times, sound.units.map(({ pts }) => pts));
+  });
+}
+
+test("openMedia() passes AC-3 with a warning and refuses Opus by name where no encoder is", async () => {
+  const wish = { transcode: { mp3: true, ac3: true } };
+  const { outputTracks, warnings } = await openBytes(fixture("mp4-ac3.mp4"), wish);
+  assert(outputTracks.some((one) => one.codec === "ac3"));
+  assert(warnings[0]!.includes("ffmpeg was not found: ac3"), warnings[0] ?? "no warning");
+  const error = await assertRejects(() => openBytes(fixture("webm-vp9-opus.webm"), wish), MillraceError, "opus");
+  assertEquals(error.code, "unsupported_media");
+});
+
+test("openMedia() gives the sound of a WebM whose picture cannot be carried", async () => {
+  const { outputTracks } = await openBytes(fixture("webm-vp9-opus.webm"), {
+    transcode: { mp3: false, ac3: false },
+    audioEncoder: new FakeEncoder(),
+  });
+  assertEquals(outputTracks.map((one) => one.codec), ["aac"]);
+});
+
+test("openMedia() says that a transport stream's audio stays", async () => {
+  const { warnings } = await openBytes(fixture("ts-mpeg2.ts"), { transcode: { mp3: true, ac3: true } });
+  assert(warnings[0]!.includes("not made into AAC"), warnings[0] ?? "no warning");
+});
+
+interface FakeProcess {
+  readonly args: readonly string[];
+  readonly killed: () => boolean;
+  readonly fed: () => number;
+  finish(output: Uint8Array, code: number, complaint?: string): void;
+}
+
+/** Processes that end when told to. */
+function fakeProcesses(): { port: ProcessPort; started: FakeProcess[]; next(): Promise<void> } {
+  const started: FakeProcess[] = [];
+  let wake = () => {};
+  const port: ProcessPort = {
+    spawn(_command, args) {
+      let killed = false;
+      let fed = 0;
+      let exit = (_code: number) => {};
+      let out!: ReadableStreamDefaultController<Uint8Array>;
+      let err!: ReadableStreamDefaultController<Uint8Array>;
+      const exited = new Promise<number>((resolve) => exit = resolve);
+      const child: ChildProcess = {
+        pid: started.length,
+        stdin: new WritableStream({ write: (chunk) => void (fed += chunk.length) }),
+        stdout: new ReadableStream({ start: (controller) => void (out = controller) }),
+        stderr: new ReadableStream({ start: (controller) => void (err = controller) }),
+        exited,
+        kill() {
+          killed = true;
+          exit(137);
+        },
+      };
+      started.push({
+        args,
+        killed: () => killed,
+        fed: () => fed,
+        finish(output, code, complaint = "") {
+          if (output.length > 0) out.enqueue(output);
+          if (complaint !== "") err.enqueue(new TextEncoder().encode(complaint));
+          out.close();
+          err.close();
+          exit(code);
+        },
+      });
+      wake();
+      return Promise.resolve(child);
+    },
+  };
+  return { port, started, next: () => new Promise((resolve) => wake = resolve) };
+}
+
+const JOB: EncodeJob = { matroska: new Uint8Array(10), firstSample: 48000, channels: 2, maxOutputBytes: 1000 };
+
+test("FfmpegEncoder.encode() feeds a process, answers what it writes, and bounds how many run", async () => {
+  const { port, started, next } = fakeProcesses();
+  const encoder = new FfmpegEncoder(port, new FakeClock());
+  const jobs = Array.from({ length: MAX_PROCESSES + 1 }, () => encoder.encode(JOB, NEVER));
+  while (started.length < MAX_PROCESSES) await next();
+  const third = next();
+  started[0]!.finish(new Uint8Array([1, 2]), 0);
+  assertEquals(await jobs[0], new Uint8Array([1, 2]));
+  assertEquals(started[0]!.fed(), 10);
+  await third;
+  assertEquals(started.length, MAX_PROCESSES + 1);
+  for (const one of started.slice(1)) one.finish(new Uint8Array([3]), 0);
+  assertEquals(await jobs.at(-1), new Uint8Array([3]));
+});
+
+test("FfmpegEncoder.encode() ends the process when the caller leaves, at its deadline, and over the limit", async () => {
+  const { port, started, next } = fakeProcesses();
+  const clock = new FakeClock();
+  const encoder = new FfmpegEncoder(port, clock);
+  const leaving = new AbortController();
+  let spawned = next();
+  const left = assertRejects(() => encoder.encode(JOB, leaving.signal), MillraceError);
+  await spawned;
+  leaving.abort(new MillraceError("aborted", "gone"));
+  assertEquals([(await left).code, started[0]!.killed()], ["aborted", true]);
+  spawned = next();
+  const late = assertRejects(() => encoder.encode(JOB, NEVER), MillraceError);
+  await spawned;
+  clock.advance(ENCODE_TIMEOUT_MS);
+  assertEquals([(await late).code, started[1]!.killed()], ["timeout", true]);
+  spawned = next();
+  const flood = assertRejects(() => encoder.encode(JOB, NEVER), MillraceError);
+  await spawned;
+  started[2]!.finish(new Uint8Array(1001), 0);
+  assertEquals([(await flood).code, started[2]!.killed()], ["too_large", true]);
+  spawned = next();
+  const failed = assertRejects(() => encoder.encode(JOB, NEVER), MillraceError, "no such codec");
+  await spawned;
+  started[3]!.finish(new Uint8Array(0), 1, "no such codec\n");
+  assertEquals((await failed).code, "bad_media");
+});
+
+test("FfmpegEncoder.isAvailable() asks again until ffmpeg is there", async () => {
+  let isThere = false;
+  const { port, started, next } = fakeProcesses();
+  const encoder = new FfmpegEncoder({
+    spawn: (command, args) =>
+      isThere ? port.spawn(command, args) : Promise.reject(new MillraceError("unavailable", "not found")),
+  }, new FakeClock());
+  assertEquals(await encoder.isAvailable(NEVER), false);
+  isThere = true;
+  const spawned = next();
+  const answer = encoder.isAvailable(NEVER);
+  await spawned;
+  started[0]!.finish(new TextEncoder().encode("ffmpeg version"), 0);
+  assertEquals([await answer, await encoder.isAvailable(NEVER), started.length], [true, true, 1]);
+});
