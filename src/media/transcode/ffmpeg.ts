@@ -13,13 +13,13 @@ const PROBE_TIMEOUT_MS = 5000;
 /** Of what a process complains about, this much is kept for the message, bytes. */
 const MAX_COMPLAINT_BYTES = 2048;
 
-/** Arguments for one piece: silence fills gaps, the first sample is where the job says. */
+/** Arguments for one piece: silence fills gaps from 20 ms on, the first sample is where the job says. */
 function encodeArguments({ firstSample, channels }: EncodeJob): string[] {
   return [
     ...["-hide_banner", "-loglevel", "error", "-nostdin", "-threads", "1"],
     ...["-f", "matroska", "-copyts", "-i", "pipe:0", "-map", "0:a:0"],
     // Two steps: one that changes the rate as well takes first_pts for a time at another rate.
-    ...["-af", `aresample=${AAC_RATE},aresample=${AAC_RATE}:async=1:first_pts=${firstSample}`],
+    ...["-af", `aresample=${AAC_RATE},aresample=${AAC_RATE}:async=1:min_hard_comp=0.02:first_pts=${firstSample}`],
     ...["-ac", String(channels)],
     ...["-c:a", "aac", "-b:a", String(AAC_BITS_PER_SECOND[channels]), "-threads", "1", "-flags", "+bitexact"],
     ...["-f", "adts", "pipe:1"],
