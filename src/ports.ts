@@ -198,6 +198,35 @@ export interface HttpPort {
   ): Promise<HttpServer>;
 }
 
+/** One HTTP request, for an address that was looked up and checked before. */
+export interface HttpClientRequest {
+  /** `http:` or `https:`. Credentials in it are not sent. */
+  readonly url: URL;
+  /**
+   * Literal address to connect to, whatever the URL's name resolves to by now. The name still stands in `Host`, and the
+   * certificate is checked against it.
+   */
+  readonly address: string;
+  readonly method: "GET" | "HEAD";
+  readonly headers: Headers;
+  /** Ends the exchange, the body included. */
+  readonly signal: AbortSignal;
+}
+
+/** What a server answered; the body is as it was sent, compressed or not. */
+export interface HttpClientAnswer {
+  readonly status: number;
+  readonly headers: Headers;
+  /** Read only as fast as it is pulled; `cancel()` drops the connection. Errors with `connection_failed` when it breaks. */
+  readonly body: ReadableStream<Uint8Array>;
+}
+
+/** HTTP/1.1 requests to a chosen address. `fetch` cannot do this: it looks names up itself, after any check. */
+export interface HttpClientPort {
+  /** Follows no redirect, keeps no connection. Rejects with `connection_failed` or the signal's reason. */
+  open(request: HttpClientRequest): Promise<HttpClientAnswer>;
+}
+
 /** Which runtime this is. */
 export interface RuntimeFacts {
   readonly name: "deno" | "node" | "bun" | "edge";
@@ -209,6 +238,8 @@ export interface RuntimeFacts {
 /** All of it. `fetch` is separate so that tests can replace it. */
 export interface Ports {
   readonly runtime: RuntimeFacts;
+  /** Hashes what was downloaded. */
+  readonly sha1: Sha1;
   readonly clock: Clock;
   readonly tcp: TcpPort;
   readonly udp: UdpPort;
@@ -216,9 +247,13 @@ export interface Ports {
   readonly processes: ProcessPort;
   readonly network: NetworkPort;
   readonly http: HttpPort;
+  readonly httpClient: HttpClientPort;
   readonly fetch: typeof fetch;
   readonly log: Logger;
 }
+
+/** SHA-1 (FIPS 180-4) of some bytes, which must not change until it resolves: 20 bytes. Large inputs block nobody. */
+export type Sha1 = (data: Uint8Array) => Promise<Uint8Array>;
 
 /** Levels, most severe first. */
 export type LogLevel = "error" | "warn" | "info" | "debug";

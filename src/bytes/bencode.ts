@@ -121,8 +121,10 @@ export function scanBencode(bytes: Uint8Array, limits: BencodeLimits = {}, start
         fail("a key is not a string");
       } else if (byte === INTEGER) {
         at++;
-        if (bytes[at] === MINUS) at++;
-        number(END);
+        const isNegative = bytes[at] === MINUS;
+        if (isNegative) at++;
+        // BEP 3 forbids it; it would be read as another value than it is written as.
+        if (number(END) === 0 && isNegative) fail("there is no negative zero");
       } else if (byte === LIST || byte === DICTIONARY) {
         if (depth >= maxDepth) fail(`nested more than ${maxDepth} levels`);
         if (depth > 0 && expected === AT_VALUE) state[depth] = AT_KEY;

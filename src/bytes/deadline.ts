@@ -42,3 +42,19 @@ export function withSignal<T>(promise: Promise<T>, signal: AbortSignal): Promise
     promise.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
   });
 }
+
+/** Waits on the clock; rejects with the signal's reason when it fires. */
+export function sleep(clock: Clock, delayMs: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (signal.aborted) return reject(abortError(signal));
+    const abort = () => {
+      timer.cancel();
+      reject(abortError(signal));
+    };
+    const timer = clock.setTimeout(() => {
+      signal.removeEventListener("abort", abort);
+      resolve();
+    }, delayMs);
+    signal.addEventListener("abort", abort, { once: true });
+  });
+}

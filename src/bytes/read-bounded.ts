@@ -1,13 +1,12 @@
 /** Reading a whole stream within a limit. */
 import { concatBytes } from "./hex.ts";
 
-/** All bytes of `stream`; beyond `maxBytes` it is cancelled and `tooLarge()` is thrown. null reads as empty. */
+/** All bytes of `stream`; beyond `maxBytes` it is cancelled and `tooLarge()` is thrown. */
 export async function readBounded(
-  stream: ReadableStream<Uint8Array> | null,
+  stream: AsyncIterable<Uint8Array>,
   maxBytes: number,
   tooLarge: () => Error,
 ): Promise<Uint8Array<ArrayBuffer>> {
-  if (stream === null) return new Uint8Array();
   const chunks: Uint8Array[] = [];
   let total = 0;
   // Leaving the loop by an exception cancels the stream.

@@ -1,7 +1,5 @@
 /** Random access to a file of known size whose bytes may have to be fetched first. */
 
-import { abortError, MillraceError } from "../errors.ts";
-
 /** How a read should be treated by whoever provides the bytes. */
 export interface ReadOptions {
   /** Ends the wait; the read then rejects with the signal's reason as `aborted` or `timeout`. */
@@ -23,23 +21,4 @@ export interface ByteSource {
    * Consecutive reads tell the source where the reader stands: it fetches ahead of the last one.
    */
   read(offset: number, length: number, options: ReadOptions): Promise<Uint8Array>;
-}
-
-/** A `ByteSource` over bytes in memory. */
-export class MemorySource implements ByteSource {
-  readonly sizeBytes: number;
-  readonly #bytes: Uint8Array;
-
-  constructor(bytes: Uint8Array) {
-    this.#bytes = bytes;
-    this.sizeBytes = bytes.length;
-  }
-
-  read(offset: number, length: number, options: ReadOptions): Promise<Uint8Array> {
-    if (options.signal.aborted) return Promise.reject(abortError(options.signal));
-    if (offset < 0 || length < 0 || offset + length > this.sizeBytes) {
-      return Promise.reject(new MillraceError("invalid_argument", `range ${offset}+${length} is outside the file`));
-    }
-    return Promise.resolve(this.#bytes.slice(offset, offset + length));
-  }
 }

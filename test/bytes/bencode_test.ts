@@ -4,6 +4,7 @@ import { decodeBencode, encodeBencode, integerWithin, isDictionary, scanBencode 
 import { concatBytes, equalBytes, fromHex, toHex } from "../../src/bytes/hex.ts";
 import { forEachLimited } from "../../src/bytes/limited.ts";
 import { MillraceError } from "../../src/errors.ts";
+import { seededBelow } from "../support/random.ts";
 
 const bytes = (text: string) => new TextEncoder().encode(text);
 
@@ -35,6 +36,8 @@ test("decodeBencode() throws the code asked for when the input is malformed or o
     "i e",
     "ie",
     "i-e",
+    "i-0e",
+    "i-00e",
     "5:abc",
     "d1:a",
     "d1:ae",
@@ -52,6 +55,41 @@ test("decodeBencode() throws the code asked for when the input is malformed or o
     assertEquals(error.code, "tracker", text);
   }
   assertThrows(() => decodeBencode(bytes("li1ei2ei3ee"), { maxValues: 3 }), MillraceError, "values");
+});
+
+test("decodeBencode() and scanBencode() survive damage and nesting bombs of any kind", () => {
+  const random = seededBelow(3);
+  const whole = encodeBencode({
+    announce: new Uint8Array(30).fill(97),
+    info: { files: [{ length: 5, path: [new Uint8Array([98])] }], name: new Uint8Array(9), pieces: new Uint8Array(60) },
+    list: [[1, [-2, { a: 3 }]], new Uint8Array(0)],
+  });
+  const alphabet = bytes("dlie0123456789:-");
+  let accepted = 0;
+  for (let round = 0; round < 20_000; round++) {
+    const damaged = round % 3 === 0
+      ? Uint8Array.from({ length: random(40) }, () => alphabet[random(alphabet.length)]!)
+      : whole.slice(0, round % 3 === 1 ? whole.length : random(whole.length));
+    if (round % 3 === 1) {
+      for (let i = 0; i <= random(3); i++) damaged[random(damaged.length)] = alphabet[random(alphabet.length)]!;
+    }
+    try {
+      // What is accepted is read alike by both, to its last byte.
+      assertEquals(scanBencode(damaged).end <= damaged.length, true);
+      const value = decodeBencode(damaged);
+      assertEquals(decodeBencode(encodeBencode(value)), value);
+      accepted++;
+    } catch (error) {
+      if (!(error instanceof MillraceError)) throw error;
+    }
+  }
+  assert(accepted > 100, String(accepted));
+  const before = performance.now();
+  for (const opening of ["l", "d1:a", "d", "i", "-", "9", "l4:aaaa"]) {
+    const bomb = bytes(opening.repeat(2_000_000 / opening.length));
+    for (const read of [decodeBencode, scanBencode]) assertThrows(() => read(bomb), MillraceError);
+  }
+  assert(performance.now() - before < 10_000);
 });
 
 test("isDictionary() and integerWithin() accept nothing else", () => {

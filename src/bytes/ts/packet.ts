@@ -1,4 +1,5 @@
 /** Fields of transport packets and PES headers (ISO/IEC 13818-1, 2.4.3). All take the index of a packet in `bytes`. */
+import { readStamp } from "./stamps.ts";
 
 /** Size of a transport packet. */
 export const PACKET_BYTES = 188;
@@ -38,6 +39,11 @@ export function isRandomAccess(bytes: Uint8Array, at: number): boolean {
   return fieldBytes(bytes, at) > 1 && (bytes[at + 5]! & 0x40) !== 0;
 }
 
+/** Index of the PCR, six bytes; -1 when the packet has none. */
+export function pcrAt(bytes: Uint8Array, at: number): number {
+  return fieldBytes(bytes, at) >= 8 && (bytes[at + 5]! & 0x10) !== 0 ? at + 6 : -1;
+}
+
 /** The payload of a packet; empty when it has none or its adaptation field is damaged. */
 export function payloadOf(bytes: Uint8Array, at: number): Uint8Array {
   const start = at + 4 + fieldBytes(bytes, at);
@@ -56,20 +62,13 @@ export interface PesHeader {
   readonly totalBytes: number | null;
 }
 
-function timestamp(bytes: Uint8Array, at: number): number {
-  const high = (bytes[at]! >> 1) & 7;
-  const middle = (bytes[at + 1]! << 7) | (bytes[at + 2]! >> 1);
-  const low = (bytes[at + 3]! << 7) | (bytes[at + 4]! >> 1);
-  return high * 0x40000000 + middle * 0x8000 + low;
-}
-
 /** Reads the PES header at the start of `payload`; null when there is none. */
 export function readPesHeader(payload: Uint8Array): PesHeader | null {
   if (payload.length < 9 || payload[0] !== 0 || payload[1] !== 0 || payload[2] !== 1) return null;
   const length = (payload[4]! << 8) | payload[5]!;
   const hasPts = (payload[7]! & 0x80) !== 0 && payload.length >= 14;
   return {
-    pts90k: hasPts ? timestamp(payload, 9) : null,
+    pts90k: hasPts ? readStamp(payload, 9) : null,
     body: 9 + payload[8]!,
     totalBytes: length === 0 ? null : length + 6,
   };

@@ -1,4 +1,4 @@
-/** Program association and map tables, read (ISO/IEC 13818-1, 2.4.4). */
+/** Program association and map tables (ISO/IEC 13818-1, 2.4.4). */
 import { crc32Mpeg } from "./crc.ts";
 
 /** An elementary stream of a program map. */
@@ -20,6 +20,16 @@ export interface ProgramMap {
 
 /** Longest PSI section: 12 bits of length, of which the standard allows 1021, and 3 bytes before. */
 const MAX_SECTION_BYTES = 1024;
+
+/** Makes a section of the long form with its CRC: `body` is what stands behind its number; `id` has 16 bits. */
+export function psiSection(tableId: number, id: number, body: readonly number[]): Uint8Array {
+  const length = body.length + 9;
+  const out = new Uint8Array(length + 3);
+  // Version 0, current, section 0 of 0; the reserved bits are ones.
+  out.set([tableId, 0xb0 | (length >> 8), length & 0xff, id >> 8, id & 0xff, 0xc1, 0, 0, ...body]);
+  new DataView(out.buffer).setUint32(length - 1, crc32Mpeg(out.subarray(0, length - 1)));
+  return out;
+}
 
 /** Puts sections of one PID together from the payloads of its packets. */
 export class SectionAssembler {

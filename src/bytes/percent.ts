@@ -1,0 +1,10 @@
+/** Percent-encoding as people write it (RFC 3986, section 2.1). */
+
+/** `text` decoded; as it is where a percent sign only means itself. */
+export function percentDecoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
