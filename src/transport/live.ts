@@ -3,9 +3,10 @@ import { type BencodeDictionary, decodeBencode, encodeBencode, integerWithin, is
 import { toHex } from "../bytes/hex.ts";
 import { MillraceError } from "../errors.ts";
 import { decodeName, safeComponent } from "./file-path.ts";
-import { type InfoExtras, infohashOf } from "./info.ts";
+import { type InfoExtras, infohashOf, parseInfo } from "./info.ts";
 import { PIECE_LENGTH_STEP_BYTES } from "./limits.ts";
-import { encodeMetainfo, splitTransportFile } from "./transport-file.ts";
+import { encodeMetainfo, isLiveTransportFile, parseTransportFile, splitTransportFile } from "./transport-file.ts";
+import type { Metainfo } from "./types.ts";
 
 /** Largest bencoded `info` of a broadcast, bytes: small enough for one DHT item or datagram. */
 export const MAX_LIVE_INFO_BYTES = 1000;
@@ -53,6 +54,14 @@ export interface LiveMetainfo {
   readonly trackers: readonly (readonly string[])[];
   /** DHT nodes named in the file, `host:port`. */
   readonly nodes: readonly string[];
+}
+
+/** What a transport file of either kind (B28), or the metadata that peers give, describes. */
+export type AnyMetainfo = Metainfo | LiveMetainfo;
+
+/** True for a broadcast. */
+export function isLive(metainfo: AnyMetainfo): metainfo is LiveMetainfo {
+  return "publicKey" in metainfo;
 }
 
 /** What to put in the transport file of a broadcast. */
@@ -136,6 +145,25 @@ function readPieceLength(info: BencodeDictionary): number {
 export async function parseLiveTransportFile(bytes: Uint8Array): Promise<LiveMetainfo> {
   const { infoBytes, extras } = splitTransportFile(bytes);
   return await parseLiveInfo(infoBytes, extras);
+}
+
+/** Reads a bencoded `info` of either kind, as peers give it. Throws as `parseInfo`. */
+export async function parseAnyInfo(infoBytes: Uint8Array, extras: InfoExtras = {}): Promise<AnyMetainfo> {
+  const info = infoBytes.length > MAX_LIVE_INFO_BYTES
+    ? null
+    : decodeBencode(infoBytes, { errorCode: "bad_transport_file", maxValues: MAX_LIVE_INFO_BYTES });
+  const isBroadcast = isDictionary(info) && isDictionary(info["live"]);
+  return isBroadcast ? await parseLiveInfo(infoBytes, extras) : await parseInfo(infoBytes, extras);
+}
+
+/** Reads a transport file of either kind. Throws as `parseTransportFile`. */
+export async function parseAnyTransportFile(bytes: Uint8Array): Promise<AnyMetainfo> {
+  return isLiveTransportFile(bytes) ? await parseLiveTransportFile(bytes) : await parseTransportFile(bytes);
+}
+
+/** The transport file of `metainfo`, as `encodeMetainfo` makes it. */
+export function encodeAnyMetainfo(metainfo: AnyMetainfo): Uint8Array<ArrayBuffer> {
+  return encodeMetainfo({ webSeeds: [], ...metainfo });
 }
 
 /**

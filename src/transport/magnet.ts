@@ -5,7 +5,7 @@ import { MAX_COMPONENT_BYTES, MAX_MAGNET_LENGTH, MAX_URLS } from "./limits.ts";
 import { isTracker, isWebSeed } from "./transport-file.ts";
 import type { Magnet } from "./types.ts";
 
-/** Most files that `so` may select. */
+/** Most files that `so` may select; one named twice counts twice, or ranges over each other would be long work. */
 const MAX_SELECTED = 10_000;
 
 const BASE32 = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
@@ -47,7 +47,9 @@ export function parseMagnet(uri: string): Magnet {
   const values = new Map<string, string[]>();
   for (const [key, value] of new URLSearchParams(text.slice("magnet:?".length))) {
     const name = key.toLowerCase().replace(/\.\d+$/, "");
-    values.set(name, [...(values.get(name) ?? []), value.trim()]);
+    const known = values.get(name);
+    if (known === undefined) values.set(name, [value.trim()]);
+    else known.push(value.trim());
   }
   const all = (key: string) => values.get(key) ?? [];
 
@@ -87,11 +89,12 @@ function normalisePeer(text: string): string | null {
 /** `0,2,4-6` as indexes, ascending; null when there is no usable selection. */
 function readSelection(values: readonly string[]): number[] | null {
   const selected = new Set<number>();
+  let left = MAX_SELECTED;
   for (const part of values.join(",").split(",")) {
     const match = /^(\d{1,7})(?:-(\d{1,7}))?$/.exec(part.trim());
     if (match === null) continue;
     const last = Number(match[2] ?? match[1]);
-    for (let index = Number(match[1]); index <= last && selected.size < MAX_SELECTED; index++) selected.add(index);
+    for (let index = Number(match[1]); index <= last && left > 0; index++, left--) selected.add(index);
   }
   return selected.size > 0 ? [...selected].sort((a, b) => a - b) : null;
 }

@@ -11,9 +11,13 @@ const HEX_40 = /^[0-9a-f]{40}$/i;
 /** RFC 3986, section 3.1; the length keeps the match cheap. */
 const SCHEME = /^([a-z][a-z0-9+.-]{0,31}):/i;
 
+/** Where engines play, under any prefix: section 4.1. */
+const PLAYBACK_PATH = /\/[\w-]{1,64}\/(?:getstream|manifest\.m3u8)$/;
+
 /**
  * Reads `text`: 40 hexadecimal characters, `magnet:?…`, `scheme:?content_id=…`, `scheme:?infohash=…` and
- * `scheme://<40 hexadecimal>` under any scheme name, `http(s)://…`. null when it is none of these.
+ * `scheme://<40 hexadecimal>` under any scheme name, the playback address of an engine, `http(s)://…`. null when it is none
+ * of these.
  */
 export function readContentQuery(text: string): ContentQuery | null {
   const query = text.trim();
@@ -22,7 +26,7 @@ export function readContentQuery(text: string): ContentQuery | null {
   if (scheme === undefined) return null;
   const rest = query.slice(scheme.length + 1);
   if (scheme === "magnet") return { kind: "magnet", magnet: query };
-  if (scheme === "http" || scheme === "https") return URL.canParse(query) ? { kind: "url", url: query } : null;
+  if (scheme === "http" || scheme === "https") return URL.canParse(query) ? readAddress(query) : null;
   const bare = /^\/\/([0-9a-f]{40})\/?$/i.exec(rest)?.[1];
   if (bare !== undefined) return { kind: "content_id", id: bare.toLowerCase() };
   if (!rest.startsWith("?")) return null;
@@ -32,4 +36,18 @@ export function readContentQuery(text: string): ContentQuery | null {
     if (HEX_40.test(id)) return { kind, id: id.toLowerCase() };
   }
   return null;
+}
+
+/** The stream that a playback address names by its first selector (B9), so that nobody asks an engine for it; else the address. */
+function readAddress(address: string): ContentQuery {
+  const { pathname, searchParams } = new URL(address);
+  if (PLAYBACK_PATH.test(pathname)) {
+    const contentId = searchParams.get("content_id") || searchParams.get("id");
+    const infohash = contentId ? null : searchParams.get("infohash");
+    const magnet = contentId || infohash || searchParams.get("url") ? null : searchParams.get("magnet");
+    if (contentId && HEX_40.test(contentId)) return { kind: "content_id", id: contentId.toLowerCase() };
+    if (infohash && HEX_40.test(infohash)) return { kind: "infohash", id: infohash.toLowerCase() };
+    if (magnet?.startsWith("magnet:")) return { kind: "magnet", magnet };
+  }
+  return { kind: "url", url: address };
 }

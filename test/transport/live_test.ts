@@ -6,7 +6,9 @@ import { MillraceError } from "../../src/errors.ts";
 import { contentId, recordId, transportRecordOf } from "../../src/transport/content-id.ts";
 import {
   createLiveTransportFile,
+  isLive,
   liveMagnet,
+  parseAnyInfo,
   parseLiveInfo,
   parseLiveTransportFile,
 } from "../../src/transport/live.ts";
@@ -91,6 +93,20 @@ test("parseTransportFile() and parseLiveTransportFile() refuse each other's file
   await assertRejects(() => parseTransportFile(live), MillraceError, "live broadcast");
   const vod = encodeBencode({ info: { length: 5, name: "x", "piece length": 16384, pieces: new Uint8Array(20) } });
   await assertRejects(() => parseLiveTransportFile(vod), MillraceError, "info.live is missing");
+});
+
+test("parseAnyInfo() tells the metadata of a broadcast from that of a torrent", async () => {
+  const live = await parseAnyInfo(encodeBencode({ live: LIVE, name: "x", "piece length": 65536 }));
+  assert(isLive(live));
+  const vod = await parseAnyInfo(
+    encodeBencode({ length: 5, name: "x", "piece length": 16384, pieces: new Uint8Array(20) }),
+    { trackers: [["http://a.example/announce"]] },
+  );
+  assert(!isLive(vod));
+  assertEquals([vod.totalBytes, vod.trackers.length], [5, 1]);
+  for (const bytes of [encodeBencode(["live"]), encodeBencode({ live: 5 }), new Uint8Array()]) {
+    await assertRejects(() => parseAnyInfo(bytes), MillraceError);
+  }
 });
 
 test("parseLiveTransportFile() survives damage", async () => {

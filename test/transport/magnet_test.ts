@@ -1,7 +1,8 @@
 import { test } from "node:test";
-import { assert, assertEquals, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertLess, assertThrows } from "@std/assert";
 import { toHex } from "../../src/bytes/hex.ts";
 import { MillraceError } from "../../src/errors.ts";
+import { MAX_MAGNET_LENGTH } from "../../src/transport/limits.ts";
 import { parseInfohash, parseMagnet } from "../../src/transport/magnet.ts";
 import { seeded } from "./support.ts";
 
@@ -74,5 +75,16 @@ test("parseMagnet() answers or throws MillraceError on damaged links", () => {
     } catch (error) {
       assert(error instanceof MillraceError);
     }
+  }
+});
+
+test("parseMagnet() takes no longer for hostile links than for others of their length", () => {
+  const link = `magnet:?xt=urn:btih:${"0".repeat(40)}`;
+  for (const part of ["&tr", "&so=0-9998", "&x.pe=1.2.3.4:1", "&tr.1=http://t/"]) {
+    const text = link + part.repeat(Math.floor((MAX_MAGNET_LENGTH - link.length) / part.length));
+    const begun = performance.now();
+    parseMagnet(text);
+    // Some 20 ms; work that grows with the square of the parts takes seconds.
+    assertLess(performance.now() - begun, 600, part);
   }
 });
