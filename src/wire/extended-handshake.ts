@@ -4,7 +4,8 @@ import { addressBytes, addressText } from "./address.ts";
 import { type BencodeDictionary, integerWithin } from "../bytes/bencode.ts";
 import { decodeDictionary } from "./bencode-check.ts";
 import { DEFAULT_PEER_REQUEST_QUEUE_LIMIT, MAX_METADATA_BYTES } from "./limits.ts";
-import type { ExtendedHandshake } from "./types.ts";
+import { liveField, readLiveOffer } from "./live-exchange.ts";
+import type { ExtendedHandshake, LiveOffer } from "./types.ts";
 
 /** Longest client name and extension name kept, characters. */
 const MAX_NAME_LENGTH = 64;
@@ -23,6 +24,7 @@ export interface OwnHandshake {
   readonly uploadOnly: boolean;
   /** Address of the far end, told to it as `yourip`. */
   readonly remoteHost: string;
+  readonly live: LiveOffer | null;
 }
 
 /** Our dictionary, in the library's terms. */
@@ -30,6 +32,7 @@ export function ownHandshake(own: OwnHandshake): Record<string, unknown> {
   const handshake: Record<string, unknown> = { v: own.clientName, reqq: own.requestQueueLimit };
   if (own.listenPort !== null) handshake.p = own.listenPort;
   if (own.uploadOnly) handshake.upload_only = 1;
+  if (own.live !== null) handshake.live = liveField(own.live);
   const yourIp = addressBytes(own.remoteHost);
   if (yourIp !== null) handshake.yourip = yourIp;
   return handshake;
@@ -71,6 +74,7 @@ export function readExtendedHandshake(payload: Uint8Array): { info: ExtendedHand
     listenPort: integerWithin(dictionary.p, 1, 65535),
     yourIp: dictionary.yourip instanceof Uint8Array ? addressText(dictionary.yourip) : null,
     extensions: Object.keys(ids).filter((name) => ids[name] !== 0),
+    live: ids["live1"] ? readLiveOffer(dictionary) : null,
   };
   const clean = bencode.encode(metadataBytes === null ? { m: ids } : { m: ids, metadata_size: metadataBytes });
   const message = new Uint8Array(2 + clean.length);

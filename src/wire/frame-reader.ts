@@ -4,7 +4,7 @@
  * bitfields and extended messages are gathered, within their bounds.
  */
 import { MillraceError } from "../errors.ts";
-import { MAX_BLOCK_BYTES, MAX_EXTENDED_BYTES, MAX_PIECES, MAX_UNKNOWN_BYTES } from "./limits.ts";
+import { MAX_BLOCK_BYTES, MAX_EXTENDED_BYTES, MAX_FRAME_BYTES, MAX_PIECES, MAX_UNKNOWN_BYTES } from "./limits.ts";
 
 /** Message ids (BEP 3, 5, 6, 10). */
 export const MessageId = {
@@ -134,6 +134,7 @@ export class FrameReader {
   private headDone(): void {
     if (this.wanted === PREFIX_BYTES) {
       this.length = this.uint32(0);
+      if (this.length > MAX_FRAME_BYTES) throw this.badLength(-1);
       if (this.length === 0) this.filled = 0;
       else this.wanted = PREFIX_BYTES + 1;
     } else if (this.wanted === PREFIX_BYTES + 1) {
@@ -206,7 +207,8 @@ export class FrameReader {
   }
 
   private badLength(id: number): MillraceError {
-    return new MillraceError("protocol_violation", `message ${id} of ${this.length} bytes`, {
+    const what = id < 0 ? "a message" : `message ${id}`;
+    return new MillraceError("protocol_violation", `${what} of ${this.length} bytes`, {
       detail: { id, length: this.length },
     });
   }

@@ -9,6 +9,12 @@ export const MAX_BLOCK_BYTES = 8 * 16384;
 /** Most pieces of a torrent whose metadata is unknown: ten times the largest known torrent, as the library assumes too. */
 export const MAX_PIECES = 400_000;
 
+/** Pieces of a live broadcast: their numbers have 31 bits. */
+export const MAX_LIVE_PIECES = 2 ** 31;
+
+/** Longest message, bytes, whatever its id: checked at the length prefix, before anything of it is kept. */
+export const MAX_FRAME_BYTES = 1 << 20;
+
 /** Largest `info` fetched or served by ut_metadata: MAX_PIECES hashes of 20 bytes, rounded up to 8 MiB. */
 export const MAX_METADATA_BYTES = 8 << 20;
 
@@ -19,7 +25,7 @@ export const MAX_METADATA_BYTES = 8 << 20;
 export const MAX_EXTENDED_BYTES = 64 << 10;
 
 /** Largest message of an id unknown to us. It is skipped without being kept, so the bound only stops nonsense lengths. */
-export const MAX_UNKNOWN_BYTES = 1 << 20;
+export const MAX_UNKNOWN_BYTES = MAX_FRAME_BYTES;
 
 /**
  * Most bytes kept while a handshake is unfinished: the longest encrypted one (2 × 96-byte key and 512 bytes of padding,

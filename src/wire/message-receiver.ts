@@ -3,7 +3,7 @@ import { MillraceError } from "../errors.ts";
 import type { ControlWire } from "./control-wire.ts";
 import { readExtendedHandshake } from "./extended-handshake.ts";
 import { type FrameSink, MessageId } from "./frame-reader.ts";
-import { MAX_BLOCK_BYTES, MAX_PIECES } from "./limits.ts";
+import { MAX_BLOCK_BYTES, MAX_LIVE_PIECES, MAX_PIECES } from "./limits.ts";
 import type { MetadataExchange } from "./metadata-exchange.ts";
 import type { Outbox } from "./outbox.ts";
 import type { RequestLedger } from "./request-ledger.ts";
@@ -17,6 +17,8 @@ export interface ReceiverParts {
   readonly metadataExchange: MetadataExchange | null;
   readonly counters: { downloadedPayloadBytes: number };
   readonly handlers: PeerLinkHandlers;
+  /** The torrent is a live broadcast. */
+  readonly live: boolean;
 }
 
 function violation(message: string): MillraceError {
@@ -26,6 +28,8 @@ function violation(message: string): MillraceError {
 /** The messages of one link. Its methods throw `protocol_violation`. */
 export class MessageReceiver implements FrameSink {
   private readonly parts: ReceiverParts;
+  /** Pieces that may be named while their number is unknown. */
+  private readonly maxPieces: number;
   private pieceCount: number | null = null;
   private shape: PieceShape | null = null;
   /** Kept until the piece count is known and it can be checked. */
@@ -36,6 +40,7 @@ export class MessageReceiver implements FrameSink {
 
   constructor(parts: ReceiverParts) {
     this.parts = parts;
+    this.maxPieces = parts.live ? MAX_LIVE_PIECES : MAX_PIECES;
   }
 
   /** As `PeerLink.setPieceCount`; answers what was wrong with earlier messages. */
@@ -50,7 +55,7 @@ export class MessageReceiver implements FrameSink {
   }
 
   numbers(id: number, a: number, b: number, c: number): void {
-    if (a >= (this.pieceCount ?? MAX_PIECES)) throw violation(`message ${id} names piece ${a}`);
+    if (a >= (this.pieceCount ?? this.maxPieces)) throw violation(`message ${id} names piece ${a}`);
     const handlers = this.parts.handlers;
     switch (id) {
       case MessageId.have:
@@ -68,6 +73,14 @@ export class MessageReceiver implements FrameSink {
     if (!this.parts.wire.hasFast) throw violation(`message ${id} without the fast extension`);
     if (id === MessageId.reject) handlers.reject(a, b, c);
     else if (id === MessageId.allowedFast) handlers.allowedFast(a);
+  }
+
+  /** BEP 54. */
+  dontHave(piece: number): void {
+    if (piece >= (this.pieceCount ?? this.maxPieces)) throw violation(`lt_donthave names piece ${piece}`);
+    // Until the metadata is known it counts as named, like any other.
+    if (piece > this.highestPiece) this.highestPiece = piece;
+    this.parts.handlers.dontHave?.(piece);
   }
 
   blockTarget(piece: number, offset: number, length: number): Uint8Array | null {
@@ -148,7 +161,7 @@ export class MessageReceiver implements FrameSink {
   }
 
   private checkBlock(piece: number, offset: number, length: number): void {
-    let inside = length > 0 && length <= MAX_BLOCK_BYTES && piece < (this.pieceCount ?? MAX_PIECES);
+    let inside = length > 0 && length <= MAX_BLOCK_BYTES && piece < (this.pieceCount ?? this.maxPieces);
     if (inside && this.shape !== null) {
       const { pieceLengthBytes, totalBytes } = this.shape;
       inside = offset + length <= Math.min(pieceLengthBytes, totalBytes - piece * pieceLengthBytes);

@@ -1,5 +1,5 @@
 import type { Clock, SocketAddress } from "../ports.ts";
-import type { PeerLink, PeerLinkHandlers } from "./types.ts";
+import type { LiveOffer, PeerLink, PeerLinkHandlers } from "./types.ts";
 
 /**
  * Message stream encryption. `off`: plaintext only. `accept`: outgoing in plaintext, incoming as the far end likes.
@@ -35,6 +35,11 @@ export interface LinkSettings {
    * one names no `metadata_size` while it needs the metadata. Default null: not known.
    */
   readonly infoBytes?: Uint8Array | null;
+  /**
+   * The torrent is a live broadcast: `live1` is offered, pieces have 31-bit numbers, their blocks may come unasked.
+   * Default null: plain BitTorrent.
+   */
+  readonly live?: LiveOffer | null;
 }
 
 /** What both directions share. */

@@ -6,11 +6,13 @@
 import { abortError, MillraceError } from "../errors.ts";
 import type { SocketAddress, TcpConnection } from "../ports.ts";
 import { ControlWire, type PeerFlags } from "./control-wire.ts";
+import { type DontHaveExchange, installDontHave } from "./dont-have.ts";
 import { ownHandshake } from "./extended-handshake.ts";
 import { FrameReader, MessageId } from "./frame-reader.ts";
 import { Handshake } from "./handshake.ts";
 import { DEFAULT_REQUEST_QUEUE_LIMIT, MAX_SEND_BACKLOG_BYTES } from "./limits.ts";
 import { MessageReceiver } from "./message-receiver.ts";
+import { installLive, type LiveExchange } from "./live-exchange.ts";
 import { installMetadata, type MetadataExchange } from "./metadata-exchange.ts";
 import type { EncryptionMode, LinkEnvironment, LinkSettings } from "./options.ts";
 import { Outbox } from "./outbox.ts";
@@ -52,6 +54,8 @@ export class WireLink implements PeerLink {
   private decipher: ((bytes: Uint8Array) => Uint8Array) | null = null;
   private metadataExchange: MetadataExchange | null = null;
   private peerExchange: PeerExchange | null = null;
+  private liveExchange: LiveExchange | null = null;
+  private dontHaveExchange: DontHaveExchange | null = null;
   private requests = new RequestLedger(DEFAULT_REQUEST_QUEUE_LIMIT);
   private handshakeSent = false;
   /** Our plaintext handshake is queued: what peers may hear before they answer it can follow in the same packet. */
@@ -154,6 +158,10 @@ export class WireLink implements PeerLink {
     if (this.state === OPEN) this.outbox.have(piece);
   }
 
+  dontHave(piece: number): void {
+    if (this.state === OPEN) this.dontHaveExchange?.send(piece);
+  }
+
   request(piece: number, offset: number, length: number): void {
     if (this.speaks) this.outbox.triple(MessageId.request, piece, offset, length);
   }
@@ -171,6 +179,17 @@ export class WireLink implements PeerLink {
     if (this.state !== OPEN || !this.requests.remove(piece, offset)) return true;
     this.counters.uploadedPayloadBytes += data.length;
     return this.outbox.block(piece, offset, data);
+  }
+
+  push(piece: number, offset: number, data: Uint8Array): boolean {
+    if (this.state !== OPEN || this.liveExchange === null) return true;
+    this.requests.remove(piece, offset);
+    this.counters.uploadedPayloadBytes += data.length;
+    return this.outbox.block(piece, offset, data);
+  }
+
+  sendLive(message: Uint8Array): void {
+    if (this.state === OPEN) this.liveExchange?.send(message);
   }
 
   pause(): void {
@@ -269,9 +288,21 @@ export class WireLink implements PeerLink {
       const peers: PeerLinkHandlers["peers"] = (added, dropped) => handlers.peers(added, dropped);
       this.peerExchange = installPeerExchange(this.wire, { clock, peers });
     }
+    const live = settings.live ?? null;
+    if (live !== null) this.liveExchange = installLive(this.wire, (message) => handlers.live?.(message));
     const { wire, outbox, requests, metadataExchange, counters } = this;
-    this.receiver = new MessageReceiver({ wire, outbox, requests, metadataExchange, counters, handlers });
+    this.receiver = new MessageReceiver({
+      wire,
+      outbox,
+      requests,
+      metadataExchange,
+      counters,
+      handlers,
+      live: live !== null,
+    });
     this.reader = new FrameReader(this.receiver);
+    // The window of a broadcast moves on anyway: nobody need be told what falls out of it.
+    if (live === null) this.dontHaveExchange = installDontHave(wire, (piece) => this.receiver!.dontHave(piece));
     Object.assign(
       this.wire.extendedHandshake,
       ownHandshake({
@@ -280,6 +311,7 @@ export class WireLink implements PeerLink {
         listenPort: settings.listenPort ?? null,
         uploadOnly: settings.uploadOnly ?? false,
         remoteHost: this.connection.remote.host,
+        live,
       }),
     );
     if (settings.infoBytes != null) this.setMetadata(settings.infoBytes);

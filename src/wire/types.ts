@@ -4,6 +4,13 @@ import type { SocketAddress } from "../ports.ts";
 /** Size of a block as requested on the wire, bytes (BEP 3; larger ones are refused by most peers). */
 export const BLOCK_BYTES = 16384;
 
+/** What a member of a live swarm says of itself in the BEP 10 handshake (live.md). */
+export interface LiveOffer {
+  readonly role: "source" | "viewer";
+  /** Its uplink, bytes a second; null when it isn't told. */
+  readonly upBytesPerS: number | null;
+}
+
 /** What the far end said in the BEP 10 handshake. */
 export interface ExtendedHandshake {
   readonly client: string | null;
@@ -16,6 +23,8 @@ export interface ExtendedHandshake {
   readonly yourIp: string | null;
   /** Extension names it offers. */
   readonly extensions: readonly string[];
+  /** Its part in a live swarm; null when it offers no `live1`. */
+  readonly live: LiveOffer | null;
 }
 
 /** Sizes of a torrent, to check blocks against. */
@@ -38,6 +47,8 @@ export interface PeerLinkHandlers {
   haveAll(): void;
   haveNone(): void;
   have(piece: number): void;
+  /** BEP 54: the far end has lost a piece. */
+  dontHave?(piece: number): void;
   /**
    * The far end asks for a block (1 byte to 128 KiB) while we do not choke it. At most `requestQueueLimit` wait for an
    * answer; the link itself refuses the excess, what comes while we choke, and a block asked for again.
@@ -63,6 +74,8 @@ export interface PeerLinkHandlers {
   metadata(infoBytes: Uint8Array): void;
   /** ut_metadata of this peer failed (refused, garbage, hash mismatch): it is not asked again. */
   metadataFailed(error: Error): void;
+  /** A `live1` message, the receiver's to keep; only with `LinkSettings.live`. */
+  live?(message: Uint8Array): void;
   /** Last call. `error` is a MillraceError; `protocol_violation` when the peer broke a rule (ban it). */
   close(error: Error | null): void;
 }
@@ -91,6 +104,8 @@ export interface PeerLink {
   /** Without BEP 6 nothing. */
   haveNone(): void;
   have(piece: number): void;
+  /** BEP 54: we have it no longer; nothing when the far end does not speak of that. */
+  dontHave(piece: number): void;
   request(piece: number, offset: number, length: number): void;
   cancel(piece: number, offset: number, length: number): void;
   /** Refuses a request that awaits an answer; else nothing. */
@@ -100,6 +115,13 @@ export interface PeerLink {
    * true); takes ownership of `data`. False when over the write watermark: wait for `onDrain`.
    */
   piece(piece: number, offset: number, data: Uint8Array): boolean;
+  /**
+   * Sends a block that nobody need have asked for, of any 31-bit number: only with `LinkSettings.live`. Ownership and
+   * answer as for `piece`.
+   */
+  push(piece: number, offset: number, data: Uint8Array): boolean;
+  /** Sends a `live1` message; nothing when either end does not offer it. */
+  sendLive(message: Uint8Array): void;
   /** Bytes queued for sending. */
   readonly bufferedBytes: number;
   onDrain: (() => void) | null;

@@ -204,6 +204,56 @@ test("pex false neither offers nor reads nor sends ut_pex", async () => {
   client.sendPeers([{ host: "203.0.113.7", port: 6881 }], []);
   server.sendPeers([{ host: "203.0.113.7", port: 6881 }], []);
   await quiet();
-  assertEquals((atServer.of("extended")[0]![1] as { extensions: string[] }).extensions, ["ut_metadata"]);
+  assertEquals((atServer.of("extended")[0]![1] as { extensions: string[] }).extensions, [
+    "lt_donthave",
+    "ut_metadata",
+  ]);
   assertEquals([atClient.of("peers"), atServer.of("peers")], [[], []]);
+});
+
+/** An extended message (BEP 10) of this number. */
+const extended = (id: number, ...body: (number | Uint8Array)[]) => frame(20, new Uint8Array([id]), ...body);
+
+test("dontHave() tells the far end of a lost piece (BEP 54)", async () => {
+  const { client, server, atServer, atClient } = await joined();
+  for (const link of [client, server]) link.setPieceCount(70_000);
+  client.dontHave(0);
+  client.dontHave(69_999);
+  server.dontHave(7);
+  await quiet();
+  assertEquals(atServer.of("dontHave"), [["dontHave", 0], ["dontHave", 69_999]]);
+  assertEquals(atClient.of("dontHave"), [["dontHave", 7]]);
+});
+
+test("dontHave() sends nothing to who does not offer lt_donthave, and four bytes under its number to who does", async () => {
+  for (const offers of [false, true]) {
+    const { link, raw } = await againstRaw();
+    // Before the far end has said what it offers, it waits.
+    link.dontHave(3);
+    await quiet();
+    assertEquals([...raw.received], []);
+    raw.send(extended(0, ascii(offers ? "d1:md11:lt_donthavei9eee" : "d1:mdee")));
+    await quiet();
+    link.dontHave(0x01020304);
+    await quiet();
+    assertEquals([...raw.received], offers ? [...extended(9, 3), ...extended(9, 0x01020304)] : []);
+  }
+});
+
+test("lt_donthave of a piece beyond the last is a violation, of another size it says nothing", async () => {
+  const { link, events, raw } = await againstRaw({ shake: false });
+  raw.send(rawHandshake(true));
+  await quiet();
+  // Our number for it is in our own handshake: a length, 20, 0, and a dictionary.
+  const told = String.fromCharCode(...raw.received);
+  const id = Number(/11:lt_donthavei(\d+)e/.exec(told)![1]);
+  link.setPieceCount(10);
+  raw.send(extended(id, new Uint8Array([0, 0, 9])));
+  raw.send(extended(id, new Uint8Array(1), 9));
+  raw.send(extended(id, 9));
+  await quiet();
+  assertEquals(events.of("dontHave"), [["dontHave", 9]]);
+  raw.send(extended(id, 10));
+  await quiet();
+  assert(hasCode(events.closeError, "protocol_violation"));
 });

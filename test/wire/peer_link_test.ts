@@ -86,12 +86,16 @@ test("connectPeer() tells identity, flags and extended handshake", async () => {
     uploadOnly: true,
     listenPort: 8621,
     yourIp: "192.0.2.2",
-    extensions: ["ut_metadata", "ut_pex"],
+    extensions: ["lt_donthave", "ut_metadata", "ut_pex"],
+    live: null,
   });
   const ready = pair.atServer.of("ready")[0]![1] as { dht: boolean; fast: boolean; peerId: Uint8Array };
   assertEquals([ready.dht, ready.fast, ready.peerId.length], [true, false, 20]);
   assertEquals(new TextDecoder().decode(ready.peerId.subarray(0, 8)), "-MR0100-");
-  assertEquals((pair.atClient.of("extended")[0]![1] as { extensions: string[] }).extensions, ["ut_metadata"]);
+  assertEquals((pair.atClient.of("extended")[0]![1] as { extensions: string[] }).extensions, [
+    "lt_donthave",
+    "ut_metadata",
+  ]);
 });
 
 test("request() sends what one turn asks for as one write", async () => {

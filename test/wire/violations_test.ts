@@ -97,7 +97,8 @@ test("odd but harmless messages are let pass", async () => {
   );
   await quiet();
   assertEquals(events.names, ["ready", "extended", "extended", "extended", "allowedFast", "unchoke"]);
-  const info = { requestQueueLimit: 250, metadataBytes: null, uploadOnly: false, listenPort: null, yourIp: null };
+  const none = { metadataBytes: null, listenPort: null, yourIp: null, live: null };
+  const info = { ...none, requestQueueLimit: 250, uploadOnly: false };
   assertEquals(events.of("extended")[0]![1], { ...info, client: "ab", extensions: [] });
   assertEquals(events.of("extended")[2]![1], { ...info, client: null, extensions: [] });
 });
@@ -190,7 +191,7 @@ test("seeded garbage ends in a MillraceError or not at all", async () => {
       const choice = random();
       if (choice < 0.3) pair.raw.send(body);
       else if (choice < 0.6) pair.raw.send(frame(id, body));
-      else if (choice < 0.8) pair.raw.send(frame(20, Uint8Array.of(Math.floor(random() * 3)), ascii(text)));
+      else if (choice < 0.8) pair.raw.send(frame(20, Uint8Array.of(Math.floor(random() * 4)), ascii(text)));
       else {pair.raw.send(
           frame([4, 6, 8, 16][id & 3]!, Math.floor(random() * 70), Math.floor(random() * 9) * 4096, 16384),
         );}

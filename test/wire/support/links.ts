@@ -10,6 +10,7 @@ import {
 import type { PeerLink, PeerLinkHandlers } from "../../../src/wire/types.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
 import { connectionPair, type Cutter, type MemoryConnection, quiet, RawPeer, until } from "./memory-connection.ts";
+export { seeded } from "../../support/random.ts";
 
 export const INFOHASH: Uint8Array = Uint8Array.from({ length: 20 }, (_, i) => 0xa0 + i);
 export const INFOHASH_HEX = "a0a1a2a3a4a5a6a7a8a9aaabacadaeafb0b1b2b3";
@@ -45,6 +46,9 @@ export class Recorder implements PeerLinkHandlers {
   }
   extended(info: unknown): void {
     this.note("extended", info);
+  }
+  dontHave(piece: number): void {
+    this.note("dontHave", piece);
   }
   choke(): void {
     this.note("choke");
@@ -103,6 +107,9 @@ export class Recorder implements PeerLinkHandlers {
   }
   metadataFailed(error: Error): void {
     this.note("metadataFailed", error);
+  }
+  live(message: Uint8Array): void {
+    this.note("live", message);
   }
   close(error: Error | null): void {
     this.note("close", error);
@@ -207,16 +214,4 @@ export function uint32(value: number): number[] {
 /** Bytes of ASCII text. */
 export function ascii(text: string): Uint8Array {
   return new TextEncoder().encode(text);
-}
-
-/** Small deterministic generator (mulberry32): numbers in [0, 1). */
-export function seeded(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let t = state;
-    t = Math.imul(t ^ (t >>> 15), t | 1);
-    t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
-    return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
-  };
 }

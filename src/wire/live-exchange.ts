@@ -1,0 +1,50 @@
+/** The extended message `live1` on a wire (live.md): its bytes, and what the handshake says of the sender. */
+import { type BencodeDictionary, integerWithin, isDictionary } from "../bytes/bencode.ts";
+import type { ControlWire } from "./control-wire.ts";
+import type { LiveOffer } from "./types.ts";
+
+/** Name of the extension (BEP 10). */
+const NAME = "live1";
+
+/** Version of the protocol. */
+const VERSION = 1;
+
+/** The field `live` of our handshake. */
+export function liveField(offer: LiveOffer): Record<string, unknown> {
+  const field: Record<string, unknown> = { v: VERSION, role: offer.role };
+  if (offer.upBytesPerS !== null) field.up = Math.floor(offer.upBytesPerS);
+  return field;
+}
+
+/** What the far end's handshake says; null when it speaks no `live1` of our version. */
+export function readLiveOffer(handshake: BencodeDictionary): LiveOffer | null {
+  const field = handshake["live"];
+  if (!isDictionary(field) || field["v"] !== VERSION) return null;
+  const role = field["role"] instanceof Uint8Array ? new TextDecoder().decode(field["role"].subarray(0, 16)) : "";
+  return {
+    role: role === "source" ? "source" : "viewer",
+    upBytesPerS: integerWithin(field["up"], 0, Number.MAX_SAFE_INTEGER),
+  };
+}
+
+/** The extension on one link. Create with `installLive`. */
+export interface LiveExchange {
+  /** Sends one message; nothing when the far end has no `live1`. */
+  send(message: Uint8Array): void;
+}
+
+/** Registers `live1` on a wire, before its handshake. `received` may keep the bytes; what it throws ends the link. */
+export function installLive(wire: ControlWire, received: (message: Uint8Array) => void): LiveExchange {
+  class Extension {
+    onMessage(payload: Uint8Array): void {
+      received(payload);
+    }
+  }
+  Object.defineProperty(Extension.prototype, "name", { value: NAME });
+  wire.use(Extension as never);
+  return {
+    send: (message) => {
+      if (wire.peerExtendedMapping[NAME]) wire.extended(NAME, message);
+    },
+  };
+}
