@@ -30,6 +30,12 @@ export function isUsable(address: SocketAddress): boolean {
   return host !== null && !UNUSABLE.has(ipaddr.parse(host).range());
 }
 
+/** Whether a literal address can be reached from the public network. */
+export function isPublicHost(host: string): boolean {
+  const literal = canonicalHost(host);
+  return literal !== null && ipaddr.parse(literal).range() === "unicast";
+}
+
 /** Whether `hostname` (of a URL) names this machine or its surroundings rather than the public network. */
 export function isLocalName(hostname: string): boolean {
   const name = hostname.replace(/^\[|\]$/g, "").toLowerCase();

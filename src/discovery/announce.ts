@@ -35,8 +35,15 @@ export interface AnnounceAnswer {
   readonly trackerId: Uint8Array | null;
 }
 
-/** Something that can announce to one tracker URL. Rejects with `tracker`, `timeout`, `connection_failed` and the like. */
-export type Announcer = (announce: Announce, signal: AbortSignal) => Promise<AnnounceAnswer>;
+/**
+ * Something that can announce to one tracker URL. Rejects with `tracker`, `timeout`, `connection_failed` and the like. A
+ * tracker with an address of each family may answer twice: `late` gets what comes after the first.
+ */
+export type Announcer = (
+  announce: Announce,
+  signal: AbortSignal,
+  late: (answer: AnnounceAnswer) => void,
+) => Promise<AnnounceAnswer>;
 
 /** A refusal by the tracker; `retryInMs` (BEP 31) is Infinity for "never". */
 export function trackerFailure(reason: string, retryInMs: number | null = null): MillraceError {

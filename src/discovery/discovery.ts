@@ -58,7 +58,7 @@ export async function createDiscovery(ports: DiscoveryPorts, options: DiscoveryO
       return (announce, signal) => announceHttp(context, url, announce, signal);
     }
     if (/^udp:\/\//i.test(url) && URL.canParse(url)) {
-      return (announce, signal) => udpTrackers.announce(url, announce, signal);
+      return (announce, signal, late) => udpTrackers.announce(url, announce, signal, late);
     }
     return null;
   };

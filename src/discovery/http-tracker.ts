@@ -4,17 +4,16 @@ import { deadline, withSignal } from "../bytes/deadline.ts";
 import { concatBytes } from "../bytes/hex.ts";
 import { abortError, MillraceError } from "../errors.ts";
 import type { Clock } from "../ports.ts";
-import { COMPACT6_BYTES, isLocalName, parseCompact, parsePeers } from "./addresses.ts";
+import { COMPACT6_BYTES, parseCompact, parsePeers } from "./addresses.ts";
 import { type Announce, type AnnounceAnswer, trackerFailure } from "./announce.ts";
 import { decodeMessage, type MessageLimits, shortText } from "./bencode.ts";
+import { fetchRedirected } from "./redirects.ts";
 
 /** An announce, redirects included, may take this long. */
 const TIMEOUT_MS = 15_000;
 
 /** 500 peers in the dictionary form are about 50 KB. */
 const MAX_ANSWER_BYTES = 1 << 20;
-
-const MAX_REDIRECTS = 5;
 
 /** Peers in the dictionary form: 3 levels, 7 values each. */
 const LIMITS: MessageLimits = { maxBytes: MAX_ANSWER_BYTES, maxDepth: 8, maxValues: 50_000 };
@@ -108,7 +107,9 @@ export async function announceHttp(
     return new MillraceError("timeout", `no answer within ${TIMEOUT_MS / 1000} s`);
   });
   try {
-    const response = await follow(context, announceUrl(tracker, announce), limit.signal);
+    const request = { headers: { "user-agent": context.userAgent }, signal: limit.signal };
+    // Called without a receiver, as the platform's own fetch wants it.
+    const response = await fetchRedirected(context.fetch, announceUrl(tracker, announce), request, "tracker");
     const body = await readBody(response, limit.signal);
     if (!response.ok) throw statusError(response.status, body);
     return parseHttpAnswer(body);
@@ -134,33 +135,6 @@ function statusError(status: number, body: Uint8Array): MillraceError {
     if (error instanceof MillraceError && error.code === "tracker") return error;
   }
   return new MillraceError("tracker", `HTTP status ${status}`);
-}
-
-/**
- * Redirects are followed by hand: a tracker on the public network may not send us to an address inside ours, and a hostile
- * torrent could otherwise make us call services that trust this machine.
- */
-async function follow(context: HttpTrackerContext, start: string, signal: AbortSignal): Promise<Response> {
-  const { fetch } = context; // called without a receiver, as the platform's own wants it
-  let url = start;
-  for (let redirects = 0;; redirects++) {
-    const response = await withSignal(
-      fetch(url, { signal, redirect: "manual", headers: { "user-agent": context.userAgent } }),
-      signal,
-    );
-    const location = response.headers.get("location");
-    if (response.status < 300 || response.status > 399 || location === null) return response;
-    await response.body?.cancel();
-    if (redirects === MAX_REDIRECTS) throw new MillraceError("tracker", "too many redirects");
-    const next = URL.canParse(location, url) ? new URL(location, url) : null;
-    if (next === null || (next.protocol !== "http:" && next.protocol !== "https:")) {
-      throw new MillraceError("tracker", "redirected to something that is no HTTP address");
-    }
-    if (isLocalName(next.hostname) && !isLocalName(new URL(url).hostname)) {
-      throw new MillraceError("denied", "redirected from the public network to a local address");
-    }
-    url = next.href;
-  }
 }
 
 async function readBody(response: Response, signal: AbortSignal): Promise<Uint8Array> {

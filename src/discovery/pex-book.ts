@@ -2,11 +2,9 @@
 import type { SocketAddress } from "../ports.ts";
 import { addressKey } from "./addresses.ts";
 
-/** Flags of an added peer (BEP 11). */
-export const PEX_PREFERS_ENCRYPTION = 0x01;
-/** The peer is a seeder or uploads only. */
+/** Flag of an added peer (BEP 11): it is a seeder or uploads only. */
 export const PEX_SEED = 0x02;
-/** The peer is reachable: we connected to it. */
+/** Flag of an added peer: it is reachable, we connected to it. */
 export const PEX_REACHABLE = 0x10;
 
 /** BEP 11: at most 50 added and 50 dropped peers a message. */

@@ -125,7 +125,7 @@ export class TrackerTier {
     this.aborter.abort(new MillraceError("closed", "the announce was given up"));
     await Promise.allSettled(
       this.trackers.filter((tracker) => tracker.mayListUs).map((tracker) => {
-        return tracker.announce(this.message(tracker, "stopped"), signal);
+        return tracker.announce(this.message(tracker, "stopped"), signal, () => {});
       }),
     );
   }
@@ -209,7 +209,11 @@ export class TrackerTier {
     const event = !tracker.acknowledged ? "started" : tracker.completedDue ? "completed" : "";
     tracker.mayListUs = true;
     try {
-      const answer = await tracker.announce(this.message(tracker, event), signal);
+      const answer = await tracker.announce(this.message(tracker, event), signal, ({ peers }) => {
+        if (this.closed) return;
+        tracker.peers += peers.length;
+        this.context.onPeers(peers);
+      });
       tracker.acknowledged = true;
       if (event === "completed") tracker.completedDue = false;
       tracker.lastError = answer.warning;

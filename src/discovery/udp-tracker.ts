@@ -1,7 +1,7 @@
 /** Announces to UDP trackers (BEP 15) over one socket a family, shared by all swarms. */
 import { abortError, MillraceError } from "../errors.ts";
 import type { Clock, NetworkPort, SocketAddress, UdpPort, UdpSocket } from "../ports.ts";
-import { canonicalHost } from "./addresses.ts";
+import { canonicalHost, isPublicHost } from "./addresses.ts";
 import type { Announce, AnnounceAnswer } from "./announce.ts";
 import { announceRequest, connectRequest, parseAnnounce, parseConnect, transactionOf } from "./udp-tracker-messages.ts";
 
@@ -13,6 +13,9 @@ const TRY_MS = [3_000, 15_000, 30_000, 60_000] as const;
 
 /** A client may use a connection id for one minute (BEP 15). */
 const CONNECTION_LIFE_MS = 60_000;
+
+/** How long the other family may take after one answered. */
+const LATE_MS = 20_000;
 
 /** Trackers whose connection is remembered; the oldest goes first. */
 const MAX_CONNECTIONS = 256;
@@ -33,7 +36,6 @@ interface Transaction {
 }
 
 interface Endpoint {
-  readonly socket: UdpSocket;
   readonly to: SocketAddress;
   readonly family: 4 | 6;
   /** Path and query of the URL. */
@@ -46,24 +48,57 @@ export class UdpTrackerClient {
   private readonly sockets = new Map<4 | 6, Promise<UdpSocket>>();
   private readonly transactions = new Map<number, Transaction>();
   private readonly connections = new Map<string, { id: bigint; untilMs: number }>();
-  private closed = false;
+  /** Endpoints that answered an announce, and so may list us; the oldest goes first. */
+  private readonly answered = new Set<string>();
+  private readonly closing = new AbortController();
 
   constructor(ports: UdpTrackerPorts) {
     this.ports = ports;
   }
 
-  /** Announces once, trying up to four times (108 s) unless `signal` fires earlier. */
-  async announce(tracker: string, announce: Announce, signal: AbortSignal): Promise<AnnounceAnswer> {
-    const endpoint = await this.endpoint(tracker, signal);
+  /**
+   * Announces once, trying up to four times (108 s) unless `signal` fires earlier. A tracker with an IPv4 and an IPv6
+   * address is told at both, since each lists the peers of its own family (BEP 7, 15): the first answer counts, `late`
+   * gets the other. `stopped` goes where an answer came from before.
+   */
+  async announce(
+    tracker: string,
+    announce: Announce,
+    signal: AbortSignal,
+    late: (answer: AnnounceAnswer) => void = () => {},
+  ): Promise<AnnounceAnswer> {
+    const all = await this.endpoints(tracker, signal);
+    const known = all.filter((endpoint) => this.answered.has(endpointKey(endpoint)));
+    const endpoints = announce.event === "stopped" && known.length > 0 ? known : all;
+    if (endpoints.length === 1) return await this.announceAt(endpoints[0]!, announce, signal);
+    const rest = new AbortController();
+    const either = AbortSignal.any([signal, rest.signal, this.closing.signal]);
+    const runs = endpoints.map((endpoint) => this.announceAt(endpoint, announce, either));
+    if (announce.event === "stopped") await Promise.allSettled(runs);
+    try {
+      const first = await Promise.any(runs.map(async (run, index) => ({ answer: await run, index })));
+      const timer = this.ports.clock.setTimeout(() => rest.abort(), LATE_MS);
+      const others = runs.filter((_, index) => index !== first.index).map((run) => run.then(late, () => {}));
+      void Promise.all(others).finally(() => timer.cancel());
+      return first.answer;
+    } catch (error) {
+      throw error instanceof AggregateError ? error.errors[0] : error;
+    }
+  }
+
+  private async announceAt(endpoint: Endpoint, announce: Announce, signal: AbortSignal): Promise<AnnounceAnswer> {
+    const socket = await this.socket(endpoint.family);
     for (const tryMs of TRY_MS) {
-      const connectionId = await this.connect(endpoint, tryMs, signal);
+      const connectionId = await this.connect(endpoint, socket, tryMs, signal);
       if (connectionId === null) continue;
       const transactionId = this.newTransaction();
       const request = announceRequest(connectionId, transactionId, announce, endpoint.path);
-      const answer = await this.exchange(endpoint, transactionId, request, tryMs, signal);
+      const answer = await this.exchange(endpoint, socket, transactionId, request, tryMs, signal);
       if (answer === null) continue;
       try {
-        return parseAnnounce(answer, endpoint.family);
+        const parsed = parseAnnounce(answer, endpoint.family);
+        this.remember(endpoint, announce.event);
+        return parsed;
       } catch (error) {
         // The refusal may be about a connection id that the tracker forgot early: the next announce opens a new one.
         this.connections.delete(endpointKey(endpoint));
@@ -75,30 +110,48 @@ export class UdpTrackerClient {
 
   /** Lets the sockets go; what is under way runs into its signal or deadline. */
   async close(): Promise<void> {
-    this.closed = true;
+    this.closing.abort(new MillraceError("closed", "the tracker client is closed"));
     const sockets = await Promise.allSettled(this.sockets.values());
     for (const socket of sockets) if (socket.status === "fulfilled") socket.value.close();
     this.sockets.clear();
     this.transactions.clear();
     this.connections.clear();
+    this.answered.clear();
   }
 
-  private async endpoint(tracker: string, signal: AbortSignal): Promise<Endpoint> {
+  private remember(endpoint: Endpoint, event: Announce["event"]): void {
+    const key = endpointKey(endpoint);
+    this.answered.delete(key);
+    if (event === "stopped") return;
+    this.answered.add(key);
+    if (this.answered.size > MAX_CONNECTIONS) this.answered.delete(this.answered.values().next().value!);
+  }
+
+  /** One endpoint a family, at least one. */
+  private async endpoints(tracker: string, signal: AbortSignal): Promise<readonly Endpoint[]> {
     const url = new URL(tracker);
     const port = Number(url.port);
     if (port < 1) throw new MillraceError("invalid_argument", "a UDP tracker needs a port");
     const name = url.hostname.replace(/^\[|\]$/g, "");
     const literal = canonicalHost(name);
     const hosts = literal === null ? await this.ports.network.resolve(name, { signal }) : [literal];
-    // IPv4 first: most swarms live there, and a machine without IPv6 routes would only run into the deadline.
-    const host = hosts.find((candidate) => !candidate.includes(":")) ?? hosts[0];
-    if (host === undefined) throw new MillraceError("not_found", `no address for ${name}`);
-    const family = host.includes(":") ? 6 : 4;
-    return { socket: await this.socket(family), to: { host, port }, family, path: `${url.pathname}${url.search}` };
+    const path = `${url.pathname}${url.search}`;
+    const v4 = hosts.find((candidate) => !candidate.includes(":"));
+    // A machine without IPv6 would only run into the deadline there.
+    const v6 = v4 === undefined || this.hasIpv6() ? hosts.find((candidate) => candidate.includes(":")) : undefined;
+    const endpoints: Endpoint[] = [];
+    if (v4 !== undefined) endpoints.push({ to: { host: v4, port }, family: 4, path });
+    if (v6 !== undefined) endpoints.push({ to: { host: v6, port }, family: 6, path });
+    if (endpoints.length === 0) throw new MillraceError("not_found", `no address for ${name}`);
+    return endpoints;
+  }
+
+  private hasIpv6(): boolean {
+    return this.ports.network.interfaces().some(({ family, host }) => family === 6 && isPublicHost(host));
   }
 
   private socket(family: 4 | 6): Promise<UdpSocket> {
-    if (this.closed) return Promise.reject(new MillraceError("closed", "the tracker client is closed"));
+    if (this.closing.signal.aborted) return Promise.reject(abortError(this.closing.signal));
     let socket = this.sockets.get(family);
     if (socket === undefined) {
       socket = this.ports.udp.bind({ host: family === 4 ? "0.0.0.0" : "::", port: 0 }).then((bound) => {
@@ -119,13 +172,18 @@ export class UdpTrackerClient {
     transaction.answer(datagram);
   }
 
-  private async connect(endpoint: Endpoint, tryMs: number, signal: AbortSignal): Promise<bigint | null> {
+  private async connect(
+    endpoint: Endpoint,
+    socket: UdpSocket,
+    tryMs: number,
+    signal: AbortSignal,
+  ): Promise<bigint | null> {
     const key = endpointKey(endpoint);
     const known = this.connections.get(key);
     if (known !== undefined && known.untilMs > this.ports.clock.monotonic()) return known.id;
     const transactionId = this.newTransaction();
     const sentMs = this.ports.clock.monotonic();
-    const answer = await this.exchange(endpoint, transactionId, connectRequest(transactionId), tryMs, signal);
+    const answer = await this.exchange(endpoint, socket, transactionId, connectRequest(transactionId), tryMs, signal);
     if (answer === null) return null;
     const id = parseConnect(answer);
     this.connections.delete(key);
@@ -144,7 +202,14 @@ export class UdpTrackerClient {
   }
 
   /** Sends the request and waits for its answer; null after `tryMs`. */
-  private exchange(endpoint: Endpoint, id: number, request: Uint8Array, tryMs: number, signal: AbortSignal) {
+  private exchange(
+    endpoint: Endpoint,
+    socket: UdpSocket,
+    id: number,
+    request: Uint8Array,
+    tryMs: number,
+    signal: AbortSignal,
+  ) {
     return new Promise<Uint8Array | null>((resolve, reject) => {
       if (signal.aborted) return reject(abortError(signal));
       const finish = (settle: () => void) => {
@@ -158,7 +223,7 @@ export class UdpTrackerClient {
       signal.addEventListener("abort", abort, { once: true });
       this.transactions.set(id, { to: endpoint.to, answer: (datagram) => finish(() => resolve(datagram)) });
       // A failed send counts as a lost datagram: the deadline of this try takes care of it.
-      endpoint.socket.send(request, endpoint.to).catch(() => {});
+      socket.send(request, endpoint.to).catch(() => {});
     });
   }
 }

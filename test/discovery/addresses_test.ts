@@ -1,6 +1,13 @@
 import { test } from "node:test";
 import { assert, assertEquals } from "@std/assert";
-import { canonicalHost, isLocalName, isUsable, parseCompact, parseHostPort } from "../../src/discovery/addresses.ts";
+import {
+  canonicalHost,
+  isLocalName,
+  isPublicHost,
+  isUsable,
+  parseCompact,
+  parseHostPort,
+} from "../../src/discovery/addresses.ts";
 import { decodeTable, encodeTable } from "../../src/discovery/dht-table-file.ts";
 import { PeerSink } from "../../src/discovery/peer-sink.ts";
 import { FakeClock } from "../support/fake-clock.ts";
@@ -76,4 +83,30 @@ test("PeerSink.add() passes an address on once in 30 s, whatever its form, and n
   sink.close();
   sink.add({ host: "10.0.0.3", port: 1 }, "dht");
   assertEquals(seen.length, 2_004);
+});
+
+test("isPublicHost() knows private, loopback, link-local and mapped ranges (B27)", () => {
+  for (
+    const host of [
+      "10.0.0.1",
+      "127.0.0.1",
+      "169.254.1.1",
+      "192.168.0.1",
+      "172.16.0.1",
+      "100.64.0.1",
+      "::1",
+      "::",
+      "fe80::1",
+      "fd00::1",
+      "::ffff:10.0.0.1",
+      "64:ff9b::7f00:1",
+      "0.0.0.0",
+      "224.0.0.1",
+      "255.255.255.255",
+      "x",
+    ]
+  ) {
+    assertEquals(isPublicHost(host), false, host);
+  }
+  for (const host of ["8.8.8.8", "2606:4700::1111"]) assertEquals(isPublicHost(host), true, host);
 });

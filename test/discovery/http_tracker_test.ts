@@ -8,6 +8,7 @@ import { MillraceError } from "../../src/errors.ts";
 import { FakeClock } from "../support/fake-clock.ts";
 import { compact, startHttpTracker } from "./support/http-tracker.ts";
 import { testPorts, until } from "./support/ports.ts";
+import { seededBelow } from "../support/random.ts";
 
 const announce: Announce = {
   infohash: new Uint8Array(Array.from({ length: 20 }, (_, i) => i * 13)),
@@ -201,8 +202,7 @@ for (const stage of ["before the head", "within the body"] as const) {
 }
 
 test("parseHttpAnswer() throws only MillraceError on 3,000 mutations", () => {
-  let seed = 1;
-  const random = (below: number) => (seed = (seed * 48271) % 0x7fffffff) % below;
+  const random = seededBelow(1);
   const base = encodeBencode({
     interval: 1800,
     "min interval": 60,

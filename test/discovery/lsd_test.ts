@@ -6,6 +6,7 @@ import { MillraceError } from "../../src/errors.ts";
 import type { SocketAddress, UdpPort } from "../../src/ports.ts";
 import { FakeClock } from "../support/fake-clock.ts";
 import { testPorts, udp, until } from "./support/ports.ts";
+import { seededBelow } from "../support/random.ts";
 
 const GROUP = "239.192.152.143:6771";
 const hash = (n: number) => new Uint8Array(20).fill(n);
@@ -43,8 +44,7 @@ for (const [name, datagram, port] of odd) {
 }
 
 test("decodeLsd() never throws on 2,000 mutations and takes at most 20 infohashes", () => {
-  let seed = 3;
-  const random = (below: number) => (seed = (seed * 48271) % 0x7fffffff) % below;
+  const random = seededBelow(3);
   const base = encodeLsd(GROUP, { port: 1, infohashes: [hash(1), hash(2)], cookie: "c" });
   for (let i = 0; i < 2_000; i++) {
     const bytes = base.slice(0, random(base.length + 1));

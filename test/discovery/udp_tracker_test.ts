@@ -4,10 +4,12 @@ import type { Announce } from "../../src/discovery/announce.ts";
 import { UdpTrackerClient } from "../../src/discovery/udp-tracker.ts";
 import { parseAnnounce, parseConnect, transactionOf } from "../../src/discovery/udp-tracker-messages.ts";
 import { MillraceError } from "../../src/errors.ts";
+import type { UdpPort, UdpSocket } from "../../src/ports.ts";
 import { FakeClock, settle } from "../support/fake-clock.ts";
 import { compact } from "./support/http-tracker.ts";
 import { testPorts, udp, until } from "./support/ports.ts";
 import { announceBody, connectBody, startUdpTracker, type UdpReply } from "./support/udp-tracker.ts";
+import { seededBelow } from "../support/random.ts";
 
 const announce: Announce = {
   infohash: new Uint8Array(20).fill(1),
@@ -194,9 +196,104 @@ test("UdpTrackerClient.announce() reads IPv6 peers from a tracker with an IPv6 a
   assertEquals(asked, ["::"]);
 });
 
+/** A UDP port on which the hosts of `replies` are trackers; what is sent to others is lost. */
+function fakeUdp(replies: Record<string, UdpReply>) {
+  const sent: string[] = [];
+  const bind: UdpPort["bind"] = ({ host = "" }) => {
+    let receive: Parameters<UdpSocket["onMessage"]>[0] = () => {};
+    return Promise.resolve({
+      address: { host, port: 1 },
+      onMessage: (handler) => void (receive = handler),
+      send(bytes, to) {
+        const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+        const action = view.getUint32(8);
+        sent.push(`${to.host} ${action === 0 ? "connect" : bytes[83]}`);
+        const reply = replies[to.host]?.({ action, connectionId: view.getBigUint64(0), bytes }, sent.length);
+        if (!reply) return Promise.resolve();
+        const answer = new Uint8Array(8 + reply.body.length);
+        answer.set(bytes.subarray(8, 12));
+        answer.set(bytes.subarray(12, 16), 4);
+        answer.set(reply.body, 8);
+        queueMicrotask(() => receive(answer, to));
+        return Promise.resolve();
+      },
+      close() {},
+    });
+  };
+  return { bind, sent };
+}
+
+/** A tracker with an address of each family, on a machine that has IPv6 or not. */
+function dualStack(replies: Record<string, UdpReply>, hasIpv6 = true) {
+  const clock = new FakeClock();
+  const port = fakeUdp(replies);
+  const own = {
+    name: "eth0",
+    host: hasIpv6 ? "2001:4860::7" : "fe80::7",
+    prefixLength: 64,
+    family: 6,
+    loopback: false,
+  } as const;
+  const network = { interfaces: () => [own], resolve: () => Promise.resolve(["2001:4860::1", "192.0.2.1"]) };
+  const client = new UdpTrackerClient(testPorts({ clock, udp: port, network }));
+  return { clock, client, sent: port.sent, url: "udp://tracker.example:6969/announce" };
+}
+
+const peer6 = new Uint8Array([0x20, 1, 0x48, 0x60, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 5, 0x1a, 0xe1]);
+const good6: UdpReply = ({ action }) => ({ body: action === 0 ? connectBody() : announceBody(900, 1, 2, peer6) });
+
+test("UdpTrackerClient.announce() tells a tracker at both of its families, and takes peers from both (BEP 7, 15)", async () => {
+  const { client, clock, sent, url } = dualStack({ "192.0.2.1": good, "2001:4860::1": good6 });
+  const late: string[] = [];
+  const answer = await client.announce(
+    url,
+    announce,
+    never,
+    ({ peers }) => late.push(...peers.map(({ host }) => host)),
+  );
+  await settle();
+  assertEquals([...answer.peers.map(({ host }) => host), ...late].sort(), ["10.0.0.1", "10.0.0.2", "2001:4860::5"]);
+  assertEquals(sent.length, 4);
+  await client.announce(url, { ...announce, event: "stopped" }, never);
+  assertEquals(sent.slice(4).sort(), ["192.0.2.1 3", "2001:4860::1 3"]);
+  await settle();
+  assertEquals(clock.pendingTimers, 0);
+  await client.close();
+});
+
+test("UdpTrackerClient.announce() does not wait for a family that is silent, nor tells it `stopped`", async () => {
+  for (const [host, reply] of [["192.0.2.1", good], ["2001:4860::1", good6]] as const) {
+    const { client, clock, sent, url } = dualStack({ [host]: reply });
+    assert((await client.announce(url, announce, never)).peers.length > 0);
+    await clock.advanceAsync(20_000);
+    assertEquals(clock.pendingTimers, 0);
+    sent.length = 0;
+    await client.announce(url, { ...announce, event: "stopped" }, never);
+    assert(sent.every((line) => line.startsWith(host)), sent.join());
+    await client.close();
+  }
+});
+
+test("UdpTrackerClient.announce() leaves IPv6 out on a machine without it, and gives up when neither answers", async () => {
+  const without = dualStack({ "192.0.2.1": good, "2001:4860::1": good6 }, false);
+  await without.client.announce(without.url, announce, never);
+  assertEquals(without.sent, ["192.0.2.1 connect", "192.0.2.1 2"]);
+  const { client, clock, url } = dualStack({});
+  const pending = client.announce(url, announce, never);
+  let over = false;
+  pending.catch(() => (over = true));
+  while (!over) await clock.advanceAsync(1000);
+  assertEquals((await assertRejects(() => pending, MillraceError)).code, "timeout");
+  const closed = client.announce(url, announce, never);
+  closed.catch(() => {});
+  await settle();
+  await client.close();
+  assertEquals((await assertRejects(() => closed, MillraceError)).code, "closed");
+  assertEquals(clock.pendingTimers, 0);
+});
+
 test("UDP tracker parsers throw only MillraceError on 3,000 random datagrams", () => {
-  let seed = 7;
-  const random = (below: number) => (seed = (seed * 48271) % 0x7fffffff) % below;
+  const random = seededBelow(7);
   for (let i = 0; i < 3_000; i++) {
     const bytes = new Uint8Array(random(60)).map(() => random(256));
     if (i % 2 === 0) bytes.set([0, 0, 0, random(4)].slice(0, bytes.length));

@@ -1,0 +1,46 @@
+import { test } from "node:test";
+import { assertEquals, assertRejects } from "@std/assert";
+import { fetchRedirected } from "../../src/discovery/redirects.ts";
+import { MillraceError } from "../../src/errors.ts";
+
+const request = { headers: { range: "bytes=0-9" }, signal: new AbortController().signal };
+
+/** A web where each address leads to the next of `path`; the last one answers. */
+function web(path: readonly string[]) {
+  const asked: string[] = [];
+  const fetch = ((url: string, init: RequestInit) => {
+    asked.push(url);
+    assertEquals([init.redirect, new Headers(init.headers).get("range")], ["manual", "bytes=0-9"]);
+    const location = path[asked.length];
+    return Promise.resolve(
+      location === undefined ? new Response("end") : new Response("", { status: 302, headers: { location } }),
+    );
+  }) as typeof globalThis.fetch;
+  return { asked, go: () => fetchRedirected(fetch, path[0]!, request, "tracker") };
+}
+
+test("fetchRedirected() follows redirects, relative ones and within the local network too", async () => {
+  for (const path of [["http://a.example/x", "/y", "https://b.example/z"], ["http://10.0.0.1/", "http://127.0.0.1/"]]) {
+    assertEquals(await (await web(path).go()).text(), "end");
+  }
+  const relative = web(["http://a.example/x/y", "z?1"]);
+  await relative.go();
+  assertEquals(relative.asked, ["http://a.example/x/y", "http://a.example/x/z?1"]);
+});
+
+test("fetchRedirected() goes from the public network to no local address, and nowhere else but HTTP", async () => {
+  const table: [string[], string][] = [
+    [["http://a.example/", "http://127.0.0.1/"], "denied"],
+    [["http://a.example/", "http://[::1]/"], "denied"],
+    [["http://a.example/", "http://localhost/"], "denied"],
+    [["http://a.example/", "http://b.example/", "http://192.168.1.1/admin"], "denied"],
+    [["http://a.example/", "ftp://b.example/"], "tracker"],
+    [["http://a.example/", "http://["], "tracker"],
+    [Array.from({ length: 9 }, (_, i) => `http://a.example/${i}`), "tracker"],
+  ];
+  for (const [path, code] of table) {
+    const { asked, go } = web(path);
+    assertEquals((await assertRejects(go, MillraceError)).code, code, path.join(" "));
+    assertEquals(asked.some((url) => url.includes("127.0.0.1") || url.includes("192.168")), false);
+  }
+});
