@@ -68,8 +68,8 @@ export class DiskStore implements PieceStore, UnitOwner {
   private readonly loading = new Map<number, Promise<WindowEntry>>();
   /** Pieces that somebody may have changed: hashed before they are served. */
   private readonly suspects: Bitfield;
-  /** Pieces not hashed since they were written or since the start: done when they first leave the disk. */
-  private readonly unchecked: Bitfield;
+  /** Pieces hashed since anybody wrote to their file; others are hashed when they leave the disk. */
+  private readonly checked = new Set<number>();
   private quietUntilMs = -Infinity;
   private sweeping = false;
   private saveTimer: Timer | null = null;
@@ -84,7 +84,6 @@ export class DiskStore implements PieceStore, UnitOwner {
     this.evictable = medium.placement.kind === "extents" && shared.lru.limitBytes > 0;
     this.have = new Bitfield(layout.pieceCount);
     this.suspects = new Bitfield(layout.pieceCount);
-    this.unchecked = new Bitfield(layout.pieceCount);
     this.queue = new WriteQueue(layout, medium);
   }
 
@@ -148,7 +147,7 @@ export class DiskStore implements PieceStore, UnitOwner {
   adoptFound(piece: number, { hashed, announce }: { hashed: boolean; announce: boolean }): void {
     if (this.closed || this.have.has(piece)) return;
     this.markPresent(piece);
-    if (hashed) this.unchecked.set(piece, false);
+    if (hashed) this.checked.add(piece);
     if (announce) this.onFound(piece);
   }
 
@@ -205,7 +204,7 @@ export class DiskStore implements PieceStore, UnitOwner {
 
   private markPresent(piece: number): void {
     if (!this.have.set(piece)) return;
-    this.unchecked.set(piece);
+    this.checked.delete(piece);
     this.shared.lru.change(this, this.evictable ? this.unitOf(piece) : 0, pieceBytes(this.layout, piece));
   }
 
@@ -262,7 +261,7 @@ export class DiskStore implements PieceStore, UnitOwner {
   }
 
   private doubtful(piece: number): boolean {
-    return this.suspects.has(piece) || this.unchecked.has(piece);
+    return this.suspects.has(piece) || !this.checked.has(piece);
   }
 
   /** Brings a whole piece to memory, once for all who wait; one that may have been changed is hashed. */
@@ -285,7 +284,7 @@ export class DiskStore implements PieceStore, UnitOwner {
           throw new MillraceError("corrupt", `piece ${piece} was changed on disk`);
         }
         this.suspects.set(piece, false);
-        this.unchecked.set(piece, false);
+        this.checked.add(piece);
       }
       if (!this.have.has(piece) || this.closed) throw new MillraceError("not_found", `piece ${piece} is gone`);
     } catch (error) {
@@ -301,7 +300,11 @@ export class DiskStore implements PieceStore, UnitOwner {
   /** Looks whether somebody else touched the files of the range. */
   private async watch(piece: number, offset: number, length: number): Promise<void> {
     for (const { unit, change } of await this.medium.changesIn(piece * this.layout.pieceLengthBytes + offset, length)) {
-      this.distrust(unit, change === "missing");
+      if (change !== "written") this.distrust(unit, change === "missing");
+      else {
+        const { first, end } = this.medium.placement.piecesOf(unit);
+        for (const known of this.checked) if (known >= first && known < end) this.checked.delete(known);
+      }
     }
   }
 

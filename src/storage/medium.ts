@@ -11,8 +11,8 @@ const FACTS_VALID_MS = 500;
 /** Files flushed at once. */
 const SYNC_CONCURRENCY = 4;
 
-/** What became of a unit since the last look. */
-export type UnitChange = "same" | "changed" | "missing";
+/** What became of a unit since the last look; "written": we wrote to it, and others may have at the same time. */
+export type UnitChange = "same" | "written" | "changed" | "missing";
 
 interface UnitState {
   /** Writes finished; tells whether `modifiedMs` is still of the last one. */
@@ -22,6 +22,8 @@ interface UnitState {
   modifiedMs: number | null;
   seenWrites: number;
   checkedMs: number;
+  /** Somebody may have written since `changesIn` last told of the unit. */
+  untold: boolean;
 }
 
 /** See the module. Offsets are in the torrent's byte space. */
@@ -57,6 +59,7 @@ export class Medium {
       } finally {
         unit.active--;
         unit.writes++;
+        unit.untold = true;
         this.unsynced.add(part.unit);
       }
     }
@@ -81,21 +84,28 @@ export class Medium {
     }
   }
 
-  /** Did somebody else touch the files of this range? Looks at most twice a second a file; marks nothing. */
+  /**
+   * Did somebody else touch the files of this range? Looks at most twice a second at a file that we do not write; marks
+   * nothing.
+   */
   async changesIn(offset: number, length: number): Promise<{ readonly unit: number; readonly change: UnitChange }[]> {
     const found: { unit: number; change: UnitChange }[] = [];
     for (const { unit } of this.placement.locate(offset, length)) {
       const state = this.unit(unit);
-      if (this.placement.isPadding(unit) || this.clock.monotonic() - state.checkedMs < FACTS_VALID_MS) continue;
+      const { untold } = state;
+      const isKnown = !untold && this.clock.monotonic() - state.checkedMs < FACTS_VALID_MS;
+      if (this.placement.isPadding(unit) || isKnown) continue;
+      state.untold = state.active > 0;
       const change = await this.look(unit);
       if (change !== "same") found.push({ unit, change });
+      else if (untold) found.push({ unit, change: "written" });
     }
     return found;
   }
 
   /**
-   * Flushes what was written since the last time and looks at the files. Answers the units that can't be relied on: gone,
-   * changed by somebody else, or not flushed.
+   * Flushes what was written since the last time and looks at the files. Answers the units that can't be relied on: gone
+   * or not flushed; `changesIn` tells of others.
    */
   async settle(): Promise<number[]> {
     const doubtful: number[] = [];
@@ -103,7 +113,10 @@ export class Medium {
     this.unsynced.clear();
     await forEachLimited(units, SYNC_CONCURRENCY, async (unit) => {
       try {
-        if (await this.look(unit) === "missing") return void doubtful.push(unit);
+        const change = await this.look(unit);
+        if (change === "missing") return void doubtful.push(unit);
+        // What this look has seen the next one does not see.
+        if (change === "changed") this.unit(unit).untold = true;
         await this.handles.use(this.placement.path(unit), "write", (file) => file.sync());
       } catch {
         doubtful.push(unit);
@@ -179,7 +192,7 @@ export class Medium {
   private unit(unit: number): UnitState {
     let state = this.units.get(unit);
     if (state === undefined) {
-      state = { writes: 0, active: 0, modifiedMs: null, seenWrites: -1, checkedMs: -Infinity };
+      state = { writes: 0, active: 0, modifiedMs: null, seenWrites: -1, checkedMs: -Infinity, untold: false };
       this.units.set(unit, state);
     }
     return state;

@@ -283,6 +283,25 @@ test("read() notices a file that was deleted or changed underfoot", async () => 
   assert((await check(store, torrent)).includes(12));
 });
 
+test("read() serves nothing that was changed while the store wrote to the same file", async () => {
+  for (const laterMs of [0, 8_000]) {
+    const { open, files, clock } = make();
+    const torrent = sample({ "a": 163_840, "b": 163_840 });
+    const store = await (await open()).open(torrent.layout);
+    const early = Array.from({ length: 19 }, (_, piece) => piece);
+    await fill(store, torrent, early);
+    await clock.advanceAsync(8_000);
+    // All have left the disk once, and were good.
+    assertEquals(await check(store, torrent), early);
+    await fill(store, torrent, [19]);
+    files.change(`/cache/${torrent.layout.infohashHex}/pack/b`, (bytes) => bytes.fill(9, 40_000, 40_001));
+    await clock.advanceAsync(laterMs);
+    const { code } = await assertRejects(() => store.read(12, 0, 10), MillraceError);
+    assert(code === "corrupt" || code === "not_found", code);
+    assertEquals(await store.read(11, 0, 16384), torrent.piece(11));
+  }
+});
+
 test("read() and put() refuse what does not fit", async () => {
   const { open } = make();
   const torrent = sample(SMALL);

@@ -2,6 +2,7 @@
 import { createHash } from "node:crypto";
 import type { Logger } from "../../src/ports.ts";
 import type { TorrentLayout } from "../../src/storage/types.ts";
+import { noise } from "../support/random.ts";
 
 export const silent: Logger = { log() {}, child: () => silent };
 
@@ -21,12 +22,7 @@ export function sample(files: Record<string, number>, pieceLengthBytes = 16384, 
     offset += sizeBytes;
     return file;
   });
-  const content = new Uint8Array(offset);
-  let state = seed;
-  for (let i = 0; i < offset; i++) {
-    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
-    content[i] = state >>> 24;
-  }
+  const content = noise(offset, seed);
   for (const file of list) if (file.padding) content.fill(0, file.offset, file.offset + file.sizeBytes);
   const pieceCount = Math.ceil(offset / pieceLengthBytes);
   const piece = (index: number) => content.slice(index * pieceLengthBytes, (index + 1) * pieceLengthBytes);
