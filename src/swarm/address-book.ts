@@ -16,6 +16,14 @@ const LAST_RETRY_MS = 600_000;
 /** After so many failures in a row an address is forgotten. */
 const MAX_FAILURES = 6;
 
+/** What a kind of swarm decides of addresses. */
+export interface BookPolicy {
+  /** Time until an address is tried again after so many failures in a row (0: its connection had worked), ms; null: never. */
+  retryDelayMs(entry: KnownAddress): number | null;
+  /** Lower is dialled first. */
+  score(entry: KnownAddress): number;
+}
+
 /** Best first: those the user named, then those nobody can forge cheaply. */
 const ORIGIN_RANK: Readonly<Record<PeerOrigin, number>> = {
   manual: 0,
@@ -48,7 +56,12 @@ export interface KnownAddress {
 export class AddressBook {
   private readonly entries = new Map<string, KnownAddress>();
   private readonly perHost = new Map<string, number>();
+  private readonly policy: BookPolicy;
   private seedsRest = false;
+
+  constructor(policy: BookPolicy = FILE_SWARM) {
+    this.policy = policy;
+  }
 
   get size(): number {
     return this.entries.size;
@@ -91,7 +104,7 @@ export class AddressBook {
     let best: KnownAddress | null = null;
     for (const entry of this.entries.values()) {
       if (entry.state !== "idle" || entry.retryAtMs > nowMs || skip(entry.address.host)) continue;
-      if (best === null || score(entry) < score(best)) best = entry;
+      if (best === null || this.policy.score(entry) < this.policy.score(best)) best = entry;
     }
     return best;
   }
@@ -108,16 +121,13 @@ export class AddressBook {
   /** The dial or the connection failed: back off, or forget the address. */
   failed(entry: KnownAddress, nowMs: number): void {
     entry.failures++;
-    entry.state = "idle";
-    if (entry.failures >= MAX_FAILURES) return this.remove(entry);
-    entry.retryAtMs = nowMs + Math.min(LAST_RETRY_MS, FIRST_RETRY_MS * 2 ** (entry.failures - 1));
+    this.retryLater(entry, nowMs);
   }
 
   /** A connection that had worked is over: try again after the first delay. */
   ended(entry: KnownAddress, nowMs: number): void {
-    entry.state = "idle";
     entry.failures = 0;
-    entry.retryAtMs = nowMs + FIRST_RETRY_MS;
+    this.retryLater(entry, nowMs);
   }
 
   /** It answered, but not to this kind of handshake: the other kind is tried at once. */
@@ -154,12 +164,24 @@ export class AddressBook {
     return true;
   }
 
+  /** All addresses. */
+  list(): KnownAddress[] {
+    return [...this.entries.values()];
+  }
+
   remove(entry: KnownAddress): void {
     if (!this.entries.delete(entry.key)) return;
     const host = hostKey(entry.address.host);
     const left = (this.perHost.get(host) ?? 1) - 1;
     if (left === 0) this.perHost.delete(host);
     else this.perHost.set(host, left);
+  }
+
+  private retryLater(entry: KnownAddress, nowMs: number): void {
+    const delayMs = this.policy.retryDelayMs(entry);
+    entry.state = "idle";
+    if (delayMs === null) this.remove(entry);
+    else entry.retryAtMs = nowMs + delayMs;
   }
 
   /** Makes room by dropping the worst idle address, if it is no better than one from `origin`. */
@@ -174,7 +196,16 @@ export class AddressBook {
   }
 }
 
+/** Failures before the origin. */
+const FILE_SWARM: BookPolicy = { retryDelayMs: backOff, score };
+
+/** Doubled with every failure; null when there were too many. */
+export function backOff(entry: Pick<KnownAddress, "failures">): number | null {
+  if (entry.failures >= MAX_FAILURES) return null;
+  return Math.min(LAST_RETRY_MS, FIRST_RETRY_MS * 2 ** Math.max(0, entry.failures - 1));
+}
+
 /** Lower is better: fewer failures first, then the origin. */
-function score(entry: KnownAddress): number {
+export function score(entry: KnownAddress): number {
   return entry.failures * 10 + ORIGIN_RANK[entry.origin];
 }

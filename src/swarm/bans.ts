@@ -7,9 +7,6 @@ export const MAX_BANS = 4096;
 /** How long a ban lasts, ms: an hour outlives any one download attempt and forgives shared addresses in the end. */
 export const BAN_MS = 3_600_000;
 
-/** Why a host is banned. */
-export type BanReason = "corrupt_data" | "protocol_violation";
-
 /** A bounded list of banned hosts; the oldest ban gives way. Times are monotonic ms. */
 export class BanList {
   private readonly until = new Map<string, number>();

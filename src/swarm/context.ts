@@ -6,7 +6,6 @@ import type { ConnectPeerOptions, EncryptionMode } from "../wire/options.ts";
 import type { PeerLink } from "../wire/types.ts";
 import type { BanList } from "./bans.ts";
 import type { DialSlots } from "./dial-slots.ts";
-import type { Sha1 } from "./evidence.ts";
 import type { BufferSource } from "./ingest.ts";
 import type { TokenBucket } from "./token-bucket.ts";
 import type { SchedulerFactory } from "./transfer.ts";
@@ -26,7 +25,6 @@ export interface SwarmContext {
   readonly downloadBucket: TokenBucket;
   readonly uploadBucket: TokenBucket;
   readonly buffers: BufferSource;
-  readonly sha1: Sha1;
   readonly createScheduler: SchedulerFactory;
   readonly connectPeer: (connection: TcpConnection, options: ConnectPeerOptions) => PeerLink;
   /** Port that accepts peers, null when none does. */

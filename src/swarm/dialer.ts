@@ -17,6 +17,8 @@ export interface DialerHost {
   /** How many more peers are wanted, those being dialled not counted. */
   room(): number;
   banned(host: string): boolean;
+  /** Shortest time between two looks at addresses that rest, ms. Default 1000. */
+  readonly minRetryDelayMs?: number;
   /** A connection is open, `rttMs` after it was begun. The host must `open` it in this turn. */
   connected(entry: KnownAddress, connection: TcpConnection, rttMs: number): void;
 }
@@ -93,6 +95,9 @@ export class Dialer {
     this.timer = null;
     const retryMs = this.book.nextRetryMs();
     if (retryMs === null) return;
-    this.timer = this.host.clock.setTimeout(() => this.pump(), Math.max(MIN_RETRY_DELAY_MS, retryMs - nowMs));
+    this.timer = this.host.clock.setTimeout(
+      () => this.pump(),
+      Math.max(this.host.minRetryDelayMs ?? MIN_RETRY_DELAY_MS, retryMs - nowMs),
+    );
   }
 }

@@ -2,6 +2,7 @@
  * Who lied. When a piece made of several peers' blocks fails its hash, the digest of every block is kept with its sender;
  * when a good copy of the piece arrives, the blocks that differ from it name the liars.
  */
+import type { Sha1 } from "../ports.ts";
 import { BLOCK_BYTES } from "../wire/types.ts";
 
 /** Failed attempts remembered; more than this many pieces in doubt at once means that bans will follow anyway. */
@@ -18,9 +19,6 @@ interface Attempt {
   readonly digests: readonly string[];
   readonly senders: readonly (Suspect | undefined)[];
 }
-
-/** SHA-1 of some bytes, off the main thread where the platform can. */
-export type Sha1 = (data: Uint8Array) => Promise<Uint8Array>;
 
 /** Digest of each block of a piece, in order. */
 export async function blockDigests(piece: Uint8Array, sha1: Sha1): Promise<string[]> {

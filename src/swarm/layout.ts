@@ -13,11 +13,6 @@ export function pieceBytes(shape: PieceShape, piece: number): number {
   return Math.min(shape.pieceLengthBytes, shape.totalBytes - piece * shape.pieceLengthBytes);
 }
 
-/** Number of blocks of a piece. */
-export function blocksIn(shape: PieceShape, piece: number): number {
-  return Math.ceil(pieceBytes(shape, piece) / BLOCK_BYTES);
-}
-
 /** Whether `[offset, offset + length)` lies in the piece and is one whole block of it. */
 export function isBlock(shape: PieceShape, piece: number, offset: number, length: number): boolean {
   if (piece < 0 || piece >= shape.pieceCount || offset < 0 || offset % BLOCK_BYTES !== 0) return false;

@@ -1,15 +1,16 @@
 /** All swarms of an engine: one listener, one set of limits, leases and lingering. */
 import type { Discovery } from "../discovery/types.ts";
 import { MillraceError } from "../errors.ts";
-import type { Ports, TcpListener, Timer } from "../ports.ts";
+import type { Ports, SocketAddress, TcpListener, Timer } from "../ports.ts";
 import type { PieceCache } from "../storage/types.ts";
-import { acceptPeer, connectPeer, type EncryptionMode } from "../wire/mod.ts";
+import { acceptPeer, connectPeer, type EncryptionMode, type LinkSettings } from "../wire/mod.ts";
+import type { PeerLink, PeerLinkHandlers } from "../wire/types.ts";
 import { Acceptor } from "./acceptor.ts";
+import type { KnownAddress } from "./address-book.ts";
 import { BanList } from "./bans.ts";
 import { DEFAULT_UPLOAD_SLOTS } from "./choker.ts";
 import type { SwarmContext } from "./context.ts";
 import { DialSlots } from "./dial-slots.ts";
-import type { Sha1 } from "./evidence.ts";
 import { Scheduler } from "./scheduler/scheduler.ts";
 import { TokenBucket } from "./token-bucket.ts";
 import { TorrentSwarm } from "./torrent-swarm.ts";
@@ -60,13 +61,35 @@ export interface SwarmManagerOptions {
   readonly encryption?: EncryptionMode;
   /** Peer exchange. Default true. */
   readonly pex?: boolean;
-  /** Default: Web Crypto, which hashes off the main thread. */
-  readonly sha1?: Sha1;
+}
+
+/** A swarm of another kind that shares the peer port, the places for peers and the bans: a broadcast. */
+export interface GuestSwarm {
+  /** Connections, those that still shake hands included. */
+  readonly peerCount: number;
+  admit(remote: SocketAddress): { settings: LinkSettings; attach: (link: PeerLink) => PeerLinkHandlers } | null;
+  /** There may be room for peers. */
+  pump(): void;
+}
+
+/** A guest's place. */
+export interface GuestPlace {
+  /** What a torrent swarm, which only found out that this is a broadcast, had learnt of peers. */
+  readonly addresses: readonly Pick<KnownAddress, "address" | "origin">[];
+  /** Peers are sent to it no longer. */
+  release(): void;
 }
 
 /** A manager that can be asked a little more than playback needs. */
 export interface TorrentSwarmManager extends SwarmManager {
   acquire(target: SwarmTarget): SwarmLease & { readonly swarm: TorrentSwarm };
+  /** What its swarms share. */
+  readonly context: SwarmContext;
+  /**
+   * Sends the peers of an infohash to `guest` from now on; a torrent swarm that has it ends. Throws `conflict` when
+   * another guest has it, `too_busy`, or `closed`.
+   */
+  host(infohashHex: string, guest: GuestSwarm): GuestPlace;
   /** Is this host banned for corrupt data or a broken protocol? */
   banned(host: string): boolean;
   /** Bytes per second, 0 = unlimited. */
@@ -90,9 +113,10 @@ interface Entry {
 class Manager implements TorrentSwarmManager {
   private readonly ports: Ports;
   private readonly options: SwarmManagerOptions;
-  private readonly context: SwarmContext;
+  readonly context: SwarmContext;
   private readonly acceptor: Acceptor;
   private readonly entries = new Map<string, Entry>();
+  private readonly guests = new Map<string, GuestSwarm>();
   /** Swarms that are leaving: their store must be closed before it is opened anew. */
   private readonly leaving = new Map<string, Promise<void>>();
   private listener: TcpListener | null = null;
@@ -116,7 +140,6 @@ class Manager implements TorrentSwarmManager {
       downloadBucket: new TokenBucket(clock, options.downloadLimitBytesPerSecond ?? 0),
       uploadBucket: new TokenBucket(clock, options.uploadLimitBytesPerSecond ?? 0),
       buffers: options.cache.buffers ?? { acquire: (bytes) => new Uint8Array(bytes), release: () => {} },
-      sha1: options.sha1 ?? webCryptoSha1,
       createScheduler: (shape, actions) => new Scheduler(shape, actions),
       connectPeer,
       listenPort: () => this.listener?.address.port ?? null,
@@ -127,9 +150,9 @@ class Manager implements TorrentSwarmManager {
       clock,
       encryption: this.context.encryption,
       bans: this.context.bans,
-      infohashes: () => this.entries.keys(),
+      infohashes: () => [...this.entries.keys(), ...this.guests.keys()],
       lookup: (infohashHex, remote) => {
-        const taken = this.entries.get(infohashHex)?.swarm.admit(remote) ?? null;
+        const taken = (this.entries.get(infohashHex)?.swarm ?? this.guests.get(infohashHex))?.admit(remote) ?? null;
         return taken === null ? null : { ...taken.settings, attach: taken.attach };
       },
       accept: acceptPeer,
@@ -153,6 +176,7 @@ class Manager implements TorrentSwarmManager {
     if (infohashHex === undefined) throw new MillraceError("invalid_argument", "neither metainfo nor magnet given");
     let entry = this.entries.get(infohashHex);
     if (entry === undefined) {
+      if (this.guests.has(infohashHex)) throw new MillraceError("conflict", "this is a broadcast that runs already");
       this.makeRoom();
       entry = { swarm: new TorrentSwarm(this.context, target), leases: 0, linger: null };
       this.entries.set(infohashHex, entry);
@@ -172,6 +196,21 @@ class Manager implements TorrentSwarmManager {
 
   list(): readonly Swarm[] {
     return [...this.entries.values()].map((entry) => entry.swarm);
+  }
+
+  host(infohashHex: string, guest: GuestSwarm): GuestPlace {
+    if (this.closing !== null) throw new MillraceError("closed", "the engine is closing");
+    if (this.guests.has(infohashHex)) throw new MillraceError("conflict", "this broadcast runs already");
+    this.makeRoom();
+    const entry = this.entries.get(infohashHex);
+    const addresses = entry?.swarm.knownAddresses().map(({ address, origin }) => ({ address, origin })) ?? [];
+    if (entry !== undefined) void this.leave(infohashHex, entry);
+    this.guests.set(infohashHex, guest);
+    const release = () => {
+      if (this.guests.get(infohashHex) === guest) this.guests.delete(infohashHex);
+      for (const other of this.entries.values()) other.swarm.pump();
+    };
+    return { addresses, release };
   }
 
   banned(host: string): boolean {
@@ -225,12 +264,13 @@ class Manager implements TorrentSwarmManager {
     });
     this.leaving.set(infohashHex, job);
     for (const other of this.entries.values()) other.swarm.pump();
+    for (const guest of this.guests.values()) guest.pump();
     return job;
   }
 
   /** A lingering swarm gives way to a new one; when all are in use there is no room. */
   private makeRoom(): void {
-    if (this.entries.size < MAX_SWARMS) return;
+    if (this.entries.size + this.guests.size < MAX_SWARMS) return;
     for (const [infohashHex, entry] of this.entries) {
       if (entry.leases === 0) return void this.leave(infohashHex, entry);
     }
@@ -240,6 +280,7 @@ class Manager implements TorrentSwarmManager {
   private globalRoom(): number {
     let used = 0;
     for (const entry of this.entries.values()) used += entry.swarm.peerCount;
+    for (const guest of this.guests.values()) used += guest.peerCount;
     return (this.options.maxPeers ?? 200) - used;
   }
 
@@ -269,8 +310,4 @@ class Manager implements TorrentSwarmManager {
       close: () => cache.close(),
     };
   }
-}
-
-async function webCryptoSha1(data: Uint8Array): Promise<Uint8Array> {
-  return new Uint8Array(await crypto.subtle.digest("SHA-1", data as Uint8Array<ArrayBuffer>));
 }

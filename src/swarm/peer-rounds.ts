@@ -1,8 +1,7 @@
 /** What is done with peers by the clock: choking rounds, keep-alives, PEX, and parting from those of no use. */
-import { PEX_REACHABLE, PEX_SEED, PexBook } from "../discovery/pex-book.ts";
-import type { SocketAddress } from "../ports.ts";
 import { CHOKE_ROUND_MS, chooseUnchoked } from "./choker.ts";
 import type { PeerSession } from "./peer-session.ts";
+import { PexRounds } from "./pex-rounds.ts";
 
 /** How often peers are looked at, ms. */
 export const ROUND_MS = 1_000;
@@ -46,8 +45,7 @@ export class PeerRounds {
   private nextChokeMs: number;
   private round = 0;
   private readonly sent = new WeakMap<PeerSession, { bytes: number; sinceMs: number }>();
-  private readonly pex = new PexBook();
-  private pexKnown = new Map<string, SocketAddress>();
+  private readonly pex = new PexRounds(PEX_FIRST_MS);
 
   constructor(host: RoundsHost, nowMs: number) {
     this.host = host;
@@ -68,12 +66,12 @@ export class PeerRounds {
       if (reason !== null) this.host.part(session, reason);
       else this.keepAlive(session, nowMs);
     }
-    if (this.host.pexEnabled()) this.exchange(nowMs);
+    if (this.host.pexEnabled()) this.pex.run(() => this.host.sessions(), nowMs);
   }
 
   /** A session ended. */
   left(session: PeerSession): void {
-    this.pex.forget(String(session.id));
+    this.pex.left(session);
     if (!session.amChoking) this.fillSlots();
   }
 
@@ -138,25 +136,6 @@ export class PeerRounds {
       this.sent.set(session, { bytes, sinceMs: nowMs });
     } else if (nowMs - last.sinceMs >= KEEP_ALIVE_MS) {
       session.link!.keepAlive();
-    }
-  }
-
-  private exchange(nowMs: number): void {
-    const known = new Map<string, SocketAddress>();
-    for (const session of this.host.sessions()) {
-      const entry = session.address;
-      if (!session.isReady || entry === null) continue;
-      known.set(entry.key, entry.address);
-      const flags = (session.isSeed ? PEX_SEED : 0) | (session.link!.incoming ? 0 : PEX_REACHABLE);
-      this.pex.add(entry.address, flags);
-    }
-    for (const [key, address] of this.pexKnown) if (!known.has(key)) this.pex.remove(address);
-    this.pexKnown = known;
-    for (const session of this.host.sessions()) {
-      if (!session.isReady || nowMs - session.startedMs < PEX_FIRST_MS) continue;
-      if (!session.extensions?.extensions.includes("ut_pex")) continue;
-      const message = this.pex.messageFor(String(session.id), session.address?.address ?? null, nowMs);
-      if (message !== null) session.link!.sendPeers(message.added, message.dropped);
     }
   }
 }

@@ -4,18 +4,16 @@
  */
 import { Bitfield } from "../bytes/bitfield.ts";
 import type { Clock, SocketAddress, Timer } from "../ports.ts";
-import { MAX_PIECES } from "../wire/limits.ts";
+import { type PauseReason, Pauses } from "../wire/pauses.ts";
 import type { ExtendedHandshake, PeerLink, PeerLinkHandlers } from "../wire/types.ts";
 import type { KnownAddress } from "./address-book.ts";
+import { EarlyPieces } from "./early-pieces.ts";
 import { isServable } from "./layout.ts";
 import { RateMeter } from "./rate-meter.ts";
 import type { TokenBucket } from "./token-bucket.ts";
 import type { Transfer } from "./transfer.ts";
 import type { UploadCache } from "./upload-cache.ts";
 import { UploadQueue } from "./upload-queue.ts";
-
-/** `have` messages remembered of a peer while the metadata is unknown. */
-const MAX_EARLY_HAVES = 4096;
 
 /** What the peer is told to hold when it says nothing, requests. */
 const DEFAULT_QUEUE_LIMIT = 250;
@@ -28,9 +26,6 @@ const HANDSHAKE_BYTES = 68;
 
 /** A dialled peer answers within two round trips and this, ms, unless what came with our handshake is in its way. */
 const ANSWER_MS = 300;
-
-/** Why a peer is not read from: 1 = rate limit, 2 = too much waits to be hashed and written. */
-export type PauseReason = 1 | 2;
 
 /** What a session asks of its swarm. */
 export interface SessionHost {
@@ -90,9 +85,8 @@ export class PeerSession implements PeerLinkHandlers {
   metadataUseless = false;
   metadataAsked = false;
   private readonly host: SessionHost;
-  private earlyBits: Uint8Array | null = null;
-  private earlyAll = false;
-  private earlyHaves: number[] = [];
+  private readonly early = new EarlyPieces();
+  private readonly pauses = new Pauses();
   /** What we said to have together with our handshake; null when nothing was said before the peer answered. */
   told: Bitfield | null = null;
   /** We hung up to dial it again more slowly: it did not answer what we went ahead with. */
@@ -101,7 +95,6 @@ export class PeerSession implements PeerLinkHandlers {
   private anticipated = false;
   private joined = false;
   private reportedBytes = 0;
-  private pausedBy = 0;
   private isClosed = false;
 
   constructor(host: SessionHost, id: number, address: KnownAddress | null) {
@@ -130,7 +123,7 @@ export class PeerSession implements PeerLinkHandlers {
   }
 
   get isSeed(): boolean {
-    return this.pieces === null ? this.earlyAll : this.pieces.full;
+    return this.pieces === null ? this.early.all : this.pieces.full;
   }
 
   get fast(): boolean {
@@ -199,11 +192,7 @@ export class PeerSession implements PeerLinkHandlers {
       fast: this.fast,
     });
     if (!this.peerChoking) scheduler.unchoked(this.id, now);
-    if (this.earlyAll) this.haveAll();
-    else if (this.earlyBits !== null) this.bitfield(this.earlyBits);
-    for (const piece of this.earlyHaves) this.have(piece);
-    this.earlyBits = null;
-    this.earlyHaves = [];
+    this.early.replay(this);
     transfer.kick();
   }
 
@@ -238,10 +227,7 @@ export class PeerSession implements PeerLinkHandlers {
 
   /** Stops reading from the peer while at least one reason to do so holds. */
   setPaused(reason: PauseReason, value: boolean): void {
-    const before = this.pausedBy;
-    this.pausedBy = value ? before | reason : before & ~reason;
-    if (before === 0 && this.pausedBy !== 0) this.link?.pause();
-    else if (before !== 0 && this.pausedBy === 0) this.link?.resume();
+    this.pauses.set(this.link, reason, value);
   }
 
   /** Hangs up. */
@@ -291,11 +277,7 @@ export class PeerSession implements PeerLinkHandlers {
   }
 
   bitfield(bytes: Uint8Array): void {
-    if (this.pieces === null) {
-      this.earlyBits = bytes.slice(0, Math.ceil(MAX_PIECES / 8));
-      this.earlyAll = false;
-      return;
-    }
+    if (this.pieces === null) return this.early.bitfield(bytes);
     this.pieces = new Bitfield(this.pieces.size, bytes);
     this.host.transfer?.scheduler.peerBitfield(this.id, this.pieces.bytes, this.host.clock.monotonic());
     this.host.piecesChanged(this);
@@ -303,8 +285,10 @@ export class PeerSession implements PeerLinkHandlers {
   }
 
   haveAll(): void {
-    this.earlyAll = true;
-    if (this.pieces === null) return;
+    if (this.pieces === null) {
+      this.early.all = true;
+      return;
+    }
     this.pieces.setAll();
     this.host.transfer?.scheduler.peerHasAll(this.id, this.host.clock.monotonic());
     this.host.piecesChanged(this);
@@ -312,20 +296,21 @@ export class PeerSession implements PeerLinkHandlers {
   }
 
   haveNone(): void {
-    if (this.pieces === null) {
-      this.earlyAll = false;
-      this.earlyBits = null;
-    }
+    if (this.pieces === null) this.early.none();
   }
 
   have(piece: number): void {
-    if (this.pieces === null) {
-      if (this.earlyHaves.length < MAX_EARLY_HAVES) this.earlyHaves.push(piece);
-      return;
-    }
+    if (this.pieces === null) return this.early.have(piece);
     if (!this.pieces.set(piece)) return;
     this.host.transfer?.scheduler.peerHas(this.id, piece, this.host.clock.monotonic());
     if (this.pieces.full) this.host.piecesChanged(this);
+    this.host.transfer?.kick();
+  }
+
+  dontHave(piece: number): void {
+    if (this.pieces === null) return this.early.dontHave(piece);
+    if (!this.pieces.set(piece, false)) return;
+    this.host.transfer?.scheduler.peerLacks(this.id, piece, this.host.clock.monotonic());
     this.host.transfer?.kick();
   }
 

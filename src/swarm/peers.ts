@@ -10,6 +10,7 @@ import type { SwarmContext } from "./context.ts";
 import { Dialer } from "./dialer.ts";
 import type { Suspect } from "./evidence.ts";
 import { introduce } from "./introduction.ts";
+import { redundantOf, settleAddress } from "./link-ends.ts";
 import { type PartReason, PeerRounds, ROUND_MS } from "./peer-rounds.ts";
 import { PeerSession, type SessionHost } from "./peer-session.ts";
 import type { Transfer } from "./transfer.ts";
@@ -187,6 +188,11 @@ export class Peers implements SessionHost {
     }
   }
 
+  /** Tells everybody that we lost the piece (BEP 54). */
+  broadcastLost(piece: number): void {
+    for (const session of this.byId.values()) if (session.isReady) session.link?.dontHave(piece);
+  }
+
   /** Stops (or goes on) reading from all peers. */
   setCongested(value: boolean): void {
     this.congestion = value;
@@ -207,7 +213,7 @@ export class Peers implements SessionHost {
     const { peerId } = session.info!;
     for (const other of this.byId.values()) {
       if (other === session || !other.isReady || !samePeerId(other.info!.peerId, peerId)) continue;
-      const loser = this.redundant(other, session);
+      const loser = redundantOf(other, session, this.context.peerId);
       loser.drop(new MillraceError("conflict", "connected twice to one peer"));
       if (loser === session) return;
     }
@@ -291,12 +297,9 @@ export class Peers implements SessionHost {
     const seeds = session.isSeed && this.transfer?.complete === true;
     if (seeds || this.resting.has(session)) this.book.rest(entry, nowMs, seeds);
     else if (session.deaf || session.hasteGivenUp) this.book.slower(entry, nowMs);
-    else if (hasCode(error, "conflict") && session.info === null) entry.state = "self";
-    else if (session.info !== null) this.book.ended(entry, nowMs);
-    else if (this.context.encryption !== "off" && !entry.flipEncryption) this.book.flip(entry, nowMs);
     else {
-      entry.flipEncryption = false;
-      this.book.failed(entry, nowMs);
+      const end = { greeted: session.info !== null, error, mayFlip: this.context.encryption !== "off" };
+      settleAddress(this.book, entry, end, nowMs);
     }
   }
 
@@ -345,17 +348,6 @@ export class Peers implements SessionHost {
     return this.book.next(now, (host) => this.context.bans.has(host, now)) !== null;
   }
 
-  /** Of two connections to one peer both ends keep the one that the larger peer id opened. */
-  private redundant(older: PeerSession, newer: PeerSession): PeerSession {
-    if (older.link!.incoming === newer.link!.incoming) return newer;
-    const theirs = newer.info!.peerId;
-    const ours = this.context.peerId;
-    let at = 0;
-    while (at < 20 && theirs[at] === ours[at]) at++;
-    const theirsIsLarger = at < 20 && theirs[at]! > ours[at]!;
-    return newer.link!.incoming === theirsIsLarger ? older : newer;
-  }
-
   private part(session: PeerSession, reason: PartReason): void {
     if (reason !== "silent" && reason !== "deaf") this.resting.add(session);
     session.drop(new MillraceError("closed", `parted: ${reason}`));
@@ -384,6 +376,11 @@ export class Peers implements SessionHost {
     this.dialer.pump();
     this.host.everyRound(now);
     this.timer = this.clock.setTimeout(() => this.round(), ROUND_MS);
+  }
+
+  /** Addresses known, connected or not. */
+  known(): KnownAddress[] {
+    return this.book.list();
   }
 
   /** `host:port` of everybody, for logs and tests. */

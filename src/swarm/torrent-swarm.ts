@@ -1,14 +1,16 @@
 /** One torrent's swarm: metadata, data path, peers, web seeds, discovery and readers, from joining to leaving. */
 import { withSignal } from "../bytes/deadline.ts";
-import { abortError, MillraceError } from "../errors.ts";
+import { MillraceError } from "../errors.ts";
 import type { SocketAddress } from "../ports.ts";
 import type { PieceStore } from "../storage/types.ts";
-import { parseInfo } from "../transport/info.ts";
+import { type AnyMetainfo, isLive, parseAnyInfo } from "../transport/live.ts";
 import type { Metainfo } from "../transport/types.ts";
 import type { LinkSettings } from "../wire/options.ts";
 import type { PeerLink, PeerLinkHandlers } from "../wire/types.ts";
 import { parseAddress } from "./address.ts";
+import type { KnownAddress } from "./address-book.ts";
 import { Announcing } from "./announcing.ts";
+import { Completion } from "./completion.ts";
 import type { SwarmContext } from "./context.ts";
 import { pieceBytes } from "./layout.ts";
 import { MetadataFetch } from "./metadata-fetch.ts";
@@ -16,7 +18,8 @@ import type { PeerSession } from "./peer-session.ts";
 import { Peers } from "./peers.ts";
 import { TorrentReader } from "./reader.ts";
 import { SharedReads } from "./shared-reads.ts";
-import { Transfer, type TransferHost } from "./transfer.ts";
+import { Transfer } from "./transfer.ts";
+import { transferHost } from "./transfer-host.ts";
 import type { ReaderOptions, Swarm, SwarmReader, SwarmStatus, SwarmTarget } from "./types.ts";
 import { UploadCache } from "./upload-cache.ts";
 import { MAX_WEB_SEEDS, WebSeeds } from "./web-seeds.ts";
@@ -56,12 +59,12 @@ export class TorrentSwarm implements Swarm {
   private trouble: string | null = null;
   private closing: Promise<void> | null = null;
   private readonly ending = new AbortController();
-  private readonly started: Promise<Metainfo>;
-  private startedWith!: (metainfo: Metainfo) => void;
+  private readonly started: Promise<AnyMetainfo>;
+  private startedWith!: (metainfo: AnyMetainfo) => void;
   private startFailed!: (error: Error) => void;
   /** Known as soon as it has arrived; public as `metainfo` when the store is open. */
   private description: Metainfo | null = null;
-  private readonly completion = new Set<() => void>();
+  private readonly completion = new Completion(this.ending.signal);
 
   constructor(context: SwarmContext, target: SwarmTarget) {
     const named = target.metainfo ?? target.magnet;
@@ -150,6 +153,11 @@ export class TorrentSwarm implements Swarm {
     this.peers.learn(address, "manual");
   }
 
+  /** Peer addresses learnt so far, with where they came from. */
+  knownAddresses(): readonly Pick<KnownAddress, "address" | "origin">[] {
+    return this.peers.known();
+  }
+
   /** Dials when there is room. */
   pump(): void {
     this.peers.pump();
@@ -160,7 +168,7 @@ export class TorrentSwarm implements Swarm {
     return this.peers.admit(remote);
   }
 
-  metadata(signal: AbortSignal): Promise<Metainfo> {
+  metadata(signal: AbortSignal): Promise<AnyMetainfo> {
     return withSignal(this.started, signal);
   }
 
@@ -200,19 +208,7 @@ export class TorrentSwarm implements Swarm {
   async completed(signal: AbortSignal): Promise<void> {
     await this.metadata(signal);
     if (this.transfer?.complete) return;
-    if (signal.aborted) throw abortError(signal);
-    const { signal: ended } = this.ending;
-    let settle = () => {};
-    const done = new Promise<void>((resolve, reject) => {
-      settle = () => ended.aborted ? reject(abortError(ended)) : resolve();
-      if (ended.aborted) settle();
-    });
-    this.completion.add(settle);
-    try {
-      await withSignal(done, signal);
-    } finally {
-      this.completion.delete(settle);
-    }
+    await this.completion.wait(signal);
   }
 
   status(): SwarmStatus {
@@ -242,7 +238,7 @@ export class TorrentSwarm implements Swarm {
     const error = new MillraceError("closed", "the swarm was closed");
     this.ending.abort(error);
     this.startFailed(error);
-    for (const settle of this.completion) settle();
+    this.completion.settle();
     for (const reader of [...this.readers]) reader.close();
     this.webSeeds.close();
     const discovery = this.discovery.close();
@@ -259,7 +255,11 @@ export class TorrentSwarm implements Swarm {
     if (this.description !== null || this.closing !== null) return;
     try {
       const webSeeds = [...this.extraWebSeeds];
-      this.begin(await parseInfo(bytes, { trackers: this.extraTrackers.map((t) => [t]), webSeeds }));
+      const metainfo = await parseAnyInfo(bytes, { trackers: this.extraTrackers.map((t) => [t]), webSeeds });
+      if (!isLive(metainfo)) return this.begin(metainfo);
+      // It is another kind of swarm that goes on from here; it has use for the addresses found.
+      this.peers.close();
+      this.startedWith(metainfo);
     } catch (error) {
       // The bytes are those of the infohash, so no other peer can have better ones.
       const reason = error instanceof MillraceError
@@ -301,9 +301,13 @@ export class TorrentSwarm implements Swarm {
       store,
       clock: context.ports.clock,
       buffers: context.buffers,
-      sha1: context.sha1,
+      sha1: context.ports.sha1,
       createScheduler: context.createScheduler,
-      host: this.transferHost(),
+      host: transferHost(this.peers, this.webSeeds, {
+        verified: (piece) => this.verified(piece),
+        trouble: (message) => this.setTrouble(message),
+        lost: (piece) => this.uploads?.drop(piece),
+      }),
     });
     this.transfer = transfer;
     this.uploads = new UploadCache(
@@ -320,37 +324,10 @@ export class TorrentSwarm implements Swarm {
     this.startedWith(metainfo);
   }
 
-  private transferHost(): TransferHost {
-    const { peers } = this;
-    return {
-      request: (peer, piece, offset, length) => peers.get(peer)?.link?.request(piece, offset, length),
-      cancel: (peer, piece, offset, length) => peers.get(peer)?.link?.cancel(piece, offset, length),
-      interested: (peer, value) => peers.get(peer)?.setInterested(value),
-      drop: (peer) => peers.get(peer)?.drop(new MillraceError("timeout", "the peer was silent too long")),
-      suspect: (source) => peers.suspect(source) ?? this.webSeeds.suspect(source),
-      convicted: (suspect) => void (this.webSeeds.convict(suspect) || peers.convict(suspect)),
-      canAsk: (source, piece) => {
-        const session = peers.get(source);
-        return session !== undefined && session.isReady && !session.peerChoking &&
-          (session.pieces?.has(piece) ?? false);
-      },
-      verified: (piece) => this.verified(piece),
-      congested: (value) => peers.setCongested(value),
-      trouble: (message) => this.setTrouble(message),
-      beforeTick: (nowMs) => {
-        for (const session of peers.sessions) session.reportProgress(nowMs);
-      },
-      lost: (piece) => {
-        this.uploads?.drop(piece);
-        peers.wakeSeeds();
-      },
-    };
-  }
-
   private verified(piece: number): void {
     this.peers.broadcastHave(piece);
     if (!this.transfer?.complete) return;
-    for (const settle of this.completion) settle();
+    this.completion.settle();
     if (this.toldCompleted) return;
     this.toldCompleted = true;
     this.discovery.completed();

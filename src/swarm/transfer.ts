@@ -3,11 +3,11 @@
  * seeds only by number; who they are is the swarm's business.
  */
 import { MillraceError } from "../errors.ts";
-import type { Clock, Timer } from "../ports.ts";
+import type { Clock, Sha1, Timer } from "../ports.ts";
 import type { PieceStore } from "../storage/types.ts";
 import type { Metainfo } from "../transport/types.ts";
 import { BLOCK_BYTES } from "../wire/types.ts";
-import type { Sha1, Suspect } from "./evidence.ts";
+import type { Suspect } from "./evidence.ts";
 import { type BufferSource, Ingest } from "./ingest.ts";
 import { PieceBank } from "./piece-bank.ts";
 import { PieceWaits } from "./piece-waits.ts";

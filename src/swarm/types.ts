@@ -1,6 +1,7 @@
 /** Swarms as playback sees them. */
 import type { ByteSource } from "../bytes/source.ts";
 import type { DiscoverySourceStatus } from "../discovery/types.ts";
+import type { AnyMetainfo } from "../transport/live.ts";
 import type { Magnet, Metainfo } from "../transport/types.ts";
 
 /** Why a reader waits. */
@@ -47,8 +48,11 @@ export interface Swarm {
   readonly infohashHex: string;
   /** null until the metadata is known. */
   readonly metainfo: Metainfo | null;
-  /** Resolves with the metadata; rejects with the signal's reason (`start_timeout`, `aborted`) or `closed`. */
-  metadata(signal: AbortSignal): Promise<Metainfo>;
+  /**
+   * Resolves with the metadata; rejects with the signal's reason (`start_timeout`, `aborted`) or `closed`. That of a
+   * broadcast ends this swarm's work: `LiveSwarms` goes on.
+   */
+  metadata(signal: AbortSignal): Promise<AnyMetainfo>;
   /** After the metadata is known, else `conflict`. */
   openReader(fileIndex: number, options?: ReaderOptions): SwarmReader;
   /** Downloads everything in the background (seeding, the `download` command). */

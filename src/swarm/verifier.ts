@@ -2,9 +2,9 @@
  * Complete pieces are hashed (several at once, off the main thread) and stored, or their failure is traced to a peer:
  * a sole sender is convicted at once, several are heard one by one (see `retrial.ts`).
  */
-import type { Clock } from "../ports.ts";
+import type { Clock, Sha1 } from "../ports.ts";
 import type { Assembly } from "./assembly.ts";
-import { blockDigests, Evidence, type Sha1, type Suspect } from "./evidence.ts";
+import { blockDigests, Evidence, type Suspect } from "./evidence.ts";
 import type { BufferSource } from "./ingest.ts";
 import { pieceBytes, type PieceShape } from "./layout.ts";
 import type { PieceBank } from "./piece-bank.ts";

@@ -2,6 +2,7 @@
 import { deadline } from "../bytes/deadline.ts";
 import { MillraceError } from "../errors.ts";
 import type { Clock, Timer } from "../ports.ts";
+import { fetchRedirected } from "../discovery/redirects.ts";
 import { BLOCK_BYTES } from "../wire/types.ts";
 import { pieceBytes } from "./layout.ts";
 import type { TokenBucket } from "./token-bucket.ts";
@@ -135,10 +136,13 @@ export class WebSeed {
       limit.signal.addEventListener("abort", forward);
     };
     try {
-      const response = await this.host.fetch(url, {
-        headers: { range: `bytes=${offset}-${offset + length - 1}` },
-        signal: abort.signal,
-      });
+      const headers = { range: `bytes=${offset}-${offset + length - 1}` };
+      const response = await fetchRedirected(
+        this.host.fetch,
+        url,
+        { headers, signal: abort.signal },
+        "connection_failed",
+      );
       alive();
       if (response.status !== 206) {
         await response.body?.cancel();

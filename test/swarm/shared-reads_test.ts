@@ -34,6 +34,20 @@ test("SharedReads lets everybody try alone when a read fails", async () => {
   assertEquals((await second).length, 1);
 });
 
+test("SharedReads lets go of what all readers have used", async () => {
+  const shared = new SharedReads(100);
+  for (let reader = 0; reader < 3; reader++) shared.join();
+  const read = () => Promise.resolve(new Uint8Array(10));
+  await shared.through(0, 10, read);
+  shared.get(0, 10);
+  assertEquals(shared.sizeBytes, 10);
+  assertEquals(shared.get(0, 10)?.length, 10);
+  assertEquals([shared.get(0, 10), shared.sizeBytes], [null, 0]);
+  // Those who waited for a read that was under way have used it, too.
+  await Promise.all([1, 2, 3].map(() => shared.through(20, 10, read)));
+  assertEquals(shared.sizeBytes, 0);
+});
+
 test("SharedReads is worthwhile for several readers, and empty once they are gone", async () => {
   const shared = new SharedReads(30);
   shared.join();
@@ -43,4 +57,35 @@ test("SharedReads is worthwhile for several readers, and empty once they are gon
   await shared.through(0, 1, () => Promise.resolve(new Uint8Array(1)));
   shared.leave();
   assertEquals([shared.worthwhile, shared.sizeBytes], [false, 0]);
+});
+
+test("SharedReads keeps what the foremost read when others fall behind by more than is kept", async () => {
+  const shared = new SharedReads(40);
+  for (let reader = 0; reader < 2; reader++) shared.join();
+  const read = (start: number) => shared.through(start, 10, () => Promise.resolve(new Uint8Array(10)));
+  for (let start = 0; start < 200; start += 10) {
+    await read(start);
+    if (start >= 100) await read(start - 100);
+  }
+  assertEquals([160, 170, 180, 190].map((start) => shared.get(start, 10) !== null), [true, true, true, true]);
+  assertEquals(shared.get(90, 10), null);
+});
+
+test("SharedReads moves to where the readers are when nobody reads at its front any more", async () => {
+  const shared = new SharedReads(40);
+  for (let reader = 0; reader < 2; reader++) shared.join();
+  const read = (start: number) => shared.through(start, 10, () => Promise.resolve(new Uint8Array(10)));
+  await read(1000);
+  for (let start = 0; start < 200; start += 10) await read(start);
+  assertEquals([170, 180, 190].map((start) => shared.get(start, 10) !== null), [true, true, true]);
+});
+
+test("SharedReads keeps more for more readers, up to its bound", () => {
+  const shared = new SharedReads();
+  const limits: number[] = [];
+  for (let readers = 1; readers <= 1000; readers++) {
+    shared.join();
+    if ([1, 64, 1000].includes(readers)) limits.push(shared.limitBytes / 1024 / 1024);
+  }
+  assertEquals(limits, [4, 8, 64]);
 });

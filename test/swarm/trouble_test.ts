@@ -3,8 +3,9 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { MillraceError } from "../../src/errors.ts";
+import type { Swarm, SwarmReader } from "../../src/swarm/types.ts";
 import { hurried, Lab, soon } from "./support/lab.ts";
-import { MemoryCache } from "./support/memory-cache.ts";
+import { MemoryCache, type MemoryStore } from "./support/memory-cache.ts";
 import { makeTorrent } from "./support/torrent.ts";
 import { until } from "../support/until.ts";
 
@@ -24,7 +25,37 @@ test("TorrentSwarm plays on from memory and says so when the disk is full", asyn
   });
 });
 
-test("TorrentSwarm fetches evicted pieces again when they are read", async () => {
+test("TorrentSwarm tells peers of pieces that it lost, and of them again when it has them (BEP 54)", async () => {
+  const torrent = await makeTorrent({ bytes: 300_000 });
+  await Lab.run(async (lab) => {
+    const first = await lab.seeder(torrent);
+    const { swarm } = (await lab.node()).join({ metainfo: torrent.metainfo });
+    await swarm.metadata(soon());
+    swarm.addPeer(first.address);
+    const reader = swarm.openReader(0, { readAheadBytes: 0 });
+    await reader.read(0, 1000, { signal: soon() });
+    const store = (first.cache as MemoryCache).stores.get(torrent.metainfo.infohashHex)!;
+    store.evict(3);
+    const waiting = reader.read(200_000, 1000, { signal: soon() });
+    await until("it knows that nobody has the piece", () => reader.stallReason() === "missing_piece");
+    // The seeder fetches it from another one, and says so.
+    const second = await lab.seeder(torrent);
+    const lease = first.join({ metainfo: torrent.metainfo });
+    lease.swarm.addPeer(second.address);
+    await lease.swarm.openReader(0).read(200_000, 1000, { signal: soon() });
+    assertEquals(await waiting, torrent.data.slice(200_000, 201_000));
+  });
+});
+
+/** Runs `body` with a leecher that has read all of its 300,000 bytes from a seeder. */
+async function withSeededReader(
+  body: (context: {
+    swarm: Swarm;
+    reader: SwarmReader;
+    store: MemoryStore;
+    data: Uint8Array;
+  }) => Promise<void>,
+): Promise<void> {
   const torrent = await makeTorrent({ bytes: 300_000 });
   await Lab.run(async (lab) => {
     const seeder = await lab.seeder(torrent);
@@ -35,27 +66,24 @@ test("TorrentSwarm fetches evicted pieces again when they are read", async () =>
     swarm.addPeer(seeder.address);
     const reader = swarm.openReader(0);
     await reader.read(0, 300_000, { signal: soon() });
-    cache.stores.get(torrent.metainfo.infohashHex)!.evict(1);
+    await body({ swarm, reader, store: cache.stores.get(torrent.metainfo.infohashHex)!, data: torrent.data });
+  });
+}
+
+test("TorrentSwarm fetches evicted pieces again when they are read", async () => {
+  await withSeededReader(async ({ reader, store, data }) => {
+    store.evict(1);
     assertEquals(reader.availableFrom(0, 300_000), 65536);
-    assertEquals(await reader.read(60_000, 20_000, { signal: soon() }), torrent.data.slice(60_000, 80_000));
+    assertEquals(await reader.read(60_000, 20_000, { signal: soon() }), data.slice(60_000, 80_000));
   });
 });
 
 test("TorrentSwarm finds the seeds again that it parted from when pieces are lost", async () => {
-  const torrent = await makeTorrent({ bytes: 300_000 });
-  await Lab.run(async (lab) => {
-    const seeder = await lab.seeder(torrent);
-    const cache = new MemoryCache();
-    const leecher = await lab.node({ cache });
-    const { swarm } = leecher.join({ metainfo: torrent.metainfo });
-    await swarm.metadata(soon());
-    swarm.addPeer(seeder.address);
-    const reader = swarm.openReader(0);
-    await reader.read(0, 300_000, { signal: soon() });
+  await withSeededReader(async ({ swarm, reader, store, data }) => {
     await until("both seeds part", () => swarm.status().peers === 0);
-    cache.stores.get(torrent.metainfo.infohashHex)!.evict(1);
+    store.evict(1);
     const late = AbortSignal.timeout(3_000);
-    assertEquals(await reader.read(60_000, 20_000, { signal: late }), torrent.data.slice(60_000, 80_000));
+    assertEquals(await reader.read(60_000, 20_000, { signal: late }), data.slice(60_000, 80_000));
   });
 });
 

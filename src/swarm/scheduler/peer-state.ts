@@ -157,6 +157,11 @@ export class PeerState {
     this.avoided.set(piece, untilMs);
   }
 
+  /** It has the piece anew: what it rejected before says nothing any more. */
+  forgive(piece: number): void {
+    this.avoided.delete(piece);
+  }
+
   private avoids(piece: number, nowMs: number): boolean {
     const until = this.avoided.get(piece);
     if (until === undefined) return false;

@@ -25,6 +25,25 @@ export class Roster {
     return true;
   }
 
+  /** One piece less; false when it is no news. */
+  lacks(peer: PeerState, piece: number): boolean {
+    const { book, rarity } = this.core;
+    if (!(piece >= 0 && piece < book.pieceCount)) return false;
+    const mask = 0x80 >> (piece & 7);
+    if (peer.seed) {
+      const bits = new Uint8Array((book.pieceCount + 7) >> 3).fill(0xff);
+      bits[piece >> 3]! ^= mask;
+      this.bitfield(peer, bits);
+      return true;
+    }
+    if (peer.bits === null || (peer.bits[piece >> 3]! & mask) === 0) return false;
+    peer.bits[piece >> 3]! ^= mask;
+    book.availability[piece]!--;
+    rarity?.moved(piece);
+    if (book.state[piece] !== have) peer.useful--;
+    return true;
+  }
+
   /** Replaces what it has; a full bitfield makes it a seed. */
   bitfield(peer: PeerState, bytes: Uint8Array): void {
     const { book, rarity } = this.core;

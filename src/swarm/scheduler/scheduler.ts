@@ -97,7 +97,9 @@ export class Scheduler implements SchedulerApi {
 
   peerHas(id: number, piece: number, nowMs: Millis): void {
     const peer = this.core.peers.get(id);
-    if (peer !== undefined && this.roster.has(peer, piece)) this.offered(peer, nowMs);
+    if (peer === undefined || !this.roster.has(peer, piece)) return;
+    peer.forgive(piece);
+    this.offered(peer, nowMs);
   }
 
   peerBitfield(id: number, bytes: Uint8Array, nowMs: Millis): void {
@@ -112,6 +114,16 @@ export class Scheduler implements SchedulerApi {
     if (peer === undefined) return;
     this.roster.hasAll(peer);
     this.offered(peer, nowMs);
+  }
+
+  peerLacks(id: number, piece: number, nowMs: Millis): void {
+    const { core } = this;
+    const peer = core.peers.get(id);
+    if (peer === undefined || !this.roster.lacks(peer, piece)) return;
+    // With BEP 6 it rejects what it was asked of the piece; without, it just does not answer.
+    if (!peer.fast) core.releaseAll(peer, false, (request) => request.part.piece === piece);
+    this.roster.refreshInterest(peer, nowMs);
+    this.dispatch.all(nowMs);
   }
 
   private offered(peer: PeerState, nowMs: number): void {

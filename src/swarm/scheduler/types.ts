@@ -61,6 +61,8 @@ export interface SchedulerApi {
   /** Replaces the peer's pieces; `bytes` as on the wire. */
   peerBitfield(peer: number, bytes: Uint8Array, nowMs: Millis): void;
   peerHasAll(peer: number, nowMs: Millis): void;
+  /** It has lost a piece. */
+  peerLacks(peer: number, piece: number, nowMs: Millis): void;
   allowedFast(peer: number, piece: number, nowMs: Millis): void;
   choked(peer: number, nowMs: Millis): void;
   unchoked(peer: number, nowMs: Millis): void;

@@ -96,3 +96,6 @@ export class FakeHost {
     }
   }
 }
+
+/** The pieces that are asked for, each once. */
+export const pieces = (asks: readonly { piece: number }[]): number[] => [...new Set(asks.map((ask) => ask.piece))];

@@ -1,9 +1,8 @@
 import { test } from "node:test";
 import { assert, assertEquals } from "@std/assert";
-import { blockBytes, FakeHost } from "./fake-host.ts";
+import { blockBytes, FakeHost, pieces } from "./fake-host.ts";
 
 const MiB = 1_048_576;
-const pieces = (asks: readonly { piece: number }[]): number[] => [...new Set(asks.map((ask) => ask.piece))];
 
 test("setReader() splits a single piece evenly over peers of which nothing is known", () => {
   const host = new FakeHost(10, 64);
@@ -93,43 +92,6 @@ test("blockReceived() wants a block that was taken back, and no block that was n
   assert(!host.deliver({ peer: 1, piece: 100, offset: 63 * blockBytes, length: blockBytes }));
   assert(!host.deliver({ peer: 1, piece: 7, offset: 0, length: blockBytes }));
   assert(!host.scheduler.blockReceived(1, 100, 5, 0)); // not on a block's boundary
-});
-
-test("choked() hands the peer's blocks to others at once", () => {
-  const host = new FakeHost(10, 8);
-  host.peer(0);
-  host.read(1, 0, { readAheadBytes: 1 });
-  const blocks = host.of(0).map((ask) => ask.offset);
-  assertEquals(blocks.length, 8);
-  host.peer(1);
-  host.asked = [];
-  host.scheduler.choked(0, host.nowMs);
-  assertEquals(host.of(1).map((ask) => ask.offset).sort((a, b) => a - b), blocks);
-  assertEquals(host.cancelled, []); // a choke voids requests by itself
-});
-
-test("allowedFast() lets pieces be asked of a choking peer", () => {
-  const host = new FakeHost(10, 4);
-  host.peer(0, { choked: true });
-  host.read(1, 0);
-  assertEquals(host.asked, []);
-  host.scheduler.allowedFast(0, 2, 0);
-  assertEquals(pieces(host.asked), [2]);
-  host.peer(1, { choked: true, fast: false });
-  host.scheduler.allowedFast(1, 2, 0);
-  assertEquals(host.of(1), []);
-});
-
-test("rejected() asks another peer and leaves the rejecting one alone for that piece", () => {
-  const host = new FakeHost(10, 4);
-  host.peer(0);
-  host.peer(1);
-  host.read(1, 0, { readAheadBytes: 1 });
-  const ask = host.of(0)[0]!;
-  host.asked = host.asked.filter((other) => other !== ask);
-  host.scheduler.rejected(0, ask.piece, ask.offset, 0);
-  assert(host.of(1).some((other) => other.offset === ask.offset));
-  assert(!host.of(0).some((other) => other.offset === ask.offset));
 });
 
 test("tick() gives a silent peer's blocks to others, probes it and asks to drop it", () => {
@@ -327,73 +289,4 @@ test("calls about peers, pieces and readers that don't exist do nothing", () => 
   scheduler.allowedFast(0, 99, 0);
   scheduler.pieceLost(99, 0);
   assertEquals(host.asked, []);
-});
-
-test("presume() asks for what a reader needs before the handshake is done, and goes on once unchoked", () => {
-  const host = new FakeHost(10, 64);
-  host.read(1, 0);
-  for (let id = 0; id < 4; id++) host.scheduler.presume(id, 0, 50);
-  assertEquals(host.asked.length, 64);
-  assertEquals(pieces(host.asked), [0]);
-  for (let id = 0; id < 4; id++) host.peer(id, { choked: true });
-  assertEquals(host.asked.length, 64);
-  assertEquals(host.cancelled, []);
-  for (let id = 0; id < 4; id++) host.scheduler.unchoked(id, 0);
-  host.deliverPiece(0);
-  assert(host.scheduler.pieceComplete(0));
-  assertEquals(host.cancelled, []);
-});
-
-test("presume() asks for nothing while nobody reads", () => {
-  const host = new FakeHost(10, 64);
-  host.scheduler.setBackground({ firstPiece: 0, endPiece: 10 }, 0);
-  host.scheduler.presume(0, 0, 50);
-  assertEquals(host.asked, []);
-});
-
-test("addPeer() takes back what was asked of a presumed peer without the fast extension", () => {
-  const host = new FakeHost(10, 64);
-  host.read(1, 0);
-  host.scheduler.presume(0, 0, 50);
-  assertEquals(host.of(0).length, 16);
-  host.asked = [];
-  host.peer(0, { fast: false });
-  assertEquals(host.of(0).length, 16);
-  host.deliverPiece(0);
-  assert(host.scheduler.pieceComplete(0));
-});
-
-test("rejected() hands the blocks of a presumed peer that chokes to another", () => {
-  const host = new FakeHost(10, 64);
-  host.read(1, 0);
-  host.scheduler.presume(0, 0, 50);
-  const refused = host.asked.splice(0);
-  host.peer(0, { choked: true });
-  host.peer(1);
-  for (const ask of refused) host.scheduler.rejected(0, ask.piece, ask.offset, 0);
-  assertEquals(host.of(0), []);
-  host.deliverPiece(0, 1);
-  assert(host.scheduler.pieceComplete(0));
-});
-
-test("peerBitfield() frees what a presumed peer was asked for and lacks", () => {
-  const host = new FakeHost(10, 64);
-  host.read(1, 0);
-  host.scheduler.presume(0, 0, 50);
-  host.asked = [];
-  host.scheduler.addPeer(0, 0, { requestQueueLimit: 250, rttMs: 50, fast: true });
-  host.scheduler.peerBitfield(0, Uint8Array.of(0b0100_0000, 0), 0);
-  host.peer(1, { pieces: [0] });
-  host.deliverPiece(0, 1);
-  assert(host.scheduler.pieceComplete(0));
-});
-
-test("tick() asks an only peer again that took no notice of what it was asked while presumed", () => {
-  const host = new FakeHost(10, 64);
-  host.read(1, 0);
-  host.scheduler.presume(0, 0, 50);
-  host.peer(0);
-  host.asked = [];
-  host.advance(2000);
-  assert(host.of(0).some((ask) => ask.piece === 0 && ask.offset === 0));
 });

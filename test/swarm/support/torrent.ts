@@ -2,17 +2,7 @@
 import { encodeBencode } from "../../../src/bytes/bencode.ts";
 import { parseInfo } from "../../../src/transport/info.ts";
 import type { Metainfo } from "../../../src/transport/types.ts";
-
-/** Reproducible noise. */
-export function noise(bytes: number, seed = 1): Uint8Array<ArrayBuffer> {
-  const out = new Uint8Array(bytes);
-  let state = seed >>> 0 || 1;
-  for (let i = 0; i < bytes; i++) {
-    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
-    out[i] = state >>> 24;
-  }
-  return out;
-}
+import { noise } from "../../support/random.ts";
 
 /** A torrent and its bytes. */
 export interface TestTorrent {

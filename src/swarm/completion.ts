@@ -1,0 +1,36 @@
+/** Waiting until a torrent is complete. */
+import { withSignal } from "../bytes/deadline.ts";
+import { abortError } from "../errors.ts";
+
+/** The waiters of one swarm. */
+export class Completion {
+  private readonly ended: AbortSignal;
+  private readonly waiting = new Set<() => void>();
+
+  /** `ended` fires when the swarm is closed: whoever waits then gets its reason. */
+  constructor(ended: AbortSignal) {
+    this.ended = ended;
+  }
+
+  /** Everything is there, or the swarm was closed. */
+  settle(): void {
+    for (const settle of this.waiting) settle();
+  }
+
+  /** Resolves at the next `settle`; rejects as `signal` does, or with the reason of the swarm's end. */
+  async wait(signal: AbortSignal): Promise<void> {
+    if (signal.aborted) throw abortError(signal);
+    const { ended } = this;
+    let settle = () => {};
+    const done = new Promise<void>((resolve, reject) => {
+      settle = () => ended.aborted ? reject(abortError(ended)) : resolve();
+      if (ended.aborted) settle();
+    });
+    this.waiting.add(settle);
+    try {
+      await withSignal(done, signal);
+    } finally {
+      this.waiting.delete(settle);
+    }
+  }
+}

@@ -1,0 +1,145 @@
+/** What the scheduler makes of what peers say, before and after their handshake. */
+import { test } from "node:test";
+import { assert, assertEquals } from "@std/assert";
+import { FakeHost, pieces } from "./fake-host.ts";
+
+test("choked() hands the peer's blocks to others at once", () => {
+  const host = new FakeHost(10, 8);
+  host.peer(0);
+  host.read(1, 0, { readAheadBytes: 1 });
+  const blocks = host.of(0).map((ask) => ask.offset);
+  assertEquals(blocks.length, 8);
+  host.peer(1);
+  host.asked = [];
+  host.scheduler.choked(0, host.nowMs);
+  assertEquals(host.of(1).map((ask) => ask.offset).sort((a, b) => a - b), blocks);
+  assertEquals(host.cancelled, []); // a choke voids requests by itself
+});
+
+test("allowedFast() lets pieces be asked of a choking peer", () => {
+  const host = new FakeHost(10, 4);
+  host.peer(0, { choked: true });
+  host.read(1, 0);
+  assertEquals(host.asked, []);
+  host.scheduler.allowedFast(0, 2, 0);
+  assertEquals(pieces(host.asked), [2]);
+  host.peer(1, { choked: true, fast: false });
+  host.scheduler.allowedFast(1, 2, 0);
+  assertEquals(host.of(1), []);
+});
+
+test("rejected() asks another peer and leaves the rejecting one alone for that piece", () => {
+  const host = new FakeHost(10, 4);
+  host.peer(0);
+  host.peer(1);
+  host.read(1, 0, { readAheadBytes: 1 });
+  const ask = host.of(0)[0]!;
+  host.asked = host.asked.filter((other) => other !== ask);
+  host.scheduler.rejected(0, ask.piece, ask.offset, 0);
+  assert(host.of(1).some((other) => other.offset === ask.offset));
+  assert(!host.of(0).some((other) => other.offset === ask.offset));
+});
+
+test("peerLacks() asks a peer no more for what it lost, also when it had everything (BEP 54)", () => {
+  for (const fast of [false, true]) {
+    const host = new FakeHost(6, 2);
+    host.peer(0, { fast });
+    host.read(1, 0, { waitingEnd: 10 });
+    assert(host.asked.some((ask) => ask.piece === 0));
+    host.scheduler.peerLacks(0, 0, 0);
+    host.scheduler.peerLacks(0, 0, 0);
+    host.scheduler.peerLacks(0, 99, 0);
+    assertEquals(host.scheduler.stallReason(1, 5000), "missing_piece");
+    // Whoever speaks BEP 6 rejects; then another is asked.
+    if (fast) { for (const ask of [...host.asked]) if (ask.piece === 0) host.scheduler.rejected(0, 0, ask.offset, 0); }
+    host.asked = host.asked.filter((ask) => ask.piece !== 0);
+    host.peer(1, { pieces: [0] });
+    assertEquals(host.asked.filter((ask) => ask.piece === 0).map((ask) => ask.peer), [1, 1], `fast ${fast}`);
+    // It has it again, and the other one leaves.
+    host.scheduler.peerHas(0, 0, 0);
+    host.asked = host.asked.filter((ask) => ask.peer !== 1);
+    host.scheduler.removePeer(1, 0);
+    assertEquals(host.asked.filter((ask) => ask.piece === 0).map((ask) => ask.peer), [0, 0]);
+  }
+});
+
+test("peerLacks() ends interest in a peer that has nothing else", () => {
+  const host = new FakeHost(4, 1);
+  host.read(1, 0, { waitingEnd: 10 });
+  host.peer(0, { pieces: [2, 3] });
+  assertEquals(host.interest.get(0), true);
+  host.scheduler.peerLacks(0, 2, 0);
+  assertEquals(host.interest.get(0), true);
+  host.scheduler.peerLacks(0, 3, 0);
+  assertEquals(host.interest.get(0), false);
+  host.scheduler.peerLacks(7, 3, 0);
+});
+
+test("presume() asks for what a reader needs before the handshake is done, and goes on once unchoked", () => {
+  const host = new FakeHost(10, 64);
+  host.read(1, 0);
+  for (let id = 0; id < 4; id++) host.scheduler.presume(id, 0, 50);
+  assertEquals(host.asked.length, 64);
+  assertEquals(pieces(host.asked), [0]);
+  for (let id = 0; id < 4; id++) host.peer(id, { choked: true });
+  assertEquals(host.asked.length, 64);
+  assertEquals(host.cancelled, []);
+  for (let id = 0; id < 4; id++) host.scheduler.unchoked(id, 0);
+  host.deliverPiece(0);
+  assert(host.scheduler.pieceComplete(0));
+  assertEquals(host.cancelled, []);
+});
+
+test("presume() asks for nothing while nobody reads", () => {
+  const host = new FakeHost(10, 64);
+  host.scheduler.setBackground({ firstPiece: 0, endPiece: 10 }, 0);
+  host.scheduler.presume(0, 0, 50);
+  assertEquals(host.asked, []);
+});
+
+test("addPeer() takes back what was asked of a presumed peer without the fast extension", () => {
+  const host = new FakeHost(10, 64);
+  host.read(1, 0);
+  host.scheduler.presume(0, 0, 50);
+  assertEquals(host.of(0).length, 16);
+  host.asked = [];
+  host.peer(0, { fast: false });
+  assertEquals(host.of(0).length, 16);
+  host.deliverPiece(0);
+  assert(host.scheduler.pieceComplete(0));
+});
+
+test("rejected() hands the blocks of a presumed peer that chokes to another", () => {
+  const host = new FakeHost(10, 64);
+  host.read(1, 0);
+  host.scheduler.presume(0, 0, 50);
+  const refused = host.asked.splice(0);
+  host.peer(0, { choked: true });
+  host.peer(1);
+  for (const ask of refused) host.scheduler.rejected(0, ask.piece, ask.offset, 0);
+  assertEquals(host.of(0), []);
+  host.deliverPiece(0, 1);
+  assert(host.scheduler.pieceComplete(0));
+});
+
+test("peerBitfield() frees what a presumed peer was asked for and lacks", () => {
+  const host = new FakeHost(10, 64);
+  host.read(1, 0);
+  host.scheduler.presume(0, 0, 50);
+  host.asked = [];
+  host.scheduler.addPeer(0, 0, { requestQueueLimit: 250, rttMs: 50, fast: true });
+  host.scheduler.peerBitfield(0, Uint8Array.of(0b0100_0000, 0), 0);
+  host.peer(1, { pieces: [0] });
+  host.deliverPiece(0, 1);
+  assert(host.scheduler.pieceComplete(0));
+});
+
+test("tick() asks an only peer again that took no notice of what it was asked while presumed", () => {
+  const host = new FakeHost(10, 64);
+  host.read(1, 0);
+  host.scheduler.presume(0, 0, 50);
+  host.peer(0);
+  host.asked = [];
+  host.advance(2000);
+  assert(host.of(0).some((ask) => ask.piece === 0 && ask.offset === 0));
+});
