@@ -114,6 +114,13 @@ export function decodeHeader(bytes: Uint8Array, pieceLengthBytes: number): Piece
   };
 }
 
+/** Epoch and sequence number of an encoded header; null when it is too short to have them. */
+export function headerPlace(bytes: Uint8Array): { epoch: number; seq: number } | null {
+  if (bytes.length < FIXED_BYTES) return null;
+  const view = new DataView(bytes.buffer, bytes.byteOffset, FIXED_BYTES);
+  return { epoch: view.getUint32(0), seq: view.getUint32(4) };
+}
+
 /** The part of `header` that is signed, after the stream's prefix. */
 export function unsignedPart(header: PieceHeader): Uint8Array {
   return header.bytes.subarray(0, header.bytes.length - SIGNATURE_BYTES);

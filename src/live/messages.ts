@@ -1,9 +1,10 @@
 /** Messages of the `live1` extension (BEP 10), big-endian, first byte the type. */
 import { MillraceError } from "../errors.ts";
 import { MAX_SEQUENCE } from "./header.ts";
+import type { Place } from "./node/place.ts";
 
 /** First byte of a message. */
-export const LiveMessageType = { window: 0, header: 1, subscribe: 2, unsubscribe: 3, ping: 4 } as const;
+export const LiveMessageType = { window: 0, header: 1, subscribe: 2, unsubscribe: 3, ping: 4, place: 5 } as const;
 
 /** Why a substream is not, or no longer, pushed. */
 export const UnsubscribeReason = {
@@ -16,6 +17,12 @@ export const UnsubscribeReason = {
   /** The parent leaves. */
   leaving: 3,
 } as const;
+
+/** The bitmap of a peer that lacks nothing, which is the usual one. */
+const NO_BITS = new Uint8Array();
+
+/** PLACE of a peer that has not measured its uplink. */
+const UNKNOWN_UPLINK = 0xffffffff;
 
 /** Longest message, bytes: the largest header (64 hashes) and its type. Checked before anything is read. */
 export const MAX_LIVE_MESSAGE_BYTES = 2048;
@@ -43,40 +50,56 @@ export type LiveMessage =
   | { readonly type: "subscribe"; readonly mask: number; readonly from: number }
   | { readonly type: "unsubscribe"; readonly mask: number; readonly reason: number }
   /** A PING, or the PONG that echoes it: who recognises its own nonce holds the PONG. */
-  | { readonly type: "ping"; readonly nonce: bigint };
+  | { readonly type: "ping"; readonly nonce: bigint }
+  /** PLACE, an addition that others may leave out: `up u32 | n u8 | n × depth u8 | n × bar u8`, n substreams. */
+  | PlaceMessage;
+
+/** A peer's place in the trees. */
+export interface PlaceMessage extends Place {
+  readonly type: "place";
+}
 
 /** Encodes a message. Fields are taken as they are: the caller keeps them in range. */
 export function encodeLiveMessage(message: LiveMessage): Uint8Array<ArrayBuffer> {
   switch (message.type) {
     case "window": {
-      const { bytes, view } = sized(14 + message.bitmap.length, LiveMessageType.window);
-      view.setUint32(1, message.epoch);
-      view.setUint32(5, message.base);
-      view.setUint32(9, message.solid);
+      const bytes = sized(14 + message.bitmap.length, LiveMessageType.window);
+      writeU32(bytes, 1, message.epoch);
+      writeU32(bytes, 5, message.base);
+      writeU32(bytes, 9, message.solid);
       bytes[13] = message.bitmap.length;
       bytes.set(message.bitmap, 14);
       return bytes;
     }
     case "header": {
-      const { bytes } = sized(1 + message.bytes.length, LiveMessageType.header);
+      const bytes = sized(1 + message.bytes.length, LiveMessageType.header);
       bytes.set(message.bytes, 1);
       return bytes;
     }
     case "subscribe": {
-      const { bytes, view } = sized(6, LiveMessageType.subscribe);
+      const bytes = sized(6, LiveMessageType.subscribe);
       bytes[1] = message.mask;
-      view.setUint32(2, message.from);
+      writeU32(bytes, 2, message.from);
       return bytes;
     }
     case "unsubscribe": {
-      const { bytes } = sized(3, LiveMessageType.unsubscribe);
+      const bytes = sized(3, LiveMessageType.unsubscribe);
       bytes[1] = message.mask;
       bytes[2] = message.reason;
       return bytes;
     }
     case "ping": {
-      const { bytes, view } = sized(9, LiveMessageType.ping);
-      view.setBigUint64(1, message.nonce);
+      const bytes = sized(9, LiveMessageType.ping);
+      new DataView(bytes.buffer).setBigUint64(1, message.nonce);
+      return bytes;
+    }
+    case "place": {
+      const count = message.depths.length;
+      const bytes = sized(6 + 2 * count, LiveMessageType.place);
+      writeU32(bytes, 1, message.upBytesPerS ?? UNKNOWN_UPLINK);
+      bytes[5] = count;
+      bytes.set(message.depths, 6);
+      bytes.set(message.bars, 6 + count);
       return bytes;
     }
   }
@@ -89,7 +112,6 @@ export function encodeLiveMessage(message: LiveMessage): Uint8Array<ArrayBuffer>
 export function decodeLiveMessage(bytes: Uint8Array): LiveMessage | null {
   if (bytes.length === 0) throw violation("is empty");
   if (bytes.length > MAX_LIVE_MESSAGE_BYTES) throw violation("is too long");
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
   const need = (length: number) => {
     if (bytes.length !== length) throw violation("has a wrong length");
   };
@@ -97,16 +119,22 @@ export function decodeLiveMessage(bytes: Uint8Array): LiveMessage | null {
     case LiveMessageType.window: {
       if (bytes.length < 14) throw violation("has a wrong length");
       need(14 + bytes[13]!);
-      const base = view.getUint32(5);
-      const solid = view.getUint32(9);
+      const base = readU32(bytes, 5);
+      const solid = readU32(bytes, 9);
       if (base > solid || solid > MAX_SEQUENCE + 1) throw violation("tells of an impossible window");
-      return { type: "window", epoch: view.getUint32(1), base, solid, bitmap: bytes.subarray(14) };
+      return {
+        type: "window",
+        epoch: readU32(bytes, 1),
+        base,
+        solid,
+        bitmap: bytes.length === 14 ? NO_BITS : bytes.subarray(14),
+      };
     }
     case LiveMessageType.header:
       return { type: "header", bytes: bytes.subarray(1) };
     case LiveMessageType.subscribe: {
       need(6);
-      const from = view.getUint32(2);
+      const from = readU32(bytes, 2);
       if (from > MAX_SEQUENCE + 1) throw violation("names an impossible piece");
       return { type: "subscribe", mask: bytes[1]!, from };
     }
@@ -115,7 +143,15 @@ export function decodeLiveMessage(bytes: Uint8Array): LiveMessage | null {
       return { type: "unsubscribe", mask: bytes[1]!, reason: bytes[2]! };
     case LiveMessageType.ping:
       need(9);
-      return { type: "ping", nonce: view.getBigUint64(1) };
+      return { type: "ping", nonce: new DataView(bytes.buffer, bytes.byteOffset).getBigUint64(1) };
+    case LiveMessageType.place: {
+      if (bytes.length < 6) throw violation("has a wrong length");
+      const count = bytes[5]!;
+      need(6 + 2 * count);
+      const up = readU32(bytes, 1);
+      const upBytesPerS = up === UNKNOWN_UPLINK ? null : up;
+      return { type: "place", upBytesPerS, depths: bytes.slice(6, 6 + count), bars: bytes.slice(6 + count) };
+    }
     default:
       return null;
   }
@@ -137,10 +173,22 @@ export function windowNewest(window: WindowMessage): number {
   return window.solid - 1;
 }
 
-function sized(length: number, type: number): { bytes: Uint8Array<ArrayBuffer>; view: DataView } {
+function sized(length: number, type: number): Uint8Array<ArrayBuffer> {
   const bytes = new Uint8Array(length);
   bytes[0] = type;
-  return { bytes, view: new DataView(bytes.buffer) };
+  return bytes;
+}
+
+// A DataView for each of dozens of messages a second and neighbour costs more than what it reads.
+function readU32(bytes: Uint8Array, at: number): number {
+  return ((bytes[at]! << 24) | (bytes[at + 1]! << 16) | (bytes[at + 2]! << 8) | bytes[at + 3]!) >>> 0;
+}
+
+function writeU32(bytes: Uint8Array, at: number, value: number): void {
+  bytes[at] = value >>> 24;
+  bytes[at + 1] = value >>> 16;
+  bytes[at + 2] = value >>> 8;
+  bytes[at + 3] = value;
 }
 
 function violation(reason: string): MillraceError {

@@ -1,6 +1,6 @@
 import { test } from "node:test";
 import { assertEquals } from "@std/assert";
-import { PeerAdmission, subnetOf } from "../../src/live/admission.ts";
+import { PeerAdmission, subnetOf } from "../../src/live/swarm/admission.ts";
 
 test("subnetOf() is the /24 or /48 of public addresses", () => {
   const table: [string, string | null][] = [

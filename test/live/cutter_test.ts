@@ -3,11 +3,11 @@ import { test } from "node:test";
 import { assert, assertEquals } from "@std/assert";
 import { concatBytes } from "../../src/bytes/hex.ts";
 import { pidOf } from "../../src/bytes/ts/packet.ts";
-import { BitrateMeter } from "../../src/live/bitrate-meter.ts";
-import { type CutPiece, PieceCutter } from "../../src/live/cutter.ts";
+import { BitrateMeter } from "../../src/live/broadcast/bitrate-meter.ts";
+import { type CutPiece, PieceCutter } from "../../src/live/broadcast/cutter.ts";
 import { FLAG_DISCONTINUITY, FLAG_END, FLAG_RANDOM_ACCESS } from "../../src/live/header.ts";
-import { TsResync } from "../../src/live/ts-resync.ts";
-import { TsWatch } from "../../src/live/ts-watch.ts";
+import { TsResync } from "../../src/live/broadcast/ts-resync.ts";
+import { TsWatch } from "../../src/live/broadcast/ts-watch.ts";
 import { seeded } from "../transport/support.ts";
 
 const PACKET = 188;
@@ -106,8 +106,10 @@ test("PieceCutter marks a discontinuity when bytes or the source were lost", () 
   assertEquals(restarted.push(ts, 0)[0]!.flags & FLAG_DISCONTINUITY, FLAG_DISCONTINUITY);
 });
 
-test("PieceCutter ends a broadcast without packets with an empty piece", () => {
-  assertEquals(new PieceCutter(65536, true).end(7), [{ data: new Uint8Array(), timestampMs: 7, flags: FLAG_END }]);
+test("PieceCutter ends a broadcast of which nothing is under way with a packet that decoders drop", () => {
+  const [piece, ...others] = new PieceCutter(65536, true).end(7);
+  assertEquals([piece!.timestampMs, piece!.flags, piece!.data.length, others.length], [7, FLAG_END, 188, 0]);
+  assertEquals([...piece!.data.subarray(0, 4)], [0x47, 0x1f, 0xff, 0x10]);
 });
 
 test("TsResync finds the packets wherever the stream begins and however it is cut", () => {

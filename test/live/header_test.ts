@@ -12,7 +12,7 @@ import {
   type UnsignedHeader,
 } from "../../src/live/header.ts";
 import { createLiveKey, CryptoVerifier, hashBlock, hashBlocks, HeaderSigner } from "../../src/live/signer.ts";
-import { TokenBucket } from "../../src/live/token-bucket.ts";
+import { TokenBucket } from "../../src/live/node/token-bucket.ts";
 import { seeded } from "../transport/support.ts";
 
 const INFOHASH = new Uint8Array(20).fill(9);

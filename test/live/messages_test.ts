@@ -21,6 +21,13 @@ const TABLE: [string, LiveMessage][] = [
   ["01c0ffee", { type: "header", bytes: fromHex("c0ffee") }],
   ["02a500000007", { type: "subscribe", mask: 0xa5, from: 7 }],
   ["03ff01", { type: "unsubscribe", mask: 255, reason: 1 }],
+  ["050003d090020102ff00", {
+    type: "place",
+    upBytesPerS: 250_000,
+    depths: new Uint8Array([1, 2]),
+    bars: new Uint8Array([255, 0]),
+  }],
+  ["05ffffffff00", { type: "place", upBytesPerS: null, depths: new Uint8Array(), bars: new Uint8Array() }],
   ["040102030405060708", { type: "ping", nonce: 0x0102030405060708n }],
 ];
 
@@ -42,6 +49,8 @@ test("decodeLiveMessage() throws protocol_violation when a message is malformed"
     "02a5000000",
     "02a580000001",
     "03ff",
+    "05",
+    "0500000001020101ff",
     "0401020304050607",
     "01".padEnd(2 * (MAX_LIVE_MESSAGE_BYTES + 1), "0"),
   ];
@@ -51,7 +60,7 @@ test("decodeLiveMessage() throws protocol_violation when a message is malformed"
 });
 
 test("decodeLiveMessage() answers null when the type is of a later version", () => {
-  assertEquals(decodeLiveMessage(fromHex("05")), null);
+  assertEquals(decodeLiveMessage(fromHex("06")), null);
   assertEquals(decodeLiveMessage(fromHex("ff00")), null);
 });
 

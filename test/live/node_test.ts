@@ -2,7 +2,8 @@ import { test } from "node:test";
 import { assert, assertEquals } from "@std/assert";
 import { FLAG_END } from "../../src/live/header.ts";
 import { UnsubscribeReason } from "../../src/live/messages.ts";
-import { GENUINE } from "../simulation/live-network.ts";
+import { GENUINE, POISON } from "../simulation/live-network.ts";
+import { CLOSED, UNFED } from "../../src/live/node/place.ts";
 import { PIECE_BYTES, Stage } from "./support.ts";
 
 /** A broadcaster with `count` pieces published. */
@@ -20,10 +21,10 @@ test("LiveNode tells a newcomer its window, the newest header and where to start
   const { link } = source(21).neighbour();
   const [window] = link.of("window");
   assertEquals([window!.base, window!.solid], [0, 21]);
-  assertEquals(link.of("header").map(({ bytes }) => new DataView(bytes.slice().buffer).getUint32(4)), [16, 20]);
+  assertEquals(link.of("header").map(({ bytes }) => new DataView(bytes.slice().buffer).getUint32(4)), [18, 20]);
 });
 
-test("LiveNode joins two seconds behind the edge and asks for that at once", () => {
+test("LiveNode joins at the last random access point behind the edge and asks for that at once", () => {
   const { stage, peers } = Stage.joined(3);
   assertEquals([stage.node.window.base, stage.node.window.newest?.seq], [16, 20]);
   const asked = peers.flatMap(({ link }) => link.requests.map(({ seq }) => seq));
@@ -64,8 +65,10 @@ test("LiveNode passes a block on as soon as it verifies, header first", () => {
   const { stage, peers: [parent, child] } = Stage.joined(2);
   stage.header(parent!, 17);
   for (const seq of [16, 17]) stage.piece(parent!, seq);
+  stage.piece(child!, 16);
   child!.peer.parentMask = 0;
-  stage.says(child!, { type: "subscribe", mask: 0xff, from: 21 });
+  // Block 0 of piece 21 is of substream 4; what was not measured yet takes four subscriptions.
+  stage.says(child!, { type: "subscribe", mask: 0xf0, from: 21 });
   child!.link.messages.length = 0;
   stage.header(parent!, 21);
   stage.node.block(parent!.peer, 21, 0, GENUINE.subarray(0, 16384));
@@ -74,8 +77,11 @@ test("LiveNode passes a block on as soon as it verifies, header first", () => {
 });
 
 test("LiveNode refuses to push what does not reach it: circles would starve", () => {
-  const { stage, peers: [child] } = Stage.joined(1);
+  const { stage, peers: [parent, child] } = Stage.joined(2);
+  parent!.peer.parentMask = 0xff;
   child!.peer.parentMask = 0;
+  stage.place(parent!, { depths: UNFED, bars: CLOSED });
+  stage.place(child!, { depths: UNFED, bars: CLOSED });
   stage.says(child!, { type: "subscribe", mask: 1, from: 21 });
   assertEquals(child!.link.of("unsubscribe").at(-1)?.mask, 1);
   assertEquals(child!.peer.childMask, 0);
@@ -130,21 +136,119 @@ test("LiveNode pulls what a neighbour has had for 0.8 s, and cancels what a push
   assertEquals(other!.link.cancels.filter(({ seq }) => seq === 21).length, 4);
 });
 
+test("LiveNode pulls what no parent brings as soon as a neighbour has it", () => {
+  const { stage, peers: [first, other] } = Stage.joined(2);
+  stage.fill(first!);
+  for (const peer of [first!, other!]) {
+    stage.says(peer, { type: "unsubscribe", mask: 0xff, reason: UnsubscribeReason.full });
+    stage.place(peer, { depths: 2, bars: CLOSED });
+  }
+  stage.header(first!, 21);
+  stage.window(other!, 10, 22);
+  stage.pass(200);
+  assert(other!.link.requests.some(({ seq }) => seq === 21));
+});
+
+/** A node with pieces that met a poisoner, and a neighbour that has pieces too, has given nothing and subscribes. */
+function onProbation() {
+  const { stage, peers: [parent, child, poisoner] } = Stage.joined(3);
+  stage.fill(parent!);
+  stage.header(parent!, 21);
+  stage.node.block(poisoner!.peer, 21, 0, POISON.subarray(0, 16384));
+  child!.peer.parentMask = 0;
+  parent!.peer.parentMask = 0xff;
+  child!.peer.requests.clear();
+  child!.link.requests.length = 0;
+  stage.says(child!, { type: "subscribe", mask: 0x03, from: 21 });
+  return { stage, child: child! };
+}
+
+test("LiveNode feeds a neighbour that has pieces once it has sent the beginning of one truly", () => {
+  const { stage, child } = onProbation();
+  const [{ seq, offset }] = child.link.requests as [{ seq: number; offset: number }];
+  assertEquals(child.peer.childMask, 0);
+  stage.node.block(child.peer, seq, offset, GENUINE.subarray(0, 1024));
+  assertEquals([child.peer.childMask, child.link.closedWith], [3, undefined]);
+});
+
+test("LiveNode bans a neighbour that proves itself with false bytes, and refuses one that sends none", () => {
+  const liar = onProbation();
+  const [{ seq, offset }] = liar.child.link.requests as [{ seq: number; offset: number }];
+  liar.stage.node.block(liar.child.peer, seq, offset, POISON.subarray(0, 1024));
+  assertEquals(liar.child.link.closedWith?.code, "protocol_violation");
+  const silent = onProbation();
+  silent.stage.pass(1500);
+  assertEquals(silent.child.link.of("unsubscribe").at(-1), {
+    type: "unsubscribe",
+    mask: 3,
+    reason: UnsubscribeReason.full,
+  });
+  assertEquals([silent.child.peer.childMask, silent.child.peer.heldMask], [0, 0]);
+});
+
+test("LiveNode answers the request for the beginning of a block at once, with so much", () => {
+  const stage = source(5);
+  const [child, asks] = [stage.neighbour(), stage.neighbour()];
+  stage.says(child, { type: "subscribe", mask: 0xff, from: 5 });
+  for (let seq = 5; seq < 8; seq++) publish(stage, seq);
+  assertEquals(stage.node.uploader.queueDelayMs > 250, true);
+  stage.node.requested(asks.peer, 4, 16384, 16384);
+  stage.node.requested(asks.peer, 4, 16384, 1024);
+  stage.node.sent(16384);
+  assertEquals(asks.link.rejects, [{ seq: 4, offset: 16384 }]);
+  assertEquals(asks.link.pieces.map(({ data }) => data.length), [1024]);
+});
+
+test("LiveNode whose line was never full serves four children more than it has carried", () => {
+  const { stage, peers: [parent, child] } = Stage.joined(2);
+  stage.fill(parent!);
+  stage.piece(child!, 20);
+  child!.peer.parentMask = 0;
+  parent!.peer.parentMask = 0xff;
+  stage.says(child!, { type: "subscribe", mask: 0xff, from: 21 });
+  assertEquals(stage.node.childCount, 4);
+  // What is handed over is gone at once: two seconds of four eighths of the bitrate.
+  for (let i = 0; i < 8; i++) {
+    stage.node.uploader.sent(15_625, stage.clock.monotonic());
+    stage.clock.advance(250);
+  }
+  stage.says(child!, { type: "subscribe", mask: 0xff, from: 21 });
+  assertEquals([stage.node.uploader.measured, stage.node.childCount], [false, 8]);
+});
+
+test("LiveFeed waits at one place for a while when the edge moves on, and at each next one for longer", () => {
+  const { stage, peers: [peer] } = Stage.joined(1);
+  const feed = stage.node.openFeed();
+  const edges = new Map<number, number[]>();
+  for (let edge = 21; edge <= 38; edge++) {
+    stage.header(peer!, edge);
+    edges.set(feed.oldestWanted, [...edges.get(feed.oldestWanted) ?? [], edge]);
+  }
+  // Of pieces of half a second, 20 is kept until it is 2.5 s behind the edge, the next ones until 3 s.
+  assertEquals([...edges], [
+    [16, [21]],
+    [20, [22, 23, 24, 25]],
+    [24, [26, 27, 28, 29, 30]],
+    [28, [31, 32, 33, 34]],
+    [32, [35, 36, 37, 38]],
+  ]);
+});
+
 test("LiveFeed gives pieces in order, skips a gap when it is due and marks it", () => {
   const { stage, peers: [peer] } = Stage.joined(1);
   const feed = stage.node.openFeed();
   stage.fill(peer!);
-  assertEquals(feed.take(stage.clock.monotonic()).map(({ header }) => header.seq), [16, 17, 18, 19, 20]);
+  assertEquals(feed.take(stage.clock.monotonic()).map(({ header }) => header.seq), [18, 19, 20]);
   for (const seq of [21, 22, 23, 24]) stage.header(peer!, seq);
   for (const seq of [22, 23, 24]) stage.piece(peer!, seq);
   assertEquals(feed.take(stage.clock.monotonic()), []);
-  stage.clock.advance(2500);
+  stage.clock.advance(1500);
   const rest = feed.take(stage.clock.monotonic());
   assertEquals(rest.map(({ header, discontinuity }) => [header.seq, discontinuity]), [[22, true], [23, false], [
     24,
     false,
   ]]);
-  assertEquals([feed.deliveredPieces, feed.skippedPieces, feed.ended], [8, 1, false]);
+  assertEquals([feed.deliveredPieces, feed.skippedPieces, feed.ended], [6, 1, false]);
 });
 
 test("LiveFeed ends with the broadcast", () => {
@@ -153,4 +257,79 @@ test("LiveFeed ends with the broadcast", () => {
   stage.node.publish({ header: stage.headerOf(8, { flags: FLAG_END }), data: GENUINE.subarray(0, PIECE_BYTES) });
   feed.take(stage.clock.monotonic());
   assert(feed.ended);
+});
+
+test("LiveNode serves a displaced child until it has another parent, a second at most", () => {
+  const stage = source(5, 140_000);
+  const weak = stage.neighbour({ upBytesPerS: 25_000 });
+  const strong = stage.neighbour({ upBytesPerS: 500_000 });
+  stage.says(weak, { type: "subscribe", mask: 0xff, from: 5 });
+  stage.pass(3000);
+  stage.says(strong, { type: "subscribe", mask: 0x01, from: 5 });
+  assertEquals([weak.peer.childMask, weak.peer.pushMask], [0xfe, 0xff]);
+  stage.pass(1100);
+  assertEquals(weak.peer.pushMask, 0xfe);
+});
+
+test("LiveNode keeps a parent that gave notice until another delivers", () => {
+  const { stage, peers: [first] } = Stage.joined(1);
+  stage.fill(first!);
+  // Of piece 21, block 0 is of substream 4.
+  stage.header(first!, 21);
+  stage.node.block(first!.peer, 21, 0, GENUINE.subarray(0, 16384));
+  const third = stage.neighbour();
+  stage.window(third, 10, 22);
+  stage.says(first!, { type: "unsubscribe", mask: 0x10, reason: UnsubscribeReason.full });
+  stage.node.tick();
+  assertEquals([first!.peer.parentMask & 0x10, third.peer.parentMask & 0x10], [0x10, 0x10]);
+  stage.header(third, 23);
+  stage.node.block(third.peer, 23, 0, GENUINE.subarray(0, 16384));
+  stage.pass(1700);
+  assertEquals([first!.peer.parentMask & 0x10, third.peer.parentMask & 0x10], [0, 0x10]);
+});
+
+test("LiveNode asks no neighbour that takes nobody, and prefers who is nearer to the source", () => {
+  const { stage, peers } = Stage.joined(3, { uplinkBytesPerS: 0 });
+  const [closed, deep, near] = peers;
+  for (const { peer } of peers) {
+    stage.says({ link: closed!.link, peer }, { type: "unsubscribe", mask: 0xff, reason: 0 });
+  }
+  stage.place(closed!, { depths: 2, bars: CLOSED });
+  stage.place(deep!, { depths: 30, bars: 0 });
+  stage.place(near!, { depths: 3, bars: 0 });
+  stage.pass(100);
+  assertEquals(peers.map(({ peer }) => peer.parentMask), [0, 0, 0xff]);
+});
+
+test("LiveNode bans the peer whose PLACE has another number of trees", () => {
+  const { stage, peers: [peer] } = Stage.joined(1);
+  const depths = new Uint8Array(3);
+  stage.says(peer!, { type: "place", upBytesPerS: 1, depths, bars: depths });
+  assertEquals(peer!.link.closedWith?.code, "protocol_violation");
+});
+
+test("LiveNode parts first with the neighbour that was of no use for longest", () => {
+  const { stage, peers: [first, second] } = Stage.joined(2);
+  stage.fill(first!);
+  const idle = stage.neighbour();
+  stage.pass(1000);
+  stage.neighbour();
+  first!.peer.parentMask = 0xf0;
+  second!.peer.parentMask = 0x0f;
+  assertEquals(stage.node.expendable(), null);
+  stage.pass(4000);
+  assertEquals(stage.node.expendable(), idle.peer);
+});
+
+test("LiveNode as source asks a neighbour for a block that it has, and bans who answers falsely", () => {
+  const stage = source(5);
+  const [honest, poisoner] = [stage.neighbour(), stage.neighbour()];
+  for (const peer of [honest, poisoner]) stage.window(peer, 0, 5);
+  stage.pass(100);
+  for (const [peer, data] of [[honest, GENUINE], [poisoner, POISON]] as const) {
+    const [{ seq, offset }] = peer.link.requests as [{ seq: number; offset: number }];
+    stage.node.block(peer.peer, seq, offset, data.subarray(0, 16384));
+  }
+  assertEquals([honest.peer.isProven, honest.link.closedWith], [true, undefined]);
+  assertEquals(poisoner.link.closedWith?.code, "protocol_violation");
 });

@@ -9,10 +9,10 @@ import {
   RESERVED_PIECES,
   SequenceAllocator,
   writeBroadcastState,
-} from "../../src/live/broadcast-state.ts";
+} from "../../src/live/broadcast/broadcast-state.ts";
 import { BLOCK_BYTES } from "../../src/wire/types.ts";
 import { FLAG_DISCONTINUITY, FLAG_END, hashOfBlock, MAX_SEQUENCE } from "../../src/live/header.ts";
-import { Publisher, type SignedPiece } from "../../src/live/publisher.ts";
+import { Publisher, type SignedPiece } from "../../src/live/broadcast/publisher.ts";
 import { createLiveKey, CryptoVerifier, HeaderSigner } from "../../src/live/signer.ts";
 import type { FilePort } from "../../src/ports.ts";
 import { MemoryFiles } from "../storage/memory-files.ts";

@@ -1,8 +1,8 @@
 /** A node with scripted neighbours: every message is at hand, nothing waits. */
 import type { MillraceError } from "../../src/errors.ts";
-import { LiveNode } from "../../src/live/live-node.ts";
-import type { LiveNodeOptions } from "../../src/live/live-options.ts";
-import type { LiveLink, LivePeer, LivePeerInfo } from "../../src/live/live-peer.ts";
+import { LiveNode } from "../../src/live/node/live-node.ts";
+import type { LiveNodeOptions } from "../../src/live/node/live-options.ts";
+import type { LiveLink, LivePeer, LivePeerInfo } from "../../src/live/node/live-peer.ts";
 import { decodeLiveMessage, encodeLiveMessage, type LiveMessage } from "../../src/live/messages.ts";
 import { FakeClock } from "../support/fake-clock.ts";
 import { GENUINE, SIMULATED_VERIFIER, simulatedHeader } from "../simulation/live-network.ts";
@@ -89,6 +89,17 @@ export class Stage {
   /** `from` tells that it has every piece of [base, solid). */
   window(from: Neighbour, base: number, solid: number): void {
     this.says(from, { type: "window", epoch: 1, base, solid, bitmap: new Uint8Array() });
+  }
+
+  /** `from` tells of the same place on every substream. */
+  place(from: Neighbour, place: { upBytesPerS?: number | null; depths: number; bars: number }): void {
+    const { upBytesPerS = null, depths, bars } = place;
+    this.says(from, {
+      type: "place",
+      upBytesPerS,
+      depths: new Uint8Array(8).fill(depths),
+      bars: new Uint8Array(8).fill(bars),
+    });
   }
 
   /** `from` sends a header; pieces are half a second long. */

@@ -1,6 +1,6 @@
 /** Finds whole 188-byte transport packets in a byte stream that may start anywhere and lose bytes. */
-import { concatBytes } from "../bytes/hex.ts";
-import { PACKET_BYTES } from "../bytes/ts/packet.ts";
+import { concatBytes } from "../../bytes/hex.ts";
+import { PACKET_BYTES } from "../../bytes/ts/packet.ts";
 
 const SYNC_BYTE = 0x47;
 /** Sync bytes in a row that are believed: a chance match of three is rarer than 1 in 16 million. */

@@ -35,13 +35,27 @@ export class PeerAdmission {
     this.limit = limit;
   }
 
+  /** Neighbours that we chose. */
+  get outgoing(): number {
+    return this.total - this.incoming;
+  }
+
+  /** Places left for those who come to us, networks aside. */
+  get incomingRoom(): number {
+    return Math.min(this.limit - this.total, this.limit - OUTGOING_PEERS - this.incoming);
+  }
+
+  /** True when there is a place for a neighbour. */
+  allows(host: string, incoming: boolean): boolean {
+    if (this.thereAt(subnetOf(host)) >= PEERS_PER_SUBNET || this.total >= this.limit) return false;
+    return !incoming || this.incomingRoom > 0;
+  }
+
   /** Takes a place for a neighbour; false when there is none for it. */
   take(host: string, incoming: boolean): boolean {
+    if (!this.allows(host, incoming)) return false;
     const subnet = subnetOf(host);
-    const there = subnet === null ? 0 : this.subnets.get(subnet) ?? 0;
-    if (there >= PEERS_PER_SUBNET || this.total >= this.limit) return false;
-    if (incoming && this.incoming >= this.limit - OUTGOING_PEERS) return false;
-    if (subnet !== null) this.subnets.set(subnet, there + 1);
+    if (subnet !== null) this.subnets.set(subnet, this.thereAt(subnet) + 1);
     this.total++;
     if (incoming) this.incoming++;
     return true;
@@ -50,10 +64,14 @@ export class PeerAdmission {
   /** Gives the place of a neighbour back that `take` let in. */
   release(host: string, incoming: boolean): void {
     const subnet = subnetOf(host);
-    const there = subnet === null ? 0 : this.subnets.get(subnet) ?? 0;
+    const there = this.thereAt(subnet);
     if (subnet !== null && there <= 1) this.subnets.delete(subnet);
     else if (subnet !== null) this.subnets.set(subnet, there - 1);
     this.total--;
     if (incoming) this.incoming--;
+  }
+
+  private thereAt(subnet: string | null): number {
+    return subnet === null ? 0 : this.subnets.get(subnet) ?? 0;
   }
 }

@@ -1,7 +1,9 @@
 /** One neighbour in a live swarm: what the network offers to reach it, and what is known of it. */
-import type { MillraceError } from "../errors.ts";
-import { encodeLiveMessage, type LiveMessage, windowHas, type WindowMessage, windowNewest } from "./messages.ts";
+import type { MillraceError } from "../../errors.ts";
+import { encodeLiveMessage, type LiveMessage, windowHas, type WindowMessage, windowNewest } from "../messages.ts";
+import type { Place } from "./place.ts";
 import { POLICY } from "./policy.ts";
+import { RecentNumbers } from "./recent-numbers.ts";
 import { TokenBucket } from "./token-bucket.ts";
 
 /** A connection as the live swarm sees it. Methods never throw and never call back at once. */
@@ -30,6 +32,8 @@ export interface LivePeerInfo {
 export interface OwnRequest {
   readonly seq: number;
   readonly block: number;
+  /** So much of the block: all, or its beginning as a proof. */
+  readonly bytes: number;
   readonly atMs: number;
 }
 
@@ -46,16 +50,30 @@ export class LivePeer {
   newestSeq = -1;
   /** How far behind the newest neighbour it was, pieces, averaged. */
   lagPieces = 0;
+  /** All that its WINDOW told of was within reach. */
+  noted = false;
   forgedHeaders = 0;
   /** Substreams that it pushes to us, and we to it. */
   parentMask = 0;
   childMask = 0;
-  /** Headers that it is known to have, oldest first. */
-  readonly headers = new Set<number>();
+  /** Substreams that we push to it only until it has found another parent, at most until `noticeUntilMs`. */
+  noticeMask = 0;
+  noticeUntilMs = 0;
+  /** Substreams that it gets when it has proved itself, until `heldUntilMs`, and the first piece that it wants of them. */
+  heldMask = 0;
+  heldFrom = 0;
+  heldUntilMs = 0;
+  /** Headers that it is known to have. */
+  private readonly headers = new RecentNumbers();
   /** Headers of it under verification, with the blocks that wait for them. */
   readonly verifying = new Map<number, (() => void)[]>();
   waitingBlocks = 0;
   readonly requests = new Map<number, OwnRequest>();
+  /** Its last PLACE; null while it has told none. */
+  place: Place | null = null;
+  /** PLACE last sent to it. */
+  placeSent: Place | null = null;
+  placeSentMs = -Infinity;
   /** Substream → monotonic ms since when it is our child. */
   readonly childSinceMs = new Float64Array(8);
   /** Substream → monotonic ms until which it isn't asked to be parent. */
@@ -84,25 +102,44 @@ export class LivePeer {
     if (!this.closed) this.link.send(encodeLiveMessage(message));
   }
 
+  /** Uplink as last told, bytes a second; null when it is not known. */
+  get upBytesPerS(): number | null {
+    return this.place === null ? this.info.upBytesPerS : this.place.upBytesPerS;
+  }
+
+  /** As `send`, for bytes that many peers get. */
+  sendEncoded(message: Uint8Array): void {
+    if (!this.closed) this.link.send(message);
+  }
+
+  /** It has delivered what verified; a broadcaster has no reason not to. */
+  get isProven(): boolean {
+    return this.deliveredBytes > 0 || this.info.role === "source";
+  }
+
+  /** It told of uplink to spare. */
+  get hasRoom(): boolean {
+    return this.place !== null && this.place.bars.includes(0);
+  }
+
+  /** Substreams that it gets from us. */
+  get pushMask(): number {
+    return this.childMask | this.noticeMask;
+  }
+
   has(seq: number): boolean {
     return this.window !== null && windowHas(this.window, seq);
   }
 
   setWindow(window: WindowMessage): void {
-    this.window = { ...window, bitmap: window.bitmap.slice() };
+    // The bitmap is a view of what the network will use again.
+    this.window = window.bitmap.length === 0 ? window : { ...window, bitmap: window.bitmap.slice() };
     this.newestSeq = windowNewest(window);
   }
 
-  /** Notes that it has the header of `seq`; answers whether that is new. Remembers the last few hundred. */
+  /** Notes that it has the header of `seq`; answers whether that is new, as far as the last few hundred tell. */
   knowsHeader(seq: number): boolean {
-    if (this.headers.has(seq)) return false;
-    this.headers.add(seq);
-    if (this.headers.size > 512) this.headers.delete(this.headers.values().next().value!);
-    return true;
-  }
-
-  isNewcomer(nowMs: number): boolean {
-    return nowMs - this.connectedMs < POLICY.newcomerMs;
+    return this.headers.add(seq);
   }
 
   isSnubbed(nowMs: number): boolean {

@@ -1,7 +1,7 @@
 /** Cuts a transport stream into the pieces of a broadcast. */
-import { concatBytes } from "../bytes/hex.ts";
-import { PACKET_BYTES } from "../bytes/ts/packet.ts";
-import { FLAG_DISCONTINUITY, FLAG_END, FLAG_RANDOM_ACCESS } from "./header.ts";
+import { concatBytes } from "../../bytes/hex.ts";
+import { PACKET_BYTES } from "../../bytes/ts/packet.ts";
+import { FLAG_DISCONTINUITY, FLAG_END, FLAG_RANDOM_ACCESS } from "../header.ts";
 import { TsResync } from "./ts-resync.ts";
 import { TsWatch } from "./ts-watch.ts";
 
@@ -14,9 +14,11 @@ export const MAX_PIECE_MS = 500;
 /** A piece that starts no decoder and is at least this part full ends early where a random access point begins. */
 const EARLY_CUT_FILL = 0.25;
 
+const SYNC_BYTE = 0x47;
+
 /** A piece before it is hashed and signed. */
 export interface CutPiece {
-  /** Whole transport packets; empty only at the end. */
+  /** Whole transport packets, at least one. */
   readonly data: Uint8Array;
   /** Capture time of its first byte, Unix ms. */
   readonly timestampMs: number;
@@ -74,8 +76,8 @@ export class PieceCutter {
   /** The broadcast is over. Answers the piece under way, marked as the end. */
   end(nowMs: number): CutPiece[] {
     if (this.packets.length === 0) {
-      const flags = this.nextFlags | FLAG_END;
-      return [{ data: new Uint8Array(), timestampMs: nowMs, flags }];
+      this.open(nowMs);
+      this.packets.push(nullPacket());
     }
     this.flags |= FLAG_END;
     const out: CutPiece[] = [];
@@ -128,4 +130,11 @@ export class PieceCutter {
     out.push({ data: concatBytes(this.packets), timestampMs: this.startMs, flags: this.flags });
     this.packets = [];
   }
+}
+
+/** A null packet (ISO/IEC 13818-1, 2.4.1), which decoders drop: headers travel with blocks, so that no piece is empty. */
+function nullPacket(): Uint8Array {
+  const packet = new Uint8Array(PACKET_BYTES).fill(0xff);
+  packet.set([SYNC_BYTE, 0x1f, 0xff, 0x10]);
+  return packet;
 }

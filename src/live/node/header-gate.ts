@@ -1,11 +1,11 @@
 /** What becomes of headers that peers send: known, too old, too many, forged, or verified. */
-import { MillraceError } from "../errors.ts";
-import type { PieceHeader } from "./header.ts";
+import { MillraceError } from "../../errors.ts";
+import { headerPlace, type PieceHeader } from "../header.ts";
 import type { LiveCounters } from "./live-counters.ts";
 import type { LivePeer } from "./live-peer.ts";
 import type { PieceWindow } from "./piece-window.ts";
 import { POLICY } from "./policy.ts";
-import type { LiveVerifier } from "./signer.ts";
+import type { LiveVerifier } from "../signer.ts";
 
 /** What a gate works with. */
 export interface HeaderGateOptions {
@@ -34,13 +34,22 @@ export class HeaderGate {
     this.options = options;
   }
 
+  /**
+   * True when the header in `bytes` is of a piece that has one: the rest needs no look, since a second header is either
+   * the same or worthless.
+   */
+  isKnown(peer: LivePeer, bytes: Uint8Array): boolean {
+    const place = headerPlace(bytes);
+    const known = place === null ? null : this.options.window.get(place.seq)?.header;
+    if (place === null || known == null || known.epoch !== place.epoch) return false;
+    peer.knowsHeader(place.seq);
+    return true;
+  }
+
   /** `peer` sent `header`. */
   offer(peer: LivePeer, header: PieceHeader, nowMs: number): void {
     const { window, counters, verifier, genuine } = this.options;
     peer.knowsHeader(header.seq);
-    const known = window.get(header.seq)?.header;
-    // A second header of a piece is either the same or worthless; the first one counts.
-    if (known != null && known.epoch === header.epoch) return;
     if (isReplay(header, window) || peer.verifying.has(header.seq)) return;
     if (!peer.headerBucket.take(nowMs)) {
       counters.skippedVerifications++;

@@ -7,9 +7,9 @@ import {
   pidOf,
   startsUnit,
   unusable,
-} from "../bytes/ts/packet.ts";
-import { type ProgramMap, readPat, readPmt, SectionAssembler } from "../bytes/ts/psi.ts";
-import { AccessPointFinder } from "../bytes/ts/random-access.ts";
+} from "../../bytes/ts/packet.ts";
+import { type ProgramMap, readPat, readPmt, SectionAssembler } from "../../bytes/ts/psi.ts";
+import { AccessPointFinder } from "../../bytes/ts/random-access.ts";
 
 /** Stream types of video whose access units can be told apart (ISO/IEC 13818-1, table 2-34). */
 const VIDEO_TYPES: Readonly<Record<number, string>> = {
@@ -48,6 +48,7 @@ export class TsWatch {
   private mainPid = -1;
   private isVideo = false;
   private count = 0;
+  private map: ProgramMap | null = null;
 
   /** PID whose random access points count: the first video, else the first stream; -1 until a PMT came. */
   get mainStreamPid(): number {
@@ -57,6 +58,11 @@ export class TsWatch {
   /** True when that stream is video, which only some packets can be started at. */
   get hasVideo(): boolean {
     return this.isVideo;
+  }
+
+  /** The program that is followed and the PID of its map; null until a PMT came. */
+  get program(): { readonly map: ProgramMap; readonly mapPid: number } | null {
+    return this.map === null ? null : { map: this.map, mapPid: this.mapPids[0]! };
   }
 
   /** How many PIDs carry tables: the PAT's and those that it names. */
@@ -112,6 +118,7 @@ export class TsWatch {
   private readMap(mapPid: number, map: ProgramMap): void {
     // The first program decides; a PMT that changes its PIDs is followed.
     if (mapPid !== this.mapPids[0]) return;
+    this.map = map;
     const video = map.streams.find((stream) => VIDEO_TYPES[stream.streamType] !== undefined);
     const main = video ?? map.streams[0];
     if (main === undefined || (main.pid === this.mainPid && this.isVideo === (video !== undefined))) return;

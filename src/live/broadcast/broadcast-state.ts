@@ -1,9 +1,9 @@
 /** What a broadcaster keeps on disk so that a restart goes on under the same id. */
-import { decodeBencode, encodeBencode, integerWithin, isDictionary } from "../bytes/bencode.ts";
-import { hasCode, MillraceError } from "../errors.ts";
-import type { FilePort } from "../ports.ts";
-import { MAX_SEQUENCE } from "./header.ts";
-import type { LiveKey } from "./signer.ts";
+import { decodeBencode, encodeBencode, integerWithin, isDictionary } from "../../bytes/bencode.ts";
+import { hasCode, MillraceError } from "../../errors.ts";
+import type { FilePort } from "../../ports.ts";
+import { MAX_SEQUENCE } from "../header.ts";
+import type { LiveKey } from "../signer.ts";
 
 /** Key and position of a broadcast. */
 export interface BroadcastState extends LiveKey {

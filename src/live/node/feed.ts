@@ -1,5 +1,5 @@
 /** Gives the pieces of a broadcast out in order, and decides when to wait no longer for one that is missing. */
-import { FLAG_DISCONTINUITY, FLAG_END, FLAG_RANDOM_ACCESS, type PieceHeader } from "./header.ts";
+import { FLAG_DISCONTINUITY, FLAG_END, FLAG_RANDOM_ACCESS, type PieceHeader } from "../header.ts";
 import { isComplete, type PieceEntry, type PieceWindow } from "./piece-window.ts";
 import { POLICY } from "./policy.ts";
 
@@ -20,13 +20,16 @@ export interface FeedPiece {
 export class LiveFeed {
   private readonly window: PieceWindow;
   private nextSeq: number | null = null;
+  /** Random access point that it hopes to begin at; null before one is known. */
+  private hope: PieceHeader | null = null;
+  /** That far behind the edge the hope is given up: later each time, so that some beginning comes. */
+  private holdMs: number = POLICY.startHoldMs;
   private epoch = -1;
   /** Capture time minus monotonic time. */
   private offsetMs = 0;
   /** The next piece was missing when it was due. */
   private gap = false;
   private gapBefore = false;
-  private lastTimestampMs = 0;
   /** Pieces given out and skipped so far. */
   deliveredPieces = 0;
   skippedPieces = 0;
@@ -45,6 +48,25 @@ export class LiveFeed {
   /** Sequence number given out next; null before the start. */
   get position(): number | null {
     return this.nextSeq;
+  }
+
+  /**
+   * The oldest piece that it waits for. Before the start that is a place near the edge that is kept until it falls too
+   * far behind: one that moved on with the edge would leave pulls, which come a second after pushes, too little time.
+   */
+  get oldestWanted(): number {
+    if (this.nextSeq !== null) return this.nextSeq;
+    const { window, hope } = this;
+    const edge = window.newest;
+    if (edge === null) return window.base;
+    const isKept = hope !== null && hope.epoch === edge.epoch && hope.seq >= window.base &&
+      edge.timestampMs - hope.timestampMs <= this.holdMs;
+    if (isKept) return hope.seq;
+    this.hope = window.accessHeader(POLICY.joinBehindMs);
+    if (hope !== null && hope !== this.hope) {
+      this.holdMs = Math.min(POLICY.startHoldMaxMs, this.holdMs + POLICY.startHoldStepMs);
+    }
+    return this.hope?.seq ?? window.base;
   }
 
   /** How far playing is behind the capture time `edgeMs`, ms; null before the start. */
@@ -89,7 +111,6 @@ export class LiveFeed {
       this.nextSeq = seq;
       this.epoch = newest.epoch;
       this.offsetMs = entry.header.timestampMs - nowMs;
-      this.lastTimestampMs = entry.header.timestampMs;
       return true;
     }
     return false;
@@ -100,7 +121,6 @@ export class LiveFeed {
     this.gapBefore = false;
     out.push({ header: entry.header, blocks: entry.blocks as Uint8Array[], discontinuity });
     this.deliveredPieces++;
-    this.lastTimestampMs = entry.header.timestampMs;
     this.nextSeq = entry.seq + 1;
     if ((entry.header.flags & FLAG_END) !== 0) this.ended = true;
   }
@@ -110,7 +130,7 @@ export class LiveFeed {
     const newest = this.window.newest;
     if (newest === null || newest.seq < this.nextSeq!) return false;
     // Once due it is lost for this reader, whose player has run dry, even when it comes while another start is awaited.
-    this.gap ||= nowMs >= (entry?.header?.timestampMs ?? this.lastTimestampMs) - this.offsetMs;
+    this.gap ||= nowMs >= (entry?.header ?? this.headerAfter(this.nextSeq!)).timestampMs - this.offsetMs;
     for (let seq = this.nextSeq! + 1; this.gap && seq <= newest.seq; seq++) {
       const next = this.window.get(seq);
       if (!isComplete(next) || (next.header.flags & FLAG_RANDOM_ACCESS) === 0) continue;
@@ -118,6 +138,19 @@ export class LiveFeed {
       return true;
     }
     return false;
+  }
+
+  /**
+   * The next known header: a piece without one was captured before that. The time of the piece given out last says
+   * nothing, since the source may have been away in between.
+   */
+  private headerAfter(seq: number): PieceHeader {
+    const newest = this.window.newest!;
+    for (let next = seq + 1; next < newest.seq; next++) {
+      const header = this.window.get(next)?.header;
+      if (header != null) return header;
+    }
+    return newest;
   }
 
   private skipTo(seq: number): void {
@@ -130,6 +163,8 @@ export class LiveFeed {
   /** A new epoch: another numbering, joined like the first. */
   private restart(): void {
     this.nextSeq = null;
+    this.hope = null;
+    this.holdMs = POLICY.startHoldMs;
     this.epoch = -1;
     this.gap = false;
     this.gapBefore = true;

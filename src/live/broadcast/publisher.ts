@@ -1,10 +1,10 @@
 /** Makes signed pieces of a transport stream: cut, number, hash, sign, one after the other. */
-import type { Clock } from "../ports.ts";
+import type { Clock } from "../../ports.ts";
 import type { SequenceAllocator } from "./broadcast-state.ts";
 import { BitrateMeter } from "./bitrate-meter.ts";
 import { type CutPiece, PieceCutter } from "./cutter.ts";
-import type { PieceHeader } from "./header.ts";
-import { hashBlocks, type HeaderSigner } from "./signer.ts";
+import type { PieceHeader } from "../header.ts";
+import { hashBlocks, type HeaderSigner } from "../signer.ts";
 
 /** A piece ready to be served. */
 export interface SignedPiece {

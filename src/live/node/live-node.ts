@@ -2,22 +2,29 @@
  * One member of a live swarm, broadcaster or viewer, apart from any network: links hand it messages and blocks, a clock
  * ticks, and it decides. The simulation runs this very class.
  */
-import { MillraceError } from "../errors.ts";
-import { BLOCK_BYTES } from "../wire/types.ts";
+import { MillraceError } from "../../errors.ts";
+import { BLOCK_BYTES } from "../../wire/types.ts";
+import { Announcer } from "./announcer.ts";
 import { Children } from "./children.ts";
 import { LiveFeed } from "./feed.ts";
-import { blockCount, blockLength, decodeHeader, hashOfBlock, type PieceHeader } from "./header.ts";
+import { blockCount, decodeHeader, type PieceHeader } from "../header.ts";
+import { Intake } from "./intake.ts";
 import { HeaderGate, isReplay } from "./header-gate.ts";
 import { Joiner } from "./joiner.ts";
 import { type LiveCounters, newCounters } from "./live-counters.ts";
+import { expendableOf } from "./expendable.ts";
 import type { LiveNodeOptions } from "./live-options.ts";
 import { type LiveLink, LivePeer, type LivePeerInfo } from "./live-peer.ts";
-import { decodeLiveMessage, UnsubscribeReason, type WindowMessage, windowNewest } from "./messages.ts";
+import { decodeLiveMessage, UnsubscribeReason, type WindowMessage } from "../messages.ts";
 import { Parents, substreamOf } from "./parents.ts";
-import { isComplete, PieceWindow } from "./piece-window.ts";
+import { isStored, PieceWindow } from "./piece-window.ts";
+import { eighths, type Place, stepOf, UNFED } from "./place.ts";
 import { POLICY } from "./policy.ts";
-import type { SignedPiece } from "./publisher.ts";
+import type { SignedPiece } from "../broadcast/publisher.ts";
+import { Probation } from "./probation.ts";
 import { Puller } from "./puller.ts";
+import { Serving } from "./serving.ts";
+import { noteWindow } from "./sightings.ts";
 import { Uploader } from "./uploader.ts";
 
 const violation = (message: string) => new MillraceError("protocol_violation", message);
@@ -33,10 +40,12 @@ export class LiveNode {
   private readonly parents: Parents;
   private readonly children: Children;
   private readonly puller: Puller;
+  private readonly serving: Serving;
+  private readonly intake: Intake;
+  private readonly probation: Probation;
   private readonly joiner: Joiner;
   private readonly gate: HeaderGate;
-  /** Substream → monotonic ms of its last block. */
-  private readonly fedMs = new Float64Array(8).fill(-Infinity);
+  private readonly announcer: Announcer;
   private readonly feeds = new Set<LiveFeed>();
 
   constructor(options: LiveNodeOptions) {
@@ -46,15 +55,16 @@ export class LiveNode {
     this.blocksPerPiece = blockCount(stream.pieceLengthBytes);
     this.window = new PieceWindow(stream.windowS * 1000);
     this.uploader = new Uploader(this.window, options.uplinkBytesPerS);
-    const uplinkBytesPerS = () => this.uploader.uplinkBytesPerS - this.uploader.pullBytesPerS;
+    const upBytesPerS = () => this.uploader.uplinkBytesPerS;
     this.children = new Children({
       substreams: stream.substreams,
       isSource: options.role === "source",
       bytesPerS: () => stream.bytesPerS,
-      uplinkBytesPerS,
+      uplinkBytesPerS: upBytesPerS,
+      isMeasured: () => options.role === "source" || this.uploader.measured,
+      carriedBytesPerS: () => this.uploader.carriedBytesPerS,
       peers,
-      newestSeq: () => this.window.newest?.seq ?? 0,
-      isFed: (substream, nowMs) => options.role === "source" || nowMs - this.fedMs[substream]! < POLICY.parentLagMs,
+      isFed: (substream) => options.role === "source" || this.parents.depth(substream) !== UNFED,
     });
     this.parents = new Parents({
       window: this.window,
@@ -62,11 +72,54 @@ export class LiveNode {
       blocksPerPiece: this.blocksPerPiece,
       random,
       peers,
-      bytesPerS: () => stream.bytesPerS,
-      isWeak: () => this.uploader.measured && this.uploader.uplinkBytesPerS < stream.bytesPerS,
+      upEighths: () => eighths(upBytesPerS(), stream.bytesPerS),
+      step: () => stepOf(upBytesPerS(), BLOCK_BYTES),
+      hasChildren: (substream) => this.children.count(substream) > 0,
+      isWary: () => this.isWary,
     });
-    this.puller = new Puller(this.window, peers, random);
+    this.puller = new Puller({
+      window: this.window,
+      peers,
+      random,
+      isPushed: (seq, block) => this.parents.depth(this.substreamOf(seq, block)) !== UNFED,
+      isWary: () => this.isWary,
+    });
+    this.serving = new Serving({
+      window: this.window,
+      children: this.children,
+      uploader: this.uploader,
+      bytesPerS: stream.bytesPerS,
+      substreamOf: (seq, block) => this.substreamOf(seq, block),
+    });
+    this.intake = new Intake({
+      window: this.window,
+      puller: this.puller,
+      verifier: options.verifier,
+      counters: this.counters,
+      now: () => this.now(),
+      came: (peer, seq, block) => this.parents.delivered(peer, this.substreamOf(seq, block), seq, this.now()),
+      proved: (peer, bytes) => this.proved(peer, bytes),
+      store: (header, block, data, from) => this.stored(header, block, data, from),
+      ban: (peer, error) => this.ban(peer, error),
+    });
+    this.probation = new Probation({
+      window: this.window,
+      everyone: options.role === "source",
+      isWary: () => this.isWary,
+      ask: (peer, seq, nowMs) => this.puller.probe(peer, seq, nowMs),
+      refuse: (peer, mask) => peer.send({ type: "unsubscribe", mask, reason: UnsubscribeReason.full }),
+    });
     this.joiner = new Joiner(options.clock);
+    this.announcer = new Announcer({
+      isSource: options.role === "source",
+      substreams: stream.substreams,
+      window: this.window,
+      peers: this.peers,
+      depth: (substream) => this.parents.depth(substream),
+      bar: (substream, nowMs) => this.children.bar(substream, nowMs),
+      step: () => stepOf(upBytesPerS(), BLOCK_BYTES),
+      toldUpBytesPerS: () => this.toldUpBytesPerS,
+    });
     this.gate = new HeaderGate({
       window: this.window,
       verifier: options.verifier,
@@ -81,6 +134,12 @@ export class LiveNode {
     return this.options.role === "source" || this.joiner.done;
   }
 
+  /** Uplink to tell others of, bytes a second; null before anything was measured. */
+  get toldUpBytesPerS(): number | null {
+    const { uplinkBytesPerS, measured } = this.uploader;
+    return measured || uplinkBytesPerS === 0 || this.options.role === "source" ? uplinkBytesPerS : null;
+  }
+
   /** Subscriptions that we serve. */
   get childCount(): number {
     return this.children.total;
@@ -89,6 +148,15 @@ export class LiveNode {
   /** Substreams that somebody pushes to us. */
   get parentCount(): number {
     return this.parents.parents.filter((parent) => parent !== null).length;
+  }
+
+  /**
+   * The neighbour to hang up on when another wants its place, or to look for a better one: nothing flows between us and
+   * it, for the longest time. null when all are of use. Swarms whose first members only know one another, and so on by
+   * age, can have no shallow trees: ask this when full, and every `POLICY.exploreMs`.
+   */
+  expendable(): LivePeer | null {
+    return expendableOf(this.peers, this.now());
   }
 
   /** A new reader of the stream. */
@@ -107,7 +175,7 @@ export class LiveNode {
   connected(link: LiveLink, info: LivePeerInfo): LivePeer {
     const peer = new LivePeer(link, info, this.now());
     this.peers.add(peer);
-    this.introduce(peer);
+    this.announcer.introduce(peer, this.now());
     return peer;
   }
 
@@ -152,9 +220,9 @@ export class LiveNode {
     if (peer.closed) return;
     const block = offset / BLOCK_BYTES;
     const entry = this.window.get(seq);
-    const fits = this.uploader.uplinkBytesPerS > 0 && Number.isInteger(block) && length <= BLOCK_BYTES &&
+    const fits = this.uploader.uplinkBytesPerS > 0 && Number.isInteger(block) && length > 0 && length <= BLOCK_BYTES &&
       isStored(entry?.blocks[block]);
-    if (!fits || !this.uploader.request(peer, seq, block)) return peer.link.reject(seq, offset, length);
+    if (!fits || !this.uploader.request(peer, seq, block, length)) return peer.link.reject(seq, offset, length);
     this.uploader.pump(this.now());
   }
 
@@ -177,43 +245,21 @@ export class LiveNode {
 
   /** A block came, asked for or pushed. `data` is kept. */
   block(peer: LivePeer, seq: number, offset: number, data: Uint8Array): void {
-    if (peer.closed) return;
-    const block = offset / BLOCK_BYTES;
-    const header = this.window.get(seq)?.header;
-    if (header == null) {
-      const waiting = peer.verifying.get(seq);
-      if (waiting === undefined || peer.waitingBlocks >= POLICY.waitingBlockLimit) {
-        this.counters.duplicateBytes += data.length;
-        return;
-      }
-      peer.waitingBlocks++;
-      waiting.push(() => {
-        peer.waitingBlocks--;
-        this.block(peer, seq, offset, data);
-      });
-      return;
-    }
-    const isBlock = Number.isInteger(block) && block < blockCount(header.lengthBytes) &&
-      data.length === blockLength(header.lengthBytes, block);
-    if (!isBlock) return this.ban(peer, violation("a block does not fit its piece"));
-    if (isStored(this.window.get(seq)!.blocks[block])) {
-      this.counters.duplicateBytes += data.length;
-      return this.puller.arrived(seq, block, peer, data.length);
-    }
-    this.options.verifier.block(data, hashOfBlock(header, block), (genuine) => {
-      if (genuine) return this.stored(header, block, data, peer);
-      this.counters.badBlocks++;
-      this.ban(peer, violation("a block does not match its hash"));
-    });
+    this.intake.block(peer, seq, offset, data);
+  }
+
+  /** True while there are poisoners about. A broadcaster, whom nobody sends anything to notice by, always is. */
+  private get isWary(): boolean {
+    return this.options.role === "source" || this.now() < this.intake.waryUntilMs;
   }
 
   /** Time passes. */
   tick(): void {
     const nowMs = this.now();
-    this.uploader.tick(nowMs);
-    for (const [peer, mask] of this.children.excess(nowMs)) {
-      peer.send({ type: "unsubscribe", mask, reason: UnsubscribeReason.full });
-    }
+    this.puller.expire(nowMs);
+    this.probation.tick(this.peers, nowMs);
+    this.children.tick(nowMs);
+    this.serving.dropExcess(nowMs);
     if (this.options.role === "viewer") {
       if (!this.joiner.done) this.join(nowMs);
       if (this.joiner.done) {
@@ -221,8 +267,8 @@ export class LiveNode {
         this.puller.tick(this.pullFrom(), this.joiner.urgentUntil, nowMs);
       }
     }
+    this.announcer.tick(nowMs);
     for (const peer of this.peers) {
-      this.announce(peer, nowMs);
       if (nowMs - peer.pingAtMs >= POLICY.pingIntervalMs) this.ping(peer, nowMs);
     }
     this.uploader.pump(nowMs);
@@ -232,47 +278,21 @@ export class LiveNode {
     return this.options.clock.monotonic();
   }
 
+  private substreamOf(seq: number, block: number): number {
+    return substreamOf(seq, block, this.blocksPerPiece, this.options.stream.substreams);
+  }
+
   /** Nothing is fetched that no reader waits for; without a reader, what others may want. */
   private pullFrom(): number {
     let from = Infinity;
-    for (const feed of this.feeds) from = Math.min(from, feed.position ?? this.startSeq());
+    for (const feed of this.feeds) from = Math.min(from, feed.oldestWanted);
     return from === Infinity ? this.window.solid : from;
-  }
-
-  /** Where a reader that has not begun would begin now: it moves on with the edge, so that a late start is no later. */
-  private startSeq(): number {
-    return this.window.accessHeader(POLICY.joinBehindMs)?.seq ?? this.window.base;
   }
 
   private ban(peer: LivePeer, error: MillraceError): void {
     if (peer.closed) return;
     this.disconnected(peer);
     peer.link.close(error);
-  }
-
-  /** What a newcomer needs to join through us: WINDOW, the newest header, and that of where it would start. */
-  private introduce(peer: LivePeer): void {
-    this.sendWindow(peer);
-    this.sendHeaders(peer);
-  }
-
-  private sendHeaders(peer: LivePeer): void {
-    for (const header of [this.window.accessPoint(POLICY.joinBehindMs), this.window.newest]) {
-      if (header !== null && peer.knowsHeader(header.seq)) peer.send({ type: "header", bytes: header.bytes });
-    }
-  }
-
-  private sendWindow(peer: LivePeer): void {
-    peer.windowVersion = this.window.version;
-    peer.send(this.window.message());
-  }
-
-  private announce(peer: LivePeer, nowMs: number): void {
-    if (peer.windowVersion === this.window.version) return;
-    if (nowMs - peer.windowSentMs < POLICY.windowIntervalMs) return;
-    if (peer.window === null || windowNewest(peer.window) < peer.window.base) this.sendHeaders(peer);
-    peer.windowSentMs = nowMs;
-    this.sendWindow(peer);
   }
 
   private ping(peer: LivePeer, nowMs: number): void {
@@ -288,45 +308,53 @@ export class LiveNode {
       case "window":
         return this.windowTold(peer, message, nowMs);
       case "header":
-        return this.gate.offer(peer, decodeHeader(message.bytes, this.options.stream.pieceLengthBytes), nowMs);
+        return this.headerTold(peer, message.bytes, nowMs);
       case "subscribe":
-        return this.subscribed(peer, message.mask, message.from, nowMs);
+        if (this.probation.holds(peer, message.mask, message.from, nowMs)) return;
+        return this.serving.subscribed(peer, message.mask, message.from, nowMs);
       case "unsubscribe":
+        peer.heldMask &= ~message.mask;
         this.children.drop(peer, message.mask);
-        return this.parents.lost(peer, message.mask, nowMs, message.reason !== UnsubscribeReason.moved);
+        this.parents.lost(peer, message.mask, nowMs, message.reason !== UnsubscribeReason.moved);
+        return this.announcer.warn(nowMs);
+      case "place":
+        return this.placeTold(peer, message, nowMs);
       case "ping":
         if (message.nonce === peer.pingNonce) peer.rttMs = nowMs - peer.pingAtMs;
         else if (peer.pongBucket.take(nowMs)) peer.send(message);
     }
   }
 
-  private windowTold(peer: LivePeer, window: WindowMessage, nowMs: number): void {
-    peer.setWindow(window);
-    if (!this.joined) return;
-    this.note(peer, nowMs);
+  private placeTold(peer: LivePeer, place: Place, nowMs: number): void {
+    if (place.depths.length !== this.options.stream.substreams) {
+      throw violation("a PLACE has the wrong number of trees");
+    }
+    peer.place = place;
+    if (peer.parentMask !== 0) this.announcer.warn(nowMs);
   }
 
-  /** Marks what `peer` has and we lack as seen. */
-  private note(peer: LivePeer, nowMs: number): void {
-    const newest = this.window.newest;
-    if (newest === null || peer.window === null || peer.window.epoch !== this.window.epoch) return;
-    const behind = Math.max(0, newest.seq - peer.newestSeq);
-    peer.lagPieces += (behind - peer.lagPieces) * 0.3;
-    const last = Math.min(peer.newestSeq, newest.seq + POLICY.maxPiecesAhead);
-    for (let seq = Math.max(this.window.solid, this.window.base); seq <= last; seq++) {
-      const known = this.window.get(seq);
-      if ((known !== undefined && known.seenMs !== null) || !peer.has(seq)) continue;
-      const entry = known ?? this.window.want(seq);
-      if (entry !== null && !isComplete(entry)) entry.seenMs = nowMs;
+  private headerTold(peer: LivePeer, bytes: Uint8Array, nowMs: number): void {
+    if (!this.gate.isKnown(peer, bytes)) {
+      this.gate.offer(peer, decodeHeader(bytes, this.options.stream.pieceLengthBytes), nowMs);
     }
+  }
+
+  private windowTold(peer: LivePeer, window: WindowMessage, nowMs: number): void {
+    const before = peer.window;
+    peer.setWindow(window);
+    const newest = this.window.newest;
+    if (!this.joined || newest === null) return;
+    peer.lagPieces += (Math.max(0, newest.seq - peer.newestSeq) - peer.lagPieces) * 0.3;
+    noteWindow(peer, before, this.window, this.peers.size, nowMs);
   }
 
   private headerVerified(peer: LivePeer, header: PieceHeader): void {
     if (!this.joined) return this.joiner.headerOf(peer, header);
     if (this.options.role === "source" || isReplay(header, this.window)) return;
-    if (header.epoch !== this.window.epoch) this.window.reset(header.seq);
+    const isNewEpoch = header.epoch !== this.window.epoch;
+    if (isNewEpoch) this.window.reset(header.seq);
     this.window.addHeader(header);
-    if (peer.window !== null) this.note(peer, this.now());
+    if (isNewEpoch) this.noteAll(this.now());
   }
 
   private join(nowMs: number): void {
@@ -334,61 +362,36 @@ export class LiveNode {
     if (start === null) return;
     this.window.reset(start.base);
     for (const header of start.headers) this.window.addHeader(header);
-    for (const peer of this.peers) this.note(peer, nowMs);
+    this.noteAll(nowMs);
   }
 
-  private subscribed(peer: LivePeer, mask: number, from: number, nowMs: number): void {
-    const { accepted, displaced } = this.window.newest === null
-      ? { accepted: 0, displaced: [] }
-      : this.children.accept(peer, mask, nowMs);
-    for (const [child, lost] of displaced) {
-      child.send({ type: "unsubscribe", mask: lost, reason: UnsubscribeReason.full });
-    }
-    const refused = mask & ~accepted;
-    if (refused !== 0) {
-      const reason = this.window.newest === null ? UnsubscribeReason.empty : UnsubscribeReason.full;
-      peer.send({ type: "unsubscribe", mask: refused, reason });
-    }
-    if (accepted === 0) return;
-    const newest = this.window.newest!.seq;
-    for (let seq = Math.max(from, newest - POLICY.catchUpPieces); seq <= newest; seq++) {
-      const entry = this.window.get(seq);
-      if (entry?.header == null || peer.has(seq)) continue;
-      for (let block = 0; block < entry.blocks.length; block++) {
-        const bit = 1 << substreamOf(seq, block, this.blocksPerPiece, this.options.stream.substreams);
-        if ((accepted & bit) !== 0 && isStored(entry.blocks[block])) this.uploader.push(peer, entry, block, nowMs);
-      }
-    }
-    this.uploader.pump(nowMs);
+  private noteAll(nowMs: number): void {
+    for (const peer of this.peers) noteWindow(peer, null, this.window, this.peers.size, nowMs);
+  }
+
+  /** `peer` delivered what verified: the first time, what it asked for is given. */
+  private proved(peer: LivePeer, bytes: number): void {
+    peer.deliveredBytes += bytes;
+    const mask = peer.heldMask;
+    peer.heldMask = 0;
+    if (mask !== 0 && !peer.closed) this.serving.subscribed(peer, mask, peer.heldFrom, this.now());
   }
 
   /** A verified block: kept, counted, and passed on at once. */
   private stored(header: PieceHeader, block: number, data: Uint8Array, from: LivePeer | null): void {
     const entry = this.window.get(header.seq);
     const nowMs = this.now();
-    if (entry?.header !== header || isStored(entry.blocks[block])) {
-      if (from !== null) this.counters.duplicateBytes += data.length;
-      return;
-    }
+    // Several copies of a block can be under verification at once, and one of those that are here is a proof.
+    if (entry?.header !== header || isStored(entry.blocks[block])) return;
     const complete = this.window.addBlock(entry, block, data);
     if (from !== null) {
       from.lastBlockMs = nowMs;
-      from.deliveredBytes += data.length;
       if (from.info.role === "source") this.counters.fromSourceBytes += data.length;
       else this.counters.fromViewersBytes += data.length;
     }
     this.puller.arrived(header.seq, block, from, data.length);
-    const substream = substreamOf(header.seq, block, this.blocksPerPiece, this.options.stream.substreams);
-    const bit = 1 << substream;
-    this.fedMs[substream] = nowMs;
-    for (const peer of this.peers) {
-      if ((peer.childMask & bit) !== 0 && peer !== from) this.uploader.push(peer, entry, block, nowMs);
-    }
+    this.serving.passOn(entry, block, from, this.peers, nowMs);
     if (complete) this.options.onPiece?.(header);
     if (from !== null) this.uploader.pump(nowMs);
   }
-}
-
-function isStored(data: Uint8Array | null | undefined): boolean {
-  return data !== null && data !== undefined;
 }

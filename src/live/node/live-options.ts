@@ -1,7 +1,7 @@
 /** Options of a live node. */
-import type { Clock } from "../ports.ts";
-import type { PieceHeader } from "./header.ts";
-import type { LiveVerifier } from "./signer.ts";
+import type { Clock } from "../../ports.ts";
+import type { PieceHeader } from "../header.ts";
+import type { LiveVerifier } from "../signer.ts";
 
 /** What a node needs. */
 export interface LiveNodeOptions {

@@ -1,8 +1,8 @@
 /** Where a viewer who knows nothing yet enters the stream. */
-import type { Clock } from "../ports.ts";
-import { FLAG_RANDOM_ACCESS, type PieceHeader } from "./header.ts";
+import type { Clock } from "../../ports.ts";
+import { FLAG_RANDOM_ACCESS, type PieceHeader } from "../header.ts";
 import type { LivePeer } from "./live-peer.ts";
-import { windowNewest } from "./messages.ts";
+import { windowNewest } from "../messages.ts";
 import { POLICY } from "./policy.ts";
 
 /** Verified headers kept of one peer while joining: its newest and where it would start. */
@@ -34,6 +34,8 @@ export class Joiner {
   headerOf(peer: LivePeer, header: PieceHeader): void {
     const list = this.shown.get(peer) ?? [];
     list.push(header);
+    // Verified in any order: the oldest goes, not the first that was done.
+    list.sort((a, b) => (isNewer(a, b) ? 1 : -1));
     if (list.length > HEADERS_PER_PEER) list.shift();
     this.shown.set(peer, list);
   }

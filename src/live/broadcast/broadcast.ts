@@ -1,0 +1,205 @@
+/** A broadcaster: from its input over signed pieces to a swarm, and on after a restart. */
+import { deadline, withSignal } from "../../bytes/deadline.ts";
+import { MillraceError } from "../../errors.ts";
+import type { FilePort, Logger, Timer } from "../../ports.ts";
+import { contentId } from "../../transport/content-id.ts";
+import { createLiveTransportFile, liveMagnet, type LiveMetainfo } from "../../transport/live.ts";
+import { probeBitrate } from "./bitrate-probe.ts";
+import { BroadcastFiles, identityConflict } from "./broadcast-files.ts";
+import { type BroadcastState, SequenceAllocator } from "./broadcast-state.ts";
+import type { Broadcast, BroadcastOptions, BroadcastStatus } from "./broadcast-types.ts";
+import type { LiveInputEvent } from "./input.ts";
+import type { LiveSwarmLease, LiveSwarmManager } from "../swarm/live-swarms.ts";
+import { Publisher } from "./publisher.ts";
+import { createLiveKey, HeaderSigner } from "../signer.ts";
+
+/** A source that delivers nothing for this long at the first start is given up, ms. */
+const FIRST_DATA_MS = 60_000;
+/** Viewers' addresses are saved this often, ms. */
+const SAVE_VIEWERS_MS = 5_000;
+/** For the input to let go of what it holds, ms. */
+const INPUT_CLOSE_MS = 1_000;
+
+/** What a broadcast stands on. */
+export interface BroadcastParts {
+  readonly files: FilePort;
+  readonly log: Logger;
+  readonly swarms: LiveSwarmManager;
+  readonly clock: ConstructorParameters<typeof Publisher>[0]["clock"];
+}
+
+/**
+ * Starts a broadcast; `engine.broadcast`. Rejects with `conflict` (the directory holds another broadcast, or it is being
+ * watched here), `corrupt` (the state is damaged), `timeout` (the source delivers nothing), `bad_transport_file` (a value
+ * out of range), or as the input and the file system do.
+ */
+export async function startBroadcast(parts: BroadcastParts, options: BroadcastOptions): Promise<Broadcast> {
+  const input = options.input[Symbol.asyncIterator]();
+  try {
+    const files = new BroadcastFiles(parts.files, options.directory);
+    const state = await files.readState() ?? await newState(parts);
+    const kept = await files.readMetainfo();
+    const known = options.bytesPerS ?? kept?.bytesPerS;
+    const probe = known === undefined ? await probed(parts, input, options.signal) : { bytesPerS: known, events: [] };
+    const { bytes, metainfo } = await createLiveTransportFile({
+      name: options.name,
+      publicKey: state.publicKey,
+      bytesPerS: probe.bytesPerS,
+      pieceLengthBytes: options.pieceLengthBytes ?? kept?.pieceLengthBytes ?? 65536,
+      windowS: options.windowS ?? kept?.windowS ?? 60,
+      trackers: options.trackers ?? [],
+      nodes: options.nodes ?? [],
+      isPrivate: options.isPrivate ?? kept?.isPrivate ?? false,
+    });
+    if (kept !== null && kept.infohashHex !== metainfo.infohashHex) throw identityConflict(kept, metainfo);
+    const signer = await HeaderSigner.create(state.privateKey, metainfo.infohash);
+    await files.writeState(state);
+    await files.writeTransportFile(bytes);
+    const lease = parts.swarms.broadcast(metainfo, options.uploadLimitBytesPerSecond ?? 0);
+    for (const address of await files.readViewers()) lease.source.peers.learn(address, "manual");
+    const identity = { metainfo, transportFile: bytes, contentId: await contentId(metainfo) };
+    return new RunningBroadcast(parts, { files, state, signer, lease, input, identity, early: probe.events });
+  } catch (error) {
+    void input.return?.();
+    throw error;
+  }
+}
+
+/** A new key. The epoch grows with time: whoever lost the position but not the key is believed. */
+async function newState(parts: BroadcastParts): Promise<BroadcastState> {
+  return { ...await createLiveKey(), epoch: Math.floor(parts.clock.now() / 1000), nextSeq: 0 };
+}
+
+async function probed(parts: BroadcastParts, input: AsyncIterator<LiveInputEvent>, signal: AbortSignal | undefined) {
+  const late = deadline(
+    parts.clock,
+    FIRST_DATA_MS,
+    signal,
+    () => new MillraceError("timeout", "the source delivers nothing: check it, or name its bitrate"),
+  );
+  try {
+    return await probeBitrate(input, parts.clock, late.signal);
+  } finally {
+    late.cancel();
+  }
+}
+
+interface Running {
+  readonly files: BroadcastFiles;
+  readonly state: BroadcastState;
+  readonly signer: HeaderSigner;
+  readonly lease: LiveSwarmLease;
+  readonly input: AsyncIterator<LiveInputEvent>;
+  readonly identity: Pick<Broadcast, "metainfo" | "transportFile" | "contentId">;
+  /** Read while the bitrate was measured. */
+  readonly early: readonly LiveInputEvent[];
+}
+
+class RunningBroadcast implements Broadcast {
+  readonly metainfo: LiveMetainfo;
+  readonly contentId: string;
+  readonly magnet: string;
+  readonly transportFile: Uint8Array;
+  readonly done: Promise<void>;
+  private readonly parts: BroadcastParts;
+  private readonly running: Running;
+  private readonly publisher: Publisher;
+  private readonly sequence: SequenceAllocator;
+  private readonly stopping = new AbortController();
+  private headSeq = -1;
+  private lost: string | null = null;
+  private timer: Timer;
+  private closing: Promise<void> | null = null;
+
+  constructor(parts: BroadcastParts, running: Running) {
+    const { identity, state, lease, files } = running;
+    this.parts = parts;
+    this.running = running;
+    this.metainfo = identity.metainfo;
+    this.contentId = identity.contentId;
+    this.transportFile = identity.transportFile;
+    this.magnet = liveMagnet(this.metainfo);
+    this.sequence = new SequenceAllocator(state, (next) => files.writeState(next));
+    this.publisher = new Publisher({
+      clock: parts.clock,
+      signer: running.signer,
+      sequence: this.sequence,
+      pieceLengthBytes: this.metainfo.pieceLengthBytes,
+      continues: state.nextSeq === 0,
+      publish: (piece) => {
+        this.headSeq = piece.header.seq;
+        lease.source.node.publish(piece);
+      },
+    });
+    this.timer = this.saveViewersLater();
+    this.done = this.run();
+    this.done.catch((error) => parts.log.log("error", "a broadcast failed", { error: String(error) }));
+  }
+
+  status(): BroadcastStatus {
+    return {
+      ...this.running.lease.source.status(),
+      inputBytesPerSecond: this.publisher.bytesPerS,
+      headSeq: this.headSeq,
+      droppedBytes: this.publisher.droppedBytes,
+      lost: this.lost,
+    };
+  }
+
+  close(): Promise<void> {
+    return this.closing ??= this.end();
+  }
+
+  private async run(): Promise<void> {
+    const { input, early } = this.running;
+    const { signal } = this.stopping;
+    try {
+      for (const event of early) await this.take(event);
+      for (;;) {
+        const next = await withSignal(input.next(), signal);
+        if (next.done === true) return await this.publisher.end();
+        await this.take(next.value);
+      }
+    } catch (error) {
+      if (!signal.aborted) throw error;
+      // Viewers wait for a broadcaster that was stopped; the numbers that it had reserved are given back.
+      await this.sequence.close();
+    }
+  }
+
+  private async take(event: LiveInputEvent): Promise<void> {
+    if (event.kind === "data") {
+      this.lost = null;
+      return await this.publisher.push(event.bytes);
+    }
+    this.lost = event.reason;
+    this.parts.log.log("warn", "the source of a broadcast was lost", { reason: event.reason });
+    await this.publisher.sourceLost();
+  }
+
+  private async end(): Promise<void> {
+    this.timer.cancel();
+    this.stopping.abort();
+    await this.done.catch(() => {});
+    const late = deadline(this.parts.clock, INPUT_CLOSE_MS);
+    const gaveUp = new Promise<void>((resolve) => late.signal.addEventListener("abort", () => resolve()));
+    await Promise.race([Promise.resolve(this.running.input.return?.()).catch(() => {}), gaveUp]);
+    late.cancel();
+    await this.saveViewers();
+    this.running.lease.release();
+  }
+
+  private saveViewersLater(): Timer {
+    return this.parts.clock.setTimeout(() => {
+      this.timer = this.saveViewersLater();
+      void this.saveViewers();
+    }, SAVE_VIEWERS_MS);
+  }
+
+  private async saveViewers(): Promise<void> {
+    const { files, lease } = this.running;
+    await files.writeViewers(lease.source.peers.memberAddresses()).catch((error) => {
+      this.parts.log.log("warn", "the viewers' addresses were not saved", { error: String(error) });
+    });
+  }
+}

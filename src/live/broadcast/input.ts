@@ -1,0 +1,22 @@
+/** What a broadcaster reads: the seam between the sources and the publisher. */
+
+/** One thing that a source says. */
+export type LiveInputEvent =
+  /**
+   * Bytes of an MPEG transport stream (ISO/IEC 13818-1), in order, in chunks of any size that need not start at a packet.
+   * They are the receiver's to keep.
+   */
+  | { readonly kind: "data"; readonly bytes: Uint8Array }
+  /**
+   * The source was lost or jumped: what follows does not continue what came before. Never twice in a row without data
+   * between. `reason` is one line for the log, without credentials.
+   */
+  | { readonly kind: "lost"; readonly reason: string };
+
+/**
+ * A source of a broadcast, read once. It paces itself: data comes when it is due, and no faster than it is taken. Ends
+ * when the source has ended for good; drop-outs are told as `lost` and mended by the source itself. Rejects with a
+ * `MillraceError` only for what no later try can mend (an unreadable file, a format that is no transport stream).
+ * Leaving the loop (`return()`) lets go of every connection, file and process.
+ */
+export type LiveInput = AsyncIterable<LiveInputEvent>;

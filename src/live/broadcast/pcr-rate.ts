@@ -1,0 +1,56 @@
+/** Finds the bitrate of a transport stream by its own clock, whatever the bursts in which it comes. */
+import { PACKET_BYTES, pcrAt, pidOf, unusable } from "../../bytes/ts/packet.ts";
+import { readPcr, stepBetween } from "../../bytes/ts/stamps.ts";
+import { TsResync } from "./ts-resync.ts";
+
+/** PCRs are 0.1 s apart at most (ISO/IEC 13818-1, 2.7.2); a longer step, or one back, is a cut. */
+const MAX_STEP_90K = 90_000;
+
+/** Follows the first PID with a PCR. */
+export class PcrRate {
+  readonly #resync = new TsResync();
+  #pid = -1;
+  #last: number | null = null;
+  #bytes = 0;
+  #lastAt = 0;
+  #span90k = 0;
+  #spanBytes = 0;
+
+  /** Takes bytes in order. */
+  push(chunk: Uint8Array): void {
+    for (const { packets } of this.#resync.push(chunk)) {
+      for (let at = 0; at < packets.length; at += PACKET_BYTES, this.#bytes += PACKET_BYTES) {
+        const place = unusable(packets, at) ? -1 : pcrAt(packets, at);
+        if (place >= 0) this.#pcr(pidOf(packets, at), readPcr(packets, place));
+      }
+    }
+  }
+
+  /** What follows does not continue what came before. */
+  cut(): void {
+    this.#resync.reset();
+    this.#last = null;
+  }
+
+  /** Stream that was looked at, ms. */
+  get spanMs(): number {
+    return this.#span90k / 90;
+  }
+
+  /** Bytes a second over the span; 0 before there is one. */
+  get bytesPerS(): number {
+    return this.#span90k === 0 ? 0 : this.#spanBytes * 90_000 / this.#span90k;
+  }
+
+  #pcr(pid: number, pcr: number): void {
+    if (this.#pid < 0) this.#pid = pid;
+    if (pid !== this.#pid) return;
+    const step = this.#last === null ? 0 : stepBetween(this.#last, pcr);
+    if (step > 0 && step <= MAX_STEP_90K) {
+      this.#span90k += step;
+      this.#spanBytes += this.#bytes - this.#lastAt;
+    }
+    this.#last = pcr;
+    this.#lastAt = this.#bytes;
+  }
+}

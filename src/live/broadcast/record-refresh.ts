@@ -1,0 +1,79 @@
+/** Keeps the transport records of broadcasts in the DHT (B30), whose nodes forget items after two hours (BEP 44). */
+import { deadline } from "../../bytes/deadline.ts";
+import type { Discovery } from "../../discovery/types.ts";
+import type { Clock, Logger, Timer } from "../../ports.ts";
+import { transportRecordOf } from "../../transport/content-id.ts";
+import type { LiveSwarm } from "../swarm/live-swarm.ts";
+
+/** Between two refreshes, ms. */
+const REFRESH_MS = 3_600_000;
+/** A broadcaster whose record found no node tries again after this, ms. */
+const RETRY_MS = 60_000;
+/** For one record to reach the DHT, ms. */
+const PUT_TIMEOUT_MS = 30_000;
+/** Viewers that refresh a record in an hour, on average: enough that one is left when the broadcaster is not. */
+const HELPERS = 3;
+
+/** What it works with. */
+export interface RecordRefreshParts {
+  readonly discovery: Pick<Discovery, "putImmutable" | "dhtPort">;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** Uniform in [0, 1). */
+  readonly random: () => number;
+}
+
+/** See the module. */
+export class RecordRefresh {
+  private readonly parts: RecordRefreshParts;
+  private readonly timers = new Map<LiveSwarm, Timer>();
+  private readonly closing = new AbortController();
+
+  constructor(parts: RecordRefreshParts) {
+    this.parts = parts;
+  }
+
+  /** Looks after the record of `swarm` until `forget`. That of a private broadcast stays out of the DHT (BEP 27). */
+  watch(swarm: LiveSwarm): void {
+    if (swarm.metainfo.isPrivate || this.parts.discovery.dhtPort === null) return;
+    // A viewer has just found it: it is there. The first refresh falls anywhere in the hour.
+    if (swarm.role === "source") this.put(swarm);
+    else this.later(swarm, REFRESH_MS * this.parts.random());
+  }
+
+  /** The swarm was left. */
+  forget(swarm: LiveSwarm): void {
+    this.timers.get(swarm)?.cancel();
+    this.timers.delete(swarm);
+  }
+
+  close(): void {
+    this.closing.abort();
+    for (const swarm of [...this.timers.keys()]) this.forget(swarm);
+  }
+
+  private due(swarm: LiveSwarm): void {
+    const chance = swarm.role === "source" ? 1 : HELPERS / swarm.estimatedMembers;
+    if (this.parts.random() < chance) this.put(swarm);
+    else this.later(swarm, REFRESH_MS);
+  }
+
+  private later(swarm: LiveSwarm, delayMs: number): void {
+    if (this.closing.signal.aborted) return;
+    this.timers.get(swarm)?.cancel();
+    this.timers.set(swarm, this.parts.clock.setTimeout(() => this.due(swarm), delayMs));
+  }
+
+  private put(swarm: LiveSwarm): void {
+    const { clock, discovery, log } = this.parts;
+    this.later(swarm, REFRESH_MS);
+    const late = deadline(clock, PUT_TIMEOUT_MS, this.closing.signal);
+    discovery.putImmutable(transportRecordOf(swarm.metainfo), late.signal)
+      .catch((error) => {
+        const fields = { infohash: swarm.metainfo.infohashHex, error: String(error) };
+        log.log("debug", "a transport record was not stored in the DHT", fields);
+        if (swarm.role === "source" && this.timers.has(swarm)) this.later(swarm, RETRY_MS);
+      })
+      .finally(() => late.cancel());
+  }
+}

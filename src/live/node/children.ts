@@ -1,0 +1,202 @@
+/**
+ * Whom we push which substream to: as many as the measured uplink carries. Places go to those who tell of the most
+ * uplink: what they pass on cannot be seen from above, only how they answer a probe. No fifth is kept for newcomers, as
+ * the protocol's page has it: at uplinks of 1.44 × bitrate on average and a load of 0.92, viewers have 1.32 × what
+ * they need, and a fifth less would leave 1.06. What protects newcomers is notice: whoever is displaced is served until it has
+ * another parent.
+ */
+import type { LivePeer } from "./live-peer.ts";
+import { CLOSED, eighths, NEEDY } from "./place.ts";
+import { POLICY } from "./policy.ts";
+
+/** What the admission of children depends on. */
+export interface ChildrenOptions {
+  readonly substreams: number;
+  readonly isSource: boolean;
+  /** Bitrate of the stream, bytes a second. */
+  readonly bytesPerS: () => number;
+  readonly uplinkBytesPerS: () => number;
+  /** False while the uplink is a guess. */
+  readonly isMeasured: () => boolean;
+  /** What the uplink is known to carry, bytes a second. */
+  readonly carriedBytesPerS: () => number;
+  readonly peers: () => Iterable<LivePeer>;
+  /** True when blocks of `substream` come from the source: a parent without any only closes a circle. */
+  readonly isFed: (substream: number) => boolean;
+}
+
+/** Subscriptions are dropped for want of uplink no more often than this, ms. */
+const EXCESS_MS = 500;
+
+/** What became of a subscription. */
+export interface Admission {
+  /** Mask of the substreams accepted. */
+  readonly accepted: number;
+  /** Children that had to make room. */
+  readonly displaced: readonly [LivePeer, number][];
+}
+
+/** Our children. */
+export class Children {
+  private readonly options: ChildrenOptions;
+  private readonly counts: number[];
+  private droppedMs = -Infinity;
+  /** Subscriptions in all. */
+  total = 0;
+
+  constructor(options: ChildrenOptions) {
+    this.options = options;
+    this.counts = new Array<number>(options.substreams).fill(0);
+  }
+
+  /** Subscriptions to `substream`. */
+  count(substream: number): number {
+    return this.counts[substream]!;
+  }
+
+  /** Takes `peer` as a child of the substreams of `mask` that there is room for; answers those accepted. */
+  accept(peer: LivePeer, mask: number, nowMs: number): Admission {
+    let accepted = 0;
+    const displaced: [LivePeer, number][] = [];
+    for (let substream = 0; substream < this.options.substreams; substream++) {
+      const bit = 1 << substream;
+      if ((mask & bit) === 0) continue;
+      if ((peer.childMask & bit) !== 0) {
+        accepted |= bit;
+        continue;
+      }
+      // Two that push each other the same substream would both wait.
+      if ((peer.parentMask & bit) !== 0 || !this.options.isFed(substream)) continue;
+      if (!this.hasRoom(substream)) {
+        const from = this.overfull(substream) ?? substream;
+        const weakest = this.weakest(from, this.upOf(peer), nowMs);
+        if (weakest === null || (from === substream && POLICY.strongerBy * this.upOf(weakest) > this.upOf(peer))) {
+          continue;
+        }
+        this.giveNotice(weakest, 1 << from, nowMs);
+        displaced.push([weakest, 1 << from]);
+      }
+      peer.childMask |= bit;
+      peer.noticeMask &= ~bit;
+      peer.childSinceMs[substream] = nowMs;
+      this.counts[substream]!++;
+      this.total++;
+      accepted |= bit;
+    }
+    return { accepted, displaced };
+  }
+
+  /** Uplink that a new child of `substream` needs, in eighths of the bitrate: see `Place`. */
+  bar(substream: number, nowMs: number): number {
+    if (!this.options.isFed(substream)) return CLOSED;
+    if (this.hasRoom(substream)) return 0;
+    if (this.overfull(substream) !== null) return NEEDY;
+    const weakest = this.weakest(substream, Infinity, nowMs);
+    return weakest === null
+      ? CLOSED
+      : Math.max(NEEDY + 1, eighths(POLICY.strongerBy * this.upOf(weakest), this.options.bytesPerS()));
+  }
+
+  /**
+   * The child of this substream that can pass on least: it makes room for one that can pass on more. Not one that has
+   * just come, except for a peer with `manyTimes` its uplink.
+   */
+  private weakest(substream: number, upBytesPerS: number, nowMs: number): LivePeer | null {
+    let found: LivePeer | null = null;
+    for (const child of this.options.peers()) {
+      if ((child.childMask & (1 << substream)) === 0) continue;
+      const up = this.upOf(child);
+      const isNew = nowMs - child.childSinceMs[substream]! < POLICY.tenureMs;
+      if (isNew && POLICY.manyTimes * up > upBytesPerS) continue;
+      if (found === null || up < this.upOf(found)) found = child;
+    }
+    return found;
+  }
+
+  private upOf(peer: LivePeer): number {
+    return peer.upBytesPerS ?? this.options.bytesPerS() / 2;
+  }
+
+  /** `peer` loses its place, but is served until it has found another. */
+  private giveNotice(peer: LivePeer, mask: number, nowMs: number): void {
+    this.drop(peer, mask);
+    peer.noticeMask |= mask;
+    peer.noticeUntilMs = nowMs + POLICY.noticeMs;
+  }
+
+  /** Stops what displaced children got until now, once their time is over. */
+  tick(nowMs: number): void {
+    for (const peer of this.options.peers()) if (nowMs >= peer.noticeUntilMs) peer.noticeMask = 0;
+  }
+
+  /** `peer` is no longer a child of these. */
+  drop(peer: LivePeer, mask: number): void {
+    peer.noticeMask &= ~mask;
+    for (let substream = 0; substream < this.options.substreams; substream++) {
+      const bit = 1 << substream;
+      if ((peer.childMask & mask & bit) === 0) continue;
+      peer.childMask &= ~bit;
+      this.counts[substream]!--;
+      this.total--;
+    }
+  }
+
+  /**
+   * Subscriptions that the uplink turned out not to carry, which are dropped here: one at a time and with time to show,
+   * since each moves a whole branch.
+   */
+  excess(nowMs: number): [LivePeer, number][] {
+    const perSubstream = this.options.bytesPerS() / this.options.substreams;
+    const spare = this.options.uplinkBytesPerS() - this.total * perSubstream;
+    if (spare >= 0 || this.total === 0 || nowMs - this.droppedMs < EXCESS_MS) return [];
+    this.droppedMs = nowMs;
+    let count = Math.ceil(-spare / perSubstream);
+    const dropped: [LivePeer, number][] = [];
+    // Those who came last lose the least.
+    for (const peer of [...this.options.peers()].reverse()) {
+      let mask = 0;
+      for (let bit = 1; bit < 256 && count > 0; bit <<= 1) {
+        if ((peer.childMask & bit) === 0) continue;
+        mask |= bit;
+        count--;
+      }
+      if (mask === 0) continue;
+      this.giveNotice(peer, mask, nowMs);
+      dropped.push([peer, mask]);
+    }
+    return dropped;
+  }
+
+  /** Subscriptions that the uplink carries. */
+  private get slots(): number {
+    const uplink = this.options.uplinkBytesPerS();
+    if (!this.options.isMeasured()) {
+      // A line that takes all at once is never measured: what it has carried is all that is ever known of it.
+      return uplink > 0 ? POLICY.unmeasuredSlots + this.slotsOf(this.options.carriedBytesPerS()) : 0;
+    }
+    // A slow uplink delays each block of a whole branch by seconds; it is of more use in answering requests.
+    if (uplink < this.options.bytesPerS() * POLICY.parentUplinkShare) return 0;
+    return this.slotsOf(uplink * POLICY.loadLimit);
+  }
+
+  /** Subscriptions that fill `bytesPerS`. */
+  private slotsOf(bytesPerS: number): number {
+    return Math.floor(bytesPerS * this.options.substreams / this.options.bytesPerS());
+  }
+
+  private hasRoom(substream: number): boolean {
+    if (this.total >= this.slots) return false;
+    // The source feeds each tree before any gets a second branch.
+    return !this.options.isSource || this.counts[substream]! <= Math.min(...this.counts);
+  }
+
+  /**
+   * The substream with most children, when it has three times as many as `substream`: it gives one of them up. Otherwise
+   * a tree whose few members near the source have all their uplink taken by others dies, or stays thin.
+   */
+  private overfull(substream: number): number | null {
+    if (this.slots === 0) return null;
+    const most = this.counts.indexOf(Math.max(...this.counts));
+    return this.counts[most]! >= Math.max(2, 3 * this.counts[substream]!) ? most : null;
+  }
+}

@@ -1,0 +1,50 @@
+/**
+ * What a peer tells of its place in the trees (message PLACE): how deep a child would be on each substream, and which
+ * children it would take. Trees stay shallow when those who look for a parent know where there is room and how high.
+ * Told, not proven: it decides about places only, and who does not deliver is left like any other.
+ */
+
+/** Depth of a substream that does not come from the source (now). */
+export const UNFED = 255;
+/** Deeper than this is a circle. */
+export const MAX_DEPTH = 60;
+/** A substream that takes no further child. */
+export const CLOSED = 255;
+
+/** A substream that takes those who have no parent: somebody else has to go for them. */
+export const NEEDY = 1;
+
+/** A block that takes this long to leave makes a step in the tree count as one more, ms. */
+const STEP_MS = 50;
+
+/** The contents of a PLACE. */
+export interface Place {
+  /** Measured uplink, bytes a second; null when it is not known (0xffffffff on the wire). */
+  readonly upBytesPerS: number | null;
+  /** Substream → depth of a child: steps from the source, slow ones counted more; `UNFED` when nothing would come. */
+  readonly depths: Uint8Array;
+  /**
+   * Substream → uplink that a new child needs, in eighths of the bitrate: 0 when there is room for anyone, `NEEDY`
+   * when there is for those without a parent, `CLOSED` when there is for no one.
+   */
+  readonly bars: Uint8Array;
+}
+
+/** What a step from a peer with this uplink counts in the tree: 1 or more. */
+export function stepOf(upBytesPerS: number, blockBytes: number): number {
+  if (upBytesPerS <= 0) return MAX_DEPTH;
+  return Math.min(MAX_DEPTH, 1 + Math.round(blockBytes / upBytesPerS * 1000 / STEP_MS));
+}
+
+/** An uplink in eighths of the bitrate, as bars count it. */
+export function eighths(upBytesPerS: number, bytesPerS: number): number {
+  return Math.min(CLOSED - 1, Math.floor(upBytesPerS / bytesPerS * 8 + 1e-6));
+}
+
+/** True when both say the same. The uplink is taken as unchanged within an eighth: measuring is never exact. */
+export function samePlace(a: Place, b: Place): boolean {
+  const [upA, upB] = [a.upBytesPerS ?? -1, b.upBytesPerS ?? -1];
+  if (Math.abs(upA - upB) > Math.abs(upB) / 8) return false;
+  for (let i = 0; i < a.depths.length; i++) if (a.depths[i] !== b.depths[i] || a.bars[i] !== b.bars[i]) return false;
+  return a.depths.length === b.depths.length;
+}

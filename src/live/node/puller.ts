@@ -1,0 +1,148 @@
+/** Asks for what pushes did not bring. */
+import { BLOCK_BYTES } from "../../wire/types.ts";
+import { blockCount, blockLength } from "../header.ts";
+import type { LivePeer } from "./live-peer.ts";
+import { isComplete, type PieceEntry, type PieceWindow } from "./piece-window.ts";
+import { POLICY } from "./policy.ts";
+
+/** Blocks of one piece at most, so that piece and block make one key. */
+const KEY_FACTOR = 256;
+/** What is further back than this from the newest piece comes too late for anyone, pieces. */
+const LOOK_PIECES = 64;
+
+/** Number that names a block. */
+export function blockKey(seq: number, block: number): number {
+  return seq * KEY_FACTOR + block;
+}
+
+/** True when pushes had their time to bring it. */
+function isLate(entry: PieceEntry, nowMs: number): boolean {
+  if (entry.seenMs === null || nowMs - entry.seenMs < POLICY.pullAfterMs) return false;
+  if (entry.commonMs !== null) return nowMs - entry.commonMs >= POLICY.pullAfterCommonMs;
+  return nowMs - entry.seenMs >= 2 * POLICY.pullAfterMs;
+}
+
+/** What pulling works with. */
+export interface PullerOptions {
+  readonly window: PieceWindow;
+  readonly peers: () => Iterable<LivePeer>;
+  readonly random: () => number;
+  /** True when a parent brings the block. */
+  readonly isPushed: (seq: number, block: number) => boolean;
+  /** True while there are poisoners about. */
+  readonly isWary: () => boolean;
+}
+
+/** Requests of ours. */
+export class Puller {
+  private readonly options: PullerOptions;
+  /** Block → the peer that was asked last. */
+  private readonly asked = new Map<number, LivePeer>();
+
+  constructor(options: PullerOptions) {
+    this.options = options;
+  }
+
+  private get window(): PieceWindow {
+    return this.options.window;
+  }
+
+  /**
+   * Asks for what is missing from `from` on, oldest first: at once up to piece `urgentUntil` and where no parent brings
+   * it, else when a neighbour has had it for 0.8 s.
+   */
+  tick(from: number, urgentUntil: number, nowMs: number): void {
+    const newest = this.window.newest?.seq ?? -1;
+    const to = newest + POLICY.maxPiecesAhead;
+    for (let seq = Math.max(from, this.window.base, newest - LOOK_PIECES); seq <= to; seq++) {
+      const entry = this.window.get(seq);
+      if (entry === undefined || entry.seenMs === null) continue;
+      if (entry.header !== null && entry.missing === 0) continue;
+      const isAwaited = seq > urgentUntil && !isLate(entry, nowMs);
+      if (isAwaited && nowMs - entry.seenMs < POLICY.pullUnpushedMs) continue;
+      this.pull(entry, isAwaited, nowMs);
+    }
+  }
+
+  /** Asks `peer` for the beginning of a block of piece `seq`, which is here, unless it is asked for something already. */
+  probe(peer: LivePeer, seq: number, nowMs: number): void {
+    const entry = this.window.get(seq);
+    if (peer.requests.size > 0 || peer.isSnubbed(nowMs) || nowMs < peer.pullAfterMs || !isComplete(entry)) return;
+    const block = Math.floor(this.options.random() * entry.blocks.length);
+    const bytes = Math.min(POLICY.proofBytes, blockLength(entry.header.lengthBytes, block));
+    peer.requests.set(blockKey(seq, block), { seq, block, bytes, atMs: nowMs });
+    peer.link.request(seq, block * BLOCK_BYTES, bytes);
+  }
+
+  /** A block has come (or is no longer wanted): cancels the requests for it at others than `from`. */
+  arrived(seq: number, block: number, from: LivePeer | null, lengthBytes: number): void {
+    const key = blockKey(seq, block);
+    from?.requests.delete(key);
+    const peer = this.asked.get(key);
+    if (peer === undefined) return;
+    this.asked.delete(key);
+    if (peer === from || !peer.requests.delete(key)) return;
+    if (!peer.closed) peer.link.cancel(seq, block * BLOCK_BYTES, lengthBytes);
+  }
+
+  /** `peer` won't serve this one. */
+  rejected(peer: LivePeer, seq: number, block: number, nowMs: number): void {
+    peer.pullAfterMs = nowMs + POLICY.rejectedMs * (0.5 + this.options.random());
+    const key = blockKey(seq, block);
+    if (peer.requests.delete(key) && this.asked.get(key) === peer) this.asked.delete(key);
+  }
+
+  /** A peer left. */
+  dropPeer(peer: LivePeer): void {
+    for (const key of peer.requests.keys()) if (this.asked.get(key) === peer) this.asked.delete(key);
+    peer.requests.clear();
+  }
+
+  private pull(entry: PieceEntry, onlyUnpushed: boolean, nowMs: number): void {
+    // The header comes with the first block.
+    const count = entry.header === null ? 1 : blockCount(entry.header.lengthBytes);
+    for (let block = 0; block < count; block++) {
+      if (entry.blocks[block] != null) continue;
+      const key = blockKey(entry.seq, block);
+      if (this.asked.has(key)) continue;
+      if (onlyUnpushed && this.options.isPushed(entry.seq, block)) continue;
+      const peer = this.choose(entry.seq, nowMs);
+      if (peer === null) return;
+      const bytes = entry.header === null ? BLOCK_BYTES : blockLength(entry.header.lengthBytes, block);
+      peer.requests.set(key, { seq: entry.seq, block, bytes, atMs: nowMs });
+      this.asked.set(key, peer);
+      peer.link.request(entry.seq, block * BLOCK_BYTES, bytes);
+    }
+  }
+
+  private choose(seq: number, nowMs: number): LivePeer | null {
+    let best: LivePeer | null = null;
+    let bestCost = Infinity;
+    for (const peer of this.options.peers()) {
+      if (peer.closed || peer.requests.size >= POLICY.requestsPerPeer || !peer.has(seq)) continue;
+      if (peer.isSnubbed(nowMs) || nowMs < peer.pullAfterMs || peer.upBytesPerS === 0) continue;
+      // The source is what all trees hang on; others have the piece by now.
+      const cost = peer.requests.size + (peer.rttMs ?? 100) / 200 + this.options.random() * 2 +
+        (peer.info.role === "source" ? 3 : 0) + (peer.hasRoom ? 0 : 2) +
+        (peer.isProven || !this.options.isWary() ? 0 : 1);
+      if (cost < bestCost) [best, bestCost] = [peer, cost];
+    }
+    return best;
+  }
+
+  /** Gives up requests that were not served in time. */
+  expire(nowMs: number): void {
+    for (const peer of this.options.peers()) {
+      for (const [key, request] of peer.requests) {
+        if (nowMs - request.atMs < POLICY.requestTimeoutMs) break;
+        peer.requests.delete(key);
+        if (this.asked.get(key) === peer) this.asked.delete(key);
+        peer.link.cancel(request.seq, request.block * BLOCK_BYTES, request.bytes);
+        // Slow is not false: one that delivered meanwhile is busy.
+        if (peer.lastBlockMs < request.atMs && request.bytes > POLICY.proofBytes) {
+          peer.snubbedUntilMs = nowMs + POLICY.snubMs;
+        }
+      }
+    }
+  }
+}

@@ -1,0 +1,29 @@
+/** A set of growing numbers that forgets what lies far behind the largest: a bitmap that moves along. */
+
+/** Numbers remembered behind the largest. A power of two. */
+const SPAN = 512;
+
+/** See the module. */
+export class RecentNumbers {
+  private readonly bits = new Uint32Array(SPAN / 32);
+  private largest = -1;
+
+  /** Adds `value`, a whole number from 0 on; answers whether it is new. What is too old to tell is new. */
+  add(value: number): boolean {
+    if (value <= this.largest - SPAN) return true;
+    if (value - this.largest >= SPAN) this.bits.fill(0);
+    else for (let next = this.largest + 1; next <= value; next++) this.bits[word(next)]! &= ~bit(next);
+    this.largest = Math.max(this.largest, value);
+    const isNew = (this.bits[word(value)]! & bit(value)) === 0;
+    this.bits[word(value)]! |= bit(value);
+    return isNew;
+  }
+}
+
+function word(value: number): number {
+  return (value & (SPAN - 1)) >> 5;
+}
+
+function bit(value: number): number {
+  return 1 << (value & 31);
+}

@@ -1,0 +1,81 @@
+/** Gives places in the trees to those who subscribe, and hands what comes on to them. */
+import { UnsubscribeReason } from "../messages.ts";
+import type { Children } from "./children.ts";
+import type { LivePeer } from "./live-peer.ts";
+import { isStored, type PieceEntry, type PieceWindow } from "./piece-window.ts";
+import { POLICY } from "./policy.ts";
+import type { Uploader } from "./uploader.ts";
+
+/** What serving works with. */
+export interface ServingOptions {
+  readonly window: PieceWindow;
+  readonly children: Children;
+  readonly uploader: Uploader;
+  /** Bitrate of the stream, bytes a second. */
+  readonly bytesPerS: number;
+  readonly substreamOf: (seq: number, block: number) => number;
+}
+
+/** See the module. */
+export class Serving {
+  private readonly options: ServingOptions;
+
+  constructor(options: ServingOptions) {
+    this.options = options;
+  }
+
+  /** `peer` asks for the substreams of `mask`, of pieces from `from` on. */
+  subscribed(peer: LivePeer, mask: number, from: number, nowMs: number): void {
+    const { window, children, uploader } = this.options;
+    const { accepted, displaced } = window.newest === null
+      ? { accepted: 0, displaced: [] }
+      : children.accept(peer, mask, nowMs);
+    for (const [child, lost] of displaced) {
+      child.send({ type: "unsubscribe", mask: lost, reason: UnsubscribeReason.full });
+    }
+    const refused = mask & ~accepted;
+    if (refused !== 0) {
+      const reason = window.newest === null ? UnsubscribeReason.empty : UnsubscribeReason.full;
+      peer.send({ type: "unsubscribe", mask: refused, reason });
+    }
+    if (accepted === 0) return;
+    this.catchUp(peer, accepted, from, nowMs);
+    uploader.pump(nowMs);
+  }
+
+  /** Hands a block on to the children of its substream; not back to whom it came `from`. */
+  passOn(entry: PieceEntry, block: number, from: LivePeer | null, peers: Iterable<LivePeer>, nowMs: number): void {
+    const bit = 1 << this.options.substreamOf(entry.seq, block);
+    for (const peer of peers) {
+      if ((peer.pushMask & bit) === 0 || peer === from) continue;
+      this.options.uploader.push(peer, entry, block, bit, this.passesOn(peer), nowMs);
+    }
+  }
+
+  /** Tells those whom the uplink turned out not to carry that they lose their places. */
+  dropExcess(nowMs: number): void {
+    for (const [peer, mask] of this.options.children.excess(nowMs)) {
+      peer.send({ type: "unsubscribe", mask, reason: UnsubscribeReason.full });
+    }
+  }
+
+  private catchUp(peer: LivePeer, mask: number, from: number, nowMs: number): void {
+    const { window, uploader } = this.options;
+    // Who has a queue of its own would make all its other children late for this one.
+    if (uploader.pushDelayMs >= POLICY.catchUpBelowMs) return;
+    const newest = window.newest!.seq;
+    for (let seq = Math.max(from, newest - POLICY.catchUpPieces); seq <= newest; seq++) {
+      const entry = window.get(seq);
+      if (entry?.header == null || peer.has(seq)) continue;
+      for (let block = 0; block < entry.blocks.length; block++) {
+        const bit = 1 << this.options.substreamOf(seq, block);
+        if ((mask & bit) === 0 || !isStored(entry.blocks[block])) continue;
+        uploader.push(peer, entry, block, bit, this.passesOn(peer), nowMs);
+      }
+    }
+  }
+
+  private passesOn(peer: LivePeer): boolean {
+    return (peer.upBytesPerS ?? 0) >= POLICY.relayShare * this.options.bytesPerS;
+  }
+}

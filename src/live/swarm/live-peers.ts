@@ -1,0 +1,382 @@
+/** The neighbours of one live swarm: from addresses over connections to sessions of the node. */
+import type { PeerOrigin } from "../../discovery/types.ts";
+import { hasCode, MillraceError } from "../../errors.ts";
+import type { SocketAddress, TcpConnection, Timer } from "../../ports.ts";
+import { hostKey, samePeerId } from "../../swarm/address.ts";
+import { AddressBook, type KnownAddress } from "../../swarm/address-book.ts";
+import type { SwarmContext } from "../../swarm/context.ts";
+import { Dialer } from "../../swarm/dialer.ts";
+import { redundantOf, settleAddress } from "../../swarm/link-ends.ts";
+import { PexRounds } from "../../swarm/pex-rounds.ts";
+import { RateMeter } from "../../swarm/rate-meter.ts";
+import type { LinkSettings } from "../../wire/options.ts";
+import type { LiveOffer, PeerLink, PeerLinkHandlers } from "../../wire/types.ts";
+import type { LiveMetainfo } from "../../transport/live.ts";
+import { OUTGOING_PEERS, PeerAdmission } from "./admission.ts";
+import type { LiveNode } from "../node/live-node.ts";
+import { LiveSession, type LiveSessionHost } from "./live-session.ts";
+import { POLICY } from "../node/policy.ts";
+import { RedialPolicy } from "./redial.ts";
+import type { Uplink } from "./uplink.ts";
+
+/** Neighbours that a member looks for itself; more may come. */
+const WANTED_PEERS = 20;
+/** Neighbours at most. A broadcaster has more: newcomers find the swarm through it. */
+const VIEWER_PEERS = 40;
+const SOURCE_PEERS = 80;
+/**
+ * Places among these that are cleared for newcomers: all stay for long enough to fetch the metadata and to hear of the
+ * others, so that who knows one address of the swarm gets in however full that one is.
+ */
+const LOBBY_PEERS = 4;
+const LOBBY_MS = 1500;
+/** How often neighbours are looked at, ms. */
+const ROUND_MS = 1000;
+/** From a newcomer to the exchange of peers, ms: it needs neighbours at once, and others may come with it. */
+const PEX_DELAY_MS = 30;
+/** A connection without `live1` may stay for this long, ms: it fetches the metadata. */
+const STRANGER_MS = 15_000;
+/** Members ping every 10 s; one that is silent for this long is gone, ms. */
+const SILENT_MS = 35_000;
+/** Members tell of each piece; a quiet one that connects again has lost the first connection, ms. */
+const QUIET_MS = 3_000;
+/** A neighbour that takes nothing of what waits for it is dropped after this, ms. */
+const STALLED_MS = 5_000;
+/** Between two requests for more peers, ms, while there are fewer than these. */
+const NEED_PEERS_MS = 15_000;
+const FEW_PEERS = 8;
+
+/** What the neighbours ask of their swarm. */
+export interface LivePeersHost {
+  readonly metainfo: LiveMetainfo;
+  readonly node: LiveNode;
+  readonly uplink: Uplink;
+  /** What our handshake says. */
+  readonly offer: LiveOffer;
+  readonly random: () => number;
+  needPeers(): void;
+  /** Called every second. */
+  everyRound(): void;
+}
+
+/** See the module. */
+export class LivePeers implements LiveSessionHost {
+  readonly book: AddressBook;
+  readonly downloadRate: RateMeter;
+  readonly uploadRate: RateMeter;
+  private readonly context: SwarmContext;
+  private readonly host: LivePeersHost;
+  private readonly redial: RedialPolicy;
+  private readonly dialer: Dialer;
+  private readonly admission: PeerAdmission;
+  private readonly pex = new PexRounds(0);
+  private readonly sessions = new Map<number, LiveSession>();
+  private readonly resting = new Set<LiveSession>();
+  private nextId = 1;
+  private needPeersAtMs = 0;
+  private exploreAtMs = 0;
+  /** Places, those for newcomers included. */
+  private readonly limit: number;
+  private isPaused = false;
+  private timer: Timer;
+  private pexTimer: Timer | null = null;
+  private closed = false;
+
+  constructor(context: SwarmContext, host: LivePeersHost) {
+    const { clock, tcp } = context.ports;
+    this.context = context;
+    this.host = host;
+    this.downloadRate = new RateMeter(this.now());
+    this.uploadRate = new RateMeter(this.now());
+    const most = Math.min(host.offer.role === "source" ? SOURCE_PEERS : VIEWER_PEERS, context.maxPeersPerSwarm);
+    this.limit = Math.max(OUTGOING_PEERS + LOBBY_PEERS + 1, most);
+    this.admission = new PeerAdmission(this.limit);
+    this.redial = new RedialPolicy(host.random, () => this.origins());
+    this.book = new AddressBook(this.redial);
+    this.dialer = new Dialer(
+      {
+        clock,
+        tcp,
+        minRetryDelayMs: 100,
+        room: () => this.room(),
+        banned: (address) => context.bans.has(address, this.now()) || !this.admission.allows(address, false),
+        connected: (entry, connection) => this.connected(entry, connection),
+      },
+      this.book,
+      context.slots,
+    );
+    this.timer = clock.setTimeout(() => this.round(), ROUND_MS);
+  }
+
+  get node(): LiveNode {
+    return this.host.node;
+  }
+
+  get uplink(): Uplink {
+    return this.host.uplink;
+  }
+
+  /** Connections, those that still shake hands included. */
+  get count(): number {
+    return this.sessions.size;
+  }
+
+  /** Members of the swarm among them. */
+  get memberCount(): number {
+    let members = 0;
+    for (const session of this.sessions.values()) if (session.peer !== null) members++;
+    return members;
+  }
+
+  /** Where members listen that we are connected to. */
+  memberAddresses(): SocketAddress[] {
+    return [...this.members()].flatMap(({ address }) => address === null ? [] : [address.address]);
+  }
+
+  now(): number {
+    return this.context.ports.clock.monotonic();
+  }
+
+  /** Learns an address and dials it when there is room. */
+  learn(address: SocketAddress, origin: PeerOrigin): void {
+    if (!this.closed && this.book.add(address, origin)) this.dialer.pump();
+  }
+
+  /** Dials if there is room. */
+  pump(): void {
+    this.dialer.pump();
+  }
+
+  /** Takes an incoming link; null when there is no room for it. */
+  admit(remote: SocketAddress): { settings: LinkSettings; attach: (link: PeerLink) => PeerLinkHandlers } | null {
+    const { host } = remote;
+    if (this.closed || this.context.bans.has(host, this.now()) || this.context.globalRoom() <= 0) return null;
+    if (!this.admission.allows(host, true)) return null;
+    return {
+      settings: this.settings(),
+      attach: (link) => {
+        this.admission.take(host, true);
+        const session = this.open(host, null);
+        session.link = link;
+        return session;
+      },
+    };
+  }
+
+  /** Stops (or goes on) reading from all. */
+  setCongested(value: boolean): void {
+    this.isPaused = value;
+    for (const session of this.sessions.values()) session.setPaused(2, value);
+  }
+
+  close(): void {
+    if (this.closed) return;
+    this.closed = true;
+    this.timer.cancel();
+    this.pexTimer?.cancel();
+    this.dialer.close();
+    for (const session of [...this.sessions.values()]) {
+      session.drop(new MillraceError("closed", "the swarm was closed"));
+    }
+  }
+
+  // LiveSessionHost
+
+  ready(session: LiveSession): void {
+    const { peerId } = session.info!;
+    for (const other of this.sessions.values()) {
+      if (other === session || !other.isReady || !samePeerId(other.info!.peerId, peerId)) continue;
+      const loser = this.isOver(other) ? other : redundantOf(other, session, this.context.peerId);
+      loser.drop(new MillraceError("conflict", "connected twice to one peer"));
+      if (loser === session) return;
+    }
+    if (session.address !== null) session.address.failures = 0;
+    const dhtPort = this.context.discovery?.dhtPort ?? null;
+    if (dhtPort !== null && !this.host.metainfo.isPrivate) session.link!.sendDhtPort(dhtPort);
+    if (this.isPaused) session.setPaused(2, true);
+  }
+
+  extended(session: LiveSession): void {
+    const { listenPort, live } = session.extensions!;
+    if (session.address === null && listenPort !== null && live !== null) {
+      const address = { host: session.link!.remote.host, port: listenPort };
+      this.book.add(address, "incoming");
+      const entry = this.book.get(address);
+      if (entry !== undefined && entry.state === "idle") {
+        entry.state = "connected";
+        session.address = entry;
+      }
+    }
+    if (session.address !== null && live?.role === "source") this.redial.isSource(session.address);
+    if (live !== null && this.tellsPeers) {
+      this.pexTimer ??= this.context.ports.clock.setTimeout(() => {
+        this.pexTimer = null;
+        this.pex.run(() => this.members(), this.now());
+      }, PEX_DELAY_MS);
+    }
+  }
+
+  downloaded(session: LiveSession, bytes: number): void {
+    this.downloadRate.add(bytes, this.now());
+    const { downloadBucket } = this.context;
+    downloadBucket.spend(bytes);
+    if (downloadBucket.open) return;
+    session.setPaused(1, true);
+    downloadBucket.whenOpen(() => session.setPaused(1, false));
+  }
+
+  uploaded(bytes: number): void {
+    this.uploadRate.add(bytes, this.now());
+  }
+
+  peersLearnt(added: readonly SocketAddress[]): void {
+    if (!this.tellsPeers) return;
+    for (const address of added) this.learn(address, "pex");
+  }
+
+  dhtNode(address: SocketAddress): void {
+    if (!this.host.metainfo.isPrivate) this.context.discovery?.addDhtNode(address);
+  }
+
+  closedSession(session: LiveSession, error: Error | null): void {
+    if (!this.sessions.delete(session.id)) return;
+    this.admission.release(session.host, session.incoming);
+    this.pex.left(session);
+    const nowMs = this.now();
+    if (hasCode(error, "protocol_violation") && session.info !== null) this.ban(session.host, error.message);
+    const entry = session.address;
+    if (entry !== null) {
+      const greeted = session.info !== null;
+      this.redial.left(entry, nowMs - session.startedMs);
+      if (this.resting.has(session)) this.book.rest(entry, nowMs, false);
+      else settleAddress(this.book, entry, { greeted, error, mayFlip: this.context.encryption !== "off" }, nowMs);
+    }
+    this.resting.delete(session);
+    if (!this.closed) this.dialer.pump();
+  }
+
+  /** Its peer has come anew: it only fetched the metadata, or this connection is dead and does not know it. */
+  private isOver(session: LiveSession): boolean {
+    if (session.extensions !== null && session.peer === null) return true;
+    return this.now() - session.link!.lastReceivedMs > QUIET_MS;
+  }
+
+  /** PEX is for swarms that are not private (BEP 27). */
+  private get tellsPeers(): boolean {
+    return this.context.pex && !this.host.metainfo.isPrivate;
+  }
+
+  private *members(): Iterable<LiveSession> {
+    for (const session of this.sessions.values()) if (session.peer !== null) yield session;
+  }
+
+  private *origins(): Iterable<PeerOrigin> {
+    for (const { address } of this.sessions.values()) if (address !== null) yield address.origin;
+  }
+
+  private connected(entry: KnownAddress, connection: TcpConnection): void {
+    const { host } = connection.remote;
+    if (!this.admission.take(host, false)) {
+      connection.abort();
+      return this.book.rest(entry, this.now(), false);
+    }
+    entry.state = "connected";
+    const session = this.open(host, entry);
+    const { encryption, ports } = this.context;
+    const encrypted = encryption !== "off" && entry.flipEncryption !== (encryption === "prefer");
+    session.link = this.context.connectPeer(connection, {
+      ...this.settings(),
+      clock: ports.clock,
+      encryption: encrypted ? "prefer" : "accept",
+      handlers: session,
+    });
+  }
+
+  private open(host: string, entry: KnownAddress | null): LiveSession {
+    const session = new LiveSession(this, this.nextId++, host, entry);
+    this.sessions.set(session.id, session);
+    return session;
+  }
+
+  private settings(): LinkSettings {
+    const { metainfo, offer } = this.host;
+    return {
+      infohash: metainfo.infohash,
+      peerId: this.context.peerId,
+      dht: this.context.discovery?.dhtPort != null && !metainfo.isPrivate,
+      pex: this.tellsPeers,
+      listenPort: this.context.listenPort(),
+      infoBytes: metainfo.infoBytes,
+      requestQueueLimit: POLICY.requestQueueLimit,
+      live: offer,
+    };
+  }
+
+  /** More are dialled while there are few, or few of our own choice. */
+  private room(): number {
+    if (this.closed) return 0;
+    const wanted = Math.max(
+      Math.min(WANTED_PEERS, this.limit - LOBBY_PEERS) - this.sessions.size,
+      OUTGOING_PEERS - this.admission.outgoing,
+    );
+    return Math.min(wanted, this.context.globalRoom());
+  }
+
+  /** Parts from as many as newcomers need places: those whom nothing hangs on, then who came last. They know others. */
+  private clearLobby(nowMs: number): void {
+    const count = LOBBY_PEERS - this.admission.incomingRoom;
+    if (count <= 0) return;
+    const isUsed = ({ peer }: LiveSession) => peer !== null && (peer.pushMask | peer.parentMask) !== 0;
+    const settled = [...this.sessions.values()].filter((session) => {
+      return session.incoming && session.isReady && nowMs - session.startedMs >= LOBBY_MS;
+    });
+    settled.sort((a, b) => Number(isUsed(a)) - Number(isUsed(b)) || b.startedMs - a.startedMs);
+    for (const session of settled.slice(0, count)) this.part(session, "makes room");
+  }
+
+  /** Exchanges a neighbour of no use for another member: see `LiveNode.expendable`. */
+  private explore(nowMs: number): void {
+    if (nowMs < this.exploreAtMs) return;
+    this.exploreAtMs = nowMs + POLICY.exploreMs * (0.5 + this.host.random());
+    if (this.sessions.size >= WANTED_PEERS && this.book.size > this.sessions.size) this.partFromExpendable("explores");
+  }
+
+  private partFromExpendable(reason: string): void {
+    const peer = this.node.expendable();
+    for (const session of this.members()) if (session.peer === peer) return this.part(session, reason);
+  }
+
+  private part(session: LiveSession, reason: string): void {
+    this.resting.add(session);
+    session.drop(new MillraceError("closed", `parted: ${reason}`));
+  }
+
+  private ban(host: string, reason: string): void {
+    this.context.ports.log.log("info", "peer of a live swarm banned", { host, reason });
+    this.context.bans.ban(host, this.now());
+    for (const session of [...this.sessions.values()]) {
+      if (hostKey(session.host) === hostKey(host)) session.drop(new MillraceError("denied", "banned"));
+    }
+  }
+
+  private round(): void {
+    if (this.closed) return;
+    const nowMs = this.now();
+    for (const session of [...this.sessions.values()]) {
+      if (!session.isReady) continue;
+      if (session.peer === null && nowMs - session.startedMs > STRANGER_MS) this.part(session, "not a member");
+      else if (nowMs - session.link!.lastReceivedMs > SILENT_MS) session.drop(new MillraceError("timeout", "silent"));
+      else if (this.uplink.stalledMs(session) > STALLED_MS) this.part(session, "takes nothing");
+    }
+    if (this.tellsPeers) this.pex.run(() => this.members(), nowMs);
+    if (this.memberCount < FEW_PEERS && nowMs >= this.needPeersAtMs) {
+      this.needPeersAtMs = nowMs + NEED_PEERS_MS;
+      this.host.needPeers();
+    }
+    this.explore(nowMs);
+    this.clearLobby(nowMs);
+    this.dialer.pump();
+    this.host.everyRound();
+    this.timer = this.context.ports.clock.setTimeout(() => this.round(), ROUND_MS);
+  }
+}

@@ -1,0 +1,49 @@
+/** A broadcast that is being received, as playback sees it; whoever talks to its peers implements this. */
+import type { LiveMetainfo } from "../../transport/live.ts";
+import type { Magnet } from "../../transport/types.ts";
+import type { LiveNode } from "../node/live-node.ts";
+
+/** What `stat` says of the swarm. Rates are means over the last 2 s. */
+export interface LiveStatus {
+  /** Peers with a finished handshake. */
+  readonly peers: number;
+  readonly downloadBytesPerSecond: number;
+  readonly uploadBytesPerSecond: number;
+  /** Verified payload since the swarm was joined. */
+  readonly downloadedBytes: number;
+  readonly uploadedBytes: number;
+  /** Newest trouble a user should know of, else null. */
+  readonly message: string | null;
+}
+
+/** One broadcast. */
+export interface LiveSource {
+  readonly metainfo: LiveMetainfo;
+  /** The member of the swarm whose pieces are read; a feed asks nothing of the network by itself. */
+  readonly node: Pick<LiveNode, "window" | "joined" | "openFeed" | "closeFeed">;
+  status(): LiveStatus;
+  /**
+   * Calls `listener` after a piece was completed, in no particular turn. Answers the way to stop it. Whatever depends on
+   * time alone (a piece that is missing when it is due) is for the reader of the feed to watch.
+   */
+  onPiece(listener: () => void): () => void;
+}
+
+/** Keeps a broadcast joined; when the last is released it lingers like any swarm, then is left. */
+export interface LiveLease {
+  readonly source: LiveSource;
+  release(): void;
+}
+
+/** What to join. */
+export interface LiveTarget {
+  readonly metainfo: LiveMetainfo;
+  /** Further trackers and peers. */
+  readonly magnet?: Magnet;
+}
+
+/** The broadcasts of an engine. */
+export interface LiveSwarms {
+  /** Joins, or shares what is joined already. Throws `closed`, or `too_busy`. */
+  acquire(target: LiveTarget): LiveLease;
+}

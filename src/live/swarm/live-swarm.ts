@@ -1,0 +1,198 @@
+/** One live swarm: the node, its neighbours, discovery, and who listens to it, from joining to leaving. */
+import { MillraceError } from "../../errors.ts";
+import type { SocketAddress, Timer } from "../../ports.ts";
+import { parseAddress } from "../../swarm/address.ts";
+import { Announcing } from "../../swarm/announcing.ts";
+import type { SwarmContext } from "../../swarm/context.ts";
+import type { GuestSwarm } from "../../swarm/manager.ts";
+import type { LiveMetainfo } from "../../transport/live.ts";
+import type { LinkSettings } from "../../wire/options.ts";
+import type { PeerLink, PeerLinkHandlers } from "../../wire/types.ts";
+import { BoundedVerifier } from "./bounded-verifier.ts";
+import { LiveNode } from "../node/live-node.ts";
+import { LivePeers } from "./live-peers.ts";
+import type { LiveSource, LiveTarget } from "./live-source.ts";
+import type { LiveSwarmStatus } from "./live-swarm-status.ts";
+import { CryptoVerifier } from "../signer.ts";
+import { Uplink } from "./uplink.ts";
+
+/** How often the node looks at the time, ms. */
+const TICK_MS = 100;
+/** First guess of an uplink without a limit, in shares of the bitrate. */
+const UPLINK_GUESS = 4;
+/** Bytes left to tell trackers as a viewer: a broadcast is never complete. */
+const VIEWER_LEFT_BYTES = 16_384;
+
+/** What a swarm is made of. */
+export interface LiveSwarmOptions {
+  readonly context: SwarmContext;
+  readonly metainfo: LiveMetainfo;
+  readonly role: "source" | "viewer";
+  /** Upload of this swarm, bytes a second; 0: only the engine's limit. */
+  readonly uploadLimitBytesPerSecond: number;
+}
+
+/** See the module. Runs until `close`. */
+export class LiveSwarm implements LiveSource, GuestSwarm {
+  readonly metainfo: LiveMetainfo;
+  readonly role: "source" | "viewer";
+  readonly node: LiveNode;
+  readonly peers: LivePeers;
+  private readonly context: SwarmContext;
+  private readonly uplink: Uplink;
+  private readonly discovery: Announcing;
+  private readonly listeners = new Set<() => void>();
+  private trouble: string | null = null;
+  private timer: Timer;
+  private closing: Promise<void> | null = null;
+
+  constructor(options: LiveSwarmOptions) {
+    const { context, metainfo, role } = options;
+    const { clock, log } = context.ports;
+    this.context = context;
+    this.metainfo = metainfo;
+    this.role = role;
+    const verifier = CryptoVerifier.create(metainfo.publicKey, metainfo.infohash);
+    verifier.catch((error) => {
+      this.trouble = String(error);
+      log.log("warn", "a broadcast cannot be verified", { infohash: metainfo.infohashHex, error: String(error) });
+    });
+    const ownLimit = options.uploadLimitBytesPerSecond;
+    const limit = Math.min(ownLimit || Infinity, context.uploadBucket.bytesPerSecond || Infinity);
+    this.node = new LiveNode({
+      clock,
+      verifier: new BoundedVerifier(verifier, (value) => this.peers.setCongested(value)),
+      random: Math.random,
+      role,
+      stream: metainfo,
+      uplinkBytesPerS: limit < Infinity ? limit : UPLINK_GUESS * metainfo.bytesPerS,
+      onPiece: () => {
+        for (const listener of [...this.listeners]) listener();
+      },
+    });
+    this.uplink = new Uplink({
+      clock,
+      // The engine's limit paces too: a burst of its bucket would be taken for a faster line.
+      limitBytesPerS: limit < Infinity ? limit : 0,
+      bucket: context.uploadBucket,
+      gone: (bytes) => this.node.sent(bytes),
+    });
+    this.peers = new LivePeers(context, {
+      metainfo,
+      node: this.node,
+      uplink: this.uplink,
+      offer: { role, upBytesPerS: limit < Infinity ? limit : null },
+      random: Math.random,
+      needPeers: () => this.discovery.needPeers(),
+      everyRound: () => {},
+    });
+    this.discovery = new Announcing(context.discovery, {
+      infohash: metainfo.infohash,
+      trackers: metainfo.trackers,
+      isPrivate: metainfo.isPrivate,
+      onPeer: (address, origin) => this.peers.learn(address, origin),
+      state: () => ({
+        uploadedBytes: this.peers.uploadRate.totalBytes,
+        downloadedBytes: this.verifiedBytes,
+        leftBytes: role === "source" ? 0 : VIEWER_LEFT_BYTES,
+      }),
+    });
+    for (const node of metainfo.isPrivate ? [] : metainfo.nodes) {
+      const address = parseAddress(node);
+      if (address !== null) context.discovery?.addDhtNode(address);
+    }
+    this.timer = clock.setTimeout(() => this.tick(), TICK_MS);
+  }
+
+  get peerCount(): number {
+    return this.peers.count;
+  }
+
+  /** Starts to look for peers: once it can be reached itself. */
+  begin(): void {
+    this.discovery.begin();
+  }
+
+  /** Takes what another description of the same broadcast knows. */
+  learn(target: Partial<LiveTarget>): void {
+    if (target.metainfo !== undefined) this.discovery.addTrackers(target.metainfo.trackers);
+    if (target.magnet === undefined) return;
+    this.discovery.addTrackers(target.magnet.trackers.map((tracker) => [tracker]));
+    for (const text of target.magnet.peers) {
+      const address = parseAddress(text);
+      if (address !== null) this.peers.learn(address, "magnet");
+    }
+  }
+
+  admit(remote: SocketAddress): { settings: LinkSettings; attach: (link: PeerLink) => PeerLinkHandlers } | null {
+    return this.peers.admit(remote);
+  }
+
+  pump(): void {
+    this.peers.pump();
+  }
+
+  onPiece(listener: () => void): () => void {
+    this.listeners.add(listener);
+    return () => this.listeners.delete(listener);
+  }
+
+  /** Members of the swarm, as far as this one can tell. */
+  get estimatedMembers(): number {
+    return Math.max(1, this.peers.book.size, ...this.discovery.status().map(({ peers }) => peers));
+  }
+
+  status(): LiveSwarmStatus {
+    const nowMs = this.context.ports.clock.monotonic();
+    const { window, uploader } = this.node;
+    const sources = this.discovery.status();
+    const trackers = sources.filter(({ kind }) => kind === "tracker");
+    const failing = trackers.length > 0 && trackers.every(({ lastError }) => lastError !== null);
+    return {
+      peers: this.peers.memberCount,
+      downloadBytesPerSecond: Math.round(this.peers.downloadRate.rate(nowMs)),
+      uploadBytesPerSecond: Math.round(this.peers.uploadRate.rate(nowMs)),
+      downloadedBytes: this.verifiedBytes,
+      uploadedBytes: this.peers.uploadRate.totalBytes,
+      wastedBytes: Math.max(0, this.peers.downloadRate.totalBytes - this.verifiedBytes),
+      havePieces: window.solid - window.base,
+      sources,
+      message: this.trouble ?? (failing ? `no tracker answers: ${trackers[0]!.lastError}` : null),
+      parents: this.node.parentCount,
+      children: this.node.childCount,
+      uplinkBytesPerSecond: Math.round(uploader.uplinkBytesPerS),
+    };
+  }
+
+  /** Leaves: connections end at once, trackers are told before it resolves. */
+  close(): Promise<void> {
+    return this.closing ??= this.leave();
+  }
+
+  private async leave(): Promise<void> {
+    this.timer.cancel();
+    const discovery = this.discovery.close();
+    this.peers.close();
+    this.uplink.close();
+    this.listeners.clear();
+    await discovery.catch((error) => {
+      const fields = { infohash: this.metainfo.infohashHex, error: String(error) };
+      this.context.ports.log.log("warn", "leaving a live swarm failed", fields);
+    });
+  }
+
+  private get verifiedBytes(): number {
+    return this.node.counters.fromSourceBytes + this.node.counters.fromViewersBytes;
+  }
+
+  private tick(): void {
+    if (this.closing !== null) return;
+    this.timer = this.context.ports.clock.setTimeout(() => this.tick(), TICK_MS);
+    this.node.tick();
+  }
+}
+
+/** The error of a call after the end. */
+export function closedError(): MillraceError {
+  return new MillraceError("closed", "the engine is closing");
+}

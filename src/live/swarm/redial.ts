@@ -1,0 +1,72 @@
+/** Which addresses of a live swarm to dial, and when again. */
+import type { PeerOrigin } from "../../discovery/types.ts";
+import { backOff, type BookPolicy, type KnownAddress, score } from "../../swarm/address-book.ts";
+
+/** A broadcaster that is gone is dialled again after this, ms: viewers are to have it back within two seconds. */
+const SOURCE_RETRY_MS = 1000;
+/** Dials of a broadcaster in vain after which it is dialled less often. */
+const SOURCE_PATIENCE = 60;
+const SOURCE_SLOW_MS = 30_000;
+/** A connection that was over so soon was not wanted, ms. */
+const SHORT_MS = 5000;
+/** Dials of an address that the user named before each further one in vain doubles the delay. */
+const NAMED_PATIENCE = 5;
+/** Broadcasters' addresses remembered: anyone may say that it is one. */
+const MAX_SOURCES = 4;
+
+/** Decides for one swarm. */
+export class RedialPolicy implements BookPolicy {
+  private readonly random: () => number;
+  /** Neighbours of each origin, asked at each choice. */
+  private readonly neighbours: () => Iterable<PeerOrigin>;
+  /** Address of a broadcaster → how often in a row it took the connection and soon hung up. */
+  private readonly sources = new Map<string, number>();
+  /** Everybody hears the same addresses in the same order; who dials them in that order meets the same few. */
+  private readonly lots = new WeakMap<KnownAddress, number>();
+
+  constructor(random: () => number, neighbours: () => Iterable<PeerOrigin>) {
+    this.random = random;
+    this.neighbours = neighbours;
+  }
+
+  /** A broadcaster listens there. */
+  isSource(entry: KnownAddress): void {
+    if (this.sources.size < MAX_SOURCES && !this.sources.has(entry.key)) this.sources.set(entry.key, 0);
+  }
+
+  /** A connection to it is over. One that was short says that it is full, or not ready yet. */
+  left(entry: KnownAddress, lastedMs: number): void {
+    const count = this.sources.get(entry.key);
+    if (count !== undefined) this.sources.set(entry.key, lastedMs < SHORT_MS ? count + 1 : 0);
+  }
+
+  retryDelayMs(entry: KnownAddress): number | null {
+    const refusals = this.sources.get(entry.key);
+    if (refusals === undefined) {
+      // Whom the user named may be the only one known, and full for the moment: it makes room for newcomers.
+      const isNamed = entry.origin === "manual" || entry.origin === "magnet";
+      if (!isNamed) return backOff(entry);
+      return this.doubled(entry.failures - NAMED_PATIENCE);
+    }
+    return this.doubled(entry.failures > SOURCE_PATIENCE ? Infinity : refusals - 1);
+  }
+
+  /** The first delay, doubled so many times (below 0: not at all), within its limit and 20 % to each side. */
+  private doubled(times: number): number {
+    return Math.min(SOURCE_SLOW_MS, SOURCE_RETRY_MS * 2 ** Math.max(0, times)) * (0.8 + 0.4 * this.random());
+  }
+
+  /**
+   * Broadcasters first, then whom the user named, then whichever origin has given the fewest neighbours: who controls one
+   * of tracker, DHT and peers does not choose them all.
+   */
+  score(entry: KnownAddress): number {
+    if (this.sources.has(entry.key)) return -1;
+    if (entry.origin === "manual" || entry.origin === "magnet") return score(entry);
+    let same = 0;
+    for (const origin of this.neighbours()) if (origin === entry.origin) same++;
+    let lot = this.lots.get(entry);
+    if (lot === undefined) this.lots.set(entry, lot = this.random());
+    return 10 * entry.failures + 1 + Math.min(8, same) + lot;
+  }
+}

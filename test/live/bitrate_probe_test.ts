@@ -1,0 +1,41 @@
+import { test } from "node:test";
+import { assert, assertEquals } from "@std/assert";
+import { probeBitrate } from "../../src/live/broadcast/bitrate-probe.ts";
+import type { LiveInputEvent } from "../../src/live/broadcast/input.ts";
+import { clip } from "../support/fixtures.ts";
+import { FakeClock } from "../support/fake-clock.ts";
+
+const NEVER = new AbortController().signal;
+
+/** Chunks, each `everyMs` after the one before. */
+async function* arriving(
+  clock: FakeClock,
+  chunks: readonly Uint8Array[],
+  everyMs: number,
+): AsyncGenerator<LiveInputEvent> {
+  for (const bytes of chunks) {
+    yield { kind: "data", bytes };
+    clock.advance(everyMs);
+    await Promise.resolve();
+  }
+}
+
+function chunked(bytes: Uint8Array, size: number): Uint8Array[] {
+  return Array.from({ length: Math.ceil(bytes.length / size) }, (_, i) => bytes.slice(i * size, (i + 1) * size));
+}
+
+test("probeBitrate() goes by the stream's clock when it comes in a burst, and needs three seconds of it", async () => {
+  const clock = new FakeClock();
+  const ts = clip("ts-188.ts");
+  const { bytesPerS, events } = await probeBitrate(arriving(clock, chunked(ts, 5000), 0), clock, NEVER);
+  const mean = ts.length / 6.02;
+  assert(Math.abs(bytesPerS / mean - 1) < 0.25, `${bytesPerS}, and ${mean} over all`);
+  const read = events.reduce((sum, event) => sum + (event.kind === "data" ? event.bytes.length : 0), 0);
+  assert(read > 0.4 * ts.length && read < 0.65 * ts.length, `${read} of ${ts.length}`);
+});
+
+test("probeBitrate() goes by the time of arrival where the stream has no clock", async () => {
+  const clock = new FakeClock();
+  const chunks = Array.from({ length: 100 }, () => new Uint8Array(10_240));
+  assertEquals((await probeBitrate(arriving(clock, chunks, 100), clock, NEVER)).bytesPerS, 102_400);
+});
