@@ -1,0 +1,140 @@
+/** A transport stream in UDP datagrams, plain or in RTP, sent to one or to a group. */
+import { concatBytes } from "../bytes/hex.ts";
+import { PACKET_BYTES } from "../bytes/ts/packet.ts";
+import type { LiveInputEvent } from "../live/broadcast/input.ts";
+import { within } from "./input.ts";
+import { inPackets } from "./packets.ts";
+import type { SourcePorts } from "./ports.ts";
+import { BoundedQueue } from "./queue.ts";
+import { SILENT_AFTER_MS } from "./retry.ts";
+import { RtpOrder } from "./rtp-order.ts";
+import { readRtp } from "./rtp-packet.ts";
+import { type DatagramSpec, describeSource } from "./spec.ts";
+
+/** Datagrams that wait to be taken: three seconds at 10 Mb/s, as when the disk holds up the publisher. */
+const QUEUE_BYTES = 4 * 1024 * 1024;
+/** Losses are logged no more often, ms. */
+const REPORT_EVERY_MS = 10_000;
+
+/** Listens until it is left. Rejects with `conflict` when the port is taken. */
+export function datagramEvents(
+  ports: Pick<SourcePorts, "clock" | "log" | "runtime" | "udp">,
+  spec: DatagramSpec,
+  signal: AbortSignal,
+): AsyncGenerator<LiveInputEvent, void> {
+  return inPackets(receive(ports, spec, signal));
+}
+
+async function* receive(
+  ports: Pick<SourcePorts, "clock" | "log" | "runtime" | "udp">,
+  spec: DatagramSpec,
+  signal: AbortSignal,
+): AsyncGenerator<LiveInputEvent, void> {
+  const { clock, log } = ports;
+  const queue = new BoundedQueue<Uint8Array>(QUEUE_BYTES, (datagram) => datagram.length);
+  const losses = new LossReport(ports, describeSource(spec));
+  let overflowed = false;
+  const socket = await ports.udp.bind({
+    // Bound to the group, a socket hears that group alone; Windows cannot.
+    host: spec.isMulticast && ports.runtime.platform === "win32" ? "0.0.0.0" : spec.host,
+    port: spec.port,
+    ...(spec.isMulticast && { multicastGroup: spec.host }),
+    ...(spec.isMulticast && spec.interfaceAddress !== null && { multicastInterface: spec.interfaceAddress }),
+  });
+  try {
+    socket.onMessage((data) => {
+      if (!queue.push(data)) overflowed = true;
+    });
+    const order = spec.kind === "rtp" ? new RtpOrder() : null;
+    for (;;) {
+      const filling = queue.filled(signal).then(() => true);
+      if (await within(clock, SILENT_AFTER_MS, filling, signal) === null) {
+        const rest = order?.flush(clock.monotonic()) ?? [];
+        if (rest.length > 0) yield { kind: "data", bytes: concatBytes(rest) };
+        yield { kind: "lost", reason: `no datagram came to ${describeSource(spec)} for ${SILENT_AFTER_MS / 1000} s` };
+        // Told once; a wait anew every few seconds would leave something of each with the signal.
+        await filling;
+      }
+      yield* order === null
+        ? plain(queue.takeAll(), losses)
+        : ordered(queue.takeAll(), order, clock.monotonic(), losses);
+      if (order !== null) losses.lost(order.lostPackets);
+      if (overflowed) {
+        overflowed = false;
+        log.log("warn", "datagrams came faster than they could be published");
+        yield { kind: "lost", reason: "datagrams came faster than they could be published" };
+      }
+    }
+  } finally {
+    socket.close();
+  }
+}
+
+function* plain(datagrams: readonly Uint8Array[], losses: LossReport): Generator<LiveInputEvent, void> {
+  const good = datagrams.filter((datagram) => datagram.length % PACKET_BYTES === 0 && datagram[0] === 0x47);
+  losses.strange(datagrams.length - good.length);
+  if (good.length > 0) yield { kind: "data", bytes: concatBytes(good) };
+}
+
+function* ordered(
+  datagrams: readonly Uint8Array[],
+  order: RtpOrder,
+  nowMs: number,
+  losses: LossReport,
+): Generator<LiveInputEvent, void> {
+  let parts: Uint8Array[] = [];
+  let strange = 0;
+  for (const datagram of datagrams) {
+    const packet = readRtp(datagram);
+    if (packet === null) {
+      strange++;
+      continue;
+    }
+    const { payloads, isCut } = order.push(packet, nowMs);
+    if (isCut) {
+      if (parts.length > 0) yield { kind: "data", bytes: concatBytes(parts) };
+      parts = [];
+      yield { kind: "lost", reason: "the RTP sender began anew" };
+    }
+    parts.push(...payloads);
+  }
+  losses.strange(strange);
+  if (parts.length > 0) yield { kind: "data", bytes: concatBytes(parts) };
+}
+
+/** Tells what was lost, now and then. A lost datagram is no cut: decoders see it by the continuity counters. */
+class LossReport {
+  readonly #ports: Pick<SourcePorts, "clock" | "log">;
+  readonly #source: string;
+  #lost = 0;
+  #strange = 0;
+  #told = { lost: 0, strange: 0, atMs: -Infinity };
+
+  constructor(ports: Pick<SourcePorts, "clock" | "log">, source: string) {
+    this.#ports = ports;
+    this.#source = source;
+  }
+
+  /** `total` packets are missing so far. */
+  lost(total: number): void {
+    this.#lost = total;
+    this.#tell();
+  }
+
+  /** `more` datagrams were no transport packets. */
+  strange(more: number): void {
+    this.#strange += more;
+    this.#tell();
+  }
+
+  #tell(): void {
+    const { lost, strange, atMs } = this.#told;
+    const nowMs = this.#ports.clock.monotonic();
+    if ((this.#lost === lost && this.#strange === strange) || nowMs - atMs < REPORT_EVERY_MS) return;
+    this.#ports.log.log("warn", `datagrams of ${this.#source} were lost or are no MPEG TS`, {
+      lostPackets: this.#lost - lost,
+      strangeDatagrams: this.#strange - strange,
+    });
+    this.#told = { lost: this.#lost, strange: this.#strange, atMs: nowMs };
+  }
+}

@@ -1,0 +1,115 @@
+/** What only ffmpeg reads: SRT, RTMP, RTSP and all its other formats, copied into a transport stream. */
+import { hasCode, MillraceError } from "../errors.ts";
+import type { LiveInputEvent } from "../live/broadcast/input.ts";
+import type { ChildProcess } from "../ports.ts";
+import { inPackets } from "./packets.ts";
+import type { SourcePorts } from "./ports.ts";
+import { FatalSourceError, retrying } from "./retry.ts";
+import { describeUrl, withoutSecrets } from "./spec.ts";
+
+/** Of what ffmpeg complains about the end is kept, characters: the last line says why it stopped. */
+const MAX_COMPLAINT_CHARS = 2048;
+/** Before ffmpeg says anything it connects and looks at five seconds of the stream, ms. */
+const FIRST_MS = 30_000;
+/** A process that was asked to end has so long, ms. */
+const END_MS = 1000;
+
+/** What ffmpeg is to read. */
+export interface FfmpegJob {
+  /** Address or path, as ffmpeg's `-i` takes it. */
+  readonly url: string;
+  /** Options before `-i`. */
+  readonly before: readonly string[];
+  /** An end in order is the end of the source. */
+  readonly once: boolean;
+}
+
+/** Copies the first picture and every sound; nothing is encoded again. */
+function copyArguments({ url, before }: FfmpegJob): string[] {
+  return [
+    ...["-hide_banner", "-loglevel", "error", "-nostdin"],
+    ...before,
+    ...addressArguments(url),
+    ...["-map", "0:v:0?", "-map", "0:a?", "-c", "copy"],
+    ...["-f", "mpegts", "-flush_packets", "1", "pipe:1"],
+  ];
+}
+
+/** RTSP goes over TCP, as UDP loses packets; `?listen=1` has an RTMP sender come to us, which ffmpeg wants said apart. */
+function addressArguments(url: string): string[] {
+  if (/^rtsps?:/i.test(url)) return ["-rtsp_transport", "tcp", "-i", url];
+  const [address = url, query] = url.split("?");
+  if (/^rtmps?:/i.test(url) && query === "listen=1") return ["-listen", "1", "-i", address];
+  return ["-i", url];
+}
+
+/** Reads `job.url` with the `ffmpeg` on the PATH; starts it again when it ends. Rejects when there is none. */
+export function ffmpegEvents(
+  ports: Pick<SourcePorts, "clock" | "processes">,
+  job: FfmpegJob,
+  signal: AbortSignal,
+): AsyncGenerator<LiveInputEvent, void> {
+  let hasRun = false;
+  const connect = async function* (own: AbortSignal): AsyncGenerator<Uint8Array, void> {
+    try {
+      for await (const chunk of output(ports, job, own)) {
+        hasRun = true;
+        yield chunk;
+      }
+    } catch (cause) {
+      // Once there, it is being replaced and will be there again.
+      if (hasRun || !hasCode(cause, "unavailable")) throw cause;
+      throw new FatalSourceError(
+        "unavailable",
+        `reading ${
+          describeUrl(job.url)
+        } takes ffmpeg, which is not on the PATH: install it, or pipe a transport stream in ` +
+          `with --source -`,
+        { cause },
+      );
+    }
+  };
+  return inPackets(retrying(ports.clock, connect, { once: job.once, firstMs: FIRST_MS, signal }));
+}
+
+async function* output(
+  { clock, processes }: Pick<SourcePorts, "clock" | "processes">,
+  job: FfmpegJob,
+  signal: AbortSignal,
+): AsyncGenerator<Uint8Array, void> {
+  const child = await processes.spawn("ffmpeg", copyArguments(job));
+  const end = () => child.kill("SIGKILL");
+  signal.addEventListener("abort", end, { once: true });
+  if (signal.aborted) end();
+  try {
+    const complaint = lastWords(child);
+    // Its commands are keys on standard input, and it has none.
+    void child.stdin.close().catch(() => {});
+    yield* child.stdout;
+    const code = await child.exited;
+    if (code === 0) return;
+    const why = (await complaint).trim().split("\n").pop();
+    throw new MillraceError(
+      "connection_failed",
+      `ffmpeg: ${withoutSecrets(why || `it ended with ${code}`, job.url)}`,
+    );
+  } finally {
+    signal.removeEventListener("abort", end);
+    child.kill("SIGTERM");
+    const timer = clock.setTimeout(end, END_MS);
+    void child.exited.then(() => timer.cancel());
+  }
+}
+
+async function lastWords(child: ChildProcess): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = "";
+  try {
+    for await (const chunk of child.stderr) {
+      text = (text + decoder.decode(chunk, { stream: true })).slice(-MAX_COMPLAINT_CHARS);
+    }
+  } catch {
+    // What it said before is enough.
+  }
+  return text;
+}

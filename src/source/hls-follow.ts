@@ -1,0 +1,83 @@
+/** Which segments of a playlist that moves on come next (RFC 8216, 6.3). No clock, no network: they are told. */
+import type { MediaList, PlaylistSegment } from "./hls-playlist.ts";
+
+/** A live playlist is joined so many segments before its end (6.3.3 asks for three target durations). */
+const START_BEHIND = 3;
+/** More than these waiting means that we are behind. */
+const BEHIND_SEGMENTS = 5;
+/** A playlist that stays behind for so many reloads is a new one, not an old copy from a cache. */
+const OLD_COPIES = 3;
+/** Without a new segment for so many target durations the source is lost. */
+const STALE_TARGETS = 3;
+
+/** What a reload told. */
+export interface FollowStep {
+  /** Why what comes next does not continue what came before; null when it does. */
+  readonly lost: string | null;
+  /** Monotonic time of the reload, and how long after it the next is due, ms. */
+  readonly atMs: number;
+  readonly reloadMs: number;
+  readonly hasEnded: boolean;
+}
+
+/** See the module. */
+export class HlsFollower {
+  #next: number | null = null;
+  #waiting: PlaylistSegment[] = [];
+  #isLive = true;
+  #oldCopies = 0;
+  #grewAtMs: number | null = null;
+  #targetMs = 10_000;
+
+  /** More is waiting than a reader at the edge has. A recording never is: it is all there. */
+  get isBehind(): boolean {
+    return this.#isLive && this.#waiting.length > BEHIND_SEGMENTS;
+  }
+
+  /** True when nothing new came for long, at `nowMs` (monotonic). */
+  isStale(nowMs: number): boolean {
+    return this.#grewAtMs === null || nowMs - this.#grewAtMs > STALE_TARGETS * this.#targetMs;
+  }
+
+  /** Takes a playlist that was loaded at `nowMs` (monotonic). */
+  update(list: MediaList, nowMs: number): FollowStep {
+    const { segments, hasEnded } = list;
+    this.#targetMs = list.targetDurationS * 1000;
+    const end = list.firstSequence + segments.length;
+    let lost: string | null = null;
+    const start = hasEnded ? list.firstSequence : Math.max(list.firstSequence, end - START_BEHIND);
+    if (this.#next === null) {
+      if (segments.length > 0) this.#next = start;
+      this.#isLive = !hasEnded;
+    } else if (end < this.#next) {
+      if (++this.#oldCopies >= OLD_COPIES || hasEnded) {
+        lost = "the playlist began anew";
+        this.#next = start;
+      }
+    } else {
+      this.#oldCopies = 0;
+      if (list.firstSequence > this.#next) {
+        lost = `${list.firstSequence - this.#next} segments were gone before they were read`;
+        this.#next = list.firstSequence;
+      }
+    }
+    const from = this.#next ?? 0;
+    const added = segments.filter(({ sequence }) => sequence >= from);
+    const hadNews = added.length > this.#waiting.length || lost !== null;
+    // What waits is taken from the newest list: addresses may have changed with a token in them.
+    this.#waiting = this.#next === null || end < from ? [] : added;
+    if (hadNews) this.#grewAtMs = nowMs;
+    else if (lost === null && this.#grewAtMs !== null && this.isStale(nowMs) && !hasEnded) {
+      lost = `no new segment for ${Math.round((nowMs - this.#grewAtMs) / 1000)} s`;
+    }
+    this.#grewAtMs ??= nowMs;
+    return { lost, atMs: nowMs, reloadMs: hadNews ? this.#targetMs : this.#targetMs / 2, hasEnded };
+  }
+
+  /** The segment to send next; null when the next reload must tell. */
+  next(): PlaylistSegment | null {
+    const segment = this.#waiting.shift() ?? null;
+    if (segment !== null) this.#next = segment.sequence + 1;
+    return segment;
+  }
+}

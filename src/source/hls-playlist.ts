@@ -1,0 +1,142 @@
+/** HLS playlists (RFC 8216) as a source needs them: read by hls-parser, then held to what can be sent. */
+import { parse, setOptions } from "hls-parser";
+import { MillraceError } from "../errors.ts";
+
+/** Largest playlist, bytes: a day of two-second segments has 2 MiB. */
+export const MAX_PLAYLIST_BYTES = 4 * 1024 * 1024;
+/** Longest segment, s; longer durations are damage. */
+const MAX_SEGMENT_S = 600;
+
+// Playlists are often a little wrong; what matters is checked here.
+setOptions({ strictMode: false, silent: true });
+
+/** One media segment. */
+export interface PlaylistSegment {
+  /** Absolute. */
+  readonly url: string;
+  readonly durationS: number;
+  /** Media sequence number. */
+  readonly sequence: number;
+  /** What it holds does not continue the segment before. */
+  readonly isDiscontinuity: boolean;
+  /** Part of the resource, bytes; null: all of it. */
+  readonly range: { readonly offset: number; readonly length: number } | null;
+  /** Why it can't be sent as a transport stream, else null. */
+  readonly unfit: string | null;
+}
+
+/** A media playlist. */
+export interface MediaList {
+  readonly kind: "media";
+  /** At least 1. */
+  readonly targetDurationS: number;
+  /** Number of the first segment, also when there is none. */
+  readonly firstSequence: number;
+  /** No segment will be added. */
+  readonly hasEnded: boolean;
+  readonly segments: readonly PlaylistSegment[];
+}
+
+/** A choice of a master playlist. */
+export interface Variant {
+  /** Absolute. */
+  readonly url: string;
+  /** Bits a second; 0 when it does not say. */
+  readonly bandwidth: number;
+  /** Its sound is, or may be, in playlists of its own. */
+  readonly hasSeparateAudio: boolean;
+}
+
+/** A master playlist. */
+export interface MasterList {
+  readonly kind: "master";
+  readonly variants: readonly Variant[];
+}
+
+/** Reads a playlist that came from `baseUrl`. Throws `bad_media` for what is none. */
+export function parseHls(text: string, baseUrl: string): MediaList | MasterList {
+  let list: ReturnType<typeof parse>;
+  try {
+    if (!text.replace(/^\ufeff/, "").startsWith("#EXTM3U")) throw new Error("it does not begin with #EXTM3U");
+    list = parse(text.replace(/^\ufeff/, ""));
+  } catch (cause) {
+    throw new MillraceError("bad_media", `the HLS playlist cannot be read: ${(cause as Error).message}`, { cause });
+  }
+  return list.isMasterPlaylist ? readMaster(list, baseUrl) : readMedia(list, baseUrl);
+}
+
+/**
+ * The variant to broadcast: the most bits a second of those that hold their sound themselves, else of all; of equal ones
+ * the first. null when there is none.
+ */
+export function chooseVariant({ variants }: MasterList): Variant | null {
+  const whole = variants.filter((variant) => !variant.hasSeparateAudio);
+  const candidates = whole.length > 0 ? whole : variants;
+  return candidates.reduce<Variant | null>(
+    (best, one) => best === null || one.bandwidth > best.bandwidth ? one : best,
+    null,
+  );
+}
+
+type ParsedMaster = Extract<ReturnType<typeof parse>, { isMasterPlaylist: true }>;
+type ParsedMedia = Exclude<ReturnType<typeof parse>, { isMasterPlaylist: true }>;
+
+function readMaster(list: ParsedMaster, baseUrl: string): MasterList {
+  const variants = list.variants.flatMap((variant): Variant[] => {
+    const url = resolve(variant.uri, baseUrl);
+    if (url === null || variant.isIFrameOnly === true) return [];
+    const hasSeparateAudio = variant.audio.some(({ uri }) => typeof uri === "string" && uri !== "");
+    return [{ url, bandwidth: atLeast(0, variant.bandwidth), hasSeparateAudio }];
+  });
+  return { kind: "master", variants };
+}
+
+function readMedia(list: ParsedMedia, baseUrl: string): MediaList {
+  const firstSequence = Math.floor(atLeast(0, list.mediaSequenceBase));
+  const segments: PlaylistSegment[] = [];
+  /** Where the last range ended, for those that say no offset (RFC 8216, 4.3.2.2). */
+  let end = 0;
+  for (const [i, segment] of list.segments.entries()) {
+    const url = resolve(segment.uri, baseUrl);
+    const { byterange } = segment;
+    let range: PlaylistSegment["range"] = null;
+    if (byterange) {
+      const offset = Number.isSafeInteger(byterange.offset) && byterange.offset >= 0 ? byterange.offset : end;
+      range = { offset, length: Math.floor(atLeast(0, byterange.length)) };
+      end = offset + range.length;
+    }
+    segments.push({
+      url: url ?? baseUrl,
+      durationS: Math.min(atLeast(0, segment.duration), MAX_SEGMENT_S),
+      sequence: firstSequence + i,
+      isDiscontinuity: segment.discontinuity === true,
+      range,
+      unfit: url === null ? "its address is no http or https URL" : unfit(segment),
+    });
+  }
+  const longest = segments.reduce((most, { durationS }) => Math.max(most, durationS), 1);
+  const target = Math.min(atLeast(0, list.targetDuration), MAX_SEGMENT_S);
+  return {
+    kind: "media",
+    targetDurationS: target >= 1 ? target : longest,
+    firstSequence,
+    hasEnded: list.endlist === true,
+    segments,
+  };
+}
+
+function unfit({ key, map }: ParsedMedia["segments"][number]): string | null {
+  if (map) return "it is fragmented MP4, not MPEG TS";
+  if (key && key.method !== "NONE") return `it is encrypted (${String(key.method).slice(0, 20)})`;
+  return null;
+}
+
+function resolve(uri: unknown, baseUrl: string): string | null {
+  if (typeof uri !== "string" || !URL.canParse(uri, baseUrl)) return null;
+  const url = new URL(uri, baseUrl);
+  return url.protocol === "http:" || url.protocol === "https:" ? url.href : null;
+}
+
+function atLeast(min: number, value: unknown): number {
+  return typeof value === "number" && Number.isFinite(value) ? Math.max(min, value) : min;
+}

@@ -1,0 +1,183 @@
+/** An HLS address as a source: its segments in order, paced by the clock in them. */
+import { readBounded } from "../bytes/read-bounded.ts";
+import { type ErrorCode, MillraceError } from "../errors.ts";
+import type { LiveInputEvent } from "../live/broadcast/input.ts";
+import { type FollowStep, HlsFollower } from "./hls-follow.ts";
+import { chooseVariant, type MasterList, MAX_PLAYLIST_BYTES, type MediaList, parseHls } from "./hls-playlist.ts";
+import { sleep } from "../bytes/deadline.ts";
+import { reasonOf } from "./input.ts";
+import { paced } from "./pacer.ts";
+import { inPackets } from "./packets.ts";
+import type { SourcePorts } from "./ports.ts";
+import { FatalSourceError, RETRY_FIRST_MS, RETRY_MOST_MS } from "./retry.ts";
+import { HEAD_BYTES, isTransportStream } from "./sniff.ts";
+import { describeUrl } from "./spec.ts";
+import type { SourceWeb } from "./web.ts";
+
+/** Largest segment, bytes: ten seconds at 50 Mb/s. Two are held, the one that is sent and the one behind it. */
+const MAX_SEGMENT_BYTES = 64 * 1024 * 1024;
+/** Tries for one segment; after the last it is left out. */
+const SEGMENT_TRIES = 3;
+/** Master playlists that lead to master playlists are a mistake beyond one. */
+const MAX_MASTERS = 2;
+/** Speed with which a backlog is made good, so little that no player's clock minds. */
+const CATCH_UP_RATE = 1.05;
+
+/** Reads the broadcast or recording at `url` until it ends. */
+export async function* hlsEvents(
+  ports: Pick<SourcePorts, "clock" | "log">,
+  web: SourceWeb,
+  url: string,
+  signal: AbortSignal,
+): AsyncGenerator<LiveInputEvent, void> {
+  const reader = new HlsReader(ports, web, url, signal);
+  const pace = { leadMs: 0, rate: () => reader.isBehind ? CATCH_UP_RATE : 1, needsClock: true };
+  yield* paced(inPackets(oneAhead(reader.events())), ports.clock, pace, signal);
+}
+
+/** The next item is made while the last one is used. */
+async function* oneAhead<T>(items: AsyncGenerator<T, void>): AsyncGenerator<T, void> {
+  let pending = items.next();
+  try {
+    for (;;) {
+      const next = await pending;
+      if (next.done) return;
+      pending = items.next();
+      // Seen to when it is its turn.
+      pending.catch(() => {});
+      yield next.value;
+    }
+  } finally {
+    void items.return().catch(() => {});
+  }
+}
+
+class HlsReader {
+  readonly #ports: Pick<SourcePorts, "clock" | "log">;
+  readonly #web: SourceWeb;
+  readonly #url: string;
+  readonly #signal: AbortSignal;
+  readonly #follower = new HlsFollower();
+  #hasSent = false;
+
+  constructor(ports: Pick<SourcePorts, "clock" | "log">, web: SourceWeb, url: string, signal: AbortSignal) {
+    this.#ports = ports;
+    this.#web = web;
+    this.#url = url;
+    this.#signal = signal;
+  }
+
+  /** More is waiting than a reader at the edge has. */
+  get isBehind(): boolean {
+    return this.#follower.isBehind;
+  }
+
+  async *events(): AsyncGenerator<LiveInputEvent, void> {
+    const { clock } = this.#ports;
+    let mediaUrl: string | null = null;
+    let pauseMs = RETRY_FIRST_MS;
+    for (;;) {
+      let step: FollowStep;
+      try {
+        const found = await this.#mediaList(mediaUrl ?? this.#url);
+        mediaUrl = found.url;
+        step = this.#follower.update(found.list, clock.monotonic());
+        pauseMs = RETRY_FIRST_MS;
+      } catch (error) {
+        if (this.#signal.aborted || error instanceof FatalSourceError) throw error;
+        this.#ports.log.log("debug", "the HLS playlist could not be had", { reason: reasonOf(error) });
+        if (this.#follower.isStale(clock.monotonic())) {
+          yield { kind: "lost", reason: reasonOf(error) };
+          // The address of the variant may have changed with the server.
+          mediaUrl = null;
+        }
+        await sleep(clock, pauseMs, this.#signal);
+        pauseMs = Math.min(2 * pauseMs, RETRY_MOST_MS);
+        continue;
+      }
+      if (step.lost !== null) yield { kind: "lost", reason: step.lost };
+      for (let segment = this.#follower.next(); segment !== null; segment = this.#follower.next()) {
+        if (segment.isDiscontinuity) yield { kind: "lost", reason: "the playlist has a discontinuity" };
+        if (segment.unfit !== null) this.#refuse(segment.unfit);
+        const bytes = segment.unfit === null ? await this.#segment(segment) : null;
+        if (bytes !== null) yield { kind: "data", bytes };
+        else yield { kind: "lost", reason: `segment ${segment.sequence} could not be had` };
+        // A live playlist may have moved on meanwhile.
+        if (!step.hasEnded && clock.monotonic() - step.atMs >= step.reloadMs) break;
+      }
+      if (step.hasEnded) return;
+      await sleep(clock, Math.max(0, step.atMs + step.reloadMs - clock.monotonic()), this.#signal);
+    }
+  }
+
+  /** The media playlist at `from`, or the one that a master playlist there leads to. */
+  async #mediaList(from: string): Promise<{ url: string; list: MediaList }> {
+    let url = from;
+    for (let i = 0; i <= MAX_MASTERS; i++) {
+      const list = await this.#load(url);
+      if (list.kind === "media") return { url, list };
+      const variant = chooseVariant(list);
+      if (variant === null) throw this.#fault("bad_media", `${describeUrl(url)} names no stream to play`);
+      if (variant.hasSeparateAudio) {
+        this.#ports.log.log(
+          "warn",
+          `the sound of ${
+            describeUrl(url)
+          } is in a playlist of its own and is left out; with ffmpeg:ADDRESS as the source it is not`,
+        );
+      }
+      url = variant.url;
+    }
+    throw this.#fault("bad_media", `${describeUrl(url)} leads from playlist to playlist`);
+  }
+
+  async #load(url: string): Promise<MediaList | MasterList> {
+    const opened = await this.#web.open(url, { maxBytes: MAX_PLAYLIST_BYTES }, this.#signal);
+    const tooLarge = () => new MillraceError("too_large", "the HLS playlist is too large");
+    const bytes = await readBounded(opened.body, MAX_PLAYLIST_BYTES, tooLarge);
+    return parseHls(new TextDecoder().decode(bytes), opened.url);
+  }
+
+  /** All of a segment; null when it cannot be had. */
+  async #segment(segment: MediaList["segments"][number]): Promise<Uint8Array | null> {
+    const { url, range } = segment;
+    const headers: Record<string, string> = range === null
+      ? {}
+      : { range: `bytes=${range.offset}-${range.offset + range.length - 1}` };
+    for (let left = SEGMENT_TRIES - 1;; left--) {
+      try {
+        const opened = await this.#web.open(url, { headers, maxBytes: MAX_SEGMENT_BYTES }, this.#signal);
+        const tooLarge = () => new MillraceError("too_large", "the segment is too large");
+        let bytes: Uint8Array = await readBounded(opened.body, MAX_SEGMENT_BYTES, tooLarge);
+        // A server without ranges sends all of it.
+        if (range !== null && opened.status === 200) bytes = bytes.slice(range.offset, range.offset + range.length);
+        if (!isTransportStream(bytes.subarray(0, HEAD_BYTES))) {
+          this.#refuse("its segments are no MPEG TS");
+          return null;
+        }
+        this.#hasSent = true;
+        return bytes;
+      } catch (error) {
+        if (this.#signal.aborted || error instanceof FatalSourceError) throw error;
+        this.#ports.log.log("warn", `segment ${segment.sequence} of the source failed`, { reason: reasonOf(error) });
+        if (left === 0) return null;
+        await sleep(this.#ports.clock, RETRY_FIRST_MS, this.#signal);
+      }
+    }
+  }
+
+  /** At the start a mistake of the user's; later one of the server's, which it may mend. */
+  #fault(code: ErrorCode, message: string): MillraceError {
+    return new (this.#hasSent ? MillraceError : FatalSourceError)(code, message);
+  }
+
+  /** What is no transport stream from the start never will be; later it is an insertion that ends. */
+  #refuse(reason: string): void {
+    if (this.#hasSent) return;
+    const name = describeUrl(this.#url);
+    throw new FatalSourceError(
+      "unsupported_media",
+      `${name} cannot be broadcast as it is: ${reason}; with ffmpeg installed, ffmpeg:ADDRESS as the source may do`,
+    );
+  }
+}

@@ -1,0 +1,100 @@
+/** From what `--source` says to a `LiveInput`. */
+import { deadline, withSignal } from "../bytes/deadline.ts";
+import { MillraceError } from "../errors.ts";
+import type { LiveInput, LiveInputEvent } from "../live/broadcast/input.ts";
+import type { Logger } from "../ports.ts";
+import { datagramEvents } from "./datagrams.ts";
+import { ffmpegEvents } from "./ffmpeg.ts";
+import { OPEN_TIMEOUT_MS, openFile } from "./file.ts";
+import { httpEvents } from "./http.ts";
+import { liveInput } from "./input.ts";
+import { inspected } from "./inspect.ts";
+import { pipeEvents } from "./pipe.ts";
+import type { SourcePorts } from "./ports.ts";
+import { describeSource, parseSource } from "./spec.ts";
+
+/** How a source is read. */
+export interface SourceOptions {
+  /** A file is played once, and a connection that ends in order is the end. Default: both begin anew. */
+  readonly once: boolean;
+  /** Standard input, opened when the source is `-`. */
+  stdin(): ReadableStream<Uint8Array>;
+  /** An absolute path for one that the user gave. */
+  resolvePath(path: string): string;
+  /** Ends the opening. */
+  readonly signal: AbortSignal;
+}
+
+/** A source that can be broadcast. */
+export interface OpenedSource {
+  readonly input: LiveInput;
+  /** Mean bitrate, bytes a second, where it is known before anything is sent; else null. */
+  readonly bytesPerS: number | null;
+  /** For logs: without credentials. */
+  readonly description: string;
+}
+
+/**
+ * Opens `source`: what the user can put right rejects here (`config`, `not_found`, `unsupported_media`); networks are
+ * tried when the input is read, and for as long.
+ */
+export async function openSource(ports: SourcePorts, source: string, options: SourceOptions): Promise<OpenedSource> {
+  const spec = parseSource(source);
+  const description = describeSource(spec);
+  const opened = (run: (signal: AbortSignal) => AsyncGenerator<LiveInputEvent, void>): OpenedSource => ({
+    input: liveInput((signal) => inspected(announced(run(signal), ports.log, description), ports.log)),
+    bytesPerS: null,
+    description,
+  });
+  const { once } = options;
+  switch (spec.kind) {
+    case "stdin":
+      return opened((signal) => pipeEvents(options.stdin(), ports.clock, signal));
+    case "http":
+      return opened((signal) => httpEvents(ports, spec.url, once, signal));
+    case "udp":
+    case "rtp":
+      return opened((signal) => datagramEvents(ports, spec, signal));
+    case "ffmpeg":
+      return opened((signal) => ffmpegEvents(ports, { url: spec.url, before: [], once }, signal));
+    case "file": {
+      const path = options.resolvePath(spec.path);
+      const file = await open(ports, path, options);
+      if (file !== null) {
+        const { events, bytesPerS } = file;
+        return { ...opened(events), bytesPerS };
+      }
+      const before = once ? ["-re"] : ["-re", "-stream_loop", "-1"];
+      return opened((signal) => ffmpegEvents(ports, { url: path, before, once: true }, signal));
+    }
+  }
+}
+
+async function open(ports: SourcePorts, path: string, { once, signal }: SourceOptions) {
+  const late = deadline(
+    ports.clock,
+    OPEN_TIMEOUT_MS,
+    signal,
+    () => new MillraceError("timeout", `${path} could not be read in time`),
+  );
+  try {
+    // Opening a named pipe waits for its writer, and a network drive may hang.
+    return await withSignal(openFile(ports, path, { once, signal: late.signal }), late.signal);
+  } finally {
+    late.cancel();
+  }
+}
+
+/** Until the first data somebody waits for the broadcast to begin: why it does not is told at once. */
+async function* announced(
+  events: AsyncIterable<LiveInputEvent>,
+  log: Logger,
+  description: string,
+): AsyncGenerator<LiveInputEvent, void> {
+  let hasBegun = false;
+  for await (const event of events) {
+    if (event.kind === "data") hasBegun = true;
+    else if (!hasBegun) log.log("warn", `waiting for ${description}`, { reason: event.reason });
+    yield event;
+  }
+}

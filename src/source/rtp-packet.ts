@@ -1,0 +1,34 @@
+/** RTP packets (RFC 3550, 5.1) that carry a transport stream (RFC 2250, 2). */
+import { PACKET_BYTES } from "../bytes/ts/packet.ts";
+
+/** What the receiver needs of a packet. */
+export interface RtpPacket {
+  /** 16 bits, one more with each packet. */
+  readonly sequence: number;
+  /** Synchronization source: who sends. */
+  readonly ssrc: number;
+  /** Whole transport packets; a view of the datagram. */
+  readonly payload: Uint8Array;
+}
+
+const VERSION = 2;
+const FIXED_BYTES = 12;
+
+/** Reads a datagram; null for what is no RTP with a transport stream in it. The payload type is not looked at: it may be 33 or any dynamic one. */
+export function readRtp(datagram: Uint8Array): RtpPacket | null {
+  if (datagram.length < FIXED_BYTES || datagram[0]! >> 6 !== VERSION) return null;
+  const view = new DataView(datagram.buffer, datagram.byteOffset, datagram.byteLength);
+  let start = FIXED_BYTES + 4 * (datagram[0]! & 0x0f);
+  let end = datagram.length;
+  if ((datagram[0]! & 0x10) !== 0) {
+    if (start + 4 > end) return null;
+    start += 4 + 4 * view.getUint16(start + 2);
+  }
+  if ((datagram[0]! & 0x20) !== 0) {
+    const padding = datagram[end - 1]!;
+    if (padding === 0) return null;
+    end -= padding;
+  }
+  if (start >= end || (end - start) % PACKET_BYTES !== 0 || datagram[start] !== 0x47) return null;
+  return { sequence: view.getUint16(2), ssrc: view.getUint32(8), payload: datagram.subarray(start, end) };
+}

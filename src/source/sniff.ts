@@ -1,0 +1,52 @@
+/** Tells a transport stream from what is none, before anything of it is sent. */
+import { concatBytes } from "../bytes/hex.ts";
+import { PACKET_BYTES } from "../bytes/ts/packet.ts";
+
+/** How much is looked at: 20 packets. */
+export const HEAD_BYTES = 20 * PACKET_BYTES;
+/** Sync bytes in a row that are believed; by chance that happens once in 2^40 places. */
+const SYNCS = 5;
+
+/** True when `head` holds a row of transport packets, wherever it begins. */
+export function isTransportStream(head: Uint8Array): boolean {
+  for (let first = head.indexOf(0x47); first >= 0; first = head.indexOf(0x47, first + 1)) {
+    let syncs = 1;
+    while (syncs < SYNCS && head[first + syncs * PACKET_BYTES] === 0x47) syncs++;
+    if (syncs === SYNCS) return true;
+  }
+  return false;
+}
+
+/** True for the first bytes of an HLS playlist (RFC 8216, 4.1), with or without a byte order mark. */
+export function isPlaylist(head: Uint8Array): boolean {
+  return new TextDecoder().decode(head.subarray(0, 16)).startsWith("#EXTM3U");
+}
+
+/**
+ * Passes `chunks` on once their first `HEAD_BYTES`, or all of less, were looked at: `check` throws for what is not to be
+ * sent.
+ */
+export async function* checkedHead(
+  chunks: AsyncIterable<Uint8Array>,
+  check: (head: Uint8Array) => void,
+): AsyncGenerator<Uint8Array, void> {
+  let held: Uint8Array[] | null = [];
+  let heldBytes = 0;
+  for await (const chunk of chunks) {
+    if (held === null) {
+      yield chunk;
+      continue;
+    }
+    held.push(chunk);
+    heldBytes += chunk.length;
+    if (heldBytes < HEAD_BYTES) continue;
+    const head = concatBytes(held);
+    held = null;
+    check(head);
+    yield head;
+  }
+  if (held === null || heldBytes === 0) return;
+  const head = concatBytes(held);
+  check(head);
+  yield head;
+}
