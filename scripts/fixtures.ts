@@ -1,13 +1,13 @@
 /**
  * Makes test/fixtures: `deno run -A scripts/fixtures.ts [name…]` (all, or the named clips; needs ffmpeg with libx264,
- * libx265, libvpx, libopus, libmp3lame). `--check` only compares the files with hashes.json. The same ffmpeg makes the
+ * libx265, libvpx, libopus, libvorbis, libmp3lame). `--check` only compares the files with hashes.json. The same ffmpeg makes the
  * same bytes; another version may not, which is why the clips are committed.
  */
 import process from "node:process";
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { shortenNalLengths, widenPackets } from "./fixtures/derive.ts";
+import { putBetweenTags, shortenNalLengths, widenPackets } from "./fixtures/derive.ts";
 import { RECIPES } from "./fixtures/recipes.ts";
 import { torrents } from "./fixtures/torrents.ts";
 
@@ -58,6 +58,9 @@ function make(only: readonly string[]): void {
     ];
     const piped = execFileSync("ffmpeg", [...base, pipe === true ? "pipe:1" : path(name)], { maxBuffer: 1 << 26 });
     save(name, pipe === true ? new Uint8Array(piped) : read(name), why);
+  }
+  if (only.length === 0 || only.includes("audio-tagged.mp3")) {
+    save("audio-tagged.mp3", putBetweenTags(read("audio-bare.mp3")), "tags before and behind, from audio-bare.mp3");
   }
   if (only.length === 0) {
     save("ts-204.ts", widenPackets(read("ts-188.ts")), "204-byte packets, from ts-188.ts");

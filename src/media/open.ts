@@ -1,13 +1,13 @@
 /** Opens a media file of any container: looks at its first bytes, has the right reader read its index. */
 import type { ByteSource } from "../bytes/source.ts";
 import { MillraceError } from "../errors.ts";
+import { openAudio } from "./index/audio/open.ts";
 import { openMatroska } from "./index/mkv/open.ts";
 import { openMp4 } from "./index/mp4/open.ts";
 import { openTransportStream } from "./index/ts/open.ts";
 import { presentIndex } from "./presentation.ts";
-import { type Container, SNIFF_BYTES, sniffContainer } from "./sniff.ts";
-import type { OpenOptions } from "./timeline.ts";
-import { asksForAac } from "./transcode/choice.ts";
+import { type Container, SNIFF_BYTES, sniffContainer } from "../bytes/container.ts";
+import type { MediaIndex, OpenOptions } from "./timeline.ts";
 import { transcodeIndex } from "./transcode/transcode-index.ts";
 import type { Presentation } from "./types.ts";
 
@@ -20,23 +20,27 @@ export async function openMedia(source: ByteSource, options: OpenOptions): Promi
   const head = await source.read(0, length, { signal: options.signal });
   const container = sniffContainer(head);
   if (container === null) {
-    throw new MillraceError("unsupported_media", "the container is none of MP4, Matroska and MPEG TS");
+    throw new MillraceError(
+      "unsupported_media",
+      "the container is none of MP4, Matroska, MPEG TS, MP3, AAC, FLAC, Ogg and WAV",
+    );
   }
-  return await OPENERS[container](source, options);
+  if (container === "mpegts") return await openTransportStream(source, options);
+  const index = await openIndex(container, source, options);
+  return presentIndex(await transcodeIndex(index, options), options);
 }
 
-const OPENERS: Readonly<Record<Container, (source: ByteSource, options: OpenOptions) => Promise<Presentation>>> = {
-  mp4: async (source, options) => presentIndex(await transcodeIndex(await openMp4(source, options), options), options),
-  matroska: async (source, options) =>
-    presentIndex(await transcodeIndex(await openMatroska(source, options), options), options),
-  mpegts: async (source, options) => {
-    const presentation = await openTransportStream(source, options);
-    const { transcode } = options;
-    const asked = transcode
-      ? presentation.outputTracks.filter((track) => asksForAac(track, transcode)).map(({ codec }) => codec)
-      : [];
-    if (asked.length === 0) return presentation;
-    const warning = `audio of transport streams is not made into AAC: ${[...new Set(asked)].join(", ")} stays`;
-    return { ...presentation, warnings: [warning, ...presentation.warnings] };
-  },
-};
+async function openIndex(
+  container: Exclude<Container, "mpegts">,
+  source: ByteSource,
+  options: OpenOptions,
+): Promise<MediaIndex> {
+  switch (container) {
+    case "mp4":
+      return await openMp4(source, options);
+    case "matroska":
+      return await openMatroska(source, options);
+    default:
+      return await openAudio(container, source, options);
+  }
+}

@@ -30,7 +30,10 @@ export function presentIndex(index: MediaIndex, options: PresentationOptions): P
   const { tracks, timeline } = index;
   const usable = (track: number) =>
     timeline.kind === "streamed" ? !timeline.empty?.has(track) : (timeline.tables[track]?.count ?? 0) > 0;
-  const selection = selectTracks(tracks, options.preferredAudioLanguage, usable);
+  const advice = options.transcode
+    ? index.warnings.map((warning) => `; ${warning}`).join("")
+    : ": ask for AAC with transcode_audio=1";
+  const selection = selectTracks(tracks, options.preferredAudioLanguage, usable, advice);
   const program = buildProgram(tracks, selection.indexes);
   const target90k = (options.segmentTargetMs ?? DEFAULT_SEGMENT_TARGET_MS) * 90;
   const layout = timeline.kind === "tabled"

@@ -23,12 +23,14 @@ function rank(track: Track, preferred: readonly string[]): number {
 
 /**
  * Picks one video track (the default one that can be carried) and all audio tracks that can be carried. `usable` says
- * whether a track has data at all. Throws `unsupported_media`, naming the codecs, when nothing playable remains.
+ * whether a track has data at all. Throws `unsupported_media`, naming the codecs, when nothing playable remains; with
+ * `advice` behind them where all of it is sound.
  */
 export function selectTracks(
   tracks: readonly Track[],
   preferredAudioLanguage: string | null | undefined,
   usable: (index: number) => boolean,
+  advice = "",
 ): Selection {
   const preferred = (preferredAudioLanguage ?? "").split(",").map((part) => part.trim()).filter((part) => part !== "");
   const warnings: string[] = [];
@@ -55,8 +57,10 @@ export function selectTracks(
   }
   const indexes = [...videos, ...audios];
   if (indexes.length === 0) {
+    const hint = tracks.some(({ kind }) => kind === "video") ? "" : advice;
+    const message = `MPEG TS cannot carry ${refused.join(", ")}${hint}`;
     throw refused.length > 0
-      ? new MillraceError("unsupported_media", `MPEG TS cannot carry ${refused.join(", ")}`, { detail: { refused } })
+      ? new MillraceError("unsupported_media", message, { detail: { refused } })
       : new MillraceError("bad_media", "the file has no video or audio that can be read");
   }
   return { indexes, warnings };

@@ -101,6 +101,3 @@ export interface MediaIndex {
 
 /** Options every opener gets. */
 export type OpenOptions = PresentationOptions & { readonly fileName: string; readonly signal: AbortSignal };
-
-/** Shape of `openMp4` and `openMatroska`. Rejects with `bad_media` or the read's error. */
-export type OpenIndex = (source: ByteSource, options: OpenOptions) => Promise<MediaIndex>;

@@ -5,9 +5,6 @@
 import type { ByteSource } from "../bytes/source.ts";
 import type { AudioEncoder, AudioTranscoding } from "./transcode/types.ts";
 
-/** Ticks per second of `…90k` values (ISO/IEC 13818-1). */
-export const TICKS_90K = 90000;
-
 /** Codecs by their usual names; `other` carries the container's own id in `codecId`. */
 export type Codec =
   | "h264"
@@ -49,6 +46,10 @@ export interface Track {
   readonly channels: number | null;
   /** Bits in a sample of PCM, where the container tells. */
   readonly bitDepth?: number | null;
+  /** Its access units are whole frames with their headers (AAC in ADTS). */
+  readonly isFramed?: boolean;
+  /** Matroska's codec id for PCM of another container; null where it has none. */
+  readonly matroskaId?: string | null;
 }
 
 /** One access unit placed in the source and in time. */
@@ -107,6 +108,8 @@ export interface HlsSegment {
   readonly index: number;
   readonly startMs: number;
   readonly durationMs: number;
+  /** Its clock does not go on from the segment before. Absent: it does. */
+  readonly discontinuity?: boolean;
 }
 
 /** The whole VOD plan. */
@@ -134,9 +137,3 @@ export interface Presentation {
   readonly ts: TsLayout;
   readonly hls: HlsPlan;
 }
-
-/** `openMedia(source, options)`: rejects with `unsupported_media` (naming the codec), `bad_media`, or the read's error. */
-export type OpenMedia = (
-  source: ByteSource,
-  options: PresentationOptions & { fileName: string; signal: AbortSignal },
-) => Promise<Presentation>;

@@ -1,9 +1,10 @@
 import { test } from "node:test";
 import { assert, assertEquals, assertRejects } from "@std/assert";
-import { MemorySource } from "../../src/bytes/source.ts";
+import { MemorySource } from "../support/memory-source.ts";
 import { hasCode, MillraceError } from "../../src/errors.ts";
-import { checkTs, join } from "../support/ts-check.ts";
+import { checkTs } from "../support/ts-check.ts";
 import { collect, CountingSource, fixture, NEVER, openBytes, seeded } from "./support/files.ts";
+import { concatBytes } from "../../src/bytes/hex.ts";
 
 /** Fixtures with a known TS size. */
 const SIZED = [
@@ -27,6 +28,11 @@ const SIZED = [
   "audio-only.m4a",
   "audio-only-mp3.mp4",
   "mkv-cues.mkv",
+  "audio-cbr.mp3",
+  "audio-vbr.mp3",
+  "audio-tagged.mp3",
+  "audio.mp2",
+  "audio.aac",
 ];
 
 for (const name of SIZED) {
@@ -72,8 +78,8 @@ for (const name of SIZED) {
       assert(main.units[0]!.randomAccess || main.streamType === 0x0f || main.streamType === 3);
       segments.unshift(segment);
     }
-    assertEquals(join(segments), await collect(ts.read(0, null, source, NEVER)));
-    const shuffled = checkTs(join([...segments].reverse()));
+    assertEquals(concatBytes(segments), await collect(ts.read(0, null, source, NEVER)));
+    const shuffled = checkTs(concatBytes([...segments].reverse()));
     assertEquals(shuffled.problems.filter((problem) => problem.includes("counter")), []);
   });
 }
@@ -93,7 +99,7 @@ for (const name of ["mp4-fragmented-bare.mp4", "mkv-no-cues.mkv"]) {
       assertEquals(hls.segmentBytes(index), null);
       parts.push(await collect(hls.readSegment(index, source, NEVER)));
     }
-    assertEquals(join(parts), whole);
+    assertEquals(concatBytes(parts), whole);
   });
 }
 

@@ -1,23 +1,15 @@
 /** Builds Matroska files element by element, and sources that count or pretend. */
 import { readFileSync } from "node:fs";
 import type { ByteSource, ReadOptions } from "../../src/bytes/source.ts";
-import { MemorySource } from "../../src/bytes/source.ts";
+import { MemorySource } from "../support/memory-source.ts";
 import { openMatroska } from "../../src/media/index/mkv/open.ts";
 import type { MediaIndex, RunSample, StreamedTimeline } from "../../src/media/timeline.ts";
+import { concatBytes } from "../../src/bytes/hex.ts";
+export { seeded } from "../support/random.ts";
 
 /** The bytes of a clip of test/fixtures. */
 export function fixture(name: string): Uint8Array {
   return new Uint8Array(readFileSync(new URL(`../fixtures/${name}`, import.meta.url)));
-}
-
-export function concat(parts: readonly Uint8Array[]): Uint8Array {
-  const out = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
-  let at = 0;
-  for (const part of parts) {
-    out.set(part, at);
-    at += part.length;
-  }
-  return out;
 }
 
 /** Big-endian bytes of a non-negative integer, as few as hold it or `length`. */
@@ -43,13 +35,13 @@ export function element(id: number, body: Uint8Array | number | string | readonl
     ? new TextEncoder().encode(body)
     : body instanceof Uint8Array
     ? body
-    : concat(body);
-  return concat([uintBytes(id), sizeBytes(data.length), data]);
+    : concatBytes(body);
+  return concatBytes([uintBytes(id), sizeBytes(data.length), data]);
 }
 
 /** An element of unknown size. */
 export function openElement(id: number, children: readonly Uint8Array[]): Uint8Array {
-  return concat([uintBytes(id), new Uint8Array([0xff]), ...children]);
+  return concatBytes([uintBytes(id), new Uint8Array([0xff]), ...children]);
 }
 
 export function floatBytes(value: number): Uint8Array {
@@ -115,7 +107,7 @@ export function matroska(
   const media = clusters.reduce((sum, part) => sum + part.length, 0);
   const after = options.after?.(head) ?? [];
   const children = [seekHead(head + media), info, trackList, ...clusters, ...after];
-  return concat([EBML_HEAD, element(0x18538067, children)]);
+  return concatBytes([EBML_HEAD, element(0x18538067, children)]);
 }
 
 /** Cues of track 1: [time, cluster position relative to the segment's first cluster, block position or null]. */
@@ -201,17 +193,6 @@ export async function samples(
   const runs = run === undefined ? timeline.runs.map((r) => r.index) : [run];
   for (const n of runs) for await (const batch of timeline.readRun(n, wanted, source, never)) list.push(...batch);
   return list;
-}
-
-/** Deterministic random numbers in [0, 1) (mulberry32). */
-export function seeded(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let t = Math.imul(state ^ (state >>> 15), state | 1);
-    t = (t + Math.imul(t ^ (t >>> 7), t | 61)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
-  };
 }
 
 /** A copy with bytes changed, ranges moved, or the end cut off. */

@@ -1,6 +1,6 @@
 import { assert, assertLess } from "@std/assert";
 import { test } from "node:test";
-import { MemorySource } from "../../src/bytes/source.ts";
+import { MemorySource } from "../support/memory-source.ts";
 import { MillraceError } from "../../src/errors.ts";
 import { CountingSource, fixture, mutate, open, samples, seeded } from "./mkv-support.ts";
 

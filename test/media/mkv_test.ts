@@ -1,6 +1,6 @@
 import { assert, assertEquals, assertLess, assertRejects } from "@std/assert";
 import { test } from "node:test";
-import { MemorySource } from "../../src/bytes/source.ts";
+import { MemorySource } from "../support/memory-source.ts";
 import { MillraceError } from "../../src/errors.ts";
 import { openMatroska } from "../../src/media/index/mkv/open.ts";
 import { checkTs } from "../support/ts-check.ts";
@@ -8,7 +8,6 @@ import { collect, NEVER, openBytes } from "./support/files.ts";
 import {
   blockGroup,
   cluster,
-  concat,
   CountingSource,
   cues,
   EBML_HEAD,
@@ -24,6 +23,7 @@ import {
   SparseSource,
   trackEntry,
 } from "./mkv-support.ts";
+import { concatBytes } from "../../src/bytes/hex.ts";
 
 const frame = (...bytes: number[]) => new Uint8Array(bytes);
 const short = (list: readonly { track: number; pts90k: number; dts90k: number; keyframe: boolean }[]) =>
@@ -86,10 +86,10 @@ test("openMatroska() rejects what is no Matroska", async () => {
   assertEquals(await reject(new Uint8Array(0)), "bad_media");
   assertEquals(await reject(new TextEncoder().encode("this is text and no film at all")), "bad_media");
   assertEquals(
-    await reject(concat([element(0x1a45dfa3, [element(0x4282, "other")]), new Uint8Array(50)])),
+    await reject(concatBytes([element(0x1a45dfa3, [element(0x4282, "other")]), new Uint8Array(50)])),
     "unsupported_media",
   );
-  assertEquals(await reject(concat([EBML_HEAD, element(0x18538067, [element(0x1654ae6b, [])])])), "bad_media");
+  assertEquals(await reject(concatBytes([EBML_HEAD, element(0x18538067, [element(0x1654ae6b, [])])])), "bad_media");
   assertEquals(await reject(matroska([])), "bad_media");
 });
 
@@ -209,7 +209,7 @@ test("readRun() undoes Xiph, EBML and fixed lacing, and spaces the frames", asyn
     return list.map((s) => `${s.pts90k / 90}:${[...s.data.subarray(0, 3)]}(${s.data.length})`);
   };
   const big = new Uint8Array(300).fill(7);
-  assertEquals(await bodies(audio(0x82, concat([frame(2, 255, 45, 1), big, frame(8), frame(9, 9)]))), [
+  assertEquals(await bodies(audio(0x82, concatBytes([frame(2, 255, 45, 1), big, frame(8), frame(9, 9)]))), [
     "10:7,7,7(300)",
     "42:8(1)",
     "74:9,9(2)",
@@ -219,7 +219,7 @@ test("readRun() undoes Xiph, EBML and fixed lacing, and spaces the frames", asyn
   const difference = 0x4000 | (8191 - 298);
   assertEquals(
     await bodies(
-      audio(0x86, concat([frame(2, 0x41, 0x2c, difference >> 8, difference & 255), big, frame(4, 4), frame(5)])),
+      audio(0x86, concatBytes([frame(2, 0x41, 0x2c, difference >> 8, difference & 255), big, frame(4, 4), frame(5)])),
     ),
     ["10:7,7,7(300)", "42:4,4(2)", "74:5(1)"],
   );
@@ -297,7 +297,7 @@ test("readRun() loses and repeats nothing when cues point to audio or beside the
 test("readRun() reads clusters and segments of unknown size, Void and CRC-32", async () => {
   const head = matroska([second(0)]);
   const tracks = head.subarray(0, head.length - second(0).length);
-  const opening = concat([EBML_HEAD, uintBytesOfSegment(), tracks.subarray(EBML_HEAD.length + 12)]);
+  const opening = concatBytes([EBML_HEAD, uintBytesOfSegment(), tracks.subarray(EBML_HEAD.length + 12)]);
   const live = (time: number) =>
     openElement(0x1f43b675, [
       element(0xbf, frame(1, 2, 3, 4)),
@@ -306,7 +306,7 @@ test("readRun() reads clusters and segments of unknown size, Void and CRC-32", a
       simpleBlock(1, 0, 0x80, frame(time / 1000)),
     ]);
   const opened = await open(
-    concat([opening, live(0), live(1000), element(0x1254c367, [element(0x7373, 1)]), live(2000)]),
+    concatBytes([opening, live(0), live(1000), element(0x1254c367, [element(0x7373, 1)]), live(2000)]),
   );
   assertEquals((await samples(opened)).map((s) => s.data[0]), [0, 1, 2]);
   assertEquals(opened.timeline.runs[0]!.maxPayloadBytes, null);
@@ -372,16 +372,16 @@ test("openMatroska() reads less than 64 KB of a 2 h film with Cues at its end", 
 
 /** Cues with sizes as short as muxers write them. */
 function compactCues(base: number, points: readonly (readonly [number, number, number])[]): Uint8Array {
-  const small = (id: number, body: Uint8Array) => concat([frame(...idBytes(id)), frame(0x80 | body.length), body]);
+  const small = (id: number, body: Uint8Array) => concatBytes([frame(...idBytes(id)), frame(0x80 | body.length), body]);
   const number = (value: number) => frame(...bytesOf(value));
   const list = points.map(([time, position, relative]) =>
     small(
       0xbb,
-      concat([
+      concatBytes([
         small(0xb3, number(time)),
         small(
           0xb7,
-          concat([small(0xf7, number(1)), small(0xf1, number(base + position)), small(0xf0, number(relative))]),
+          concatBytes([small(0xf7, number(1)), small(0xf1, number(base + position)), small(0xf0, number(relative))]),
         ),
       ]),
     )

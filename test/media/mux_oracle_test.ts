@@ -2,7 +2,7 @@
 import { createRequire } from "node:module";
 import { test } from "node:test";
 import { assert, assertEquals } from "@std/assert";
-import { MemorySource } from "../../src/bytes/source.ts";
+import { MemorySource } from "../support/memory-source.ts";
 import { openMatroska } from "../../src/media/index/mkv/open.ts";
 import { openMp4 } from "../../src/media/index/mp4/open.ts";
 import type { MediaIndex } from "../../src/media/timeline.ts";

@@ -3,7 +3,7 @@ import { assert, assertEquals, assertThrows } from "@std/assert";
 import { hasCode, MillraceError } from "../../src/errors.ts";
 import { iso639Code, sameLanguage } from "../../src/media/language.ts";
 import { selectTracks } from "../../src/media/select.ts";
-import { sniffContainer } from "../../src/media/sniff.ts";
+import { sniffContainer } from "../../src/bytes/container.ts";
 import type { Track } from "../../src/media/types.ts";
 
 function audio(id: number, language: string | null, isDefault = false, codec: Track["codec"] = "mp3"): Track {

@@ -1,17 +1,20 @@
 /** Transcoding without ffmpeg: a made-up encoder and made-up processes. */
 import { test } from "node:test";
 import { assert, assertEquals, assertRejects } from "@std/assert";
-import { MemorySource } from "../../src/bytes/source.ts";
+import { MemorySource } from "../support/memory-source.ts";
 import { MillraceError } from "../../src/errors.ts";
 import { adtsFrames } from "../../src/media/transcode/adts.ts";
 import { asksForAac } from "../../src/media/transcode/choice.ts";
+import { Kept } from "../../src/media/transcode/kept.ts";
 import { ENCODE_TIMEOUT_MS, FfmpegEncoder, MAX_PROCESSES } from "../../src/media/transcode/ffmpeg.ts";
 import type { AudioEncoder, EncodeJob } from "../../src/media/transcode/types.ts";
 import type { Codec, Track } from "../../src/media/types.ts";
 import type { ChildProcess, ProcessPort } from "../../src/ports.ts";
 import { FakeClock } from "../support/fake-clock.ts";
-import { checkTs, join } from "../support/ts-check.ts";
+import { checkTs, ticksBetween } from "../support/ts-check.ts";
 import { collect, fixture, NEVER, openBytes } from "./support/files.ts";
+import { repeatTs } from "./ts-input-support.ts";
+import { concatBytes } from "../../src/bytes/hex.ts";
 
 /** An ADTS frame whose payload tells `text`. */
 function adts(text: string): Uint8Array {
@@ -30,7 +33,7 @@ class FakeEncoder implements AudioEncoder {
   encode(job: EncodeJob): Promise<Uint8Array> {
     this.jobs.push(job);
     const count = Math.floor(job.maxOutputBytes / 1543 / 2);
-    return Promise.resolve(join(Array.from({ length: count }, (_, i) => adts(`frame ${i}`))));
+    return Promise.resolve(concatBytes(Array.from({ length: count }, (_, i) => adts(`frame ${i}`))));
   }
 }
 
@@ -49,9 +52,24 @@ const track = (codec: Codec): Track => ({
 });
 
 test("adtsFrames() takes headers off and stops at what is no frame", () => {
-  const frames = adtsFrames(join([adts("one"), adts("three"), new Uint8Array([1, 2, 3, 4, 5, 6, 7, 8])]));
+  const frames = adtsFrames(concatBytes([adts("one"), adts("three"), new Uint8Array([1, 2, 3, 4, 5, 6, 7, 8])]));
   assertEquals(frames.map((frame) => new TextDecoder().decode(frame)), ["one", "three"]);
   assertEquals(adtsFrames(adts("cut off").subarray(0, 10)).length, 0);
+});
+
+test("Kept drops the least recently used over 4 MiB, never what was set last", () => {
+  const kept = new Kept<string>();
+  const MIB = 1024 * 1024;
+  for (const [key, name] of ["a", "b", "c"].entries()) kept.set(key, name, 1.5 * MIB);
+  assertEquals([kept.get(0), kept.get(1), kept.get(2)], [undefined, "b", "c"]);
+  kept.get(1);
+  kept.set(3, "d", 1.5 * MIB);
+  assertEquals([kept.get(1), kept.get(2), kept.get(3)], ["b", undefined, "d"]);
+  kept.set(4, "large", 9 * MIB);
+  assertEquals([kept.get(1), kept.get(3), kept.get(4)], [undefined, undefined, "large"]);
+  kept.set(4, "small", 1);
+  kept.set(5, "e", 4 * MIB - 1);
+  assertEquals([kept.get(4), kept.get(5)], ["small", "e"]);
 });
 
 test("asksForAac() takes in MP3 and AC-3 only when told to, AAC never, all else always", () => {
@@ -95,10 +113,10 @@ for (const name of ["mkv-hevc-eac3.mkv", "mp4-ac3.mp4", "mkv-mp3.mkv", "mp4-mp3.
     for (const { index } of hls.segments.toReversed()) {
       parts.unshift(await collect(other.hls.readSegment(index, source, NEVER)));
     }
-    assertEquals(join(parts).length, whole.length);
-    const times = checkTs(join(parts)).streams.find((stream) => stream.streamType === 0x0f)!.units.map(({ pts }) =>
-      pts
-    );
+    assertEquals(concatBytes(parts).length, whole.length);
+    const times = checkTs(concatBytes(parts)).streams.find((stream) => stream.streamType === 0x0f)!.units.map((
+      { pts },
+    ) => pts);
     assertEquals(times, sound.units.map(({ pts }) => pts));
   });
 }
@@ -120,9 +138,65 @@ test("openMedia() gives the sound of a WebM whose picture cannot be carried", as
   assertEquals(outputTracks.map((one) => one.codec), ["aac"]);
 });
 
-test("openMedia() says that a transport stream's audio stays", async () => {
-  const { warnings } = await openBytes(fixture("ts-mpeg2.ts"), { transcode: { mp3: true, ac3: true } });
-  assert(warnings[0]!.includes("not made into AAC"), warnings[0] ?? "no warning");
+test("openMedia() leaves a transport stream's audio, with a warning, where no encoder is; AAC is never asked for", async () => {
+  const wish = { transcode: { mp3: true, ac3: true } };
+  const { outputTracks, warnings } = await openBytes(fixture("ts-mpeg2.ts"), wish);
+  assertEquals(outputTracks.map(({ codec }) => codec), ["mpeg2video", "mp2"]);
+  assertEquals(warnings, ["ffmpeg was not found: mp2 is not made into AAC"]);
+  assertEquals((await openBytes(fixture("ts-188.ts"), wish)).warnings, []);
+});
+
+for (const name of ["ts-192.m2ts", "ts-204.ts", "ts-mpeg2.ts", "ts-hevc.ts", "ts-two-programs.ts", "ts-wrap.ts"]) {
+  test(`openMedia() puts AAC in place of the sound of ${name}, and nothing else changes`, async () => {
+    const bytes = fixture(name);
+    const source = new MemorySource(bytes);
+    const encoder = new FakeEncoder();
+    const plain = await openBytes(bytes);
+    const made = await openBytes(bytes, { transcode: { mp3: true, ac3: true }, audioEncoder: encoder });
+    const before = await collect(plain.ts.read(0, null, source, NEVER));
+    const after = await collect(made.ts.read(0, null, source, NEVER));
+    const isAsked = plain.outputTracks.some(({ codec }) => /mp2|ac3/.test(codec));
+    assertEquals(encoder.jobs.length > 0, isAsked);
+    assertEquals(made.ts.fingerprint === plain.ts.fingerprint, !isAsked);
+    assertEquals(after.length, before.length);
+    for (const job of encoder.jobs) {
+      assertEquals([job.container, job.input[0], job.input.length % 188], ["mpegts", 0x47, 0]);
+    }
+    const [then, now] = [checkTs(before, { isSegment: false }), checkTs(after, { isSegment: false })];
+    const sounds = plain.outputTracks.filter(({ codec }) => /mp2|ac3/.test(codec)).map(({ id }) => id);
+    for (const { pid, streamType, units } of now.streams) {
+      const own = then.streams.find((stream) => stream.pid === pid)!;
+      if (!sounds.includes(pid)) assertEquals(units, own.units);
+      else {
+        assertEquals(streamType, 0x0f);
+        const times = units.map(({ pts }) => pts);
+        assert(times.length > 0);
+        const [first, last] = [own.units[0]!.pts, own.units.at(-1)!.pts];
+        assert(Math.abs(ticksBetween(times[0]!, first)) <= 1920, `${times[0]} for ${first}`);
+        assert(ticksBetween(times.at(-1)!, last) <= 8000, `${times.at(-1)} for ${last}`);
+      }
+    }
+  });
+}
+
+test("a transport stream whose sound never becomes AAC ends with the reason; a hole in it does not", async () => {
+  const bytes = fixture("ts-mpeg2.ts");
+  // Ten times over, so that there are several runs.
+  const long = repeatTs(bytes, 10, 6 * 90_000);
+  const read = async (fails: (job: number) => boolean) => {
+    const encoder = new FakeEncoder();
+    const audioEncoder: AudioEncoder = {
+      isAvailable: () => Promise.resolve(true),
+      encode: (job) =>
+        fails(encoder.jobs.length)
+          ? (encoder.jobs.push(job), Promise.reject(new MillraceError("bad_media", "no such sound")))
+          : encoder.encode(job),
+    };
+    const { ts } = await openBytes(long, { transcode: { mp3: true, ac3: true }, audioEncoder });
+    return await collect(ts.read(0, null, new MemorySource(long), NEVER));
+  };
+  await assertRejects(() => read(() => true), MillraceError, "no such sound");
+  assertEquals((await read((job) => job % 3 !== 2)).length, long.length);
 });
 
 interface FakeProcess {
@@ -174,7 +248,14 @@ function fakeProcesses(): { port: ProcessPort; started: FakeProcess[]; next(): P
   return { port, started, next: () => new Promise((resolve) => wake = resolve) };
 }
 
-const JOB: EncodeJob = { matroska: new Uint8Array(10), firstSample: 48000, channels: 2, maxOutputBytes: 1000 };
+const JOB: EncodeJob = {
+  input: new Uint8Array(10),
+  container: "matroska",
+  firstSample: 48000,
+  channels: 2,
+  bitsPerSecond: 160_000,
+  maxOutputBytes: 1000,
+};
 
 test("FfmpegEncoder.encode() feeds a process, answers what it writes, and bounds how many run", async () => {
   const { port, started, next } = fakeProcesses();

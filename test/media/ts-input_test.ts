@@ -1,6 +1,6 @@
 import { assert, assertEquals, assertGreater, assertLess, assertRejects } from "@std/assert";
 import { test } from "node:test";
-import { MemorySource } from "../../src/bytes/source.ts";
+import { MemorySource } from "../support/memory-source.ts";
 import { MillraceError } from "../../src/errors.ts";
 import { CounterRewriter, splitPacket } from "../../src/media/cut-ts/counters.ts";
 import { readPat, readPmt, SectionAssembler } from "../../src/bytes/ts/psi.ts";
@@ -8,8 +8,9 @@ import { isAccessPoint } from "../../src/bytes/ts/random-access.ts";
 import { trackOf } from "../../src/media/index/ts/stream-types.ts";
 import { crc32Mpeg } from "../../src/bytes/ts/crc.ts";
 import { checkTs } from "../support/ts-check.ts";
-import { concat, CountingSource, fixture, seeded } from "./mkv-support.ts";
+import { CountingSource, fixture, seeded } from "./mkv-support.ts";
 import { counterErrors, gather, never, openTs, repeatTs, segments } from "./ts-input-support.ts";
+import { concatBytes } from "../../src/bytes/hex.ts";
 
 const CLIPS = [
   "ts-188.ts",
@@ -27,7 +28,7 @@ const CLIPS = [
 function bare(bytes: Uint8Array, stride: number, first: number): Uint8Array {
   const packets: Uint8Array[] = [];
   for (let at = first; at + 188 <= bytes.length; at += stride) packets.push(bytes.subarray(at, at + 188));
-  return concat(packets);
+  return concatBytes(packets);
 }
 
 test("openTransportStream() answers the packets alone, of 188, 192 and 204 bytes", async () => {
@@ -61,7 +62,7 @@ test("ts.read() answers any range, in chunks of at most 64 KiB", async () => {
         assertLess(chunk.length, 65_537);
         parts.push(chunk);
       }
-      assert(sameBytes(concat(parts), expected.subarray(start, end)), `${name} ${start}-${end}`);
+      assert(sameBytes(concatBytes(parts), expected.subarray(start, end)), `${name} ${start}-${end}`);
     }
   }
 });
@@ -69,7 +70,7 @@ test("ts.read() answers any range, in chunks of at most 64 KiB", async () => {
 test("openTransportStream() finds the packets behind junk and leaves a cut packet out", async () => {
   const bytes = fixture("ts-188.ts");
   const junk = Uint8Array.from({ length: 1000 }, (_, i) => i % 50 === 0 ? 0x47 : i & 255);
-  const file = concat([junk, bytes.subarray(0, bytes.length - 100)]);
+  const file = concatBytes([junk, bytes.subarray(0, bytes.length - 100)]);
   const presentation = await openTs(file);
   assertEquals(presentation.ts.sizeBytes, bytes.length - 188);
   const ts = await gather(presentation.ts.read(0, null, new MemorySource(file), never));
@@ -135,8 +136,8 @@ test("readSegment() yields segments that join in any order and hold every access
         `${name} ${pid}`,
       );
     }
-    assertEquals(counterErrors(concat([...list].reverse())), 0, name);
-    assertEquals(counterErrors(concat([list[0]!, list[2]!, list[2]!, list[1]!])), 0, name);
+    assertEquals(counterErrors(concatBytes([...list].reverse())), 0, name);
+    assertEquals(counterErrors(concatBytes([list[0]!, list[2]!, list[2]!, list[1]!])), 0, name);
   }
 });
 
@@ -181,7 +182,7 @@ test("hls plan of a large file reads little, never changes, and its segments hol
   for (const { index } of presentation.hls.segments) {
     const segment = await gather(presentation.hls.readSegment(index, source, never));
     units += checkTs(segment).streams.find((stream) => stream.pid === 256)!.units.length;
-    if (last !== null) assertEquals(counterErrors(concat([segment, last])), 0);
+    if (last !== null) assertEquals(counterErrors(concatBytes([segment, last])), 0);
     last = segment;
   }
   assertEquals(units, 150 * 100);
@@ -190,8 +191,8 @@ test("hls plan of a large file reads little, never changes, and its segments hol
 test("hls plan bridges a jump of the clock by the bitrate", async () => {
   const clip = fixture("ts-188.ts");
   const first = repeatTs(clip, 50, 6 * 90_000);
-  const later = repeatTs(concat([clip, clip]), 1, 0);
-  const file = concat([first, repeatTs(later.subarray(0, clip.length), 50, 6 * 90_000)]);
+  const later = repeatTs(concatBytes([clip, clip]), 1, 0);
+  const file = concatBytes([first, repeatTs(later.subarray(0, clip.length), 50, 6 * 90_000)]);
   const presentation = await openTs(file);
   assertLess(Math.abs(presentation.durationMs! - 600_000), 60_000);
 });
@@ -210,14 +211,14 @@ function pmt(streams: number): Uint8Array {
 test("SectionAssembler joins sections over packets, several in one, and drops wrong CRCs", () => {
   const large = pmt(60);
   assertGreater(large.length, 500);
-  const stream = concat([new Uint8Array([0]), large]);
+  const stream = concatBytes([new Uint8Array([0]), large]);
   const assembler = new SectionAssembler();
   const found: Uint8Array[] = [];
   for (let at = 0; at < stream.length; at += 184) {
     found.push(...assembler.push(stream.subarray(at, at + 184), at === 0));
   }
   assertEquals(readPmt(found[0]!)!.streams.length, 60);
-  const two = concat([new Uint8Array([0]), pmt(1), pmt(2), new Uint8Array(20).fill(255)]);
+  const two = concatBytes([new Uint8Array([0]), pmt(1), pmt(2), new Uint8Array(20).fill(255)]);
   assertEquals(assembler.push(two, true).map((section) => readPmt(section)!.streams.length), [1, 2]);
   const wrong = two.slice();
   wrong[10] = wrong[10]! ^ 1;

@@ -1,18 +1,9 @@
 /** PAT and PMT of segments cut from a transport stream: one program, its own PIDs, the descriptors as they were. */
-import { descriptorsOf, type ProgramMap } from "../../bytes/ts/psi.ts";
+import { descriptorsOf, type ProgramMap, psiSection } from "../../bytes/ts/psi.ts";
 import { PACKET_BYTES } from "../../bytes/ts/packet.ts";
 import { sectionPackets } from "../mux/ts/packets.ts";
-import { crc32Mpeg } from "../../bytes/ts/crc.ts";
 
 const TAG_CONDITIONAL_ACCESS = 0x09;
-
-function section(tableId: number, id: number, body: readonly number[]): Uint8Array {
-  const length = body.length + 9;
-  const out = new Uint8Array(length + 3);
-  out.set([tableId, 0xb0 | (length >> 8), length & 0xff, id >> 8, id & 0xff, 0xc1, 0, 0, ...body]);
-  new DataView(out.buffer).setUint32(length - 1, crc32Mpeg(out.subarray(0, length - 1)));
-  return out;
-}
 
 function loop(descriptors: Uint8Array): number[] {
   const kept: number[] = [];
@@ -38,8 +29,8 @@ export class SegmentTables {
       if (stream === undefined) continue;
       pmt.push(stream.streamType, 0xe0 | (pid >> 8), pid & 0xff, ...loop(stream.descriptors));
     }
-    this.#pat = sectionPackets(section(0x00, 1, pat), 0);
-    this.#pmt = sectionPackets(section(0x02, programNumber, pmt), mapPid);
+    this.#pat = sectionPackets(psiSection(0x00, 1, pat), 0);
+    this.#pmt = sectionPackets(psiSection(0x02, programNumber, pmt), mapPid);
   }
 
   /** Another PAT and PMT. */

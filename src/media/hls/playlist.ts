@@ -1,9 +1,6 @@
 /** Media playlists (RFC 8216). */
 import type { HlsPlan } from "../types.ts";
 
-/** `Content-Type` of a playlist. */
-export const PLAYLIST_TYPE = "application/vnd.apple.mpegurl";
-
 /**
  * The whole playlist of a VOD presentation. `segmentUrl` gives the URL of segment `n`; it must hold no line break.
  * Version 3 is what fractional EXTINF needs (RFC 8216, section 7).
@@ -17,6 +14,7 @@ export function renderVodPlaylist(plan: HlsPlan, segmentUrl: (index: number) => 
     "#EXT-X-PLAYLIST-TYPE:VOD",
   ];
   for (const segment of plan.segments) {
+    if (segment.discontinuity) lines.push("#EXT-X-DISCONTINUITY");
     lines.push(`#EXTINF:${(segment.durationMs / 1000).toFixed(6)},`, segmentUrl(segment.index));
   }
   lines.push("#EXT-X-ENDLIST", "");

@@ -15,13 +15,13 @@ export interface ExtentBatch {
 
 /** The first batch is small so that the first frame comes soon; each next one doubles up to the limit. */
 const FIRST_BATCH_BYTES = 128 * 1024;
-const MAX_BATCH_BYTES = 1024 * 1024;
+const MAX_BATCH_BYTES = 512 * 1024;
 /** Bounds what one batch may ask for when access units are tiny. */
 const MAX_BATCH_EXTENTS = 2048;
 /** Bytes between two extents that are cheaper read than skipped. */
 const MAX_GAP_BYTES = 64 * 1024;
 /** A read is no longer than this unless one extent is. */
-const MAX_READ_BYTES = 1024 * 1024;
+const MAX_READ_BYTES = 512 * 1024;
 
 function nextBatch(extents: Iterator<Extent>, limitBytes: number): Extent[] {
   const batch: Extent[] = [];

@@ -36,5 +36,6 @@ export function aacTrack(track: Track): Track {
   const channels = aacChannels(track);
   // AudioSpecificConfig (ISO/IEC 14496-3, 1.6.2.1): object type 2, rate index 3 (48 kHz), the channels.
   const codecPrivate = new Uint8Array([0x11, 0x80 | (channels << 3)]);
-  return { ...track, codec: "aac", codecId: `AAC of ${track.codecId}`, codecPrivate, sampleRate: AAC_RATE, channels };
+  const made = { codec: "aac", codecId: `AAC of ${track.codecId}`, codecPrivate, isFramed: false } as const;
+  return { ...track, ...made, sampleRate: AAC_RATE, channels };
 }

@@ -2,7 +2,7 @@
 import { deadline, withSignal } from "../../bytes/deadline.ts";
 import { abortError, MillraceError } from "../../errors.ts";
 import type { ChildProcess, Clock, ProcessPort } from "../../ports.ts";
-import { AAC_BITS_PER_SECOND, AAC_RATE, type AudioEncoder, type EncodeJob } from "./types.ts";
+import { AAC_RATE, type AudioEncoder, type EncodeJob } from "./types.ts";
 
 /** Processes at once: each keeps one core busy for a tenth of a second per two seconds of sound. */
 export const MAX_PROCESSES = 2;
@@ -14,14 +14,14 @@ const PROBE_TIMEOUT_MS = 5000;
 const MAX_COMPLAINT_BYTES = 2048;
 
 /** Arguments for one piece: silence fills gaps from 20 ms on, the first sample is where the job says. */
-function encodeArguments({ firstSample, channels }: EncodeJob): string[] {
+function encodeArguments({ container, firstSample, channels, bitsPerSecond }: EncodeJob): string[] {
   return [
     ...["-hide_banner", "-loglevel", "error", "-nostdin", "-threads", "1"],
-    ...["-f", "matroska", "-copyts", "-i", "pipe:0", "-map", "0:a:0"],
+    ...["-f", container, "-copyts", "-i", "pipe:0", "-map", "0:a:0"],
     // Two steps: one that changes the rate as well takes first_pts for a time at another rate.
     ...["-af", `aresample=${AAC_RATE},aresample=${AAC_RATE}:async=1:min_hard_comp=0.02:first_pts=${firstSample}`],
     ...["-ac", String(channels)],
-    ...["-c:a", "aac", "-b:a", String(AAC_BITS_PER_SECOND[channels]), "-threads", "1", "-flags", "+bitexact"],
+    ...["-c:a", "aac", "-b:a", String(bitsPerSecond), "-threads", "1", "-flags", "+bitexact"],
     ...["-f", "adts", "pipe:1"],
   ];
 }
@@ -51,7 +51,7 @@ export class FfmpegEncoder implements AudioEncoder {
   }
 
   encode(job: EncodeJob, signal: AbortSignal): Promise<Uint8Array> {
-    return this.#run(encodeArguments(job), job.matroska, job.maxOutputBytes, ENCODE_TIMEOUT_MS, signal);
+    return this.#run(encodeArguments(job), job.input, job.maxOutputBytes, ENCODE_TIMEOUT_MS, signal);
   }
 
   async #run(

@@ -1,4 +1,5 @@
 /** Writes a Matroska file (RFC 9559) of one audio track: what an encoder reads packets of any codec from, with their times. */
+import { concatBytes } from "../../bytes/hex.ts";
 import type { Track } from "../types.ts";
 
 /** How a track is named in Matroska. */
@@ -37,6 +38,15 @@ export function matroskaAudio(track: Track, container: string): MatroskaAudio | 
   const numbers = { sampleRate: sampleRate ?? 48000, channels: channels ?? 2, bitDepth: track.bitDepth ?? null };
   // A problem with the track is told in parentheses behind its codec id.
   if (container === "matroska") return /^A_[\w/.-]+$/.test(codecId) ? { codecId, codecPrivate, ...numbers } : null;
+  // The readers of MP4 give the decoder's data as Matroska has it.
+  if (track.codec === "opus" && codecPrivate !== null) return { codecId: "A_OPUS", codecPrivate, ...numbers };
+  if (track.codec === "flac" || track.codec === "vorbis") {
+    const id = track.codec === "flac" ? "A_FLAC" : "A_VORBIS";
+    return codecPrivate === null ? null : { codecId: id, codecPrivate, ...numbers };
+  }
+  if (track.codec === "pcm") {
+    return track.matroskaId ? { codecId: track.matroskaId, codecPrivate: null, ...numbers } : null;
+  }
   if (track.codec === "opus") {
     // Mapping family 0 needs no table of channels (RFC 7845, 5.1.1).
     return numbers.channels > 2 ? null : { codecId: "A_OPUS", codecPrivate: opusHead(numbers.channels), ...numbers };
@@ -82,16 +92,6 @@ function text(id: readonly number[], value: string): Uint8Array {
   return element(id, new TextEncoder().encode(value));
 }
 
-function concat(parts: readonly Uint8Array[]): Uint8Array {
-  const out = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
-  let at = 0;
-  for (const part of parts) {
-    out.set(part, at);
-    at += part.length;
-  }
-  return out;
-}
-
 /** The file. A packet's time is told by a cluster of its own, as blocks reach only 32 ms at this precision. */
 export function writeMatroska(audio: MatroskaAudio, packets: readonly TimedPacket[]): Uint8Array {
   const sound = [real([0xb5], audio.sampleRate), unsigned([0x9f], audio.channels)];
@@ -101,24 +101,24 @@ export function writeMatroska(audio: MatroskaAudio, packets: readonly TimedPacke
     unsigned([0x73, 0xc5], 1),
     unsigned([0x83], 2),
     text([0x86], audio.codecId),
-    element([0xe1], concat(sound)),
+    element([0xe1], concatBytes(sound)),
   ];
   if (audio.codecPrivate !== null) entry.push(element([0x63, 0xa2], audio.codecPrivate));
   const parts: Uint8Array[] = [
     element(
       [0x1a, 0x45, 0xdf, 0xa3],
-      concat([text([0x42, 0x82], "matroska"), unsigned([0x42, 0x87], 4), unsigned([0x42, 0x85], 2)]),
+      concatBytes([text([0x42, 0x82], "matroska"), unsigned([0x42, 0x87], 4), unsigned([0x42, 0x85], 2)]),
     ),
     new Uint8Array([0x18, 0x53, 0x80, 0x67, ...UNKNOWN_SIZE]),
     element([0x15, 0x49, 0xa9, 0x66], unsigned([0x2a, 0xd7, 0xb1], SCALE_NS)),
-    element([0x16, 0x54, 0xae, 0x6b], element([0xae], concat(entry))),
+    element([0x16, 0x54, 0xae, 0x6b], element([0xae], concatBytes(entry))),
   ];
   for (const { time90k, data } of packets) {
     const block = new Uint8Array(4 + data.length);
     block.set([0x81, 0, 0, 0x80]);
     block.set(data, 4);
     const time = unsigned([0xe7], Math.max(0, Math.round(time90k * 1e9 / 90_000 / SCALE_NS)));
-    parts.push(element([0x1f, 0x43, 0xb6, 0x75], concat([time, element([0xa3], block)])));
+    parts.push(element([0x1f, 0x43, 0xb6, 0x75], concatBytes([time, element([0xa3], block)])));
   }
-  return concat(parts);
+  return concatBytes(parts);
 }

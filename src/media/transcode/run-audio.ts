@@ -2,6 +2,7 @@
 import type { ByteSource } from "../../bytes/source.ts";
 import type { StreamedTimeline } from "../timeline.ts";
 import { adtsFrames } from "./adts.ts";
+import { Kept } from "./kept.ts";
 import { type MatroskaAudio, opusPreSkip, type TimedPacket, writeMatroska } from "./matroska-audio.ts";
 import { AAC_BITS_PER_SECOND, AAC_FRAME_SAMPLES, AAC_RATE, type AudioEncoder } from "./types.ts";
 
@@ -13,17 +14,15 @@ export const FRAME_90K = AAC_FRAME_SAMPLES * 90_000 / AAC_RATE;
  */
 const LOOKAHEAD_90K = 4 * FRAME_90K;
 /** So many frames are encoded and thrown away before the first: windows overlap, and rate control settles. */
-const PREROLL_FRAMES = 4;
+export const PREROLL_FRAMES = 4;
 /** Packets of the run before that are decoded first: bit reservoirs and overlapping windows reach back 0.25 s at most. */
 const TAIL_90K = LOOKAHEAD_90K + PREROLL_FRAMES * FRAME_90K + 27_000;
 /** Time zero of the file for the encoder lies this long before the first sample wanted, so that no time is negative. */
-const LEAD_90K = 90_000;
+export const LEAD_90K = 90_000;
 /** Packets of one run, bytes: half a minute of eight channels of PCM. More is left out. */
 const MAX_INPUT_BYTES = 64 * 1024 * 1024;
 /** Largest frame: 6144 bits a channel (ISO/IEC 14496-3, 4.5.3.2), with its header. */
-const MAX_FRAME_BYTES = 2 * 768 + 7;
-/** Kept results, bytes: two minutes of AAC, so that other ranges of the same time cost nothing. */
-const MAX_KEPT_BYTES = 4 * 1024 * 1024;
+export const MAX_FRAME_BYTES = 2 * 768 + 7;
 /** Times further than this from an even spacing are no rounding errors (3 ms). */
 const MAX_ROUNDING_90K = 270;
 /** An even spacing is believed from so many packets on. */
@@ -40,32 +39,6 @@ interface Tail {
   readonly packets: readonly TimedPacket[];
   /** Time of the last packet; null when the run has none. */
   readonly lastTime90k: number | null;
-}
-
-/** Least recently used things under a limit of bytes. */
-class Kept<T> {
-  readonly #things = new Map<number, { thing: T; bytes: number }>();
-  #bytes = 0;
-
-  get(key: number): T | undefined {
-    const found = this.#things.get(key);
-    if (found === undefined) return undefined;
-    this.#things.delete(key);
-    this.#things.set(key, found);
-    return found.thing;
-  }
-
-  set(key: number, thing: T, bytes: number): void {
-    this.#bytes -= this.#things.get(key)?.bytes ?? 0;
-    this.#things.delete(key);
-    this.#things.set(key, { thing, bytes });
-    this.#bytes += bytes;
-    for (const [oldest, { bytes }] of this.#things) {
-      if (this.#bytes <= MAX_KEPT_BYTES) return;
-      this.#things.delete(oldest);
-      this.#bytes -= bytes;
-    }
-  }
 }
 
 /** What the AAC of a track is made of. */
@@ -150,9 +123,11 @@ export class RunAudio {
     );
     const made = adtsFrames(
       await encoder.encode({
-        matroska,
+        input: matroska,
+        container: "matroska",
         firstSample: LEAD_90K * AAC_RATE / 90_000,
         channels,
+        bitsPerSecond: AAC_BITS_PER_SECOND[channels],
         maxOutputBytes: (maxFrames(run) + PREROLL_FRAMES + 16) * MAX_FRAME_BYTES * 2,
       }, signal),
     );

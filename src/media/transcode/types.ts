@@ -10,11 +10,14 @@ export interface AudioTranscoding {
 
 /** A piece of audio to be made into AAC. */
 export interface EncodeJob {
-  /** A Matroska file with one audio track; its times begin anywhere. */
-  readonly matroska: Uint8Array;
+  /** A file of `container` with one audio track; its times begin anywhere. */
+  readonly input: Uint8Array;
+  readonly container: "matroska" | "mpegts";
   /** Time in it at which the AAC begins, samples at 48 kHz. What is missing is silence. */
   readonly firstSample: number;
   readonly channels: 1 | 2;
+  /** Bit rate aimed at, bits/s. */
+  readonly bitsPerSecond: number;
   /** More output than this is an error, bytes. */
   readonly maxOutputBytes: number;
 }

@@ -1,10 +1,10 @@
 import { test } from "node:test";
 import { assert, assertEquals, assertRejects } from "@std/assert";
-import { MemorySource } from "../../../src/bytes/source.ts";
+import { MemorySource } from "../../support/memory-source.ts";
 import { hasCode, MillraceError } from "../../../src/errors.ts";
 import { openMp4 } from "../../../src/media/index/mp4/open.ts";
 import type { SampleTable, TabledTimeline } from "../../../src/media/timeline.ts";
-import { checkTs, join, ticksBetween } from "../../support/ts-check.ts";
+import { checkTs, ticksBetween } from "../../support/ts-check.ts";
 import { collect, fixture, NEVER, openBytes, seeded } from "../support/files.ts";
 import {
   aacEntry,
@@ -19,6 +19,7 @@ import {
   u32,
   u64,
 } from "../support/mp4-builder.ts";
+import { concatBytes } from "../../../src/bytes/hex.ts";
 
 const OPTIONS = { fileName: "a.mp4", signal: NEVER };
 
@@ -53,7 +54,9 @@ test("openMp4() reads offsets, sizes, times and keyframes", async () => {
 test("openMp4() reads co64, stz2 and several chunk runs", async () => {
   const sizes = [10, 20, 30, 40, 50];
   for (const bits of [8, 16]) {
-    const packed = bits === 8 ? Uint8Array.from(sizes) : join(sizes.map((size) => Uint8Array.of(size >> 8, size)));
+    const packed = bits === 8
+      ? Uint8Array.from(sizes)
+      : concatBytes(sizes.map((size) => Uint8Array.of(size >> 8, size)));
     const tables = (offset: number) => [
       fullBox("stts", 0, 0, u32(1, 5, 1)),
       fullBox("stsc", 0, 0, u32(2, 1, 2, 1, 3, 1, 1)),
@@ -123,10 +126,10 @@ test("openMp4() takes languages, flags and the AAC configuration", async () => {
 
 test("openMp4() finds moov behind a 64-bit mdat", async () => {
   const media = new Uint8Array(3000);
-  const mdat = join([u32(1), Uint8Array.of(0x6d, 0x64, 0x61, 0x74), u64(16 + media.length), media]);
+  const mdat = concatBytes([u32(1), Uint8Array.of(0x6d, 0x64, 0x61, 0x74), u64(16 + media.length), media]);
   const tables = contiguousTables(new Array(30).fill(100), 1000, 16);
   const movie = movieBox([{ id: 1, kind: "vide", timescale: 25000, entry: avcEntry(), tables }]);
-  const [table] = await tablesOf(join([mdat, movie]));
+  const [table] = await tablesOf(concatBytes([mdat, movie]));
   assertEquals(table!.count, 30);
 });
 
@@ -138,7 +141,7 @@ test("openMp4() leaves out what a truncated file lacks, and says so", async () =
 });
 
 test("openMp4() rejects with bad_media without a movie box", async () => {
-  for (const bytes of [new Uint8Array(0), box("ftyp"), join([box("ftyp"), box("mdat", new Uint8Array(100))])]) {
+  for (const bytes of [new Uint8Array(0), box("ftyp"), concatBytes([box("ftyp"), box("mdat", new Uint8Array(100))])]) {
     const error = await assertRejects(() => openMp4(new MemorySource(bytes), OPTIONS), MillraceError);
     assert(hasCode(error, "bad_media"));
   }

@@ -5,8 +5,8 @@ import { elementaryFormat } from "../../../src/media/mux/ts/elementary/carry.ts"
 import type { ElementaryFormat } from "../../../src/media/mux/ts/elementary/format.ts";
 import { h264Format, hevcFormat } from "../../../src/media/mux/ts/elementary/nal.ts";
 import type { Track } from "../../../src/media/types.ts";
-import { join } from "../../support/ts-check.ts";
 import { nalUnit } from "../support/mp4-builder.ts";
+import { concatBytes } from "../../../src/bytes/hex.ts";
 
 function track(codec: Track["codec"], kind: Track["kind"], codecPrivate: number[] | null, sampleRate = 48000): Track {
   return {
@@ -32,7 +32,14 @@ function run(format: ElementaryFormat, unit: Uint8Array, keyframe: boolean): num
   const most = format.maxBytes(unit.length, keyframe);
   const out = new Uint8Array(most + 20).fill(0xee);
   // The unit stands inside a larger read, and the output inside a larger buffer.
-  const end = format.write(out, 10, join([Uint8Array.of(1, 2), unit, Uint8Array.of(3)]), 2, 2 + unit.length, keyframe);
+  const end = format.write(
+    out,
+    10,
+    concatBytes([Uint8Array.of(1, 2), unit, Uint8Array.of(3)]),
+    2,
+    2 + unit.length,
+    keyframe,
+  );
   assert(end - 10 <= most, `${end - 10} bytes where ${most} were promised`);
   assert(out.subarray(0, 10).every((byte) => byte === 0xee) && out.subarray(10 + most).every((byte) => byte === 0xee));
   return [...out.subarray(10, end)];
@@ -54,13 +61,13 @@ test("h264Format() converts length fields of one, two and three bytes", () => {
     const format = h264Format(track("h264", "video", avcc(lengthBytes)))!;
     const units = [nalUnit(6, 8, lengthBytes), nalUnit(0x41, 40, lengthBytes)];
     const expected = units.flatMap((unit) => [0, 0, 1, ...unit.subarray(lengthBytes)]);
-    assertEquals(run(format, join(units), false), [...AUD, ...expected]);
+    assertEquals(run(format, concatBytes(units), false), [...AUD, ...expected]);
   }
 });
 
 test("h264Format() keeps the access unit's own parameter sets and drops its own delimiter", () => {
   const format = h264Format(track("h264", "video", avcc(4)))!;
-  const unit = join([nalUnit(9, 6), nalUnit(0x67, 8), nalUnit(0x68, 7), nalUnit(0x65, 12)]);
+  const unit = concatBytes([nalUnit(9, 6), nalUnit(0x67, 8), nalUnit(0x68, 7), nalUnit(0x65, 12)]);
   const expected = [nalUnit(0x67, 8), nalUnit(0x68, 7), nalUnit(0x65, 12)];
   assertEquals(run(format, unit, true), [...AUD, ...expected.flatMap((nal) => [0, 0, 0, 1, ...nal.subarray(4)])]);
 });

@@ -5,14 +5,15 @@ import {
   packetsFor,
   sectionPackets,
   spreadPes,
-  wrap33,
   writeNullPacket,
   writePcrPacket,
 } from "../../../src/media/mux/ts/packets.ts";
 import { crc32Mpeg } from "../../../src/bytes/ts/crc.ts";
+import { wrap33 } from "../../../src/bytes/ts/stamps.ts";
 import { patSection, pmtSection } from "../../../src/media/mux/ts/psi.ts";
 import type { Track } from "../../../src/media/types.ts";
-import { checkTs, join } from "../../support/ts-check.ts";
+import { checkTs } from "../../support/ts-check.ts";
+import { concatBytes } from "../../../src/bytes/hex.ts";
 
 /** Payload of the packets of one PID. */
 function payloadOf(ts: Uint8Array): Uint8Array {
@@ -21,12 +22,14 @@ function payloadOf(ts: Uint8Array): Uint8Array {
     const field = ts[at + 3]! & 0x20 ? 1 + ts[at + 4]! : 0;
     parts.push(ts.subarray(at + 4 + field, at + 188));
   }
-  return join(parts);
+  return concatBytes(parts);
 }
 
 test("spreadPes() keeps every byte whatever the size and number of packets", () => {
   for (const pcr of [NO_PCR, 90000]) {
-    for (const size of [20, 100, 175, 176, 177, 182, 183, 184, 185, 359, 360, 361, 368, 1000, 5000]) {
+    for (
+      const size of [20, 100, 175, 176, 177, 182, 183, 184, 185, 359, 360, 361, 368, 1000, 5000, 11_776, 11_968, 50_000]
+    ) {
       const least = packetsFor(size, pcr === NO_PCR ? 0 : 8);
       for (const packets of [least, least + 1, least + 15]) {
         const payload = Uint8Array.from({ length: size }, (_, i) => (i * 7) & 255);
@@ -84,7 +87,7 @@ test("pmtSection() spans packets when there are many tracks", () => {
   assertEquals(crc32Mpeg(section), 0);
   const pmt = sectionPackets(section, 0x1000);
   for (let i = 0; i < pmt.length / 188; i++) pmt[i * 188 + 3] = pmt[i * 188 + 3]! | i;
-  const report = checkTs(join([sectionPackets(patSection(), 0), pmt]), { isSegment: false });
+  const report = checkTs(concatBytes([sectionPackets(patSection(), 0), pmt]), { isSegment: false });
   assertEquals(report.problems, []);
   assertEquals(report.streams.length, 33);
   assertEquals(report.streams[32]!.language, "eng");

@@ -1,9 +1,11 @@
 /** Fixtures and sources for media tests. */
 import { readFileSync } from "node:fs";
-import { type ByteSource, MemorySource } from "../../../src/bytes/source.ts";
+import type { ByteSource } from "../../../src/bytes/source.ts";
+import { MemorySource } from "../../support/memory-source.ts";
 import { openMedia } from "../../../src/media/open.ts";
 import type { Presentation, PresentationOptions } from "../../../src/media/types.ts";
-import { join } from "../../support/ts-check.ts";
+import { concatBytes } from "../../../src/bytes/hex.ts";
+export { seeded } from "../../support/random.ts";
 
 /** A signal that never fires. */
 export const NEVER: AbortSignal = new AbortController().signal;
@@ -22,7 +24,7 @@ export function openBytes(bytes: Uint8Array, options: PresentationOptions = {}):
 export async function collect(chunks: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
   const parts: Uint8Array[] = [];
   for await (const chunk of chunks) parts.push(chunk);
-  return join(parts);
+  return concatBytes(parts);
 }
 
 /** A source that counts what is asked of it. */
@@ -44,15 +46,4 @@ export class CountingSource implements ByteSource {
     this.reads.push({ offset, length });
     return this.inner.read(offset, length, options);
   }
-}
-
-/** Small seeded generator (mulberry32): floats in [0, 1). */
-export function seeded(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
 }

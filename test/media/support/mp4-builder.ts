@@ -1,5 +1,5 @@
 /** Builds small MP4 files for tests: just boxes, with every number in the test's hands. */
-import { join } from "../../support/ts-check.ts";
+import { concatBytes } from "../../../src/bytes/hex.ts";
 
 /** Bytes of big-endian 32-bit numbers. */
 export function u32(...values: number[]): Uint8Array {
@@ -21,8 +21,8 @@ export function text(characters: string): Uint8Array {
 
 /** A box. */
 export function box(type: string, ...parts: Uint8Array[]): Uint8Array {
-  const body = join(parts);
-  return join([u32(body.length + 8), text(type), body]);
+  const body = concatBytes(parts);
+  return concatBytes([u32(body.length + 8), text(type), body]);
 }
 
 /** A full box. */
@@ -114,5 +114,5 @@ const FTYP = box("ftyp", text("isom"), u32(0), text("isom"));
 /** A file with the movie in front: `movie` gets the position of the media. */
 export function fileOf(movie: (mediaOffset: number) => Uint8Array, media: readonly Uint8Array[]): Uint8Array {
   const offset = FTYP.length + movie(0).length + 8;
-  return join([FTYP, movie(offset), box("mdat", ...media)]);
+  return concatBytes([FTYP, movie(offset), box("mdat", ...media)]);
 }

@@ -1,6 +1,6 @@
 /** Walks the clusters of a byte range and yields their blocks; finds the next cluster after damage. */
 import type { ByteSource } from "../../../bytes/source.ts";
-import { ByteWindow } from "./byte-window.ts";
+import { ByteWindow } from "../byte-window.ts";
 import { readBlockHead } from "./block.ts";
 import { children, MAX_HEADER_BYTES, readHeader, uint } from "./ebml.ts";
 import { ID, SEGMENT_CHILDREN } from "./ids.ts";
@@ -22,7 +22,7 @@ export interface WalkedBlock {
 }
 
 /** Read size, bytes: the least of what the timeline's contract recommends, so that the first frames come early. */
-const CHUNK_BYTES = 256 * 1024;
+const CHUNK_BYTES = 512 * 1024;
 /** Largest block, bytes; larger ones are skipped unread. An intra-only 8K frame is about 10 MB. */
 const MAX_BLOCK_BYTES = 32 * 1024 * 1024;
 

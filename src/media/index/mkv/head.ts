@@ -1,7 +1,7 @@
 /** What a Matroska file says before its clusters, and its Cues wherever they are. Nothing else is fetched. */
 import type { ByteSource } from "../../../bytes/source.ts";
 import { MillraceError } from "../../../errors.ts";
-import { ByteWindow } from "./byte-window.ts";
+import { ByteWindow } from "../byte-window.ts";
 import { children, type ElementHeader, float, MAX_HEADER_BYTES, readHeader, text, uint } from "./ebml.ts";
 import { ID } from "./ids.ts";
 import { type MatroskaTrack, readTrack } from "./tracks.ts";

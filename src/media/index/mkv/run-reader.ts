@@ -173,8 +173,11 @@ export async function* readRun(
     if (block === null) break;
     if (block === "more" || block === "search") {
       const batch = collector.take();
+      // The next bytes come while the consumer works on the batch; a failure counts when they are awaited.
+      const filling = block === "more" ? walk.fill() : null;
+      filling?.catch(() => {});
       if (batch.length > 0) yield batch;
-      if (block === "more") await walk.fill();
+      if (filling !== null) await filling;
       else if (!await walk.search()) break;
       continue;
     }

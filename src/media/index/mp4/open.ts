@@ -7,6 +7,7 @@ import type { Track } from "../../types.ts";
 import { openFragments } from "./fragment-timeline.ts";
 import { findMovie, HeaderReader } from "./locate.ts";
 import { type Movie, readMovie } from "./movie.ts";
+import { buildPcmTable } from "./pcm-table.ts";
 import { buildTable, declaresMore, MAX_SAMPLES } from "./sample-table.ts";
 
 /**
@@ -44,7 +45,8 @@ function buildTables(
   let budget = MAX_SAMPLES;
   const tables = movie.tracks.map((entry) => {
     if (!isUsable(entry.track)) return null;
-    const table = buildTable(entry, sourceBytes, budget);
+    const build = entry.track.codec === "pcm" ? buildPcmTable : buildTable;
+    const table = build(entry, sourceBytes, budget);
     budget -= table?.count ?? 0;
     if (declaresMore(entry, table)) warnings.push(`track ${entry.track.id} ends early: the file is incomplete`);
     if (entry.hasMoreEdits) warnings.push(`track ${entry.track.id}: only the first edit is followed`);

@@ -1,12 +1,13 @@
 /** Sample descriptions (`stsd`): which codec, and the data its decoder needs. */
 import type { Codec, Track } from "../../types.ts";
 import { parseAacConfig } from "../../mux/ts/elementary/aac.ts";
+import { flacHeadFrom, matroskaPcmId, opusHeadFrom, pcmFormOf, vorbisHeadFrom } from "./audio-config.ts";
 import { bodyOf, type Box, boxesIn, child, entriesOf, fourCharacters } from "./boxes.ts";
 
 /** What a sample entry says of a track. */
 export type EntryFacts = Pick<
   Track,
-  "codec" | "codecId" | "codecPrivate" | "width" | "height" | "sampleRate" | "channels"
+  "codec" | "codecId" | "codecPrivate" | "width" | "height" | "sampleRate" | "channels" | "bitDepth" | "matroskaId"
 >;
 
 /** Sample entry types whose name alone tells the codec. */
@@ -42,6 +43,8 @@ const BY_TYPE: Readonly<Record<string, Codec>> = {
   fpcm: "pcm",
   in24: "pcm",
   in32: "pcm",
+  fl32: "pcm",
+  fl64: "pcm",
   "raw ": "pcm",
 };
 
@@ -64,6 +67,7 @@ const BY_OBJECT_TYPE: Readonly<Record<number, Codec>> = {
   0xa6: "eac3",
   0xa9: "dts",
   0xad: "opus",
+  0xdd: "vorbis",
 };
 
 const TAG_ES = 3;
@@ -112,10 +116,21 @@ function audioEntry(entry: Box): EntryFacts {
     channels = view.getUint32(start + 40);
   }
   const base: EntryFacts = { ...facts, sampleRate: sampleRate || null, channels: channels || null };
-  if (entry.type !== "mp4a") return base;
   const boxes: Box = { ...entry, start: Math.min(inner, entry.end) };
+  if (codec === "pcm") {
+    const form = pcmFormOf(entry, inner);
+    return form === null ? base : { ...base, bitDepth: form.bitDepth, matroskaId: matroskaPcmId(form) };
+  }
+  const dOps = codec === "opus" ? child(boxes, "dOps") : null;
+  if (dOps !== null) return { ...base, codecPrivate: opusHeadFrom(dOps) };
+  const dfLa = codec === "flac" ? child(boxes, "dfLa") : null;
+  if (dfLa !== null) return { ...base, codecPrivate: flacHeadFrom(dfLa) };
+  if (entry.type !== "mp4a") return base;
   const wave = child(boxes, "wave");
   const described = fromDescriptor(child(boxes, "esds") ?? (wave === null ? null : child(wave, "esds")));
+  if (described.codec === "vorbis" && described.codecPrivate !== null) {
+    return { ...base, codec: "vorbis", codecPrivate: vorbisHeadFrom(described.codecPrivate) };
+  }
   const config = described.codec === "aac" && described.codecPrivate ? parseAacConfig(described.codecPrivate) : null;
   if (config === null) return { ...base, ...described };
   return { ...base, ...described, sampleRate: config.sampleRate, channels: config.channels };

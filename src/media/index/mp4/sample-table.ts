@@ -183,6 +183,8 @@ export function buildTable(movieTrack: MovieTrack, sourceBytes: number, limit: n
 
 /** True when the index says more than the file holds, as with a download that stopped short. */
 export function declaresMore(movieTrack: MovieTrack, table: SampleTable | null): boolean {
+  // There an access unit is many samples.
+  if (movieTrack.track.codec === "pcm") return false;
   const box = movieTrack.sampleTable === null ? null : child(movieTrack.sampleTable, "stsz");
   if (box === null || box.start + 12 > box.end || versionOf(box) !== 0) return false;
   return box.view.getUint32(box.start + 8) > (table?.count ?? 0);

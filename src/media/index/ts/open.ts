@@ -1,24 +1,32 @@
 /**
- * MPEG TS files: 188-byte packets, M2TS (192) and with parity (204). The TS output is the file's own packets, unchanged
- * and stripped of what is stored around them: the file already is what a multiplexer made, with its clock and tables,
- * so its length is known from its size alone and any range is plain arithmetic. HLS segments are cut from it.
+ * MPEG TS files: 188-byte packets, M2TS (192) and with parity (204). The TS output is the file's own packets, stripped of
+ * what is stored around them: the file already is what a multiplexer made, with its clock and tables, so its length is
+ * known from its size alone and any range is plain arithmetic. Packets change only where the viewer asks for it: maps
+ * that name the preferred audio first, and AAC in place of other sound. HLS segments are cut from the same stream.
  */
 import type { ByteSource } from "../../../bytes/source.ts";
 import { MillraceError } from "../../../errors.ts";
 import { readTransportSegment, type SegmentPlace } from "../../cut-ts/segment.ts";
 import { targetDurationS } from "../../hls/plan.ts";
 import { DEFAULT_SEGMENT_TARGET_MS } from "../../hls/plan.ts";
-import { sameLanguage } from "../../language.ts";
+import { wrap33 } from "../../../bytes/ts/stamps.ts";
 import { PACKET_BYTES } from "../../../bytes/ts/packet.ts";
+import { changesMap, editMap, languagesOf, type MapEdit } from "../../rewrite-ts/map-edit.ts";
+import { type Rewriting, rewrittenFormat, rewrittenSource } from "../../rewrite-ts/rewritten.ts";
 import type { OpenOptions } from "../../timeline.ts";
+import { aacTrack, asksForAac } from "../../transcode/choice.ts";
+import { TsAudio } from "../../transcode/ts/ts-audio.ts";
+import type { AudioEncoder } from "../../transcode/types.ts";
 import type { HlsPlan, HlsSegment, Presentation, Track } from "../../types.ts";
 import { findAccessPoint } from "./access-search.ts";
 import { type CutPlan, planTransportCuts } from "./cut-plan.ts";
 import { detectPackets, type PacketFormat, readPackets } from "./packet-source.ts";
-import { type ChosenProgram, findProgram } from "./programs.ts";
+import { type ChosenProgram, findProgram, outputTracks } from "./programs.ts";
 
 /** Part of the fingerprint: raise it whenever the bytes of a segment or of the TS change. */
 const CUTTER_VERSION = 1;
+/** Sound may begin so much before the first picture, 90 kHz (10 s). */
+const ORIGIN_SLACK_90K = 900_000;
 /** Packets read at a time, about 256 KiB, and given away at a time, just under 64 KiB. */
 const READ_PACKETS = 1392;
 const CHUNK_PACKETS = 348;
@@ -44,49 +52,67 @@ async function* readTs(
   }
 }
 
-/** Video first, then audio in the order of the wish; only these go into segments. */
-function outputTracks(program: ChosenProgram, preferred: string | null | undefined): Track[] {
-  const wishes = (preferred ?? "").split(",").map((part) => part.trim()).filter((part) => part !== "");
-  const rank = (track: Track) => {
-    const place = wishes.findIndex((wish) => sameLanguage(wish, track.language));
-    return place < 0 ? wishes.length : place;
-  };
-  const videos = program.tracks.filter((track) => track.kind === "video");
-  const audios = program.tracks.filter((track) => track.kind === "audio").sort((a, b) => rank(a) - rank(b));
-  return [...videos, ...audios];
+/** Tracks that the viewer wants as AAC, and what to tell where there is no encoder for them. */
+async function chooseAac(
+  tracks: readonly Track[],
+  { transcode, audioEncoder, signal }: OpenOptions,
+): Promise<{ chosen: readonly Track[]; encoder: AudioEncoder | null; warnings: readonly string[] }> {
+  const asked = transcode ? tracks.filter((track) => track.codec !== "aac" && asksForAac(track, transcode)) : [];
+  if (asked.length === 0) return { chosen: [], encoder: null, warnings: [] };
+  if (audioEncoder && await audioEncoder.isAvailable(signal)) {
+    return { chosen: asked, encoder: audioEncoder, warnings: [] };
+  }
+  const names = [...new Set(asked.map(({ codec }) => codec))].join(", ");
+  return { chosen: [], encoder: null, warnings: [`ffmpeg was not found: ${names} is not made into AAC`] };
 }
 
-function hlsPlan(format: PacketFormat, program: ChosenProgram, plan: CutPlan, output: readonly Track[]): HlsPlan {
+/** The stream that the player gets: the file's own packets, or with some of them changed. */
+interface Delivered {
+  readonly format: PacketFormat;
+  over(source: ByteSource): ByteSource;
+}
+
+function hlsPlan(
+  file: PacketFormat,
+  program: ChosenProgram,
+  plan: CutPlan,
+  output: readonly Track[],
+  delivered: Delivered,
+): HlsPlan {
+  // Searching in the file saves making AAC, unless that is what is searched.
+  const isMainMade = output.some((track) => track.id === program.main.id && track.codec !== program.main.codec);
+  const format = isMainMade ? delivered.format : file;
   let startMs = 0;
-  const segments = plan.durationsMs.map((durationMs, index): HlsSegment => {
-    const segment = { index, startMs, durationMs };
+  const segments = plan.cuts.map(({ durationMs, discontinuity }, index): HlsSegment => {
+    const segment = { index, startMs, durationMs, discontinuity };
     startMs += durationMs;
     return segment;
   });
   // The places never change, so each is searched once.
   const found = new Map<number, number>();
   const locate = async (n: number, source: ByteSource, signal: AbortSignal) => {
-    const from = plan.searchFrom[n];
+    const from = plan.cuts[n]?.searchFrom;
     if (from === undefined) return format.packetCount;
     const known = found.get(n);
     if (known !== undefined) return known;
-    const packet = await findAccessPoint(format, source, program.main, from, plan.anyUnit, signal);
+    const where = isMainMade ? delivered.over(source) : source;
+    const packet = await findAccessPoint(format, where, program.main, from, plan.anyUnit, signal);
     found.set(n, packet);
     return packet;
   };
   return {
     segments,
-    targetDurationS: targetDurationS(plan.durationsMs),
+    targetDurationS: targetDurationS(plan.cuts.map(({ durationMs }) => durationMs)),
     segmentBytes: () => null,
     readSegment(n, source, signal) {
       if (segments[n] === undefined) throw new MillraceError("not_found", `no segment ${n}`);
       const place: SegmentPlace = {
         first: n === 0,
-        searchEnd: plan.searchFrom[n + 1] ?? format.packetCount,
+        searchEnd: plan.cuts[n + 1]?.searchFrom ?? format.packetCount,
         start: () => locate(n, source, signal),
         end: () => locate(n + 1, source, signal),
       };
-      return readTransportSegment(format, program, output, place, source, signal);
+      return readTransportSegment(delivered.format, program, output, place, delivered.over(source), signal);
     },
   };
 }
@@ -103,20 +129,56 @@ export async function openTransportStream(source: ByteSource, options: OpenOptio
   const targetMs = options.segmentTargetMs ?? DEFAULT_SEGMENT_TARGET_MS;
   const plan = await planTransportCuts(format, source, program, targetMs, signal);
   const sizeBytes = format.packetCount * PACKET_BYTES;
-  const output = outputTracks(program, options.preferredAudioLanguage);
+  const bytesPerSecond = plan.durationMs > 0 ? source.sizeBytes * 1000 / plan.durationMs : null;
+  const { chosen, encoder, warnings } = await chooseAac(program.tracks, options);
+  const aacPids = new Set(chosen.map(({ id }) => id));
+  const { map, mapPid } = program;
+  const edit: MapEdit = {
+    programNumber: map.programNumber,
+    preferred: languagesOf(options.preferredAudioLanguage),
+    aacPids,
+  };
+  const rewriting: Rewriting = {
+    format,
+    mapPid,
+    edit: changesMap(map, edit) ? edit : null,
+    overlay: encoder === null ? null : new TsAudio({
+      format,
+      map,
+      mapPid,
+      pids: [...aacPids],
+      origin90k: wrap33((plan.startPts90k ?? 0) - ORIGIN_SLACK_90K),
+      bytesPerSecond,
+      encoder,
+    }),
+  };
+  const delivered: Delivered = rewriting.edit === null && rewriting.overlay === null
+    ? { format, over: (from) => from }
+    : { format: rewrittenFormat(rewriting), over: (from) => rewrittenSource(rewriting, from) };
+  const tracks = program.tracks.map((track) => aacPids.has(track.id) ? aacTrack(track) : track);
+  const edited = editMap(map, edit);
+  const output = outputTracks({ ...program, tracks }, options.preferredAudioLanguage);
   const { strideBytes, firstAt } = format;
   return {
     container: "mpegts",
-    tracks: program.tracks,
+    tracks,
     outputTracks: output,
     durationMs: plan.durationMs,
-    bytesPerSecond: plan.durationMs > 0 ? source.sizeBytes * 1000 / plan.durationMs : null,
-    warnings: program.warnings,
+    bytesPerSecond,
+    warnings: [...warnings, ...program.warnings],
     ts: {
       sizeBytes,
-      fingerprint: ["ts", CUTTER_VERSION, source.sizeBytes, strideBytes, firstAt].join("-"),
-      read: (start, end, from, abort) => readTs(format, start, Math.min(end ?? sizeBytes, sizeBytes), from, abort),
+      fingerprint: [
+        "ts",
+        CUTTER_VERSION,
+        source.sizeBytes,
+        strideBytes,
+        firstAt,
+        ...(rewriting.edit === null ? [] : output.map(({ id, codec }) => `${id}${codec}`)),
+      ].join("-"),
+      read: (start, end, from, abort) =>
+        readTs(delivered.format, start, Math.min(end ?? sizeBytes, sizeBytes), delivered.over(from), abort),
     },
-    hls: hlsPlan(format, program, plan, output),
+    hls: hlsPlan(format, { ...program, map: edited }, plan, output, delivered),
   };
 }

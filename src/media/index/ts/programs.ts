@@ -1,6 +1,7 @@
 /** Finds the programs of a transport stream in its first packets and chooses the one to play. */
 import type { ByteSource } from "../../../bytes/source.ts";
 import { MillraceError } from "../../../errors.ts";
+import { sameLanguage } from "../../language.ts";
 import type { Track } from "../../types.ts";
 import { isScrambled, PACKET_BYTES, payloadOf, pidOf, startsUnit, unusable } from "../../../bytes/ts/packet.ts";
 import { type PacketFormat, readPackets } from "./packet-source.ts";
@@ -76,6 +77,24 @@ function sampled(search: Search, main: Track | null): boolean {
 
 function mainOf(tracks: readonly Track[]): Track | null {
   return tracks.find((track) => track.kind === "video") ?? tracks.find((track) => track.kind === "audio") ?? null;
+}
+
+/** The program of `map` as it is in a stream that is cut by the PID `mainPid`, one of its streams. */
+export function programOf(map: ProgramMap, mapPid: number, mainPid: number): ChosenProgram {
+  const tracks = tracksOf(map);
+  return { map, mapPid, tracks, main: tracks.find((track) => track.id === mainPid) ?? tracks[0]!, warnings: [] };
+}
+
+/** Tracks that go into segments: video first, then audio in the order of the wish, comma-separated languages. */
+export function outputTracks(program: ChosenProgram, preferred: string | null | undefined): Track[] {
+  const wishes = (preferred ?? "").split(",").map((part) => part.trim()).filter((part) => part !== "");
+  const rank = (track: Track) => {
+    const place = wishes.findIndex((wish) => sameLanguage(wish, track.language));
+    return place < 0 ? wishes.length : place;
+  };
+  const videos = program.tracks.filter((track) => track.kind === "video");
+  const audios = program.tracks.filter((track) => track.kind === "audio").sort((a, b) => rank(a) - rank(b));
+  return [...videos, ...audios];
 }
 
 /**

@@ -1,5 +1,6 @@
 /** Transport stream packets (ISO/IEC 13818-1, 2.4.3): headers, adaptation fields, PCR, and spreading a PES over packets. */
 import { PACKET_BYTES } from "../../../bytes/ts/packet.ts";
+import { writePcr } from "../../../bytes/ts/stamps.ts";
 
 /** Bytes after the four-byte packet header. */
 export const PACKET_BODY_BYTES = 184;
@@ -12,14 +13,6 @@ const SYNC_BYTE = 0x47;
 const NULL_PID = 0x1fff;
 const FLAG_RANDOM_ACCESS = 0x40;
 const FLAG_PCR = 0x10;
-/** The 33-bit base of PCR, PTS and DTS wraps here. */
-export const WRAP_90K = 0x200000000;
-
-/** `ticks` modulo 2^33, for values below zero too. */
-export function wrap33(ticks: number): number {
-  const rest = ticks % WRAP_90K;
-  return rest < 0 ? rest + WRAP_90K : rest;
-}
 
 function writeHeader(out: Uint8Array, at: number, pid: number, startsUnit: boolean, control: number, cc: number): void {
   out[at] = SYNC_BYTE;
@@ -28,16 +21,11 @@ function writeHeader(out: Uint8Array, at: number, pid: number, startsUnit: boole
   out[at + 3] = (control << 4) | (cc & 15);
 }
 
-function writePcr(out: Uint8Array, at: number, pcr90k: number): void {
-  const base = wrap33(pcr90k);
-  const high = Math.floor(base / 2);
-  out[at] = (high >>> 24) & 0xff;
-  out[at + 1] = (high >>> 16) & 0xff;
-  out[at + 2] = (high >>> 8) & 0xff;
-  out[at + 3] = high & 0xff;
-  // Six reserved bits are ones; the 27 MHz extension is zero because every PCR falls on a 90 kHz tick.
-  out[at + 4] = (base % 2 === 1 ? 0x80 : 0) | 0x7e;
+/** The six reserved bits are ones; the 27 MHz extension is zero because every PCR falls on a 90 kHz tick. */
+function putPcr(out: Uint8Array, at: number, pcr90k: number): void {
+  out[at + 4] = 0x7e;
   out[at + 5] = 0;
+  writePcr(out, at, pcr90k);
 }
 
 /** A null packet (2.4.1): decoders drop it. */
@@ -51,7 +39,7 @@ export function writePcrPacket(out: Uint8Array, at: number, pid: number, cc: num
   writeHeader(out, at, pid, false, 2, cc);
   out[at + 4] = PACKET_BODY_BYTES - 1;
   out[at + 5] = FLAG_PCR;
-  writePcr(out, at + 6, pcr90k);
+  putPcr(out, at + 6, pcr90k);
   out.fill(0xff, at + 12, at + PACKET_BYTES);
 }
 
@@ -61,10 +49,23 @@ export function packetsFor(payloadBytes: number, fieldBytes: number): number {
   return beyondFirst <= 0 ? 1 : 1 + Math.ceil(beyondFirst / PACKET_BODY_BYTES);
 }
 
+/** Packets whose payload goes through the stage at a time: that much stays in a processor's first cache. */
+const STAGED_PACKETS = 64;
+/** Where payload waits while its packets are laid over it. Used within one synchronous call only. */
+const stage = new Uint8Array(STAGED_PACKETS * PACKET_BODY_BYTES);
+/**
+ * The payload of each packet in the stage. Copying ready-made views costs half of `copyWithin` or of making a view for
+ * each packet: most of a packet's time is the call, not the bytes.
+ */
+const stagedBodies = Array.from(
+  { length: STAGED_PACKETS },
+  (_, i) => stage.subarray(i * PACKET_BODY_BYTES, (i + 1) * PACKET_BODY_BYTES),
+);
+
 /**
  * Makes `packets` packets at `at` out of the `payloadBytes` PES bytes that stand at the end of the same area, moving
- * them forward in place: each byte is copied once. Every packet gets at least one payload byte, so more packets than
- * needed may be asked for (`payloadBytes` ≥ `packets`): that is how continuity counters are brought to a wanted value.
+ * them forward in place. Every packet gets at least one payload byte, so more packets than needed may be asked for
+ * (`payloadBytes` ≥ `packets`): that is how continuity counters are brought to a wanted value.
  */
 export function spreadPes(
   out: Uint8Array,
@@ -79,7 +80,15 @@ export function spreadPes(
   let source = at + packets * PACKET_BYTES - payloadBytes;
   let left = payloadBytes;
   let field = pcr90k !== NO_PCR ? PCR_FIELD_BYTES : 0;
-  for (let i = 0; i < packets; i++) {
+  for (let i = 0; i < packets;) {
+    const full = field > 0 ? 0 : fullPackets(packets - i, left);
+    if (full > 0) {
+      spreadFull(out, at + i * PACKET_BYTES, full, source, pid, i === 0, firstCc + i);
+      source += full * PACKET_BODY_BYTES;
+      left -= full * PACKET_BODY_BYTES;
+      i += full;
+      continue;
+    }
     const packet = at + i * PACKET_BYTES;
     const room = PACKET_BODY_BYTES - field;
     const keepBack = packets - 1 - i;
@@ -94,13 +103,48 @@ export function spreadPes(
       out[packet + 4] = fieldBytes - 1;
       if (fieldBytes > 1) {
         out[packet + 5] = field > 0 ? FLAG_PCR | (randomAccess ? FLAG_RANDOM_ACCESS : 0) : 0;
-        if (field > 0) writePcr(out, packet + 6, pcr90k);
+        if (field > 0) putPcr(out, packet + 6, pcr90k);
         const stuffing = packet + 4 + (field > 0 ? field : 2);
         if (stuffing < body) out.fill(0xff, stuffing, body);
       }
     }
     field = 0;
+    i++;
   }
+}
+
+/** How many of the next `packets` packets are full when each one must get a byte of `payloadBytes`. */
+function fullPackets(packets: number, payloadBytes: number): number {
+  const full = Math.floor((payloadBytes - packets) / (PACKET_BODY_BYTES - 1));
+  return Math.max(0, Math.min(packets, full));
+}
+
+/** `packets` packets without adaptation field at `at`; their payload stands at `source`, not before its place. */
+function spreadFull(
+  out: Uint8Array,
+  at: number,
+  packets: number,
+  source: number,
+  pid: number,
+  startsUnit: boolean,
+  firstCc: number,
+): void {
+  const high = pid >> 8;
+  const low = pid & 0xff;
+  let packet = at;
+  for (let done = 0; done < packets; done += STAGED_PACKETS) {
+    const count = Math.min(STAGED_PACKETS, packets - done);
+    const from = source + done * PACKET_BODY_BYTES;
+    stage.set(out.subarray(from, from + count * PACKET_BODY_BYTES));
+    for (let i = 0; i < count; i++, packet += PACKET_BYTES) {
+      out.set(stagedBodies[i]!, packet + 4);
+      out[packet] = SYNC_BYTE;
+      out[packet + 1] = high;
+      out[packet + 2] = low;
+      out[packet + 3] = 0x10 | ((firstCc + done + i) & 15);
+    }
+  }
+  if (startsUnit) out[at + 1] = 0x40 | high;
 }
 
 /** Splits a PSI section into packets of `pid`, each with counter 0 (the caller sets it: low half of the fourth byte). */

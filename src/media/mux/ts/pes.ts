@@ -1,5 +1,5 @@
 /** PES packet headers (ISO/IEC 13818-1, 2.4.3.6). */
-import { wrap33 } from "./packets.ts";
+import { writeStamp } from "../../../bytes/ts/stamps.ts";
 
 /** Header with a PTS only. */
 export const PES_HEADER_PTS_BYTES = 14;
@@ -9,17 +9,6 @@ export const PES_HEADER_PTS_DTS_BYTES = 19;
 /** Size of the header for these times: a DTS is sent only where it differs (2.4.3.7). */
 export function pesHeaderBytes(ptsShift90k: number): number {
   return ptsShift90k === 0 ? PES_HEADER_PTS_BYTES : PES_HEADER_PTS_DTS_BYTES;
-}
-
-function writeStamp(out: Uint8Array, at: number, marker: number, ticks: number): void {
-  const base = wrap33(ticks);
-  const high = Math.floor(base / 0x40000000);
-  const low = base % 0x40000000;
-  out[at] = (marker << 4) | (high << 1) | 1;
-  out[at + 1] = (low >>> 22) & 0xff;
-  out[at + 2] = ((low >>> 14) & 0xfe) | 1;
-  out[at + 3] = (low >>> 7) & 0xff;
-  out[at + 4] = ((low << 1) & 0xfe) | 1;
 }
 
 /**

@@ -1,5 +1,5 @@
 /** Program specific information: PAT and PMT (ISO/IEC 13818-1, 2.4.4) with the descriptors that players look for. */
-import { crc32Mpeg } from "../../../bytes/ts/crc.ts";
+import { psiSection } from "../../../bytes/ts/psi.ts";
 import type { Track } from "../../types.ts";
 import { iso639Code } from "../../language.ts";
 
@@ -13,18 +13,9 @@ const TRANSPORT_STREAM_ID = 1;
 const TAG_REGISTRATION = 0x05;
 const TAG_LANGUAGE = 0x0a;
 
-function section(tableId: number, id: number, body: readonly number[]): Uint8Array {
-  const length = body.length + 9;
-  const out = new Uint8Array(length + 3);
-  // Version 0, current, section 0 of 0; the reserved bits are ones.
-  out.set([tableId, 0xb0 | (length >> 8), length & 0xff, id >> 8, id & 0xff, 0xc1, 0, 0, ...body]);
-  new DataView(out.buffer).setUint32(length - 1, crc32Mpeg(out.subarray(0, length - 1)));
-  return out;
-}
-
 /** The program association section: program 1 at `PMT_PID`. */
 export function patSection(): Uint8Array {
-  return section(0x00, TRANSPORT_STREAM_ID, [0, PROGRAM_NUMBER, 0xe0 | (PMT_PID >> 8), PMT_PID & 0xff]);
+  return psiSection(0x00, TRANSPORT_STREAM_ID, [0, PROGRAM_NUMBER, 0xe0 | (PMT_PID >> 8), PMT_PID & 0xff]);
 }
 
 /** One elementary stream of the map. */
@@ -46,7 +37,7 @@ export function pmtSection(pcrPid: number, streams: readonly PmtStream[]): Uint8
     if (language !== null) descriptors.push(TAG_LANGUAGE, 4, ...ascii(language), 0);
     body.push(stream.streamType, 0xe0 | (stream.pid >> 8), stream.pid & 0xff, 0xf0, descriptors.length, ...descriptors);
   }
-  return section(0x02, PROGRAM_NUMBER, body);
+  return psiSection(0x02, PROGRAM_NUMBER, body);
 }
 
 function ascii(text: string): number[] {

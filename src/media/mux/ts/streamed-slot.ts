@@ -5,6 +5,7 @@
  */
 import type { RunSample } from "../../timeline.ts";
 import { PACKET_BYTES } from "../../../bytes/ts/packet.ts";
+import { BUFFER_BYTES } from "./chunks.ts";
 import { writeNullPacket, writePcrPacket } from "./packets.ts";
 import { maxPesBytes, pesPackets, type Program, writeAccessUnit, writePsi } from "./program.ts";
 import {
@@ -273,7 +274,6 @@ export class StreamedSlot {
 
 /** Collects packets in buffers that are handed on when full. */
 export class PacketSink {
-  private static readonly bufferBytes = 256 * 1024;
   private readonly full: Uint8Array[] = [];
   private buffer = new Uint8Array(0);
   private start = 0;
@@ -284,7 +284,7 @@ export class PacketSink {
   reserve(bytes: number): Uint8Array {
     if (this.at + bytes > this.buffer.length) {
       this.flush();
-      this.buffer = new Uint8Array(Math.max(bytes, PacketSink.bufferBytes));
+      this.buffer = new Uint8Array(Math.max(bytes, BUFFER_BYTES));
       this.start = this.at = 0;
     }
     return this.buffer;

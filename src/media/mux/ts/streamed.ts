@@ -2,9 +2,10 @@
 import type { ByteSource } from "../../../bytes/source.ts";
 import type { StreamedTimeline } from "../../timeline.ts";
 import { PACKET_BYTES } from "../../../bytes/ts/packet.ts";
+import { chunksOf } from "./chunks.ts";
 import type { Program } from "./program.ts";
 import { PacketSink, slotPackets, StreamedSlot } from "./streamed-slot.ts";
-import { chunksOf, slotOfPacket } from "./tabled.ts";
+import { slotOfPacket } from "./tabled.ts";
 
 /** Reader of streamed layouts. Stateless between reads. */
 export class StreamedMuxer {

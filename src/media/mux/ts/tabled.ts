@@ -3,21 +3,12 @@ import type { ByteSource } from "../../../bytes/source.ts";
 import type { SampleTable } from "../../timeline.ts";
 import { type Extent, type ExtentBatch, readExtents } from "../../source/extents.ts";
 import { PACKET_BYTES } from "../../../bytes/ts/packet.ts";
+import { BUFFER_BYTES, chunksOf } from "./chunks.ts";
 import { writePcrPacket } from "./packets.ts";
 import { maxPesBytes, type Program, writeAccessUnit, writePsi } from "./program.ts";
 import { ITEM_PCR, ITEM_PSI, type Schedule, scheduleSlot } from "./schedule.ts";
 import type { Slots } from "./slots.ts";
 import { DECODER_DELAY_90K, START_OFFSET_90K } from "./timing.ts";
-
-/** Chunks handed out are no larger (see `TsLayout.read`). */
-export const MAX_CHUNK_BYTES = 64 * 1024;
-/** Packets are collected in a buffer of this size and handed out as views of it. */
-const BUFFER_BYTES = 256 * 1024;
-
-/** Splits `bytes` into chunks that the contract allows. */
-export function* chunksOf(bytes: Uint8Array): Generator<Uint8Array> {
-  for (let at = 0; at < bytes.length; at += MAX_CHUNK_BYTES) yield bytes.subarray(at, at + MAX_CHUNK_BYTES);
-}
 
 /** The last slot that starts at or before `packet`. */
 export function slotOfPacket(firstPackets: Float64Array, packet: number): number {

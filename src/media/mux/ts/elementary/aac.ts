@@ -1,7 +1,7 @@
 /** AAC: raw access units to ADTS frames (ISO/IEC 14496-3, 1.A.3.2), the header made from AudioSpecificConfig. */
 import type { Track } from "../../../types.ts";
 import { BitReader, BitWriter } from "./bits.ts";
-import { copyBytes, type ElementaryFormat } from "./format.ts";
+import { copyBytes, type ElementaryFormat, passThrough } from "./format.ts";
 
 const SAMPLE_RATES = [96000, 88200, 64000, 48000, 44100, 32000, 24000, 22050, 16000, 12000, 11025, 8000, 7350];
 const HEADER_BYTES = 7;
@@ -103,6 +103,7 @@ function copyProgramConfig(bits: BitReader): { bytes: Uint8Array<ArrayBuffer>; c
 
 /** ADTS can say only object types 1 to 4 and the listed rates: others (USAC, ELD) cannot be carried so. */
 export function aacFormat(track: Track): ElementaryFormat | null {
+  if (track.isFramed) return passThrough(0x0f, 0xc0, null);
   const config = track.codecPrivate === null ? null : parseAacConfig(track.codecPrivate);
   if (config === null || config.objectType < 1 || config.objectType > 4 || config.frequencyIndex < 0) return null;
   // 960-sample frames have no place in ADTS.

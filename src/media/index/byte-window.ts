@@ -1,8 +1,8 @@
 /** A growing look at a source from a position on: the parser works on what is there and asks for more. */
-import type { ByteSource } from "../../../bytes/source.ts";
+import type { ByteSource } from "../../bytes/source.ts";
 
 /** A rest of at most the chunk size ÷ this is small. */
-const SMALL_REST = 8;
+const SMALL_REST = 4;
 
 /** Bytes of a source from a moving position on, read in chunks. One user at a time. */
 export class ByteWindow {

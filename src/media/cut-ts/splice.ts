@@ -1,0 +1,113 @@
+/**
+ * Makes one transport stream of stretches of another: each stretch begins with PAT and PMT, streams begin with a whole
+ * PES, counters go on where they stood, and players are told that the clock does not (ISO/IEC 13818-1, 2.4.3.5).
+ */
+import { concatBytes } from "../../bytes/hex.ts";
+import { fieldBytes, hasPayload, PACKET_BYTES, pidOf, startsUnit } from "../../bytes/ts/packet.ts";
+
+const PID_COUNT = 8192;
+const NULL_PID = 0x1fff;
+const SYNC_BYTE = 0x47;
+const FLAG_DISCONTINUITY = 0x80;
+const FLAG_PCR = 0x10;
+const UNSEEN = -1;
+
+/** Where a stretch begins. */
+export interface SplicePoint {
+  /** PAT and PMT packets; their PIDs are tables from here on. */
+  readonly tables: readonly Uint8Array[];
+  readonly pcrPid: number;
+  /** PIDs of the elementary streams of the program that is played. */
+  readonly streamPids: readonly number[];
+}
+
+/** The packets of one output. */
+export class TsSplicer {
+  /** By PID: the last counter given out, and the last one read in this stretch. */
+  readonly #out = new Int8Array(PID_COUNT).fill(UNSEEN);
+  readonly #in = new Int8Array(PID_COUNT).fill(UNSEEN);
+  /** By PID: has it begun in this stretch, and does it carry tables. */
+  readonly #open = new Uint8Array(PID_COUNT);
+  readonly #isTable = new Uint8Array(PID_COUNT);
+  #pcrPid = NULL_PID;
+  #hasEntered = false;
+  /** Streams that begin with a mark in this stretch: all, unless it is the first. */
+  #marked: ReadonlySet<number> = new Set();
+  /** The clock's new time has still to be marked. */
+  #clockMarked = true;
+
+  /** A stretch begins: answers its tables. */
+  enter(point: SplicePoint): Uint8Array {
+    this.#marked = new Set(this.#hasEntered ? point.streamPids : []);
+    this.#clockMarked = !this.#hasEntered;
+    this.#hasEntered = true;
+    this.#in.fill(UNSEEN);
+    this.#open.fill(0);
+    this.#isTable.fill(0);
+    for (const packet of point.tables) this.#isTable[pidOf(packet, 0)] = 1;
+    this.#isTable[0] = 1;
+    this.#pcrPid = point.pcrPid;
+    return this.push(concatBytes(point.tables));
+  }
+
+  /** Takes whole packets of the stretch, in order; answers what goes out for them. */
+  push(packets: Uint8Array): Uint8Array {
+    const out = new Uint8Array(packets.length + this.#marked.size * PACKET_BYTES);
+    let filled = 0;
+    /** Packets that go out as they are but for their counters are copied together. */
+    let from = 0;
+    const copy = (to: number) => {
+      if (to > from) out.set(packets.subarray(from, to), filled);
+      for (let at = from; at < to; at += PACKET_BYTES, filled += PACKET_BYTES) this.#renumber(out, filled);
+    };
+    let at = 0;
+    for (; at + PACKET_BYTES <= packets.length; at += PACKET_BYTES) {
+      const pid = pidOf(packets, at);
+      if (this.#open[pid] === 1 && packets[at] === SYNC_BYTE) continue;
+      copy(at);
+      from = at;
+      if (!this.#begins(packets, at, pid)) {
+        from += PACKET_BYTES;
+        continue;
+      }
+      this.#open[pid] = 1;
+      const marksItself = pid === this.#pcrPid && fieldBytes(packets, at) > 1;
+      if (this.#marked.has(pid) && this.#out[pid] !== UNSEEN && !marksItself) {
+        this.#mark(out, filled, pid);
+        filled += PACKET_BYTES;
+      }
+    }
+    copy(at);
+    return out.subarray(0, filled);
+  }
+
+  /** A stream that begins in the middle of a PES or section helps nobody; the clock alone needs no beginning. */
+  #begins(packets: Uint8Array, at: number, pid: number): boolean {
+    if (packets[at] !== SYNC_BYTE || pid === NULL_PID) return false;
+    return hasPayload(packets, at) ? startsUnit(packets, at) : pid === this.#pcrPid;
+  }
+
+  #renumber(out: Uint8Array, at: number): void {
+    const pid = pidOf(out, at);
+    const counter = out[at + 3]! & 15;
+    const last = this.#out[pid]!;
+    if (hasPayload(out, at)) {
+      const before = this.#in[pid]!;
+      // What the source repeats or lost stays visible. Tables were put in between by others, so they are counted anew.
+      const step = before === UNSEEN || this.#isTable[pid] === 1 ? 1 : (counter - before) & 15;
+      this.#out[pid] = last === UNSEEN ? 0 : (last + step) & 15;
+      this.#in[pid] = counter;
+    } else if (last === UNSEEN) this.#out[pid] = 15;
+    out[at + 3] = (out[at + 3]! & 0xf0) | this.#out[pid]!;
+    if (pid === this.#pcrPid && !this.#clockMarked && fieldBytes(out, at) > 1) {
+      out[at + 5] = out[at + 5]! | FLAG_DISCONTINUITY;
+      if ((out[at + 5]! & FLAG_PCR) !== 0) this.#clockMarked = true;
+    }
+  }
+
+  /** A packet without payload that says that `pid` does not continue. */
+  #mark(out: Uint8Array, at: number, pid: number): void {
+    out.fill(0xff, at, at + PACKET_BYTES);
+    out.set([SYNC_BYTE, pid >> 8, pid & 0xff, 0x20 | this.#out[pid]!, PACKET_BYTES - 5, FLAG_DISCONTINUITY], at);
+  }
+}

@@ -1,0 +1,82 @@
+/**
+ * Frames of varying size without an index: where a run begins is learned by walking all that comes before, once. Playing
+ * on costs nothing more; a seek ahead of what was read reads what lies between.
+ */
+import type { AudioFrameSyntax } from "../../../bytes/audio-frames.ts";
+import type { ByteSource } from "../../../bytes/source.ts";
+import type { RunSample, StreamedTimeline } from "../../timeline.ts";
+import { type WalkedFrame, walkFrames } from "./frame-walk.ts";
+import { equalRuns, ticksAt, unitsPerRun } from "./runs.ts";
+
+/** What is known of the file. */
+export interface CountedFacts {
+  readonly syntax: AudioFrameSyntax;
+  /** The first frame of sound. */
+  readonly first: WalkedFrame;
+  /** Samples of the whole, told or estimated: what comes beyond belongs to the last run. */
+  readonly totalSamples: number;
+  readonly sourceBytes: number;
+  readonly segmentTargetMs: number | undefined;
+}
+
+/** Where a run begins. */
+interface Start {
+  readonly position: number;
+  /** Samples before it. */
+  readonly samples: number;
+}
+
+/** The timeline: run `i` has the frames that begin in the `i`-th stretch of `runSamples`. */
+export function countedTimeline(facts: CountedFacts): StreamedTimeline {
+  const { syntax, first, sourceBytes } = facts;
+  const { sampleRate, key } = first.frame;
+  const unitSamples = first.frame.samples;
+  const runSamples = unitSamples * unitsPerRun(facts.totalSamples, unitSamples, sampleRate, facts.segmentTargetMs);
+  const count = Math.max(1, Math.ceil(facts.totalSamples / runSamples));
+  const runs = equalRuns({
+    runs: count,
+    runSamples,
+    totalSamples: facts.totalSamples,
+    sampleRate,
+    sourceBytes,
+    maxPayloadBytes: null,
+    maxAccessUnits: runSamples / unitSamples,
+  });
+  // One entry a run at most; all readers learn the same.
+  const starts: Start[] = [{ position: first.position, samples: 0 }];
+  async function* walkRun(
+    run: number,
+    source: ByteSource,
+    signal: AbortSignal,
+  ): AsyncGenerator<readonly RunSample[], void> {
+    const start = starts[run]!;
+    let samples = start.samples;
+    const end = run === count - 1 ? Infinity : (run + 1) * runSamples;
+    const walk = walkFrames({ source, syntax, key, position: start.position, isSynced: true, signal });
+    for await (const batch of walk) {
+      const out: RunSample[] = [];
+      for (const { position, frame, data } of batch) {
+        if (samples >= end) {
+          starts[run + 1] ??= { position, samples };
+          break;
+        }
+        const pts90k = ticksAt(samples, sampleRate);
+        out.push({ track: 0, pts90k, dts90k: pts90k, keyframe: true, data });
+        samples += frame.samples;
+      }
+      if (out.length > 0) yield out;
+      if (starts[run + 1] !== undefined && samples >= end) return;
+    }
+    starts[run + 1] ??= { position: sourceBytes, samples: Math.max(samples, end) };
+  }
+  return {
+    kind: "streamed",
+    runs,
+    async *readRun(run, _wanted, source, signal) {
+      for (let known = Math.min(run, starts.length - 1); known < run; known = starts.length - 1) {
+        for await (const _ of walkRun(known, source, signal));
+      }
+      if (starts[run]!.position < source.sizeBytes) yield* walkRun(run, source, signal);
+    },
+  };
+}

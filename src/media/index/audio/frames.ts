@@ -1,0 +1,227 @@
+/**
+ * MP3, MP2 and AAC files: bare frames, perhaps with tags before and behind. What an index would say is told by the first
+ * frame (Xing, Info, VBRI), reckoned (one bit rate), or found by reading (short files); else only estimated.
+ */
+import { adtsFrame, type AudioFrameSyntax, mpegAudioFrame } from "../../../bytes/audio-frames.ts";
+import type { ByteSource } from "../../../bytes/source.ts";
+import { MillraceError } from "../../../errors.ts";
+import type { MediaIndex, OpenOptions, SampleTable, StreamedTimeline, TabledTimeline } from "../../timeline.ts";
+import type { Track } from "../../types.ts";
+import { constantTimeline, meanFrameBytes } from "./constant.ts";
+import { countedTimeline } from "./counted.ts";
+import { type WalkedFrame, walkFrames } from "./frame-walk.ts";
+import { ticksAt } from "./runs.ts";
+import { readVbrHeader, type VbrHeader } from "./vbr-header.ts";
+
+/**
+ * Files up to this are read whole, and all is exact then: they are a piece or a few of their torrent. ADTS never tells of
+ * its length, and looking at some places of it costs almost as many pieces as a song has.
+ */
+const WHOLE_BYTES = { mp3: 1024 * 1024, aac: 4 * 1024 * 1024 };
+/** Frames whose bit rate is compared, and the end of the file that is looked at, bytes. */
+const LOOK_FRAMES = 64;
+const TAIL_BYTES = 16 * 1024;
+/** Places in the file where the mean size of frames is measured, and bytes read at each. */
+const PROBES = [0.15, 0.3, 0.45, 0.6, 0.75, 0.9];
+const PROBE_BYTES = 32 * 1024;
+/**
+ * An estimate is taken too short by its standard error, but by no more than this: what lies beyond belongs to the last
+ * segment, and none stays empty.
+ */
+const MAX_MARGIN = 0.05;
+/** A count of frames that would make them shorter or longer on average than this is damaged, bytes. */
+const LEAST_FRAME_BYTES = 24;
+const MOST_FRAME_BYTES = 2881;
+
+/** Tags behind the last frame: text and a picture, bytes, and of a file rather less than this part. */
+const MAX_TAGS_BYTES = 256 * 1024;
+const MAX_TAGS_PART = 0.02;
+
+/** Options of `openFrames`; `wholeBytes` is for tests. */
+export type FrameOptions = Pick<OpenOptions, "signal" | "segmentTargetMs" | "transcode"> & {
+  readonly wholeBytes?: number;
+};
+
+/** Opens MPEG audio (`mp3`) or ADTS (`aac`). Rejects with `bad_media` when it has no frames, or as the source does. */
+export async function openFrames(
+  source: ByteSource,
+  kind: "mp3" | "aac",
+  options: FrameOptions,
+): Promise<MediaIndex> {
+  const syntax = kind === "mp3" ? mpegAudioFrame : adtsFrame;
+  const isShort = source.sizeBytes <= (options.wholeBytes ?? WHOLE_BYTES[kind]);
+  const head = await readFrames(source, syntax, 0, null, isShort ? Infinity : LOOK_FRAMES, options.signal);
+  const opening = head[0];
+  if (opening === undefined) throw new MillraceError("bad_media", `the file has no frames of ${kind.toUpperCase()}`);
+  const told = kind === "mp3" ? readVbrHeader(opening.frame, opening.data) : null;
+  const sound = told === null ? head : head.slice(1);
+  const first = sound[0];
+  if (first === undefined) throw new MillraceError("bad_media", "the file has no sound behind its first frame");
+  const track = trackOf(kind, first);
+  const base = { container: "other", tracks: [track], sourceBytes: source.sizeBytes, warnings: [] } as const;
+  const { sampleRate } = first.frame;
+  if (isShort) {
+    const table = tableOf(sound);
+    const samples = sound.reduce((sum, { frame }) => sum + frame.samples, 0);
+    const timeline: TabledTimeline = { kind: "tabled", tables: [table] };
+    return { ...base, durationMs: samples * 1000 / sampleRate, timeline };
+  }
+  const facts = { syntax, first, sourceBytes: source.sizeBytes, segmentTargetMs: options.segmentTargetMs };
+  const answer = (samples: number, timeline: StreamedTimeline, warnings: readonly string[] = []): MediaIndex => ({
+    ...base,
+    durationMs: samples * 1000 / sampleRate,
+    timeline,
+    warnings,
+  });
+  const constant = await countConstant(source, syntax, sound, told, options.signal);
+  if (constant !== null) {
+    return answer(constant * first.frame.samples, constantTimeline({ ...facts, frames: constant }));
+  }
+  const counted = told === null ? null : plausibleFrames(told, source.sizeBytes - first.position);
+  if (counted !== null) {
+    const totalSamples = counted * first.frame.samples;
+    return answer(totalSamples, countedTimeline({ ...facts, totalSamples }));
+  }
+  // AAC made of it would end where the estimate does.
+  const isExact = options.transcode?.mp3 === true && kind === "mp3";
+  const totalSamples = isExact
+    ? await countSamples(source, syntax, first, options.signal)
+    : await estimateSamples(source, syntax, sound, options.signal);
+  const warning = "the file has no index: its duration is estimated, and a seek reads what lies before";
+  return answer(totalSamples, countedTimeline({ ...facts, totalSamples }), isExact ? [] : [warning]);
+}
+
+function trackOf(kind: "mp3" | "aac", { frame }: WalkedFrame): Track {
+  const codec = kind === "aac" ? "aac" : frame.kind === 3 ? "mp3" : "mp2";
+  return {
+    id: 1,
+    kind: "audio",
+    codec,
+    codecId: kind === "aac" ? `ADTS ${frame.kind}` : `MPEG audio layer ${frame.kind}`,
+    language: null,
+    isDefault: true,
+    codecPrivate: null,
+    width: null,
+    height: null,
+    sampleRate: frame.sampleRate,
+    channels: frame.channels || null,
+    isFramed: kind === "aac",
+  };
+}
+
+/** The first `limit` frames from `position` on. */
+async function readFrames(
+  source: ByteSource,
+  syntax: AudioFrameSyntax,
+  position: number,
+  key: number | null,
+  limit: number,
+  signal: AbortSignal,
+  endAt = Infinity,
+): Promise<WalkedFrame[]> {
+  const frames: WalkedFrame[] = [];
+  for await (const batch of walkFrames({ source, syntax, key, position, isSynced: false, signal })) {
+    for (const frame of batch) {
+      if (frames.length >= limit || frame.position >= endAt) return frames;
+      frames.push(frame);
+    }
+    if (frames.length >= limit) return frames;
+  }
+  return frames;
+}
+
+function tableOf(frames: readonly WalkedFrame[]): SampleTable {
+  const dts90k = new Float64Array(frames.length);
+  let samples = 0;
+  for (const [i, { frame }] of frames.entries()) {
+    dts90k[i] = ticksAt(samples, frame.sampleRate);
+    samples += frame.samples;
+  }
+  return {
+    count: frames.length,
+    offsets: Float64Array.from(frames, ({ position }) => position),
+    sizes: Uint32Array.from(frames, ({ data }) => data.length),
+    dts90k,
+    ptsShift90k: null,
+    keyframes: null,
+  };
+}
+
+/**
+ * Number of frames where all have one bit rate; null where they have not. Without a word about it from the encoder the
+ * end of the file decides: only with one bit rate a frame begins there where it is reckoned to.
+ */
+async function countConstant(
+  source: ByteSource,
+  syntax: AudioFrameSyntax,
+  sound: readonly WalkedFrame[],
+  told: VbrHeader | null,
+  signal: AbortSignal,
+): Promise<number | null> {
+  const first = sound[0]!;
+  const { bitRate, key } = first.frame;
+  if (bitRate === null || (told !== null && !told.isConstant)) return null;
+  if (sound.some(({ frame }) => frame.bitRate !== bitRate)) return null;
+  const meanBytes = meanFrameBytes(first);
+  const place = (position: number) => (position - first.position) / meanBytes;
+  if (told?.frames) {
+    const fits = Math.round(place(source.sizeBytes));
+    const restBytes = (fits - told.frames) * meanBytes;
+    // What is behind may be tags; more than that are files put together, of which it tells of the first.
+    if (restBytes >= 0 && restBytes <= MAX_TAGS_BYTES + source.sizeBytes * MAX_TAGS_PART) return told.frames;
+  }
+  const tail = await readFrames(source, syntax, source.sizeBytes - TAIL_BYTES, key, Infinity, signal);
+  const last = tail.at(-1);
+  if (last === undefined || tail.some(({ frame }) => frame.bitRate !== bitRate)) return null;
+  const isOnGrid = tail.every(({ position }) => {
+    return Math.abs(place(position) - Math.round(place(position))) * meanBytes <= 1.5;
+  });
+  return isOnGrid ? Math.round(place(last.position)) + 1 : null;
+}
+
+/**
+ * The number of frames that the first frame tells, fewer where the file was cut off; null where the file cannot have so
+ * many or so few, or goes on long behind them.
+ */
+function plausibleFrames({ frames, bytes }: VbrHeader, present: number): number | null {
+  if (frames === null) return null;
+  const part = bytes === null ? 1 : present / bytes;
+  if (part > 1 + MAX_TAGS_PART && present - bytes! > MAX_TAGS_BYTES) return null;
+  const count = Math.max(1, Math.round(frames * Math.min(1, part)));
+  return present / count >= LEAST_FRAME_BYTES && present / count <= MOST_FRAME_BYTES ? count : null;
+}
+
+async function estimateSamples(
+  source: ByteSource,
+  syntax: AudioFrameSyntax,
+  sound: readonly WalkedFrame[],
+  signal: AbortSignal,
+): Promise<number> {
+  const first = sound[0]!;
+  const bytes = source.sizeBytes - first.position;
+  const probes = await Promise.all(PROBES.map((part) => {
+    const position = first.position + Math.floor(bytes * part);
+    return readFrames(source, syntax, position, first.frame.key, Infinity, signal, position + PROBE_BYTES);
+  }));
+  const rates = [sound, ...probes].filter((frames) => frames.length > 0).map((frames) => {
+    const samples = frames.reduce((sum, { frame }) => sum + frame.samples, 0);
+    return samples / frames.reduce((sum, { data }) => sum + data.length, 0);
+  });
+  const mean = rates.reduce((sum, rate) => sum + rate, 0) / rates.length;
+  const variance = rates.reduce((sum, rate) => sum + (rate - mean) ** 2, 0) / rates.length;
+  const margin = Math.min(MAX_MARGIN, Math.sqrt(variance / rates.length) / mean);
+  return Math.max(first.frame.samples, Math.floor(bytes * mean * (1 - margin)));
+}
+
+async function countSamples(
+  source: ByteSource,
+  syntax: AudioFrameSyntax,
+  { position, frame }: WalkedFrame,
+  signal: AbortSignal,
+): Promise<number> {
+  let samples = 0;
+  for await (const batch of walkFrames({ source, syntax, key: frame.key, position, isSynced: true, signal })) {
+    for (const { frame } of batch) samples += frame.samples;
+  }
+  return samples;
+}

@@ -1,0 +1,55 @@
+/** Opens files of sound alone that are no MP4, Matroska or MPEG TS. */
+import { id3TagBytes } from "../../../bytes/audio-frames.ts";
+import { type Container, SNIFF_BYTES, sniffContainer } from "../../../bytes/container.ts";
+import type { ByteSource } from "../../../bytes/source.ts";
+import type { MediaIndex, OpenOptions } from "../../timeline.ts";
+import { openByLibrary } from "../library/open.ts";
+import { openFlac } from "./flac.ts";
+import { openFrames } from "./frames.ts";
+
+/** Containers of sound alone. */
+export type AudioContainer = Exclude<Container, "mp4" | "matroska" | "mpegts">;
+
+/** Most ID3v2 tags before the sound: some programs add one without looking for another. */
+const MAX_TAGS = 16;
+
+/** Reads the index as far as there is one. Rejects with `bad_media`, `unsupported_media`, or as the source does. */
+export async function openAudio(
+  sniffed: AudioContainer,
+  source: ByteSource,
+  options: OpenOptions,
+): Promise<MediaIndex> {
+  const { container, position } = sniffed === "mp3" || sniffed === "flac"
+    ? await behindTags(source, options.signal)
+    : { container: sniffed, position: 0 };
+  switch (container) {
+    case "mp3":
+    case "aac":
+      return await openFrames(source, container, options);
+    case "flac":
+      return await openFlac(source, position, options);
+    case "ogg":
+    case "wav":
+      return await openByLibrary(source, container, options);
+  }
+}
+
+/** What is behind the ID3v2 tags at the beginning, and where; `mp3` when it cannot be told. */
+async function behindTags(
+  source: ByteSource,
+  signal: AbortSignal,
+): Promise<{ readonly container: AudioContainer; readonly position: number }> {
+  let position = 0;
+  for (let tags = 0; tags <= MAX_TAGS && position < source.sizeBytes; tags++) {
+    const length = Math.min(SNIFF_BYTES, source.sizeBytes - position);
+    const head = await source.read(position, length, { signal });
+    const tag = id3TagBytes(head, 0);
+    if (tag === 0) {
+      const container = sniffContainer(head);
+      if (container === "flac" || container === "aac") return { container, position };
+      break;
+    }
+    position += tag;
+  }
+  return { container: "mp3", position };
+}

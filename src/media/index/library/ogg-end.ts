@@ -1,0 +1,43 @@
+/** When an Ogg stream ends, told by its last page (RFC 3533, section 6). */
+import type { ByteSource } from "../../../bytes/source.ts";
+import type { Track } from "../../types.ts";
+import { opusPreSkipS } from "./opus.ts";
+
+/** A page has 65,307 bytes at most: a whole one is in the first of these; streams beside it may fill the end, bytes. */
+const TAIL_BYTES = [70_000, 1_000_000];
+const HEADER_BYTES = 27;
+const MAGIC = [0x4f, 0x67, 0x67, 0x53];
+/** Opus counts at this rate whatever was recorded. */
+const OPUS_RATE = 48000;
+/** `granule_position` of pages on which no packet ends. */
+const NONE = -1n;
+
+/** End of the stream of `serial`, s; null when the end of the file has no page of it. */
+export async function oggEndS(
+  source: ByteSource,
+  serial: number,
+  track: Track,
+  signal: AbortSignal,
+): Promise<number | null> {
+  for (const bytes of TAIL_BYTES) {
+    const from = Math.max(0, source.sizeBytes - bytes);
+    const granule = lastGranule(await source.read(from, source.sizeBytes - from, { signal }), serial);
+    if (granule !== null) {
+      const isOpus = track.codec === "opus";
+      const preSkipS = isOpus ? opusPreSkipS(track.codecPrivate) : 0;
+      return granule / (isOpus ? OPUS_RATE : track.sampleRate ?? OPUS_RATE) - preSkipS;
+    }
+    if (from === 0) break;
+  }
+  return null;
+}
+
+function lastGranule(tail: Uint8Array, serial: number): number | null {
+  const view = new DataView(tail.buffer, tail.byteOffset, tail.byteLength);
+  for (let at = tail.length - HEADER_BYTES; at >= 0; at--) {
+    if (!MAGIC.every((byte, i) => tail[at + i] === byte) || view.getUint32(at + 14, true) !== serial) continue;
+    const granule = view.getBigInt64(at + 6, true);
+    if (granule !== NONE) return Number(granule);
+  }
+  return null;
+}

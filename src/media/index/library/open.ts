@@ -1,0 +1,175 @@
+/**
+ * Ogg (Opus, Vorbis) and WAV, read by mediabunny: the places of their packets can be looked up. (It reads MP3, AAC and
+ * FLAC too, but to find a packet there it walks all that come before: 22 of 34 MB of a FLAC for a seek to two thirds.)
+ */
+import type { ByteSource } from "../../../bytes/source.ts";
+import { MillraceError } from "../../../errors.ts";
+import type { MediaIndex, OpenOptions, RunSample } from "../../timeline.ts";
+import type { Track } from "../../types.ts";
+import { foreignRuns, mostSamples } from "../audio/runs.ts";
+import { HEAD_BYTES, type LibraryContainer, LibraryDemuxer, loadLibrary } from "./demuxer.ts";
+import type { EncodedPacket, InputAudioTrack } from "./mediabunny.ts";
+import { oggEndS } from "./ogg-end.ts";
+import { oggPictures } from "./ogg-pictures.ts";
+import { opusPacketS, opusPreSkipS } from "./opus.ts";
+
+/** Demuxers that wait where a run ended for whoever plays on. */
+const MAX_WAITING = 4;
+/** Packets handed on at a time. */
+const BATCH_PACKETS = 64;
+/** Longest distance of clocks, s: times are compared to less than a sample. */
+const EPSILON_S = 1e-6;
+
+/** PCM as mediabunny calls it (little-endian), in Matroska. */
+const PCM: Readonly<Record<string, { readonly matroskaId: string; readonly bitDepth: number }>> = {
+  "pcm-u8": { matroskaId: "A_PCM/INT/LIT", bitDepth: 8 },
+  "pcm-s16": { matroskaId: "A_PCM/INT/LIT", bitDepth: 16 },
+  "pcm-s24": { matroskaId: "A_PCM/INT/LIT", bitDepth: 24 },
+  "pcm-s32": { matroskaId: "A_PCM/INT/LIT", bitDepth: 32 },
+  "pcm-f32": { matroskaId: "A_PCM/FLOAT/IEEE", bitDepth: 32 },
+  "pcm-f64": { matroskaId: "A_PCM/FLOAT/IEEE", bitDepth: 64 },
+};
+
+async function describe(track: InputAudioTrack): Promise<Track> {
+  const [codec, config] = [await track.getCodec(), await track.getDecoderConfig()];
+  const description = config?.description;
+  const pcm = PCM[codec ?? ""];
+  const base = {
+    id: 1,
+    kind: "audio",
+    language: null,
+    isDefault: true,
+    width: null,
+    height: null,
+    sampleRate: await track.getSampleRate(),
+    channels: await track.getNumberOfChannels(),
+  } as const;
+  if (pcm !== undefined) return { ...base, codec: "pcm", codecId: codec!, codecPrivate: null, ...pcm };
+  if (codec !== "opus" && codec !== "vorbis") {
+    return { ...base, codec: "other", codecId: codec ?? "unknown sound", codecPrivate: null };
+  }
+  const codecPrivate = description instanceof Uint8Array ? description.slice() : null;
+  return { ...base, codec, codecId: codec === "opus" ? "Opus" : "Vorbis", codecPrivate };
+}
+
+/** Opens an Ogg or WAV file. Rejects with `bad_media`, `unsupported_media`, or as the source does. */
+export async function openByLibrary(
+  source: ByteSource,
+  container: LibraryContainer,
+  options: Pick<OpenOptions, "signal" | "segmentTargetMs">,
+): Promise<MediaIndex> {
+  const { signal } = options;
+  const library = await loadLibrary();
+  const head = await source.read(0, Math.min(HEAD_BYTES, source.sizeBytes), { signal });
+  const make = () => new LibraryDemuxer(library, container, source.sizeBytes, head);
+  const demuxer = make();
+  try {
+    const audio = await demuxer.track(source, signal);
+    if (audio === null) {
+      throw new MillraceError("unsupported_media", "MPEG TS cannot carry it: no Opus, Vorbis or PCM in the file");
+    }
+    const track = await demuxer.ask(source, signal, () => describe(audio));
+    const sampleRate = track.sampleRate ?? 0;
+    if (!(sampleRate > 0 && (track.channels ?? 0) > 0)) throw new MillraceError("bad_media", "the sound has no rate");
+    const first = await demuxer.firstPacket(source, signal);
+    if (first === null) throw new MillraceError("bad_media", "the file has no sound");
+    const preSkipS = track.codec === "opus" ? opusPreSkipS(track.codecPrivate) : 0;
+    const told = container === "ogg" ? await oggEndS(source, audio.id, track, signal) : null;
+    const endS = told ?? await demuxer.ask(source, signal, () => audio.computeDuration());
+    // A stream that was cut out of a longer one begins later.
+    const startS = first.timestamp;
+    const durationS = Math.max(EPSILON_S, Math.min(mostSamples(source.sizeBytes, 1), endS - startS));
+    const file: LibraryFile = { make, startS, preSkipS, durationS, isOpus: track.codec === "opus" };
+    return {
+      container: "other",
+      // The sound is first: runs have its packets alone.
+      tracks: [track, ...(container === "ogg" ? oggPictures(head) : [])],
+      durationMs: durationS * 1000,
+      sourceBytes: source.sizeBytes,
+      warnings: [],
+      timeline: libraryTimeline(file, sampleRate, source.sizeBytes, options.segmentTargetMs),
+    };
+  } finally {
+    demuxer.close();
+  }
+}
+
+/** What reading a run needs. */
+interface LibraryFile {
+  readonly make: () => LibraryDemuxer;
+  /** Time of the first packet, which becomes 0. */
+  readonly startS: number;
+  /** Times of Opus are told as if nothing were skipped at the beginning (RFC 9559, CodecDelay). */
+  readonly preSkipS: number;
+  readonly durationS: number;
+  readonly isOpus: boolean;
+}
+
+function libraryTimeline(file: LibraryFile, sampleRate: number, sourceBytes: number, targetMs: number | undefined) {
+  const totalSamples = Math.max(1, Math.round(file.durationS * sampleRate));
+  const { runSamples, count, runs } = foreignRuns(totalSamples, sampleRate, sourceBytes, targetMs);
+  const waiting = new Map<number, { readonly demuxer: LibraryDemuxer; readonly packet: EncodedPacket }>();
+  const keep = (run: number, demuxer: LibraryDemuxer, packet: EncodedPacket) => {
+    waiting.get(run)?.demuxer.close();
+    waiting.delete(run);
+    waiting.set(run, { demuxer, packet });
+    for (const [oldest, { demuxer }] of waiting) {
+      if (waiting.size <= MAX_WAITING) return;
+      waiting.delete(oldest);
+      demuxer.close();
+    }
+  };
+  return {
+    kind: "streamed" as const,
+    runs,
+    async *readRun(run: number, _wanted: ReadonlySet<number>, source: ByteSource, signal: AbortSignal) {
+      const fromS = file.startS + run * runSamples / sampleRate;
+      const toS = run === count - 1 ? Infinity : fromS + runSamples / sampleRate;
+      const kept = waiting.get(run);
+      waiting.delete(run);
+      const demuxer = kept?.demuxer ?? file.make();
+      let isKept = false;
+      try {
+        let packet = kept?.packet ?? await seek(demuxer, run === 0 ? null : fromS, source, signal);
+        let out: RunSample[] = [];
+        // Of what is skipped at the beginning mediabunny tells no times: it stands at 0.
+        let skippedS = -file.preSkipS;
+        for (; packet !== null && packet.timestamp < toS - EPSILON_S;) {
+          const isSkipped = file.isOpus && packet.timestamp === 0;
+          const timeS: number = isSkipped ? skippedS : packet.timestamp;
+          skippedS += opusPacketS(packet.data);
+          if (packet.timestamp >= fromS - EPSILON_S) {
+            out.push(sampleAt(timeS - file.startS + file.preSkipS, packet.data));
+          }
+          packet = await demuxer.nextPacket(packet, source, signal);
+          if (out.length < BATCH_PACKETS) continue;
+          yield out;
+          out = [];
+        }
+        if (packet !== null) {
+          keep(run + 1, demuxer, packet);
+          isKept = true;
+        }
+        if (out.length > 0) yield out;
+      } finally {
+        if (!isKept) demuxer.close();
+      }
+    },
+  };
+}
+
+async function seek(
+  demuxer: LibraryDemuxer,
+  timeS: number | null,
+  source: ByteSource,
+  signal: AbortSignal,
+): Promise<EncodedPacket | null> {
+  if (await demuxer.track(source, signal) === null) throw new MillraceError("bad_media", "the file has no sound");
+  if (timeS === null) return await demuxer.firstPacket(source, signal);
+  return await demuxer.packetAt(timeS, source, signal);
+}
+
+function sampleAt(timeS: number, data: Uint8Array): RunSample {
+  const pts90k = Math.round(Math.max(0, timeS) * 90_000);
+  return { track: 0, pts90k, dts90k: pts90k, keyframe: true, data };
+}

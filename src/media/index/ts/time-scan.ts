@@ -1,0 +1,114 @@
+/** Looks at a stretch of a transport stream: random access points and times of its main stream, and where the clock breaks. */
+import type { ByteSource } from "../../../bytes/source.ts";
+import { PACKET_BYTES, payloadOf, pidOf, readPesHeader, startsUnit, unusable } from "../../../bytes/ts/packet.ts";
+import { type AccessPoint, AccessPointFinder } from "../../../bytes/ts/random-access.ts";
+import { stepBetween } from "../../../bytes/ts/stamps.ts";
+import { type PacketFormat, readPackets } from "./packet-source.ts";
+import type { ChosenProgram } from "./programs.ts";
+
+/** A PES with its time. */
+export interface Mark {
+  /** Number of its first packet. */
+  readonly packet: number;
+  /** 33 bits. */
+  readonly pts90k: number;
+}
+
+/** Where the clock breaks. */
+export interface ClockBreak {
+  /** The latest time before it. */
+  readonly before: Mark;
+  /** The first PES behind it. */
+  readonly after: Mark;
+}
+
+/** What a stretch holds. */
+export interface Scan {
+  readonly points: readonly AccessPoint[];
+  readonly first: Mark | null;
+  /** The latest time behind the last break. */
+  readonly last: Mark | null;
+  readonly breaks: readonly ClockBreak[];
+}
+
+/** Packets read at a time, about 512 KiB. */
+const STEP_PACKETS = 2800;
+/** Pictures are not in the order of their times; further back is a break, 90 kHz (2 s). */
+const MAX_BACK_90K = 180_000;
+/** Further ahead from one PES to the next is a break, 90 kHz (10 s). */
+const MAX_AHEAD_90K = 900_000;
+/** Breaks told of one stretch; a file with more is damage all over. */
+const MAX_BREAKS = 256;
+
+const follows = (a: Mark, b: Mark): boolean => {
+  const step = stepBetween(a.pts90k, b.pts90k);
+  return step >= -MAX_BACK_90K && step <= MAX_AHEAD_90K;
+};
+
+/** Follows the times of a stream. A single time that fits neither before nor behind is damage, not a break. */
+export class BreakFinder {
+  readonly breaks: ClockBreak[] = [];
+  #latest: Mark | null = null;
+  #odd: Mark | null = null;
+
+  /** The latest time behind the last break. */
+  get latest(): Mark | null {
+    return this.#latest;
+  }
+
+  /** Takes the next PES. */
+  push(mark: Mark): void {
+    const latest = this.#latest;
+    if (latest === null) this.#latest = mark;
+    else if (follows(latest, mark)) {
+      this.#odd = null;
+      if (stepBetween(latest.pts90k, mark.pts90k) > 0) this.#latest = mark;
+    } else if (this.#odd !== null && follows(this.#odd, mark)) {
+      if (this.breaks.length < MAX_BREAKS) this.breaks.push({ before: latest, after: this.#odd });
+      this.#latest = stepBetween(this.#odd.pts90k, mark.pts90k) > 0 ? mark : this.#odd;
+      this.#odd = null;
+    } else this.#odd = mark;
+  }
+}
+
+/** Scans of one file. */
+export class TimeScanner {
+  readonly format: PacketFormat;
+  readonly #source: ByteSource;
+  readonly #program: ChosenProgram;
+  readonly #signal: AbortSignal;
+
+  constructor(format: PacketFormat, source: ByteSource, program: ChosenProgram, signal: AbortSignal) {
+    this.format = format;
+    this.#source = source;
+    this.#program = program;
+    this.#signal = signal;
+  }
+
+  /** Looks at `count` packets from `from` on, as far as the file goes; `anyUnit`: every PES is an access point. */
+  async scan(from: number, count: number, anyUnit: boolean): Promise<Scan> {
+    const { format } = this;
+    const { main } = this.#program;
+    const finder = new AccessPointFinder(main.codec, anyUnit);
+    const clock = new BreakFinder();
+    const points: AccessPoint[] = [];
+    let first: Mark | null = null;
+    const start = Math.max(0, from);
+    const end = Math.min(start + count, format.packetCount);
+    for (let at = start; at < end; at += STEP_PACKETS) {
+      const bytes = await readPackets(format, this.#source, at, Math.min(STEP_PACKETS, end - at), this.#signal);
+      for (let i = 0; i + PACKET_BYTES <= bytes.length; i += PACKET_BYTES) {
+        if (pidOf(bytes, i) !== main.id || unusable(bytes, i)) continue;
+        const packet = at + i / PACKET_BYTES;
+        const point = finder.push(bytes, i, packet);
+        if (point !== null) points.push(point);
+        if (!startsUnit(bytes, i)) continue;
+        const pts90k = readPesHeader(payloadOf(bytes, i))?.pts90k ?? null;
+        if (pts90k === null) continue;
+        first ??= { packet, pts90k };
+        clock.push({ packet, pts90k });
+      }
+    }
+    return { points, first, last: clock.latest, breaks: clock.breaks };
+  }
+}

@@ -1,0 +1,85 @@
+/** Changes program map sections in the packets that carry them, in place. */
+import { concatBytes } from "../../bytes/hex.ts";
+import { hasPayload, PACKET_BYTES, payloadOf, pidOf, startsUnit, unusable } from "../../bytes/ts/packet.ts";
+import { editMapSection, type MapEdit } from "./map-edit.ts";
+
+/** Longest section: 12 bits of length and 3 bytes before (ISO/IEC 13818-1, 2.4.4.8 allows 1024 in all). */
+const MAX_SECTION_BYTES = 1024;
+
+/** Where packets of a stretch belong to map sections that the stretch holds only a part of. */
+export interface MapEnds {
+  /** It begins with a piece of a section whose start lies before. */
+  readonly before: boolean;
+  /** It ends before the end of a section, or may do so. */
+  readonly after: boolean;
+}
+
+/** Whether `packets` (188 bytes each) hold pieces of sections of `mapPid` that need packets around them. */
+export function openMapEnds(packets: Uint8Array, mapPid: number): MapEnds {
+  let before = false;
+  let missing = 0;
+  let started = false;
+  for (let at = 0; at + PACKET_BYTES <= packets.length; at += PACKET_BYTES) {
+    if (pidOf(packets, at) !== mapPid || unusable(packets, at) || !hasPayload(packets, at)) continue;
+    const payload = payloadOf(packets, at);
+    if (startsUnit(packets, at)) {
+      const start = 1 + (payload[0] ?? 0);
+      // A pointer beyond 0 has the end of the section before in front.
+      if (!started && start > 1) before = true;
+      started = true;
+      missing = sectionBytes(payload, start) - (payload.length - start);
+    } else if (started) missing -= payload.length;
+    else before = true;
+  }
+  // How much a piece without its start lacks is not to be told.
+  return { before, after: missing > 0 || (before && !started) };
+}
+
+/** Length of the section at `start` of `payload`; 0 where none begins there. */
+function sectionBytes(payload: Uint8Array, start: number): number {
+  if (start + 3 > payload.length || payload[start] === 0xff) return 0;
+  const length = 3 + (((payload[start + 1]! & 0x0f) << 8) | payload[start + 2]!);
+  return length > MAX_SECTION_BYTES ? 0 : length;
+}
+
+/** Changes every whole section of `mapPid` in `packets`. */
+export function editMapPackets(packets: Uint8Array, mapPid: number, edit: MapEdit): void {
+  /** Views of the payloads that carry the section being read. */
+  let pieces: Uint8Array[] = [];
+  let wanted = 0;
+  const take = (piece: Uint8Array) => {
+    const part = piece.subarray(0, wanted);
+    pieces.push(part);
+    wanted -= part.length;
+    if (wanted === 0) replace(pieces, edit);
+  };
+  for (let at = 0; at + PACKET_BYTES <= packets.length; at += PACKET_BYTES) {
+    if (pidOf(packets, at) !== mapPid || unusable(packets, at)) continue;
+    let rest = payloadOf(packets, at);
+    if (!startsUnit(packets, at)) {
+      if (wanted > 0) take(rest);
+      continue;
+    }
+    const pointer = rest[0] ?? 0;
+    if (wanted > 0) take(rest.subarray(1, 1 + pointer));
+    rest = rest.subarray(1 + pointer);
+    // Further sections may follow in the same packet.
+    for (wanted = sectionBytes(rest, 0); wanted > 0; wanted = sectionBytes(rest, 0)) {
+      pieces = [];
+      const used = Math.min(wanted, rest.length);
+      take(rest);
+      if (wanted > 0) break;
+      rest = rest.subarray(used);
+    }
+  }
+}
+
+function replace(pieces: readonly Uint8Array[], edit: MapEdit): void {
+  const edited = editMapSection(concatBytes(pieces), edit);
+  if (edited === null) return;
+  let at = 0;
+  for (const piece of pieces) {
+    piece.set(edited.subarray(at, at + piece.length));
+    at += piece.length;
+  }
+}

@@ -1,0 +1,236 @@
+/** The AAC of one PID in one run of a transport stream, in the packets that its sound had. */
+import { hasCode } from "../../../errors.ts";
+import { elementaryFormat } from "../../mux/ts/elementary/carry.ts";
+import { wrap33 } from "../../../bytes/ts/stamps.ts";
+import { adtsFrames } from "../adts.ts";
+import { aacTrack } from "../choice.ts";
+import { FRAME_90K, LEAD_90K, MAX_FRAME_BYTES, PREROLL_FRAMES } from "../run-audio.ts";
+import { AAC_BITS_PER_SECOND, AAC_RATE, type AudioEncoder } from "../types.ts";
+import { trackOf } from "../../index/ts/stream-types.ts";
+import { type Filled, fillPackets, type LaidPes, roomOf } from "./fill.ts";
+import { jobInput, type SoundOf } from "./job-input.ts";
+import { type AudioPacket, type AudioStretch, type AudioUnit, type Span, spansOf } from "./window.ts";
+
+/** Packets of a run: numbers `[start, end)` in the file. */
+export interface RunPlace {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** What the sound of a PID is made of. */
+export interface RunSoundParts {
+  readonly sound: SoundOf;
+  readonly origin90k: number;
+  readonly encoder: AudioEncoder;
+}
+
+/** Channels of the AAC: a stereo pair, whatever the source has. */
+const CHANNELS = 2;
+/** The encoder looks three frames ahead, so sound is wanted this long beyond the run, 90 kHz. */
+const AFTER_90K = 4 * FRAME_90K;
+/** And this long before it: frames to settle, and 0.3 s of bit reservoir and overlapping windows of the decoder. */
+const BEFORE_90K = PREROLL_FRAMES * FRAME_90K + 27_000;
+/** Stretches of sound in a run that are encoded, each by a process; beyond that the file is damage. */
+const MAX_SPANS = 4;
+/** Frames of a run, about 5 min: what has more has times that are none. */
+const MAX_FRAMES = 15_000;
+/** Frames are put in one PES up to this, bytes. */
+const MAX_PES_BYTES = 8192;
+/** No PES is smaller where more frames come: silence takes some 13 bytes a frame, too few to align counters with. */
+const MIN_PES_BYTES = 128;
+/** A PES costs its header and, on average, half a packet. */
+const PES_COST_BYTES = 14 + 92;
+const ADTS_HEADER_BYTES = 7;
+/** Rate control hits its aim about so well. */
+const RATE_MARGIN = 0.9;
+/** Least bit rate tried, bits/s, and the share of it for another try where the packets had no room. */
+const MIN_BITS_PER_SECOND = 24_000;
+const NEXT_TRY = 0.7;
+const TRIES = 3;
+/** Jobs that fail before the first that does not: then the encoder cannot read this sound at all. */
+const MAX_FAILURES = 3;
+/** Bit rates are multiples of this. */
+const BITS_STEP = 8000;
+
+/** A span's frames that belong to the run. */
+interface Part {
+  readonly span: Span;
+  /** Units of the span in the run. */
+  readonly units: readonly AudioUnit[];
+  /** Index of the packet behind the last unit's. */
+  readonly end: number;
+  /** Frame numbers: frame k covers the 1024 samples from k × 1024 of the file's timeline. */
+  readonly from: number;
+  readonly to: number;
+}
+
+/** See the module. */
+export class RunSound {
+  readonly #parts: RunSoundParts;
+  readonly #format;
+  #hasWorked = false;
+  #failures = 0;
+
+  constructor(parts: RunSoundParts) {
+    this.#parts = parts;
+    const stream = parts.sound.map.streams.find(({ pid }) => pid === parts.sound.pid)!;
+    this.#format = elementaryFormat(aacTrack({ ...trackOf(stream, true), channels: CHANNELS }))!;
+  }
+
+  /** Whether sound before or behind the run is missing in `stretch` that its frames need. */
+  lacks(stretch: AudioStretch, place: RunPlace): { before: boolean; after: boolean } {
+    const { units } = stretch;
+    const [low, high] = boundsIn(stretch, place);
+    const firstIn = units.findIndex(({ packet }) => packet >= low);
+    const lastIn = units.findLastIndex(({ packet }) => packet < high);
+    if (low === high || firstIn < 0 || lastIn < 0) return { before: false, after: false };
+    const spans = spansOf(units);
+    const spanOf = (unit: number) => spans.find(({ from, to }) => unit >= from && unit < to)!;
+    const head = spanOf(firstIn);
+    const tail = spanOf(lastIn);
+    return {
+      before: head.from === 0 && units[firstIn]!.time90k - units[0]!.time90k < BEFORE_90K,
+      after: tail.to === units.length &&
+        (lastIn + 1 === units.length || units.at(-1)!.time90k - units[lastIn + 1]!.time90k < AFTER_90K),
+    };
+  }
+
+  /** The packets of the run that had sound, with AAC in it. */
+  async make(
+    stretch: AudioStretch,
+    place: RunPlace,
+    signal: AbortSignal,
+  ): Promise<{ slots: readonly AudioPacket[]; packets: Uint8Array }> {
+    const { packets, units } = stretch;
+    const [low, high] = boundsIn(stretch, place);
+    // From the run's first PES to the next run's: whole PES, so that what was one's sound has the room it had.
+    const first = units.find(({ packet }) => packet >= low && packet < high)?.packet;
+    if (first === undefined) return { slots: [], packets: new Uint8Array(0) };
+    const end = units.find(({ packet }) => packet >= high)?.packet ?? packets.length;
+    const slots = packets.slice(first, end);
+    const nextCounter = end < packets.length ? packets[end]!.bytes[3]! & 15 : null;
+    const parts = partsOf(stretch, low, high);
+    const frames = parts.reduce((sum, { from, to }) => sum + to - from, 0);
+    let filled: Filled = fillPackets(slots, [], nextCounter);
+    if (frames > 0) {
+      let bitsPerSecond = bitRateFor(slots, parts, frames);
+      for (let tries = 0; tries < TRIES; tries++) {
+        const list: LaidPes[] = [];
+        for (const part of parts) {
+          for (const pes of await this.#encode(stretch, part, bitsPerSecond, signal)) {
+            list.push({ ...pes, begin: pes.begin - first, end: pes.end - first });
+          }
+        }
+        filled = fillPackets(slots, list, nextCounter);
+        if (filled.inTime) break;
+        bitsPerSecond = Math.max(MIN_BITS_PER_SECOND, stepDown(bitsPerSecond * NEXT_TRY));
+      }
+    }
+    return { slots, packets: filled.packets };
+  }
+
+  /** The PES of a part; their packets are indexes in the stretch. */
+  async #encode(
+    stretch: AudioStretch,
+    part: Part,
+    bitsPerSecond: number,
+    signal: AbortSignal,
+  ): Promise<LaidPes[]> {
+    const { encoder, sound, origin90k } = this.#parts;
+    const begin = Math.ceil(stretch.units[part.span.from]!.time90k / FRAME_90K);
+    const first = Math.max(begin, part.from - PREROLL_FRAMES);
+    const zero90k = first * FRAME_90K - LEAD_90K;
+    let made: Uint8Array[];
+    try {
+      made = adtsFrames(
+        await encoder.encode({
+          input: jobInput(sound, stretch, part.span, zero90k),
+          container: "mpegts",
+          firstSample: LEAD_90K * AAC_RATE / 90_000,
+          channels: CHANNELS,
+          bitsPerSecond,
+          maxOutputBytes: (part.to - first + stretch.packets.length + 64) * MAX_FRAME_BYTES * 2,
+        }, signal),
+      );
+    } catch (error) {
+      // Damaged sound is a hole in the sound: the picture goes on. What never works is no damage.
+      const isDamage = hasCode(error, "bad_media") || hasCode(error, "too_large");
+      if (isDamage && (this.#hasWorked || ++this.#failures < MAX_FAILURES)) return [];
+      throw error;
+    }
+    this.#hasWorked = true;
+    const list: LaidPes[] = [];
+    let pending: Uint8Array[] = [];
+    let bytes = 0;
+    let pts90k = 0;
+    /** Units of the first and of the newest frame of the PES. */
+    let head = 0;
+    let unit = 0;
+    const flush = () => {
+      if (pending.length === 0) return;
+      const payload = new Uint8Array(bytes);
+      let at = 0;
+      for (const data of pending) at = this.#format.write(payload, at, data, 0, data.length, true);
+      // The sound of this time ended where the unit behind that of the last frame begins.
+      list.push({ begin: part.units[head]!.packet, end: part.units[unit + 1]?.packet ?? part.end, pts90k, payload });
+      pending = [];
+      bytes = 0;
+    };
+    for (let k = part.from; k < part.to; k++) {
+      // The first frame out only primes the decoder.
+      const data = made[k - first + 1];
+      if (data === undefined) break;
+      const isNext = part.units[unit + 1] !== undefined && part.units[unit + 1]!.time90k <= k * FRAME_90K;
+      if ((isNext && bytes >= MIN_PES_BYTES) || bytes + data.length > MAX_PES_BYTES) flush();
+      while (part.units[unit + 1] !== undefined && part.units[unit + 1]!.time90k <= k * FRAME_90K) unit++;
+      if (pending.length === 0) [head, pts90k] = [unit, wrap33(k * FRAME_90K + origin90k)];
+      pending.push(data);
+      bytes += this.#format.maxBytes(data.length, true);
+    }
+    flush();
+    return list;
+  }
+}
+
+/** Indexes in the stretch's packets of the run's first and of the one behind its last. */
+function boundsIn({ packets }: AudioStretch, { start, end }: RunPlace): [number, number] {
+  const low = packets.findIndex(({ number }) => number >= start);
+  const high = packets.findIndex(({ number }) => number >= end);
+  return [low < 0 ? packets.length : low, high < 0 ? packets.length : high];
+}
+
+/**
+ * The frames of a run: from its first unit until the first unit behind it, or the end of the sound. Both ends are
+ * rounded alike, so that the next run goes on where this one ends.
+ */
+function partsOf({ packets, units }: AudioStretch, low: number, high: number): Part[] {
+  const parts: Part[] = [];
+  let left = MAX_FRAMES;
+  for (const span of spansOf(units)) {
+    const all = units.slice(span.from, span.to);
+    const inside = all.filter(({ packet }) => packet >= low && packet < high);
+    if (inside.length === 0) continue;
+    const behind = all.find(({ packet }) => packet >= high);
+    const last = all.at(-1)!.time90k;
+    const lastDuration = all.length > 1 ? last - all.at(-2)!.time90k : 0;
+    const from = Math.ceil(inside[0]!.time90k / FRAME_90K);
+    const to = Math.min(from + left, Math.ceil((behind?.time90k ?? last + lastDuration) / FRAME_90K));
+    if (to <= from) continue;
+    left -= to - from;
+    const next = units[units.indexOf(inside.at(-1)!) + 1];
+    parts.push({ span, units: inside, end: next?.packet ?? packets.length, from, to });
+    if (parts.length === MAX_SPANS) break;
+  }
+  return parts;
+}
+
+const stepDown = (bits: number): number => Math.floor(bits / BITS_STEP) * BITS_STEP;
+
+/** The usual bit rate, or what the packets have room for. */
+function bitRateFor(slots: readonly AudioPacket[], parts: readonly Part[], frames: number): number {
+  const room = slots.reduce((sum, { bytes }) => sum + roomOf(bytes), 0);
+  const pes = parts.reduce((sum, { units, from, to }) => sum + Math.min(units.length, to - from), 0);
+  const frameBytes = (room - pes * PES_COST_BYTES) / frames - ADTS_HEADER_BYTES;
+  const bits = stepDown(frameBytes * 8 * AAC_RATE / 1024 * RATE_MARGIN);
+  return Math.max(MIN_BITS_PER_SECOND, Math.min(AAC_BITS_PER_SECOND[CHANNELS], bits));
+}

@@ -1,0 +1,167 @@
+/**
+ * AAC in place of the sound of a transport stream. The file is cut into runs of equally many packets; the AAC of a run
+ * goes into the packets that the sound had there. A run needs nothing but its own packets and some around it, so any
+ * range is made without the rest, and always the same way.
+ */
+import type { ByteSource } from "../../../bytes/source.ts";
+import { hasPayload, PACKET_BYTES, pidOf, unusable } from "../../../bytes/ts/packet.ts";
+import type { ProgramMap } from "../../../bytes/ts/psi.ts";
+import { type PacketFormat, readPackets } from "../../index/ts/packet-source.ts";
+import { writeNullPacket } from "../../mux/ts/packets.ts";
+import type { PacketOverlay } from "../../rewrite-ts/rewritten.ts";
+import { Kept } from "../kept.ts";
+import type { AudioEncoder } from "../types.ts";
+import { type RunPlace, RunSound } from "./run-sound.ts";
+import { type AudioStretch, StretchCollector } from "./window.ts";
+
+/** Length of a run by the file's mean rate: short enough that a seek does not wait, long enough for few processes. */
+const RUN_MS = 2000;
+/** Least and most packets in a run: the latter is 8 MiB. */
+const MIN_RUN_PACKETS = 64;
+const MAX_RUN_PACKETS = 44_000;
+/** Around a run this share of it is looked at first; it doubles while sound is missing there. */
+const REACH = 0.25;
+const MAX_REACH = 2;
+/** Packets read at a time, about 256 KiB. */
+const READ_PACKETS = 1392;
+const NULL_PID = 0x1fff;
+
+/** What the AAC of a file is made of. */
+export interface TsAudioParts {
+  readonly format: PacketFormat;
+  readonly map: ProgramMap;
+  readonly mapPid: number;
+  /** PIDs that become AAC. */
+  readonly pids: readonly number[];
+  /** Time from which times are counted, 33 bits: before all others of the file, if its clock is in order. */
+  readonly origin90k: number;
+  /** Mean rate of the file; null when unknown. */
+  readonly bytesPerSecond: number | null;
+  readonly encoder: AudioEncoder;
+}
+
+/** The packets of one run that are replaced, most of them by null packets where the sound was large. */
+interface RunPackets {
+  /** Numbers in the file. */
+  readonly numbers: readonly number[];
+  /** For each, where its 188 bytes are in `packets`; −1 for a null packet. */
+  readonly places: Int32Array;
+  readonly packets: Uint8Array;
+}
+
+/** Leaves null packets out: those of lossless sound would fill the memory set aside. */
+function compact(numbers: readonly number[], packets: Uint8Array): RunPackets {
+  const places = new Int32Array(numbers.length).fill(-1);
+  let used = 0;
+  for (let i = 0; i < numbers.length; i++) {
+    const at = i * PACKET_BYTES;
+    if (pidOf(packets, at) === NULL_PID) continue;
+    packets.copyWithin(used, at, at + PACKET_BYTES);
+    places[i] = used;
+    used += PACKET_BYTES;
+  }
+  return { numbers, places, packets: packets.slice(0, used) };
+}
+
+/** See the module. What it keeps only saves work. */
+export class TsAudio implements PacketOverlay {
+  readonly #parts: TsAudioParts;
+  readonly #runPackets: number;
+  readonly #sounds: readonly RunSound[];
+  readonly #runs = new Kept<readonly RunPackets[]>();
+
+  constructor(parts: TsAudioParts) {
+    this.#parts = parts;
+    const { format, bytesPerSecond, map, mapPid, pids, origin90k, encoder } = parts;
+    const wanted = Math.ceil((bytesPerSecond ?? 0) * RUN_MS / 1000 / format.strideBytes);
+    this.#runPackets = Math.max(MIN_RUN_PACKETS, Math.min(MAX_RUN_PACKETS, wanted));
+    this.#sounds = pids.map((pid) => new RunSound({ sound: { map, mapPid, pid }, origin90k, encoder }));
+  }
+
+  async apply(packets: Uint8Array, first: number, source: ByteSource, signal: AbortSignal): Promise<void> {
+    const { pids } = this.#parts;
+    const end = first + packets.length / PACKET_BYTES;
+    const firstRun = Math.floor(first / this.#runPackets);
+    const isOurs = (at: number) =>
+      pids.includes(pidOf(packets, at)) && !unusable(packets, at) && hasPayload(packets, at);
+    const done = new Set<number>();
+    const overlay = async (run: number) => {
+      for (const { numbers, places, packets: replaced } of await this.#run(run, source, signal)) {
+        for (let i = lowerBound(numbers, first); i < numbers.length && numbers[i]! < end; i++) {
+          const at = (numbers[i]! - first) * PACKET_BYTES;
+          const place = places[i]!;
+          if (place < 0) writeNullPacket(packets, at);
+          else packets.set(replaced.subarray(place, place + PACKET_BYTES), at);
+          done.add(at);
+        }
+      }
+    };
+    const missing: number[] = [];
+    for (let at = 0; at < packets.length; at += PACKET_BYTES) if (isOurs(at)) missing.push(at);
+    if (missing.length === 0) return;
+    for (let run = firstRun; run * this.#runPackets < end; run++) await overlay(run);
+    // A run begins with the first PES in it; what comes before is the end of the run before.
+    if (firstRun > 0 && missing.some((at) => !done.has(at))) await overlay(firstRun - 1);
+    // Repeated packets, and ends of PES whose start is not in the file.
+    for (const at of missing) if (!done.has(at)) writeNullPacket(packets, at);
+  }
+
+  async #run(run: number, source: ByteSource, signal: AbortSignal): Promise<readonly RunPackets[]> {
+    const kept = this.#runs.get(run);
+    if (kept !== undefined) return kept;
+    const { format } = this.#parts;
+    const place = { start: run * this.#runPackets, end: Math.min(format.packetCount, (run + 1) * this.#runPackets) };
+    const stretches = await this.#stretches(place, source, signal);
+    const made: RunPackets[] = [];
+    let bytes = 64;
+    for (const [i, sound] of this.#sounds.entries()) {
+      const { slots, packets } = await sound.make(stretches[i]!, place, signal);
+      const kept = compact(slots.map(({ number }) => number), packets);
+      made.push(kept);
+      bytes += kept.packets.length + slots.length * 12;
+    }
+    this.#runs.set(run, made, bytes);
+    return made;
+  }
+
+  /** Packets of each PID in and around a run, as far as they are needed. */
+  async #stretches(place: RunPlace, source: ByteSource, signal: AbortSignal): Promise<AudioStretch[]> {
+    const { packetCount } = this.#parts.format;
+    for (let before = REACH, after = REACH;;) {
+      const from = Math.max(0, place.start - Math.ceil(before * this.#runPackets));
+      const to = Math.min(packetCount, place.end + Math.ceil(after * this.#runPackets));
+      const stretches = await this.#collect(from, to, source, signal);
+      const lacks = this.#sounds.map((sound, i) => sound.lacks(stretches[i]!, place));
+      const wantsBefore = from > 0 && before < MAX_REACH && lacks.some((lack) => lack.before);
+      const wantsAfter = to < packetCount && after < MAX_REACH && lacks.some((lack) => lack.after);
+      if (!wantsBefore && !wantsAfter) return stretches;
+      if (wantsBefore) before *= 2;
+      if (wantsAfter) after *= 2;
+    }
+  }
+
+  async #collect(from: number, to: number, source: ByteSource, signal: AbortSignal): Promise<AudioStretch[]> {
+    const { format, pids, origin90k } = this.#parts;
+    const collectors = new Map(pids.map((pid) => [pid, new StretchCollector(origin90k)]));
+    for (let first = from; first < to; first += READ_PACKETS) {
+      const bytes = await readPackets(format, source, first, Math.min(READ_PACKETS, to - first), signal);
+      for (let at = 0; at + PACKET_BYTES <= bytes.length; at += PACKET_BYTES) {
+        const collector = collectors.get(pidOf(bytes, at));
+        if (collector !== undefined && !unusable(bytes, at)) collector.push(bytes, at, first + at / PACKET_BYTES);
+      }
+    }
+    return pids.map((pid) => collectors.get(pid)!.finish());
+  }
+}
+
+/** Index of the first of the ascending `numbers` that is not below `value`. */
+function lowerBound(numbers: readonly number[], value: number): number {
+  let low = 0;
+  let high = numbers.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (numbers[middle]! < value) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
