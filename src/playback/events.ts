@@ -1,4 +1,4 @@
-/** Events of a session, delivered by long poll: B14. */
+/** Events of a session, delivered by long poll: section 6 of the HTTP API, B14. */
 import type { Clock } from "../ports.ts";
 
 /** A long poll is answered after this at the latest, with no event. */

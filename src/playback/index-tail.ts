@@ -1,12 +1,12 @@
 /**
- * The end of MP4 files, where recorders and plain encoders leave the index: fetched together with the beginning, for a
- * player asks for it next and would otherwise wait for a second round trip and piece.
+ * The end of MP4 files, where recorders and plain encoders leave the index, and of Ogg, whose last page tells its length:
+ * fetched together with the beginning, for it is needed next and would otherwise cost a second round trip and piece.
  */
-import type { Swarm } from "../swarm/types.ts";
+import type { Swarm, SwarmReader } from "../swarm/types.ts";
 import type { MetainfoFile } from "../transport/types.ts";
 
 /** Containers that may have their index at the end. */
-const INDEX_AT_END = /\.(mp4|m4v|mov|3gp|f4v)$/i;
+const INDEX_AT_END = /\.(mp4|m4a|m4b|m4v|mov|3gp|f4v|ogg|oga|opus)$/i;
 
 /** An index takes about a thousandth of a film … */
 const FILM_BYTES_PER_INDEX_BYTE = 1000;
@@ -24,12 +24,17 @@ export function indexTailBytes(file: Pick<MetainfoFile, "name" | "sizeBytes">): 
 
 /**
  * Begins to fetch that end; call it once the beginning is asked for, which so goes first. Gives up when the signal fires or
- * the answer is called: the beginning has shown that the index is there, or nobody plays any more.
+ * the answer is called: the beginning has shown that the index is there, or nobody plays any more. Never throws.
  */
 export function fetchIndexTail(swarm: Swarm, file: MetainfoFile, signal: AbortSignal): () => void {
   const length = indexTailBytes(file);
   if (length === 0) return () => {};
-  const reader = swarm.openReader(file.index, { readAheadBytes: 0 });
+  let reader: SwarmReader;
+  try {
+    reader = swarm.openReader(file.index, { readAheadBytes: 0 });
+  } catch {
+    return () => {};
+  }
   const over = () => reader.close();
   // Only to have it: whoever needs the bytes reads them and hears of errors.
   reader.read(file.sizeBytes - length, length, { signal }).then(over, over);

@@ -1,7 +1,7 @@
 /** The bodies that players read, made from a session: MPEG TS, HLS, or the file as it is. */
 import { renderVodPlaylist } from "../media/hls/playlist.ts";
 import type { SwarmReader } from "../swarm/types.ts";
-import type { PlaybackSession } from "./session.ts";
+import type { AnySession } from "./sessions.ts";
 
 /** Chunk of the file output, bytes: the size that costs an HTTP server least. */
 const FILE_CHUNK_BYTES = 64 * 1024;
@@ -15,8 +15,9 @@ export interface OutputBody {
   open(start: number, end: number | null): ReadableStream<Uint8Array>;
 }
 
-/** The MPEG TS of a session of output `ts`; null for others. */
-export function tsBody(session: PlaybackSession): OutputBody | null {
+/** The MPEG TS of a file's session of output `ts`; null for others. */
+export function tsBody(session: AnySession): OutputBody | null {
+  if (session.kind !== "file") return null;
   const layout = session.identity.output === "ts" ? session.presentation?.ts : undefined;
   if (layout === undefined) return null;
   return {
@@ -27,8 +28,8 @@ export function tsBody(session: PlaybackSession): OutputBody | null {
 }
 
 /** The original bytes of a session of output `file`; null for others. */
-export function fileBody(session: PlaybackSession): OutputBody | null {
-  if (session.identity.output !== "file") return null;
+export function fileBody(session: AnySession): OutputBody | null {
+  if (session.kind !== "file" || session.identity.output !== "file") return null;
   const { sizeBytes } = session.file;
   return {
     sizeBytes,
@@ -51,17 +52,33 @@ async function* copyFile(
   }
 }
 
-/** The playlist of a session of output `hls`; null for others. `segmentUrl` gives the address of segment n. */
-export function manifestText(session: PlaybackSession, segmentUrl: (n: number) => string): string | null {
+/**
+ * The playlist of a session of output `hls`, of a broadcast once there is a segment; null for other outputs. `segmentUrl`
+ * gives the address of segment n. Rejects with `timeout` or the signal's reason.
+ */
+export async function manifestText(
+  session: AnySession,
+  segmentUrl: (n: number) => string,
+  signal: AbortSignal,
+): Promise<string | null> {
+  if (session.kind === "live") return await session.playlist(segmentUrl, signal);
   if (session.identity.output !== "hls" || session.presentation === null) return null;
   return renderVodPlaylist(session.presentation.hls, segmentUrl);
 }
 
+/** A segment. */
+export interface SegmentBody {
+  /** Exact length, bytes; null = not known before it was made. */
+  readonly sizeBytes: number | null;
+  open(): ReadableStream<Uint8Array>;
+}
+
 /** A segment of a session of output `hls`; null when there is none of that number. */
-export function segmentBody(
-  session: PlaybackSession,
-  n: number,
-): { readonly sizeBytes: number | null; open(): ReadableStream<Uint8Array> } | null {
+export function segmentBody(session: AnySession, n: number): SegmentBody | null {
+  if (session.kind === "live") {
+    const segment = session.segment(n);
+    return segment === null ? null : { sizeBytes: null, open: () => session.openSegment(segment) };
+  }
   const plan = session.presentation?.hls;
   if (plan === undefined || plan.segments[n] === undefined) return null;
   return {

@@ -1,15 +1,22 @@
-/** All playback sessions of an engine: starting, joining, finding, ending. B7, B8, B12. */
+/** All playback sessions of an engine: starting, joining, finding, ending. Section 3.1 of the HTTP API, B7, B8, B12. */
 import { deadline, withSignal } from "../bytes/deadline.ts";
 import { chooseFile, defaultFile } from "../content/file-choice.ts";
 import type { Resolver } from "../content/resolve.ts";
 import type { StreamSelector } from "../content/selector.ts";
+import { type AnyMetainfo, isLive } from "../transport/live.ts";
 import type { Metainfo } from "../transport/types.ts";
 import { hasCode, MillraceError } from "../errors.ts";
 import type { AudioEncoder, AudioTranscoding } from "../media/transcode/types.ts";
 import type { Clock, Logger } from "../ports.ts";
+import type { LiveSwarms, LiveTarget } from "../live/swarm/live-source.ts";
 import type { SwarmLease, SwarmManager } from "../swarm/types.ts";
+import { nextFile } from "./next-file.ts";
 import { Presentations } from "./presentations.ts";
-import { type OutputKind, PlaybackSession, type SessionIdentity } from "./session.ts";
+import { PlaybackSession } from "./session.ts";
+import { LiveSession } from "./live/live-session.ts";
+import type { LiveStream } from "./live/live-stream.ts";
+import { LiveStreams, type LiveWindowMaker } from "./live/live-streams.ts";
+import type { OutputKind, SessionBaseParts, SessionIdentity } from "./session-base.ts";
 
 /** Sessions at once; each is small, but readers and swarms behind them are not. */
 const MAX_SESSIONS = 500;
@@ -17,6 +24,14 @@ const MAX_SESSIONS = 500;
 export const ACTIVITY_TIMEOUT_MS = 60_000;
 /** The same for clients that promise to call stop (`use_api_stop=1`). */
 export const API_STOP_TIMEOUT_MS = 3_600_000;
+
+/** A session of either kind: `kind` tells. */
+export type AnySession = PlaybackSession | LiveSession;
+
+/** What a start waits for, as it is told when it takes too long. */
+interface Attempt {
+  reason: () => string;
+}
 
 /** What a start needs; the HTTP layer has parsed and typed it. */
 export interface StartRequest {
@@ -35,6 +50,12 @@ export interface StartRequest {
   readonly stopNotifications: boolean;
   /** Ends a running session of the same key first. */
   readonly forceRestart: boolean;
+  /** Each new read of a file session ends the ones before. Default: any number read at once (B8). */
+  readonly singleReader?: boolean;
+  /** Files that the default one is taken from; null or absent: all. */
+  readonly selectedIndexes?: readonly number[] | null;
+  /** Files that may be played next; their beginning is fetched ahead. Null or absent: not known. */
+  readonly nextIndexes?: readonly number[] | null;
   /** The caller gave up. */
   readonly signal: AbortSignal;
 }
@@ -44,34 +65,39 @@ export interface SessionsParts {
   readonly clock: Clock;
   readonly log: Logger;
   readonly swarms: SwarmManager;
+  readonly live: LiveSwarms;
+  /** How much of a broadcast is kept for its players. */
+  readonly liveWindow: LiveWindowMaker;
   readonly resolver: Resolver;
   readonly startTimeoutMs: number;
   /** Makes AAC; null: nothing does. */
   readonly audioEncoder: AudioEncoder | null;
   /** The metadata of a stream that is being started is known now. */
-  readonly onMetadata: (metainfo: Metainfo) => void;
+  readonly onMetadata: (metainfo: AnyMetainfo) => void;
 }
 
 /** See the module. */
 export class Sessions {
   readonly #parts: SessionsParts;
-  readonly #byKey = new Map<string, PlaybackSession>();
-  readonly #byId = new Map<string, PlaybackSession>();
+  readonly #byKey = new Map<string, AnySession>();
+  readonly #byId = new Map<string, AnySession>();
   readonly #presentations: Presentations;
+  readonly #live: LiveStreams;
   readonly #closing = new AbortController();
 
   constructor(parts: SessionsParts) {
     this.#parts = parts;
     this.#presentations = new Presentations(parts.audioEncoder);
+    this.#live = new LiveStreams(parts.live, parts.clock, parts.liveWindow);
   }
 
   /** Running sessions. */
-  list(): readonly PlaybackSession[] {
+  list(): readonly AnySession[] {
     return [...this.#byId.values()];
   }
 
   /** The session of a control or playback URL; the segment alone is the secret, the infohash must fit it. */
-  find(infohashHex: string, id: string): PlaybackSession | null {
+  find(infohashHex: string, id: string): AnySession | null {
     const session = this.#byId.get(id);
     return session !== undefined && session.identity.infohashHex === infohashHex ? session : null;
   }
@@ -83,14 +109,16 @@ export class Sessions {
     preferredAudioLanguage: string | null,
     transcode: AudioTranscoding | null,
     clientHost: string,
-  ): PlaybackSession | null {
-    let found: PlaybackSession | null = null;
+  ): AnySession | null {
+    let found: AnySession | null = null;
     for (const session of this.#byId.values()) {
       const { identity } = session;
       if (identity.infohashHex !== infohashHex || identity.output !== "hls") continue;
-      if (fileIndex === undefined ? !session.isDefaultFile : identity.fileIndex !== fileIndex) continue;
       if (session.preferredAudioLanguage !== preferredAudioLanguage) continue;
-      if (!sameTranscoding(session.transcode, transcode)) continue;
+      if (session.kind === "file") {
+        if (fileIndex === undefined ? !session.isDefaultFile : identity.fileIndex !== fileIndex) continue;
+        if (!sameTranscoding(session.transcode, transcode)) continue;
+      }
       if (identity.client === clientHost) return session;
       found ??= session;
     }
@@ -101,72 +129,136 @@ export class Sessions {
    * Starts or joins a session. Rejects with the resolver's and media's errors, `start_timeout` (the message says what
    * was missing), `too_busy`, or `aborted`.
    */
-  async start(request: StartRequest): Promise<PlaybackSession> {
+  async start(request: StartRequest): Promise<AnySession> {
     const { clock, startTimeoutMs } = this.#parts;
     let lease: SwarmLease | null = null;
-    let phase = "no answer to the selector";
+    const attempt: Attempt = { reason: () => "no answer to the selector" };
     const late = deadline(clock, startTimeoutMs, AbortSignal.any([request.signal, this.#closing.signal]), () => {
-      return new MillraceError("start_timeout", `start timeout: ${lease === null ? phase : reasonOf(lease, phase)}`);
+      return new MillraceError("start_timeout", `start timeout: ${attempt.reason()}`);
     });
     try {
-      const target = await withSignal(
+      const { metainfo: told, magnet } = await withSignal(
         this.#parts.resolver.resolve(request.selector, { callerIsLocal: request.callerIsLocal, signal: late.signal }),
         late.signal,
       );
-      lease = this.#parts.swarms.acquire(target);
-      phase = "no_metadata";
-      const metainfo = await lease.swarm.metadata(late.signal);
+      let metainfo = told;
+      if (metainfo === undefined || !isLive(metainfo)) {
+        const joined = lease = this.#parts.swarms.acquire({ ...(metainfo && { metainfo }), ...(magnet && { magnet }) });
+        attempt.reason = () => joined.swarm.status().peers === 0 ? "no_peers" : "no_metadata";
+        metainfo = await joined.swarm.metadata(late.signal);
+      }
       this.#parts.onMetadata(metainfo);
-      const file = chooseFile(metainfo, request.fileIndex, target.magnet?.selectOnly);
-      const identity: SessionIdentity = {
-        infohashHex: metainfo.infohashHex,
-        fileIndex: file.index,
-        output: request.output,
-        client: request.pid ?? request.clientHost,
-      };
-      const key = JSON.stringify([identity.infohashHex, identity.fileIndex, identity.output, identity.client]);
+      if (isLive(metainfo)) {
+        return await this.#startLive({ metainfo, ...(magnet && { magnet }) }, request, attempt, late.signal);
+      }
+      const held = lease!;
+      lease = null;
+      attempt.reason = () => held.swarm.status().peers === 0 ? "no_peers" : "no_data";
+      return await this.#startFile(held, metainfo, magnet?.selectOnly, request, late.signal);
+    } finally {
+      late.cancel();
+      lease?.release();
+    }
+  }
+
+  /** Of a torrent: its file is opened first. The lease goes back unless a new session keeps it. */
+  async #startFile(
+    lease: SwarmLease,
+    metainfo: Metainfo,
+    selectOnly: readonly number[] | null | undefined,
+    request: StartRequest,
+    signal: AbortSignal,
+  ): Promise<PlaybackSession> {
+    let kept = false;
+    try {
+      const file = chooseFile(metainfo, request.fileIndex, request.selectedIndexes ?? selectOnly);
+      const { identity, key } = identify(metainfo.infohashHex, file.index, request.output, request);
       if (request.forceRestart) this.#byKey.get(key)?.stop("restarted");
-      const running = this.#join(key, request);
+      const running = this.#joinFile(key, request);
       if (running !== null) return running;
-      phase = "no_data";
       const presentation = request.output === "file" ? null : await this.#presentations.open({
         swarm: lease.swarm,
         file,
         preferredAudioLanguage: request.preferredAudioLanguage,
         transcode: request.transcode,
-      }, late.signal);
-      const meanwhile = this.#join(key, request);
+      }, signal);
+      const meanwhile = this.#joinFile(key, request);
       if (meanwhile !== null) return meanwhile;
-      if (this.#byId.size >= MAX_SESSIONS) {
-        throw new MillraceError("too_busy", "too many sessions are running; stop one first");
-      }
       const session = new PlaybackSession({
-        id: newSessionId(),
-        identity,
-        clock,
+        ...this.#common(identity, key, request),
         lease,
         file,
         isDefaultFile: isDefault(metainfo, file.index),
         presentation,
-        preferredAudioLanguage: request.preferredAudioLanguage,
         transcode: request.transcode,
-        clientSessionId: request.clientSessionId,
-        activityTimeoutMs: request.useApiStop ? API_STOP_TIMEOUT_MS : ACTIVITY_TIMEOUT_MS,
-        readTimeoutMs: startTimeoutMs,
-        stopNotifications: request.stopNotifications,
-        onStopped: (stopped) => {
-          this.#byId.delete(stopped.id);
-          if (this.#byKey.get(key) === stopped) this.#byKey.delete(key);
-        },
+        nextFile: nextFile(metainfo, file, request.nextIndexes ?? []),
       });
-      lease = null;
-      this.#byKey.set(key, session);
-      this.#byId.set(session.id, session);
-      return session;
+      session.singleReader = request.singleReader ?? false;
+      kept = true;
+      return this.#keep(key, session);
     } finally {
-      late.cancel();
-      lease?.release();
+      if (!kept) lease.release();
     }
+  }
+
+  /** Of a broadcast: once anything of it arrives. There is one stream, so `file` is its MPEG TS, too. */
+  async #startLive(
+    target: LiveTarget,
+    request: StartRequest,
+    attempt: Attempt,
+    signal: AbortSignal,
+  ): Promise<LiveSession> {
+    const output = request.output === "file" ? "ts" : request.output;
+    const { identity, key } = identify(target.metainfo.infohashHex, 0, output, request);
+    if (request.forceRestart) this.#byKey.get(key)?.stop("restarted");
+    const running = this.#joinLive(key, request);
+    if (running !== null) return running;
+    const lease = this.#live.open(target);
+    let kept = false;
+    try {
+      attempt.reason = () => liveReason(lease.stream);
+      await lease.stream.arriving(signal);
+      const meanwhile = this.#joinLive(key, request);
+      if (meanwhile !== null) return meanwhile;
+      const session = new LiveSession({ ...this.#common(identity, key, request), lease });
+      kept = true;
+      return this.#keep(key, session);
+    } finally {
+      if (!kept) lease.release();
+    }
+  }
+
+  /** What sessions of all kinds are made of. Throws `too_busy`. */
+  #common(identity: SessionIdentity, key: string, request: StartRequest): SessionBaseParts {
+    if (this.#byId.size >= MAX_SESSIONS) {
+      throw new MillraceError("too_busy", "too many sessions are running; stop one first");
+    }
+    const id = newSessionId();
+    return {
+      id,
+      identity,
+      clock: this.#parts.clock,
+      preferredAudioLanguage: request.preferredAudioLanguage,
+      clientSessionId: request.clientSessionId,
+      activityTimeoutMs: request.useApiStop ? API_STOP_TIMEOUT_MS : ACTIVITY_TIMEOUT_MS,
+      readTimeoutMs: this.#parts.startTimeoutMs,
+      stopNotifications: request.stopNotifications,
+      onStopped: () => {
+        this.#byId.delete(id);
+        if (this.#byKey.get(key)?.id === id) this.#byKey.delete(key);
+      },
+    };
+  }
+
+  #keep<T extends AnySession>(key: string, session: T): T {
+    this.#byKey.set(key, session);
+    this.#byId.set(session.id, session);
+    return session;
+  }
+
+  /** Whether `close` was called. */
+  get isClosing(): boolean {
+    return this.#closing.signal.aborted;
   }
 
   /** Ends all sessions and refuses new ones. */
@@ -175,13 +267,27 @@ export class Sessions {
     for (const session of this.list()) session.stop("shutdown");
   }
 
-  #join(key: string, request: StartRequest): PlaybackSession | null {
+  #joinFile(key: string, request: StartRequest): PlaybackSession | null {
     const running = this.#byKey.get(key);
-    if (running === undefined || running.preferredAudioLanguage !== request.preferredAudioLanguage) return null;
+    if (running?.kind !== "file" || running.preferredAudioLanguage !== request.preferredAudioLanguage) return null;
     if (!sameTranscoding(running.transcode, request.transcode)) return null;
-    running.touch();
-    return running;
+    running.singleReader = request.singleReader ?? false;
+    return rejoin(running, request);
   }
+
+  #joinLive(key: string, request: StartRequest): LiveSession | null {
+    const running = this.#byKey.get(key);
+    if (running?.kind !== "live" || running.preferredAudioLanguage !== request.preferredAudioLanguage) return null;
+    // The broadcaster may have gone on under the same id.
+    if (running.stream.ended) return null;
+    return rejoin(running, request);
+  }
+}
+
+function rejoin<T extends AnySession>(running: T, request: StartRequest): T {
+  if (request.clientSessionId !== -1) running.clientSessionId = request.clientSessionId;
+  running.touch();
+  return running;
 }
 
 function sameTranscoding(a: AudioTranscoding | null, b: AudioTranscoding | null): boolean {
@@ -197,9 +303,22 @@ function isDefault(metainfo: Metainfo, index: number): boolean {
   }
 }
 
-function reasonOf(lease: SwarmLease, phase: string): string {
-  const status = lease.swarm.status();
-  return status.peers === 0 ? "no_peers" : phase;
+/** What makes two requests the same session, and the same as text. */
+function identify(
+  infohashHex: string,
+  fileIndex: number,
+  output: OutputKind,
+  request: StartRequest,
+): { identity: SessionIdentity; key: string } {
+  const client = request.pid ?? request.clientHost;
+  const identity = { infohashHex, fileIndex, output, client };
+  return { identity, key: JSON.stringify([infohashHex, fileIndex, output, client]) };
+}
+
+/** Why nothing of a broadcast arrives. */
+function liveReason({ source }: LiveStream): string {
+  if (source.status().peers === 0) return "no_peers";
+  return source.node.joined ? "no_data" : "not on the air: no peer has anything of the last 30 s";
 }
 
 /** 128 random bits as 32 hexadecimal characters. */

@@ -1,5 +1,7 @@
 /** What `stat_url` answers: section 2.3 of the HTTP API, B15. */
+import type { LiveSession } from "./live/live-session.ts";
 import type { PlaybackSession } from "./session.ts";
+import type { AnySession } from "./sessions.ts";
 
 /** How full the cache is, bytes. */
 export interface CacheFigures {
@@ -9,13 +11,13 @@ export interface CacheFigures {
 
 /** The object under `response`; `prebufferWord` is `prefuf`, or `prebuf` under a path alias. */
 export function statOf(
-  session: PlaybackSession,
+  session: AnySession,
   cache: CacheFigures,
   prebufferWord: "prefuf" | "prebuf",
 ): Record<string, unknown> {
-  const status = session.swarm.status();
-  const metainfo = session.swarm.metainfo;
-  const activeBytes = Math.min(cache.usedBytes, status.havePieces * (metainfo?.pieceLengthBytes ?? 0));
+  const { status, activeBytes, totalProgress } = session.kind === "live"
+    ? ofBroadcast(session)
+    : ofFile(session, cache);
   return {
     status: session.prebuffering ? prebufferWord : "dl",
     peers: status.peers,
@@ -24,9 +26,7 @@ export function statOf(
     downloaded: status.downloadedBytes,
     uploaded: status.uploadedBytes,
     progress: session.prebufferProgress,
-    total_progress: metainfo === null || metainfo.pieceCount === 0
-      ? 0
-      : Math.floor(100 * status.havePieces / metainfo.pieceCount),
+    total_progress: totalProgress,
     network_monitor_status: -1,
     network_monitor_started: false,
     debug_level: 0,
@@ -37,15 +37,50 @@ export function statOf(
       active_inuse: activeBytes,
     },
     selected_stream_index: -1,
-    selected_file_index: session.file.index,
+    selected_file_index: session.identity.fileIndex,
     stream_status: -1,
     manifest_access_mode: -1,
     client_session_id: session.clientSessionId,
     playback_session_id: session.id,
     is_encrypted: 0,
-    is_live: 0,
+    is_live: session.kind === "live" ? 1 : 0,
     infohash: session.identity.infohashHex,
     stall_reason: session.stallReason,
     error_message: session.errorMessage,
+    ...(session.kind === "live" ? { livepos: livePosition(session) } : {}),
+  };
+}
+
+function ofFile(session: PlaybackSession, cache: CacheFigures) {
+  const status = session.swarm.status();
+  const metainfo = session.swarm.metainfo;
+  return {
+    status,
+    activeBytes: Math.min(cache.usedBytes, status.havePieces * (metainfo?.pieceLengthBytes ?? 0)),
+    totalProgress: metainfo === null || metainfo.pieceCount === 0
+      ? 0
+      : Math.floor(100 * status.havePieces / metainfo.pieceCount),
+  };
+}
+
+/** A broadcast is kept in a window of its own, outside the cache, and is never complete. */
+function ofBroadcast(session: LiveSession) {
+  return { status: session.stream.source.status(), activeBytes: 0, totalProgress: 0 };
+}
+
+/** B16: Unix seconds as strings. */
+function livePosition(session: LiveSession): Record<string, string> {
+  const { position } = session;
+  const seconds = (ms: number | undefined) => ms === undefined ? "-1" : String(Math.floor(ms / 1000));
+  const [first, last] = [seconds(position?.oldestMs), seconds(position?.newestMs)];
+  return {
+    pos: seconds(position?.positionMs),
+    first_ts: first,
+    live_first: first,
+    last_ts: last,
+    live_last: last,
+    last,
+    is_live: position?.isLive === false ? "0" : "1",
+    buffer_pieces: String(position?.piecesAhead ?? 0),
   };
 }

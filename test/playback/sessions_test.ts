@@ -1,48 +1,29 @@
 import { test } from "node:test";
-import { assert, assertEquals, assertNotEquals, assertRejects } from "@std/assert";
+import { assert, assertEquals, assertNotEquals, assertRejects, assertThrows } from "@std/assert";
 import { MillraceError } from "../../src/errors.ts";
 import { fileBody } from "../../src/playback/output.ts";
-import { Sessions, type StartRequest } from "../../src/playback/sessions.ts";
+import type { StartRequest } from "../../src/playback/sessions.ts";
 import { statOf } from "../../src/playback/stat.ts";
-import { FakeClock } from "../support/fake-clock.ts";
-import { FakeSwarm, FakeSwarms } from "./support.ts";
+import { FakeClock, settle } from "../support/fake-clock.ts";
+import { nextFile } from "../../src/playback/next-file.ts";
+import { fakeMetainfo, FakeSwarm, FakeSwarms, makeSessions, startRequest } from "./support.ts";
 
 const BYTES = Uint8Array.from({ length: 300_000 }, (_, i) => i * 7);
-const log = { log() {}, child: () => log };
 
-function setUp(options: { silent?: boolean } = {}) {
+function setUp(options: { silent?: boolean; names?: [string, string] } = {}) {
+  const [first, second] = options.names ?? ["film.mkv", "extra.mkv"];
   const clock = new FakeClock();
-  const swarm = new FakeSwarm([{ name: "film.mkv", bytes: BYTES }, {
-    name: "extra.mkv",
+  const swarm = new FakeSwarm([{ name: first, bytes: BYTES }, {
+    name: second,
     bytes: BYTES.subarray(0, 1000),
   }], options);
   const swarms = new FakeSwarms(swarm);
-  const sessions = new Sessions({
-    clock,
-    log,
-    swarms,
-    resolver: { resolve: () => Promise.resolve({}) },
-    startTimeoutMs: 20_000,
-    audioEncoder: null,
-    onMetadata: () => {},
-  });
-  const start = (request: Partial<StartRequest> = {}) =>
-    sessions.start({
-      selector: { kind: "infohash", infohash: swarm.infohashHex },
-      output: "file",
-      fileIndex: undefined,
-      pid: undefined,
-      clientHost: "127.0.0.1",
-      callerIsLocal: true,
-      preferredAudioLanguage: null,
-      transcode: null,
-      clientSessionId: -1,
-      useApiStop: false,
-      stopNotifications: false,
-      forceRestart: false,
-      signal: new AbortController().signal,
-      ...request,
-    });
+  const sessions = makeSessions(clock, swarms);
+  const start = async (request: Partial<StartRequest> = {}) => {
+    const session = await sessions.start(startRequest(swarm.infohashHex, request));
+    assert(session.kind === "file");
+    return session;
+  };
   return { clock, swarm, swarms, sessions, start };
 }
 
@@ -137,10 +118,11 @@ test("PlaybackSession.stream() ends a body that gets no byte and says why", asyn
 test("PlaybackSession.stream() gives up its reader when the client leaves", async () => {
   const { start, swarm } = setUp();
   const session = await start();
+  while (swarm.readers.size > 0) await settle();
   const stream = fileBody(session)!.open(1000, 2000);
-  const before = swarm.readers.size;
+  assertEquals(swarm.readers.size, 1);
   await stream.cancel();
-  assertEquals(swarm.readers.size, before - 1);
+  assertEquals(swarm.readers.size, 0);
 });
 
 test("PlaybackSession.stream() lets a stalled client hold no more than one chunk", async () => {
@@ -216,6 +198,85 @@ test("PlaybackSession tells prebuffering, playing and download_stopped (B14)", a
   assertEquals(await session.events.next(clock, signal), null);
 });
 
+test("PlaybackSession tells stalled with its reason, where content is missing, and playing again (B14)", async () => {
+  const { start, swarm, clock } = setUp();
+  const session = await start();
+  const signal = new AbortController().signal;
+  for (let name = ""; name !== "playing";) name = (await session.events.next(clock, signal))!.name;
+  const reader = fileBody(session)!.open(131_072, null).getReader();
+  await reader.read();
+  swarm.silent = true;
+  swarm.reason = "missing_piece";
+  void reader.read().catch(() => {});
+  void reader.read().catch(() => {});
+  await settle();
+  const told: unknown[] = [];
+  clock.advance(1000);
+  clock.advance(1000);
+  for (let i = 0; i < 2; i++) told.push(await session.events.next(clock, signal));
+  assertEquals(told, [
+    { name: "missing_content", params: { positions: [196_608] } },
+    { name: "stalled", params: { reason: "missing_piece" } },
+  ]);
+  assertEquals(session.stallReason, "missing_piece");
+  swarm.silent = false;
+  clock.advance(1000);
+  assertEquals(await session.events.next(clock, signal), { name: "playing", params: {} });
+  await reader.cancel();
+});
+
+test("Sessions.start() with singleReader has each new body end the one before; without, any number read (B8)", async () => {
+  const { start } = setUp();
+  const open = async (singleReader: boolean) => {
+    const session = await start({ pid: String(singleReader), singleReader });
+    const first = fileBody(session)!.open(0, null).getReader();
+    await first.read();
+    const second = readAll(fileBody(session)!.open(0, null));
+    const rest = (async () => {
+      while (!(await first.read()).done);
+    })();
+    return { rest, second: await second, message: session.errorMessage };
+  };
+  const many = await open(false);
+  await many.rest;
+  assertEquals(many.second, BYTES);
+  const single = await open(true);
+  await assertRejects(() => single.rest, MillraceError, "another read of the session took over");
+  assertEquals([single.second, single.message], [BYTES, null]);
+});
+
+test("Sessions.start() takes the default file from playlist_selected_indexes (B19)", async () => {
+  const { start } = setUp();
+  assertEquals((await start()).file.index, 0);
+  assertEquals((await start({ selectedIndexes: [1] })).file.index, 1);
+  assertEquals((await start({ selectedIndexes: [1], fileIndex: 0 })).file.index, 0);
+  assertEquals((await start({ selectedIndexes: [7] })).file.index, 0);
+});
+
+test("PlaybackSession fetches the beginning of the next file near the end of its own (next_file_indexes)", async () => {
+  const { start, swarm } = setUp();
+  const session = await start({ nextIndexes: [0, 1] });
+  const next = () => swarm.reads.filter(({ fileIndex }) => fileIndex === 1);
+  await readAll(fileBody(session)!.open(0, 200_000));
+  assertEquals(next(), []);
+  await readAll(fileBody(session)!.open(200_000, null));
+  await readAll(fileBody(session)!.open(200_000, null));
+  assertEquals(next(), [{ fileIndex: 1, offset: 0, length: 1000 }]);
+  assert(session.file.index === 0);
+});
+
+test("nextFile() goes by natural order of the names (B19)", () => {
+  const names = ["S01E10.mkv", "S01E2.mkv", "S01E1.mkv", "notes.txt"];
+  const metainfo = fakeMetainfo(names.map((name) => ({ name, bytes: new Uint8Array(10) })));
+  const after = (index: number, indexes: number[]) => nextFile(metainfo, metainfo.files[index]!, indexes)?.name ?? null;
+  assertEquals(after(2, [0, 1, 2]), "S01E2.mkv");
+  assertEquals(after(1, [0, 1, 2]), "S01E10.mkv");
+  assertEquals(after(0, [1, 2]), "S01E1.mkv");
+  assertEquals(after(0, [0]), null);
+  assertEquals(after(0, [9]), null);
+  assertEquals(after(0, []), null);
+});
+
 test("Sessions.start() with force_session_restart ends the running session of that key", async () => {
   const { start } = setUp();
   const first = await start();
@@ -229,4 +290,18 @@ test("Sessions.close() ends all and refuses new ones", async () => {
   sessions.close();
   assertEquals([session.stopped, swarms.leases], [true, 0]);
   await assertRejects(() => start(), MillraceError, "shutting down");
+});
+
+test("PlaybackSession does without fetching ahead when the swarm has no reader left, and tells who reads", async () => {
+  const { start, swarm } = setUp({ names: ["film.mp4", "extra.mkv"] });
+  for (const maxReaders of [0, 1]) {
+    swarm.maxReaders = maxReaders;
+    const session = await start({ nextIndexes: [1], pid: String(maxReaders) });
+    await settle();
+    assert(!session.prebuffering && session.errorMessage === null);
+    if (maxReaders === 0) {
+      assertThrows(() => fileBody(session)!.open(0, null), MillraceError, "too many readers");
+    } else assertEquals((await readAll(fileBody(session)!.open(0, null))).length, BYTES.length);
+    session.stop("test");
+  }
 });

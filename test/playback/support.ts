@@ -1,7 +1,18 @@
 /** A swarm made of bytes in memory, for tests of what stands on swarms. */
-import { MemorySource, type ReadOptions } from "../../src/bytes/source.ts";
+import type { ReadOptions } from "../../src/bytes/source.ts";
+import { MemorySource } from "../support/memory-source.ts";
 import { abortError, MillraceError } from "../../src/errors.ts";
-import type { Swarm, SwarmLease, SwarmManager, SwarmReader, SwarmStatus, SwarmTarget } from "../../src/swarm/types.ts";
+import type { Clock } from "../../src/ports.ts";
+import { Sessions, type SessionsParts, type StartRequest } from "../../src/playback/sessions.ts";
+import type {
+  StallReason,
+  Swarm,
+  SwarmLease,
+  SwarmManager,
+  SwarmReader,
+  SwarmStatus,
+  SwarmTarget,
+} from "../../src/swarm/types.ts";
 import type { Metainfo, MetainfoFile } from "../../src/transport/types.ts";
 
 /** A torrent's metadata as far as playback looks at it. */
@@ -38,7 +49,15 @@ export class FakeSwarm implements Swarm {
   metainfo: Metainfo | null;
   readonly readers = new Set<SwarmReader>();
   silent: boolean;
+  /** Reads wait for ever, the metadata does not. */
+  silentReads = false;
+  /** Readers that may be open at once. */
+  maxReaders = Infinity;
   peers = 3;
+  /** Why a read that waits does so. */
+  reason: StallReason = "no_peers";
+  /** Every read so far. */
+  readonly reads: { readonly fileIndex: number; readonly offset: number; readonly length: number }[] = [];
   readonly #files: readonly { name: string; bytes: Uint8Array }[];
   readonly #known: Metainfo;
 
@@ -55,6 +74,7 @@ export class FakeSwarm implements Swarm {
   }
 
   openReader(fileIndex: number): SwarmReader {
+    if (this.readers.size >= this.maxReaders) throw new MillraceError("too_busy", "too many readers");
     const source = new MemorySource(this.#files[fileIndex]!.bytes);
     const closing = new AbortController();
     const reader: SwarmReader = {
@@ -62,11 +82,13 @@ export class FakeSwarm implements Swarm {
       sizeBytes: source.sizeBytes,
       setBitrate() {},
       availableFrom: (offset, max) => Math.min(max, source.sizeBytes - offset),
-      stallReason: () => this.silent ? "no_peers" : null,
-      read: (offset: number, length: number, options: ReadOptions) =>
-        this.silent
+      stallReason: () => this.silent ? this.reason : null,
+      read: (offset: number, length: number, options: ReadOptions) => {
+        this.reads.push({ fileIndex, offset, length });
+        return this.silent || this.silentReads
           ? waitForAbort(AbortSignal.any([options.signal, closing.signal]))
-          : source.read(offset, length, options),
+          : source.read(offset, length, options);
+      },
       close: () => {
         closing.abort(new MillraceError("closed", "the reader was closed"));
         this.readers.delete(reader);
@@ -132,4 +154,46 @@ function waitForAbort(signal: AbortSignal): Promise<never> {
     if (signal.aborted) reject(abortError(signal));
     signal.addEventListener("abort", () => reject(abortError(signal)), { once: true });
   });
+}
+
+const log = { log() {}, child: () => log };
+
+/** Sessions over `swarms`, of which none is live unless `more` says so. */
+export function makeSessions(clock: Clock, swarms: SwarmManager, more: Partial<SessionsParts> = {}): Sessions {
+  return new Sessions({
+    clock,
+    log,
+    swarms,
+    live: {
+      acquire() {
+        throw new Error("nothing here is live");
+      },
+    },
+    liveWindow: () => ({ limits: { windowMs: 60_000, maxBytes: 2 ** 20 } }),
+    resolver: { resolve: () => Promise.resolve({}) },
+    startTimeoutMs: 20_000,
+    audioEncoder: null,
+    onMetadata: () => {},
+    ...more,
+  });
+}
+
+/** What a player on this machine asks for, but for `more`. */
+export function startRequest(infohash: string, more: Partial<StartRequest>): StartRequest {
+  return {
+    selector: { kind: "infohash", infohash },
+    output: "file",
+    fileIndex: undefined,
+    pid: undefined,
+    clientHost: "127.0.0.1",
+    callerIsLocal: true,
+    preferredAudioLanguage: null,
+    transcode: null,
+    clientSessionId: -1,
+    useApiStop: false,
+    stopNotifications: false,
+    forceRestart: false,
+    signal: new AbortController().signal,
+    ...more,
+  };
 }

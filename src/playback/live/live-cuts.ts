@@ -1,0 +1,238 @@
+/** The HLS segments of a broadcast: cut at random access points as they come, numbered once and for all. */
+import { hasPayload, payloadOf, readPesHeader, startsUnit } from "../../bytes/ts/packet.ts";
+import { stepBetween } from "../../bytes/ts/stamps.ts";
+import { type ChosenProgram, outputTracks } from "../../media/index/ts/programs.ts";
+import type { LivePoint, ScanListener } from "./live-scan.ts";
+
+/**
+ * Length of a segment, ms: players stay three of them behind the edge, so short ones keep them near; shorter still and
+ * requests cost more than they gain, as broadcasts have a random access point every one or two seconds.
+ */
+export const LIVE_SEGMENT_MS = 2000;
+/** A random access point this much of a segment after the last cut is taken rather than waiting for the next. */
+const CUT_SHARE = 0.75;
+/** The first segments are this short where the stream lets them, ms, so that who joins has some to begin with early. */
+const FIRST_SEGMENT_MS = 900;
+const FIRST_SEGMENTS = 3;
+/** How far behind a cut the ends of other streams' units are awaited, packets (about 2 MiB). */
+const FOLLOW_PACKETS = 11_200;
+/** Numbers count from here, Unix ms (2020-01-01): a later window of the same broadcast goes on above this one's. */
+const NUMBERS_FROM_MS = 1_577_836_800_000;
+/** What is left before a gap is a segment if it is this long, ms: browsers stumble over shorter ones. */
+const LEAST_TAIL_MS = 500;
+/** Most segments kept: two hours of the shortest. A hostile stream could have one a packet. */
+const MAX_SEGMENTS = 5000;
+/** A picture's duration where the stream does not tell, 90 kHz. */
+const PICTURE_90K = 3600;
+
+/** One segment. */
+export interface LiveSegment {
+  readonly n: number;
+  readonly firstPacket: number;
+  /** First packet of the main stream that is no longer in it. */
+  readonly endPacket: number;
+  /** Units of other streams that were open at the end are whole before this packet. */
+  readonly limitPacket: number;
+  readonly durationMs: number;
+  /** Capture time of its beginning, Unix ms. */
+  readonly startMs: number;
+  /** It does not continue the segment before. */
+  readonly discontinuity: boolean;
+  readonly program: ChosenProgram;
+}
+
+/** What `LiveCuts` needs. */
+export interface LiveCutsParts {
+  /** Segments are numbered from here on, or higher. */
+  readonly leastNumber: number;
+  /** Capture time of a packet, Unix ms. */
+  timeOf(packet: number): number;
+  onPoint(point: LivePoint): void;
+}
+
+interface Open {
+  readonly point: LivePoint;
+  readonly startMs: number;
+  readonly discontinuity: boolean;
+  /** Latest media time in it and the packet where its newest access unit begins. */
+  lastPts90k: number | null;
+  lastUnit: number;
+  /** PIDs of which a unit begins in it. */
+  readonly begun: Set<number>;
+}
+
+/** A segment whose end is known but for the rest of other streams. */
+interface Closing {
+  readonly segment: Omit<LiveSegment, "limitPacket">;
+  readonly unfinished: Set<number>;
+}
+
+/** See the module. */
+export class LiveCuts implements ScanListener {
+  /** Segments that can be made, oldest first. */
+  readonly segments: LiveSegment[] = [];
+  /** Discontinuities among the segments that were dropped. */
+  droppedDiscontinuities = 0;
+  /** Longest segment so far, rounded to seconds (RFC 8216, 4.3.3.1); never less than the target. */
+  targetDurationS = Math.round(LIVE_SEGMENT_MS / 1000);
+  private readonly parts: LiveCutsParts;
+  private open: Open | null = null;
+  private closing: Closing | null = null;
+  private nextNumber: number | null = null;
+  /** Segments so far. */
+  private cut = 0;
+  private nextIsDiscontinuity = false;
+  private lastProgram: ChosenProgram | null = null;
+  /** Where the next segment would begin if it goes on in time. */
+  private mediaMs: number | null = null;
+  /** Packets so far. */
+  private seen = 0;
+  /** PIDs of which units ever began. */
+  private readonly known = new Set<number>();
+  /** Bytes that miss of the unit under way, by PID; null: it ends where the next begins. */
+  private readonly left = new Map<number, number | null>();
+
+  constructor(parts: LiveCutsParts) {
+    this.parts = parts;
+  }
+
+  /** Number of the next segment; null before the first. */
+  get next(): number | null {
+    return this.nextNumber;
+  }
+
+  /** Forgets segments that begin before `packet`. */
+  drop(packet: number): void {
+    let old = 0;
+    while (old < this.segments.length) {
+      if (this.segments[old]!.firstPacket >= packet && this.segments.length - old <= MAX_SEGMENTS) break;
+      if (this.segments[old]!.discontinuity) this.droppedDiscontinuities++;
+      old++;
+    }
+    this.segments.splice(0, old);
+  }
+
+  /** The broadcast is over before `packet`. */
+  end(packet: number): void {
+    const isWhole = this.open === null || !this.left.get(this.open.point.program.main.id);
+    this.finish(packet, isWhole, true);
+  }
+
+  runEnded(packet: number, isWhole: boolean): void {
+    this.finish(packet, isWhole, false);
+  }
+
+  /** No more of this run comes, and if it `isLast` of any. `isWhole`: its last access unit is not in pieces. */
+  private finish(packet: number, isWhole: boolean, isLast: boolean): void {
+    this.publish();
+    const { open } = this;
+    this.left.clear();
+    if (open === null) return;
+    // A decoder is better off without a picture of which half is missing.
+    const cut = !isWhole && open.lastUnit > open.point.packet ? open.lastUnit : packet;
+    const endPts90k = open.lastPts90k === null ? null : open.lastPts90k + PICTURE_90K;
+    const isLong = isLast || this.lengthMs(open, endPts90k, this.parts.timeOf(cut)) >= LEAST_TAIL_MS;
+    // Players wait for ever for the sound of a segment that has none.
+    if (isLong && otherPids(open.point.program).every((pid) => open.begun.has(pid) || !this.known.has(pid))) {
+      this.close(open, cut, endPts90k);
+      this.publish();
+    }
+    this.open = null;
+    this.mediaMs = null;
+    this.nextIsDiscontinuity = true;
+  }
+
+  packet(pid: number, bytes: Uint8Array, at: number, number: number, mainPts90k: number | null): void {
+    const { open } = this;
+    this.seen = number + 1;
+    if (open !== null && mainPts90k !== null) {
+      open.lastUnit = number;
+      if (open.lastPts90k === null || stepBetween(open.lastPts90k, mainPts90k) > 0) open.lastPts90k = mainPts90k;
+    }
+    if (!hasPayload(bytes, at)) return;
+    const payload = payloadOf(bytes, at);
+    const { closing } = this;
+    if (startsUnit(bytes, at)) {
+      const header = readPesHeader(payload);
+      if (header === null) return;
+      closing?.unfinished.delete(pid);
+      open?.begun.add(pid);
+      this.known.add(pid);
+      this.left.set(pid, header.totalBytes);
+    }
+    const left = this.left.get(pid);
+    if (left === undefined || left === null) return;
+    this.left.set(pid, Math.max(0, left - payload.length));
+    if (left <= payload.length) closing?.unfinished.delete(pid);
+    if (closing !== null && (closing.unfinished.size === 0 || number - closing.segment.endPacket > FOLLOW_PACKETS)) {
+      this.publish();
+    }
+  }
+
+  point(point: LivePoint): void {
+    this.parts.onPoint(point);
+    const { open } = this;
+    const startMs = this.parts.timeOf(point.packet);
+    if (open !== null) {
+      const ms = this.lengthMs(open, point.pts90k, startMs);
+      if (ms < (this.cut < FIRST_SEGMENTS ? FIRST_SEGMENT_MS : LIVE_SEGMENT_MS * CUT_SHARE)) return;
+      this.close(open, point.packet, point.pts90k);
+    }
+    const discontinuity = this.nextIsDiscontinuity ||
+      (this.lastProgram !== null && this.lastProgram !== point.program);
+    this.nextIsDiscontinuity = false;
+    this.lastProgram = point.program;
+    // Dates follow the media clock, which does not jitter, as long as the two agree to a second.
+    const keeps = this.mediaMs !== null && Math.abs(this.mediaMs - startMs) < 1000;
+    this.open = {
+      point,
+      startMs: keeps ? this.mediaMs! : startMs,
+      discontinuity,
+      lastPts90k: point.pts90k,
+      lastUnit: point.packet,
+      begun: new Set(),
+    };
+  }
+
+  private lengthMs(open: Open, endPts90k: number | null, endMs: number): number {
+    const media = open.point.pts90k === null || endPts90k === null ? null : stepBetween(open.point.pts90k, endPts90k);
+    return media === null || media <= 0 ? Math.max(1, endMs - open.startMs) : media / 90;
+  }
+
+  private close(open: Open, endPacket: number, endPts90k: number | null): void {
+    this.publish();
+    const durationMs = this.lengthMs(open, endPts90k, this.parts.timeOf(endPacket));
+    this.mediaMs = open.startMs + durationMs;
+    const { point, startMs, discontinuity } = open;
+    const { program } = point;
+    this.cut++;
+    this.nextNumber ??= Math.max(this.parts.leastNumber, Math.floor((startMs - NUMBERS_FROM_MS) / 1000));
+    const segment = {
+      n: this.nextNumber++,
+      firstPacket: point.packet,
+      endPacket,
+      durationMs,
+      startMs,
+      discontinuity,
+      program,
+    };
+    const others = otherPids(program);
+    this.closing = { segment, unfinished: new Set(others.filter((pid) => this.left.get(pid) !== 0)) };
+    // A stream that never began has nothing to wait for.
+    for (const pid of others) if (!this.left.has(pid)) this.closing.unfinished.delete(pid);
+    if (this.closing.unfinished.size === 0) this.publish();
+  }
+
+  private publish(): void {
+    if (this.closing === null) return;
+    const { segment } = this.closing;
+    this.closing = null;
+    this.segments.push({ ...segment, limitPacket: Math.max(this.seen, segment.endPacket) });
+    this.targetDurationS = Math.max(this.targetDurationS, Math.round(segment.durationMs / 1000));
+  }
+}
+
+/** PIDs of the streams in segments besides the one by which they are cut. */
+function otherPids(program: ChosenProgram): number[] {
+  return outputTracks(program, null).map((track) => track.id).filter((pid) => pid !== program.main.id);
+}

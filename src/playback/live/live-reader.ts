@@ -1,0 +1,92 @@
+/**
+ * One player's MPEG TS of a broadcast: a place in the window and the splices made so far. It waits at the edge, is sent
+ * on over gaps to the next random access point, and begins anew near the edge when the window has left it behind.
+ */
+import { concatBytes } from "../../bytes/hex.ts";
+import { abortError, hasCode } from "../../errors.ts";
+import { TsSplicer } from "../../media/cut-ts/splice.ts";
+import type { LivePoint } from "./live-scan.ts";
+import type { LiveStream } from "./live-stream.ts";
+
+/** Most packets given out at a time, just under 64 KiB: what a player that does not read holds up. */
+const CHUNK_PACKETS = 348;
+
+/** See the module. */
+export class LiveReader {
+  private readonly stream: LiveStream;
+  private readonly splicer = new TsSplicer();
+  /** Packet read next; null: at a random access point that is still to be chosen. */
+  private next: number | null = null;
+  /** Packet where the present stretch began. */
+  private entered = 0;
+  private wanted: LivePoint | null = null;
+
+  /** Begins at `start`, or where new readers do. */
+  constructor(stream: LiveStream, start: LivePoint | null = null) {
+    this.stream = stream;
+    this.wanted = start;
+  }
+
+  /** Number of the packet that is read next; null before the start. */
+  get position(): number | null {
+    return this.wanted?.packet ?? this.next;
+  }
+
+  /** Goes on at `point`; null: near the edge. */
+  seek(point: LivePoint | null): void {
+    this.wanted = point ?? this.stream.startPoint();
+    this.stream.wake();
+  }
+
+  /** The bytes, until the broadcast ends. */
+  async *read(signal: AbortSignal): AsyncGenerator<Uint8Array> {
+    for (;;) {
+      const bytes = await this.take();
+      if (bytes !== null && bytes.length > 0) yield bytes;
+      else if (bytes === null) {
+        if (this.stream.ended) return;
+        await this.stream.grown(signal);
+      }
+      if (signal.aborted) throw abortError(signal);
+    }
+  }
+
+  /** What can be given out now; null: nothing before the window grows. */
+  private async take(): Promise<Uint8Array | null> {
+    const point = this.turn();
+    if (point === "wait") return null;
+    const tables = point === null ? null : this.enter(point);
+    const { window } = this.stream;
+    const from = this.next!;
+    const until = this.stream.readableEnd(this.entered);
+    const count = Math.min(CHUNK_PACKETS, until - from);
+    if (count <= 0) return tables;
+    const packets = await window.packets(from, count).catch((error) => {
+      // The window went on while the disk was read: turn() will see it.
+      if (hasCode(error, "not_found")) return null;
+      throw error;
+    });
+    if (packets === null) return tables;
+    const bytes = this.splicer.push(packets);
+    this.next = from + count;
+    return tables === null ? bytes : concatBytes([tables, bytes]);
+  }
+
+  /** Where a new stretch begins now; null: the present one goes on; "wait": there is no such place yet. */
+  private turn(): LivePoint | null | "wait" {
+    const { stream, wanted } = this;
+    this.wanted = null;
+    if (wanted !== null && wanted.packet >= stream.window.base) return wanted;
+    if (this.next === null || this.next < stream.window.base) return stream.startPoint() ?? "wait";
+    const end = stream.runEnd(this.entered);
+    if (end === null || this.next < stream.readableEnd(this.entered)) return null;
+    // Behind a gap: the next place where a decoder can start.
+    return stream.pointFrom(end) ?? "wait";
+  }
+
+  private enter(point: LivePoint): Uint8Array {
+    const { pcrPid, streams } = point.program.map;
+    this.next = this.entered = point.packet;
+    return this.splicer.enter({ tables: point.tables, pcrPid, streamPids: streams.map(({ pid }) => pid) });
+  }
+}

@@ -1,0 +1,115 @@
+/** Looks at every packet of a broadcast once: where can a player enter, and which program does it find there? */
+import {
+  hasPayload,
+  PACKET_BYTES,
+  payloadOf,
+  pidOf,
+  readPesHeader,
+  startsUnit,
+  unusable,
+} from "../../bytes/ts/packet.ts";
+import type { ProgramMap } from "../../bytes/ts/psi.ts";
+import { stepBetween } from "../../bytes/ts/stamps.ts";
+import { TsWatch } from "../../live/broadcast/ts-watch.ts";
+import { type ChosenProgram, programOf } from "../../media/index/ts/programs.ts";
+
+/** Media times further apart than this do not continue each other, 90 kHz: longer than any group of pictures. */
+const JUMP_90K = 30 * 90_000;
+/** A random access point. */
+export interface LivePoint {
+  /** Number of its first packet. */
+  readonly packet: number;
+  /** Number of the run that it is in: within one, time and counters go on. */
+  readonly run: number;
+  /** 33-bit; null when its PES has no time. */
+  readonly pts90k: number | null;
+  /** The newest PAT and PMTs before it, as packets. */
+  readonly tables: readonly Uint8Array[];
+  readonly program: ChosenProgram;
+}
+
+/** Who is told what was found, in the order of the packets. */
+export interface ScanListener {
+  /** A run ends before `packet`; the next begins there. `isWhole`: no access unit of the main stream is cut short. */
+  runEnded(packet: number, isWhole: boolean): void;
+  /** A packet came; `mainPts90k` is not null where the main stream begins an access unit. */
+  packet(pid: number, bytes: Uint8Array, at: number, number: number, mainPts90k: number | null): void;
+  /** A random access point; its packets were told before. */
+  point(point: LivePoint): void;
+}
+
+/** See the module. */
+export class LiveScan {
+  private readonly listener: ScanListener;
+  private readonly watch = new TsWatch();
+  private count = 0;
+  /** First packet of the newest access unit of the main stream in this run, which may go on; null without one. */
+  unitStart: number | null = null;
+  private run = 0;
+  private runStart = 0;
+  private lastPts90k: number | null = null;
+  /** Times of the newest access units, by packet: a point may be known some packets after it began. */
+  private units: { packet: number; pts90k: number | null }[] = [];
+  private known: { readonly key: string; readonly program: ChosenProgram } | null = null;
+
+  constructor(listener: ScanListener) {
+    this.listener = listener;
+  }
+
+  /** The run that packets belong to now. */
+  get currentRun(): number {
+    return this.run;
+  }
+
+  /** Takes whole packets. `discontinuity`: they do not continue what came before. */
+  push(bytes: Uint8Array, discontinuity: boolean): void {
+    if (discontinuity && this.count > 0) this.endRun(this.count, false);
+    for (let at = 0; at + PACKET_BYTES <= bytes.length; at += PACKET_BYTES) {
+      const number = this.count++;
+      const news = this.watch.push(bytes, at);
+      if (unusable(bytes, at)) continue;
+      const pid = pidOf(bytes, at);
+      const isUnit = pid === this.watch.mainStreamPid && startsUnit(bytes, at) && hasPayload(bytes, at);
+      const pts90k = isUnit ? readPesHeader(payloadOf(bytes, at))?.pts90k ?? null : null;
+      if (isUnit) this.unit(number, pts90k);
+      this.listener.packet(pid, bytes, at, number, pts90k);
+      if (news.accessPoint !== null && news.accessPoint >= this.runStart) this.access(news.accessPoint);
+    }
+  }
+
+  private unit(packet: number, pts90k: number | null): void {
+    this.units.push({ packet, pts90k });
+    if (this.units.length > 4) this.units.shift();
+    if (pts90k !== null) {
+      // Unmarked, as where a file begins anew: what follows is another run.
+      const isJump = this.lastPts90k !== null && Math.abs(stepBetween(this.lastPts90k, pts90k)) > JUMP_90K;
+      if (isJump) this.endRun(packet, true);
+      this.lastPts90k = pts90k;
+    }
+    this.unitStart = packet;
+  }
+
+  private endRun(packet: number, isWhole: boolean): void {
+    this.run++;
+    this.runStart = packet;
+    this.lastPts90k = null;
+    this.listener.runEnded(packet, isWhole);
+    this.unitStart = null;
+  }
+
+  private access(packet: number): void {
+    const found = this.watch.program;
+    if (found === null) return;
+    const pts90k = this.units.find((unit) => unit.packet === packet)?.pts90k ?? null;
+    const program = this.programFrom(found.map, found.mapPid);
+    this.listener.point({ packet, run: this.run, pts90k, tables: this.watch.tablePackets(), program });
+  }
+
+  /** The same object as long as the program is the same, though its table comes ten times a second. */
+  private programFrom(map: ProgramMap, mapPid: number): ChosenProgram {
+    const streams = map.streams.map(({ pid, streamType }) => `${pid}:${streamType}`);
+    const key = [map.programNumber, map.pcrPid, mapPid, ...streams].join();
+    if (this.known?.key !== key) this.known = { key, program: programOf(map, mapPid, this.watch.mainStreamPid) };
+    return this.known.program;
+  }
+}

@@ -1,0 +1,233 @@
+/** A playback session of a broadcast. Its window is shared; place, events and end are its own. */
+import { MillraceError } from "../../errors.ts";
+import { renderLivePlaylist } from "../../media/hls/live-playlist.ts";
+import type { StallReason } from "../../swarm/types.ts";
+import type { LiveMetainfo } from "../../transport/live.ts";
+import { Session, type SessionBaseParts } from "../session-base.ts";
+import { LiveReader } from "./live-reader.ts";
+import type { LiveSegment } from "./live-cuts.ts";
+import type { LiveStream } from "./live-stream.ts";
+import type { LiveStreamLease } from "./live-streams.ts";
+
+/** A window that grows no more for this long lets players run dry, ms. */
+const STALLED_MS = 2000;
+/** An MPEG TS reader this near to the edge is at it, ms: it begins 1.5 s behind, and pieces last half a second. */
+const AT_EDGE_MS = 5000;
+/** An HLS player is at the edge when it has fetched one of so many newest segments. */
+const AT_EDGE_SEGMENTS = 5;
+
+/**
+ * A playlist is given out once it holds this much, ms: players begin with its first segment and look for the next after
+ * a target duration of 2 s, so with 2 s they would run dry at once, and with 2.5 s on a machine that has much else to do.
+ */
+const FIRST_PLAYLIST_MS = 3500;
+
+/** What a live session is made of. */
+export interface LiveSessionParts extends SessionBaseParts {
+  readonly lease: LiveStreamLease;
+}
+
+/** Where playing is; times are Unix ms. */
+export interface LivePosition {
+  readonly oldestMs: number;
+  readonly newestMs: number;
+  readonly positionMs: number;
+  readonly isLive: boolean;
+  /** Pieces that are there without a gap from the position on. */
+  readonly piecesAhead: number;
+}
+
+/** See the module. */
+export class LiveSession extends Session {
+  readonly kind = "live";
+  private readonly lease: LiveStreamLease;
+  private readonly readers = new Set<LiveReader>();
+  private readonly forgetGaps: () => void;
+  /** Where the viewer asked to be, Unix ms, and when (monotonic ms); null: at the edge. */
+  private soughtMs: number | null = null;
+  private soughtAtMs = 0;
+  /** First packet of the segment that was fetched last. */
+  private fetchedPacket: number | null = null;
+  private wasLive = true;
+  private started = false;
+  private toldProgress = -1;
+
+  constructor(parts: LiveSessionParts) {
+    super(parts);
+    this.lease = parts.lease;
+    this.forgetGaps = this.stream.onGap(({ fromMs, toMs }) => {
+      this.tell("missing_content", { positions: [Math.floor(fromMs / 1000), Math.floor(toMs / 1000)] });
+    });
+    void this.prebuffer();
+    this.watch();
+  }
+
+  get stream(): LiveStream {
+    return this.lease.stream;
+  }
+
+  get metainfo(): LiveMetainfo {
+    return this.stream.source.metainfo;
+  }
+
+  get prebuffering(): boolean {
+    return !this.started;
+  }
+
+  get prebufferProgress(): number {
+    return this.started ? 100 : Math.min(99, this.stream.startProgress);
+  }
+
+  get errorMessage(): string | null {
+    return this.trouble ?? this.stream.source.status().message;
+  }
+
+  /** Where playing is; null before there is anything to play. */
+  get position(): LivePosition | null {
+    const { window } = this.stream;
+    if (window.oldestMs === null || window.newestMs === null) return null;
+    const own = this.packet();
+    // Who has not begun would begin at the edge.
+    const packet = own ?? this.stream.startPoint()?.packet ?? window.end;
+    const positionMs = window.timeOf(packet);
+    const end = this.stream.runEnd(packet) ?? window.end;
+    return {
+      oldestMs: window.oldestMs,
+      newestMs: window.newestMs,
+      positionMs,
+      isLive: own === null || this.isLive(packet, window.newestMs - positionMs),
+      piecesAhead: window.chunksBetween(packet, end),
+    };
+  }
+
+  /** The MPEG TS from the place where this session is. */
+  openStream(): ReadableStream<Uint8Array> {
+    const { wantedMs } = this;
+    const start = wantedMs === null ? null : this.stream.pointAt(wantedMs);
+    const reader = new LiveReader(this.stream, start);
+    this.readers.add(reader);
+    return this.body({
+      produce: (signal) => reader.read(signal),
+      silence: () => this.stall() ?? "slow_peers",
+      finish: () => void this.readers.delete(reader),
+    });
+  }
+
+  /** The playlist, once it holds some seconds; null for other outputs. Rejects with `timeout` or the signal's reason. */
+  async playlist(segmentUrl: (n: number) => string, signal: AbortSignal): Promise<string | null> {
+    if (this.identity.output !== "hls") return null;
+    const { stream } = this;
+    const late = new AbortController();
+    const waiting = AbortSignal.any([signal, this.signal, late.signal]);
+    const timer = this.clock.setTimeout(() => late.abort(this.silence("slow_peers")), this.readTimeoutMs);
+    try {
+      const heldMs = () => stream.segments.reduce((sum, { durationMs }) => sum + durationMs, 0);
+      while (heldMs() < FIRST_PLAYLIST_MS && !stream.ended) {
+        await stream.grown(waiting);
+      }
+    } finally {
+      timer.cancel();
+    }
+    const { segments, cuts } = stream;
+    const { wantedMs } = this;
+    const before = cuts.segments.slice(0, cuts.segments.length - segments.length);
+    const fromMs = segments[0]?.startMs;
+    return renderLivePlaylist({
+      targetDurationS: cuts.targetDurationS,
+      segments,
+      droppedDiscontinuities: cuts.droppedDiscontinuities + before.filter((segment) => segment.discontinuity).length,
+      ended: stream.ended,
+      startS: wantedMs === null || fromMs === undefined ? null : Math.max(0, wantedMs - fromMs) / 1000,
+    }, segmentUrl);
+  }
+
+  /** Segment `n`; null when the window does not hold it. */
+  segment(n: number): LiveSegment | null {
+    return this.stream.cuts.segments.find((segment) => segment.n === n) ?? null;
+  }
+
+  /** The bytes of a segment. */
+  openSegment(segment: LiveSegment): ReadableStream<Uint8Array> {
+    this.fetchedPacket = segment.firstPacket;
+    return this.body({
+      produce: (signal) => this.stream.readSegment(segment, this.preferredAudioLanguage, signal),
+      silence: () => "slow_peers",
+      finish: () => {},
+    });
+  }
+
+  /**
+   * Goes to the random access point at or before `ms` (Unix ms), to the edge with null. Readers jump; players of HLS
+   * begin there when they load the playlist anew. Throws `invalid_argument` for a time that has not come yet.
+   */
+  seek(ms: number | null): void {
+    const { window } = this.stream;
+    if (ms !== null && ms > (window.newestMs ?? 0) + 1000) {
+      throw new MillraceError("invalid_argument", "invalid pos: it lies in the future; -1 is the live edge");
+    }
+    this.soughtMs = ms === null ? null : Math.max(ms, window.oldestMs ?? ms);
+    this.soughtAtMs = this.clock.monotonic();
+    const point = ms === null ? null : this.stream.pointAt(ms);
+    for (const reader of this.readers) reader.seek(point);
+    this.fetchedPacket = null;
+    this.noteLive();
+  }
+
+  protected stall(): StallReason | null {
+    this.noteLive();
+    if (this.prebuffering || this.stream.ended || this.stream.silentMs < STALLED_MS) return null;
+    if (this.position?.isLive === false) return null;
+    if (this.stream.source.status().peers === 0) return "no_peers";
+    return this.stream.missesPieces ? "missing_piece" : "slow_peers";
+  }
+
+  protected release(): void {
+    this.forgetGaps();
+    this.readers.clear();
+    this.lease.release();
+  }
+
+  /** What is played now after a seek, Unix ms; null: the edge is. Players read ahead, but play no faster than time passes. */
+  private get wantedMs(): number | null {
+    return this.soughtMs === null ? null : this.soughtMs + this.clock.monotonic() - this.soughtAtMs;
+  }
+
+  private packet(): number | null {
+    let packet: number | null = null;
+    for (const reader of this.readers) packet = Math.max(packet ?? 0, reader.position ?? 0);
+    packet ??= this.fetchedPacket;
+    const { wantedMs } = this;
+    if (wantedMs === null) return packet;
+    const sought = this.stream.pointAt(wantedMs)?.packet ?? null;
+    return packet === null || sought === null ? packet ?? sought : Math.min(packet, sought);
+  }
+
+  private isLive(packet: number, behindMs: number): boolean {
+    if (this.identity.output !== "hls") return behindMs <= AT_EDGE_MS;
+    const near = this.stream.segments.at(-AT_EDGE_SEGMENTS);
+    return near === undefined || packet >= near.firstPacket;
+  }
+
+  /** Tells when the session left the edge or came back to it. */
+  private noteLive(): void {
+    const isLive = this.position?.isLive ?? true;
+    if (isLive === this.wasLive) return;
+    this.wasLive = isLive;
+    this.tell("live_changed", { is_live: isLive ? 1 : 0 });
+  }
+
+  private async prebuffer(): Promise<void> {
+    try {
+      while (this.stream.startPoint() === null) {
+        const progress = this.prebufferProgress;
+        if (progress !== this.toldProgress) this.tell("prebuffering", { progress });
+        this.toldProgress = progress;
+        await this.stream.grown(this.signal);
+      }
+      this.started = true;
+      this.tell("playing");
+    } catch (error) {
+      if (!this.stopped) throw error;
+    }
+  }
+}

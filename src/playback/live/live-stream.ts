@@ -1,0 +1,286 @@
+/**
+ * A broadcast as all its players here see it: one feed from the swarm fills one window, which is looked through once;
+ * MPEG TS readers and HLS segments are views of it. So any number of them costs no more memory than the window.
+ */
+import { concatBytes } from "../../bytes/hex.ts";
+import type { ByteSource } from "../../bytes/source.ts";
+import { abortError } from "../../errors.ts";
+import type { FeedPiece, LiveFeed } from "../../live/node/feed.ts";
+import { FLAG_DISCONTINUITY, type PieceHeader } from "../../live/header.ts";
+import type { LiveSource } from "../../live/swarm/live-source.ts";
+import { isComplete } from "../../live/node/piece-window.ts";
+import { POLICY } from "../../live/node/policy.ts";
+import { readTransportSegment } from "../../media/cut-ts/segment.ts";
+import { outputTracks } from "../../media/index/ts/programs.ts";
+import type { Clock, Timer } from "../../ports.ts";
+import { LiveCuts, type LiveSegment } from "./live-cuts.ts";
+import { type LivePoint, LiveScan } from "./live-scan.ts";
+import { PacketWindow, type WindowLimits } from "./packet-window.ts";
+import type { WindowFiles } from "./window-files.ts";
+
+/** How often the feed is asked for what time alone decides: that a missing piece is due. */
+const TICK_MS = 100;
+/** Kept beyond what the playlist names, ms: a player that has just read it can still fetch its oldest segment. */
+const GRACE_MS = 10_000;
+/** A new reader begins this far behind the edge: what arrives late does not make it wait at once. */
+const START_BEHIND_MS = POLICY.startBufferMs;
+
+/** Random access points nearer to each other than this in time of capture are one, ms: sound has dozens a second. */
+const POINTS_APART_MS = 200;
+/** Most points and runs kept, more than two hours have; only a hostile stream has more. */
+const MAX_POINTS = 40_000;
+const MAX_RUNS = 5000;
+
+/** Content that is missing: between these capture times, Unix ms. */
+export interface LiveGap {
+  readonly fromMs: number;
+  readonly toMs: number;
+}
+
+/** How a stream is kept. */
+export interface LiveStreamOptions {
+  readonly limits: WindowLimits;
+  /** For the older part of the window; null (default): all of it is in memory. */
+  readonly files?: WindowFiles | null;
+  /** Segments are numbered from there on, or higher. Default 0. */
+  readonly leastNumber?: number;
+}
+
+/** See the module. `close` ends it. */
+export class LiveStream {
+  readonly source: LiveSource;
+  readonly window: PacketWindow;
+  readonly cuts: LiveCuts;
+  private readonly clock: Clock;
+  private readonly windowMs: number;
+  private readonly feed: LiveFeed;
+  private readonly scan: LiveScan;
+  private readonly forget: () => void;
+  private readonly waiting = new Set<() => void>();
+  private readonly gapListeners = new Set<(gap: LiveGap) => void>();
+  private points: LivePoint[] = [];
+  /** From the first that is kept: first packets, and where those that are over are no longer read. */
+  private readonly runs: { readonly start: number; until: number | null }[] = [{ start: 0, until: null }];
+  private timer: Timer | null = null;
+  private lastGrowthMs: number;
+  private closed = false;
+
+  constructor(source: LiveSource, clock: Clock, options: LiveStreamOptions) {
+    const { limits } = options;
+    this.source = source;
+    this.clock = clock;
+    this.windowMs = limits.windowMs;
+    this.window = new PacketWindow({ ...limits, windowMs: limits.windowMs + GRACE_MS }, options.files ?? null);
+    this.cuts = new LiveCuts({
+      leastNumber: options.leastNumber ?? 0,
+      timeOf: (packet) => this.window.timeOf(packet),
+      onPoint: (point) => this.keep(point),
+    });
+    this.scan = new LiveScan({
+      runEnded: (packet, isWhole) => {
+        // Of an access unit that is cut short a decoder makes rubbish.
+        this.runs.at(-1)!.until = isWhole ? packet : this.scan.unitStart ?? packet;
+        this.runs.push({ start: packet, until: null });
+        if (this.runs.length > MAX_RUNS) this.runs.splice(0, MAX_RUNS / 2);
+        this.cuts.runEnded(packet, isWhole);
+      },
+      packet: (...told) => this.cuts.packet(...told),
+      point: (point) => this.cuts.point(point),
+    });
+    this.lastGrowthMs = clock.monotonic();
+    this.feed = source.node.openFeed();
+    this.forget = source.onPiece(() => this.take());
+    this.tick();
+  }
+
+  /** The broadcaster said that it is over, and everything before is here. */
+  get ended(): boolean {
+    return this.feed.ended;
+  }
+
+  /** Monotonic ms since the window grew last. */
+  get silentMs(): number {
+    return this.clock.monotonic() - this.lastGrowthMs;
+  }
+
+  /** Pieces are known that have not come. */
+  get missesPieces(): boolean {
+    const newest = this.source.node.window.newest;
+    return newest !== null && this.feed.position !== null && newest.seq >= this.feed.position;
+  }
+
+  /** How much of what playing begins with is there, 0–100. */
+  get startProgress(): number {
+    if (this.startPoint() !== null) return 100;
+    const { window } = this.source.node;
+    const first = window.get(window.base)?.header;
+    const last = window.get(window.solid - 1)?.header;
+    if (first == null || last == null) return 0;
+    return Math.max(0, Math.min(99, Math.floor(100 * (last.timestampMs - first.timestampMs) / START_BEHIND_MS)));
+  }
+
+  /** Segments that the playlist names. */
+  get segments(): readonly LiveSegment[] {
+    const newestMs = this.window.newestMs ?? 0;
+    return this.cuts.segments.filter((segment) => segment.startMs >= newestMs - this.windowMs);
+  }
+
+  /** First packet of the run after the one that `packet` belongs to; null while that one goes on. */
+  runEnd(packet: number): number | null {
+    return this.runs.find(({ start }) => start > packet)?.start ?? null;
+  }
+
+  /**
+   * How far the run that `packet` belongs to can be read now: whole access units of the main stream, as nobody can show
+   * the beginning of one.
+   */
+  readableEnd(packet: number): number {
+    const run = this.runs.findLast(({ start }) => start <= packet);
+    if (run === undefined) return packet;
+    return run.until ?? (this.ended ? this.window.end : this.scan.unitStart ?? this.window.end);
+  }
+
+  /** Where a new reader begins; null while nothing can be played. */
+  startPoint(): LivePoint | null {
+    const newestMs = this.window.newestMs ?? 0;
+    const inRun = this.points.filter((point) => point.run === this.scan.currentRun);
+    return inRun.findLast((point) => this.window.timeOf(point.packet) <= newestMs - START_BEHIND_MS) ?? inRun[0] ??
+      this.points.at(-1) ?? null;
+  }
+
+  /** The first random access point from `packet` on; null when none came yet. */
+  pointFrom(packet: number): LivePoint | null {
+    return this.points.find((point) => point.packet >= packet) ?? null;
+  }
+
+  /** The last random access point captured at or before `ms` (Unix ms); the oldest there is when all are later. */
+  pointAt(ms: number): LivePoint | null {
+    return this.points.findLast((point) => this.window.timeOf(point.packet) <= ms) ?? this.points[0] ?? null;
+  }
+
+  /** The bytes of a segment, beginning with PAT and PMT. Its packets must still be in the window when they are read. */
+  readSegment(segment: LiveSegment, audioWish: string | null, signal: AbortSignal): AsyncIterable<Uint8Array> {
+    const { program, firstPacket, endPacket, limitPacket } = segment;
+    const tracks = outputTracks(program, audioWish);
+    return readTransportSegment(
+      { strideBytes: 188, firstAt: 0, packetCount: limitPacket },
+      program,
+      tracks.includes(program.main) ? tracks : [program.main, ...tracks],
+      {
+        first: false,
+        searchEnd: endPacket,
+        start: () => Promise.resolve(firstPacket),
+        end: () => Promise.resolve(endPacket),
+      },
+      this.window satisfies ByteSource,
+      signal,
+    );
+  }
+
+  /** Resolves when anything of the broadcast arrived; rejects with the signal's reason. */
+  async arriving(signal: AbortSignal): Promise<void> {
+    const { node } = this.source;
+    while (!this.feed.started && !(node.joined && node.window.solid > node.window.base)) await this.grown(signal);
+  }
+
+  /** Resolves when the window grew, the broadcast ended or this was closed; rejects with the signal's reason. */
+  grown(signal: AbortSignal): Promise<void> {
+    if (signal.aborted) return Promise.reject(abortError(signal));
+    if (this.closed) return Promise.resolve();
+    return new Promise((resolve, reject) => {
+      const abort = () => {
+        this.waiting.delete(wake);
+        reject(abortError(signal));
+      };
+      const wake = () => {
+        signal.removeEventListener("abort", abort);
+        resolve();
+      };
+      signal.addEventListener("abort", abort, { once: true });
+      this.waiting.add(wake);
+    });
+  }
+
+  /** Lets all who wait for the window look again. */
+  wake(): void {
+    const all = [...this.waiting];
+    this.waiting.clear();
+    for (const wake of all) wake();
+  }
+
+  /** Calls `listener` when content is given up as missing. Answers the way to stop it. */
+  onGap(listener: (gap: LiveGap) => void): () => void {
+    this.gapListeners.add(listener);
+    return () => void this.gapListeners.delete(listener);
+  }
+
+  /** Stops following the broadcast. */
+  close(): void {
+    if (this.closed) return;
+    this.closed = true;
+    this.timer?.cancel();
+    this.forget();
+    this.source.node.closeFeed(this.feed);
+    void this.window.close();
+    this.wake();
+  }
+
+  private tick(): void {
+    this.take();
+    if (!this.closed) this.timer = this.clock.setTimeout(() => this.tick(), TICK_MS);
+  }
+
+  private take(): void {
+    if (this.closed) return;
+    const endedBefore = this.feed.ended;
+    const skippedBefore = this.feed.skippedPieces;
+    const pieces = this.feed.take(this.clock.monotonic());
+    const first = pieces[0];
+    const earlier = first !== undefined && this.window.end === 0 ? this.piecesBefore(first.header) : [];
+    for (const { header, blocks, discontinuity } of [...earlier, ...pieces]) {
+      const fromMs = this.window.newestMs;
+      this.window.append(blocks, header.timestampMs);
+      this.scan.push(concatBytes(blocks), discontinuity);
+      if (discontinuity && fromMs !== null && this.feed.skippedPieces > skippedBefore) {
+        for (const listener of [...this.gapListeners]) listener({ fromMs, toMs: header.timestampMs });
+      }
+    }
+    if (pieces.length > 0) this.grew();
+    if (this.feed.ended && !endedBefore) this.cuts.end(this.window.end);
+    // Before the first there is progress to tell.
+    if (pieces.length > 0 || this.feed.ended !== endedBefore || !this.feed.started) this.wake();
+  }
+
+  /**
+   * What the swarm still holds from before `header` without a hole: of a broadcast that was joined earlier, so that who
+   * opens a player again can go back at once.
+   */
+  private piecesBefore(header: PieceHeader): FeedPiece[] {
+    const { window } = this.source.node;
+    const pieces: FeedPiece[] = [];
+    for (let seq = header.seq - 1; seq >= window.base; seq--) {
+      const entry = window.get(seq);
+      if (!isComplete(entry) || entry.header.timestampMs < header.timestampMs - this.windowMs) break;
+      const discontinuity = (entry.header.flags & FLAG_DISCONTINUITY) !== 0;
+      pieces.push({ header: entry.header, blocks: entry.blocks as Uint8Array[], discontinuity });
+    }
+    return pieces.reverse();
+  }
+
+  private keep(point: LivePoint): void {
+    const last = this.points.at(-1);
+    const isNear = last?.run === point.run &&
+      this.window.timeOf(point.packet) - this.window.timeOf(last.packet) < POINTS_APART_MS;
+    if (!isNear) this.points.push(point);
+    if (this.points.length > MAX_POINTS) this.points.splice(0, MAX_POINTS / 4);
+  }
+
+  private grew(): void {
+    this.lastGrowthMs = this.clock.monotonic();
+    const { base } = this.window;
+    this.cuts.drop(base);
+    const firstKept = this.points.findIndex((point) => point.packet >= base);
+    this.points.splice(0, firstKept < 0 ? this.points.length : firstKept);
+    while (this.runs.length > 1 && this.runs[1]!.start <= base) this.runs.shift();
+  }
+}

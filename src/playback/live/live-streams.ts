@@ -1,0 +1,79 @@
+/** The broadcasts that are being played: sessions on the same one share its window. */
+import type { LiveLease, LiveSwarms, LiveTarget } from "../../live/swarm/live-source.ts";
+import type { Clock } from "../../ports.ts";
+import { LiveStream, type LiveStreamOptions } from "./live-stream.ts";
+
+/** How the window of a new stream of that infohash is kept. */
+export type LiveWindowMaker = (infohashHex: string) => Pick<LiveStreamOptions, "limits" | "files">;
+
+/** A session's hold on a stream. */
+export interface LiveStreamLease {
+  readonly stream: LiveStream;
+  release(): void;
+}
+
+/** Broadcasts of which the last segment number is remembered. */
+const MAX_REMEMBERED = 1000;
+
+interface Entry {
+  readonly stream: LiveStream;
+  readonly lease: LiveLease;
+  users: number;
+}
+
+/** See the module. */
+export class LiveStreams {
+  private readonly swarms: LiveSwarms;
+  private readonly clock: Clock;
+  private readonly windowOf: LiveWindowMaker;
+  private readonly entries = new Map<string, Entry>();
+  /** Infohash → number of the next segment, of broadcasts that were played before: no number comes twice. */
+  private readonly numbers = new Map<string, number>();
+
+  constructor(swarms: LiveSwarms, clock: Clock, windowOf: LiveWindowMaker) {
+    this.swarms = swarms;
+    this.clock = clock;
+    this.windowOf = windowOf;
+  }
+
+  /** Joins a broadcast, or shares what is joined. Throws as `LiveSwarms.acquire`. */
+  open(target: LiveTarget): LiveStreamLease {
+    const { infohashHex } = target.metainfo;
+    const running = this.entries.get(infohashHex);
+    // One that has ended stays for those who still read it; a broadcaster that went on under the same id is joined anew.
+    const entry = running !== undefined && !running.stream.ended ? running : this.join(target);
+    entry.users++;
+    let released = false;
+    const release = () => {
+      if (released) return;
+      released = true;
+      if (--entry.users > 0) return;
+      entry.stream.close();
+      entry.lease.release();
+      this.remember(infohashHex, entry.stream.cuts.next);
+      if (this.entries.get(infohashHex) === entry) this.entries.delete(infohashHex);
+    };
+    return { stream: entry.stream, release };
+  }
+
+  private join(target: LiveTarget): Entry {
+    const lease = this.swarms.acquire(target);
+    const { infohashHex } = target.metainfo;
+    const least = this.entries.get(infohashHex)?.stream.cuts.next ?? this.numbers.get(infohashHex) ?? 0;
+    const entry = {
+      lease,
+      stream: new LiveStream(lease.source, this.clock, { ...this.windowOf(infohashHex), leastNumber: least }),
+      users: 0,
+    };
+    this.entries.set(infohashHex, entry);
+    return entry;
+  }
+
+  private remember(infohashHex: string, next: number | null): void {
+    const before = this.numbers.get(infohashHex) ?? 0;
+    this.numbers.delete(infohashHex);
+    this.numbers.set(infohashHex, Math.max(before, next ?? 0));
+    const oldest = this.numbers.keys().next().value;
+    if (this.numbers.size > MAX_REMEMBERED && oldest !== undefined) this.numbers.delete(oldest);
+  }
+}

@@ -1,0 +1,201 @@
+/** What all playback sessions have in common: identity, activity, events, bodies that end, and an end of their own. */
+import { abortError, MillraceError } from "../errors.ts";
+import type { Clock, Timer } from "../ports.ts";
+import type { StallReason } from "../swarm/types.ts";
+import { EventQueue, type PlaybackEvent } from "./events.ts";
+
+/** What a session delivers: MPEG TS, HLS, or the file as it is. */
+export type OutputKind = "ts" | "hls" | "file";
+
+/** How often activity and stalls are looked at. */
+const WATCH_MS = 1000;
+
+/** What makes two requests the same session: B8. */
+export interface SessionIdentity {
+  readonly infohashHex: string;
+  readonly fileIndex: number;
+  readonly output: OutputKind;
+  /** `pid`, else the client's address. */
+  readonly client: string;
+}
+
+/** What every session is made of. */
+export interface SessionBaseParts {
+  readonly id: string;
+  readonly identity: SessionIdentity;
+  readonly clock: Clock;
+  readonly clientSessionId: number;
+  readonly preferredAudioLanguage: string | null;
+  readonly activityTimeoutMs: number;
+  /** A body that gets no byte for this long ends: a dead swarm never hangs a player. */
+  readonly readTimeoutMs: number;
+  /** Whether `download_stopped` is told. */
+  readonly stopNotifications: boolean;
+  readonly onStopped: () => void;
+}
+
+/** How `Session.body` reads. */
+export interface BodyParts {
+  /** Makes the bytes; the signal fires when the session stops, the client leaves or nothing comes for too long. */
+  produce(signal: AbortSignal): AsyncIterable<Uint8Array>;
+  /** Why nothing came. */
+  silence(): StallReason;
+  /** Called once when the body is over, however. */
+  finish(): void;
+}
+
+/** See the module. Subclasses call `watch` at the end of their constructor. */
+export abstract class Session {
+  readonly id: string;
+  readonly identity: SessionIdentity;
+  /** Of the newest start that named one, else -1 (B15). */
+  clientSessionId: number;
+  readonly preferredAudioLanguage: string | null;
+  readonly events = new EventQueue();
+  readonly startedMs: number;
+  /** Time, for subclasses. */
+  protected readonly clock: Clock;
+  /** A body that gets no byte for this long ends. */
+  protected readonly readTimeoutMs: number;
+  /** Newest trouble of this session. */
+  protected trouble: string | null = null;
+  readonly #parts: SessionBaseParts;
+  readonly #stopping = new AbortController();
+  #activityTimeoutMs: number;
+  #lastActivityMs: number;
+  #stallReason: StallReason | null = null;
+  #watch: Timer | null = null;
+
+  constructor(parts: SessionBaseParts) {
+    this.#parts = parts;
+    this.id = parts.id;
+    this.identity = parts.identity;
+    this.clientSessionId = parts.clientSessionId;
+    this.preferredAudioLanguage = parts.preferredAudioLanguage;
+    this.clock = parts.clock;
+    this.readTimeoutMs = parts.readTimeoutMs;
+    this.#activityTimeoutMs = parts.activityTimeoutMs;
+    this.startedMs = this.#lastActivityMs = parts.clock.monotonic();
+  }
+
+  /** True until the first seconds are there. */
+  abstract get prebuffering(): boolean;
+  /** 0–100. */
+  abstract get prebufferProgress(): number;
+  /** What a user should know, else null. */
+  abstract get errorMessage(): string | null;
+  /** Why playing waits now, null when it does not. */
+  protected abstract stall(): StallReason | null;
+  /** Lets go of everything that the session holds. */
+  protected abstract release(): void;
+
+  /** Fires when the session stops; the reason says why. */
+  get signal(): AbortSignal {
+    return this.#stopping.signal;
+  }
+
+  get stopped(): boolean {
+    return this.#stopping.signal.aborted;
+  }
+
+  get stallReason(): StallReason | null {
+    return this.#stallReason;
+  }
+
+  /** Milliseconds without activity after which the session stops itself. */
+  set activityTimeoutMs(value: number) {
+    this.#activityTimeoutMs = value;
+    this.touch();
+  }
+
+  /** The player did something. */
+  touch(): void {
+    this.#lastActivityMs = this.clock.monotonic();
+  }
+
+  /** Ends the session: readers end, what it holds goes back. Idempotent. */
+  stop(reason: string): void {
+    if (this.stopped) return;
+    this.#watch?.cancel();
+    if (this.#parts.stopNotifications) this.tell("download_stopped", { reason });
+    this.events.close();
+    this.#stopping.abort(new MillraceError("closed", `the session was stopped: ${reason}`));
+    this.release();
+    this.#parts.onStopped();
+  }
+
+  /** Puts an event into the queue. */
+  protected tell(name: PlaybackEvent["name"], params: PlaybackEvent["params"] = {}): void {
+    this.events.push({ name, params });
+  }
+
+  /** Begins to look at activity and stalls, each second. */
+  protected watch(): void {
+    if (this.stopped) return;
+    this.#watch = this.clock.setTimeout(() => {
+      this.#look();
+      this.watch();
+    }, WATCH_MS);
+  }
+
+  /** Streams: bounded by what the client takes, ended by the session's end, the client leaving, or silence. */
+  protected body(parts: BodyParts): ReadableStream<Uint8Array> {
+    const leaving = new AbortController();
+    const follow = () => leaving.abort(abortError(this.signal));
+    if (this.stopped) follow();
+    else this.signal.addEventListener("abort", follow, { once: true });
+    const iterator = parts.produce(leaving.signal)[Symbol.asyncIterator]();
+    const finish = () => {
+      this.signal.removeEventListener("abort", follow);
+      parts.finish();
+    };
+    return new ReadableStream<Uint8Array>({
+      pull: async (controller) => {
+        const late = () => leaving.abort(this.silence(parts.silence()));
+        const timer = this.clock.setTimeout(late, this.readTimeoutMs);
+        try {
+          const { done, value } = await iterator.next();
+          this.touch();
+          if (done) {
+            finish();
+            controller.close();
+          } else {
+            this.trouble = null;
+            controller.enqueue(value);
+          }
+        } catch (error) {
+          finish();
+          // Waiting was activity: the session stays so that `stat` can tell why the body ended.
+          this.touch();
+          const isTrouble = error instanceof MillraceError && error.code !== "aborted";
+          if (!this.stopped && isTrouble) this.trouble = error.message;
+          controller.error(error);
+        } finally {
+          timer.cancel();
+        }
+      },
+      cancel: async () => {
+        leaving.abort(new MillraceError("aborted", "the client left"));
+        finish();
+        await iterator.return?.().catch(() => {});
+      },
+    }, { highWaterMark: 1 });
+  }
+
+  /** The error of a body that got nothing for too long. */
+  protected silence(reason: StallReason): MillraceError {
+    return new MillraceError("timeout", `no data for ${this.readTimeoutMs} ms: ${reason}`);
+  }
+
+  #look(): void {
+    if (this.clock.monotonic() - this.#lastActivityMs > this.#activityTimeoutMs) {
+      this.stop("inactivity");
+      return;
+    }
+    const reason = this.stall();
+    if (reason === this.#stallReason) return;
+    this.#stallReason = reason;
+    if (reason === null) this.tell("playing");
+    else this.tell("stalled", { reason });
+  }
+}

@@ -1,0 +1,29 @@
+/** A reader that tells where its player stands. */
+import type { SwarmReader } from "../swarm/types.ts";
+
+/** A swarm's reader with the place of its newest read. */
+export interface TrackedReader extends SwarmReader {
+  /** Byte of the file at which the newest read began; null before the first. */
+  readonly positionBytes: number | null;
+}
+
+/** `reader`, with `onRead` called as each read begins. */
+export function trackReader(reader: SwarmReader, onRead: (offset: number, end: number) => void): TrackedReader {
+  let position: number | null = null;
+  return {
+    fileIndex: reader.fileIndex,
+    sizeBytes: reader.sizeBytes,
+    get positionBytes() {
+      return position;
+    },
+    setBitrate: (bytesPerSecond) => reader.setBitrate(bytesPerSecond),
+    availableFrom: (offset, maxBytes) => reader.availableFrom(offset, maxBytes),
+    stallReason: () => reader.stallReason(),
+    close: () => reader.close(),
+    read(offset, length, options) {
+      position = offset;
+      onRead(offset, offset + length);
+      return reader.read(offset, length, options);
+    },
+  };
+}

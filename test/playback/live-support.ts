@@ -1,0 +1,189 @@
+/** A broadcast in this process: a clip in a loop, cut, signed and published on a node that players read from. */
+import { PACKET_BYTES } from "../../src/bytes/ts/packet.ts";
+import { SequenceAllocator } from "../../src/live/broadcast/broadcast-state.ts";
+import { LiveNode } from "../../src/live/node/live-node.ts";
+import type { LiveLease, LiveSource, LiveStatus, LiveSwarms, LiveTarget } from "../../src/live/swarm/live-source.ts";
+import { Publisher } from "../../src/live/broadcast/publisher.ts";
+import { createLiveKey, CryptoVerifier, HeaderSigner } from "../../src/live/signer.ts";
+import type { Clock } from "../../src/ports.ts";
+import { TsLooper } from "../../src/source/ts-looper.ts";
+import { createLiveTransportFile, type LiveMetainfo } from "../../src/transport/live.ts";
+import { FakeClock } from "../support/fake-clock.ts";
+import { clip } from "../support/fixtures.ts";
+import { concatBytes } from "../../src/bytes/hex.ts";
+
+/** Source data comes in steps of this, ms. */
+const STEP_MS = 100;
+
+/** A clip that never ends, at the pace of its own bitrate. */
+export class EndlessClip {
+  private readonly packets: Uint8Array;
+  private readonly looper = new TsLooper();
+  private readonly bytesPerMs: number;
+  private at = 0;
+  private due = 0;
+
+  /** `durationS`: of one pass. */
+  constructor(name = "ts-188.ts", durationS = 6) {
+    this.packets = clip(name);
+    this.bytesPerMs = this.packets.length / durationS / 1000;
+  }
+
+  /** What is due after `ms` more. */
+  next(ms: number): Uint8Array {
+    this.due += ms * this.bytesPerMs;
+    const parts: Uint8Array[] = [];
+    while (this.due >= PACKET_BYTES) {
+      const count = Math.floor(Math.min(this.due, this.packets.length - this.at) / PACKET_BYTES);
+      parts.push(this.looper.push(this.packets.slice(this.at, this.at + count * PACKET_BYTES)).slice());
+      this.at += count * PACKET_BYTES;
+      this.due -= count * PACKET_BYTES;
+      if (this.at + PACKET_BYTES > this.packets.length) {
+        this.at = 0;
+        parts.push(this.looper.endPass());
+      }
+    }
+    return concatBytes(parts);
+  }
+}
+
+/** See the module. With a `FakeClock`, `run` moves it; with a real one, it only publishes. */
+export class Studio implements LiveSource {
+  readonly metainfo: LiveMetainfo;
+  readonly transportFile: Uint8Array;
+  readonly node: LiveNode;
+  readonly clock: Clock;
+  readonly publisher: Publisher;
+  /** While true, pieces are lost on the way to the node. */
+  losing = false;
+  peers = 3;
+  private readonly listeners = new Set<() => void>();
+  private readonly media: EndlessClip;
+
+  private constructor(
+    parts: {
+      clock: Clock;
+      metainfo: LiveMetainfo;
+      transportFile: Uint8Array;
+      verifier: CryptoVerifier;
+      signer: HeaderSigner;
+      sequence: SequenceAllocator;
+      media: EndlessClip;
+    },
+  ) {
+    this.clock = parts.clock;
+    this.metainfo = parts.metainfo;
+    this.transportFile = parts.transportFile;
+    this.media = parts.media;
+    this.node = new LiveNode({
+      clock: parts.clock,
+      verifier: parts.verifier,
+      random: () => 0.5,
+      role: "source",
+      stream: parts.metainfo,
+      uplinkBytesPerS: 1_000_000,
+      onPiece: () => {
+        for (const listener of [...this.listeners]) listener();
+      },
+    });
+    this.publisher = new Publisher({
+      clock: parts.clock,
+      signer: parts.signer,
+      sequence: parts.sequence,
+      pieceLengthBytes: parts.metainfo.pieceLengthBytes,
+      continues: true,
+      publish: (piece) => {
+        if (!this.losing) this.node.publish(piece);
+      },
+    });
+  }
+
+  static async open(
+    options: { clip?: string; durationS?: number; clock?: Clock; windowS?: number; name?: string } = {},
+  ): Promise<Studio> {
+    const key = await createLiveKey();
+    const { bytes, metainfo } = await createLiveTransportFile({
+      name: options.name ?? "channel",
+      publicKey: key.publicKey,
+      bytesPerS: 25_000,
+      windowS: options.windowS ?? 60,
+      pieceLengthBytes: 16384,
+    });
+    return new Studio({
+      clock: options.clock ?? new FakeClock(),
+      metainfo,
+      transportFile: bytes,
+      verifier: await CryptoVerifier.create(key.publicKey, metainfo.infohash),
+      signer: await HeaderSigner.create(key.privateKey, metainfo.infohash),
+      sequence: new SequenceAllocator({ ...key, epoch: 1, nextSeq: 0 }, () => Promise.resolve()),
+      media: new EndlessClip(options.clip, options.durationS),
+    });
+  }
+
+  /** The source runs for `ms`. */
+  async run(ms: number): Promise<void> {
+    for (let passed = 0; passed < ms; passed += STEP_MS) {
+      if (this.clock instanceof FakeClock) await this.clock.advanceAsync(STEP_MS);
+      await this.publisher.push(this.media.next(STEP_MS));
+      this.node.tick();
+    }
+  }
+
+  /** The source runs in real time until the signal fires. */
+  async runRealTime(signal: AbortSignal): Promise<void> {
+    let last = performance.now();
+    while (!signal.aborted) {
+      await new Promise((resolve) => setTimeout(resolve, STEP_MS / 2));
+      const now = performance.now();
+      await this.publisher.push(this.media.next(now - last));
+      this.node.tick();
+      last = now;
+    }
+  }
+
+  /** Nothing comes for `ms`. */
+  async silence(ms: number): Promise<void> {
+    for (let passed = 0; passed < ms; passed += STEP_MS) {
+      if (this.clock instanceof FakeClock) await this.clock.advanceAsync(STEP_MS);
+      this.node.tick();
+    }
+  }
+
+  status(): LiveStatus {
+    return {
+      peers: this.peers,
+      downloadBytesPerSecond: 25_600,
+      uploadBytesPerSecond: 1024,
+      downloadedBytes: 5000,
+      uploadedBytes: 70,
+      message: null,
+    };
+  }
+
+  onPiece(listener: () => void): () => void {
+    this.listeners.add(listener);
+    return () => void this.listeners.delete(listener);
+  }
+}
+
+/** Hands out one broadcast and counts the leases on it. */
+export class FakeLiveSwarms implements LiveSwarms {
+  leases = 0;
+  private readonly source: LiveSource;
+
+  constructor(source: LiveSource) {
+    this.source = source;
+  }
+
+  acquire(_target: LiveTarget): LiveLease {
+    this.leases++;
+    let released = false;
+    return {
+      source: this.source,
+      release: () => {
+        if (!released) this.leases--;
+        released = true;
+      },
+    };
+  }
+}

@@ -1,0 +1,263 @@
+import { test } from "node:test";
+import { assert, assertEquals, assertLess, assertMatch, assertRejects, assertThrows } from "@std/assert";
+import { MillraceError } from "../../src/errors.ts";
+import type { PlaybackEvent } from "../../src/playback/events.ts";
+import type { LiveSession } from "../../src/playback/live/live-session.ts";
+import { manifestText, segmentBody } from "../../src/playback/output.ts";
+import type { StartRequest } from "../../src/playback/sessions.ts";
+import { statOf } from "../../src/playback/stat.ts";
+import type { AnyMetainfo } from "../../src/transport/live.ts";
+import { FakeClock, settle } from "../support/fake-clock.ts";
+import { checkTs } from "../support/ts-check.ts";
+import { FakeLiveSwarms, Studio } from "./live-support.ts";
+import { FakeSwarm, FakeSwarms, makeSessions, startRequest } from "./support.ts";
+
+const NO_CACHE = { limitBytes: 0, usedBytes: 0 };
+
+async function setUp(options: { windowMs?: number } = {}) {
+  const clock = new FakeClock();
+  const studio = await Studio.open({ clock });
+  const live = new FakeLiveSwarms(studio);
+  const seen: AnyMetainfo[] = [];
+  const sessions = makeSessions(clock, new FakeSwarms(new FakeSwarm([])), {
+    live,
+    liveWindow: () => ({ limits: { windowMs: options.windowMs ?? 60_000, maxBytes: 2 ** 30 } }),
+    resolver: { resolve: () => Promise.resolve({ metainfo: studio.metainfo }) },
+    onMetadata: (metainfo) => seen.push(metainfo),
+  });
+  const start = async (request: Partial<StartRequest> = {}): Promise<LiveSession> => {
+    const defaults = { output: "ts", clientSessionId: 7, useApiStop: true } as const;
+    const session = await sessions.start(startRequest(studio.metainfo.infohashHex, { ...defaults, ...request }));
+    assert(session.kind === "live");
+    return session;
+  };
+  return { clock, studio, live, sessions, seen, start };
+}
+
+/** All events that are waiting. */
+async function drain(session: LiveSession, clock: FakeClock): Promise<PlaybackEvent[]> {
+  const events: PlaybackEvent[] = [];
+  for (;;) {
+    const over = new AbortController();
+    const next = session.events.next(clock, over.signal);
+    await settle();
+    over.abort();
+    const event = await next;
+    if (event === null) return events;
+    events.push(event);
+  }
+}
+
+const pos = (session: LiveSession) => statOf(session, NO_CACHE, "prefuf").livepos as Record<string, string>;
+
+test("Sessions.start() of a broadcast joins the session of the same key and shares the swarm with others (B8)", async () => {
+  const { start, studio, live, sessions, seen } = await setUp();
+  await studio.run(4000);
+  const one = await start();
+  assertEquals(await start(), one);
+  const hls = await start({ output: "hls" });
+  const other = await start({ pid: "p" });
+  assertEquals(new Set([one.id, hls.id, other.id]).size, 3);
+  assert(one.stream === hls.stream && one.stream === other.stream);
+  assertEquals([live.leases, sessions.list().length, seen.length], [1, 3, 4]);
+  one.stop("test");
+  hls.stop("test");
+  assertEquals(live.leases, 1);
+  assertEquals(await start({ output: "file", pid: "p" }), other);
+  other.stop("test");
+  assertEquals([live.leases, sessions.list().length], [0, 0]);
+});
+
+test("Sessions.start() of a broadcast that nobody sends fails in time and says why", async () => {
+  const { start, studio, clock, live } = await setUp();
+  for (const [peers, joined, reason] of [[0, true, "no_peers"], [2, true, "no_data"], [2, false, "not on the air"]]) {
+    studio.peers = peers as number;
+    Object.defineProperty(studio.node, "joined", { get: () => joined, configurable: true });
+    const failed = assertRejects(() => start(), MillraceError, `start timeout: ${reason}`);
+    await studio.silence(20_100);
+    await failed;
+    assertEquals(live.leases, 0);
+  }
+  assertEquals(clock.pendingTimers, 0);
+});
+
+test("LiveSession tells prebuffering and playing, and stat its status (B14, B15)", async () => {
+  const { start, studio, clock } = await setUp();
+  const starting = start();
+  await studio.run(1300);
+  const session = await starting;
+  const early = statOf(session, NO_CACHE, "prebuf");
+  assertEquals([early.status, early.is_live, early.peers], ["prebuf", 1, 3]);
+  assert(early.progress as number > 0 && early.progress as number < 100, `${early.progress}`);
+  await studio.run(2000);
+  const playing = statOf(session, NO_CACHE, "prefuf");
+  assertEquals([playing.status, playing.progress, playing.stall_reason], ["dl", 100, null]);
+  assertEquals([playing.infohash, playing.playback_session_id, playing.client_session_id], [
+    studio.metainfo.infohashHex,
+    session.id,
+    7,
+  ]);
+  const events = await drain(session, clock);
+  assertEquals(events.at(-1), { name: "playing", params: {} });
+  assert(events.slice(0, -1).every(({ name }) => name === "prebuffering") && events.length >= 2);
+  session.stop("test");
+});
+
+test("LiveSession.position follows its reader: Unix seconds as strings in livepos (B16)", async () => {
+  const { start, studio } = await setUp({ windowMs: 15_000 });
+  await studio.run(4000);
+  const session = await start();
+  const reader = session.openStream().getReader();
+  await reader.read();
+  await studio.run(14_000);
+  await reader.read();
+  const told = pos(session);
+  const [first, last] = [told.first_ts!, told.last_ts!];
+  assertEquals([told.live_first, told.live_last, told.last, told.is_live], [first, last, last, "0"]);
+  for (const seconds of [first, last, told.pos!]) assertMatch(seconds, /^\d{10}$/);
+  assertLess(Number(first) - 1, Number(told.pos));
+  assertLess(Number(told.pos), Number(last));
+  assert(Number(told.buffer_pieces) > 2);
+  while (pos(session).is_live === "0") await reader.read();
+  assertLess(Number(last) - 6, Number(pos(session).pos));
+  session.stop("test");
+});
+
+test("LiveSession.seek() goes back inside the window and to the edge again, and tells live_changed (B13, B14)", async () => {
+  const { start, studio, clock } = await setUp();
+  await studio.run(4000);
+  const session = await start();
+  await studio.run(20_000);
+  const reader = session.openStream().getReader();
+  await reader.read();
+  await drain(session, clock);
+  const wanted = clock.now() - 15_000;
+  session.seek(wanted);
+  assertEquals(await drain(session, clock), [{ name: "live_changed", params: { is_live: 0 } }]);
+  assertEquals(pos(session).is_live, "0");
+  assertLess(Math.abs(Number(pos(session).pos) - wanted / 1000), 2.5);
+  await reader.read();
+  assertLess(Number(pos(session).pos) - wanted / 1000, 6);
+  session.seek(null);
+  assertEquals(await drain(session, clock), [{ name: "live_changed", params: { is_live: 1 } }]);
+  assertThrows(() => session.seek(clock.now() + 60_000), MillraceError, "invalid pos");
+  session.seek(0);
+  assertEquals(pos(session).pos, pos(session).first_ts);
+  session.stop("test");
+});
+
+test("LiveSession tells stalled with its reason, playing when it goes on, and missing_content (B14)", async () => {
+  const { start, studio, clock } = await setUp();
+  await studio.run(4000);
+  const session = await start();
+  await drain(session, clock);
+  studio.peers = 0;
+  await studio.silence(4000);
+  assertEquals(await drain(session, clock), [{ name: "stalled", params: { reason: "no_peers" } }]);
+  assertEquals(statOf(session, NO_CACHE, "prefuf").stall_reason, "no_peers");
+  studio.peers = 1;
+  await studio.run(3000);
+  assertEquals((await drain(session, clock)).at(-1), { name: "playing", params: {} });
+  studio.losing = true;
+  await studio.run(1500);
+  studio.losing = false;
+  await studio.run(4000);
+  const missing = (await drain(session, clock)).filter(({ name }) => name === "missing_content");
+  assertEquals(missing.length, 1);
+  const [from, to] = missing[0]!.params.positions as number[];
+  assert(to! > from! && to! - from! < 6);
+  session.stop("test");
+});
+
+test("LiveSession.playlist() slides, begins where the viewer sought, and ends with the broadcast (B18)", async () => {
+  const { start, studio } = await setUp({ windowMs: 12_000 });
+  const none = new AbortController().signal;
+  await studio.run(3000);
+  const session = await start({ output: "hls" });
+  const first = manifestText(session, (n) => `http://x/c/${n}.ts`, none);
+  await studio.run(3000);
+  const lines = (await first)!.split("\n");
+  assertEquals(lines.slice(0, 3), ["#EXTM3U", "#EXT-X-VERSION:3", "#EXT-X-TARGETDURATION:2"]);
+  const number = Number(/SEQUENCE:(\d+)/.exec(lines[3]!)![1]);
+  assert(lines.includes(`http://x/c/${number}.ts`));
+  await studio.run(10_000);
+  await studio.publisher.sourceLost();
+  await studio.run(10_000);
+  const later = (await manifestText(session, String, none))!;
+  assert(Number(/SEQUENCE:(\d+)/.exec(later)![1]) > number + 3);
+  assertEquals(later.match(/#EXT-X-DISCONTINUITY\n/g)?.length, 1);
+  for (const date of later.match(/DATE-TIME:(.*)/g)!) assert(!Number.isNaN(Date.parse(date.slice(10))));
+  session.seek(studio.clock.now() - 8000);
+  assertMatch((await manifestText(session, String, none))!, /#EXT-X-START:TIME-OFFSET=\d+\.\d{3}\n/);
+  await studio.run(12_000);
+  assertMatch((await manifestText(session, String, none))!, /#EXT-X-DISCONTINUITY-SEQUENCE:1\n/);
+  assert(!later.includes("ENDLIST"));
+  await studio.publisher.end();
+  await studio.silence(200);
+  assertMatch((await manifestText(session, String, none))!, /\n#EXT-X-ENDLIST\n$/);
+  assertEquals(await manifestText(await start({ pid: "ts" }), String, none), null);
+});
+
+test("segmentBody() gives segments of the window with PAT and PMT first, and none besides (B18)", async () => {
+  const { start, studio } = await setUp();
+  await studio.run(3000);
+  const session = await start({ output: "hls" });
+  await studio.run(8000);
+  const { n } = session.stream.segments[1]!;
+  const body = segmentBody(session, n)!.open();
+  const bytes = new Uint8Array(await new Response(body).arrayBuffer());
+  assertEquals(checkTs(bytes).problems.filter((problem) => !problem.includes("PCR gap")), []);
+  assertEquals([segmentBody(session, n + 99), segmentBody(session, 0)], [null, null]);
+  assertEquals(pos(session).is_live, "1");
+  session.stop("test");
+});
+
+test("LiveSession.openStream() ends cleanly with the broadcast, and with an error when it goes silent", async () => {
+  const { start, studio } = await setUp();
+  await studio.run(4000);
+  const session = await start();
+  const whole = new Response(session.openStream()).arrayBuffer();
+  await studio.run(2000);
+  await studio.publisher.end();
+  await studio.silence(200);
+  assertLess(40_000, (await whole).byteLength);
+  assert(session.stream.ended);
+
+  const silent = await setUp();
+  await silent.studio.run(4000);
+  const other = await silent.start();
+  const body = assertRejects(() => new Response(other.openStream()).arrayBuffer(), Error, "no data for 20000 ms");
+  await silent.studio.silence(25_000);
+  await body;
+  assertMatch(other.errorMessage!, /no data/);
+});
+
+test("LiveSession stops itself without activity and gives everything back (B12)", async () => {
+  const { start, studio, live, clock, sessions } = await setUp();
+  await studio.run(4000);
+  const session = await start({ useApiStop: false, stopNotifications: true });
+  const reader = session.openStream().getReader();
+  await reader.read();
+  await reader.cancel();
+  await studio.run(62_000);
+  assert(session.stopped);
+  assertEquals([live.leases, sessions.list().length, clock.pendingTimers], [0, 0, 0]);
+  const events = await drain(session, clock);
+  assertEquals(events.at(-1), { name: "download_stopped", params: { reason: "inactivity" } });
+  assertEquals(session.errorMessage, null);
+});
+
+test("Sessions.start() of a broadcast that was played before gives no segment number twice (B18)", async () => {
+  const { start, studio } = await setUp();
+  await studio.run(3000);
+  const first = await start({ output: "hls" });
+  // Numbers begin with the time and grow slower than it: for a while after a start both would meet.
+  await studio.run(4000);
+  const used = first.stream.segments.map(({ n }) => n);
+  first.stop("test");
+  const again = await start({ output: "hls" });
+  await studio.run(500);
+  const numbers = again.stream.segments.map(({ n }) => n);
+  assert(numbers.length >= used.length && Math.min(...numbers) > Math.max(...used), `${used} then ${numbers}`);
+  again.stop("test");
+});
