@@ -1,25 +1,119 @@
 /**
  * Fetching addresses that callers give: B27. Limits on size, time and redirects hold for everyone; targets inside this
  * machine or its private networks are only for callers on this machine, so that the engine is no way around a firewall.
+ * Each name is looked up once a hop, every address found is checked, and the connection goes to one of those.
  */
-import ipaddr from "ipaddr.js";
-import { abortError, MillraceError } from "../errors.ts";
-import type { Ports } from "../ports.ts";
+import { percentDecoded } from "../bytes/percent.ts";
+import { abortError, hasCode, MillraceError } from "../errors.ts";
+import type { HttpClientAnswer, HttpClientRequest, Ports } from "../ports.ts";
 import { deadline } from "../bytes/deadline.ts";
 import { readBounded } from "../bytes/read-bounded.ts";
+import { VERSION } from "../version.ts";
+import { bounded, tooLarge, unpacked } from "./body-stream.ts";
+import { checkedAddresses, parseHttpUrl } from "./guarded-target.ts";
 
-/** What one guarded fetch may cost. */
-export interface FetchLimits {
-  /** Largest body, bytes. */
-  readonly maxBytes: number;
-  /** For the whole exchange, redirects included. */
+/** What guarded fetching needs of the machine. */
+export type FetchPorts = Pick<Ports, "httpClient" | "network" | "clock">;
+
+/** Redirects followed at most; browsers allow 20, nothing honest needs more than a few. */
+const MAX_REDIRECTS = 5;
+const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
+/** Statuses whose answers have no body: RFC 9110, section 6.4.1. */
+const BODILESS: ReadonlySet<number> = new Set([204, 304]);
+/** For an answer from one address while others of the same name are left to try. */
+const ATTEMPT_MS = 5000;
+/** Default of `OpenOptions.idleMs`. */
+const IDLE_MS = 20_000;
+/** Fields that go to other origins, too: they tell what is wanted, not who wants it. */
+const FORWARDED: ReadonlySet<string> = new Set([
+  "accept",
+  "accept-encoding",
+  "accept-language",
+  "icy-metadata",
+  "range",
+  "user-agent",
+]);
+
+/** How to open an address. */
+export interface OpenOptions {
+  /** Default GET. */
+  readonly method?: "GET" | "HEAD";
+  /**
+   * Request fields. `User-Agent` and `Accept-Encoding: gzip` are added where absent. After a redirect to another origin
+   * only those that are nobody's secret go along. Credentials in the URL are sent as `Authorization: Basic`.
+   */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Until the head of the last answer is here, lookups and redirects included. */
   readonly timeoutMs: number;
+  /** Longest silence of the body while it is read. Default 20 000. */
+  readonly idleMs?: number;
+  /** Largest body after unpacking, bytes. Default: no limit. */
+  readonly maxBytes?: number;
   /** Whether private, loopback and link-local targets are allowed (the caller is on this machine, or the option says so). */
   readonly allowPrivate: boolean;
 }
 
-/** Redirects followed at most; browsers allow 20, nothing honest needs more than a few. */
-const MAX_REDIRECTS = 5;
+/** An answer that is no redirect, whatever its status. */
+export interface OpenedUrl {
+  readonly status: number;
+  readonly headers: Headers;
+  /** Where it came from in the end, credentials included: the base of relative addresses, not for logs. */
+  readonly url: string;
+  /** Unpacked, and read only as fast as it is pulled. Read it or cancel it. Errors as `guardedOpen` throws. */
+  readonly body: ReadableStream<Uint8Array>;
+}
+
+/**
+ * Opens `url`; `signal` ends the body, too. Throws `invalid_argument` (not http or https, a malformed field), `denied`
+ * (private target), `not_found` (no such host), `too_large`, `timeout`, `protocol_violation` (a coding that was not asked
+ * for), `connection_failed`, or the signal's reason.
+ */
+export async function guardedOpen(
+  ports: FetchPorts,
+  url: string,
+  options: OpenOptions,
+  signal: AbortSignal,
+): Promise<OpenedUrl> {
+  const control = new AbortController();
+  const both = AbortSignal.any([signal, control.signal]);
+  const late = ports.clock.setTimeout(
+    () => control.abort(new MillraceError("timeout", `no answer from ${hostOf(url)} in time`)),
+    options.timeoutMs,
+  );
+  try {
+    let target = parseHttpUrl(url);
+    let headers = requestHeaders(options.headers);
+    for (let hop = 0; hop <= MAX_REDIRECTS; hop++) {
+      const addresses = await checkedAddresses(ports, target, options.allowPrivate, both);
+      const request = { url: target, method: options.method ?? "GET", headers: withCredentials(headers, target) };
+      const answer = await openOne(ports, request, addresses, both);
+      const location = REDIRECTS.has(answer.status) ? answer.headers.get("location") : null;
+      if (location === null) return openedUrl(ports, answer, target, options, control);
+      await answer.body.cancel();
+      const next = parseHttpUrl(URL.canParse(location, target.href) ? new URL(location, target.href).href : location);
+      if (next.origin !== target.origin) headers = forwarded(headers);
+      target = next;
+    }
+    throw new MillraceError("connection_failed", `more than ${MAX_REDIRECTS} redirects from ${hostOf(url)}`);
+  } catch (error) {
+    control.abort(error);
+    if (signal.aborted) throw abortError(signal);
+    if (error instanceof MillraceError) throw error;
+    throw new MillraceError("connection_failed", `${hostOf(url)} could not be reached`, { cause: error });
+  } finally {
+    late.cancel();
+  }
+}
+
+/** What one whole guarded fetch may cost. */
+export interface FetchLimits {
+  /** Largest body, bytes. */
+  readonly maxBytes: number;
+  /** For the whole exchange, redirects and body included. */
+  readonly timeoutMs: number;
+  /** As in `OpenOptions`. */
+  readonly allowPrivate: boolean;
+}
 
 /** A body and where it came from in the end. */
 export interface FetchedBody {
@@ -28,19 +122,9 @@ export interface FetchedBody {
   readonly contentType: string | null;
 }
 
-/** True for an address that is reachable from anywhere; false for private, loopback, link-local, multicast and the like. */
-export function isPublicAddress(host: string): boolean {
-  if (!ipaddr.isValid(host)) return false;
-  const address = ipaddr.process(host);
-  return address.range() === "unicast";
-}
-
-/**
- * GETs `url` within `limits`. Throws `invalid_argument` (not http/https), `denied` (private target), `too_large`,
- * `timeout`, `not_found` (404/410) or `connection_failed`.
- */
+/** GETs `url` within `limits`. Throws as `guardedOpen`, `not_found` for 404 and 410, `connection_failed` for other failures. */
 export async function guardedFetch(
-  ports: Pick<Ports, "fetch" | "network" | "clock">,
+  ports: FetchPorts,
   url: string,
   limits: FetchLimits,
   signal: AbortSignal,
@@ -52,65 +136,102 @@ export async function guardedFetch(
     () => new MillraceError("timeout", `no answer from ${hostOf(url)} in time`),
   );
   try {
-    let target = parseHttpUrl(url);
-    for (let hop = 0; hop <= MAX_REDIRECTS; hop++) {
-      if (!limits.allowPrivate) await requirePublic(ports, target, late.signal);
-      const response = await ports.fetch(target.href, { redirect: "manual", signal: late.signal });
-      const location = response.headers.get("location");
-      if (response.status >= 300 && response.status < 400 && location !== null) {
-        await response.body?.cancel();
-        target = parseHttpUrl(new URL(location, target).href);
-        continue;
-      }
-      if (!response.ok) {
-        await response.body?.cancel();
-        const code = response.status === 404 || response.status === 410 ? "not_found" : "connection_failed";
-        throw new MillraceError(code, `${target.host} answered ${response.status}`);
-      }
-      const bytes = await readBody(response, limits.maxBytes);
-      return { bytes, url: target.href, contentType: response.headers.get("content-type") };
-    }
-    throw new MillraceError("connection_failed", `more than ${MAX_REDIRECTS} redirects from ${hostOf(url)}`);
-  } catch (error) {
-    if (late.signal.aborted) throw abortError(late.signal);
-    if (error instanceof MillraceError) throw error;
-    throw new MillraceError("connection_failed", `${hostOf(url)} could not be reached`, { cause: error });
+    const opened = await guardedOpen(ports, url, limits, late.signal);
+    await requireSuccess(opened);
+    const bytes = await readBounded(opened.body, limits.maxBytes, () => tooLarge(limits.maxBytes));
+    return { bytes, url: opened.url, contentType: opened.headers.get("content-type") };
   } finally {
     late.cancel();
   }
 }
 
+/** Cancels the body and throws `not_found` (404, 410) or `connection_failed` unless the answer's status is 2xx. */
+export async function requireSuccess({ status, url, body }: OpenedUrl): Promise<void> {
+  if (status >= 200 && status < 300) return;
+  await body.cancel();
+  const code = status === 404 || status === 410 ? "not_found" : "connection_failed";
+  throw new MillraceError(code, `${hostOf(url)} answered ${status}`, { detail: { status } });
+}
+
+/** Tries the addresses in turn. */
+async function openOne(
+  ports: FetchPorts,
+  request: Omit<HttpClientRequest, "address" | "signal">,
+  addresses: readonly string[],
+  signal: AbortSignal,
+): Promise<HttpClientAnswer> {
+  for (const [i, address] of addresses.entries()) {
+    if (i === addresses.length - 1) return await ports.httpClient.open({ ...request, address, signal });
+    const attempt = new AbortController();
+    const late = ports.clock.setTimeout(() => attempt.abort(), ATTEMPT_MS);
+    try {
+      return await ports.httpClient.open({ ...request, address, signal: AbortSignal.any([signal, attempt.signal]) });
+    } catch (error) {
+      if (signal.aborted || !(attempt.signal.aborted || hasCode(error, "connection_failed"))) throw error;
+    } finally {
+      late.cancel();
+    }
+  }
+  throw new MillraceError("not_found", `no address is known for ${request.url.host}`);
+}
+
+function openedUrl(
+  ports: FetchPorts,
+  answer: HttpClientAnswer,
+  url: URL,
+  { method, maxBytes = null, idleMs = IDLE_MS }: Pick<OpenOptions, "method" | "idleMs"> & { maxBytes?: number | null },
+  control: AbortController,
+): OpenedUrl {
+  const headers = new Headers(answer.headers);
+  if (maxBytes !== null && Number(headers.get("content-length") ?? 0) > maxBytes) throw tooLarge(maxBytes);
+  const coding = (headers.get("content-encoding") ?? "identity").trim().toLowerCase();
+  let { body } = answer;
+  if (coding === "gzip" || coding === "x-gzip") {
+    // These speak of the packed bytes.
+    for (const name of ["content-encoding", "content-length"]) headers.delete(name);
+    if (method !== "HEAD" && !BODILESS.has(answer.status)) body = unpacked(body);
+  } else if (coding !== "identity" && coding !== "") {
+    throw new MillraceError("protocol_violation", `${url.host} answers in a coding that was not asked for`);
+  }
+  return {
+    status: answer.status,
+    headers,
+    url: url.href,
+    body: bounded(body, { maxBytes, idleMs }, ports.clock, (reason) => control.abort(reason)),
+  };
+}
+
+function requestHeaders(given: Readonly<Record<string, string>> = {}): Headers {
+  let headers: Headers;
+  try {
+    headers = new Headers(given);
+  } catch (cause) {
+    throw new MillraceError("invalid_argument", "invalid header: a character has no place in it", { cause });
+  }
+  if (!headers.has("user-agent")) headers.set("user-agent", `millrace/${VERSION}`);
+  // Ranges count the bytes of what was stored, so nothing may be packed for the way.
+  if (!headers.has("accept-encoding")) headers.set("accept-encoding", headers.has("range") ? "identity" : "gzip");
+  return headers;
+}
+
+/** `headers` for another origin than they were meant for. */
+function forwarded(headers: Headers): Headers {
+  return new Headers([...headers].filter(([name]) => FORWARDED.has(name)));
+}
+
+/** `headers`, with the URL's own credentials (RFC 7617) unless others are given. */
+function withCredentials(headers: Headers, { username, password }: URL): Headers {
+  if (username === "" && password === "" || headers.has("authorization")) return headers;
+  const all = new Headers(headers);
+  all.set("authorization", basicAuthorization(percentDecoded(username), percentDecoded(password)));
+  return all;
+}
+
+/** Value of `Authorization` for a user and a password: RFC 7617, in UTF-8. */
+export function basicAuthorization(user: string, password: string): string {
+  return `Basic ${btoa(String.fromCharCode(...new TextEncoder().encode(`${user}:${password}`)))}`;
+}
+
 function hostOf(url: string): string {
   return URL.canParse(url) ? new URL(url).host : "the address";
-}
-
-function parseHttpUrl(url: string): URL {
-  if (!URL.canParse(url)) {
-    throw new MillraceError("invalid_argument", "invalid url: an http or https address is expected");
-  }
-  const parsed = new URL(url);
-  if (parsed.protocol !== "http:" && parsed.protocol !== "https:") {
-    throw new MillraceError("invalid_argument", "invalid url: only http and https are fetched");
-  }
-  return parsed;
-}
-
-async function requirePublic(ports: Pick<Ports, "network">, url: URL, signal: AbortSignal): Promise<void> {
-  const host = url.hostname.replace(/^\[|\]$/g, "");
-  const addresses = ipaddr.isValid(host) ? [host] : await ports.network.resolve(host, { signal });
-  if (addresses.length === 0 || !addresses.every(isPublicAddress)) {
-    throw new MillraceError(
-      "denied",
-      `${url.host} is inside a private network: only callers on this machine may name it`,
-    );
-  }
-}
-
-async function readBody(response: Response, maxBytes: number): Promise<Uint8Array> {
-  const tooLarge = () => new MillraceError("too_large", `the answer is larger than ${maxBytes} bytes`);
-  if (Number(response.headers.get("content-length") ?? 0) > maxBytes) {
-    await response.body?.cancel();
-    throw tooLarge();
-  }
-  return await readBounded(response.body, maxBytes, tooLarge);
 }

@@ -28,9 +28,14 @@ const MEDIA_TYPES: Readonly<Record<string, string>> = {
   flv: "video/x-flv",
   wmv: "video/x-ms-wmv",
   mp3: "audio/mpeg",
+  mp2: "audio/mpeg",
+  mpga: "audio/mpeg",
   aac: "audio/aac",
   flac: "audio/flac",
   ogg: "audio/ogg",
+  oga: "audio/ogg",
+  opus: "audio/ogg",
+  wav: "audio/wav",
 };
 
 /** Containers the engine can lay out as MPEG TS. */
@@ -53,8 +58,15 @@ const CARRIED = new Set(
     "m4a",
     "m4b",
     "mka",
+    "mp3",
+    "mp2",
+    "mpga",
+    "aac",
   ],
 );
+
+/** Containers of sound that is carried only where it may become AAC: the engine chooses others first. */
+const CARRIED_AS_AAC = new Set(["flac", "ogg", "oga", "opus", "wav"]);
 
 const extensionOf = (name: string): string => {
   const dot = name.lastIndexOf(".");
@@ -68,16 +80,19 @@ export function mimeTypeOf(name: string): string {
 
 /** True when the name promises a container that the engine can carry. */
 export function looksPlayable(file: MetainfoFile): boolean {
-  return !file.padding && file.sizeBytes > 0 && CARRIED.has(extensionOf(file.name));
+  const extension = extensionOf(file.name);
+  return !file.padding && file.sizeBytes > 0 && (CARRIED.has(extension) || CARRIED_AS_AAC.has(extension));
 }
 
 /**
- * The file without `_idx`: the largest playable one, else (nothing is named like media) the largest when it is the
+ * The file without `_idx`: the largest playable one (of lossless sound and Ogg only where there is nothing else), else (nothing is named like media) the largest when it is the
  * only file. Throws `no_playable_file`.
  */
 export function defaultFile(metainfo: Metainfo): MetainfoFile {
   const real = metainfo.files.filter((file) => !file.padding && file.sizeBytes > 0);
-  const playable = real.filter(looksPlayable);
+  const named = real.filter(looksPlayable);
+  const asTheyAre = named.filter((file) => CARRIED.has(extensionOf(file.name)));
+  const playable = asTheyAre.length > 0 ? asTheyAre : named;
   const candidates = playable.length > 0 ? playable : real.length === 1 ? real : [];
   let best: MetainfoFile | undefined;
   for (const file of candidates) if (best === undefined || file.sizeBytes > best.sizeBytes) best = file;

@@ -2,7 +2,8 @@
 import { deadline } from "../bytes/deadline.ts";
 import { MillraceError } from "../errors.ts";
 import type { Clock } from "../ports.ts";
-import type { Magnet, Metainfo } from "../transport/types.ts";
+import type { AnyMetainfo } from "../transport/live.ts";
+import type { Magnet } from "../transport/types.ts";
 import type { ResolveContext, Resolver } from "./resolve.ts";
 import type { StreamSelector } from "./selector.ts";
 import type { TransportCache } from "./transport-cache.ts";
@@ -13,7 +14,7 @@ export interface MetainfoFinderParts {
   readonly cache: TransportCache;
   readonly clock: Clock;
   /** Joins the swarm until the metadata is there. */
-  readonly metadataOf: (magnet: Magnet, signal: AbortSignal) => Promise<Metainfo>;
+  readonly metadataOf: (magnet: Magnet, signal: AbortSignal) => Promise<AnyMetainfo>;
   /** For one search, resolving included. */
   readonly timeoutMs: number;
 }
@@ -21,11 +22,11 @@ export interface MetainfoFinderParts {
 /** See the module. */
 export interface MetainfoFinder {
   /** The metainfo behind a selector, kept for the next time. Rejects as `Resolver.resolve`, and with `timeout`. */
-  find(selector: StreamSelector, context: ResolveContext): Promise<Metainfo>;
+  find(selector: StreamSelector, context: ResolveContext): Promise<AnyMetainfo>;
   /** The metainfo of a content id or infohash seen before, 40 hexadecimal characters; no network is used. */
-  known(idHex: string): Promise<Metainfo | null>;
+  known(idHex: string): Promise<AnyMetainfo | null>;
   /** Content id of `metainfo` (B30), which is kept so that the id resolves from now on. */
-  contentId(metainfo: Metainfo): Promise<string>;
+  contentId(metainfo: AnyMetainfo): Promise<string>;
 }
 
 /** See `MetainfoFinder`. */

@@ -1,26 +1,27 @@
 /** From a selector to something a swarm can be joined with: B9, B27, B30. */
-import { withSignal } from "../bytes/deadline.ts";
+import { sleep, withSignal } from "../bytes/deadline.ts";
 import { fromHex } from "../bytes/hex.ts";
 import type { Discovery } from "../discovery/types.ts";
-import { abortError, hasCode, MillraceError } from "../errors.ts";
-import type { Ports } from "../ports.ts";
+import { abortError, hasCode } from "../errors.ts";
 import { decodeTransportRecord } from "../transport/content-id.ts";
 import { MAX_TRANSPORT_FILE_BYTES } from "../transport/limits.ts";
 import { parseMagnet } from "../transport/magnet.ts";
-import { parseTransportFile } from "../transport/transport-file.ts";
-import type { Magnet, Metainfo } from "../transport/types.ts";
-import { guardedFetch } from "./fetch-guard.ts";
+import { type AnyMetainfo, parseAnyTransportFile } from "../transport/live.ts";
+import type { Magnet } from "../transport/types.ts";
+import { isWrapperFile, type Wrapper } from "../transport/wrapper.ts";
+import type { FetchPorts } from "./fetch-guard.ts";
+import { comesByHttp, fetchTransportFile } from "./fetch-transport-file.ts";
 import type { StreamSelector } from "./selector.ts";
 import type { TransportCache } from "./transport-cache.ts";
 
 export { MAX_TRANSPORT_FILE_BYTES };
 
-/** For fetching a transport file by URL. */
-const FETCH_TIMEOUT_MS = 20_000;
+/** Before the DHT is asked again for a record that nobody had, doubled each time, ms. */
+const RECORD_RETRY_MS = 1_000;
 
 /** What was found: at least one of the two. With both, the magnet adds trackers and peers. */
 export interface ResolvedTarget {
-  readonly metainfo?: Metainfo;
+  readonly metainfo?: AnyMetainfo;
   readonly magnet?: Magnet;
 }
 
@@ -33,18 +34,23 @@ export interface ResolveContext {
 
 /** What the resolver is made of. */
 export interface ResolverParts {
-  readonly ports: Pick<Ports, "fetch" | "network" | "clock">;
+  readonly ports: FetchPorts;
   readonly discovery: Pick<Discovery, "getImmutable">;
   readonly cache: TransportCache;
+  /** Addresses that were given ids: they name no swarm. */
+  readonly wrappers: Pick<TransportCache<Wrapper>, "byInfohash" | "byContentId">;
   /** Also lets callers elsewhere name private addresses. */
   readonly allowPrivateFetch: boolean;
   /** Joins the swarm of an infohash until its metadata is there: the third runner of the content id race. */
-  readonly metadataOf: (magnet: Magnet, signal: AbortSignal) => Promise<Metainfo>;
+  readonly metadataOf: (magnet: Magnet, signal: AbortSignal) => Promise<AnyMetainfo>;
 }
 
 /** Turns selectors into targets. */
 export interface Resolver {
-  /** Rejects with `invalid_argument`, `not_found`, `bad_transport_file`, `denied`, `timeout` or the signal's reason. */
+  /**
+   * Rejects with `invalid_argument`, `not_found`, `bad_transport_file`, `denied`, `timeout`, `unsupported_media` (what comes by
+   * HTTP, wrapped or not) or the signal's reason.
+   */
   resolve(selector: StreamSelector, context: ResolveContext): Promise<ResolvedTarget>;
 }
 
@@ -54,24 +60,19 @@ export function createResolver(parts: ResolverParts): Resolver {
     async resolve(selector, context) {
       switch (selector.kind) {
         case "transport_file":
-          return { metainfo: await parseTransportFile(selector.bytes) };
-        case "magnet": {
-          const magnet = parseMagnet(selector.magnet);
-          const known = await parts.cache.byInfohash(magnet.infohashHex);
-          return known === null ? { magnet } : { metainfo: known, magnet };
-        }
+          return { metainfo: await parseTarget(selector.bytes) };
+        case "magnet":
+          return await fromMagnet(parts, selector.magnet);
         case "infohash": {
           const known = await parts.cache.byInfohash(selector.infohash);
+          if (known === null && await parts.wrappers.byInfohash(selector.infohash) !== null) throw comesByHttp();
           return known === null ? { magnet: bareMagnet(selector.infohash) } : { metainfo: known };
         }
         case "url": {
-          if (selector.url.startsWith("magnet:")) return { magnet: parseMagnet(selector.url) };
-          const { bytes } = await guardedFetch(parts.ports, selector.url, {
-            maxBytes: MAX_TRANSPORT_FILE_BYTES,
-            timeoutMs: FETCH_TIMEOUT_MS,
-            allowPrivate: context.callerIsLocal || parts.allowPrivateFetch,
-          }, context.signal);
-          return { metainfo: await parseTransportFile(bytes) };
+          if (selector.url.startsWith("magnet:")) return await fromMagnet(parts, selector.url);
+          const allowPrivate = context.callerIsLocal || parts.allowPrivateFetch;
+          const bytes = await fetchTransportFile(parts.ports, selector.url, allowPrivate, context.signal);
+          return { metainfo: await parseTarget(bytes) };
         }
         case "content_id":
           return await resolveContentId(parts, selector.contentId, context.signal);
@@ -80,15 +81,31 @@ export function createResolver(parts: ResolverParts): Resolver {
   };
 }
 
+async function fromMagnet(parts: ResolverParts, text: string): Promise<ResolvedTarget> {
+  const magnet = parseMagnet(text);
+  const known = await parts.cache.byInfohash(magnet.infohashHex);
+  return known === null ? { magnet } : { metainfo: known, magnet };
+}
+
+async function parseTarget(bytes: Uint8Array): Promise<AnyMetainfo> {
+  if (isWrapperFile(bytes)) throw comesByHttp();
+  return await parseAnyTransportFile(bytes);
+}
+
 /** The first of: a kept transport file, the DHT's transport record, the id taken for an infohash. */
 async function resolveContentId(parts: ResolverParts, id: string, signal: AbortSignal): Promise<ResolvedTarget> {
   const known = await parts.cache.byContentId(id) ?? await parts.cache.byInfohash(id);
   if (known !== null) return { metainfo: known };
+  if ((await parts.wrappers.byContentId(id) ?? await parts.wrappers.byInfohash(id)) !== null) throw comesByHttp();
   const losers = new AbortController();
   const race = AbortSignal.any([signal, losers.signal]);
   const fromRecord = async (): Promise<ResolvedTarget> => {
-    const bytes = await parts.discovery.getImmutable(fromHex(id), race);
-    if (bytes === null) throw new MillraceError("not_found", `no transport record is known for content_id ${id}`);
+    let bytes = await parts.discovery.getImmutable(fromHex(id), race);
+    // A record may be on its way into the DHT, and our own node may have just begun to know it.
+    for (let delayMs = RECORD_RETRY_MS; bytes === null; delayMs *= 2) {
+      await sleep(parts.ports.clock, delayMs, race);
+      bytes = await parts.discovery.getImmutable(fromHex(id), race);
+    }
     const record = decodeTransportRecord(bytes);
     return { magnet: { ...bareMagnet(record.infohashHex), name: record.name, trackers: record.trackers } };
   };

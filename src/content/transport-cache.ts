@@ -6,68 +6,114 @@ import { hasCode, MillraceError } from "../errors.ts";
 import type { FilePort, Logger } from "../ports.ts";
 import { contentId } from "../transport/content-id.ts";
 import { MAX_TRANSPORT_FILE_BYTES } from "../transport/limits.ts";
-import { encodeMetainfo, parseTransportFile } from "../transport/transport-file.ts";
-import type { Metainfo } from "../transport/types.ts";
+import { type AnyMetainfo, encodeAnyMetainfo, parseAnyTransportFile } from "../transport/live.ts";
+import { encodeWrapper, parseWrapper, type Wrapper } from "../transport/wrapper.ts";
 
-/** Files kept; the oldest go first. A transport file is some 20–200 KB, so this is at most a few hundred megabytes. */
+/** Files kept; the oldest go first. */
 const MAX_FILES = 2000;
+/** All of them together, bytes: one is some 20–200 KB, but anybody may name one of 16 MiB. */
+const MAX_KEPT_BYTES = 512 * 1024 * 1024;
+/** As that, in memory. */
+const MAX_MEMORY_BYTES = 64 * 1024 * 1024;
+
+/** How files of one kind are read and written. */
+interface TransportCodec<T> {
+  /** Throws `bad_transport_file`. */
+  parse(bytes: Uint8Array): Promise<T>;
+  encode(file: T): Uint8Array;
+}
+
+/** Torrents and broadcasts. */
+const METAINFO: TransportCodec<AnyMetainfo> = { parse: parseAnyTransportFile, encode: encodeAnyMetainfo };
+
+/** What every kind of transport file has. */
+type Identified = Pick<AnyMetainfo, "infohash" | "infohashHex" | "name" | "trackers">;
 
 /** Remembers transport files by infohash and by content id. */
-export interface TransportCache {
+export interface TransportCache<T = AnyMetainfo> {
   /** The transport file of an infohash (40 hex), null when it was never seen. */
-  byInfohash(infohashHex: string): Promise<Metainfo | null>;
+  byInfohash(infohashHex: string): Promise<T | null>;
   /** The transport file of a content id (40 hex), null when it was never seen. */
-  byContentId(contentIdHex: string): Promise<Metainfo | null>;
+  byContentId(contentIdHex: string): Promise<T | null>;
   /** Keeps a transport file; never rejects (a full disk costs only speed). Answers its content id. */
-  keep(metainfo: Metainfo): Promise<string>;
+  keep(metainfo: T): Promise<string>;
 }
 
 /** A cache in `directory`; with null it remembers for this run only. */
 export function createTransportCache(files: FilePort, directory: string | null, log: Logger): TransportCache {
-  return directory === null ? new MemoryCache() : new DiskCache(files, directory, log);
+  return createCache(files, directory, log, METAINFO);
 }
 
-class MemoryCache implements TransportCache {
-  readonly #byInfohash = new Map<string, Metainfo>();
-  readonly #infohashOf = new Map<string, string>();
+/** As `createTransportCache`, for addresses that were wrapped. */
+export function createWrapperCache(files: FilePort, directory: string | null, log: Logger): TransportCache<Wrapper> {
+  return createCache<Wrapper>(files, directory, log, { parse: parseWrapper, encode: encodeWrapper });
+}
 
-  byInfohash(infohashHex: string): Promise<Metainfo | null> {
-    return Promise.resolve(this.#byInfohash.get(infohashHex) ?? null);
+function createCache<T extends Identified>(
+  files: FilePort,
+  directory: string | null,
+  log: Logger,
+  codec: TransportCodec<T>,
+): TransportCache<T> {
+  return directory === null ? new MemoryCache<T>(codec) : new DiskCache<T>(files, directory, log, codec);
+}
+
+class MemoryCache<T extends Identified> implements TransportCache<T> {
+  readonly #codec: TransportCodec<T>;
+  readonly #byInfohash = new Map<string, { readonly metainfo: T; readonly bytes: number }>();
+  readonly #infohashOf = new Map<string, string>();
+  #bytes = 0;
+
+  constructor(codec: TransportCodec<T>) {
+    this.#codec = codec;
   }
 
-  byContentId(contentIdHex: string): Promise<Metainfo | null> {
+  byInfohash(infohashHex: string): Promise<T | null> {
+    return Promise.resolve(this.#byInfohash.get(infohashHex)?.metainfo ?? null);
+  }
+
+  byContentId(contentIdHex: string): Promise<T | null> {
     return this.byInfohash(this.#infohashOf.get(contentIdHex) ?? "");
   }
 
-  async keep(metainfo: Metainfo): Promise<string> {
+  async keep(metainfo: T): Promise<string> {
     const id = await contentId(metainfo);
-    this.#byInfohash.set(metainfo.infohashHex, metainfo);
     this.#infohashOf.set(id, metainfo.infohashHex);
-    if (this.#byInfohash.size > MAX_FILES) {
-      const oldest = this.#byInfohash.keys().next().value;
-      if (oldest !== undefined) this.#byInfohash.delete(oldest);
+    if (this.#infohashOf.size > MAX_FILES) this.#infohashOf.delete(this.#infohashOf.keys().next().value!);
+    if (this.#byInfohash.has(metainfo.infohashHex)) return id;
+    const bytes = this.#codec.encode(metainfo).length;
+    this.#byInfohash.set(metainfo.infohashHex, { metainfo, bytes });
+    this.#bytes += bytes;
+    for (const [oldest, kept] of this.#byInfohash) {
+      if (this.#byInfohash.size <= MAX_FILES && this.#bytes <= MAX_MEMORY_BYTES) break;
+      this.#byInfohash.delete(oldest);
+      this.#bytes -= kept.bytes;
     }
     return id;
   }
 }
 
-class DiskCache implements TransportCache {
+class DiskCache<T extends Identified> implements TransportCache<T> {
   readonly #files: FilePort;
   readonly #directory: string;
   readonly #log: Logger;
+  readonly #codec: TransportCodec<T>;
+  /** What lies in the directory, at most; null until it was looked at. */
+  #kept: { readonly files: number; readonly bytes: number } | null = null;
 
-  constructor(files: FilePort, directory: string, log: Logger) {
+  constructor(files: FilePort, directory: string, log: Logger, codec: TransportCodec<T>) {
     this.#files = files;
     this.#directory = directory;
     this.#log = log;
+    this.#codec = codec;
   }
 
-  async byInfohash(infohashHex: string): Promise<Metainfo | null> {
+  async byInfohash(infohashHex: string): Promise<T | null> {
     try {
       const bytes = await this.#files.readFile(`${this.#directory}/${infohashHex}.torrent`, {
         maxBytes: MAX_TRANSPORT_FILE_BYTES,
       });
-      const metainfo = await parseTransportFile(bytes);
+      const metainfo = await this.#codec.parse(bytes);
       return metainfo.infohashHex === infohashHex ? metainfo : null;
     } catch (error) {
       if (!hasCode(error, "not_found")) {
@@ -77,7 +123,7 @@ class DiskCache implements TransportCache {
     }
   }
 
-  async byContentId(contentIdHex: string): Promise<Metainfo | null> {
+  async byContentId(contentIdHex: string): Promise<T | null> {
     try {
       const bytes = await this.#files.readFile(`${this.#directory}/${contentIdHex}.id`, { maxBytes: 64 });
       const infohash = new TextDecoder().decode(bytes).trim();
@@ -87,15 +133,19 @@ class DiskCache implements TransportCache {
     }
   }
 
-  async keep(metainfo: Metainfo): Promise<string> {
+  async keep(metainfo: T): Promise<string> {
     const id = await contentId(metainfo);
     const path = `${this.#directory}/${metainfo.infohashHex}.torrent`;
+    // One infohash has several content ids when it comes with other trackers.
+    const idPath = `${this.#directory}/${id}.id`;
     try {
-      if (await this.#exists(path)) return id;
+      const [hasFile, hasId] = await Promise.all([this.#exists(path), this.#exists(idPath)]);
+      if (hasFile && hasId) return id;
       await this.#files.makeDirectory(this.#directory);
-      await this.#files.writeFile(path, encodeMetainfo(metainfo));
-      await this.#files.writeFile(`${this.#directory}/${id}.id`, new TextEncoder().encode(metainfo.infohashHex));
-      await this.#trim();
+      const bytes = this.#codec.encode(metainfo);
+      if (!hasFile) await this.#files.writeFile(path, bytes);
+      if (!hasId) await this.#files.writeFile(idPath, new TextEncoder().encode(metainfo.infohashHex));
+      await this.#trim(hasFile ? 0 : bytes.length);
     } catch (error) {
       const code = error instanceof MillraceError ? error.code : "io";
       this.#log.log("warn", "a transport file could not be kept", { infohash: metainfo.infohashHex, code });
@@ -112,17 +162,35 @@ class DiskCache implements TransportCache {
     }
   }
 
-  async #trim(): Promise<void> {
-    const names = await this.#files.list(this.#directory);
-    if (names.length <= 2 * MAX_FILES) return;
-    const aged: { name: string; modifiedMs: number }[] = [];
-    for (const name of names) {
-      const info = await this.#files.info(`${this.#directory}/${name}`).catch(() => null);
-      if (info !== null) aged.push({ name, modifiedMs: info.modifiedMs });
+  /** Looks at all files only when those written since may be too many or too large. */
+  async #trim(writtenBytes: number): Promise<void> {
+    this.#kept ??= await this.#sizes();
+    this.#kept = { files: this.#kept.files + 2, bytes: this.#kept.bytes + writtenBytes };
+    if (this.#kept.files <= 2 * MAX_FILES && this.#kept.bytes <= MAX_KEPT_BYTES) return;
+    const aged: { path: string; modifiedMs: number; sizeBytes: number }[] = [];
+    for (const name of await this.#files.list(this.#directory)) {
+      const path = `${this.#directory}/${name}`;
+      const info = await this.#files.info(path).catch(() => null);
+      if (info !== null) aged.push({ path, modifiedMs: info.modifiedMs, sizeBytes: info.sizeBytes });
     }
     aged.sort((a, b) => a.modifiedMs - b.modifiedMs);
-    for (const { name } of aged.slice(0, aged.length - 2 * MAX_FILES)) {
-      await this.#files.remove(`${this.#directory}/${name}`);
+    let files = aged.length;
+    let bytes = aged.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
+    for (const { path, sizeBytes } of aged) {
+      if (files <= 2 * MAX_FILES && bytes <= MAX_KEPT_BYTES) break;
+      await this.#files.remove(path);
+      files--;
+      bytes -= sizeBytes;
     }
+    this.#kept = { files, bytes };
+  }
+
+  async #sizes(): Promise<{ files: number; bytes: number }> {
+    const names = await this.#files.list(this.#directory);
+    let bytes = 0;
+    for (const name of names) {
+      bytes += (await this.#files.info(`${this.#directory}/${name}`).catch(() => null))?.sizeBytes ?? 0;
+    }
+    return { files: names.length, bytes };
   }
 }

@@ -1,99 +1,276 @@
 import { test } from "node:test";
+import { gzipSync } from "node:zlib";
 import { assertEquals, assertRejects } from "@std/assert";
-import { guardedFetch, isPublicAddress } from "../../src/content/fetch-guard.ts";
-import { MillraceError } from "../../src/errors.ts";
-import { FakeClock } from "../support/fake-clock.ts";
+import { loadPorts } from "../../platform/detect.ts";
+import { guardedFetch, guardedOpen } from "../../src/content/fetch-guard.ts";
+import { type ErrorCode, MillraceError } from "../../src/errors.ts";
+import { type Answer, fakeWeb } from "../support/fake-web.ts";
+import { noise } from "../support/random.ts";
+import { until } from "../support/until.ts";
+import { serveWeb } from "../support/web.ts";
 
 const LIMITS = { maxBytes: 1000, timeoutMs: 5000, allowPrivate: false };
+const OPEN = { ...LIMITS, allowPrivate: true };
 const never = new AbortController().signal;
 
-function ports(answers: Record<string, () => Response>, names: Record<string, string[]> = {}) {
-  const asked: string[] = [];
-  return {
-    asked,
-    clock: new FakeClock(),
-    network: { interfaces: () => [], resolve: (host: string) => Promise.resolve(names[host] ?? []) },
-    fetch: ((url: string, init: RequestInit) => {
-      asked.push(url);
-      return new Promise((resolve, reject) => {
-        init.signal?.addEventListener("abort", () => reject(init.signal?.reason));
-        const answer = answers[url];
-        if (answer) resolve(answer());
-      });
-    }) as typeof fetch,
-  };
+const moved = (location: string, status = 302): Answer => () => new Response(null, { status, headers: { location } });
+const text = async (opened: { body: ReadableStream<Uint8Array> }) => await new Response(opened.body).text();
+async function codeOf(work: () => Promise<unknown>): Promise<ErrorCode> {
+  return (await assertRejects(work, MillraceError)).code;
 }
 
-test("isPublicAddress() knows private, loopback, link-local and mapped ranges (B27)", () => {
-  for (
-    const host of [
-      "10.0.0.1",
-      "127.0.0.1",
-      "169.254.1.1",
-      "192.168.0.1",
-      "172.16.0.1",
-      "::1",
-      "fe80::1",
-      "fd00::1",
-      "::ffff:10.0.0.1",
-      "0.0.0.0",
-      "224.0.0.1",
-      "x",
-    ]
-  ) {
-    assertEquals(isPublicAddress(host), false, host);
-  }
-  for (const host of ["8.8.8.8", "2606:4700::1111"]) assertEquals(isPublicAddress(host), true, host);
+test("guardedOpen() refuses private targets, also behind a redirect or a name (B27)", async () => {
+  const { ports, asked } = fakeWeb({ "http://pub.example/": moved("http://10.0.0.1/x") }, {
+    "mixed.example": [["8.8.8.8", "127.0.0.1"]],
+    "nowhere.example": [[]],
+  });
+  const table: [string, ErrorCode][] = [
+    ["http://127.0.0.1/", "denied"],
+    ["http://0x7f.1/", "denied"],
+    ["http://2130706433/", "denied"],
+    ["http://[::1]/", "denied"],
+    ["http://[::ffff:7f00:1]/", "denied"],
+    ["http://mixed.example/", "denied"],
+    ["http://nowhere.example/", "not_found"],
+    ["http://pub.example/", "denied"],
+  ];
+  for (const [url, code] of table) assertEquals(await codeOf(() => guardedOpen(ports, url, LIMITS, never)), code, url);
+  assertEquals(asked.map(({ url }) => url.href), ["http://pub.example/"]);
 });
 
-test("guardedFetch() refuses private targets, also behind a redirect or a name (B27)", async () => {
-  const p = ports({
-    "http://pub.example/": () => new Response(null, { status: 302, headers: { location: "http://10.0.0.1/x" } }),
-  }, { "pub.example": ["8.8.8.8"], "mixed.example": ["8.8.8.8", "127.0.0.1"] });
-  for (
-    const url of [
-      "http://127.0.0.1/",
-      "http://[::1]/",
-      "http://mixed.example/",
-      "http://nowhere.example/",
-      "http://pub.example/",
-    ]
-  ) {
-    const error = await assertRejects(() => guardedFetch(p, url, LIMITS, never), MillraceError);
-    assertEquals(error.code, "denied", url);
+test("guardedOpen() connects to what it checked when the name's addresses change (B27)", async () => {
+  const changing = { "turn.example": [["8.8.8.8"], ["127.0.0.1"]] };
+  const { ports, asked, looked } = fakeWeb({ "http://turn.example/": () => new Response("fine") }, changing);
+  assertEquals(await text(await guardedOpen(ports, "http://turn.example/", LIMITS, never)), "fine");
+  assertEquals([looked, asked.map(({ address }) => address)], [["turn.example"], ["8.8.8.8"]]);
+  assertEquals(await codeOf(() => guardedOpen(ports, "http://turn.example/", LIMITS, never)), "denied");
+  assertEquals(asked.length, 1);
+});
+
+test("guardedOpen() checks a name anew at each redirect (B27)", async () => {
+  const { ports, asked } = fakeWeb(
+    { "http://turn.example/": moved("/again"), "http://turn.example/again": () => new Response("secret") },
+    { "turn.example": [["8.8.8.8"], ["127.0.0.1"]] },
+  );
+  assertEquals(await codeOf(() => guardedOpen(ports, "http://turn.example/", LIMITS, never)), "denied");
+  assertEquals(asked.length, 1);
+});
+
+test("guardedOpen() reaches a server by the checked address alone (B27)", async () => {
+  const web = await serveWeb((request, response) => response.end(request.headers.host));
+  try {
+    const real = await loadPorts();
+    const turns = [["127.0.0.1"], ["127.0.0.2"]];
+    const ports = { ...real, network: { ...real.network, resolve: () => Promise.resolve(turns.shift()!) } };
+    const url = `http://turn.invalid:${web.port}/`;
+    assertEquals(await text(await guardedOpen(ports, url, OPEN, never)), `turn.invalid:${web.port}`);
+    assertEquals(turns.length, 1);
+    assertEquals(await codeOf(() => guardedOpen(ports, url, OPEN, never)), "connection_failed");
+  } finally {
+    await web.close();
   }
-  assertEquals(p.asked, ["http://pub.example/"]);
+});
+
+test("guardedOpen() lets the server go when a body is cancelled, packed or not, and when it is too large", async () => {
+  const open = new Set<string>();
+  const bytes = noise(256 * 1024);
+  const packed = gzipSync(bytes);
+  // Bodies that are never ended.
+  const web = await serveWeb(({ url }, response) => {
+    open.add(url!);
+    response.on("close", () => open.delete(url!));
+    if (url === "/packed") response.setHeader("content-encoding", "gzip");
+    response.write(url === "/packed" ? packed : bytes);
+  });
+  try {
+    const ports = await loadPorts();
+    const patient = { timeoutMs: 30_000, allowPrivate: true };
+    for (const path of ["/plain", "/packed"]) {
+      const { body } = await guardedOpen(ports, web.base + path, patient, never);
+      const reader = body.getReader();
+      assertEquals((await reader.read()).done, false);
+      await reader.cancel();
+      await until(`${path} is let go`, () => !open.has(path));
+    }
+    for (const path of ["/plain", "/packed"]) {
+      assertEquals(
+        await codeOf(() => guardedFetch(ports, web.base + path, { ...patient, maxBytes: 1000 }, never)),
+        "too_large",
+      );
+      await until(`${path} is let go`, () => !open.has(path));
+    }
+  } finally {
+    await web.close();
+  }
+});
+
+test("guardedOpen() tries the next address when one refuses or stays silent", async () => {
+  const names = { "two.example": [["8.8.8.8", "8.8.4.4"]] };
+  const refusing = fakeWeb({
+    "http://two.example/": ({ address }) =>
+      address === "8.8.8.8" ? new MillraceError("connection_failed", "refused") : new Response("second"),
+  }, names);
+  assertEquals(await text(await guardedOpen(refusing.ports, "http://two.example/", LIMITS, never)), "second");
+  const silent = fakeWeb({
+    "http://two.example/": ({ address }) =>
+      (address === "8.8.8.8" ? undefined : new Response("second")) as unknown as Response,
+  }, names);
+  const pending = guardedOpen(silent.ports, "http://two.example/", { ...LIMITS, timeoutMs: 20_000 }, never);
+  await silent.clock.advanceAsync(5000);
+  assertEquals(await text(await pending), "second");
+});
+
+test("guardedOpen() sends the caller's fields to their own origin only", async () => {
+  const headers = {
+    authorization: "Basic x",
+    "if-none-match": '"1"',
+    cookie: "c",
+    range: "bytes=0-9",
+    "user-agent": "player",
+  };
+  const { ports, asked } = fakeWeb({
+    "http://a.example/": moved("/b"),
+    "http://a.example/b": moved("https://a.example/c"),
+    "https://a.example/c": moved("http://a.example/d"),
+    "http://a.example/d": () => new Response("end"),
+  });
+  const opened = await guardedOpen(ports, "http://a.example/", { ...LIMITS, headers }, never);
+  assertEquals(opened.url, "http://a.example/d");
+  const own = { ...headers, "accept-encoding": "identity" };
+  const foreign = { "accept-encoding": "identity", range: "bytes=0-9", "user-agent": "player" };
+  assertEquals(asked.map((request) => Object.fromEntries(request.headers)), [own, own, foreign, foreign]);
+});
+
+test("guardedOpen() sends a URL's credentials as Basic authentication (RFC 7617)", async () => {
+  const { ports, asked } = fakeWeb({
+    "http://us%C3%A9r:p%3Aw@a.example/": moved("http://b.example/"),
+    "http://b.example/": () => new Response("end"),
+  });
+  await guardedOpen(ports, "http://usér:p%3Aw@a.example/", LIMITS, never);
+  const expected = `Basic ${btoa(String.fromCharCode(...new TextEncoder().encode("usér:p:w")))}`;
+  assertEquals(asked.map(({ headers }) => headers.get("authorization")), [expected, null]);
+});
+
+test("guardedOpen() hands over answers of any status, and refuses what is no request", async () => {
+  const { ports } = fakeWeb({
+    "http://a.example/304": () => new Response(null, { status: 304, headers: { etag: '"1"' } }),
+    "http://a.example/401": () => new Response("who?", { status: 401 }),
+    "http://a.example/loop": moved("/loop", 308),
+    "http://a.example/ftp": moved("ftp://a.example/"),
+    "http://a.example/br": () => new Response("x", { headers: { "content-encoding": "br" } }),
+    "http://a.example/odd": () => new TypeError("odd") as never,
+  });
+  const kept = await guardedOpen(ports, "http://a.example/304", LIMITS, never);
+  assertEquals([kept.status, kept.headers.get("etag"), await text(kept)], [304, '"1"', ""]);
+  assertEquals((await guardedOpen(ports, "http://a.example/401", LIMITS, never)).status, 401);
+  const table: [string, ErrorCode][] = [
+    ["http://a.example/loop", "connection_failed"],
+    ["http://a.example/ftp", "invalid_argument"],
+    ["http://a.example/br", "protocol_violation"],
+    ["http://a.example/odd", "connection_failed"],
+    ["ftp://a.example/", "invalid_argument"],
+    ["::", "invalid_argument"],
+  ];
+  for (const [url, code] of table) assertEquals(await codeOf(() => guardedOpen(ports, url, LIMITS, never)), code, url);
+  const split = { ...LIMITS, headers: { "x-a": "b\r\nx-c: d" } };
+  assertEquals(await codeOf(() => guardedOpen(ports, "http://a.example/", split, never)), "invalid_argument");
+});
+
+test("guardedOpen() unpacks gzip and stops a bomb at the limit", async () => {
+  const packed = (bytes: Uint8Array) => () =>
+    new Response(bytes as Uint8Array<ArrayBuffer>, {
+      headers: { "content-encoding": "gzip", "content-length": String(bytes.length) },
+    });
+  const bomb = gzipSync(new Uint8Array(64 * 1024 * 1024));
+  const { ports } = fakeWeb({
+    "http://a.example/text": packed(gzipSync("text")),
+    "http://a.example/bomb": packed(bomb),
+    "http://a.example/damaged": packed(new Uint8Array(50).fill(7)),
+  });
+  const opened = await guardedOpen(ports, "http://a.example/text", LIMITS, never);
+  assertEquals([await text(opened), opened.headers.get("content-length")], ["text", null]);
+  const bombed = await guardedOpen(ports, "http://a.example/bomb", { ...LIMITS, maxBytes: 100_000 }, never);
+  let seen = 0;
+  const read = async () => {
+    for await (const chunk of bombed.body) seen += chunk.length;
+  };
+  assertEquals(await codeOf(read), "too_large");
+  assertEquals(seen <= 100_000, true);
+  const damaged = await guardedOpen(ports, "http://a.example/damaged", LIMITS, never);
+  assertEquals(await codeOf(() => text(damaged)), "protocol_violation");
+});
+
+test("guardedOpen() bounds what is read, and leaves bodies without end to their reader", async () => {
+  const endless = () =>
+    new Response(
+      new ReadableStream({
+        pull(controller) {
+          controller.enqueue(new Uint8Array(400));
+        },
+      }),
+    );
+  const { ports } = fakeWeb({ "http://a.example/": endless });
+  const limited = await guardedOpen(ports, "http://a.example/", LIMITS, never);
+  assertEquals(await codeOf(() => text(limited)), "too_large");
+  const { maxBytes: _, ...unlimited } = LIMITS;
+  const opened = await guardedOpen(ports, "http://a.example/", unlimited, never);
+  const reader = opened.body.getReader();
+  for (let i = 0; i < 100; i++) assertEquals((await reader.read()).value?.length, 400);
+  await reader.cancel();
+});
+
+test("guardedOpen() gives up on silence, before the head and within the body, and when told", async () => {
+  const { ports, clock, asked } = fakeWeb({
+    "http://slow.example/": () =>
+      new Response(new ReadableStream({ start: (controller) => controller.enqueue(new Uint8Array(1)) })),
+  });
+  const silent = guardedOpen(ports, "http://silent.example/", LIMITS, never);
+  silent.catch(() => {});
+  await clock.advanceAsync(5001);
+  assertEquals(await codeOf(() => silent), "timeout");
+
+  const opened = await guardedOpen(ports, "http://slow.example/", { ...LIMITS, idleMs: 9000 }, never);
+  await clock.advanceAsync(60_000);
+  const reader = opened.body.getReader();
+  assertEquals((await reader.read()).value?.length, 1);
+  const waiting = reader.read();
+  waiting.catch(() => {});
+  await clock.advanceAsync(9001);
+  assertEquals(await codeOf(() => waiting), "timeout");
+  assertEquals(asked.at(-1)?.signal.aborted, true);
+
+  const control = new AbortController();
+  const followed = await guardedOpen(ports, "http://slow.example/", LIMITS, control.signal);
+  control.abort(new MillraceError("closed", "over"));
+  assertEquals(await codeOf(() => text(followed)), "closed");
+  assertEquals(clock.pendingTimers, 0);
 });
 
 test("guardedFetch() reads a body within its limit and follows redirects", async () => {
-  const p = ports({
-    "http://a/": () => new Response(null, { status: 301, headers: { location: "/b" } }),
-    "http://a/b": () => new Response("hello"),
+  const { ports, clock } = fakeWeb({
+    "http://a/": moved("/b", 301),
+    "http://a/b": () => new Response("hello", { headers: { "content-type": "text/x" } }),
     "http://a/big": () => new Response("x".repeat(2000)),
+    "http://a/said": () => new Response("x", { headers: { "content-length": "2000" } }),
     "http://a/none": () => new Response("no", { status: 404 }),
-    "http://a/loop": () => new Response(null, { status: 302, headers: { location: "/loop" } }),
+    "http://a/gone": () => new Response("no", { status: 410 }),
+    "http://a/fault": () => new Response("no", { status: 500 }),
+    "http://a/stuck": () => new Response(new ReadableStream()),
   });
-  const open = { ...LIMITS, allowPrivate: true };
-  assertEquals(new TextDecoder().decode((await guardedFetch(p, "http://a/", open, never)).bytes), "hello");
-  const codes: [string, string][] = [
+  const { bytes, ...rest } = await guardedFetch(ports, "http://a/", OPEN, never);
+  assertEquals(new TextDecoder().decode(bytes), "hello");
+  assertEquals(rest, { url: "http://a/b", contentType: "text/x" });
+  const table: [string, ErrorCode][] = [
     ["http://a/big", "too_large"],
+    ["http://a/said", "too_large"],
     ["http://a/none", "not_found"],
-    ["http://a/loop", "connection_failed"],
-    ["ftp://a/", "invalid_argument"],
-    ["::", "invalid_argument"],
+    ["http://a/gone", "not_found"],
+    ["http://a/fault", "connection_failed"],
   ];
-  for (const [url, code] of codes) {
-    assertEquals(
-      (await assertRejects(() => guardedFetch(p, url, open, never), MillraceError)).code,
-      code as never,
-      url,
-    );
-  }
-});
-
-test("guardedFetch() gives up at its deadline", async () => {
-  const p = ports({});
-  const pending = guardedFetch(p, "http://silent/", { ...LIMITS, allowPrivate: true }, never);
-  p.clock.advance(5001);
-  assertEquals((await assertRejects(() => pending, MillraceError)).code, "timeout");
+  for (const [url, code] of table) assertEquals(await codeOf(() => guardedFetch(ports, url, OPEN, never)), code, url);
+  const stuck = guardedFetch(ports, "http://a/stuck", OPEN, never);
+  stuck.catch(() => {});
+  await clock.advanceAsync(5001);
+  assertEquals(await codeOf(() => stuck), "timeout");
+  assertEquals(clock.pendingTimers, 0);
 });

@@ -22,6 +22,10 @@ test("defaultFile() picks the largest playable file (B19)", () => {
   ]]);
   assertEquals(defaultFile(pack).index, 2);
   assertEquals(defaultFile(metainfo([["unnamed", 5]])).index, 0);
+  assertEquals(defaultFile(metainfo([["cover.jpg", 900], ["01.mp3", 500], ["02.MP3", 700]])).index, 2);
+  assertEquals(defaultFile(metainfo([["cover.jpg", 900], ["01.flac", 500], ["02.flac", 700]])).index, 2);
+  // What must become AAC first comes after all else.
+  assertEquals(defaultFile(metainfo([["film.mp4", 500], ["score.wav", 700], ["score.flac", 600]])).index, 0);
   assertThrows(() => defaultFile(metainfo([["a.txt", 5], ["b.txt", 6]])), MillraceError, "no playable file");
   assertThrows(() => defaultFile(metainfo([["a.mkv", 0]])), MillraceError, "no playable file");
 });
@@ -43,5 +47,19 @@ test("chooseFile() narrows the default to a magnet's selection (BEP 53)", () => 
 
 test("mimeTypeOf() knows containers by extension", () => {
   assertEquals(mimeTypeOf("X.MKV"), "video/x-matroska");
+  for (
+    const [name, mime] of [
+      ["a.mp3", "mpeg"],
+      ["a.mp2", "mpeg"],
+      ["a.aac", "aac"],
+      ["a.flac", "flac"],
+      ["a.ogg", "ogg"],
+      [
+        "a.opus",
+        "ogg",
+      ],
+      ["a.wav", "wav"],
+    ] as const
+  ) assertEquals(mimeTypeOf(name), `audio/${mime}`);
   assertEquals(mimeTypeOf("x"), "application/octet-stream");
 });

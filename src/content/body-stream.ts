@@ -1,0 +1,67 @@
+/** Bodies of fetched addresses: unpacked, bounded in size and in silence. */
+import { MillraceError } from "../errors.ts";
+import type { Clock } from "../ports.ts";
+
+/** What a body may cost. */
+export interface BodyLimits {
+  /** Bytes after unpacking; null: no limit. */
+  readonly maxBytes: number | null;
+  /** Longest silence while a reader waits. */
+  readonly idleMs: number;
+}
+
+/** What a body may cost that is larger than `maxBytes`. */
+export function tooLarge(maxBytes: number): MillraceError {
+  return new MillraceError("too_large", `the answer is larger than ${maxBytes} bytes`);
+}
+
+/** Compressed bytes unpacked in one step: gzip makes at most some 1000 times as much of them, so this bounds a bomb. */
+const UNPACK_STEP_BYTES = 4096;
+
+/** `body` without its gzip coding (RFC 1952). Errors with `protocol_violation` when it is damaged. */
+export function unpacked(body: ReadableStream<Uint8Array>): ReadableStream<Uint8Array> {
+  const steps = new TransformStream<Uint8Array, Uint8Array<ArrayBuffer>>({
+    transform(chunk, controller) {
+      for (let at = 0; at < chunk.length; at += UNPACK_STEP_BYTES) {
+        controller.enqueue(chunk.slice(at, at + UNPACK_STEP_BYTES));
+      }
+    },
+  });
+  return body.pipeThrough(steps).pipeThrough(new DecompressionStream("gzip"));
+}
+
+/**
+ * `body` within `limits`. Beyond `maxBytes` it errors with `too_large`; after `idleMs` of silence `stop` is called with an
+ * error of code `timeout`, which is to end the source. Errors that are not ours become `protocol_violation`.
+ */
+export function bounded(
+  body: ReadableStream<Uint8Array>,
+  { maxBytes, idleMs }: BodyLimits,
+  clock: Clock,
+  stop: (reason: MillraceError) => void,
+): ReadableStream<Uint8Array> {
+  const reader = body.getReader();
+  let total = 0;
+  return new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      const silence = clock.setTimeout(
+        () => stop(new MillraceError("timeout", `nothing was sent for ${idleMs} ms`)),
+        idleMs,
+      );
+      try {
+        const { done, value } = await reader.read();
+        if (done) return controller.close();
+        total += value.length;
+        if (maxBytes !== null && total > maxBytes) throw tooLarge(maxBytes);
+        controller.enqueue(value);
+      } catch (error) {
+        reader.cancel(error).catch(() => {});
+        if (error instanceof MillraceError) throw error;
+        throw new MillraceError("protocol_violation", "the answer is damaged", { cause: error });
+      } finally {
+        silence.cancel();
+      }
+    },
+    cancel: (reason) => reader.cancel(reason),
+  }, { highWaterMark: 0 });
+}

@@ -1,0 +1,62 @@
+import { readFile } from "node:fs/promises";
+import { test } from "node:test";
+import { assertEquals } from "@std/assert";
+import { MillraceError } from "../../src/errors.ts";
+import type { FilePort } from "../../src/ports.ts";
+import { createLiveTransportFile } from "../../src/transport/live.ts";
+import { createTransportCache } from "../../src/content/transport-cache.ts";
+import { parseTransportFile } from "../../src/transport/transport-file.ts";
+import { ports, withDirectory } from "../contract/support.ts";
+
+test("TransportCache.keep(): every content id that it answers resolves, in memory and on disk (B30)", async () => {
+  const bytes = await readFile(new URL("../fixtures/single.torrent", import.meta.url));
+  const metainfo = await parseTransportFile(new Uint8Array(bytes));
+  // The same torrent by way of a magnet without its trackers has another transport record.
+  const bare = { ...metainfo, trackers: [], name: "other" };
+  await withDirectory(async (directory) => {
+    for (const place of [null, directory]) {
+      const cache = createTransportCache(ports.files, place, ports.log);
+      const ids = [await cache.keep(bare), await cache.keep(metainfo), await cache.keep(metainfo)];
+      assertEquals(new Set(ids).size, 2);
+      for (const id of ids) assertEquals((await cache.byContentId(id))?.infohashHex, metainfo.infohashHex);
+      assertEquals(await cache.byContentId("0".repeat(40)), null);
+      assertEquals(await cache.byInfohash("0".repeat(40)), null);
+    }
+  });
+});
+
+/** A file system in memory where every transport file is of `sizeBytes`. */
+function largeFiles(sizeBytes: number): FilePort & { readonly names: Set<string> } {
+  const names = new Set<string>();
+  let now = 0;
+  const times = new Map<string, number>();
+  const missing = () => Promise.reject(new MillraceError("not_found", "no such file"));
+  return {
+    names,
+    open: missing,
+    readFile: missing,
+    rename: missing,
+    writeFile: (path) => Promise.resolve(void (names.add(path), times.set(path, now++))),
+    info: (path) =>
+      names.has(path)
+        ? Promise.resolve({
+          sizeBytes: path.endsWith(".torrent") ? sizeBytes : 40,
+          modifiedMs: times.get(path)!,
+          isDirectory: false,
+        })
+        : missing(),
+    list: (directory) => Promise.resolve([...names].map((path) => path.slice(directory.length + 1))),
+    makeDirectory: () => Promise.resolve(),
+    remove: (path) => Promise.resolve(void names.delete(path)),
+  };
+}
+
+test("TransportCache.keep() lets the oldest go when all together are too large", async () => {
+  const files = largeFiles(200 * 1024 * 1024);
+  // What earlier processes left.
+  for (const name of ["a", "b", "c", "d"]) await files.writeFile(`/d/${name}.torrent`, new Uint8Array());
+  const { metainfo } = await createLiveTransportFile({ name: "e", publicKey: new Uint8Array(32), bytesPerS: 1000 });
+  const cache = createTransportCache(files, "/d", ports.log);
+  const id = await cache.keep(metainfo);
+  assertEquals([...files.names].sort(), ["/d/d.torrent", `/d/${id}.id`, `/d/${metainfo.infohashHex}.torrent`].sort());
+});
