@@ -1,10 +1,14 @@
 /** How the tables came to be: forward only. A migration that has been released is never changed. */
 import { type Kysely, sql, type Transaction } from "kysely";
 import { MillraceError } from "../errors.ts";
+import { foldText, mediaGroup } from "./names.ts";
 import type { Schema } from "./schema.ts";
 
-/** Migration i brings version i to version i + 1; each is a list of statements. */
-export const MIGRATIONS: readonly (readonly string[])[] = [
+/** A statement, or what one statement cannot do. */
+type Step = string | ((trx: Transaction<Schema>) => Promise<void>);
+
+/** Migration i brings version i to version i + 1. */
+export const MIGRATIONS: readonly (readonly Step[])[] = [
   ["CREATE TABLE settings (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID"],
   [
     `CREATE TABLE playlist_items (
@@ -25,10 +29,70 @@ export const MIGRATIONS: readonly (readonly string[])[] = [
     "CREATE INDEX playlist_items_by_hash_v2 ON playlist_items (hash_v2)",
     "CREATE INDEX playlist_items_by_group ON playlist_items (media_group)",
   ],
+  [
+    "ALTER TABLE playlist_items ADD COLUMN search_text TEXT NOT NULL DEFAULT ''",
+    "ALTER TABLE playlist_items ADD COLUMN imported TEXT",
+    "ALTER TABLE playlist_items ADD COLUMN edited INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE playlist_items ADD COLUMN vanished_at INTEGER",
+    "ALTER TABLE playlist_items ADD COLUMN enabled_before INTEGER",
+    renameItems,
+    "CREATE INDEX playlist_items_by_source ON playlist_items (external_playlist_id, hash)",
+    "CREATE INDEX playlist_items_vanished ON playlist_items (vanished_at) WHERE vanished_at IS NOT NULL",
+    // Substrings of at least three characters are found by it (SQLite, FTS5, section 4.3.4).
+    `CREATE VIRTUAL TABLE playlist_search
+      USING fts5(search_text, content='playlist_items', content_rowid='id', tokenize='trigram')`,
+    "INSERT INTO playlist_search(playlist_search) VALUES ('rebuild')",
+    `CREATE TRIGGER playlist_search_insert AFTER INSERT ON playlist_items BEGIN
+      INSERT INTO playlist_search(rowid, search_text) VALUES (new.id, new.search_text);
+    END`,
+    `CREATE TRIGGER playlist_search_delete AFTER DELETE ON playlist_items BEGIN
+      INSERT INTO playlist_search(playlist_search, rowid, search_text) VALUES ('delete', old.id, old.search_text);
+    END`,
+    `CREATE TRIGGER playlist_search_update AFTER UPDATE OF search_text ON playlist_items
+      WHEN old.search_text IS NOT new.search_text BEGIN
+      INSERT INTO playlist_search(playlist_search, rowid, search_text) VALUES ('delete', old.id, old.search_text);
+      INSERT INTO playlist_search(rowid, search_text) VALUES (new.id, new.search_text);
+    END`,
+    `CREATE TABLE external_playlists (
+      id INTEGER PRIMARY KEY AUTOINCREMENT,
+      type TEXT NOT NULL, category TEXT NOT NULL, name TEXT NOT NULL, url TEXT NOT NULL,
+      login TEXT NOT NULL, password TEXT NOT NULL, update_interval INTEGER NOT NULL,
+      updated_at INTEGER NOT NULL, last_update INTEGER NOT NULL, next_update INTEGER NOT NULL,
+      failures INTEGER NOT NULL, last_error TEXT NOT NULL, etag TEXT NOT NULL, last_modified TEXT NOT NULL,
+      allow_private INTEGER NOT NULL
+    )`,
+    `CREATE TABLE external_entries (
+      external_playlist_id INTEGER NOT NULL, position INTEGER NOT NULL, hash TEXT NOT NULL, nth INTEGER NOT NULL,
+      name TEXT NOT NULL, fields TEXT NOT NULL, item_id INTEGER, PRIMARY KEY (external_playlist_id, position)
+    ) WITHOUT ROWID`,
+    "CREATE INDEX external_entries_by_item ON external_entries (item_id)",
+    `CREATE TABLE external_removed (
+      external_playlist_id INTEGER NOT NULL, hash TEXT NOT NULL, PRIMARY KEY (external_playlist_id, hash)
+    ) WITHOUT ROWID`,
+    `CREATE TABLE guides (
+      external_playlist_id INTEGER NOT NULL, url TEXT NOT NULL, PRIMARY KEY (external_playlist_id, url)
+    ) WITHOUT ROWID`,
+  ],
+  [
+    `CREATE TABLE accounts (
+      id INTEGER PRIMARY KEY AUTOINCREMENT,
+      email TEXT NOT NULL UNIQUE, password TEXT NOT NULL, created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL
+    )`,
+    `CREATE TABLE sign_ins (
+      key_id TEXT PRIMARY KEY, account_id INTEGER, login TEXT NOT NULL, issuer TEXT, subject TEXT NOT NULL,
+      session_id TEXT NOT NULL, created_at INTEGER NOT NULL, expires_at INTEGER NOT NULL
+    ) WITHOUT ROWID`,
+    "CREATE INDEX sign_ins_by_account ON sign_ins (account_id)",
+    "CREATE INDEX sign_ins_by_end ON sign_ins (expires_at)",
+  ],
+  // Of older items nobody knows who named them.
+  ["ALTER TABLE playlist_items ADD COLUMN allow_private INTEGER NOT NULL DEFAULT 0"],
 ];
 
 /** Version that a database made by another program has no place for. */
 const NO_VERSION = -1;
+/** Items that `renameItems` holds at once. */
+const RENAMED_AT_ONCE = 500;
 
 /**
  * Brings the database to the newest version, or to `target` (tests). All or nothing. Rejects with `conflict` when it was
@@ -43,12 +107,33 @@ export async function migrate(db: Kysely<Schema>, target: number = MIGRATIONS.le
     const version = await currentVersion(trx);
     requireUsable(version);
     if (version === 0) await sql`CREATE TABLE IF NOT EXISTS schema_version (version INTEGER NOT NULL)`.execute(trx);
-    for (const statements of MIGRATIONS.slice(version, target)) {
-      for (const statement of statements) await sql.raw(statement).execute(trx);
+    for (const steps of MIGRATIONS.slice(version, target)) {
+      for (const step of steps) {
+        if (typeof step === "string") await sql.raw(step).execute(trx);
+        else await step(trx);
+      }
     }
     await trx.deleteFrom("schema_version").execute();
     await trx.insertInto("schema_version").values({ version: Math.max(version, target) }).execute();
   });
+}
+
+/** Makes what names are compared by anew, for all items. */
+async function renameItems(trx: Transaction<Schema>): Promise<void> {
+  for (let after = 0;;) {
+    const page = await trx.selectFrom("playlist_items").select(["id", "title", "tvg_id"]).where("id", ">", after)
+      .orderBy("id").limit(RENAMED_AT_ONCE).execute();
+    const last = page[page.length - 1];
+    if (last === undefined) return;
+    const names = page.map(({ id, title, tvg_id }) => ({
+      id,
+      text: foldText(title),
+      media: mediaGroup({ title, tvgId: tvg_id }),
+    }));
+    await sql`UPDATE playlist_items SET search_text = made.value ->> 'text', media_group = made.value ->> 'media'
+      FROM json_each(${JSON.stringify(names)}) AS made WHERE playlist_items.id = made.value ->> 'id'`.execute(trx);
+    after = last.id;
+  }
 }
 
 /** Version of the database: 0 when it is empty, -1 when it is not ours. */

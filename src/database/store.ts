@@ -16,6 +16,17 @@ export type StoreLocation =
   /** Gone with the engine. */
   | { readonly kind: "memory" };
 
+/** Where an engine with these options keeps its data. */
+export function storeLocation(options: {
+  readonly databaseUrl: string | null;
+  readonly databaseToken: string | null;
+  readonly stateDir: string | null;
+}): StoreLocation {
+  const { databaseUrl, databaseToken, stateDir } = options;
+  if (databaseUrl) return { kind: "server", url: databaseUrl, token: databaseToken };
+  return stateDir ? { kind: "file", path: `${stateDir}/millrace.db` } : { kind: "memory" };
+}
+
 /** The database of an engine. */
 export interface Store {
   /**

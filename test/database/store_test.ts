@@ -166,6 +166,34 @@ test("migrate() comes from every earlier version to the newest and keeps the dat
   }
 });
 
+test("migrate() renames the items of earlier versions and makes them searchable", async () => {
+  // Version 3 renames; its own items have the new names.
+  for (let from = 2; from < 3; from++) {
+    const db = new Kysely<Schema>({ dialect: libsqlDialect(createClient({ url: ":memory:" }), ports.clock) });
+    await migrate(db, from);
+    for (let i = 1; i <= 1201; i++) {
+      await sql`INSERT INTO playlist_items (owner, title, description, poster, subcategory, tags, tvg_id, tvg_name, tvg_logo,
+        infohash, content_type, transport_type, is_live, is_favorite, is_multi_vod, is_multi_tfile, is_wrapped_url, locked,
+        auto_search, enabled, is_deleted, external_playlist_id, media_group, hash, hash_v2, created_at, updated_at)
+        VALUES ('', ${i === 1 ? "Télé 5 HD" : `c${i}`}, '', '', '', '[]', ${
+        i === 2 ? "X.tv" : ""
+      }, '', '', '', 'unknown',
+        'bt', -1, 0, 0, 0, 0, 0, 0, 1, 0, -1, 'name:old', 'h', 'h2', 5, 6)`.execute(db);
+    }
+    await migrate(db);
+    const groups = await db.selectFrom("playlist_items").select("media_group").where("id", "in", [1, 2, 1201])
+      .execute();
+    assertEquals(groups.map((row) => row.media_group), ["name:tele5", "id:x.tv", "name:c1201"]);
+    const { rows } = await sql<
+      { rowid: number }
+    >`SELECT rowid FROM playlist_search WHERE playlist_search MATCH '"tele"'`
+      .execute(db);
+    assertEquals(rows.map(({ rowid }) => rowid), [1]);
+    await sql`INSERT INTO playlist_search(playlist_search, rank) VALUES ('integrity-check', 1)`.execute(db);
+    await db.destroy();
+  }
+});
+
 test("a migration that fails changes nothing", async () => {
   const db = new Kysely<Schema>({ dialect: libsqlDialect(createClient({ url: ":memory:" }), ports.clock) });
   await sql`CREATE TABLE schema_version (version INTEGER NOT NULL)`.execute(db);

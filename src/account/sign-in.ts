@@ -1,0 +1,216 @@
+/**
+ * Who is signed in at this engine: section 2.10 of the HTTP API and `sign_in`, `sign_out`, `check_auth` of section 4.4.
+ * One user at a time. The sign-in is a row in the database and a key in the state directory, each worth nothing without
+ * the other, so that it survives a restart, and so that engines which share a database have each their own.
+ */
+import ipaddr from "ipaddr.js";
+import type { JWK } from "jose";
+import { toHex } from "../bytes/hex.ts";
+import type { Store } from "../database/store.ts";
+import { MillraceError } from "../errors.ts";
+import type { Clock } from "../ports.ts";
+import { type Accounts, normalEmail } from "./accounts.ts";
+import { AttemptLimiter } from "./attempt-limiter.ts";
+import type { IdentityProvider } from "./identity-provider.ts";
+import type { SignInKey, SignInKeyStore } from "./sign-in-key.ts";
+
+/** What someone signs in with. */
+export type Credentials =
+  | { readonly kind: "password"; readonly email: string; readonly password: string }
+  | { readonly kind: "identity"; readonly token: string };
+
+/** How an attempt ended. */
+export type SignInOutcome =
+  | { readonly kind: "signed_in" }
+  | { readonly kind: "refused" }
+  /** Too many attempts from there or for that account. */
+  | { readonly kind: "limited"; readonly waitMs: number };
+
+/** A sign-in that lasts. */
+export interface SignedIn {
+  readonly login: string;
+  /** Identifies this sign-in, not a secret; `sid` of its tokens. */
+  readonly sessionId: string;
+  /** A token for others that says who is signed in here, valid `AUTH_TOKEN_TTL_S`; `issuer` is the engine's base URL. */
+  authToken(issuer: string): Promise<string>;
+}
+
+/** What sign-in is made of. */
+export interface SignInParts {
+  readonly store: Store;
+  readonly accounts: Pick<Accounts, "verify">;
+  readonly keys: SignInKeyStore;
+  /** Null when none is configured. */
+  readonly identityProvider: IdentityProvider | null;
+  readonly clock: Clock;
+}
+
+/** How long a sign-in lasts, s. */
+export const SIGN_IN_TTL_S = 90 * 86_400;
+/** How long one `engine_auth_token` is valid, s; each `check_auth` gives a new one. */
+export const AUTH_TOKEN_TTL_S = 3600;
+/** An address may fail ten times, then twice a minute. */
+const ADDRESS_LIMIT = { burst: 10, refillMs: 30_000 };
+/** An account may be failed five times, then once a minute, from wherever. */
+const ACCOUNT_LIMIT = { burst: 5, refillMs: 60_000 };
+/** Attempts that wait for their turn: passwords are checked one after the other, 16 MiB and 0.4 s each. */
+const MAX_WAITING = 16;
+
+/** See the module. */
+export class SignIn {
+  private readonly parts: SignInParts;
+  private readonly byAddress: AttemptLimiter;
+  private readonly byAccount: AttemptLimiter;
+  private waiting = 0;
+  /** Sign-in and sign-out one after the other: each changes the key and the row. */
+  private last: Promise<unknown> = Promise.resolve();
+
+  constructor(parts: SignInParts) {
+    this.parts = parts;
+    this.byAddress = new AttemptLimiter(parts.clock, ADDRESS_LIMIT);
+    this.byAccount = new AttemptLimiter(parts.clock, ACCOUNT_LIMIT);
+  }
+
+  /**
+   * Signs in instead of whoever was. Rejects with `unavailable` when no identity provider is configured or it cannot be
+   * used, `connection_failed` or `timeout` when it cannot be reached.
+   */
+  async signIn(credentials: Credentials, clientHost: string, signal: AbortSignal): Promise<SignInOutcome> {
+    const address = addressKey(clientHost);
+    const account = credentials.kind === "password" ? normalEmail(credentials.email).slice(0, 254) : null;
+    const waitMs = Math.max(this.byAddress.waitMs(address), account === null ? 0 : this.byAccount.waitMs(account));
+    if (waitMs > 0) return { kind: "limited", waitMs };
+    if (this.waiting >= MAX_WAITING) return { kind: "limited", waitMs: 1000 };
+    this.byAddress.take(address);
+    if (account !== null) this.byAccount.take(account);
+    this.waiting++;
+    try {
+      if (!await this.attempt(credentials, signal)) return { kind: "refused" };
+      this.byAddress.giveBack(address);
+      if (account !== null) this.byAccount.giveBack(account);
+      return { kind: "signed_in" };
+    } finally {
+      this.waiting--;
+    }
+  }
+
+  /** Ends the sign-in, if any. No token of it verifies with what `publicKeys` answers from then on. */
+  async signOut(): Promise<void> {
+    await this.inTurn(async () => {
+      const key = await this.parts.keys.load();
+      if (key === null) return;
+      const db = await this.parts.store.open();
+      await db.deleteFrom("sign_ins").where("key_id", "=", key.id).execute();
+      await this.parts.keys.remove();
+    });
+  }
+
+  /** Who is signed in, or null. */
+  async current(): Promise<SignedIn | null> {
+    const found = await this.find();
+    if (found === null) return null;
+    const { key, row } = found;
+    return {
+      login: row.login,
+      sessionId: row.session_id,
+      authToken: (issuer) => {
+        const now = this.nowS();
+        return key.sign({
+          iss: issuer,
+          sub: row.subject,
+          ...(row.issuer === null ? {} : { idp: row.issuer }),
+          login: row.login,
+          sid: row.session_id,
+          jti: toHex(crypto.getRandomValues(new Uint8Array(16))),
+          iat: now,
+          exp: Math.min(now + AUTH_TOKEN_TTL_S, row.expires_at),
+        });
+      },
+    };
+  }
+
+  /** The keys that verify tokens of the present sign-in: one, or none. */
+  async publicKeys(): Promise<JWK[]> {
+    const found = await this.find();
+    return found === null ? [] : [found.key.publicJwk];
+  }
+
+  private async attempt(credentials: Credentials, signal: AbortSignal): Promise<boolean> {
+    const { accounts, identityProvider } = this.parts;
+    if (credentials.kind === "password") {
+      return await this.inTurn(async () => {
+        if (signal.aborted) return false;
+        const account = await accounts.verify(credentials.email, credentials.password);
+        if (account === null) return false;
+        const { id, email, record } = account;
+        return await this.begin({ account_id: id, login: email, issuer: null, subject: `account:${id}` }, record);
+      });
+    }
+    if (identityProvider === null) {
+      throw new MillraceError("unavailable", "no identity provider is configured; see --oidc-issuer");
+    }
+    const identity = await identityProvider.verify(credentials.token, signal);
+    if (identity === null) return false;
+    const { login, issuer, subject } = identity;
+    return await this.inTurn(() => this.begin({ account_id: null, login, issuer, subject }, null));
+  }
+
+  /** False when the account was removed or its password changed while it was being checked. */
+  private async begin(
+    who: { account_id: number | null; login: string; issuer: string | null; subject: string },
+    record: string | null,
+  ): Promise<boolean> {
+    const { store, keys } = this.parts;
+    const db = await store.open();
+    const before = await keys.load();
+    const key = await keys.make();
+    const now = this.nowS();
+    const isStill = await db.transaction().execute(async (trx) => {
+      if (who.account_id !== null) {
+        const row = await trx.selectFrom("accounts").select("password").where("id", "=", who.account_id)
+          .executeTakeFirst();
+        if (row?.password !== record) return false;
+      }
+      await trx.deleteFrom("sign_ins").where((eb) =>
+        eb.or([eb("expires_at", "<=", now), eb("key_id", "=", before?.id ?? "")])
+      ).execute();
+      await trx.insertInto("sign_ins").values({
+        ...who,
+        key_id: key.id,
+        session_id: toHex(crypto.getRandomValues(new Uint8Array(16))),
+        created_at: now,
+        expires_at: now + SIGN_IN_TTL_S,
+      }).execute();
+      return true;
+    });
+    // Last: until the key is in its place the row is worth nothing.
+    if (isStill) await keys.keep(key);
+    return isStill;
+  }
+
+  private async find() {
+    const key: SignInKey | null = await this.parts.keys.load();
+    if (key === null) return null;
+    const db = await this.parts.store.open();
+    const row = await db.selectFrom("sign_ins").selectAll().where("key_id", "=", key.id)
+      .where("expires_at", ">", this.nowS()).executeTakeFirst();
+    return row === undefined ? null : { key, row };
+  }
+
+  private inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const turn = this.last.then(work, work);
+    this.last = turn.catch(() => {});
+    return turn;
+  }
+
+  private nowS(): number {
+    return Math.floor(this.parts.clock.now() / 1000);
+  }
+}
+
+/** A host of IPv6 has a whole /64 of addresses (RFC 4291 section 2.5.1): they count as one. */
+function addressKey(host: string): string {
+  if (!ipaddr.isValid(host)) return host.slice(0, 64);
+  const address = ipaddr.process(host);
+  return address instanceof ipaddr.IPv6 ? address.parts.slice(0, 4).join(":") : address.toString();
+}

@@ -1,0 +1,76 @@
+import { scryptSync } from "node:crypto";
+import { test } from "node:test";
+import { assert, assertEquals, assertMatch, assertNotEquals, assertRejects } from "@std/assert";
+import { hashPassword, verifyPassword } from "../../src/account/password.ts";
+import { type ErrorCode, MillraceError } from "../../src/errors.ts";
+
+async function rejects(run: () => Promise<unknown>, code: ErrorCode, what: string): Promise<void> {
+  assertEquals((await assertRejects(run, MillraceError, "", what) as MillraceError).code, code, what);
+}
+
+test("hashPassword() makes a record that verifyPassword() takes for that password alone", async () => {
+  const record = await hashPassword("correct horse");
+  assertMatch(record, /^\$scrypt\$ln=14,r=8,p=5\$[A-Za-z0-9+/]{22}\$[A-Za-z0-9+/]{43}$/);
+  assertNotEquals(record, await hashPassword("correct horse"));
+  assertEquals(await verifyPassword(record, "correct horse"), true);
+  for (const wrong of ["correct horsf", "correct hors", ""]) {
+    assertEquals(await verifyPassword(record, wrong), false, wrong);
+  }
+});
+
+test("verifyPassword() takes the same letters however they were typed (NFC)", async () => {
+  const record = await hashPassword("Zürich 2026");
+  assertEquals(await verifyPassword(record, "Zu\u0308rich 2026"), true);
+});
+
+test("hashPassword() computes scrypt as another implementation does", async () => {
+  const record = await hashPassword("correct horse");
+  const [salt, hash] = record.split("$").slice(3).map((part) => Uint8Array.from(atob(part), (c) => c.charCodeAt(0)));
+  const other = scryptSync("correct horse", salt!, 32, { N: 2 ** 14, r: 8, p: 5, maxmem: 64 * 2 ** 20 });
+  assertEquals([...hash!], [...other]);
+});
+
+test("hashPassword() refuses passwords that are too short or too long", async () => {
+  for (const password of ["", "seven77", "🎬".repeat(7), "x".repeat(1025)]) {
+    await rejects(() => hashPassword(password), "invalid_argument", password.slice(0, 10));
+  }
+  assertMatch(await hashPassword("🎬".repeat(8)), /^\$scrypt/);
+});
+
+test("verifyPassword() never takes a damaged or absurdly dear record for right", async () => {
+  const good = await hashPassword("correct horse");
+  const records = [
+    "",
+    "plain",
+    good.slice(0, -1),
+    good.replace("ln=14", "ln=30"),
+    good.replace("ln=14", "ln=0"),
+    good.replace("p=5", "p=99"),
+    good.replace("scrypt", "bcrypt"),
+  ];
+  for (const record of records) await rejects(() => verifyPassword(record, "correct horse"), "corrupt", record);
+});
+
+test("verifyPassword() works as long for an account that is not there", async () => {
+  const record = await hashPassword("correct horse");
+  const times: Record<"known" | "unknown", number[]> = { known: [], unknown: [] };
+  for (let i = 0; i < 2; i++) {
+    for (const [kind, kept] of [["known", record], ["unknown", null]] as const) {
+      const before = performance.now();
+      assertEquals(await verifyPassword(kept, "wrong horse"), false);
+      times[kind].push(performance.now() - before);
+    }
+  }
+  // The least of several: what else the machine does only adds. A missing hash would take no time at all.
+  const [known, unknown] = [Math.min(...times.known), Math.min(...times.unknown)];
+  assert(unknown > known / 2 && unknown < known * 2, `${known} ms and ${unknown} ms`);
+});
+
+test("verifyPassword() lets others have their turn while it works", async () => {
+  let turns = 0;
+  const timer = setInterval(() => turns++, 1);
+  await verifyPassword(null, "anything");
+  clearInterval(timer);
+  // In one piece it would leave none.
+  assert(turns >= 5, `${turns} turns`);
+});
