@@ -2,21 +2,17 @@
  * The playlist and its trash: section 3.2 of the HTTP API. Every change is one transaction. Items without an owner are
  * everybody's; naming an owner leaves out those of others.
  */
-import {
-  type ExpressionBuilder,
-  type Kysely,
-  type RawBuilder,
-  type Selectable,
-  sql,
-  type Transaction,
-  type Updateable,
-} from "kysely";
+import { type ExpressionBuilder, type Kysely, type Selectable, sql, type Transaction, type Updateable } from "kysely";
+import { foldText, mediaGroup } from "../database/names.ts";
 import type { PlaylistItemsTable, Schema } from "../database/schema.ts";
 import type { Store } from "../database/store.ts";
 import { MillraceError } from "../errors.ts";
 import type { Clock } from "../ports.ts";
-import { LISTED_ITEM_JSON, TRASH_ITEM_JSON } from "./item-json.ts";
-import { contentHashes, mediaGroup } from "./identity.ts";
+import { deleteItems } from "./delete-rows.ts";
+import { iconOf, type IconRequest } from "./icon.ts";
+import { contentHashes } from "./identity.ts";
+import { EDITED } from "./overlay.ts";
+import { countItems, itemsJson, type ListRequest } from "./listing.ts";
 
 /** A row. */
 export type PlaylistItem = Selectable<PlaylistItemsTable>;
@@ -62,21 +58,6 @@ export interface Scope {
   /** Acts on all items of the same channel. */
   readonly useMediaGroups?: boolean | undefined;
 }
-
-/** A page of the playlist. */
-export interface ListRequest {
-  readonly owner?: string | undefined;
-  readonly offset?: number | undefined;
-  readonly limit?: number | undefined;
-  /** Part of the title, any case of ASCII letters. */
-  readonly query?: string | undefined;
-  readonly category?: string | undefined;
-  /** The trash instead of the playlist. Default false. */
-  readonly trash?: boolean;
-}
-
-/** Items written at once: some 400 KB, and a few milliseconds in which the engine does nothing else. */
-const PAGE_ITEMS = 500;
 
 type Db = Kysely<Schema> | Transaction<Schema>;
 type Where = ExpressionBuilder<Schema, "playlist_items">;
@@ -156,6 +137,7 @@ export class Playlist {
         hash_v2: hashV2,
         created_at: now,
         updated_at: now,
+        search_text: foldText(item.title),
       }).returning("id").executeTakeFirstOrThrow();
       return row.id;
     });
@@ -181,12 +163,17 @@ export class Playlist {
       if (shared.tags !== undefined) set.tags = JSON.stringify(shared.tags);
       if (shared.autoSearch !== undefined) set.auto_search = Number(shared.autoSearch);
       if (shared.isFavorite !== undefined) set.is_favorite = Number(shared.isFavorite);
-      await trx.updateTable("playlist_items").set(set).where("id", "in", ids).execute();
+      await trx.updateTable("playlist_items").set(set).where("id", "in", among(ids)).execute();
+      if (shared.tvgLogo !== undefined) await markEdited(trx, ids, EDITED.logo);
       if (title === undefined) return;
+      await markEdited(trx, [id], EDITED.title);
       const { tvg_id } = await trx.selectFrom("playlist_items").select("tvg_id").where("id", "=", id)
         .executeTakeFirstOrThrow();
-      await trx.updateTable("playlist_items").set({ title, media_group: mediaGroup({ title, tvgId: tvg_id }) })
-        .where("id", "=", id).execute();
+      await trx.updateTable("playlist_items").set({
+        title,
+        media_group: mediaGroup({ title, tvgId: tvg_id }),
+        search_text: foldText(title),
+      }).where("id", "=", id).execute();
     });
   }
 
@@ -194,96 +181,70 @@ export class Playlist {
   async setFlag(flag: ItemFlag, ids: readonly number[], value: boolean, scope: Scope = {}): Promise<void> {
     await this.change(ids, scope, async (trx, all) => {
       await trx.updateTable("playlist_items").set({ [flag]: Number(value), updated_at: this.now() })
-        .where("id", "in", all).execute();
+        .where("id", "in", among(all)).execute();
+      if (flag !== "enabled") return;
+      // What the user says of an item that vanished from its list holds when it comes back, too.
+      await trx.updateTable("playlist_items").set({ enabled_before: Number(value) }).where("id", "in", among(all))
+        .where("vanished_at", "is not", null).execute();
     }, flag === "locked");
   }
 
   /** Moves items to the trash. Rejects as `update`; then none is moved. */
   async remove(ids: readonly number[], scope: Scope = {}): Promise<void> {
     await this.change(ids, scope, async (trx, all) => {
-      await trx.updateTable("playlist_items").set({ is_deleted: 1, updated_at: this.now() }).where("id", "in", all)
-        .execute();
+      // Deleted by the user: it does not come back with its list.
+      await trx.updateTable("playlist_items").set({ is_deleted: 1, vanished_at: null, updated_at: this.now() })
+        .where("id", "in", among(all)).execute();
     });
   }
 
   /** Brings an item back from the trash. Rejects with `not_found`. */
   async restore(id: number, owner?: string): Promise<void> {
     const db = await this.store.open();
-    const restored = await db.updateTable("playlist_items").set({ is_deleted: 0, updated_at: this.now() })
-      .where("id", "=", id).where("is_deleted", "=", 1).where(ownedBy(owner)).returning("id").execute();
+    const now = this.now();
+    const restored = await db.updateTable("playlist_items").set((eb) => ({
+      is_deleted: 0,
+      updated_at: now,
+      // One that its list has no more gets another week.
+      vanished_at: eb.case().when("vanished_at", "is", null).then(null).else(now).end(),
+    })).where("id", "=", id).where("is_deleted", "=", 1).where(ownedBy(owner)).returning("id").execute();
     if (restored.length === 0) throw notFound(id, "trash");
   }
 
-  /** Empties the trash for good. */
+  /** Empties the trash for good. What the user had deleted of an external playlist does not come back with it. */
   async clearTrash(owner?: string): Promise<void> {
     const db = await this.store.open();
-    await db.deleteFrom("playlist_items").where("is_deleted", "=", 1).where(ownedBy(owner)).execute();
+    await db.transaction().execute(async (trx) => {
+      await trx.insertInto("external_removed").columns(["external_playlist_id", "hash"]).expression((eb) =>
+        eb.selectFrom("playlist_items").select(["external_playlist_id", "hash"]).where("is_deleted", "=", 1)
+          .where("external_playlist_id", ">=", 0).where("vanished_at", "is", null).where(ownedBy(owner))
+      ).onConflict((clash) => clash.doNothing()).execute();
+      await deleteItems(trx, (eb) => eb.and([eb("is_deleted", "=", 1), ownedBy(owner)(eb)]));
+    });
   }
 
   /** Deletes all items of the playlist for good, but locked ones. The trash stays. */
   async clear(owner?: string): Promise<void> {
     const db = await this.store.open();
-    await db.deleteFrom("playlist_items").where("is_deleted", "=", 0).where("locked", "=", 0).where(ownedBy(owner))
-      .execute();
+    await db.transaction().execute(async (trx) => {
+      await deleteItems(trx, (eb) => eb.and([eb("is_deleted", "=", 0), eb("locked", "=", 0), ownedBy(owner)(eb)]));
+      if (!owner) await trx.deleteFrom("guides").where("external_playlist_id", "=", -1).execute();
+    });
   }
 
   /** How many items match; `offset` and `limit` do not count. */
   async count(request: ListRequest = {}): Promise<number> {
-    const db = await this.store.open();
-    const { rows } = await sql<{ total: number }>`SELECT count(*) AS total FROM playlist_items WHERE ${
-      matching(request)
-    }`
-      .execute(db);
-    return rows[0]?.total ?? 0;
+    return await countItems(await this.store.open(), request);
   }
 
-  /**
-   * The items that match as JSON objects separated by commas, oldest first, in parts. What changes meanwhile may or may
-   * not be seen; no item comes twice.
-   */
+  /** See `itemsJson`. */
   async *json(request: ListRequest = {}): AsyncGenerator<string> {
-    const db = await this.store.open();
-    const where = matching(request);
-    const item = sql.raw(request.trash === true ? TRASH_ITEM_JSON : LISTED_ITEM_JSON);
-    let left = request.limit ?? Infinity;
-    let after = 0;
-    if (request.offset !== undefined && request.offset > 0) {
-      const skipped = await sql<{ id: number }>`
-        SELECT id FROM playlist_items WHERE ${where} ORDER BY id LIMIT 1 OFFSET ${request.offset - 1}`.execute(db);
-      if (skipped.rows[0] === undefined) return;
-      after = skipped.rows[0].id;
-    }
-    for (let separator = ""; left > 0; separator = ",") {
-      const size = Math.min(PAGE_ITEMS, left);
-      const { rows } = await sql<{ body: string | null; last: number; count: number }>`
-        SELECT group_concat(item, ',') AS body, max(id) AS last, count(*) AS count FROM (
-          SELECT id, ${item} AS item FROM playlist_items WHERE ${where} AND id > ${after} ORDER BY id LIMIT ${size}
-        )`.execute(db);
-      const page = rows[0];
-      if (page === undefined || page.body === null) return;
-      yield separator + page.body;
-      if (page.count < size) return;
-      after = page.last;
-      left -= page.count;
-    }
+    yield* itemsJson(await this.store.open(), request);
   }
 
-  /** Address of the logo, else the poster, of the first item that fits one of the names given; null when none has any. */
-  async icon(name: { id?: number | undefined; commonName?: string | undefined; hash?: string | undefined }) {
-    const db = await this.store.open();
-    const hash = name.hash?.toLowerCase() ?? null;
-    const group = name.commonName ? mediaGroup({ title: name.commonName, tvgId: "" }) : null;
-    const row = await db.selectFrom("playlist_items").select(["tvg_logo", "poster"]).where("is_deleted", "=", 0)
-      .where((eb) => eb.or([eb("tvg_logo", "<>", ""), eb("poster", "<>", "")]))
-      .where((eb) =>
-        eb.or([
-          eb("id", "=", name.id ?? -1),
-          eb("hash", "=", hash),
-          eb("hash_v2", "=", hash),
-          eb("media_group", "=", group),
-        ])
-      ).orderBy("id").limit(1).executeTakeFirst();
-    return row === undefined ? null : row.tvg_logo || row.poster;
+  /** See `iconOf`. */
+  icon(request: IconRequest): Promise<string | null> {
+    return iconOf(this.store, request);
   }
 
   private now(): number {
@@ -300,8 +261,9 @@ export class Playlist {
     if (ids.length === 0) return;
     const db = await this.store.open();
     await db.transaction().execute(async (trx) => {
-      const found = await this.select(trx, scope.owner).where("id", "in", ids).execute();
-      const missing = ids.find((id) => !found.some((item) => item.id === id));
+      const found = await this.select(trx, scope.owner).where("id", "in", among(ids)).execute();
+      const there = new Set(found.map((item) => item.id));
+      const missing = ids.find((id) => !there.has(id));
       if (missing !== undefined) throw notFound(missing, "playlist");
       const all = scope.useMediaGroups
         ? await this.select(trx, scope.owner).where("media_group", "in", found.map((item) => item.media_group))
@@ -319,13 +281,14 @@ export class Playlist {
   }
 }
 
-function matching(request: ListRequest): RawBuilder<unknown> {
-  const { owner, category, query } = request;
-  const conditions = [sql`is_deleted = ${request.trash === true ? 1 : 0}`];
-  if (owner !== undefined && owner !== "") conditions.push(sql`owner IN ('', ${owner})`);
-  if (category !== undefined) conditions.push(sql`category = ${category}`);
-  if (query) conditions.push(sql`title LIKE ${`%${query.replaceAll(/[\\%_]/g, "\\$&")}%`} ESCAPE '\\'`);
-  return sql.join(conditions, sql` AND `);
+/** As one JSON value: a channel may have more items than a statement can have parameters. */
+function among(ids: readonly number[]) {
+  return sql<number>`(SELECT value FROM json_each(${JSON.stringify(ids)}))`;
+}
+
+async function markEdited(trx: Transaction<Schema>, ids: readonly number[], bit: number): Promise<void> {
+  await trx.updateTable("playlist_items").set((eb) => ({ edited: eb("edited", "|", bit) }))
+    .where("id", "in", among(ids)).where("external_playlist_id", ">=", 0).execute();
 }
 
 function notFound(id: number, place: "playlist" | "trash"): MillraceError {

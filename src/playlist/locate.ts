@@ -38,7 +38,7 @@ export function locateItem(address: string, durationSeconds = -1): LocatedItem {
     case "infohash":
       return torrent(isLive, { infohash: query.id });
     case "magnet":
-      return torrent(isLive, { infohash: infohashOf(text), url: text });
+      return torrent(isLive, { infohash: infohashOf(query.magnet), url: query.magnet });
   }
   // What follows a `|` are headers for the player, not the address.
   const bare = text.split("|", 1)[0]!;

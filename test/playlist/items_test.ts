@@ -1,9 +1,12 @@
 import { test } from "node:test";
-import { assertEquals } from "@std/assert";
+import { sql } from "kysely";
+import { assert, assertEquals } from "@std/assert";
 import { loadPorts } from "../../platform/detect.ts";
 import { createStore } from "../../src/database/store.ts";
-import { type ListRequest, Playlist } from "../../src/playlist/items.ts";
+import { Playlist } from "../../src/playlist/items.ts";
+import { filterSql, type ListRequest, skipQuery } from "../../src/playlist/listing.ts";
 import { FakeClock } from "../support/fake-clock.ts";
+import { seededBelow } from "../support/random.ts";
 
 /** More than two pages. */
 const COUNT = 1203;
@@ -45,5 +48,133 @@ test("Playlist.json() joins its pages without a gap or a double, from any offset
   const seen = [...first, ...JSON.parse(`[${rest.slice(1)}]`) as { id: number }[]].map(({ id }) => id);
   assertEquals(seen, ids.filter((id) => id !== ids[600]));
   assertEquals(await read({ trash: true }), [ids[0]!, ids[600]!]);
+  await store.close();
+});
+
+test("listings and searches go by an index, without sorting", async () => {
+  const store = createStore(await loadPorts(), { kind: "memory" });
+  const db = await store.open();
+  const table: [ListRequest, string][] = [
+    [{}, "INDEX playlist_items_by_place (is_deleted=?"],
+    [
+      { trash: true, owner: "ann" },
+      "INDEX playlist_items_by_place (is_deleted=?",
+    ],
+    [{ category: "news" }, "INDEX playlist_items_by_category (is_deleted=? AND category=?"],
+    [{ query: "news" }, "SCAN playlist_search VIRTUAL TABLE INDEX"],
+    [{ query: "news", category: "x", owner: "ann" }, "SCAN playlist_search VIRTUAL TABLE INDEX"],
+  ];
+  for (const [request, index] of table) {
+    const { from, where, key } = filterSql(request);
+    const page = sql`SELECT id, title FROM ${from} WHERE ${where} AND ${key} > ${7} ORDER BY ${key} LIMIT ${5}`;
+    for (const query of [page, skipQuery({ from, where, key }, 100)]) {
+      const { rows } = await sql<{ detail: string }>`EXPLAIN QUERY PLAN ${query}`.execute(db);
+      const plan = rows.map(({ detail }) => detail).join("; ");
+      assert(plan.includes(index), `${JSON.stringify(request)}: ${plan}`);
+      assert(!plan.includes("TEMP B-TREE"), `${JSON.stringify(request)}: ${plan}`);
+    }
+  }
+  await store.close();
+});
+
+test("Playlist.json() finds parts of titles in any case and with or without diacritics", async () => {
+  const store = createStore(await loadPorts(), { kind: "memory" });
+  const playlist = new Playlist(store, new FakeClock());
+  const titles = ["Télé Été", "ПЕРВЫЙ канал", 'Sky "One"', "a*b", "日本語テレビ", "It's 100%_"];
+  const ids: number[] = [];
+  for (const title of titles) ids.push(await playlist.add({ title, transportType: "bt", isLive: -1 }));
+  const found = async (query: string) => {
+    let text = "";
+    for await (const part of playlist.json({ query })) text += part;
+    const got = (JSON.parse(`[${text}]`) as { title: string }[]).map(({ title }) => title);
+    assertEquals(await playlist.count({ query }), got.length);
+    return got;
+  };
+  const table: [string, string[]][] = [
+    ["tele", [titles[0]!]],
+    ["ÉTÉ", [titles[0]!]],
+    ["le e", [titles[0]!]],
+    ["té", [titles[0]!]],
+    ["первый К", [titles[1]!]],
+    ['"one"', [titles[2]!]],
+    ["a*b", [titles[3]!]],
+    ["本語テ", [titles[4]!]],
+    ["0%_", [titles[5]!]],
+    ["%_", [titles[5]!]],
+    ["NEAR(a b)", []],
+    ["title:tele", []],
+    ["", titles],
+  ];
+  for (const [query, expected] of table) assertEquals(await found(query), expected, query);
+  await playlist.update(ids[0]!, { title: "Radio" });
+  await playlist.remove([ids[1]!]);
+  await playlist.clearTrash();
+  assertEquals([await found("tele"), await found("adi"), await found("канал")], [[], ["Radio"], []]);
+  await store.close();
+});
+
+test("Playlist.json() takes any query for text to be found", async () => {
+  const store = createStore(await loadPorts(), { kind: "memory" });
+  const playlist = new Playlist(store, new FakeClock());
+  const random = seededBelow(5);
+  const bits = [
+    '"',
+    "'",
+    "*",
+    "^",
+    "(",
+    ")",
+    ":",
+    "-",
+    "+",
+    "AND",
+    "OR",
+    "NOT",
+    "NEAR/2",
+    " ",
+    "{",
+    "}",
+    "a",
+    "é",
+    "%",
+    "_",
+    "\\",
+    ";",
+    "日",
+    "😀",
+  ];
+  for (let round = 0; round < 300; round++) {
+    const text = Array.from({ length: 1 + random(8) }, () => bits[random(bits.length)]).join("");
+    await playlist.add({ title: `x${text}y`, transportType: "bt", isLive: -1 });
+    assert(await playlist.count({ query: text }) > 0, text);
+    let found = "";
+    for await (const part of playlist.json({ query: text })) found += part;
+    const titles = (JSON.parse(`[${found}]`) as { title: string }[]).map(({ title }) => title);
+    assert(titles.includes(`x${text}y`), text);
+  }
+  await store.close();
+});
+
+test("Playlist changes a channel of more items than a statement has parameters", async () => {
+  const store = createStore(await loadPorts(), { kind: "memory" });
+  const playlist = new Playlist(store, new FakeClock());
+  const id = await playlist.add({ title: "Same", transportType: "bt", isLive: -1 });
+  const db = await store.open();
+  const { rows } = await sql<{ name: string }>`SELECT name FROM pragma_table_info('playlist_items')`.execute(db);
+  const columns = sql.raw(rows.map(({ name }) => name).filter((name) => name !== "id").join(", "));
+  await sql`INSERT INTO playlist_items (${columns})
+    WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 40000)
+    SELECT ${columns} FROM n, playlist_items WHERE id = ${id}`.execute(db);
+  const count = (column: "is_favorite" | "enabled" | "is_deleted") =>
+    db.selectFrom("playlist_items").select((eb) => eb.fn.sum<number>(column).as("sum")).executeTakeFirstOrThrow();
+  const all = { useMediaGroups: true };
+  await playlist.setFlag("enabled", [id], false, all);
+  await playlist.update(id, { isFavorite: true, tvgLogo: "http://l/" }, all);
+  await playlist.remove([id], all);
+  assertEquals([(await count("enabled")).sum, (await count("is_favorite")).sum, (await count("is_deleted")).sum], [
+    0,
+    40_001,
+    40_001,
+  ]);
   await store.close();
 });

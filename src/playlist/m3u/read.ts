@@ -18,6 +18,8 @@ export interface ReadM3uOptions extends M3uLimits {
 
 /** Longest address, characters. */
 const MAX_URL_CHARS = 8192;
+/** Most guides of one list. */
+const MAX_GUIDES = 1000;
 /** Most directives of one entry; more are left out. */
 const MAX_DIRECTIVES = 64;
 /** Two letters at least: `C:\video.ts` is no URL. */
@@ -102,7 +104,7 @@ export function guidesOf(header: M3uHeader): string[] {
   for (const name of ["url-tvg", "x-tvg-url", "tvg-url"]) {
     for (const part of (header.attributes[name] ?? "").split(",")) {
       const url = part.trim();
-      if (/^https?:\/\//i.test(url) && URL.canParse(url)) guides.add(url);
+      if (/^https?:\/\//i.test(url) && URL.canParse(url) && guides.size < MAX_GUIDES) guides.add(url);
     }
   }
   return [...guides];

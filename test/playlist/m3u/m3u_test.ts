@@ -6,6 +6,7 @@ import { readExtInf } from "../../../src/playlist/m3u/extinf.ts";
 import { guidesOf, readM3u, type ReadM3uOptions } from "../../../src/playlist/m3u/read.ts";
 import type { M3uEntry, M3uEvent, M3uHeader } from "../../../src/playlist/m3u/types.ts";
 import { writeM3u } from "../../../src/playlist/m3u/write.ts";
+import { seededBelow } from "../../support/random.ts";
 
 function streamOf(bytes: Uint8Array, chunkBytes = 7): ReadableStream<Uint8Array> {
   let at = 0;
@@ -174,14 +175,6 @@ test("readM3u() cancels its stream when the reader leaves", async () => {
   assertEquals(cancelled, true);
 });
 
-function randomOf(seed: number): (below: number) => number {
-  let state = seed;
-  return (below) => {
-    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
-    return Math.floor(state / 2 ** 32 * below);
-  };
-}
-
 const PIECES = [
   "#EXTINF:",
   "-1",
@@ -216,7 +209,7 @@ const PIECES = [
 
 test("writeM3u() writes what readM3u() reads back unchanged, whatever was imported first", async () => {
   for (let seed = 1; seed <= 1500; seed++) {
-    const random = randomOf(seed);
+    const random = seededBelow(seed);
     let text = "";
     for (let i = random(60); i >= 0; i--) text += PIECES[random(PIECES.length)]!;
     const once = await read(text, {}, 64);
@@ -283,4 +276,24 @@ test("readExtInf() takes hostile lines without trouble, and soon", () => {
 test("readM3u() reports a last line that is too long, byte by byte", async () => {
   const { errors } = await read("\n" + "x".repeat(2000), { maxLineBytes: 1000 }, 1);
   assertEquals(errors, [[2, "the line is too long"]]);
+});
+
+test("guidesOf() finds guides in the header line alone", async () => {
+  const table: [string, string[] | null][] = [
+    ["#EXTM3U", []],
+    ["\uFEFF\r\n #EXTM3U\n", []],
+    ['#EXTM3U url-tvg="http://a/1,http://b/2"', ["http://a/1", "http://b/2"]],
+    ["#EXTM3U x-tvg-url='https://a/ ,' url-tvg=http://b/x.gz", ["http://b/x.gz", "https://a/"]],
+    ['#extm3u URL-TVG = "http://a/" url-tvg="http://a/"', ["http://a/"]],
+    ['#EXTM3U url-tvg="ftp://a/, file:///etc/passwd, nonsense, http://"', []],
+    ['#EXTM3U\n#EXTINF:-1 url-tvg="http://a/",x', []],
+    ["#EXTINF:-1,x\nhttp://c/", null],
+    ["#EXTM3U8", null],
+    ["", null],
+  ];
+  for (const [text, guides] of table) {
+    let header: M3uHeader | null = null;
+    for await (const event of readM3u(new Blob([text]).stream())) if (event.kind === "header") header = event.header;
+    assertEquals(header === null ? null : guidesOf(header), guides, text);
+  }
 });

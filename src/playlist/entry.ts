@@ -1,0 +1,110 @@
+/** From an entry of an M3U list to the columns of an item, and back. */
+import { foldText, mediaGroup } from "../database/names.ts";
+import { contentHashes } from "./identity.ts";
+import { locateItem } from "./locate.ts";
+import type { M3uEntry } from "./m3u/types.ts";
+
+/** What is kept of an entry besides the item's own columns, as JSON in the column `imported`. */
+export type ImportedEntry = Omit<M3uEntry, "url">;
+
+/** Columns of an item that an entry decides. Booleans are 0 and 1. */
+export interface EntryFields {
+  readonly title: string;
+  readonly category: string | null;
+  readonly subcategory: string;
+  readonly languages: string | null;
+  readonly countries: string | null;
+  readonly tvg_id: string;
+  readonly tvg_name: string;
+  readonly tvg_logo: string;
+  readonly url: string | null;
+  readonly content_id: string | null;
+  readonly infohash: string;
+  readonly content_type: string;
+  readonly transport_type: string;
+  readonly is_live: number;
+  readonly media_group: string;
+  readonly hash: string;
+  readonly hash_v2: string;
+  readonly search_text: string;
+  /** `ImportedEntry`, JSON. */
+  readonly imported: string;
+}
+
+/** What the list as a whole says of its entries. */
+export interface ListFacts {
+  /** Attributes of the header, which hold for entries that lack them. */
+  readonly header: Readonly<Record<string, string>>;
+  /** Category of all items; an entry's own group is their subcategory then. Empty: the group is the category. */
+  readonly category: string;
+  /** Entries are live unless they tell otherwise. */
+  readonly isBroadcast: boolean;
+}
+
+/** Header attributes that entries inherit, as players read them. */
+const INHERITED = ["catchup", "catchup-type", "catchup-days", "catchup-source", "tvg-shift"];
+/** Names and other short texts, characters, as in the API. */
+const MAX_TEXT_CHARS = 1000;
+/** Addresses, characters. */
+const MAX_ADDRESS_CHARS = 8192;
+
+/** Name of the group that an entry stands in; empty without one. */
+export function groupOf({ attributes, group }: Pick<M3uEntry, "attributes" | "group">): string {
+  return (attributes["group-title"] || group).slice(0, MAX_TEXT_CHARS);
+}
+
+/** The columns. */
+export async function entryFields(entry: M3uEntry, list: ListFacts): Promise<EntryFields> {
+  const attributes = { ...entry.attributes };
+  for (const name of INHERITED) {
+    const value = list.header[name];
+    if (value && attributes[name] === undefined) attributes[name] = value;
+  }
+  const { url, ...kept } = entry;
+  const imported: ImportedEntry = { ...kept, attributes };
+  const located = locateItem(url, entry.durationSeconds);
+  const isLive = located.is_live === -1 && list.isBroadcast ? 1 : located.is_live;
+  const title = entry.title.slice(0, MAX_TEXT_CHARS);
+  const tvgId = short(attributes["tvg-id"]);
+  const group = groupOf(entry);
+  const { hash, hashV2 } = await contentHashes({
+    infohash: located.infohash,
+    contentId: located.content_id,
+    url: located.url,
+    title,
+  });
+  return {
+    title,
+    category: list.category || group || null,
+    subcategory: list.category === "" ? "" : group,
+    languages: short(attributes["tvg-language"]) || null,
+    countries: short(attributes["tvg-country"]) || null,
+    tvg_id: tvgId,
+    tvg_name: short(attributes["tvg-name"]),
+    tvg_logo: pictureAddress(attributes["tvg-logo"] || attributes["logo"]),
+    url: located.url,
+    content_id: located.content_id,
+    infohash: located.infohash,
+    content_type: isLive === 1 ? "live" : isLive === 0 ? "vod" : "unknown",
+    transport_type: located.transport_type,
+    is_live: isLive,
+    media_group: mediaGroup({ title, tvgId }),
+    hash,
+    hash_v2: hashV2,
+    search_text: foldText(title),
+    imported: JSON.stringify(imported),
+  };
+}
+
+/** What an item is known by when its list is read again. */
+export function entryName(fields: Pick<EntryFields, "tvg_id">, imported: Pick<ImportedEntry, "title">): string {
+  return `${fields.tvg_id.toLowerCase()} ${imported.title}`;
+}
+
+function short(text = ""): string {
+  return text.slice(0, MAX_TEXT_CHARS);
+}
+
+function pictureAddress(text = ""): string {
+  return /^https?:\/\/./i.test(text) && text.length <= MAX_ADDRESS_CHARS ? text : "";
+}

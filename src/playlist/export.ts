@@ -1,0 +1,122 @@
+/** The playlist as an M3U list that players open, and that imports back unchanged. */
+import type { SqlBool } from "kysely";
+import { nextTurn } from "../bytes/turn.ts";
+import type { Store } from "../database/store.ts";
+import type { PlaylistItemsTable } from "../database/schema.ts";
+import type { ImportedEntry } from "./entry.ts";
+import type { M3uEntry, M3uHeader } from "./m3u/types.ts";
+import { writeM3u } from "./m3u/write.ts";
+
+/** Items held at once. */
+const PAGE_ITEMS = 500;
+
+/** What is exported. */
+export interface ExportRequest {
+  /** Leaves out items of other owners. */
+  readonly owner?: string | undefined;
+  readonly category?: string | undefined;
+  /** Base of playback addresses: `http://host/engine`. */
+  readonly playbackBase: string;
+  /** Playback route for torrents: MPEG TS or HLS. */
+  readonly output: "getstream" | "manifest.m3u8";
+  /** Address of the picture of an item whose logo was sent along with it. */
+  readonly logoUrl: (id: number) => string;
+  /** Makes the key of a stream's address, from its selector's name and value; absent: addresses have none. */
+  readonly keyOf?: ((selector: string, value: string) => Promise<string>) | undefined;
+}
+
+type Row =
+  & Pick<
+    PlaylistItemsTable,
+    "title" | "category" | "tvg_id" | "tvg_name" | "tvg_logo" | "url" | "content_id" | "infohash" | "transport_type"
+  >
+  & {
+    readonly id: number;
+    readonly imported: string | null;
+    /** 1: whoever named its address may name those in the private network (B27). */
+    readonly may_sign: SqlBool;
+  };
+
+/** The list in parts: enabled items that can be played, oldest first, and the guides that imported lists named. */
+export async function* exportM3u(store: Store, request: ExportRequest): AsyncGenerator<string> {
+  const db = await store.open();
+  const guides = await db.selectFrom("guides").select("url").distinct().orderBy("url").execute();
+  const header: M3uHeader = {
+    attributes: guides.length === 0 ? {} : { "url-tvg": guides.map(({ url }) => url).join(",") },
+  };
+  yield* writeM3u(header, entries(store, request));
+}
+
+async function* entries(store: Store, request: ExportRequest): AsyncGenerator<M3uEntry> {
+  const db = await store.open();
+  const { owner, category } = request;
+  for (let after = 0;;) {
+    let query = db.selectFrom("playlist_items").select((eb) => [
+      eb.or([
+        eb("playlist_items.allow_private", "=", 1),
+        eb.exists(
+          eb.selectFrom("external_playlists").select("external_playlists.id").where("allow_private", "=", 1)
+            .whereRef("external_playlists.id", "=", "playlist_items.external_playlist_id"),
+        ),
+      ]).as("may_sign"),
+      "id",
+      "title",
+      "category",
+      "tvg_id",
+      "tvg_name",
+      "tvg_logo",
+      "url",
+      "content_id",
+      "infohash",
+      "transport_type",
+      "imported",
+    ]).where("is_deleted", "=", 0).where("enabled", "=", 1).where("id", ">", after).orderBy("id").limit(PAGE_ITEMS);
+    if (owner) query = query.where("owner", "in", ["", owner]);
+    if (category !== undefined) query = query.where("category", "=", category);
+    await nextTurn();
+    const page = await query.execute();
+    const urls = await Promise.all(page.map((row) => playbackUrl(row, request)));
+    for (const [index, row] of page.entries()) {
+      const url = urls[index]!;
+      if (url !== null) yield entryOf(row, url, request);
+    }
+    const last = page[page.length - 1];
+    if (last === undefined || page.length < PAGE_ITEMS) return;
+    after = last.id;
+  }
+}
+
+/** Torrents are played by this engine, everything else by the player itself; null when there is nothing to play yet. */
+async function playbackUrl(row: Row, { playbackBase, output, keyOf }: ExportRequest): Promise<string | null> {
+  if (row.transport_type !== "bt") return row.url;
+  const selector = selectorOf(row);
+  if (selector === null) return null;
+  const [name, value] = selector;
+  // What is signed is fetched as if a caller on this machine had named it.
+  const isSigned = keyOf !== undefined && (name !== "url" || row.may_sign);
+  const key = !isSigned ? "" : `&key=${await keyOf(name, value)}`;
+  return `${playbackBase}/${output}?${name}=${encodeURIComponent(value)}${key}`;
+}
+
+function selectorOf({ content_id, infohash, url }: Row): readonly [name: string, value: string] | null {
+  if (content_id !== null) return ["content_id", content_id];
+  // A magnet knows more than its infohash.
+  if (url?.startsWith("magnet:")) return ["magnet", url];
+  if (infohash !== "") return ["infohash", infohash];
+  return url === null ? null : ["url", url];
+}
+
+function entryOf(row: Row, url: string, request: ExportRequest): M3uEntry {
+  const imported: ImportedEntry = row.imported === null
+    ? { title: row.title, durationSeconds: -1, attributes: {}, group: "", directives: [] }
+    : JSON.parse(row.imported);
+  const attributes: Record<string, string> = { ...imported.attributes };
+  const set = (name: string, value: string) => {
+    if (value !== "") attributes[name] = value;
+  };
+  set("tvg-id", row.tvg_id);
+  set("tvg-name", row.tvg_name);
+  set("tvg-logo", row.tvg_logo.startsWith("data:") ? request.logoUrl(row.id) : row.tvg_logo);
+  if (!attributes["group-title"] && imported.group === "") set("group-title", row.category ?? "");
+  return { ...imported, title: row.title, attributes, url };
+}

@@ -1,0 +1,146 @@
+/** From staged and matched entries to items: what is new comes in, what changed follows, what the user changed stays. */
+import { sql, type Transaction } from "kysely";
+import { nextTurn } from "../../bytes/turn.ts";
+import { foldText, mediaGroup } from "../../database/names.ts";
+import type { Schema } from "../../database/schema.ts";
+import type { Store } from "../../database/store.ts";
+import { abortError, MillraceError } from "../../errors.ts";
+import type { EntryFields } from "../entry.ts";
+import { BATCH_ENTRIES } from "../import.ts";
+import { ENTRY_COLUMNS, insertRows, type NewRow } from "../item-rows.ts";
+import type { PlaylistItem } from "../items.ts";
+import { EDITED } from "../overlay.ts";
+
+/** Columns of items that a refresh may write. */
+const WRITTEN = [...ENTRY_COLUMNS, "enabled", "is_deleted", "vanished_at", "enabled_before", "updated_at"] as const;
+const UPDATE = `UPDATE playlist_items SET ${
+  WRITTEN.map((name) => `${name} = made.value ->> '${name}'`).join(", ")
+} FROM json_each(`;
+
+/** What this update has set down. */
+export interface Expected {
+  /** Entries, and those of them that have an item. */
+  readonly rows: number;
+  readonly matched: number;
+}
+
+/** The entries are those of another engine on the same database, which began to read the list after this one. */
+function overtaken(): MillraceError {
+  return new MillraceError("conflict", "another engine is reading this list just now");
+}
+
+/** The list may be deleted at any time, with everything that came from it. */
+async function exists(trx: Transaction<Schema>, id: number): Promise<boolean> {
+  const list = await trx.selectFrom("external_playlists").select("id").where("id", "=", id).executeTakeFirst();
+  return list !== undefined;
+}
+
+/**
+ * Disables the items that no entry has; those that are locked stay as they are. Call before `applyEntries`. Rejects with
+ * `conflict`, and changes nothing, when the entries are no longer what `expected` says.
+ */
+export async function markVanished(store: Store, id: number, now: number, expected: Expected): Promise<void> {
+  const db = await store.open();
+  await db.transaction().execute(async (trx) => {
+    const found = await trx.selectFrom("external_entries").where("external_playlist_id", "=", id)
+      .select((eb) => [eb.fn.countAll<number>().as("rows"), eb.fn.count<number>("item_id").as("matched")])
+      .executeTakeFirstOrThrow();
+    if (!await exists(trx, id)) return;
+    if (found.rows !== expected.rows || found.matched !== expected.matched) throw overtaken();
+    await sql`UPDATE playlist_items SET vanished_at = ${now}, enabled_before = enabled, enabled = 0, updated_at = ${now}
+      WHERE external_playlist_id = ${id} AND is_deleted = 0 AND locked = 0 AND vanished_at IS NULL
+        AND NOT EXISTS (SELECT 1 FROM external_entries WHERE item_id = playlist_items.id)`.execute(trx);
+  });
+}
+
+/** Moves items that vanished before `limit` (Unix seconds) to the trash, but favourites and locked ones. */
+export async function sweepVanished(store: Store, limit: number, now: number): Promise<void> {
+  const db = await store.open();
+  await sql`UPDATE playlist_items SET is_deleted = 1, updated_at = ${now}
+    WHERE vanished_at IS NOT NULL AND vanished_at <= ${limit} AND is_deleted = 0 AND locked = 0 AND is_favorite = 0`
+    .execute(db);
+}
+
+/** Adds and updates `rows` entries, batch by batch; each batch is one transaction. Rejects as `markVanished`. */
+export async function applyEntries(
+  store: Store,
+  id: number,
+  rows: number,
+  now: number,
+  signal: AbortSignal,
+): Promise<void> {
+  const db = await store.open();
+  for (let from = 0; from < rows; from += BATCH_ENTRIES) {
+    if (signal.aborted) throw abortError(signal);
+    const isOver = await db.transaction().execute(async (trx) => {
+      const entries = await trx.selectFrom("external_entries").select(["fields", "item_id"])
+        .where("external_playlist_id", "=", id).where("position", ">=", from)
+        .where("position", "<", from + BATCH_ENTRIES).orderBy("position").execute();
+      if (!await exists(trx, id)) return true;
+      if (entries.length !== Math.min(BATCH_ENTRIES, rows - from)) throw overtaken();
+      const ids = JSON.stringify(entries.map(({ item_id }) => item_id));
+      const known = await trx.selectFrom("playlist_items").selectAll()
+        .where("id", "in", sql<number>`(SELECT value FROM json_each(${ids}))`).execute();
+      const items = new Map(known.map((item) => [item.id, item]));
+      const added: NewRow[] = [];
+      const changed: Record<string, unknown>[] = [];
+      for (const entry of entries) {
+        const fields = JSON.parse(entry.fields) as EntryFields;
+        if (entry.item_id === null) {
+          const whose = { owner: "", external_playlist_id: id, allow_private: 0 };
+          added.push({ ...fields, ...whose, created_at: now, updated_at: now });
+          continue;
+        }
+        const item = items.get(entry.item_id);
+        if (item === undefined || item.locked === 1) continue;
+        const merged = { ...merge(item, fields), ...returned(item) };
+        if (WRITTEN.some((name) => name !== "updated_at" && merged[name] !== item[name])) {
+          changed.push({ id: item.id, ...merged, updated_at: now });
+        }
+      }
+      await insertRows(trx, added);
+      if (changed.length > 0) {
+        await sql`${sql.raw(UPDATE)}${JSON.stringify(changed)}) AS made WHERE playlist_items.id = made.value ->> 'id'`
+          .execute(trx);
+      }
+      return false;
+    });
+    if (isOver) return;
+    await nextTurn();
+  }
+}
+
+/** What the entry says, but where the user has said otherwise. */
+function merge(item: PlaylistItem, fields: EntryFields): EntryFields {
+  const isRenamed = (item.edited & EDITED.title) !== 0;
+  const title = isRenamed ? item.title : fields.title;
+  return {
+    ...fields,
+    ...(item.hash === fields.hash ? found(item, fields) : {}),
+    title,
+    search_text: isRenamed ? foldText(title) : fields.search_text,
+    media_group: isRenamed ? mediaGroup({ title, tvgId: fields.tvg_id }) : fields.media_group,
+    tvg_logo: (item.edited & EDITED.logo) !== 0 ? item.tvg_logo : fields.tvg_logo,
+  };
+}
+
+/** What an analysis found out since of the same content, where the entry does not tell. */
+function found(item: PlaylistItem, fields: EntryFields): Partial<EntryFields> {
+  const isLive = fields.is_live === -1 ? item.is_live : fields.is_live;
+  return {
+    content_id: fields.content_id ?? item.content_id,
+    infohash: fields.infohash || item.infohash,
+    transport_type: item.transport_type,
+    is_live: isLive,
+    content_type: isLive === 1 ? "live" : isLive === 0 ? "vod" : "unknown",
+  };
+}
+
+type Presence = Pick<PlaylistItem, "enabled" | "is_deleted" | "vanished_at" | "enabled_before">;
+
+/** The item is in its list: one that had vanished is what it was before, out of the trash if the sweep had put it there. */
+function returned(item: PlaylistItem): Presence {
+  const { enabled, is_deleted, vanished_at, enabled_before } = item;
+  if (vanished_at === null) return { enabled, is_deleted, vanished_at, enabled_before };
+  return { enabled: enabled_before ?? enabled, is_deleted: 0, vanished_at: null, enabled_before: null };
+}

@@ -1,0 +1,175 @@
+/** Adding, editing, listing and deleting external playlists: section 3.3 of the HTTP API. Fetching them is `updater.ts`. */
+import { percentDecoded } from "../../bytes/percent.ts";
+import { type Selectable, sql, type Transaction } from "kysely";
+import { nextTurn } from "../../bytes/turn.ts";
+import type { ExternalPlaylistsTable, Schema } from "../../database/schema.ts";
+import type { Store } from "../../database/store.ts";
+import { MillraceError } from "../../errors.ts";
+import type { Clock } from "../../ports.ts";
+import { deleteItems } from "../delete-rows.ts";
+import { requireUpdateInterval } from "../refresh-time.ts";
+import type { ExternalPlaylist, ExternalPlaylistEdit, ExternalType, NewExternalPlaylist, Sealer } from "./types.ts";
+
+/** A row. */
+export type ExternalRow = Selectable<ExternalPlaylistsTable>;
+
+/** Lists of one engine at most. */
+const MAX_PLAYLISTS = 1000;
+/** Items that get another category in one statement. */
+const CHANGED_AT_ONCE = 1000;
+/** Group of an imported item, SQL. */
+const GROUP = `coalesce(nullif(imported ->> '$.attributes."group-title"', ''), imported ->> '$.group', '')`;
+
+/** See the module. */
+export class ExternalPlaylists {
+  private readonly store: Store;
+  private readonly clock: Clock;
+  private readonly sealer: Sealer;
+
+  constructor(store: Store, clock: Clock, sealer: Sealer) {
+    this.store = store;
+    this.clock = clock;
+    this.sealer = sealer;
+  }
+
+  /** Answers the id. Rejects with `invalid_argument`, or `conflict` when there are too many. */
+  async add(list: NewExternalPlaylist): Promise<number> {
+    requireUpdateInterval(list.updateInterval);
+    const { url, login, password } = separated(list);
+    const sealed = password === "" ? "" : await this.sealer.seal(password, url);
+    const db = await this.store.open();
+    const now = this.now();
+    return await db.transaction().execute(async (trx) => {
+      const { count } = await trx.selectFrom("external_playlists").select((eb) => eb.fn.countAll<number>().as("count"))
+        .executeTakeFirstOrThrow();
+      if (count >= MAX_PLAYLISTS) throw new MillraceError("conflict", `there are ${MAX_PLAYLISTS} playlists already`);
+      const { id } = await trx.insertInto("external_playlists").values({
+        type: list.type,
+        category: list.category,
+        name: list.name,
+        url,
+        login,
+        password: sealed,
+        update_interval: list.updateInterval,
+        updated_at: now,
+        last_update: 0,
+        next_update: list.updateInterval === 0 ? 0 : now + list.updateInterval,
+        failures: 0,
+        last_error: "",
+        etag: "",
+        last_modified: "",
+        allow_private: Number(list.allowPrivate),
+      }).returning("id").executeTakeFirstOrThrow();
+      return id;
+    });
+  }
+
+  /** Rejects with `not_found` or `invalid_argument`. A new category is that of all its items at once, but locked ones. */
+  async edit(id: number, edit: ExternalPlaylistEdit): Promise<void> {
+    requireUpdateInterval(edit.updateInterval);
+    const row = await this.row(id);
+    const login = edit.login ?? row.login;
+    const password = login === "" ? "" : edit.password ? await this.sealer.seal(edit.password, row.url) : row.password;
+    const db = await this.store.open();
+    const now = this.now();
+    await db.transaction().execute(async (trx) => {
+      const edited = await trx.updateTable("external_playlists").set({
+        category: edit.category,
+        name: edit.name,
+        login,
+        password,
+        update_interval: edit.updateInterval,
+        updated_at: now,
+        ...(edit.updateInterval === row.update_interval
+          ? {}
+          : { next_update: edit.updateInterval === 0 ? 0 : now + edit.updateInterval }),
+        // Who asks decides what the server answers, and the category what is made of it.
+        etag: "",
+        last_modified: "",
+      }).where("id", "=", id).returning("id").execute();
+      if (edited.length === 0) throw notFound(id);
+      if (edit.category === row.category) return;
+      await recategorize(trx, id, edit.category, now);
+    });
+  }
+
+  /** Deletes the list and everything that came from it, locked items and the trash included. Rejects with `not_found`. */
+  async delete(id: number): Promise<void> {
+    const db = await this.store.open();
+    await db.transaction().execute(async (trx) => {
+      const deleted = await trx.deleteFrom("external_playlists").where("id", "=", id).returning("id").execute();
+      if (deleted.length === 0) throw notFound(id);
+      await deleteItems(trx, (eb) => eb("external_playlist_id", "=", id));
+      for (const table of ["external_entries", "external_removed", "guides"] as const) {
+        await trx.deleteFrom(table).where("external_playlist_id", "=", id).execute();
+      }
+    });
+  }
+
+  /** All lists, or the one. Rejects with `not_found`. */
+  async get(id?: number): Promise<ExternalPlaylist[]> {
+    if (id !== undefined) return [shown(await this.row(id))];
+    const db = await this.store.open();
+    return (await db.selectFrom("external_playlists").selectAll().orderBy("id").execute()).map(shown);
+  }
+
+  /** The row of a list. Rejects with `not_found`. */
+  async row(id: number): Promise<ExternalRow> {
+    const db = await this.store.open();
+    const row = await db.selectFrom("external_playlists").selectAll().where("id", "=", id).executeTakeFirst();
+    if (row === undefined) throw notFound(id);
+    return row;
+  }
+
+  private now(): number {
+    return Math.floor(this.clock.now() / 1000);
+  }
+}
+
+async function recategorize(trx: Transaction<Schema>, id: number, category: string, now: number): Promise<void> {
+  const group = sql.raw(GROUP);
+  for (let after = 0;;) {
+    const page = await trx.selectFrom("playlist_items").select("id").where("external_playlist_id", "=", id)
+      .where("id", ">", after).orderBy("id").limit(CHANGED_AT_ONCE).execute();
+    const last = page[page.length - 1];
+    if (last === undefined) return;
+    await sql`UPDATE playlist_items SET
+      category = ${category === "" ? sql`nullif(${group}, '')` : sql`${category}`},
+      subcategory = ${category === "" ? sql`''` : group}, updated_at = ${now}
+      WHERE id > ${after} AND id <= ${last.id} AND external_playlist_id = ${id} AND locked = 0`.execute(trx);
+    after = last.id;
+    await nextTurn();
+  }
+}
+
+function shown(row: ExternalRow): ExternalPlaylist {
+  const { id, category, name, url, login } = row;
+  return {
+    id,
+    type: row.type as ExternalType,
+    category,
+    name,
+    url,
+    login,
+    updateInterval: row.update_interval,
+    updatedAt: row.updated_at,
+    lastUpdate: row.last_update,
+    nextUpdate: row.next_update,
+  };
+}
+
+/** The address without its credentials, which stand in for those that were not given. */
+function separated(list: NewExternalPlaylist): { url: string; login: string; password: string } {
+  const url = URL.canParse(list.url) ? new URL(list.url) : null;
+  if (url === null || !/^https?:$/.test(url.protocol)) {
+    throw new MillraceError("invalid_argument", "invalid url: an http or https address is expected");
+  }
+  const given = { login: list.login ?? "", password: list.password ?? "" };
+  const own = { login: percentDecoded(url.username), password: percentDecoded(url.password) };
+  url.username = url.password = "";
+  return { url: url.href, ...(given.login === "" ? own : given) };
+}
+
+function notFound(id: number): MillraceError {
+  return new MillraceError("not_found", `no external playlist ${id}`);
+}

@@ -1,0 +1,199 @@
+/**
+ * The entries of a list that is being read, set down in the database until all are there: only a list that was read to its
+ * end changes items, and memory holds no more of each entry than tells it from others.
+ */
+import { sql } from "kysely";
+import { toHex } from "../../bytes/hex.ts";
+import { nextTurn } from "../../bytes/turn.ts";
+import type { Store } from "../../database/store.ts";
+import { abortError, MillraceError } from "../../errors.ts";
+import { entryFields, entryName, groupOf, type ImportedEntry, type ListFacts } from "../entry.ts";
+import { BATCH_ENTRIES } from "../import.ts";
+import { guidesOf, readM3u } from "../m3u/read.ts";
+import type { M3uEntry, M3uHeader } from "../m3u/types.ts";
+import type { TaskError } from "../tasks.ts";
+
+/** Staged entries forgotten at once. */
+const CLEARED_AT_ONCE = 2000;
+/** Entries matched at once. */
+const MATCHED_AT_ONCE = 500;
+/** Longest text that is kept of an entry to know it by, characters: what nearly all take. */
+const MAX_KEY_CHARS = 200;
+/** Entries of one list. More are refused: what is missing may be in the rest. */
+const MAX_ENTRIES = 500_000;
+
+/** A list that was read. */
+export interface Staged {
+  readonly entries: number;
+  /** Entries that were set down: those that are alike, and those that the user deleted, are not. */
+  readonly rows: number;
+  readonly guides: readonly string[];
+}
+
+/** What is read. */
+export interface StageRequest {
+  readonly id: number;
+  readonly body: ReadableStream<Uint8Array>;
+  readonly baseUrl: string;
+  /** Largest list, bytes, packed or not. */
+  readonly maxBytes: number;
+  readonly facts: Omit<ListFacts, "header">;
+  readonly report: (error: TaskError) => void;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Reads the list; of entries that are alike in address, title and group it takes the first. Rejects as `readM3u`, with
+ * `too_large` for more than 500,000 entries, `invalid_argument` for none.
+ */
+export async function stage(store: Store, request: StageRequest): Promise<Staged> {
+  const { id, signal, baseUrl, maxBytes } = request;
+  const db = await store.open();
+  await clearStage(store, id);
+  const removedRows = await db.selectFrom("external_removed").select("hash").where("external_playlist_id", "=", id)
+    .execute();
+  const removed = new Set(removedRows.map(({ hash }) => hash));
+  const seen = new Map<string, number>();
+  const known = new Set<string>();
+  let header: M3uHeader = { attributes: {} };
+  let entries = 0;
+  let position = 0;
+  let batch: M3uEntry[] = [];
+  const flush = async () => {
+    if (signal.aborted) throw abortError(signal);
+    const facts = { ...request.facts, header: header.attributes };
+    const all = await Promise.all(batch.map((entry) => entryFields(entry, facts)));
+    batch = [];
+    const rows = all.filter(({ hash }) => !removed.has(hash)).map((fields) => {
+      const nth = seen.get(fields.hash) ?? 0;
+      seen.set(fields.hash, nth + 1);
+      const name = entryName(fields, JSON.parse(fields.imported) as ImportedEntry);
+      return { position: position++, hash: fields.hash, nth, name, fields: JSON.stringify(fields) };
+    });
+    if (rows.length === 0) return;
+    await sql`INSERT INTO external_entries (external_playlist_id, position, hash, nth, name, fields)
+      SELECT ${id}, value ->> 'position', value ->> 'hash', value ->> 'nth', value ->> 'name', value ->> 'fields'
+      FROM json_each(${JSON.stringify(rows)})`.execute(db);
+  };
+  const limits = { maxBytes, maxUnpackedBytes: maxBytes, maxEntries: MAX_ENTRIES + 1 };
+  for await (const event of readM3u(request.body, { baseUrl, signal, ...limits })) {
+    if (event.kind === "header") header = event.header;
+    else if (event.kind === "error") request.report(event.error);
+    else {
+      if (++entries > MAX_ENTRIES) {
+        throw new MillraceError("too_large", `the list has more than ${MAX_ENTRIES} entries`);
+      }
+      const key = await keyOf(event.entry);
+      if (known.has(key)) continue;
+      known.add(key);
+      if (batch.push(event.entry) === BATCH_ENTRIES) await flush();
+    }
+  }
+  await flush();
+  if (entries === 0) throw new MillraceError("invalid_argument", "the list has no entries; what was there stays");
+  return { entries, rows: position, guides: guidesOf(header) };
+}
+
+/** Address, title and group of an entry; a long text stands by its SHA-256, or half a million could take hundreds of MB. */
+async function keyOf(entry: M3uEntry): Promise<string> {
+  const key = JSON.stringify([entry.url, entry.title, groupOf(entry)]);
+  if (key.length <= MAX_KEY_CHARS) return key;
+  return toHex(new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(key))));
+}
+
+/** Forgets what was staged. */
+export async function clearStage(store: Store, id: number): Promise<void> {
+  const db = await store.open();
+  for (let from = 0;; from += CLEARED_AT_ONCE) {
+    const { numDeletedRows } = await db.deleteFrom("external_entries").where("external_playlist_id", "=", id)
+      .where("position", "<", from + CLEARED_AT_ONCE).executeTakeFirstOrThrow();
+    if (numDeletedRows === 0n) return;
+    await nextTurn();
+  }
+}
+
+/**
+ * Finds the item of each staged entry: the same content, the first entry the first item, the second the second; then, for
+ * addresses that changed, the same `tvg-id` and title. Answers how many have one.
+ */
+export async function match(store: Store, id: number, signal: AbortSignal): Promise<number> {
+  const db = await store.open();
+  let matched = 0;
+  const assign = async (pairs: readonly { position: number; item: number }[]) => {
+    if (pairs.length === 0) return;
+    matched += pairs.length;
+    // An insert that always clashes: unlike an update it goes by the key, row by row.
+    await sql`INSERT INTO external_entries (external_playlist_id, position, hash, nth, name, fields, item_id)
+      SELECT ${id}, value ->> 'position', '', 0, '', '', value ->> 'item' FROM json_each(${JSON.stringify(pairs)})
+      WHERE true ON CONFLICT (external_playlist_id, position) DO UPDATE SET item_id = excluded.item_id`.execute(db);
+  };
+  for (let from = 0;; from += MATCHED_AT_ONCE) {
+    await nextTurn();
+    if (signal.aborted) throw abortError(signal);
+    const page = await db.selectFrom("external_entries").select(["position", "hash", "nth"])
+      .where("external_playlist_id", "=", id).where("position", ">=", from)
+      .where("position", "<", from + MATCHED_AT_ONCE).execute();
+    if (page.length === 0) break;
+    const hashes = JSON.stringify([...new Set(page.map(({ hash }) => hash))]);
+    const { rows: items } = await sql<{ id: number; hash: string }>`SELECT playlist_items.id, hash
+      FROM json_each(${hashes}) AS wanted CROSS JOIN playlist_items ON hash = wanted.value
+      WHERE external_playlist_id = ${id} ORDER BY playlist_items.id`.execute(db);
+    const byHash = new Map<string, number[]>();
+    for (const item of items) append(byHash, item.hash, item.id);
+    await assign(page.flatMap(({ position, hash, nth }) => {
+      const item = byHash.get(hash)?.[nth];
+      return item === undefined ? [] : [{ position, item }];
+    }));
+  }
+  const free = await freeItems(store, id);
+  for (let after = -1; free.size > 0;) {
+    await nextTurn();
+    if (signal.aborted) throw abortError(signal);
+    const page = await db.selectFrom("external_entries").select(["position", "name"])
+      .where("external_playlist_id", "=", id).where("position", ">", after).where("item_id", "is", null)
+      .orderBy("position").limit(MATCHED_AT_ONCE).execute();
+    const last = page[page.length - 1];
+    if (last === undefined) break;
+    after = last.position;
+    await assign(page.flatMap(({ position, name }) => {
+      const item = free.get(name)?.shift();
+      return item === undefined ? [] : [{ position, item }];
+    }));
+  }
+  return matched;
+}
+
+/** Items that no entry has, by name, oldest first. */
+async function freeItems(store: Store, id: number): Promise<Map<string, number[]>> {
+  const db = await store.open();
+  const free = new Map<string, number[]>();
+  // By the index of contents, so that each page begins where the last one ended.
+  for (let hash = "", after = 0;;) {
+    const { rows } = await sql<FreeItem>`
+      SELECT id, hash, tvg_id, imported ->> 'title' AS title,
+        EXISTS (SELECT 1 FROM external_entries WHERE item_id = item.id) AS taken
+      FROM playlist_items AS item WHERE external_playlist_id = ${id} AND (hash, id) > (${hash}, ${after})
+      ORDER BY hash, id LIMIT ${MATCHED_AT_ONCE}`.execute(db);
+    const last = rows[rows.length - 1];
+    if (last === undefined) break;
+    for (const row of rows) if (row.taken === 0) append(free, entryName(row, row), row.id);
+    [hash, after] = [last.hash, last.id];
+    await nextTurn();
+  }
+  for (const ids of free.values()) ids.sort((a, b) => a - b);
+  return free;
+}
+
+interface FreeItem {
+  readonly id: number;
+  readonly hash: string;
+  readonly tvg_id: string;
+  readonly title: string;
+  readonly taken: 0 | 1;
+}
+
+function append(lists: Map<string, number[]>, key: string, value: number): void {
+  const list = lists.get(key);
+  if (list === undefined) lists.set(key, [value]);
+  else list.push(value);
+}

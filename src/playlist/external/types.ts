@@ -1,0 +1,71 @@
+/** External playlists: section 2.9 of the HTTP API. */
+
+/** What a list holds: broadcasts are live unless they tell otherwise. */
+export type ExternalType = "content" | "broadcast";
+
+/** A list as callers see it; its password is never told. Times are Unix seconds, 0 never. */
+export interface ExternalPlaylist {
+  readonly id: number;
+  readonly type: ExternalType;
+  readonly category: string;
+  readonly name: string;
+  readonly url: string;
+  readonly login: string;
+  /** Seconds; 0: by hand alone. */
+  readonly updateInterval: number;
+  /** When it was made or edited. */
+  readonly updatedAt: number;
+  /** When it was last fetched with success. */
+  readonly lastUpdate: number;
+  readonly nextUpdate: number;
+}
+
+/** A new list. */
+export interface NewExternalPlaylist {
+  readonly type: ExternalType;
+  readonly category: string;
+  readonly name: string;
+  /** http or https. Credentials in it become `login` and `password`. */
+  readonly url: string;
+  /** Seconds, 0 or at least 60. */
+  readonly updateInterval: number;
+  readonly login?: string | undefined;
+  readonly password?: string | undefined;
+  /** Whether the caller may name private addresses (B27); it holds for all later fetches, too. */
+  readonly allowPrivate: boolean;
+}
+
+/** What an edit sets. */
+export interface ExternalPlaylistEdit {
+  readonly category: string;
+  readonly name: string;
+  readonly updateInterval: number;
+  /** Absent: stays. Empty: neither login nor password any more. */
+  readonly login?: string | undefined;
+  /** Absent or empty: stays, since it is never told and so cannot be sent back. */
+  readonly password?: string | undefined;
+}
+
+/** Opens an address: `guardedOpen` of src/content, bound to the engine's ports. `credentials` are for HTTP Basic. */
+export type OpenUrl = (
+  url: string,
+  options: {
+    readonly headers?: Readonly<Record<string, string>>;
+    readonly credentials?: { readonly login: string; readonly password: string } | null;
+    readonly timeoutMs: number;
+    readonly maxBytes?: number;
+    readonly allowPrivate: boolean;
+  },
+  signal: AbortSignal,
+) => Promise<{
+  readonly status: number;
+  readonly headers: Headers;
+  readonly url: string;
+  readonly body: ReadableStream<Uint8Array>;
+}>;
+
+/** Keeps passwords: `SecretBox` of src/account. */
+export interface Sealer {
+  seal(text: string, context: string): Promise<string>;
+  open(sealed: string, context: string): Promise<string>;
+}

@@ -1,0 +1,215 @@
+/** Fetching an external playlist and bringing its items up to date. A failure changes nothing but when it is tried again. */
+import { clearStage, match, stage, type Staged } from "./stage.ts";
+import { applyEntries, markVanished } from "./apply.ts";
+import type { Store } from "../../database/store.ts";
+import { deadline } from "../../bytes/deadline.ts";
+import { MillraceError } from "../../errors.ts";
+import type { Clock, Logger } from "../../ports.ts";
+import { addGuides } from "../import.ts";
+import { nextUpdateAt } from "../refresh-time.ts";
+import type { TaskError } from "../tasks.ts";
+import type { ExternalPlaylists, ExternalRow } from "./playlists.ts";
+import type { OpenUrl, Sealer } from "./types.ts";
+
+/** Until a server answers. */
+const ANSWER_TIMEOUT_MS = 30_000;
+/** For one whole update: a hundred thousand entries over a slow line. */
+const UPDATE_TIMEOUT_MS = 10 * 60_000;
+/** Largest list after unpacking, bytes. */
+const MAX_LIST_BYTES = 256 * 1024 * 1024;
+/** Longest validator that is kept, characters; others are as good as none. */
+const MAX_VALIDATOR_CHARS = 1024;
+/** Longest error that is kept, characters. */
+const MAX_ERROR_CHARS = 500;
+
+/** What the updater is made of. */
+export interface UpdaterParts {
+  readonly store: Store;
+  readonly playlists: ExternalPlaylists;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly open: OpenUrl;
+  readonly sealer: Sealer;
+  /** In [0, 1): spreads the updates of many engines. */
+  readonly random: () => number;
+}
+
+/** See the module. */
+export class ExternalUpdater {
+  private readonly parts: UpdaterParts;
+  private readonly running = new Map<number, Promise<void>>();
+  private readonly closing = new AbortController();
+
+  constructor(parts: UpdaterParts) {
+    this.parts = parts;
+  }
+
+  /**
+   * Updates one list; callers that come meanwhile share the update that is under way. Rejects with `not_found`, or with why
+   * it failed: `connection_failed`, `denied`, `timeout`, `too_large`, `invalid_argument` (no list), `conflict` (another
+   * engine on the same database reads it, too).
+   */
+  update(id: number, report: (error: TaskError) => void = () => {}): Promise<void> {
+    let update = this.running.get(id);
+    if (update === undefined) {
+      update = this.run(id, report).finally(() => this.running.delete(id));
+      this.running.set(id, update);
+    }
+    return update;
+  }
+
+  /** Ends what is under way and waits for it. */
+  async close(): Promise<void> {
+    this.closing.abort(new MillraceError("closed", "the engine is closing"));
+    await Promise.allSettled(this.running.values());
+  }
+
+  private async run(id: number, report: (error: TaskError) => void): Promise<void> {
+    const { clock, log, playlists } = this.parts;
+    const row = await playlists.row(id);
+    const late = deadline(
+      clock,
+      UPDATE_TIMEOUT_MS,
+      this.closing.signal,
+      () => new MillraceError("timeout", "the list did not come in time"),
+    );
+    try {
+      const done = await this.fetchAndApply(row, report, late.signal);
+      await this.succeeded(row, done);
+      log.log("info", "an external playlist was updated", { id, entries: done.staged?.entries ?? "unchanged" });
+    } catch (error) {
+      if (!this.closing.signal.aborted) await this.failed(row, error);
+      throw error;
+    } finally {
+      late.cancel();
+    }
+  }
+
+  private async fetchAndApply(
+    row: ExternalRow,
+    report: (error: TaskError) => void,
+    signal: AbortSignal,
+  ): Promise<Outcome> {
+    const { store } = this.parts;
+    const answer = await this.parts.open(row.url, {
+      headers: this.conditions(row),
+      credentials: await this.credentials(row),
+      timeoutMs: ANSWER_TIMEOUT_MS,
+      maxBytes: MAX_LIST_BYTES,
+      allowPrivate: row.allow_private === 1,
+    }, signal);
+    if (answer.status === 304 && (row.etag !== "" || row.last_modified !== "")) {
+      await answer.body.cancel();
+      return { etag: row.etag, lastModified: row.last_modified, staged: null };
+    }
+    if (answer.status < 200 || answer.status > 299) {
+      await answer.body.cancel();
+      const hint = answer.status === 401 ? ": check login and password" : "";
+      throw new MillraceError("connection_failed", `the server answered ${answer.status}${hint}`);
+    }
+    try {
+      const facts = { category: row.category, isBroadcast: row.type === "broadcast" };
+      const staged = await stage(store, {
+        id: row.id,
+        body: answer.body,
+        baseUrl: withoutCredentials(answer.url),
+        maxBytes: MAX_LIST_BYTES,
+        facts,
+        report,
+        signal,
+      });
+      const { rows } = staged;
+      const matched = await match(store, row.id, signal);
+      const now = this.now();
+      await markVanished(store, row.id, now, { rows, matched });
+      await applyEntries(store, row.id, rows, now, signal);
+      return {
+        etag: validator(answer.headers.get("etag")),
+        lastModified: validator(answer.headers.get("last-modified")),
+        staged,
+      };
+    } finally {
+      // The database may have failed before anything was read.
+      await answer.body.cancel().catch(() => {});
+      await clearStage(store, row.id);
+    }
+  }
+
+  private conditions(row: ExternalRow): Record<string, string> {
+    const headers: Record<string, string> = {};
+    if (row.etag !== "") headers["if-none-match"] = row.etag;
+    if (row.last_modified !== "") headers["if-modified-since"] = row.last_modified;
+    return headers;
+  }
+
+  private async credentials({ login, password, url }: ExternalRow) {
+    if (login === "") return null;
+    return { login, password: password === "" ? "" : await this.parts.sealer.open(password, url) };
+  }
+
+  private async succeeded(row: ExternalRow, { etag, lastModified, staged }: Outcome): Promise<void> {
+    const { store, random } = this.parts;
+    const db = await store.open();
+    const now = this.now();
+    // An edit meanwhile asks for another category or other credentials: then the next answer must be a whole one.
+    const updated = await db.updateTable("external_playlists").set((eb) => ({
+      last_update: now,
+      failures: 0,
+      last_error: "",
+      etag: eb.case().when("updated_at", "=", row.updated_at).then(etag).else("").end(),
+      last_modified: eb.case().when("updated_at", "=", row.updated_at).then(lastModified).else("").end(),
+    })).where("id", "=", row.id).returning("id").execute();
+    // It may have been deleted meanwhile.
+    if (updated.length === 0) return;
+    if (staged !== null) {
+      await db.deleteFrom("guides").where("external_playlist_id", "=", row.id).execute();
+      await addGuides(store, row.id, staged.guides);
+    }
+    await this.plan(row.id, 0, random());
+  }
+
+  private async failed(row: ExternalRow, error: unknown): Promise<void> {
+    const { store, log, random } = this.parts;
+    const told = error instanceof MillraceError ? error.message.slice(0, MAX_ERROR_CHARS) : "internal error";
+    log.log("warn", "an external playlist was not updated", { id: row.id, error: told });
+    try {
+      const db = await store.open();
+      const failures = row.failures + 1;
+      await db.updateTable("external_playlists").set({ failures, last_error: told }).where("id", "=", row.id).execute();
+      await this.plan(row.id, failures, random());
+    } catch (cause) {
+      log.log("error", "an external playlist's failure was not stored", { id: row.id, error: cause });
+    }
+  }
+
+  /** By the interval as it is now: it may have been edited meanwhile. */
+  private async plan(id: number, failures: number, random: number): Promise<void> {
+    const db = await this.parts.store.open();
+    const row = await db.selectFrom("external_playlists").select("update_interval").where("id", "=", id)
+      .executeTakeFirst();
+    if (row === undefined) return;
+    const next = nextUpdateAt(this.now(), row.update_interval, failures, random);
+    await db.updateTable("external_playlists").set({ next_update: next }).where("id", "=", id).execute();
+  }
+
+  private now(): number {
+    return Math.floor(this.parts.clock.now() / 1000);
+  }
+}
+
+/** What a successful fetch found; `staged` null: nothing new. */
+interface Outcome {
+  readonly etag: string;
+  readonly lastModified: string;
+  readonly staged: Staged | null;
+}
+
+function validator(value: string | null): string {
+  return value !== null && value.length <= MAX_VALIDATOR_CHARS ? value : "";
+}
+
+function withoutCredentials(address: string): string {
+  const url = new URL(address);
+  url.username = url.password = "";
+  return url.href;
+}

@@ -1,0 +1,51 @@
+/** The picture of an item, or of a channel by its name. */
+import { sql } from "kysely";
+import { foldText, mediaGroup, normalizedName } from "../database/names.ts";
+import type { Store } from "../database/store.ts";
+
+/** Items looked at whose title has the name in it. */
+const MAX_CANDIDATES = 500;
+
+/** What an icon is asked for by. */
+export interface IconRequest {
+  readonly id?: number | undefined;
+  /** Name or `tvg-id` of a channel, compared as media groups are. */
+  readonly commonName?: string | undefined;
+  /** `hash` or `hash_v2`. */
+  readonly hash?: string | undefined;
+}
+
+interface Row {
+  readonly title: string;
+  readonly tvg_logo: string;
+  readonly poster: string;
+}
+
+/** Address of the logo, else the poster, of the first item that fits one of the names given; null when none has any. */
+export async function iconOf(
+  store: Store,
+  { id = -1, commonName = "", hash = "" }: IconRequest,
+): Promise<string | null> {
+  const db = await store.open();
+  const digest = hash.toLowerCase() || null;
+  const groups = commonName === "" ? [] : [
+    mediaGroup({ title: commonName, tvgId: "" }),
+    mediaGroup({ title: "", tvgId: commonName }),
+  ];
+  // The plus keeps SQLite from looking through the whole playlist by its first index.
+  const hasPicture = sql`+is_deleted = 0 AND (tvg_logo <> '' OR poster <> '')`;
+  const { rows: [named] } = await sql<Row>`SELECT title, tvg_logo, poster FROM playlist_items WHERE ${hasPicture}
+    AND (id = ${id} OR hash = ${digest} OR hash_v2 = ${digest}
+      OR media_group IN (SELECT value FROM json_each(${JSON.stringify(groups)}))) ORDER BY id LIMIT 1`.execute(db);
+  if (named !== undefined) return named.tvg_logo || named.poster;
+  // Channels that have a `tvg-id` are grouped by it; their titles are found by the index of titles.
+  const text = foldText(commonName).trim();
+  if ([...text].length < 3) return null;
+  const { rows } = await sql<Row>`SELECT title, tvg_logo, poster
+    FROM playlist_search CROSS JOIN playlist_items ON playlist_items.id = playlist_search.rowid
+    WHERE playlist_search MATCH ${`"${text.replaceAll('"', '""')}"`} AND ${hasPicture}
+    ORDER BY playlist_search.rowid LIMIT ${MAX_CANDIDATES}`.execute(db);
+  const wanted = normalizedName(commonName);
+  const found = rows.find(({ title }) => normalizedName(title) === wanted);
+  return found === undefined ? null : found.tvg_logo || found.poster;
+}

@@ -1,0 +1,125 @@
+/** Importing an M3U list as items of the user's own: `playlist_import`. */
+import { sql } from "kysely";
+import { nextTurn } from "../bytes/turn.ts";
+import type { Store } from "../database/store.ts";
+import { abortError } from "../errors.ts";
+import type { Clock } from "../ports.ts";
+import { type EntryFields, entryFields, groupOf, type ImportedEntry } from "./entry.ts";
+import { insertRows } from "./item-rows.ts";
+import { guidesOf, readM3u, type ReadM3uOptions } from "./m3u/read.ts";
+import type { M3uEntry } from "./m3u/types.ts";
+import type { TaskProgress } from "./tasks.ts";
+
+/** Entries written in one transaction: a few milliseconds in which the engine does nothing else. */
+export const BATCH_ENTRIES = 200;
+
+/** Entries counted before others get a turn. */
+const COUNTED_AT_ONCE = 1000;
+
+/** What is imported. */
+export interface ImportRequest {
+  /** The list, from its start; opened twice, to count and to read. */
+  readonly open: () => ReadableStream<Uint8Array>;
+  /** What relative addresses are relative to. */
+  readonly baseUrl?: string | undefined;
+  readonly owner: string;
+  /** Whether the caller may name addresses in the private network (B27). */
+  readonly allowPrivate: boolean;
+}
+
+/**
+ * Adds the entries in batches: `done` of `total` are in the playlist, a cancelled import keeps them. What is there
+ * already (same content, title and group) is skipped, so that importing an export, or the same list again, changes nothing. Bad lines are
+ * reported. Rejects as `readM3u`, before anything is added where possible.
+ */
+export async function importList(
+  store: Store,
+  clock: Clock,
+  request: ImportRequest,
+  progress: TaskProgress,
+): Promise<void> {
+  const options: ReadM3uOptions = {
+    signal: progress.signal,
+    ...(request.baseUrl === undefined ? {} : { baseUrl: request.baseUrl }),
+  };
+  let total = 0;
+  for await (const event of readM3u(request.open(), options)) {
+    if (event.kind === "entry" && ++total % COUNTED_AT_ONCE === 0) await nextTurn();
+  }
+  progress.total = total;
+  let header: Readonly<Record<string, string>> = {};
+  let batch: M3uEntry[] = [];
+  const flush = async () => {
+    if (progress.signal.aborted) throw abortError(progress.signal);
+    const fields = await Promise.all(
+      batch.map((entry) => entryFields(entry, { header, category: "", isBroadcast: false })),
+    );
+    progress.skipped += fields.length - await addNew(store, clock, request, fields);
+    progress.done += fields.length;
+    batch = [];
+    await nextTurn();
+  };
+  for await (const event of readM3u(request.open(), options)) {
+    if (event.kind === "header") {
+      header = event.header.attributes;
+      await addGuides(store, -1, guidesOf(event.header));
+    } else if (event.kind === "error") progress.report(event.error);
+    else if (batch.push(event.entry) === BATCH_ENTRIES) await flush();
+  }
+  await flush();
+}
+
+/** Remembers the programme guides that a list names. */
+export async function addGuides(store: Store, externalPlaylistId: number, urls: readonly string[]): Promise<void> {
+  if (urls.length === 0) return;
+  const db = await store.open();
+  await sql`INSERT OR IGNORE INTO guides (external_playlist_id, url)
+    SELECT ${externalPlaylistId}, value FROM json_each(${JSON.stringify(urls)})`.execute(db);
+}
+
+interface Known {
+  readonly hash: string;
+  readonly title: string;
+  readonly category: string | null;
+  readonly imported: string | null;
+}
+
+/** Adds those of `all` that are new; answers how many. */
+async function addNew(
+  store: Store,
+  clock: Clock,
+  { owner, allowPrivate }: ImportRequest,
+  all: readonly EntryFields[],
+): Promise<number> {
+  const allow_private = Number(allowPrivate);
+  const db = await store.open();
+  return await db.transaction().execute(async (trx) => {
+    const hashes = JSON.stringify(all.map(({ hash }) => hash));
+    // By the hashes (the plus keeps SQLite from taking another index), or it would look at all items for each batch.
+    const { rows: known } = await sql<Known>`SELECT hash, title, category, imported
+      FROM json_each(${hashes}) AS wanted CROSS JOIN playlist_items ON hash = wanted.value
+      WHERE +is_deleted = 0 AND (${owner} = '' OR owner IN ('', ${owner}))`.execute(trx);
+    const keys = new Set<string>();
+    for (const item of known) {
+      const imported = item.imported === null ? null : JSON.parse(item.imported) as ImportedEntry;
+      const group = imported === null ? item.category ?? "" : groupOf(imported);
+      keys.add(key(item.hash, item.title, group));
+      // Its title may have been edited since.
+      if (imported !== null) keys.add(key(item.hash, imported.title, group));
+    }
+    const now = Math.floor(clock.now() / 1000);
+    const rows = [];
+    for (const fields of all) {
+      const its = key(fields.hash, fields.title, groupOf(JSON.parse(fields.imported) as ImportedEntry));
+      if (keys.has(its)) continue;
+      keys.add(its);
+      rows.push({ ...fields, owner, external_playlist_id: -1, allow_private, created_at: now, updated_at: now });
+    }
+    await insertRows(trx, rows);
+    return rows.length;
+  });
+}
+
+function key(hash: string, title: string, group: string): string {
+  return `${hash} ${group.length} ${group} ${title}`;
+}

@@ -1,0 +1,38 @@
+/** What an M3U list says of itself, for telling people what they pasted. */
+import { readM3u } from "./m3u/read.ts";
+
+/** Entries read at most: groups stand together, so that the first thousands name nearly all. */
+const MAX_ENTRIES = 20_000;
+/** Bytes read at most, packed or not. */
+const MAX_BYTES = 16 * 1024 * 1024;
+/** Groups told at most. */
+const MAX_CATEGORIES = 100;
+/** Names told at most. */
+const MAX_NAMES = 1000;
+
+/**
+ * Names of the entries and of the groups of the list in `body`, groups each once, in their order (`group-title`, where `;`
+ * separates several, else `#EXTGRP`); null when no entry can be read. What breaks off counts as far as it came. `url` is its address.
+ */
+export async function readListFacts(
+  body: ReadableStream<Uint8Array>,
+  url: string,
+  signal: AbortSignal,
+): Promise<{ readonly entries: readonly string[]; readonly categories: readonly string[] } | null> {
+  const names: string[] = [];
+  const categories = new Set<string>();
+  const options = { baseUrl: url, signal, maxEntries: MAX_ENTRIES, maxBytes: MAX_BYTES, maxUnpackedBytes: MAX_BYTES };
+  try {
+    for await (const event of readM3u(body, options)) {
+      if (event.kind !== "entry") continue;
+      if (names.length < MAX_NAMES) names.push(event.entry.title);
+      for (const name of (event.entry.attributes["group-title"] || event.entry.group).split(";")) {
+        if (name.trim() !== "") categories.add(name.trim());
+      }
+      if (names.length === MAX_NAMES && categories.size >= MAX_CATEGORIES) break;
+    }
+  } catch {
+    // Damaged, too large or no list at all: the entries tell.
+  }
+  return names.length === 0 ? null : { entries: names, categories: [...categories].slice(0, MAX_CATEGORIES) };
+}

@@ -1,0 +1,103 @@
+/** Reading the playlist and its trash page by page, each by an index. */
+import { type Kysely, type RawBuilder, sql, type Transaction } from "kysely";
+import { nextTurn } from "../bytes/turn.ts";
+import { foldText } from "../database/names.ts";
+import type { Schema } from "../database/schema.ts";
+import { LISTED_ITEM_JSON, TRASH_ITEM_JSON } from "./item-json.ts";
+
+/** What is listed. */
+export interface ItemFilter {
+  readonly owner?: string | undefined;
+  /** Part of the title, in any case and with or without diacritics. */
+  readonly query?: string | undefined;
+  readonly category?: string | undefined;
+  /** The trash instead of the playlist. Default false. */
+  readonly trash?: boolean;
+}
+
+/** A page of the playlist. */
+export interface ListRequest extends ItemFilter {
+  readonly offset?: number | undefined;
+  readonly limit?: number | undefined;
+}
+
+type Db = Kysely<Schema> | Transaction<Schema>;
+
+/** A filter as SQL: what follows FROM and WHERE, and the column whose order is that of the items' ids. */
+export interface FilterSql {
+  readonly from: RawBuilder<unknown>;
+  readonly where: RawBuilder<unknown>;
+  readonly key: RawBuilder<unknown>;
+}
+
+/** Items written at once: some 400 KB, and a few milliseconds in which the engine does nothing else. */
+const PAGE_ITEMS = 500;
+/** The index of titles holds all runs of so many characters. Shorter queries look through every title. */
+const MIN_INDEXED_CHARS = 3;
+
+/** See `FilterSql`. A query of three characters or more goes by the index of titles, and leads: SQLite has no figures to tell. */
+export function filterSql(filter: ItemFilter): FilterSql {
+  const { owner, category, query } = filter;
+  const conditions = [sql`is_deleted = ${filter.trash === true ? 1 : 0}`];
+  if (owner !== undefined && owner !== "") conditions.push(sql`owner IN ('', ${owner})`);
+  if (category !== undefined) conditions.push(sql`category = ${category}`);
+  const text = foldText(query ?? "");
+  const isIndexed = [...text].length >= MIN_INDEXED_CHARS;
+  if (isIndexed) conditions.unshift(sql`playlist_search MATCH ${`"${text.replaceAll('"', '""')}"`}`);
+  else if (text !== "") conditions.push(sql`playlist_items.search_text LIKE ${likePattern(text)} ESCAPE '\\'`);
+  return {
+    from: isIndexed
+      ? sql`playlist_search CROSS JOIN playlist_items ON playlist_items.id = playlist_search.rowid`
+      : sql`playlist_items`,
+    where: sql.join(conditions, sql` AND `),
+    key: isIndexed ? sql`playlist_search.rowid` : sql`playlist_items.id`,
+  };
+}
+
+/** How many items match; `offset` and `limit` do not count. */
+export async function countItems(db: Db, request: ItemFilter): Promise<number> {
+  const { from, where } = filterSql(request);
+  const { rows } = await sql<{ total: number }>`SELECT count(*) AS total FROM ${from} WHERE ${where}`.execute(db);
+  return rows[0]?.total ?? 0;
+}
+
+/**
+ * The items that match as JSON objects separated by commas, oldest first, in parts. What changes meanwhile may or may
+ * not be seen; no item comes twice.
+ */
+export async function* itemsJson(db: Db, request: ListRequest): AsyncGenerator<string> {
+  const { from, where, key } = filterSql(request);
+  const item = sql.raw(request.trash === true ? TRASH_ITEM_JSON : LISTED_ITEM_JSON);
+  let left = request.limit ?? Infinity;
+  let after = 0;
+  if (request.offset !== undefined && request.offset > 0) {
+    const skipped = await skipQuery({ from, where, key }, request.offset).execute(db);
+    if (skipped.rows[0] === undefined) return;
+    after = skipped.rows[0].id;
+  }
+  for (let separator = ""; left > 0; separator = ",") {
+    const size = Math.min(PAGE_ITEMS, left);
+    const { rows } = await sql<{ body: string | null; last: number; count: number }>`
+      SELECT group_concat(item, ',') AS body, max(id) AS last, count(*) AS count FROM (
+        SELECT id, ${item} AS item FROM ${from} WHERE ${where} AND ${key} > ${after} ORDER BY ${key} LIMIT ${size}
+      )`.execute(db);
+    const page = rows[0];
+    if (page === undefined || page.body === null) return;
+    yield separator + page.body;
+    if (page.count < size) return;
+    await nextTurn();
+    after = page.last;
+    left -= page.count;
+  }
+}
+
+/** Finds the last item before a page that begins at `offset` > 0. */
+export function skipQuery({ from, where, key }: FilterSql, offset: number): RawBuilder<{ id: number }> {
+  return sql<{ id: number }>`SELECT ${key} AS id FROM ${from} WHERE ${where} ORDER BY ${key} LIMIT 1 OFFSET ${
+    offset - 1
+  }`;
+}
+
+function likePattern(text: string): string {
+  return `%${text.replaceAll(/[\\%_]/g, "\\$&")}%`;
+}

@@ -1,0 +1,219 @@
+/** Lists from elsewhere and for elsewhere: imports, external playlists, exports, and the tasks that they run as. */
+import { deadline } from "../bytes/deadline.ts";
+import type { Store } from "../database/store.ts";
+import { hasCode, MillraceError } from "../errors.ts";
+import type { Clock, FilePort, Logger } from "../ports.ts";
+import { exportM3u, type ExportRequest } from "./export.ts";
+import { ExternalPlaylists } from "./external/playlists.ts";
+import { ExternalSchedule } from "./external/schedule.ts";
+import type { ExternalPlaylistEdit, NewExternalPlaylist, OpenUrl, Sealer } from "./external/types.ts";
+import { ExternalUpdater } from "./external/updater.ts";
+import { importList } from "./import.ts";
+import { type ItemFacts, itemsToAnalyze, learn } from "./learn.ts";
+import { guidesOf, readM3u } from "./m3u/read.ts";
+import { searchItems, type SearchPage, type SearchRequest } from "./search.ts";
+import { spool, type Spooled } from "./spool.ts";
+import { TaskList } from "./tasks.ts";
+
+/** Largest list that is imported, bytes as they come. */
+export const MAX_IMPORT_BYTES = 64 * 1024 * 1024;
+/** Until the server of a list answers. */
+const ANSWER_TIMEOUT_MS = 30_000;
+/** For a whole list to come. */
+const DOWNLOAD_TIMEOUT_MS = 10 * 60_000;
+
+/** What it is made of. */
+export interface ListsParts {
+  readonly store: Store;
+  readonly files: FilePort;
+  /** Where lists are kept aside while they are imported; null: memory. */
+  readonly stateDir: string | null;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly open: OpenUrl;
+  readonly sealer: Sealer;
+  /** In [0, 1). Default `Math.random`. */
+  readonly random?: () => number;
+}
+
+/** See the module. */
+export class Lists {
+  readonly tasks: TaskList;
+  readonly external: Pick<ExternalPlaylists, "get">;
+  private readonly parts: ListsParts;
+  private readonly playlists: ExternalPlaylists;
+  private readonly updater: ExternalUpdater;
+  private readonly schedule: ExternalSchedule;
+
+  constructor(parts: ListsParts) {
+    const { store, clock, log, open, sealer, random = Math.random } = parts;
+    this.parts = parts;
+    this.tasks = new TaskList(clock, (kind, error) => log.log("error", "a task failed", { kind, error }));
+    this.playlists = new ExternalPlaylists(store, clock, sealer);
+    this.external = this.playlists;
+    this.updater = new ExternalUpdater({ store, playlists: this.playlists, clock, log, open, sealer, random });
+    this.schedule = new ExternalSchedule({ store, updater: this.updater, clock, log });
+  }
+
+  /** Begins the schedule of external playlists, unless the database is still empty. */
+  async start(): Promise<void> {
+    if (await this.parts.store.mayHoldData()) void this.schedule.wake();
+  }
+
+  /** Keeps a list aside that is to be imported. Rejects with `too_large`, `disk_full` or `io`. */
+  keep(chunks: AsyncIterable<Uint8Array>): Promise<Spooled> {
+    const { files, clock, stateDir } = this.parts;
+    return spool(
+      { files, clock, directory: stateDir === null ? null : `${stateDir}/imports` },
+      chunks,
+      MAX_IMPORT_BYTES,
+    );
+  }
+
+  /** Imports a list in the background, then lets it go; answers the task. Rejects with `too_busy`. */
+  async import(list: Spooled, owner: string, allowPrivate: boolean): Promise<number> {
+    const { store, clock } = this.parts;
+    try {
+      return this.tasks.start(
+        "playlist_import",
+        (progress) => importList(store, clock, { open: list.open, owner, allowPrivate }, progress),
+        list.remove,
+      );
+    } catch (error) {
+      await list.remove();
+      throw error;
+    }
+  }
+
+  /** Fetches a list and imports it in the background; answers the task. Rejects with `too_busy`. */
+  importUrl(url: string, owner: string, allowPrivate: boolean): number {
+    const { store, clock, open } = this.parts;
+    return this.tasks.start("playlist_import", async (progress) => {
+      const late = deadline(clock, DOWNLOAD_TIMEOUT_MS, progress.signal);
+      let list: Spooled | null = null;
+      try {
+        const options = { timeoutMs: ANSWER_TIMEOUT_MS, maxBytes: MAX_IMPORT_BYTES, allowPrivate };
+        const answer = await opened(open, url, options, late.signal);
+        list = await this.keep(answer.body).catch(async (error) => {
+          // It may have failed before anything was read.
+          await answer.body.cancel().catch(() => {});
+          throw error;
+        });
+        await importList(store, clock, { open: list.open, baseUrl: answer.url, owner, allowPrivate }, progress);
+      } finally {
+        late.cancel();
+        await list?.remove();
+      }
+    });
+  }
+
+  /** Adds an external playlist and, unless `updateNow` is false, begins to fetch it; answers its id. */
+  async addExternal(list: NewExternalPlaylist, updateNow: boolean): Promise<number> {
+    const id = await this.playlists.add(list);
+    // What goes wrong is logged, and seen in `lastUpdate`.
+    if (updateNow) this.updater.update(id).catch(() => {}).finally(() => void this.schedule.wake());
+    else void this.schedule.wake();
+    return id;
+  }
+
+  /** See `ExternalPlaylists.edit`. */
+  async editExternal(id: number, edit: ExternalPlaylistEdit): Promise<void> {
+    await this.playlists.edit(id, edit);
+    void this.schedule.wake();
+  }
+
+  /** See `ExternalPlaylists.delete`. */
+  async deleteExternal(id: number): Promise<void> {
+    await this.playlists.delete(id);
+  }
+
+  /** See `ExternalUpdater.update`. */
+  async updateExternal(id: number): Promise<void> {
+    await this.updater.update(id);
+    void this.schedule.wake();
+  }
+
+  /** Updates all external playlists in the background; answers the task. What fails is told by the playlist's name. */
+  updateAllExternal(): number {
+    return this.tasks.start("update_all_external_playlists", async (progress) => {
+      const lists = await this.playlists.get();
+      progress.total = lists.length;
+      for (const { id, name } of lists) {
+        if (progress.signal.aborted) return;
+        try {
+          await this.updater.update(id, (error) => progress.report({ ...error, message: `${name}: ${error.message}` }));
+        } catch (error) {
+          const message = error instanceof MillraceError ? error.message : "internal error";
+          progress.report({ line: 0, message: `${name}: ${message}` });
+        }
+        progress.done++;
+      }
+      void this.schedule.wake();
+    });
+  }
+
+  /** See `exportM3u`. */
+  export(request: ExportRequest): AsyncGenerator<string> {
+    return exportM3u(this.parts.store, request);
+  }
+
+  /** See `searchItems`. */
+  search(request: SearchRequest): Promise<SearchPage> {
+    return searchItems(this.parts.store, request);
+  }
+
+  /** Programme guides that lists named, in the order of their addresses. */
+  async guides(): Promise<string[]> {
+    const db = await this.parts.store.open();
+    const rows = await db.selectFrom("guides").select("url").distinct().orderBy("url").execute();
+    return rows.map(({ url }) => url);
+  }
+
+  /** See `itemsToAnalyze` in `learn.ts`. */
+  itemsToAnalyze(ids: readonly number[], useMediaGroups: boolean, limit: number): ReturnType<typeof itemsToAnalyze> {
+    return itemsToAnalyze(this.parts.store, ids, useMediaGroups, limit);
+  }
+
+  /** See `learn` in `learn.ts`. */
+  learn(id: number, facts: ItemFacts): Promise<void> {
+    return learn(this.parts.store, this.parts.clock, id, facts);
+  }
+
+  /**
+   * Programme guides that the list at `url` names, without reading further than needed; null when it is no list. Rejects
+   * as `guardedOpen`, `not_found` for 404 and 410, `connection_failed` for other failures.
+   */
+  async guidesAt(url: string, allowPrivate: boolean, signal: AbortSignal): Promise<string[] | null> {
+    const { clock, open } = this.parts;
+    const late = deadline(clock, ANSWER_TIMEOUT_MS, signal);
+    try {
+      const options = { timeoutMs: ANSWER_TIMEOUT_MS, maxBytes: MAX_IMPORT_BYTES, allowPrivate };
+      const { body } = await opened(open, url, options, late.signal);
+      for await (const event of readM3u(body, { signal: late.signal })) {
+        if (event.kind === "header") return guidesOf(event.header);
+        if (event.kind === "entry") return [];
+      }
+      return null;
+    } catch (error) {
+      // It came, and is something else.
+      if (hasCode(error, "invalid_argument") && /^invalid playlist/.test(error.message)) return null;
+      throw error;
+    } finally {
+      late.cancel();
+    }
+  }
+
+  /** Ends tasks, updates and the schedule. */
+  async close(): Promise<void> {
+    await Promise.all([this.schedule.close(), this.updater.close(), this.tasks.close()]);
+  }
+}
+
+/** A list that was answered. */
+async function opened(open: OpenUrl, ...args: Parameters<OpenUrl>): ReturnType<OpenUrl> {
+  const answer = await open(...args);
+  if (answer.status >= 200 && answer.status <= 299) return answer;
+  await answer.body.cancel();
+  const code = answer.status === 404 || answer.status === 410 ? "not_found" : "connection_failed";
+  throw new MillraceError(code, `the server answered ${answer.status}`);
+}

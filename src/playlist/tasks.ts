@@ -1,0 +1,199 @@
+/** Work that goes on after the call that asked for it: its progress, its errors, its end. Kept in memory, for this run. */
+import { abortError, MillraceError } from "../errors.ts";
+import type { Clock } from "../ports.ts";
+
+/** Running at once: the database has one writer, and lists are slow to come. */
+const MAX_RUNNING = 2;
+/** Waiting for their turn. */
+const MAX_QUEUED = 32;
+/** Ended tasks that can still be asked about. */
+const MAX_ENDED = 200;
+/** Errors told of one task; all are counted. */
+const MAX_ERRORS = 100;
+
+/** Where a task is. The last three are final. */
+export type TaskState = "queued" | "running" | "done" | "failed" | "cancelled";
+
+/** Something that went wrong on the way. */
+export interface TaskError {
+  /** Line of the list, from 1; 0 when it is about no line. */
+  readonly line: number;
+  readonly message: string;
+}
+
+/** What a task tells. */
+export interface TaskStatus {
+  readonly id: number;
+  readonly kind: string;
+  readonly state: TaskState;
+  /** Steps done, of `total`; what a step is depends on the kind. */
+  readonly done: number;
+  /** -1 while it is not known. */
+  readonly total: number;
+  /** Of those done, how many changed nothing. */
+  readonly skipped: number;
+  readonly errors: readonly TaskError[];
+  readonly errorCount: number;
+  /** Why it failed. */
+  readonly failure: string | null;
+}
+
+/** What a running task reports to. */
+export interface TaskProgress {
+  done: number;
+  total: number;
+  skipped: number;
+  readonly signal: AbortSignal;
+  /** Counts an error, and keeps it if there is room. */
+  report(error: TaskError): void;
+}
+
+class Task implements TaskProgress {
+  readonly id: number;
+  readonly kind: string;
+  readonly work: (progress: TaskProgress) => Promise<void>;
+  readonly control = new AbortController();
+  state: TaskState = "queued";
+  done = 0;
+  total = -1;
+  skipped = 0;
+  readonly errors: TaskError[] = [];
+  errorCount = 0;
+  failure: string | null = null;
+  end: () => void = () => {};
+  readonly ended: Promise<void>;
+  /** Runs once, when nothing else of the task is left to run. */
+  readonly tidyUp: () => Promise<void>;
+
+  constructor(id: number, kind: string, work: (progress: TaskProgress) => Promise<void>, tidyUp: () => Promise<void>) {
+    this.id = id;
+    this.kind = kind;
+    this.work = work;
+    this.tidyUp = tidyUp;
+    this.ended = new Promise((resolve) => this.end = resolve);
+  }
+
+  get signal(): AbortSignal {
+    return this.control.signal;
+  }
+
+  report(error: TaskError): void {
+    this.errorCount++;
+    if (this.errors.length < MAX_ERRORS) this.errors.push(error);
+  }
+}
+
+/** See the module. */
+export class TaskList {
+  private readonly clock: Clock;
+  private readonly onFault: (kind: string, error: unknown) => void;
+  private readonly tasks = new Map<number, Task>();
+  private readonly queue: Task[] = [];
+  private running = 0;
+  private lastId: number;
+  private isClosed = false;
+
+  /** `onFault` is told of failures that are nobody's fault but the engine's. */
+  constructor(clock: Clock, onFault: (kind: string, error: unknown) => void) {
+    this.clock = clock;
+    this.onFault = onFault;
+    // So that an id of an earlier run is not taken for one of this.
+    this.lastId = Math.floor(this.clock.now() / 1000) % 1_000_000_000;
+  }
+
+  /**
+   * Queues `work` and answers its id; `tidyUp` runs before the task ends, also one that was cancelled before its turn.
+   * Throws `too_busy` when too many wait, `closed` at the end; then neither runs.
+   */
+  start(
+    kind: string,
+    work: (progress: TaskProgress) => Promise<void>,
+    tidyUp: () => Promise<void> = () => Promise.resolve(),
+  ): number {
+    if (this.isClosed) throw new MillraceError("closed", "the engine is closing");
+    if (this.queue.length >= MAX_QUEUED) throw new MillraceError("too_busy", "too many tasks are waiting; try later");
+    const task = new Task(++this.lastId, kind, work, tidyUp);
+    this.tasks.set(task.id, task);
+    this.queue.push(task);
+    this.next();
+    return task.id;
+  }
+
+  /** Throws `not_found` for an id that is unknown or forgotten. */
+  status(id: number): TaskStatus {
+    const { kind, state, done, total, skipped, errors, errorCount, failure } = this.find(id);
+    return { id, kind, state, done, total, skipped, errors: [...errors], errorCount, failure };
+  }
+
+  /** Stops a task; what it has done so far stays. A task that ended stays as it is. Throws `not_found`. */
+  cancel(id: number): void {
+    const task = this.find(id);
+    if (task.state !== "queued" && task.state !== "running") return;
+    task.control.abort(new MillraceError("aborted", "the task was cancelled"));
+    const at = this.queue.indexOf(task);
+    if (at < 0) return;
+    this.queue.splice(at, 1);
+    task.state = "cancelled";
+    void this.tidied(task).then(() => this.over(task, "cancelled"));
+  }
+
+  /** Resolves when the task has ended, however. */
+  ended(id: number): Promise<void> {
+    return this.find(id).ended;
+  }
+
+  /** Cancels everything and waits for it. */
+  async close(): Promise<void> {
+    this.isClosed = true;
+    for (const id of [...this.tasks.keys()]) this.cancel(id);
+    await Promise.all([...this.tasks.values()].map((task) => task.ended));
+  }
+
+  private find(id: number): Task {
+    const task = this.tasks.get(id);
+    if (task === undefined) throw new MillraceError("not_found", `no task ${id}`);
+    return task;
+  }
+
+  private next(): void {
+    while (this.running < MAX_RUNNING) {
+      const task = this.queue.shift();
+      if (task === undefined) return;
+      this.running++;
+      task.state = "running";
+      void this.run(task);
+    }
+  }
+
+  private async run(task: Task): Promise<void> {
+    let state: TaskState = "done";
+    try {
+      await task.work(task);
+      if (task.signal.aborted) throw abortError(task.signal);
+    } catch (error) {
+      state = task.signal.aborted ? "cancelled" : "failed";
+      const told = error instanceof MillraceError && error.code !== "internal" ? error.message : null;
+      if (state === "failed") task.failure = told ?? "internal error";
+      if (state === "failed" && told === null) this.onFault(task.kind, error);
+    }
+    await this.tidied(task);
+    this.running--;
+    this.over(task, state);
+    this.next();
+  }
+
+  private async tidied(task: Task): Promise<void> {
+    try {
+      await task.tidyUp();
+    } catch (error) {
+      this.onFault(task.kind, error);
+    }
+  }
+
+  private over(task: Task, state: TaskState): void {
+    task.state = state;
+    task.end();
+    const ended = [...this.tasks.values()].filter(({ state }) => state !== "queued" && state !== "running");
+    for (const old of ended.slice(0, Math.max(0, ended.length - MAX_ENDED))) this.tasks.delete(old.id);
+  }
+}
