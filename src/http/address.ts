@@ -21,9 +21,24 @@ export interface AccessOptions {
 /** Forwarded hops looked at; longer chains are cut. */
 const MAX_FORWARDED = 16;
 
+/** Longest text answered for a caller whose address is not told, characters. */
+const MAX_HOP_CHARS = 64;
+
 type Address = ipaddr.IPv4 | ipaddr.IPv6;
 
-const parse = (host: string): Address | null => ipaddr.isValid(host) ? ipaddr.process(host) : null;
+/** Zones of link-local addresses (RFC 4007) name an interface of ours: they do not tell two addresses apart. */
+function parse(host: string): Address | null {
+  const bare = host.split("%")[0]!;
+  // Not 127.1, 0177.0.0.1 or 2130706433, which only some programs take for addresses.
+  const isAddress = bare.includes(":") ? ipaddr.IPv6.isValid(bare) : ipaddr.IPv4.isValidFourPartDecimal(bare);
+  return isAddress ? ipaddr.process(bare) : null;
+}
+
+/** `host:port` and `[host]:port`, as some proxies write it, without the port. */
+function withoutPort(hop: string): string {
+  const match = /^(?:\[([^\]]*)\]|([^:]*))(?::\d{1,5})?$/.exec(hop);
+  return (match?.[1] ?? match?.[2] ?? hop).slice(0, MAX_HOP_CHARS);
+}
 
 /** See the module. Interfaces are asked at each use: laptops move. */
 export class AccessPolicy {
@@ -48,7 +63,10 @@ export class AccessPolicy {
     }
   }
 
-  /** The caller's own address: the socket's, or the nearest untrusted one a trusted proxy forwarded for. */
+  /**
+   * The caller's own address: the socket's, or the nearest untrusted one a trusted proxy forwarded for. A proxy that names
+   * no address speaks for somebody all the same: what it says then is answered, and is of the class `internet`.
+   */
   clientHost(request: Request, info: RequestInfo): string {
     let host = info.remote.host;
     const forwarded = request.headers.get("x-forwarded-for");
@@ -56,8 +74,8 @@ export class AccessPolicy {
     const hops = forwarded.split(",").map((hop) => hop.trim()).slice(-MAX_FORWARDED);
     while (this.#isTrustedProxy(host)) {
       const hop = hops.pop();
-      if (hop === undefined || parse(hop) === null) break;
-      host = hop;
+      if (hop === undefined) break;
+      host = withoutPort(hop);
     }
     return host;
   }
@@ -72,7 +90,7 @@ export class AccessPolicy {
     if (address === null) return "internet";
     if (address.range() === "loopback") return "loopback";
     for (const own of this.#network.interfaces()) {
-      const base = parse(own.host.split("%")[0] ?? own.host);
+      const base = parse(own.host);
       if (base === null || base.kind() !== address.kind()) continue;
       if (base.toNormalizedString() === address.toNormalizedString()) return "loopback";
       if (matches(address, base, own.prefixLength)) return "intranet";
@@ -101,9 +119,7 @@ export class AccessPolicy {
     if (address === null) return false;
     if (address.range() === "loopback") return true;
     const wanted = address.toNormalizedString();
-    return this.#network.interfaces().some((own) =>
-      parse(own.host.split("%")[0] ?? "")?.toNormalizedString() === wanted
-    );
+    return this.#network.interfaces().some((own) => parse(own.host)?.toNormalizedString() === wanted);
   }
 
   #isTrustedProxy(host: string): boolean {

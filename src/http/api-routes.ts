@@ -1,28 +1,34 @@
-/** `/server/api`, `/service/api` and `/openapi.json`. */
+/** `/server/api`, `/service/api`, `/openapi.json`, and what is made of the playlist. */
 import type { Hono } from "hono";
 import { createDispatch } from "./api/dispatch.ts";
 import { PictureCache } from "./api/picture.ts";
 import { METHODS } from "./api/registry.ts";
 import { openApi } from "./api/openapi.ts";
+import { addPlaylistRoutes } from "./playlist-routes.ts";
 import { baseOf, type HttpContext, type HttpEnv, type HttpParts } from "./context.ts";
 
 const PATHS: readonly string[] = ["/server/api", "/service/api"];
 
 /** Whether refusals on `path` are told in the API's envelope. */
 export function isApiPath(path: string): boolean {
-  return PATHS.includes(path);
+  return PATHS.includes(path) || path === "/search";
 }
 
-/** Adds the routes. A HEAD is answered without calling anything: methods have effects. */
+/** Adds the routes. A HEAD (B5) is answered without calling anything: methods have effects. */
 export function addApiRoutes(app: Hono<HttpEnv>, parts: HttpParts): void {
   const dispatch = createDispatch(METHODS, { ...parts, ...parts.api, pictures: new PictureCache(parts.clock) });
   const handle = (c: HttpContext) => {
     if (c.req.raw.method === "HEAD") return c.body(null, 200, { "content-type": "application/json; charset=utf-8" });
-    return dispatch(c.req.raw, { addressClass: c.get("addressClass"), ownUrl: baseOf(c, parts) });
+    return dispatch(c.req.raw, {
+      addressClass: c.get("addressClass"),
+      clientHost: c.get("clientHost"),
+      ownUrl: baseOf(c, parts),
+    });
   };
   for (const path of PATHS) {
     app.on(["GET", "POST"], path, handle);
     app.all(path, (c) => c.text("method not allowed\n", 405, { allow: "GET, HEAD, POST" }));
   }
+  addPlaylistRoutes(app, parts, dispatch);
   app.get("/openapi.json", (c) => c.json(openApi(METHODS, baseOf(c, parts))));
 }

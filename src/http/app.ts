@@ -2,6 +2,7 @@
 import { Hono } from "hono";
 import { API_CODES, ApiError } from "./api/codes.ts";
 import { failure } from "./api/dispatch.ts";
+import { addAccountRoutes } from "./account-routes.ts";
 import { addApiRoutes, isApiPath } from "./api-routes.ts";
 import type { HttpEnv, HttpParts } from "./context.ts";
 import { addControlRoutes } from "./control-routes.ts";
@@ -34,6 +35,7 @@ export function createApp(parts: HttpParts): Hono<HttpEnv> {
   addControlRoutes(app, parts);
   addServiceRoutes(app, parts);
   addApiRoutes(app, parts);
+  addAccountRoutes(app, parts);
   app.notFound(() => text("not found", 404));
   app.onError((error) => {
     const told = publicError(error);

@@ -1,6 +1,7 @@
 /** `/engine/stat`, `/engine/cmd`, `/engine/event`: section 4.2 of the HTTP API, B11–B15. */
 import type { Hono } from "hono";
-import type { PlaybackSession } from "../playback/session.ts";
+import { MillraceError } from "../errors.ts";
+import type { AnySession } from "../playback/sessions.ts";
 import { statOf } from "../playback/stat.ts";
 import type { HttpContext, HttpEnv, HttpParts } from "./context.ts";
 import { UNKNOWN_SESSION } from "./stream-routes.ts";
@@ -12,7 +13,7 @@ const MAX_ACTIVITY_TIMEOUT_S = 86_400;
 export function addControlRoutes(app: Hono<HttpEnv>, parts: HttpParts): void {
   for (const prefix of parts.prefixes) {
     const withSession =
-      (handle: (c: HttpContext, session: PlaybackSession) => Response | Promise<Response>) => (c: HttpContext) => {
+      (handle: (c: HttpContext, session: AnySession) => Response | Promise<Response>) => (c: HttpContext) => {
         const session = parts.sessions.find(c.req.param("infohash") ?? "", c.req.param("id") ?? "");
         return session === null ? c.json({ response: null, error: UNKNOWN_SESSION }) : handle(c, session);
       };
@@ -35,7 +36,7 @@ export function addControlRoutes(app: Hono<HttpEnv>, parts: HttpParts): void {
   }
 }
 
-function command(c: HttpContext, session: PlaybackSession): Response {
+function command(c: HttpContext, session: AnySession): Response {
   const ok = () => c.json({ response: "ok", error: null });
   const failed = (error: string) => c.json({ response: null, error });
   if (c.req.raw.method === "HEAD") return c.body(null, 200);
@@ -51,8 +52,21 @@ function command(c: HttpContext, session: PlaybackSession): Response {
       session.activityTimeoutMs = seconds * 1000;
       return ok();
     }
-    case "liveseek":
-      return failed("liveseek: the stream is not live");
+    case "liveseek": {
+      if (session.kind !== "live") return failed("liveseek: the stream is not live");
+      const pos = c.req.query("pos") ?? "";
+      // Clients hand back what `livepos` said, or a time with a fraction.
+      const seconds = Number(pos);
+      if (!/^(-1|\d{1,12}(\.\d{1,6})?)$/.test(pos)) return failed("invalid pos: Unix seconds or -1 are expected");
+      try {
+        session.seek(seconds < 0 ? null : seconds * 1000);
+      } catch (error) {
+        if (error instanceof MillraceError) return failed(error.message);
+        throw error;
+      }
+      session.touch();
+      return ok();
+    }
     case "set_stream":
       return c.req.query("stream_index") === "0" ? ok() : failed("invalid stream_index: the stream has one variant, 0");
     default:

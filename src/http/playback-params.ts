@@ -4,13 +4,19 @@ import type { AudioTranscoding } from "../media/transcode/types.ts";
 
 type Kind = "string" | "integer" | "integers" | "boolean" | "format";
 
-/** Name → type. `true` = it has an effect here; `false` = accepted and checked, but nothing depends on it yet. */
+const NO_ADVERTISING = "there is no advertising";
+const NO_VENDOR = "it belongs to a vendor's own service";
+const UNTOLD = "its meaning is not documented";
+
+/** Name → type, and `true` where it has an effect; else it is accepted and checked, and the text says why it has none. */
 const TABLE = {
   content_id: ["string", true],
   id: ["string", true],
   infohash: ["string", true],
   url: ["string", true],
   magnet: ["string", true],
+  /** Our addition: `/engine/playlist.m3u` signs addresses for players elsewhere. */
+  key: ["string", true],
   format: ["format", true],
   pid: ["string", true],
   sid: ["string", true],
@@ -21,33 +27,33 @@ const TABLE = {
   use_stop_notifications: ["boolean", true],
   force_session_restart: ["boolean", true],
   client_session_id: ["integer", true],
-  playlist_output_format_vod: ["string", false],
-  playlist_output_format_live: ["string", false],
-  playlist_selected_indexes: ["integers", false],
-  next_file_indexes: ["integers", false],
-  start_from: ["string", false],
-  quality: ["integer", false],
-  stream_id: ["integer", false],
-  provider: ["string", false],
-  direct_url: ["string", false],
-  mode: ["string", false],
-  debug_options: ["string", false],
-  cas: ["string", false],
-  product_key: ["string", false],
-  secondary_product_key: ["string", false],
+  playlist_output_format_vod: ["string", "the path names the output"],
+  playlist_output_format_live: ["string", "the path names the output"],
+  playlist_selected_indexes: ["integers", true],
+  next_file_indexes: ["integers", true],
+  start_from: ["string", UNTOLD],
+  quality: ["integer", "a stream has one quality"],
+  stream_id: ["integer", "a stream has one variant (B13)"],
+  provider: ["string", NO_VENDOR],
+  direct_url: ["string", "only torrents and broadcasts are played"],
+  mode: ["string", UNTOLD],
+  debug_options: ["string", UNTOLD],
+  cas: ["string", NO_VENDOR],
+  product_key: ["string", NO_VENDOR],
+  secondary_product_key: ["string", NO_VENDOR],
   transcode_audio: ["boolean", true],
   transcode_mp3: ["boolean", true],
   transcode_ac3: ["boolean", true],
-  disable_p2p: ["boolean", false],
-  hlc: ["boolean", false],
-  allow_multiple_threads_reading: ["boolean", false],
-  stop_prev_read_thread: ["boolean", false],
-  proxy_vast_response: ["boolean", false],
-  gdpr_consent: ["boolean", false],
-  force_ads: ["boolean", false],
-  is_restarted_session: ["boolean", false],
-  collect_start_stats: ["boolean", false],
-} as const satisfies Record<string, readonly [Kind, boolean]>;
+  disable_p2p: ["boolean", "a stream comes from peers, and its swarm is shared by all sessions"],
+  hlc: ["boolean", UNTOLD],
+  allow_multiple_threads_reading: ["boolean", true],
+  stop_prev_read_thread: ["boolean", true],
+  proxy_vast_response: ["boolean", NO_ADVERTISING],
+  gdpr_consent: ["boolean", NO_ADVERTISING],
+  force_ads: ["boolean", NO_ADVERTISING],
+  is_restarted_session: ["boolean", "a restarted session is known by its key (B8)"],
+  collect_start_stats: ["boolean", "stat tells what is known of the start (B15)"],
+} as const satisfies Record<string, readonly [Kind, true | string]>;
 
 type Table = typeof TABLE;
 interface Values {
@@ -61,10 +67,10 @@ interface Values {
 /** Parsed parameters; absent ones are undefined. */
 export type PlaybackParams = { readonly [Name in keyof Table]?: Values[Table[Name][0]] };
 
-/** Accepted parameters without an effect so far. */
-export const PARAMETERS_WITHOUT_EFFECT: readonly string[] = Object.entries(TABLE).filter(([, [, used]]) => !used).map((
-  [name],
-) => name);
+/** Accepted parameters without an effect, and why. */
+export const PARAMETERS_WITHOUT_EFFECT: Readonly<Record<string, string>> = Object.fromEntries(
+  Object.entries(TABLE).flatMap(([name, [, why]]) => why === true ? [] : [[name, why]]),
+);
 
 /** Longest value read: a magnet with many trackers is some kilobytes. */
 const MAX_VALUE_CHARS = 16_384;
@@ -75,6 +81,12 @@ const MAX_LIST = 10_000;
 export function transcodingOf(params: PlaybackParams): AudioTranscoding | null {
   if (params.transcode_audio !== true) return null;
   return { mp3: params.transcode_mp3 ?? false, ac3: params.transcode_ac3 ?? false };
+}
+
+/** Whether each read of a session is to end the one before (B8 lets any number read). */
+export function wantsSingleReader(params: PlaybackParams): boolean {
+  const { allow_multiple_threads_reading: allowed, stop_prev_read_thread: stops } = params;
+  return allowed === undefined ? stops ?? false : !allowed;
 }
 
 /** Parses a query; unknown names are ignored, empty values count as absent. Throws `invalid_argument` naming the parameter. */

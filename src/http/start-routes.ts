@@ -4,10 +4,14 @@ import { readBounded } from "../bytes/read-bounded.ts";
 import { MAX_TRANSPORT_FILE_BYTES } from "../content/resolve.ts";
 import { selectStream, type StreamSelector } from "../content/selector.ts";
 import { MillraceError } from "../errors.ts";
-import type { OutputKind, PlaybackSession } from "../playback/session.ts";
+import type { AnySession } from "../playback/sessions.ts";
+import type { OutputKind } from "../playback/session-base.ts";
+import { pageOrigin } from "./api/origin.ts";
 import { baseOf, type HttpContext, type HttpEnv, type HttpParts } from "./context.ts";
 import { publicError } from "./errors.ts";
-import { parsePlaybackParams, type PlaybackParams, transcodingOf } from "./playback-params.ts";
+import { parsePlaybackParams, type PlaybackParams, transcodingOf, wantsSingleReader } from "./playback-params.ts";
+import { isSigned } from "./playlist-key.ts";
+import { bodyChunks } from "./request-body.ts";
 import { OUTPUT_TYPES } from "./stream-routes.ts";
 
 /** `getfile` is our addition: the file as it is, for players that read its container themselves. */
@@ -36,20 +40,25 @@ async function start(c: HttpContext, parts: HttpParts, prefix: string, output: O
         "content-type": output === "file" ? "application/octet-stream" : OUTPUT_TYPES[output],
       });
     }
-    const selector = c.req.method === "POST" ? await postedSelector(c, params) : selectorOf(params);
+    const selector = c.req.method === "POST" ? await postedSelector(c, parts, params) : selectorOf(params);
     const session = await parts.sessions.start({
       selector,
       output,
       fileIndex: params._idx,
       pid: params.pid ?? params.sid,
       clientHost: c.get("clientHost"),
-      callerIsLocal: c.get("addressClass") === "loopback",
+      // A page that the user merely visits is not to look around in the user's network (B27); what is signed, the user chose.
+      callerIsLocal: await isSigned(parts.api.token, params.key, selector) ||
+        c.get("addressClass") === "loopback" && pageOrigin(c.req.raw, baseOf(c, parts)) !== "foreign",
       preferredAudioLanguage: params.preferred_audio_language ?? null,
       transcode: output === "file" ? null : transcodingOf(params),
       clientSessionId: params.client_session_id ?? -1,
       useApiStop: params.use_api_stop ?? false,
       stopNotifications: params.use_stop_notifications ?? false,
       forceRestart: params.force_session_restart ?? false,
+      singleReader: wantsSingleReader(params),
+      selectedIndexes: params.playlist_selected_indexes ?? null,
+      nextIndexes: params.next_file_indexes ?? null,
       signal: c.req.raw.signal,
     });
     const base = `${baseOf(c, parts)}/${prefix}`;
@@ -58,7 +67,8 @@ async function start(c: HttpContext, parts: HttpParts, prefix: string, output: O
     return c.json({ response: startResponse(base, session, playback, params), error: null });
   } catch (error) {
     const told = publicError(error);
-    const level = told.status >= 500 ? "warn" : "debug";
+    // Whoever ends the engine knows why starts fail then.
+    const level = told.status >= 500 && !parts.sessions.isClosing ? "warn" : "debug";
     parts.log.log(level, "a stream did not start", {
       message: told.message,
       status: told.status,
@@ -77,30 +87,27 @@ function selectorOf(params: PlaybackParams): StreamSelector {
 }
 
 /** The body is a transport file; without one the query is read as in a GET. */
-async function postedSelector(c: HttpContext, params: PlaybackParams): Promise<StreamSelector> {
+async function postedSelector(c: HttpContext, { clock }: HttpParts, params: PlaybackParams): Promise<StreamSelector> {
   const bytes = await readBounded(
-    c.req.raw.body,
+    bodyChunks(c.req.raw, clock),
     MAX_TRANSPORT_FILE_BYTES,
     () => new MillraceError("too_large", `a transport file is at most ${MAX_TRANSPORT_FILE_BYTES} bytes`),
   );
   return bytes.length > 0 ? { kind: "transport_file", bytes } : selectorOf(params);
 }
 
-function playbackUrl(base: string, session: PlaybackSession): string {
+function playbackUrl(base: string, session: AnySession): string {
   const where = `${session.identity.infohashHex}/${session.id}`;
-  switch (session.identity.output) {
-    case "ts":
-      return `${base}/r/${where}`;
-    case "hls":
-      return `${base}/m/${where}.m3u8`;
-    case "file":
-      return `${base}/f/${where}/${encodeURIComponent(session.file.name)}`;
-  }
+  if (session.identity.output === "hls") return `${base}/m/${where}.m3u8`;
+  return session.kind === "file" && session.identity.output === "file"
+    ? `${base}/f/${where}/${encodeURIComponent(session.file.name)}`
+    : `${base}/r/${where}`;
 }
 
+/** Section 2.2. */
 function startResponse(
   base: string,
-  session: PlaybackSession,
+  session: AnySession,
   playback: string,
   params: PlaybackParams,
 ): Record<string, unknown> {
@@ -113,7 +120,7 @@ function startResponse(
     ...(wantsEvents ? { event_url: `${base}/event/${where}` } : {}),
     infohash: session.identity.infohashHex,
     playback_session_id: session.id,
-    is_live: 0,
+    is_live: session.kind === "live" ? 1 : 0,
     is_encrypted: 0,
     client_session_id: session.clientSessionId,
   };

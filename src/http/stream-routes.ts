@@ -3,7 +3,9 @@ import { eTag, ifNoneMatch } from "@std/http";
 import type { Hono } from "hono";
 import { mimeTypeOf } from "../content/file-choice.ts";
 import { fileBody, manifestText, type OutputBody, segmentBody, tsBody } from "../playback/output.ts";
+import type { LiveSession } from "../playback/live/live-session.ts";
 import type { PlaybackSession } from "../playback/session.ts";
+import type { AnySession } from "../playback/sessions.ts";
 import { baseOf, type HttpContext, type HttpEnv, type HttpParts } from "./context.ts";
 import { transcodingOf } from "./playback-params.ts";
 import { parseRange } from "./range.ts";
@@ -29,11 +31,13 @@ export function addStreamRoutes(app: Hono<HttpEnv>, parts: HttpParts): void {
   for (const prefix of parts.prefixes) {
     app.get(`/${prefix}/r/:infohash/:id`, (c) => {
       const session = sessionOf(c, c.req.param("id"));
+      if (session?.kind === "live") return endless(c, session);
       return ranged(c, session, session && tsBody(session), OUTPUT_TYPES.ts);
     });
     app.get(`/${prefix}/f/:infohash/:id/:name`, (c) => {
       const session = sessionOf(c, c.req.param("id"));
-      return ranged(c, session, session && fileBody(session), session === null ? "" : mimeTypeOf(session.file.name));
+      const type = session?.kind === "file" ? mimeTypeOf(session.file.name) : OUTPUT_TYPES.ts;
+      return ranged(c, session, session && fileBody(session), type);
     });
     app.get(`/${prefix}/m/:infohash/:name`, (c) => manifest(c, parts, prefix));
     app.get(`/${prefix}/c/:infohash/:name`, (c) => segment(c, parts));
@@ -44,9 +48,17 @@ function notFound(text: string = UNKNOWN_SESSION): Response {
   return new Response(`${text}\n`, { status: 404, headers: { "content-type": "text/plain; charset=utf-8", ...CORS } });
 }
 
+/** A broadcast (B17): no length, no ranges, and no validator, for it is never the same twice. */
+function endless(c: HttpContext, session: LiveSession): Response {
+  if (session.identity.output !== "ts") return notFound();
+  session.touch();
+  const headers = { "content-type": OUTPUT_TYPES.ts, "cache-control": "no-store", "accept-ranges": "none", ...CORS };
+  return new Response(c.req.raw.method === "HEAD" ? null : session.openStream(), { headers });
+}
+
 async function ranged(
   c: HttpContext,
-  session: PlaybackSession | null,
+  session: AnySession | null,
   body: OutputBody | null,
   contentType: string,
 ): Promise<Response> {
@@ -79,24 +91,27 @@ async function ranged(
   return new Response(isHead ? null : body.open(start, end), { status: range === null ? 200 : 206, headers });
 }
 
-function manifest(c: HttpContext, parts: HttpParts, prefix: string): Response {
+async function manifest(c: HttpContext, parts: HttpParts, prefix: string): Promise<Response> {
   const [id = "", extension] = (c.req.param("name") ?? "").split(".");
   const session = extension === "m3u8" ? parts.sessions.find(c.req.param("infohash") ?? "", id) : null;
   if (session === null) return notFound();
   const query = new URLSearchParams();
-  if (!session.isDefaultFile) query.set("_idx", String(session.file.index));
   if (session.preferredAudioLanguage !== null) query.set("preferred_audio_language", session.preferredAudioLanguage);
-  if (session.transcode !== null) {
-    query.set("transcode_audio", "1");
-    if (session.transcode.mp3) query.set("transcode_mp3", "1");
-    if (session.transcode.ac3) query.set("transcode_ac3", "1");
-  }
+  if (session.kind === "file") addFileQuery(query, session);
   const suffix = query.size > 0 ? `?${query}` : "";
   const base = `${baseOf(c, parts)}/${prefix}/c/${session.identity.infohashHex}`;
-  const text = manifestText(session, (n) => `${base}/${n}.ts${suffix}`);
-  if (text === null) return notFound();
   session.touch();
+  const text = await manifestText(session, (n) => `${base}/${n}.ts${suffix}`, c.req.raw.signal);
+  if (text === null) return notFound();
   return new Response(text, { headers: { "content-type": OUTPUT_TYPES.hls, "cache-control": "no-cache", ...CORS } });
+}
+
+function addFileQuery(query: URLSearchParams, { isDefaultFile, file, transcode }: PlaybackSession): void {
+  if (!isDefaultFile) query.set("_idx", String(file.index));
+  if (transcode === null) return;
+  query.set("transcode_audio", "1");
+  if (transcode.mp3) query.set("transcode_mp3", "1");
+  if (transcode.ac3) query.set("transcode_ac3", "1");
 }
 
 function segment(c: HttpContext, parts: HttpParts): Response {

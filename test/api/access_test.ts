@@ -4,10 +4,11 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { assert, assertEquals, assertMatch, assertNotEquals, assertRejects, assertThrows } from "@std/assert";
 import { loadPorts } from "../../platform/detect.ts";
-import { accessToken, loadAccessToken, randomToken } from "../../src/account/access-token.ts";
+import { accessToken, loadAccessToken, randomToken, rotateAccessToken } from "../../src/account/access-token.ts";
 import { MillraceError } from "../../src/errors.ts";
 import { METHODS } from "../../src/http/api/registry.ts";
-import { ADDRESSES, type CalledEngine, TOKEN, withEngine } from "./support.ts";
+import { temporaryDirectory } from "../support/engine.ts";
+import { ADDRESSES, type ServedApi, TOKEN, withEngine, withServed } from "./support.ts";
 
 /** Public and remote flags as section 4.4 gives them, by hand: an error in the registry must not hide. */
 const FLAGS: Readonly<Record<string, readonly [isPublic: boolean, isRemote: boolean]>> = {
@@ -16,11 +17,16 @@ const FLAGS: Readonly<Record<string, readonly [isPublic: boolean, isRemote: bool
   set_allow_intranet_access: [false, false],
   get_status: [true, true],
   get_network_connection_status: [true, true],
+  check_auth: [false, true],
+  sign_in: [false, true],
+  sign_out: [false, true],
   get_available_players: [true, true],
+  open_in_player: [true, true],
   get_media_files: [true, true],
   get_content_id: [true, true],
   analyze_content: [true, true],
   analyze_content_multi: [true, true],
+  analyze_deferred_playlist_items: [true, true],
   get_channel_icon: [true, true],
   parse_m3u_playlist: [true, true],
   playlist_add_item: [false, true],
@@ -37,6 +43,18 @@ const FLAGS: Readonly<Record<string, readonly [isPublic: boolean, isRemote: bool
   playlist_items_set_enabled: [false, true],
   playlist_item_set_locked: [false, true],
   playlist_item_set_auto_search: [false, true],
+  playlist_import: [false, true],
+  external_playlist_add: [false, true],
+  external_playlist_delete: [false, true],
+  external_playlist_update: [false, true],
+  external_playlist_edit: [false, true],
+  external_playlist_get: [false, true],
+  update_all_external_playlists: [false, true],
+  // Our additions.
+  get_task: [false, true],
+  cancel_task: [false, true],
+  get_playlist_url: [false, true],
+  search: [false, true],
 };
 
 test("the registry's flags are those of section 4.4", () => {
@@ -44,25 +62,97 @@ test("the registry's flags are those of section 4.4", () => {
   assertEquals(flags, FLAGS as never);
 });
 
-test("every method × address × token × settings is let in or refused as sections 4.4 and 5 say", async () => {
-  await withEngine(async ({ engine, call }) => {
-    for (const [intranet, internet] of [[true, false], [false, false], [true, true], [false, true]] as const) {
+/** Who is let in, by hand from sections 4.4 and 5 and B24. S: served. T: HTTP 200 with code 4. A: HTTP 403 with code 4. */
+const RULES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  // The three letters: without a token, with a wrong one, with the right one.
+  "public, remote": {
+    "loopback": "S S S",
+    "intranet, intranet allowed": "S S S",
+    "intranet, intranet refused": "A A A",
+    "internet, internet allowed": "S S S",
+    "internet, internet refused": "A A A",
+  },
+  "private, remote": {
+    "loopback": "T T S",
+    "intranet, intranet allowed": "T T S",
+    "intranet, intranet refused": "A A A",
+    "internet, internet allowed": "T T S",
+    "internet, internet refused": "A A A",
+  },
+  "public, not remote": {
+    "loopback": "S S S",
+    "intranet, intranet allowed": "A A A",
+    "intranet, intranet refused": "A A A",
+    "internet, internet allowed": "A A A",
+    "internet, internet refused": "A A A",
+  },
+  "private, not remote": {
+    "loopback": "T T S",
+    "intranet, intranet allowed": "A A A",
+    "intranet, intranet refused": "A A A",
+    "internet, internet allowed": "A A A",
+    "internet, internet refused": "A A A",
+  },
+};
+/** Engine settings as [intranet, internet]: all four, so that neither stands in for the other. */
+const SETTINGS = [[true, false], [false, false], [true, true], [false, true]] as const;
+const TOKENS = [undefined, "f".repeat(64), TOKEN];
+
+test("every method × address × token × settings is let in or refused as sections 4.4 and 5 say, over HTTP (B24)", async () => {
+  await withServed(async ({ url, engine }) => {
+    for (const [intranet, internet] of SETTINGS) {
       engine.access.setAllowed("intranet", intranet);
       engine.access.setAllowed("internet", internet);
-      for (const [method, [isPublic, isRemote]] of Object.entries(FLAGS)) {
-        for (const from of Object.keys(ADDRESSES) as (keyof typeof ADDRESSES)[]) {
-          for (const token of [undefined, "f".repeat(64), TOKEN]) {
-            const allowed = from === "loopback" || (isRemote && (from === "intranet" ? intranet : internet));
+      for (const [from, host] of Object.entries(ADDRESSES)) {
+        const setting = from === "intranet" ? intranet : internet;
+        const row = from === "loopback" ? from : `${from}, ${from} ${setting ? "allowed" : "refused"}`;
+        for (const [method, [isPublic, isRemote]] of Object.entries(FLAGS)) {
+          const rule = RULES[`${isPublic ? "public" : "private"}, ${isRemote ? "remote" : "not remote"}`]![row]!;
+          const got = await Promise.all(TOKENS.map(async (token) => {
             // A bad value stops every method before it does anything; reading it comes after the access check.
-            const { status, error } = await call(method, { ...BREAKING, ...(token === undefined ? {} : { token }) }, {
-              from,
-            });
-            const where = `${method} ${from} ${token} ${intranet} ${internet}`;
-            assertEquals(status, allowed ? 200 : 403, where);
-            const denied = !allowed || (!isPublic && token !== TOKEN);
-            assertEquals(error?.code === 4, denied, where);
-          }
+            const query = new URLSearchParams({ method, ...BREAKING, ...(token === undefined ? {} : { token }) });
+            const response = await fetch(`${url}/server/api?${query}`, { headers: { "x-forwarded-for": host } });
+            const { error } = await response.json();
+            return response.status === 403 && error?.code === 4 ? "A" : error?.code === 4 ? "T" : "S";
+          }));
+          assertEquals(got.join(" "), rule, `${method}: ${row}`);
         }
+      }
+    }
+  });
+});
+
+test("everything else obeys the same address rule (B24)", async () => {
+  await withServed(async ({ url, engine }) => {
+    const paths = [
+      "/engine/getstream?infohash=x",
+      "/engine/manifest.m3u8?infohash=x",
+      "/engine/getfile?infohash=x",
+      `/engine/m/${"0".repeat(40)}/${"0".repeat(32)}.m3u8`,
+      `/engine/r/${"0".repeat(40)}/${"0".repeat(32)}`,
+      `/engine/c/${"0".repeat(40)}/0.ts`,
+      `/engine/stat/${"0".repeat(40)}/${"0".repeat(32)}`,
+      `/engine/cmd/${"0".repeat(40)}/${"0".repeat(32)}?method=stop`,
+      `/engine/event/${"0".repeat(40)}/${"0".repeat(32)}`,
+      "/webui/api/service?method=get_version",
+      "/engine/playlist.m3u",
+      "/search?query=x",
+      "/openapi.json",
+      "/.well-known/jwks.json",
+      "/nothing",
+    ];
+    for (const [intranet, internet] of SETTINGS) {
+      engine.access.setAllowed("intranet", intranet);
+      engine.access.setAllowed("internet", internet);
+      for (const path of paths) {
+        const statuses = await Promise.all(
+          Object.values(ADDRESSES).map(async (host) => {
+            const response = await fetch(url + path, { headers: { "x-forwarded-for": host } });
+            // The list of the playlist is refused with 403, too, but for want of a key.
+            return response.status === 403 && /access from this address/.test(await response.text());
+          }),
+        );
+        assertEquals(statuses, [false, !intranet, !internet], path);
       }
     }
   });
@@ -95,15 +185,23 @@ test("get_api_access_token refuses whatever a browser sends for another origin (
   });
 });
 
+/**
+ * Pages may look for an engine: these tell its version and whether it is online, nothing of its user. All other public
+ * methods would let a page read the user's network or files (URLs are fetched from here), or list what stands in the room.
+ */
+const OPEN_TO_PAGES = ["get_status", "get_network_connection_status"];
+
 test("pages of other origins read only what is marked so", async () => {
   await withEngine(async ({ call }) => {
-    for (const { name, openToPages, public: isPublic } of METHODS) {
-      const headers = { origin: "https://page.example" };
-      const answer = await call(name, { ...BREAKING, token: TOKEN }, { headers });
-      if (!isPublic) assertEquals(answer.error?.code, 4, name);
-      const open = answer.headers.get("access-control-allow-origin");
-      assertEquals(open, openToPages && answer.error === null ? "*" : null, name);
-      assert(!openToPages || isPublic, name);
+    for (const [name, [isPublic]] of Object.entries(FLAGS)) {
+      for (const origin of ["https://page.example", "null", "http://localhost:6878", "https://127.0.0.1:6878"]) {
+        const answer = await call(name, { ...BREAKING, token: TOKEN }, { headers: { origin } });
+        if (!isPublic) assertEquals(answer.error?.code, 4, name);
+        const open = answer.headers.get("access-control-allow-origin");
+        assertEquals(open, OPEN_TO_PAGES.includes(name) ? "*" : null, `${name} ${origin}`);
+        assertEquals(answer.headers.get("access-control-allow-credentials"), null);
+        if (open === null) assertEquals(answer.headers.get("cross-origin-resource-policy"), "same-origin", name);
+      }
     }
   });
 });
@@ -142,12 +240,35 @@ test("loadAccessToken() keeps the token for the owner's eyes and never replaces 
   }
 });
 
-test("who is let in survives a restart, and takes effect at once", async () => {
+test("an AccessToken takes over what was put in its file, and makes one for all when the file is gone (B23)", async () => {
+  const { path: directory, remove } = await temporaryDirectory();
+  try {
+    const { files } = await loadPorts();
+    const token = await loadAccessToken(files, directory);
+    const first = token.value;
+    const rotated = await rotateAccessToken(files, directory);
+    assertEquals([token.matches(first), token.matches(rotated.value)], [true, false]);
+    await token.refresh();
+    assertEquals([token.matches(first), token.matches(rotated.value)], [false, true]);
+    await rm(join(directory, "access-token"));
+    await Promise.all(Array.from({ length: 20 }, () => token.refresh()));
+    const kept = (await readFile(join(directory, "access-token"), "utf8")).trim();
+    assertNotEquals(kept, rotated.value);
+    assertEquals(token.value, kept);
+    const fixed = accessToken(TOKEN);
+    await fixed.refresh();
+    assertEquals(fixed.value, TOKEN);
+  } finally {
+    await remove();
+  }
+});
+
+test("who is let in survives a restart, and takes effect at once, over HTTP", async () => {
   const directory = await mkdtemp(join(tmpdir(), "millrace-access-"));
-  const status = async (call: CalledEngine["call"], from: "intranet" | "internet") =>
+  const status = async (call: ServedApi["call"], from: "intranet" | "internet") =>
     (await call("get_network_connection_status", {}, { from })).status;
   try {
-    await withEngine(async ({ call }) => {
+    await withServed(async ({ call }) => {
       assertEquals([await status(call, "intranet"), await status(call, "internet")], [200, 403]);
       const set = { token: TOKEN };
       assertEquals((await call("set_allow_intranet_access", { ...set, value: "0" })).result, "ok");
@@ -156,12 +277,12 @@ test("who is let in survives a restart, and takes effect at once", async () => {
       assertEquals((await call("set_allow_remote_access", set)).error?.code, 2);
       assertEquals((await call("set_allow_remote_access", { ...set, value: "maybe" })).error?.code, 3);
     }, { stateDir: directory });
-    await withEngine(async ({ call }) => {
+    await withServed(async ({ call }) => {
       assertEquals([await status(call, "intranet"), await status(call, "internet")], [403, 200]);
       await call("set_allow_intranet_access", { token: TOKEN, value: "1" });
       await call("set_allow_remote_access", { token: TOKEN, value: "0" });
     }, { stateDir: directory });
-    await withEngine(async ({ call }) => {
+    await withServed(async ({ call }) => {
       assertEquals([await status(call, "intranet"), await status(call, "internet")], [200, 403]);
     }, { stateDir: directory });
   } finally {
@@ -170,7 +291,7 @@ test("who is let in survives a restart, and takes effect at once", async () => {
 });
 
 test("an engine without a state directory keeps settings for its run", async () => {
-  await withEngine(async ({ call }) => {
+  await withServed(async ({ call }) => {
     assertEquals((await call("set_allow_remote_access", { token: TOKEN, value: "True" })).result, "ok");
     assertEquals((await call("get_network_connection_status", {}, { from: "internet" })).status, 200);
   });

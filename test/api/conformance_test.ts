@@ -1,40 +1,23 @@
 /** Section 4.4, by hand and over HTTP: each method with parameters of the documented kind, and the shape of its result. */
 import { readFile } from "node:fs/promises";
 import { after, before, test } from "node:test";
-import { assert, assertEquals } from "@std/assert";
+import { assertEquals } from "@std/assert";
 import { METHODS } from "../../src/http/api/registry.ts";
 import { type ServedEngine, serveEngine } from "../support/engine.ts";
+import { assertShape, type Shape } from "./shape.ts";
 import { TOKEN } from "./support.ts";
 
 let served: ServedEngine;
 before(async () => {
-  served = await serveEngine({ accessToken: TOKEN });
+  served = await serveEngine({ accessToken: TOKEN, analysisTimeoutMs: 200 });
 });
 after(() => served?.close());
 
-/** A shape: a type's name, a literal after `=`, a list of one shape, or fields; `?` allows null. */
-type Shape = string | readonly [Shape] | { readonly [field: string]: Shape };
-
-function assertShape(value: unknown, shape: Shape, where: string): void {
-  if (Array.isArray(shape)) {
-    assert(Array.isArray(value), `${where}: a list`);
-    value.forEach((item, i) => assertShape(item, shape[0], `${where}[${i}]`));
-  } else if (typeof shape === "object") {
-    assert(typeof value === "object" && value !== null, `${where}: an object`);
-    assertEquals(Object.keys(value).sort(), Object.keys(shape).sort(), where);
-    for (const [name, inner] of Object.entries(shape)) {
-      assertShape((value as Record<string, unknown>)[name], inner, `${where}.${name}`);
-    }
-  } else if (shape.startsWith("=")) assertEquals(value, JSON.parse(shape.slice(1)), where);
-  else if (shape.endsWith("?") && value === null) return;
-  else if (shape.startsWith("integer")) assert(Number.isSafeInteger(value), `${where}: an integer`);
-  else assertEquals(typeof value, shape.replace("?", ""), where);
-}
-
 const ID = "0123456789abcdef0123456789abcdef01234567";
+/** Section 2.7. */
 const ANALYSIS: Shape = {
-  content_type: "string",
-  transport_type: "string",
+  content_type: "|transport_file|hls|hls_vode|direct_content|direct_stream|playlist",
+  transport_type: "|bt|hls",
   content_id: "string?",
   infohash: "string?",
   item_url: "string?",
@@ -75,6 +58,20 @@ const ITEM: Shape = {
   updated_at: "integer",
 };
 const LISTED: Shape = { ...ITEM, icons: ["string"], hash: "string", hash_v2: "string", show_autosearch: "boolean" };
+/** Section 2.9. */
+const EXTERNAL: Shape = {
+  id: "integer",
+  type: "|content|broadcast",
+  category: "string",
+  name: "string",
+  url: "string",
+  login: "string",
+  password: "string",
+  update_interval: "integer",
+  updated_at: "integer",
+  last_update: "integer",
+  next_update: "integer",
+};
 const OK = '="ok"';
 
 /** In an order in which each finds what it needs: items 1 to 3 are there after the third line of the playlist. */
@@ -84,11 +81,27 @@ const CALLS: readonly (readonly [string, string, Shape])[] = [
   ["set_allow_intranet_access", "value=1", OK],
   ["get_status", "", {
     playlist_loaded: "boolean",
-    version: { version: "string", code: "integer", platform: "string" },
+    version: { version: "string", code: "integer", platform: "|linux|win32|android" },
   }],
   ["get_network_connection_status", "", { connected: "boolean" }],
+  ["sign_out", "", OK],
+  ["check_auth", "", {
+    package_name: "string?",
+    global_auth_level: "integer",
+    auth_level: "integer",
+    session_auth_level: "integer",
+    purse_amount: "integer",
+    bonus_amount: "integer",
+    bonuses_updated_at: "integer",
+    package_color: "=-1",
+    package_days_left: "integer",
+    token: "string?",
+    login: "string?",
+    method: '="none"',
+    engine_auth_token: "string?",
+  }],
   ["get_available_players", "content_id=any", {
-    players: [{ id: "string", type: "string", protocol: "string?", name: "string", icon: "string?" }],
+    players: [{ id: "string", type: "|proxy|aircast", protocol: "string?", name: "string", icon: "string?" }],
   }],
   ["analyze_content", `query=${ID}&title=x`, ANALYSIS],
   ["analyze_content_multi", `query=${ID}&query=magnet:?xt=urn:btih:${ID}`, [{ result: ANALYSIS }]],
@@ -98,6 +111,10 @@ const CALLS: readonly (readonly [string, string, Shape])[] = [
   ["playlist_add_item", "title=c&hls_manifest_url=http://x/y.m3u8", "=3"],
   ["get_content_id", "playlist_item_id=1", { content_id: "string" }],
   ["playlist_get", "", { total_items: "=3", playlist: [LISTED] }],
+  ["analyze_deferred_playlist_items", "playlist_item_id=1&use_media_groups=0", [{
+    playlist_item_id: "=1",
+    result: ANALYSIS,
+  }]],
   ["playlist_update_item", "id=1&title=A&tags=[]&auto_search=1&is_favorite=1&use_media_groups=1", "=true"],
   ["playlist_item_set_favorite", "id=1&value=0&use_media_groups=0", "=true"],
   ["playlist_item_set_enabled", "id=1&value=0", "=true"],
@@ -112,9 +129,41 @@ const CALLS: readonly (readonly [string, string, Shape])[] = [
   ["playlist_trash_clear", "owner=me", OK],
   ["playlist_clear", "owner=me", OK],
   ["playlist_get", "owner=me", { total_items: "=0", playlist: [LISTED] }],
+  ["external_playlist_add", "type=content&category=c&name=n&url=http://x.test/&update_interval=60&update_now=0", "=1"],
+  [
+    "external_playlist_add",
+    "type=broadcast&category=&name=&url=https://x.test/&update_interval=0&update_now=0&login=l&password=p",
+    "=2",
+  ],
+  ["external_playlist_edit", "id=1&category=d&name=m&update_interval=3600&login=a&password=b", OK],
+  ["external_playlist_get", "", { playlist: [EXTERNAL] }],
+  ["external_playlist_get", "id=1", { playlist: [EXTERNAL] }],
+  ["external_playlist_delete", "id=1", OK],
+  ["external_playlist_delete", "id=2", OK],
+  ["update_all_external_playlists", "", { task_id: "integer" }],
+  ["get_playlist_url", "owner=me&category=c&output=hls", { url: "string" }],
+  ["playlist_add_item", `title=Found&content_id=${ID}`, "integer"],
+  ["search", "query=foun&page=0&page_size=10&category=&group_by_channels=1&show_epg=1", {
+    total: "=1",
+    time: "number",
+    results: [{ name: '="Found"', items: [LISTED], epg: { tvg_id: "string", sources: ["string"] } }],
+  }],
 ];
-/** These need a file or a web server: content_test.ts, icons_test.ts. */
-const ELSEWHERE = ["get_media_files", "get_channel_icon", "parse_m3u_playlist"];
+/**
+ * These need a file, a web server, an account, a player or a task: content_test.ts, icons_test.ts, players_test.ts,
+ * imports_test.ts, external_test.ts, lists_test.ts, ../account.
+ */
+const ELSEWHERE = [
+  "get_media_files",
+  "get_channel_icon",
+  "parse_m3u_playlist",
+  "sign_in",
+  "open_in_player",
+  "playlist_import",
+  "get_task",
+  "cancel_task",
+  "external_playlist_update",
+];
 
 test("every method answers over HTTP in the documented shape", async () => {
   for (const [method, query, shape] of CALLS) {

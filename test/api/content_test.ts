@@ -1,6 +1,4 @@
 import { readFile } from "node:fs/promises";
-import { createServer, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
 import { gzipSync } from "node:zlib";
 import { after, before, test } from "node:test";
 import { assert, assertEquals, assertMatch } from "@std/assert";
@@ -8,11 +6,12 @@ import { METHODS } from "../../src/http/api/registry.ts";
 import { contentId } from "../../src/transport/content-id.ts";
 import { parseTransportFile } from "../../src/transport/transport-file.ts";
 import { type SeededFiles, seedFiles, type ServedEngine, serveEngine } from "../support/engine.ts";
+import { serveWeb, type TestWeb } from "../support/web.ts";
 import { TOKEN, withEngine } from "./support.ts";
 
 let seeder: SeededFiles;
 let served: ServedEngine;
-let web: Server;
+let web: TestWeb;
 let webUrl: string;
 
 before(async () => {
@@ -22,22 +21,20 @@ before(async () => {
     [{ path: "read me.txt", bytes: text }, { path: "season 1/a.mp4", bytes: clip }, { path: "sound.mp3", bytes: text }],
     { name: "pack" },
   );
-  served = await serveEngine({ startTimeoutMs: 10_000 });
-  web = createServer((request, response) => {
+  served = await serveEngine({ startTimeoutMs: 10_000, analysisTimeoutMs: 300 });
+  web = await serveWeb((request, response) => {
     if (request.url === "/pack.torrent") response.end(seeder.transportFile);
     else if (request.url === "/page") response.end("<html></html>");
     else if (request.url === "/list.m3u") {
       response.end(gzipSync('#EXTM3U url-tvg="http://a/1.xml, https://b/2"\r\n#EXTINF:-1,x\r\nhttp://c/'));
     } else response.writeHead(404).end();
   });
-  await new Promise<void>((resolve) => web.listen(0, "127.0.0.1", resolve));
-  webUrl = `http://127.0.0.1:${(web.address() as AddressInfo).port}`;
+  webUrl = web.base;
 });
 after(async () => {
   await served?.close();
   await seeder?.close();
-  web?.closeAllConnections();
-  web?.close();
+  await web?.close();
 });
 
 /** One call over HTTP; a result is held to the registry's own schema, too. */
@@ -132,11 +129,17 @@ test("analyze_content reads ids, magnet links, URIs of any scheme and transport 
     [`some-scheme:?infohash=${infohash}`, known],
     [`scheme2://${id}`, known],
     [`scheme2://${id}/`, known],
+    [`http://127.0.0.1:6878/engine/getstream?id=${id}&infohash=x`, known],
+    [`https://box.example/sub/alias/manifest.m3u8?infohash=${infohash.toUpperCase()}`, known],
     [stranger, unknown],
     [`x:?content_id=${stranger}&y=1`, unknown],
     [`x:?infohash=${stranger}`, { ...unknown, content_id: null, infohash: stranger }],
     [strangeMagnet, { content_id: null, infohash: stranger, title: "Some film", is_live: -1, item_url: strangeMagnet }],
     [seeder.magnet, { ...known, item_url: seeder.magnet }],
+    [
+      `http://box/engine/getstream?magnet=${encodeURIComponent(seeder.magnet)}`,
+      { ...known, item_url: seeder.magnet },
+    ],
     [`${webUrl}/pack.torrent`, { ...known, item_url: `${webUrl}/pack.torrent` }],
   ];
   for (const [query, expected] of table) {
@@ -191,6 +194,19 @@ test("private addresses are only for callers on this machine who are no foreign 
       assertMatch(error!.message, /private network/);
     }
   });
+});
+
+test("--allow-private-fetch lets callers elsewhere name private addresses, pages of other origins too (B27)", async () => {
+  const url = `${webUrl}/pack.torrent`;
+  await withEngine(async (engine) => {
+    const calls = [
+      await engine.call("get_media_files", { url }, { from: "intranet" }),
+      await engine.call("get_content_id", { url }, { from: "intranet" }),
+      await engine.call("analyze_content", { query: url }, { from: "intranet" }),
+      await engine.call("get_media_files", { url }, { headers: { origin: "https://page.example" } }),
+    ];
+    for (const { error } of calls) assertEquals(error, null);
+  }, { allowPrivateFetch: true });
 });
 
 test("a search for unknown content ends at the deadline with code 6", async () => {

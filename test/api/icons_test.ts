@@ -1,25 +1,26 @@
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { test } from "node:test";
-import { assert, assertEquals } from "@std/assert";
+import { gzipSync } from "node:zlib";
+import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
 import { Picture, PictureCache, pictureType } from "../../src/http/api/picture.ts";
 import { serveEngine } from "../support/engine.ts";
 import { FakeClock } from "../support/fake-clock.ts";
+import { serveWeb } from "../support/web.ts";
 import { TOKEN } from "./support.ts";
 
 const PNG = Uint8Array.of(0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 1, 2, 3);
 const GIF = new TextEncoder().encode("GIF89a......");
 
 test("get_channel_icon answers the picture of an item, inline or fetched once", async () => {
-  let asked = 0;
-  const web = createServer((request, response) => {
-    asked++;
+  const web = await serveWeb((request, response) => {
     if (request.url === "/big") response.end(Buffer.alloc(2 * 1024 * 1024, PNG));
-    else if (request.url === "/svg") response.setHeader("content-type", "image/png").end("<svg onload='x()'/>");
-    else response.setHeader("content-type", "text/html").end(GIF);
+    else if (request.url === "/svg") {
+      response.setHeader("content-type", "image/png").end("<svg onload='x()'><script>x()</script><path d='M0'/></svg>");
+    } else if (request.url === "/page") response.end("<html><svg/></html>");
+    else if (request.url === "/packed") {
+      response.setHeader("content-encoding", "gzip").end(gzipSync(Buffer.alloc(32 * 1024 * 1024, PNG)));
+    } else response.setHeader("content-type", "text/html").end(GIF);
   });
-  await new Promise<void>((resolve) => web.listen(0, "127.0.0.1", resolve));
-  const base = `http://127.0.0.1:${(web.address() as AddressInfo).port}`;
+  const { base, asked } = web;
   const served = await serveEngine({ accessToken: TOKEN });
   try {
     const add = async (title: string, poster: string, logo?: Uint8Array<ArrayBuffer>) => {
@@ -35,6 +36,8 @@ test("get_channel_icon answers the picture of an item, inline or fetched once", 
     await add("Plain", "");
     await add("Svg", `${base}/svg`);
     await add("Big", `${base}/big`);
+    await add("Page", `${base}/page`);
+    await add("Packed", `${base}/packed`);
     const list = await (await fetch(`${served.url}/server/api?method=playlist_get&token=${TOKEN}`)).json();
     const [first] = list.result.playlist;
     const icon = (query: string) => fetch(`${served.url}/server/api?method=get_channel_icon&${query}`);
@@ -52,16 +55,26 @@ test("get_channel_icon answers the picture of an item, inline or fetched once", 
       assertEquals(response.headers.get("x-content-type-options"), "nosniff");
       assertEquals(new Uint8Array(await response.arrayBuffer()), new Uint8Array(bytes));
     }
-    assertEquals(asked, 1);
-    const failures: [string, number][] = [["", 2], ["id=3", 5], ["id=4", 5], ["id=5", 3], ["id=99", 5], [
-      "item_hash=x",
-      5,
-    ]];
+    assertEquals(asked.length, 1);
+
+    const svg = await icon("id=4");
+    assertEquals(svg.headers.get("content-type"), "image/svg+xml");
+    assertMatch(svg.headers.get("content-security-policy")!, /default-src 'none'.*sandbox/);
+    assertMatch(await svg.text(), /^<svg xmlns="[^"]*" xmlns:xlink="[^"]*"><path d="M0"\/><\/svg>$/);
+
+    const failures: [string, number][] = [
+      ["", 2],
+      ["id=3", 5],
+      ["id=5", 3],
+      ["id=6", 5],
+      ["id=7", 3],
+      ["id=99", 5],
+      ["item_hash=x", 5],
+    ];
     for (const [query, code] of failures) assertEquals((await (await icon(query)).json()).error?.code, code, query);
   } finally {
     await served.close();
-    web.closeAllConnections();
-    web.close();
+    await web.close();
   }
 });
 
@@ -78,6 +91,22 @@ test("pictureType() knows formats by their bytes", () => {
     [new Uint8Array(), null],
   ];
   for (const [bytes, type] of table) assertEquals(pictureType(bytes), type);
+});
+
+test("PictureCache.get() makes a picture once for all who ask, and remembers failures for a minute", async () => {
+  const clock = new FakeClock();
+  const cache = new PictureCache(clock);
+  let made = 0;
+  const make = () => (made++, Promise.resolve(new Picture(PNG)));
+  const [one, other] = await Promise.all([cache.get("a", make), cache.get("a", make)]);
+  assertEquals([made, one === other], [1, true]);
+  const fail = () => (made++, Promise.reject(new Error("gone")));
+  await assertRejects(() => Promise.all([cache.get("b", fail), cache.get("b", fail)]), Error, "gone");
+  await assertRejects(() => cache.get("b", make), Error, "gone");
+  assertEquals(made, 2);
+  clock.advance(60_001);
+  await cache.get("b", make);
+  assertEquals(made, 3);
 });
 
 test("PictureCache.get() keeps pictures for an hour and within its room", async () => {

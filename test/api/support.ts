@@ -48,6 +48,8 @@ export async function withEngine(body: (called: CalledEngine) => Promise<void>, 
     dht: false,
     lsd: false,
     accessToken: TOKEN,
+    // Nobody is there to be asked.
+    analysisTimeoutMs: 100,
     ...options,
   });
   const call: CalledEngine["call"] = async (method, params = {}, more = {}) => {
@@ -65,4 +67,40 @@ export async function withEngine(body: (called: CalledEngine) => Promise<void>, 
   } finally {
     await engine.close();
   }
+}
+
+/** An engine behind a real HTTP server. */
+export interface ServedApi {
+  readonly engine: Engine;
+  /** `http://127.0.0.1:<port>` */
+  readonly url: string;
+  /** A GET of the API by a caller of this class. */
+  call(method: string, params?: Record<string, string>, options?: Pick<CallOptions, "from">): Promise<Answer>;
+}
+
+/**
+ * As `withEngine`, over HTTP. Callers come from 127.0.0.1; `X-Forwarded-For` gives them another address, since that one
+ * counts as a proxy.
+ */
+export async function withServed(body: (served: ServedApi) => Promise<void>, options: EngineOptions = {}) {
+  await withEngine(async ({ engine }) => {
+    const { http } = await loadPorts();
+    const server = await http.serve({ host: "127.0.0.1", port: 0 }, (request, info) => engine.fetch(request, info));
+    try {
+      const url = `http://127.0.0.1:${server.address.port}`;
+      await body({
+        engine,
+        url,
+        async call(method, params = {}, { from = "loopback" } = {}) {
+          const query = new URLSearchParams({ method, ...params });
+          const headers = { "x-forwarded-for": ADDRESSES[from] };
+          const response = await fetch(`${url}/server/api?${query}`, { headers });
+          const { result, error } = await response.json();
+          return { status: response.status, headers: response.headers, result, error };
+        },
+      });
+    } finally {
+      await server.close(0);
+    }
+  }, { trustProxy: ["127.0.0.1"], ...options });
 }

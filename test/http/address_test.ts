@@ -1,5 +1,5 @@
 import { test } from "node:test";
-import { assertEquals, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertThrows } from "@std/assert";
 import { AccessPolicy, hostName } from "../../src/http/address.ts";
 import { baseUrl } from "../../src/http/base-url.ts";
 import { MillraceError } from "../../src/errors.ts";
@@ -10,6 +10,7 @@ const network: NetworkPort = {
     { name: "lo", host: "127.0.0.1", prefixLength: 8, family: 4, loopback: true },
     { name: "eth0", host: "192.168.7.5", prefixLength: 24, family: 4, loopback: false },
     { name: "eth0", host: "fd00::5", prefixLength: 64, family: 6, loopback: false },
+    { name: "eth0", host: "fe80::5%eth0", prefixLength: 64, family: 6, loopback: false },
   ],
   resolve: () => Promise.resolve([]),
 };
@@ -35,6 +36,15 @@ test("AccessPolicy.classify() tells loopback, same subnet and the rest apart (B2
     ["192.168.7.77", "intranet"],
     ["::ffff:192.168.7.77", "intranet"],
     ["fd00::77", "intranet"],
+    ["fe80::5%eth0", "loopback"],
+    ["fe80::77%eth0", "intranet"],
+    ["fe80::77", "intranet"],
+    ["::ffff:8.8.8.8", "internet"],
+    ["0.0.0.0", "internet"],
+    ["127.1", "internet"],
+    ["0177.0.0.1", "internet"],
+    ["2130706433", "internet"],
+    ["", "internet"],
     ["192.168.8.1", "internet"],
     ["8.8.8.8", "internet"],
     ["2001:db8::1", "internet"],
@@ -77,7 +87,20 @@ test("AccessPolicy.clientHost() believes X-Forwarded-For only from a trusted pro
   assertEquals(trusting.clientHost(forwarded, from("192.168.7.9")), "1.2.3.4");
   assertEquals(trusting.clientHost(forwarded, from("192.168.7.10")), "192.168.7.10");
   assertEquals(policy().clientHost(forwarded, from("10.0.0.1")), "10.0.0.1");
-  assertEquals(trusting.clientHost(request({ "x-forwarded-for": "junk" }), from("10.0.0.1")), "10.0.0.1");
+  const hop = (text: string) => trusting.clientHost(request({ "x-forwarded-for": text }), from("10.0.0.1"));
+  for (const text of ["1.2.3.4:5678", "9.9.9.9, 1.2.3.4:5678"]) assertEquals(hop(text), "1.2.3.4");
+  for (const text of ["2001:db8::1", "[2001:db8::1]", "[2001:db8::1]:80"]) assertEquals(hop(text), "2001:db8::1");
+});
+
+test("AccessPolicy.clientHost() takes nobody for the proxy itself when that does not tell an address (B24)", () => {
+  const trusting = policy({ trustedProxies: ["127.0.0.1"] });
+  for (const text of ["unknown", "junk, _hidden", "", " ", ",", "1.2.3.4, ", "x".repeat(5000), "[", "127.1"]) {
+    const host = trusting.clientHost(request({ "x-forwarded-for": text }), from("127.0.0.1"));
+    assertEquals(trusting.classify(host), "internet", JSON.stringify(text));
+    assert(host.length <= 64);
+  }
+  // It calls for itself.
+  assertEquals(trusting.clientHost(request({}), from("127.0.0.1")), "127.0.0.1");
 });
 
 test("AccessPolicy() refuses a proxy that is neither an address nor a range", () => {

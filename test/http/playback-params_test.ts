@@ -1,7 +1,12 @@
 import { test } from "node:test";
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { MillraceError } from "../../src/errors.ts";
-import { PARAMETERS_WITHOUT_EFFECT, parsePlaybackParams, transcodingOf } from "../../src/http/playback-params.ts";
+import {
+  PARAMETERS_WITHOUT_EFFECT,
+  parsePlaybackParams,
+  transcodingOf,
+  wantsSingleReader,
+} from "../../src/http/playback-params.ts";
 
 /** Every name of the table in section 4.1, written by hand with a value and what it must become. */
 const DOCUMENTED: [string, string, unknown][] = [
@@ -93,9 +98,46 @@ test("parsePlaybackParams() survives arbitrary queries", () => {
   assertThrows(() => parsePlaybackParams(new URLSearchParams([["pid", "x".repeat(20_000)]])), MillraceError, "pid");
 });
 
-test("PARAMETERS_WITHOUT_EFFECT lists only documented names", () => {
+test("PARAMETERS_WITHOUT_EFFECT lists documented names, each with its reason", () => {
+  assertEquals(Object.keys(PARAMETERS_WITHOUT_EFFECT).sort(), [
+    "cas",
+    "collect_start_stats",
+    "debug_options",
+    "direct_url",
+    "disable_p2p",
+    "force_ads",
+    "gdpr_consent",
+    "hlc",
+    "is_restarted_session",
+    "mode",
+    "playlist_output_format_live",
+    "playlist_output_format_vod",
+    "product_key",
+    "provider",
+    "proxy_vast_response",
+    "quality",
+    "secondary_product_key",
+    "start_from",
+    "stream_id",
+  ]);
   const names = new Set(DOCUMENTED.map(([name]) => name));
-  for (const name of PARAMETERS_WITHOUT_EFFECT) assert(names.has(name), name);
+  for (const [name, why] of Object.entries(PARAMETERS_WITHOUT_EFFECT)) assert(names.has(name) && why.length > 10, name);
+});
+
+test("wantsSingleReader() lets any number read unless told otherwise (B8)", () => {
+  const of = (query: string) => wantsSingleReader(parsePlaybackParams(new URLSearchParams(query)));
+  for (
+    const [query, wanted] of [
+      ["", false],
+      ["stop_prev_read_thread=1", true],
+      ["stop_prev_read_thread=0", false],
+      ["allow_multiple_threads_reading=1", false],
+      ["allow_multiple_threads_reading=0", true],
+      ["allow_multiple_threads_reading=1&stop_prev_read_thread=1", false],
+    ] as const
+  ) {
+    assertEquals(of(query), wanted, query);
+  }
 });
 
 test("transcodingOf() is null without transcode_audio, whatever else is asked for (B20)", () => {

@@ -1,6 +1,7 @@
 import { test } from "node:test";
-import { assertEquals } from "@std/assert";
+import { assert, assertEquals, assertLess } from "@std/assert";
 import { parseRange } from "../../src/http/range.ts";
+import { seededBelow } from "../support/random.ts";
 
 const TABLE: [string | null, number, ReturnType<typeof parseRange>][] = [
   [null, 100, null],
@@ -24,4 +25,25 @@ const TABLE: [string | null, number, ReturnType<typeof parseRange>][] = [
 
 test("parseRange() reads single and suffix ranges and gives up on others (B17)", () => {
   for (const [header, size, expected] of TABLE) assertEquals(parseRange(header, size), expected, String(header));
+});
+
+test("parseRange() survives any header, and its ranges lie within the body", () => {
+  const random = seededBelow(9);
+  const parts = ["bytes", "=", "-", ",", " ", "0", "9", "99999999999999999999999", "\t", "x", "=-", "1-2"];
+  for (let round = 0; round < 20_000; round++) {
+    const header = Array.from({ length: random(8) }, () => parts[random(parts.length)]).join("");
+    for (const size of [0, 1, 100, 2 ** 45]) {
+      const range = parseRange(round % 2 === 0 ? `bytes=${header}` : header, size);
+      if (range === null || range === "unsatisfiable") continue;
+      assert(range.start >= 0 && range.start < range.end && range.end <= size, `${header} of ${size}`);
+      assert(Number.isSafeInteger(range.start) && Number.isSafeInteger(range.end), header);
+    }
+  }
+});
+
+test("parseRange() takes no long header apart", () => {
+  const begun = performance.now();
+  assertEquals(parseRange(`bytes=${" ".repeat(200_000)}`, 100), null);
+  // Taken apart, it would be work for a minute.
+  assertLess(performance.now() - begun, 500);
 });

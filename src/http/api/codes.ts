@@ -1,4 +1,4 @@
-/** The one table of API error codes (B22), and how the engine's errors become them. */
+/** The one table of API error codes (section 7 of the HTTP API, B22), and how the engine's errors become them. */
 import { type ErrorCode, MillraceError } from "../../errors.ts";
 
 /** Numbers of the failure envelope. 0 belongs to the messages that the HTTP API document gives. */
@@ -52,11 +52,14 @@ export class ApiError extends Error {
   /** One of `API_CODES`. */
   readonly code: number;
   readonly status: ApiStatus;
+  /** When to try again, s (`Retry-After`, RFC 9110 section 10.2.3); null where that is not known. */
+  readonly retryAfterS: number | null;
 
-  constructor(code: number, message: string, status: ApiStatus = 200) {
+  constructor(code: number, message: string, status: ApiStatus = 200, retryAfterS: number | null = null) {
     super(message);
     this.code = code;
     this.status = status;
+    this.retryAfterS = retryAfterS;
   }
 }
 

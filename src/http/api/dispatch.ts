@@ -1,24 +1,33 @@
 /** One call of the JSON method API: who may, with what, and how the answer is wrapped. B3, B21–B25. */
 import type { AddressClass } from "../address.ts";
 import { API_CODES, ApiError, failureEnvelope, toApiError } from "./codes.ts";
-import { type ApiInput, readInput } from "./input.ts";
+import { type ApiInput, queryFields, readInput } from "./input.ts";
 import { JsonStream } from "./json-stream.ts";
 import type { Method } from "./method.ts";
 import { isStrictlySameOrigin, pageOrigin } from "./origin.ts";
 import { type ParamReader, paramReader } from "./params.ts";
 import { KEEP_MS, Picture } from "./picture.ts";
 import type { ApiParts } from "./parts.ts";
+import type { Spooled } from "../../playlist/spool.ts";
+import { mayCarryFile, readUpload } from "./upload.ts";
 
 /** Calls at once: those that wait for peers are held for up to a minute each. */
 export const MAX_CALLS = 256;
-/** Versions that clients send (B25). */
+/** Versions that clients send (section 9, B25). */
 const API_VERSIONS = new Set(["1", "2", "3"]);
 
 /** What the transport knows of a request. */
 export interface Caller {
   readonly addressClass: AddressClass;
+  readonly clientHost: string;
   /** Base URL of the engine as this request names it. */
   readonly ownUrl: string;
+}
+
+/** The parameters of a call. */
+interface Received {
+  readonly input: ApiInput;
+  readonly upload: Spooled | undefined;
 }
 
 /** Answers API requests. */
@@ -30,7 +39,20 @@ export function createDispatch(methods: readonly Method[], parts: ApiParts): Dis
   for (const method of methods) byName.set(method.name, { method, read: paramReader(method) });
   let running = 0;
 
-  const call = async (request: Request, caller: Caller, input: ApiInput): Promise<[Method, unknown]> => {
+  /** Reads the parameters; a large file only once it is known that the caller may send it. */
+  const receive = async (request: Request, caller: Caller): Promise<Received> => {
+    const fields = queryFields(request);
+    const method = byName.get(fields.input.texts("method")[0] ?? "")?.method;
+    const token = fields.input.texts("token")[0] ?? "";
+    if (method?.upload === undefined || !mayCarryFile(request) || (token === "" && !method.public)) {
+      return { input: await readInput(request, parts.clock), upload: undefined };
+    }
+    await parts.token.refresh();
+    requireAccess(method, request, caller, token, parts);
+    return await readUpload(request, fields, method.upload, (chunks) => parts.lists.keep(chunks), parts.clock);
+  };
+
+  const call = async (request: Request, caller: Caller, { input, upload }: Received): Promise<[Method, unknown]> => {
     const name = input.texts("method")[0] ?? "";
     if (name === "") throw new ApiError(API_CODES.missingParameter, "missing parameter: method");
     const found = byName.get(name);
@@ -40,12 +62,16 @@ export function createDispatch(methods: readonly Method[], parts: ApiParts): Dis
       throw new ApiError(API_CODES.unsupportedApiVersion, "unsupported api_version: 1, 2 and 3 are served");
     }
     const { method, read } = found;
+    await parts.token.refresh();
     requireAccess(method, request, caller, input.texts("token")[0] ?? "", parts);
     const local = caller.addressClass === "loopback" && pageOrigin(request, caller.ownUrl) !== "foreign";
     const result = await method.handle(read(input), {
       parts,
       addressClass: caller.addressClass,
+      clientHost: caller.clientHost,
+      ownUrl: caller.ownUrl,
       callerIsLocal: local,
+      upload,
       signal: request.signal,
     });
     return [method, result];
@@ -53,18 +79,20 @@ export function createDispatch(methods: readonly Method[], parts: ApiParts): Dis
 
   return async (request, caller) => {
     let name = "";
+    let received: Received | null = null;
     if (running >= MAX_CALLS) return failure(new ApiError(API_CODES.unavailable, "too many calls at once", 429));
     running++;
     try {
-      const input = await readInput(request);
-      name = (input.texts("method")[0] ?? "").slice(0, 64);
-      const [method, result] = await call(request, caller, input);
+      received = await receive(request, caller);
+      name = (received.input.texts("method")[0] ?? "").slice(0, 64);
+      const [method, result] = await call(request, caller, received);
       if (result instanceof Picture) return picture(result);
       const body = result instanceof JsonStream
         ? await result.wrapped('{"result":', ',"error":null}')
         : JSON.stringify({ result, error: null });
       return answer(body, 200, method.openToPages === true);
     } catch (error) {
+      await received?.upload?.remove();
       const told = toApiError(error);
       const isFault = told.code === API_CODES.internal;
       parts.log.log(isFault ? "error" : "debug", "an API call failed", {
@@ -98,7 +126,9 @@ function requireAccess(method: Method, request: Request, caller: Caller, token: 
 
 /** The failure envelope as a response. */
 export function failure(error: ApiError): Response {
-  return answer(JSON.stringify(failureEnvelope(error)), error.status, false);
+  const response = answer(JSON.stringify(failureEnvelope(error)), error.status, false);
+  if (error.retryAfterS !== null) response.headers.set("retry-after", String(error.retryAfterS));
+  return response;
 }
 
 function picture({ bytes, type }: Picture): Response {
@@ -108,6 +138,8 @@ function picture({ bytes, type }: Picture): Response {
       "cache-control": `private, max-age=${KEEP_MS / 1000}`,
       "x-content-type-options": "nosniff",
       "cross-origin-resource-policy": "same-origin",
+      // Should an SVG be opened as a page: no scripts, and nothing from elsewhere.
+      "content-security-policy": "default-src 'none'; img-src data:; style-src 'unsafe-inline'; sandbox",
     },
   });
 }

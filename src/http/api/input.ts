@@ -1,5 +1,7 @@
 /** The raw parameters of a call: query, and with POST a form, multipart parts or a bare body (B3). */
 import { readBounded } from "../../bytes/read-bounded.ts";
+import type { Clock } from "../../ports.ts";
+import { bodyChunks } from "../request-body.ts";
 import { API_CODES, ApiError } from "./codes.ts";
 
 /** Largest body, bytes: a transport file of 16 MiB and its company. */
@@ -8,6 +10,8 @@ export const MAX_BODY_BYTES = 17 * 1024 * 1024;
 export const MAX_FORM_BYTES = 1024 * 1024;
 /** Longest text of one field, characters: a magnet link of the longest kind. */
 export const MAX_FIELD_CHARS = 64 * 1024;
+/** Longest name of a field, characters: ours are words. */
+const MAX_NAME_CHARS = 1024;
 /** Most fields of one call: lists are a few hundred entries long. */
 export const MAX_FIELDS = 10_000;
 /** The parameter that a body which is no form stands for. */
@@ -20,33 +24,47 @@ export interface ApiInput {
   file(name: string): File | undefined;
 }
 
-/** Reads a request. Throws `ApiError` with status 413 over a limit, code 3 for a malformed body. */
-export async function readInput(request: Request): Promise<ApiInput> {
+/** Parameters as they are gathered. */
+export interface InputFields {
+  /** Throws `ApiError` with status 413 over a limit. */
+  add(name: string, value: string | File): void;
+  readonly input: ApiInput;
+}
+
+/** The query's parameters, and room for more. Throws as `add`. */
+export function queryFields(request: Request): InputFields {
   const texts = new Map<string, string[]>();
   const files = new Map<string, File>();
   let fields = 0;
   const add = (name: string, value: string | File) => {
     if (++fields > MAX_FIELDS) throw tooLarge(`more than ${MAX_FIELDS} parameters`);
+    if (name.length > MAX_NAME_CHARS) throw tooLarge(`a name is longer than ${MAX_NAME_CHARS} characters`);
     if (typeof value !== "string") files.set(name, value);
     else if (value.length > MAX_FIELD_CHARS) throw tooLarge(`a parameter is longer than ${MAX_FIELD_CHARS} characters`);
     else if (texts.has(name)) texts.get(name)!.push(value);
     else texts.set(name, [value]);
   };
   for (const [name, value] of new URL(request.url).searchParams) add(name, value);
-  if (request.method === "POST") {
-    for (const [name, value] of await readBody(request)) add(name, value);
-  }
-  return { texts: (name) => texts.get(name) ?? [], file: (name) => files.get(name) };
+  return { add, input: { texts: (name) => texts.get(name) ?? [], file: (name) => files.get(name) } };
 }
 
-async function readBody(request: Request): Promise<Iterable<[string, string | File]>> {
+/** Reads a request. Throws `ApiError` with status 413 over a limit, code 3 for a malformed body, or as `bodyChunks`. */
+export async function readInput(request: Request, clock: Clock): Promise<ApiInput> {
+  const fields = queryFields(request);
+  if (request.method === "POST") {
+    for (const [name, value] of await readBody(request, clock)) fields.add(name, value);
+  }
+  return fields.input;
+}
+
+async function readBody(request: Request, clock: Clock): Promise<Iterable<[string, string | File]>> {
   const header = request.headers.get("content-type") ?? "";
   const type = header.split(";")[0]!.trim().toLowerCase();
   const isForm = type === "application/x-www-form-urlencoded";
   const maxBytes = isForm ? MAX_FORM_BYTES : MAX_BODY_BYTES;
   const refuse = () => tooLarge(`the body is larger than ${maxBytes} bytes`);
   if (Number(request.headers.get("content-length") ?? 0) > maxBytes) throw refuse();
-  const bytes = await readBounded(request.body, maxBytes, refuse);
+  const bytes = await readBounded(bodyChunks(request, clock), maxBytes, refuse);
   if (bytes.length === 0) return [];
   if (isForm) return new URLSearchParams(new TextDecoder().decode(bytes));
   if (type === "multipart/form-data") {

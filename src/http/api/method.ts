@@ -1,5 +1,6 @@
 /** What a method of the JSON API is. Parsing, access rules, OpenAPI and the conformance test come from these fields. */
-import type { z } from "zod";
+import type * as z from "zod";
+import type { Spooled } from "../../playlist/spool.ts";
 import type { AddressClass } from "../address.ts";
 import type { JsonStream } from "./json-stream.ts";
 import type { ApiParts } from "./parts.ts";
@@ -8,11 +9,17 @@ import type { ApiParts } from "./parts.ts";
 export interface ApiCall {
   readonly parts: ApiParts;
   readonly addressClass: AddressClass;
+  /** The caller's own address. */
+  readonly clientHost: string;
+  /** Base URL of the engine as this request names it. */
+  readonly ownUrl: string;
   /**
    * The call comes from this machine and not from a page of another origin, so that it may name private addresses: such a
    * page would otherwise borrow the user's place in the network (B27).
    */
   readonly callerIsLocal: boolean;
+  /** The file named by `Method.upload` when it came as a stream; the handler lets it go. */
+  readonly upload?: Spooled | undefined;
   /** The caller gave up. */
   readonly signal: AbortSignal;
 }
@@ -30,6 +37,11 @@ export interface Method<Params extends z.ZodObject = z.ZodObject, Result extends
   readonly openToPages?: boolean;
   /** Refuses whatever a browser sends on behalf of another origin (B23). Private methods do so always. Default false. */
   readonly sameOriginOnly?: boolean;
+  /**
+   * The file parameter that may be larger than a body otherwise is: with method and token in the query it is received as a
+   * stream and kept aside as `ApiCall.upload`. Default: none.
+   */
+  readonly upload?: string;
   /** Parameters as typed values; `readParams` makes those from text by the same schema. */
   readonly params: Params;
   readonly result: Result;

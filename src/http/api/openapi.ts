@@ -1,5 +1,5 @@
 /** The OpenAPI 3.1 description of the method API, made from the registry. */
-import { z } from "zod";
+import * as z from "zod";
 import { VERSION } from "../../version.ts";
 import type { Method } from "./method.ts";
 

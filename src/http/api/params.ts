@@ -1,5 +1,5 @@
 /** From text to the typed values of a method's schema: one reading of booleans, integers and lists for all methods (B3). */
-import { z } from "zod";
+import * as z from "zod";
 import { API_CODES, ApiError } from "./codes.ts";
 import type { ApiInput } from "./input.ts";
 import type { Method } from "./method.ts";
@@ -21,13 +21,19 @@ export function jsonList(maxItems: number, maxChars: number) {
   return z.array(z.string().max(maxChars)).max(maxItems).meta({ "x-list": "json" });
 }
 
+/** The parameters of `method` and how each is written. */
+function fieldsOf(method: Method): [string, FieldSchema][] {
+  const schema = z.toJSONSchema(method.params, { io: "input" }) as { properties?: Record<string, FieldSchema> };
+  return Object.entries(schema.properties ?? {});
+}
+
 /** The reader of `method`'s parameters. */
 export function paramReader(method: Method): ParamReader {
-  const schema = z.toJSONSchema(method.params, { io: "input" }) as { properties?: Record<string, FieldSchema> };
-  const fields = Object.entries(schema.properties ?? {});
+  // Made at the first call: few of the forty methods are ever called, and a start waits for none of them.
+  let fields: readonly [string, FieldSchema][] | null = null;
   return (input) => {
     const raw: Record<string, unknown> = {};
-    for (const [name, field] of fields) {
+    for (const [name, field] of fields ??= fieldsOf(method)) {
       const value = readField(name, field, input);
       if (value !== undefined) raw[name] = value;
     }

@@ -1,9 +1,14 @@
 /** Parts of the engine that API methods use. */
 import type { AccessToken } from "../../account/access-token.ts";
+import type { SignIn } from "../../account/sign-in.ts";
 import type { SettingsStore } from "../../account/settings.ts";
+import type { Analyzer } from "../../content/analysis/analyzer.ts";
+import type { MediaFinder } from "../../content/media-files.ts";
 import type { MetainfoFinder } from "../../content/metainfo.ts";
 import type { ResolveContext } from "../../content/resolve.ts";
+import type { Players } from "../../player/players.ts";
 import type { Playlist } from "../../playlist/items.ts";
+import type { Lists } from "../../playlist/lists.ts";
 import type { Clock, Logger, RuntimeFacts } from "../../ports.ts";
 import type { AccessPolicy } from "../address.ts";
 import type { PictureCache } from "./picture.ts";
@@ -13,8 +18,15 @@ export interface ApiParts {
   readonly token: AccessToken;
   readonly policy: AccessPolicy;
   readonly settings: SettingsStore;
+  readonly signIn: SignIn;
+  readonly players: Players;
   readonly content: MetainfoFinder;
+  readonly analyzer: Analyzer;
+  readonly media: MediaFinder;
   readonly playlist: Playlist;
+  readonly lists: Lists;
+  /** Whether callers elsewhere may name private addresses (B27). */
+  readonly allowPrivateFetch: boolean;
   readonly pictures: PictureCache;
   /** GETs an address that a caller gave, within B27. Rejects as `guardedFetch`. */
   readonly fetchBytes: (url: string, maxBytes: number, context: ResolveContext) => Promise<Uint8Array>;

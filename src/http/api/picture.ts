@@ -1,6 +1,7 @@
 /** Pictures: told by their bytes, whatever their sender says, and kept for a while. */
 import { MillraceError } from "../../errors.ts";
 import type { Clock } from "../../ports.ts";
+import { neutralSvg } from "./svg.ts";
 
 /** Largest picture fetched, bytes. */
 export const MAX_PICTURE_BYTES = 1024 * 1024;
@@ -9,7 +10,7 @@ const MAX_KEPT_BYTES = 16 * 1024 * 1024;
 /** How long one is kept, here and by clients. */
 export const KEEP_MS = 3_600_000;
 
-/** First bytes of the formats that every client shows, as latin-1; SVG is left out, since it may carry scripts. */
+/** First bytes of the formats that every client shows, as latin-1. */
 const FORMATS: readonly (readonly [RegExp, string])[] = [
   // deno-lint-ignore no-control-regex
   [/^\x89PNG\r\n\x1a\n/, "image/png"],
@@ -26,7 +27,7 @@ export function pictureType(bytes: Uint8Array): string | null {
   return FORMATS.find(([start]) => start.test(head))?.[1] ?? null;
 }
 
-/** A picture as an answer: the one kind of result that is not JSON. */
+/** A picture as an answer: the one kind of result that is not JSON. SVG is written anew without what could act. */
 export class Picture {
   readonly bytes: Uint8Array;
   readonly type: string;
@@ -34,27 +35,59 @@ export class Picture {
   /** Throws `not_found` when `bytes` are no picture. */
   constructor(bytes: Uint8Array) {
     const type = pictureType(bytes);
-    if (type === null) throw new MillraceError("not_found", "there is no usable picture");
-    this.bytes = bytes;
-    this.type = type;
+    const svg = type === null ? neutralSvg(bytes) : null;
+    if (type === null && svg === null) throw new MillraceError("not_found", "there is no usable picture");
+    this.bytes = svg ?? bytes;
+    this.type = type ?? "image/svg+xml";
   }
 }
+
+/** How long a failure is remembered: a page full of dead logos must not ask for them again and again. */
+const KEEP_FAILURE_MS = 60_000;
+/** Failures remembered at most. */
+const MAX_FAILURES = 1000;
 
 /** Pictures by key, oldest out first. */
 export class PictureCache {
   private readonly clock: Clock;
   private readonly kept = new Map<string, { picture: Picture; untilMs: number }>();
+  private readonly failures = new Map<string, { error: unknown; untilMs: number }>();
+  private readonly coming = new Map<string, Promise<Picture>>();
   private bytes = 0;
 
   constructor(clock: Clock) {
     this.clock = clock;
   }
 
-  /** The kept picture, or what `make` answers. */
-  async get(key: string, make: () => Promise<Picture>): Promise<Picture> {
+  /** The kept picture, or what `make` answers; callers at the same time share one `make`. Its failures count for a minute. */
+  get(key: string, make: () => Promise<Picture>): Promise<Picture> {
+    const nowMs = this.clock.monotonic();
     const known = this.kept.get(key);
-    if (known !== undefined && known.untilMs > this.clock.monotonic()) return known.picture;
-    const picture = await make();
+    if (known !== undefined && known.untilMs > nowMs) return Promise.resolve(known.picture);
+    const failed = this.failures.get(key);
+    if (failed !== undefined && failed.untilMs > nowMs) return Promise.reject(failed.error);
+    let coming = this.coming.get(key);
+    if (coming === undefined) {
+      coming = this.make(key, make).finally(() => this.coming.delete(key));
+      this.coming.set(key, coming);
+    }
+    return coming;
+  }
+
+  private async make(key: string, make: () => Promise<Picture>): Promise<Picture> {
+    this.failures.delete(key);
+    try {
+      const picture = await make();
+      this.keep(key, picture);
+      return picture;
+    } catch (error) {
+      this.failures.set(key, { error, untilMs: this.clock.monotonic() + KEEP_FAILURE_MS });
+      if (this.failures.size > MAX_FAILURES) this.failures.delete(this.failures.keys().next().value!);
+      throw error;
+    }
+  }
+
+  private keep(key: string, picture: Picture): void {
     this.drop(key);
     this.kept.set(key, { picture, untilMs: this.clock.monotonic() + KEEP_MS });
     this.bytes += picture.bytes.length;
@@ -62,7 +95,6 @@ export class PictureCache {
       if (this.bytes <= MAX_KEPT_BYTES) break;
       this.drop(oldest);
     }
-    return picture;
   }
 
   private drop(key: string): void {

@@ -1,5 +1,5 @@
 /** Shapes of the JSON API that several methods share: section 2 of the HTTP API. */
-import { z } from "zod";
+import * as z from "zod";
 
 /** What commands answer. */
 export const OK = z.literal("ok");
@@ -13,3 +13,5 @@ export const VERSION_INFO = z.object({
 });
 /** An infohash or a content id in an answer. */
 export const HEX_40 = z.string().regex(/^[0-9a-f]{40}$/);
+/** A background task. */
+export const TASK_ID = z.int().min(1);

@@ -1,5 +1,5 @@
 /** Tokens and who may call: "Access and status" of section 4.4, section 5. */
-import { z } from "zod";
+import * as z from "zod";
 import { type ApiCall, defineMethod, type Method } from "../method.ts";
 import { NONE, OK } from "../schemas.ts";
 

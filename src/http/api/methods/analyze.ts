@@ -1,20 +1,16 @@
-/** What a pasted text names: `analyze_content` and `analyze_content_multi` of section 4.4, section 2.7. */
-import { z } from "zod";
-import { readContentQuery } from "../../../transport/query.ts";
-import { hasCode } from "../../../errors.ts";
-import { parseMagnet } from "../../../transport/magnet.ts";
-import type { Metainfo } from "../../../transport/types.ts";
+/** `analyze_content` and `analyze_content_multi` of section 4.4, section 2.7. */
+import * as z from "zod";
+import type { Analysis, Outcome } from "../../../content/analysis/types.ts";
 import { API_CODES, ApiError, toApiError } from "../codes.ts";
-import { type ApiCall, defineMethod, type Method } from "../method.ts";
+import { defineMethod, type Method } from "../method.ts";
 import { HEX_40 } from "../schemas.ts";
 
 /** Queries of one call. */
 const MAX_QUERIES = 200;
-/** Of those, analysed at once. */
-const PARALLEL = 8;
 
 const QUERY = z.string().max(65_536);
-const ANALYSIS = z.object({
+/** Section 2.7. */
+export const ANALYSIS = z.object({
   content_type: z.enum(["transport_file", "hls", "hls_vode", "direct_content", "direct_stream", "playlist"]),
   transport_type: z.enum(["bt", "hls"]),
   content_id: HEX_40.nullable(),
@@ -24,63 +20,34 @@ const ANALYSIS = z.object({
   is_live: z.literal([-1, 0, 1]),
   categories: z.array(z.string()),
 });
-type Analysis = z.output<typeof ANALYSIS>;
 
-const unknownProtocol = () => new ApiError(API_CODES.documented, "unknown protocol");
-
-/** What is known of a torrent; `metainfo` null: it was never seen, and asking peers for it is not worth the wait. */
-async function describe(
-  call: ApiCall,
-  metainfo: Metainfo | null,
-  otherwise: { title: string; contentId?: string; infohash?: string; url?: string },
-): Promise<Analysis> {
+/** An analysis as callers see it. */
+export function analysisJson(analysis: Analysis): z.input<typeof ANALYSIS> {
+  const { contentType, transportType, contentId, infohash, itemUrl, title, isLive, categories } = analysis;
   return {
-    content_type: "transport_file",
-    transport_type: "bt",
-    content_id: otherwise.contentId ?? (metainfo === null ? null : await call.parts.content.contentId(metainfo)),
-    infohash: metainfo?.infohashHex ?? otherwise.infohash ?? null,
-    item_url: otherwise.url ?? null,
-    title: metainfo?.name ?? otherwise.title,
-    is_live: metainfo === null ? -1 : 0,
-    categories: [],
+    content_type: contentType,
+    transport_type: transportType,
+    content_id: contentId,
+    infohash,
+    item_url: itemUrl,
+    title,
+    is_live: isLive,
+    categories: [...categories],
   };
 }
 
-async function analyze(text: string, call: ApiCall): Promise<Analysis> {
-  const query = readContentQuery(text);
-  const { content } = call.parts;
-  switch (query?.kind) {
-    case undefined:
-      throw unknownProtocol();
-    case "content_id":
-      return await describe(call, await content.known(query.id), { title: query.id, contentId: query.id });
-    case "infohash":
-      return await describe(call, await content.known(query.id), { title: query.id, infohash: query.id });
-    case "magnet": {
-      const { infohashHex, name } = parseMagnet(query.magnet);
-      const title = name ?? infohashHex;
-      return await describe(call, await content.known(infohashHex), {
-        title,
-        infohash: infohashHex,
-        url: query.magnet,
-      });
-    }
-    case "url": {
-      const { url } = query;
-      const metainfo = await content.find({ kind: "url", url }, call).catch((error) => {
-        // It answers, but not with a transport file.
-        throw hasCode(error, "bad_transport_file") || hasCode(error, "too_large") ? unknownProtocol() : error;
-      });
-      return await describe(call, metainfo, { title: url, url });
-    }
-  }
+/** The analysis, or the error that the document gives for what cannot be named. */
+function analysisOf(outcome: Outcome | undefined): Analysis {
+  if (outcome === undefined || "error" in outcome) throw outcome?.error;
+  if (outcome.analysis === null) throw new ApiError(API_CODES.documented, "unknown protocol");
+  return outcome.analysis;
 }
 
 /** See the module. */
 export const ANALYZE_METHODS: readonly Method[] = [
   defineMethod({
     name: "analyze_content",
-    summary: "What an id, a magnet link, a URI or the URL of a transport file names.",
+    summary: "What an id, a magnet link, a URI or an address names: torrents, broadcasts, HLS, media files and lists.",
     public: true,
     remote: true,
     params: z.object({
@@ -89,8 +56,9 @@ export const ANALYZE_METHODS: readonly Method[] = [
     }),
     result: ANALYSIS,
     async handle({ query, title }, call) {
-      const analysis = await analyze(query, call);
-      return title ? { ...analysis, title } : analysis;
+      const [outcome] = await call.parts.analyzer.analyze([query], call);
+      const analysis = analysisOf(outcome);
+      return analysisJson(title ? { ...analysis, title } : analysis);
     },
   }),
   defineMethod({
@@ -104,22 +72,14 @@ export const ANALYZE_METHODS: readonly Method[] = [
       z.object({ error: z.object({ message: z.string(), code: z.int() }) }),
     ])),
     async handle({ query }, call) {
-      const answers: ({ result: Analysis } | { error: { message: string; code: number } })[] = [];
-      for (let at = 0; at < query.length; at += PARALLEL) {
-        answers.push(
-          ...await Promise.all(
-            query.slice(at, at + PARALLEL).map(async (text) => {
-              try {
-                return { result: await analyze(text, call) };
-              } catch (error) {
-                const { message, code } = toApiError(error);
-                return { error: { message, code } };
-              }
-            }),
-          ),
-        );
-      }
-      return answers;
+      return (await call.parts.analyzer.analyze(query, call)).map((outcome) => {
+        try {
+          return { result: analysisJson(analysisOf(outcome)) };
+        } catch (error) {
+          const { message, code } = toApiError(error);
+          return { error: { message, code } };
+        }
+      });
     },
   }),
 ];

@@ -1,13 +1,11 @@
 /** What a torrent holds and by which ids it is known: "Content" of section 4.4. */
-import { z } from "zod";
-import { chooseFile, looksPlayable, mimeTypeOf } from "../../../content/file-choice.ts";
+import * as z from "zod";
 import { MAX_TRANSPORT_FILE_BYTES } from "../../../content/resolve.ts";
 import { selectStream, type StreamSelector } from "../../../content/selector.ts";
 import { MillraceError } from "../../../errors.ts";
-import { encodeMetainfo } from "../../../transport/transport-file.ts";
-import type { Metainfo, MetainfoFile } from "../../../transport/types.ts";
-import { type ApiCall, defineMethod, type Method } from "../method.ts";
+import { defineMethod, type Method } from "../method.ts";
 import { HEX_40 } from "../schemas.ts";
+import { ANALYSIS, analysisJson } from "./analyze.ts";
 
 /** Longest selector: a magnet link. */
 const SELECTOR = z.string().max(65_536);
@@ -25,20 +23,8 @@ const MEDIA_FILES = z.object({
     size: z.int().optional(),
   })),
   transport_file_data: z.string().optional(),
+  analysis: ANALYSIS.nullable().optional(),
 });
-
-/** Files named like media; without any, the one that playback would choose. */
-function mediaFiles(metainfo: Metainfo): readonly MetainfoFile[] {
-  const media = metainfo.files.filter((file) =>
-    looksPlayable(file) || (!file.padding && file.sizeBytes > 0 && /^(?:audio|video)\//.test(mimeTypeOf(file.name)))
-  );
-  if (media.length > 0) return media;
-  try {
-    return [chooseFile(metainfo, undefined)];
-  } catch {
-    return [];
-  }
-}
 
 function toBase64(bytes: Uint8Array): string {
   let text = "";
@@ -51,20 +37,12 @@ async function postedFile(file: File): Promise<StreamSelector> {
   return { kind: "transport_file", bytes: new Uint8Array(await file.arrayBuffer()) };
 }
 
-/** Also what the `file` parameter of other methods means. */
-async function find(
-  params: { file?: File | undefined } & Parameters<typeof selectStream>[0],
-  call: ApiCall,
-): Promise<Metainfo> {
-  const selector = params.file === undefined ? selectStream(params) : await postedFile(params.file);
-  return await call.parts.content.find(selector, call);
-}
-
 /** See the module. */
 export const CONTENT_METHODS: readonly Method[] = [
   defineMethod({
     name: "get_media_files",
-    summary: "The media files of a torrent. A transport file may be posted as the body or as the part file.",
+    summary:
+      "The media files of a torrent, a broadcast or an address. A transport file may be posted as the body or as the part file.",
     public: true,
     remote: true,
     params: z.object({
@@ -79,31 +57,40 @@ export const CONTENT_METHODS: readonly Method[] = [
       dump_transport_file: z.boolean().default(false).describe(
         "Adds transport_file_data, the transport file in base64",
       ),
+      create_wrappers: z.boolean().default(false).describe(
+        "For a url that leads to HLS, media or a list: gives it an infohash that is known from then on",
+      ),
+      expand_wrapper: z.boolean().default(false).describe("Answers what a wrapper wraps instead of the wrapper"),
+      analyze_content: z.boolean().default(false).describe("Adds analysis, as analyze_content answers it"),
     }),
     result: MEDIA_FILES,
     async handle(params, call) {
-      const metainfo = await find(params, call);
+      const selector = params.file === undefined ? selectStream(params) : await postedFile(params.file);
+      const found = await call.parts.media.find(selector, {
+        expandWrapper: params.expand_wrapper,
+        createWrappers: params.create_wrappers,
+        analyze: params.analyze_content,
+      }, call);
       const isFull = params.mode === "full";
       return {
-        infohash: metainfo.infohashHex,
-        name: metainfo.name,
-        type: "vod" as const,
-        transport_type: "bt" as const,
-        transport_file_cache_key: await call.parts.content.known(metainfo.infohashHex) === null
-          ? null
-          : metainfo.infohashHex,
-        files: mediaFiles(metainfo).map((file) => ({
-          index: file.index,
-          filename: file.path,
-          ...(isFull ? { mime: mimeTypeOf(file.name), size: file.sizeBytes } : {}),
+        infohash: found.infohash,
+        name: found.name,
+        type: found.isLive ? "live" as const : "vod" as const,
+        transport_type: found.transportType,
+        transport_file_cache_key: found.cacheKey,
+        files: found.files.map(({ index, filename, mime, sizeBytes }) => ({
+          index,
+          filename,
+          ...(isFull ? { mime, size: sizeBytes } : {}),
         })),
-        ...(params.dump_transport_file ? { transport_file_data: toBase64(encodeMetainfo(metainfo)) } : {}),
+        ...(params.dump_transport_file ? { transport_file_data: toBase64(found.transportFile) } : {}),
+        ...(params.analyze_content ? { analysis: found.analysis && analysisJson(found.analysis) } : {}),
       };
     },
   }),
   defineMethod({
     name: "get_content_id",
-    summary: "The content id of a torrent.",
+    summary: "The content id of a torrent, a broadcast, a wrapped address or an item of the playlist.",
     public: true,
     remote: true,
     params: z.object({
@@ -113,11 +100,14 @@ export const CONTENT_METHODS: readonly Method[] = [
     }),
     result: z.object({ content_id: HEX_40 }),
     async handle({ playlist_item_id: id, ...params }, call) {
-      if (id === undefined) return { content_id: await call.parts.content.contentId(await find(params, call)) };
-      const item = await call.parts.playlist.get(id);
+      const { media, playlist } = call.parts;
+      if (id === undefined) return { content_id: await media.contentId(selectStream(params), call) };
+      const item = await playlist.get(id);
       if (item.content_id !== null) return { content_id: item.content_id };
-      if (item.infohash === "") throw new MillraceError("not_found", `item ${id} is no torrent`);
-      return { content_id: await call.parts.content.contentId(await find({ infohash: item.infohash }, call)) };
+      const url = item.transport_type === "bt" ? item.url ?? undefined : undefined;
+      if (item.infohash === "" && url === undefined) throw new MillraceError("not_found", `item ${id} is no torrent`);
+      const selector = selectStream(item.infohash === "" ? { url } : { infohash: item.infohash });
+      return { content_id: await media.contentId(selector, call) };
     },
   }),
 ];

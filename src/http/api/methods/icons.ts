@@ -1,9 +1,11 @@
 /** `get_channel_icon` of section 4.4. */
-import { z } from "zod";
+import * as z from "zod";
 import { MillraceError } from "../../../errors.ts";
 import { logoBytes } from "../logo.ts";
 import { defineMethod, type Method } from "../method.ts";
 import { MAX_PICTURE_BYTES, Picture } from "../picture.ts";
+
+const NEVER = new AbortController().signal;
 
 /** See the module. */
 export const ICON_METHODS: readonly Method[] = [
@@ -29,7 +31,8 @@ export const ICON_METHODS: readonly Method[] = [
       // What is private to callers on this machine must not reach others by way of the cache.
       return await call.parts.pictures.get(
         `${call.callerIsLocal} ${url}`,
-        async () => new Picture(await call.parts.fetchBytes(url, MAX_PICTURE_BYTES, call)),
+        // Others may be waiting for it when this caller leaves; the fetch has its own deadline.
+        async () => new Picture(await call.parts.fetchBytes(url, MAX_PICTURE_BYTES, { ...call, signal: NEVER })),
       );
     },
   }),

@@ -1,7 +1,5 @@
 /** `parse_m3u_playlist` of section 4.4. */
-import { z } from "zod";
-import { decodeListText, MAX_LIST_BYTES } from "../../../playlist/list-text.ts";
-import { epgSources } from "../../../playlist/m3u-header.ts";
+import * as z from "zod";
 import { API_CODES, ApiError } from "../codes.ts";
 import { defineMethod, type Method } from "../method.ts";
 
@@ -15,7 +13,8 @@ export const LIST_METHODS: readonly Method[] = [
     params: z.object({ url: z.string().max(8192) }),
     result: z.object({ epg_sources: z.array(z.string()) }),
     async handle({ url }, call) {
-      const sources = epgSources(await decodeListText(await call.parts.fetchBytes(url, MAX_LIST_BYTES, call)));
+      const { lists, allowPrivateFetch } = call.parts;
+      const sources = await lists.guidesAt(url, call.callerIsLocal || allowPrivateFetch, call.signal);
       if (sources === null) {
         throw new ApiError(API_CODES.invalidParameter, "invalid parameter: url: it does not lead to an M3U playlist");
       }

@@ -4,7 +4,8 @@ import { MAX_TRANSPORT_FILE_BYTES } from "../../../content/resolve.ts";
 import { selectStream } from "../../../content/selector.ts";
 import { MAX_LOGO_BYTES, readLogo } from "../logo.ts";
 import type { NewItem } from "../../../playlist/items.ts";
-import { z } from "zod";
+import { isLive } from "../../../transport/live.ts";
+import * as z from "zod";
 import { API_CODES, ApiError } from "../codes.ts";
 import type { ApiCall } from "../method.ts";
 import { jsonList } from "../params.ts";
@@ -90,8 +91,8 @@ async function contentOf(params: AddParams, call: ApiCall): Promise<Content> {
       contentId: ids.contentId ?? await content.contentId(metainfo),
       infohash: metainfo.infohashHex,
       transportType: "bt",
-      isLive: 0,
-      isMulti: metainfo.files.filter(looksPlayable).length > 1,
+      isLive: isLive(metainfo) ? 1 : 0,
+      isMulti: !isLive(metainfo) && metainfo.files.filter(looksPlayable).length > 1,
       name: metainfo.name,
     };
   }

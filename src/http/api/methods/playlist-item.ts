@@ -1,5 +1,5 @@
 /** Playlist items as the API shows them: section 2.8. */
-import { z } from "zod";
+import * as z from "zod";
 
 /** Elements of the trash. */
 export const TRASH_ITEM = z.object({
@@ -38,7 +38,9 @@ export const TRASH_ITEM = z.object({
 /** Elements of the playlist have some fields more. */
 export const LISTED_ITEM = TRASH_ITEM.extend({
   icons: z.array(z.string()),
-  hash: z.string(),
-  hash_v2: z.string(),
+  hash: z.string().describe(
+    "SHA-1 of infohash:…, else content_id:…, url:… or title:… (letters and digits) as the item came in; never changes",
+  ),
+  hash_v2: z.string().describe("The same with SHA-256"),
   show_autosearch: z.boolean(),
 });

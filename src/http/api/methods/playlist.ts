@@ -1,5 +1,5 @@
 /** "Playlist" of section 4.4: items, flags, trash. */
-import { z } from "zod";
+import * as z from "zod";
 import type { ItemFlag } from "../../../playlist/items.ts";
 import { type JsonStream, jsonStream } from "../json-stream.ts";
 import { type ApiCall, defineMethod, type Method } from "../method.ts";

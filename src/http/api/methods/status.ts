@@ -1,5 +1,5 @@
 /** Versions and the state of the engine: "Access and status" of section 4.4. */
-import { z } from "zod";
+import * as z from "zod";
 import { defineMethod, type Method } from "../method.ts";
 import { versionInfo } from "../../service-routes.ts";
 import { NONE, VERSION_INFO } from "../schemas.ts";

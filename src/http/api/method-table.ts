@@ -1,0 +1,25 @@
+/** The README's table of methods, made from the registry. */
+import * as z from "zod";
+import type { Method } from "./method.ts";
+
+/** Markdown: each method with who may call it, its parameters (those in brackets may be left out) and what it does. */
+export function methodMarkdown(methods: readonly Method[]): string {
+  const rows = methods.map((method) => {
+    const cells = [`\`${method.name}\``, access(method), parameters(method), method.summary];
+    return `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`;
+  });
+  return ["| method | access | parameters | |", "| --- | --- | --- | --- |", ...rows].join("\n");
+}
+
+function access(method: Method): string {
+  const who = method.public ? "public" : "token";
+  const where = method.remote ? "" : ", this machine only";
+  const pages = method.openToPages ? ", pages may read it" : method.sameOriginOnly ? ", no foreign pages" : "";
+  return `${who}${where}${pages}`;
+}
+
+function parameters(method: Method): string {
+  const schema = z.toJSONSchema(method.params, { io: "input" }) as { properties?: object; required?: string[] };
+  const names = Object.keys(schema.properties ?? {});
+  return names.map((name) => schema.required?.includes(name) ? `\`${name}\`` : `[\`${name}\`]`).join(" ");
+}

@@ -1,0 +1,64 @@
+/** `analyze_deferred_playlist_items` of section 4.4: its answer and what it does are ours to decide. */
+import * as z from "zod";
+import { looksPlayable } from "../../../content/file-choice.ts";
+import type { Analysis } from "../../../content/analysis/types.ts";
+import { analysisQuery } from "../../../playlist/learn.ts";
+import { API_CODES, ApiError, toApiError } from "../codes.ts";
+import { type ApiCall, defineMethod, type Method } from "../method.ts";
+import { ANALYSIS, analysisJson } from "./analyze.ts";
+
+/** Items of one call, those of their channels included. */
+const MAX_ITEMS = 200;
+
+/** See the module. It changes items, so pages of other origins may not call it. */
+export const DEFERRED_METHODS: readonly Method[] = [
+  defineMethod({
+    name: "analyze_deferred_playlist_items",
+    summary:
+      "Analyses the content of items and stores what is found: ids, live or not, several files. One element an item.",
+    public: true,
+    remote: true,
+    sameOriginOnly: true,
+    params: z.object({
+      playlist_item_id: z.array(z.int().min(1)).min(1).max(MAX_ITEMS),
+      use_media_groups: z.boolean().default(false).describe(
+        `Also the other items of their channels, ${MAX_ITEMS} in all`,
+      ),
+    }),
+    result: z.array(z.union([
+      z.object({ playlist_item_id: z.int(), result: ANALYSIS }),
+      z.object({ playlist_item_id: z.int(), error: z.object({ message: z.string(), code: z.int() }) }),
+    ])),
+    async handle({ playlist_item_id, use_media_groups }, call) {
+      const { lists, analyzer } = call.parts;
+      const items = await lists.itemsToAnalyze(playlist_item_id, use_media_groups, MAX_ITEMS);
+      const queries = items.map((item) => analysisQuery(item) ?? "");
+      const outcomes = await analyzer.analyze(queries, call);
+      return await Promise.all(items.map(async ({ id, title }, i) => {
+        const outcome = outcomes[i];
+        try {
+          if (outcome === undefined || "error" in outcome) throw outcome?.error;
+          if (outcome.analysis === null) throw new ApiError(API_CODES.documented, "unknown protocol");
+          await store(call, id, outcome.analysis);
+          return { playlist_item_id: id, result: analysisJson({ ...outcome.analysis, title }) };
+        } catch (error) {
+          const { message, code } = toApiError(error);
+          return { playlist_item_id: id, error: { message, code } };
+        }
+      }));
+    },
+  }),
+];
+
+async function store({ parts }: ApiCall, id: number, analysis: Analysis): Promise<void> {
+  const { infohash } = analysis;
+  const metainfo = infohash === null ? null : await parts.content.known(infohash);
+  const isDirect = analysis.contentType === "direct_content" || analysis.contentType === "direct_stream";
+  await parts.lists.learn(id, {
+    contentId: analysis.contentId,
+    infohash,
+    transportType: isDirect ? "direct" : analysis.transportType,
+    isLive: analysis.isLive,
+    isMulti: metainfo === null || !("files" in metainfo) ? null : metainfo.files.filter(looksPlayable).length > 1,
+  });
+}

@@ -1,0 +1,130 @@
+/** "External playlists" of section 4.4, section 2.9. */
+import * as z from "zod";
+import type { ExternalPlaylist } from "../../../playlist/external/types.ts";
+import { defineMethod, type Method } from "../method.ts";
+import { NONE, OK, TASK_ID } from "../schemas.ts";
+import { SHORT_TEXT } from "./playlist-add.ts";
+
+const ID = z.int().min(1);
+/** Seconds since 1970. */
+const TIME = z.int().min(0);
+const INTERVAL = z.int().min(0).describe("Seconds: at least 60, or 0 for updates by hand alone");
+const TYPE = z.enum(["content", "broadcast"]);
+const EXTERNAL_PLAYLIST = z.object({
+  id: ID,
+  type: TYPE,
+  category: z.string(),
+  name: z.string(),
+  url: z.string(),
+  login: z.string(),
+  password: z.literal("").describe("Passwords are never told"),
+  update_interval: INTERVAL,
+  updated_at: TIME,
+  last_update: TIME,
+  next_update: TIME,
+});
+
+function externalJson(list: ExternalPlaylist): z.input<typeof EXTERNAL_PLAYLIST> {
+  const { updateInterval, updatedAt, lastUpdate, nextUpdate, ...same } = list;
+  return {
+    ...same,
+    password: "",
+    update_interval: updateInterval,
+    updated_at: updatedAt,
+    last_update: lastUpdate,
+    next_update: nextUpdate,
+  };
+}
+
+/** See the module. All private, also for callers elsewhere. */
+export const EXTERNAL_METHODS: readonly Method[] = [
+  defineMethod({
+    name: "external_playlist_add",
+    summary: "Adds a playlist that is fetched again and again; answers its id. Its items are in playlist_get.",
+    public: false,
+    remote: true,
+    params: z.object({
+      type: TYPE.describe("broadcast: entries are live unless they tell otherwise"),
+      category: SHORT_TEXT.describe("Category of its items; empty: their own group"),
+      name: SHORT_TEXT,
+      url: z.string().max(8192),
+      update_interval: INTERVAL,
+      update_now: z.boolean().default(true).describe("Fetches it at once, in the background"),
+      login: SHORT_TEXT.optional(),
+      password: SHORT_TEXT.optional(),
+    }),
+    result: ID,
+    handle: (params, { parts, callerIsLocal }) =>
+      parts.lists.addExternal({
+        type: params.type,
+        category: params.category,
+        name: params.name,
+        url: params.url,
+        updateInterval: params.update_interval,
+        login: params.login,
+        password: params.password,
+        allowPrivate: callerIsLocal || parts.allowPrivateFetch,
+      }, params.update_now),
+  }),
+  defineMethod({
+    name: "external_playlist_delete",
+    summary: "Deletes an external playlist and everything that came from it.",
+    public: false,
+    remote: true,
+    params: z.object({ id: ID }),
+    result: OK,
+    async handle({ id }, { parts }) {
+      await parts.lists.deleteExternal(id);
+      return "ok" as const;
+    },
+  }),
+  defineMethod({
+    name: "external_playlist_update",
+    summary: "Fetches an external playlist now and answers when its items are up to date.",
+    public: false,
+    remote: true,
+    params: z.object({ id: ID }),
+    result: OK,
+    async handle({ id }, { parts }) {
+      await parts.lists.updateExternal(id);
+      return "ok" as const;
+    },
+  }),
+  defineMethod({
+    name: "external_playlist_edit",
+    summary: "Changes an external playlist. An absent login or password stays; an empty login removes both.",
+    public: false,
+    remote: true,
+    params: z.object({
+      id: ID,
+      category: SHORT_TEXT,
+      name: SHORT_TEXT,
+      update_interval: INTERVAL,
+      login: SHORT_TEXT.optional(),
+      password: SHORT_TEXT.optional(),
+    }),
+    result: OK,
+    async handle({ id, update_interval: updateInterval, ...edit }, { parts }) {
+      await parts.lists.editExternal(id, { ...edit, updateInterval });
+      return "ok" as const;
+    },
+  }),
+  defineMethod({
+    name: "external_playlist_get",
+    summary: "An external playlist, or all of them.",
+    public: false,
+    remote: true,
+    params: z.object({ id: ID.optional() }),
+    result: z.object({ playlist: z.array(EXTERNAL_PLAYLIST) }),
+    handle: async ({ id }, { parts }) => ({ playlist: (await parts.lists.external.get(id)).map(externalJson) }),
+  }),
+  defineMethod({
+    name: "update_all_external_playlists",
+    summary: "Fetches all external playlists in the background; get_task follows it.",
+    public: false,
+    remote: true,
+    params: NONE,
+    result: z.object({ task_id: TASK_ID }),
+    handle: (_params, { parts }) => ({ task_id: parts.lists.updateAllExternal() }),
+  }),
+];

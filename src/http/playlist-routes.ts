@@ -1,0 +1,83 @@
+/** `/engine/playlist.m3u` and `/search`: our additions, for players that open a list and for clients that search it. */
+import type { Hono } from "hono";
+import { pageOrigin } from "./api/origin.ts";
+import type { Dispatch } from "./api/dispatch.ts";
+import { baseOf, type HttpContext, type HttpEnv, type HttpParts } from "./context.ts";
+import { playbackKeys, playlistKey } from "./playlist-key.ts";
+import { sameSecret } from "../account/access-token.ts";
+
+/** Longest owner or category, characters, as in the API. */
+const MAX_NAME_CHARS = 1000;
+
+/** Adds the routes; `dispatch` answers API calls. */
+export function addPlaylistRoutes(app: Hono<HttpEnv>, parts: HttpParts, dispatch: Dispatch): void {
+  for (const prefix of parts.prefixes) app.get(`/${prefix}/playlist.m3u`, (c) => playlist(c, parts, prefix));
+  app.on(["GET", "POST"], "/search", (c) => {
+    if (c.req.raw.method === "HEAD") return c.body(null, 200, { "content-type": "application/json; charset=utf-8" });
+    const url = new URL(c.req.url);
+    url.searchParams.set("method", "search");
+    const caller = { addressClass: c.get("addressClass"), clientHost: c.get("clientHost"), ownUrl: baseOf(c, parts) };
+    return dispatch(new Request(url, c.req.raw), caller);
+  });
+}
+
+/**
+ * The list. It is the user's: callers on this machine get it, others with `key` (see `get_playlist_url`) or the access token,
+ * and to these its playback addresses are signed.
+ */
+async function playlist(c: HttpContext, parts: HttpParts, prefix: string): Promise<Response> {
+  const query = new URL(c.req.url).searchParams;
+  const owner = (query.get("owner") ?? "").slice(0, MAX_NAME_CHARS);
+  const category = query.get("category")?.slice(0, MAX_NAME_CHARS);
+  const text = (message: string, status: number) =>
+    new Response(`${message}\n`, { status, headers: { "content-type": "text/plain; charset=utf-8" } });
+  if (!await mayRead(c, parts, query, owner)) {
+    return text("the playlist needs a key: see the API's method get_playlist_url", 403);
+  }
+  const output = query.get("output") ?? "ts";
+  if (output !== "ts" && output !== "hls") return text("invalid output: ts or hls is expected", 400);
+  const headers = {
+    "content-type": "audio/x-mpegurl; charset=utf-8",
+    "content-disposition": 'inline; filename="playlist.m3u"',
+    "cache-control": "no-store",
+    "x-content-type-options": "nosniff",
+    "cross-origin-resource-policy": "same-origin",
+  };
+  if (c.req.raw.method === "HEAD") return c.body(null, 200, headers);
+  const base = baseOf(c, parts);
+  const list = parts.api.lists.export({
+    owner,
+    category: category === "" ? undefined : category,
+    playbackBase: `${base}/${prefix}`,
+    output: output === "hls" ? "manifest.m3u8" : "getstream",
+    logoUrl: (id) => `${base}/server/api?method=get_channel_icon&id=${id}`,
+    keyOf: c.get("addressClass") === "loopback" ? undefined : await playbackKeys(parts.api.token.value),
+  });
+  return new Response(await bytesOf(list), { headers });
+}
+
+async function mayRead(c: HttpContext, parts: HttpParts, query: URLSearchParams, owner: string): Promise<boolean> {
+  const { token } = parts.api;
+  await token.refresh();
+  if (token.matches(query.get("token") ?? "")) return true;
+  const key = query.get("key") ?? "";
+  if (sameSecret(key, await playlistKey(token.value, owner)) || sameSecret(key, await playlistKey(token.value, ""))) {
+    return true;
+  }
+  return c.get("addressClass") === "loopback" && pageOrigin(c.req.raw, baseOf(c, parts)) !== "foreign";
+}
+
+/** The first part is made at once: when it fails, nothing has been said yet. */
+async function bytesOf(parts: AsyncGenerator<string>): Promise<ReadableStream<Uint8Array>> {
+  const encoder = new TextEncoder();
+  let next: IteratorResult<string> | null = await parts.next();
+  return new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      const { done, value } = next ?? await parts.next();
+      next = null;
+      if (done) controller.close();
+      else controller.enqueue(encoder.encode(value));
+    },
+    cancel: () => void parts.return(undefined),
+  }, { highWaterMark: 0 });
+}

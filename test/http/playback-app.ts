@@ -1,0 +1,64 @@
+/** The playback routes over a swarm in memory and a clock in the test's hands. */
+import { Hono } from "hono";
+import { assertEquals } from "@std/assert";
+import { randomToken } from "../../src/account/access-token.ts";
+import { AccessPolicy } from "../../src/http/address.ts";
+import type { HttpEnv, HttpParts } from "../../src/http/context.ts";
+import { addControlRoutes } from "../../src/http/control-routes.ts";
+import { addStartRoutes } from "../../src/http/start-routes.ts";
+import { addStreamRoutes } from "../../src/http/stream-routes.ts";
+import { FakeClock } from "../support/fake-clock.ts";
+import { FakeSwarm, FakeSwarms, makeSessions } from "../playback/support.ts";
+
+const BASE = "http://127.0.0.1:6878";
+export const INFOHASH = "1".repeat(40);
+
+/** Files of the swarm, the routes under `engine` and the alias `tv`, and who calls. */
+export function playbackApp(files: readonly { name: string; bytes: Uint8Array }[]) {
+  const logged: string[] = [];
+  const log = { log: (level: string, message: string) => void logged.push(`${level} ${message}`), child: () => log };
+  const clock = new FakeClock();
+  const swarm = new FakeSwarm(files);
+  const swarms = new FakeSwarms(swarm);
+  const sessions = makeSessions(clock, swarms);
+  const policy = new AccessPolicy({ interfaces: () => [], resolve: () => Promise.resolve([]) }, {
+    allowedHosts: [],
+    publicUrl: null,
+    trustedProxies: [],
+    allowIntranet: true,
+    allowInternet: false,
+  });
+  const cacheFigures = () => ({ limitBytes: 1000, usedBytes: 400 });
+  const prefixes = ["engine", "tv"];
+  const parts = {
+    sessions,
+    cacheFigures,
+    policy,
+    publicUrl: null,
+    prefixes,
+    clock,
+    log,
+    api: { token: randomToken() },
+  };
+  const app = new Hono<HttpEnv>();
+  app.use(async (c, next) => {
+    c.set("clientHost", c.env.info.remote.host);
+    c.set("addressClass", "loopback");
+    await next();
+  });
+  // The routes of playback use nothing of the rest.
+  for (const add of [addStartRoutes, addStreamRoutes, addControlRoutes]) add(app, parts as unknown as HttpParts);
+  /** A request from `host`. */
+  const get = async (url: string, init: RequestInit = {}, host = "127.0.0.1"): Promise<Response> => {
+    const request = new Request(new URL(url, BASE), { ...init, headers: { host: "127.0.0.1:6878", ...init.headers } });
+    return await app.fetch(request, { info: { remote: { host, port: 5 } } });
+  };
+  const json = async (url: string) => await (await get(url)).json();
+  /** Starts a session; answers section 2.2's object. */
+  const start = async (path: string, more = ""): Promise<Record<string, string>> => {
+    const { response, error } = await json(`${path}?infohash=${INFOHASH}&format=json&${more}`);
+    assertEquals(error, null);
+    return response;
+  };
+  return { clock, swarm, swarms, sessions, logged, get, json, start };
+}
