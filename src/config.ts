@@ -26,7 +26,7 @@ function option<T>(
 
 const FLAG_ONLY = { flagOnly: true } as const;
 
-/** All options, in the order of `--help`. Names of fields carry their units. */
+/** All options, in the order of `--help`, with the defaults of B4. Names of fields carry their units. */
 const OPTIONS = {
   httpHost: option("http-host", value.host, "127.0.0.1", "Address for HTTP clients"),
   httpPort: option("http-port", value.port, 6878, "Port for HTTP clients; 0 picks a free one"),
@@ -90,6 +90,12 @@ const OPTIONS = {
   lsd: option("no-lsd", value.negated, true, "Do not look for peers in the local network"),
   pex: option("no-pex", value.negated, true, "Do not exchange addresses with peers"),
   startTimeoutMs: option("start-timeout", value.duration, 60_000, "A stream that has not started by then fails"),
+  liveWindowMs: option(
+    "live-window",
+    value.durationBetween(10_000, 7_200_000),
+    60_000,
+    "How far back players of a broadcast can go (with --cache disk beyond 90s on disk); with broadcast: and peers, part of the id",
+  ),
   allowPrivateFetch: option(
     "allow-private-fetch",
     value.boolean,
@@ -99,6 +105,13 @@ const OPTIONS = {
   accessToken: option("access-token", value.optional(value.text("TOKEN")), null, "Token of the JSON API", {
     shownDefault: "made at the first start, kept in the state directory",
   }),
+  oidcIssuer: option(
+    "oidc-issuer",
+    value.optional(value.url("https", "http")),
+    null,
+    "OpenID Connect provider whose users can sign in",
+  ),
+  oidcAudience: option("oidc-audience", value.optional(value.text("ID")), null, "Client id at that provider"),
   databaseUrl: option(
     "database-url",
     value.optional(value.url("libsql", "https", "http", "wss", "ws")),
@@ -114,7 +127,58 @@ const OPTIONS = {
     "Least severe events logged, to standard error",
   ),
   logFormat: option("log-format", value.choice("text", "json"), "text", "Format of the log and of the ready line"),
-  once: option("once", value.boolean, false, "With demo: download both outputs, check them and exit", FLAG_ONLY),
+  source: option(
+    "source",
+    value.optional(value.text("SOURCE")),
+    null,
+    "With broadcast: a URL, a file, udp://address:port, rtp://address:port, or - for standard input",
+  ),
+  name: option(
+    "name",
+    value.optional(value.text("NAME")),
+    null,
+    "With broadcast: whoever starts again with this name goes on under the same id",
+  ),
+  title: option("title", value.optional(value.text("TEXT")), null, "With broadcast: what viewers see; part of the id", {
+    shownDefault: "the name",
+  }),
+  bitrateBytesPerSecond: option(
+    "bitrate",
+    value.optional(value.rate),
+    null,
+    "With broadcast: announced bitrate; part of the id",
+    { shownDefault: "measured at the first start" },
+  ),
+  pieceLengthBytes: option(
+    "piecesize",
+    value.optional(value.sizeInSteps(16 * 1024, MIB)),
+    null,
+    "With broadcast: most bytes of a piece; part of the id",
+    { shownDefault: "64KiB" },
+  ),
+  publishDir: option(
+    "publish-dir",
+    value.optional(value.text("DIR")),
+    null,
+    "With broadcast: directory for the transport file, the key and the position",
+    { shownDefault: "broadcasts in the state directory" },
+  ),
+  private: option("private", value.boolean, false, "With broadcast: trackers alone know of it; part of the id"),
+  url: option(
+    "url",
+    value.optional(value.text("STREAM")),
+    null,
+    "With relay: content id, magnet, or file or URL of a transport file",
+  ),
+  json: option("json", value.boolean, false, "With broadcast and relay: print one JSON object a line", FLAG_ONLY),
+  live: option("live", value.boolean, false, "With demo: broadcast the clip over and over, and play that", FLAG_ONLY),
+  once: option(
+    "once",
+    value.boolean,
+    false,
+    "With demo: download both outputs, check them and exit; with broadcast: end where the source does",
+    FLAG_ONLY,
+  ),
   config: option("config", value.optional(value.text("FILE")), null, "JSON file with any of these options as keys"),
   help: option("help", value.boolean, false, "Show this text", FLAG_ONLY),
   version: option("version", value.boolean, false, "Show the version", FLAG_ONLY),
@@ -122,16 +186,27 @@ const OPTIONS = {
 };
 
 /** What the program is asked to do. `seed` is the demo's second process. */
-export type Command = "serve" | "demo" | "seed" | "help" | "version";
+export type Command = "serve" | "broadcast" | "relay" | "user" | "token" | "demo" | "seed" | "help" | "version";
 
 /** The whole configuration. Directories are null when the platform is to choose. */
 export type Config = Omit<Values<typeof OPTIONS>, "help" | "version" | "config" | "cacheLimitBytes"> & {
   readonly command: Command;
+  /** What stands after the command: its own command and what that is about. */
+  readonly words: readonly string[];
   /** Bytes; 0 = no limit. */
   readonly cacheLimitBytes: number;
 };
 
-const COMMANDS: readonly string[] = ["serve", "demo", "seed"];
+/** Commands and how many words may follow each. */
+const COMMANDS: Readonly<Partial<Record<string, number>>> = {
+  serve: 0,
+  broadcast: 0,
+  relay: 0,
+  user: 2,
+  token: 1,
+  demo: 0,
+  seed: 0,
+};
 
 /** Path of the configuration file that the command line or the environment names; null when none does. */
 export function configPath(sources: Pick<Sources, "args" | "env">): string | null {
@@ -145,31 +220,39 @@ export function configPath(sources: Pick<Sources, "args" | "env">): string | nul
  */
 export function parseConfig(sources: Sources): Config {
   const args = splitArguments(OPTIONS, sources.args);
-  const [word = "serve", extra] = args.words;
+  const [word = "serve", ...words] = args.words;
   const { help, version, config: _config, ...values } = readOptions(OPTIONS, args, sources.env, sources.file);
   if (help || word === "help") return finish(values, "help");
   if (version || word === "version") return finish(values, "version");
-  if (!COMMANDS.includes(word)) {
+  const places = Object.hasOwn(COMMANDS, word) ? COMMANDS[word] : undefined;
+  if (places === undefined) {
     throw new MillraceError("config", `unknown command ${JSON.stringify(word.slice(0, 60))}; see --help`);
   }
-  if (extra !== undefined) {
-    throw new MillraceError("config", `unexpected argument ${JSON.stringify(extra.slice(0, 60))}; see --help`);
+  if (words.length > places) {
+    throw new MillraceError("config", `unexpected argument ${JSON.stringify(words[places]!.slice(0, 60))}; see --help`);
   }
-  return finish(values, word as Command);
+  return finish(values, word as Command, words);
 }
 
 function finish(
-  values: Omit<Config, "command" | "cacheLimitBytes"> & { cacheLimitBytes: number | null },
+  values: Omit<Config, "command" | "words" | "cacheLimitBytes"> & { cacheLimitBytes: number | null },
   command: Command,
+  words: readonly string[] = [],
 ): Config {
-  return { ...values, command, cacheLimitBytes: values.cacheLimitBytes ?? CACHE_LIMIT_BYTES[values.cache] };
+  return { ...values, command, words, cacheLimitBytes: values.cacheLimitBytes ?? CACHE_LIMIT_BYTES[values.cache] };
 }
 
 /** Text of `--help`. */
 export function helpText(): string {
-  return `millrace ${VERSION}: plays torrents as MPEG TS and HLS
+  return `millrace ${VERSION}: plays torrents and broadcasts as MPEG TS and HLS
 
 Usage: millrace [serve] [options]   serve HTTP clients until stopped
+       millrace broadcast --source SOURCE --name NAME [options]
+                                    send a stream live to any number of viewers
+       millrace relay --url STREAM [options]
+                                    pass a broadcast on without watching it
+       millrace user COMMAND        manage who can sign in: add EMAIL, passwd EMAIL, remove EMAIL, list
+       millrace token [COMMAND]     the API's access token: show, or rotate to replace it
        millrace demo [options]      play a small clip from a second process
 
 Options, most also a variable (--http-port is MILLRACE_HTTP_PORT) and a key of the --config file (http-port):

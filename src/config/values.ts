@@ -182,6 +182,14 @@ export const size: ValueKind<number> = kind(
   (value) => inUnits(value, ["TiB", "GiB", "MiB", "KiB", "TB", "GB", "MB", "kB"], SIZE_UNITS),
 );
 
+/** Bytes: a multiple of `step` up to `max`. */
+export function sizeInSteps(step: number, max: number): ValueKind<number> {
+  return kind("SIZE", `a multiple of ${size.format(step)} up to ${size.format(max)}`, (value) => {
+    const bytes = withUnit(value, SIZE_UNITS);
+    return bytes !== undefined && bytes >= step && bytes <= max && bytes % step === 0 ? bytes : undefined;
+  }, size.format);
+}
+
 /** Bytes a second: `2MB/s`, `16Mbit/s`, or a bare number. */
 export const rate: ValueKind<number> = kind(
   "RATE",
@@ -197,3 +205,16 @@ export const duration: ValueKind<number> = kind(
   (value) => withUnit(value, TIME_UNITS),
   (value) => inUnits(value, ["h", "m", "s", "ms"], TIME_UNITS),
 );
+
+/** Milliseconds as `duration` reads them, from `min` to `max`. */
+export function durationBetween(min: number, max: number): ValueKind<number> {
+  return kind(
+    "TIME",
+    `a time from ${duration.format(min)} to ${duration.format(max)}`,
+    (value) => {
+      const ms = withUnit(value, TIME_UNITS);
+      return ms !== undefined && ms >= min && ms <= max ? ms : undefined;
+    },
+    duration.format,
+  );
+}

@@ -70,6 +70,8 @@ test("parseConfig() says in one line what is wrong", () => {
     [["-x"], {}, undefined, "unknown option -x; see --help"],
     [["--http-port"], {}, undefined, "--http-port needs a value (PORT)"],
     [["--http-port", "65536"], {}, undefined, '--http-port needs a whole number from 0 to 65535, not "65536"'],
+    [["--piecesize", "10000"], {}, undefined, '--piecesize needs a multiple of 16KiB up to 1MiB, not "10000"'],
+    [["--piecesize", "2MiB"], {}, undefined, '--piecesize needs a multiple of 16KiB up to 1MiB, not "2MiB"'],
     [["--cache", "tape"], {}, undefined, '--cache needs disk or ram, not "tape"'],
     [
       ["--cache-limit", "12 parsecs"],
@@ -182,4 +184,18 @@ test("parseConfig() survives random input with nothing but config errors", () =>
       assert(error instanceof MillraceError && error.code === "config" && !error.message.includes("\n"), String(error));
     }
   }
+});
+
+test("parseConfig() reads what broadcast and relay take", () => {
+  const config = parse([
+    ..."broadcast --source - --name news --title=News --bitrate 4Mbit/s --piecesize 128KiB --publish-dir /srv".split(
+      " ",
+    ),
+    ..."--private --live-window 2m --json --once --upload-limit 1MB/s".split(" "),
+  ]);
+  assertEquals([config.command, config.source, config.name, config.title], ["broadcast", "-", "news", "News"]);
+  assertEquals([config.bitrateBytesPerSecond, config.pieceLengthBytes], [500_000, 131_072]);
+  assertEquals([config.publishDir, config.private, config.json, config.once], ["/srv", true, true, true]);
+  assertEquals([config.liveWindowMs, config.uploadLimitBytesPerSecond], [120_000, 1_000_000]);
+  assertEquals([parse(["relay"], { MILLRACE_URL: "a.torrent" }).url, parse([]).source], ["a.torrent", null]);
 });

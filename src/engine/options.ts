@@ -1,0 +1,92 @@
+/** What an engine is asked for and what it is: the types of the composition root. */
+import type { StreamSelector } from "../content/selector.ts";
+import type { AccessPolicy } from "../http/address.ts";
+import type { Broadcast, BroadcastOptions, LiveMembership, Relay } from "../live/broadcast/broadcast-types.ts";
+import type { RequestInfo } from "../ports.ts";
+import type { SwarmManager } from "../swarm/types.ts";
+
+/** How an engine is set up. Every field is optional; the defaults suit an embedder without a disk. */
+export interface EngineOptions {
+  /** Address that peers connect to. Default "0.0.0.0". */
+  readonly peerHost?: string;
+  /** Default 8621; 0 picks a free port. */
+  readonly peerPort?: number;
+  /** Directory for what must survive a restart (DHT nodes, transport files). Default null: nothing is kept. */
+  readonly stateDir?: string | null;
+  /** Directory of the disk cache; needed with `cache: "disk"`. */
+  readonly cacheDir?: string | null;
+  /**
+   * Where pieces are kept. Default "ram". "seed": `cacheDir` holds complete files of the user's own, which are verified
+   * and served, never written.
+   */
+  readonly cache?: "disk" | "ram" | "seed";
+  /** Bytes of pieces kept, all torrents; 0 = no limit. Default 512 MiB. */
+  readonly cacheLimitBytes?: number;
+  /** 0 (default) = unlimited. */
+  readonly downloadLimitBytesPerSecond?: number;
+  /** 0 (default) = unlimited. */
+  readonly uploadLimitBytesPerSecond?: number;
+  /** Peers at once, all swarms. Default 200. */
+  readonly maxPeers?: number;
+  /** Trackers added to every public torrent. */
+  readonly trackers?: readonly string[];
+  /** Default true. */
+  readonly dht?: boolean;
+  /** First contacts of the DHT, `host:port`; none given = the well-known routers. */
+  readonly dhtBootstrap?: readonly string[];
+  /** Local service discovery (BEP 14). Default true. */
+  readonly lsd?: boolean;
+  /** Peer exchange (BEP 11). Default true. */
+  readonly pex?: boolean;
+  /** A stream that has not started by then fails. Default 60 000. */
+  readonly startTimeoutMs?: number;
+  /** How long `analyze_content` asks peers about an id that was never seen. Default 5000; never over `startTimeoutMs`. */
+  readonly analysisTimeoutMs?: number;
+  /**
+   * How far back players of a broadcast can go, 10 s to 2 h. Kept in memory, at most 768 MiB a broadcast; with `cache`
+   * "disk" what is older than 90 s is on disk, at most `cacheLimitBytes` a broadcast. Default 60 000.
+   */
+  readonly liveWindowMs?: number;
+  /** How long a swarm stays after its last session; at most 1000 while it has no data. Default 30 000. */
+  readonly swarmLingerMs?: number;
+  /** Names besides `localhost` and this machine's addresses that `Host` may carry. */
+  readonly allowedHosts?: readonly string[];
+  /** Base of all URLs in answers when a reverse proxy stands in front. */
+  readonly publicUrl?: string | null;
+  /** Addresses or CIDR ranges of proxies whose `X-Forwarded-*` is believed. */
+  readonly trustProxy?: readonly string[];
+  /** Further prefixes that serve what `/engine` serves. */
+  readonly pathAliases?: readonly string[];
+  /** Lets callers elsewhere name private addresses in `url`. Default false. */
+  readonly allowPrivateFetch?: boolean;
+  /** Token of the JSON API, 64 hexadecimal characters. Default: the one in `stateDir`, made at the first start. */
+  readonly accessToken?: string | null;
+  /** OpenID Connect issuer whose ID tokens `sign_in` takes. Default null: none. */
+  readonly oidcIssuer?: string | null;
+  /** Client id at that issuer; needed with it. */
+  readonly oidcAudience?: string | null;
+  /** libSQL server for settings and playlists. Default null: `millrace.db` in `stateDir`, or memory without one. */
+  readonly databaseUrl?: string | null;
+  /** Token for that server. */
+  readonly databaseToken?: string | null;
+}
+
+/** A running engine. */
+export interface Engine {
+  /** Answers one HTTP request. Without `info` the caller counts as local: only for embedders that check callers themselves. */
+  fetch(request: Request, info?: RequestInfo): Promise<Response>;
+  /** Where peers connect; null when the port could not be opened for listening. */
+  readonly peerAddress: { readonly host: string; readonly port: number } | null;
+  /** Who may call, for embedders that set it themselves; the API's settings change the same. */
+  readonly access: Pick<AccessPolicy, "setAllowed">;
+  /** All swarms, for embedders and the command line. */
+  readonly swarms: SwarmManager;
+  /** All broadcasts, received and sent. */
+  readonly broadcasts: { list(): readonly LiveMembership[] };
+  /** Starts a broadcast on this engine's peer port. Rejects as `startBroadcast`. */
+  broadcast(options: BroadcastOptions): Promise<Broadcast>;
+  /** Passes a broadcast on without watching it. Rejects as resolving does, `invalid_argument` when it is none. */
+  relay(selector: StreamSelector, options?: { readonly signal?: AbortSignal }): Promise<Relay>;
+  /** Ends readers, tells trackers, saves state; resolves within 3 s. */
+  close(): Promise<void>;
+}

@@ -1,0 +1,38 @@
+/** What outlives a restart is put in force; what the network says is summed up. */
+import type { SettingsStore } from "../account/settings.ts";
+import type { StoreLocation } from "../database/store.ts";
+import type { Discovery } from "../discovery/types.ts";
+import { MillraceError } from "../errors.ts";
+import type { AccessPolicy } from "../http/address.ts";
+import type { SwarmStatus } from "../swarm/types.ts";
+
+/** Whether anything of the network answers: a peer, a DHT node or a tracker. */
+export function isConnected(
+  swarms: readonly { status(): Pick<SwarmStatus, "peers" | "sources"> }[],
+  discovery: Discovery,
+): boolean {
+  return discovery.dhtAnswers?.() === true || swarms.some((swarm) => {
+    const { peers, sources } = swarm.status();
+    return peers > 0 ||
+      sources.some((source) =>
+        source.kind === "tracker" && source.lastError === null && (source.nextAnnounceMs !== null || source.peers > 0)
+      );
+  });
+}
+
+/** Whom the user let in before the restart. Names the database when it cannot be read: the message is for the user. */
+export async function applySettings(
+  settings: SettingsStore,
+  policy: AccessPolicy,
+  location: StoreLocation,
+): Promise<void> {
+  try {
+    const { allow_intranet, allow_internet } = await settings.load();
+    if (allow_intranet !== undefined) policy.setAllowed("intranet", allow_intranet);
+    if (allow_internet !== undefined) policy.setAllowed("internet", allow_internet);
+  } catch (error) {
+    if (!(error instanceof MillraceError)) throw error;
+    const place = location.kind === "file" ? location.path : "--database-url";
+    throw new MillraceError(error.code, `${place}: ${error.message}`, { cause: error });
+  }
+}

@@ -1,0 +1,50 @@
+/** Where pieces and the windows of broadcasts are kept, as the options say. */
+import { MillraceError } from "../errors.ts";
+import type { LiveWindowMaker } from "../playback/live/live-streams.ts";
+import { WindowFiles } from "../playback/live/window-files.ts";
+import type { Ports } from "../ports.ts";
+import { createDiskCache } from "../storage/disk-cache.ts";
+import { createRamCache } from "../storage/ram-cache.ts";
+import { createSeedCache } from "../storage/seed-cache.ts";
+import type { PieceCache } from "../storage/types.ts";
+import type { EngineOptions } from "./options.ts";
+
+const DEFAULT_CACHE_LIMIT_BYTES = 512 * 1024 * 1024;
+const DEFAULT_LIVE_WINDOW_MS = 60_000;
+/** Most bytes of one broadcast kept for its players: 60 s of the fastest allowed, an hour and a half at 1 Mb/s. */
+const MAX_LIVE_WINDOW_BYTES = 768 * 1024 * 1024;
+
+/** The piece cache. Rejects with `config` when it needs a directory that is not named, `io` when that can't be used. */
+export async function createCache(ports: Ports, options: EngineOptions): Promise<PieceCache> {
+  const { files, clock, log } = ports;
+  const limitBytes = options.cacheLimitBytes ?? DEFAULT_CACHE_LIMIT_BYTES;
+  const kind = options.cache ?? "ram";
+  if (kind === "ram") return createRamCache({ limitBytes, clock });
+  const directory = options.cacheDir ?? null;
+  if (directory === null) throw new MillraceError("config", `cache "${kind}" needs cacheDir`);
+  return kind === "seed"
+    ? createSeedCache({ files, directory, clock, log })
+    : await createDiskCache({ files, directory, limitBytes, clock, log });
+}
+
+/** How broadcasts are kept for their players: with a disk cache, what is older than some 90 s is on disk. */
+export function createWindowMaker({ files, log }: Ports, options: EngineOptions): LiveWindowMaker {
+  const limits = {
+    windowMs: options.liveWindowMs ?? DEFAULT_LIVE_WINDOW_MS,
+    maxBytes: MAX_LIVE_WINDOW_BYTES,
+    maxDiskBytes: options.cacheLimitBytes ?? DEFAULT_CACHE_LIMIT_BYTES,
+  };
+  if (options.cache !== "disk" || !options.cacheDir) return () => ({ limits, files: null });
+  const directory = `${options.cacheDir}/live-window`;
+  // A crash may have left some.
+  const clean = files.remove(directory).catch(() => {});
+  const own = {
+    open: async (...args: Parameters<typeof files.open>) => (await clean, await files.open(...args)),
+    makeDirectory: async (path: string) => (await clean, await files.makeDirectory(path)),
+    remove: (path: string) => files.remove(path),
+  };
+  return (infohashHex) => ({
+    limits,
+    files: new WindowFiles(own, `${directory}/${infohashHex}-${crypto.randomUUID()}`, log),
+  });
+}
