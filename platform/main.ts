@@ -5,10 +5,14 @@ import { type Config, configPath, helpText, parseConfig } from "../src/config.ts
 import { MillraceError } from "../src/errors.ts";
 import type { Logger } from "../src/ports.ts";
 import { VERSION } from "../src/version.ts";
+import { runBroadcast } from "./broadcast.ts";
 import { runDemo } from "./demo/demo.ts";
 import { complain, print, type Runtime, stopSignal } from "./host.ts";
+import { runRelay } from "./relay.ts";
 import { runSeed } from "./seed.ts";
 import { readyLine, startError, startServing } from "./serve.ts";
+import { runToken } from "./token.ts";
+import { runUser } from "./user.ts";
 
 /** Exit code for what the user has to put right: wrong flag, port taken, directory not writable. */
 const EXIT_USAGE = 2;
@@ -42,10 +46,16 @@ async function run(runtime: Runtime, args: readonly string[]): Promise<number> {
   }
   const ports = runtime.createPorts({ log: { level: config.logLevel, format: config.logFormat } });
   surviveStrayErrors(ports.log);
+  if (config.command === "token") return await runToken(config, ports);
+  if (config.command === "user") return await runUser(config, ports);
   const stopped = stopSignal();
   switch (config.command) {
     case "seed":
       return await runSeed(config, ports, stopped);
+    case "broadcast":
+      return await runBroadcast(config, ports, stopped);
+    case "relay":
+      return await runRelay(config, ports, stopped);
     case "demo":
       return await runDemo(config, ports, runtime.self, stopped);
     case "serve": {

@@ -5,6 +5,7 @@ import { hasCode, MillraceError } from "../src/errors.ts";
 import type { HttpServer, Ports, SocketAddress } from "../src/ports.ts";
 import { chooseDirectories, requireWritable } from "./directories.ts";
 import { formatAddress } from "./shared/os-error.ts";
+import { warmUp } from "./warm-up.ts";
 
 /** Time that running responses have when the program is asked to stop, ms; the rest of 3 s is for the trackers. */
 const RESPONSE_GRACE_MS = 1500;
@@ -36,8 +37,10 @@ export async function startServing(config: Config, ports: Ports): Promise<Servin
     throw error;
   }
   const peers = engine.peerAddress;
+  const baseUrl = `http://${reachable(server.address)}`;
+  void warmUp(baseUrl, ports.clock);
   return {
-    baseUrl: `http://${reachable(server.address)}`,
+    baseUrl,
     peers: peers === null ? null : reachable(peers),
     stop: () => stop(server, engine),
   };
@@ -63,7 +66,7 @@ async function listen(config: Config, ports: Ports, engine: Engine): Promise<Htt
 }
 
 /** An address that works on this machine: a wildcard listens on loopback too. */
-function reachable({ host, port }: SocketAddress): string {
+export function reachable({ host, port }: SocketAddress): string {
   return formatAddress({ host: host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host, port });
 }
 

@@ -1,9 +1,9 @@
 /** The few parts of Bun's API that the platform uses, written down here so that the project needs no types package. */
 
 interface BunSocket {
-  readonly localAddress: string;
+  readonly localAddress: string | undefined;
   readonly localPort: number;
-  readonly remoteAddress: string;
+  readonly remoteAddress: string | undefined;
   readonly remotePort: number;
   data: unknown;
   write(data: Uint8Array): number;

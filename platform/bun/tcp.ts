@@ -19,8 +19,8 @@ class BunTcpConnection extends QueuedTcpConnection {
 
   constructor(socket: BunSocket) {
     super(
-      { host: socket.localAddress, port: socket.localPort },
-      { host: socket.remoteAddress, port: socket.remotePort },
+      { host: socket.localAddress!, port: socket.localPort },
+      { host: socket.remoteAddress!, port: socket.remotePort },
     );
     this.socket = socket;
     socket.pause();
@@ -111,10 +111,16 @@ class BunTcpConnection extends QueuedTcpConnection {
   }
 }
 
-function handlersFor(onOpen: (connection: BunTcpConnection) => void): BunSocketHandlers {
+/** `onGone`: the far end was gone before the connection could be looked at. */
+function handlersFor(onOpen: (connection: BunTcpConnection) => void, onGone = () => {}): BunSocketHandlers {
   const of = (socket: BunSocket) => socket.data as BunTcpConnection | undefined;
   return {
     open(socket) {
+      // One that was reset at once has no far end any more.
+      if (socket.remoteAddress === undefined || socket.localAddress === undefined) {
+        socket.terminate();
+        return onGone();
+      }
       socket.setNoDelay(true);
       const connection = new BunTcpConnection(socket);
       socket.data = connection;
@@ -140,6 +146,9 @@ export const bunTcp: TcpPort = {
         settle();
         if (signal.aborted) connection.abort();
         else resolve(connection);
+      }, () => {
+        settle();
+        reject(connectError(new Error("the connection was reset"), target));
       });
       handlers.connectError = (_socket, error) => {
         settle();

@@ -1,4 +1,4 @@
-/** `demo`: a second process seeds the clip, the engine plays it by magnet. No network beyond this machine is used. */
+/** `demo`: a second process seeds the clip, or broadcasts it; the engine plays it by magnet. No network beyond this machine is used. */
 import os from "node:os";
 import process from "node:process";
 import type { Config } from "../../src/config.ts";
@@ -7,8 +7,9 @@ import type { ChildProcess, Ports } from "../../src/ports.ts";
 import { complain, print } from "../host.ts";
 import type { SeedLine } from "../seed.ts";
 import { readyLine, type Serving, startServing } from "../serve.ts";
+import type { BroadcastFacts } from "../broadcast.ts";
 import { loadClip } from "./clip.ts";
-import { downloadHls, downloadTs } from "./download.ts";
+import { downloadHls, downloadTs, watchTs } from "./download.ts";
 
 /** The seeder must have printed its line by then, ms. */
 const SEEDER_START_MS = 20_000;
@@ -18,6 +19,9 @@ const MAX_LINE_CHARS = 4096;
 
 /** How often the progress line is made anew, ms. */
 const PROGRESS_MS = 1000;
+
+/** With `--live --once` the broadcast is watched so long, ms: beyond the end of the clip, where it begins anew. */
+const WATCHED_MS = 12_000;
 
 /** Runs the demo; answers the exit code. */
 export async function runDemo(
@@ -34,15 +38,16 @@ export async function runDemo(
     serving = await startServing({ ...config, stateDir, cache: "ram", dht: false, lsd: false }, ports);
     const file = `${directory}/clip.mp4`;
     await ports.files.writeFile(file, await loadClip());
-    seeder = await startSeeder(ports, self, file);
+    seeder = await startSeeder(ports, self, config.live ? broadcastFlags(file, directory) : seedFlags(file));
     const seed = await seederLine(seeder);
     print(readyLine(serving, config.logFormat));
-    const magnet = `magnet:?xt=urn:btih:${seed.infohash}&dn=${encodeURIComponent(seed.name)}&x.pe=${seed.peer}`;
+    const peer = "peers" in seed ? seed.peers : seed.peer;
+    const magnet = `magnet:?xt=urn:btih:${seed.infohash}&dn=${encodeURIComponent(seed.name)}&x.pe=${peer}`;
     const start = (path: string) => `${serving!.baseUrl}/engine/${path}?magnet=${encodeURIComponent(magnet)}`;
     const urls = { ts: start("getstream"), hls: start("manifest.m3u8") };
     print(`MPEG TS: ${urls.ts}`);
     print(`HLS:     ${urls.hls}`);
-    if (config.once) return await playOnce(urls);
+    if (config.once) return await (config.live ? watchOnce(urls.ts) : playOnce(urls));
     print(`Open one of them in a player (mpv '…', vlc '…'); Ctrl-C ends the demo.`);
     await showProgress(urls.ts, stopped);
     return 0;
@@ -54,12 +59,19 @@ export async function runDemo(
   }
 }
 
-function startSeeder(ports: Ports, self: readonly string[], file: string): Promise<ChildProcess> {
-  const args = ["seed", "--file", file, "--peer-host", "127.0.0.1", "--peer-port", "0", "--log-level", "error"];
+const seedFlags = (file: string) => ["seed", "--file", file];
+
+const broadcastFlags = (file: string, directory: string) => [
+  ...["broadcast", "--source", file, "--name", "demo", "--json", "--no-dht", "--no-lsd"],
+  ...["--state-dir", `${directory}/broadcast`],
+];
+
+function startSeeder(ports: Ports, self: readonly string[], flags: readonly string[]): Promise<ChildProcess> {
+  const args = [...flags, "--peer-host", "127.0.0.1", "--peer-port", "0", "--log-level", "error"];
   return ports.processes.spawn(self[0]!, [...self.slice(1), ...args]);
 }
 
-async function seederLine(seeder: ChildProcess): Promise<SeedLine> {
+async function seederLine(seeder: ChildProcess): Promise<SeedLine | BroadcastFacts> {
   void forward(seeder.stderr);
   const timer = setTimeout(() => seeder.kill("SIGKILL"), SEEDER_START_MS);
   const reader = seeder.stdout.getReader();
@@ -71,17 +83,33 @@ async function seederLine(seeder: ChildProcess): Promise<SeedLine> {
       if (done) break;
       text += decoder.decode(value, { stream: true });
     }
-    return JSON.parse(text.slice(0, text.indexOf("\n"))) as SeedLine;
+    return JSON.parse(text.slice(0, text.indexOf("\n"))) as SeedLine | BroadcastFacts;
   } catch (cause) {
     throw new MillraceError("unavailable", "the demo's second process did not start", { cause });
   } finally {
     clearTimeout(timer);
     reader.releaseLock();
+    // What follows would fill the pipe.
+    void forward(seeder.stdout, () => {});
   }
 }
 
-async function forward(stream: ReadableStream<Uint8Array>): Promise<void> {
-  for await (const chunk of stream) process.stderr.write(chunk);
+async function forward(
+  stream: ReadableStream<Uint8Array>,
+  to: (chunk: Uint8Array) => void = (chunk) => process.stderr.write(chunk),
+): Promise<void> {
+  for await (const chunk of stream) to(chunk);
+}
+
+async function watchOnce(tsUrl: string): Promise<number> {
+  try {
+    const { bytes, packets, pids, pesPackets } = await watchTs(tsUrl, WATCHED_MS);
+    print(`MPEG TS: ${bytes} bytes live, ${packets} packets on ${pids} PIDs, ${pesPackets} access units: good`);
+    return 0;
+  } catch (error) {
+    complain(`millrace: the demo failed: ${(error as Error).message}`);
+    return 1;
+  }
 }
 
 async function playOnce(urls: { ts: string; hls: string }): Promise<number> {

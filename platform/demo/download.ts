@@ -1,4 +1,6 @@
-/** `demo --once`: downloads both outputs as a player would and checks what came. */
+/** `demo --once`: downloads the outputs as a player would and checks what came. */
+import { concatBytes } from "../../src/bytes/hex.ts";
+import { PACKET_BYTES } from "../../src/bytes/ts/packet.ts";
 import { MillraceError } from "../../src/errors.ts";
 import { TsCheck, type TsSummary } from "./ts-check.ts";
 
@@ -40,6 +42,27 @@ export async function downloadTs(url: string): Promise<Downloaded> {
   if (announced !== null && Number(announced) !== bytes) {
     throw new MillraceError("bad_media", `the TS output has ${bytes} bytes, not ${announced} as announced`);
   }
+  return { ...check.finish(), bytes, segments: 1 };
+}
+
+/** The TS output of a broadcast for `watchMs`, checked. */
+export async function watchTs(url: string, watchMs: number): Promise<Downloaded> {
+  const check = new TsCheck();
+  const reader = (await get(url)).body!.getReader();
+  const endMs = performance.now() + watchMs;
+  let bytes = 0;
+  // Whole packets only: the stream is left wherever it is.
+  let rest: Uint8Array = new Uint8Array();
+  while (performance.now() < endMs) {
+    const { done, value } = await reader.read();
+    if (done) throw new MillraceError("bad_media", "the broadcast ended");
+    bytes += value.length;
+    rest = concatBytes([rest, value]);
+    const whole = rest.length - rest.length % PACKET_BYTES;
+    check.push(rest.subarray(0, whole));
+    rest = rest.subarray(whole);
+  }
+  await reader.cancel();
   return { ...check.finish(), bytes, segments: 1 };
 }
 

@@ -7,6 +7,17 @@ import { bindError, formatAddress } from "../shared/os-error.ts";
 
 /** A client must send its whole request in this time, ms; responses may take for ever. */
 const REQUEST_TIMEOUT_MS = 60_000;
+/**
+ * A client whose body is not wanted has this long to notice the answer, ms. Closing at once, with bytes of it unread, would
+ * take the answer away from it (RFC 9112 section 9.6).
+ */
+const LINGER_MS = 1000;
+/**
+ * A body that is at hand may fill a fast client's socket without ever waiting. After this many bytes, of several answers
+ * after each chunk, the others get their turn: new connections, peers, and clients that would else drift apart until
+ * no two of them read the same bytes.
+ */
+const TURN_BYTES = 1024 * 1024;
 /** While closing, connections that fell idle are looked for this often, ms. */
 const IDLE_CHECK_MS = 50;
 
@@ -90,8 +101,23 @@ function toRequest(incoming: http.IncomingMessage, local: SocketAddress, signal:
   const raw = incoming.rawHeaders;
   for (let i = 0; i + 1 < raw.length; i += 2) headers.append(raw[i]!, raw[i + 1]!);
   if (method === "GET" || method === "HEAD") return new Request(url, { method, headers, signal });
-  const init = { method, headers, signal, body: webReadable(incoming), duplex: "half" };
+  const init = { method, headers, signal, body: bodyOf(incoming), duplex: "half" };
   return new Request(url, init as RequestInit);
+}
+
+/** Cancelling it leaves the connection alone: the answer is still to come. */
+function bodyOf(incoming: http.IncomingMessage): ReadableStream<Uint8Array> {
+  return webReadable(incoming, undefined, () => incoming.pause());
+}
+
+/** Drops the rest of a body that nobody read, and the connection if it does not end soon. */
+function dropBody(incoming: http.IncomingMessage): void {
+  const { socket } = incoming;
+  const timer = setTimeout(() => socket.destroy(), LINGER_MS);
+  const done = () => clearTimeout(timer);
+  incoming.once("end", done);
+  socket.once("close", done);
+  incoming.resume();
 }
 
 async function send(response: Response, incoming: http.IncomingMessage, outgoing: http.ServerResponse): Promise<void> {
@@ -100,6 +126,9 @@ async function send(response: Response, incoming: http.IncomingMessage, outgoing
     await body?.cancel();
     return;
   }
+  outgoing.once("finish", () => {
+    if (!incoming.complete) dropBody(incoming);
+  });
   const headers: string[] = [];
   for (const [name, value] of response.headers) headers.push(name, value);
   outgoing.writeHead(response.status, headers);
@@ -112,16 +141,21 @@ async function send(response: Response, incoming: http.IncomingMessage, outgoing
   await pump(body, outgoing);
 }
 
+/** Bodies being copied. */
+let pumping = 0;
+
 /** Copies `body`; asks for the next chunk only when the socket took the last one. */
 async function pump(body: ReadableStream<Uint8Array>, outgoing: http.ServerResponse): Promise<void> {
   const reader = body.getReader();
   let wake: (() => void) | null = null;
+  let unturnedBytes = 0;
   outgoing.on("drain", () => wake?.());
   outgoing.once("close", () => {
     wake?.();
     // Also ends a read() that waits for pieces nobody wants any more.
     reader.cancel().catch(() => {});
   });
+  pumping++;
   try {
     while (!outgoing.destroyed) {
       const { done, value } = await reader.read();
@@ -136,9 +170,17 @@ async function pump(body: ReadableStream<Uint8Array>, outgoing: http.ServerRespo
           if (!outgoing.writableNeedDrain || outgoing.destroyed) resolve();
         });
       }
+      // Even a drain may come without a turn of the event loop: when the kernel takes all at once.
+      unturnedBytes += value.length;
+      if (pumping > 1 || unturnedBytes >= TURN_BYTES) {
+        unturnedBytes = 0;
+        await new Promise<void>((resolve) => setImmediate(resolve));
+      }
     }
   } catch {
     // The body failed after the head was sent: cutting the connection is the only way left to tell.
     outgoing.destroy();
+  } finally {
+    pumping--;
   }
 }

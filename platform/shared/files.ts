@@ -89,10 +89,13 @@ async function open(path: string, flags: number, mode = 0o666): Promise<SharedFi
 }
 
 const { O_RDONLY, O_RDWR, O_CREAT, O_EXCL } = fs.constants;
+/** Opening a named pipe that nobody writes to would hold a thread for ever, and with it the end of the process. */
+const O_NONBLOCK = (fs.constants as { O_NONBLOCK?: number }).O_NONBLOCK ?? 0;
 
 /** The file system of this machine. */
 export const files: FilePort = {
-  open: (path, mode, options) => open(path, mode === "read" ? O_RDONLY : O_RDWR | O_CREAT, options?.permissions),
+  open: (path, mode, options) =>
+    open(path, mode === "read" ? O_RDONLY | O_NONBLOCK : O_RDWR | O_CREAT, options?.permissions),
 
   async readFile(path, { maxBytes = Infinity } = {}) {
     const handle = await open(path, O_RDONLY);

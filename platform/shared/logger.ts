@@ -39,15 +39,16 @@ function textLine(nowMs: number, level: string, message: string, fields: Readonl
   let line = `${new Date(nowMs).toISOString()} ${level.padEnd(5)} ${oneLine(message)}`;
   for (const [key, value] of Object.entries(fields)) {
     const plain = plainValue(value);
-    line += ` ${key}=${typeof plain === "string" ? quoted(plain) : JSON.stringify(plain)}`;
+    line += ` ${key}=${typeof plain === "string" ? quoted(plain) : oneLine(String(JSON.stringify(plain)))}`;
   }
   return line + "\n";
 }
 
-/** Values from outside (peer names, file names) must not be able to forge a log line. */
+/** Values from outside (peer names, file names) must neither forge a log line nor steer the terminal. */
 function oneLine(text: string): string {
+  const escaped = (c: string) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`;
   // deno-lint-ignore no-control-regex
-  return text.replace(/[\x00-\x1f\x7f\u2028\u2029]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`);
+  return text.replace(/[\x00-\x1f\x7f-\x9f\u2028\u2029]/g, escaped);
 }
 
 function quoted(text: string): string {

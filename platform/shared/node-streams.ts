@@ -4,8 +4,15 @@ import type { Readable, Writable } from "node:stream";
 /** Bytes buffered between a Node stream and its reader. */
 const BUFFER_BYTES = 64 * 1024;
 
-/** `source` as bytes; reading stops while nobody pulls, `cancel` destroys it. */
-export function webReadable(source: Readable): ReadableStream<Uint8Array> {
+/**
+ * `source` as bytes; reading stops while nobody pulls, `cancel` runs `onCancel`, which destroys it unless given. Its errors
+ * pass through `errorOf`.
+ */
+export function webReadable(
+  source: Readable,
+  errorOf: (error: Error) => Error = (error) => error,
+  onCancel: () => void = () => source.destroy(),
+): ReadableStream<Uint8Array> {
   let over = false;
   return new ReadableStream<Uint8Array>({
     start(controller) {
@@ -18,7 +25,7 @@ export function webReadable(source: Readable): ReadableStream<Uint8Array> {
       const finish = (error?: Error) => {
         if (over) return;
         over = true;
-        if (error) controller.error(error);
+        if (error) controller.error(errorOf(error));
         else controller.close();
       };
       source.on("end", () => finish());
@@ -30,7 +37,7 @@ export function webReadable(source: Readable): ReadableStream<Uint8Array> {
     },
     cancel() {
       over = true;
-      source.destroy();
+      onCancel();
     },
   }, new ByteLengthQueuingStrategy({ highWaterMark: BUFFER_BYTES }));
 }

@@ -3,10 +3,12 @@ import process from "node:process";
 import type { Clock, HttpPort, Ports, RuntimeFacts, TcpPort } from "../../src/ports.ts";
 import { createClock } from "./clock.ts";
 import { files } from "./files.ts";
+import { createHttpClient } from "./http-client.ts";
 import { createLogger } from "./logger.ts";
 import { network } from "./network.ts";
 import type { PlatformOptions } from "./options.ts";
 import { processes } from "./processes.ts";
+import { sha1 } from "./sha1.ts";
 import { udp } from "./udp.ts";
 
 /** What differs between runtimes. */
@@ -25,6 +27,7 @@ export function assemblePorts(parts: RuntimeParts, options: PlatformOptions): Po
   const platform = PLATFORMS.find((name) => name === process.platform) ?? "linux";
   return {
     runtime: { name: parts.name, version: parts.version, platform },
+    sha1,
     clock,
     tcp: parts.tcp,
     udp,
@@ -32,6 +35,7 @@ export function assemblePorts(parts: RuntimeParts, options: PlatformOptions): Po
     processes,
     network,
     http: parts.http,
+    httpClient: createHttpClient(),
     fetch: globalThis.fetch,
     log: createLogger({ ...options.log, clock, write: (line) => void process.stderr.write(line) }),
   };

@@ -2,7 +2,8 @@ import { test } from "node:test";
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import fs from "node:fs";
 import { MillraceError } from "../../src/errors.ts";
-import { pattern, ports, withDirectory } from "./support.ts";
+import { ports, withDirectory } from "./support.ts";
+import { noise } from "../support/random.ts";
 
 const { files } = ports;
 
@@ -14,7 +15,7 @@ async function rejectsWith(code: MillraceError["code"], run: () => Promise<unkno
 test("FileHandle.read() and write() work at any offset, many at once", () =>
   withDirectory(async (directory) => {
     const file = await files.open(`${directory}/a`, "write");
-    const blocks = Array.from({ length: 32 }, (_, i) => pattern(50_000, i + 1));
+    const blocks = Array.from({ length: 32 }, (_, i) => noise(50_000, i + 1));
     const order = blocks.map((_, i) => (i * 13) % 32);
     await Promise.all(order.map((i) => file.write(blocks[i]!, i * 50_000)));
     assertEquals((await file.info()).sizeBytes, 32 * 50_000);

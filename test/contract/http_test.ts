@@ -1,9 +1,11 @@
 import { test } from "node:test";
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import net from "node:net";
+import { setImmediate } from "node:timers";
 import { MillraceError } from "../../src/errors.ts";
 import type { HttpServer, RequestInfo } from "../../src/ports.ts";
-import { deferred, LOOPBACK, pattern, ports, soon, turns } from "./support.ts";
+import { deferred, LOOPBACK, ports, soon, turns } from "./support.ts";
+import { noise } from "../support/random.ts";
 
 type Handler = (request: Request, info: RequestInfo) => Response | Promise<Response>;
 
@@ -99,7 +101,7 @@ test("HttpPort.serve() invents no Content-Length for HEAD", async () => {
 });
 
 test("HttpPort.serve() streams large request and response bodies unchanged", () => {
-  const sent = new Uint8Array(pattern(5_000_000));
+  const sent = new Uint8Array(noise(5_000_000));
   return withServer((request) => new Response(request.body), async (base) => {
     const got = await fetch(base, { method: "POST", body: sent, signal: soon() });
     assertEquals(Buffer.compare(new Uint8Array(await got.arrayBuffer()), sent), 0);
@@ -223,6 +225,79 @@ test("HttpPort.serve() stops pulling for a stalled reader and goes on when it re
     socket.destroy();
     await state.cancelled;
   });
+});
+
+test("HttpPort.serve() lets the event loop turn while it sends bodies that are at hand", () => {
+  const both = deferred("both requests");
+  let requests = 0;
+  let sinceTurn = 0;
+  let most = 0;
+  let over = false;
+  const turn = () => {
+    sinceTurn = 0;
+    if (!over) setImmediate(turn);
+  };
+  turn();
+  return withServer(async () => {
+    if (++requests === 2) both.resolve();
+    await both.promise;
+    let left = 16;
+    const body = new ReadableStream<Uint8Array>({
+      pull(controller) {
+        if (left-- === 0) return controller.close();
+        most = Math.max(most, ++sinceTurn);
+        controller.enqueue(new Uint8Array(CHUNK));
+      },
+    }, { highWaterMark: 0 });
+    return new Response(body);
+  }, async (base) => {
+    // The kernel takes as much for clients that have not begun to read.
+    const answers = await Promise.all(["/a", "/b"].map((path) => fetch(base + path)));
+    await Promise.all(answers.map((answer) => answer.arrayBuffer()));
+    over = true;
+    assert(most <= 8, `${most} chunks were sent in one turn: nobody else was heard meanwhile`);
+  });
+});
+
+test("HttpPort.serve() gives its answer to a client whose endless body it does not want", async () => {
+  const handlers: [string, Handler][] = [
+    ["cancelled", async (request) => {
+      await request.body?.cancel();
+      return new Response("no, thanks", { status: 413 });
+    }],
+    ["read in part", async (request) => {
+      const reader = request.body!.getReader();
+      await reader.read();
+      await reader.cancel();
+      return new Response("no, thanks", { status: 413 });
+    }],
+    ["left alone", () => new Response("no, thanks", { status: 413 })],
+  ];
+  for (const [what, handler] of handlers) {
+    await withServer(handler, async (base) => {
+      const socket = await raw(base, "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n");
+      // The other side may hang up after its answer.
+      socket.removeAllListeners("error").on("error", () => {});
+      let text = "";
+      const told = new Promise<void>((resolve) => {
+        socket.once("close", () => resolve());
+        socket.on("data", (chunk) => {
+          text += chunk;
+          if (text.includes("no, thanks")) resolve();
+        });
+      });
+      const chunk = Buffer.from(`8000\r\n${"a".repeat(0x8000)}\r\n`);
+      const send = () => {
+        while (!socket.destroyed && socket.write(chunk));
+        if (!socket.destroyed) socket.once("drain", send);
+      };
+      send();
+      await told;
+      socket.destroy();
+      assert(text.startsWith("HTTP/1.1 413 "), `${what}: ${JSON.stringify(text)}`);
+      assert(text.includes("no, thanks"), what);
+    });
+  }
 });
 
 test("HttpPort.serve() answers a client of HTTP/1.0", () =>

@@ -1,12 +1,14 @@
 import { test } from "node:test";
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { MillraceError } from "../../src/errors.ts";
-import { concat, deferred, pattern, ports, turns } from "./support.ts";
+import { deferred, ports, turns } from "./support.ts";
+import { concatBytes } from "../../src/bytes/hex.ts";
+import { noise } from "../support/random.ts";
 
 async function all(stream: ReadableStream<Uint8Array>): Promise<Uint8Array> {
   const chunks: Uint8Array[] = [];
   for await (const chunk of stream) chunks.push(chunk);
-  return concat(chunks);
+  return concatBytes(chunks);
 }
 
 const shell = (script: string, env?: Record<string, string>) =>
@@ -15,7 +17,7 @@ const shell = (script: string, env?: Record<string, string>) =>
 test("ProcessPort.spawn() pipes standard input through and answers the exit code", async () => {
   const child = await ports.processes.spawn("cat", []);
   assert(child.pid > 0);
-  const sent = pattern(1_000_000);
+  const sent = noise(1_000_000);
   const received = all(child.stdout);
   const writer = child.stdin.getWriter();
   for (let at = 0; at < sent.length; at += 65_536) await writer.write(sent.subarray(at, at + 65_536));

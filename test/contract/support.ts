@@ -2,6 +2,7 @@
 import os from "node:os";
 import { loadPorts } from "../../platform/detect.ts";
 import type { SocketAddress, TcpConnection, TcpHandlers, TcpListener } from "../../src/ports.ts";
+import { concatBytes } from "../../src/bytes/hex.ts";
 
 /** Ports of the runtime that runs the tests. */
 export const ports = await loadPorts({ log: { level: "error" } });
@@ -95,7 +96,7 @@ export class Recorder implements TcpHandlers {
   }
 
   bytes(): Uint8Array {
-    return concat(this.received);
+    return concatBytes(this.received);
   }
 }
 
@@ -130,26 +131,4 @@ export async function withPair(body: (pair: Pair) => Promise<void>): Promise<voi
     await listener.close();
     await Promise.all([atClient.closed.promise, atServer.closed.promise]);
   }
-}
-
-/** All of `chunks` in one. */
-export function concat(chunks: readonly Uint8Array[]): Uint8Array {
-  const all = new Uint8Array(chunks.reduce((sum, chunk) => sum + chunk.length, 0));
-  let at = 0;
-  for (const chunk of chunks) {
-    all.set(chunk, at);
-    at += chunk.length;
-  }
-  return all;
-}
-
-/** `length` bytes that differ from place to place. */
-export function pattern(length: number, seed = 1): Uint8Array {
-  const bytes = new Uint8Array(length);
-  let state = seed >>> 0;
-  for (let i = 0; i < length; i++) {
-    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
-    bytes[i] = state >>> 24;
-  }
-  return bytes;
 }

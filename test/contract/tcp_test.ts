@@ -2,7 +2,8 @@ import { test } from "node:test";
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { hasCode, MillraceError } from "../../src/errors.ts";
 import type { TcpConnection } from "../../src/ports.ts";
-import { deferred, LOOPBACK, pattern, ports, Recorder, soon, turns, withPair } from "./support.ts";
+import { deferred, LOOPBACK, ports, Recorder, soon, turns, withPair } from "./support.ts";
+import { noise } from "../support/random.ts";
 
 const text = new TextEncoder();
 
@@ -46,7 +47,7 @@ test("TcpConnection.open() calls no handler before it returns", async () => {
 
 test("TcpConnection carries large and tiny chunks in order without changing them", () =>
   withPair(async ({ client, atClient, atServer }) => {
-    const whole = pattern(3_000_000);
+    const whole = noise(3_000_000);
     const sizes = [1, 17, 13, 16384, 5, 1024, 1025, 70_000, 300_000];
     let at = 0;
     let blocked: (() => void) | null = null;
@@ -121,7 +122,7 @@ test("TcpConnection.pause() stops data until resume()", () =>
 
 test("TcpConnection.pause() from within data() holds at once and resume() loses nothing", () =>
   withPair(async ({ client, server, atServer }) => {
-    const whole = pattern(2_000_000);
+    const whole = noise(2_000_000);
     const all = deferred("all bytes");
     let calls = 0;
     atServer.onData = () => {

@@ -2,7 +2,8 @@ import { test } from "node:test";
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { MillraceError } from "../../src/errors.ts";
 import type { SocketAddress, UdpSocket } from "../../src/ports.ts";
-import { deferred, pattern, ports } from "./support.ts";
+import { deferred, ports } from "./support.ts";
+import { noise } from "../support/random.ts";
 
 interface Datagram {
   readonly data: Uint8Array;
@@ -22,7 +23,7 @@ test("UdpPort.bind() and UdpSocket.send() carry datagrams and tell where they ca
   const b = await ports.udp.bind({ host: "127.0.0.1" });
   assert(a.address.port > 0 && a.address.port !== b.address.port);
   const atB = next(b);
-  const payload = pattern(1400);
+  const payload = noise(1400);
   await a.send(payload, b.address);
   const { data, from } = await atB;
   assertEquals(data, payload);

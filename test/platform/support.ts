@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 import { runtimeName } from "../../platform/detect.ts";
 
 /** A wait of a test ends in failure after this, ms. */
-const WAIT_MS = 15_000;
+const WAIT_MS = 40_000;
 
 /** What a program that ended left. */
 export interface Outcome {
@@ -21,6 +21,8 @@ export interface Outcome {
 /** A started program. */
 export interface Running {
   readonly child: ChildProcess;
+  /** Standard output so far. */
+  stdout(): string;
   /** The first line of standard output; rejects when the program ends without one. */
   readonly firstLine: Promise<string>;
   readonly ended: Promise<Outcome>;
@@ -28,8 +30,8 @@ export interface Running {
   kill(signal: "SIGINT" | "SIGTERM"): void;
 }
 
-/** Starts `main.ts` of this runtime. */
-export function start(args: readonly string[], env: Record<string, string> = {}): Running {
+/** Starts `main.ts` of this runtime; it is ended after `waitMs` at the latest. */
+export function start(args: readonly string[], env: Record<string, string> = {}, waitMs = WAIT_MS): Running {
   const name = runtimeName();
   const script = fileURLToPath(new URL(`../../platform/${name}/main.ts`, import.meta.url));
   const before = name === "deno" ? ["run", "-A", "--no-check", "-q"] : [];
@@ -51,9 +53,9 @@ export function start(args: readonly string[], env: Record<string, string> = {})
     void ended.then(() => reject(new Error(`the program ended: ${stdout}${stderr}`)));
   });
   firstLine.catch(() => {});
-  const timer = setTimeout(() => child.kill("SIGKILL"), WAIT_MS);
+  const timer = setTimeout(() => child.kill("SIGKILL"), waitMs);
   void ended.then(() => clearTimeout(timer));
-  return { child, firstLine, ended, kill: (signal) => void process.kill(child.pid!, signal) };
+  return { child, stdout: () => stdout, firstLine, ended, kill: (signal) => void process.kill(child.pid!, signal) };
 }
 
 /** Runs the program to its end. */

@@ -1,0 +1,14 @@
+/** File names of broadcasts. */
+import { toHex } from "../src/bytes/hex.ts";
+
+/** Longest part of the name that is kept, characters. */
+const MAX_CHARS = 60;
+
+/** A file name that stands for `name` alone: the name itself where it is letters, digits, `-` and `_`. */
+export async function broadcastFileName(name: string): Promise<string> {
+  const plain = name.normalize("NFC").replaceAll(/[^\p{L}\p{N}_-]+/gu, "-").slice(0, MAX_CHARS);
+  if (plain === name && /^[a-z0-9_-]+$/.test(plain)) return plain;
+  // Names that differ in what files systems do not tell apart, or in what was left out, get files of their own.
+  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(name)));
+  return `${plain.replaceAll(/^-+|-+$/g, "") || "broadcast"}-${toHex(digest.subarray(0, 4))}`;
+}

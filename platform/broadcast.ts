@@ -1,0 +1,168 @@
+/** `broadcast`: sends a source to a live swarm until it ends or a signal arrives. No HTTP, only the peer port. */
+import process from "node:process";
+import type { Config } from "../src/config.ts";
+import type { Engine } from "../src/engine.ts";
+import { hasCode, MillraceError } from "../src/errors.ts";
+import type { BroadcastStatus } from "../src/live/broadcast/broadcast-types.ts";
+import type { LiveInput } from "../src/live/broadcast/input.ts";
+import type { FilePort, Ports } from "../src/ports.ts";
+import { type OpenedSource, openSource } from "../src/source/open.ts";
+import { broadcastFileName } from "./broadcast-name.ts";
+import { lockDirectory } from "./directory-lock.ts";
+import { chooseDirectories, requireWritable } from "./directories.ts";
+import { absolute, inTime, peersOnly, untilStopped, withEngine } from "./peers-only.ts";
+import { reachable } from "./serve.ts";
+import { webReadable } from "./shared/node-streams.ts";
+import { StatusLine } from "./status-line.ts";
+
+/** Viewers are sent the last piece for so long before the peers are left, ms. */
+const LAST_PIECE_MS = 1000;
+
+/** What `broadcast --json` prints first, with `event` "broadcast". */
+export interface BroadcastFacts {
+  /** Title. */
+  readonly name: string;
+  /** As logs may show it. */
+  readonly source: string;
+  /** 40 hexadecimal characters. */
+  readonly content_id: string;
+  /** 40 hexadecimal characters. */
+  readonly infohash: string;
+  readonly magnet: string;
+  /** Absolute path. */
+  readonly transport_file: string;
+  /** Bytes a second. */
+  readonly bitrate: number;
+  /** `host:port` on this machine; null when nobody can connect. */
+  readonly peers: string | null;
+}
+
+/** Runs a broadcast; answers the exit code. Rejects with one clear line for what the user has to put right. */
+export async function runBroadcast(config: Config, ports: Ports, stopped: Promise<void>): Promise<number> {
+  const { source, name } = config;
+  if (source === null) throw new MillraceError("config", "broadcast needs --source");
+  if (name === null) throw new MillraceError("config", "broadcast needs --name");
+  const { stateDir } = chooseDirectories(config);
+  const publishDir = config.publishDir === null ? `${stateDir}/broadcasts` : absolute(config.publishDir);
+  const fileName = await broadcastFileName(name);
+  const directory = `${publishDir}/${fileName}`;
+  await requireWritable(ports.files, directory, config.publishDir === null ? "state-dir" : "publish-dir");
+  const release = await lockDirectory(directory);
+  try {
+    return await broadcastUntil(stopped, config, ports, { source, name, directory, publishDir, fileName });
+  } finally {
+    release();
+  }
+}
+
+interface Place {
+  readonly source: string;
+  readonly name: string;
+  /** Of this broadcast alone. */
+  readonly directory: string;
+  readonly publishDir: string;
+  readonly fileName: string;
+}
+
+async function broadcastUntil(stopped: Promise<void>, config: Config, ports: Ports, place: Place): Promise<number> {
+  const { source, directory } = place;
+  return await untilStopped(stopped, async (signal) => {
+    const opened = await openSource(ports, source, {
+      once: config.once,
+      stdin: () => webReadable(process.stdin),
+      resolvePath: absolute,
+      signal,
+    });
+    if (config.private && config.trackers.length === 0) {
+      ports.log.log("warn", "nobody finds a private broadcast without --tracker but those who are given its address");
+    }
+    // The trackers of the broadcast are in its transport file.
+    const options = { ...peersOnly(config, `${directory}/node`), trackers: [] };
+    await withEngine(ports, options, (engine) => send({ engine, opened, config, ports, place, stopped, signal }));
+  });
+}
+
+/** What is sent, by which engine. */
+interface Sending {
+  readonly engine: Engine;
+  readonly opened: OpenedSource;
+  readonly config: Config;
+  readonly ports: Ports;
+  readonly place: Place;
+  readonly stopped: Promise<void>;
+  readonly signal: AbortSignal;
+}
+
+async function send({ engine, opened, config, ports, place, stopped, signal }: Sending): Promise<void> {
+  const { name, directory, publishDir, fileName } = place;
+  const { input, end } = endable(opened.input);
+  const known = config.bitrateBytesPerSecond ?? (await isNew(ports.files, directory) ? opened.bytesPerS : null);
+  const broadcast = await engine.broadcast({
+    input,
+    name: config.title ?? name,
+    directory,
+    ...(known === null ? {} : { bytesPerS: Math.max(1, Math.round(known)) }),
+    ...(config.pieceLengthBytes === null ? {} : { pieceLengthBytes: config.pieceLengthBytes }),
+    windowS: Math.round(config.liveWindowMs / 1000),
+    trackers: config.trackers.map((tracker) => [tracker]),
+    isPrivate: config.private,
+    uploadLimitBytesPerSecond: config.uploadLimitBytesPerSecond,
+    signal,
+  });
+  const transportFile = `${publishDir}/${fileName}.torrent`;
+  await ports.files.writeFile(transportFile, broadcast.transportFile);
+  const { peerAddress } = engine;
+  const line = new StatusLine(config.json, process.stdout, () => describe(broadcast.status()));
+  const facts: BroadcastFacts = {
+    name: broadcast.metainfo.name,
+    source: opened.description,
+    content_id: broadcast.contentId,
+    infohash: broadcast.metainfo.infohashHex,
+    magnet: broadcast.magnet,
+    transport_file: transportFile,
+    bitrate: broadcast.metainfo.bytesPerS,
+    peers: peerAddress === null ? null : reachable(peerAddress),
+  };
+  line.begin("broadcast", { ...facts });
+  try {
+    await Promise.race([broadcast.done, stopped]);
+    // A signal ends the stream as its own end does: viewers are told that no more comes.
+    end();
+    // A source on a drive that hangs says nothing any more.
+    await inTime(broadcast.done);
+    if (broadcast.status().peers > 0) await new Promise((resolve) => setTimeout(resolve, LAST_PIECE_MS));
+  } finally {
+    line.end({ head: broadcast.status().headSeq });
+    await broadcast.close();
+  }
+}
+
+/** `input`, which ends when it is told to. */
+function endable(input: LiveInput): { input: LiveInput; end(): void } {
+  const events = input[Symbol.asyncIterator]();
+  return { input: { [Symbol.asyncIterator]: () => events }, end: () => void events.return?.() };
+}
+
+async function isNew(files: FilePort, directory: string): Promise<boolean> {
+  try {
+    await files.info(`${directory}/broadcast.torrent`);
+    return false;
+  } catch (error) {
+    if (hasCode(error, "not_found")) return true;
+    throw error;
+  }
+}
+
+/** Figures of a broadcast, bytes a second but for counts. */
+function describe(status: BroadcastStatus) {
+  return {
+    bitrate: status.inputBytesPerSecond === null ? null : Math.round(status.inputBytesPerSecond),
+    peers: status.peers,
+    upload: Math.round(status.uploadBytesPerSecond),
+    uploaded: status.uploadedBytes,
+    head: status.headSeq,
+    dropped: status.droppedBytes,
+    lost: status.lost,
+    message: status.message,
+  };
+}

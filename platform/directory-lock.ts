@@ -1,0 +1,64 @@
+/** Keeps two programs from using one directory at once. */
+import { createHash } from "node:crypto";
+import { unlink } from "node:fs/promises";
+import net from "node:net";
+import os from "node:os";
+import path from "node:path";
+import process from "node:process";
+import { MillraceError } from "../src/errors.ts";
+
+/** For whoever holds the lock to answer, ms. */
+const ANSWER_MS = 2000;
+/** What connecting says where a socket's process is gone. Others come from a live one: Bun reports its reset first. */
+const GONE = new Set(["ECONNREFUSED", "ENOENT", "ENOTSOCK"]);
+
+/**
+ * Takes `directory` until the answered function is called or the process ends, however that happens: the lock is a local
+ * socket, which nobody listens on any more then. Rejects with `config` when another process has it.
+ */
+export async function lockDirectory(directory: string): Promise<() => void> {
+  const name = `millrace-${createHash("sha256").update(directory).digest("hex").slice(0, 24)}`;
+  // Socket paths are short (108 characters), so it is not in the directory itself.
+  const address = process.platform === "win32" ? `\\\\.\\pipe\\${name}` : path.join(os.tmpdir(), `${name}.lock`);
+  let server = await listen(address);
+  if (server === null) {
+    if (await isAlive(address)) {
+      throw new MillraceError("config", `another broadcast runs in ${directory}: end it first, or use another name`);
+    }
+    await unlink(address).catch(() => {});
+    server = await listen(address);
+  }
+  if (server === null) throw new MillraceError("config", `another broadcast has just started in ${directory}`);
+  const held = server;
+  return () => void held.close();
+}
+
+/** null when the address is taken, by a socket or by what is left of one. */
+function listen(address: string): Promise<net.Server | null> {
+  return new Promise((resolve, reject) => {
+    const server = net.createServer((connection) => connection.destroy());
+    server.once("error", (error: Error & { code?: string }) => {
+      if (error.code === "EADDRINUSE") resolve(null);
+      else reject(new MillraceError("config", `cannot make ${address} (${error.code ?? error.message})`));
+    });
+    server.listen(address, () => {
+      server.unref();
+      resolve(server);
+    });
+  });
+}
+
+function isAlive(address: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const connection = net.connect(address);
+    const answer = (alive: boolean) => {
+      clearTimeout(timer);
+      connection.destroy();
+      resolve(alive);
+    };
+    // One that takes no connection in this time is there all the same.
+    const timer = setTimeout(() => answer(true), ANSWER_MS);
+    connection.once("connect", () => answer(true));
+    connection.once("error", ({ code }: Error & { code?: string }) => answer(!GONE.has(code ?? "")));
+  });
+}

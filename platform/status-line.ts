@@ -1,0 +1,93 @@
+/** What `broadcast` and `relay` print: the facts once, then figures each second. */
+/** Between two figures, ms. */
+const EVERY_MS = 1000;
+
+/** Where it is printed: standard output. */
+export interface StatusOutput {
+  readonly isTTY?: boolean;
+  write(text: string): unknown;
+  on(event: "error", listener: () => void): unknown;
+}
+
+type Fields = Readonly<Record<string, string | number | null>>;
+
+/** Figures of either command; null while unknown. */
+export interface Figures {
+  /** What the source, or the swarm, delivers, bytes a second. */
+  readonly bitrate: number | null;
+  readonly peers: number;
+  /** Bytes a second. */
+  readonly upload: number;
+  /** Newest piece, -1 before the first; null where it is not told. */
+  readonly head: number | null;
+  /** Why the source is lost, else null. */
+  readonly lost: string | null;
+}
+
+/** On a terminal one line that is written anew; with `--json` an object a line; elsewhere the facts alone. */
+export class StatusLine {
+  readonly #json: boolean;
+  readonly #out: StatusOutput;
+  readonly #figures: () => Figures;
+  #timer: ReturnType<typeof setInterval> | null = null;
+  #isOpen = false;
+  #isGone = false;
+
+  constructor(json: boolean, out: StatusOutput, figures: () => Figures) {
+    this.#json = json;
+    this.#out = out;
+    this.#figures = figures;
+    // Whoever read it may leave; the broadcast goes on.
+    out.on("error", () => {
+      this.#isGone = true;
+    });
+  }
+
+  /** Prints the facts; figures follow. */
+  begin(event: string, facts: Fields): void {
+    if (this.#json) this.#object(event, facts);
+    else {
+      for (const [name, value] of Object.entries(facts)) {
+        if (value !== null) {
+          this.#write(
+            `${name.replaceAll("_", " ").padEnd(15)}${name === "bitrate" ? megabits(Number(value)) : value}\n`,
+          );
+        }
+      }
+    }
+    if (this.#json || this.#out.isTTY === true) this.#timer = setInterval(() => this.#tell(), EVERY_MS);
+  }
+
+  /** The last line. */
+  end(facts: Fields): void {
+    if (this.#timer !== null) clearInterval(this.#timer);
+    if (this.#json) this.#object("end", facts);
+    else if (this.#isOpen) this.#write("\n");
+  }
+
+  #tell(): void {
+    const figures = this.#figures();
+    if (this.#json) return this.#object("status", { ...figures });
+    this.#isOpen = true;
+    this.#write(`\r\x1b[K${statusText(figures)}`);
+  }
+
+  #write(text: string): void {
+    if (!this.#isGone) this.#out.write(text);
+  }
+
+  #object(event: string, fields: Fields): void {
+    this.#write(`${JSON.stringify({ event, ...fields })}\n`);
+  }
+}
+
+/** The line on a terminal. */
+export function statusText({ bitrate, peers, upload, head, lost }: Figures): string {
+  const source = lost === null ? megabits(bitrate) : `source lost: ${lost.slice(0, 60)}`;
+  const newest = head === null ? "" : `  head ${head < 0 ? "-" : head}`;
+  return `${source}  peers ${peers}  upload ${megabits(upload)}${newest}`;
+}
+
+function megabits(bytesPerS: number | null): string {
+  return bytesPerS === null ? "- Mb/s" : `${(bytesPerS * 8 / 1e6).toFixed(2)} Mb/s`;
+}

@@ -1,0 +1,254 @@
+import { test } from "node:test";
+import { assert, assertEquals, assertMatch, assertNotEquals } from "@std/assert";
+import { existsSync, readFileSync, statSync } from "node:fs";
+import path from "node:path";
+import process from "node:process";
+import { loadPorts } from "../../platform/detect.ts";
+import type { BroadcastFacts } from "../../platform/broadcast.ts";
+import { broadcastFileName } from "../../platform/broadcast-name.ts";
+import { StatusLine, statusText } from "../../platform/status-line.ts";
+import { createEngine, type Engine } from "../../src/engine.ts";
+import { clip, clipPath } from "../support/fixtures.ts";
+import { TsLooper } from "../../src/source/ts-looper.ts";
+import { checkTs } from "../support/ts-check.ts";
+import { until } from "../support/until.ts";
+import { run, type Running, start, withDirectory } from "./support.ts";
+import { concatBytes } from "../../src/bytes/hex.ts";
+
+const FACTS = /^\{"event":"broadcast",/;
+
+/** Where peers can connect. */
+type Facts = BroadcastFacts & { readonly peers: string };
+
+function flags(directory: string): string[] {
+  return [
+    ...[
+      "--name",
+      "test tv",
+      "--state-dir",
+      path.join(directory, "state"),
+      "--publish-dir",
+      path.join(directory, "pub"),
+    ],
+    ...["--peer-host", "127.0.0.1", "--peer-port", "0", "--no-dht", "--no-lsd", "--json"],
+  ];
+}
+
+async function facts(program: Running): Promise<Facts> {
+  const line = await program.firstLine;
+  assertMatch(line, FACTS);
+  return JSON.parse(line) as Facts;
+}
+
+async function withViewer(body: (engine: Engine) => Promise<void>): Promise<void> {
+  const engine = await createEngine(await loadPorts({ log: { level: "error" } }), {
+    peerHost: "127.0.0.1",
+    peerPort: 0,
+    dht: false,
+    lsd: false,
+    swarmLingerMs: 0,
+  });
+  try {
+    await body(engine);
+  } finally {
+    await engine.close();
+  }
+}
+
+/** The MPEG TS output of `engine`, from a broadcaster at `peers`. */
+async function watch(engine: Engine, { magnet, peers }: Pick<Facts, "magnet" | "peers">) {
+  const stream = encodeURIComponent(`${magnet}&x.pe=${peers}`);
+  const started = await engine.fetch(new Request(`http://localhost/engine/getstream?magnet=${stream}`));
+  assertEquals(started.status, 302, started.status === 302 ? "" : await started.text());
+  const response = await engine.fetch(new Request(started.headers.get("location")!));
+  assertEquals(response.status, 200, response.status === 200 ? "" : await response.text());
+  return response.body!.getReader();
+}
+
+async function read(reader: ReadableStreamDefaultReader<Uint8Array>, bytes: number): Promise<Uint8Array> {
+  const parts: Uint8Array[] = [];
+  for (let have = 0; have < bytes;) {
+    const { done, value } = await reader.read();
+    if (done) break;
+    parts.push(value.slice());
+    have += value.length;
+  }
+  return new Uint8Array(await new Blob(parts as BlobPart[]).arrayBuffer());
+}
+
+function assertPlays(ts: Uint8Array): void {
+  const { problems, streams } = checkTs(ts, { isRange: true, isSegment: false });
+  assertEquals(problems.filter((text) => !/PCR gap|counter/.test(text)), []);
+  assert(streams.length === 2 && streams.every(({ units }) => units.length > 10));
+}
+
+test("millrace broadcast sends a looped file to a viewer, tells what it is, and ends with its last piece on SIGINT", () =>
+  withDirectory((directory) =>
+    withViewer(async (engine) => {
+      const program = start([
+        "broadcast",
+        "--source",
+        clipPath("ts-188.ts"),
+        "--title",
+        "Test TV",
+        ...flags(directory),
+      ]);
+      const said = await facts(program);
+      assertEquals(said.name, "Test TV");
+      assertMatch(said.content_id, /^[0-9a-f]{40}$/);
+      assert(said.magnet.includes(said.infohash));
+      assert(Math.abs(said.bitrate / (clip("ts-188.ts").length / 6.02) - 1) < 0.1, String(said.bitrate));
+      assertEquals(path.dirname(said.transport_file), path.join(directory, "pub"));
+      assert(readFileSync(said.transport_file).includes("Test TV"));
+      const state = path.join(said.transport_file.replace(/\.torrent$/, ""), "state");
+      assertEquals(statSync(state).mode & 0o777, 0o600);
+      // The same key cannot sign for two.
+      const twin = await run(["broadcast", "--source", clipPath("ts-188.ts"), ...flags(directory)]);
+      assertEquals([twin.code, twin.stdout], [2, ""]);
+      assertMatch(twin.stderr, /another broadcast runs in/);
+      const reader = await watch(engine, said);
+      assertPlays(await read(reader, 150_000));
+      program.kill("SIGINT");
+      // The viewer's stream ends because the broadcast did.
+      await read(reader, Infinity);
+      const { code, stdout, stderr } = await program.ended;
+      assertEquals([code, stderr], [0, ""]);
+      const lines = stdout.trimEnd().split("\n").map((line) => JSON.parse(line) as Record<string, unknown>);
+      assertEquals(lines.map(({ event }) => event).filter((event) => event !== "status"), ["broadcast", "end"]);
+      const figures = lines.filter(({ event }) => event === "status");
+      assert(figures.some(({ peers, upload, bitrate }) => peers === 1 && Number(upload) > 0 && Number(bitrate) > 0));
+    })
+  ));
+
+test("millrace broadcast that is killed and started again goes on under the same id, for the same viewer", () =>
+  withDirectory((directory) =>
+    withViewer(async (engine) => {
+      const args = ["broadcast", "--source", clipPath("ts-188.ts"), ...flags(directory)];
+      const first = start(args);
+      const before = await facts(first);
+      const reader = await watch(engine, before);
+      await read(reader, 30_000);
+      process.kill(first.child.pid!, "SIGKILL");
+      await first.ended;
+      const port = before.peers.split(":")[1]!;
+      const second = start([...args, "--peer-port", port]);
+      const after = await facts(second);
+      assertEquals({ ...after, peers: "" }, { ...before, peers: "" });
+      // What was on its way is played, then what comes from the new process.
+      await read(reader, 150_000);
+      const heads = () => JSON.parse(second.stdout().trimEnd().split("\n").pop()!) as { head?: number };
+      await until("pieces beyond those of the first process", () => (heads().head ?? -1) > 5);
+      second.kill("SIGINT");
+      await reader.cancel();
+      assertEquals((await second.ended).code, 0);
+    })
+  ));
+
+test("millrace broadcast reads standard input to its end, which is the end for the viewer", () =>
+  withDirectory((directory) =>
+    withViewer(async (engine) => {
+      const program = start(["broadcast", "--source", "-", "--bitrate", "168kbit/s", ...flags(directory)]);
+      const looper = new TsLooper();
+      const pass = () => concatBytes([looper.push(clip("ts-188.ts")), looper.endPass()]);
+      program.child.stdin!.write(pass());
+      const said = await facts(program);
+      assertEquals(said.bitrate, 21_000);
+      const reader = await watch(engine, said);
+      program.child.stdin!.end(pass());
+      assertPlays(await read(reader, Infinity));
+      const { code, stderr } = await program.ended;
+      assertEquals([code, stderr], [0, ""]);
+    })
+  ));
+
+test("millrace relay passes a broadcast on to a viewer that knows the relay alone", () =>
+  withDirectory((directory) =>
+    withViewer(async (engine) => {
+      const source = start(["broadcast", "--source", clipPath("ts-188.ts"), ...flags(directory)]);
+      const said = await facts(source);
+      const common = ["--peer-host", "127.0.0.1", "--peer-port", "0", "--no-dht", "--no-lsd", "--json"];
+      const magnet = `${said.magnet}&x.pe=${said.peers}`;
+      const relay = start(["relay", "--url", magnet, "--state-dir", path.join(directory, "relay"), ...common]);
+      const passing = JSON.parse(await relay.firstLine) as Facts & { event: string };
+      assertEquals([passing.event, passing.infohash, passing.content_id], ["relay", said.infohash, said.content_id]);
+      assertNotEquals(passing.peers, said.peers);
+      const reader = await watch(engine, { magnet: said.magnet, peers: passing.peers });
+      assertPlays(await read(reader, 100_000));
+      await reader.cancel();
+      relay.kill("SIGINT");
+      source.kill("SIGINT");
+      for (const program of [relay, source]) {
+        const { code, stderr } = await program.ended;
+        assertEquals([code, stderr], [0, ""]);
+      }
+    })
+  ));
+
+test("millrace broadcast and relay say in one line what is wrong, with exit code 2", () =>
+  withDirectory(async (directory) => {
+    const table: [string[], RegExp][] = [
+      [["broadcast", ...flags(directory)], /broadcast needs --source/],
+      [["broadcast", "--source", "x.ts"], /broadcast needs --name/],
+      [["broadcast", "--source", "/no/such.ts", ...flags(directory)], /no\/such\.ts/],
+      [["broadcast", "--source", clipPath("webm-vp9-opus.webm"), ...flags(directory)], /vp9/i],
+      [["relay"], /relay needs --url/],
+      [["relay", "--url", "/no/such.torrent", "--state-dir", path.join(directory, "r")], /such\.torrent/],
+      [["relay", "--url", "file:///no/such%zz", "--state-dir", path.join(directory, "r")], /names no file|cannot open/],
+    ];
+    const lane = async (half: typeof table) => {
+      for (const [args, says] of half) {
+        const { code, stdout, stderr } = await run(args);
+        assertEquals([code, stdout], [2, ""], stderr);
+        assertEquals(stderr.trimEnd().split("\n").length, 1, stderr);
+        assertMatch(stderr, says);
+      }
+    };
+    await Promise.all([lane(table.slice(0, 3)), lane(table.slice(3))]);
+    assert(!existsSync(path.join(directory, "r", "relay", "transport")));
+  }));
+
+test("millrace demo --live --once watches the clip from a second process that broadcasts it, beyond its end", async () => {
+  const { code, stdout, stderr } = await run(["demo", "--live", "--once", "--http-port", "0", "--peer-port", "0"]);
+  assertEquals([code, stderr], [0, ""], stdout);
+  assertMatch(stdout, /MPEG TS: \d+ bytes live, .* good/);
+});
+
+test("millrace broadcast goes on when whoever read its lines is gone", () =>
+  withDirectory(async (directory) => {
+    const program = start(["broadcast", "--source", clipPath("ts-188.ts"), ...flags(directory)]);
+    const said = await facts(program);
+    program.child.stdout!.destroy();
+    await withViewer(async (engine) => {
+      const reader = await watch(engine, said);
+      await read(reader, 100_000);
+      await reader.cancel();
+    });
+    program.kill("SIGINT");
+    const { code, stderr } = await program.ended;
+    assertEquals([code, stderr], [0, ""]);
+  }));
+
+test("broadcastFileName() keeps plain names and gives others a file of their own", async () => {
+  assertEquals(await broadcastFileName("news-24_hd"), "news-24_hd");
+  const names = ["News", "news", "a/b", "a b", "../..", "Première", "电视", "", "x".repeat(300), "y".repeat(300)];
+  const files = await Promise.all(names.map(broadcastFileName));
+  assertEquals(new Set(files).size, names.length);
+  for (const file of files) assertMatch(file, /^[\p{L}\p{N}_-]{1,80}$/u);
+});
+
+test("StatusLine rewrites one line on a terminal, and prints the facts alone elsewhere", async () => {
+  const figures = { bitrate: 125_000, peers: 3, upload: 250_000, head: 7, lost: null };
+  assertEquals(statusText(figures), "1.00 Mb/s  peers 3  upload 2.00 Mb/s  head 7");
+  assertEquals(
+    statusText({ ...figures, lost: "the source ended", head: -1 }),
+    "source lost: the source ended  peers 3  upload 2.00 Mb/s  head -",
+  );
+  for (const isTTY of [true, false]) {
+    let text = "";
+    const line = new StatusLine(false, { isTTY, write: (more) => text += more, on: () => {} }, () => figures);
+    line.begin("broadcast", { content_id: "00", peers: null });
+    if (isTTY) await until("the line to be there", () => text.includes("\r"));
+    line.end({});
+    assertEquals(text, `content id     00\n${isTTY ? `\r\x1b[K${statusText(figures)}\n` : ""}`);
+  }
+});

@@ -1,0 +1,47 @@
+import { test } from "node:test";
+import { assertEquals, assertMatch, assertRejects } from "@std/assert";
+import { spawn } from "node:child_process";
+import path from "node:path";
+import process from "node:process";
+import { fileURLToPath } from "node:url";
+import { runtimeName } from "../../platform/detect.ts";
+import { lockDirectory } from "../../platform/directory-lock.ts";
+import { MillraceError } from "../../src/errors.ts";
+import { withDirectory } from "./support.ts";
+
+test("lockDirectory() lets one have a directory at a time", () =>
+  withDirectory(async (directory) => {
+    const release = await lockDirectory(directory);
+    const error = await assertRejects(() => lockDirectory(directory), MillraceError);
+    assertEquals(error.code, "config");
+    assertMatch(error.message, /another broadcast runs in/);
+    const other = await lockDirectory(path.join(directory, "other"));
+    other();
+    release();
+    (await lockDirectory(directory))();
+  }));
+
+test("lockDirectory() refuses all who ask while another process holds it, and none when that was killed", () =>
+  withDirectory(async (directory) => {
+    const module = fileURLToPath(new URL("../../platform/directory-lock.ts", import.meta.url));
+    const script = `import(${JSON.stringify(module)}).then((m) => m.lockDirectory(${JSON.stringify(directory)}))` +
+      `.then(() => { console.log("held"); setInterval(() => {}, 1000); })`;
+    const args = runtimeName() === "deno" ? ["eval", "--no-check", script] : ["-e", script];
+    const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
+    await new Promise<void>((resolve, reject) => {
+      child.stdout.once("data", () => resolve());
+      child.once("exit", (code) => reject(new Error(`it ended with ${code}`)));
+    });
+    const ended = new Promise((resolve) => child.once("close", resolve));
+    try {
+      // Its answer and its hang-up arrive in an order that differs from time to time.
+      for (let times = 0; times < 1000; times++) {
+        const error = await assertRejects(() => lockDirectory(directory), MillraceError);
+        assertMatch(error.message, /another broadcast runs in/);
+      }
+    } finally {
+      process.kill(child.pid!, "SIGKILL");
+    }
+    await ended;
+    (await lockDirectory(directory))();
+  }));
