@@ -1,33 +1,51 @@
 /**
- * Prints the simulated figures of live distribution. Run with any runtime:
- * `deno run scripts/simulate-live.ts [viewers] [scenario number] [seed]`. Default 1000 viewers, all scenarios, seed 1.
+ * Prints the simulated figures of live distribution. `deno task sim -- --peers N [--scenario part of a name] [--seed S] [--seconds T]`
+ * comes here; default seed 1, all scenarios to their ends.
  */
+import process from "node:process";
 import { liveScenarios } from "../test/simulation/live-scenarios.ts";
-import { simulateLive } from "../test/simulation/live-sim.ts";
+import { type LiveResult, simulateLive } from "../test/simulation/live-sim.ts";
 
-declare const process: { argv: string[] };
-const args = typeof process === "object"
-  ? process.argv.slice(2)
-  : (globalThis as { Deno?: { args: string[] } }).Deno!.args;
-const numbers = args.filter((arg) => !arg.startsWith("-")).map(Number);
-const [viewers = 1000, only, seed = 1] = numbers;
-if (numbers.some((number) => !Number.isInteger(number) || number < 0)) throw new Error("whole numbers are expected");
+const COLUMNS = ["viewers", "lag p50", "lag p95", "continuity", "by viewers", "twice", "control"];
+const MORE_COLUMNS = ["join p50", "join p95", "bad bytes", "back p95", "cpu ms"];
 
-const percent = (value: number) => `${(100 * value).toFixed(2)} %`;
-const seconds = (value: number | null) => (value === null ? "–" : value.toFixed(2));
-const columns = ["scenario", "viewers", "joined", "lag p50", "p95 s", "continuity", "by viewers", "twice", "control"];
-const more = ["join p50", "p95 s", "bad bytes", "back p95", "shed", "run s"];
-const print = (row: readonly unknown[]) =>
-  console.log(row.map((cell, i) => (i === 0 ? String(cell).padEnd(20) : String(cell).padStart(11))).join(""));
-print([...columns, ...more]);
-liveScenarios(viewers, seed).forEach((scenario, i) => {
-  if (only !== undefined && only !== i) return;
-  const started = performance.now();
-  const result = simulateLive(scenario);
-  print([
+const NUMBER_FLAGS = { "--peers": "peers", "--seed": "seed", "--seconds": "seconds" } as const;
+
+function isNumberFlag(flag: string | undefined): flag is keyof typeof NUMBER_FLAGS {
+  return flag !== undefined && flag in NUMBER_FLAGS;
+}
+
+/** Runs what `args` ask for. Throws when they are not understood. */
+export function simulateLiveFrom(args: readonly string[]): void {
+  const { peers, seed, seconds: until, scenario: part } = read(args);
+  const chosen = liveScenarios(peers, seed).filter(({ name }) => part === null || name.includes(part));
+  if (chosen.length === 0) throw new Error(`no scenario's name has ${part} in it`);
+  print(["scenario", ...COLUMNS, ...MORE_COLUMNS]);
+  for (const whole of chosen) {
+    const scenario = { ...whole, durationS: Math.min(whole.durationS, until) };
+    const before = process.cpuUsage();
+    const result = simulateLive(scenario);
+    const { user, system } = process.cpuUsage(before);
+    print(cells(result, (user + system) / 1000 / result.viewerSeconds));
+  }
+  console.log("Times in seconds; cpu: what one viewer takes in one second of the broadcast.");
+}
+
+function read(args: readonly string[]): { peers: number; seed: number; seconds: number; scenario: string | null } {
+  const out = { peers: 1000, seed: 1, seconds: Infinity, scenario: null as string | null };
+  for (let i = 0; i < args.length; i += 2) {
+    const [flag, value = ""] = [args[i], args[i + 1]];
+    if (flag === "--scenario" && value !== "") out.scenario = value;
+    else if (isNumberFlag(flag) && /^[1-9]\d*$/.test(value)) out[NUMBER_FLAGS[flag]] = Number(value);
+    else throw new Error(`not understood: ${flag} ${value}; try --peers 1000 --scenario churn --seed 2`);
+  }
+  return out;
+}
+
+function cells(result: LiveResult, cpuMs: number): readonly unknown[] {
+  return [
     result.name,
     result.viewers,
-    result.joined,
     seconds(result.lagP50S),
     seconds(result.lagP95S),
     percent(result.continuity),
@@ -38,7 +56,18 @@ liveScenarios(viewers, seed).forEach((scenario, i) => {
     seconds(result.joinP95S),
     result.badBytesDelivered,
     seconds(result.recoveryP95S),
-    result.shed,
-    seconds((performance.now() - started) / 1000),
-  ]);
-});
+    cpuMs.toFixed(2),
+  ];
+}
+
+function percent(value: number): string {
+  return `${(100 * value).toFixed(2)} %`;
+}
+
+function seconds(value: number | null): string {
+  return value === null ? "–" : value.toFixed(2);
+}
+
+function print(row: readonly unknown[]): void {
+  console.log(row.map((cell, i) => (i === 0 ? String(cell).padEnd(20) : String(cell).padStart(11))).join(""));
+}

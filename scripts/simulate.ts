@@ -1,36 +1,45 @@
 /**
  * Prints the scheduler's simulated figures. Run with any runtime: `deno run scripts/simulate.ts [key=number …]`, where
- * the keys are those of `Tuning`.
+ * the keys are those of `Tuning`. With `--peers N` (`--scenario`, `--seed`), those of live distribution instead.
  */
 import { defaultTuning, type Tuning } from "../src/swarm/scheduler/tuning.ts";
 import * as scenarios from "../test/simulation/scenarios.ts";
+import { simulateLiveFrom } from "./simulate-live.ts";
 
 declare const process: { argv: string[] };
-const args = typeof process === "object"
+const given = typeof process === "object"
   ? process.argv.slice(2)
   : (globalThis as { Deno?: { args: string[] } }).Deno!.args;
-const tuning: Record<string, number> = {};
-for (const arg of args) {
-  const [key, value] = arg.split("=");
-  if (key === undefined || !(key in defaultTuning) || !Number.isFinite(Number(value))) {
-    throw new Error(`not a number of the tuning: ${arg}`);
-  }
-  tuning[key] = Number(value);
-}
+// `deno task sim -- …` hands the two dashes on.
+const args = given.filter((arg) => arg !== "--");
 
-const cell = (value: number | null, digits = 0): string => (value === null ? "–" : value.toFixed(digits));
-const columns = ["scenario", "start ms", "limit", "seek p50", "p95", "stalls", "stalled ms", "dup %", "use %"];
-const rows = scenarios.all(tuning as Partial<Tuning>).map((result) => [
-  result.name,
-  cell(result.startMs),
-  cell(result.limitMs),
-  cell(result.seekP50Ms),
-  cell(result.seekP95Ms),
-  cell(result.stalls),
-  cell(result.stalledMs),
-  cell(result.duplicatePercent, 2),
-  cell(result.utilisation === null ? null : result.utilisation * 100, 1),
-]);
-for (const row of [columns, ...rows]) {
-  console.log(row.map((text, i) => (i === 0 ? text.padEnd(24) : text.padStart(11))).join(""));
+if (args.some((arg) => arg.startsWith("--"))) simulateLiveFrom(args);
+else simulateScheduler();
+
+function simulateScheduler(): void {
+  const tuning: Record<string, number> = {};
+  for (const arg of args) {
+    const [key, value] = arg.split("=");
+    if (key === undefined || !(key in defaultTuning) || !Number.isFinite(Number(value))) {
+      throw new Error(`not a number of the tuning: ${arg}`);
+    }
+    tuning[key] = Number(value);
+  }
+
+  const cell = (value: number | null, digits = 0): string => (value === null ? "–" : value.toFixed(digits));
+  const columns = ["scenario", "start ms", "limit", "seek p50", "p95", "stalls", "stalled ms", "dup %", "use %"];
+  const rows = scenarios.all(tuning as Partial<Tuning>).map((result) => [
+    result.name,
+    cell(result.startMs),
+    cell(result.limitMs),
+    cell(result.seekP50Ms),
+    cell(result.seekP95Ms),
+    cell(result.stalls),
+    cell(result.stalledMs),
+    cell(result.duplicatePercent, 2),
+    cell(result.utilisation === null ? null : result.utilisation * 100, 1),
+  ]);
+  for (const row of [columns, ...rows]) {
+    console.log(row.map((text, i) => (i === 0 ? text.padEnd(24) : text.padStart(11))).join(""));
+  }
 }

@@ -1,13 +1,13 @@
 /** hls.js in headless Chromium plays what a browser can decode: to the end, with seeks, without a dropped segment. */
 import { readFile } from "node:fs/promises";
-import { createServer, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
 import { after, before, test } from "node:test";
 import { assert, assertEquals, assertLess } from "@std/assert";
-import { type Browser, chromium, type Page } from "playwright-core";
+import type { Page } from "playwright-core";
 import { type SeededFiles, seedFiles, type ServedEngine, serveEngine, temporaryDirectory } from "../support/engine.ts";
-import { clip, clipPath, PLAYABLE } from "../support/fixtures.ts";
+import { clip, clipPath, PLAYABLE, UNCARRIABLE } from "../support/fixtures.ts";
 import { run } from "../support/process.ts";
+import { concatBytes } from "../../src/bytes/hex.ts";
+import { openPlayerPage, type PlayerPage } from "./support.ts";
 
 /**
  * Clips of open groups of pictures: only their first random access point is an IDR picture. Debian's Chromium decodes
@@ -17,49 +17,36 @@ import { run } from "../support/process.ts";
 const OPEN_GROUPS = PLAYABLE.filter((name) => name.includes("open-gop"));
 
 /** What Debian's Chromium decodes from MPEG TS: H.264 with AAC or MP3. */
-const DECODABLE = PLAYABLE.filter((name) => !/hevc|mpeg2|ac3|eac3/.test(name));
+const DECODABLE = PLAYABLE.filter((name) => !/hevc|mpeg2|mp2|ac3|eac3/.test(name));
+
+/** A file of the seeder's own, behind the clips. */
+const TWICE = "twice.ts";
+/** Files of sound that become AAC. */
+const SOUNDS = [...UNCARRIABLE].filter((name) => name.startsWith("audio"));
 
 let seeder: SeededFiles;
 let served: ServedEngine;
-let browser: Browser;
+let player: PlayerPage;
 let page: Page;
-let pages: Server;
 /** Folder whose files the page's own server gives. */
 let shared: string | null = null;
 
 before(async () => {
-  seeder = await seedFiles(DECODABLE.map((name) => ({ path: name, bytes: clip(name) })), { name: "fixtures" });
+  const files = DECODABLE.map((name) => ({ path: name, bytes: clip(name) }));
+  // Its clock goes back to the start in the middle.
+  files.push({ path: TWICE, bytes: concatBytes([clip("ts-188.ts"), clip("ts-188.ts")]) });
+  files.push(...SOUNDS.map((name) => ({ path: name, bytes: clip(name) })));
+  seeder = await seedFiles(files, { name: "fixtures" });
   served = await serveEngine();
-  const library = await readFile(new URL("../../node_modules/hls.js/dist/hls.min.js", import.meta.url));
-  // Served from another origin than the engine's, as a user's own page would be: CORS has to be right.
-  pages = createServer((request, response) => {
-    if (request.url === "/hls.js") response.setHeader("content-type", "text/javascript").end(library);
-    else if (shared !== null && request.url?.startsWith("/shared/")) {
-      readFile(`${shared}/${request.url.slice(8)}`).then((bytes) => response.end(bytes), () => response.destroy());
-    } else {response.setHeader("content-type", "text/html").end(
-        "<!doctype html><video muted></video><script src=/hls.js></script>",
-      );}
-  }).listen(0, "127.0.0.1");
-  await new Promise((resolve) => pages.once("listening", resolve));
-  browser = await chromium.launch({
-    executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
-    args: [
-      "--no-sandbox",
-      "--disable-gpu",
-      "--disable-quic",
-      "--no-first-run",
-      "--disable-background-networking",
-      "--disable-component-update",
-      "--disable-sync",
-      "--autoplay-policy=no-user-gesture-required",
-    ],
+  player = await openPlayerPage((path, response) => {
+    if (shared === null || !path.startsWith("/shared/")) return false;
+    readFile(`${shared}/${path.slice(8)}`).then((bytes) => response.end(bytes), () => response.destroy());
+    return true;
   });
-  page = await browser.newPage();
-  await page.goto(`http://127.0.0.1:${(pages.address() as AddressInfo).port}/`);
+  page = player.page;
 });
 after(async () => {
-  await browser?.close();
-  pages?.close();
+  await player?.close();
   await served?.close();
   await seeder?.close();
 });
@@ -72,6 +59,8 @@ interface Outcome {
   /** How far from each wanted place playback went on, seconds. */
   readonly misses: number[];
   readonly decoded: number;
+  /** Bytes of sound that were decoded. */
+  readonly soundBytes: number;
 }
 
 /** Plays `url` at four times the speed, seeking to each of `seeks` (fractions) on the way, to the end. */
@@ -123,14 +112,17 @@ function play(url: string, seeks: number[]): Promise<Outcome> {
       errors,
       misses,
       decoded: video.getVideoPlaybackQuality().totalVideoFrames,
+      // deno-lint-ignore no-explicit-any -- Chromium's own
+      soundBytes: (video as any).webkitAudioDecodedByteCount as number,
     };
     hls.destroy();
     return outcome;
   }, [url, seeks] as const);
 }
 
-const manifest = (name: string) => {
-  const query = new URLSearchParams({ magnet: seeder.magnet, _idx: String(DECODABLE.indexOf(name)), pid: "browser" });
+const manifest = (name: string, more: Record<string, string> = {}) => {
+  const index = [...DECODABLE, TWICE, ...SOUNDS].indexOf(name);
+  const query = new URLSearchParams({ magnet: seeder.magnet, _idx: String(index), pid: "browser", ...more });
   return `${served.url}/engine/manifest.m3u8?${query}`;
 };
 
@@ -153,8 +145,33 @@ test("hls.js plays every fixture that Chromium decodes to the end, without an er
     const outcome = await play(manifest(name), []);
     assertEquals([outcome.ended, outcome.errors], [true, []]);
     assertLess(Math.abs(outcome.time - outcome.duration), 0.3);
-    if (!/audio-only/.test(name)) assert(outcome.decoded > 50, `${outcome.decoded} frames`);
+    if (!/^audio|audio-only/.test(name)) assert(outcome.decoded > 50, `${outcome.decoded} frames`);
   });
+});
+
+test("hls.js plays the sound of a transport stream that was AC-3, with seeks", async () => {
+  const silent = await play(manifest("ts-192.m2ts"), []);
+  assertEquals([silent.ended, silent.soundBytes], [true, 0]);
+  const outcome = await play(manifest("ts-192.m2ts", { transcode_audio: "1", transcode_ac3: "1" }), [0.7, 0.2]);
+  assertEquals([outcome.ended, outcome.errors], [true, []]);
+  assert(outcome.soundBytes > 20_000, `${outcome.soundBytes} bytes of sound`);
+  assert(outcome.decoded > 50, `${outcome.decoded} frames`);
+});
+
+test("hls.js plays the sound of files that MPEG TS cannot carry, with seeks", async () => {
+  await onEvery(SOUNDS, async (name) => {
+    const outcome = await play(manifest(name, { transcode_audio: "1" }), [0.7, 0.2]);
+    assertEquals([outcome.ended, outcome.errors], [true, []]);
+    assert(Math.abs(outcome.duration - 6) < 0.3, `${outcome.duration} s`);
+    assert(outcome.soundBytes > 20_000, `${outcome.soundBytes} bytes of sound`);
+  });
+});
+
+test("hls.js plays on over a discontinuity", async () => {
+  const outcome = await play(manifest(TWICE), [0.3]);
+  assertEquals([outcome.ended, outcome.errors], [true, []]);
+  assert(Math.abs(outcome.duration - 12) < 0.3, `${outcome.duration} s`);
+  assertLess(Math.abs(outcome.time - outcome.duration), 0.3);
 });
 
 test("hls.js seeks forwards and backwards in every fixture and goes on to the end", async () => {

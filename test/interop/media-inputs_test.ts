@@ -6,9 +6,10 @@ import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { MemorySource } from "../../src/bytes/source.ts";
-import { concat, fixture, open, samples, seeded } from "../media/mkv-support.ts";
+import { MemorySource } from "../support/memory-source.ts";
+import { fixture, open, samples, seeded } from "../media/mkv-support.ts";
 import { gather, never, openTs, segments } from "../media/ts-input-support.ts";
+import { concatBytes } from "../../src/bytes/hex.ts";
 
 const folder = new URL("../fixtures/", import.meta.url).pathname;
 const clips = (pattern: RegExp) => readdirSync(folder).filter((name) => pattern.test(name));
@@ -93,7 +94,7 @@ for (const name of clips(/^ts-.*\.(ts|m2ts)$/)) {
       assertEquals(complaints(whole), "", name);
       assertEquals(copied(whole), copied(folder + name), name);
       const list = await segments(presentation, source);
-      const joined = save("joined", concat(list));
+      const joined = save("joined", concatBytes(list));
       assertEquals(complaints(joined), "", name);
       if (name !== "ts-two-programs.ts") assertEquals(copied(joined), copied(whole), name);
       // Open groups begin with pictures that refer to the group before: those alone may complain.

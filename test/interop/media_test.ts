@@ -6,12 +6,12 @@ import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { MemorySource } from "../../src/bytes/source.ts";
+import { MemorySource } from "../support/memory-source.ts";
 import { collect, fixture, NEVER, openBytes, seeded } from "../media/support/files.ts";
-import { join as joinBytes } from "../support/ts-check.ts";
+import { concatBytes } from "../../src/bytes/hex.ts";
 
 const FIXTURES = fileURLToPath(new URL("../fixtures/", import.meta.url));
-const NAMES = readdirSync(FIXTURES).filter((name) => /\.(mp4|m4a|mov|mkv|mka)$/.test(name));
+const NAMES = readdirSync(FIXTURES).filter((name) => /\.(mp4|m4a|mov|mkv|mka|mp3|mp2|aac)$/.test(name));
 const QUIET = ["-nostdin", "-v", "error"];
 
 function run(command: string, args: string[]): { out: string; err: string } {
@@ -87,7 +87,7 @@ for (const name of NAMES) {
       const parts: Uint8Array[] = [];
       for (const { index } of hls.segments) parts.push(await collect(hls.readSegment(index, source, NEVER)));
       const joined = join(folder, "joined.ts");
-      writeFileSync(joined, joinBytes(parts));
+      writeFileSync(joined, concatBytes(parts));
       assertEquals(complaints(joined), []);
     } finally {
       rmSync(folder, { recursive: true, force: true });

@@ -148,9 +148,16 @@ test("ffprobe finds video in a range from the middle of the MPEG TS", async () =
 });
 
 test("a codec that MPEG TS cannot carry is refused with 415 and its name (B20)", async () => {
+  const codecs: Readonly<Record<string, RegExp>> = {
+    "webm-vp9-opus.webm": /vp9/i,
+    "audio.flac": /flac/,
+    "audio.opus": /opus/,
+    "audio-vorbis.ogg": /vorbis/,
+    "audio.wav": /pcm/,
+  };
   for (const name of UNCARRIABLE) {
     const response = await fetch(address("getstream", name), { redirect: "manual" });
     assertEquals(response.status, 415);
-    assertMatch(await response.text(), /vp9/i);
+    assertMatch(await response.text(), codecs[name]!);
   }
 });

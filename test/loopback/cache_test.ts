@@ -4,10 +4,10 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { assert, assertEquals, assertLess, assertLessOrEqual, assertStringIncludes } from "@std/assert";
 import { loadPorts } from "../../platform/detect.ts";
-import { createEngine, type EngineOptions } from "../../src/engine.ts";
+import type { EngineOptions } from "../../src/engine.ts";
 import { MillraceError } from "../../src/errors.ts";
 import type { FilePort, Ports } from "../../src/ports.ts";
-import { type ServedEngine, serveEngine, temporaryDirectory } from "../support/engine.ts";
+import { serveEngine, serveOn, temporaryDirectory } from "../support/engine.ts";
 import { start } from "../support/process.ts";
 import { until } from "../support/until.ts";
 import {
@@ -101,13 +101,21 @@ test("several readers share a cache that is smaller than their read-ahead", asyn
   }
 });
 
+/** Starts an engine, plays everything once and closes it. */
+async function playOnce(options: EngineOptions): Promise<void> {
+  const served = await serveEngine(options);
+  try {
+    assertSameBytes(await bytesOf((await startSession(served, "getfile", query())).playback_url), seeder.data);
+  } finally {
+    await served.close();
+  }
+}
+
 test("a restart on the same directory downloads nothing again", async () => {
   const directory = await temporaryDirectory();
   const options = { cache: "disk", cacheDir: directory.path, cacheLimitBytes: 0 } as const;
   try {
-    const first = await serveEngine(options);
-    assertSameBytes(await bytesOf((await startSession(first, "getfile", query())).playback_url), seeder.data);
-    await first.close();
+    await playOnce(options);
     const before = sentBy(seeder);
     const second = await serveEngine(options);
     try {
@@ -183,19 +191,12 @@ test("data corrupted between two runs is found out", async () => {
   const directory = await temporaryDirectory();
   const options = { cache: "disk", cacheDir: directory.path, cacheLimitBytes: 0 } as const;
   try {
-    const first = await serveEngine(options);
-    await bytesOf((await startSession(first, "getfile", query())).playback_url);
-    await first.close();
+    await playOnce(options);
     const path = join(directory.path, seeder.metainfo.infohashHex, "noise.mkv");
     const file = await open(path, "r+");
     await file.write(new Uint8Array(300_000), 0, 300_000, 5 * MIB);
     await file.close();
-    const second = await serveEngine(options);
-    try {
-      assertSameBytes(await bytesOf((await startSession(second, "getfile", query())).playback_url), seeder.data);
-    } finally {
-      await second.close();
-    }
+    await playOnce(options);
     assertSameBytes(new Uint8Array(await readFile(path)), seeder.data, "the file on the disk");
   } finally {
     await directory.remove();
@@ -206,9 +207,7 @@ test("what a restart has to hash is played while it is hashed", async () => {
   const directory = await temporaryDirectory();
   const options = { cache: "disk", cacheDir: directory.path, cacheLimitBytes: 0 } as const;
   try {
-    const first = await serveEngine(options);
-    assertSameBytes(await bytesOf((await startSession(first, "getfile", query())).playback_url), seeder.data);
-    await first.close();
+    await playOnce(options);
     const later = new Date(Date.now() + 60_000);
     await utimes(join(directory.path, seeder.metainfo.infohashHex, "noise.mkv"), later, later);
     const ports: Ports = await loadPorts({ log: { level: "error" } });
@@ -243,22 +242,6 @@ test("what a restart has to hash is played while it is hashed", async () => {
     await directory.remove();
   }
 });
-
-/** An engine on ports of the test's own, served. */
-async function serveOn(ports: Ports, options: EngineOptions): Promise<ServedEngine> {
-  const alone = { peerHost: "127.0.0.1", peerPort: 0, dht: false, lsd: false };
-  const engine = await createEngine(ports, { ...alone, ...options });
-  const server = await ports.http.serve({ host: "127.0.0.1", port: 0 }, (request, info) => engine.fetch(request, info));
-  return {
-    engine,
-    url: `http://127.0.0.1:${server.address.port}`,
-    peer: `127.0.0.1:${engine.peerAddress?.port}`,
-    async close() {
-      await engine.close();
-      await server.close(0);
-    },
-  };
-}
 
 /** A copy of `target` with some methods replaced, whatever class it is of. */
 function replacing<T extends object>(target: T, methods: Partial<T>): T {

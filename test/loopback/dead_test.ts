@@ -6,11 +6,9 @@ import { seedFiles, serveEngine } from "../support/engine.ts";
 import { clip } from "../support/fixtures.ts";
 import { until } from "../support/until.ts";
 import { badPeer, honest } from "../swarm/support/bad-peer.ts";
-import { makeTorrent, noise } from "../swarm/support/torrent.ts";
-import { ask, assertSameBytes, bytesOf, MIB, seedNoise, startSession, statOf } from "./support.ts";
-
-const magnetOf = (infohashHex: string, ...peers: { host: string; port: number }[]) =>
-  `magnet:?xt=urn:btih:${infohashHex}${peers.map(({ host, port }) => `&x.pe=${host}:${port}`).join("")}`;
+import { makeTorrent } from "../swarm/support/torrent.ts";
+import { noise } from "../support/random.ts";
+import { ask, assertSameBytes, bytesOf, magnetOf, MIB, seedNoise, startSession, statOf } from "./support.ts";
 
 test("peers that answer the handshake and never send fail the start at its deadline, and the swarm goes", async () => {
   const ports = await loadPorts();
@@ -21,7 +19,7 @@ test("peers that answer the handshake and never send fail the start at its deadl
   try {
     for (const peer of [mute, choking]) {
       const { response, error } = await ask(served, "getstream", {
-        magnet: magnetOf(torrent.metainfo.infohashHex, peer.address),
+        magnet: magnetOf(torrent.metainfo, peer.address),
         _idx: "0",
       });
       assertEquals(response, null);
@@ -43,7 +41,7 @@ test("a seeder that dies in the middle ends the body at the read deadline, with 
   const served = await serveEngine({ startTimeoutMs: 1_500, swarmLingerMs: 0 });
   try {
     const started = await startSession(served, "getfile", {
-      magnet: magnetOf(torrent.metainfo.infohashHex, dying.address),
+      magnet: magnetOf(torrent.metainfo, dying.address),
       _idx: "0",
       use_api_events: "1",
     });
@@ -132,9 +130,9 @@ test("50 dead magnets at once all fail at their deadline and leave nothing", asy
   try {
     const before = performance.now();
     const answers = await Promise.all(Array.from({ length: 50 }, (_, n) => {
-      const hash = Array.from(noise(20, n + 1), (byte) => byte.toString(16).padStart(2, "0")).join("");
+      const infohashHex = Array.from(noise(20, n + 1), (byte) => byte.toString(16).padStart(2, "0")).join("");
       return ask(served, n % 2 === 0 ? "getstream" : "manifest.m3u8", {
-        magnet: `${magnetOf(hash, { host: "127.0.0.1", port: 9 })}`,
+        magnet: magnetOf({ infohashHex }, { host: "127.0.0.1", port: 9 }),
       });
     }));
     assertLess(performance.now() - before, 4_000);

@@ -1,11 +1,10 @@
 /** Several readers of one stream: fair, independent, and gone when they leave. */
-import { connect, type Socket } from "node:net";
 import { after, before, test } from "node:test";
 import { assert, assertEquals, assertLess } from "@std/assert";
 import { type SeededFiles, seedFiles, type ServedEngine, serveEngine } from "../support/engine.ts";
 import { clip } from "../support/fixtures.ts";
 import { until } from "../support/until.ts";
-import { assertSameBytes, bytesOf, MIB, type SeededNoise, seedNoise, startSession, statOf } from "./support.ts";
+import { assertSameBytes, bytesOf, MIB, type SeededNoise, seedNoise, startSession } from "./support.ts";
 
 const SIZE = 48 * MIB;
 let seeder: SeededNoise;
@@ -15,17 +14,6 @@ before(async () => {
 after(() => seeder?.close());
 
 const received = (served: ServedEngine) => served.engine.swarms.list()[0]?.status().downloadedBytes ?? 0;
-
-/** A client that asks for `url` and reads nothing until told to. */
-async function stalledClient(url: string): Promise<Socket> {
-  const { hostname, port, pathname, search } = new URL(url);
-  const socket = connect(Number(port), hostname);
-  socket.on("error", () => {});
-  await new Promise<void>((resolve) => socket.once("connect", () => resolve()));
-  socket.pause();
-  socket.write(`GET ${pathname}${search} HTTP/1.1\r\nHost: ${hostname}:${port}\r\n\r\n`);
-  return socket;
-}
 
 test("five sessions on different positions are all served", async () => {
   const served = await serveEngine({ downloadLimitBytesPerSecond: 24 * MIB });
@@ -69,40 +57,6 @@ test("TS and HLS of one file play together from one swarm, in any order of segme
   } finally {
     await served.close();
     await files.close();
-  }
-});
-
-test("a client that stops reading costs bounded memory and slows nobody", async () => {
-  const served = await serveEngine({ cacheLimitBytes: 8 * MIB });
-  const sockets: Socket[] = [];
-  try {
-    const stalled = await Promise.all(
-      Array.from({ length: 8 }, (_, n) => startSession(served, "getfile", { magnet: seeder.magnet, pid: `idle ${n}` })),
-    );
-    for (const { playback_url } of stalled) sockets.push(await stalledClient(playback_url));
-    let last = -1;
-    await until("what the stalled clients ask for has come", () => {
-      const now = received(served);
-      const same = now === last && now > 0;
-      last = now;
-      return same;
-    });
-    const rssBefore = process.memoryUsage().rss;
-    const pulled = received(served);
-    assertLess(pulled, 12 * MIB, "eight readers at one place fetch their window once");
-    const active = await startSession(served, "getfile", { magnet: seeder.magnet, pid: "active" });
-    assertSameBytes(await bytesOf(active.playback_url, 8 * MIB, 40 * MIB), seeder.data.subarray(8 * MIB, 40 * MIB));
-    assertLess(process.memoryUsage().rss - rssBefore, 200 * MIB);
-    const used = (await statOf(active)).disk_cache_stats as { active_inuse: number; inactive_inuse: number };
-    assertLess(used.active_inuse + used.inactive_inuse, 24 * MIB);
-    let taken = 0;
-    const socket = sockets[0]!;
-    socket.on("data", (chunk) => taken += chunk.length);
-    socket.resume();
-    await until("a stalled client that reads again goes on", () => taken > 4 * MIB);
-  } finally {
-    for (const socket of sockets) socket.destroy();
-    await served.close();
   }
 });
 

@@ -1,32 +1,25 @@
 /** Closing an engine: readers end, trackers are told, nothing keeps the process. */
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
+import { readFile } from "node:fs/promises";
 import { test } from "node:test";
 import { assert, assertEquals, assertLess } from "@std/assert";
+import { loadPorts } from "../../platform/detect.ts";
 import { serveEngine, temporaryDirectory } from "../support/engine.ts";
 import { start } from "../support/process.ts";
 import { until } from "../support/until.ts";
+import { serveWeb } from "../support/web.ts";
 import { MIB, seedNoise, startSession } from "./support.ts";
 
 /** An HTTP tracker that notes what it is told and knows nobody; `silent` never answers a stop. */
 async function tracker(options: { silent?: boolean } = {}) {
   const events: { event: string; left: string | null; port: string | null }[] = [];
-  const server = createServer((request, response) => {
+  const web = await serveWeb((request, response) => {
     const query = new URL(request.url ?? "/", "http://tracker").searchParams;
     const event = query.get("event") ?? "";
     events.push({ event, left: query.get("left"), port: query.get("port") });
     if (event === "stopped" && options.silent) return;
     response.end("d8:intervali1800e5:peers0:e");
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  return {
-    events,
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/announce`,
-    close: () => {
-      server.closeAllConnections();
-      return new Promise<void>((resolve) => server.close(() => resolve()));
-    },
-  };
+  return { events, url: `${web.base}/announce`, close: () => web.close() };
 }
 
 test("close() ends readers, tells trackers `stopped` and resolves within 3 s, even with a tracker that is silent", async () => {
@@ -60,6 +53,30 @@ test("close() ends readers, tells trackers `stopped` and resolves within 3 s, ev
   } finally {
     if (!closed) await served.close();
     await Promise.all([seeder.close(), ...trackers.map((one) => one.close())]);
+  }
+});
+
+test("close() does not wait for the DHT, whose nodes are silent while records are looked up and stored (BEP 5, 44)", async () => {
+  const ports = await loadPorts();
+  const seen: string[] = [];
+  const silent = await ports.udp.bind({ host: "127.0.0.1" });
+  silent.onMessage((data) => seen.push(new TextDecoder("latin1").decode(data)));
+  const other = await serveEngine({ dht: true, dhtBootstrap: [`127.0.0.1:${silent.address.port}`] });
+  const served = await serveEngine({ dht: true, dhtBootstrap: [other.peer, `127.0.0.1:${silent.address.port}`] });
+  try {
+    const body = await readFile(new URL("../fixtures/single.torrent", import.meta.url));
+    const starts = [
+      fetch(`${served.url}/engine/getstream?format=json`, { method: "POST", body: new Uint8Array(body) }),
+      fetch(`${served.url}/engine/getstream?format=json&content_id=${"ab".repeat(20)}`),
+    ].map((started) => started.then((answer) => answer.text(), () => ""));
+    await until("the DHT is asked", () => seen.length > 0 && served.engine.swarms.list().length > 0);
+    const before = performance.now();
+    await served.close();
+    assertLess(performance.now() - before, 3_000);
+    await Promise.all(starts);
+  } finally {
+    await Promise.all([served.close(), other.close()]);
+    silent.close();
   }
 });
 

@@ -3,7 +3,7 @@ import { Buffer } from "node:buffer";
 import { assert, assertEquals } from "@std/assert";
 import type { SeededFiles, SeedOptions, ServedEngine } from "../support/engine.ts";
 import { seedFiles } from "../support/engine.ts";
-import { noise } from "../swarm/support/torrent.ts";
+import { noise } from "../support/random.ts";
 
 export const MIB = 1024 * 1024;
 
@@ -20,6 +20,10 @@ export async function seedNoise(bytes: number, options: SeedOptions & { seed?: n
   return { ...seeded, data };
 }
 
+/** A link whose swarm is known only to `peers`. */
+export const magnetOf = (metainfo: { infohashHex: string }, ...peers: { host: string; port: number }[]) =>
+  `magnet:?xt=urn:btih:${metainfo.infohashHex}${peers.map(({ host, port }) => `&x.pe=${host}:${port}`).join("")}`;
+
 /** The URLs of a start response. */
 export interface Started {
   readonly playback_url: string;
@@ -27,6 +31,7 @@ export interface Started {
   readonly command_url: string;
   readonly event_url?: string;
   readonly infohash: string;
+  readonly is_live: number;
   readonly playback_session_id: string;
 }
 

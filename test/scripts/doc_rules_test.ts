@@ -1,6 +1,6 @@
 import { test } from "node:test";
 import { assertEquals } from "@std/assert";
-import { docFaults, withOptions } from "../../scripts/support/doc-rules.ts";
+import { docFaults, withTable } from "../../scripts/support/doc-rules.ts";
 
 test("docFaults() names exported symbols without a doc comment", () => {
   const text = [
@@ -29,10 +29,12 @@ test("docFaults() names exported symbols without a doc comment", () => {
   ]);
 });
 
-test("withOptions() puts the table between its marks and nothing elsewhere", () => {
+test("withTable() puts the table between its own marks and nothing elsewhere", () => {
   assertEquals(
-    withOptions("# a\n<!-- options -->\nold\n<!-- /options -->\nb", "| $& |"),
-    "# a\n<!-- options -->\n\n| $& |\n\n<!-- /options -->\nb",
+    withTable("# a\n<!-- x -->\nold\n<!-- /x -->\nb\n<!-- y -->\nold\n<!-- /y -->\n", "y", "| $& |"),
+    "# a\n<!-- x -->\nold\n<!-- /x -->\nb\n<!-- y -->\n\n| $& |\n\n<!-- /y -->\n",
   );
-  assertEquals(withOptions("# a", "| x |"), null);
+  for (const readme of ["# a", "<!-- /x --><!-- x -->\n", "<!-- x -->\n"]) {
+    assertEquals(withTable(readme, "x", "| x |"), null, readme);
+  }
 });

@@ -1,18 +1,18 @@
 /** A network on virtual time between real `LiveNode`s: uplinks that send one block after the other, and latency. */
 import type { MillraceError } from "../../src/errors.ts";
 import { attachSignature, blockCount, encodeUnsigned, type PieceHeader } from "../../src/live/header.ts";
-import { LiveNode } from "../../src/live/live-node.ts";
-import type { LiveNodeOptions } from "../../src/live/live-options.ts";
-import type { LiveLink, LivePeer } from "../../src/live/live-peer.ts";
+import { LiveNode } from "../../src/live/node/live-node.ts";
+import type { LiveNodeOptions } from "../../src/live/node/live-options.ts";
+import type { LiveLink, LivePeer } from "../../src/live/node/live-peer.ts";
 import type { LiveVerifier } from "../../src/live/signer.ts";
-import type { EventQueue } from "./event-queue.ts";
+import type { EventWheel } from "./event-wheel.ts";
 
 /** Unix ms at virtual time 0. */
 export const EPOCH_MS = 1_800_000_000_000;
 
 /** Genuine and poisoned payload: told apart by their buffer, so that millions of blocks cost nothing. */
 export const GENUINE = new Uint8Array(1 << 20);
-export const POISON = new Uint8Array(1 << 20);
+export const POISON = new Uint8Array(1 << 20).fill(1);
 const SIGNATURE = new Uint8Array(64).fill(1);
 
 /** Answers at once; only `GENUINE` bytes under the simulated signature pass. */
@@ -36,6 +36,12 @@ export interface HostOptions {
   readonly poisons?: boolean;
 }
 
+/** What a node takes its uplink for at first: a source is told, a line that takes all at once hides what it is. */
+function firstGuess({ role, uplinkBytesPerS }: HostOptions, bytesPerS: number): number {
+  if (role === "source" || uplinkBytesPerS === 0) return uplinkBytesPerS;
+  return uplinkBytesPerS === Infinity ? 4 * bytesPerS : bytesPerS / 2;
+}
+
 /** A machine with a node on it. */
 export class SimHost {
   readonly node: LiveNode;
@@ -47,7 +53,7 @@ export class SimHost {
   freeAtMs = 0;
   controlBytes = 0;
 
-  constructor(queue: EventQueue, options: HostOptions, stream: LiveNodeOptions["stream"], random: () => number) {
+  constructor(queue: EventWheel, options: HostOptions, stream: LiveNodeOptions["stream"], random: () => number) {
     this.options = options;
     this.bornMs = queue.nowMs;
     this.node = new LiveNode({
@@ -56,16 +62,22 @@ export class SimHost {
       random,
       role: options.role,
       stream,
-      uplinkBytesPerS: options.role === "source" || options.uplinkBytesPerS === 0
-        ? options.uplinkBytesPerS
-        : stream.bytesPerS / 2,
+      uplinkBytesPerS: firstGuess(options, stream.bytesPerS),
     });
+  }
+
+  /** Hangs up on a neighbour of no use; false when there is none. */
+  makeRoom(): boolean {
+    const peer = this.node.expendable();
+    if (peer === null) return false;
+    peer.link.close(null);
+    return true;
   }
 }
 
 /** One direction of a connection. */
 class SimLink implements LiveLink {
-  private readonly queue: EventQueue;
+  private readonly queue: EventWheel;
   readonly from: SimHost;
   readonly to: SimHost;
   readonly latencyMs: number;
@@ -75,7 +87,7 @@ class SimLink implements LiveLink {
   local: LivePeer | null = null;
   remote: LivePeer | null = null;
 
-  constructor(queue: EventQueue, from: SimHost, to: SimHost, latencyMs: number) {
+  constructor(queue: EventWheel, from: SimHost, to: SimHost, latencyMs: number) {
     this.queue = queue;
     this.from = from;
     this.to = to;
@@ -128,7 +140,7 @@ class SimLink implements LiveLink {
 }
 
 /** Connects two hosts; both ends hear of it after one and a half round trips. */
-export function connect(queue: EventQueue, a: SimHost, b: SimHost, latencyMs: number): boolean {
+export function connect(queue: EventWheel, a: SimHost, b: SimHost, latencyMs: number): boolean {
   if (a === b || a.links.has(b) || a.banned.has(b) || b.banned.has(a) || !a.alive || !b.alive) return false;
   const there = new SimLink(queue, a, b, latencyMs);
   const back = new SimLink(queue, b, a, latencyMs);
@@ -138,11 +150,11 @@ export function connect(queue: EventQueue, a: SimHost, b: SimHost, latencyMs: nu
     if (!there.open) return;
     there.local = back.remote = a.node.connected(there, {
       role: b.options.role,
-      upBytesPerS: b.options.uplinkBytesPerS,
+      upBytesPerS: b.node.toldUpBytesPerS,
     });
     back.local = there.remote = b.node.connected(back, {
       role: a.options.role,
-      upBytesPerS: a.options.uplinkBytesPerS,
+      upBytesPerS: a.node.toldUpBytesPerS,
     });
     // Each end may speak before the other is told; nothing arrives in less than the latency.
   });

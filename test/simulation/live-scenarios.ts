@@ -1,14 +1,19 @@
 /** The scenarios of the live simulation, for any number of viewers. */
 import type { LiveScenario } from "./live-sim.ts";
 
+/** When the others begin to come: the first ten have found one another by then, s. */
+const SETTLED_S = 15;
+
 /** All of them. Half as many viewers sending nothing leaves the others 2 and 4 × bitrate: less could not carry the stream. */
 export function liveScenarios(viewers: number, seed = 1): LiveScenario[] {
-  const base = { viewers, seed, arriveS: 30, durationS: 70 };
+  const crowd = { viewers, seed, arriveFromS: SETTLED_S, arriveS: 30, durationS: 65 };
+  const calm = { viewers, seed, arriveFromS: SETTLED_S, arriveS: 60, durationS: 100 };
   return [
-    { ...base, name: "steady" },
-    { ...base, name: "churn 30 %/min", churnPerMinute: 0.3, durationS: 90 },
-    { ...base, name: "20 % poisoners", poisoners: 0.2 },
-    { ...base, name: "50 % send nothing", zeroUpload: 0.5 },
-    { ...base, name: "source gone 10 s", outageS: [45, 55], durationS: 75 },
+    { ...calm, name: "steady", arriveS: 120, durationS: 160 },
+    { ...calm, name: "churn 30 %/min", churnPerMinute: 0.3, durationS: 120 },
+    { ...calm, name: "20 % poisoners", poisoners: 0.2 },
+    { ...calm, name: "50 % send nothing", zeroUpload: 0.5 },
+    { ...crowd, name: "flash crowd" },
+    { ...calm, name: "source gone 10 s", outageS: [85, 95], durationS: 110 },
   ];
 }

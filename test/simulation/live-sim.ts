@@ -1,7 +1,9 @@
 /** A live broadcast on virtual time: viewers come and go, play, and are measured. */
 import { FLAG_DISCONTINUITY, FLAG_RANDOM_ACCESS } from "../../src/live/header.ts";
-import type { LiveFeed } from "../../src/live/feed.ts";
-import { EventQueue, seededRandom } from "./event-queue.ts";
+import type { LiveFeed } from "../../src/live/node/feed.ts";
+import { POLICY } from "../../src/live/node/policy.ts";
+import { seededRandom } from "./event-queue.ts";
+import { EventWheel } from "./event-wheel.ts";
 import { connect, disconnect, EPOCH_MS, GENUINE, SimHost, simulatedHeader } from "./live-network.ts";
 
 /** A run. */
@@ -11,8 +13,9 @@ export interface LiveScenario {
   readonly seed?: number;
   /** Viewers there at the start. Default 10. */
   readonly first?: number;
-  /** The others come evenly over this time, s. */
+  /** The others come evenly over this time, s, from `arriveFromS` (default 2) on. */
   readonly arriveS: number;
+  readonly arriveFromS?: number;
   readonly durationS: number;
   /** Bytes a second. Default 250,000: 2 Mb/s. */
   readonly bytesPerS?: number;
@@ -21,6 +24,8 @@ export interface LiveScenario {
   readonly poisoners?: number;
   /** Share of viewers that send nothing; the others then have 2 and 4 × bitrate. */
   readonly zeroUpload?: number;
+  /** Viewers' lines take all at once, so that no uplink is ever measured: as between processes of one machine. */
+  readonly unmeasured?: boolean;
   /** The source is gone in [from, to), s. */
   readonly outageS?: readonly [number, number];
 }
@@ -41,11 +46,14 @@ export interface LiveResult {
   readonly badBytesDelivered: number;
   readonly recoveryP95S: number | null;
   readonly shed: number;
+  /** How long viewers were there, all together, s. */
+  readonly viewerSeconds: number;
 }
 
 const TICK_MS = 100;
 const NEIGHBOURS = 20;
 const MAX_LINKS = 30;
+const REDIAL_MS = 1200;
 const GOP_MS = 1000;
 const PIECE_BYTES = 65536 - 65536 % 188;
 const UPLINKS: readonly [number, number][] = [[0.2, 0.2], [1, 0.6], [2, 0.9], [4, 1]];
@@ -62,9 +70,10 @@ export function simulateLive(scenario: LiveScenario): LiveResult {
   return new LiveSimulation(scenario).run();
 }
 
-class LiveSimulation {
+/** One run of a scenario. */
+export class LiveSimulation {
   private readonly scenario: LiveScenario;
-  private readonly queue = new EventQueue();
+  private readonly queue = new EventWheel();
   private readonly random: () => number;
   private readonly bytesPerS: number;
   private readonly source: SimHost;
@@ -73,8 +82,11 @@ class LiveSimulation {
   private readonly stream;
   private deck: number[] = [];
   private badBytes = 0;
+  private viewerTicks = 0;
   private away = false;
   private resume = false;
+  /** Neighbours that the source had when it went. */
+  private widowed: SimHost[] = [];
   private lags: number[] = [];
 
   constructor(scenario: LiveScenario) {
@@ -92,19 +104,22 @@ class LiveSimulation {
 
   run(): LiveResult {
     const { viewers, arriveS, durationS, churnPerMinute, outageS } = this.scenario;
+    const fromMs = 1000 * (this.scenario.arriveFromS ?? 2);
     const first = Math.min(this.scenario.first ?? 10, viewers);
     this.publish(0, 0);
     this.tickHost(this.source, null);
     for (let i = 0; i < viewers; i++) {
-      const atMs = i < first ? 200 + 100 * i : 2000 + arriveS * 1000 * (i - first) / (viewers - first);
+      const atMs = i < first ? 200 + 100 * i : fromMs + arriveS * 1000 * (i - first) / (viewers - first);
       this.queue.at(atMs, () => this.arrive());
     }
-    if (churnPerMinute !== undefined) this.churn(60_000 / (churnPerMinute * viewers), 2000 + arriveS * 1000);
+    if (churnPerMinute !== undefined) this.churn(60_000 / (churnPerMinute * viewers), fromMs + arriveS * 1000);
     if (outageS !== undefined) {
       this.queue.at(outageS[0] * 1000, () => this.sourceGone());
       this.queue.at(outageS[1] * 1000, () => this.sourceBack());
     }
-    for (let s = arriveS + 10; s <= durationS; s++) this.queue.at(s * 1000, () => this.sampleLag());
+    for (let ms = fromMs + arriveS * 1000 + 8000; ms <= durationS * 1000; ms += 1000) {
+      this.queue.at(ms, () => this.sampleLag());
+    }
     this.queue.run(durationS * 1000);
     return this.result();
   }
@@ -127,8 +142,9 @@ class LiveSimulation {
   }
 
   private uplink(): { rate: number; poisons: boolean } {
-    const { poisoners, zeroUpload } = this.scenario;
+    const { poisoners, zeroUpload, unmeasured } = this.scenario;
     const poisons = this.random() < (poisoners ?? 0);
+    if (unmeasured === true) return { rate: Infinity, poisons };
     // Dealt like cards, so that small swarms have the same mix as large ones.
     if (this.deck.length === 0) this.deck = Array.from({ length: 20 }, (_, i) => (i + 0.5) / 20);
     const dice = this.deck.splice(Math.floor(this.random() * this.deck.length), 1)[0]!;
@@ -153,7 +169,8 @@ class LiveSimulation {
     for (let tries = 0; tries < 3 * NEIGHBOURS && host.links.size < NEIGHBOURS; tries++) {
       const pick = Math.floor(this.random() * (this.viewers.length + 1));
       const other = pick === this.viewers.length ? this.source : this.viewers[pick]!.host;
-      if (other.links.size >= MAX_LINKS || (other === this.source && this.away)) continue;
+      if (other === host || host.links.has(other) || (other === this.source && this.away)) continue;
+      if (other.links.size >= MAX_LINKS && !other.makeRoom()) continue;
       connect(this.queue, host, other, 10 + 40 * this.random());
     }
   }
@@ -162,9 +179,13 @@ class LiveSimulation {
     if (!host.alive) return;
     if (host !== this.source || !this.away) {
       host.node.tick();
+      if (this.random() < TICK_MS / POLICY.exploreMs && host.links.size >= NEIGHBOURS) host.makeRoom();
       if (host.links.size < NEIGHBOURS && this.random() < 0.1) this.meet(host);
     }
-    if (viewer !== null) this.play(viewer);
+    if (viewer !== null) {
+      this.viewerTicks++;
+      this.play(viewer);
+    }
     this.queue.after(TICK_MS, () => this.tickHost(host, viewer));
   }
 
@@ -198,12 +219,19 @@ class LiveSimulation {
 
   private sourceGone(): void {
     this.away = true;
-    for (const other of [...this.source.links.keys()]) disconnect(this.source, other);
+    this.widowed = [...this.source.links.keys()];
+    for (const other of this.widowed) disconnect(this.source, other);
   }
 
   private sourceBack(): void {
     this.away = false;
     this.resume = true;
+    // Viewers dial a broadcaster that they have lost again every second or so.
+    for (const host of this.widowed) {
+      this.queue.after(REDIAL_MS * this.random(), () => {
+        if (this.source.links.size < MAX_LINKS) connect(this.queue, host, this.source, 10 + 40 * this.random());
+      });
+    }
     this.meet(this.source);
   }
 
@@ -241,6 +269,7 @@ class LiveSimulation {
       controlShare: sum(({ host }) => host.controlBytes) / received,
       badBytesDelivered: this.badBytes,
       recoveryP95S: recoveries.length === 0 ? null : percentile(recoveries, 0.95) / 1000,
+      viewerSeconds: this.viewerTicks * TICK_MS / 1000,
       shed: sum(({ host }) => host.node.uploader.shedCount),
     };
   }

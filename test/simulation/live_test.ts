@@ -1,25 +1,56 @@
 import { test } from "node:test";
 import { assert, assertEquals } from "@std/assert";
-import { simulateLive } from "./live-sim.ts";
+import { type LiveResult, simulateLive } from "./live-sim.ts";
 
-test("LiveNode keeps sixty viewers within seconds of the source, fed by one another", () => {
-  const result = simulateLive({ name: "steady", viewers: 60, arriveS: 30, durationS: 55 });
-  assertEquals(result.joined, 60);
-  assert(result.continuity >= 0.995, `continuity ${result.continuity}`);
-  assert(result.viewerShare >= 0.95, `share ${result.viewerShare}`);
-  assert(result.lagP95S <= 6, `lag ${result.lagP95S}`);
+/** Ten viewers find one another, fifty more come within half a minute. */
+const CALM = { viewers: 60, seed: 2, arriveFromS: 8, arriveS: 30, durationS: 56 };
+
+function assertWithin(result: LiveResult, bounds: { lagP95S: number; continuity: number; viewerShare: number }): void {
+  assert(result.lagP95S <= bounds.lagP95S, `lag ${result.lagP95S}`);
+  assert(result.continuity >= bounds.continuity, `continuity ${result.continuity}`);
+  assert(result.viewerShare >= bounds.viewerShare, `by viewers ${result.viewerShare}`);
   assertEquals(result.badBytesDelivered, 0);
+}
+
+test("LiveNode keeps sixty viewers within four seconds of the source, fed by one another", () => {
+  const result = simulateLive({ ...CALM, name: "steady" });
+  assertEquals(result.joined, 60);
+  assertWithin(result, { lagP95S: 4, continuity: 0.995, viewerShare: 0.95 });
 });
 
 test("LiveNode keeps viewers playing when a third leaves and comes each minute", () => {
-  const result = simulateLive({ name: "churn", viewers: 50, arriveS: 20, durationS: 55, churnPerMinute: 0.3 });
-  assert(result.continuity >= 0.98, `continuity ${result.continuity}`);
-  assert(result.viewerShare >= 0.95, `share ${result.viewerShare}`);
+  const result = simulateLive({ ...CALM, name: "churn", churnPerMinute: 0.3 });
+  assertWithin(result, { lagP95S: 4, continuity: 0.99, viewerShare: 0.95 });
 });
 
-test("LiveNode gives no poisoned byte to a player, whatever else poisoners reach", () => {
-  const result = simulateLive({ name: "poison", viewers: 40, arriveS: 10, durationS: 30, poisoners: 0.2 });
-  assertEquals(result.badBytesDelivered, 0);
+test("LiveNode keeps viewers playing when half of them send nothing", () => {
+  const result = simulateLive({ ...CALM, name: "zero upload", zeroUpload: 0.5 });
+  assertWithin(result, { lagP95S: 4, continuity: 0.995, viewerShare: 0.95 });
+});
+
+test("LiveNode takes a crowd of five times its number within ten seconds", () => {
+  const result = simulateLive({ ...CALM, name: "flash", arriveS: 10, durationS: 40 });
+  assertEquals(result.joined, 60);
+  assertWithin(result, { lagP95S: 4, continuity: 0.97, viewerShare: 0.95 });
+});
+
+test("LiveNode serves as many as it has proved to carry when its line takes all at once and is never measured", () => {
+  const scenario = { viewers: 14, first: 14, seed: 4, arriveS: 1, durationS: 30, bytesPerS: 125_000 };
+  const result = simulateLive({ ...scenario, name: "unmeasured", unmeasured: true });
+  assertEquals(result.joined, 14);
+  assert(result.joinP95S < 4, `join ${result.joinP95S}`);
+  assertWithin(result, { lagP95S: 4, continuity: 0.995, viewerShare: 0.8 });
+});
+
+test("LiveNode gives no poisoned byte to a player, and most of the rest, among 20 % poisoners", () => {
+  const result = simulateLive({ ...CALM, name: "poison", poisoners: 0.2 });
+  assertWithin(result, { lagP95S: 5, continuity: 0.9, viewerShare: 0.93 });
+});
+
+test("LiveNode waits through the silence of its source and recovers within seconds of its return", () => {
+  const result = simulateLive({ ...CALM, name: "outage", outageS: [46, 56], durationS: 66 });
+  assert(result.recoveryP95S !== null && result.recoveryP95S <= 3, `recovery ${result.recoveryP95S}`);
+  assertWithin(result, { lagP95S: 4, continuity: 0.94, viewerShare: 0.95 });
 });
 
 test("simulateLive() gives the same figures for the same seed", () => {

@@ -5,6 +5,7 @@ import { dirname, join } from "node:path";
 import { loadPorts } from "../../platform/detect.ts";
 import { createEngine, type Engine, type EngineOptions } from "../../src/engine.ts";
 import { choosePieceLength, createTransportFile, hashPieces } from "../../src/transport/create.ts";
+import type { Ports } from "../../src/ports.ts";
 import type { Metainfo } from "../../src/transport/types.ts";
 
 /** A directory that is removed with everything in it. */
@@ -27,7 +28,11 @@ const ALONE: EngineOptions = { peerHost: "127.0.0.1", peerPort: 0, dht: false, l
 
 /** Starts an engine and serves it. */
 export async function serveEngine(options: EngineOptions = {}): Promise<ServedEngine> {
-  const ports = await loadPorts();
+  return await serveOn(await loadPorts(), options);
+}
+
+/** As `serveEngine`, on ports of the test's own. */
+export async function serveOn(ports: Ports, options: EngineOptions): Promise<ServedEngine> {
   const engine = await createEngine(ports, { ...ALONE, ...options });
   const server = await ports.http.serve({ host: "127.0.0.1", port: 0 }, (request, info) => engine.fetch(request, info));
   return {

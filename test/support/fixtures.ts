@@ -8,7 +8,13 @@ export const CLIPS: readonly string[] = readdirSync(DIRECTORY).filter((name) => 
   .sort();
 
 /** Clips that MPEG TS cannot carry: refused with 415. */
-export const UNCARRIABLE: ReadonlySet<string> = new Set(["webm-vp9-opus.webm"]);
+export const UNCARRIABLE: ReadonlySet<string> = new Set([
+  "webm-vp9-opus.webm",
+  "audio.flac",
+  "audio.opus",
+  "audio-vorbis.ogg",
+  "audio.wav",
+]);
 
 /** Clips that play. */
 export const PLAYABLE: readonly string[] = CLIPS.filter((name) => !UNCARRIABLE.has(name));

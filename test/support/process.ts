@@ -1,6 +1,7 @@
 /** Programs that tests start: line-wise output, a deadline on every wait, nothing left behind. */
 import { type ChildProcess, spawn } from "node:child_process";
 import process from "node:process";
+import { concatBytes } from "../../src/bytes/hex.ts";
 
 /** A running program. */
 export interface Program {
@@ -110,15 +111,6 @@ export async function run(
     child.on("error", (error) => reject(new Error(`${command} could not be started: ${error.message}`)));
     child.on("close", (code) => resolve(code ?? -1));
   }).finally(() => clearTimeout(timer));
-  const join = (parts: Uint8Array[]) => {
-    const bytes = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
-    let at = 0;
-    for (const part of parts) {
-      bytes.set(part, at);
-      at += part.length;
-    }
-    return bytes;
-  };
-  const stdout = join(out);
-  return { code, stdout, text: new TextDecoder().decode(stdout), stderr: new TextDecoder().decode(join(err)) };
+  const stdout = concatBytes(out);
+  return { code, stdout, text: new TextDecoder().decode(stdout), stderr: new TextDecoder().decode(concatBytes(err)) };
 }

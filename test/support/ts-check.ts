@@ -1,4 +1,5 @@
 /** A strict reader of MPEG TS for tests: demultiplexes, and lists whatever breaks ISO/IEC 13818-1 or our own promises. */
+import { concatBytes } from "../../src/bytes/hex.ts";
 
 /** One PES packet. Times are 33-bit, 90 kHz. */
 export interface CheckedUnit {
@@ -79,7 +80,7 @@ export function checkTs(ts: Uint8Array, options: CheckOptions = {}): TsReport {
     open.delete(pid);
     const stream = streams.get(pid);
     if (assembly === undefined || stream === undefined) return;
-    const bytes = join(assembly.parts);
+    const bytes = concatBytes(assembly.parts);
     if (bytes.length < 9 || bytes[0] !== 0 || bytes[1] !== 0 || bytes[2] !== 1) return problem(at, "no PES start code");
     const declared = (bytes[4]! << 8) | bytes[5]!;
     if (declared !== 0 && declared + 6 > bytes.length) return problem(at, `PES of PID ${pid} is short`);
@@ -167,7 +168,7 @@ export function checkTs(ts: Uint8Array, options: CheckOptions = {}): TsReport {
     const payload = ts.subarray(body, at + 188);
     if (pid === 0 || pid === pmtPid) {
       if (startsUnit) readSection(pid, at, payload.subarray(1 + payload[0]!));
-      else if (sections.has(pid)) readSection(pid, at, join([sections.get(pid)!, payload]));
+      else if (sections.has(pid)) readSection(pid, at, concatBytes([sections.get(pid)!, payload]));
     } else if (startsUnit) {
       close(pid, at);
       open.set(pid, { parts: [payload], randomAccess, pcr: lastPcr });
@@ -189,15 +190,4 @@ function stamp(bytes: Uint8Array, at: number): number {
   const middle = ((bytes[at + 1]! << 7) | (bytes[at + 2]! >> 1)) & 0x7fff;
   const low = ((bytes[at + 3]! << 7) | (bytes[at + 4]! >> 1)) & 0x7fff;
   return high * 2 ** 30 + middle * 2 ** 15 + low;
-}
-
-/** All of `parts` in one. */
-export function join(parts: readonly Uint8Array[]): Uint8Array {
-  const out = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
-  let at = 0;
-  for (const part of parts) {
-    out.set(part, at);
-    at += part.length;
-  }
-  return out;
 }

@@ -6,7 +6,8 @@ usage: libtorrent_peer.py seed|fetch|idle TORRENT_OR_MAGNET DIR HOST:PORT [optio
        libtorrent_peer.py create FILE_OR_DIR TORRENT
 
 seed, fetch and idle (joins, asks for no piece) print "READY <port>" when they listen (seed: when the files are checked),
-"PEERS <n>" when that number changes and "DONE" when every piece is there. Of trackers, DHT, LSD and PEX only those named
+"PEERS <n>" when that number changes, "HAS <n>" when the first peer's number of pieces does, and "DONE" when every piece is
+there. Of trackers, DHT, LSD and PEX only those named
 by an option are used. "dht" runs a small DHT of its own and prints "READY <port> ..." of its nodes.
 """
 import argparse
@@ -122,7 +123,7 @@ def peer(a):
     say("READY", listening(session))
     for address in a.peer:
         handle.connect_peer(endpoint(address))
-    told_done, told_peers, announced = a.mode == "seed", 0, 0.0
+    told_done, told_peers, told_pieces, announced = a.mode == "seed", 0, 0, 0.0
     while True:
         status = handle.status()
         if not told_done and status.is_seeding:
@@ -131,6 +132,11 @@ def peer(a):
         if status.num_peers != told_peers:
             told_peers = status.num_peers
             say("PEERS", told_peers)
+        peers = handle.get_peer_info()
+        pieces = sum(peers[0].pieces) if peers else 0
+        if pieces != told_pieces:
+            told_pieces = pieces
+            say("HAS", told_pieces)
         if a.dht_node and time.monotonic() - announced > 2:
             announced = time.monotonic()
             handle.force_dht_announce()

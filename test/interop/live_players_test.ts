@@ -1,0 +1,90 @@
+/** Players that we didn't write play a broadcast, from both outputs, while it is on the air. */
+import process from "node:process";
+import { after, before, test } from "node:test";
+import { assert, assertEquals, assertMatch } from "@std/assert";
+import { temporaryDirectory } from "../support/engine.ts";
+import { type OnAir, onAir } from "../support/live.ts";
+import { run } from "../support/process.ts";
+
+/** Each player watches for so long, s. */
+const WATCH_S = 20;
+
+let air: OnAir;
+let directory: { path: string; remove(): Promise<void> };
+before(async () => {
+  directory = await temporaryDirectory();
+  air = await onAir({ directory: directory.path });
+});
+after(async () => {
+  await air?.close();
+  await directory?.remove();
+});
+
+const OUTPUTS = ["getstream", "manifest.m3u8"] as const;
+const address = (path: string, pid: string) =>
+  `${air.viewer.url}/engine/${path}?${new URLSearchParams({ magnet: air.magnet, pid })}`;
+
+test("ffmpeg decodes both outputs of a broadcast for 20 s and has nothing to say", async () => {
+  await Promise.all(OUTPUTS.map(async (path) => {
+    const input = ["-v", "warning", "-nostdin", "-xerror", "-i", address(path, "ffmpeg")];
+    const { code, stderr } = await run("ffmpeg", [...input, "-t", String(WATCH_S), "-f", "null", "-"]);
+    assertEquals([code, stderr], [0, ""], path);
+  }));
+});
+
+test("ffmpeg decodes both outputs through restarts of the broadcaster and has nothing to say", async () => {
+  const decoding = OUTPUTS.map(async (path) => {
+    const input = ["-v", "warning", "-nostdin", "-i", address(path, "restarts"), "-t", "18", "-f", "null", "-"];
+    const { code, stderr } = await run("ffmpeg", input);
+    // The clip begins anew: where ffmpeg lays its times behind the old ones it may be some pictures out.
+    const complaints = stderr.split("\n").filter((line) =>
+      line !== "" && !/non monotonically increasing dts/.test(line)
+    );
+    assertEquals([code, complaints], [0, []], path);
+  });
+  for (let i = 0; i < 2; i++) {
+    await new Promise((resolve) => setTimeout(resolve, 4300));
+    await air.restart(700);
+  }
+  await Promise.all(decoding);
+});
+
+test("mpv plays both outputs of a broadcast", async () => {
+  const quiet = ["--no-config", "--vo=null", "--ao=null", "--msg-level=all=warn,cplayer=info", "--network-timeout=20"];
+  await Promise.all(OUTPUTS.map(async (path) => {
+    const { code, text } = await run("mpv", [...quiet, "--length=12", address(path, "mpv")]);
+    assertEquals(code, 0, `${path}: ${text.slice(-800)}`);
+    assertMatch(text, /Exiting\.\.\. \(End of file\)/, path);
+    // Counters, times and starts are right: no demuxer or decoder complains.
+    // The clip has no sound for an eighth of a second where it begins anew.
+    const complaints = text.split("\n").filter((line) =>
+      /\b(error|invalid|corrupt|discontinu)/i.test(line) && !/Invalid audio PTS/.test(line)
+    );
+    assertEquals(complaints, [], path);
+  }));
+});
+
+test("VLC plays both outputs of a broadcast", async () => {
+  // VLC refuses to run as root.
+  const isRoot = process.getuid?.() === 0;
+  const sandbox = isRoot
+    ? ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "env", "HOME=/tmp", "cvlc"]
+    : ["cvlc"];
+  const options = ["-vv", "--no-plugins-cache", "--vout=dummy", "--aout=dummy", "--run-time=12", "--play-and-exit"];
+  await Promise.all(OUTPUTS.map(async (path) => {
+    const [command, ...args] = [...sandbox, ...options, address(path, "vlc"), "vlc://quit"];
+    const { code, stderr } = await run(command!, args);
+    assertEquals(code, 0, `${path}: ${stderr.slice(-2000)}`);
+    assertMatch(
+      stderr,
+      /Received first picture|VoutDisplayEvent|first picture|using video output module|Buffering 100%/i,
+      path,
+    );
+    const complaints = stderr.split("\n").filter((line) =>
+      /(ts|packetizer|avcodec|main) .*(error|warning)/.test(line) &&
+      /discontinuity|corrupt|late picture|invalid|lost/i.test(line)
+    );
+    assertEquals(complaints, [], path);
+    assert(!/libdvbpsi error/.test(stderr), path);
+  }));
+});
