@@ -8,17 +8,12 @@ import { createRequire } from "node:module";
 import path from "node:path";
 import process from "node:process";
 import { build, type Plugin, stop } from "esbuild";
+import { RELEASE, REQUIRE, REQUIRE_BANNER } from "./support/bundle.ts";
 import { ROOT } from "./support/files.ts";
 import { commandOf, exit, run } from "./support/runtimes.ts";
 
 const DIST = path.join(ROOT, "dist");
 const BUNDLE = path.join(DIST, "millrace.mjs");
-
-/** CommonJS packages in the bundle call `require` for Node's own modules. */
-const REQUIRE = "const require = __createRequire(import.meta.url);";
-const BANNER = `#!/usr/bin/env node
-import { createRequire as __createRequire } from "node:module";
-${REQUIRE}`;
 
 /** Puts the demo's clip into the bundle in place of the module that reads it from the disk. */
 const embedClip: Plugin = {
@@ -69,19 +64,12 @@ function copyNative(): string {
 async function bundle(): Promise<void> {
   mkdirSync(DIST, { recursive: true });
   await build({
+    ...RELEASE,
     entryPoints: [path.join(ROOT, "platform/any/main.ts")],
     outfile: BUNDLE,
-    bundle: true,
-    format: "esm",
-    platform: "node",
-    target: "node20",
-    minifySyntax: true,
-    minifyWhitespace: true,
-    keepNames: true,
     legalComments: "eof",
-    banner: { js: BANNER },
+    banner: { js: `#!/usr/bin/env node\n${REQUIRE_BANNER}` },
     plugins: [embedClip, nativeBeside],
-    logLevel: "warning",
   });
   await stop();
   chmodSync(BUNDLE, 0o755);

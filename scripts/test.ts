@@ -7,19 +7,35 @@ import { commandOf, exit, isRuntime, run, type Runtime } from "./support/runtime
 /** Longest that one test may take where the runtime has a limit of its own, ms. */
 const TEST_TIMEOUT_MS = 60_000;
 
+/** Files tested at once: most tests wait for sockets and clocks, so that more than the cores have work. */
+const JOBS = 4;
+
 const FLAGS: Readonly<Record<Runtime, readonly string[]>> = {
+  deno: ["test", "-A", "--no-check", "-q", "--parallel"],
+  node: ["--test", `--test-concurrency=${JOBS}`],
+  bun: ["test", `--timeout=${TEST_TIMEOUT_MS}`, `--parallel=${JOBS}`],
+};
+
+/** These measure the memory of their process, in which Deno and Bun test other files, too. */
+const ALONE = "./test/memory/";
+const FLAGS_ALONE: Readonly<Record<Runtime, readonly string[] | null>> = {
   deno: ["test", "-A", "--no-check", "-q"],
-  node: ["--test"],
+  node: null,
   bun: ["test", `--timeout=${TEST_TIMEOUT_MS}`],
 };
 
 const args = process.argv.slice(2);
 const named = args.filter(isRuntime);
 const files = testFiles(args.filter((arg) => !isRuntime(arg))).map((file) => `./${file}`);
+process.env["DENO_JOBS"] ??= String(JOBS);
 let ok = files.length > 0;
 if (!ok) console.error("no test has such a path");
 for (const runtime of named.length > 0 ? named : [runtimeName()]) {
   console.log(`\n== tests on ${runtime}`);
-  ok = run(commandOf(runtime), [...FLAGS[runtime], ...files], ROOT) && ok;
+  const alone = FLAGS_ALONE[runtime];
+  const apart = alone === null ? [] : files.filter((file) => file.startsWith(ALONE));
+  const together = files.filter((file) => !apart.includes(file));
+  if (together.length > 0) ok = run(commandOf(runtime), [...FLAGS[runtime], ...together], ROOT) && ok;
+  if (alone !== null && apart.length > 0) ok = run(commandOf(runtime), [...alone, ...apart], ROOT) && ok;
 }
 exit(ok);

@@ -5,16 +5,13 @@ import { homedir } from "node:os";
 import path from "node:path";
 import process from "node:process";
 import { build, stop } from "esbuild";
+import { RELEASE } from "../support/bundle.ts";
 import { ROOT } from "../support/files.ts";
 import { commandOf } from "../support/runtimes.ts";
 
 const RIVALS = path.join(ROOT, "scripts/bench/rivals");
 /** Debian's Python has the binding even where another comes first. */
 const PYTHONS = ["python3", "/usr/bin/python3"];
-
-/** CommonJS packages in a bundle call `require` for Node's own modules. */
-const BANNER = `import { createRequire as __createRequire } from "node:module";
-const require = __createRequire(import.meta.url);`;
 
 /** One that downloads: its command for a torrent and a directory. Prints READY, then DONE. */
 export interface Contender {
@@ -25,16 +22,7 @@ export interface Contender {
 /** Bundles a script as the release is, so that start-up and memory are what users see. */
 export async function bundle(script: string, into: string): Promise<string> {
   const outfile = path.join(into, path.basename(script).replace(/\.ts$/, ".mjs"));
-  await build({
-    entryPoints: [path.join(ROOT, script)],
-    outfile,
-    bundle: true,
-    format: "esm",
-    platform: "node",
-    target: "node20",
-    banner: { js: BANNER },
-    logLevel: "warning",
-  });
+  await build({ ...RELEASE, entryPoints: [path.join(ROOT, script)], outfile });
   await stop();
   return outfile;
 }
@@ -44,12 +32,22 @@ export function has(command: string, ...args: string[]): boolean {
   return spawnSync(command, args, { stdio: "ignore" }).status === 0;
 }
 
+/** Is there a program of that name, whatever it answers? */
+export function isOnPath(command: string): boolean {
+  return spawnSync(command, ["--version"], { stdio: "ignore" }).error === undefined;
+}
+
+/** A Python with libtorrent's binding, or null. */
+function findPython(): string | null {
+  return PYTHONS.find((candidate) => has(candidate, "-c", "import libtorrent")) ?? null;
+}
+
 /** Commands of libtorrent's script; null when its Python binding is not installed. */
 export function findLibtorrent():
   | ((mode: "seed" | "download", torrent: string, directory: string) => readonly string[])
   | null {
-  const python = PYTHONS.find((candidate) => has(candidate, "-c", "import libtorrent"));
-  if (python === undefined) return null;
+  const python = findPython();
+  if (python === null) return null;
   return (mode, torrent, directory) => [python, path.join(RIVALS, "libtorrent_rival.py"), mode, torrent, directory];
 }
 
@@ -63,6 +61,28 @@ function findWebtorrent(): string | null {
     if (entry !== "" && existsSync(entry)) return entry;
   }
   return null;
+}
+
+/** Those that serve a torrent over HTTP: their commands for a torrent and a directory. READY, then after a line URL. */
+export function streamers(ours: string): Contender[] {
+  const found: Contender[] = [{
+    name: "millrace",
+    command: (torrent, directory) => [...commandOf("node"), ours, "stream", torrent, directory],
+  }];
+  const python = findPython();
+  if (python !== null) {
+    const script = path.join(RIVALS, "libtorrent_stream.py");
+    found.push({ name: "libtorrent", command: (torrent, directory) => [python, script, torrent, directory] });
+  }
+  const webtorrent = findWebtorrent();
+  if (webtorrent !== null) {
+    const script = path.join(RIVALS, "webtorrent-stream.mjs");
+    found.push({
+      name: "webtorrent",
+      command: (torrent, directory) => [...commandOf("node"), script, webtorrent, torrent, directory],
+    });
+  }
+  return found;
 }
 
 /** Everybody who can take part, and who is missing. */

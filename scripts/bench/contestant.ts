@@ -8,6 +8,7 @@
  * SOURCE is a .torrent path or a magnet. BT_PORT is the peer port. OUTPUT=ts|hls|file picks what `stream` serves.
  */
 import { loadPorts } from "../../platform/detect.ts";
+import { warmUp } from "../../platform/warm-up.ts";
 import { createEngine } from "../../src/engine.ts";
 import { parseMagnet } from "../../src/transport/magnet.ts";
 import { parseTransportFile } from "../../src/transport/transport-file.ts";
@@ -51,6 +52,7 @@ if (mode === "download") {
   const output = process.env.OUTPUT ?? "file";
   const entry = { ts: "getstream", hls: "manifest.m3u8", file: "getfile" }[output] ?? "getfile";
   const base = `http://127.0.0.1:${server.address.port}/engine/${entry}?format=json&use_api_stop=1`;
+  await warmUp(`http://127.0.0.1:${server.address.port}`, ports.clock);
   say("READY");
   await new Promise<void>((resolve) => process.stdin.once("data", () => resolve()));
   const response = source.startsWith("magnet:")

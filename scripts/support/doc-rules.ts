@@ -22,10 +22,10 @@ export function docFaults(files: readonly SourceFile[]): string[] {
   return faults;
 }
 
-/** Marks between which the README holds the table of options. */
-const TABLE = /(<!-- options -->\n)[\s\S]*?(<!-- \/options -->)/;
-
-/** `readme` with the table of options brought up to date; null when it has no place for one. */
-export function withOptions(readme: string, table: string): string | null {
-  return TABLE.test(readme) ? readme.replace(TABLE, (_all, open, close) => `${open}\n${table}\n\n${close}`) : null;
+/** `readme` with `table` between `<!-- name -->` and `<!-- /name -->`; null when it has no such place. */
+export function withTable(readme: string, name: string, table: string): string | null {
+  const [open, close] = [`<!-- ${name} -->\n`, `<!-- /${name} -->`];
+  const [from, to] = [readme.indexOf(open), readme.indexOf(close)];
+  if (from < 0 || to < from) return null;
+  return `${readme.slice(0, from)}${open}\n${table}\n\n${readme.slice(to)}`;
 }

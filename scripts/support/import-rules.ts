@@ -5,7 +5,19 @@ import { tokenize } from "./lexer.ts";
 
 /** What each part may import directly; it may import what those may, too. Everything may import `BASE`. */
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
-  engine: ["http", "playback", "player", "playlist", "account", "content", "live", "swarm", "discovery", "storage"],
+  engine: [
+    "source",
+    "http",
+    "playback",
+    "player",
+    "playlist",
+    "account",
+    "content",
+    "live",
+    "swarm",
+    "discovery",
+    "storage",
+  ],
   http: ["playback", "content", "playlist", "player", "account", "webui"],
   webui: [],
   playback: ["media", "swarm", "live", "content"],
@@ -14,7 +26,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   account: ["database", "transport", "discovery"],
   content: ["database", "transport", "discovery"],
   media: [],
-  live: ["wire", "transport"],
+  source: ["live", "media", "content"],
+  live: ["wire", "transport", "swarm"],
   swarm: ["wire", "storage", "transport", "discovery"],
   discovery: ["transport"],
   wire: [],

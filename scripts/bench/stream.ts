@@ -1,0 +1,318 @@
+/**
+ * What a player waits for, against rivals that serve a torrent over HTTP: four libtorrent seeders behind links of 20 Mbit/s
+ * and 50 ms, all contenders in turn round by round. First frame (ffmpeg opens the address until it has decoded one),
+ * seek (a request into what isn't there), a seeder that freezes, and many clients on a file that is there.
+ */
+import { spawnSync } from "node:child_process";
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { Agent, get } from "node:http";
+import path from "node:path";
+import { createTransportFile, hashPieces } from "../../src/transport/create.ts";
+import { deadline, line, median, start, stop, usage } from "./children.ts";
+import { type Contender, findLibtorrent, isOnPath, streamers } from "./contenders.ts";
+import { track } from "./tracker.ts";
+import { type Link, openLink } from "./wan.ts";
+
+const MIB = 1 << 20;
+const SEEDERS = 4;
+const LINK = { delayMs: 25, bytesPerS: 20e6 / 8 };
+const START_TIMEOUT_MS = 30_000;
+const STEP_TIMEOUT_MS = 60_000;
+const CLIP_SECONDS = 60;
+const SEEKS = 5;
+const CLIENTS = 200;
+const CLIENT_S = 5;
+/** Of the clip's bitrate, all seeders together, while one of them freezes. */
+const FREEZE_RATE = 1.3;
+const FREEZE_AFTER_MS = 8000;
+const FREEZE_PLAY_S = 30;
+/** A link that doesn't matter. */
+const NEAR_BYTES_PER_S = 1e9;
+/** A player begins with this much media. */
+const PLAYER_BUFFER_S = 2;
+
+/** Clips of 8 Mbit/s whose picture can't be compressed away. */
+function makeClips(work: string): string[] {
+  const base = path.join(work, "clip.mkv");
+  const encode = [
+    ...["-f", "lavfi", "-i", "testsrc2=s=1280x720:r=25,noise=alls=30:allf=t", "-f", "lavfi", "-i", "sine=r=48000"],
+    ...["-t", String(CLIP_SECONDS), "-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p", "-g", "50"],
+    ...["-b:v", "7700k", "-minrate", "7700k", "-maxrate", "7700k", "-bufsize", "3850k"],
+    ...["-x264-params", "nal-hrd=cbr:force-cfr=1", "-c:a", "aac", "-b:a", "128k", base],
+  ];
+  const mp4 = path.join(work, "clip.mp4");
+  for (const args of [encode, ["-i", base, "-c", "copy", mp4]]) {
+    if (spawnSync("ffmpeg", ["-v", "error", "-y", ...args], { stdio: "inherit" }).status !== 0) {
+      throw new Error("ffmpeg failed");
+    }
+  }
+  return [base, mp4];
+}
+
+/** Seeders of one clip behind links, and the torrent that leads to them. */
+class Swarm {
+  readonly torrent: string;
+  readonly sizeBytes: number;
+  private readonly links: Link[];
+  private readonly ends: (() => unknown)[];
+
+  private constructor(torrent: string, sizeBytes: number, links: Link[], ends: (() => unknown)[]) {
+    this.torrent = torrent;
+    this.sizeBytes = sizeBytes;
+    this.links = links;
+    this.ends = ends;
+  }
+
+  static async open(clip: string, work: string, bytesPerS = LINK.bytesPerS): Promise<Swarm> {
+    const links: Link[] = [];
+    const tracker = await track(() => links.map((link) => link.port));
+    const data = readFileSync(clip);
+    const pieceHashes = await hashPieces(data.length, MIB, (at, n) => Promise.resolve(data.subarray(at, at + n)));
+    const contents = { name: path.basename(clip), sizeBytes: data.length, pieceLengthBytes: MIB, pieceHashes };
+    const ends: (() => unknown)[] = [() => tracker.close()];
+    const torrent = path.join(work, "stream.torrent");
+    const seeded = path.join(work, "seeded.torrent");
+    writeFileSync(torrent, (await createTransportFile({ ...contents, trackers: [[tracker.url]] })).bytes);
+    const libtorrent = findLibtorrent()!;
+    for (let i = 0; i < SEEDERS; i++) {
+      // A tracker of its own: the seeders aren't to learn of each other, and turn peers away until they have announced.
+      const alone = await track(() => []);
+      writeFileSync(seeded, (await createTransportFile({ ...contents, trackers: [[alone.url]] })).bytes);
+      const seeder = start(libtorrent("seed", seeded, path.dirname(clip)));
+      ends.push(() => alone.close(), () => stop(seeder));
+      const port = Number((await line(seeder, "READY", START_TIMEOUT_MS)).split(" ")[1]);
+      await Promise.race([alone.announced, deadline(START_TIMEOUT_MS, "a seeder announced itself")]);
+      const link = await openLink(port, { ...LINK, bytesPerS });
+      links.push(link);
+      ends.push(() => link.close());
+    }
+    return new Swarm(torrent, data.length, links, ends);
+  }
+
+  freezeOne(): void {
+    this.links[1]!.freeze();
+  }
+
+  async close(): Promise<void> {
+    for (const end of this.ends.reverse()) await end();
+  }
+}
+
+/** A contender that serves; its clock began when it was told to. */
+class Serving {
+  readonly beganMs: number;
+  readonly url: string;
+  readonly pid: number;
+  private readonly end: () => Promise<void>;
+
+  private constructor(beganMs: number, url: string, pid: number, end: () => Promise<void>) {
+    this.beganMs = beganMs;
+    this.url = url;
+    this.pid = pid;
+    this.end = end;
+  }
+
+  static async open(who: Contender, swarm: Swarm, work: string): Promise<Serving> {
+    const into = path.join(work, "leech");
+    rmSync(into, { recursive: true, force: true });
+    mkdirSync(into, { recursive: true });
+    const child = start(who.command(swarm.torrent, into));
+    const end = async () => {
+      await stop(child);
+      rmSync(into, { recursive: true, force: true });
+    };
+    try {
+      await line(child, "READY", START_TIMEOUT_MS);
+      const told = line(child, "URL ", START_TIMEOUT_MS);
+      const beganMs = performance.now();
+      child.stdin!.write("ADD\n");
+      return new Serving(beganMs, (await told).slice(4).trim(), child.pid!, end);
+    } catch (error) {
+      await end();
+      throw error;
+    }
+  }
+
+  close(): Promise<void> {
+    return this.end();
+  }
+}
+
+/** Reads from `offset` until `take` answers false or the end; `take` sees each chunk's size. */
+function read(url: string, offset: number, agent: Agent, take: (bytes: number) => boolean): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const request = get(url, { agent, headers: { range: `bytes=${offset}-` } }, (response) => {
+      response.on("data", (chunk: Uint8Array) => {
+        if (take(chunk.length)) return;
+        response.destroy();
+        resolve();
+      });
+      response.once("end", resolve);
+      response.once("error", reject);
+    });
+    request.once("error", reject);
+  });
+}
+
+const fresh = () => new Agent({ keepAlive: false, maxSockets: Infinity });
+const within = <T>(what: string, work: Promise<T>) => Promise.race([work, deadline(STEP_TIMEOUT_MS, what)]);
+
+async function firstFrame(who: Contender, swarm: Swarm, work: string): Promise<number> {
+  const serving = await Serving.open(who, swarm, work);
+  try {
+    // Served by this very process: the child must not block it.
+    const ffmpeg = start([
+      ...["ffmpeg", "-v", "error", "-nostdin", "-threads", "1", "-i", serving.url],
+      ...["-map", "0:v:0", "-frames:v", "1", "-f", "null", "-"],
+    ]);
+    const code = await within("first frame", new Promise((resolve) => ffmpeg.once("exit", resolve)));
+    if (code !== 0) throw new Error(`${who.name}: no frame`);
+    return (performance.now() - serving.beganMs) / 1000;
+  } finally {
+    await serving.close();
+  }
+}
+
+async function seek(who: Contender, swarm: Swarm, work: string): Promise<number> {
+  const serving = await Serving.open(who, swarm, work);
+  try {
+    const seconds: number[] = [];
+    await within("the start", read(serving.url, 0, fresh(), () => false));
+    for (let i = 1; i <= SEEKS; i++) {
+      // Alternately far ahead and back, never into what was read ahead for the place before.
+      const part = i % 2 === 1 ? 0.5 + i * 0.07 : 0.2 + i * 0.05;
+      const began = performance.now();
+      await within("a seek", read(serving.url, Math.floor(swarm.sizeBytes * part), fresh(), () => false));
+      seconds.push((performance.now() - began) / 1000);
+    }
+    return median(seconds);
+  } finally {
+    await serving.close();
+  }
+}
+
+/** Start and stalls of a player of constant bitrate while one of four seeders freezes, seconds. */
+async function freeze(who: Contender, swarm: Swarm, work: string): Promise<{ startS: number; stalledS: number }> {
+  const bytesPerS = swarm.sizeBytes / CLIP_SECONDS;
+  const serving = await Serving.open(who, swarm, work);
+  const timer = setTimeout(() => swarm.freezeOne(), FREEZE_AFTER_MS);
+  try {
+    let received = 0;
+    let startMs = 0;
+    let stalledMs = 0;
+    let playedToMs = 0;
+    await within(
+      "playing",
+      read(serving.url, 0, fresh(), (bytes) => {
+        received += bytes;
+        const now = performance.now();
+        if (startMs === 0 && received >= PLAYER_BUFFER_S * bytesPerS) startMs = now;
+        if (startMs === 0) return true;
+        // What came before this chunk lasted until then; anything beyond was waiting.
+        playedToMs = (received - bytes) / bytesPerS * 1000;
+        stalledMs += Math.max(0, now - startMs - stalledMs - playedToMs);
+        return received < FREEZE_PLAY_S * bytesPerS;
+      }),
+    );
+    return { startS: (startMs - serving.beganMs) / 1000, stalledS: stalledMs / 1000 };
+  } finally {
+    clearTimeout(timer);
+    await serving.close();
+  }
+}
+
+/** MB/s of many clients that read a whole file again and again (by wrk), and the megabytes that each of them adds. */
+async function fanOut(who: Contender, swarm: Swarm, work: string): Promise<{ rate: number; perClientMB: number }> {
+  const serving = await Serving.open(who, swarm, work);
+  try {
+    await within("the whole file", read(serving.url, 0, fresh(), () => true));
+    const before = usage(serving.pid).peakMB;
+    const wrk = start(["wrk", "-t1", `-c${CLIENTS}`, `-d${CLIENT_S}s`, "--timeout", "60s", serving.url]);
+    let told = "";
+    wrk.stdout!.on("data", (chunk: Uint8Array) => told += new TextDecoder().decode(chunk));
+    await within("many clients", new Promise((resolve) => wrk.once("exit", resolve)));
+    const [, seconds, amount, unit] = /in ([\d.]+)s, ([\d.]+)([KMGT]?)B read/.exec(told) ?? [];
+    if (seconds === undefined) throw new Error(`wrk said ${told}`);
+    const bytes = Number(amount) * 1024 ** " KMGT".indexOf(unit || " ");
+    return { rate: bytes / 1e6 / Number(seconds), perClientMB: (usage(serving.pid).peakMB - before) / CLIENTS };
+  } finally {
+    await serving.close();
+  }
+}
+
+/** Runs `measure` for everybody, round by round; answers a Markdown table. A contender that fails says why. */
+async function compare<T>(
+  title: string,
+  columns: readonly string[],
+  who: readonly Contender[],
+  rounds: number,
+  open: () => Promise<Swarm>,
+  measure: (who: Contender, swarm: Swarm) => Promise<T>,
+  row: (results: readonly T[]) => readonly string[],
+): Promise<string[]> {
+  const results = new Map<Contender, T[]>(who.map((one) => [one, []]));
+  const failures = new Map<Contender, string>();
+  for (let round = 0; round < rounds; round++) {
+    for (const one of who) {
+      const swarm = await open();
+      try {
+        results.get(one)!.push(await measure(one, swarm));
+      } catch (error) {
+        failures.set(one, String(error));
+      } finally {
+        await swarm.close();
+      }
+    }
+  }
+  return [
+    "",
+    `### ${title}`,
+    "",
+    `| contender | ${columns.join(" | ")} |`,
+    `| --- |${" --- |".repeat(columns.length)}`,
+    ...who.map((one) => {
+      const list = results.get(one)!;
+      const cells = list.length === 0 ? [failures.get(one) ?? "–"] : row(list);
+      return `| ${one.name} | ${cells.join(" | ")} |`;
+    }),
+  ];
+}
+
+/** All scenarios as Markdown. `ours` is the bundled contestant; needs ffmpeg and libtorrent's binding. */
+export async function streaming(work: string, ours: string, rounds: number): Promise<string[]> {
+  const [mkv, mp4] = makeClips(work) as [string, string];
+  const who = streamers(ours);
+  const seconds = (list: readonly number[]) => [median(list).toFixed(2)];
+  const far = (clip: string) => () => Swarm.open(clip, work);
+  const bitrate = readFileSync(mkv).length / CLIP_SECONDS;
+  const tight = () => Swarm.open(mkv, work, FREEZE_RATE * bitrate / SEEDERS);
+  const near = () => Swarm.open(mkv, work, NEAR_BYTES_PER_S);
+  const frame = (one: Contender, swarm: Swarm) => firstFrame(one, swarm, work);
+  const ms = LINK.delayMs * 2;
+  return [
+    `## Streaming from ${SEEDERS} seeders, 20 Mbit/s and ${ms} ms each`,
+    ...await compare("First frame, MKV", ["seconds"], who, rounds, far(mkv), frame, seconds),
+    ...await compare("First frame, MP4 with its index at the end", ["seconds"], who, rounds, far(mp4), frame, seconds),
+    ...await compare("Seek to the first byte", ["s"], who, rounds, far(mkv), (o, s) => seek(o, s, work), seconds),
+    ...await compare(
+      `${FREEZE_RATE} × bitrate, one of the seeders freezes`,
+      ["start, s", "stalled, s"],
+      who,
+      rounds,
+      tight,
+      (one, swarm) => freeze(one, swarm, work),
+      (list) => [median(list.map((r) => r.startS)).toFixed(2), median(list.map((r) => r.stalledS)).toFixed(2)],
+    ),
+    ...isOnPath("wrk")
+      ? await compare(
+        `${CLIENTS} clients on one cached file`,
+        ["MB/s", "MB a client"],
+        who,
+        rounds,
+        near,
+        (one, swarm) => fanOut(one, swarm, work),
+        (list) => [median(list.map((r) => r.rate)).toFixed(0), median(list.map((r) => r.perClientMB)).toFixed(2)],
+      )
+      : ["", "Not installed: wrk (many clients)."],
+  ];
+}

@@ -1,0 +1,19 @@
+/** The tracker of a benchmark. */
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+
+/** A tracker that tells everybody of the seeders; `announced` resolves when the first peer, the seeder itself, has come. */
+export async function track(
+  peerPorts: () => readonly number[],
+): Promise<{ url: string; announced: Promise<void>; close: () => void }> {
+  let first = () => {};
+  const announced = new Promise<void>((resolve) => first = resolve);
+  const server = createServer((_request, response) => {
+    first();
+    const peers = Buffer.from(peerPorts().flatMap((port) => [127, 0, 0, 1, port >> 8, port & 255]));
+    response.end(Buffer.concat([Buffer.from(`d8:intervali1800e5:peers${peers.length}:`), peers, Buffer.from("e")]));
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  return { url: `http://127.0.0.1:${port}/announce`, announced, close: () => server.close() };
+}
