@@ -5,8 +5,8 @@ import { forEachLimited } from "../bytes/limited.ts";
 import type { HandleCache } from "./handle-cache.ts";
 import type { Placement } from "./placement.ts";
 
-/** How long a look at a file's size and time is believed while it is read, ms. */
-const FACTS_VALID_MS = 500;
+/** How long a look at a file's size and time is believed while it is read, ms: file systems tell no finer times. */
+const FACTS_VALID_MS = 5;
 
 /** Files flushed at once. */
 const SYNC_CONCURRENCY = 4;
@@ -24,6 +24,8 @@ interface UnitState {
   checkedMs: number;
   /** Somebody may have written since `changesIn` last told of the unit. */
   untold: boolean;
+  /** The look that is under way, for all who read meanwhile. */
+  looking: Promise<UnitChange> | null;
 }
 
 /** See the module. Offsets are in the torrent's byte space. */
@@ -85,20 +87,19 @@ export class Medium {
   }
 
   /**
-   * Did somebody else touch the files of this range? Looks at most twice a second at a file that we do not write; marks
-   * nothing.
+   * Did somebody else touch the files of this range? Looks at a file that we do not write at most every
+   * `FACTS_VALID_MS`, once for all who ask meanwhile; marks nothing.
    */
   async changesIn(offset: number, length: number): Promise<{ readonly unit: number; readonly change: UnitChange }[]> {
     const found: { unit: number; change: UnitChange }[] = [];
     for (const { unit } of this.placement.locate(offset, length)) {
+      if (this.placement.isPadding(unit)) continue;
       const state = this.unit(unit);
-      const { untold } = state;
-      const isKnown = !untold && this.clock.monotonic() - state.checkedMs < FACTS_VALID_MS;
-      if (this.placement.isPadding(unit) || isKnown) continue;
-      state.untold = state.active > 0;
-      const change = await this.look(unit);
+      const isKnown = !state.untold && this.clock.monotonic() - state.checkedMs < FACTS_VALID_MS;
+      if (state.looking === null && isKnown) continue;
+      state.looking ??= this.lookForReaders(unit, state).finally(() => state.looking = null);
+      const change = await state.looking;
       if (change !== "same") found.push({ unit, change });
-      else if (untold) found.push({ unit, change: "written" });
     }
     return found;
   }
@@ -168,6 +169,13 @@ export class Medium {
     for (const unit of this.units.keys()) this.handles.forget(this.placement.path(unit));
   }
 
+  private async lookForReaders(unit: number, state: UnitState): Promise<UnitChange> {
+    const { untold } = state;
+    state.untold = state.active > 0;
+    const change = await this.look(unit);
+    return change === "same" && untold ? "written" : change;
+  }
+
   private async look(unit: number): Promise<UnitChange> {
     const state = this.unit(unit);
     const { writes, modifiedMs, seenWrites } = state;
@@ -192,7 +200,15 @@ export class Medium {
   private unit(unit: number): UnitState {
     let state = this.units.get(unit);
     if (state === undefined) {
-      state = { writes: 0, active: 0, modifiedMs: null, seenWrites: -1, checkedMs: -Infinity, untold: false };
+      state = {
+        writes: 0,
+        active: 0,
+        modifiedMs: null,
+        seenWrites: -1,
+        checkedMs: -Infinity,
+        untold: false,
+        looking: null,
+      };
       this.units.set(unit, state);
     }
     return state;

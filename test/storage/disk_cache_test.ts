@@ -302,6 +302,29 @@ test("read() serves nothing that was changed while the store wrote to the same f
   }
 });
 
+test("read() serves nothing that was changed just after another read of the same file, or during one", async () => {
+  const { open, files, clock } = make();
+  const torrent = sample({ "a": 163_840 });
+  const store = await (await open()).open(torrent.layout);
+  await fill(store, torrent);
+  await clock.advanceAsync(8_000);
+  const all = Array.from({ length: torrent.layout.pieceCount }, (_, piece) => piece);
+  assertEquals(await check(store, torrent), all, "all have left the disk once, and were good");
+  const path = `/cache/${torrent.layout.infohashHex}/pack/a`;
+  const spoil = (piece: number) => files.change(path, (bytes) => bytes.fill(9, piece * 16_384, piece * 16_384 + 1));
+  spoil(3);
+  await clock.advanceAsync(10);
+  const refused = async (piece: number) => {
+    const { code } = await assertRejects(() => store.read(piece, 0, 10), MillraceError);
+    assert(code === "corrupt" || code === "not_found", code);
+  };
+  await Promise.all([refused(3), refused(3)]);
+  spoil(5);
+  await clock.advanceAsync(10);
+  const first = store.read(0, 0, 10);
+  await Promise.all([refused(5), first]);
+});
+
 test("read() and put() refuse what does not fit", async () => {
   const { open } = make();
   const torrent = sample(SMALL);
