@@ -267,7 +267,7 @@ async function assemble(ports: Ports, options: EngineOptions, opened: Closer[]):
         await end(...[...sent].map((broadcast) => () => broadcast.close()));
         await end(() => lists.close());
         await end(() => broadcasts.close(), () => manager.close());
-        await end(() => discovery.close());
+        await end(() => discovery.close(), () => transportCache.close(), () => wrappers.close());
         await end(() => cache.close());
         await end(() => store.close());
       })(),

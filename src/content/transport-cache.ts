@@ -37,6 +37,8 @@ export interface TransportCache<T = AnyMetainfo> {
   byContentId(contentIdHex: string): Promise<T | null>;
   /** Keeps a transport file; never rejects (a full disk costs only speed). Answers its content id. */
   keep(metainfo: T): Promise<string>;
+  /** Resolves when nothing is being written any more; what comes later is not kept. */
+  close(): Promise<void>;
 }
 
 /** A cache in `directory`; with null it remembers for this run only. */
@@ -91,6 +93,10 @@ class MemoryCache<T extends Identified> implements TransportCache<T> {
     }
     return id;
   }
+
+  close(): Promise<void> {
+    return Promise.resolve();
+  }
 }
 
 class DiskCache<T extends Identified> implements TransportCache<T> {
@@ -100,6 +106,9 @@ class DiskCache<T extends Identified> implements TransportCache<T> {
   readonly #codec: TransportCodec<T>;
   /** What lies in the directory, at most; null until it was looked at. */
   #kept: { readonly files: number; readonly bytes: number } | null = null;
+  /** What is being written. */
+  readonly #keeping = new Set<Promise<void>>();
+  #closed = false;
 
   constructor(files: FilePort, directory: string, log: Logger, codec: TransportCodec<T>) {
     this.#files = files;
@@ -135,12 +144,26 @@ class DiskCache<T extends Identified> implements TransportCache<T> {
 
   async keep(metainfo: T): Promise<string> {
     const id = await contentId(metainfo);
+    if (this.#closed) return id;
+    const keeping = this.#write(metainfo, id);
+    this.#keeping.add(keeping);
+    await keeping;
+    this.#keeping.delete(keeping);
+    return id;
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    await Promise.all(this.#keeping);
+  }
+
+  async #write(metainfo: T, id: string): Promise<void> {
     const path = `${this.#directory}/${metainfo.infohashHex}.torrent`;
     // One infohash has several content ids when it comes with other trackers.
     const idPath = `${this.#directory}/${id}.id`;
     try {
       const [hasFile, hasId] = await Promise.all([this.#exists(path), this.#exists(idPath)]);
-      if (hasFile && hasId) return id;
+      if (hasFile && hasId) return;
       await this.#files.makeDirectory(this.#directory);
       const bytes = this.#codec.encode(metainfo);
       if (!hasFile) await this.#files.writeFile(path, bytes);
@@ -150,7 +173,6 @@ class DiskCache<T extends Identified> implements TransportCache<T> {
       const code = error instanceof MillraceError ? error.code : "io";
       this.#log.log("warn", "a transport file could not be kept", { infohash: metainfo.infohashHex, code });
     }
-    return id;
   }
 
   async #exists(path: string): Promise<boolean> {

@@ -60,3 +60,25 @@ test("TransportCache.keep() lets the oldest go when all together are too large",
   const id = await cache.keep(metainfo);
   assertEquals([...files.names].sort(), ["/d/d.torrent", `/d/${id}.id`, `/d/${metainfo.infohashHex}.torrent`].sort());
 });
+
+test("TransportCache.close() waits for what is being written, and keeps nothing that comes later", async () => {
+  const files = largeFiles(1);
+  let write = () => {};
+  const gate = new Promise<void>((resolve) => write = resolve);
+  let started = () => {};
+  const writing = new Promise<void>((resolve) => started = resolve);
+  const slow: FilePort = { ...files, makeDirectory: () => (started(), gate) };
+  const cache = createTransportCache(slow, "/d", ports.log);
+  const make = async (name: string) =>
+    (await createLiveTransportFile({ name, publicKey: new Uint8Array(32), bytesPerS: 1000 })).metainfo;
+  const [early, late] = [await make("early"), await make("late")];
+  void cache.keep(early);
+  await writing;
+  let closed = false;
+  const closing = cache.close().then(() => closed = true);
+  await cache.keep(late);
+  assertEquals([closed, files.names.size], [false, 0]);
+  write();
+  await closing;
+  assertEquals([...files.names].filter((name) => name.endsWith(".torrent")), [`/d/${early.infohashHex}.torrent`]);
+});
