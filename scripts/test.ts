@@ -1,4 +1,5 @@
 /** Runs the suite on runtimes: `test.ts [deno] [node] [bun] [part of a path…]`. Default: the runtime that runs this. */
+import path from "node:path";
 import process from "node:process";
 import { runtimeName } from "../platform/detect.ts";
 import { ROOT, testFiles } from "./support/files.ts";
@@ -28,6 +29,8 @@ const args = process.argv.slice(2);
 const named = args.filter(isRuntime);
 const files = testFiles(args.filter((arg) => !isRuntime(arg))).map((file) => `./${file}`);
 process.env["DENO_JOBS"] ??= String(JOBS);
+// Every file of tests is a process of its own on Node: without it each strips and compiles the same modules anew.
+process.env["NODE_COMPILE_CACHE"] ??= path.join(ROOT, "node_modules/.cache/node");
 let ok = files.length > 0;
 if (!ok) console.error("no test has such a path");
 for (const runtime of named.length > 0 ? named : [runtimeName()]) {
