@@ -174,12 +174,13 @@ async function assemble(ports: Ports, options: EngineOptions, opened: Closer[]):
     searchTimeoutMs: Math.min(timeoutMs, options.analysisTimeoutMs ?? DEFAULT_ANALYSIS_TIMEOUT_MS),
   });
   const publisher = createPublisher(discovery, clock, log);
+  const liveWindow = await createWindowMaker(ports, options);
   const sessions = new Sessions({
     clock,
     log,
     swarms: manager,
     live: broadcasts,
-    liveWindow: createWindowMaker(ports, options),
+    liveWindow,
     resolver,
     startTimeoutMs: timeoutMs,
     audioEncoder: new FfmpegEncoder(ports.processes, clock),
@@ -262,13 +263,13 @@ async function assemble(ports: Ports, options: EngineOptions, opened: Closer[]):
       closing ??= (async () => {
         publisher.close();
         records.close();
-        sessions.close();
+        const sessionsEnd = sessions.close();
         const end = (...parts: Closer[]) => closeParts(log, parts);
         await end(...[...sent].map((broadcast) => () => broadcast.close()));
         await end(() => lists.close());
         await end(() => broadcasts.close(), () => manager.close());
         await end(() => discovery.close(), () => transportCache.close(), () => wrappers.close());
-        await end(() => cache.close());
+        await end(() => cache.close(), () => sessionsEnd);
         await end(() => store.close());
       })(),
   };

@@ -28,7 +28,7 @@ export async function createCache(ports: Ports, options: EngineOptions): Promise
 }
 
 /** How broadcasts are kept for their players: with a disk cache, what is older than some 90 s is on disk. */
-export function createWindowMaker({ files, log }: Ports, options: EngineOptions): LiveWindowMaker {
+export async function createWindowMaker({ files, log }: Ports, options: EngineOptions): Promise<LiveWindowMaker> {
   const limits = {
     windowMs: options.liveWindowMs ?? DEFAULT_LIVE_WINDOW_MS,
     maxBytes: MAX_LIVE_WINDOW_BYTES,
@@ -37,14 +37,9 @@ export function createWindowMaker({ files, log }: Ports, options: EngineOptions)
   if (options.cache !== "disk" || !options.cacheDir) return () => ({ limits, files: null });
   const directory = `${options.cacheDir}/live-window`;
   // A crash may have left some.
-  const clean = files.remove(directory).catch(() => {});
-  const own = {
-    open: async (...args: Parameters<typeof files.open>) => (await clean, await files.open(...args)),
-    makeDirectory: async (path: string) => (await clean, await files.makeDirectory(path)),
-    remove: (path: string) => files.remove(path),
-  };
+  await files.remove(directory).catch(() => {});
   return (infohashHex) => ({
     limits,
-    files: new WindowFiles(own, `${directory}/${infohashHex}-${crypto.randomUUID()}`, log),
+    files: new WindowFiles(files, `${directory}/${infohashHex}-${crypto.randomUUID()}`, log),
   });
 }

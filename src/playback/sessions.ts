@@ -261,10 +261,11 @@ export class Sessions {
     return this.#closing.signal.aborted;
   }
 
-  /** Ends all sessions and refuses new ones. */
-  close(): void {
+  /** Ends all sessions at once and refuses new ones; resolves when nothing of them is left on disk. */
+  async close(): Promise<void> {
     this.#closing.abort(new MillraceError("too_busy", "the engine is shutting down"));
     for (const session of this.list()) session.stop("shutdown");
+    await this.#live.close();
   }
 
   #joinFile(key: string, request: StartRequest): PlaybackSession | null {

@@ -3,10 +3,12 @@ import { assert, assertEquals, assertLess, assertMatch, assertRejects, assertThr
 import { MillraceError } from "../../src/errors.ts";
 import type { PlaybackEvent } from "../../src/playback/events.ts";
 import type { LiveSession } from "../../src/playback/live/live-session.ts";
+import { WindowFiles } from "../../src/playback/live/window-files.ts";
 import { manifestText, segmentBody } from "../../src/playback/output.ts";
 import type { StartRequest } from "../../src/playback/sessions.ts";
 import { statOf } from "../../src/playback/stat.ts";
 import type { AnyMetainfo } from "../../src/transport/live.ts";
+import { MemoryFiles } from "../storage/memory-files.ts";
 import { FakeClock, settle } from "../support/fake-clock.ts";
 import { checkTs } from "../support/ts-check.ts";
 import { FakeLiveSwarms, Studio } from "./live-support.ts";
@@ -14,14 +16,17 @@ import { FakeSwarm, FakeSwarms, makeSessions, startRequest } from "./support.ts"
 
 const NO_CACHE = { limitBytes: 0, usedBytes: 0 };
 
-async function setUp(options: { windowMs?: number } = {}) {
+async function setUp(options: { windowMs?: number; files?: WindowFiles } = {}) {
   const clock = new FakeClock();
   const studio = await Studio.open({ clock });
   const live = new FakeLiveSwarms(studio);
   const seen: AnyMetainfo[] = [];
   const sessions = makeSessions(clock, new FakeSwarms(new FakeSwarm([])), {
     live,
-    liveWindow: () => ({ limits: { windowMs: options.windowMs ?? 60_000, maxBytes: 2 ** 30 } }),
+    liveWindow: () => ({
+      limits: { windowMs: options.windowMs ?? 60_000, maxBytes: 2 ** 30 },
+      files: options.files ?? null,
+    }),
     resolver: { resolve: () => Promise.resolve({ metainfo: studio.metainfo }) },
     onMetadata: (metainfo) => seen.push(metainfo),
   });
@@ -260,4 +265,25 @@ test("Sessions.start() of a broadcast that was played before gives no segment nu
   const numbers = again.stream.segments.map(({ n }) => n);
   assert(numbers.length >= used.length && Math.min(...numbers) > Math.max(...used), `${used} then ${numbers}`);
   again.stop("test");
+});
+
+test("Sessions.close() resolves when no window of a broadcast is left on disk", async () => {
+  const disk = new MemoryFiles(new FakeClock());
+  const log = { log() {}, child: () => log };
+  const files = new WindowFiles(disk, "/cache/live-window/x", log);
+  const { start, studio, sessions, live } = await setUp({ windowMs: 300_000, files });
+  await studio.run(1000);
+  const session = await start();
+  await studio.run(100_000);
+  assertLess(0, session.stream.window.usedDiskBytes);
+  let proceed = () => {};
+  const gate = new Promise<void>((resolve) => proceed = resolve);
+  disk.hook = (operation) => operation === "remove" ? gate : undefined;
+  let closed = false;
+  const closing = sessions.close().then(() => closed = true);
+  await settle();
+  assertEquals([session.stopped, live.leases, closed, disk.nodes.size], [true, 0, false, 1]);
+  proceed();
+  await closing;
+  assertEquals([disk.nodes.size, disk.openHandles], [0, 0]);
 });

@@ -145,7 +145,6 @@ test("LiveReader and segments read what is on disk like what is in memory", asyn
   const segment: Uint8Array[] = [];
   for await (const bytes of stream.readSegment(stream.segments[3]!, null, never)) segment.push(bytes);
   assertEquals(problems(concatBytes(segment), true), []);
-  stream.close();
-  await settle();
+  await stream.close();
   assert(files.openHandles === 0 && files.nodes.size === 0);
 });

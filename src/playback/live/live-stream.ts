@@ -63,7 +63,7 @@ export class LiveStream {
   private readonly runs: { readonly start: number; until: number | null }[] = [{ start: 0, until: null }];
   private timer: Timer | null = null;
   private lastGrowthMs: number;
-  private closed = false;
+  private closing: Promise<void> | null = null;
 
   constructor(source: LiveSource, clock: Clock, options: LiveStreamOptions) {
     const { limits } = options;
@@ -186,7 +186,7 @@ export class LiveStream {
   /** Resolves when the window grew, the broadcast ended or this was closed; rejects with the signal's reason. */
   grown(signal: AbortSignal): Promise<void> {
     if (signal.aborted) return Promise.reject(abortError(signal));
-    if (this.closed) return Promise.resolve();
+    if (this.closing !== null) return Promise.resolve();
     return new Promise((resolve, reject) => {
       const abort = () => {
         this.waiting.delete(wake);
@@ -214,24 +214,24 @@ export class LiveStream {
     return () => void this.gapListeners.delete(listener);
   }
 
-  /** Stops following the broadcast. */
-  close(): void {
-    if (this.closed) return;
-    this.closed = true;
+  /** Stops following the broadcast; resolves when nothing of its window is left on disk. */
+  close(): Promise<void> {
+    if (this.closing !== null) return this.closing;
+    this.closing = this.window.close();
     this.timer?.cancel();
     this.forget();
     this.source.node.closeFeed(this.feed);
-    void this.window.close();
     this.wake();
+    return this.closing;
   }
 
   private tick(): void {
     this.take();
-    if (!this.closed) this.timer = this.clock.setTimeout(() => this.tick(), TICK_MS);
+    if (this.closing === null) this.timer = this.clock.setTimeout(() => this.tick(), TICK_MS);
   }
 
   private take(): void {
-    if (this.closed) return;
+    if (this.closing !== null) return;
     const endedBefore = this.feed.ended;
     const skippedBefore = this.feed.skippedPieces;
     const pieces = this.feed.take(this.clock.monotonic());

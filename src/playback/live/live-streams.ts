@@ -29,6 +29,8 @@ export class LiveStreams {
   private readonly entries = new Map<string, Entry>();
   /** Infohash → number of the next segment, of broadcasts that were played before: no number comes twice. */
   private readonly numbers = new Map<string, number>();
+  /** Windows that are being removed from the disk. */
+  private readonly closing = new Set<Promise<void>>();
 
   constructor(swarms: LiveSwarms, clock: Clock, windowOf: LiveWindowMaker) {
     this.swarms = swarms;
@@ -48,12 +50,23 @@ export class LiveStreams {
       if (released) return;
       released = true;
       if (--entry.users > 0) return;
-      entry.stream.close();
+      this.end(entry.stream);
       entry.lease.release();
       this.remember(infohashHex, entry.stream.cuts.next);
       if (this.entries.get(infohashHex) === entry) this.entries.delete(infohashHex);
     };
     return { stream: entry.stream, release };
+  }
+
+  /** Ends all streams; resolves when nothing of them is left on disk. */
+  async close(): Promise<void> {
+    for (const { stream } of this.entries.values()) this.end(stream);
+    await Promise.all(this.closing);
+  }
+
+  private end(stream: LiveStream): void {
+    const closing: Promise<void> = stream.close().finally(() => this.closing.delete(closing));
+    this.closing.add(closing);
   }
 
   private join(target: LiveTarget): Entry {
