@@ -14,6 +14,7 @@ import { createStore, storeLocation } from "./database/store.ts";
 import { createDiscovery } from "./discovery/discovery.ts";
 import type { Engine, EngineOptions } from "./engine/options.ts";
 import { createPublisher } from "./engine/publisher.ts";
+import { SentBroadcasts } from "./engine/sent-broadcasts.ts";
 import { applySettings, isConnected } from "./engine/state.ts";
 import { createCache, createWindowMaker } from "./engine/storage.ts";
 import { AccessPolicy } from "./http/address.ts";
@@ -21,8 +22,6 @@ import { createApp } from "./http/app.ts";
 import { Players } from "./player/players.ts";
 import { Playlist } from "./playlist/items.ts";
 import { readListFacts } from "./playlist/list-facts.ts";
-import { startBroadcast } from "./live/broadcast/broadcast.ts";
-import type { Broadcast } from "./live/broadcast/broadcast-types.ts";
 import { LiveSwarmManager } from "./live/swarm/live-swarms.ts";
 import { RecordRefresh } from "./live/broadcast/record-refresh.ts";
 import { startRelay } from "./live/broadcast/relay.ts";
@@ -234,7 +233,7 @@ async function assemble(ports: Ports, options: EngineOptions, opened: Closer[]):
   });
   await lists.start();
   let closing: Promise<void> | null = null;
-  const sent = new Set<Broadcast>();
+  const sent = new SentBroadcasts({ files: ports.files, log, clock, swarms: broadcasts });
   return {
     fetch: async (request, info = LOCAL) => await app.fetch(request, { info }),
     get peerAddress() {
@@ -243,12 +242,7 @@ async function assemble(ports: Ports, options: EngineOptions, opened: Closer[]):
     access: policy,
     swarms: manager,
     broadcasts,
-    broadcast: async (wanted) => {
-      const started = await startBroadcast({ files: ports.files, log, clock, swarms: broadcasts }, wanted);
-      if (closing !== null) await started.close();
-      else sent.add(started);
-      return started;
-    },
+    broadcast: (wanted) => sent.start(wanted),
     relay: async (selector, { signal } = {}) => {
       const late = deadline(clock, timeoutMs, signal);
       try {
@@ -265,7 +259,7 @@ async function assemble(ports: Ports, options: EngineOptions, opened: Closer[]):
         records.close();
         const sessionsEnd = sessions.close();
         const end = (...parts: Closer[]) => closeParts(log, parts);
-        await end(...[...sent].map((broadcast) => () => broadcast.close()));
+        await end(() => sent.close());
         await end(() => lists.close());
         await end(() => broadcasts.close(), () => manager.close());
         await end(() => discovery.close(), () => transportCache.close(), () => wrappers.close());

@@ -83,7 +83,7 @@ export interface Engine {
   readonly swarms: SwarmManager;
   /** All broadcasts, received and sent. */
   readonly broadcasts: { list(): readonly LiveMembership[] };
-  /** Starts a broadcast on this engine's peer port. Rejects as `startBroadcast`. */
+  /** Starts a broadcast on this engine's peer port. Rejects as `startBroadcast`, and with `closed` when the engine ends. */
   broadcast(options: BroadcastOptions): Promise<Broadcast>;
   /** Passes a broadcast on without watching it. Rejects as resolving does, `invalid_argument` when it is none. */
   relay(selector: StreamSelector, options?: { readonly signal?: AbortSignal }): Promise<Relay>;

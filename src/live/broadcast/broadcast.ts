@@ -26,6 +26,8 @@ export interface BroadcastParts {
   readonly log: Logger;
   readonly swarms: LiveSwarmManager;
   readonly clock: ConstructorParameters<typeof Publisher>[0]["clock"];
+  /** Called once the broadcast is closed. */
+  readonly closed?: () => void;
 }
 
 /**
@@ -60,8 +62,17 @@ export async function startBroadcast(parts: BroadcastParts, options: BroadcastOp
     const identity = { metainfo, transportFile: bytes, contentId: await contentId(metainfo) };
     return new RunningBroadcast(parts, { files, state, signer, lease, input, identity, early: probe.events });
   } catch (error) {
-    void input.return?.();
+    void letGo(input);
     throw error;
+  }
+}
+
+/** Ends `input`; resolves when it has let go of what it held. */
+async function letGo(input: AsyncIterator<LiveInputEvent>): Promise<void> {
+  try {
+    await input.return?.();
+  } catch {
+    // It is given up either way.
   }
 }
 
@@ -109,6 +120,7 @@ class RunningBroadcast implements Broadcast {
   private headSeq = -1;
   private lost: string | null = null;
   private timer: Timer;
+  private saving: Promise<void> = Promise.resolve();
   private closing: Promise<void> | null = null;
 
   constructor(parts: BroadcastParts, running: Running) {
@@ -183,16 +195,20 @@ class RunningBroadcast implements Broadcast {
     await this.done.catch(() => {});
     const late = deadline(this.parts.clock, INPUT_CLOSE_MS);
     const gaveUp = new Promise<void>((resolve) => late.signal.addEventListener("abort", () => resolve()));
-    await Promise.race([Promise.resolve(this.running.input.return?.()).catch(() => {}), gaveUp]);
+    await Promise.race([letGo(this.running.input), gaveUp]);
     late.cancel();
+    await this.saving;
     await this.saveViewers();
     this.running.lease.release();
+    this.parts.closed?.();
   }
 
   private saveViewersLater(): Timer {
     return this.parts.clock.setTimeout(() => {
-      this.timer = this.saveViewersLater();
-      void this.saveViewers();
+      // The next one only when this one is on disk: a drive that hangs must not have them pile up.
+      this.saving = this.saveViewers().then(() => {
+        if (this.closing === null) this.timer = this.saveViewersLater();
+      });
     }, SAVE_VIEWERS_MS);
   }
 

@@ -1,0 +1,116 @@
+/** A broadcaster's own business: what it keeps in its directory, and how it ends. */
+import { test } from "node:test";
+import { assertEquals, assertRejects } from "@std/assert";
+import { SentBroadcasts } from "../../src/engine/sent-broadcasts.ts";
+import { MillraceError } from "../../src/errors.ts";
+import { startBroadcast } from "../../src/live/broadcast/broadcast.ts";
+import type { LiveInput } from "../../src/live/broadcast/input.ts";
+import type { LiveSwarmManager } from "../../src/live/swarm/live-swarms.ts";
+import { MemoryFiles } from "../storage/memory-files.ts";
+import { FakeClock, settle } from "../support/fake-clock.ts";
+import { until } from "../support/until.ts";
+
+const log = { log() {}, child: () => log };
+const VIEWER = { host: "192.0.2.1", port: 4000 };
+
+/** A source that says nothing until it is let go. */
+function silent(): LiveInput & { readonly isOver: boolean } {
+  let end = () => {};
+  const over = new Promise<void>((resolve) => end = resolve);
+  let isOver = false;
+  return {
+    get isOver() {
+      return isOver;
+    },
+    [Symbol.asyncIterator]: () => ({
+      next: () => over.then(() => ({ done: true, value: undefined })),
+      return: () => {
+        isOver = true;
+        end();
+        return Promise.resolve({ done: true, value: undefined });
+      },
+    }),
+  };
+}
+
+function setUp() {
+  const clock = new FakeClock();
+  const files = new MemoryFiles(clock);
+  let leases = 0;
+  const peers = { learn() {}, memberAddresses: () => [VIEWER] };
+  const swarms = {
+    broadcast() {
+      leases++;
+      return { source: { peers, node: { publish() {} } }, release: () => leases-- };
+    },
+  } as unknown as LiveSwarmManager;
+  return { parts: { clock, files, log, swarms }, clock, files, leases: () => leases };
+}
+
+test("Broadcast.close() waits for addresses of viewers that are being written", async () => {
+  const { parts, clock, files, leases } = setUp();
+  const broadcast = await startBroadcast(parts, { input: silent(), name: "Test", directory: "/b", bytesPerS: 1000 });
+  let proceed = () => {};
+  const gate = new Promise<void>((resolve) => proceed = resolve);
+  files.hook = (operation, path) => operation === "replace" && path === "/b/viewers" ? gate : undefined;
+  await clock.advanceAsync(5000);
+  let closed = false;
+  const closing = broadcast.close().then(() => closed = true);
+  await settle();
+  assertEquals([closed, leases(), files.nodes.has("/b/viewers")], [false, 1, false]);
+  proceed();
+  await closing;
+  assertEquals([leases(), files.nodes.has("/b/viewers"), clock.pendingTimers], [0, true, 0]);
+});
+
+test("Broadcast asks a drive that hangs for one write of addresses, and goes on when it does", async () => {
+  const { parts, clock, files } = setUp();
+  const broadcast = await startBroadcast(parts, { input: silent(), name: "Test", directory: "/b", bytesPerS: 1000 });
+  let proceed = () => {};
+  const gate = new Promise<void>((resolve) => proceed = resolve);
+  let writes = 0;
+  files.hook = (operation, path) => {
+    if (operation !== "replace" || path !== "/b/viewers") return;
+    writes++;
+    return gate;
+  };
+  await clock.advanceAsync(60_000);
+  assertEquals(writes, 1);
+  proceed();
+  await settle();
+  assertEquals(clock.nextTimerMs, 5000);
+  await broadcast.close();
+});
+
+test("SentBroadcasts.close() gives up a start that waits for its source, and ends what runs", async () => {
+  const { parts, leases } = setUp();
+  const sent = new SentBroadcasts(parts);
+  const running = silent();
+  await sent.start({ input: running, name: "Runs", directory: null, bytesPerS: 1000 });
+  const waiting = silent();
+  const starting = assertRejects(
+    () => sent.start({ input: waiting, name: "Waits", directory: null }),
+    MillraceError,
+  );
+  await settle();
+  await sent.close();
+  assertEquals((await starting).code, "closed");
+  assertEquals([leases(), running.isOver], [0, true]);
+  await until("the source is let go", () => waiting.isOver);
+  const late = await assertRejects(
+    () => sent.start({ input: silent(), name: "Late", directory: null, bytesPerS: 1000 }),
+    MillraceError,
+  );
+  assertEquals(late.code, "closed");
+});
+
+test("startBroadcast() fails as its source does, even one that cannot be let go", async () => {
+  const { parts, leases } = setUp();
+  const fail = () => Promise.reject(new MillraceError("io", "the drive is gone"));
+  const input: LiveInput = { [Symbol.asyncIterator]: () => ({ next: fail, return: fail }) };
+  const error = await assertRejects(
+    () => startBroadcast(parts, { input, name: "Test", directory: null }),
+    MillraceError,
+  );
+  assertEquals([error.code, leases()], ["io", 0]);
+});
