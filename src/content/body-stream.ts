@@ -62,6 +62,7 @@ export function bounded(
         silence.cancel();
       }
     },
-    cancel: (reason) => reader.cancel(reason),
+    // Of what broke off before anybody read it only the head was wanted.
+    cancel: (reason) => reader.cancel(reason).catch(() => {}),
   }, { highWaterMark: 0 });
 }

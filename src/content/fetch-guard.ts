@@ -89,7 +89,7 @@ export async function guardedOpen(
       const answer = await openOne(ports, request, addresses, both);
       const location = REDIRECTS.has(answer.status) ? answer.headers.get("location") : null;
       if (location === null) return openedUrl(ports, answer, target, options, control);
-      await answer.body.cancel();
+      await answer.body.cancel().catch(() => {});
       const next = parseHttpUrl(URL.canParse(location, target.href) ? new URL(location, target.href).href : location);
       if (next.origin !== target.origin) headers = forwarded(headers);
       target = next;

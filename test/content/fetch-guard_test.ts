@@ -246,6 +246,11 @@ test("guardedOpen() gives up on silence, before the head and within the body, an
   assertEquals(clock.pendingTimers, 0);
 });
 
+/** A body that breaks off before anybody reads it. */
+function broken(): ReadableStream<Uint8Array> {
+  return new ReadableStream({ start: (controller) => controller.error(new Error("reset")) });
+}
+
 test("guardedFetch() reads a body within its limit and follows redirects", async () => {
   const { ports, clock } = fakeWeb({
     "http://a/": moved("/b", 301),
@@ -255,6 +260,8 @@ test("guardedFetch() reads a body within its limit and follows redirects", async
     "http://a/none": () => new Response("no", { status: 404 }),
     "http://a/gone": () => new Response("no", { status: 410 }),
     "http://a/fault": () => new Response("no", { status: 500 }),
+    "http://a/broken": () => new Response(broken(), { status: 404 }),
+    "http://a/broken-turn": () => new Response(broken(), { status: 302, headers: { location: "/b" } }),
     "http://a/stuck": () => new Response(new ReadableStream()),
   });
   const { bytes, ...rest } = await guardedFetch(ports, "http://a/", OPEN, never);
@@ -265,9 +272,11 @@ test("guardedFetch() reads a body within its limit and follows redirects", async
     ["http://a/said", "too_large"],
     ["http://a/none", "not_found"],
     ["http://a/gone", "not_found"],
+    ["http://a/broken", "not_found"],
     ["http://a/fault", "connection_failed"],
   ];
   for (const [url, code] of table) assertEquals(await codeOf(() => guardedFetch(ports, url, OPEN, never)), code, url);
+  assertEquals((await guardedFetch(ports, "http://a/broken-turn", OPEN, never)).url, "http://a/b");
   const stuck = guardedFetch(ports, "http://a/stuck", OPEN, never);
   stuck.catch(() => {});
   await clock.advanceAsync(5001);
