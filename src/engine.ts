@@ -145,11 +145,16 @@ async function assemble(ports: Ports, options: EngineOptions, opened: Closer[]):
   });
   opened.push(() => broadcasts.close());
   const metadataOf = async (magnet: Magnet, signal: AbortSignal) => {
-    const running = broadcasts.list().find(({ metainfo }) => metainfo.infohashHex === magnet.infohashHex);
-    if (running !== undefined) return running.metainfo;
+    const running = broadcasts.running(magnet.infohashHex);
+    if (running !== null) return running;
     const lease = manager.acquire({ magnet });
     try {
       return await lease.swarm.metadata(signal);
+    } catch (error) {
+      // A broadcast that was joined meanwhile by what is known elsewhere took the place of the swarm.
+      const live = broadcasts.running(magnet.infohashHex);
+      if (live === null) throw error;
+      return live;
     } finally {
       lease.release();
     }

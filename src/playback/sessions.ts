@@ -141,11 +141,17 @@ export class Sessions {
         this.#parts.resolver.resolve(request.selector, { callerIsLocal: request.callerIsLocal, signal: late.signal }),
         late.signal,
       );
-      let metainfo = told;
-      if (metainfo === undefined || !isLive(metainfo)) {
+      const running = () => magnet === undefined ? null : this.#parts.live.running(magnet.infohashHex);
+      let metainfo = told ?? running();
+      if (metainfo === null || !isLive(metainfo)) {
         const joined = lease = this.#parts.swarms.acquire({ ...(metainfo && { metainfo }), ...(magnet && { magnet }) });
         attempt.reason = () => joined.swarm.status().peers === 0 ? "no_peers" : "no_metadata";
-        metainfo = await joined.swarm.metadata(late.signal);
+        metainfo = await joined.swarm.metadata(late.signal).catch((error) => {
+          // A broadcast that was joined meanwhile by what is known elsewhere took the place of the swarm.
+          const live = running();
+          if (live === null) throw error;
+          return live;
+        });
       }
       this.#parts.onMetadata(metainfo);
       if (isLive(metainfo)) {

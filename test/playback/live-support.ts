@@ -175,6 +175,10 @@ export class FakeLiveSwarms implements LiveSwarms {
     this.source = source;
   }
 
+  running(infohashHex: string): LiveMetainfo | null {
+    return this.leases > 0 && infohashHex === this.source.metainfo.infohashHex ? this.source.metainfo : null;
+  }
+
   acquire(_target: LiveTarget): LiveLease {
     this.leases++;
     let released = false;

@@ -7,6 +7,8 @@ import { WindowFiles } from "../../src/playback/live/window-files.ts";
 import { manifestText, segmentBody } from "../../src/playback/output.ts";
 import type { StartRequest } from "../../src/playback/sessions.ts";
 import { statOf } from "../../src/playback/stat.ts";
+import type { SwarmManager } from "../../src/swarm/types.ts";
+import { bareMagnet } from "../../src/content/resolve.ts";
 import type { AnyMetainfo } from "../../src/transport/live.ts";
 import { MemoryFiles } from "../storage/memory-files.ts";
 import { FakeClock, settle } from "../support/fake-clock.ts";
@@ -16,18 +18,23 @@ import { FakeSwarm, FakeSwarms, makeSessions, startRequest } from "./support.ts"
 
 const NO_CACHE = { limitBytes: 0, usedBytes: 0 };
 
-async function setUp(options: { windowMs?: number; files?: WindowFiles } = {}) {
+async function setUp(options: { windowMs?: number; files?: WindowFiles; swarms?: SwarmManager } = {}) {
   const clock = new FakeClock();
   const studio = await Studio.open({ clock });
   const live = new FakeLiveSwarms(studio);
   const seen: AnyMetainfo[] = [];
-  const sessions = makeSessions(clock, new FakeSwarms(new FakeSwarm([])), {
+  const sessions = makeSessions(clock, options.swarms ?? new FakeSwarms(new FakeSwarm([])), {
     live,
     liveWindow: () => ({
       limits: { windowMs: options.windowMs ?? 60_000, maxBytes: 2 ** 30 },
       files: options.files ?? null,
     }),
-    resolver: { resolve: () => Promise.resolve({ metainfo: studio.metainfo }) },
+    resolver: {
+      resolve: ({ kind }) => {
+        const { metainfo } = studio;
+        return Promise.resolve(kind === "magnet" ? { magnet: bareMagnet(metainfo.infohashHex) } : { metainfo });
+      },
+    },
     onMetadata: (metainfo) => seen.push(metainfo),
   });
   const start = async (request: Partial<StartRequest> = {}): Promise<LiveSession> => {
@@ -286,4 +293,28 @@ test("Sessions.close() resolves when no window of a broadcast is left on disk", 
   proceed();
   await closing;
   assertEquals([disk.nodes.size, disk.openHandles], [0, 0]);
+});
+
+test("Sessions.start() of a magnet finds the broadcast that runs here, even one that took the place of its swarm", async () => {
+  class Displaced extends FakeSwarm {
+    displace = () => {};
+    override metadata(): Promise<never> {
+      return new Promise((_, reject) =>
+        this.displace = () => reject(new MillraceError("closed", "the swarm was closed"))
+      );
+    }
+  }
+  const swarm = new Displaced([]);
+  const swarms = new FakeSwarms(swarm);
+  const { start, studio } = await setUp({ swarms });
+  await studio.run(1000);
+  const selector = { kind: "magnet", magnet: "" } as const;
+  const waiting = start({ selector });
+  await settle();
+  const one = await start({ pid: "p" });
+  swarm.displace();
+  const other = await waiting;
+  const third = await start({ selector, pid: "q" });
+  assert(one.stream === other.stream && one.stream === third.stream);
+  assertEquals(swarms.leases, 0);
 });

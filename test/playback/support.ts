@@ -168,6 +168,7 @@ export function makeSessions(clock: Clock, swarms: SwarmManager, more: Partial<S
       acquire() {
         throw new Error("nothing here is live");
       },
+      running: () => null,
     },
     liveWindow: () => ({ limits: { windowMs: 60_000, maxBytes: 2 ** 20 } }),
     resolver: { resolve: () => Promise.resolve({}) },

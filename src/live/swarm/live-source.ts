@@ -46,4 +46,6 @@ export interface LiveTarget {
 export interface LiveSwarms {
   /** Joins, or shares what is joined already. Throws `closed`, or `too_busy`. */
   acquire(target: LiveTarget): LiveLease;
+  /** The broadcast of an infohash (40 hex) if it is joined or sent here, else null. */
+  running(infohashHex: string): LiveMetainfo | null;
 }

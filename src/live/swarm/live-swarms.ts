@@ -50,6 +50,10 @@ export class LiveSwarmManager implements LiveSwarms {
     return [...this.entries.values()].map(({ swarm }) => swarm);
   }
 
+  running(infohashHex: string): LiveMetainfo | null {
+    return this.entries.get(infohashHex)?.swarm.metainfo ?? null;
+  }
+
   acquire(target: LiveTarget): LiveSwarmLease {
     const entry = this.entries.get(target.metainfo.infohashHex) ?? this.join(target.metainfo, "viewer", 0);
     entry.swarm.learn(target);
