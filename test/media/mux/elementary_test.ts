@@ -3,6 +3,7 @@ import { assert, assertEquals } from "@std/assert";
 import { aacFormat, parseAacConfig } from "../../../src/media/mux/ts/elementary/aac.ts";
 import { elementaryFormat } from "../../../src/media/mux/ts/elementary/carry.ts";
 import type { ElementaryFormat } from "../../../src/media/mux/ts/elementary/format.ts";
+import { Payload } from "../../../src/media/mux/ts/payload.ts";
 import { h264Format, hevcFormat } from "../../../src/media/mux/ts/elementary/nal.ts";
 import type { Track } from "../../../src/media/types.ts";
 import { nalUnit } from "../support/mp4-builder.ts";
@@ -30,19 +31,20 @@ function avcc(lengthBytes: number): number[] {
 
 function run(format: ElementaryFormat, unit: Uint8Array, keyframe: boolean): number[] {
   const most = format.maxBytes(unit.length, keyframe);
-  const out = new Uint8Array(most + 20).fill(0xee);
-  // The unit stands inside a larger read, and the output inside a larger buffer.
-  const end = format.write(
-    out,
-    10,
-    concatBytes([Uint8Array.of(1, 2), unit, Uint8Array.of(3)]),
-    2,
-    2 + unit.length,
-    keyframe,
-  );
-  assert(end - 10 <= most, `${end - 10} bytes where ${most} were promised`);
-  assert(out.subarray(0, 10).every((byte) => byte === 0xee) && out.subarray(10 + most).every((byte) => byte === 0xee));
-  return [...out.subarray(10, end)];
+  const payload = new Payload();
+  payload.reset(10);
+  // The unit stands inside a larger read.
+  format.fill(payload, concatBytes([Uint8Array.of(1, 2), unit, Uint8Array.of(3)]), 2, 2 + unit.length, keyframe);
+  const size = payload.sizeBytes - 10;
+  assert(size <= most, `${size} bytes where ${most} were promised`);
+  const out = new Uint8Array(size + 20).fill(0xee);
+  payload.take(out, 5, 10);
+  // Taken in parts of any size, it is the same.
+  for (let at = 0, part = 1; at < size; at += part, part = part * 5 % 13) {
+    payload.take(out, 10 + at, Math.min(part, size - at));
+  }
+  assert(out.subarray(0, 5).every((byte) => byte === 0xee) && out.subarray(10 + size).every((byte) => byte === 0xee));
+  return [...out.subarray(10, 10 + size)];
 }
 
 const AUD = [0, 0, 0, 1, 9, 0xf0];

@@ -8,6 +8,7 @@ import {
   writeNullPacket,
   writePcrPacket,
 } from "../../../src/media/mux/ts/packets.ts";
+import { Payload } from "../../../src/media/mux/ts/payload.ts";
 import { crc32Mpeg } from "../../../src/bytes/ts/crc.ts";
 import { wrap33 } from "../../../src/bytes/ts/stamps.ts";
 import { patSection, pmtSection } from "../../../src/media/mux/ts/psi.ts";
@@ -34,8 +35,9 @@ test("spreadPes() keeps every byte whatever the size and number of packets", () 
       for (const packets of [least, least + 1, least + 15]) {
         const payload = Uint8Array.from({ length: size }, (_, i) => (i * 7) & 255);
         const out = new Uint8Array(packets * 188 + 50).fill(0xaa);
-        out.set(payload, packets * 188 - size);
-        spreadPes(out, 0, packets, size, 0x123, 14, pcr, true);
+        const source = new Payload();
+        source.setData(payload, 0, size);
+        spreadPes(out, 0, packets, source, size, 0x123, 14, pcr, true);
         assertEquals(payloadOf(out.subarray(0, packets * 188)), payload);
         for (let i = 0; i < packets; i++) {
           assertEquals(out[i * 188], 0x47);

@@ -1,6 +1,7 @@
 /** Transport stream packets (ISO/IEC 13818-1, 2.4.3): headers, adaptation fields, PCR, and spreading a PES over packets. */
 import { PACKET_BYTES } from "../../../bytes/ts/packet.ts";
 import { writePcr } from "../../../bytes/ts/stamps.ts";
+import type { Payload } from "./payload.ts";
 
 /** Bytes after the four-byte packet header. */
 export const PACKET_BODY_BYTES = 184;
@@ -51,11 +52,11 @@ export function packetsFor(payloadBytes: number, fieldBytes: number): number {
 
 /** Packets whose payload goes through the stage at a time: that much stays in a processor's first cache. */
 const STAGED_PACKETS = 64;
-/** Where payload waits while its packets are laid over it. Used within one synchronous call only. */
+/** Where payload waits to be cut up. Used within one synchronous call only. */
 const stage = new Uint8Array(STAGED_PACKETS * PACKET_BODY_BYTES);
 /**
- * The payload of each packet in the stage. Copying ready-made views costs half of `copyWithin` or of making a view for
- * each packet: most of a packet's time is the call, not the bytes.
+ * The payload of each packet in the stage. Copying ready-made views costs half of making a view for each packet: most of a
+ * packet's time is the call, not the bytes.
  */
 const stagedBodies = Array.from(
   { length: STAGED_PACKETS },
@@ -63,28 +64,27 @@ const stagedBodies = Array.from(
 );
 
 /**
- * Makes `packets` packets at `at` out of the `payloadBytes` PES bytes that stand at the end of the same area, moving
- * them forward in place. Every packet gets at least one payload byte, so more packets than needed may be asked for
- * (`payloadBytes` ≥ `packets`): that is how continuity counters are brought to a wanted value.
+ * Makes `packets` packets at `out[at]` of the `pesBytes` that `payload` gives. Every packet gets at least one payload byte,
+ * so more packets than needed may be asked for (`pesBytes` ≥ `packets`): that is how continuity counters are brought to
+ * a wanted value.
  */
 export function spreadPes(
   out: Uint8Array,
   at: number,
   packets: number,
-  payloadBytes: number,
+  payload: Pick<Payload, "take">,
+  pesBytes: number,
   pid: number,
   firstCc: number,
   pcr90k: number,
   randomAccess: boolean,
 ): void {
-  let source = at + packets * PACKET_BYTES - payloadBytes;
-  let left = payloadBytes;
+  let left = pesBytes;
   let field = pcr90k !== NO_PCR ? PCR_FIELD_BYTES : 0;
   for (let i = 0; i < packets;) {
     const full = field > 0 ? 0 : fullPackets(packets - i, left);
     if (full > 0) {
-      spreadFull(out, at + i * PACKET_BYTES, full, source, pid, i === 0, firstCc + i);
-      source += full * PACKET_BODY_BYTES;
+      spreadFull(out, at + i * PACKET_BYTES, full, payload, pid, i === 0, firstCc + i);
       left -= full * PACKET_BODY_BYTES;
       i += full;
       continue;
@@ -94,8 +94,7 @@ export function spreadPes(
     const keepBack = packets - 1 - i;
     const take = left - keepBack < room ? left - keepBack : room;
     const body = packet + PACKET_BYTES - take;
-    out.copyWithin(body, source, source + take);
-    source += take;
+    payload.take(out, body, take);
     left -= take;
     const fieldBytes = PACKET_BODY_BYTES - take;
     writeHeader(out, packet, pid, i === 0, fieldBytes > 0 ? 3 : 1, firstCc + i);
@@ -119,12 +118,12 @@ function fullPackets(packets: number, payloadBytes: number): number {
   return Math.max(0, Math.min(packets, full));
 }
 
-/** `packets` packets without adaptation field at `at`; their payload stands at `source`, not before its place. */
+/** `packets` packets without adaptation field at `at`. */
 function spreadFull(
   out: Uint8Array,
   at: number,
   packets: number,
-  source: number,
+  payload: Pick<Payload, "take">,
   pid: number,
   startsUnit: boolean,
   firstCc: number,
@@ -134,8 +133,7 @@ function spreadFull(
   let packet = at;
   for (let done = 0; done < packets; done += STAGED_PACKETS) {
     const count = Math.min(STAGED_PACKETS, packets - done);
-    const from = source + done * PACKET_BODY_BYTES;
-    stage.set(out.subarray(from, from + count * PACKET_BODY_BYTES));
+    payload.take(stage, 0, count * PACKET_BODY_BYTES);
     for (let i = 0; i < count; i++, packet += PACKET_BYTES) {
       out.set(stagedBodies[i]!, packet + 4);
       out[packet] = SYNC_BYTE;

@@ -4,6 +4,7 @@ import { elementaryFormat } from "./elementary/carry.ts";
 import type { ElementaryFormat } from "./elementary/format.ts";
 import { PACKET_BYTES } from "../../../bytes/ts/packet.ts";
 import { NO_PCR, packetsFor, PCR_FIELD_BYTES, sectionPackets, spreadPes } from "./packets.ts";
+import { Payload } from "./payload.ts";
 import { pesHeaderBytes, writePesHeader } from "./pes.ts";
 import { FIRST_ELEMENTARY_PID, patSection, PMT_PID, pmtSection } from "./psi.ts";
 import { DECODER_DELAY_90K, START_OFFSET_90K } from "./timing.ts";
@@ -84,33 +85,33 @@ export interface AccessUnit {
   readonly to: number;
 }
 
+/** Used within one synchronous call only. */
+const payload = new Payload();
+
 /**
- * Writes an access unit as exactly `packets` packets at `out[at]`. `maxBytes` is what `maxPesBytes` gave for it; less
- * is filled up with stuffing. `pcr90k` is the timeline's time for the PCR; ignored where the stream carries none.
+ * Writes an access unit as exactly `packets` packets at `out[at]`: at least those that `maxPesBytes` takes; what it does not
+ * fill is stuffing. `pcr90k` is the timeline's time for the PCR; ignored where the stream carries none.
  */
 export function writeAccessUnit(
   out: Uint8Array,
   at: number,
   packets: number,
-  maxBytes: number,
   stream: ProgramStream,
   unit: AccessUnit,
   firstCc: number,
   pcr90k: number,
 ): void {
-  const end = at + packets * PACKET_BYTES;
-  const staged = end - Math.max(maxBytes, packets);
-  const header = pesHeaderBytes(unit.pts90k - unit.dts90k);
-  let stop = stream.format.write(out, staged + header, unit.data, unit.from, unit.to, unit.keyframe);
+  const { streamId } = stream.format;
+  const headerBytes = pesHeaderBytes(unit.pts90k - unit.dts90k);
+  payload.reset(headerBytes);
+  stream.format.fill(payload, unit.data, unit.from, unit.to, unit.keyframe);
   // Each packet must carry something; zeros after an access unit mean nothing to any of the codecs.
-  if (stop - staged < packets) {
-    out.fill(0, stop, staged + packets);
-    stop = staged + packets;
-  }
+  const pesBytes = Math.max(payload.sizeBytes, packets);
   const pts = unit.pts90k + START_OFFSET_90K;
   const dts = unit.dts90k + START_OFFSET_90K;
-  writePesHeader(out, staged, stream.format.streamId, pts, dts, stop - staged - header);
-  if (stop < end) out.copyWithin(staged + end - stop, staged, stop);
+  writePesHeader(payload.head, 0, streamId, pts, dts, pesBytes - headerBytes);
   const pcr = stream.carriesPcr ? pcr90k + START_OFFSET_90K - DECODER_DELAY_90K : NO_PCR;
-  spreadPes(out, at, packets, stop - staged, stream.pid, firstCc, pcr, unit.keyframe);
+  spreadPes(out, at, packets, payload, pesBytes, stream.pid, firstCc, pcr, unit.keyframe);
+  // The container's bytes must not be held until the next one.
+  payload.reset(0);
 }

@@ -195,10 +195,10 @@ export class StreamedSlot {
       this.dropped++;
       return;
     }
-    this.write(index, sample, packets, maxBytes, pcr90k);
+    this.write(index, sample, packets, pcr90k);
   }
 
-  private write(index: number, sample: RunSample, packets: number, maxBytes: number, pcr90k: number): void {
+  private write(index: number, sample: RunSample, packets: number, pcr90k: number): void {
     const stream = this.program.streams[index]!;
     const lane = this.lanes[index]!;
     const unit = {
@@ -211,7 +211,7 @@ export class StreamedSlot {
     };
     const bytes = packets * PACKET_BYTES;
     const out = this.sink.reserve(bytes);
-    writeAccessUnit(out, this.sink.at, packets, maxBytes, stream, unit, lane.packets, pcr90k);
+    writeAccessUnit(out, this.sink.at, packets, stream, unit, lane.packets, pcr90k);
     this.sink.advance(bytes);
     if (stream.carriesPcr) this.lastPcr90k = pcr90k;
     lane.packets += packets;
@@ -232,7 +232,7 @@ export class StreamedSlot {
     };
     const maxBytes = maxPesBytes(stream, sample.data.length, sample.pts90k - sample.dts90k, false);
     if (pesPackets(stream, maxBytes) > packets) return;
-    this.write(index, sample, packets, maxBytes, Math.max(this.lastPcr90k, sample.dts90k));
+    this.write(index, sample, packets, Math.max(this.lastPcr90k, sample.dts90k));
   }
 
   /** Packets that access units and PCR may still take: tables and aligning come first. */

@@ -5,7 +5,7 @@ import { type Extent, type ExtentBatch, readExtents } from "../../source/extents
 import { PACKET_BYTES } from "../../../bytes/ts/packet.ts";
 import { BUFFER_BYTES, chunksOf } from "./chunks.ts";
 import { writePcrPacket } from "./packets.ts";
-import { maxPesBytes, type Program, writeAccessUnit, writePsi } from "./program.ts";
+import { type Program, writeAccessUnit, writePsi } from "./program.ts";
 import { ITEM_PCR, ITEM_PSI, type Schedule, scheduleSlot } from "./schedule.ts";
 import type { Slots } from "./slots.ts";
 import { DECODER_DELAY_90K, START_OFFSET_90K } from "./timing.ts";
@@ -161,6 +161,6 @@ export class TabledMuxer {
     const from = batch!.from[used]!;
     const unit = { pts90k: dts90k + shift, dts90k, keyframe, data: batch!.data[used]!, from, to: from + size };
     const packets = schedule.packets[item + 1]! - schedule.packets[item]!;
-    writeAccessUnit(out, at, packets, maxPesBytes(stream, size, shift, keyframe), stream, unit, cc, dts90k);
+    writeAccessUnit(out, at, packets, stream, unit, cc, dts90k);
   }
 }

@@ -1,6 +1,7 @@
 /** The AAC of one PID in one run of a transport stream, in the packets that its sound had. */
 import { hasCode } from "../../../errors.ts";
 import { elementaryFormat } from "../../mux/ts/elementary/carry.ts";
+import { Payload } from "../../mux/ts/payload.ts";
 import { wrap33 } from "../../../bytes/ts/stamps.ts";
 import { adtsFrames } from "../adts.ts";
 import { aacTrack } from "../choice.ts";
@@ -166,11 +167,17 @@ export class RunSound {
     /** Units of the first and of the newest frame of the PES. */
     let head = 0;
     let unit = 0;
+    const frame = new Payload();
     const flush = () => {
       if (pending.length === 0) return;
       const payload = new Uint8Array(bytes);
       let at = 0;
-      for (const data of pending) at = this.#format.write(payload, at, data, 0, data.length, true);
+      for (const data of pending) {
+        frame.reset(0);
+        this.#format.fill(frame, data, 0, data.length, true);
+        frame.take(payload, at, frame.sizeBytes);
+        at += frame.sizeBytes;
+      }
       // The sound of this time ended where the unit behind that of the last frame begins.
       list.push({ begin: part.units[head]!.packet, end: part.units[unit + 1]?.packet ?? part.end, pts90k, payload });
       pending = [];

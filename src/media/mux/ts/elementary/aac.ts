@@ -1,7 +1,7 @@
 /** AAC: raw access units to ADTS frames (ISO/IEC 14496-3, 1.A.3.2), the header made from AudioSpecificConfig. */
 import type { Track } from "../../../types.ts";
 import { BitReader, BitWriter } from "./bits.ts";
-import { copyBytes, type ElementaryFormat, passThrough } from "./format.ts";
+import { type ElementaryFormat, passThrough } from "./format.ts";
 
 const SAMPLE_RATES = [96000, 88200, 64000, 48000, 44100, 32000, 24000, 22050, 16000, 12000, 11025, 8000, 7350];
 const HEADER_BYTES = 7;
@@ -125,14 +125,14 @@ export function aacFormat(track: Track): ElementaryFormat | null {
     streamId: 0xc0,
     registration: null,
     maxBytes: (sizeBytes) => Math.min(prefix.length + sizeBytes, MAX_FRAME_BYTES),
-    write(out, at, data, from, to) {
+    fill(payload, data, from, to) {
       const length = Math.min(prefix.length + to - from, MAX_FRAME_BYTES);
-      out.set(prefix, at);
-      out[at + 3] = prefix[3]! | (length >> 11);
-      out[at + 4] = (length >> 3) & 0xff;
-      out[at + 5] = prefix[5]! | ((length & 7) << 5);
-      copyBytes(out, at + prefix.length, data, from, from + length - prefix.length);
-      return at + length;
+      const at = payload.headBytes;
+      payload.addHead(prefix);
+      payload.head[at + 3] = prefix[3]! | (length >> 11);
+      payload.head[at + 4] = (length >> 3) & 0xff;
+      payload.head[at + 5] = prefix[5]! | ((length & 7) << 5);
+      payload.setData(data, from, from + length - prefix.length);
     },
   };
 }

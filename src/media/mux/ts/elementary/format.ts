@@ -1,5 +1,6 @@
 /** How access units of a codec, as containers store them, become what MPEG TS carries. */
 import type { Track } from "../../../types.ts";
+import type { Payload } from "../payload.ts";
 
 /** The way one track is carried. Immutable. */
 export interface ElementaryFormat {
@@ -9,13 +10,13 @@ export interface ElementaryFormat {
   readonly streamId: number;
   /** Registration descriptor, or null. */
   readonly registration: string | null;
-  /** Most bytes that `write` puts out for an access unit of `sizeBytes`. Known from the index alone: the layout rests on it. */
+  /** Most bytes that `fill` makes of an access unit of `sizeBytes`. Known from the index alone: the layout rests on it. */
   maxBytes(sizeBytes: number, keyframe: boolean): number;
   /**
-   * Writes the access unit `data[from, to)` at `out[at]`; answers the end, at most `at + maxBytes(to - from, keyframe)`.
+   * Puts the access unit `data[from, to)` into `payload`, behind the head that it has: at most `maxBytes(to - from, keyframe)`.
    * Damaged access units come out shortened, never with an error: one bad frame must not end a film.
    */
-  write(out: Uint8Array, at: number, data: Uint8Array, from: number, to: number, keyframe: boolean): number;
+  fill(payload: Payload, data: Uint8Array, from: number, to: number, keyframe: boolean): void;
 }
 
 /** Makes the format of a track from its codec private data; null when it cannot be carried (with that data). */
@@ -28,23 +29,6 @@ export function passThrough(streamType: number, streamId: number, registration: 
     streamId,
     registration,
     maxBytes: (sizeBytes) => sizeBytes,
-    write(out, at, data, from, to) {
-      copyBytes(out, at, data, from, to);
-      return at + to - from;
-    },
+    fill: (payload, data, from, to) => payload.setData(data, from, to),
   };
-}
-
-/** Below this a loop beats making a view and calling `set`. */
-const SMALL_COPY_BYTES = 32;
-
-/** `out.set(data.subarray(from, to), at)`, cheaper for the few bytes that many audio frames and NAL units are. */
-export function copyBytes(out: Uint8Array, at: number, data: Uint8Array, from: number, to: number): void {
-  if (to - from < SMALL_COPY_BYTES) {
-    for (let i = from; i < to; i++) out[at++] = data[i]!;
-  } else if (from === 0 && to === data.length) {
-    out.set(data, at);
-  } else {
-    out.set(data.subarray(from, to), at);
-  }
 }

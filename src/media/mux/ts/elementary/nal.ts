@@ -3,7 +3,8 @@
  * delimiter before each access unit and the parameter sets before each random access point.
  */
 import type { Track } from "../../../types.ts";
-import { copyBytes, type ElementaryFormat } from "./format.ts";
+import { copyBytes } from "../payload.ts";
+import type { ElementaryFormat } from "./format.ts";
 
 /** What tells the two codecs apart. */
 interface NalSyntax {
@@ -124,31 +125,51 @@ function nalFormat(syntax: NalSyntax, lengthBytes: number, parameterSets: Uint8A
     registration: syntax.registration,
     maxBytes: (sizeBytes, keyframe) =>
       sizeBytes + delimiterBytes + (keyframe ? parameterSets.length : 0) + growthBytes(lengthBytes, sizeBytes),
-    write(out, at, data, from, to, keyframe) {
-      const end = at + this.maxBytes(to - from, keyframe);
+    fill(payload, data, from, to, keyframe) {
+      const limit = this.maxBytes(to - from, keyframe) - delimiterBytes;
+      payload.addHead(syntax.delimiter);
       const insertSets = keyframe && !holds(data, from, to, lengthBytes, syntax);
-      if (insertSets) out.set(parameterSets, at + delimiterBytes);
-      let put = at + delimiterBytes + (insertSets ? parameterSets.length : 0);
-      out.set(syntax.delimiter, at);
+      if (insertSets) payload.addHead(parameterSets);
+      const start = lengthBytes === 4 ? bodyStart(data, from, to, syntax) : -1;
+      if (start >= 0) return payload.setData(data, start, to, true);
+      const out = new Uint8Array(limit - (insertSets ? parameterSets.length : 0));
+      let put = 0;
       for (let read = from; read + lengthBytes <= to;) {
         let length = 0;
         for (let i = 0; i < lengthBytes; i++) length = length * 256 + data[read++]!;
         if (length > to - read) length = to - read;
         // Our own delimiter stands already; a second one would start another access unit.
         if (length > 0 && syntax.typeOf(data[read]!) !== syntax.delimiterType) {
-          if (put + codeBytes + length > end) break;
-          out[put] = 0;
-          out[put + 1] = 0;
-          if (codeBytes === 4) out[put + 2] = 0;
+          if (put + codeBytes + length > out.length) break;
           out[put + codeBytes - 1] = 1;
           copyBytes(out, put + codeBytes, data, read, read + length);
           put += codeBytes + length;
         }
         read += length;
       }
-      return put;
+      payload.setData(out, 0, put);
     },
   };
+}
+
+/**
+ * Where the NAL units of an access unit begin when it can be carried as it stands, but for the lengths: none is empty or
+ * cut off, and a delimiter is at most the first. Else −1.
+ */
+function bodyStart(data: Uint8Array, from: number, to: number, syntax: NalSyntax): number {
+  let start = from;
+  for (let read = from; read < to;) {
+    if (read + 4 >= to) return -1;
+    const length = data[read]! * 0x1000000 + (data[read + 1]! << 16 | data[read + 2]! << 8 | data[read + 3]!);
+    const end = read + 4 + length;
+    if (length === 0 || end > to) return -1;
+    if (syntax.typeOf(data[read + 4]!) === syntax.delimiterType) {
+      if (read !== from) return -1;
+      start = end;
+    }
+    read = end;
+  }
+  return start;
 }
 
 /** Does the access unit bring its own parameter sets? */
