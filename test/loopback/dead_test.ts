@@ -15,7 +15,7 @@ test("peers that answer the handshake and never send fail the start at its deadl
   const torrent = await makeTorrent({ bytes: 2 * MIB });
   const mute = await badPeer(ports, torrent, () => {});
   const choking = await badPeer(ports, torrent, () => {}, { unchoke: false });
-  const served = await serveEngine({ startTimeoutMs: 1_000 });
+  const served = await serveEngine({ startTimeoutMs: 2_000 });
   try {
     for (const peer of [mute, choking]) {
       const { response, error } = await ask(served, "getstream", {
@@ -59,7 +59,7 @@ test("a seeder that dies in the middle ends the body at the read deadline, with 
         ended = error;
       }
     })();
-    await until("40 pieces were read", () => bytes >= 40 * 65_536 - 65_536);
+    await until("40 pieces were read", () => bytes >= 40 * 65_536);
     await dying.close();
     let reason: unknown = null;
     await until("stat tells the stall", async () => (reason = (await statOf(started)).stall_reason) !== null);
@@ -87,7 +87,7 @@ test("a seeder that dies in the middle ends the body at the read deadline, with 
 
 test("a failed start leaves nothing running, and the next one finds a fresh swarm", async () => {
   const seeder = await seedNoise(MIB);
-  const served = await serveEngine({ startTimeoutMs: 400 });
+  const served = await serveEngine({ startTimeoutMs: 2_000 });
   try {
     const { infohashHex } = seeder.metainfo;
     assertEquals((await ask(served, "getfile", { infohash: infohashHex })).error, "start timeout: no_peers");

@@ -40,17 +40,27 @@ after(async () => {
 const watch = (path: string, more: Record<string, string> = {}) =>
   startSession(air.viewer, path, { magnet: air.magnet, ...more });
 
-/** Reads `ms` of an endless body. */
-async function record(url: string, ms: number): Promise<{ response: Response; ts: Uint8Array }> {
+/** Reads an endless body for `ms`, then on to `leastBytes`. */
+async function record(url: string, ms: number, leastBytes = 0): Promise<{ response: Response; ts: Uint8Array }> {
   const stop = new AbortController();
   const response = await fetch(url, { signal: stop.signal });
   const parts: Uint8Array[] = [];
   const reader = response.body!.getReader();
-  const timer = setTimeout(() => void reader.cancel(), ms);
+  let isOver = false;
+  let bytesRead = 0;
+  const leave = () => {
+    if (isOver && bytesRead >= leastBytes) void reader.cancel();
+  };
+  const timer = setTimeout(() => {
+    isOver = true;
+    leave();
+  }, ms);
   for (;;) {
     const { done, value } = await reader.read();
     if (done) break;
     parts.push(value);
+    bytesRead += value.length;
+    leave();
   }
   clearTimeout(timer);
   stop.abort();
@@ -130,9 +140,13 @@ test("liveseek moves a session inside its window, and livepos says where it is (
   const { first_ts } = await livepos();
   assertEquals((await livepos()).is_live, "1");
   assertEquals(await command(started, `method=liveseek&pos=${first_ts}`), { response: "ok", error: null });
-  const { ts } = await record(started.playback_url, 500);
-  assertLess(100_000, ts.length);
+  const [{ ts }, edge] = await Promise.all([
+    record(started.playback_url, 500, 100_000),
+    record((await watch("getstream", { pid: "edge" })).playback_url, 0, 20_000),
+  ]);
   assertEquals(problems(ts, false), []);
+  const beginning = (bytes: Uint8Array) => checkTs(bytes, { isSegment: false }).streams[0]!.units[0]!.pts;
+  assertLess(5 * 90_000, beginning(edge.ts) - beginning(ts), "what comes is some seconds old");
   assertEquals((await livepos()).is_live, "0");
   assertEquals(await command(started, "method=liveseek&pos=-1"), { response: "ok", error: null });
   assertEquals((await livepos()).is_live, "1");
