@@ -13,7 +13,7 @@ export interface SourceFile {
 }
 
 /** Paths below `folder` that `wanted` accepts, sorted, relative to `root`. */
-export function listFiles(folder: string, wanted: (path: string) => boolean, root = ROOT): string[] {
+function listFiles(folder: string, wanted: (path: string) => boolean, root = ROOT): string[] {
   return readdirSync(path.join(root, folder), { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map((entry) => path.relative(root, path.join(entry.parentPath, entry.name)).replaceAll("\\", "/"))

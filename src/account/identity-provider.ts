@@ -28,7 +28,7 @@ export interface IdentityProviderOptions {
 }
 
 /** Longest token, characters: providers put whole profiles in. */
-export const MAX_TOKEN_CHARS = 16 * 1024;
+const MAX_TOKEN_CHARS = 16 * 1024;
 /** Three parts in base64url without padding (RFC 7515 sections 2 and 7.1); decoders let more pass. */
 const COMPACT = /^[\w-]+\.[\w-]+\.[\w-]+$/;
 /** Largest discovery document or key set, bytes. */

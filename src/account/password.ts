@@ -21,9 +21,9 @@ const HASH_BYTES = 32;
 /** Longest turn of the event loop, ms. */
 const SLICE_MS = 5;
 /** Shortest password for a new account, characters (NIST SP 800-63B section 3.1.1.2). */
-export const MIN_PASSWORD_CHARS = 8;
+const MIN_PASSWORD_CHARS = 8;
 /** Longest password, characters. */
-export const MAX_PASSWORD_CHARS = 1024;
+const MAX_PASSWORD_CHARS = 1024;
 
 const RECORD = /^\$scrypt\$ln=(\d{1,2}),r=(\d{1,2}),p=(\d{1,2})\$([A-Za-z0-9+/]{22})\$([A-Za-z0-9+/]{43})$/;
 

@@ -46,9 +46,9 @@ export interface SignInParts {
 }
 
 /** How long a sign-in lasts, s. */
-export const SIGN_IN_TTL_S = 90 * 86_400;
+const SIGN_IN_TTL_S = 90 * 86_400;
 /** How long one `engine_auth_token` is valid, s; each `check_auth` gives a new one. */
-export const AUTH_TOKEN_TTL_S = 3600;
+const AUTH_TOKEN_TTL_S = 3600;
 /** An address may fail ten times, then twice a minute. */
 const ADDRESS_LIMIT = { burst: 10, refillMs: 30_000 };
 /** An account may be failed five times, then once a minute, from wherever. */

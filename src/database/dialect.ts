@@ -21,7 +21,7 @@ import type { Clock } from "../ports.ts";
 import { databaseError, isBusy } from "./errors.ts";
 
 /** Another process's write may take this long before the caller is told to try again. */
-export const BUSY_DEADLINE_MS = 5_000;
+const BUSY_DEADLINE_MS = 5_000;
 /** First pause before asking again; it doubles up to `MAX_PAUSE_MS`. */
 const FIRST_PAUSE_MS = 2;
 const MAX_PAUSE_MS = 100;

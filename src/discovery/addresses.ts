@@ -5,7 +5,7 @@ import type { SocketAddress } from "../ports.ts";
 import { shortText } from "./bencode.ts";
 
 /** Most peers taken from one answer; trackers send 50–200, and a swarm connects to fewer. */
-export const MAX_PEERS_PER_ANSWER = 500;
+const MAX_PEERS_PER_ANSWER = 500;
 
 /** Bytes of one compact IPv4 peer (BEP 23). */
 export const COMPACT4_BYTES = 6;

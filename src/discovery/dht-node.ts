@@ -14,7 +14,7 @@ import { DhtSocket } from "./dht-socket.ts";
 import { loadTable, saveTable } from "./dht-table-file.ts";
 
 /** BEP 44: the bencoded value of an item has at most 1000 bytes. */
-export const MAX_ITEM_BYTES = 1_000;
+const MAX_ITEM_BYTES = 1_000;
 
 /** One lookup visits some dozens of nodes with 2 s each, 16 at once. */
 const LOOKUP_DEADLINE_MS = 30_000;

@@ -5,7 +5,7 @@ import type { FilePort } from "../ports.ts";
 import { isUsable } from "./addresses.ts";
 
 /** Nodes kept: the closest buckets and plenty of others; 300 are 25 KB. */
-export const MAX_SAVED_NODES = 300;
+const MAX_SAVED_NODES = 300;
 
 /** A table file of ours is far smaller; a larger one is not ours. */
 const MAX_FILE_BYTES = 256 * 1024;

@@ -2,7 +2,7 @@
 import { fromHex, toHex } from "../bytes/hex.ts";
 
 /** Longest message read; BEP 14 wants it below 1400 bytes, so that it fits into one frame. */
-export const MAX_LSD_BYTES = 1_400;
+const MAX_LSD_BYTES = 1_400;
 
 /** Infohashes a message: each line has 52 bytes. */
 export const MAX_LSD_INFOHASHES = 20;

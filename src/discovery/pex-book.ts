@@ -8,7 +8,7 @@ export const PEX_SEED = 0x02;
 export const PEX_REACHABLE = 0x10;
 
 /** BEP 11: at most 50 added and 50 dropped peers a message. */
-export const MAX_PEX_PEERS = 50;
+const MAX_PEX_PEERS = 50;
 
 /** BEP 11: no message within a minute of the last. */
 export const PEX_INTERVAL_MS = 60_000;

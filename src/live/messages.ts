@@ -4,7 +4,7 @@ import { MAX_SEQUENCE } from "./header.ts";
 import type { Place } from "./node/place.ts";
 
 /** First byte of a message. */
-export const LiveMessageType = { window: 0, header: 1, subscribe: 2, unsubscribe: 3, ping: 4, place: 5 } as const;
+const LiveMessageType = { window: 0, header: 1, subscribe: 2, unsubscribe: 3, ping: 4, place: 5 } as const;
 
 /** Why a substream is not, or no longer, pushed. */
 export const UnsubscribeReason = {

@@ -2,7 +2,7 @@
 import type { Clock } from "../ports.ts";
 
 /** A long poll is answered after this at the latest, with no event. */
-export const EVENT_POLL_MS = 15_000;
+const EVENT_POLL_MS = 15_000;
 /** Events kept for a client that does not poll; older ones are dropped. */
 const MAX_QUEUED = 32;
 

@@ -21,9 +21,9 @@ import type { OutputKind, SessionBaseParts, SessionIdentity } from "./session-ba
 /** Sessions at once; each is small, but readers and swarms behind them are not. */
 const MAX_SESSIONS = 500;
 /** Without activity a session ends after this. */
-export const ACTIVITY_TIMEOUT_MS = 60_000;
+const ACTIVITY_TIMEOUT_MS = 60_000;
 /** The same for clients that promise to call stop (`use_api_stop=1`). */
-export const API_STOP_TIMEOUT_MS = 3_600_000;
+const API_STOP_TIMEOUT_MS = 3_600_000;
 
 /** A session of either kind: `kind` tells. */
 export type AnySession = PlaybackSession | LiveSession;

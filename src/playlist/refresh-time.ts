@@ -2,9 +2,9 @@
 import { MillraceError } from "../errors.ts";
 
 /** Shortest interval, seconds; 0 means by hand only. */
-export const MIN_UPDATE_INTERVAL_S = 60;
+const MIN_UPDATE_INTERVAL_S = 60;
 /** Longest interval, seconds: a year. */
-export const MAX_UPDATE_INTERVAL_S = 365 * 86_400;
+const MAX_UPDATE_INTERVAL_S = 365 * 86_400;
 /** Longest wait that failures lead to, seconds, unless the interval itself is longer. */
 const MAX_BACKOFF_S = 6 * 3600;
 /** Part of the wait that is left to chance, so that engines started together don't stay together. */

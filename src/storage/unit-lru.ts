@@ -20,7 +20,7 @@ interface Entry {
  * How far the limit is exceeded when everything is protected, bytes: the read-ahead of one reader at its largest. A limit
  * smaller than what playing needs would otherwise fetch the same pieces over and over.
  */
-export const OVERSHOOT_BYTES = 64 * 1024 * 1024;
+const OVERSHOOT_BYTES = 64 * 1024 * 1024;
 
 /** Pause after a search that found nothing to evict, ms: it looks at every extent. */
 const SEARCH_PAUSE_MS = 25;

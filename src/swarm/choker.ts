@@ -7,7 +7,7 @@
 export const CHOKE_ROUND_MS = 10_000;
 
 /** Rounds between two optimistic unchokes (BEP 3: thirty seconds). */
-export const OPTIMISTIC_ROUNDS = 3;
+const OPTIMISTIC_ROUNDS = 3;
 
 /** Upload slots by default: four as in BEP 3 would starve a swarm that we alone seed. */
 export const DEFAULT_UPLOAD_SLOTS = 8;

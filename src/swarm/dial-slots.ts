@@ -1,7 +1,7 @@
 /** Connections being opened, over all swarms: home routers choke on more than a few dozen at once. */
 
 /** Half-open connections at once. */
-export const MAX_HALF_OPEN = 30;
+const MAX_HALF_OPEN = 30;
 
 /** A counted set of slots; swarms that found none are served in turn. */
 export class DialSlots {

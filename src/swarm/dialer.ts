@@ -5,7 +5,7 @@ import type { AddressBook, KnownAddress } from "./address-book.ts";
 import type { DialSlots } from "./dial-slots.ts";
 
 /** A TCP connection that takes longer is given up, ms: two lost SYNs still fit. */
-export const CONNECT_TIMEOUT_MS = 6_000;
+const CONNECT_TIMEOUT_MS = 6_000;
 
 /** Backed-off addresses are looked at this often at most, ms. */
 const MIN_RETRY_DELAY_MS = 1_000;

@@ -6,7 +6,7 @@ import type { Sha1 } from "../ports.ts";
 import { BLOCK_BYTES } from "../wire/types.ts";
 
 /** Failed attempts remembered; more than this many pieces in doubt at once means that bans will follow anyway. */
-export const MAX_ATTEMPTS = 64;
+const MAX_ATTEMPTS = 64;
 
 /** A sender: the swarm's number and the host, which outlives the connection. */
 export interface Suspect {

@@ -20,7 +20,7 @@ export function isBlock(shape: PieceShape, piece: number, offset: number, length
 }
 
 /** Largest request served to a peer, bytes: 128 KiB is what other implementations accept. */
-export const MAX_REQUEST_BYTES = 131072;
+const MAX_REQUEST_BYTES = 131072;
 
 /** Whether a peer may ask for `[offset, offset + length)` of the piece. */
 export function isServable(shape: PieceShape, piece: number, offset: number, length: number): boolean {

@@ -17,7 +17,7 @@ import { TorrentSwarm } from "./torrent-swarm.ts";
 import type { Swarm, SwarmLease, SwarmManager, SwarmTarget } from "./types.ts";
 
 /** Swarms at once. Each costs connections, announces and memory; sessions share them. */
-export const MAX_SWARMS = 256;
+const MAX_SWARMS = 256;
 
 /**
  * Read-ahead that a reader has however small the cache is, bytes: less, and playback would wait at every piece. Storage

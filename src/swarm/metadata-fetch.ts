@@ -2,7 +2,7 @@
 import type { PeerSession } from "./peer-session.ts";
 
 /** Peers asked at the same time: more would only waste their bandwidth. */
-export const MAX_METADATA_ASKED = 4;
+const MAX_METADATA_ASKED = 4;
 
 /** Chooses whom to ask. The link checks what arrives against the infohash. */
 export class MetadataFetch {

@@ -18,7 +18,7 @@ import { RateMeter } from "./rate-meter.ts";
 import type { UploadCache } from "./upload-cache.ts";
 
 /** Incoming connections from one address, over a swarm: several machines may share a router, none needs more. */
-export const MAX_INCOMING_PER_HOST = 16;
+const MAX_INCOMING_PER_HOST = 16;
 
 /** Departed peers whose address is remembered, to trace blocks they sent. */
 const MAX_DEPARTED = 1024;

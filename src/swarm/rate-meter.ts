@@ -1,7 +1,7 @@
 /** Byte rates as the mean over a sliding window, cheap enough to feed with every block. */
 
 /** Length of the window, ms: what `SwarmStatus` promises. */
-export const RATE_WINDOW_MS = 2000;
+const RATE_WINDOW_MS = 2000;
 
 /** Width of a slot, ms: the window moves in these steps, so a rate is at most one slot stale. */
 const SLOT_MS = 250;

@@ -7,13 +7,13 @@
  * Bytes kept for each reader: players that began together drift apart, the further the more they are. What all of them
  * have read goes at once.
  */
-export const SHARED_BYTES_PER_READER = 128 * 1024;
+const SHARED_BYTES_PER_READER = 128 * 1024;
 
 /** Bytes kept at least, when there are several readers: a second or two of what two players take. */
-export const MIN_SHARED_BYTES = 4 * 1024 * 1024;
+const MIN_SHARED_BYTES = 4 * 1024 * 1024;
 
 /** Bytes kept at most, a torrent: what hundreds of readers need. */
-export const MAX_SHARED_BYTES = 64 * 1024 * 1024;
+const MAX_SHARED_BYTES = 64 * 1024 * 1024;
 
 /** A read that is kept, and by how many it has been used. */
 interface Kept {

@@ -25,7 +25,7 @@ import { UploadCache } from "./upload-cache.ts";
 import { MAX_WEB_SEEDS, WebSeeds } from "./web-seeds.ts";
 
 /** Readers of one swarm at once: far more than sessions, few enough for the scheduler. */
-export const MAX_READERS = 1024;
+const MAX_READERS = 1024;
 
 /** Discovery is asked for more while fewer peers than this are connected. */
 const FEW_PEERS = 8;

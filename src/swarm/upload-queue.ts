@@ -4,7 +4,7 @@ import type { TokenBucket } from "./token-bucket.ts";
 import type { UploadCache } from "./upload-cache.ts";
 
 /** Requests a peer may have waiting; twice what the extended handshake announces, so that nobody is refused by a race. */
-export const MAX_QUEUED_REQUESTS = 512;
+const MAX_QUEUED_REQUESTS = 512;
 
 /** Bytes beyond a block that a piece message costs (BEP 3). */
 const PIECE_HEADER_BYTES = 13;

@@ -9,22 +9,22 @@ import { encodeMetainfo, isLiveTransportFile, parseTransportFile, splitTransport
 import type { Metainfo } from "./types.ts";
 
 /** Largest bencoded `info` of a broadcast, bytes: small enough for one DHT item or datagram. */
-export const MAX_LIVE_INFO_BYTES = 1000;
+const MAX_LIVE_INFO_BYTES = 1000;
 
 /** Largest piece of a broadcast, bytes: 64 blocks, half a second at 16 Mb/s. */
-export const MAX_LIVE_PIECE_BYTES = 1024 * 1024;
+const MAX_LIVE_PIECE_BYTES = 1024 * 1024;
 
 /** Fastest broadcast, bytes a second: 100 Mb/s, above what any contribution feed uses. */
 export const MAX_LIVE_BYTES_PER_S = 12_500_000;
 
 /** Longest window, s: two hours, a long programme. */
-export const MAX_LIVE_WINDOW_S = 7200;
+const MAX_LIVE_WINDOW_S = 7200;
 
 /** Shortest window, s: a late joiner starts seconds behind the edge and needs room to catch up. */
-export const MIN_LIVE_WINDOW_S = 10;
+const MIN_LIVE_WINDOW_S = 10;
 
 /** Most substreams: a subscription names them in a mask of 8 bits. */
-export const MAX_SUBSTREAMS = 8;
+const MAX_SUBSTREAMS = 8;
 
 const VERSION = 1;
 const BLOCK_BYTES = PIECE_LENGTH_STEP_BYTES;

@@ -13,7 +13,7 @@ import { encodeOuter, splitTransportFile } from "./transport-file.ts";
 /** Longest address, characters: signed URLs are long. */
 const MAX_WRAPPED_URL_CHARS = 8192;
 /** Largest wrapper, bytes: the address, a title and a few fields. */
-export const MAX_WRAPPER_BYTES = 64 * 1024;
+const MAX_WRAPPER_BYTES = 64 * 1024;
 const MAX_NAME_CHARS = 500;
 const VERSION = 1;
 

@@ -12,7 +12,7 @@ import type { Spooled } from "../../playlist/spool.ts";
 import { mayCarryFile, readUpload } from "./upload.ts";
 
 /** Calls at once: those that wait for peers are held for up to a minute each. */
-export const MAX_CALLS = 256;
+const MAX_CALLS = 256;
 /** Versions that clients send (section 9, B25). */
 const API_VERSIONS = new Set(["1", "2", "3"]);
 

@@ -5,9 +5,9 @@ import { bodyChunks } from "../request-body.ts";
 import { API_CODES, ApiError } from "./codes.ts";
 
 /** Largest body, bytes: a transport file of 16 MiB and its company. */
-export const MAX_BODY_BYTES = 17 * 1024 * 1024;
+const MAX_BODY_BYTES = 17 * 1024 * 1024;
 /** Largest urlencoded form, bytes: forms carry text; files come as parts. */
-export const MAX_FORM_BYTES = 1024 * 1024;
+const MAX_FORM_BYTES = 1024 * 1024;
 /** Longest text of one field, characters: a magnet link of the longest kind. */
 export const MAX_FIELD_CHARS = 64 * 1024;
 /** Longest name of a field, characters: ours are words. */

@@ -9,7 +9,7 @@ import { TsWatch } from "./ts-watch.ts";
  * A piece is sent this long after its first byte came even when it is not full, ms: below 1 Mb/s a piece of 64 KiB takes
  * half a second and more, which every viewer would wait.
  */
-export const MAX_PIECE_MS = 500;
+const MAX_PIECE_MS = 500;
 
 /** A piece that starts no decoder and is at least this part full ends early where a random access point begins. */
 const EARLY_CUT_FILL = 0.25;

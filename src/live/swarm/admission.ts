@@ -1,7 +1,7 @@
 /** Keeps one network from surrounding a peer (eclipse): few neighbours of one subnet, and some that we chose ourselves. */
 
 /** Most neighbours of one IPv4 /24 or IPv6 /48. */
-export const PEERS_PER_SUBNET = 2;
+const PEERS_PER_SUBNET = 2;
 /** Places that only connections of our own making can take. */
 export const OUTGOING_PEERS = 4;
 

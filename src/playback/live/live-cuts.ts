@@ -8,7 +8,7 @@ import type { LivePoint, ScanListener } from "./live-scan.ts";
  * Length of a segment, ms: players stay three of them behind the edge, so short ones keep them near; shorter still and
  * requests cost more than they gain, as broadcasts have a random access point every one or two seconds.
  */
-export const LIVE_SEGMENT_MS = 2000;
+const LIVE_SEGMENT_MS = 2000;
 /** A random access point this much of a segment after the last cut is taken rather than waiting for the next. */
 const CUT_SHARE = 0.75;
 /** The first segments are this short where the stream lets them, ms, so that who joins has some to begin with early. */

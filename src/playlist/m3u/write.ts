@@ -21,7 +21,7 @@ export async function* writeM3u(
 }
 
 /** One entry's lines, each ended. */
-export function writeM3uEntry(entry: M3uEntry): string {
+function writeM3uEntry(entry: M3uEntry): string {
   let text = writeExtInf(entry) + "\n";
   if (entry.group !== "") text += `#EXTGRP:${oneLine(entry.group)}\n`;
   for (const directive of entry.directives) {

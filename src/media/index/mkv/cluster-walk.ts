@@ -42,7 +42,7 @@ const BLOCK_LEVEL: ReadonlySet<number> = new Set([
 const PROBE_BYTES = 64;
 
 /** Is there a cluster at `at`? Its ID alone occurs by chance every 4 GiB, so its first children are looked at too. */
-export function looksLikeCluster(bytes: Uint8Array, at: number, end: number): boolean {
+function looksLikeCluster(bytes: Uint8Array, at: number, end: number): boolean {
   const cluster = readHeader(bytes, at, end);
   if (typeof cluster === "string" || cluster.id !== ID.CLUSTER) return false;
   let position = cluster.body;

@@ -35,7 +35,7 @@ class BitReader {
 }
 
 /** Largest possible picture reordering in H.264 and HEVC (size of the decoded picture buffer). */
-export const MAX_REORDER = 16;
+const MAX_REORDER = 16;
 
 /** MaxDpbMbs by level_idc (ISO/IEC 14496-10, table A-1). */
 const DPB_MACROBLOCKS: Readonly<Record<number, number>> = {
@@ -106,7 +106,7 @@ function vuiReorder(bits: BitReader): number | null {
 }
 
 /** Reordering depth of an H.264 sequence parameter set (NAL unit with header), 0–16. */
-export function h264Reorder(sps: Uint8Array): number {
+function h264Reorder(sps: Uint8Array): number {
   const profile = sps[1] ?? 0;
   const level = sps[3] ?? 0;
   if (profile === 66) return 0;
@@ -154,7 +154,7 @@ function skipProfileTierLevel(bits: BitReader, subLayers: number): void {
 }
 
 /** Reordering depth of an HEVC sequence parameter set (NAL unit with header; ISO/IEC 23008-2, 7.3.2.2), 0–16. */
-export function hevcReorder(sps: Uint8Array): number {
+function hevcReorder(sps: Uint8Array): number {
   const bits = new BitReader(sps, 2);
   bits.bits(4);
   const subLayers = bits.bits(3);
