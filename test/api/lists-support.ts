@@ -7,6 +7,9 @@ import { type ServedEngine, serveEngine, temporaryDirectory } from "../support/e
 import { until } from "../support/until.ts";
 import { TOKEN } from "./support.ts";
 
+/** A task reads lists of tens of MiB, ms. */
+const TASK_MS = 45_000;
+
 /** What a method answers; the tests look into it. */
 // deno-lint-ignore no-explicit-any -- the tests look into it
 export type Any = any;
@@ -92,7 +95,7 @@ export function useListsApi(): ListsApi {
       await until("the end of the task", async () => {
         status = await call("get_task", { task_id: String(taskId) });
         return status.state !== "queued" && status.state !== "running";
-      });
+      }, TASK_MS);
       return status;
     },
     titles: async (params = {}) =>
