@@ -9,14 +9,15 @@ import { join } from "node:path";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
 import { files } from "../../platform/shared/files.ts";
+import { ChunkBuffers } from "../../src/bytes/chunk-buffers.ts";
 import { openMedia } from "../../src/media/open.ts";
 
 const ROUNDS = 3;
 
 /** Output that may wait for the pipe. */
 const QUEUE_BYTES = 1024 * 1024;
-/** Chunks written in one go. */
-const BATCH_CHUNKS = 16;
+/** Written in one go: each go wakes a thread. */
+const BATCH_BYTES = 512 * 1024;
 const signal = new AbortController().signal;
 
 /**
@@ -25,35 +26,49 @@ const signal = new AbortController().signal;
  */
 class PipeWriter {
   readonly #fd = openSync("/dev/stdout", "w");
+  readonly #buffers: ChunkBuffers;
   #queue: Uint8Array[] = [];
   #queuedBytes = 0;
   #writing = false;
   #wake: (() => void) | null = null;
 
+  /** Chunks that are written are released to `buffers`. */
+  constructor(buffers: ChunkBuffers) {
+    this.#buffers = buffers;
+  }
+
   /** Takes a chunk; false when `roomFor` should be awaited before the next. */
   write(chunk: Uint8Array): boolean {
     this.#queue.push(chunk);
     this.#queuedBytes += chunk.length;
-    if (!this.#writing) this.#writeBatch();
+    if (!this.#writing && this.#queuedBytes >= BATCH_BYTES) this.#writeBatch();
     return this.#queuedBytes < QUEUE_BYTES;
   }
 
   /** Resolves when at most `bytes` wait. One caller at a time. */
   async roomFor(bytes: number): Promise<void> {
-    while (this.#queuedBytes > bytes) await new Promise<void>((resolve) => this.#wake = resolve);
+    while (this.#queuedBytes > bytes) {
+      if (!this.#writing) this.#writeBatch();
+      await new Promise<void>((resolve) => this.#wake = resolve);
+    }
   }
 
   #writeBatch(): void {
     this.#writing = true;
-    const batch = this.#queue.splice(0, BATCH_CHUNKS);
+    const batch = this.#queue;
+    this.#queue = [];
     writev(this.#fd, batch, (error, written) => {
       // The far end is gone: nothing is left to measure.
       if (error) throw error;
       this.#queuedBytes -= written;
-      while (batch.length > 0 && written >= batch[0]!.length) written -= batch.shift()!.length;
+      while (batch.length > 0 && written >= batch[0]!.length) {
+        written -= batch[0]!.length;
+        this.#buffers.release(batch.shift()!);
+      }
       if (batch.length > 0) this.#queue.unshift(batch[0]!.subarray(written), ...batch.slice(1));
       this.#writing = false;
-      if (this.#queue.length > 0) this.#writeBatch();
+      // Who waits for room asks again, and has the rest written.
+      if (this.#queuedBytes >= BATCH_BYTES) this.#writeBatch();
       this.#wake?.();
     });
   }
@@ -63,17 +78,19 @@ class PipeWriter {
 async function remux(path: string): Promise<void> {
   const file = await files.open(path, "read");
   const { sizeBytes } = await file.info();
+  const buffers = new ChunkBuffers();
   const source = {
     sizeBytes,
     async read(offset: number, length: number): Promise<Uint8Array> {
-      const bytes = new Uint8Array(length);
+      const bytes = buffers.acquire(length);
       await file.read(bytes, offset);
       return bytes;
     },
+    release: (bytes: Uint8Array) => buffers.release(bytes),
   };
   const { ts } = await openMedia(source, { fileName: path, signal });
-  const out = new PipeWriter();
-  for await (const chunk of ts.read(0, null, source, signal)) {
+  const out = new PipeWriter(buffers);
+  for await (const chunk of ts.read(0, null, source, signal, buffers)) {
     if (!out.write(chunk)) await out.roomFor(QUEUE_BYTES / 2);
   }
   await out.roomFor(0);

@@ -21,4 +21,9 @@ export interface ByteSource {
    * Consecutive reads tell the source where the reader stands: it fetches ahead of the last one.
    */
   read(offset: number, length: number, options: ReadOptions): Promise<Uint8Array>;
+  /**
+   * Told of bytes that belonged to the caller when it has no use for them any more: the source may answer later reads in the
+   * same memory. Not every caller tells, and most sources have no use for it.
+   */
+  release?(bytes: Uint8Array): void;
 }

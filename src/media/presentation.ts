@@ -21,7 +21,7 @@ interface Layout {
   readonly end90k: number;
   /** First byte of each segment and the end; null when unknown. */
   readonly segmentStarts: readonly number[] | null;
-  read(start: number, end: number | null, source: ByteSource, signal: AbortSignal): AsyncIterable<Uint8Array>;
+  read: TsLayout["read"];
   readSegment(n: number, source: ByteSource, signal: AbortSignal): AsyncIterable<Uint8Array>;
 }
 
@@ -123,7 +123,7 @@ function tabledLayout(program: Program, timeline: TabledTimeline, target90k: num
     starts90k,
     end90k,
     segmentStarts: bounds,
-    read: (start, end, source, signal) => muxer.read(start, Math.min(end ?? sizeBytes, sizeBytes), source, signal),
+    read: (start, end, ...from) => muxer.read(start, Math.min(end ?? sizeBytes, sizeBytes), ...from),
     readSegment: (n, source, signal) => muxer.read(bounds[n]!, bounds[n + 1]!, source, signal),
   };
 }
@@ -163,7 +163,7 @@ function streamedLayout(program: Program, timeline: StreamedTimeline, target90k:
     starts90k: cuts.map((cut) => runs[cut]!.startPts90k),
     end90k,
     segmentStarts,
-    read: (start, end, source, signal) => muxer.read(start, end, source, signal),
+    read: (...range) => muxer.read(...range),
     readSegment: (n, source, signal) => muxer.readRuns(cuts[n]!, cuts[n + 1] ?? runs.length, source, signal),
   };
 }

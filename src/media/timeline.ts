@@ -71,6 +71,8 @@ export interface StreamedTimeline {
   readonly runs: readonly StreamedRun[];
   /** Tracks known to have no access unit; absent: none. */
   readonly empty?: ReadonlySet<number>;
+  /** True: once the access units of a run are used, nothing holds the bytes that were read for it. Default false. */
+  readonly keepsNoBytes?: boolean;
   /**
    * The access units of `runs[run]` for the tracks in `wanted` (indexes into `MediaIndex.tracks`), in file order, in
    * batches of any size. Depends on nothing but the file: reading a run alone or after its predecessor, with any

@@ -2,6 +2,7 @@
  * Media as the rest of the engine sees it. `openMedia` reads the index of a file through a `ByteSource` and answers a
  * `Presentation`: the tracks, an MPEG TS layout of exact or slotted size, and the HLS plan cut from the same layout.
  */
+import type { ChunkBuffers } from "../bytes/chunk-buffers.ts";
 import type { ByteSource } from "../bytes/source.ts";
 import type { AudioEncoder, AudioTranscoding } from "./transcode/types.ts";
 
@@ -98,9 +99,16 @@ export interface TsLayout {
   readonly fingerprint: string;
   /**
    * The bytes `[start, end)` in chunks of at most 64 KiB, pulling from `source` only what they need. `end` null = to
-   * the end. Rejects as `ByteSource.read` does, or with `bad_media` on damage that cannot be skipped.
+   * the end. Rejects as `ByteSource.read` does, or with `bad_media` on damage that cannot be skipped. With `buffers` the
+   * consumer releases each chunk when it is written, and the muxer may put others into its memory (default: memory of their own).
    */
-  read(start: number, end: number | null, source: ByteSource, signal: AbortSignal): AsyncIterable<Uint8Array>;
+  read(
+    start: number,
+    end: number | null,
+    source: ByteSource,
+    signal: AbortSignal,
+    buffers?: ChunkBuffers,
+  ): AsyncIterable<Uint8Array>;
 }
 
 /** One media segment. */

@@ -1,5 +1,7 @@
 import { test } from "node:test";
 import { assert, assertEquals, assertRejects } from "@std/assert";
+import { ChunkBuffers } from "../../src/bytes/chunk-buffers.ts";
+import type { ByteSource } from "../../src/bytes/source.ts";
 import { MemorySource } from "../support/memory-source.ts";
 import { hasCode, MillraceError } from "../../src/errors.ts";
 import { checkTs } from "../support/ts-check.ts";
@@ -156,3 +158,34 @@ test("openMedia() refuses with the codecs' names when nothing can be carried", a
   assert(hasCode(error, "unsupported_media"));
   assert(error.message.includes("vp9") && error.message.includes("opus"));
 });
+
+for (const name of [...SIZED, "mkv-two-audio.mkv", "mkv-hevc-eac3.mkv", "mkv-no-cues.mkv", "mp4-fragmented-bare.mp4"]) {
+  test(`TsLayout.read() gives the same bytes in memory that is used again, and touches nothing after its release, for ${name}`, async () => {
+    const bytes = fixture(name);
+    const { ts } = await openBytes(bytes);
+    const plain = new MemorySource(bytes);
+    const whole = await collect(ts.read(0, null, plain, NEVER));
+    const buffers = new ChunkBuffers();
+    const released = new Set<ArrayBufferLike>();
+    const source: ByteSource = {
+      sizeBytes: plain.sizeBytes,
+      read: (offset, length, options) => plain.read(offset, length, options),
+      release(answer) {
+        assert(!released.has(answer.buffer), "given back twice");
+        released.add(answer.buffer);
+        new Uint8Array(answer.buffer).fill(0xdd);
+      },
+    };
+    const half = ts.sizeBytes === null ? 0 : Math.floor(whole.length / 2);
+    for (const start of [0, half, 0]) {
+      const chunks: Uint8Array[] = [];
+      for await (const chunk of ts.read(start, null, source, NEVER, buffers)) {
+        chunks.push(chunk.slice());
+        chunk.fill(0xee);
+        buffers.release(chunk);
+      }
+      assertEquals(concatBytes(chunks), whole.slice(start));
+      assert(buffers.idleBytes > 0, "all came back");
+    }
+  });
+}

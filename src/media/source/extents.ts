@@ -11,6 +11,8 @@ export interface Extent {
 export interface ExtentBatch {
   readonly data: readonly Uint8Array[];
   readonly from: readonly number[];
+  /** What was read for it, for `ByteSource.release`. */
+  readonly reads: readonly Uint8Array[];
 }
 
 /** The first batch is small so that the first frame comes soon; each next one doubles up to the limit. */
@@ -39,7 +41,7 @@ async function readBatch(source: ByteSource, batch: readonly Extent[], signal: A
   order.sort((a, b) => batch[a]!.offset - batch[b]!.offset);
   const data: Uint8Array[] = new Array(batch.length);
   const from: number[] = new Array(batch.length);
-  const reads: Promise<void>[] = [];
+  const reads: Promise<Uint8Array>[] = [];
   for (let first = 0; first < order.length;) {
     const start = batch[order[first]!]!.offset;
     let end = start;
@@ -57,12 +59,12 @@ async function readBatch(source: ByteSource, batch: readonly Extent[], signal: A
           data[i] = bytes;
           from[i] = batch[i]!.offset - start;
         }
+        return bytes;
       }),
     );
     first = last;
   }
-  await Promise.all(reads);
-  return { data, from };
+  return { data, from, reads: await Promise.all(reads) };
 }
 
 /** Batches for `extents` in their order. The next batch is being read while the consumer works on one. */

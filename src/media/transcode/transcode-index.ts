@@ -62,6 +62,7 @@ function withAac(
   });
   return {
     ...timeline,
+    keepsNoBytes: false,
     runs,
     async *readRun(run, wanted, source, signal) {
       const made: RunSample[] = [];

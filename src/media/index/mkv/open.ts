@@ -102,6 +102,7 @@ export async function openMatroska(source: ByteSource, options: OpenOptions): Pr
     timeline: {
       kind: "streamed",
       runs,
+      keepsNoBytes: true,
       readRun: (run, wanted, from, signal) =>
         readRun(facts, runs[run]!, anchors[run]!, anchors[run + 1] ?? null, wanted, from, signal),
     },

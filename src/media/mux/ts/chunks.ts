@@ -1,14 +1,78 @@
 /** The sizes in which packets are collected and handed out. */
 
+import type { ChunkBuffers } from "../../../bytes/chunk-buffers.ts";
+
 /** Chunks handed out are no larger (see `TsLayout.read`). */
 export const MAX_CHUNK_BYTES = 64 * 1024;
 /**
  * Packets are collected in a buffer of this size and handed out as views of it. It stays in a processor's cache between
  * being written and being sent, and the allocator serves it from memory that it has: larger ones are mapped anew each time.
  */
-export const BUFFER_BYTES = 64 * 1024;
+const BUFFER_BYTES = 64 * 1024;
 
-/** Splits `bytes` into chunks that the contract allows. */
-export function* chunksOf(bytes: Uint8Array): Generator<Uint8Array> {
-  for (let at = 0; at < bytes.length; at += MAX_CHUNK_BYTES) yield bytes.subarray(at, at + MAX_CHUNK_BYTES);
+/** Splits `bytes` into chunks that the contract allows; the receiver of each holds its memory in `buffers`. */
+export function* chunksOf(bytes: Uint8Array, buffers?: ChunkBuffers): Generator<Uint8Array> {
+  for (let at = 0; at < bytes.length; at += MAX_CHUNK_BYTES) {
+    buffers?.hold(bytes);
+    yield bytes.subarray(at, at + MAX_CHUNK_BYTES);
+  }
+}
+
+/** Memory for packets of `sizeBytes` and more behind them. */
+export function packetBuffer(sizeBytes: number, buffers?: ChunkBuffers): Uint8Array {
+  const bytes = Math.max(sizeBytes, BUFFER_BYTES);
+  return buffers?.acquire(bytes) ?? new Uint8Array(bytes);
+}
+
+/** Collects packets in buffers that are handed on when full. */
+export class PacketSink {
+  private readonly full: Uint8Array[] = [];
+  private readonly buffers: ChunkBuffers | undefined;
+  private buffer: Uint8Array = new Uint8Array(0);
+  private start = 0;
+  /** Where the reserved bytes begin in the buffer that `reserve` answered. */
+  at = 0;
+
+  /** Memory comes from `buffers` if there are any. */
+  constructor(buffers?: ChunkBuffers) {
+    this.buffers = buffers;
+  }
+
+  /** A buffer with room for `bytes` at `at`. */
+  reserve(bytes: number): Uint8Array {
+    if (this.at + bytes > this.buffer.length) {
+      this.flush();
+      this.buffers?.release(this.buffer);
+      this.buffer = packetBuffer(bytes, this.buffers);
+      this.start = this.at = 0;
+    }
+    return this.buffer;
+  }
+
+  /** The reserved bytes were written. */
+  advance(bytes: number): void {
+    this.at += bytes;
+  }
+
+  /** What was written since the last call, in order, as chunks. */
+  *take(): Generator<Uint8Array> {
+    this.flush();
+    for (const bytes of this.full.splice(0)) {
+      yield* chunksOf(bytes, this.buffers);
+      this.buffers?.release(bytes);
+    }
+  }
+
+  /** Gives back what nothing is written to any more. */
+  close(): void {
+    this.buffers?.release(this.buffer);
+  }
+
+  private flush(): void {
+    if (this.at > this.start) {
+      this.buffers?.hold(this.buffer);
+      this.full.push(this.buffer.subarray(this.start, this.at));
+    }
+    this.start = this.at;
+  }
 }

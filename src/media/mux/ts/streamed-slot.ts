@@ -5,7 +5,7 @@
  */
 import type { RunSample } from "../../timeline.ts";
 import { PACKET_BYTES } from "../../../bytes/ts/packet.ts";
-import { BUFFER_BYTES } from "./chunks.ts";
+import type { PacketSink } from "./chunks.ts";
 import { writeNullPacket, writePcrPacket } from "./packets.ts";
 import { maxPesBytes, pesPackets, type Program, writeAccessUnit, writePsi } from "./program.ts";
 import {
@@ -269,40 +269,5 @@ export class StreamedSlot {
       if (this.packetsLeft() < 1) return;
       this.putPcr(this.lastPcr90k + MAX_PCR_GAP_90K);
     }
-  }
-}
-
-/** Collects packets in buffers that are handed on when full. */
-export class PacketSink {
-  private readonly full: Uint8Array[] = [];
-  private buffer = new Uint8Array(0);
-  private start = 0;
-  /** Where the reserved bytes begin in the buffer that `reserve` answered. */
-  at = 0;
-
-  /** A buffer with room for `bytes` at `at`. */
-  reserve(bytes: number): Uint8Array {
-    if (this.at + bytes > this.buffer.length) {
-      this.flush();
-      this.buffer = new Uint8Array(Math.max(bytes, BUFFER_BYTES));
-      this.start = this.at = 0;
-    }
-    return this.buffer;
-  }
-
-  /** The reserved bytes were written. */
-  advance(bytes: number): void {
-    this.at += bytes;
-  }
-
-  /** What was written since the last call, in order; never changed afterwards. */
-  take(): Uint8Array[] {
-    this.flush();
-    return this.full.splice(0);
-  }
-
-  private flush(): void {
-    if (this.at > this.start) this.full.push(this.buffer.subarray(this.start, this.at));
-    this.start = this.at;
   }
 }

@@ -1,10 +1,12 @@
 /** Makes byte ranges of the layout of a streamed timeline, slot by slot. */
+import type { ChunkBuffers } from "../../../bytes/chunk-buffers.ts";
 import type { ByteSource } from "../../../bytes/source.ts";
+import { CountedReads } from "../../source/counted-reads.ts";
 import type { StreamedTimeline } from "../../timeline.ts";
 import { PACKET_BYTES } from "../../../bytes/ts/packet.ts";
-import { chunksOf } from "./chunks.ts";
+import { PacketSink } from "./chunks.ts";
 import type { Program } from "./program.ts";
-import { PacketSink, slotPackets, StreamedSlot } from "./streamed-slot.ts";
+import { slotPackets, StreamedSlot } from "./streamed-slot.ts";
 import { slotOfPacket } from "./tabled.ts";
 
 /** Reader of streamed layouts. Stateless between reads. */
@@ -44,26 +46,43 @@ export class StreamedMuxer {
     return this.timeline.runs[run + 1]?.startDts90k ?? startDts90k + durationPts90k;
   }
 
-  /** The bytes `[start, end)` of the stream; sizes must be known unless `start` is 0 and `end` null. */
-  async *read(start: number, end: number | null, source: ByteSource, signal: AbortSignal): AsyncGenerator<Uint8Array> {
-    if (this.firstPackets === null) return yield* this.readRuns(0, this.timeline.runs.length, source, signal);
+  /**
+   * The bytes `[start, end)` of the stream; sizes must be known unless `start` is 0 and `end` null. `buffers` as in
+   * `TsLayout.read`.
+   */
+  async *read(
+    start: number,
+    end: number | null,
+    source: ByteSource,
+    signal: AbortSignal,
+    buffers?: ChunkBuffers,
+  ): AsyncGenerator<Uint8Array> {
+    if (this.firstPackets === null) return yield* this.readRuns(0, this.timeline.runs.length, source, signal, buffers);
     const stop = end ?? this.firstPackets[this.firstPackets.length - 1]! * PACKET_BYTES;
     if (start >= stop) return;
     const first = slotOfPacket(this.firstPackets, Math.floor(start / PACKET_BYTES));
     let position = this.firstPackets[first]! * PACKET_BYTES;
-    for await (const bytes of this.readRuns(first, this.timeline.runs.length, source, signal)) {
+    for await (const bytes of this.readRuns(first, this.timeline.runs.length, source, signal, buffers)) {
       const from = Math.max(0, start - position);
       const to = Math.min(bytes.length, stop - position);
       if (from < to) yield bytes.subarray(from, to);
+      else buffers?.release(bytes);
       position += bytes.length;
       if (position >= stop) return;
     }
   }
 
-  /** The slots of the runs `[first, end)`, whole. */
-  async *readRuns(first: number, end: number, source: ByteSource, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+  /** The slots of the runs `[first, end)`, whole. `buffers` as in `TsLayout.read`. */
+  async *readRuns(
+    first: number,
+    end: number,
+    source: ByteSource,
+    signal: AbortSignal,
+    buffers?: ChunkBuffers,
+  ): AsyncGenerator<Uint8Array> {
     const { runs } = this.timeline;
-    const sink = new PacketSink();
+    const sink = new PacketSink(buffers);
+    const counted = this.timeline.keepsNoBytes && source.release ? new CountedReads(source) : null;
     for (let i = first; i < end; i++) {
       const run = runs[i]!;
       const packets = this.firstPackets === null ? null : this.firstPackets[i + 1]! - this.firstPackets[i]!;
@@ -72,12 +91,14 @@ export class StreamedMuxer {
         { startDts90k: run.startDts90k, endDts90k: this.endDts90k(i), packets, isFirst: i === 0 },
         sink,
       );
-      for await (const batch of this.timeline.readRun(i, this.wanted, source, signal)) {
+      for await (const batch of this.timeline.readRun(i, this.wanted, counted ?? source, signal)) {
         for (const sample of batch) slot.push(sample);
-        for (const bytes of sink.take()) yield* chunksOf(bytes);
+        yield* sink.take();
       }
       slot.finish();
-      do for (const bytes of sink.take()) yield* chunksOf(bytes); while (slot.pad());
+      counted?.releaseAll();
+      do yield* sink.take(); while (slot.pad());
     }
+    sink.close();
   }
 }

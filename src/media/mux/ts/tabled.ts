@@ -1,9 +1,10 @@
 /** Makes any byte range of the layout of a tabled timeline, reading nothing but the access units in it. */
+import type { ChunkBuffers } from "../../../bytes/chunk-buffers.ts";
 import type { ByteSource } from "../../../bytes/source.ts";
 import type { SampleTable } from "../../timeline.ts";
 import { type Extent, type ExtentBatch, readExtents } from "../../source/extents.ts";
 import { PACKET_BYTES } from "../../../bytes/ts/packet.ts";
-import { BUFFER_BYTES, chunksOf } from "./chunks.ts";
+import { chunksOf, packetBuffer } from "./chunks.ts";
 import { writePcrPacket } from "./packets.ts";
 import { type Program, writeAccessUnit, writePsi } from "./program.ts";
 import { ITEM_PCR, ITEM_PSI, type Schedule, scheduleSlot } from "./schedule.ts";
@@ -53,8 +54,14 @@ export class TabledMuxer {
     this.slots = slots;
   }
 
-  /** The bytes `[start, end)` of the stream, 0 ≤ start ≤ end ≤ size. */
-  async *read(start: number, end: number, source: ByteSource, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+  /** The bytes `[start, end)` of the stream, 0 ≤ start ≤ end ≤ size. `buffers` as in `TsLayout.read`. */
+  async *read(
+    start: number,
+    end: number,
+    source: ByteSource,
+    signal: AbortSignal,
+    buffers?: ChunkBuffers,
+  ): AsyncGenerator<Uint8Array> {
     if (start >= end) return;
     const stretches = this.stretches(Math.floor(start / PACKET_BYTES), Math.ceil(end / PACKET_BYTES));
     // The reader runs ahead of the writer; what it has scheduled waits here (a batch ahead, so a slot or two).
@@ -64,7 +71,7 @@ export class TabledMuxer {
     let used = 0;
     let skip = start % PACKET_BYTES;
     let left = end - start;
-    let out = new Uint8Array(0);
+    let out: Uint8Array = new Uint8Array(0);
     let filled = 0;
     let isFirst = true;
     const take = function* (): Generator<Uint8Array> {
@@ -73,7 +80,7 @@ export class TabledMuxer {
       skip = 0;
       out = out.subarray(filled);
       filled = 0;
-      yield* chunksOf(bytes);
+      yield* chunksOf(bytes, buffers);
     };
     try {
       // The first batch is asked for even if the range begins with tables: that fills `scheduled`.
@@ -84,6 +91,7 @@ export class TabledMuxer {
           const what = schedule.what[item]!;
           if (what < ITEM_PSI && (batch === null || used === batch.data.length)) {
             if (filled > 0) yield* take();
+            for (const bytes of batch?.reads ?? []) source.release?.(bytes);
             batch = (await batches.next()).value ?? null;
             used = 0;
             if (batch === null) return;
@@ -91,7 +99,10 @@ export class TabledMuxer {
           const bytes = (schedule.packets[item + 1]! - schedule.packets[item]!) * PACKET_BYTES;
           if (filled + bytes > out.length) {
             if (filled > 0) yield* take();
-            if (bytes > out.length) out = new Uint8Array(Math.max(bytes, BUFFER_BYTES));
+            if (bytes > out.length) {
+              buffers?.release(out);
+              out = packetBuffer(bytes, buffers);
+            }
           }
           this.write(out, filled, schedule, item, batch, used);
           if (what < ITEM_PSI) used++;
@@ -105,6 +116,7 @@ export class TabledMuxer {
       }
       if (filled > 0) yield* take();
     } finally {
+      buffers?.release(out);
       await batches.return(undefined);
     }
   }

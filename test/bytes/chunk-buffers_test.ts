@@ -1,0 +1,28 @@
+import { test } from "node:test";
+import { assert, assertEquals } from "@std/assert";
+import { ChunkBuffers } from "../../src/bytes/chunk-buffers.ts";
+
+test("ChunkBuffers.acquire() gives memory again that all who held it released, and no other", () => {
+  const buffers = new ChunkBuffers();
+  const first = buffers.acquire(1000);
+  buffers.hold(first.subarray(10, 20));
+  buffers.release(first);
+  const second = buffers.acquire(1000);
+  assert(second.buffer !== first.buffer, "one still holds the first");
+  buffers.release(first.subarray(10, 20));
+  // Of about the same size.
+  const third = buffers.acquire(60_000);
+  assertEquals([third.buffer === first.buffer, third.length, buffers.idleBytes], [true, 60_000, 0]);
+});
+
+test("ChunkBuffers.release() takes nothing twice and nothing from elsewhere, and keeps no more than it may", () => {
+  const buffers = new ChunkBuffers(128 * 1024);
+  const views = [1, 2, 3].map(() => buffers.acquire(64 * 1024));
+  buffers.release(new Uint8Array(64 * 1024));
+  assertEquals(buffers.idleBytes, 0);
+  for (const view of views) buffers.release(view);
+  for (const view of views) buffers.release(view);
+  assertEquals(buffers.idleBytes, 128 * 1024);
+  assert(buffers.acquire(1).buffer !== buffers.acquire(1).buffer);
+  assertEquals(buffers.idleBytes, 0);
+});
