@@ -57,12 +57,27 @@ export const mpegAudioFrame: AudioFrameSyntax = (bytes, at) => {
   return { sizeBytes, samples, sampleRate, channels, kind: layer, bitRate, key };
 };
 
-const AAC_RATES = [96000, 88200, 64000, 48000, 44100, 32000, 24000, 22050, 16000, 12000, 11025, 8000, 7350];
+/** Rates of AAC by their index (ISO/IEC 14496-3, table 1.18), Hz. */
+export const AAC_SAMPLE_RATES: readonly number[] = [
+  96000,
+  88200,
+  64000,
+  48000,
+  44100,
+  32000,
+  24000,
+  22050,
+  16000,
+  12000,
+  11025,
+  8000,
+  7350,
+];
 
 /** AAC in ADTS. */
 export const adtsFrame: AudioFrameSyntax = (bytes, at) => {
   if (at + AUDIO_HEADER_BYTES > bytes.length || bytes[at] !== 0xff || (bytes[at + 1]! & 0xf6) !== 0xf0) return null;
-  const sampleRate = AAC_RATES[(bytes[at + 2]! >> 2) & 15];
+  const sampleRate = AAC_SAMPLE_RATES[(bytes[at + 2]! >> 2) & 15];
   const sizeBytes = ((bytes[at + 3]! & 3) << 11) | (bytes[at + 4]! << 3) | (bytes[at + 5]! >> 5);
   const headerBytes = (bytes[at + 1]! & 1) === 1 ? 7 : 9;
   if (sampleRate === undefined || sizeBytes <= headerBytes) return null;

@@ -1,4 +1,5 @@
 /** What Matroska's codec IDs mean to us (RFC 9559 and the codec mapping document). */
+import { AAC_SAMPLE_RATES } from "../../../bytes/audio-frames.ts";
 import type { Codec } from "../../types.ts";
 
 const EXACT: Readonly<Record<string, Codec>> = {
@@ -36,12 +37,11 @@ export function codecOf(codecId: string): Codec {
   return "other";
 }
 
-const RATES = [96000, 88200, 64000, 48000, 44100, 32000, 24000, 22050, 16000, 12000, 11025, 8000, 7350];
 const OBJECT_TYPES: Readonly<Record<string, number>> = { MAIN: 1, LC: 2, SSR: 3, LTP: 4 };
 
 /** AudioSpecificConfig (ISO/IEC 14496-3, 1.6.2.1) for tracks that name their profile in the codec ID instead. */
 export function aacConfig(codecId: string, sampleRate: number, channels: number): Uint8Array | null {
-  const rate = RATES.indexOf(sampleRate);
+  const rate = AAC_SAMPLE_RATES.indexOf(sampleRate);
   if (rate < 0 || channels < 1 || channels > 8 || channels === 7) return null;
   const type = OBJECT_TYPES[codecId.split("/")[2] ?? "LC"] ?? 2;
   const layout = channels === 8 ? 7 : channels;
