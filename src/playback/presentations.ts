@@ -27,6 +27,11 @@ export class Presentations {
     this.#audioEncoder = audioEncoder;
   }
 
+  /** Presentations that are kept or being opened. */
+  get size(): number {
+    return this.#tasks.size;
+  }
+
   /** The presentation of a file; rejects as `openMedia` does, or with the signal's reason. */
   async open(request: PresentationRequest, signal: AbortSignal): Promise<Presentation> {
     const { swarm, file, preferredAudioLanguage, transcode } = request;
@@ -44,7 +49,9 @@ export class Presentations {
       this.#trim();
       return presentation;
     } catch (error) {
-      if (!signal.aborted && this.#tasks.get(key) === task) this.#tasks.delete(key);
+      // One who gives up leaves the task to the others; the last takes it along.
+      const isOver = !signal.aborted || task.abandoned;
+      if (isOver && this.#tasks.get(key) === task) this.#tasks.delete(key);
       throw error;
     }
   }
