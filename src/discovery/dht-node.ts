@@ -86,6 +86,8 @@ export class DhtNode {
   private readonly firstNodeListeners = new Set<() => void>();
   private readonly trials = new Set<Timer>();
   private saveTimer: Timer | null = null;
+  /** Writes of the table, one after the other: an older one must not replace a newer. */
+  private saving: Promise<void> = Promise.resolve();
   private lastBootstrapMs = -Infinity;
 
   private constructor(ports: DhtPorts, options: DhtNodeOptions, socket: UdpSocket, nodeId: Uint8Array | null) {
@@ -288,7 +290,11 @@ export class DhtNode {
     this.saveTimer = this.ports.clock.setTimeout(() => void this.save().then(() => this.scheduleSave()), SAVE_EVERY_MS);
   }
 
-  private async save(): Promise<void> {
+  private save(): Promise<void> {
+    return this.saving = this.saving.then(() => this.saveNow());
+  }
+
+  private async saveNow(): Promise<void> {
     const path = this.options.statePath;
     const nodes: LibraryContact[] = this.dht.nodes.toArray();
     // An empty table would only replace contacts that may work again tomorrow.

@@ -5,8 +5,11 @@ import { join } from "node:path";
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { encodeBencode } from "../../src/bytes/bencode.ts";
 import { DhtNode } from "../../src/discovery/dht-node.ts";
+import { encodeTable } from "../../src/discovery/dht-table-file.ts";
 import { MillraceError } from "../../src/errors.ts";
 import type { SocketAddress, UdpPort } from "../../src/ports.ts";
+import { MemoryFiles } from "../storage/memory-files.ts";
+import { FakeClock, settle } from "../support/fake-clock.ts";
 import { testPorts, udp, until } from "./support/ports.ts";
 
 const never = new AbortController().signal;
@@ -96,6 +99,30 @@ test("DhtNode.open() restores the node table that close() saved", async () => {
   } finally {
     await rm(folder, { recursive: true });
   }
+});
+
+test("DhtNode.close() waits for a table that is being written, and writes its own after it", async () => {
+  const clock = new FakeClock();
+  const files = new MemoryFiles(clock);
+  const nodes = [{ id: new Uint8Array(20).fill(2), host: "192.0.2.1", port: 6881 }];
+  await files.writeFile("/dht.json", encodeTable({ id: new Uint8Array(20).fill(1), nodes }));
+  const options = { host: "127.0.0.1", bootstrap: [], statePath: "/dht.json" };
+  const node = await DhtNode.open(testPorts({ clock, files }), options);
+  let writes = 0;
+  let proceed = () => {};
+  const gate = new Promise<void>((resolve) => proceed = resolve);
+  files.hook = (operation) => {
+    if (operation === "replace" && ++writes === 1) return gate;
+  };
+  clock.advance(10 * 60_000);
+  await settle();
+  let closed = false;
+  const closing = node.close().then(() => closed = true);
+  await settle();
+  assertEquals([writes, closed], [1, false]);
+  proceed();
+  await closing;
+  assertEquals([writes, clock.pendingTimers], [2, 0]);
 });
 
 test("DhtNode.addNode() takes a node into the table when it answers", async () => {
