@@ -164,6 +164,8 @@ export class Core {
 
   /** Is there anything that a peer could be asked for? */
   hasWork(): boolean {
+    // Each step of each reader of what is all here asks this.
+    if (this.book.missingCount === 0) return false;
     if (this.rarity !== null) return true;
     for (const reader of this.readers.values()) if (reader.advance() < reader.windowEnd) return true;
     return false;
