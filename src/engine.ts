@@ -28,6 +28,7 @@ import { startRelay } from "./live/broadcast/relay.ts";
 import { Lists } from "./playlist/lists.ts";
 import { FfmpegEncoder } from "./media/transcode/ffmpeg.ts";
 import { Sessions } from "./playback/sessions.ts";
+import { MillraceError } from "./errors.ts";
 import type { Logger, Ports, RequestInfo } from "./ports.ts";
 import { createSwarmManager } from "./swarm/manager.ts";
 import { isLive } from "./transport/live.ts";
@@ -209,6 +210,7 @@ async function assemble(ports: Ports, options: EngineOptions, opened: Closer[]):
     },
   });
   opened.push(() => lists.close());
+  const ending = new AbortController();
   const app = createApp({
     sessions,
     cacheFigures: () => ({ limitBytes: cache.limitBytes, usedBytes: cache.usedBytes }),
@@ -233,6 +235,7 @@ async function assemble(ports: Ports, options: EngineOptions, opened: Closer[]):
         const allowPrivate = callerIsLocal || (options.allowPrivateFetch ?? false);
         return (await guardedFetch(ports, url, { maxBytes, timeoutMs: FETCH_TIMEOUT_MS, allowPrivate }, signal)).bytes;
       },
+      closing: ending.signal,
       isConnected: () => isConnected([...manager.list(), ...broadcasts.list()], discovery),
     },
   });
@@ -249,7 +252,7 @@ async function assemble(ports: Ports, options: EngineOptions, opened: Closer[]):
     broadcasts,
     broadcast: (wanted) => sent.start(wanted),
     relay: async (selector, { signal } = {}) => {
-      const late = deadline(clock, timeoutMs, signal);
+      const late = deadline(clock, timeoutMs, signal ? AbortSignal.any([signal, ending.signal]) : ending.signal);
       try {
         const target = await resolver.resolve(selector, { callerIsLocal: true, signal: late.signal });
         const metainfo = target.metainfo ?? await metadataOf(target.magnet!, late.signal);
@@ -260,6 +263,7 @@ async function assemble(ports: Ports, options: EngineOptions, opened: Closer[]):
     },
     close: () =>
       closing ??= (async () => {
+        ending.abort(new MillraceError("closed", "the engine is closing"));
         publisher.close();
         records.close();
         const sessionsEnd = sessions.close();

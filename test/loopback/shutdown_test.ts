@@ -80,6 +80,31 @@ test("close() does not wait for the DHT, whose nodes are silent while records ar
   }
 });
 
+test("close() gives up what API calls wait for on the network, and answers them", async () => {
+  let gone = 0;
+  const silent = await serveWeb((_request, response) => void response.on("close", () => gone++));
+  const served = await serveEngine();
+  try {
+    const ask = async (query: Record<string, string>) =>
+      await (await served.engine.fetch(new Request(`http://127.0.0.1/server/api?${new URLSearchParams(query)}`)))
+        .json();
+    const calls = [
+      ask({ method: "analyze_content", query: `${silent.base}/a` }),
+      ask({ method: "get_media_files", url: `${silent.base}/b` }),
+      ask({ method: "parse_m3u_playlist", url: `${silent.base}/c` }),
+    ];
+    await until("all are asked for", () => silent.asked.length === 3);
+    await served.engine.close();
+    for (const { error } of await Promise.all(calls)) {
+      assertEquals([error.code, error.message], [9, "the engine is closing"]);
+    }
+    await until("the connections are gone", () => gone === 3);
+  } finally {
+    await served.close();
+    await silent.close();
+  }
+});
+
 test("close() leaves no timer and no socket: the process ends by itself", { timeout: 40_000 }, async () => {
   const seeder = await seedNoise(4 * MIB);
   const directory = await temporaryDirectory();

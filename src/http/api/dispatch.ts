@@ -72,7 +72,7 @@ export function createDispatch(methods: readonly Method[], parts: ApiParts): Dis
       ownUrl: caller.ownUrl,
       callerIsLocal: local,
       upload,
-      signal: request.signal,
+      signal: AbortSignal.any([request.signal, parts.closing]),
     });
     return [method, result];
   };

@@ -33,6 +33,8 @@ export interface ApiParts {
   readonly runtime: RuntimeFacts;
   readonly clock: Clock;
   readonly log: Logger;
+  /** Fires when the engine ends: nothing that a call waits for outlives it. */
+  readonly closing: AbortSignal;
   /** Whether peers, DHT nodes or trackers answer. */
   readonly isConnected: () => boolean;
 }
