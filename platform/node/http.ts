@@ -11,7 +11,7 @@ const REQUEST_TIMEOUT_MS = 60_000;
  * A client whose body is not wanted has this long to notice the answer, ms. Closing at once, with bytes of it unread, would
  * take the answer away from it (RFC 9112 section 9.6).
  */
-const LINGER_MS = 1000;
+const LINGER_MS = 3000;
 /**
  * A body that is at hand may fill a fast client's socket without ever waiting. After this many bytes, of several answers
  * after each chunk, the others get their turn: new connections, peers, and clients that would else drift apart until
