@@ -19,8 +19,8 @@ test("three viewers get every byte of a broadcast over TCP", async () => {
     await until("pieces to join with", () => swarm.node.window.solid >= 6);
     const others = heldUp();
     const viewers = await Promise.all([0, 1, 2].map(() => lab.viewer(broadcast.metainfo, [home.address])));
-    await until("the start of each viewer", () => viewers.every(({ startMs }) => startMs() !== null));
-    others.stop();
+    await until("the start of each viewer", () => viewers.every(({ startMs }) => startMs() !== null))
+      .finally(() => others.stop());
     for (const viewer of viewers) assertLess(viewer.startMs()! - others.ms(), 1500);
     await until("ten pieces at each viewer", () => viewers.every(({ got }) => got.size >= 10));
     for (const viewer of viewers) assertIdentical(viewer, swarm);
@@ -59,10 +59,12 @@ test(
           await until("the viewers noticed", () => one.swarm.status().peers === 1);
           const before = viewers.map(({ got }) => Math.max(...got.keys()));
           second = await broadcaster(directory.path, first.port);
-          const backMs = performance.now();
           assertEquals(second.infohash, first.infohash);
-          await until("new pieces", () => viewers.every(({ got }, i) => Math.max(...got.keys()) > before[i]! + 1));
-          const tookMs = performance.now() - backMs;
+          const backMs = performance.now();
+          const others = heldUp();
+          await until("new pieces", () => viewers.every(({ got }, i) => Math.max(...got.keys()) > before[i]! + 1))
+            .finally(() => others.stop());
+          const tookMs = performance.now() - backMs - others.ms();
           const [, head] = await second.program.line(/^first (\d+)/);
           assert(Number(head) > Math.max(...before), "no number comes twice");
           assertLess(tookMs, 2000);
