@@ -20,6 +20,8 @@ export interface ChildrenOptions {
   readonly isMeasured: () => boolean;
   /** What the uplink is known to carry, bytes a second. */
   readonly carriedBytesPerS: () => number;
+  /** How long what is pushed now waits for the uplink, ms. */
+  readonly pushDelayMs: () => number;
   readonly peers: () => Iterable<LivePeer>;
   /** True when blocks of `substream` come from the source: a parent without any only closes a circle. */
   readonly isFed: (substream: number) => boolean;
@@ -102,6 +104,8 @@ export class Children {
    * just come, except for a peer with `manyTimes` its uplink.
    */
   private weakest(substream: number, upBytesPerS: number, nowMs: number): LivePeer | null {
+    // Who makes room is served a while longer beside the other: what waits already would wait for that.
+    if (this.options.pushDelayMs() > POLICY.displaceBelowMs) return null;
     let found: LivePeer | null = null;
     for (const child of this.options.peers()) {
       if ((child.childMask & (1 << substream)) === 0) continue;
@@ -119,8 +123,12 @@ export class Children {
 
   /** `peer` loses its place, but is served until it has found another. */
   private giveNotice(peer: LivePeer, mask: number, nowMs: number): void {
+    const had = peer.childMask;
     this.drop(peer, mask);
-    peer.noticeMask |= mask;
+    for (let substream = 0; substream < this.options.substreams; substream++) {
+      const bit = 1 << substream;
+      if ((mask & had & bit) !== 0 && nowMs - peer.childSinceMs[substream]! >= POLICY.noticeMs) peer.noticeMask |= bit;
+    }
     peer.noticeUntilMs = nowMs + POLICY.noticeMs;
   }
 
@@ -176,7 +184,7 @@ export class Children {
     }
     // A slow uplink delays each block of a whole branch by seconds; it is of more use in answering requests.
     if (uplink < this.options.bytesPerS() * POLICY.parentUplinkShare) return 0;
-    return this.slotsOf(uplink * POLICY.loadLimit);
+    return this.slotsOf(uplink * (this.options.isSource ? POLICY.sourceLoadLimit : POLICY.loadLimit));
   }
 
   /** Subscriptions that fill `bytesPerS`. */

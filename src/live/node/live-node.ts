@@ -63,6 +63,7 @@ export class LiveNode {
       uplinkBytesPerS: upBytesPerS,
       isMeasured: () => options.role === "source" || this.uploader.measured,
       carriedBytesPerS: () => this.uploader.carriedBytesPerS,
+      pushDelayMs: () => this.uploader.pushDelayMs,
       peers,
       isFed: (substream) => options.role === "source" || this.parents.depth(substream) !== UNFED,
     });
@@ -73,7 +74,7 @@ export class LiveNode {
       random,
       peers,
       upEighths: () => eighths(upBytesPerS(), stream.bytesPerS),
-      step: () => stepOf(upBytesPerS(), BLOCK_BYTES),
+      step: () => stepOf(upBytesPerS(), this.uploader.stepMs),
       hasChildren: (substream) => this.children.count(substream) > 0,
       isWary: () => this.isWary,
     });
@@ -117,7 +118,7 @@ export class LiveNode {
       peers: this.peers,
       depth: (substream) => this.parents.depth(substream),
       bar: (substream, nowMs) => this.children.bar(substream, nowMs),
-      step: () => stepOf(upBytesPerS(), BLOCK_BYTES),
+      step: () => stepOf(upBytesPerS(), this.uploader.stepMs),
       toldUpBytesPerS: () => this.toldUpBytesPerS,
     });
     this.gate = new HeaderGate({

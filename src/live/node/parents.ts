@@ -103,7 +103,8 @@ export class Parents {
       const found = had === null ? this.choose(substream, nowMs, Infinity) : this.better(had, substream, nowMs);
       if (found === null) continue;
       const parent = this.parents[substream]!;
-      const asked = parent === null ? orphans : movers;
+      // A parent that gets nothing itself leaves as much to catch up with as none.
+      const asked = parent === null || this.depth(substream) === UNFED ? orphans : movers;
       if (parent === null) {
         this.parents[substream] = found;
         this.sinceMs[substream] = nowMs;

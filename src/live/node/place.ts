@@ -6,22 +6,22 @@
 
 /** Depth of a substream that does not come from the source (now). */
 export const UNFED = 255;
-/** Deeper than this is a circle. */
-export const MAX_DEPTH = 60;
+/** Deeper than this, 6 s, is a circle. */
+export const MAX_DEPTH = 120;
 /** A substream that takes no further child. */
 export const CLOSED = 255;
 
 /** A substream that takes those who have no parent: somebody else has to go for them. */
 export const NEEDY = 1;
 
-/** A block that takes this long to leave makes a step in the tree count as one more, ms. */
+/** Each so many ms that blocks take from one to the next make a step in the tree count as one more. */
 const STEP_MS = 50;
 
 /** The contents of a PLACE. */
 export interface Place {
   /** Measured uplink, bytes a second; null when it is not known (0xffffffff on the wire). */
   readonly upBytesPerS: number | null;
-  /** Substream → depth of a child: steps from the source, slow ones counted more; `UNFED` when nothing would come. */
+  /** Substream → depth of a child: steps from the source, slow and busy ones counted more; `UNFED` when nothing would come. */
   readonly depths: Uint8Array;
   /**
    * Substream → uplink that a new child needs, in eighths of the bitrate: 0 when there is room for anyone, `NEEDY`
@@ -30,10 +30,13 @@ export interface Place {
   readonly bars: Uint8Array;
 }
 
-/** What a step from a peer with this uplink counts in the tree: 1 or more. */
-export function stepOf(upBytesPerS: number, blockBytes: number): number {
+/**
+ * What a step from a peer with this uplink counts in the tree, 1 or more, when a block takes `blockMs` from it to its child.
+ * Queues count: when a crowd comes, hundreds of ms of them, and not the steps, are what makes a tree slow.
+ */
+export function stepOf(upBytesPerS: number, blockMs: number): number {
   if (upBytesPerS <= 0) return MAX_DEPTH;
-  return Math.min(MAX_DEPTH, 1 + Math.round(blockBytes / upBytesPerS * 1000 / STEP_MS));
+  return Math.min(MAX_DEPTH, 1 + Math.round(blockMs / STEP_MS));
 }
 
 /** An uplink in eighths of the bitrate, as bars count it. */

@@ -22,14 +22,14 @@ export const POLICY = {
   settleMs: 3000,
   /** A child makes room for one whose uplink is so many times its own. */
   strongerBy: 1.5,
-  /** A child that is displaced is served for this long at most until it has another parent. */
+  /** A child that is displaced is served for this long at most until it has another parent, unless it came as recently. */
   noticeMs: 1000,
   /** A better parent is looked for this often. */
   improveMs: 4000,
   /** A parent that was left for a better one goes on for this long at most, so that nothing between the two is missed. */
   handoverMs: 1500,
-  /** So many steps nearer to the source are worth the move. */
-  improveSteps: 3,
+  /** So many steps nearer to the source are worth the move; below that, swinging queues alone would make branches move. */
+  improveSteps: 5,
   /** A branch that gets nothing waits this long for its head to find another parent before its members look for their own. */
   unfedMs: 500,
   /** After a loss, those who may be below us are not asked for this long. */
@@ -42,6 +42,11 @@ export const POLICY = {
   shedAfterMs: 2000,
   /** Share of the measured uplink that subscriptions may fill; the rest is for pulls. */
   loadLimit: 0.92,
+  /**
+   * The same of a source, where the protocol's page has 0.92 as for all: its queue delays everybody, and what the moving
+   * of its children puts into it has to leave again. At 0.92 it stood at 0.8 s for four seconds after a return.
+   */
+  sourceLoadLimit: 0.8,
   /**
    * Subscriptions taken beyond what was carried already while the own uplink is unknown: enough to get to know it, too
    * few to do harm if it is slow.
@@ -75,11 +80,11 @@ export const POLICY = {
   /** A joiner waits no longer for more of them. */
   joinWaitMs: 1000,
   /**
-   * A joiner starts at a random access point at least this far behind the edge. The protocol's page says 2 s; with 1 s
-   * the simulated lag of 200 viewers is 3.3 s at the 95th percentile instead of 4.4 s, and nothing plays worse: fetching
-   * what is older takes as long as playing it.
+   * A joiner starts at a random access point at least this far behind the edge. The protocol's page says 2 s; but fetching
+   * what is older takes as long as playing it, and uplink that a growing swarm does not have. With 1 s sixty simulated
+   * viewers among poisoners saw 91.7, 94.5, 99.5 and 99.96 % of the stream (seeds 2 to 5), with this 97.3, 99.1, 96.5, 99.8.
    */
-  joinBehindMs: 1000,
+  joinBehindMs: 300,
   /**
    * A reader hopes to begin at one random access point until that is further behind the edge than this, and each next
    * one is kept for a step longer.
@@ -109,6 +114,11 @@ export const POLICY = {
   pushesPerPull: 30,
   /** A parent gives a new child something older at once only while its own queue is shorter than this. */
   catchUpBelowMs: 600,
+  /**
+   * A child makes room for another only while pushes wait less than this. Both are served for a while: with no such limit
+   * the queue of the simulated source grew to 1.2 s, and so did everybody's delay, when a thousand came in half a minute.
+   */
+  displaceBelowMs: 250,
   /** A child stays this long before one that is stronger, but not `manyTimes` as strong, may take its place. */
   tenureMs: 2000,
   manyTimes: 4,

@@ -61,7 +61,7 @@ export class Serving {
 
   private catchUp(peer: LivePeer, mask: number, from: number, nowMs: number): void {
     const { window, uploader } = this.options;
-    // Who has a queue of its own would make all its other children late for this one.
+    // It leaves after what is pushed to all: with a queue of that it would come too late.
     if (uploader.pushDelayMs >= POLICY.catchUpBelowMs) return;
     const newest = window.newest!.seq;
     for (let seq = Math.max(from, newest - POLICY.catchUpPieces); seq <= newest; seq++) {
@@ -70,7 +70,7 @@ export class Serving {
       for (let block = 0; block < entry.blocks.length; block++) {
         const bit = 1 << this.options.substreamOf(seq, block);
         if ((mask & bit) === 0 || !isStored(entry.blocks[block])) continue;
-        uploader.push(peer, entry, block, bit, this.passesOn(peer), nowMs);
+        uploader.catchUp(peer, entry, block, bit, nowMs);
       }
     }
   }

@@ -1,4 +1,4 @@
-/** What leaves: pushes to children first, requests in between, nothing that has become useless. */
+/** What leaves: pushes to children first, requests and what new children missed in between, nothing that has become useless. */
 import { BLOCK_BYTES } from "../../wire/types.ts";
 import type { LivePeer } from "./live-peer.ts";
 import type { PieceEntry, PieceWindow } from "./piece-window.ts";
@@ -26,6 +26,11 @@ const MEASURE_MS = 50;
 const COUNT_MS = 1000;
 /** Pushes kept; at 2 s until they are shed this is 250 Mb/s. */
 const MAX_PUSHES = 4096;
+
+/** Weight of one push in the average time that pushes take. */
+const AVERAGE_SHARE = 0.03;
+/** Changes of that average that are told, ms. */
+const TELL_MS = 60;
 
 /** First in, first out. */
 class PushQueue {
@@ -57,12 +62,18 @@ export class Uploader {
   private readonly window: PieceWindow;
   /** To children that pass on much, and to the others: a block waits at each step, so the way of many comes first. */
   private readonly pushes = [new PushQueue(), new PushQueue()] as const;
+  /** What new children get of older pieces: it goes as requests do, when nothing waits that a whole branch waits for. */
+  private readonly older = new PushQueue();
   private readonly wanted: Wanted[] = [];
   /** Requests for so little that they go before all else: see `Probation`. One a peer. */
   private readonly proofs: Wanted[] = [];
   private readonly waiting = new Map<LivePeer, number>();
   private pushesInRow = 0;
   private relaysInRow = 0;
+  private wasOlder = false;
+  /** What a push waits and takes, averaged, and as told last, ms. */
+  private averageMs: number;
+  private toldMs: number;
   private inFlight = 0;
   private busySinceMs: number | null = null;
   private measuredMs = 0;
@@ -83,6 +94,7 @@ export class Uploader {
   constructor(window: PieceWindow, uplinkBytesPerS: number) {
     this.window = window;
     this.limitBytesPerS = uplinkBytesPerS;
+    this.averageMs = this.toldMs = BLOCK_BYTES / uplinkBytesPerS * 1000;
   }
 
   /** Measured uplink, bytes a second. */
@@ -92,7 +104,7 @@ export class Uploader {
 
   /** How long what is queued takes to leave, ms. */
   get queueDelayMs(): number {
-    return this.pushDelayMs + this.wanted.length * BLOCK_BYTES / this.limitBytesPerS * 1000;
+    return this.pushDelayMs + (this.wanted.length + this.older.length) * BLOCK_BYTES / this.limitBytesPerS * 1000;
   }
 
   /** The part of that before a block that is pushed now, ms. */
@@ -101,10 +113,20 @@ export class Uploader {
     return (blocks * BLOCK_BYTES + this.inFlight) / this.limitBytesPerS * 1000;
   }
 
+  /** How long a block takes from here to a child, queue and all, averaged, ms. Steady: the whole tree hears of changes. */
+  get stepMs(): number {
+    return this.toldMs;
+  }
+
   /** Queues a block of the substream with `bit` for a child; `passesOn`: others wait for it behind that child. */
   push(peer: LivePeer, entry: PieceEntry, block: number, bit: number, passesOn: boolean, nowMs: number): void {
     const queue = this.pushes[passesOn ? 0 : 1];
     if (queue.length < MAX_PUSHES) queue.add({ peer, entry, block, bit, atMs: nowMs });
+  }
+
+  /** As `push`, for a child that has just come: what its parent had before. */
+  catchUp(peer: LivePeer, entry: PieceEntry, block: number, bit: number, nowMs: number): void {
+    if (this.older.length < MAX_PUSHES) this.older.add({ peer, entry, block, bit, atMs: nowMs });
   }
 
   /** Queues an answer; false when the peer has too many waiting or the block isn't here. */
@@ -173,8 +195,8 @@ export class Uploader {
         this.answer(this.proofs.shift()!, nowMs);
         continue;
       }
-      const pull = this.wanted.length > 0 && (this.pushesInRow >= POLICY.pushesPerPull || !this.hasPush(nowMs));
-      if (pull ? !this.sendWanted(nowMs) : !this.sendPush(nowMs)) return;
+      const isTurn = this.pushesInRow >= POLICY.pushesPerPull || !this.hasPush(nowMs);
+      if (!(isTurn && this.sendOther(nowMs)) && !this.sendPush(nowMs)) return;
     }
   }
 
@@ -205,19 +227,33 @@ export class Uploader {
   private sendPush(nowMs: number): boolean {
     const queue = this.next(nowMs);
     if (queue === null) return false;
-    const { peer, entry, block } = queue.head!;
-    queue.drop();
     this.relaysInRow = queue === this.pushes[0] ? this.relaysInRow + 1 : 0;
     this.pushesInRow++;
-    this.send(peer, entry, block, BLOCK_BYTES, nowMs);
+    this.average(nowMs - queue.head!.atMs);
+    this.sendHead(queue, nowMs);
     return true;
   }
 
-  private sendWanted(nowMs: number): boolean {
+  private average(waitedMs: number): void {
+    const ms = waitedMs + (this.inFlight + BLOCK_BYTES) / this.limitBytesPerS * 1000;
+    this.averageMs += (ms - this.averageMs) * AVERAGE_SHARE;
+    if (Math.abs(this.averageMs - this.toldMs) > TELL_MS) this.toldMs = this.averageMs;
+  }
+
+  private sendHead(queue: PushQueue, nowMs: number): void {
+    const { peer, entry, block } = queue.head!;
+    queue.drop();
+    this.send(peer, entry, block, BLOCK_BYTES, nowMs);
+  }
+
+  /** An answer or an older block, by turns; false when there is neither. */
+  private sendOther(nowMs: number): boolean {
+    const isOlder = this.clean(this.older, nowMs) && (this.wanted.length === 0 || !this.wasOlder);
+    if (!isOlder && this.wanted.length === 0) return false;
     this.pushesInRow = 0;
-    const item = this.wanted.shift();
-    if (item === undefined) return false;
-    this.answer(item, nowMs);
+    this.wasOlder = isOlder;
+    if (isOlder) this.sendHead(this.older, nowMs);
+    else this.answer(this.wanted.shift()!, nowMs);
     return true;
   }
 
