@@ -248,6 +248,7 @@ export class LiveSimulation {
     const all = [...this.viewers, ...this.left].filter(({ host }) => host.options.poisons !== true);
     const sum = (of: (viewer: Viewer) => number) => all.reduce((total, viewer) => total + of(viewer), 0);
     const delivered = sum(({ feed }) => feed.deliveredPieces);
+    const stalled = sum(({ feed }) => feed.stalledMs) / (PIECE_BYTES / this.bytesPerS * 1000);
     const fromSource = sum(({ host }) => host.node.counters.fromSourceBytes);
     const fromViewers = sum(({ host }) => host.node.counters.fromViewersBytes);
     const received = fromSource + fromViewers;
@@ -261,7 +262,7 @@ export class LiveSimulation {
       joined: this.viewers.filter(({ startedMs }) => startedMs !== null).length,
       lagP50S: percentile(this.lags, 0.5) / 1000,
       lagP95S: percentile(this.lags, 0.95) / 1000,
-      continuity: delivered / (delivered + sum(({ feed }) => feed.skippedPieces)),
+      continuity: delivered / (delivered + sum(({ feed }) => feed.skippedPieces) + stalled),
       viewerShare: fromViewers / received,
       duplicateShare: sum(({ host }) => host.node.counters.duplicateBytes) / received,
       joinP50S: percentile(joins, 0.5) / 1000,

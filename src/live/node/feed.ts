@@ -14,8 +14,9 @@ export interface FeedPiece {
 
 /**
  * One reader's place in the stream. It begins when a second of contiguous media is there from a random access point on.
- * From then a clock runs at the speed of capture: a piece that is not there when its time comes is a gap, and everything
- * up to the next complete random access point is skipped.
+ * From then a clock runs at the speed of capture. When a piece is not there in time the player has run dry: the clock stands
+ * still until the piece comes or the next random access point is complete, whichever is first; in the latter case, or once
+ * waiting would leave the player too far behind the edge, what lies before that point is skipped.
  */
 export class LiveFeed {
   private readonly window: PieceWindow;
@@ -27,12 +28,18 @@ export class LiveFeed {
   private epoch = -1;
   /** Capture time minus monotonic time. */
   private offsetMs = 0;
-  /** The next piece was missing when it was due. */
+  /** Capture time minus monotonic time of what came soonest: where the edge is. */
+  private edgeOffsetMs = -Infinity;
+  /** The next piece was missing when it was due: the player has nothing to show. */
+  private dry = false;
+  /** And the piece is lost: waiting for it would leave the player too far behind. */
   private gap = false;
   private gapBefore = false;
   /** Pieces given out and skipped so far. */
   deliveredPieces = 0;
   skippedPieces = 0;
+  /** For how long the player stood still because a piece came late, ms; what was skipped in that time not included. */
+  stalledMs = 0;
   /** The last piece said that the broadcast is over. */
   ended = false;
 
@@ -82,13 +89,17 @@ export class LiveFeed {
   /** Pieces that can be given out now, in order. */
   take(nowMs: number): FeedPiece[] {
     const out: FeedPiece[] = [];
+    const newest = this.window.newest;
     if (this.epoch !== -1 && this.window.epoch !== this.epoch) this.restart();
     if (this.nextSeq === null && !this.start(nowMs)) return out;
+    if (newest !== null) this.edgeOffsetMs = Math.max(this.edgeOffsetMs, newest.timestampMs - nowMs);
     while (!this.ended) {
       if (this.nextSeq! < this.window.base) this.skipTo(this.window.base);
       const entry = this.window.get(this.nextSeq!);
-      if (!this.gap && isComplete(entry)) this.give(entry, out);
-      else if (!this.skipGap(entry, nowMs)) break;
+      if (!this.gap && isComplete(entry)) {
+        if (this.dry) this.stall(entry.header, nowMs);
+        this.give(entry, out);
+      } else if (!this.skipGap(entry, nowMs)) break;
     }
     return out;
   }
@@ -125,17 +136,40 @@ export class LiveFeed {
     if ((entry.header.flags & FLAG_END) !== 0) this.ended = true;
   }
 
+  /** A player that has run dry goes on from the piece of `header`, later by so much as that is late. */
+  private stall(header: PieceHeader, nowMs: number): void {
+    const lateMs = nowMs - this.dueMs(header);
+    this.dry = false;
+    if (lateMs <= 0) return;
+    this.offsetMs -= lateMs;
+    this.stalledMs += lateMs;
+  }
+
+  /** True when waiting for a late piece leaves the player near enough to the edge. */
+  private mayStall(header: PieceHeader, nowMs: number): boolean {
+    return this.edgeOffsetMs - (header.timestampMs - nowMs) <= POLICY.stallBehindMs;
+  }
+
   /** Skips when the missing piece is due and there is a place to go on; answers whether it did. */
   private skipGap(entry: PieceEntry | undefined, nowMs: number): boolean {
     const newest = this.window.newest;
     if (newest === null || newest.seq < this.nextSeq!) return false;
-    // Once due it is lost for this reader, whose player has run dry, even when it comes while another start is awaited.
-    this.gap ||= nowMs >= (entry?.header ?? this.headerAfter(this.nextSeq!)).timestampMs - this.offsetMs;
-    for (let seq = this.nextSeq! + 1; this.gap && seq <= newest.seq; seq++) {
+    const header = entry?.header ?? this.headerAfter(this.nextSeq!);
+    this.dry ||= nowMs >= this.dueMs(header);
+    this.gap ||= this.dry && !this.mayStall(header, nowMs);
+    for (let seq = this.nextSeq! + 1; this.dry && seq <= newest.seq; seq++) {
       const next = this.window.get(seq);
-      if (!isComplete(next) || (next.header.flags & FLAG_RANDOM_ACCESS) === 0) continue;
-      this.skipTo(seq);
-      return true;
+      if (isComplete(next)) {
+        if ((next.header.flags & FLAG_RANDOM_ACCESS) === 0) continue;
+        this.skipTo(seq);
+        return true;
+      }
+      // What may still come in time is not skipped for what comes after it; once the source was away, sooner is better.
+      const start = next?.header ?? this.headerAfter(seq);
+      const isStart = next?.header == null || (start.flags & FLAG_RANDOM_ACCESS) !== 0;
+      if (isStart && nowMs < this.dueMs(start) && start.timestampMs - header.timestampMs < POLICY.gapWaitMs) {
+        return false;
+      }
     }
     return false;
   }
@@ -166,7 +200,8 @@ export class LiveFeed {
     this.hope = null;
     this.holdMs = POLICY.startHoldMs;
     this.epoch = -1;
-    this.gap = false;
+    this.edgeOffsetMs = -Infinity;
+    this.dry = this.gap = false;
     this.gapBefore = true;
   }
 }

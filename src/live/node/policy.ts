@@ -92,6 +92,14 @@ export const POLICY = {
   startHoldMs: 2000,
   startHoldStepMs: 500,
   startHoldMaxMs: 3000,
+  /**
+   * A player that has run dry waits for a late piece while that leaves it no further behind the edge than this, measured
+   * from what comes soonest. The protocol's page skips at once; but who joined a small swarm close to the edge loses pieces
+   * for as long as a crowd comes in, when half a second of standing still would last for all of that.
+   */
+  stallBehindMs: 2800,
+  /** A random access point that is not due yet is waited for when it is no further from the missing piece than this. */
+  gapWaitMs: 2000,
   /** Contiguous media with which playing starts. */
   startBufferMs: 1000,
   /** An edge older than this (wall clocks) is a replay of a stream that ended: keep searching. */
