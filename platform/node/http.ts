@@ -2,6 +2,7 @@
 import http from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import type { HttpPort, HttpServer, SocketAddress } from "../../src/ports.ts";
+import { lenderOf } from "../../src/bytes/lent-chunks.ts";
 import { webReadable } from "../shared/node-streams.ts";
 import { bindError, formatAddress } from "../shared/os-error.ts";
 
@@ -146,6 +147,7 @@ let pumping = 0;
 
 /** Copies `body`; asks for the next chunk only when the socket took the last one. */
 async function pump(body: ReadableStream<Uint8Array>, outgoing: http.ServerResponse): Promise<void> {
+  const lender = lenderOf(body);
   const reader = body.getReader();
   let wake: (() => void) | null = null;
   let unturnedBytes = 0;
@@ -164,7 +166,8 @@ async function pump(body: ReadableStream<Uint8Array>, outgoing: http.ServerRespo
         outgoing.end();
         return;
       }
-      if (!outgoing.write(value)) {
+      // Only what the system has taken: a connection that breaks may hold the rest a moment longer.
+      if (!outgoing.write(value, (error) => error ? undefined : lender?.release(value))) {
         await new Promise<void>((resolve) => {
           wake = resolve;
           if (!outgoing.writableNeedDrain || outgoing.destroyed) resolve();

@@ -6,6 +6,19 @@ export interface ReadOptions {
   readonly signal: AbortSignal;
   /** The caller will not change the bytes, so that others may be given the same ones. Default false. */
   readonly shared?: boolean;
+  /** Gives memory for the answer, with anything in it; the source may take it from elsewhere all the same. */
+  readonly allocate?: Allocate;
+}
+
+/** Gives `sizeBytes` of memory with anything in it. */
+export type Allocate = (sizeBytes: number) => Uint8Array;
+
+/** A copy of `bytes[offset, offset + length)`, in memory from `allocate` if there is one. */
+export function copyOf(bytes: Uint8Array, offset: number, length: number, allocate?: Allocate): Uint8Array {
+  if (allocate === undefined) return bytes.slice(offset, offset + length);
+  const copy = allocate(length);
+  copy.set(bytes.subarray(offset, offset + length));
+  return copy;
 }
 
 /**

@@ -1,5 +1,4 @@
 /** Turns an index into a `Presentation`: tracks chosen, TS layout and HLS plan over the same slots. */
-import type { ByteSource } from "../bytes/source.ts";
 import { MillraceError } from "../errors.ts";
 import { DEFAULT_SEGMENT_TARGET_MS, planCuts, segmentDurations, targetDurationS } from "./hls/plan.ts";
 import { PACKET_BYTES } from "../bytes/ts/packet.ts";
@@ -22,7 +21,7 @@ interface Layout {
   /** First byte of each segment and the end; null when unknown. */
   readonly segmentStarts: readonly number[] | null;
   read: TsLayout["read"];
-  readSegment(n: number, source: ByteSource, signal: AbortSignal): AsyncIterable<Uint8Array>;
+  readSegment: HlsPlan["readSegment"];
 }
 
 /** Builds the presentation of `index`. Throws `unsupported_media` or `bad_media`. */
@@ -77,9 +76,9 @@ function hlsPlan(layout: Layout): HlsPlan {
   return {
     segments,
     targetDurationS: targetDurationS(durationsMs),
-    readSegment(n, source, signal) {
+    readSegment(n, ...from) {
       check(n);
-      return layout.readSegment(n, source, signal);
+      return layout.readSegment(n, ...from);
     },
     segmentBytes(n) {
       check(n);
@@ -124,7 +123,7 @@ function tabledLayout(program: Program, timeline: TabledTimeline, target90k: num
     end90k,
     segmentStarts: bounds,
     read: (start, end, ...from) => muxer.read(start, Math.min(end ?? sizeBytes, sizeBytes), ...from),
-    readSegment: (n, source, signal) => muxer.read(bounds[n]!, bounds[n + 1]!, source, signal),
+    readSegment: (n, ...from) => muxer.read(bounds[n]!, bounds[n + 1]!, ...from),
   };
 }
 
@@ -164,6 +163,6 @@ function streamedLayout(program: Program, timeline: StreamedTimeline, target90k:
     end90k,
     segmentStarts,
     read: (...range) => muxer.read(...range),
-    readSegment: (n, source, signal) => muxer.readRuns(cuts[n]!, cuts[n + 1] ?? runs.length, source, signal),
+    readSegment: (n, ...from) => muxer.readRuns(cuts[n]!, cuts[n + 1] ?? runs.length, ...from),
   };
 }

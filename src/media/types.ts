@@ -125,8 +125,16 @@ export interface HlsPlan {
   readonly segments: readonly HlsSegment[];
   /** ⌈longest segment⌉, seconds, for EXT-X-TARGETDURATION. */
   readonly targetDurationS: number;
-  /** The bytes of segment `n`: starts with PAT and PMT; any order of fetching joins without a continuity error. */
-  readSegment(n: number, source: ByteSource, signal: AbortSignal): AsyncIterable<Uint8Array>;
+  /**
+   * The bytes of segment `n`: starts with PAT and PMT; any order of fetching joins without a continuity error. `buffers` as
+   * in `TsLayout.read`.
+   */
+  readSegment(
+    n: number,
+    source: ByteSource,
+    signal: AbortSignal,
+    buffers?: ChunkBuffers,
+  ): AsyncIterable<Uint8Array>;
   /** Exact length of a segment when known without making it, else null. */
   segmentBytes(n: number): number | null;
 }

@@ -23,7 +23,7 @@ export function tsBody(session: AnySession): OutputBody | null {
   return {
     sizeBytes: layout.sizeBytes,
     fingerprint: `${session.identity.infohashHex}/${session.file.index}/${layout.fingerprint}`,
-    open: (start, end) => session.stream((source, signal) => layout.read(start, end, source, signal)),
+    open: (start, end) => session.stream((...from) => layout.read(start, end, ...from)),
   };
 }
 
@@ -83,6 +83,6 @@ export function segmentBody(session: AnySession, n: number): SegmentBody | null 
   if (plan === undefined || plan.segments[n] === undefined) return null;
   return {
     sizeBytes: plan.segmentBytes(n),
-    open: () => session.stream((source, signal) => plan.readSegment(n, source, signal)),
+    open: () => session.stream((...from) => plan.readSegment(n, ...from)),
   };
 }

@@ -2,6 +2,8 @@
  * A playback session of a file: a lease on a swarm, the readers of one client on one file, and what `stat`, `cmd` and
  * events say of it. Sessions know nothing of each other; what they share (swarm, index) is shared below them.
  */
+import type { ChunkBuffers } from "../bytes/chunk-buffers.ts";
+import { lendChunks } from "../bytes/lent-chunks.ts";
 import { deadline } from "../bytes/deadline.ts";
 import { MillraceError } from "../errors.ts";
 import type { AudioTranscoding } from "../media/transcode/types.ts";
@@ -24,6 +26,8 @@ export interface SessionParts extends SessionBaseParts {
   readonly lease: SwarmLease;
   readonly file: MetainfoFile;
   readonly isDefaultFile: boolean;
+  /** Memory of the bodies' chunks. */
+  readonly buffers: ChunkBuffers;
   /** null for output `file`. */
   readonly presentation: Presentation | null;
   /** Which audio is made into AAC; null: none. */
@@ -42,6 +46,7 @@ export class PlaybackSession extends Session {
   /** A new body of MPEG TS or of the file ends the ones before (`stop_prev_read_thread`). */
   singleReader = false;
   readonly #lease: SwarmLease;
+  readonly #buffers: ChunkBuffers;
   readonly #readers = new Set<SwarmReader>();
   /** Bodies, with what ends them. */
   readonly #bodies = new Map<TrackedReader, AbortController>();
@@ -54,6 +59,7 @@ export class PlaybackSession extends Session {
   constructor(parts: SessionParts) {
     super(parts);
     this.#lease = parts.lease;
+    this.#buffers = parts.buffers;
     this.file = parts.file;
     this.isDefaultFile = parts.isDefaultFile;
     this.presentation = parts.presentation;
@@ -82,8 +88,11 @@ export class PlaybackSession extends Session {
   }
 
   /** Streams what `produce` makes, in its own reader. */
-  stream(produce: (source: SwarmReader, signal: AbortSignal) => AsyncIterable<Uint8Array>): ReadableStream<Uint8Array> {
-    const reader = trackReader(this.swarm.openReader(this.file.index), (_offset, end) => {
+  stream(
+    produce: (source: SwarmReader, signal: AbortSignal, buffers: ChunkBuffers) => AsyncIterable<Uint8Array>,
+  ): ReadableStream<Uint8Array> {
+    const buffers = this.#buffers;
+    const reader = trackReader(this.swarm.openReader(this.file.index), buffers, (_offset, end) => {
       if (end >= this.file.sizeBytes * NEXT_FILE_FROM) this.#fetchNext();
     });
     if (this.presentation?.bytesPerSecond) reader.setBitrate(this.presentation.bytesPerSecond);
@@ -94,8 +103,8 @@ export class PlaybackSession extends Session {
     const ending = new AbortController();
     this.#readers.add(reader);
     this.#bodies.set(reader, ending);
-    return this.body({
-      produce: (signal) => produce(reader, AbortSignal.any([signal, ending.signal])),
+    const body = this.body({
+      produce: (signal) => produce(reader, AbortSignal.any([signal, ending.signal]), buffers),
       silence: () => reader.stallReason() ?? "slow_peers",
       finish: () => {
         this.#readers.delete(reader);
@@ -103,6 +112,8 @@ export class PlaybackSession extends Session {
         reader.close();
       },
     });
+    lendChunks(body, buffers);
+    return body;
   }
 
   protected stall(): StallReason | null {

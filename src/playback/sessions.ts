@@ -1,4 +1,5 @@
 /** All playback sessions of an engine: starting, joining, finding, ending. Section 3.1 of the HTTP API, B7, B8, B12. */
+import { ChunkBuffers } from "../bytes/chunk-buffers.ts";
 import { deadline, withSignal } from "../bytes/deadline.ts";
 import { chooseFile, defaultFile } from "../content/file-choice.ts";
 import type { Resolver } from "../content/resolve.ts";
@@ -81,6 +82,8 @@ export class Sessions {
   readonly #parts: SessionsParts;
   readonly #byKey = new Map<string, AnySession>();
   readonly #byId = new Map<string, AnySession>();
+  /** All sessions share it: few chunks wait to be used again, however many players there are. */
+  readonly #buffers = new ChunkBuffers();
   readonly #presentations: Presentations;
   readonly #live: LiveStreams;
   readonly #closing = new AbortController();
@@ -193,6 +196,7 @@ export class Sessions {
       const session = new PlaybackSession({
         ...this.#common(identity, key, request),
         lease,
+        buffers: this.#buffers,
         file,
         isDefaultFile: isDefault(metainfo, file.index),
         presentation,

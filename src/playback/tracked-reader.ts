@@ -1,4 +1,5 @@
 /** A reader that tells where its player stands. */
+import type { ChunkBuffers } from "../bytes/chunk-buffers.ts";
 import type { SwarmReader } from "../swarm/types.ts";
 
 /** A swarm's reader with the place of its newest read. */
@@ -7,9 +8,14 @@ export interface TrackedReader extends SwarmReader {
   readonly positionBytes: number | null;
 }
 
-/** `reader`, with `onRead` called as each read begins. */
-export function trackReader(reader: SwarmReader, onRead: (offset: number, end: number) => void): TrackedReader {
+/** `reader`, with `onRead` called as each read begins. It answers in memory of `buffers` and takes that back. */
+export function trackReader(
+  reader: SwarmReader,
+  buffers: ChunkBuffers,
+  onRead: (offset: number, end: number) => void,
+): TrackedReader {
   let position: number | null = null;
+  const allocate = (sizeBytes: number) => buffers.acquire(sizeBytes);
   return {
     fileIndex: reader.fileIndex,
     sizeBytes: reader.sizeBytes,
@@ -23,7 +29,8 @@ export function trackReader(reader: SwarmReader, onRead: (offset: number, end: n
     read(offset, length, options) {
       position = offset;
       onRead(offset, offset + length);
-      return reader.read(offset, length, options);
+      return reader.read(offset, length, { ...options, allocate });
     },
+    release: (bytes) => buffers.release(bytes),
   };
 }

@@ -4,6 +4,7 @@
  * changed by others, before a byte of it is served.
  */
 import { Bitfield } from "../bytes/bitfield.ts";
+import { type Allocate, copyOf } from "../bytes/source.ts";
 import { hasCode, MillraceError } from "../errors.ts";
 import type { Clock, FilePort, Logger, Timer } from "../ports.ts";
 import type { BufferPool } from "./buffer-pool.ts";
@@ -116,26 +117,26 @@ export class DiskStore implements PieceStore, UnitOwner {
     return this.write(this.remember(piece, data, true));
   }
 
-  peek(piece: number, offset: number, length: number): Uint8Array | null {
+  peek(piece: number, offset: number, length: number, allocate?: Allocate): Uint8Array | null {
     const entry = this.memory.get(piece);
     if (entry === undefined || offset < 0 || offset + length > entry.data.length) return null;
     this.shared.window.touch(entry);
     if (this.evictable) this.shared.lru.touch(this, this.unitOf(piece));
-    return entry.data.slice(offset, offset + length);
+    return copyOf(entry.data, offset, length, allocate);
   }
 
-  async read(piece: number, offset: number, length: number): Promise<Uint8Array> {
+  async read(piece: number, offset: number, length: number, allocate?: Allocate): Promise<Uint8Array> {
     if (this.closed) throw new MillraceError("closed", "the store is closed");
     if (!this.have.has(piece)) throw new MillraceError("not_found", `piece ${piece} is not stored`);
     if (offset < 0 || length < 0 || offset + length > pieceBytes(this.layout, piece)) {
       throw new MillraceError("invalid_argument", `range ${offset}+${length} is outside piece ${piece}`);
     }
-    const bytes = this.peek(piece, offset, length);
+    const bytes = this.peek(piece, offset, length, allocate);
     if (bytes !== null) return bytes;
     if (this.evictable) this.shared.lru.touch(this, this.unitOf(piece));
     await this.watch(piece, offset, length);
     try {
-      return await this.readFromDisk(piece, offset, length);
+      return await this.readFromDisk(piece, offset, length, allocate);
     } catch (error) {
       if (!this.have.has(piece)) throw new MillraceError("not_found", `piece ${piece} is gone`, { cause: error });
       if (!this.closed && !this.memory.has(piece)) this.lose(piece, "io");
@@ -247,15 +248,20 @@ export class DiskStore implements PieceStore, UnitOwner {
     }
   }
 
-  private async readFromDisk(piece: number, offset: number, length: number): Promise<Uint8Array> {
+  private async readFromDisk(
+    piece: number,
+    offset: number,
+    length: number,
+    allocate?: Allocate,
+  ): Promise<Uint8Array> {
     const loadable = length <= SMALL_READ_BYTES && this.layout.pieceLengthBytes <= MAX_LOADED_PIECE_BYTES;
     if (loadable || this.doubtful(piece)) {
       const entry = await this.load(piece);
       // Between its arrival and this turn the window may have let it go.
-      if (!entry.dropped) return entry.data.slice(offset, offset + length);
+      if (!entry.dropped) return copyOf(entry.data, offset, length, allocate);
     }
     if (!this.have.has(piece)) throw new MillraceError("not_found", `piece ${piece} is gone`);
-    const into = new Uint8Array(length);
+    const into = allocate?.(length) ?? new Uint8Array(length);
     await this.medium.read(piece * this.layout.pieceLengthBytes + offset, into);
     return into;
   }

@@ -1,5 +1,6 @@
 /** Pieces in memory only. */
 import { Bitfield } from "../bytes/bitfield.ts";
+import { type Allocate, copyOf } from "../bytes/source.ts";
 import { MillraceError } from "../errors.ts";
 import type { Clock } from "../ports.ts";
 import { BufferPool } from "./buffer-pool.ts";
@@ -101,20 +102,20 @@ class RamStore implements PieceStore, UnitOwner {
     return Promise.resolve();
   }
 
-  read(piece: number, offset: number, length: number): Promise<Uint8Array> {
+  read(piece: number, offset: number, length: number, allocate?: Allocate): Promise<Uint8Array> {
     const data = this.pieces.get(piece);
     if (this.closed) return Promise.reject(new MillraceError("closed", "the store is closed"));
     if (data === undefined) return Promise.reject(new MillraceError("not_found", `piece ${piece} is not stored`));
-    const bytes = this.peek(piece, offset, length);
+    const bytes = this.peek(piece, offset, length, allocate);
     if (bytes !== null) return Promise.resolve(bytes);
     return Promise.reject(new MillraceError("invalid_argument", `range ${offset}+${length} is outside piece ${piece}`));
   }
 
-  peek(piece: number, offset: number, length: number): Uint8Array | null {
+  peek(piece: number, offset: number, length: number, allocate?: Allocate): Uint8Array | null {
     const data = this.pieces.get(piece);
     if (data === undefined || this.closed || offset < 0 || length < 0 || offset + length > data.length) return null;
     this.lru.touch(this, piece);
-    return data.slice(offset, offset + length);
+    return copyOf(data, offset, length, allocate);
   }
 
   mayEvict(piece: number): boolean {

@@ -1,5 +1,6 @@
 /** What the swarm asks of storage. RAM and disk implement the same. */
 import type { Bitfield } from "../bytes/bitfield.ts";
+import type { Allocate } from "../bytes/source.ts";
 
 /** The verified pieces of one torrent. */
 export interface PieceStore {
@@ -15,11 +16,11 @@ export interface PieceStore {
   /**
    * Bytes of one stored piece. Rejects with `not_found` when the piece is not (or no longer) here, `io`/`corrupt` when
    * the medium lost it; the bit is cleared then and `onLost` fires, so that the swarm fetches it anew. The bytes are a
-   * copy and the caller's to keep.
+   * copy and the caller's to keep, in memory from `allocate` if there is one.
    */
-  read(piece: number, offset: number, length: number): Promise<Uint8Array>;
+  read(piece: number, offset: number, length: number, allocate?: Allocate): Promise<Uint8Array>;
   /** The same without waiting, when the bytes happen to be in memory; else null. Also a copy. */
-  peek(piece: number, offset: number, length: number): Uint8Array | null;
+  peek(piece: number, offset: number, length: number, allocate?: Allocate): Uint8Array | null;
   /** Pieces for which this answers true are never evicted (what readers are about to need). Set by the swarm. */
   protect: (piece: number) => boolean;
   /** Called for each piece evicted or lost. */

@@ -2,6 +2,7 @@
  * The pieces a swarm has: those in its store and, when the store is in trouble (disk full), the newest few in memory, so
  * that playing goes on. Nothing here rejects because of the medium: trouble is told and the piece is fetched anew.
  */
+import { type Allocate, copyOf } from "../bytes/source.ts";
 import { Bitfield } from "../bytes/bitfield.ts";
 import { hasCode, MillraceError } from "../errors.ts";
 import type { Clock } from "../ports.ts";
@@ -69,18 +70,20 @@ export class PieceBank {
   }
 
   /** A copy when the bytes are in memory, else null. */
-  peek(piece: number, offset: number, length: number): Uint8Array | null {
+  peek(piece: number, offset: number, length: number, allocate?: Allocate): Uint8Array | null {
     const kept = this.overflow.get(piece);
-    return kept === undefined ? this.store.peek(piece, offset, length) : kept.slice(offset, offset + length);
+    return kept === undefined
+      ? this.store.peek(piece, offset, length, allocate)
+      : copyOf(kept, offset, length, allocate);
   }
 
   /** A copy of bytes of a piece; rejects with `not_found` (or what the medium said) when it is gone, which `lost` tells too. */
-  async read(piece: number, offset: number, length: number): Promise<Uint8Array> {
+  async read(piece: number, offset: number, length: number, allocate?: Allocate): Promise<Uint8Array> {
     const kept = this.overflow.get(piece);
-    if (kept !== undefined) return kept.slice(offset, offset + length);
+    if (kept !== undefined) return copyOf(kept, offset, length, allocate);
     if (!this.have.has(piece)) throw new MillraceError("not_found", `piece ${piece} is not stored`);
     try {
-      return await this.store.read(piece, offset, length);
+      return await this.store.read(piece, offset, length, allocate);
     } catch (error) {
       if (!hasCode(error, "closed") && !this.overflow.has(piece) && !this.store.have.has(piece)) this.lose(piece);
       throw error;

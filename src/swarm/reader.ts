@@ -1,6 +1,6 @@
 /** A view of one file of a torrent that waits for what is not here yet. */
 import { abortError, hasCode, MillraceError } from "../errors.ts";
-import type { ReadOptions } from "../bytes/source.ts";
+import type { Allocate, ReadOptions } from "../bytes/source.ts";
 import { defaultTuning } from "./scheduler/tuning.ts";
 import type { ReaderDemand } from "./scheduler/types.ts";
 import type { SharedReads } from "./shared-reads.ts";
@@ -96,25 +96,30 @@ export class TorrentReader implements SwarmReader {
     if (length === 0) return Promise.resolve(new Uint8Array(0));
     return options.shared === true && this.host.sharedReads.worthwhile
       ? this.readShared(this.base + offset, length, options.signal)
-      : this.readOwn(this.base + offset, length, options.signal);
+      : this.readOwn(this.base + offset, length, options.signal, options.allocate);
   }
 
-  private readOwn(start: number, length: number, signal: AbortSignal): Promise<Uint8Array> {
-    const ready = this.peek(start, length);
-    if (ready === null) return this.fromStore(start, length, signal);
+  private readOwn(start: number, length: number, signal: AbortSignal, allocate?: Allocate): Promise<Uint8Array> {
+    const ready = this.peek(start, length, allocate);
+    if (ready === null) return this.fromStore(start, length, signal, allocate);
     this.moveTo(start + length);
     return Promise.resolve(ready);
   }
 
   /** Bytes of one piece that is here are given on as the store answers them; all else is collected. */
-  private async fromStore(start: number, length: number, signal: AbortSignal): Promise<Uint8Array> {
+  private async fromStore(
+    start: number,
+    length: number,
+    signal: AbortSignal,
+    allocate?: Allocate,
+  ): Promise<Uint8Array> {
     const { bank, metainfo } = this.host.transfer;
     const piece = Math.floor(start / metainfo.pieceLengthBytes);
     const from = start - piece * metainfo.pieceLengthBytes;
     if (from + length > metainfo.pieceLengthBytes || !bank.have.has(piece)) return this.collect(start, length, signal);
     let bytes: Uint8Array;
     try {
-      bytes = await bank.read(piece, from, length);
+      bytes = await bank.read(piece, from, length, allocate);
     } catch {
       return this.collect(start, length, signal);
     }
@@ -168,12 +173,12 @@ export class TorrentReader implements SwarmReader {
   }
 
   /** A copy when all of it is in memory now, else null. */
-  private peek(start: number, length: number): Uint8Array | null {
+  private peek(start: number, length: number, allocate?: Allocate): Uint8Array | null {
     const { bank, metainfo } = this.host.transfer;
     const pieceLength = metainfo.pieceLengthBytes;
     const first = Math.floor(start / pieceLength);
     const offset = start - first * pieceLength;
-    if (offset + length <= pieceLength) return bank.peek(first, offset, length);
+    if (offset + length <= pieceLength) return bank.peek(first, offset, length, allocate);
     const out = new Uint8Array(length);
     for (let at = 0; at < length;) {
       const piece = Math.floor((start + at) / pieceLength);
