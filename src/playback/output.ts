@@ -3,8 +3,13 @@ import { renderVodPlaylist } from "../media/hls/playlist.ts";
 import type { SwarmReader } from "../swarm/types.ts";
 import type { AnySession } from "./sessions.ts";
 
-/** Chunk of the file output, bytes: the size that costs an HTTP server least. */
-const FILE_CHUNK_BYTES = 64 * 1024;
+/**
+ * Chunk of the file output, bytes. For 200 clients of Node's server a gigabyte takes a quarter less work than in chunks of
+ * half the size; twice the size would save little more, and each slow client holds two or three.
+ */
+const FILE_CHUNK_BYTES = 128 * 1024;
+/** As long as nothing of a chunk is here, so much of it is waited for. */
+const WAITED_BYTES = 64 * 1024;
 
 /** A body with byte positions. `sizeBytes` null = not known before it was read. */
 export interface OutputBody {
@@ -46,7 +51,9 @@ async function* copyFile(
 ): AsyncGenerator<Uint8Array> {
   for (let at = start; at < end;) {
     // Chunks begin at multiples of their size, so that readers of different ranges find the same ones.
-    const next = Math.min(end, at - at % FILE_CHUNK_BYTES + FILE_CHUNK_BYTES);
+    const chunkEnd = Math.min(end, at - at % FILE_CHUNK_BYTES + FILE_CHUNK_BYTES);
+    const here = source.availableFrom(at, chunkEnd - at);
+    const next = Math.min(chunkEnd, at + (here > 0 ? here : WAITED_BYTES));
     yield await source.read(at, next - at, { signal, shared: true });
     at = next;
   }

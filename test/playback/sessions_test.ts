@@ -215,7 +215,7 @@ test("PlaybackSession tells stalled with its reason, where content is missing, a
   clock.advance(1000);
   for (let i = 0; i < 2; i++) told.push(await session.events.next(clock, signal));
   assertEquals(told, [
-    { name: "missing_content", params: { positions: [196_608] } },
+    { name: "missing_content", params: { positions: [262_144] } },
     { name: "stalled", params: { reason: "missing_piece" } },
   ]);
   assertEquals(session.stallReason, "missing_piece");
@@ -223,6 +223,21 @@ test("PlaybackSession tells stalled with its reason, where content is missing, a
   clock.advance(1000);
   assertEquals(await session.events.next(clock, signal), { name: "playing", params: {} });
   await reader.cancel();
+});
+
+test("fileBody() gives what is here of a chunk without waiting for the rest of it", async () => {
+  const { start, swarm, clock } = setUp();
+  const session = await start();
+  const { signal } = new AbortController();
+  for (let name = ""; name !== "playing";) name = (await session.events.next(clock, signal))!.name;
+  swarm.hereBytes = 141_072;
+  const before = swarm.reads.length;
+  const reader = fileBody(session)!.open(131_072, null).getReader();
+  await reader.read();
+  await reader.read();
+  await reader.cancel();
+  const reads = swarm.reads.slice(before, before + 2).map(({ offset, length }) => [offset, length]);
+  assertEquals(reads, [[131_072, 10_000], [141_072, 65_536]]);
 });
 
 test("Sessions.start() with singleReader has each new body end the one before; without, any number read (B8)", async () => {

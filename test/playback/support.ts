@@ -53,6 +53,8 @@ export class FakeSwarm implements Swarm {
   silentReads = false;
   /** Readers that may be open at once. */
   maxReaders = Infinity;
+  /** Bytes of each file that are here. */
+  hereBytes = Infinity;
   peers = 3;
   /** Why a read that waits does so. */
   reason: StallReason = "no_peers";
@@ -81,7 +83,7 @@ export class FakeSwarm implements Swarm {
       fileIndex,
       sizeBytes: source.sizeBytes,
       setBitrate() {},
-      availableFrom: (offset, max) => Math.min(max, source.sizeBytes - offset),
+      availableFrom: (offset, max) => Math.max(0, Math.min(max, source.sizeBytes - offset, this.hereBytes - offset)),
       stallReason: () => this.silent ? this.reason : null,
       read: (offset: number, length: number, options: ReadOptions) => {
         this.reads.push({ fileIndex, offset, length });
