@@ -301,6 +301,17 @@ test("LiveFeed ends with the broadcast", () => {
   assert(feed.ended);
 });
 
+test("LiveNode takes what a broken link swallows for no measure of its uplink", () => {
+  const stage = source(5, 160_000);
+  const child = stage.neighbour();
+  stage.says(child, { type: "subscribe", mask: 0xff, from: 5 });
+  publish(stage, 5);
+  assert(child.link.bufferedBytes > 0);
+  stage.clock.advance(60);
+  stage.node.disconnected(child.peer);
+  assertEquals([stage.node.uploader.uplinkBytesPerS, stage.node.uploader.pushDelayMs > 500], [160_000, false]);
+});
+
 test("LiveNode gives a new child the past after what all children wait for, and no place of another while they wait", () => {
   const stage = source(5, 160_000);
   const child = stage.neighbour({ upBytesPerS: 25_000 });

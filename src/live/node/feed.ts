@@ -30,6 +30,8 @@ export class LiveFeed {
   private offsetMs = 0;
   /** Capture time minus monotonic time of what came soonest: where the edge is. */
   private edgeOffsetMs = -Infinity;
+  /** Monotonic ms at which the piece given out last is due. */
+  private shownMs = 0;
   /** The next piece was missing when it was due: the player has nothing to show. */
   private dry = false;
   /** And the piece is lost: waiting for it would leave the player too far behind. */
@@ -132,6 +134,7 @@ export class LiveFeed {
     this.gapBefore = false;
     out.push({ header: entry.header, blocks: entry.blocks as Uint8Array[], discontinuity });
     this.deliveredPieces++;
+    this.shownMs = this.dueMs(entry.header);
     this.nextSeq = entry.seq + 1;
     if ((entry.header.flags & FLAG_END) !== 0) this.ended = true;
   }
@@ -164,10 +167,10 @@ export class LiveFeed {
         this.skipTo(seq);
         return true;
       }
-      // What may still come in time is not skipped for what comes after it; once the source was away, sooner is better.
+      // What may still come in time is not skipped for what comes after it; after a long silence, sooner is better.
       const start = next?.header ?? this.headerAfter(seq);
       const isStart = next?.header == null || (start.flags & FLAG_RANDOM_ACCESS) !== 0;
-      if (isStart && nowMs < this.dueMs(start) && start.timestampMs - header.timestampMs < POLICY.gapWaitMs) {
+      if (isStart && nowMs < this.dueMs(start) && nowMs - this.shownMs < POLICY.gapWaitMs) {
         return false;
       }
     }

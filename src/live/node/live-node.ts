@@ -189,7 +189,7 @@ export class LiveNode {
     this.parents.lost(peer, peer.parentMask, this.now(), false);
     this.puller.dropPeer(peer);
     this.uploader.dropPeer(peer);
-    this.uploader.sent(peer.link.bufferedBytes, this.now());
+    this.uploader.lost(peer.link.bufferedBytes, this.now());
     if (this.joined && this.options.role === "viewer") this.parents.tick(this.now(), this.joiner.urgentUntil + 1);
   }
 

@@ -98,7 +98,7 @@ export const POLICY = {
    * for as long as a crowd comes in, when half a second of standing still would last for all of that.
    */
   stallBehindMs: 2800,
-  /** A random access point that is not due yet is waited for when it is no further from the missing piece than this. */
+  /** A random access point that is not due yet is waited for by a player that had something to show so long ago at most. */
   gapWaitMs: 2000,
   /** Contiguous media with which playing starts. */
   startBufferMs: 1000,

@@ -178,6 +178,13 @@ export class Uploader {
     }
   }
 
+  /** `bytes` handed over never leave, since their link is gone: taken for sent, they would make the uplink look faster. */
+  lost(bytes: number, nowMs: number): void {
+    this.inFlight = Math.max(0, this.inFlight - bytes);
+    this.measuredMs = this.measuredBytes = 0;
+    this.busySinceMs = this.inFlight > 0 ? nowMs : null;
+  }
+
   private count(bytes: number, nowMs: number): void {
     this.countedFromMs ??= nowMs;
     this.countedBytes += bytes;
