@@ -1,86 +1,16 @@
 import { test } from "node:test";
-import { assert, assertEquals, assertMatch, assertNotEquals } from "@std/assert";
+import { assert, assertEquals, assertMatch } from "@std/assert";
 import { existsSync, readFileSync, statSync } from "node:fs";
 import path from "node:path";
 import process from "node:process";
-import { loadPorts } from "../../platform/detect.ts";
-import type { BroadcastFacts } from "../../platform/broadcast.ts";
 import { broadcastFileName } from "../../platform/broadcast-name.ts";
 import { StatusLine, statusText } from "../../platform/status-line.ts";
-import { createEngine, type Engine } from "../../src/engine.ts";
 import { clip, clipPath } from "../support/fixtures.ts";
 import { TsLooper } from "../../src/source/ts-looper.ts";
-import { checkTs } from "../support/ts-check.ts";
 import { until } from "../support/until.ts";
-import { run, type Running, start, withDirectory } from "./support.ts";
+import { assertPlays, facts, flags, read, watch, withViewer } from "./broadcast-support.ts";
+import { run, start, withDirectory } from "./support.ts";
 import { concatBytes } from "../../src/bytes/hex.ts";
-
-const FACTS = /^\{"event":"broadcast",/;
-
-/** Where peers can connect. */
-type Facts = BroadcastFacts & { readonly peers: string };
-
-function flags(directory: string): string[] {
-  return [
-    ...[
-      "--name",
-      "test tv",
-      "--state-dir",
-      path.join(directory, "state"),
-      "--publish-dir",
-      path.join(directory, "pub"),
-    ],
-    ...["--peer-host", "127.0.0.1", "--peer-port", "0", "--no-dht", "--no-lsd", "--json"],
-  ];
-}
-
-async function facts(program: Running): Promise<Facts> {
-  const line = await program.firstLine;
-  assertMatch(line, FACTS);
-  return JSON.parse(line) as Facts;
-}
-
-async function withViewer(body: (engine: Engine) => Promise<void>): Promise<void> {
-  const engine = await createEngine(await loadPorts({ log: { level: "error" } }), {
-    peerHost: "127.0.0.1",
-    peerPort: 0,
-    dht: false,
-    lsd: false,
-    swarmLingerMs: 0,
-  });
-  try {
-    await body(engine);
-  } finally {
-    await engine.close();
-  }
-}
-
-/** The MPEG TS output of `engine`, from a broadcaster at `peers`. */
-async function watch(engine: Engine, { magnet, peers }: Pick<Facts, "magnet" | "peers">) {
-  const stream = encodeURIComponent(`${magnet}&x.pe=${peers}`);
-  const started = await engine.fetch(new Request(`http://localhost/engine/getstream?magnet=${stream}`));
-  assertEquals(started.status, 302, started.status === 302 ? "" : await started.text());
-  const response = await engine.fetch(new Request(started.headers.get("location")!));
-  assertEquals(response.status, 200, response.status === 200 ? "" : await response.text());
-  return response.body!.getReader();
-}
-
-async function read(reader: ReadableStreamDefaultReader<Uint8Array>, bytes: number): Promise<Uint8Array> {
-  const parts: Uint8Array[] = [];
-  for (let have = 0; have < bytes;) {
-    const { done, value } = await reader.read();
-    if (done) break;
-    parts.push(value.slice());
-    have += value.length;
-  }
-  return new Uint8Array(await new Blob(parts as BlobPart[]).arrayBuffer());
-}
-
-function assertPlays(ts: Uint8Array): void {
-  const { problems, streams } = checkTs(ts, { isRange: true, isSegment: false });
-  assertEquals(problems.filter((text) => !/PCR gap|counter/.test(text)), []);
-  assert(streams.length === 2 && streams.every(({ units }) => units.length > 10));
-}
 
 test("millrace broadcast sends a looped file to a viewer, tells what it is, and ends with its last piece on SIGINT", () =>
   withDirectory((directory) =>
@@ -161,29 +91,6 @@ test("millrace broadcast reads standard input to its end, which is the end for t
     })
   ));
 
-test("millrace relay passes a broadcast on to a viewer that knows the relay alone", () =>
-  withDirectory((directory) =>
-    withViewer(async (engine) => {
-      const source = start(["broadcast", "--source", clipPath("ts-188.ts"), ...flags(directory)]);
-      const said = await facts(source);
-      const common = ["--peer-host", "127.0.0.1", "--peer-port", "0", "--no-dht", "--no-lsd", "--json"];
-      const magnet = `${said.magnet}&x.pe=${said.peers}`;
-      const relay = start(["relay", "--url", magnet, "--state-dir", path.join(directory, "relay"), ...common]);
-      const passing = JSON.parse(await relay.firstLine) as Facts & { event: string };
-      assertEquals([passing.event, passing.infohash, passing.content_id], ["relay", said.infohash, said.content_id]);
-      assertNotEquals(passing.peers, said.peers);
-      const reader = await watch(engine, { magnet: said.magnet, peers: passing.peers });
-      assertPlays(await read(reader, 100_000));
-      await reader.cancel();
-      relay.kill("SIGINT");
-      source.kill("SIGINT");
-      for (const program of [relay, source]) {
-        const { code, stderr } = await program.ended;
-        assertEquals([code, stderr], [0, ""]);
-      }
-    })
-  ));
-
 test("millrace broadcast and relay say in one line what is wrong, with exit code 2", () =>
   withDirectory(async (directory) => {
     const table: [string[], RegExp][] = [
@@ -205,27 +112,6 @@ test("millrace broadcast and relay say in one line what is wrong, with exit code
     };
     await Promise.all([lane(table.slice(0, 3)), lane(table.slice(3))]);
     assert(!existsSync(path.join(directory, "r", "relay", "transport")));
-  }));
-
-test("millrace demo --live --once watches the clip from a second process that broadcasts it, beyond its end", async () => {
-  const { code, stdout, stderr } = await run(["demo", "--live", "--once", "--http-port", "0", "--peer-port", "0"]);
-  assertEquals([code, stderr], [0, ""], stdout);
-  assertMatch(stdout, /MPEG TS: \d+ bytes live, .* good/);
-});
-
-test("millrace broadcast goes on when whoever read its lines is gone", () =>
-  withDirectory(async (directory) => {
-    const program = start(["broadcast", "--source", clipPath("ts-188.ts"), ...flags(directory)]);
-    const said = await facts(program);
-    program.child.stdout!.destroy();
-    await withViewer(async (engine) => {
-      const reader = await watch(engine, said);
-      await read(reader, 100_000);
-      await reader.cancel();
-    });
-    program.kill("SIGINT");
-    const { code, stderr } = await program.ended;
-    assertEquals([code, stderr], [0, ""]);
   }));
 
 test("broadcastFileName() keeps plain names and gives others a file of their own", async () => {
