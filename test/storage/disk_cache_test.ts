@@ -1,39 +1,13 @@
 import { test } from "node:test";
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { MillraceError } from "../../src/errors.ts";
-import { createDiskCache } from "../../src/storage/disk-cache.ts";
 import type { PieceCache, PieceStore } from "../../src/storage/types.ts";
-import { FakeClock, settle } from "../support/fake-clock.ts";
+import { settle } from "../support/fake-clock.ts";
 import { seeded } from "../transport/support.ts";
-import { MemoryFiles } from "./memory-files.ts";
-import { type Sample, sample, silent } from "./support.ts";
+import { check, fill, make } from "./disk-support.ts";
+import { type Sample, sample } from "./support.ts";
 
 const SMALL = { "a/one.mkv": 50_000, "empty": 0, "two.srt": 1_000, "pad:.pad/9": 14_536, "three.mp4": 100_000 };
-
-function make(limitBytes = 0) {
-  const clock = new FakeClock();
-  const files = new MemoryFiles(clock);
-  const open = (on = files) =>
-    createDiskCache({ files: on, directory: "/cache", limitBytes, clock, log: silent, windowBytes: 65_536 });
-  return { clock, files, open };
-}
-
-async function fill(store: PieceStore, torrent: Sample, pieces?: number[]): Promise<void> {
-  const all = pieces ?? Array.from({ length: torrent.layout.pieceCount }, (_, i) => i);
-  await Promise.all(all.map((piece) => store.put(piece, torrent.piece(piece))));
-}
-
-async function check(store: PieceStore, torrent: Sample): Promise<number[]> {
-  const good: number[] = [];
-  for (let piece = 0; piece < torrent.layout.pieceCount; piece++) {
-    if (!store.have.has(piece)) continue;
-    const expected = torrent.piece(piece);
-    assertEquals(await store.read(piece, 0, expected.length), expected, `piece ${piece}`);
-    assertEquals(await store.read(piece, 7, 100), expected.slice(7, 107), `part of piece ${piece}`);
-    good.push(piece);
-  }
-  return good;
-}
 
 async function reopen(cache: PieceCache, open: () => Promise<PieceCache>, torrent: Sample): Promise<PieceStore> {
   await cache.close();
@@ -249,80 +223,6 @@ test("read() rejects with io once, tells onLost and forgets the piece when the m
   files.hook = () => {};
   await store.put(0, torrent.piece(0));
   assertEquals((await check(store, torrent)).length, torrent.layout.pieceCount);
-});
-
-test("read() notices a file that was deleted or changed underfoot", async () => {
-  const { open, files, clock } = make();
-  const torrent = sample({ "a": 163_840, "b": 163_840, "c": 163_840 });
-  const store = await (await open()).open(torrent.layout);
-  const root = `/cache/${torrent.layout.infohashHex}/pack`;
-  const lost: [number, string][] = [];
-  store.onLost = (piece, reason) => lost.push([piece, reason]);
-  await fill(store, torrent);
-  await clock.advanceAsync(8_000);
-  files.nodes.delete(`${root}/a`);
-  files.change(`${root}/b`, (bytes) => bytes.fill(9, 40_000, 40_001));
-  assertEquals((await assertRejects(() => store.read(0, 0, 10), MillraceError)).code, "not_found");
-  assertEquals(await store.read(10, 0, 16384), torrent.piece(10));
-  const { code } = await assertRejects(() => store.read(12, 0, 10), MillraceError);
-  assert(code === "corrupt" || code === "not_found", "by this read, or by the sweep before it");
-  assertEquals(lost.filter(([, reason]) => reason === "io"), [[12, "io"]]);
-  assertEquals(lost.filter(([, reason]) => reason === "deleted").map(([piece]) => piece), [
-    0,
-    1,
-    2,
-    3,
-    4,
-    5,
-    6,
-    7,
-    8,
-    9,
-  ]);
-  await fill(store, torrent, [0, 12]);
-  assert((await check(store, torrent)).includes(12));
-});
-
-test("read() serves nothing that was changed while the store wrote to the same file", async () => {
-  for (const laterMs of [0, 8_000]) {
-    const { open, files, clock } = make();
-    const torrent = sample({ "a": 163_840, "b": 163_840 });
-    const store = await (await open()).open(torrent.layout);
-    const early = Array.from({ length: 19 }, (_, piece) => piece);
-    await fill(store, torrent, early);
-    await clock.advanceAsync(8_000);
-    // All have left the disk once, and were good.
-    assertEquals(await check(store, torrent), early);
-    await fill(store, torrent, [19]);
-    files.change(`/cache/${torrent.layout.infohashHex}/pack/b`, (bytes) => bytes.fill(9, 40_000, 40_001));
-    await clock.advanceAsync(laterMs);
-    const { code } = await assertRejects(() => store.read(12, 0, 10), MillraceError);
-    assert(code === "corrupt" || code === "not_found", code);
-    assertEquals(await store.read(11, 0, 16384), torrent.piece(11));
-  }
-});
-
-test("read() serves nothing that was changed just after another read of the same file, or during one", async () => {
-  const { open, files, clock } = make();
-  const torrent = sample({ "a": 163_840 });
-  const store = await (await open()).open(torrent.layout);
-  await fill(store, torrent);
-  await clock.advanceAsync(8_000);
-  const all = Array.from({ length: torrent.layout.pieceCount }, (_, piece) => piece);
-  assertEquals(await check(store, torrent), all, "all have left the disk once, and were good");
-  const path = `/cache/${torrent.layout.infohashHex}/pack/a`;
-  const spoil = (piece: number) => files.change(path, (bytes) => bytes.fill(9, piece * 16_384, piece * 16_384 + 1));
-  spoil(3);
-  await clock.advanceAsync(10);
-  const refused = async (piece: number) => {
-    const { code } = await assertRejects(() => store.read(piece, 0, 10), MillraceError);
-    assert(code === "corrupt" || code === "not_found", code);
-  };
-  await Promise.all([refused(3), refused(3)]);
-  spoil(5);
-  await clock.advanceAsync(10);
-  const first = store.read(0, 0, 10);
-  await Promise.all([refused(5), first]);
 });
 
 test("read() and put() refuse what does not fit", async () => {
