@@ -156,3 +156,15 @@ export class Stage {
     return { stage, peers };
   }
 }
+
+/** A broadcaster with `count` pieces published. */
+export function source(count: number, uplinkBytesPerS = 250_000): Stage {
+  const stage = new Stage({ role: "source", uplinkBytesPerS });
+  for (let seq = 0; seq < count; seq++) publish(stage, seq);
+  return stage;
+}
+
+/** Has a broadcaster publish piece `seq`. */
+export function publish(stage: Stage, seq: number): void {
+  stage.node.publish({ header: stage.headerOf(seq), data: GENUINE.subarray(0, PIECE_BYTES) });
+}
