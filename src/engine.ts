@@ -8,7 +8,8 @@ import { createAnalyzer } from "./content/analysis/analyzer.ts";
 import { basicAuthorization, guardedFetch, guardedOpen } from "./content/fetch-guard.ts";
 import { createMediaFinder } from "./content/media-files.ts";
 import { createMetainfoFinder } from "./content/metainfo.ts";
-import { createResolver } from "./content/resolve.ts";
+import { createPublicFetch } from "./content/public-fetch.ts";
+import { createResolver, type MetadataSearch } from "./content/resolve.ts";
 import { createTransportCache, createWrapperCache } from "./content/transport-cache.ts";
 import { createStore, storeLocation } from "./database/store.ts";
 import { createDiscovery } from "./discovery/discovery.ts";
@@ -32,7 +33,6 @@ import { MillraceError } from "./errors.ts";
 import type { Logger, Ports, RequestInfo } from "./ports.ts";
 import { createSwarmManager } from "./swarm/manager.ts";
 import { isLive } from "./transport/live.ts";
-import type { Magnet } from "./transport/types.ts";
 import { VERSION } from "./version.ts";
 import { createPeerId } from "./wire/peer-id.ts";
 import type { SwarmManager } from "./swarm/types.ts";
@@ -103,6 +103,7 @@ async function assemble(ports: Ports, options: EngineOptions, opened: Closer[]):
   const peerHost = options.peerHost ?? "0.0.0.0";
   const peerPort = options.peerPort ?? 8621;
   let swarms: SwarmManager | null = null;
+  const publicFetch = createPublicFetch(ports);
   const discovery = await createDiscovery(ports, {
     peerId,
     peerPort: () => swarms?.peerAddress?.port ?? 0,
@@ -117,11 +118,13 @@ async function assemble(ports: Ports, options: EngineOptions, opened: Closer[]):
     },
     lsd: { enabled: options.lsd ?? true, ...(isWildcard(peerHost) ? {} : { interfaces: [peerHost] }) },
     userAgent: `millrace/${VERSION}`,
+    publicFetch,
   });
   opened.push(() => discovery.close());
   const manager = swarms = await createSwarmManager(ports, {
     cache,
     discovery,
+    publicFetch,
     peerId,
     peerHost,
     peerPort,
@@ -145,10 +148,10 @@ async function assemble(ports: Ports, options: EngineOptions, opened: Closer[]):
     left: (swarm) => records.forget(swarm),
   });
   opened.push(() => broadcasts.close());
-  const metadataOf = async (magnet: Magnet, signal: AbortSignal) => {
+  const metadataOf: MetadataSearch = async (magnet, servers, signal) => {
     const running = broadcasts.running(magnet.infohashHex);
     if (running !== null) return running;
-    const lease = manager.acquire({ magnet });
+    const lease = manager.acquire({ magnet, servers });
     try {
       return await lease.swarm.metadata(signal);
     } catch (error) {
@@ -255,7 +258,7 @@ async function assemble(ports: Ports, options: EngineOptions, opened: Closer[]):
       const late = deadline(clock, timeoutMs, signal ? AbortSignal.any([signal, ending.signal]) : ending.signal);
       try {
         const target = await resolver.resolve(selector, { callerIsLocal: true, signal: late.signal });
-        const metainfo = target.metainfo ?? await metadataOf(target.magnet!, late.signal);
+        const metainfo = target.metainfo ?? await metadataOf(target.magnet!, "any", late.signal);
         return await startRelay(broadcasts, { ...target, metainfo });
       } finally {
         late.cancel();

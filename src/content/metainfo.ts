@@ -3,8 +3,7 @@ import { deadline } from "../bytes/deadline.ts";
 import { MillraceError } from "../errors.ts";
 import type { Clock } from "../ports.ts";
 import type { AnyMetainfo } from "../transport/live.ts";
-import type { Magnet } from "../transport/types.ts";
-import type { ResolveContext, Resolver } from "./resolve.ts";
+import type { MetadataSearch, ResolveContext, Resolver } from "./resolve.ts";
 import type { StreamSelector } from "./selector.ts";
 import type { TransportCache } from "./transport-cache.ts";
 
@@ -14,7 +13,7 @@ export interface MetainfoFinderParts {
   readonly cache: TransportCache;
   readonly clock: Clock;
   /** Joins the swarm until the metadata is there. */
-  readonly metadataOf: (magnet: Magnet, signal: AbortSignal) => Promise<AnyMetainfo>;
+  readonly metadataOf: MetadataSearch;
   /** For one search, resolving included. */
   readonly timeoutMs: number;
 }
@@ -41,9 +40,12 @@ export function createMetainfoFinder(parts: MetainfoFinderParts): MetainfoFinder
         () => new MillraceError("timeout", "no peer told in time what the torrent holds"),
       );
       try {
-        const { metainfo, magnet } = await resolver.resolve(selector, { callerIsLocal, signal: late.signal });
+        const { metainfo, magnet, servers = "any" } = await resolver.resolve(selector, {
+          callerIsLocal,
+          signal: late.signal,
+        });
         if (metainfo === undefined && magnet === undefined) throw new MillraceError("not_found", "nothing was found");
-        const found = metainfo ?? await parts.metadataOf(magnet!, late.signal);
+        const found = metainfo ?? await parts.metadataOf(magnet!, servers, late.signal);
         await cache.keep(found);
         return found;
       } finally {

@@ -2,6 +2,7 @@
 import { sleep, withSignal } from "../bytes/deadline.ts";
 import { fromHex } from "../bytes/hex.ts";
 import type { Discovery } from "../discovery/types.ts";
+import type { ServerScope } from "../discovery/types.ts";
 import { abortError, hasCode } from "../errors.ts";
 import { decodeTransportRecord } from "../transport/content-id.ts";
 import { MAX_TRANSPORT_FILE_BYTES } from "../transport/limits.ts";
@@ -23,6 +24,8 @@ const RECORD_RETRY_MS = 1_000;
 export interface ResolvedTarget {
   readonly metainfo?: AnyMetainfo;
   readonly magnet?: Magnet;
+  /** Which of the servers in either the caller may have asked. */
+  readonly servers?: ServerScope;
 }
 
 /** What resolving needs besides the selector. */
@@ -31,6 +34,9 @@ export interface ResolveContext {
   readonly callerIsLocal: boolean;
   readonly signal: AbortSignal;
 }
+
+/** Joins the swarm of a magnet until its metadata is there; `servers` as in `ResolvedTarget`. */
+export type MetadataSearch = (magnet: Magnet, servers: ServerScope, signal: AbortSignal) => Promise<AnyMetainfo>;
 
 /** What the resolver is made of. */
 export interface ResolverParts {
@@ -42,7 +48,7 @@ export interface ResolverParts {
   /** Also lets callers elsewhere name private addresses. */
   readonly allowPrivateFetch: boolean;
   /** Joins the swarm of an infohash until its metadata is there: the third runner of the content id race. */
-  readonly metadataOf: (magnet: Magnet, signal: AbortSignal) => Promise<AnyMetainfo>;
+  readonly metadataOf: MetadataSearch;
 }
 
 /** Turns selectors into targets. */
@@ -58,27 +64,39 @@ export interface Resolver {
 export function createResolver(parts: ResolverParts): Resolver {
   return {
     async resolve(selector, context) {
-      switch (selector.kind) {
-        case "transport_file":
-          return { metainfo: await parseTarget(selector.bytes) };
-        case "magnet":
-          return await fromMagnet(parts, selector.magnet);
-        case "infohash": {
-          const known = await parts.cache.byInfohash(selector.infohash);
-          if (known === null && await parts.wrappers.byInfohash(selector.infohash) !== null) throw comesByHttp();
-          return known === null ? { magnet: bareMagnet(selector.infohash) } : { metainfo: known };
-        }
-        case "url": {
-          if (selector.url.startsWith("magnet:")) return await fromMagnet(parts, selector.url);
-          const allowPrivate = context.callerIsLocal || parts.allowPrivateFetch;
-          const bytes = await fetchTransportFile(parts.ports, selector.url, allowPrivate, context.signal);
-          return { metainfo: await parseTarget(bytes) };
-        }
-        case "content_id":
-          return await resolveContentId(parts, selector.contentId, context.signal);
-      }
+      const allowPrivate = context.callerIsLocal || parts.allowPrivateFetch;
+      return {
+        ...await targetOf(parts, selector, allowPrivate, context.signal),
+        servers: allowPrivate ? "any" : "public",
+      };
     },
   };
+}
+
+async function targetOf(
+  parts: ResolverParts,
+  selector: StreamSelector,
+  allowPrivate: boolean,
+  signal: AbortSignal,
+): Promise<ResolvedTarget> {
+  switch (selector.kind) {
+    case "transport_file":
+      return { metainfo: await parseTarget(selector.bytes) };
+    case "magnet":
+      return await fromMagnet(parts, selector.magnet);
+    case "infohash": {
+      const known = await parts.cache.byInfohash(selector.infohash);
+      if (known === null && await parts.wrappers.byInfohash(selector.infohash) !== null) throw comesByHttp();
+      return known === null ? { magnet: bareMagnet(selector.infohash) } : { metainfo: known };
+    }
+    case "url": {
+      if (selector.url.startsWith("magnet:")) return await fromMagnet(parts, selector.url);
+      const bytes = await fetchTransportFile(parts.ports, selector.url, allowPrivate, signal);
+      return { metainfo: await parseTarget(bytes) };
+    }
+    case "content_id":
+      return await resolveContentId(parts, selector.contentId, signal);
+  }
 }
 
 async function fromMagnet(parts: ResolverParts, text: string): Promise<ResolvedTarget> {
@@ -109,7 +127,9 @@ async function resolveContentId(parts: ResolverParts, id: string, signal: AbortS
     const record = decodeTransportRecord(bytes);
     return { magnet: { ...bareMagnet(record.infohashHex), name: record.name, trackers: record.trackers } };
   };
-  const asInfohash = async (): Promise<ResolvedTarget> => ({ metainfo: await parts.metadataOf(bareMagnet(id), race) });
+  const asInfohash = async (): Promise<ResolvedTarget> => ({
+    metainfo: await parts.metadataOf(bareMagnet(id), "public", race),
+  });
   try {
     return await withSignal(Promise.any([fromRecord(), asInfohash()]), signal);
   } catch (error) {

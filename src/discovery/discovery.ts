@@ -7,7 +7,8 @@ import { DhtNode, type DhtNodeOptions } from "./dht-node.ts";
 import { announceHttp } from "./http-tracker.ts";
 import { LocalDiscovery, type LsdOptions } from "./lsd.ts";
 import { type SharedSources, SwarmDiscovery } from "./session.ts";
-import type { Discovery } from "./types.ts";
+import { refuseAll } from "./redirects.ts";
+import type { Discovery, ServerScope } from "./types.ts";
 import { UdpTrackerClient } from "./udp-tracker.ts";
 
 /** The machine's parts that discovery uses. */
@@ -25,6 +26,11 @@ export interface DiscoveryOptions {
   readonly lsd: LsdOptions & { readonly enabled: boolean };
   /** `User-Agent` of HTTP announces. */
   readonly userAgent: string;
+  /**
+   * Asks servers of the public network, and refuses others with `denied`: for trackers of the scope "public". Default:
+   * refuses all.
+   */
+  readonly publicFetch?: typeof fetch;
   /** Shuffles and jitter, in [0, 1). Default Math.random. */
   readonly random?: () => number;
 }
@@ -52,13 +58,16 @@ export async function createDiscovery(ports: DiscoveryPorts, options: DiscoveryO
       : null,
   ]);
   const udpTrackers = new UdpTrackerClient(ports);
-  const createAnnouncer = (url: string): Announcer | null => {
+  const publicFetch = options.publicFetch ?? refuseAll;
+  const createAnnouncer = (url: string, scope: () => ServerScope): Announcer | null => {
     if (/^https?:\/\//i.test(url) && URL.canParse(url)) {
-      const context = { fetch: ports.fetch, clock: ports.clock, userAgent: options.userAgent };
-      return (announce, signal) => announceHttp(context, url, announce, signal);
+      return (announce, signal) => {
+        const fetch = scope() === "any" ? ports.fetch : publicFetch;
+        return announceHttp({ fetch, clock: ports.clock, userAgent: options.userAgent }, url, announce, signal);
+      };
     }
     if (/^udp:\/\//i.test(url) && URL.canParse(url)) {
-      return (announce, signal, late) => udpTrackers.announce(url, announce, signal, late);
+      return (announce, signal, late) => udpTrackers.announce(url, announce, signal, { scope: scope(), late });
     }
     return null;
   };

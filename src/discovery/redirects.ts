@@ -6,6 +6,11 @@ import { isLocalName } from "./addresses.ts";
 /** Redirects followed at most. */
 const MAX_REDIRECTS = 5;
 
+/** A `fetch` for servers of the public network where there is none: it refuses every address. */
+export function refuseAll(): Promise<Response> {
+  return Promise.reject(new MillraceError("denied", "servers that callers elsewhere name are not asked"));
+}
+
 /** What is sent with each request. */
 export interface RedirectedRequest {
   readonly headers: Readonly<Record<string, string>>;

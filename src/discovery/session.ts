@@ -5,7 +5,7 @@ import { DhtSearch } from "./dht-search.ts";
 import type { LocalDiscovery, LsdMembership } from "./lsd.ts";
 import { PeerSink } from "./peer-sink.ts";
 import { type AnnouncerFactory, TrackerSet } from "./tracker-set.ts";
-import type { DiscoveryRequest, DiscoverySession, DiscoverySourceStatus, PeerOrigin } from "./types.ts";
+import type { DiscoveryRequest, DiscoverySession, DiscoverySourceStatus, PeerOrigin, ServerScope } from "./types.ts";
 
 /** What all swarms share. */
 export interface SharedSources {
@@ -46,9 +46,9 @@ export class SwarmDiscovery implements DiscoverySession {
       onPeers: (peers) => peers.forEach(report("tracker")),
       createAnnouncer: shared.createAnnouncer,
     });
-    this.trackers.add(request.trackers);
+    this.trackers.add(request.trackers, { scope: request.servers ?? "any" });
     if (request.isPrivate) return;
-    this.trackers.add(shared.extraTrackers.map((url) => [url]), true);
+    this.trackers.add(shared.extraTrackers.map((url) => [url]), { extra: true });
     if (dht !== null) this.search = new DhtSearch({ clock, node: dht, infohash, peerPort, onPeer: report("dht") });
     if (lsd !== null) this.lsd = lsd.join(infohash, report("lsd"));
   }
@@ -63,8 +63,8 @@ export class SwarmDiscovery implements DiscoverySession {
     this.dropPublic();
   }
 
-  addTrackers(tiers: readonly (readonly string[])[]): void {
-    this.trackers.add(tiers);
+  addTrackers(tiers: readonly (readonly string[])[], scope: ServerScope = "any"): void {
+    this.trackers.add(tiers, { scope });
   }
 
   needPeers(): void {

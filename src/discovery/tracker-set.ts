@@ -7,7 +7,7 @@ import { deadline, withSignal } from "../bytes/deadline.ts";
 import type { Clock } from "../ports.ts";
 import type { Announcer } from "./announce.ts";
 import { type TierContext, TrackerTier } from "./tracker-tier.ts";
-import type { DiscoverySourceStatus } from "./types.ts";
+import { allowServer, type DiscoverySourceStatus, type ServerScope } from "./types.ts";
 
 /** Trackers of one swarm; what comes later is ignored. Real torrents name up to 40. */
 const MAX_TRACKERS = 64;
@@ -18,8 +18,8 @@ const MAX_URL_CHARS = 2_048;
 /** Trackers get this long to hear `stopped`: a swarm closes within 2 s whatever they do. */
 export const STOP_DEADLINE_MS = 1_500;
 
-/** Makes the announcer of a tracker URL; null when its scheme is not spoken. */
-export type AnnouncerFactory = (url: string) => Announcer | null;
+/** Makes the announcer of a tracker URL, which asks for `scope` each time; null when its scheme is not spoken. */
+export type AnnouncerFactory = (url: string, scope: () => ServerScope) => Announcer | null;
 
 /** What a set needs; its tiers get the rest. */
 export interface TrackerSetContext extends Omit<TierContext, "isCovered"> {
@@ -37,7 +37,7 @@ interface Entry {
 export class TrackerSet {
   private readonly context: TrackerSetContext;
   private readonly tierContext: TierContext;
-  private readonly known = new Set<string>();
+  private readonly known = new Map<string, ServerScope>();
   private readonly ignored: DiscoverySourceStatus[] = [];
   private entries: Entry[] = [];
   private closed = false;
@@ -48,15 +48,20 @@ export class TrackerSet {
   }
 
   /** Adds tiers and starts them; known trackers are left out. `extra` ones go when the torrent proves private. */
-  add(tiers: readonly (readonly string[])[], extra = false): void {
+  add(
+    tiers: readonly (readonly string[])[],
+    { extra = false, scope = "any" }: { extra?: boolean; scope?: ServerScope } = {},
+  ): void {
     if (this.closed) return;
+    const widens = scope === "any" && tiers.flat().some((url) => this.known.get(url.trim()) === "public");
     for (const urls of tiers) {
-      const trackers = shuffled(urls, this.context.random).flatMap((url) => this.admit(url));
+      const trackers = shuffled(urls, this.context.random).flatMap((url) => this.admit(url, scope));
       if (trackers.length === 0) continue;
       const tier = new TrackerTier(this.tierContext, trackers);
       this.entries.push({ tier, extra });
       tier.start();
     }
+    if (widens) { for (const { tier } of this.entries) tier.retry(); }
   }
 
   needPeers(): void {
@@ -92,12 +97,14 @@ export class TrackerSet {
     limit.cancel();
   }
 
-  private admit(text: string): { name: string; announce: Announcer }[] {
+  private admit(text: string, scope: ServerScope): { name: string; announce: Announcer }[] {
     const url = text.trim();
-    if (this.known.size >= MAX_TRACKERS || url.length > MAX_URL_CHARS || this.known.has(url)) return [];
-    this.known.add(url);
+    const isKnown = this.known.has(url);
+    if (!isKnown && (this.known.size >= MAX_TRACKERS || url.length > MAX_URL_CHARS)) return [];
+    allowServer(this.known, url, scope);
+    if (isKnown) return [];
     const name = publicName(url);
-    const announce = this.context.createAnnouncer(url);
+    const announce = this.context.createAnnouncer(url, () => this.known.get(url)!);
     if (announce !== null) return [{ name, announce }];
     const lastError = "not a tracker address that is spoken here (http, https, udp)";
     this.ignored.push({ kind: "tracker", name, peers: 0, seeders: null, lastError, nextAnnounceMs: null });

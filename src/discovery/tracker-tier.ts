@@ -95,6 +95,13 @@ export class TrackerTier {
     if (atMs < this.nextMs) this.schedule(atMs);
   }
 
+  /** Asks at once, if none of its trackers answered last time: one of them may be asked now that could not be before. */
+  retry(): void {
+    if (this.closed || this.failures === 0) return;
+    if (this.running) this.runAgain = true;
+    else void this.run();
+  }
+
   /** Owes `completed` to the trackers that know us, at once: events are exempt from intervals. */
   completed(): void {
     if (this.closed) return;

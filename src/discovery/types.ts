@@ -4,6 +4,17 @@ import type { SocketAddress } from "../ports.ts";
 /** Where a peer address came from. */
 export type PeerOrigin = "tracker" | "dht" | "pex" | "lsd" | "magnet" | "incoming" | "manual";
 
+/**
+ * Which of the servers that a torrent names may be asked: `public` are those of the public network alone, for torrents that
+ * somebody elsewhere, or a web page, chose (B27).
+ */
+export type ServerScope = "any" | "public";
+
+/** Notes that `url` may be asked within `scope`; who may name private servers widens what others named. */
+export function allowServer(scopes: Map<string, ServerScope>, url: string, scope: ServerScope): void {
+  if (scope === "any" || !scopes.has(url)) scopes.set(url, scope);
+}
+
 /** What announcing needs to know of the swarm, asked at each announce. */
 export interface AnnounceState {
   readonly uploadedBytes: number;
@@ -15,8 +26,8 @@ export interface AnnounceState {
 export interface DiscoverySession {
   /** Private torrents (BEP 27) learn this late, with the metadata: DHT, LSD and PEX stop. */
   setPrivate(): void;
-  /** Adds trackers learnt later (metadata, magnet). Known ones are ignored. */
-  addTrackers(tiers: readonly (readonly string[])[]): void;
+  /** Adds trackers learnt later (metadata, magnet). Of known ones `scope` alone counts, if it is wider. Default "any". */
+  addTrackers(tiers: readonly (readonly string[])[], scope?: ServerScope): void;
   /** Asks every source again soon, respecting their minimum intervals (the swarm is short of peers). */
   needPeers(): void;
   /** Tells trackers that the download completed (BEP 3 `completed`). */
@@ -41,6 +52,8 @@ export interface DiscoverySourceStatus {
 export interface DiscoveryRequest {
   readonly infohash: Uint8Array;
   readonly trackers: readonly (readonly string[])[];
+  /** Of those trackers. Default "any". */
+  readonly servers?: ServerScope;
   readonly isPrivate: boolean;
   /** Called for each address found; duplicates are possible, own addresses are not filtered. */
   onPeer(address: SocketAddress, origin: PeerOrigin): void;

@@ -3,6 +3,7 @@ import { abortError, MillraceError } from "../errors.ts";
 import type { Clock, NetworkPort, SocketAddress, UdpPort, UdpSocket } from "../ports.ts";
 import { canonicalHost, isPublicHost } from "./addresses.ts";
 import type { Announce, AnnounceAnswer } from "./announce.ts";
+import type { ServerScope } from "./types.ts";
 import { announceRequest, connectRequest, parseAnnounce, parseConnect, transactionOf } from "./udp-tracker-messages.ts";
 
 /**
@@ -42,6 +43,14 @@ interface Endpoint {
   readonly path: string;
 }
 
+/** How to announce. */
+export interface UdpAnnounceOptions {
+  /** Whether trackers in private networks may be asked, too. Default "any". */
+  readonly scope?: ServerScope;
+  /** Gets the answer that came second. */
+  readonly late?: (answer: AnnounceAnswer) => void;
+}
+
 /** Client of all UDP trackers. */
 export class UdpTrackerClient {
   private readonly ports: UdpTrackerPorts;
@@ -57,7 +66,7 @@ export class UdpTrackerClient {
   }
 
   /**
-   * Announces once, trying up to four times (108 s) unless `signal` fires earlier. A tracker with an IPv4 and an IPv6
+   * Announces once, trying up to four times (108 s) unless `signal` fires earlier. Throws `denied` beyond `scope`. A tracker with an IPv4 and an IPv6
    * address is told at both, since each lists the peers of its own family (BEP 7, 15): the first answer counts, `late`
    * gets the other. `stopped` goes where an answer came from before.
    */
@@ -65,9 +74,12 @@ export class UdpTrackerClient {
     tracker: string,
     announce: Announce,
     signal: AbortSignal,
-    late: (answer: AnnounceAnswer) => void = () => {},
+    { scope = "any", late = () => {} }: UdpAnnounceOptions = {},
   ): Promise<AnnounceAnswer> {
     const all = await this.endpoints(tracker, signal);
+    if (scope === "public" && !all.every(({ to }) => isPublicHost(to.host))) {
+      throw new MillraceError("denied", "the tracker is inside a private network");
+    }
     const known = all.filter((endpoint) => this.answered.has(endpointKey(endpoint)));
     const endpoints = announce.event === "stopped" && known.length > 0 ? known : all;
     if (endpoints.length === 1) return await this.announceAt(endpoints[0]!, announce, signal);

@@ -140,14 +140,15 @@ export class Sessions {
       return new MillraceError("start_timeout", `start timeout: ${attempt.reason()}`);
     });
     try {
-      const { metainfo: told, magnet } = await withSignal(
+      const { metainfo: told, ...named } = await withSignal(
         this.#parts.resolver.resolve(request.selector, { callerIsLocal: request.callerIsLocal, signal: late.signal }),
         late.signal,
       );
+      const { magnet } = named;
       const running = () => magnet === undefined ? null : this.#parts.live.running(magnet.infohashHex);
       let metainfo = told ?? running();
       if (metainfo === null || !isLive(metainfo)) {
-        const joined = lease = this.#parts.swarms.acquire({ ...(metainfo && { metainfo }), ...(magnet && { magnet }) });
+        const joined = lease = this.#parts.swarms.acquire({ ...named, ...(metainfo && { metainfo }) });
         attempt.reason = () => joined.swarm.status().peers === 0 ? "no_peers" : "no_metadata";
         metainfo = await joined.swarm.metadata(late.signal).catch((error) => {
           // A broadcast that was joined meanwhile by what is known elsewhere took the place of the swarm.
@@ -158,7 +159,7 @@ export class Sessions {
       }
       this.#parts.onMetadata(metainfo);
       if (isLive(metainfo)) {
-        return await this.#startLive({ metainfo, ...(magnet && { magnet }) }, request, attempt, late.signal);
+        return await this.#startLive({ ...named, metainfo }, request, attempt, late.signal);
       }
       const held = lease!;
       lease = null;

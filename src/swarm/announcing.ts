@@ -2,14 +2,20 @@
  * Discovery that begins when told to. Trackers count a peer by what its first announce says is left, so a swarm whose
  * metadata is known announces itself only when it knows what it has; a magnet cannot wait, for it has yet to find peers.
  */
-import type { Discovery, DiscoveryRequest, DiscoverySession, DiscoverySourceStatus } from "../discovery/types.ts";
+import type {
+  Discovery,
+  DiscoveryRequest,
+  DiscoverySession,
+  DiscoverySourceStatus,
+  ServerScope,
+} from "../discovery/types.ts";
 
 /** Discovery of one swarm. Without a `discovery` it does nothing. */
 export class Announcing implements DiscoverySession {
   private readonly discovery: Discovery | null;
   private readonly request: DiscoveryRequest;
   /** What was learnt before it began; bounded by what one magnet or transport file may name. */
-  private later: (readonly (readonly string[])[])[] = [];
+  private later: { readonly tiers: readonly (readonly string[])[]; readonly scope: ServerScope }[] = [];
   private session: DiscoverySession | null = null;
   private isPrivate: boolean;
   private closed = false;
@@ -25,7 +31,7 @@ export class Announcing implements DiscoverySession {
     if (this.session !== null) return true;
     if (this.closed || this.discovery === null) return false;
     this.session = this.discovery.start({ ...this.request, isPrivate: this.isPrivate });
-    for (const tiers of this.later.splice(0)) this.session.addTrackers(tiers);
+    for (const { tiers, scope } of this.later.splice(0)) this.session.addTrackers(tiers, scope);
     return false;
   }
 
@@ -34,9 +40,9 @@ export class Announcing implements DiscoverySession {
     this.session?.setPrivate();
   }
 
-  addTrackers(tiers: readonly (readonly string[])[]): void {
-    if (this.session !== null) this.session.addTrackers(tiers);
-    else if (this.later.length < MAX_LATER && !this.closed) this.later.push(tiers);
+  addTrackers(tiers: readonly (readonly string[])[], scope: ServerScope = "any"): void {
+    if (this.session !== null) this.session.addTrackers(tiers, scope);
+    else if (this.later.length < MAX_LATER && !this.closed) this.later.push({ tiers, scope });
   }
 
   needPeers(): void {

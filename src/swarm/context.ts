@@ -15,6 +15,8 @@ export interface SwarmContext {
   readonly ports: Ports;
   readonly cache: PieceCache;
   readonly discovery: Discovery | null;
+  /** For web seeds of the scope "public". */
+  readonly publicFetch: typeof fetch;
   readonly peerId: Uint8Array;
   readonly encryption: EncryptionMode;
   readonly pex: boolean;

@@ -1,4 +1,5 @@
 /** All swarms of an engine: one listener, one set of limits, leases and lingering. */
+import { refuseAll } from "../discovery/redirects.ts";
 import type { Discovery } from "../discovery/types.ts";
 import { MillraceError } from "../errors.ts";
 import type { Ports, SocketAddress, TcpListener, Timer } from "../ports.ts";
@@ -39,6 +40,8 @@ export interface SwarmManagerOptions {
   readonly cache: PieceCache;
   /** Default none: only peers that are named or come by themselves. */
   readonly discovery?: Discovery | null;
+  /** As in `DiscoveryOptions`, for web seeds. */
+  readonly publicFetch?: typeof fetch;
   /** 20 bytes (see `createPeerId`). */
   readonly peerId: Uint8Array;
   /** Default "0.0.0.0". */
@@ -130,6 +133,7 @@ class Manager implements TorrentSwarmManager {
       ports,
       cache: this.orderedCache(options.cache),
       discovery: options.discovery ?? null,
+      publicFetch: options.publicFetch ?? refuseAll,
       peerId: options.peerId,
       encryption: options.encryption ?? "accept",
       pex: options.pex ?? true,

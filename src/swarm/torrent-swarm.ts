@@ -1,6 +1,7 @@
 /** One torrent's swarm: metadata, data path, peers, web seeds, discovery and readers, from joining to leaving. */
 import { withSignal } from "../bytes/deadline.ts";
 import { MillraceError } from "../errors.ts";
+import { allowServer, type ServerScope } from "../discovery/types.ts";
 import type { SocketAddress } from "../ports.ts";
 import type { PieceStore } from "../storage/types.ts";
 import { type AnyMetainfo, isLive, parseAnyInfo } from "../transport/live.ts";
@@ -36,6 +37,9 @@ const NEED_PEERS_MS = 15_000;
 /** Bytes left to tell trackers while the size is unknown: anything but 0, which would make us a seeder. */
 const UNKNOWN_LEFT_BYTES = 16_384;
 
+/** Web seeds of which it is known who may be asked; what is beyond has to be in the public network. */
+const MAX_NAMED_WEB_SEEDS = 256;
+
 /** A swarm that runs until `close`. */
 export class TorrentSwarm implements Swarm {
   readonly infohashHex: string;
@@ -49,6 +53,7 @@ export class TorrentSwarm implements Swarm {
   private store: PieceStore | null = null;
   private readonly webSeeds: WebSeeds;
   private readonly extraWebSeeds = new Set<string>();
+  private readonly webSeedScopes = new Map<string, ServerScope>();
   private readonly extraTrackers: string[] = [];
   private readonly readers = new Set<TorrentReader>();
   private readonly sharedReads = new SharedReads();
@@ -88,7 +93,7 @@ export class TorrentSwarm implements Swarm {
     });
     this.webSeeds = new WebSeeds({
       clock: context.ports.clock,
-      fetch: context.ports.fetch,
+      fetchFor: (url) => this.webSeedScopes.get(url) === "any" ? context.ports.fetch : context.publicFetch,
       downloadBucket: context.downloadBucket,
       downloaded: (bytes) => this.peers.downloadRate.add(bytes, context.ports.clock.monotonic()),
       failed: (url, reason) => context.ports.log.log("info", "web seed failed", { url, reason }),
@@ -97,6 +102,7 @@ export class TorrentSwarm implements Swarm {
     this.discovery = new Announcing(context.discovery, {
       infohash: this.infohash,
       trackers: target.metainfo?.trackers ?? (target.magnet?.trackers ?? []).map((tracker) => [tracker]),
+      servers: target.servers ?? "any",
       isPrivate: target.metainfo?.isPrivate ?? false,
       onPeer: (address, origin) => this.peers.learn(address, origin),
       state: () => this.announceState(),
@@ -132,13 +138,15 @@ export class TorrentSwarm implements Swarm {
 
   /** Takes what another description of the same torrent knows: metadata, trackers, peers, web seeds. */
   learn(target: SwarmTarget): void {
-    const { magnet, metainfo } = target;
+    const { magnet, metainfo, servers = "any" } = target;
     if (metainfo !== undefined) {
-      this.discovery.addTrackers(metainfo.trackers);
+      this.discovery.addTrackers(metainfo.trackers, servers);
+      this.allowWebSeeds(metainfo.webSeeds, servers);
       this.begin(metainfo);
     }
     if (magnet === undefined) return;
-    this.discovery.addTrackers(magnet.trackers.map((tracker) => [tracker]));
+    this.discovery.addTrackers(magnet.trackers.map((tracker) => [tracker]), servers);
+    this.allowWebSeeds(magnet.webSeeds, servers);
     this.extraTrackers.push(...magnet.trackers.slice(0, Math.max(0, 64 - this.extraTrackers.length)));
     for (const url of magnet.webSeeds) if (this.extraWebSeeds.size < MAX_WEB_SEEDS) this.extraWebSeeds.add(url);
     for (const text of magnet.peers) {
@@ -338,6 +346,14 @@ export class TorrentSwarm implements Swarm {
       this.context.ports.log.log("warn", message, { infohash: this.infohashHex });
     }
     this.trouble = message;
+  }
+
+  private allowWebSeeds(urls: readonly string[], scope: ServerScope): void {
+    for (const url of urls) {
+      if (this.webSeedScopes.size < MAX_NAMED_WEB_SEEDS || this.webSeedScopes.has(url)) {
+        allowServer(this.webSeedScopes, url, scope);
+      }
+    }
   }
 
   private openWebSeeds(): void {

@@ -1,6 +1,6 @@
 /** Swarms as playback sees them. */
 import type { ByteSource } from "../bytes/source.ts";
-import type { DiscoverySourceStatus } from "../discovery/types.ts";
+import type { DiscoverySourceStatus, ServerScope } from "../discovery/types.ts";
 import type { AnyMetainfo } from "../transport/live.ts";
 import type { Magnet, Metainfo } from "../transport/types.ts";
 
@@ -72,6 +72,8 @@ export interface SwarmLease {
 export interface SwarmTarget {
   readonly metainfo?: Metainfo;
   readonly magnet?: Magnet;
+  /** Of the trackers and web seeds in either. Default "any". */
+  readonly servers?: ServerScope;
 }
 
 /** All swarms of an engine. */

@@ -22,7 +22,8 @@ const LAST_BACKOFF_MS = 300_000;
 /** What a web seed needs. */
 export interface WebSeedHost {
   readonly clock: Clock;
-  readonly fetch: typeof fetch;
+  /** Asks the web seed of that address, or refuses to. */
+  fetchFor(url: string): typeof fetch;
   readonly downloadBucket: TokenBucket;
   downloaded(bytes: number): void;
   /** Something failed; for the log. */
@@ -138,7 +139,7 @@ export class WebSeed {
     try {
       const headers = { range: `bytes=${offset}-${offset + length - 1}` };
       const response = await fetchRedirected(
-        this.host.fetch,
+        this.host.fetchFor(this.url),
         url,
         { headers, signal: abort.signal },
         "connection_failed",

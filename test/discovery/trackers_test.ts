@@ -3,6 +3,7 @@ import { assert, assertEquals } from "@std/assert";
 import { type Announce, type AnnounceAnswer, trackerFailure } from "../../src/discovery/announce.ts";
 import { backoffMs, scheduleAfter } from "../../src/discovery/intervals.ts";
 import { TrackerSet } from "../../src/discovery/tracker-set.ts";
+import type { ServerScope } from "../../src/discovery/types.ts";
 import { MillraceError } from "../../src/errors.ts";
 import { FakeClock } from "../support/fake-clock.ts";
 
@@ -36,7 +37,12 @@ const hangs: Behaviour = (_announce, signal) =>
   new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
 
 /** A set whose trackers behave as told; `random` keeps the order (Fisher–Yates with j = i) and centres jitter elsewhere. */
-function setUp(behaviours: Record<string, Behaviour>, random = () => 0.999, leftBytes = 1) {
+function setUp(
+  behaviours: Record<string, Behaviour>,
+  random = () => 0.999,
+  leftBytes = 1,
+  admitted: (scope: () => ServerScope) => void = () => {},
+) {
   const clock = new FakeClock();
   const calls: Call[] = [];
   const found: string[] = [];
@@ -49,7 +55,8 @@ function setUp(behaviours: Record<string, Behaviour>, random = () => 0.999, left
     peerPort: () => 8621,
     state: () => ({ uploadedBytes: 0, downloadedBytes: 0, leftBytes }),
     onPeers: (peers) => found.push(...peers.map((peer) => peer.host)),
-    createAnnouncer: (url) => {
+    createAnnouncer: (url, scope) => {
+      admitted(scope);
       const behaviour = behaviours[url];
       if (behaviour === undefined) return null;
       return (announce, signal) => {
@@ -244,10 +251,23 @@ test("TrackerSet.add() ignores known, foreign and too many trackers, with a stat
   await set.close();
 });
 
+test("TrackerSet.add() widens what a known tracker may be, and never narrows it", async () => {
+  const scopes: (() => ServerScope)[] = [];
+  const { set, calls } = setUp({ a: works, b: works }, undefined, undefined, (scope) => void scopes.push(scope));
+  const seen = () => scopes.map((scope) => scope());
+  set.add([["a"], ["b"]], { scope: "public" });
+  assertEquals(seen(), ["public", "public"]);
+  set.add([["a"]]);
+  assertEquals(seen(), ["any", "public"]);
+  set.add([["a"], ["b"]], { scope: "public" });
+  assertEquals([seen(), calls.length], [["any", "public"], 2]);
+  await set.close();
+});
+
 test("TrackerSet.dropExtra() stops the trackers that the torrent does not name", async () => {
   const { set, clock, log } = setUp({ a: works, x: works });
   set.add([["a"]]);
-  set.add([["x"]], true);
+  set.add([["x"]], { extra: true });
   await clock.advanceAsync(0);
   set.dropExtra();
   await clock.advanceAsync(30 * MINUTE);

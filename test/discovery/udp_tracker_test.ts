@@ -224,7 +224,7 @@ function fakeUdp(replies: Record<string, UdpReply>) {
 }
 
 /** A tracker with an address of each family, on a machine that has IPv6 or not. */
-function dualStack(replies: Record<string, UdpReply>, hasIpv6 = true) {
+function dualStack(replies: Record<string, UdpReply>, hasIpv6 = true, v4 = "192.0.2.1") {
   const clock = new FakeClock();
   const port = fakeUdp(replies);
   const own = {
@@ -234,7 +234,7 @@ function dualStack(replies: Record<string, UdpReply>, hasIpv6 = true) {
     family: 6,
     loopback: false,
   } as const;
-  const network = { interfaces: () => [own], resolve: () => Promise.resolve(["2001:4860::1", "192.0.2.1"]) };
+  const network = { interfaces: () => [own], resolve: () => Promise.resolve(["2001:4860::1", v4]) };
   const client = new UdpTrackerClient(testPorts({ clock, udp: port, network }));
   return { clock, client, sent: port.sent, url: "udp://tracker.example:6969/announce" };
 }
@@ -249,7 +249,7 @@ test("UdpTrackerClient.announce() tells a tracker at both of its families, and t
     url,
     announce,
     never,
-    ({ peers }) => late.push(...peers.map(({ host }) => host)),
+    { late: ({ peers }) => late.push(...peers.map(({ host }) => host)) },
   );
   await settle();
   assertEquals([...answer.peers.map(({ host }) => host), ...late].sort(), ["10.0.0.1", "10.0.0.2", "2001:4860::5"]);
@@ -305,4 +305,17 @@ test("UDP tracker parsers throw only MillraceError on 3,000 random datagrams", (
       }
     }
   }
+});
+
+test("UdpTrackerClient.announce() sends nothing to an address that is not public where it may not (B27)", async () => {
+  for (const v4 of ["127.0.0.1", "192.168.1.1", "169.254.1.1"]) {
+    const { client, sent, url } = dualStack({ [v4]: good, "2001:4860::1": good6 }, true, v4);
+    const error = await assertRejects(() => client.announce(url, announce, never, { scope: "public" }), MillraceError);
+    assertEquals([error.code, sent], ["denied", []]);
+    await client.close();
+  }
+  const { client, sent, url } = dualStack({ "8.8.8.8": good }, false, "8.8.8.8");
+  await client.announce(url, announce, never, { scope: "public" });
+  assertEquals(sent, ["8.8.8.8 connect", "8.8.8.8 2"]);
+  await client.close();
 });

@@ -108,6 +108,10 @@ export class LiveSession implements PeerLinkHandlers, UplinkLane {
     if (this.peer !== null) this.swarm.node.cancelled(this.peer, seq, offset);
   }
 
+  unwanted(seq: number, offset: number): void {
+    this.cancel(seq, offset);
+  }
+
   reject(seq: number, offset: number): void {
     // A withdrawn request is rejected too (BEP 6); that says nothing of the peer.
     const isAwaited = this.peer?.requests.has(blockKey(seq, offset / BLOCK_BYTES)) ?? false;

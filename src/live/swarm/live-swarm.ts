@@ -1,4 +1,5 @@
 /** One live swarm: the node, its neighbours, discovery, and who listens to it, from joining to leaving. */
+import type { ServerScope } from "../../discovery/types.ts";
 import { MillraceError } from "../../errors.ts";
 import type { SocketAddress, Timer } from "../../ports.ts";
 import { parseAddress } from "../../swarm/address.ts";
@@ -27,6 +28,8 @@ const VIEWER_LEFT_BYTES = 16_384;
 export interface LiveSwarmOptions {
   readonly context: SwarmContext;
   readonly metainfo: LiveMetainfo;
+  /** Of the trackers in `metainfo`. */
+  readonly servers: ServerScope;
   readonly role: "source" | "viewer";
   /** Upload of this swarm, bytes a second; 0: only the engine's limit. */
   readonly uploadLimitBytesPerSecond: number;
@@ -89,6 +92,7 @@ export class LiveSwarm implements LiveSource, GuestSwarm {
     this.discovery = new Announcing(context.discovery, {
       infohash: metainfo.infohash,
       trackers: metainfo.trackers,
+      servers: options.servers,
       isPrivate: metainfo.isPrivate,
       onPeer: (address, origin) => this.peers.learn(address, origin),
       state: () => ({
@@ -115,9 +119,10 @@ export class LiveSwarm implements LiveSource, GuestSwarm {
 
   /** Takes what another description of the same broadcast knows. */
   learn(target: Partial<LiveTarget>): void {
-    if (target.metainfo !== undefined) this.discovery.addTrackers(target.metainfo.trackers);
+    const { servers } = target;
+    if (target.metainfo !== undefined) this.discovery.addTrackers(target.metainfo.trackers, servers);
     if (target.magnet === undefined) return;
-    this.discovery.addTrackers(target.magnet.trackers.map((tracker) => [tracker]));
+    this.discovery.addTrackers(target.magnet.trackers.map((tracker) => [tracker]), servers);
     for (const text of target.magnet.peers) {
       const address = parseAddress(text);
       if (address !== null) this.peers.learn(address, "magnet");

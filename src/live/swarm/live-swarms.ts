@@ -55,7 +55,7 @@ export class LiveSwarmManager implements LiveSwarms {
   }
 
   acquire(target: LiveTarget): LiveSwarmLease {
-    const entry = this.entries.get(target.metainfo.infohashHex) ?? this.join(target.metainfo, "viewer", 0);
+    const entry = this.entries.get(target.metainfo.infohashHex) ?? this.join(target, "viewer", 0);
     entry.swarm.learn(target);
     return this.lease(entry);
   }
@@ -68,7 +68,7 @@ export class LiveSwarmManager implements LiveSwarms {
     const running = this.entries.get(metainfo.infohashHex);
     if (running !== undefined && running.leases === 0) this.leave(metainfo.infohashHex, running);
     else if (running !== undefined) throw new MillraceError("conflict", "this broadcast is being watched here");
-    return this.lease(this.join(metainfo, "source", uploadLimitBytesPerSecond));
+    return this.lease(this.join({ metainfo }, "source", uploadLimitBytesPerSecond));
   }
 
   /** Leaves every swarm; trackers are told; resolves within 2.5 s. */
@@ -87,10 +87,11 @@ export class LiveSwarmManager implements LiveSwarms {
     timer?.cancel();
   }
 
-  private join(metainfo: LiveMetainfo, role: "source" | "viewer", uploadLimitBytesPerSecond: number): Entry {
+  private join(target: LiveTarget, role: "source" | "viewer", uploadLimitBytesPerSecond: number): Entry {
     if (this.closing !== null) throw closedError();
     const { manager } = this.options;
-    const swarm = new LiveSwarm({ context: manager.context, metainfo, role, uploadLimitBytesPerSecond });
+    const { metainfo, servers = "any" } = target;
+    const swarm = new LiveSwarm({ context: manager.context, metainfo, servers, role, uploadLimitBytesPerSecond });
     try {
       const place = manager.host(metainfo.infohashHex, swarm);
       const entry = { swarm, place, leases: 0, linger: null };
