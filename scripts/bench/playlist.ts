@@ -80,10 +80,10 @@ const lists = new Lists({
   sealer: { seal: (text) => Promise.resolve(text), open: (text) => Promise.resolve(text) },
   open: (url) => Promise.resolve({ status: 200, headers: new Headers(), url, body: list(variant) }),
 });
-const drained = async (parts: AsyncIterable<string>) => {
-  let chars = 0;
-  for await (const part of parts) chars += part.length;
-  return chars;
+const drained = async (parts: AsyncIterable<string | Uint8Array>) => {
+  let length = 0;
+  for await (const part of parts) length += part.length;
+  return length;
 };
 const request = { playbackBase: "http://h/engine", output: "getstream", logoUrl: () => "" } as const;
 const search = { query: "channel 99", page: 0, pageSize: 50, groupByChannels: false };

@@ -34,6 +34,8 @@ export interface Store {
    * program's), `unavailable` (the native library is missing) or `connection_failed`; the next use tries again.
    */
   open(): Promise<Kysely<Schema>>;
+  /** Whether it is a server: answers come over a network. */
+  readonly isRemote: boolean;
   /** Whether there may be something in it, found out without opening it. */
   mayHoldData(): Promise<boolean>;
   /** Waits for running statements; later uses reject with `closed`. */
@@ -54,6 +56,7 @@ export function createStore(ports: StorePorts, location: StoreLocation): Store {
   let opening: Promise<Kysely<Schema>> | null = null;
   let closed = false;
   return {
+    isRemote: location.kind === "server",
     open() {
       if (closed) return Promise.reject(new MillraceError("closed", "the database is closed"));
       opening ??= connect(ports, location).catch((error) => {

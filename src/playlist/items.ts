@@ -238,8 +238,8 @@ export class Playlist {
   }
 
   /** See `itemsJson`. */
-  async *json(request: ListRequest = {}): AsyncGenerator<string> {
-    yield* itemsJson(await this.store.open(), request);
+  async *json(request: ListRequest = {}): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+    yield* itemsJson(await this.store.open(), request, this.store.isRemote ? "text" : "bytes");
   }
 
   /** See `iconOf`. */

@@ -2,7 +2,7 @@ import { test } from "node:test";
 import { assertEquals, assertRejects } from "@std/assert";
 import { jsonStream } from "../../src/http/api/json-stream.ts";
 
-async function* pages(texts: readonly string[], failAt = -1, onEnd = () => {}): AsyncGenerator<string> {
+async function* pages<Part>(texts: readonly Part[], failAt = -1, onEnd = () => {}): AsyncGenerator<Part> {
   try {
     for (const [i, text] of texts.entries()) {
       if (i === failAt) throw new Error("the database is gone");
@@ -17,10 +17,16 @@ async function* pages(texts: readonly string[], failAt = -1, onEnd = () => {}): 
 
 const read = async (body: ReadableStream<Uint8Array>) => JSON.parse(await new Response(body).text());
 
-test("jsonStream() puts pages between its texts", async () => {
+test("jsonStream() puts pages, text or bytes, between its texts", async () => {
+  const encoder = new TextEncoder();
   for (const texts of [[], ["1"], ["1", ",2", ',"é😀"']]) {
-    const body = await jsonStream('{"data":[', pages(texts), "]}").wrapped('{"result":', ',"error":null}');
-    assertEquals(await read(body), { result: { data: JSON.parse(`[${texts.join("")}]`) }, error: null });
+    for (const parts of [texts, texts.map((text) => encoder.encode(text))]) {
+      const body = await jsonStream('{"data":[', pages<string | Uint8Array<ArrayBuffer>>(parts), "]}").wrapped(
+        '{"result":',
+        ',"error":null}',
+      );
+      assertEquals(await read(body), { result: { data: JSON.parse(`[${texts.join("")}]`) }, error: null });
+    }
   }
 });
 

@@ -13,6 +13,7 @@ import type { NewExternalPlaylist } from "../../src/playlist/external/types.ts";
 import { Playlist } from "../../src/playlist/items.ts";
 import { Lists } from "../../src/playlist/lists.ts";
 import type { Clock } from "../../src/ports.ts";
+import { textOf } from "../support/text.ts";
 
 /** What the server does next. */
 export interface Behaviour {
@@ -156,9 +157,7 @@ export async function withLists(
       playlist,
       logged,
       async items() {
-        let text = "";
-        for await (const part of playlist.json()) text += part;
-        const all = JSON.parse(`[${text}]`) as TestItem[];
+        const all = JSON.parse(`[${await textOf(playlist.json())}]`) as TestItem[];
         return new Map(all.map((item) => [item.title, item]));
       },
     });

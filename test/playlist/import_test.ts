@@ -10,6 +10,7 @@ import { Playlist } from "../../src/playlist/items.ts";
 import type { TaskError, TaskProgress } from "../../src/playlist/tasks.ts";
 import { FakeClock } from "../support/fake-clock.ts";
 import { seededBelow } from "../support/random.ts";
+import { textOf } from "../support/text.ts";
 
 const clock = new FakeClock();
 
@@ -63,8 +64,7 @@ async function exported(store: Store): Promise<string> {
 
 /** All items without what differs from import to import. */
 async function items(store: Store): Promise<Record<string, unknown>[]> {
-  let text = "";
-  for await (const part of new Playlist(store, clock).json()) text += part;
+  const text = await textOf(new Playlist(store, clock).json());
   return (JSON.parse(`[${text}]`) as Record<string, unknown>[]).map(({ id: _, ...item }) => item);
 }
 

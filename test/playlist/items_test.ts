@@ -7,6 +7,7 @@ import { Playlist } from "../../src/playlist/items.ts";
 import { filterSql, type ListRequest, skipQuery } from "../../src/playlist/listing.ts";
 import { FakeClock } from "../support/fake-clock.ts";
 import { seededBelow } from "../support/random.ts";
+import { textOf } from "../support/text.ts";
 
 /** More than two pages. */
 const COUNT = 1203;
@@ -22,8 +23,7 @@ test("Playlist.json() joins its pages without a gap or a double, from any offset
     );
   }
   const read = async (request: ListRequest) => {
-    let text = "";
-    for await (const part of playlist.json(request)) text += part;
+    const text = await textOf(playlist.json(request));
     return (JSON.parse(`[${text}]`) as { id: number }[]).map(({ id }) => id);
   };
   const table: [ListRequest, number[]][] = [
@@ -41,10 +41,9 @@ test("Playlist.json() joins its pages without a gap or a double, from any offset
   for (const [request, expected] of table) assertEquals(await read(request), expected, JSON.stringify(request));
   assertEquals(await playlist.count({ category: "odd", limit: 5 }), Math.floor(COUNT / 2));
   const reading = playlist.json();
-  const first = JSON.parse(`[${(await reading.next()).value}]`) as { id: number }[];
+  const first = JSON.parse(`[${new TextDecoder().decode((await reading.next()).value)}]`) as { id: number }[];
   await playlist.remove([ids[0]!, ids[600]!]);
-  let rest = "";
-  for await (const part of reading) rest += part;
+  const rest = await textOf(reading);
   const seen = [...first, ...JSON.parse(`[${rest.slice(1)}]`) as { id: number }[]].map(({ id }) => id);
   assertEquals(seen, ids.filter((id) => id !== ids[600]));
   assertEquals(await read({ trash: true }), [ids[0]!, ids[600]!]);
@@ -84,8 +83,7 @@ test("Playlist.json() finds parts of titles in any case and with or without diac
   const ids: number[] = [];
   for (const title of titles) ids.push(await playlist.add({ title, transportType: "bt", isLive: -1 }));
   const found = async (query: string) => {
-    let text = "";
-    for await (const part of playlist.json({ query })) text += part;
+    const text = await textOf(playlist.json({ query }));
     const got = (JSON.parse(`[${text}]`) as { title: string }[]).map(({ title }) => title);
     assertEquals(await playlist.count({ query }), got.length);
     return got;
@@ -147,8 +145,7 @@ test("Playlist.json() takes any query for text to be found", async () => {
     const text = Array.from({ length: 1 + random(8) }, () => bits[random(bits.length)]).join("");
     await playlist.add({ title: `x${text}y`, transportType: "bt", isLive: -1 });
     assert(await playlist.count({ query: text }) > 0, text);
-    let found = "";
-    for await (const part of playlist.json({ query: text })) found += part;
+    const found = await textOf(playlist.json({ query: text }));
     const titles = (JSON.parse(`[${found}]`) as { title: string }[]).map(({ title }) => title);
     assert(titles.includes(`x${text}y`), text);
   }

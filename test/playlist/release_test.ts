@@ -23,6 +23,7 @@ async function withFailing(
   const broken = () => new MillraceError("io", "broken");
   const store: Store = {
     open: () => isBroken && part === "database" ? Promise.reject(broken()) : real.open(),
+    isRemote: real.isRemote,
     mayHoldData: () => real.mayHoldData(),
     close: () => real.close(),
   };

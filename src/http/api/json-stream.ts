@@ -1,11 +1,14 @@
 /** Results that are too large to hold: their JSON text, made as fast as the caller reads. */
 
+/** A piece of JSON text, as a string or as its UTF-8. */
+type Part = string | Uint8Array<ArrayBuffer>;
+
 /** See the module. */
 export class JsonStream {
-  private readonly parts: AsyncIterable<string>;
+  private readonly parts: AsyncIterable<Part>;
 
   /** `parts` joined are one JSON value. */
-  constructor(parts: AsyncIterable<string>) {
+  constructor(parts: AsyncIterable<Part>) {
     this.parts = parts;
   }
 
@@ -16,13 +19,14 @@ export class JsonStream {
   async wrapped(before: string, after: string): Promise<ReadableStream<Uint8Array>> {
     const encoder = new TextEncoder();
     const iterator = this.parts[Symbol.asyncIterator]();
-    let next: Promise<IteratorResult<string>> | null = Promise.resolve(await iterator.next());
+    let next: Promise<IteratorResult<Part>> | null = Promise.resolve(await iterator.next());
     return new ReadableStream<Uint8Array>({
       start: (controller) => controller.enqueue(encoder.encode(before)),
       async pull(controller) {
         const { done, value } = await (next ?? iterator.next());
         next = null;
-        controller.enqueue(encoder.encode(done ? after : value));
+        const part = done ? after : value;
+        controller.enqueue(typeof part === "string" ? encoder.encode(part) : part);
         if (done) controller.close();
       },
       async cancel() {
@@ -33,16 +37,14 @@ export class JsonStream {
 }
 
 /** A result made of `items` between two texts. */
-export function jsonStream(before: string, items: AsyncIterable<string>, after: string): JsonStream {
+export function jsonStream(before: string, items: AsyncIterable<Part>, after: string): JsonStream {
   return new JsonStream((async function* () {
     const iterator = items[Symbol.asyncIterator]();
     try {
-      // The first page comes with what stands before it: when it fails, nothing has been said yet.
-      const first = await iterator.next();
-      yield before + (first.done ? "" : first.value);
-      if (!first.done) {
-        for (let part = await iterator.next(); !part.done; part = await iterator.next()) yield part.value;
-      }
+      // The first page is made before anything is said: when it fails, the call does.
+      let part = await iterator.next();
+      yield before;
+      for (; !part.done; part = await iterator.next()) yield part.value;
       yield after;
     } finally {
       await iterator.return?.();
