@@ -4,6 +4,33 @@ import { MillraceError } from "../errors.ts";
 
 /** Largest playlist, bytes: a day of two-second segments has 2 MiB. */
 export const MAX_PLAYLIST_BYTES = 4 * 1024 * 1024;
+/**
+ * Most lines of what is read, each a few microseconds of parsing: a day of two-second segments that have a range, a key
+ * and a discontinuity each has 216,000.
+ */
+export const MAX_PLAYLIST_LINES = 220_000;
+/** Most variants and renditions together: each of the one kind is compared with all of the other. Large ones have 200. */
+export const MAX_CHOICES = 512;
+/** The tags of choices. */
+const CHOICES: ReadonlySet<string> = new Set(["EXT-X-STREAM-INF", "EXT-X-I-FRAME-STREAM-INF", "EXT-X-MEDIA"]);
+/** Tags with attributes that are read, and longest such line: signed addresses have 2 KiB. */
+const LISTS: ReadonlySet<string> = new Set([...CHOICES, "EXT-X-KEY", "EXT-X-MAP"]);
+const MAX_LIST_CHARS = 8192;
+/** An attribute; commas in quotes do not end it. */
+const ATTRIBUTE = /(?:[^,"]|"[^"]*"?)+/g;
+/** Attributes that are read. Of others the parser says what is wrong with them, which costs more than all the rest. */
+const ATTRIBUTES: ReadonlySet<string> = new Set(["METHOD", "BANDWIDTH", "AUDIO", "TYPE", "GROUP-ID", "NAME", "URI"]);
+/** Tags that matter here. The parser compares some of the others with all of their kind: seconds for a few thousand. */
+const TAGS: ReadonlySet<string> = new Set([
+  ...LISTS,
+  "EXTM3U",
+  "EXTINF",
+  "EXT-X-BYTERANGE",
+  "EXT-X-DISCONTINUITY",
+  "EXT-X-ENDLIST",
+  "EXT-X-MEDIA-SEQUENCE",
+  "EXT-X-TARGETDURATION",
+]);
 /** Longest segment, s; longer durations are damage. */
 const MAX_SEGMENT_S = 600;
 
@@ -53,16 +80,40 @@ export interface MasterList {
   readonly variants: readonly Variant[];
 }
 
-/** Reads a playlist that came from `baseUrl`. Throws `bad_media` for what is none. */
+/** Reads a playlist that came from `baseUrl`. Throws `bad_media` for what is none, or has more in it than any needs. */
 export function parseHls(text: string, baseUrl: string): MediaList | MasterList {
   let list: ReturnType<typeof parse>;
   try {
     if (!text.replace(/^\ufeff/, "").startsWith("#EXTM3U")) throw new Error("it does not begin with #EXTM3U");
-    list = parse(text.replace(/^\ufeff/, ""));
+    list = parse(linesThatMatter(text.replace(/^\ufeff/, "")));
   } catch (cause) {
     throw new MillraceError("bad_media", `the HLS playlist cannot be read: ${(cause as Error).message}`, { cause });
   }
   return list.isMasterPlaylist ? readMaster(list, baseUrl) : readMedia(list, baseUrl);
+}
+
+/** `text` without what is not used; throws when the rest is too much to be parsed. */
+function linesThatMatter(text: string): string {
+  const lines: string[] = [];
+  let choices = 0;
+  for (const untrimmed of text.split("\n")) {
+    let line = untrimmed.trim();
+    if (line === "") continue;
+    if (line.startsWith("#")) {
+      const tag = line.slice(1).split(":", 1)[0]!.trim();
+      if (!TAGS.has(tag) || (tag === "EXT-X-MEDIA" && !line.includes("TYPE=AUDIO"))) continue;
+      if (CHOICES.has(tag) && ++choices > MAX_CHOICES) throw new Error(`it has more than ${MAX_CHOICES} choices`);
+      if (LISTS.has(tag)) line = `#${tag}:${attributesThatMatter(line.slice(line.indexOf(":") + 1))}`;
+    }
+    if (lines.push(line) > MAX_PLAYLIST_LINES) throw new Error(`it has more than ${MAX_PLAYLIST_LINES} lines`);
+  }
+  return lines.join("\n");
+}
+
+function attributesThatMatter(list: string): string {
+  if (list.length > MAX_LIST_CHARS) throw new Error(`it has a tag of more than ${MAX_LIST_CHARS} characters`);
+  const all = list.match(ATTRIBUTE) ?? [];
+  return all.filter((attribute) => ATTRIBUTES.has(attribute.split("=", 1)[0]!.trim())).join(",");
 }
 
 /**

@@ -1,7 +1,16 @@
 import { test } from "node:test";
-import { assert, assertEquals, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertMatch, assertThrows } from "@std/assert";
+import { MillraceError } from "../../src/errors.ts";
 import { HlsFollower } from "../../src/source/hls-follow.ts";
-import { chooseVariant, type MasterList, type MediaList, parseHls } from "../../src/source/hls-playlist.ts";
+import {
+  chooseVariant,
+  type MasterList,
+  MAX_CHOICES,
+  MAX_PLAYLIST_BYTES,
+  MAX_PLAYLIST_LINES,
+  type MediaList,
+  parseHls,
+} from "../../src/source/hls-playlist.ts";
 import { seededBelow } from "../support/random.ts";
 
 const BASE = "https://h/live/list.m3u8?token=1";
@@ -40,11 +49,46 @@ test("parseHls() reads a media playlist: numbers, discontinuities, ranges, the e
   ]);
 });
 
+test("parseHls() reads what is long, and refuses what has more lines or choices than any needs", () => {
+  const head = "#EXTM3U\n#EXT-X-TARGETDURATION:4\n";
+  const most = (MAX_PLAYLIST_LINES - 2) / 2;
+  const longest = head + "#EXTINF:4,\na\n".repeat(most);
+  assert(longest.length < MAX_PLAYLIST_BYTES);
+  assertEquals(media(longest).segments.length, most);
+  const choices = (count: number) => '#EXT-X-STREAM-INF:BANDWIDTH=1,AUDIO="a"\na\n'.repeat(count);
+  const list = parseHls(`#EXTM3U\n${choices(MAX_CHOICES)}`, BASE);
+  assertEquals(list.kind === "master" && list.variants.length, MAX_CHOICES);
+  for (
+    const [text, message] of [
+      [`${longest}#EXT-X-ENDLIST`, /more than 220000 lines/],
+      [`#EXTM3U\n${choices(MAX_CHOICES + 1)}`, /more than 512 choices/],
+      [`#EXTM3U\n${'#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="a"\n'.repeat(500)}${choices(13)}`, /more than 512 choices/],
+      [`${head}#EXT-X-KEY:${"IV=0,".repeat(2000)}METHOD=NONE\n#EXTINF:4,\na\n`, /more than 8192 characters/],
+    ] as const
+  ) {
+    const error = assertThrows(() => parseHls(text, BASE), MillraceError);
+    assertEquals(error.code, "bad_media");
+    assertMatch(error.message, message);
+  }
+});
+
+// Comparing each with each, which the parser does, would take minutes.
+test("parseHls() passes over thousands of tags that are of no use here", () => {
+  const unit = '#EXT-X-DATERANGE:ID="a",CLASS="c",START-DATE="2020-01-01T00:00:00Z",DURATION=9\n#EXTINF:4,\na\n';
+  assertEquals(media("#EXTM3U\n#EXT-X-TARGETDURATION:4\n" + unit.repeat(20_000)).segments.length, 20_000);
+  const data = Array.from({ length: 40_000 }, (_, i) => `#EXT-X-SESSION-DATA:DATA-ID="${i}"\n`).join("");
+  assertEquals(parseHls(`#EXTM3U\n${data}#EXT-X-STREAM-INF:BANDWIDTH=9\na\n`, BASE).kind, "master");
+});
+
 test("parseHls() says which segments cannot be sent", () => {
   const head = "#EXTM3U\n#EXT-X-TARGETDURATION:4\n";
   const table: [string, string | null][] = [
     ["#EXTINF:4,\na.ts\n", null],
     ["#EXT-X-KEY:METHOD=NONE\n#EXTINF:4,\na.ts\n", null],
+    [
+      '#EXT-X-KEY:KEYFORMAT="x,METHOD=NONE", METHOD=AES-128 ,URI="k,",IV=0x1\n#EXTINF:4,\na.ts\n',
+      "it is encrypted (AES-128)",
+    ],
     ['#EXT-X-KEY:METHOD=AES-128,URI="k"\n#EXTINF:4,\na.ts\n', "it is encrypted (AES-128)"],
     ['#EXT-X-MAP:URI="init.mp4"\n#EXTINF:4,\na.m4s\n', "it is fragmented MP4, not MPEG TS"],
     ["#EXTINF:4,\nfile:///etc/passwd\n", "its address is no http or https URL"],
