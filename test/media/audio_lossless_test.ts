@@ -88,6 +88,30 @@ test("openFlac() reads behind pictures and tags, follows a seek table, and count
   }
 });
 
+test("readRun() finds the right frames, in few places of the file, behind a FLAC seek table that is wrong", async () => {
+  const offsets = FRAMES.reduce<number[]>((all, frame) => [...all, all.at(-1)! + frame.length], [0]);
+  const at = [300, 500, 1000, 1500, 2000];
+  const tables: Record<string, (readonly [number, number])[]> = {
+    "places too early": at.map((n) => [n * FLAC_BLOCK, offsets[n >> 1]!]),
+    "places too late": at.map((n) => [n * FLAC_BLOCK, offsets[n + 500]!]),
+    "between frames": at.map((n) => [n * FLAC_BLOCK, offsets[n]! + 7]),
+    "the first alone right": at.map((n) => [n * FLAC_BLOCK, offsets[n === 300 ? n : 300 + (n >> 8)]!]),
+    "the last alone wrong": at.map((n) => [n * FLAC_BLOCK, offsets[n === 2000 ? 1501 : n]!]),
+    "out of order": at.map((n) => [n * FLAC_BLOCK, offsets[2300 - n]!]),
+    "beyond the sound": at.map((n) => [n * FLAC_BLOCK * 10, offsets[n]!]),
+  };
+  for (const [what, points] of Object.entries(tables)) {
+    const bytes = concatBytes([flacHead(TOTAL, [{ type: 3, body: seekTable(points) }]), ...FRAMES]);
+    assertFlac(await allSamples(await openFlac(new MemorySource(bytes), 0, OPEN), bytes, false), FRAMES);
+    for (const part of [0.3, 0.5, 0.75, 0.95]) {
+      const index = await openFlac(new MemorySource(bytes), 0, OPEN);
+      const seek = new CountingSource(bytes);
+      await runSamples(index, Math.floor(runsOf(index) * part), seek);
+      assertLess(seek.bytesRead, 1_500_000, `${what}, ${part}`);
+    }
+  }
+});
+
 test("readRun() leaves damaged FLAC frames out and goes on", async () => {
   const damaged = FRAMES.slice(0, 300).map((frame, n) => n === 100 || n === 201 ? new Uint8Array(frame.length) : frame);
   const bytes = concatBytes([flacHead(300 * FLAC_BLOCK), ...damaged]);

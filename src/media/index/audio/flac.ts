@@ -89,14 +89,26 @@ export async function openFlac(
   position: number,
   options: Pick<OpenOptions, "signal" | "segmentTargetMs">,
 ): Promise<MediaIndex> {
-  const { info, codecPrivate, firstFrameAt, places } = await readHead(source, position, options.signal);
+  const head = await readHead(source, position, options.signal);
+  const { info, codecPrivate, firstFrameAt } = head;
   const { sampleRate, channels, bitDepth } = info;
   const told = info.totalSamples || await lastSample(source, firstFrameAt, info, options.signal);
   const totalSamples = Math.min(told, mostSamples(source.sizeBytes - firstFrameAt, sampleRate));
   if (totalSamples === 0) throw new MillraceError("bad_media", "the FLAC file has no sound");
   const { runSamples, count, runs } = foreignRuns(totalSamples, sampleRate, source.sizeBytes, options.segmentTargetMs);
+  const bounds: Bounds = {
+    low: { position: firstFrameAt, sample: 0 },
+    high: { position: source.sizeBytes, sample: totalSamples },
+  };
+  let { places } = head;
+  const placeBefore = async (sample: number, from: ByteSource, signal: AbortSignal): Promise<FlacPlace> => {
+    const told = await placeByTable(sample, bounds, places, info, from, signal);
+    if (told !== null) return told;
+    places = [];
+    return await narrow(sample, bounds, info, from, signal);
+  };
   // Places where runs begin, learned by reading those before: one a run at most.
-  const starts = new Map<number, FlacPlace>([[0, { position: firstFrameAt, sample: 0 }]]);
+  const starts = new Map<number, FlacPlace>([[0, bounds.low]]);
   return {
     container: "other",
     tracks: [{
@@ -122,8 +134,7 @@ export async function openFlac(
       async *readRun(run, _wanted, from, signal) {
         const first = run * runSamples;
         const end = run === count - 1 ? Infinity : first + runSamples;
-        const start = starts.get(run) ??
-          await placeBefore(first, { info, firstFrameAt, places, totalSamples }, from, signal);
+        const start = starts.get(run) ?? await placeBefore(first, from, signal);
         for await (const batch of walkFlac(from, start, info, signal)) {
           const out: RunSample[] = [];
           for (const { sample, position, data } of batch) {
@@ -143,20 +154,48 @@ export async function openFlac(
   };
 }
 
-/** A frame at `sample` or not long before it, found by interpolation between places that are known. */
-async function placeBefore(
+/** What lies between two places. */
+interface Bounds {
+  readonly low: FlacPlace;
+  /** Its sample is that of the first frame from there on, or a later one. */
+  readonly high: FlacPlace;
+}
+
+/**
+ * As `narrow`, between the points of a seek table; null when that is empty, or wrong: files that were cut keep the table
+ * of the whole.
+ */
+async function placeByTable(
   sample: number,
-  file: Pick<FlacHead, "info" | "firstFrameAt" | "places"> & { readonly totalSamples: number },
+  bounds: Bounds,
+  places: readonly FlacPlace[],
+  info: FlacInfo,
   source: ByteSource,
   signal: AbortSignal,
-): Promise<FlacPlace> {
-  const { info, firstFrameAt, places, totalSamples } = file;
-  let low: FlacPlace = { position: firstFrameAt, sample: 0 };
-  let high: FlacPlace = { position: source.sizeBytes, sample: totalSamples };
+): Promise<FlacPlace | null> {
+  let { low, high } = bounds;
   for (const place of places) {
     if (place.sample <= sample) low = place;
     else if (place.sample < high.sample) high = place;
   }
+  if (low === bounds.low && high === bounds.high) return null;
+  if (low !== bounds.low) {
+    const there = await findFrame(source, low.position, low.position + 1, info, signal);
+    if (there?.sample !== low.sample) return null;
+  }
+  const found = await narrow(sample, { low, high }, info, source, signal);
+  // Nothing near was found before the upper point: it lies too early.
+  return high !== bounds.high && sample - found.sample > NEAR_S * info.sampleRate ? null : found;
+}
+
+/** A frame at `sample` or not long before it, found by interpolation between places that are known. */
+async function narrow(
+  sample: number,
+  { low, high }: Bounds,
+  info: FlacInfo,
+  source: ByteSource,
+  signal: AbortSignal,
+): Promise<FlacPlace> {
   const near = NEAR_S * info.sampleRate;
   for (
     let look = 0;
