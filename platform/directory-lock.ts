@@ -1,4 +1,5 @@
 /** Keeps two programs from using one directory at once. */
+import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
 import { unlink } from "node:fs/promises";
 import net from "node:net";
@@ -7,19 +8,42 @@ import path from "node:path";
 import process from "node:process";
 import { MillraceError } from "../src/errors.ts";
 
+/** Longest path of a socket, bytes: macOS has 103, Linux 107. */
+const MAX_SOCKET_PATH_BYTES = 103;
 /** For whoever holds the lock to answer, ms. */
 const ANSWER_MS = 2000;
 /** What connecting says where a socket's process is gone. Others come from a live one: Bun reports its reset first. */
 const GONE = new Set(["ECONNREFUSED", "ENOENT", "ENOTSOCK"]);
 
 /**
- * Takes `directory` until the answered function is called or the process ends, however that happens: the lock is a local
- * socket, which nobody listens on any more then. Rejects with `config` when another process has it.
+ * Takes `directory`, which exists, until the answered function is called or the process ends, however that happens: the
+ * lock is a local socket, which nobody listens on any more then. Rejects with `config` when another process has it.
  */
 export async function lockDirectory(directory: string): Promise<() => void> {
+  const held = await heldIn(directory);
+  return () => void held.close();
+}
+
+/** The socket lies in the directory, so that what a killed process leaves of it is found by the next, or goes with that. */
+async function heldIn(directory: string): Promise<net.Server> {
+  const inside = path.join(directory, "lock");
+  if (process.platform !== "win32" && Buffer.byteLength(inside) <= MAX_SOCKET_PATH_BYTES) {
+    try {
+      return await hold(inside, directory);
+    } catch (error) {
+      // Some file systems hold no sockets: nobody on this machine gets one there.
+      if (!(error instanceof CannotListen)) throw error;
+    }
+  }
   const name = `millrace-${createHash("sha256").update(directory).digest("hex").slice(0, 24)}`;
-  // Socket paths are short (108 characters), so it is not in the directory itself.
-  const address = process.platform === "win32" ? `\\\\.\\pipe\\${name}` : path.join(os.tmpdir(), `${name}.lock`);
+  const elsewhere = process.platform === "win32" ? `\\\\.\\pipe\\${name}` : path.join(os.tmpdir(), `${name}.lock`);
+  return await hold(elsewhere, directory);
+}
+
+/** No socket can be made at the address. */
+class CannotListen extends MillraceError {}
+
+async function hold(address: string, directory: string): Promise<net.Server> {
   let server = await listen(address);
   if (server === null) {
     if (await isAlive(address)) {
@@ -29,17 +53,16 @@ export async function lockDirectory(directory: string): Promise<() => void> {
     server = await listen(address);
   }
   if (server === null) throw new MillraceError("config", `another broadcast has just started in ${directory}`);
-  const held = server;
-  return () => void held.close();
+  return server;
 }
 
-/** null when the address is taken, by a socket or by what is left of one. */
+/** null when the address is taken, by a socket or by what is left of one. Rejects with `CannotListen`. */
 function listen(address: string): Promise<net.Server | null> {
   return new Promise((resolve, reject) => {
     const server = net.createServer((connection) => connection.destroy());
     server.once("error", (error: Error & { code?: string }) => {
       if (error.code === "EADDRINUSE") resolve(null);
-      else reject(new MillraceError("config", `cannot make ${address} (${error.code ?? error.message})`));
+      else reject(new CannotListen("config", `cannot make ${address} (${error.code ?? error.message})`));
     });
     server.listen(address, () => {
       server.unref();

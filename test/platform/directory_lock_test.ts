@@ -1,6 +1,7 @@
 import { test } from "node:test";
 import { assertEquals, assertMatch, assertRejects } from "@std/assert";
 import { spawn } from "node:child_process";
+import { mkdir, readdir } from "node:fs/promises";
 import path from "node:path";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
@@ -15,10 +16,29 @@ test("lockDirectory() lets one have a directory at a time", () =>
     const error = await assertRejects(() => lockDirectory(directory), MillraceError);
     assertEquals(error.code, "config");
     assertMatch(error.message, /another broadcast runs in/);
+    await mkdir(path.join(directory, "other"));
     const other = await lockDirectory(path.join(directory, "other"));
     other();
     release();
     (await lockDirectory(directory))();
+  }));
+
+test("lockDirectory() keeps its socket in the directory, and leaves nothing there when it is released", () =>
+  withDirectory(async (directory) => {
+    const release = await lockDirectory(directory);
+    assertEquals(await readdir(directory), ["lock"]);
+    release();
+    assertEquals(await readdir(directory), []);
+  }));
+
+test("lockDirectory() locks a directory whose path is too long for a socket", () =>
+  withDirectory(async (parent) => {
+    const directory = path.join(parent, "long".repeat(30));
+    await mkdir(directory);
+    const release = await lockDirectory(directory);
+    await assertRejects(() => lockDirectory(directory), MillraceError, "another broadcast runs in");
+    release();
+    assertEquals(await readdir(directory), []);
   }));
 
 test("lockDirectory() refuses all who ask while another process holds it, and none when that was killed", () =>
