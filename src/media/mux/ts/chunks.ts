@@ -3,7 +3,7 @@
 import type { ChunkBuffers } from "../../../bytes/chunk-buffers.ts";
 
 /** Chunks handed out are no larger (see `TsLayout.read`). */
-export const MAX_CHUNK_BYTES = 64 * 1024;
+const MAX_CHUNK_BYTES = 64 * 1024;
 /**
  * Packets are collected in a buffer of this size and handed out as views of it. It stays in a processor's cache between
  * being written and being sent, and the allocator serves it from memory that it has: larger ones are mapped anew each time.

@@ -4,7 +4,7 @@ import { writeStamp } from "../../../bytes/ts/stamps.ts";
 /** Header with a PTS only. */
 export const PES_HEADER_PTS_BYTES = 14;
 /** Header with PTS and DTS. */
-export const PES_HEADER_PTS_DTS_BYTES = 19;
+const PES_HEADER_PTS_DTS_BYTES = 19;
 
 /** Size of the header for these times: a DTS is sent only where it differs (2.4.3.7). */
 export function pesHeaderBytes(ptsShift90k: number): number {
