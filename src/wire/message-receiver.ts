@@ -65,7 +65,7 @@ export class MessageReceiver implements FrameSink {
       case MessageId.request:
         return this.requested(a, b, c);
       case MessageId.cancel:
-        if (!this.parts.requests.remove(a, b)) return;
+        if (!this.parts.requests.remove(a, b)) return handlers.unwanted?.(a, b, c);
         // BEP 6: a cancelled request is answered too.
         if (this.parts.wire.hasFast) this.parts.outbox.triple(MessageId.reject, a, b, c);
         return handlers.cancel(a, b, c);

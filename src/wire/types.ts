@@ -56,6 +56,8 @@ export interface PeerLinkHandlers {
   request(piece: number, offset: number, length: number): void;
   /** A request that awaited an answer is withdrawn; the link has rejected it where BEP 6 asks for that. Forget it. */
   cancel(piece: number, offset: number, length: number): void;
+  /** The far end withdraws what it has not asked for: in a live swarm, a block that it would be sent unasked. */
+  unwanted?(piece: number, offset: number, length: number): void;
   /** BEP 6. */
   reject(piece: number, offset: number, length: number): void;
   allowedFast(piece: number): void;

@@ -142,7 +142,7 @@ test("choke() rejects what awaits an answer and piece() drops it afterwards", as
   assertEquals(atClient.of("block"), []);
 });
 
-test("cancel() withdraws a request that awaits an answer and is answered once", async () => {
+test("cancel() withdraws a request that awaits an answer and is answered once; of others the far end is told", async () => {
   const { client, server, atClient, atServer } = await joined();
   server.unchoke();
   await quiet();
@@ -153,6 +153,7 @@ test("cancel() withdraws a request that awaits an answer and is answered once", 
   server.piece(1, 0, new Uint8Array(16384));
   await quiet();
   assertEquals(atServer.of("cancel"), [["cancel", 1, 0, 16384]]);
+  assertEquals(atServer.of("unwanted"), [["unwanted", 5, 0, 16384]]);
   assertEquals(atClient.of("reject"), [["reject", 1, 0, 16384]]);
   assertEquals(atClient.of("block"), []);
 });

@@ -80,6 +80,9 @@ export class Recorder implements PeerLinkHandlers {
   cancel(piece: number, offset: number, length: number): void {
     this.note("cancel", piece, offset, length);
   }
+  unwanted(piece: number, offset: number, length: number): void {
+    this.note("unwanted", piece, offset, length);
+  }
   reject(piece: number, offset: number, length: number): void {
     this.note("reject", piece, offset, length);
   }
