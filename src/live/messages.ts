@@ -1,7 +1,7 @@
 /** Messages of the `live1` extension (BEP 10), big-endian, first byte the type. */
 import { MillraceError } from "../errors.ts";
 import { MAX_SEQUENCE } from "./header.ts";
-import type { Place } from "./node/place.ts";
+import { PATH_WORDS, type Place } from "./node/place.ts";
 
 /** First byte of a message. */
 const LiveMessageType = { window: 0, header: 1, subscribe: 2, unsubscribe: 3, ping: 4, place: 5 } as const;
@@ -51,12 +51,14 @@ export type LiveMessage =
   | { readonly type: "unsubscribe"; readonly mask: number; readonly reason: number }
   /** A PING, or the PONG that echoes it: who recognises its own nonce holds the PONG. */
   | { readonly type: "ping"; readonly nonce: bigint }
-  /** PLACE, an addition that others may leave out: `up u32 | n u8 | n × depth u8 | n × bar u8`, n substreams. */
+  /** PLACE, an addition that others may leave out: `up u32 | n u8 | n × depth u8 | n × bar u8 | [n × path u128]`, n substreams. */
   | PlaceMessage;
 
 /** A peer's place in the trees. */
-export interface PlaceMessage extends Place {
+export interface PlaceMessage extends Omit<Place, "paths"> {
   readonly type: "place";
+  /** null (left out on the wire): as told last. Queues change places many times a second, and ways seldom. */
+  readonly paths: Uint32Array | null;
 }
 
 /** Encodes a message. Fields are taken as they are: the caller keeps them in range. */
@@ -95,11 +97,13 @@ export function encodeLiveMessage(message: LiveMessage): Uint8Array<ArrayBuffer>
     }
     case "place": {
       const count = message.depths.length;
-      const bytes = sized(6 + 2 * count, LiveMessageType.place);
+      const { paths } = message;
+      const bytes = sized(6 + 2 * count + 4 * (paths?.length ?? 0), LiveMessageType.place);
       writeU32(bytes, 1, message.upBytesPerS ?? UNKNOWN_UPLINK);
       bytes[5] = count;
       bytes.set(message.depths, 6);
       bytes.set(message.bars, 6 + count);
+      paths?.forEach((word, i) => writeU32(bytes, 6 + 2 * count + 4 * i, word));
       return bytes;
     }
   }
@@ -147,10 +151,14 @@ export function decodeLiveMessage(bytes: Uint8Array): LiveMessage | null {
     case LiveMessageType.place: {
       if (bytes.length < 6) throw violation("has a wrong length");
       const count = bytes[5]!;
-      need(6 + 2 * count);
+      const [barsAt, pathsAt] = [6 + count, 6 + 2 * count];
+      if (bytes.length !== pathsAt) need(pathsAt + 4 * PATH_WORDS * count);
       const up = readU32(bytes, 1);
       const upBytesPerS = up === UNKNOWN_UPLINK ? null : up;
-      return { type: "place", upBytesPerS, depths: bytes.slice(6, 6 + count), bars: bytes.slice(6 + count) };
+      const paths = bytes.length === pathsAt
+        ? null
+        : Uint32Array.from({ length: PATH_WORDS * count }, (_, i) => readU32(bytes, pathsAt + 4 * i));
+      return { type: "place", upBytesPerS, depths: bytes.slice(6, barsAt), bars: bytes.slice(barsAt, pathsAt), paths };
     }
     default:
       return null;

@@ -4,7 +4,7 @@ import { assert, assertEquals } from "@std/assert";
 import { POLICY } from "../../src/live/node/policy.ts";
 import { GENUINE, POISON } from "../simulation/live-network.ts";
 import { seeded } from "../transport/support.ts";
-import { Stage } from "./support.ts";
+import { publish, source, Stage } from "./support.ts";
 
 test("LiveNode never forwards a forged header and bans the third", () => {
   const { stage, peers: [forger, other] } = Stage.joined();
@@ -119,6 +119,62 @@ test("LiveNode looks no further ahead than it may when a WINDOW claims the futur
   assertEquals(stage.node.window.get(21 + POLICY.maxPiecesAhead), undefined);
 });
 
+/** The steps that `run` makes the window of `stage` look for pieces. */
+function looksFor(stage: Stage, run: () => void): number {
+  const { window } = stage.node;
+  const want = window.want.bind(window);
+  let looks = 0;
+  window.want = (seq) => {
+    looks++;
+    return want(seq);
+  };
+  run();
+  window.want = want;
+  return looks;
+}
+
+test("LiveNode looks at few WINDOWs of a flood, and at the last of them in the end", () => {
+  const { stage, peers: [flooder] } = Stage.joined();
+  const looks = looksFor(stage, () => {
+    for (let i = 0; i < 100; i++) {
+      stage.window(flooder!, 10, 61);
+      stage.window(flooder!, 10, 10);
+    }
+    stage.window(flooder!, 10, 81);
+  });
+  // Two of three had a look for each of the forty pieces.
+  assert(looks <= POLICY.windowsPerS * 40, `${looks}`);
+  // All but those and the last, which is still to be looked at.
+  assertEquals(stage.node.counters.skippedWindows, 201 - POLICY.windowsPerS - 1);
+  assertEquals(stage.node.window.get(80), undefined);
+  stage.pass(200);
+  assert(stage.node.window.get(80) !== undefined);
+  assertEquals(flooder!.link.closedWith, undefined);
+});
+
+test("LiveNode bans who sends more WINDOWs than a member could have, however long they were under way", () => {
+  const { stage, peers: [flooder, member] } = Stage.joined();
+  let sent = 0;
+  const tell = () => stage.window(member!, 10, 21 + ++sent);
+  // As often as a member may, for a minute; then its link stands still for half a minute, and brings all at once.
+  for (let ms = 0; ms < 60_000; ms += 100) {
+    stage.pass(100);
+    if (ms % POLICY.windowIntervalMs === 0) tell();
+  }
+  stage.clock.advance(35_000);
+  for (let ms = 0; ms < 35_000; ms += POLICY.windowIntervalMs) tell();
+  assertEquals(member!.link.closedWith, undefined);
+
+  const connectedS = (stage.clock.monotonic() - flooder!.peer.connectedMs) / 1000;
+  const most = POLICY.windowBacklog + POLICY.windowsPerS * connectedS;
+  for (let i = 1; i < most; i++) stage.window(flooder!, 10, 21);
+  assertEquals(flooder!.link.closedWith, undefined);
+  stage.window(flooder!, 10, 21);
+  stage.window(flooder!, 10, 21);
+  assertEquals(flooder!.link.closedWith?.code, "protocol_violation");
+  assert(!stage.node.peers.has(flooder!.peer));
+});
+
 test("LiveNode queues at most 64 requests of a peer and rejects the rest", () => {
   const { stage, peers: [flooder, source] } = Stage.joined(2, { uplinkBytesPerS: 50_000_000 });
   for (const seq of [16, 20]) stage.piece(source!, seq);
@@ -136,6 +192,26 @@ test("LiveNode bans the sender of malformed or giant messages", () => {
     const { stage, peers: [peer] } = Stage.joined();
     stage.node.message(peer!.peer, new Uint8Array(bytes));
     assertEquals(peer!.link.closedWith?.code, "protocol_violation");
+  }
+});
+
+test("LiveNode gives what is old once to who subscribes again and again", () => {
+  for (const leaves of [false, true]) {
+    const stage = source(10, 10_000_000);
+    const { peer, link } = stage.neighbour();
+    stage.says({ peer, link }, { type: "subscribe", mask: 0xff, from: 0 });
+    for (let i = 0; i < 100; i++) {
+      if (leaves) stage.says({ peer, link }, { type: "unsubscribe", mask: 0xff, reason: 0 });
+      stage.says({ peer, link }, { type: "subscribe", mask: 0xff, from: 0 });
+      const bytes = link.bufferedBytes;
+      link.bufferedBytes = 0;
+      stage.node.sent(bytes);
+    }
+    const blocks = new Set(link.pieces.map(({ seq, offset }) => `${seq} ${offset}`));
+    assertEquals([blocks.size, link.pieces.length], [7 * 4, 7 * 4]);
+    // What is new comes as to any child.
+    publish(stage, 10);
+    assertEquals(link.pieces.filter(({ seq }) => seq === 10).length > 0, true);
   }
 });
 

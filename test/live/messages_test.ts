@@ -21,13 +21,20 @@ const TABLE: [string, LiveMessage][] = [
   ["01c0ffee", { type: "header", bytes: fromHex("c0ffee") }],
   ["02a500000007", { type: "subscribe", mask: 0xa5, from: 7 }],
   ["03ff01", { type: "unsubscribe", mask: 255, reason: 1 }],
-  ["050003d090020102ff00", {
+  ["050003d090020102ff00" + "000000010000000200000003ffffffff" + "00000000000000000000000080000000", {
     type: "place",
     upBytesPerS: 250_000,
     depths: new Uint8Array([1, 2]),
     bars: new Uint8Array([255, 0]),
+    paths: new Uint32Array([1, 2, 3, 0xffffffff, 0, 0, 0, 0x80000000]),
   }],
-  ["05ffffffff00", { type: "place", upBytesPerS: null, depths: new Uint8Array(), bars: new Uint8Array() }],
+  ["05ffffffff010309", {
+    type: "place",
+    upBytesPerS: null,
+    depths: new Uint8Array([3]),
+    bars: new Uint8Array([9]),
+    paths: null,
+  }],
   ["040102030405060708", { type: "ping", nonce: 0x0102030405060708n }],
 ];
 

@@ -1,8 +1,8 @@
 import { test } from "node:test";
 import { assert, assertEquals } from "@std/assert";
 import { UnsubscribeReason } from "../../src/live/messages.ts";
-import { GENUINE, POISON } from "../simulation/live-network.ts";
-import { CLOSED, UNFED } from "../../src/live/node/place.ts";
+import { GENUINE } from "../simulation/live-network.ts";
+import { CLOSED, emptyPaths, UNFED } from "../../src/live/node/place.ts";
 import { publish, source, Stage } from "./support.ts";
 
 test("LiveNode tells a newcomer its window, the newest header and where to start", () => {
@@ -89,7 +89,7 @@ test("LiveNode as source feeds each tree before any gets a second branch, up to 
 
 test("LiveNode prefers a child that can pass more on, and tells the other", () => {
   const stage = source(5, 160_000);
-  const weak = stage.neighbour({ upBytesPerS: 25_000 });
+  const weak = stage.neighbour({ upBytesPerS: 60_000 });
   const strong = stage.neighbour({ upBytesPerS: 500_000 });
   stage.says(weak, { type: "subscribe", mask: 0xff, from: 5 });
   stage.pass(11_000);
@@ -137,56 +137,6 @@ test("LiveNode pulls what no parent brings as soon as a neighbour has it", () =>
   assert(other!.link.requests.some(({ seq }) => seq === 21));
 });
 
-/** A node with pieces that met a poisoner, and a neighbour that has pieces too, has given nothing and subscribes. */
-function onProbation() {
-  const { stage, peers: [parent, child, poisoner] } = Stage.joined(3);
-  stage.fill(parent!);
-  stage.header(parent!, 21);
-  stage.node.block(poisoner!.peer, 21, 0, POISON.subarray(0, 16384));
-  child!.peer.parentMask = 0;
-  parent!.peer.parentMask = 0xff;
-  child!.peer.requests.clear();
-  child!.link.requests.length = 0;
-  stage.says(child!, { type: "subscribe", mask: 0x03, from: 21 });
-  return { stage, child: child! };
-}
-
-test("LiveNode feeds a neighbour that has pieces once it has sent the beginning of one truly", () => {
-  const { stage, child } = onProbation();
-  const [{ seq, offset }] = child.link.requests as [{ seq: number; offset: number }];
-  assertEquals(child.peer.childMask, 0);
-  stage.node.block(child.peer, seq, offset, GENUINE.subarray(0, 1024));
-  assertEquals([child.peer.childMask, child.link.closedWith], [3, undefined]);
-});
-
-test("LiveNode bans a neighbour that proves itself with false bytes, and refuses one that sends none", () => {
-  const liar = onProbation();
-  const [{ seq, offset }] = liar.child.link.requests as [{ seq: number; offset: number }];
-  liar.stage.node.block(liar.child.peer, seq, offset, POISON.subarray(0, 1024));
-  assertEquals(liar.child.link.closedWith?.code, "protocol_violation");
-  const silent = onProbation();
-  silent.stage.pass(1500);
-  assertEquals(silent.child.link.of("unsubscribe").at(-1), {
-    type: "unsubscribe",
-    mask: 3,
-    reason: UnsubscribeReason.full,
-  });
-  assertEquals([silent.child.peer.childMask, silent.child.peer.heldMask], [0, 0]);
-});
-
-test("LiveNode answers the request for the beginning of a block at once, with so much", () => {
-  const stage = source(5);
-  const [child, asks] = [stage.neighbour(), stage.neighbour()];
-  stage.says(child, { type: "subscribe", mask: 0xff, from: 5 });
-  for (let seq = 5; seq < 8; seq++) publish(stage, seq);
-  assertEquals(stage.node.uploader.queueDelayMs > 250, true);
-  stage.node.requested(asks.peer, 4, 16384, 16384);
-  stage.node.requested(asks.peer, 4, 16384, 1024);
-  stage.node.sent(16384);
-  assertEquals(asks.link.rejects, [{ seq: 4, offset: 16384 }]);
-  assertEquals(asks.link.pieces.map(({ data }) => data.length), [1024]);
-});
-
 test("LiveNode whose line was never full serves four children more than it has carried", () => {
   const { stage, peers: [parent, child] } = Stage.joined(2);
   stage.fill(parent!);
@@ -217,17 +167,98 @@ test("LiveNode takes what a broken link swallows for no measure of its uplink", 
 
 test("LiveNode gives a new child the past after what all children wait for, and no place of another while they wait", () => {
   const stage = source(5, 160_000);
+  const first = stage.neighbour();
+  stage.says(first, { type: "subscribe", mask: 0xff, from: 5 });
+  for (let seq = 5; seq < 7; seq++) publish(stage, seq);
+  for (let i = 0; i < 8; i++) stage.node.sent(16_384);
+  stage.node.disconnected(first.peer);
   const child = stage.neighbour({ upBytesPerS: 25_000 });
-  stage.says(child, { type: "subscribe", mask: 0xff, from: 3 });
+  stage.says(child, { type: "subscribe", mask: 0xff, from: 5 });
   // Two blocks of the past have left; what is published now goes before the other six.
-  publish(stage, 5);
+  publish(stage, 7);
   for (let i = 0; i < 5; i++) stage.node.sent(16_384);
-  assertEquals(child.link.pieces.map(({ seq }) => seq), [3, 3, 5, 5, 5, 5, 3]);
+  assertEquals(child.link.pieces.map(({ seq }) => seq), [5, 5, 7, 7, 7, 7, 5]);
   stage.pass(2000);
-  for (let seq = 6; seq < 9; seq++) publish(stage, seq);
+  for (let seq = 8; seq < 11; seq++) publish(stage, seq);
   const strong = stage.neighbour({ upBytesPerS: 500_000 });
-  stage.says(strong, { type: "subscribe", mask: 0x01, from: 9 });
+  stage.says(strong, { type: "subscribe", mask: 0x01, from: 11 });
   assertEquals([strong.peer.childMask, child.peer.childMask], [0, 0xff]);
+});
+
+test("LiveNode as the source gives a tree's first children what came before them first: all below wait for it", () => {
+  const stage = source(5, 160_000);
+  const child = stage.neighbour();
+  stage.says(child, { type: "subscribe", mask: 0xff, from: 4 });
+  publish(stage, 5);
+  for (let i = 0; i < 4; i++) stage.node.sent(16_384);
+  assertEquals(child.link.pieces.map(({ seq }) => seq), [4, 4, 4, 4, 5, 5]);
+});
+
+test("LiveNode as the source feeds no tree by a child that cannot pass anything on, unless there is no other", () => {
+  const stage = source(5, 160_000);
+  const leaf = stage.neighbour({ upBytesPerS: 25_000 });
+  stage.says(leaf, { type: "subscribe", mask: 0x01, from: 5 });
+  assertEquals(leaf.peer.childMask, 1);
+  stage.neighbour({ upBytesPerS: 500_000 });
+  stage.says(leaf, { type: "subscribe", mask: 0x03, from: 5 });
+  assertEquals(leaf.peer.childMask, 1);
+});
+
+test("LiveNode pushes nothing that the child has from another", () => {
+  const stage = source(5);
+  const child = stage.neighbour();
+  stage.says(child, { type: "subscribe", mask: 0xff, from: 5 });
+  publish(stage, 5);
+  stage.node.cancelled(child.peer, 5, 2 * 16_384);
+  for (let i = 0; i < 3; i++) stage.node.sent(16_384);
+  assertEquals(child.link.pieces.map(({ offset }) => offset / 16_384), [0, 1, 3]);
+});
+
+test("LiveNode tells its parents what it has from another", () => {
+  const { stage, peers: [parent, other] } = Stage.joined(2);
+  stage.fill(parent!);
+  stage.header(parent!, 21);
+  parent!.peer.parentMask |= 0x10;
+  const pushed = [parent!, other!].filter(({ peer }) => (peer.parentMask & 0x10) !== 0);
+  const from = pushed[0] === parent ? other! : parent!;
+  stage.node.block(from.peer, 21, 0, GENUINE.subarray(0, 16_384));
+  assert(pushed.some(({ link }) => link.cancels.some(({ seq, offset }) => seq === 21 && offset === 0)));
+});
+
+test("LiveNode asks nobody for what comes by itself, and leaves a parent that has come to be below it", () => {
+  const { stage, peers: [parent, below] } = Stage.joined(2);
+  stage.place(parent!, { depths: 9, bars: 0 });
+  const own = parent!.link.of("place").find(({ paths }) => paths !== null)!.paths!;
+  stage.place(below!, { depths: 2, bars: 0, paths: own });
+  stage.place(below!, { depths: 1, bars: 0, paths: null });
+  for (const peer of [below!, parent!]) stage.says(peer, { type: "unsubscribe", mask: 0xff, reason: 0 });
+  assertEquals([parent!.peer.parentMask, below!.peer.parentMask], [0xff, 0]);
+  stage.pass(100);
+  stage.place(parent!, { depths: 40, bars: 0, paths: own });
+  stage.pass(100);
+  assertEquals(parent!.peer.parentMask, 0);
+});
+
+test("LiveNode leaves a source that is back to those who stood at the head of a branch, for a moment", () => {
+  const { stage, peers: [parent] } = Stage.joined(1);
+  stage.fill(parent!);
+  const gone = stage.neighbour({ role: "source" });
+  stage.window(gone, 10, 21);
+  stage.place(gone, { depths: 1, bars: 0 });
+  // It becomes the parent of one substream when it delivers of it.
+  stage.says(parent!, { type: "unsubscribe", mask: 0x10, reason: 0 });
+  stage.header(gone, 21);
+  stage.node.block(gone.peer, 21, 0, GENUINE.subarray(0, 16_384));
+  assertEquals(gone.peer.parentMask, 0x10);
+  stage.node.disconnected(gone.peer);
+  stage.place(parent!, { depths: 255, bars: CLOSED });
+  const back = stage.neighbour({ role: "source" });
+  stage.window(back, 10, 22);
+  stage.place(back, { depths: 1, bars: 0 });
+  stage.pass(300);
+  assertEquals(back.peer.parentMask, 0x10);
+  stage.pass(1000);
+  assertEquals(back.peer.parentMask, 0xff);
 });
 
 test("LiveNode asks who takes the place of a parent that gets nothing for what it has missed", () => {
@@ -244,7 +275,7 @@ test("LiveNode asks who takes the place of a parent that gets nothing for what i
 
 test("LiveNode serves a displaced child until it has another parent, a second at most", () => {
   const stage = source(5, 160_000);
-  const weak = stage.neighbour({ upBytesPerS: 25_000 });
+  const weak = stage.neighbour({ upBytesPerS: 60_000 });
   const strong = stage.neighbour({ upBytesPerS: 500_000 });
   stage.says(weak, { type: "subscribe", mask: 0xff, from: 5 });
   stage.pass(3000);
@@ -274,20 +305,17 @@ test("LiveNode keeps a parent that gave notice until another delivers", () => {
 test("LiveNode asks no neighbour that takes nobody, and prefers who is nearer to the source", () => {
   const { stage, peers } = Stage.joined(3, { uplinkBytesPerS: 0 });
   const [closed, deep, near] = peers;
-  for (const { peer } of peers) {
-    stage.says({ link: closed!.link, peer }, { type: "unsubscribe", mask: 0xff, reason: 0 });
-  }
   stage.place(closed!, { depths: 2, bars: CLOSED });
   stage.place(deep!, { depths: 30, bars: 0 });
   stage.place(near!, { depths: 3, bars: 0 });
-  stage.pass(100);
+  for (const peer of peers) stage.says(peer, { type: "unsubscribe", mask: 0xff, reason: 0 });
   assertEquals(peers.map(({ peer }) => peer.parentMask), [0, 0, 0xff]);
 });
 
 test("LiveNode bans the peer whose PLACE has another number of trees", () => {
   const { stage, peers: [peer] } = Stage.joined(1);
   const depths = new Uint8Array(3);
-  stage.says(peer!, { type: "place", upBytesPerS: 1, depths, bars: depths });
+  stage.says(peer!, { type: "place", upBytesPerS: 1, depths, bars: depths, paths: emptyPaths(3) });
   assertEquals(peer!.link.closedWith?.code, "protocol_violation");
 });
 
@@ -302,17 +330,4 @@ test("LiveNode parts first with the neighbour that was of no use for longest", (
   assertEquals(stage.node.expendable(), null);
   stage.pass(4000);
   assertEquals(stage.node.expendable(), idle.peer);
-});
-
-test("LiveNode as source asks a neighbour for a block that it has, and bans who answers falsely", () => {
-  const stage = source(5);
-  const [honest, poisoner] = [stage.neighbour(), stage.neighbour()];
-  for (const peer of [honest, poisoner]) stage.window(peer, 0, 5);
-  stage.pass(100);
-  for (const [peer, data] of [[honest, GENUINE], [poisoner, POISON]] as const) {
-    const [{ seq, offset }] = peer.link.requests as [{ seq: number; offset: number }];
-    stage.node.block(peer.peer, seq, offset, data.subarray(0, 16384));
-  }
-  assertEquals([honest.peer.isProven, honest.link.closedWith], [true, undefined]);
-  assertEquals(poisoner.link.closedWith?.code, "protocol_violation");
 });

@@ -4,6 +4,7 @@ import { LiveNode } from "../../src/live/node/live-node.ts";
 import type { LiveNodeOptions } from "../../src/live/node/live-options.ts";
 import type { LiveLink, LivePeer, LivePeerInfo } from "../../src/live/node/live-peer.ts";
 import { decodeLiveMessage, encodeLiveMessage, type LiveMessage } from "../../src/live/messages.ts";
+import { emptyPaths } from "../../src/live/node/place.ts";
 import { FakeClock } from "../support/fake-clock.ts";
 import { GENUINE, SIMULATED_VERIFIER, simulatedHeader } from "../simulation/live-network.ts";
 
@@ -92,11 +93,15 @@ export class Stage {
   }
 
   /** `from` tells of the same place on every substream. */
-  place(from: Neighbour, place: { upBytesPerS?: number | null; depths: number; bars: number }): void {
-    const { upBytesPerS = null, depths, bars } = place;
+  place(
+    from: Neighbour,
+    place: { upBytesPerS?: number | null; depths: number; bars: number; paths?: Uint32Array | null },
+  ): void {
+    const { upBytesPerS = null, depths, bars, paths = emptyPaths(8) } = place;
     this.says(from, {
       type: "place",
       upBytesPerS,
+      paths,
       depths: new Uint8Array(8).fill(depths),
       bars: new Uint8Array(8).fill(bars),
     });

@@ -4,6 +4,7 @@ import type { LiveFeed } from "../../src/live/node/feed.ts";
 import { POLICY } from "../../src/live/node/policy.ts";
 import { seededRandom } from "./event-queue.ts";
 import { EventWheel } from "./event-wheel.ts";
+import { SOURCE_QUIET_MS } from "../../src/live/swarm/redial.ts";
 import { connect, disconnect, EPOCH_MS, GENUINE, SimHost, simulatedHeader } from "./live-network.ts";
 
 /** A run. */
@@ -53,7 +54,7 @@ export interface LiveResult {
 const TICK_MS = 100;
 const NEIGHBOURS = 20;
 const MAX_LINKS = 30;
-const REDIAL_MS = 1200;
+const REDIAL_MS = 600;
 const GOP_MS = 1000;
 const PIECE_BYTES = 65536 - 65536 % 188;
 const UPLINKS: readonly [number, number][] = [[0.2, 0.2], [1, 0.6], [2, 0.9], [4, 1]];
@@ -226,13 +227,13 @@ export class LiveSimulation {
   private sourceBack(): void {
     this.away = false;
     this.resume = true;
-    // Viewers dial a broadcaster that they have lost again every second or so.
+    // Viewers dial a broadcaster that they have lost again every half second or so.
     for (const host of this.widowed) {
       this.queue.after(REDIAL_MS * this.random(), () => {
         if (this.source.links.size < MAX_LINKS) connect(this.queue, host, this.source, 10 + 40 * this.random());
       });
     }
-    this.meet(this.source);
+    this.queue.after(SOURCE_QUIET_MS, () => this.meet(this.source));
   }
 
   private sampleLag(): void {

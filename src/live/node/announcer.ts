@@ -2,7 +2,7 @@
 import { windowNewest } from "../messages.ts";
 import type { LivePeer } from "./live-peer.ts";
 import type { PieceWindow } from "./piece-window.ts";
-import { type Place, samePlace, UNFED } from "./place.ts";
+import { emptyPaths, extendPath, type Mark, type Place, samePaths, samePlace, UNFED } from "./place.ts";
 import { POLICY } from "./policy.ts";
 
 /** What it tells of. */
@@ -11,6 +11,10 @@ export interface AnnouncerHost {
   readonly substreams: number;
   readonly window: PieceWindow;
   readonly peers: ReadonlySet<LivePeer>;
+  /** What we leave in the paths of those below us. */
+  readonly mark: Mark;
+  /** Paths of the one who feeds us on a substream; null without one. */
+  path(substream: number): Uint32Array | null;
   /** Our own depth on a substream; `UNFED` when it does not reach us. */
   depth(substream: number): number;
   /** As in `Place.bars`. */
@@ -48,6 +52,12 @@ export class Announcer {
     this.announcePlace(peer, this.place(nowMs), nowMs);
   }
 
+  /** Tells `peer` of our PLACE at once, if it has changed. */
+  answer(peer: LivePeer, nowMs: number): void {
+    const place = this.place(nowMs);
+    if (peer.placeSent === null || !samePlace(place, peer.placeSent)) this.tellPlace(peer, place, nowMs);
+  }
+
   private sendHeaders(peer: LivePeer): void {
     for (const header of [this.host.window.accessPoint(POLICY.joinBehindMs), this.host.window.newest]) {
       if (header !== null && peer.knowsHeader(header.seq)) peer.send({ type: "header", bytes: header.bytes });
@@ -73,25 +83,31 @@ export class Announcer {
     const step = host.step();
     const depths = new Uint8Array(host.substreams);
     const bars = new Uint8Array(host.substreams);
+    const paths = emptyPaths(host.substreams);
     for (let substream = 0; substream < depths.length; substream++) {
       const depth = host.isSource ? 0 : host.depth(substream);
       depths[substream] = Math.min(UNFED, depth + step);
       bars[substream] = host.bar(substream, nowMs);
+      extendPath(paths, host.path(substream), substream, host.mark);
     }
-    return { upBytesPerS: up === null ? null : Math.round(up), depths, bars };
+    return { upBytesPerS: up === null ? null : Math.round(up), depths, bars, paths };
   }
 
   private announcePlace(peer: LivePeer, place: Place, nowMs: number): void {
-    if (peer.placeSent !== null) {
-      if (nowMs - peer.placeSentMs < POLICY.windowIntervalMs || samePlace(place, peer.placeSent)) return;
+    const { placeSent } = peer;
+    if (placeSent !== null) {
+      const waitMs = samePlace(place, placeSent) ? POLICY.pathIntervalMs : POLICY.windowIntervalMs;
+      if (nowMs - peer.placeSentMs < waitMs) return;
+      if (waitMs === POLICY.pathIntervalMs && samePaths(place, placeSent)) return;
     }
     this.tellPlace(peer, place, nowMs);
   }
 
   private tellPlace(peer: LivePeer, place: Place, nowMs: number): void {
+    const isSameWay = peer.placeSent !== null && samePaths(place, peer.placeSent);
     peer.placeSent = place;
     peer.placeSentMs = nowMs;
-    peer.send({ type: "place", ...place });
+    peer.send({ type: "place", ...place, paths: isSameWay ? null : place.paths });
   }
 
   /** Tells children at once of what no longer reaches us, or does again: they are taken for others' parents by that. */

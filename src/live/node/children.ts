@@ -68,10 +68,13 @@ export class Children {
         continue;
       }
       // Two that push each other the same substream would both wait.
-      if ((peer.parentMask & bit) !== 0 || !this.options.isFed(substream)) continue;
+      if ((peer.parentMask & bit) !== 0 || !this.options.isFed(substream) || this.isDeadEnd(peer, substream)) continue;
       if (!this.hasRoom(substream)) {
-        const from = this.overfull(substream) ?? substream;
-        const weakest = this.weakest(from, this.upOf(peer), nowMs);
+        const overfull = this.overfull(substream);
+        const from = overfull ?? substream;
+        // A tree that nobody here passes on has no time to lose.
+        const urgent = overfull !== null && this.counts[substream] === 0;
+        const weakest = this.weakest(from, urgent ? Infinity : this.upOf(peer), nowMs, urgent);
         if (weakest === null || (from === substream && POLICY.strongerBy * this.upOf(weakest) > this.upOf(peer))) {
           continue;
         }
@@ -103,9 +106,9 @@ export class Children {
    * The child of this substream that can pass on least: it makes room for one that can pass on more. Not one that has
    * just come, except for a peer with `manyTimes` its uplink.
    */
-  private weakest(substream: number, upBytesPerS: number, nowMs: number): LivePeer | null {
+  private weakest(substream: number, upBytesPerS: number, nowMs: number, urgent = false): LivePeer | null {
     // Who makes room is served a while longer beside the other: what waits already would wait for that.
-    if (this.options.pushDelayMs() > POLICY.displaceBelowMs) return null;
+    if (this.options.pushDelayMs() > POLICY.displaceBelowMs && !urgent) return null;
     let found: LivePeer | null = null;
     for (const child of this.options.peers()) {
       if ((child.childMask & (1 << substream)) === 0) continue;
@@ -115,6 +118,15 @@ export class Children {
       if (found === null || up < this.upOf(found)) found = child;
     }
     return found;
+  }
+
+  /** The source's only child of a substream has to pass it on, when there is anybody who can. */
+  private isDeadEnd(peer: LivePeer, substream: number): boolean {
+    if (!this.options.isSource || this.counts[substream] !== 0) return false;
+    const leastUp = POLICY.parentUplinkShare * this.options.bytesPerS();
+    if (this.upOf(peer) >= leastUp) return false;
+    for (const other of this.options.peers()) if (this.upOf(other) >= leastUp) return true;
+    return false;
   }
 
   private upOf(peer: LivePeer): number {
@@ -192,8 +204,13 @@ export class Children {
     return Math.floor(bytesPerS * this.options.substreams / this.options.bytesPerS());
   }
 
+  /** It would take more than it has. */
+  get hasPlaces(): boolean {
+    return this.total < this.slots;
+  }
+
   private hasRoom(substream: number): boolean {
-    if (this.total >= this.slots) return false;
+    if (!this.hasPlaces) return false;
     // The source feeds each tree before any gets a second branch.
     return !this.options.isSource || this.counts[substream]! <= Math.min(...this.counts);
   }

@@ -120,13 +120,19 @@ export class LiveFeed {
       if ((entry.header.flags & FLAG_RANDOM_ACCESS) === 0) continue;
       const last = this.window.get(run)!.header!;
       const ended = (last.flags & FLAG_END) !== 0;
-      if (!ended && last.timestampMs - entry.header.timestampMs < POLICY.startBufferMs) continue;
+      if (!ended && this.endMs(last) - entry.header.timestampMs < POLICY.startBufferMs) continue;
       this.nextSeq = seq;
       this.epoch = newest.epoch;
       this.offsetMs = entry.header.timestampMs - nowMs;
       return true;
     }
     return false;
+  }
+
+  /** Capture time at the end of the piece of `header`, which lasted as long as the one before it. */
+  private endMs(header: PieceHeader): number {
+    const before = this.window.get(header.seq - 1)?.header;
+    return 2 * header.timestampMs - (before?.timestampMs ?? header.timestampMs);
   }
 
   private give(entry: PieceEntry & { header: PieceHeader }, out: FeedPiece[]): void {

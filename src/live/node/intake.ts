@@ -5,7 +5,7 @@ import { BLOCK_BYTES } from "../../wire/types.ts";
 import { blockCount, blockLength, hashOfBlock, type PieceHeader } from "../header.ts";
 import type { LiveVerifier } from "../signer.ts";
 import type { LiveCounters } from "./live-counters.ts";
-import type { LivePeer, OwnRequest } from "./live-peer.ts";
+import type { LivePeer } from "./live-peer.ts";
 import { isStored, type PieceWindow } from "./piece-window.ts";
 import { POLICY } from "./policy.ts";
 import { blockKey, type Puller } from "./puller.ts";
@@ -44,10 +44,9 @@ export class Intake {
     const header = entry?.header;
     if (header == null) return this.await(peer, seq, offset, data);
     const block = offset / BLOCK_BYTES;
-    const asked = peer.requests.get(blockKey(seq, block));
     const stored = entry!.blocks[block];
-    if (isStored(stored) && data.length === asked?.bytes && data.length < stored.length) {
-      return this.proof(peer, asked, data, stored);
+    if (isStored(stored) && data.length < stored.length) {
+      return this.beginning(peer, blockKey(seq, block), data, stored);
     }
     const isBlock = Number.isInteger(block) && block < blockCount(header.lengthBytes) &&
       data.length === blockLength(header.lengthBytes, block);
@@ -61,7 +60,10 @@ export class Intake {
       if (peer.isProven) return;
     }
     verifier.block(data, hashOfBlock(header, block), (genuine) => {
-      if (!genuine) return this.poisoned(peer, "a block does not match its hash");
+      if (!genuine) {
+        puller.spoiled(seq, block);
+        return this.poisoned(peer, "a block does not match its hash");
+      }
       proved(peer, data.length);
       store(header, block, data, peer);
     });
@@ -81,12 +83,15 @@ export class Intake {
     });
   }
 
-  /** The beginning of a block that is here came from `peer`, who was to prove itself with it. */
-  private proof(peer: LivePeer, asked: OwnRequest, data: Uint8Array, stored: Uint8Array): void {
-    peer.requests.delete(blockKey(asked.seq, asked.block));
+  /**
+   * The beginning of a block that is here came from `peer`. Whoever proves itself late, when that is no longer asked for,
+   * is slow and nothing worse.
+   */
+  private beginning(peer: LivePeer, key: number, data: Uint8Array, stored: Uint8Array): void {
+    if (peer.requests.get(key)?.bytes === data.length) peer.requests.delete(key);
     this.options.counters.duplicateBytes += data.length;
-    if (equalBytes(data, stored.subarray(0, data.length))) return this.options.proved(peer, data.length);
-    this.poisoned(peer, "a block is not what it was");
+    if (!equalBytes(data, stored.subarray(0, data.length))) return this.poisoned(peer, "a block is not what it was");
+    if (data.length >= POLICY.proofBytes) this.options.proved(peer, data.length);
   }
 
   private poisoned(peer: LivePeer, message: string): void {

@@ -8,6 +8,8 @@ export interface LiveCounters {
   badBlocks: number;
   forgedHeaders: number;
   skippedVerifications: number;
+  /** WINDOWs not looked at, since another came soon after. */
+  skippedWindows: number;
 }
 
 /** All zero. */
@@ -19,5 +21,6 @@ export function newCounters(): LiveCounters {
     badBlocks: 0,
     forgedHeaders: 0,
     skippedVerifications: 0,
+    skippedWindows: 0,
   };
 }

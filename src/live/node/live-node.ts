@@ -15,16 +15,16 @@ import { type LiveCounters, newCounters } from "./live-counters.ts";
 import { expendableOf } from "./expendable.ts";
 import type { LiveNodeOptions } from "./live-options.ts";
 import { type LiveLink, LivePeer, type LivePeerInfo } from "./live-peer.ts";
-import { decodeLiveMessage, UnsubscribeReason, type WindowMessage } from "../messages.ts";
+import { decodeLiveMessage, type PlaceMessage, UnsubscribeReason } from "../messages.ts";
 import { Parents, substreamOf } from "./parents.ts";
 import { isStored, PieceWindow } from "./piece-window.ts";
-import { eighths, type Place, stepOf, UNFED } from "./place.ts";
+import { eighths, emptyPaths, newMark, stepOf, UNFED } from "./place.ts";
 import { POLICY } from "./policy.ts";
 import type { SignedPiece } from "../broadcast/publisher.ts";
 import { Probation } from "./probation.ts";
 import { Puller } from "./puller.ts";
 import { Serving } from "./serving.ts";
-import { noteWindow } from "./sightings.ts";
+import { Sightings } from "./sightings.ts";
 import { Uploader } from "./uploader.ts";
 
 const violation = (message: string) => new MillraceError("protocol_violation", message);
@@ -45,6 +45,7 @@ export class LiveNode {
   private readonly probation: Probation;
   private readonly joiner: Joiner;
   private readonly gate: HeaderGate;
+  private readonly sightings: Sightings;
   private readonly announcer: Announcer;
   private readonly feeds = new Set<LiveFeed>();
 
@@ -52,6 +53,7 @@ export class LiveNode {
     this.options = options;
     const { stream, random } = options;
     const peers = () => this.peers;
+    const mark = newMark(random);
     this.blocksPerPiece = blockCount(stream.pieceLengthBytes);
     this.window = new PieceWindow(stream.windowS * 1000);
     this.uploader = new Uploader(this.window, options.uplinkBytesPerS);
@@ -75,7 +77,7 @@ export class LiveNode {
       peers,
       upEighths: () => eighths(upBytesPerS(), stream.bytesPerS),
       step: () => stepOf(upBytesPerS(), this.uploader.stepMs),
-      hasChildren: (substream) => this.children.count(substream) > 0,
+      mark,
       isWary: () => this.isWary,
     });
     this.puller = new Puller({
@@ -89,8 +91,10 @@ export class LiveNode {
       window: this.window,
       children: this.children,
       uploader: this.uploader,
+      isSource: options.role === "source",
       bytesPerS: stream.bytesPerS,
       substreamOf: (seq, block) => this.substreamOf(seq, block),
+      tellPlace: (peer, nowMs) => this.announcer.answer(peer, nowMs),
     });
     this.intake = new Intake({
       window: this.window,
@@ -105,15 +109,17 @@ export class LiveNode {
     });
     this.probation = new Probation({
       window: this.window,
-      everyone: options.role === "source",
       isWary: () => this.isWary,
       ask: (peer, seq, nowMs) => this.puller.probe(peer, seq, nowMs),
       refuse: (peer, mask) => peer.send({ type: "unsubscribe", mask, reason: UnsubscribeReason.full }),
     });
     this.joiner = new Joiner(options.clock);
+    this.sightings = new Sightings(this.window, this.peers, this.counters);
     this.announcer = new Announcer({
       isSource: options.role === "source",
       substreams: stream.substreams,
+      mark,
+      path: (substream) => this.parents.parents[substream]?.place?.paths ?? null,
       window: this.window,
       peers: this.peers,
       depth: (substream) => this.parents.depth(substream),
@@ -227,7 +233,7 @@ export class LiveNode {
     this.uploader.pump(this.now());
   }
 
-  /** The peer withdraws a request. */
+  /** The peer withdraws a request, or has from another what is pushed to it. */
   cancelled(peer: LivePeer, seq: number, offset: number): void {
     this.uploader.cancel(peer, seq, offset / BLOCK_BYTES);
   }
@@ -258,6 +264,7 @@ export class LiveNode {
   tick(): void {
     const nowMs = this.now();
     this.puller.expire(nowMs);
+    this.sightings.tick(nowMs);
     this.probation.tick(this.peers, nowMs);
     this.children.tick(nowMs);
     this.serving.dropExcess(nowMs);
@@ -307,7 +314,7 @@ export class LiveNode {
     const nowMs = this.now();
     switch (message?.type) {
       case "window":
-        return this.windowTold(peer, message, nowMs);
+        return this.sightings.told(peer, message, nowMs);
       case "header":
         return this.headerTold(peer, message.bytes, nowMs);
       case "subscribe":
@@ -317,6 +324,8 @@ export class LiveNode {
         peer.heldMask &= ~message.mask;
         this.children.drop(peer, message.mask);
         this.parents.lost(peer, message.mask, nowMs, message.reason !== UnsubscribeReason.moved);
+        // In a crowd places go fast: who waits for a tick after each refusal comes too late again and again.
+        if (this.joined && this.options.role === "viewer") this.parents.adopt(nowMs, this.joiner.urgentUntil + 1);
         return this.announcer.warn(nowMs);
       case "place":
         return this.placeTold(peer, message, nowMs);
@@ -326,11 +335,12 @@ export class LiveNode {
     }
   }
 
-  private placeTold(peer: LivePeer, place: Place, nowMs: number): void {
+  private placeTold(peer: LivePeer, place: PlaceMessage, nowMs: number): void {
     if (place.depths.length !== this.options.stream.substreams) {
       throw violation("a PLACE has the wrong number of trees");
     }
-    peer.place = place;
+    const paths = place.paths ?? peer.place?.paths ?? emptyPaths(place.depths.length);
+    peer.place = { ...place, paths };
     if (peer.parentMask !== 0) this.announcer.warn(nowMs);
   }
 
@@ -340,22 +350,13 @@ export class LiveNode {
     }
   }
 
-  private windowTold(peer: LivePeer, window: WindowMessage, nowMs: number): void {
-    const before = peer.window;
-    peer.setWindow(window);
-    const newest = this.window.newest;
-    if (!this.joined || newest === null) return;
-    peer.lagPieces += (Math.max(0, newest.seq - peer.newestSeq) - peer.lagPieces) * 0.3;
-    noteWindow(peer, before, this.window, this.peers.size, nowMs);
-  }
-
   private headerVerified(peer: LivePeer, header: PieceHeader): void {
     if (!this.joined) return this.joiner.headerOf(peer, header);
     if (this.options.role === "source" || isReplay(header, this.window)) return;
     const isNewEpoch = header.epoch !== this.window.epoch;
     if (isNewEpoch) this.window.reset(header.seq);
     this.window.addHeader(header);
-    if (isNewEpoch) this.noteAll(this.now());
+    if (isNewEpoch) this.sightings.noteAll(this.now());
   }
 
   private join(nowMs: number): void {
@@ -363,11 +364,7 @@ export class LiveNode {
     if (start === null) return;
     this.window.reset(start.base);
     for (const header of start.headers) this.window.addHeader(header);
-    this.noteAll(nowMs);
-  }
-
-  private noteAll(nowMs: number): void {
-    for (const peer of this.peers) noteWindow(peer, null, this.window, this.peers.size, nowMs);
+    this.sightings.noteAll(nowMs);
   }
 
   /** `peer` delivered what verified: the first time, what it asked for is given. */
@@ -390,6 +387,7 @@ export class LiveNode {
       if (from.info.role === "source") this.counters.fromSourceBytes += data.length;
       else this.counters.fromViewersBytes += data.length;
     }
+    if (from !== null) this.parents.unneeded(from, header.seq, block, data.length);
     this.puller.arrived(header.seq, block, from, data.length);
     this.serving.passOn(entry, block, from, this.peers, nowMs);
     if (complete) this.options.onPiece?.(header);

@@ -42,6 +42,7 @@ export class LivePeer {
   readonly link: LiveLink;
   readonly info: LivePeerInfo;
   readonly connectedMs: number;
+  readonly windowBucket: TokenBucket;
   readonly headerBucket: TokenBucket;
   readonly pongBucket: TokenBucket;
   closed = false;
@@ -50,9 +51,15 @@ export class LivePeer {
   newestSeq = -1;
   /** How far behind the newest neighbour it was, pieces, averaged. */
   lagPieces = 0;
-  /** All that its WINDOW told of was within reach. */
-  noted = false;
+  /** WINDOWs that it has sent. */
+  windows = 0;
+  /** Its last WINDOW is not looked at yet. */
+  unread = false;
+  /** The last one that was looked at; null when that told of pieces beyond reach. */
+  noted: WindowMessage | null = null;
   forgedHeaders = 0;
+  /** Blocks that it has from others, so that they need not be pushed to it any more. */
+  readonly unwanted = new Set<number>();
   /** Substreams that it pushes to us, and we to it. */
   parentMask = 0;
   childMask = 0;
@@ -74,6 +81,8 @@ export class LivePeer {
   /** PLACE last sent to it. */
   placeSent: Place | null = null;
   placeSentMs = -Infinity;
+  /** Substream → the newest piece when it was given what is old: once, however often it subscribes. */
+  readonly caughtUp = new Float64Array(8).fill(-1);
   /** Substream → monotonic ms since when it is our child. */
   readonly childSinceMs = new Float64Array(8);
   /** Substream → monotonic ms until which it isn't asked to be parent. */
@@ -94,6 +103,7 @@ export class LivePeer {
     this.link = link;
     this.info = info;
     this.connectedMs = nowMs;
+    this.windowBucket = new TokenBucket(POLICY.windowsPerS, nowMs);
     this.headerBucket = new TokenBucket(POLICY.headersPerS, nowMs);
     this.pongBucket = new TokenBucket(POLICY.pongsPerS, nowMs);
   }

@@ -1,9 +1,12 @@
 /** Chooses from whom each substream is pushed to us: as near to the source as we are taken, elsewhere when that stalls. */
+import { BLOCK_BYTES } from "../../wire/types.ts";
 import type { LivePeer } from "./live-peer.ts";
 import { UnsubscribeReason } from "../messages.ts";
 import type { PieceWindow } from "./piece-window.ts";
-import { MAX_DEPTH, NEEDY, UNFED } from "./place.ts";
+import { costOf, depthAt, isBelow, isUsable } from "./candidate.ts";
+import { type Mark, MAX_DEPTH, NEEDY, UNFED } from "./place.ts";
 import { POLICY } from "./policy.ts";
+import { blockKey } from "./puller.ts";
 
 /** Substream of a block: consecutive blocks go to different trees. */
 export function substreamOf(seq: number, block: number, blocksPerPiece: number, substreams: number): number {
@@ -23,14 +26,9 @@ export interface ParentsOptions {
   readonly step: () => number;
   /** True while there are poisoners about. */
   readonly isWary: () => boolean;
-  /** True when somebody depends on us for `substream`. */
-  readonly hasChildren: (substream: number) => boolean;
+  /** Our mark in the paths of those below us. */
+  readonly mark: Mark;
 }
-
-/** A peer further behind the newest neighbour than this is no parent, pieces. */
-const MAX_LAG_PIECES = 12;
-/** Depth that is assumed of a peer that tells none. */
-const UNTOLD_DEPTH = 12;
 
 /** Our parents, one a substream. */
 export class Parents {
@@ -54,9 +52,11 @@ export class Parents {
   private readonly noticeMs: Float64Array;
   /** First piece that the parent owes us. */
   private readonly fromSeq: Float64Array;
-  /** What our children were last told: who is at least as deep may be one of their branches. */
+  /** What our children were last told while we were fed: a parent at least as deep, on whose path we are, is below us. */
   private readonly toldDepth: Uint8Array;
-  private readonly lostMs: Float64Array;
+  /** Substreams that a source pushed to us when it went. */
+  private headMask = 0;
+  private wasFed = false;
 
   constructor(options: ParentsOptions) {
     const { substreams } = options;
@@ -74,7 +74,6 @@ export class Parents {
     this.noticeMs = new Float64Array(substreams);
     this.fromSeq = new Float64Array(substreams);
     this.toldDepth = new Uint8Array(substreams).fill(UNFED);
-    this.lostMs = new Float64Array(substreams).fill(-Infinity);
   }
 
   /** How deep we are on `substream`; `UNFED` when it does not reach us. */
@@ -88,48 +87,66 @@ export class Parents {
   /** Replaces parents that lag, finds some for substreams without, and better ones for the rest. Once a tick, when the
    * edge is known. `firstSeq`: older pieces are not wanted from parents. */
   tick(nowMs: number, firstSeq: number): void {
+    this.leaveCircles(nowMs);
     this.dropLaggards(nowMs);
-    const { window, random } = this.options;
-    const newest = window.newest?.seq ?? 0;
-    // Of what a lost parent did not bring, the next one brings the newest; the rest is pulled.
-    const from = Math.max(firstSeq, window.solid, newest - POLICY.catchUpPieces);
-    const orphans = new Map<LivePeer, number>();
+    const newest = this.options.window.newest?.seq ?? 0;
+    const from = this.catchUpFrom(firstSeq);
     const movers = new Map<LivePeer, number>();
+    const orphans = new Map<LivePeer, number>();
     for (let substream = 0; substream < this.parents.length; substream++) {
       if (this.former[substream] !== null && nowMs - this.formerMs[substream]! > POLICY.handoverMs) {
         this.leave(substream);
       }
       const had = this.parents[substream]!;
-      const found = had === null ? this.choose(substream, nowMs, Infinity) : this.better(had, substream, nowMs);
+      const found = had === null ? null : this.better(had, substream, nowMs);
       if (found === null) continue;
-      const parent = this.parents[substream]!;
       // A parent that gets nothing itself leaves as much to catch up with as none.
-      const asked = parent === null || this.depth(substream) === UNFED ? orphans : movers;
-      if (parent === null) {
-        this.parents[substream] = found;
-        this.sinceMs[substream] = nowMs;
-        this.proven[substream] = 0;
-        this.noticeMs[substream] = 0;
-        // What it gives us of older pieces is a favour: it owes those from now on.
-        this.fromSeq[substream] = newest + 1;
-        this.lookMs[substream] = nowMs + POLICY.improveMs * (0.5 + random());
-      } else {
-        this.next[substream] = found;
-        this.nextMs[substream] = nowMs;
-      }
-      found.parentMask |= 1 << substream;
-      asked.set(found, (asked.get(found) ?? 0) | (1 << substream));
+      const asked = this.depth(substream) === UNFED ? orphans : movers;
+      this.next[substream] = found;
+      this.nextMs[substream] = nowMs;
+      ask(asked, found, substream);
     }
     for (const [peer, mask] of orphans) peer.send({ type: "subscribe", mask, from });
     for (const [peer, mask] of movers) {
       peer.send({ type: "subscribe", mask, from: Math.max(newest, peer.newestSeq) + 1 });
     }
-    this.remember(nowMs);
+    this.adopt(nowMs, firstSeq);
+    this.remember();
+  }
+
+  /** Finds parents for substreams without; arguments as for `tick`. */
+  adopt(nowMs: number, firstSeq: number): void {
+    const newest = this.options.window.newest?.seq ?? 0;
+    const orphans = new Map<LivePeer, number>();
+    for (let substream = 0; substream < this.parents.length; substream++) {
+      const found = this.parents[substream] === null ? this.choose(substream, nowMs, Infinity) : null;
+      if (found === null) continue;
+      this.parents[substream] = found;
+      this.sinceMs[substream] = nowMs;
+      this.proven[substream] = 0;
+      this.noticeMs[substream] = 0;
+      // What it gives us of older pieces is a favour: it owes those from now on.
+      this.fromSeq[substream] = newest + 1;
+      this.lookMs[substream] = nowMs + POLICY.improveMs * (0.5 + this.options.random());
+      ask(orphans, found, substream);
+    }
+    const from = this.catchUpFrom(firstSeq);
+    for (const [peer, mask] of orphans) peer.send({ type: "subscribe", mask, from });
+  }
+
+  /** Of what a lost parent did not bring, the next one brings the newest; the rest is pulled. */
+  private catchUpFrom(firstSeq: number): number {
+    const { window } = this.options;
+    return Math.max(firstSeq, window.solid, (window.newest?.seq ?? 0) - POLICY.catchUpPieces);
   }
 
   /** `peer` sent a block of piece `seq`: one that was asked to be parent is now. */
   delivered(peer: LivePeer, substream: number, seq: number, nowMs: number): void {
-    if (this.parents[substream] === peer) this.proven[substream] = 1;
+    this.wasFed = true;
+    if (this.parents[substream] === peer) {
+      this.proven[substream] = 1;
+      this.headMask &= ~(1 << substream);
+    }
     if (this.former[substream] === peer && seq >= this.formerSeq[substream]!) return this.leave(substream);
     if (this.next[substream] !== peer) return;
     this.leave(substream);
@@ -142,6 +159,32 @@ export class Parents {
     this.noticeMs[substream] = 0;
     this.sinceMs[substream] = nowMs;
     this.fromSeq[substream] = seq + 1;
+    if (!this.lacksBefore(substream, seq)) this.leave(substream);
+  }
+
+  /** True when something of `substream` before piece `seq` is still to come. */
+  private lacksBefore(substream: number, seq: number): boolean {
+    const { window, blocksPerPiece, substreams } = this.options;
+    for (let before = window.solid; before < seq; before++) {
+      const entry = window.get(before);
+      for (let block = 0; block < (entry?.blocks.length || blocksPerPiece); block++) {
+        if (substreamOf(before, block, blocksPerPiece, substreams) === substream && entry?.blocks[block] == null) {
+          return true;
+        }
+      }
+    }
+    return false;
+  }
+
+  /** A block came from `peer`: those who would push it to us, and were not asked for it, need not. */
+  unneeded(peer: LivePeer, seq: number, block: number, lengthBytes: number): void {
+    const { blocksPerPiece, substreams } = this.options;
+    const substream = substreamOf(seq, block, blocksPerPiece, substreams);
+    if (this.depth(substream) === UNFED) return;
+    for (const parent of [this.parents[substream]!, this.former[substream]!]) {
+      if (parent === null || parent === peer || parent.requests.has(blockKey(seq, block))) continue;
+      parent.link.cancel(seq, block * BLOCK_BYTES, lengthBytes);
+    }
   }
 
   private leave(substream: number): void {
@@ -166,6 +209,7 @@ export class Parents {
         peer.parentMask &= ~(1 << substream);
       }
       if (this.parents[substream] !== peer) continue;
+      if (peer.closed && peer.info.role === "source") this.headMask |= 1 << substream;
       if (refused && !peer.closed && this.proven[substream] === 1 && this.noticeMs[substream] === 0) {
         this.noticeMs[substream] = nowMs + POLICY.noticeMs;
       } else this.release(substream, nowMs);
@@ -182,13 +226,25 @@ export class Parents {
     this.sinceMs[substream] = nowMs;
   }
 
-  /** Keeps what children were told while we were fed: after a loss it tells who cannot be below us. */
-  private remember(nowMs: number): void {
+  /** Leaves parents that have come to be below us: two who chose at the same moment did not know of each other. */
+  private leaveCircles(nowMs: number): void {
+    for (let substream = 0; substream < this.parents.length; substream++) {
+      const parent = this.parents[substream];
+      // The depth too: of the paths some seem to go through us that do not.
+      if (parent == null || !isBelow(parent, substream, this.options.mark)) continue;
+      const depth = depthAt(parent, substream);
+      if (depth > MAX_DEPTH || depth < this.toldDepth[substream]!) continue;
+      parent.send({ type: "unsubscribe", mask: 1 << substream, reason: UnsubscribeReason.moved });
+      this.release(substream, nowMs);
+    }
+  }
+
+  /** Keeps what children were told while we were fed. */
+  private remember(): void {
     for (let substream = 0; substream < this.parents.length; substream++) {
       const depth = this.depth(substream);
       if (depth === UNFED) continue;
       this.toldDepth[substream] = Math.min(UNFED, depth + this.options.step());
-      this.lostMs[substream] = nowMs;
     }
   }
 
@@ -246,7 +302,11 @@ export class Parents {
    */
   private rescue(substream: number, nowMs: number): LivePeer | null {
     const found = this.choose(substream, nowMs, Infinity);
-    if (found === null) return null;
+    if (found === null) {
+      this.chanceMs[substream] = 0;
+      return null;
+    }
+    if (found.info.role === "source" && (this.headMask & (1 << substream)) !== 0) return found;
     if (this.chanceMs[substream] === 0) {
       this.chanceMs[substream] = nowMs + POLICY.unfedMs * (0.5 + this.options.random());
     }
@@ -259,42 +319,35 @@ export class Parents {
     const hasParent = this.depth(substream) !== UNFED && this.noticeMs[substream] === 0;
     const bar = hasParent && this.options.upEighths() === NEEDY ? 0 : this.options.upEighths();
     const needy = hasParent ? 0 : NEEDY;
-    const mayClose = this.options.hasChildren(substream) && nowMs - this.lostMs[substream]! < POLICY.circleMs;
     let best: LivePeer | null = null;
     let bestCost = Infinity;
     for (const peer of this.options.peers()) {
+      if (this.isReserved(peer, bit, nowMs)) continue;
       if (((peer.childMask | peer.parentMask) & bit) !== 0 || nowMs < peer.refusedUntilMs[substream]!) continue;
-      if (peer.closed || !this.isUsable(peer) || peer.isSnubbed(nowMs) || peer.lagPieces > MAX_LAG_PIECES) continue;
+      if (peer.closed || !isUsable(peer, this.options.window) || peer.isSnubbed(nowMs)) continue;
       const { place } = peer;
       if (place !== null && place.bars[substream]! > bar && place.bars[substream]! !== needy) continue;
       const depth = depthAt(peer, substream);
-      if (depth > MAX_DEPTH || depth > maxDepth || (mayClose && depth >= this.toldDepth[substream]!)) continue;
-      const cost = depth + this.cost(peer);
+      if (depth > MAX_DEPTH || depth > maxDepth || isBelow(peer, substream, this.options.mark)) continue;
+      const cost = depth + costOf(peer, this.options);
       if (cost < bestCost) [best, bestCost] = [peer, cost];
     }
     return best;
   }
 
-  /** It tells of this epoch's pieces, ours among them. */
-  private isUsable(peer: LivePeer): boolean {
-    return peer.window?.epoch === this.options.window.epoch && peer.newestSeq >= this.options.window.base;
-  }
-
-  /** Lower is better, in steps: several parents are better than one, near ones than far ones, proven ones than others. */
-  private cost(peer: LivePeer): number {
-    return (peer.rttMs ?? 100) / 100 + 0.3 * bitCount(peer.parentMask) + 0.5 * this.options.random() +
-      Math.max(0, peer.lagPieces - 4) + (peer.isProven || !this.options.isWary() ? 0 : POLICY.unprovenSteps);
+  /**
+   * A source that comes back is left to those who stood at the head of a branch when it went, for a moment: with each of
+   * them a whole branch is fed again, with anybody else hardly more than itself.
+   */
+  private isReserved(peer: LivePeer, bit: number, nowMs: number): boolean {
+    if (peer.info.role !== "source" || nowMs - peer.connectedMs >= POLICY.returnMs) return false;
+    return this.wasFed && (this.headMask & bit) === 0 &&
+      this.parents.every((_, substream) => this.depth(substream) === UNFED);
   }
 }
 
-/** How deep a child of `peer` is. */
-function depthAt(peer: LivePeer, substream: number): number {
-  return peer.place?.depths[substream] ?? (peer.info.role === "source" ? 1 : UNTOLD_DEPTH);
-}
-
-/** Bits set in a byte. */
-export function bitCount(mask: number): number {
-  let count = 0;
-  for (let rest = mask; rest !== 0; rest &= rest - 1) count++;
-  return count;
+/** Notes in `asked` that `peer` is asked for `substream`. */
+function ask(asked: Map<LivePeer, number>, peer: LivePeer, substream: number): void {
+  peer.parentMask |= 1 << substream;
+  asked.set(peer, (asked.get(peer) ?? 0) | (1 << substream));
 }

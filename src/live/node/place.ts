@@ -17,6 +17,14 @@ export const NEEDY = 1;
 /** Each so many ms that blocks take from one to the next make a step in the tree count as one more. */
 const STEP_MS = 50;
 
+/** Words of a path. */
+export const PATH_WORDS = 4;
+/** Bits of the mark of one member: with twelve members on a path 2 % of the others seem to be among them. */
+const MARK_BITS = 3;
+
+/** What a member leaves in the paths of all who are fed through it: `MARK_BITS` of 128 bits. */
+export type Mark = readonly number[];
+
 /** The contents of a PLACE. */
 export interface Place {
   /** Measured uplink, bytes a second; null when it is not known (0xffffffff on the wire). */
@@ -28,6 +36,46 @@ export interface Place {
    * when there is for those without a parent, `CLOSED` when there is for no one.
    */
   readonly bars: Uint8Array;
+  /**
+   * Substream → by whom its blocks come, the sender included: the marks of all of them in 128 bits (a Bloom filter), four
+   * words each. Who finds its own mark there is taken to be above the sender, and never asks it for what it passes on itself.
+   */
+  readonly paths: Uint32Array;
+}
+
+/** A mark by chance. */
+export function newMark(random: () => number): Mark {
+  const mark = new Array<number>(PATH_WORDS).fill(0);
+  for (let i = 0; i < MARK_BITS; i++) {
+    const bit = Math.floor(random() * 32 * PATH_WORDS);
+    mark[bit >> 5] = (mark[bit >> 5]! | (1 << (bit & 31))) >>> 0;
+  }
+  return mark;
+}
+
+/** A path for each of `substreams`, through nobody yet. */
+export function emptyPaths(substreams: number): Uint32Array {
+  return new Uint32Array(PATH_WORDS * substreams);
+}
+
+/** Makes the path of `substream` in `to` that in `from` (null: none), and on through the member with `mark`. */
+export function extendPath(to: Uint32Array, from: Uint32Array | null, substream: number, mark: Mark): void {
+  const at = PATH_WORDS * substream;
+  for (let word = 0; word < PATH_WORDS; word++) to[at + word] = (from?.[at + word] ?? 0) | mark[word]!;
+}
+
+/** True when the path of `substream` goes through the member with `mark`, as far as can be told. */
+export function isOnPath(paths: Uint32Array, substream: number, mark: Mark): boolean {
+  const at = PATH_WORDS * substream;
+  for (let word = 0; word < PATH_WORDS; word++) {
+    if ((paths[at + word]! & mark[word]!) >>> 0 !== mark[word]) return false;
+  }
+  return true;
+}
+
+/** True when both name the same ways. */
+export function samePaths(a: Place, b: Place): boolean {
+  return a.paths.length === b.paths.length && a.paths.every((word, i) => word === b.paths[i]);
 }
 
 /**
@@ -44,7 +92,7 @@ export function eighths(upBytesPerS: number, bytesPerS: number): number {
   return Math.min(CLOSED - 1, Math.floor(upBytesPerS / bytesPerS * 8 + 1e-6));
 }
 
-/** True when both say the same. The uplink is taken as unchanged within an eighth: measuring is never exact. */
+/** True when both say the same but for the paths. The uplink is taken as unchanged within an eighth: measuring is never exact. */
 export function samePlace(a: Place, b: Place): boolean {
   const [upA, upB] = [a.upBytesPerS ?? -1, b.upBytesPerS ?? -1];
   if (Math.abs(upA - upB) > Math.abs(upB) / 8) return false;

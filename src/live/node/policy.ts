@@ -2,6 +2,19 @@
 export const POLICY = {
   /** WINDOW messages to one peer: at most four a second. */
   windowIntervalMs: 250,
+  /** A PLACE that differs by its paths alone is sent this often: what happens high up in a tree changes those of all below. */
+  pathIntervalMs: 1000,
+  /**
+   * WINDOWs of one peer that are looked at in a second, each thousands of steps; of more the last one is, later. Twice
+   * what members send.
+   */
+  windowsPerS: 8,
+  /**
+   * Who has sent so many beyond `windowsPerS` since it connected is banned. A member never has, and what a link that
+   * stood still brings at once is within that, too: it is given up after 35 s, and clocks that stood still with it count
+   * for two minutes here.
+   */
+  windowBacklog: 512,
   /** What is missing is pulled this long after a neighbour had it: pushes usually come first. */
   pullAfterMs: 800,
   /**
@@ -29,11 +42,11 @@ export const POLICY = {
   /** A parent that was left for a better one goes on for this long at most, so that nothing between the two is missed. */
   handoverMs: 1500,
   /** So many steps nearer to the source are worth the move; below that, swinging queues alone would make branches move. */
-  improveSteps: 5,
+  improveSteps: 8,
+  /** A source that is back after an absence is left to the heads of the old branches for this long. */
+  returnMs: 700,
   /** A branch that gets nothing waits this long for its head to find another parent before its members look for their own. */
   unfedMs: 500,
-  /** After a loss, those who may be below us are not asked for this long. */
-  circleMs: 700,
   /** A request unserved for this long: the peer is snubbed. */
   requestTimeoutMs: 1500,
   /** A snubbed peer is asked nothing for this long. */
@@ -60,6 +73,8 @@ export const POLICY = {
   maxServeDelayMs: 800,
   /** Requests are rejected while pushes wait longer than this: what they take, all of a branch waits for. */
   pullBelowMs: 250,
+  /** Blocks of which a child can have said that it needs them no more: pushes wait for seconds at most. */
+  unwantedLimit: 64,
   /** A peer that rejected a request is asked nothing for this long. */
   rejectedMs: 300,
   /** Requests of ours under way at one peer: more would queue behind its pushes. */
@@ -111,7 +126,7 @@ export const POLICY = {
   /** Neighbours have to prove themselves for this long after a false block. */
   waryMs: 60_000,
   /** Who has delivered nothing yet is then taken for a parent as if it were so much further from the source. */
-  unprovenSteps: 2,
+  unprovenSteps: 20,
   /** A neighbour proves with so much of a block that it sends what is genuine: little, for slow uplinks give many proofs. */
   proofBytes: 1024,
   /** Children with this uplink, in shares of the bitrate, are served before the others. */

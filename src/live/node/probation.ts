@@ -14,8 +14,6 @@ const LOOK_BACK_PIECES = 8;
 /** What probation works with. */
 export interface ProbationOptions {
   readonly window: PieceWindow;
-  /** True when every neighbour is put to the proof, not only children. */
-  readonly everyone: boolean;
   /** True while proof is asked for. */
   readonly isWary: () => boolean;
   /** Asks `peer` for a block of piece `seq`, unless it is asked for something already. */
@@ -43,11 +41,10 @@ export class Probation {
     return true;
   }
 
-  /** Puts those to the proof who owe one. */
+  /** Puts to the proof who has given none: those who are to be fed, and those who may be asked to feed. */
   tick(peers: Iterable<LivePeer>, nowMs: number): void {
     for (const peer of peers) {
-      const isDue = this.options.everyone || (peer.childMask | peer.heldMask) !== 0;
-      const seq = isDue ? this.common(peer) : null;
+      const seq = this.common(peer);
       if (seq !== null) this.options.ask(peer, seq, nowMs);
       if (peer.heldMask === 0 || nowMs < peer.heldUntilMs) continue;
       this.options.refuse(peer, peer.heldMask);

@@ -10,6 +10,9 @@ const KEY_FACTOR = 256;
 /** What is further back than this from the newest piece comes too late for anyone, pieces. */
 const LOOK_PIECES = 64;
 
+/** Spoilt blocks noted: what a dozen poisoners bring before they are banned. */
+const MAX_SPOILT = 256;
+
 /** Number that names a block. */
 export function blockKey(seq: number, block: number): number {
   return seq * KEY_FACTOR + block;
@@ -38,6 +41,8 @@ export class Puller {
   private readonly options: PullerOptions;
   /** Block → the peer that was asked last. */
   private readonly asked = new Map<number, LivePeer>();
+  /** Blocks that were brought falsely: nobody will bring them again unasked. */
+  private readonly spoilt = new Set<number>();
 
   constructor(options: PullerOptions) {
     this.options = options;
@@ -48,8 +53,8 @@ export class Puller {
   }
 
   /**
-   * Asks for what is missing from `from` on, oldest first: at once up to piece `urgentUntil` and where no parent brings
-   * it, else when a neighbour has had it for 0.8 s.
+   * Asks for what is missing from `from` on, oldest first: at once up to piece `urgentUntil`, and where no parent
+   * brings it (again), else when a neighbour has had it for 0.8 s.
    */
   tick(from: number, urgentUntil: number, nowMs: number): void {
     const newest = this.window.newest?.seq ?? -1;
@@ -77,12 +82,19 @@ export class Puller {
   /** A block has come (or is no longer wanted): cancels the requests for it at others than `from`. */
   arrived(seq: number, block: number, from: LivePeer | null, lengthBytes: number): void {
     const key = blockKey(seq, block);
+    this.spoilt.delete(key);
     from?.requests.delete(key);
     const peer = this.asked.get(key);
     if (peer === undefined) return;
     this.asked.delete(key);
     if (peer === from || !peer.requests.delete(key)) return;
     if (!peer.closed) peer.link.cancel(seq, block * BLOCK_BYTES, lengthBytes);
+  }
+
+  /** A false block was brought in the place of this one. */
+  spoiled(seq: number, block: number): void {
+    for (const key of this.spoilt) if (key < blockKey(this.window.base, 0)) this.spoilt.delete(key);
+    if (this.spoilt.size < MAX_SPOILT) this.spoilt.add(blockKey(seq, block));
   }
 
   /** `peer` won't serve this one. */
@@ -105,7 +117,7 @@ export class Puller {
       if (entry.blocks[block] != null) continue;
       const key = blockKey(entry.seq, block);
       if (this.asked.has(key)) continue;
-      if (onlyUnpushed && this.options.isPushed(entry.seq, block)) continue;
+      if (onlyUnpushed && !this.spoilt.has(key) && this.options.isPushed(entry.seq, block)) continue;
       const peer = this.choose(entry.seq, nowMs);
       if (peer === null) return;
       const bytes = entry.header === null ? BLOCK_BYTES : blockLength(entry.header.lengthBytes, block);

@@ -4,6 +4,7 @@ import type { Children } from "./children.ts";
 import type { LivePeer } from "./live-peer.ts";
 import { isStored, type PieceEntry, type PieceWindow } from "./piece-window.ts";
 import { POLICY } from "./policy.ts";
+import { blockKey } from "./puller.ts";
 import type { Uploader } from "./uploader.ts";
 
 /** What serving works with. */
@@ -11,14 +12,19 @@ export interface ServingOptions {
   readonly window: PieceWindow;
   readonly children: Children;
   readonly uploader: Uploader;
+  readonly isSource: boolean;
   /** Bitrate of the stream, bytes a second. */
   readonly bytesPerS: number;
   readonly substreamOf: (seq: number, block: number) => number;
+  /** Tells `peer` what places there are now: it thought that there was one. */
+  readonly tellPlace: (peer: LivePeer, nowMs: number) => void;
 }
 
 /** See the module. */
 export class Serving {
   private readonly options: ServingOptions;
+  /** Source: recent blocks that came when branches were still to come. */
+  private readonly early = new Set<number>();
 
   constructor(options: ServingOptions) {
     this.options = options;
@@ -35,6 +41,7 @@ export class Serving {
     }
     const refused = mask & ~accepted;
     if (refused !== 0) {
+      this.options.tellPlace(peer, nowMs);
       const reason = window.newest === null ? UnsubscribeReason.empty : UnsubscribeReason.full;
       peer.send({ type: "unsubscribe", mask: refused, reason });
     }
@@ -50,6 +57,13 @@ export class Serving {
       if ((peer.pushMask & bit) === 0 || peer === from) continue;
       this.options.uploader.push(peer, entry, block, bit, this.passesOn(peer), nowMs);
     }
+    if (this.options.isSource && this.options.children.hasPlaces) this.noteEarly(entry.seq, block);
+  }
+
+  private noteEarly(seq: number, block: number): void {
+    this.early.add(blockKey(seq, block));
+    const oldest = blockKey(seq - POLICY.catchUpPieces, 0);
+    for (const key of this.early) if (key < oldest) this.early.delete(key);
   }
 
   /** Tells those whom the uplink turned out not to carry that they lose their places. */
@@ -64,14 +78,23 @@ export class Serving {
     // It leaves after what is pushed to all: with a queue of that it would come too late.
     if (uploader.pushDelayMs >= POLICY.catchUpBelowMs) return;
     const newest = window.newest!.seq;
+    // A stream that began anew.
+    peer.caughtUp.forEach((seq, substream) => seq > newest && (peer.caughtUp[substream] = -1));
     for (let seq = Math.max(from, newest - POLICY.catchUpPieces); seq <= newest; seq++) {
       const entry = window.get(seq);
       if (entry?.header == null || peer.has(seq)) continue;
       for (let block = 0; block < entry.blocks.length; block++) {
-        const bit = 1 << this.options.substreamOf(seq, block);
-        if ((mask & bit) === 0 || !isStored(entry.blocks[block])) continue;
-        uploader.catchUp(peer, entry, block, bit, nowMs);
+        const substream = this.options.substreamOf(seq, block);
+        const bit = 1 << substream;
+        if ((mask & bit) === 0 || seq <= peer.caughtUp[substream]! || !isStored(entry.blocks[block])) continue;
+        // A whole branch waits for what was there before it.
+        if (this.early.has(blockKey(seq, block))) {
+          uploader.push(peer, entry, block, bit, this.passesOn(peer), nowMs);
+        } else uploader.catchUp(peer, entry, block, bit, nowMs);
       }
+    }
+    for (let substream = 0; substream < 8; substream++) {
+      if ((mask & (1 << substream)) !== 0) peer.caughtUp[substream] = newest;
     }
   }
 

@@ -3,6 +3,7 @@ import { BLOCK_BYTES } from "../../wire/types.ts";
 import type { LivePeer } from "./live-peer.ts";
 import type { PieceEntry, PieceWindow } from "./piece-window.ts";
 import { POLICY } from "./policy.ts";
+import { blockKey } from "./puller.ts";
 
 interface Push {
   readonly peer: LivePeer;
@@ -145,12 +146,19 @@ export class Uploader {
     return true;
   }
 
-  /** Withdraws a request. */
+  /** Withdraws a request, or a push that may be waiting. */
   cancel(peer: LivePeer, seq: number, block: number): void {
     for (const queue of [this.wanted, this.proofs]) {
       const at = queue.findIndex((item) => item.peer === peer && item.seq === seq && item.block === block);
       if (at >= 0) return this.forget(queue.splice(at, 1)[0]!);
     }
+    const { unwanted } = peer;
+    if (peer.pushMask === 0) return;
+    for (const oldest of unwanted.size >= POLICY.unwantedLimit ? unwanted : []) {
+      unwanted.delete(oldest);
+      break;
+    }
+    unwanted.add(blockKey(seq, block));
   }
 
   /** A peer left: nothing of it stays. */
@@ -225,6 +233,7 @@ export class Uploader {
     for (; queue.head !== null; queue.drop()) {
       const { peer, entry, block, bit, atMs } = queue.head;
       if (peer.closed || (peer.pushMask & bit) === 0 || entry.blocks[block] == null || peer.has(entry.seq)) continue;
+      if (peer.unwanted.size > 0 && peer.unwanted.delete(blockKey(entry.seq, block))) continue;
       if (nowMs - atMs <= POLICY.shedAfterMs) return true;
       this.shedCount++;
     }

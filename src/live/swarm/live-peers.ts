@@ -16,7 +16,7 @@ import { OUTGOING_PEERS, PeerAdmission } from "./admission.ts";
 import type { LiveNode } from "../node/live-node.ts";
 import { LiveSession, type LiveSessionHost } from "./live-session.ts";
 import { POLICY } from "../node/policy.ts";
-import { RedialPolicy } from "./redial.ts";
+import { RedialPolicy, SOURCE_QUIET_MS } from "./redial.ts";
 import type { Uplink } from "./uplink.ts";
 
 /** Neighbours that a member looks for itself; more may come. */
@@ -67,6 +67,7 @@ export class LivePeers implements LiveSessionHost {
   private readonly context: SwarmContext;
   private readonly host: LivePeersHost;
   private readonly redial: RedialPolicy;
+  private readonly startedMs: number;
   private readonly dialer: Dialer;
   private readonly admission: PeerAdmission;
   private readonly pex = new PexRounds(0);
@@ -91,6 +92,7 @@ export class LivePeers implements LiveSessionHost {
     const most = Math.min(host.offer.role === "source" ? SOURCE_PEERS : VIEWER_PEERS, context.maxPeersPerSwarm);
     this.limit = Math.max(OUTGOING_PEERS + LOBBY_PEERS + 1, most);
     this.admission = new PeerAdmission(this.limit);
+    this.startedMs = this.now();
     this.redial = new RedialPolicy(host.random, () => this.origins());
     this.book = new AddressBook(this.redial);
     this.dialer = new Dialer(
@@ -314,7 +316,7 @@ export class LivePeers implements LiveSessionHost {
 
   /** More are dialled while there are few, or few of our own choice. */
   private room(): number {
-    if (this.closed) return 0;
+    if (this.closed || (this.host.offer.role === "source" && this.now() - this.startedMs < SOURCE_QUIET_MS)) return 0;
     const wanted = Math.max(
       Math.min(WANTED_PEERS, this.limit - LOBBY_PEERS) - this.sessions.size,
       OUTGOING_PEERS - this.admission.outgoing,

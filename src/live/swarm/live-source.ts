@@ -1,5 +1,6 @@
 /** A broadcast that is being received, as playback sees it; whoever talks to its peers implements this. */
 import type { LiveMetainfo } from "../../transport/live.ts";
+import type { ServerScope } from "../../discovery/types.ts";
 import type { Magnet } from "../../transport/types.ts";
 import type { LiveNode } from "../node/live-node.ts";
 
@@ -40,6 +41,8 @@ export interface LiveTarget {
   readonly metainfo: LiveMetainfo;
   /** Further trackers and peers. */
   readonly magnet?: Magnet;
+  /** Of the trackers in either. Default "any". */
+  readonly servers?: ServerScope;
 }
 
 /** The broadcasts of an engine. */

@@ -3,12 +3,19 @@ import type { PeerOrigin } from "../../discovery/types.ts";
 import { backOff, type BookPolicy, type KnownAddress, score } from "../../swarm/address-book.ts";
 
 /** A broadcaster that is gone is dialled again after this, ms: viewers are to have it back within two seconds. */
-const SOURCE_RETRY_MS = 1000;
+const SOURCE_RETRY_MS = 500;
+/**
+ * A broadcaster dials nobody for so long after its start, ms: its links are for those who had it before, and stand at the
+ * heads of trees. Strangers that came first would keep some of them out.
+ */
+export const SOURCE_QUIET_MS = 1000;
 /** Dials of a broadcaster in vain after which it is dialled less often. */
-const SOURCE_PATIENCE = 60;
+const SOURCE_PATIENCE = 120;
 const SOURCE_SLOW_MS = 30_000;
 /** A connection that was over so soon was not wanted, ms. */
 const SHORT_MS = 5000;
+/** An address that the user named is dialled again after this, ms. */
+const NAMED_RETRY_MS = 1000;
 /** Dials of an address that the user named before each further one in vain doubles the delay. */
 const NAMED_PATIENCE = 5;
 /** Broadcasters' addresses remembered: anyone may say that it is one. */
@@ -46,14 +53,14 @@ export class RedialPolicy implements BookPolicy {
       // Whom the user named may be the only one known, and full for the moment: it makes room for newcomers.
       const isNamed = entry.origin === "manual" || entry.origin === "magnet";
       if (!isNamed) return backOff(entry);
-      return this.doubled(entry.failures - NAMED_PATIENCE);
+      return this.doubled(NAMED_RETRY_MS, entry.failures - NAMED_PATIENCE);
     }
-    return this.doubled(entry.failures > SOURCE_PATIENCE ? Infinity : refusals - 1);
+    return this.doubled(SOURCE_RETRY_MS, entry.failures > SOURCE_PATIENCE ? Infinity : refusals - 1);
   }
 
-  /** The first delay, doubled so many times (below 0: not at all), within its limit and 20 % to each side. */
-  private doubled(times: number): number {
-    return Math.min(SOURCE_SLOW_MS, SOURCE_RETRY_MS * 2 ** Math.max(0, times)) * (0.8 + 0.4 * this.random());
+  /** `firstMs`, doubled so many times (below 0: not at all), within its limit and 20 % to each side. */
+  private doubled(firstMs: number, times: number): number {
+    return Math.min(SOURCE_SLOW_MS, firstMs * 2 ** Math.max(0, times)) * (0.8 + 0.4 * this.random());
   }
 
   /**
