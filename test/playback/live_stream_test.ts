@@ -1,11 +1,12 @@
 import { test } from "node:test";
 import { assert, assertEquals, assertLess } from "@std/assert";
 import { LiveReader } from "../../src/playback/live/live-reader.ts";
-import type { LiveSegment } from "../../src/playback/live/live-cuts.ts";
+import { LiveCuts, type LiveSegment } from "../../src/playback/live/live-cuts.ts";
 import { LiveStream } from "../../src/playback/live/live-stream.ts";
 import { checkTs, ticksBetween } from "../support/ts-check.ts";
 import { Studio } from "./live-support.ts";
 import { concatBytes } from "../../src/bytes/hex.ts";
+import { writeStamp } from "../../src/bytes/ts/stamps.ts";
 
 const never = new AbortController().signal;
 const ROOM = { windowMs: 60_000, maxBytes: 2 ** 30 };
@@ -289,4 +290,54 @@ test("LiveStream of a broadcast that was joined before begins with what the swar
   const next = new LiveStream(studio, studio.clock, { limits: ROOM, leastNumber: least });
   assertEquals(next.cuts.segments[0]!.n, least);
   next.close();
+});
+
+test("LiveStream.readSegment() begins what continues nothing with pictures and sound at once", async () => {
+  let leads = 0;
+  for (let lostMs = 1000; lostMs < 3000; lostMs += 300) {
+    const studio = await Studio.open();
+    const stream = new LiveStream(studio, studio.clock, { limits: ROOM });
+    await studio.run(6000);
+    studio.losing = true;
+    await studio.run(lostMs);
+    studio.losing = false;
+    await studio.run(6000);
+    for (const [i, segment] of stream.segments.entries()) {
+      const { streams } = checkTs(await segmentBytes(stream, segment));
+      const [video, sound] = [0x100, 0x101].map((pid) => streams.find((one) => one.pid === pid)!.units[0]!.pts);
+      const leadS = ticksBetween(video!, sound!) / 90_000;
+      if (i === 0 || segment.discontinuity) assert(Math.abs(leadS) < 0.2, `${lostMs}, ${i}: ${leadS} s`);
+      else if (leadS > 0.2) leads++;
+    }
+    stream.close();
+  }
+  // What goes on keeps all of its sound.
+  assert(leads > 0);
+});
+
+test("LiveCuts leaves early sound in where a segment would have none", async () => {
+  const studio = await Studio.open();
+  const stream = new LiveStream(studio, studio.clock, { limits: ROOM });
+  await studio.run(6000);
+  const { program } = stream.segments[0]!;
+  stream.close();
+  const least = (soundAt90k: readonly number[]) => {
+    const cuts = new LiveCuts({ leastNumber: 0, timeOf: (packet) => packet * 1000, onPoint: () => {} });
+    let packets = 0;
+    const unit = (pid: number, pts90k: number) => {
+      const bytes = new Uint8Array(188).fill(0xff);
+      bytes.set([0x47, 0x40 | (pid >> 8), pid & 255, 0x10, 0, 0, 1, 0xe0, 0, 180 - 2, 0x80, 0x80, 5]);
+      writeStamp(bytes, 13, 2, pts90k);
+      cuts.packet(pid, bytes, 0, packets++, pid === program.main.id ? pts90k : null);
+    };
+    const sound = program.tracks.find(({ id }) => id !== program.main.id)!.id;
+    for (const [i, pts90k] of [100_000, 280_000].entries()) {
+      cuts.point({ packet: packets, run: 0, program, pts90k, tables: [] });
+      unit(program.main.id, pts90k);
+      if (i === 0) { for (const at of soundAt90k) unit(sound, at); }
+    }
+    unit(sound, 281_000);
+    return cuts.segments[0]!.leastPts90k;
+  };
+  assertEquals([least([50_000, 86_000]), least([50_000, 87_000]), least([])], [null, 86_500, 86_500]);
 });

@@ -15,6 +15,11 @@ export function stepBetween(from: number, to: number): number {
   return ahead < WRAP_90K / 2 ? ahead : ahead - WRAP_90K;
 }
 
+/** Whether `pts90k` is told and lies before `least90k`, which null sets no bound. */
+export function isBefore(pts90k: number | null, least90k: number | null): boolean {
+  return pts90k !== null && least90k !== null && stepBetween(least90k, pts90k) < 0;
+}
+
 /** The PTS or DTS in the five bytes at `at`. */
 export function readStamp(bytes: Uint8Array, at: number): number {
   const high = (bytes[at]! >> 1) & 7;

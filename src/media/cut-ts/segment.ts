@@ -13,6 +13,7 @@ import {
   startsUnit,
   unusable,
 } from "../../bytes/ts/packet.ts";
+import { isBefore } from "../../bytes/ts/stamps.ts";
 import { type PacketFormat, readPackets } from "../index/ts/packet-source.ts";
 import type { ChosenProgram } from "../index/ts/programs.ts";
 import type { Track } from "../types.ts";
@@ -25,6 +26,8 @@ export interface SegmentPlace {
   readonly first: boolean;
   /** The end is not before this packet. */
   readonly searchEnd: number;
+  /** PES of other PIDs that begin earlier than this, 90 kHz, are left out. Default null: none. */
+  readonly leastPts90k?: number | null;
   /** First packet of the main stream. */
   start(): Promise<number>;
   /** First packet of the main stream in the next segment. */
@@ -130,7 +133,10 @@ export async function* readTransportSegment(
       if (pid === mainPid) {
         if (number < start || !inside) continue;
         stream.state = "open";
-      } else if (startsUnit(bytes, at)) stream.state = inside ? "open" : "over";
+      } else if (startsUnit(bytes, at)) {
+        const isEarly = isBefore(readPesHeader(payloadOf(bytes, at))?.pts90k ?? null, place.leastPts90k ?? null);
+        stream.state = !inside ? "over" : isEarly ? "before" : "open";
+      }
       if (stream.state !== "open" || (!inside && !stream.unfinished)) continue;
       if (stream.take(bytes, at)) out.add(...stream.counters.push(bytes.slice(at, at + PACKET_BYTES)));
     }

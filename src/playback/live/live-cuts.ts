@@ -1,6 +1,6 @@
 /** The HLS segments of a broadcast: cut at random access points as they come, numbered once and for all. */
 import { hasPayload, payloadOf, readPesHeader, startsUnit } from "../../bytes/ts/packet.ts";
-import { stepBetween } from "../../bytes/ts/stamps.ts";
+import { isBefore, stepBetween } from "../../bytes/ts/stamps.ts";
 import { type ChosenProgram, outputTracks } from "../../media/index/ts/programs.ts";
 import type { LivePoint, ScanListener } from "./live-scan.ts";
 
@@ -22,6 +22,8 @@ const NUMBERS_FROM_MS = 1_577_836_800_000;
 const LEAST_TAIL_MS = 500;
 /** Most segments kept: two hours of the shortest. A hostile stream could have one a packet. */
 const MAX_SEGMENTS = 5000;
+/** Sound of a segment that continues nothing begins this much before its pictures at most, 90 kHz: half a long PES. */
+const MAX_LEAD_90K = 13_500;
 /** A picture's duration where the stream does not tell, 90 kHz. */
 const PICTURE_90K = 3600;
 
@@ -38,6 +40,11 @@ export interface LiveSegment {
   readonly startMs: number;
   /** It does not continue the segment before. */
   readonly discontinuity: boolean;
+  /**
+   * Units of other streams from before this time, 90 kHz, are left out; null: none. Sound comes after the pictures that it
+   * belongs to, so a segment begins with that of the one before; where there is none, players would begin with a hole.
+   */
+  readonly leastPts90k: number | null;
   readonly program: ChosenProgram;
 }
 
@@ -57,8 +64,10 @@ interface Open {
   /** Latest media time in it and the packet where its newest access unit begins. */
   lastPts90k: number | null;
   lastUnit: number;
-  /** PIDs of which a unit begins in it. */
+  /** PIDs of which a unit begins in it, and those of which one does at `leastPts90k` or later. */
   readonly begun: Set<number>;
+  readonly inTime: Set<number>;
+  readonly leastPts90k: number | null;
 }
 
 /** A segment whose end is known but for the rest of other streams. */
@@ -133,7 +142,7 @@ export class LiveCuts implements ScanListener {
     const endPts90k = open.lastPts90k === null ? null : open.lastPts90k + PICTURE_90K;
     const isLong = isLast || this.lengthMs(open, endPts90k, this.parts.timeOf(cut)) >= LEAST_TAIL_MS;
     // Players wait for ever for the sound of a segment that has none.
-    if (isLong && otherPids(open.point.program).every((pid) => open.begun.has(pid) || !this.known.has(pid))) {
+    if (isLong && this.hasAll(open.point.program, open.begun)) {
       this.close(open, cut, endPts90k);
       this.publish();
     }
@@ -156,7 +165,10 @@ export class LiveCuts implements ScanListener {
       const header = readPesHeader(payload);
       if (header === null) return;
       closing?.unfinished.delete(pid);
-      open?.begun.add(pid);
+      if (open !== null) {
+        open.begun.add(pid);
+        if (!isBefore(header.pts90k, open.leastPts90k)) open.inTime.add(pid);
+      }
       this.known.add(pid);
       this.left.set(pid, header.totalBytes);
     }
@@ -191,7 +203,14 @@ export class LiveCuts implements ScanListener {
       lastPts90k: point.pts90k,
       lastUnit: point.packet,
       begun: new Set(),
+      inTime: new Set(),
+      leastPts90k: point.pts90k !== null && (discontinuity || this.cut === 0) ? point.pts90k - MAX_LEAD_90K : null,
     };
+  }
+
+  /** Whether `pids` hold all streams of the program of which there was ever a unit. */
+  private hasAll(program: ChosenProgram, pids: ReadonlySet<number>): boolean {
+    return otherPids(program).every((pid) => pids.has(pid) || !this.known.has(pid));
   }
 
   private lengthMs(open: Open, endPts90k: number | null, endMs: number): number {
@@ -214,6 +233,7 @@ export class LiveCuts implements ScanListener {
       durationMs,
       startMs,
       discontinuity,
+      leastPts90k: this.hasAll(program, open.inTime) ? open.leastPts90k : null,
       program,
     };
     const others = otherPids(program);

@@ -160,7 +160,7 @@ export class LiveStream {
 
   /** The bytes of a segment, beginning with PAT and PMT. Its packets must still be in the window when they are read. */
   readSegment(segment: LiveSegment, audioWish: string | null, signal: AbortSignal): AsyncIterable<Uint8Array> {
-    const { program, firstPacket, endPacket, limitPacket } = segment;
+    const { program, firstPacket, endPacket, limitPacket, leastPts90k } = segment;
     const tracks = outputTracks(program, audioWish);
     return readTransportSegment(
       { strideBytes: 188, firstAt: 0, packetCount: limitPacket },
@@ -169,6 +169,7 @@ export class LiveStream {
       {
         first: false,
         searchEnd: endPacket,
+        leastPts90k,
         start: () => Promise.resolve(firstPacket),
         end: () => Promise.resolve(endPacket),
       },
