@@ -21,6 +21,23 @@ test("LiveFeed waits at one place for a while when the edge moves on, and at eac
   ]);
 });
 
+test("LiveFeed begins at no random access point that it has given up, unless that is still near the edge", () => {
+  const begun = (edge: number, late: readonly number[]) => {
+    const { stage, peers: [peer] } = Stage.joined(1);
+    const feed = stage.node.openFeed();
+    for (let seq = 21; seq <= edge; seq++) {
+      stage.header(peer!, seq);
+      feed.take(stage.clock.monotonic());
+    }
+    for (const seq of late) stage.piece(peer!, seq);
+    return [feed.oldestWanted, feed.take(stage.clock.monotonic()).map(({ header }) => header.seq)];
+  };
+  // Pieces of half a second: 20 is 2.5 s behind 25, and 3 s behind 26.
+  assertEquals(begun(25, [20, 21, 22]), [24, [20, 21, 22]]);
+  assertEquals(begun(26, [20, 21, 22]), [24, []]);
+  assertEquals(begun(26, [20, 21, 22, 24, 25]), [24, [24, 25]]);
+});
+
 test("LiveFeed gives pieces in order, skips a gap when it is due and marks it", () => {
   const { stage, peers: [peer] } = Stage.joined(1);
   const feed = stage.node.openFeed();

@@ -137,21 +137,23 @@ test("LiveNode pulls what no parent brings as soon as a neighbour has it", () =>
   assert(other!.link.requests.some(({ seq }) => seq === 21));
 });
 
-test("LiveNode whose line was never full serves four children more than it has carried", () => {
-  const { stage, peers: [parent, child] } = Stage.joined(2);
+test("LiveNode whose line was never full serves the whole stream once more than it has carried", () => {
+  const { stage, peers: [parent, child, other] } = Stage.joined(3);
   stage.fill(parent!);
-  stage.piece(child!, 20);
-  child!.peer.parentMask = 0;
+  for (const peer of [child!, other!]) {
+    stage.piece(peer, 20);
+    peer.peer.parentMask = 0;
+  }
   parent!.peer.parentMask = 0xff;
-  stage.says(child!, { type: "subscribe", mask: 0xff, from: 21 });
-  assertEquals(stage.node.childCount, 4);
-  // What is handed over is gone at once: two seconds of four eighths of the bitrate.
+  for (const peer of [child!, other!]) stage.says(peer, { type: "subscribe", mask: 0xff, from: 21 });
+  assertEquals([child!.peer.childMask, other!.peer.childMask], [0xff, 0]);
+  // What is handed over is gone at once: five times in the first second, four eighths of the bitrate.
   for (let i = 0; i < 8; i++) {
-    stage.node.uploader.sent(15_625, stage.clock.monotonic());
+    stage.node.uploader.sent(12_500, stage.clock.monotonic());
     stage.clock.advance(250);
   }
-  stage.says(child!, { type: "subscribe", mask: 0xff, from: 21 });
-  assertEquals([stage.node.uploader.measured, stage.node.childCount], [false, 8]);
+  stage.says(other!, { type: "subscribe", mask: 0xff, from: 21 });
+  assertEquals([stage.node.uploader.measured, stage.node.childCount], [false, 12]);
 });
 
 test("LiveNode takes what a broken link swallows for no measure of its uplink", () => {

@@ -14,6 +14,6 @@ export function liveScenarios(viewers: number, seed = 1): LiveScenario[] {
     { ...calm, name: "20 % poisoners", poisoners: 0.2 },
     { ...calm, name: "50 % send nothing", zeroUpload: 0.5 },
     { ...crowd, name: "flash crowd" },
-    { ...calm, name: "source gone 10 s", outageS: [85, 95], durationS: 110 },
+    { ...calm, name: "source gone 10 s", outageS: [85, 95], durationS: 160 },
   ];
 }

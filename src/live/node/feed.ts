@@ -106,10 +106,14 @@ export class LiveFeed {
     return out;
   }
 
-  /** Begins at the newest complete random access point that is far enough behind the edge to last. */
+  /**
+   * Begins at the newest complete random access point that is far enough behind the edge to last. What was given up as
+   * too far behind would leave the player there for good, even if it is complete at last.
+   */
   private start(nowMs: number): boolean {
     const newest = this.window.newest;
     if (newest === null) return false;
+    const hopedSeq = this.oldestWanted;
     let run = newest.seq;
     for (let seq = newest.seq; seq >= this.window.base; seq--) {
       const entry = this.window.get(seq);
@@ -118,6 +122,7 @@ export class LiveFeed {
         continue;
       }
       if ((entry.header.flags & FLAG_RANDOM_ACCESS) === 0) continue;
+      if (seq < hopedSeq && newest.timestampMs - entry.header.timestampMs > POLICY.startBehindMs) break;
       const last = this.window.get(run)!.header!;
       const ended = (last.flags & FLAG_END) !== 0;
       if (!ended && this.endMs(last) - entry.header.timestampMs < POLICY.startBufferMs) continue;

@@ -61,10 +61,10 @@ export const POLICY = {
    */
   sourceLoadLimit: 0.8,
   /**
-   * Subscriptions taken beyond what was carried already while the own uplink is unknown: enough to get to know it, too
-   * few to do harm if it is slow.
+   * Subscriptions taken beyond what was carried already while the own uplink is unknown: the whole stream once. A slow one
+   * is found out by its first block or two; with half of that a crowd had to wait for places that were there.
    */
-  unmeasuredSlots: 4,
+  unmeasuredSlots: 8,
   /** A parent has at least this uplink, in shares of the bitrate. */
   parentUplinkShare: 0.4,
   /** Requests of one peer that wait; what exceeds them is rejected. */
@@ -107,6 +107,8 @@ export const POLICY = {
   startHoldMs: 2000,
   startHoldStepMs: 500,
   startHoldMaxMs: 3000,
+  /** Nor does it begin at one that it has given up and that is further behind than this by then. */
+  startBehindMs: 2800,
   /**
    * A player that has run dry waits for a late piece while that leaves it no further behind the edge than this, measured
    * from what comes soonest. The protocol's page skips at once; but who joined a small swarm close to the edge loses pieces
