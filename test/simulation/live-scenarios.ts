@@ -11,7 +11,7 @@ export function liveScenarios(viewers: number, seed = 1): LiveScenario[] {
   return [
     { ...calm, name: "steady", arriveS: 120, durationS: 160 },
     { ...calm, name: "churn 30 %/min", churnPerMinute: 0.3, durationS: 120 },
-    { ...calm, name: "20 % poisoners", poisoners: 0.2 },
+    { ...calm, name: "20 % poisoners", poisoners: 0.2, durationS: 160 },
     { ...calm, name: "50 % send nothing", zeroUpload: 0.5 },
     { ...crowd, name: "flash crowd" },
     { ...calm, name: "source gone 10 s", outageS: [85, 95], durationS: 160 },
