@@ -1,8 +1,30 @@
 import { test } from "node:test";
 import { assert, assertEquals } from "@std/assert";
-import { FLAG_END } from "../../src/live/header.ts";
+import { FLAG_DISCONTINUITY, FLAG_END, FLAG_RANDOM_ACCESS } from "../../src/live/header.ts";
+import type { LiveFeed } from "../../src/live/node/feed.ts";
 import { GENUINE } from "../simulation/live-network.ts";
-import { PIECE_BYTES, source, Stage } from "./support.ts";
+import { type Neighbour, PIECE_BYTES, source, Stage } from "./support.ts";
+
+/** What a feed gives now: numbers, and where a discontinuity is. */
+function given(feed: LiveFeed, stage: Stage): [number, boolean][] {
+  return feed.take(stage.clock.monotonic()).map(({ header, discontinuity }) => [header.seq, discontinuity]);
+}
+
+/** A reader of pieces 18 to 20, the last captured now and due in a second. */
+function reader(): { stage: Stage; peer: Neighbour; feed: LiveFeed } {
+  const { stage, peers: [peer] } = Stage.joined(1);
+  const feed = stage.node.openFeed();
+  stage.fill(peer!);
+  assertEquals(given(feed, stage).map(([seq]) => seq), [18, 19, 20]);
+  return { stage, peer: peer!, feed };
+}
+
+/** The header of the broadcaster's first piece after an absence, captured `afterMs` after piece 20. */
+function comesBack(stage: Stage, from: Neighbour, seq: number, afterMs: number): void {
+  const flags = FLAG_RANDOM_ACCESS | FLAG_DISCONTINUITY;
+  const { bytes } = stage.headerOf(seq, { flags, ageMs: 500 * (seq - 20) - afterMs });
+  stage.says(from, { type: "header", bytes });
+}
 
 test("LiveFeed waits at one place for a while when the edge moves on, and at each next one for longer", () => {
   const { stage, peers: [peer] } = Stage.joined(1);
@@ -96,6 +118,60 @@ test("LiveFeed skips no random access point that may still come in time", () => 
   stage.clock.advance(600);
   assertEquals(feed.take(stage.clock.monotonic()).map(({ header }) => header.seq), [24]);
   assertEquals([feed.skippedPieces, feed.stalledMs], [2, 0]);
+});
+
+test("LiveFeed skips what a broadcaster that is back has never sent at once when no neighbour has it", () => {
+  const { stage, peer, feed } = reader();
+  // 21 to 31 were never used; of 21 the header came before the broadcaster was killed.
+  stage.header(peer, 21);
+  stage.clock.advance(2100);
+  comesBack(stage, peer, 32, 2000);
+  assertEquals(given(feed, stage), []);
+  stage.piece(peer, 32);
+  // It is due 900 ms from now.
+  assertEquals(given(feed, stage), [[32, true]]);
+  assertEquals([feed.skippedPieces, feed.stalledMs], [11, 0]);
+});
+
+test("LiveFeed goes on from the return of a broadcaster only once that can be played", () => {
+  const { stage, peer, feed } = reader();
+  stage.clock.advance(2100);
+  comesBack(stage, peer, 32, 2000);
+  // 34 is a random access point, too, and the one before it may come any moment.
+  for (const seq of [33, 34]) stage.header(peer, seq, { ageMs: 4000 });
+  stage.piece(peer, 34);
+  assertEquals(given(feed, stage), []);
+  stage.clock.advance(400);
+  assertEquals(given(feed, stage), []);
+  stage.piece(peer, 32);
+  assertEquals(given(feed, stage), [[32, true]]);
+});
+
+test("LiveFeed waits until it is due for a piece from before a broadcaster's return when a neighbour has it", () => {
+  const { stage, peer, feed } = reader();
+  stage.window(peer, 10, 22);
+  stage.clock.advance(2100);
+  comesBack(stage, peer, 32, 2000);
+  stage.piece(peer, 32);
+  assertEquals(given(feed, stage), []);
+  stage.clock.advance(800);
+  assertEquals(given(feed, stage), []);
+  stage.clock.advance(100);
+  assertEquals(given(feed, stage), [[32, true]]);
+});
+
+test("LiveFeed gives a piece that was overtaken by a discontinuity the time that another parent may take for it", () => {
+  const { stage, peer, feed } = reader();
+  stage.clock.advance(600);
+  comesBack(stage, peer, 22, 600);
+  stage.piece(peer, 22);
+  assertEquals(given(feed, stage), []);
+  stage.clock.advance(900);
+  assertEquals(given(feed, stage), []);
+  stage.header(peer, 21);
+  stage.piece(peer, 21);
+  assertEquals(given(feed, stage), [[21, false], [22, true]]);
+  assertEquals(feed.skippedPieces, 0);
 });
 
 test("LiveFeed ends with the broadcast", () => {

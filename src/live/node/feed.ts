@@ -12,14 +12,22 @@ export interface FeedPiece {
   readonly discontinuity: boolean;
 }
 
+/** Who may have pieces. */
+export interface Holder {
+  /** True when it tells that it has all of piece `seq`. */
+  has(seq: number): boolean;
+}
+
 /**
  * One reader's place in the stream. It begins when a second of contiguous media is there from a random access point on.
  * From then a clock runs at the speed of capture. When a piece is not there in time the player has run dry: the clock stands
  * still until the piece comes or the next random access point is complete, whichever is first; in the latter case, or once
- * waiting would leave the player too far behind the edge, what lies before that point is skipped.
+ * waiting would leave the player too far behind the edge, what lies before that point is skipped. What nobody can bring
+ * any more, since the broadcaster was away and has forgotten it, is skipped without waiting.
  */
 export class LiveFeed {
   private readonly window: PieceWindow;
+  private readonly neighbours: Iterable<Holder>;
   private nextSeq: number | null = null;
   /** Random access point that it hopes to begin at; null before one is known. */
   private hope: PieceHeader | null = null;
@@ -37,6 +45,10 @@ export class LiveFeed {
   /** And the piece is lost: waiting for it would leave the player too far behind. */
   private gap = false;
   private gapBefore = false;
+  /** Capture time of the piece given out last. */
+  private givenMs = 0;
+  /** The piece behind a gap that its broadcaster returned with, and monotonic ms since when it is known. */
+  private comeback: { readonly seq: number; readonly sinceMs: number } | null = null;
   /** Pieces given out and skipped so far. */
   deliveredPieces = 0;
   skippedPieces = 0;
@@ -45,9 +57,13 @@ export class LiveFeed {
   /** The last piece said that the broadcast is over. */
   ended = false;
 
-  /** Begins at the first random access point of `window` from which playing can start. */
-  constructor(window: PieceWindow) {
+  /**
+   * Begins at the first random access point of `window` from which playing can start. `neighbours`: those of each moment,
+   * who may bring what is missing.
+   */
+  constructor(window: PieceWindow, neighbours: Iterable<Holder>) {
     this.window = window;
+    this.neighbours = neighbours;
   }
 
   get started(): boolean {
@@ -145,6 +161,7 @@ export class LiveFeed {
     this.gapBefore = false;
     out.push({ header: entry.header, blocks: entry.blocks as Uint8Array[], discontinuity });
     this.deliveredPieces++;
+    this.givenMs = entry.header.timestampMs;
     this.shownMs = this.dueMs(entry.header);
     this.nextSeq = entry.seq + 1;
     if ((entry.header.flags & FLAG_END) !== 0) this.ended = true;
@@ -164,20 +181,22 @@ export class LiveFeed {
     return this.edgeOffsetMs - (header.timestampMs - nowMs) <= POLICY.stallBehindMs;
   }
 
-  /** Skips when the missing piece is due and there is a place to go on; answers whether it did. */
+  /** Skips when the missing piece is due, or lost for good, and there is a place to go on; answers whether it did. */
   private skipGap(entry: PieceEntry | undefined, nowMs: number): boolean {
     const newest = this.window.newest;
     if (newest === null || newest.seq < this.nextSeq!) return false;
     const header = entry?.header ?? this.headerAfter(this.nextSeq!);
     this.dry ||= nowMs >= this.dueMs(header);
     this.gap ||= this.dry && !this.mayStall(header, nowMs);
-    for (let seq = this.nextSeq! + 1; this.dry && seq <= newest.seq; seq++) {
+    const lostUntil = this.lostUntil(newest, nowMs);
+    for (let seq = this.nextSeq! + 1; (this.dry || lostUntil !== null) && seq <= newest.seq; seq++) {
       const next = this.window.get(seq);
       if (isComplete(next)) {
         if ((next.header.flags & FLAG_RANDOM_ACCESS) === 0) continue;
         this.skipTo(seq);
         return true;
       }
+      if (lostUntil !== null && seq < lostUntil) continue;
       // What may still come in time is not skipped for what comes after it; after a long silence, sooner is better.
       const start = next?.header ?? this.headerAfter(seq);
       const isStart = next?.header == null || (start.flags & FLAG_RANDOM_ACCESS) !== 0;
@@ -186,6 +205,37 @@ export class LiveFeed {
       }
     }
     return false;
+  }
+
+  /**
+   * The piece that the broadcaster returned with, when nothing that is missing before it can come any more; null
+   * otherwise. Who was killed goes on behind numbers that it may never have used, and has forgotten what it had not sent:
+   * nobody brings either, and a player that waited until the return itself is due would stand still for nothing.
+   */
+  private lostUntil(newest: PieceHeader, nowMs: number): number | null {
+    const returned = this.returnAfter(this.nextSeq!, newest);
+    if (returned === null) return null;
+    if (this.comeback?.seq !== returned.seq) this.comeback = { seq: returned.seq, sinceMs: nowMs };
+    const lateMs = returned.timestampMs - this.givenMs + nowMs - this.comeback.sinceMs;
+    if (lateMs < POLICY.lostAfterMs) return null;
+    for (let seq = this.nextSeq!; seq < returned.seq; seq++) {
+      if (!isComplete(this.window.get(seq)) && this.isHeld(seq)) return null;
+    }
+    return returned.seq;
+  }
+
+  private isHeld(seq: number): boolean {
+    for (const neighbour of this.neighbours) if (neighbour.has(seq)) return true;
+    return false;
+  }
+
+  /** The first known piece behind `seq` that continues nothing. */
+  private returnAfter(seq: number, newest: PieceHeader): PieceHeader | null {
+    for (let next = seq + 1; next <= newest.seq; next++) {
+      const header = this.window.get(next)?.header;
+      if (header != null && (header.flags & FLAG_DISCONTINUITY) !== 0) return header;
+    }
+    return null;
   }
 
   /**

@@ -168,7 +168,7 @@ export class LiveNode {
 
   /** A new reader of the stream. */
   openFeed(): LiveFeed {
-    const feed = new LiveFeed(this.window);
+    const feed = new LiveFeed(this.window, this.peers);
     this.feeds.add(feed);
     return feed;
   }

@@ -117,6 +117,12 @@ export const POLICY = {
   stallBehindMs: 2800,
   /** A random access point that is not due yet is waited for by a player that had something to show so long ago at most. */
   gapWaitMs: 2000,
+  /**
+   * What no neighbour has from before the return of a broadcaster is lost so long after the piece before it, in time of
+   * capture and waiting: whoever had more would have told by then. After a shorter absence, or none, the discontinuity may
+   * just have come sooner than what another parent brings.
+   */
+  lostAfterMs: 2000,
   /** Contiguous media with which playing starts. */
   startBufferMs: 1000,
   /** An edge older than this (wall clocks) is a replay of a stream that ended: keep searching. */
