@@ -1,5 +1,6 @@
 /** A live broadcast on virtual time: viewers come and go, play, and are measured. */
 import { FLAG_DISCONTINUITY, FLAG_RANDOM_ACCESS } from "../../src/live/header.ts";
+import { RESERVED_PIECES } from "../../src/live/broadcast/broadcast-state.ts";
 import type { LiveFeed } from "../../src/live/node/feed.ts";
 import { POLICY } from "../../src/live/node/policy.ts";
 import { seededRandom } from "./event-queue.ts";
@@ -64,6 +65,9 @@ interface Viewer {
   readonly feed: LiveFeed;
   startedMs: number | null;
   recoveredMs: number | null;
+  lastSeq: number;
+  /** Numbers among those skipped that the source never used. */
+  unusedSkipped: number;
 }
 
 /** Runs a scenario; the same seed gives the same figures everywhere. */
@@ -86,6 +90,8 @@ export class LiveSimulation {
   private viewerTicks = 0;
   private away = false;
   private resume = false;
+  /** Numbers in [from, to) that the source has left out at its return. */
+  private unused: readonly [number, number] = [0, 0];
   /** Neighbours that the source had when it went. */
   private widowed: SimHost[] = [];
   private lags: number[] = [];
@@ -133,6 +139,7 @@ export class LiveSimulation {
         const isAccess = seq === 0 || this.resume ||
           Math.floor(mediaMs / GOP_MS) !== Math.floor((mediaMs - pieceMs) / GOP_MS);
         const flags = (isAccess ? FLAG_RANDOM_ACCESS : 0) | (this.resume ? FLAG_DISCONTINUITY : 0);
+        if (this.resume) seq = this.restarted(seq);
         this.resume = false;
         const timestampMs = EPOCH_MS + Math.floor(startMs);
         const header = simulatedHeader({ seq, timestampMs, flags, lengthBytes: PIECE_BYTES });
@@ -140,6 +147,14 @@ export class LiveSimulation {
       }
       this.publish(this.away ? seq : seq + 1, mediaMs + pieceMs);
     });
+  }
+
+  /** A broadcaster that was killed has forgotten its pieces, and goes on behind the numbers that it had reserved. */
+  private restarted(seq: number): number {
+    const next = Math.ceil(seq / RESERVED_PIECES) * RESERVED_PIECES;
+    this.source.node.window.reset(next);
+    this.unused = [seq, next];
+    return next;
   }
 
   private uplink(): { rate: number; poisons: boolean } {
@@ -159,7 +174,14 @@ export class LiveSimulation {
   private arrive(): void {
     const { rate, poisons } = this.uplink();
     const host = new SimHost(this.queue, { role: "viewer", uplinkBytesPerS: rate, poisons }, this.stream, this.random);
-    const viewer: Viewer = { host, feed: host.node.openFeed(), startedMs: null, recoveredMs: null };
+    const viewer: Viewer = {
+      host,
+      feed: host.node.openFeed(),
+      startedMs: null,
+      recoveredMs: null,
+      lastSeq: -1,
+      unusedSkipped: 0,
+    };
     this.viewers.push(viewer);
     this.meet(host);
     this.queue.after(TICK_MS * this.random(), () => this.tickHost(host, viewer));
@@ -193,6 +215,10 @@ export class LiveSimulation {
   private play(viewer: Viewer): void {
     const nowMs = this.queue.nowMs;
     for (const { blocks, header } of viewer.feed.take(nowMs)) {
+      const { seq } = header;
+      const [from, to] = this.unused;
+      if (viewer.lastSeq !== -1 && viewer.lastSeq < from && seq >= to) viewer.unusedSkipped += to - from;
+      viewer.lastSeq = seq;
       for (const block of blocks) if (block.buffer !== GENUINE.buffer) this.badBytes += block.length;
       const backMs = (this.scenario.outageS?.[1] ?? Infinity) * 1000;
       if (header.timestampMs - EPOCH_MS >= backMs - 500 && nowMs >= backMs) viewer.recoveredMs ??= nowMs - backMs;
@@ -249,6 +275,7 @@ export class LiveSimulation {
     const all = [...this.viewers, ...this.left].filter(({ host }) => host.options.poisons !== true);
     const sum = (of: (viewer: Viewer) => number) => all.reduce((total, viewer) => total + of(viewer), 0);
     const delivered = sum(({ feed }) => feed.deliveredPieces);
+    const skipped = sum(({ feed, unusedSkipped }) => feed.skippedPieces - unusedSkipped);
     const stalled = sum(({ feed }) => feed.stalledMs) / (PIECE_BYTES / this.bytesPerS * 1000);
     const fromSource = sum(({ host }) => host.node.counters.fromSourceBytes);
     const fromViewers = sum(({ host }) => host.node.counters.fromViewersBytes);
@@ -263,7 +290,7 @@ export class LiveSimulation {
       joined: this.viewers.filter(({ startedMs }) => startedMs !== null).length,
       lagP50S: percentile(this.lags, 0.5) / 1000,
       lagP95S: percentile(this.lags, 0.95) / 1000,
-      continuity: delivered / (delivered + sum(({ feed }) => feed.skippedPieces) + stalled),
+      continuity: delivered / (delivered + skipped + stalled),
       viewerShare: fromViewers / received,
       duplicateShare: sum(({ host }) => host.node.counters.duplicateBytes) / received,
       joinP50S: percentile(joins, 0.5) / 1000,
