@@ -1,5 +1,6 @@
 /** HTTP serving on Deno.serve. */
 import type { HttpPort, HttpServer } from "../../src/ports.ts";
+import { FREED, lenderOf } from "../../src/bytes/lent-chunks.ts";
 import { bindError } from "../shared/os-error.ts";
 
 /** HTTP on Deno. */
@@ -97,13 +98,20 @@ class Running {
   }
 }
 
-/** `body`, calling `over` once it has ended, failed or been cancelled. */
+/**
+ * `body`, calling `over` once it has ended, failed or been cancelled. When the next chunk is asked for, the runtime holds
+ * the memory of the last one by itself until it is sent: it may be let go of here, but not be used again.
+ */
 function watch(body: ReadableStream<Uint8Array>, over: () => void): ReadableStream<Uint8Array> {
   const reader: ReadableStreamDefaultReader<Uint8Array> = body.getReader();
+  const isFreed = lenderOf(body) === FREED;
+  let last: Uint8Array | undefined;
   return new ReadableStream<Uint8Array>({
     async pull(controller) {
+      if (last !== undefined) FREED.release(last);
       try {
         const { done, value } = await reader.read();
+        last = isFreed ? value : undefined;
         if (!done) return controller.enqueue(value);
         controller.close();
       } catch (error) {

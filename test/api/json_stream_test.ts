@@ -1,5 +1,6 @@
 import { test } from "node:test";
 import { assertEquals, assertRejects } from "@std/assert";
+import { FREED, lenderOf } from "../../src/bytes/lent-chunks.ts";
 import { jsonStream } from "../../src/http/api/json-stream.ts";
 
 async function* pages<Part>(texts: readonly Part[], failAt = -1, onEnd = () => {}): AsyncGenerator<Part> {
@@ -52,4 +53,8 @@ test("a JsonStream makes no page ahead of its reader and ends its source when th
   for (let i = 0; i < 5; i++) await reader.read();
   await reader.cancel();
   assertEquals([made < 10, ended], [true, 1]);
+});
+
+test("JsonStream.wrapped() lets its reader free what it has sent", async () => {
+  assertEquals(lenderOf(await jsonStream("[", pages(["1"]), "]").wrapped("", "")), FREED);
 });

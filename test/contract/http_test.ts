@@ -2,10 +2,13 @@ import { test } from "node:test";
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import net from "node:net";
 import { setImmediate } from "node:timers";
+import { concatBytes } from "../../src/bytes/hex.ts";
+import { FREED, lendChunks } from "../../src/bytes/lent-chunks.ts";
 import { MillraceError } from "../../src/errors.ts";
 import type { HttpServer, RequestInfo } from "../../src/ports.ts";
 import { deferred, LOOPBACK, ports, soon, turns } from "./support.ts";
 import { noise } from "../support/random.ts";
+import { until } from "../support/until.ts";
 
 type Handler = (request: Request, info: RequestInfo) => Response | Promise<Response>;
 
@@ -105,6 +108,28 @@ test("HttpPort.serve() streams large request and response bodies unchanged", () 
   return withServer((request) => new Response(request.body), async (base) => {
     const got = await fetch(base, { method: "POST", body: sent, signal: soon() });
     assertEquals(Buffer.compare(new Uint8Array(await got.arrayBuffer()), sent), 0);
+  });
+});
+
+test("HttpPort.serve() sends chunks that are freed unchanged, and frees them", () => {
+  const sent: Uint8Array[] = [];
+  const expected: Uint8Array[] = [];
+  return withServer(() => {
+    const body = new ReadableStream<Uint8Array>({
+      pull(controller) {
+        if (sent.length === 20) return controller.close();
+        const chunk = new Uint8Array(noise(300_000));
+        expected.push(chunk.slice());
+        sent.push(chunk);
+        controller.enqueue(chunk);
+      },
+    });
+    lendChunks(body, FREED);
+    return new Response(body);
+  }, async (base) => {
+    const got = await (await fetch(base, { signal: soon() })).arrayBuffer();
+    assertEquals(Buffer.compare(new Uint8Array(got), concatBytes(expected)), 0);
+    await until("the chunks are freed", () => sent.every(({ buffer }) => buffer.byteLength === 0));
   });
 });
 

@@ -1,4 +1,5 @@
 /** Results that are too large to hold: their JSON text, made as fast as the caller reads. */
+import { FREED, lendChunks } from "../../bytes/lent-chunks.ts";
 
 /** A piece of JSON text, as a string or as its UTF-8. */
 type Part = string | Uint8Array<ArrayBuffer>;
@@ -7,7 +8,7 @@ type Part = string | Uint8Array<ArrayBuffer>;
 export class JsonStream {
   private readonly parts: AsyncIterable<Part>;
 
-  /** `parts` joined are one JSON value. */
+  /** `parts` joined are one JSON value; nobody else may need their memory. */
   constructor(parts: AsyncIterable<Part>) {
     this.parts = parts;
   }
@@ -20,7 +21,7 @@ export class JsonStream {
     const encoder = new TextEncoder();
     const iterator = this.parts[Symbol.asyncIterator]();
     let next: Promise<IteratorResult<Part>> | null = Promise.resolve(await iterator.next());
-    return new ReadableStream<Uint8Array>({
+    const body = new ReadableStream<Uint8Array>({
       start: (controller) => controller.enqueue(encoder.encode(before)),
       async pull(controller) {
         const { done, value } = await (next ?? iterator.next());
@@ -33,6 +34,8 @@ export class JsonStream {
         await iterator.return?.();
       },
     });
+    lendChunks(body, FREED);
+    return body;
   }
 }
 
