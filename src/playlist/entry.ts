@@ -54,7 +54,7 @@ export function groupOf({ attributes, group }: Pick<M3uEntry, "attributes" | "gr
 }
 
 /** The columns. */
-export async function entryFields(entry: M3uEntry, list: ListFacts): Promise<EntryFields> {
+export function entryFields(entry: M3uEntry, list: ListFacts): EntryFields {
   const attributes = { ...entry.attributes };
   for (const name of INHERITED) {
     const value = list.header[name];
@@ -67,7 +67,7 @@ export async function entryFields(entry: M3uEntry, list: ListFacts): Promise<Ent
   const title = entry.title.slice(0, MAX_TEXT_CHARS);
   const tvgId = short(attributes["tvg-id"]);
   const group = groupOf(entry);
-  const { hash, hashV2 } = await contentHashes({
+  const { hash, hashV2 } = contentHashes({
     infohash: located.infohash,
     contentId: located.content_id,
     url: located.url,

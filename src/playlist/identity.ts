@@ -1,4 +1,6 @@
 /** What makes two items the same content. */
+import { sha1 } from "@noble/hashes/legacy.js";
+import { sha256 } from "@noble/hashes/sha2.js";
 import { toHex } from "../bytes/hex.ts";
 
 /** Where an item's content is. */
@@ -13,7 +15,7 @@ export interface Located {
  * Stable hashes of an item's content, hexadecimal: of its infohash, else content id, else URL, else (an item that is only
  * searched for) letters and digits of the title, written `kind:value`. `hash` is SHA-1 of it, `hashV2` SHA-256.
  */
-export async function contentHashes(item: Located): Promise<{ hash: string; hashV2: string }> {
+export function contentHashes(item: Located): { hash: string; hashV2: string } {
   const text = item.infohash !== ""
     ? `infohash:${item.infohash}`
     : item.contentId !== null
@@ -22,7 +24,6 @@ export async function contentHashes(item: Located): Promise<{ hash: string; hash
     ? `url:${item.url}`
     : `title:${item.title.normalize("NFKC").toLowerCase().replace(/[^\p{L}\p{N}+]+/gu, "")}`;
   const bytes = new TextEncoder().encode(text);
-  const digest = async (name: string) => toHex(new Uint8Array(await crypto.subtle.digest(name, bytes)));
-  const [hash, hashV2] = await Promise.all([digest("SHA-1"), digest("SHA-256")]);
-  return { hash, hashV2 };
+  // Not by Web Crypto: for texts so short it takes thrice the time and a quarter of all memory that an import goes through.
+  return { hash: toHex(sha1(bytes)), hashV2: toHex(sha256(bytes)) };
 }

@@ -51,9 +51,7 @@ export async function importList(
   let batch: M3uEntry[] = [];
   const flush = async () => {
     if (progress.signal.aborted) throw abortError(progress.signal);
-    const fields = await Promise.all(
-      batch.map((entry) => entryFields(entry, { header, category: "", isBroadcast: false })),
-    );
+    const fields = batch.map((entry) => entryFields(entry, { header, category: "", isBroadcast: false }));
     progress.skipped += fields.length - await addNew(store, clock, request, fields);
     progress.done += fields.length;
     batch = [];

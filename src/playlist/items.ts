@@ -95,7 +95,7 @@ export class Playlist {
       url: item.url ?? null,
       title: item.title,
     };
-    const { hash, hashV2 } = await contentHashes(located);
+    const { hash, hashV2 } = contentHashes(located);
     const group = mediaGroup({ title: item.title, tvgId: "" });
     const now = this.now();
     return await db.transaction().execute(async (trx) => {

@@ -1,6 +1,7 @@
 import { test } from "node:test";
 import { assertEquals, assertNotEquals } from "@std/assert";
 import { foldText, mediaGroup, normalizedName } from "../../src/database/names.ts";
+import { toHex } from "../../src/bytes/hex.ts";
 import { contentHashes } from "../../src/playlist/identity.ts";
 
 test("normalizedName() leaves out writing, diacritics and words for the quality", () => {
@@ -27,14 +28,21 @@ test("normalizedName() leaves out writing, diacritics and words for the quality"
   assertEquals(foldText("ＣＡＦÉ й"), "cafe й");
 });
 
-test("mediaGroup() and contentHashes() depend on what makes items the same", async () => {
+test("contentHashes() answers the SHA-1 and SHA-256 of the address and its kind when an item has one", async () => {
+  const item = { infohash: "", contentId: null, url: "http://a/é", title: "t" };
+  const bytes = new TextEncoder().encode("url:http://a/é");
+  const digest = async (name: string) => toHex(new Uint8Array(await crypto.subtle.digest(name, bytes)));
+  assertEquals(contentHashes(item), { hash: await digest("SHA-1"), hashV2: await digest("SHA-256") });
+});
+
+test("mediaGroup() and contentHashes() depend on what makes items the same", () => {
   assertEquals(mediaGroup({ title: "A b", tvgId: "" }), mediaGroup({ title: "a-B", tvgId: "" }));
   assertEquals(mediaGroup({ title: "x", tvgId: "Ch.1 " }), mediaGroup({ title: "y", tvgId: "ch.1" }));
   assertNotEquals(mediaGroup({ title: "ch1", tvgId: "" }), mediaGroup({ title: "x", tvgId: "ch1" }));
   const item = { infohash: "", contentId: null, url: "http://a/", title: "t" };
-  const { hash, hashV2 } = await contentHashes(item);
+  const { hash, hashV2 } = contentHashes(item);
   assertEquals([hash.length, hashV2.length], [40, 64]);
-  assertEquals(await contentHashes({ ...item, title: "other" }), { hash, hashV2 });
-  assertNotEquals((await contentHashes({ ...item, url: "http://b/" })).hash, hash);
-  assertNotEquals((await contentHashes({ ...item, url: null, contentId: "http://a/" })).hash, hash);
+  assertEquals(contentHashes({ ...item, title: "other" }), { hash, hashV2 });
+  assertNotEquals((contentHashes({ ...item, url: "http://b/" })).hash, hash);
+  assertNotEquals((contentHashes({ ...item, url: null, contentId: "http://a/" })).hash, hash);
 });

@@ -62,7 +62,7 @@ export async function stage(store: Store, request: StageRequest): Promise<Staged
   const flush = async () => {
     if (signal.aborted) throw abortError(signal);
     const facts = { ...request.facts, header: header.attributes };
-    const all = await Promise.all(batch.map((entry) => entryFields(entry, facts)));
+    const all = batch.map((entry) => entryFields(entry, facts));
     batch = [];
     const rows = all.filter(({ hash }) => !removed.has(hash)).map((fields) => {
       const nth = seen.get(fields.hash) ?? 0;
