@@ -112,6 +112,18 @@ export function freeze(tuning: Partial<Tuning> = {}, seed = 1): Result {
   return figures("1.3 × bitrate, freeze", swarm, [player], 100 + 2000 / 1.3, player.startedMs);
 }
 
+/** The same behind links that deliver in lumps and swallow megabytes: nothing asked for can be called back. */
+export function bloatedFreeze(tuning: Partial<Tuning> = {}, seed = 1): Result {
+  const bitrate = 8 * mbit;
+  const rate = (1.3 * bitrate) / 4;
+  const link: PeerProfile = { rate, rttMs: 50, sendBufferBytes: 4 * MiB, lumpBytes: 64 * 1024 };
+  const peers = repeat(4, (i): PeerProfile => i === 1 ? { ...link, freezeAtMs: 8000 } : link);
+  const swarm = new SimSwarm({ seed, totalBytes: 60 * bitrate, pieceBytes: MiB, peers, tuning });
+  const player = new SimPlayer(swarm, { id: 1, bytesPerSecond: bitrate, prebufferBytes: 2 * bitrate });
+  swarm.queue.run(200_000, () => player.done);
+  return figures("the same, bloated links", swarm, [player], 100 + 2000 / 1.3, player.startedMs);
+}
+
 /** One fast peer on loopback copies 1 GiB through a reader. */
 export function fastPeer(tuning: Partial<Tuning> = {}): Result {
   const rate = 1e9;
@@ -212,6 +224,7 @@ export function all(tuning: Partial<Tuning> = {}): Result[] {
     fourSeeders(tuning),
     slowPeers(tuning),
     freeze(tuning),
+    bloatedFreeze(tuning),
     fastPeer(tuning),
     longRoutes(tuning),
     burstyPeer(tuning),

@@ -35,6 +35,14 @@ test("Scheduler plays on when one of four seeders freezes at 1.3 × the bitrate"
   }
 });
 
+test("Scheduler starts in time and plays on when links deliver in lumps and swallow all that is asked for", () => {
+  const result = scenarios.bloatedFreeze();
+  assert(result.startMs! < result.limitMs! + 400, `start ${result.startMs} ms, limit ${result.limitMs}`);
+  assertEquals(result.stalls, 0);
+  assert(result.players[0]!.done);
+  assert(result.duplicatePercent < 1, `duplicates ${result.duplicatePercent} %`);
+});
+
 test("Scheduler keeps a loopback-fast peer and long routes busy", () => {
   const fast = scenarios.fastPeer();
   assert(fast.utilisation! > 0.98, `use ${fast.utilisation}`);

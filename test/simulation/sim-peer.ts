@@ -15,6 +15,8 @@ export interface PeerProfile {
   readonly fast?: boolean;
   /** Bytes in the send buffer, beyond recall. Default half a second's worth, 32 to 256 KiB, as common clients keep. */
   readonly sendBufferBytes?: number;
+  /** Its link hands over what it carried this much at a time, as relays and radio links do. Default: as it comes. */
+  readonly lumpBytes?: number;
   /** Share of pieces it has, chosen by the seeded generator; 1 = seed (default). */
   readonly share?: number;
   /** Sends nothing from then on, connection open (SIGSTOP). */
@@ -67,6 +69,9 @@ export class SimPeer {
   private committedBytes = 0;
   private sending = false;
   private choking = true;
+  /** What the link has carried and not yet handed over. */
+  private lump: { readonly bytes: number; readonly then: () => void }[] = [];
+  private lumpBytes = 0;
 
   constructor(profile: PeerProfile, queue: EventQueue, events: PeerEvents, random: () => number) {
     this.profile = profile;
@@ -169,17 +174,30 @@ export class SimPeer {
       }
       const last = sent + bytes >= block.length;
       const corrupt = last && this.profile.corrupts !== undefined && this.random() < this.profile.corrupts;
-      this.queue.after(this.oneWayMs, () =>
-        this.events.arrive(bytes, () => {
-          if (this.gone) return;
-          this.events.progress(bytes);
-          if (last) this.events.block(block.piece, block.offset, block.length, corrupt);
-        }));
+      this.carried(bytes, () => {
+        if (this.gone) return;
+        this.events.progress(bytes);
+        if (last) this.events.block(block.piece, block.offset, block.length, corrupt);
+      });
       if (!last) return this.chunk(block, sent + bytes);
       this.committed.shift();
       this.committedBytes -= block.length;
       this.sending = false;
       this.send();
+      if (!this.sending) this.handOver();
     });
+  }
+
+  private carried(bytes: number, then: () => void): void {
+    this.lump.push({ bytes, then });
+    this.lumpBytes += bytes;
+    if (this.lumpBytes >= (this.profile.lumpBytes ?? 0)) this.handOver();
+  }
+
+  private handOver(): void {
+    const { lump } = this;
+    this.lump = [];
+    this.lumpBytes = 0;
+    for (const { bytes, then } of lump) this.queue.after(this.oneWayMs, () => this.events.arrive(bytes, then));
   }
 }

@@ -213,7 +213,10 @@ export class PeerState {
 
   /** Bytes/s; `unknown` before two blocks were counted. */
   rate(unknown: number): number {
-    return this.measured ? Math.max((this.bytes * 1000) / this.spanMs, 1) : unknown;
+    if (!this.measured) return unknown;
+    // What waited in a buffer on its way arrives at once: that burst says nothing of the link behind it.
+    const spanMs = Math.max(this.spanMs, this.tuning.rateSpanMinMs);
+    return Math.max((this.bytes * 1000) / spanMs, 1);
   }
 
   /** Base round trip, and the pause of a peer that answers in bursts. */

@@ -24,6 +24,8 @@ export interface Tuning {
   readonly unknownBytesPerSecond: number;
   /** Time constant of the rate estimate. Default 1000. */
   readonly rateWindowMs: number;
+  /** Bytes that came in less than this are taken to be all that comes in it. Default 100. */
+  readonly rateSpanMinMs: number;
   /** Round trip assumed when unknown. Default 100. */
   readonly unknownRttMs: number;
   /** Critical span at each reader: at least this many bytes. Default 1 MiB. */
@@ -91,6 +93,7 @@ export const defaultTuning: Tuning = {
   backgroundSlackMs: 300,
   unknownBytesPerSecond: 100_000,
   rateWindowMs: 1000,
+  rateSpanMinMs: 100,
   unknownRttMs: 100,
   criticalBytes: MiB,
   criticalMs: 2000,

@@ -69,3 +69,14 @@ test("PeerState takes no pause from a slow link, however coarsely its blocks arr
   for (let nowMs = 400; nowMs <= 20_000; nowMs += 400) pipe.answer(1, nowMs);
   assertLess(pipe.peer.depth(SLACK_MS, 4), 4);
 });
+
+test("rate() takes a burst for no more than a tenth of a second's worth, and finds the rate once bursts follow", () => {
+  const { peer } = new Pipe();
+  peer.onBytes(BLOCK, 1000);
+  for (let i = 0; i < 3; i++) peer.onBytes(BLOCK, 1000.4);
+  assert(peer.measured);
+  assertLess(peer.rate(0), 3 * BLOCK * 10 + 1);
+  assertLess(peer.depth(SLACK_MS, 4), 6);
+  for (let nowMs = 1200; nowMs < 11_000; nowMs += 200) for (let i = 0; i < 4; i++) peer.onBytes(BLOCK, nowMs);
+  assertLess(Math.abs(peer.rate(0) / (4 * BLOCK * 5) - 1), 0.12);
+});
