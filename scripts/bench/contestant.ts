@@ -7,7 +7,7 @@
  *
  * SOURCE is a .torrent path or a magnet. BT_PORT is the peer port. OUTPUT=ts|hls|file picks what `stream` serves.
  */
-import { loadPorts } from "../../platform/detect.ts";
+import { loadPorts, runtimeName } from "../../platform/detect.ts";
 import { warmUp } from "../../platform/warm-up.ts";
 import { createEngine } from "../../src/engine.ts";
 import { parseMagnet } from "../../src/transport/magnet.ts";
@@ -16,6 +16,8 @@ import type { SwarmTarget } from "../../src/swarm/types.ts";
 import process from "node:process";
 
 const [mode, source = "", directory = "", port = "0"] = process.argv.slice(2);
+// As the release's entry point does.
+if (runtimeName() === "node") (await import("../../platform/node/heap.ts")).keepHeapSmall();
 const ports = await loadPorts();
 const engine = await createEngine(ports, {
   cache: mode === "seed" ? "seed" : "disk",
