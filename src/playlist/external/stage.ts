@@ -74,6 +74,7 @@ export async function stage(store: Store, request: StageRequest): Promise<Staged
     await sql`INSERT INTO external_entries (external_playlist_id, position, hash, nth, name, fields)
       SELECT ${id}, value ->> 'position', value ->> 'hash', value ->> 'nth', value ->> 'name', value ->> 'fields'
       FROM json_each(${JSON.stringify(rows)})`.execute(db);
+    await nextTurn();
   };
   const limits = { maxBytes, maxUnpackedBytes: maxBytes, maxEntries: MAX_ENTRIES + 1 };
   for await (const event of readM3u(request.body, { baseUrl, signal, ...limits })) {
