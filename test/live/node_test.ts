@@ -247,6 +247,7 @@ test("LiveNode leaves a source that is back to those who stood at the head of a 
   const gone = stage.neighbour({ role: "source" });
   stage.window(gone, 10, 21);
   stage.place(gone, { depths: 1, bars: 0 });
+  stage.pass(400);
   // It becomes the parent of one substream when it delivers of it.
   stage.says(parent!, { type: "unsubscribe", mask: 0x10, reason: 0 });
   stage.header(gone, 21);

@@ -55,7 +55,7 @@ export interface LiveResult {
 const TICK_MS = 100;
 const NEIGHBOURS = 20;
 const MAX_LINKS = 30;
-const REDIAL_MS = 600;
+const REDIAL_MS = 300;
 const GOP_MS = 1000;
 const PIECE_BYTES = 65536 - 65536 % 188;
 const UPLINKS: readonly [number, number][] = [[0.2, 0.2], [1, 0.6], [2, 0.9], [4, 1]];
@@ -253,7 +253,7 @@ export class LiveSimulation {
   private sourceBack(): void {
     this.away = false;
     this.resume = true;
-    // Viewers dial a broadcaster that they have lost again every half second or so.
+    // Viewers dial a broadcaster that they have lost again every quarter of a second or so.
     for (const host of this.widowed) {
       this.queue.after(REDIAL_MS * this.random(), () => {
         if (this.source.links.size < MAX_LINKS) connect(this.queue, host, this.source, 10 + 40 * this.random());

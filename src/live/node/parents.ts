@@ -337,12 +337,12 @@ export class Parents {
 
   /**
    * A source that comes back is left to those who stood at the head of a branch when it went, for a moment: with each of
-   * them a whole branch is fed again, with anybody else hardly more than itself.
+   * them a whole branch is fed again, with anybody else hardly more than itself. Also to be left alone by those whom
+   * another branch feeds again already: they would take the place of a head that has not dialled yet.
    */
   private isReserved(peer: LivePeer, bit: number, nowMs: number): boolean {
     if (peer.info.role !== "source" || nowMs - peer.connectedMs >= POLICY.returnMs) return false;
-    return this.wasFed && (this.headMask & bit) === 0 &&
-      this.parents.every((_, substream) => this.depth(substream) === UNFED);
+    return this.wasFed && (this.headMask & bit) === 0;
   }
 }
 

@@ -43,8 +43,8 @@ export const POLICY = {
   handoverMs: 1500,
   /** So many steps nearer to the source are worth the move; below that, swinging queues alone would make branches move. */
   improveSteps: 8,
-  /** A source that is back after an absence is left to the heads of the old branches for this long. */
-  returnMs: 700,
+  /** A source that is back after an absence is left to the heads of the old branches for this long: they dial it within 0.3 s. */
+  returnMs: 350,
   /** A branch that gets nothing waits this long for its head to find another parent before its members look for their own. */
   unfedMs: 500,
   /** A request unserved for this long: the peer is snubbed. */

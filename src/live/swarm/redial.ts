@@ -2,15 +2,18 @@
 import type { PeerOrigin } from "../../discovery/types.ts";
 import { backOff, type BookPolicy, type KnownAddress, score } from "../../swarm/address-book.ts";
 
-/** A broadcaster that is gone is dialled again after this, ms: viewers are to have it back within two seconds. */
-const SOURCE_RETRY_MS = 500;
+/**
+ * A broadcaster that is gone is dialled again after this, ms: viewers are to have it back within two seconds, and all of them
+ * wait for the last of those who stood at the heads of the trees.
+ */
+const SOURCE_RETRY_MS = 250;
 /**
  * A broadcaster dials nobody for so long after its start, ms: its links are for those who had it before, and stand at the
  * heads of trees. Strangers that came first would keep some of them out.
  */
 export const SOURCE_QUIET_MS = 1000;
 /** Dials of a broadcaster in vain after which it is dialled less often. */
-const SOURCE_PATIENCE = 120;
+const SOURCE_PATIENCE = 240;
 const SOURCE_SLOW_MS = 30_000;
 /** A connection that was over so soon was not wanted, ms. */
 const SHORT_MS = 5000;
