@@ -106,13 +106,13 @@ test("RedialPolicy dials broadcasters first, then whom the user named", () => {
 /** An uplink with a number for what has gone. */
 function uplink(limitBytesPerS: number) {
   const clock = new FakeClock();
-  const state = { gone: 0 };
+  const state = { gone: 0, aside: 0 };
   const bucket = new TokenBucket(clock, 0);
-  return {
-    clock,
-    state,
-    line: new Uplink({ clock, limitBytesPerS, bucket, gone: (bytes) => void (state.gone += bytes) }),
+  const gone = (bytes: number, asideBytes: number) => {
+    state.gone += bytes;
+    state.aside += asideBytes;
   };
+  return { clock, state, line: new Uplink({ clock, limitBytesPerS, bucket, gone }) };
 }
 
 test("Uplink lets blocks go at the rate of its limit", async () => {
@@ -155,6 +155,27 @@ test("Uplink is held up by a connection that takes nothing for a second and no l
   assertEquals([state.gone, line.isStalled(stuck)], [16_000, true]);
   stuck.queuedBytes = 200_000;
   assert(!line.isStalled(stuck));
+});
+
+test("Uplink sets aside what waits for a connection that takes nothing while most others take all", async () => {
+  const { clock, state, line } = uplink(0);
+  const stuck = { queuedBytes: 300_000 }, fast = { queuedBytes: 0 }, slow = { queuedBytes: 100_000 };
+  line.written(fast, 16_000);
+  line.written(stuck, 16_000);
+  await Promise.resolve();
+  clock.advance(240);
+  assertEquals(state, { gone: 16_000, aside: 0 });
+  clock.advance(20);
+  assertEquals(state, { gone: 16_000, aside: 16_000 });
+  assertEquals([line.pendingBytes(stuck), line.isStalled(stuck)], [0, false]);
+  // When two of three wait it may be the line that is full: what waits is what its speed is seen by.
+  stuck.queuedBytes = 200_000;
+  for (const lane of [slow, stuck]) line.written(lane, 16_000);
+  await Promise.resolve();
+  clock.advance(500);
+  assertEquals(state, { gone: 16_000, aside: 16_000 });
+  clock.advance(520);
+  assertEquals(state, { gone: 48_000, aside: 16_000 });
 });
 
 test("Uplink forgets what waited for a connection that is gone", async () => {

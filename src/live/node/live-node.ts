@@ -243,10 +243,11 @@ export class LiveNode {
     this.puller.rejected(peer, seq, offset / BLOCK_BYTES, this.now());
   }
 
-  /** `bytes` of payload handed to a link have left. */
-  sent(bytes: number): void {
+  /** `bytes` of payload handed to links have left; `asideBytes` wait for a link that takes nothing, and for no other. */
+  sent(bytes: number, asideBytes = 0): void {
     const nowMs = this.now();
-    this.uploader.sent(bytes, nowMs);
+    if (asideBytes > 0) this.uploader.lost(asideBytes, nowMs);
+    if (bytes > 0) this.uploader.sent(bytes, nowMs);
     this.uploader.pump(nowMs);
   }
 

@@ -186,7 +186,7 @@ export class Uploader {
     }
   }
 
-  /** `bytes` handed over never leave, since their link is gone: taken for sent, they would make the uplink look faster. */
+  /** `bytes` handed over never leave, or nobody knows when: taken for sent, they would make the uplink look faster. */
   lost(bytes: number, nowMs: number): void {
     this.inFlight = Math.max(0, this.inFlight - bytes);
     this.measuredMs = this.measuredBytes = 0;

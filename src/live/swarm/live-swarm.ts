@@ -78,7 +78,7 @@ export class LiveSwarm implements LiveSource, GuestSwarm {
       // The engine's limit paces too: a burst of its bucket would be taken for a faster line.
       limitBytesPerS: limit < Infinity ? limit : 0,
       bucket: context.uploadBucket,
-      gone: (bytes) => this.node.sent(bytes),
+      gone: (bytes, asideBytes) => this.node.sent(bytes, asideBytes),
     });
     this.peers = new LivePeers(context, {
       metainfo,

@@ -11,6 +11,13 @@ const SLACK_BYTES = 64 * 1024;
 const LOOK_MS = 10;
 /** A connection that takes nothing for this long holds the others up no longer, ms. */
 const STALLED_MS = 1000;
+/**
+ * The same while most others take at once what they are given, ms: then it is not the line that is full. It is less than
+ * what a player that joined 0.3 s behind the edge can lose without missing a piece.
+ */
+const ALONE_MS = 250;
+/** Connections to which something was written so long ago say how full the line is, ms. */
+const RECENT_MS = 1000;
 
 /** One connection, as far as it matters here. */
 export interface UplinkLane {
@@ -30,6 +37,10 @@ interface LaneState {
   queuedBytes: number;
   /** Monotonic ms of the last progress. */
   movedMs: number;
+  /** Monotonic ms at which something was written to it last. */
+  writtenMs: number;
+  /** Monotonic ms at which nothing waited in the process last. */
+  emptyMs: number;
 }
 
 /** What an uplink needs. */
@@ -39,8 +50,11 @@ export interface UplinkOptions {
   readonly limitBytesPerS: number;
   /** The engine's limit. */
   readonly bucket: TokenBucket;
-  /** So many bytes have gone; called in a turn of its own. */
-  readonly gone: (bytes: number) => void;
+  /**
+   * So many bytes have gone, and `asideBytes` wait for a connection that takes nothing while the line is free: those say
+   * nothing of its speed. Called in a turn of its own.
+   */
+  readonly gone: (bytes: number, asideBytes: number) => void;
 }
 
 /** The uplink of one swarm. */
@@ -83,8 +97,12 @@ export class Uplink {
     bucket.spend(bytes);
     if (limitBytesPerS > 0) this.carriedMs = Math.max(this.carriedMs, nowMs) + bytes / limitBytesPerS * 1000;
     let state = this.lanes.get(lane);
-    if (state === undefined) this.lanes.set(lane, state = { pendingBytes: 0, queuedBytes: 0, movedMs: nowMs });
+    if (state === undefined) {
+      state = { pendingBytes: 0, queuedBytes: 0, movedMs: nowMs, writtenMs: nowMs, emptyMs: -Infinity };
+      this.lanes.set(lane, state);
+    }
     observe(lane, state, nowMs);
+    state.writtenMs = nowMs;
     state.pendingBytes += bytes;
     this.waiting.push({ lane, bytes, carriedMs: limitBytesPerS > 0 ? this.carriedMs : nowMs });
     if (this.scheduled) return;
@@ -107,14 +125,18 @@ export class Uplink {
     const { clock, bucket, gone } = this.options;
     const nowMs = clock.monotonic();
     for (const [lane, state] of this.lanes) observe(lane, state, nowMs);
+    const isFree = this.isFree(nowMs);
     let bytes = 0;
+    let asideBytes = 0;
     let nextMs = Infinity;
     const left: Waiting[] = [];
     for (const item of this.waiting) {
       const state = this.lanes.get(item.lane)!;
-      const isTaken = state.queuedBytes <= SLACK_BYTES || nowMs - state.movedMs > STALLED_MS;
+      const isAside = isFree && nowMs - state.movedMs > ALONE_MS;
+      const isTaken = state.queuedBytes <= SLACK_BYTES || isAside || nowMs - state.movedMs > STALLED_MS;
       if (item.carriedMs <= nowMs && isTaken && bucket.open) {
-        bytes += item.bytes;
+        if (isAside) asideBytes += item.bytes;
+        else bytes += item.bytes;
         state.pendingBytes -= item.bytes;
       } else {
         left.push(item);
@@ -125,7 +147,19 @@ export class Uplink {
     this.timer?.cancel();
     this.timer = null;
     if (left.length > 0) this.timer = clock.setTimeout(() => this.look(), Math.max(1, nextMs - nowMs));
-    if (bytes > 0) gone(bytes);
+    if (bytes + asideBytes > 0) gone(bytes, asideBytes);
+  }
+
+  /** True when most connections take what they are given. */
+  private isFree(nowMs: number): boolean {
+    let recent = 0;
+    let free = 0;
+    for (const { writtenMs, movedMs, emptyMs } of this.lanes.values()) {
+      if (nowMs - writtenMs > RECENT_MS || nowMs - movedMs > STALLED_MS) continue;
+      recent++;
+      if (nowMs - emptyMs <= ALONE_MS) free++;
+    }
+    return free > 0 && 2 * free >= recent;
   }
 
   close(): void {
@@ -140,5 +174,6 @@ export class Uplink {
 function observe(lane: UplinkLane, state: LaneState, nowMs: number): void {
   const { queuedBytes } = lane;
   if (queuedBytes < state.queuedBytes || queuedBytes <= SLACK_BYTES) state.movedMs = nowMs;
+  if (queuedBytes === 0) state.emptyMs = nowMs;
   state.queuedBytes = queuedBytes;
 }
