@@ -8,6 +8,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
+import { runtimeName } from "../../platform/detect.ts";
+import { keepHeapSmall } from "../../platform/node/heap.ts";
 import { files } from "../../platform/shared/files.ts";
 import { ChunkBuffers } from "../../src/bytes/chunk-buffers.ts";
 import { openMedia } from "../../src/media/open.ts";
@@ -75,8 +77,9 @@ class PipeWriter {
   }
 }
 
-/** The child's part: the whole TS of a file to stdout. */
+/** The child's part: the whole TS of a file to stdout, with the heap that the release has on Node. */
 async function remux(path: string): Promise<void> {
+  if (runtimeName() === "node") keepHeapSmall();
   const file = await files.open(path, "read");
   const { sizeBytes } = await file.info();
   const buffers = new ChunkBuffers();
