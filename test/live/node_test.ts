@@ -167,6 +167,23 @@ test("LiveNode takes what a broken link swallows for no measure of its uplink", 
   assertEquals([stage.node.uploader.uplinkBytesPerS, stage.node.uploader.pushDelayMs > 500], [160_000, false]);
 });
 
+test("LiveNode measures its uplink by no block that was on its way when another link broke", () => {
+  const stage = source(5, 160_000);
+  const [broken, other] = [stage.neighbour(), stage.neighbour()];
+  stage.says(broken, { type: "subscribe", mask: 0x55, from: 5 });
+  stage.says(other, { type: "subscribe", mask: 0xaa, from: 5 });
+  publish(stage, 5);
+  assertEquals([broken.link.pieces.length, other.link.pieces.length], [1, 1]);
+  stage.clock.advance(90);
+  stage.node.disconnected(broken.peer);
+  stage.clock.advance(60);
+  stage.node.sent(16_384);
+  assertEquals(stage.node.uploader.uplinkBytesPerS, 160_000);
+  stage.clock.advance(100);
+  stage.node.sent(16_384);
+  assertEquals(stage.node.uploader.uplinkBytesPerS, (160_000 + 163_840) / 2);
+});
+
 test("LiveNode gives a new child the past after what all children wait for, and no place of another while they wait", () => {
   const stage = source(5, 160_000);
   const first = stage.neighbour();

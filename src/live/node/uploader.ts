@@ -79,6 +79,8 @@ export class Uploader {
   private busySinceMs: number | null = null;
   private measuredMs = 0;
   private measuredBytes = 0;
+  /** On their way when the measuring began anew: part of the time that they take was before that. */
+  private unmeasuredBytes = 0;
   private limitBytesPerS: number;
   /** The uplink was under load long enough to be known. */
   measured = false;
@@ -173,6 +175,11 @@ export class Uploader {
   sent(bytes: number, nowMs: number): void {
     this.inFlight = Math.max(0, this.inFlight - bytes);
     this.count(bytes, nowMs);
+    if (this.unmeasuredBytes > 0) {
+      this.unmeasuredBytes = Math.max(0, this.unmeasuredBytes - bytes);
+      this.busySinceMs = this.inFlight > 0 ? nowMs : null;
+      return;
+    }
     this.measuredBytes += bytes;
     if (this.busySinceMs !== null) {
       this.measuredMs += nowMs - this.busySinceMs;
@@ -190,6 +197,7 @@ export class Uploader {
   lost(bytes: number, nowMs: number): void {
     this.inFlight = Math.max(0, this.inFlight - bytes);
     this.measuredMs = this.measuredBytes = 0;
+    this.unmeasuredBytes = this.inFlight;
     this.busySinceMs = this.inFlight > 0 ? nowMs : null;
   }
 
