@@ -84,6 +84,49 @@ test("LiveNode answers the request for the beginning of a block at once, with so
   assertEquals(asks.link.pieces.map(({ data }) => data.length), [1024]);
 });
 
+/** A wary source with a child that tells of no piece, and was given the first block of piece 5 a second ago. */
+function fedInAdvance() {
+  const stage = source(5);
+  const child = stage.neighbour();
+  stage.says(child, { type: "subscribe", mask: 0xff, from: 5 });
+  publish(stage, 5);
+  assertEquals(child.peer.childMask, 0xff);
+  stage.pass(900);
+  assertEquals(child.link.requests, []);
+  stage.pass(100);
+  return { stage, child };
+}
+
+test("LiveNode asks a child without pieces for a block that it was given, and bans who answers falsely", () => {
+  for (const data of [GENUINE, POISON]) {
+    const { stage, child } = fedInAdvance();
+    const [{ seq, offset }] = child.link.requests as [{ seq: number; offset: number }];
+    assert(child.link.pieces.some((piece) => piece.seq === seq && piece.offset === offset));
+    stage.node.block(child.peer, seq, offset, data.subarray(0, 1024));
+    assertEquals(child.peer.isProven, data === GENUINE);
+    assertEquals(child.link.closedWith?.code, data === GENUINE ? undefined : "protocol_violation");
+  }
+});
+
+test("LiveNode takes its places from a child that gives nothing back for three seconds", () => {
+  const { stage, child } = fedInAdvance();
+  for (let times = 0; times < 29; times++) {
+    for (const { seq, offset } of child.link.requests.splice(0)) stage.node.rejected(child.peer, seq, offset);
+    stage.pass(100);
+  }
+  assertEquals(child.peer.childMask, 0xff);
+  stage.pass(100);
+  assertEquals([child.peer.childMask, child.link.closedWith], [0, undefined]);
+  assertEquals(child.link.of("unsubscribe").at(-1), {
+    type: "unsubscribe",
+    mask: 0xff,
+    reason: UnsubscribeReason.full,
+  });
+  // It comes back for nothing while it gives nothing.
+  stage.says(child, { type: "subscribe", mask: 0x01, from: 5 });
+  assertEquals([child.peer.childMask, child.peer.heldMask], [0, 1]);
+});
+
 test("LiveNode as source asks a neighbour for a block that it has, and bans who answers falsely", () => {
   const stage = source(5);
   const [honest, poisoner] = [stage.neighbour(), stage.neighbour()];

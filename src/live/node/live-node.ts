@@ -110,8 +110,9 @@ export class LiveNode {
     this.probation = new Probation({
       window: this.window,
       isWary: () => this.isWary,
-      ask: (peer, seq, nowMs) => this.puller.probe(peer, seq, nowMs),
-      refuse: (peer, mask) => peer.send({ type: "unsubscribe", mask, reason: UnsubscribeReason.full }),
+      random,
+      ask: (peer, seq, block, nowMs) => this.puller.probe(peer, seq, block, nowMs),
+      refuse: (peer, mask) => this.serving.refuse(peer, mask),
     });
     this.joiner = new Joiner(options.clock);
     this.sightings = new Sightings(this.window, this.peers, this.counters);

@@ -37,6 +37,13 @@ export interface OwnRequest {
   readonly atMs: number;
 }
 
+/** A block that a neighbour was given. */
+export interface GivenBlock {
+  readonly seq: number;
+  readonly block: number;
+  readonly atMs: number;
+}
+
 /** State of a neighbour. */
 export class LivePeer {
   readonly link: LiveLink;
@@ -70,6 +77,10 @@ export class LivePeer {
   heldMask = 0;
   heldFrom = 0;
   heldUntilMs = 0;
+  /** What we sent to it lately, while it has given nothing; null before. */
+  given: GivenBlock | null = null;
+  /** Monotonic ms at which it was asked for a proof for the first time; null before. */
+  proofAskedMs: number | null = null;
   /** Headers that it is known to have. */
   private readonly headers = new RecentNumbers();
   /** Headers of it under verification, with the blocks that wait for them. */

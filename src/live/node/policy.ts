@@ -137,6 +137,10 @@ export const POLICY = {
   unprovenSteps: 20,
   /** A neighbour proves with so much of a block that it sends what is genuine: little, for slow uplinks give many proofs. */
   proofBytes: 1024,
+  /** Who has nothing else to prove itself with is asked for what it was given so long ago: it has arrived by then. */
+  givenMs: 1000,
+  /** A child that has been asked for a proof for so long loses its place. */
+  unprovenMs: 3000,
   /** Children with this uplink, in shares of the bitrate, are served before the others. */
   relayShare: 1.5,
   /** Pushes to such children that go before a waiting one to another. */

@@ -1,11 +1,12 @@
 /**
  * Whether a neighbour is worth being fed. Who poisons shows it only to those whom it sends something, and its parents get
  * nothing from it: they would feed it for ever, in the place of one that passes on. So whoever asks for a place and says
- * that it has pieces sends a block first that is here already; who has none yet does so as soon as it tells of some. Proof
- * is asked for while there are poisoners about: for a minute from each false block on.
+ * that it has pieces sends a block first that is here already; who has none yet gives one back that it was given. Proof is
+ * asked for while there are poisoners about: for a minute from each false block on. Without the latter a few poisoners with
+ * much uplink, whom nobody else fed, held all places near the source on one substream, and nobody got that any more.
  */
 import type { LivePeer } from "./live-peer.ts";
-import { isComplete, type PieceWindow } from "./piece-window.ts";
+import { isComplete, isStored, type PieceWindow } from "./piece-window.ts";
 import { POLICY } from "./policy.ts";
 
 /** Pieces, from the newest that both have known of back, among which one is looked for that both have. */
@@ -16,10 +17,17 @@ export interface ProbationOptions {
   readonly window: PieceWindow;
   /** True while proof is asked for. */
   readonly isWary: () => boolean;
+  readonly random: () => number;
   /** Asks `peer` for a block of piece `seq`, unless it is asked for something already. */
-  readonly ask: (peer: LivePeer, seq: number, nowMs: number) => void;
-  /** A subscription waited too long for the proof. */
+  readonly ask: (peer: LivePeer, seq: number, block: number, nowMs: number) => void;
+  /** A subscription waited too long for the proof, or was given without and there is still none. */
   readonly refuse: (peer: LivePeer, mask: number) => void;
+}
+
+/** A block to prove oneself with. */
+interface Proof {
+  readonly seq: number;
+  readonly block: number;
 }
 
 /** See the module. */
@@ -30,37 +38,56 @@ export class Probation {
     this.options = options;
   }
 
-  /** True when the subscription waits until `peer` has shown a block: one that has pieces, and uplink, and gave none. */
+  /** True when the subscription waits until `peer` has shown a block: one that has some, and uplink, and gave none. */
   holds(peer: LivePeer, mask: number, from: number, nowMs: number): boolean {
-    const seq = this.common(peer);
-    if (seq === null) return false;
+    const proof = this.proofOf(peer, nowMs);
+    if (proof === null) return false;
     if (peer.heldMask === 0) peer.heldUntilMs = nowMs + POLICY.requestTimeoutMs;
     peer.heldFrom = peer.heldMask === 0 ? from : Math.min(peer.heldFrom, from);
     peer.heldMask |= mask;
-    this.options.ask(peer, seq, nowMs);
+    this.options.ask(peer, proof.seq, proof.block, nowMs);
     return true;
   }
 
-  /** Puts to the proof who has given none: those who are to be fed, and those who may be asked to feed. */
+  /** Puts to the proof who has given none: those who are fed or to be fed, and those who may be asked to feed. */
   tick(peers: Iterable<LivePeer>, nowMs: number): void {
     for (const peer of peers) {
-      const seq = this.common(peer);
-      if (seq !== null) this.options.ask(peer, seq, nowMs);
-      if (peer.heldMask === 0 || nowMs < peer.heldUntilMs) continue;
-      this.options.refuse(peer, peer.heldMask);
-      peer.heldMask = 0;
+      const proof = this.proofOf(peer, nowMs);
+      if (proof !== null) this.options.ask(peer, proof.seq, proof.block, nowMs);
+      let mask = proof !== null && this.isOverdue(peer, nowMs) ? peer.childMask : 0;
+      if (nowMs >= peer.heldUntilMs) {
+        mask |= peer.heldMask;
+        peer.heldMask = 0;
+      }
+      if (mask !== 0) this.options.refuse(peer, mask);
     }
   }
 
-  /** A piece to prove itself with; null when there is none, or no need. */
-  private common(peer: LivePeer): number | null {
+  private isOverdue({ proofAskedMs }: LivePeer, nowMs: number): boolean {
+    return proofAskedMs !== null && nowMs - proofAskedMs >= POLICY.unprovenMs;
+  }
+
+  /** What to prove itself with; null when there is nothing, or no need. */
+  private proofOf(peer: LivePeer, nowMs: number): Proof | null {
     if (peer.isProven || peer.upBytesPerS === 0 || !this.options.isWary()) return null;
-    const { window } = this.options;
+    return this.common(peer) ?? this.given(peer, nowMs);
+  }
+
+  /** A block of a piece that both have. */
+  private common(peer: LivePeer): Proof | null {
+    const { window, random } = this.options;
     const newest = Math.min(peer.newestSeq, window.newest?.seq ?? -1);
     for (let seq = newest; seq > newest - LOOK_BACK_PIECES; seq--) {
       const entry = window.get(seq);
-      if (isComplete(entry) && entry.blocks.length > 0 && peer.has(seq)) return seq;
+      if (!isComplete(entry) || entry.blocks.length === 0 || !peer.has(seq)) continue;
+      return { seq, block: Math.floor(random() * entry.blocks.length) };
     }
     return null;
+  }
+
+  /** A block that it has from us. */
+  private given({ given }: LivePeer, nowMs: number): Proof | null {
+    if (given === null || nowMs - given.atMs < POLICY.givenMs) return null;
+    return isStored(this.options.window.get(given.seq)?.blocks[given.block]) ? given : null;
   }
 }

@@ -2,7 +2,7 @@
 import { BLOCK_BYTES } from "../../wire/types.ts";
 import { blockCount, blockLength } from "../header.ts";
 import type { LivePeer } from "./live-peer.ts";
-import { isComplete, type PieceEntry, type PieceWindow } from "./piece-window.ts";
+import type { PieceEntry, PieceWindow } from "./piece-window.ts";
 import { POLICY } from "./policy.ts";
 
 /** Blocks of one piece at most, so that piece and block make one key. */
@@ -69,11 +69,11 @@ export class Puller {
     }
   }
 
-  /** Asks `peer` for the beginning of a block of piece `seq`, which is here, unless it is asked for something already. */
-  probe(peer: LivePeer, seq: number, nowMs: number): void {
+  /** Asks `peer` for the beginning of a block, which is here, unless it is asked for something already. */
+  probe(peer: LivePeer, seq: number, block: number, nowMs: number): void {
     const entry = this.window.get(seq);
-    if (peer.requests.size > 0 || peer.isSnubbed(nowMs) || nowMs < peer.pullAfterMs || !isComplete(entry)) return;
-    const block = Math.floor(this.options.random() * entry.blocks.length);
+    if (peer.requests.size > 0 || peer.isSnubbed(nowMs) || nowMs < peer.pullAfterMs || entry?.header == null) return;
+    peer.proofAskedMs ??= nowMs;
     const bytes = Math.min(POLICY.proofBytes, blockLength(entry.header.lengthBytes, block));
     peer.requests.set(blockKey(seq, block), { seq, block, bytes, atMs: nowMs });
     peer.link.request(seq, block * BLOCK_BYTES, bytes);

@@ -50,6 +50,12 @@ export class Serving {
     uploader.pump(nowMs);
   }
 
+  /** `peer` gets nothing of the substreams of `mask` any more. */
+  refuse(peer: LivePeer, mask: number): void {
+    this.options.children.drop(peer, mask);
+    peer.send({ type: "unsubscribe", mask, reason: UnsubscribeReason.full });
+  }
+
   /** Hands a block on to the children of its substream; not back to whom it came `from`. */
   passOn(entry: PieceEntry, block: number, from: LivePeer | null, peers: Iterable<LivePeer>, nowMs: number): void {
     const bit = 1 << this.options.substreamOf(entry.seq, block);

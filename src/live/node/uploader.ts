@@ -28,6 +28,9 @@ const COUNT_MS = 1000;
 /** Pushes kept; at 2 s until they are shed this is 250 Mb/s. */
 const MAX_PUSHES = 4096;
 
+/** What an unproven peer was given is noted anew after this, so that it still lies in everybody's window, ms. */
+const GIVEN_MS = 5000;
+
 /** Weight of one push in the average time that pushes take. */
 const AVERAGE_SHARE = 0.03;
 /** Changes of that average that are told, ms. */
@@ -295,6 +298,9 @@ export class Uploader {
     this.busySinceMs ??= nowMs;
     this.inFlight += data.length;
     this.sentBytes += data.length;
+    if (!peer.isProven && (peer.given === null || nowMs - peer.given.atMs > GIVEN_MS)) {
+      peer.given = { seq: entry.seq, block, atMs: nowMs };
+    }
     peer.link.piece(entry.seq, block * BLOCK_BYTES, data);
   }
 
