@@ -5,7 +5,7 @@ import type { LiveFeed } from "../../src/live/node/feed.ts";
 import { POLICY } from "../../src/live/node/policy.ts";
 import { seededRandom } from "./event-queue.ts";
 import { EventWheel } from "./event-wheel.ts";
-import { SOURCE_QUIET_MS } from "../../src/live/swarm/redial.ts";
+import { SOURCE_QUIET_MS, SOURCE_RETRY_MS } from "../../src/live/swarm/redial.ts";
 import { connect, disconnect, EPOCH_MS, GENUINE, SimHost, simulatedHeader } from "./live-network.ts";
 
 /** A run. */
@@ -55,7 +55,6 @@ export interface LiveResult {
 const TICK_MS = 100;
 const NEIGHBOURS = 20;
 const MAX_LINKS = 30;
-const REDIAL_MS = 300;
 const GOP_MS = 1000;
 const PIECE_BYTES = 65536 - 65536 % 188;
 const UPLINKS: readonly [number, number][] = [[0.2, 0.2], [1, 0.6], [2, 0.9], [4, 1]];
@@ -90,6 +89,8 @@ export class LiveSimulation {
   private viewerTicks = 0;
   private away = false;
   private resume = false;
+  /** Virtual ms until which the source dials nobody: those who have lost it come first. */
+  private quietUntilMs = 0;
   /** Numbers in [from, to) that the source has left out at its return. */
   private unused: readonly [number, number] = [0, 0];
   /** Neighbours that the source had when it went. */
@@ -203,7 +204,8 @@ export class LiveSimulation {
     if (host !== this.source || !this.away) {
       host.node.tick();
       if (this.random() < TICK_MS / POLICY.exploreMs && host.links.size >= NEIGHBOURS) host.makeRoom();
-      if (host.links.size < NEIGHBOURS && this.random() < 0.1) this.meet(host);
+      const isQuiet = host === this.source && this.queue.nowMs < this.quietUntilMs;
+      if (!isQuiet && host.links.size < NEIGHBOURS && this.random() < 0.1) this.meet(host);
     }
     if (viewer !== null) {
       this.viewerTicks++;
@@ -253,13 +255,15 @@ export class LiveSimulation {
   private sourceBack(): void {
     this.away = false;
     this.resume = true;
-    // Viewers dial a broadcaster that they have lost again every quarter of a second or so.
+    this.quietUntilMs = this.queue.nowMs + SOURCE_QUIET_MS;
     for (const host of this.widowed) {
-      this.queue.after(REDIAL_MS * this.random(), () => {
+      // As often as `RedialPolicy` has them dial; the last time before may have been at any moment.
+      const everyMs = SOURCE_RETRY_MS * (0.8 + 0.4 * this.random());
+      this.queue.after(everyMs * this.random(), () => {
         if (this.source.links.size < MAX_LINKS) connect(this.queue, host, this.source, 10 + 40 * this.random());
       });
     }
-    this.queue.after(SOURCE_QUIET_MS, () => this.meet(this.source));
+    this.queue.at(this.quietUntilMs, () => this.meet(this.source));
   }
 
   private sampleLag(): void {

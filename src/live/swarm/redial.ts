@@ -6,7 +6,7 @@ import { backOff, type BookPolicy, type KnownAddress, score } from "../../swarm/
  * A broadcaster that is gone is dialled again after this, ms: viewers are to have it back within two seconds, and all of them
  * wait for the last of those who stood at the heads of the trees.
  */
-const SOURCE_RETRY_MS = 250;
+export const SOURCE_RETRY_MS = 250;
 /**
  * A broadcaster dials nobody for so long after its start, ms: its links are for those who had it before, and stand at the
  * heads of trees. Strangers that came first would keep some of them out.
