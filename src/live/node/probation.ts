@@ -1,9 +1,9 @@
 /**
  * Whether a neighbour is worth being fed. Who poisons shows it only to those whom it sends something, and its parents get
  * nothing from it: they would feed it for ever, in the place of one that passes on. So whoever asks for a place and says
- * that it has pieces sends a block first that is here already; who has none yet gives one back that it was given. Proof is
- * asked for while there are poisoners about: for a minute from each false block on. Without the latter a few poisoners with
- * much uplink, whom nobody else fed, held all places near the source on one substream, and nobody got that any more.
+ * that it has pieces sends a block first that is here already. Who has none yet gives one back that it was given: a few
+ * poisoners with much uplink, whom nobody else fed and who so had none for ever, held all places near the source on one
+ * substream. Proof is asked for while there are poisoners about: for a minute from each false block on.
  */
 import type { LivePeer } from "./live-peer.ts";
 import { isComplete, isStored, type PieceWindow } from "./piece-window.ts";
