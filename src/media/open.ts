@@ -5,17 +5,37 @@ import { openAudio } from "./index/audio/open.ts";
 import { openMatroska } from "./index/mkv/open.ts";
 import { openMp4 } from "./index/mp4/open.ts";
 import { openTransportStream } from "./index/ts/open.ts";
+import { ConsiderateSource, IndexWork } from "./index/work.ts";
 import { presentIndex } from "./presentation.ts";
 import { type Container, SNIFF_BYTES, sniffContainer } from "../bytes/container.ts";
+import { requireProportion } from "./plausible.ts";
 import type { MediaIndex, OpenOptions } from "./timeline.ts";
 import { transcodeIndex } from "./transcode/transcode-index.ts";
-import type { Presentation } from "./types.ts";
+import type { HlsPlan, Presentation } from "./types.ts";
 
 /**
- * Reads the index of `source`, nothing of the media beyond it, and answers what can be played of it. Rejects with
- * `unsupported_media` (naming the container or codecs), `bad_media`, or the read's error.
+ * Reads the index of `source`, nothing of the media beyond it, and returns what can be played of it. What that may cost is
+ * bounded, and others get their turn on the way. Rejects with `unsupported_media` (naming the container or codecs),
+ * `bad_media` (damaged, or too much work), or the read's error.
  */
 export async function openMedia(source: ByteSource, options: OpenOptions): Promise<Presentation> {
+  const presentation = await present(IndexWork.on(source, options.signal), options);
+  const { ts } = presentation;
+  let plan: HlsPlan | null = null;
+  return {
+    ...presentation,
+    ts: { ...ts, read: (start, end, from, ...rest) => ts.read(start, end, new ConsiderateSource(from), ...rest) },
+    planHls: async (from, signal) => {
+      const hls = await presentation.planHls(IndexWork.on(from, signal), signal);
+      return plan ??= {
+        ...hls,
+        readSegment: (n, media, ...rest) => hls.readSegment(n, new ConsiderateSource(media), ...rest),
+      };
+    },
+  };
+}
+
+async function present(source: IndexWork, options: OpenOptions): Promise<Presentation> {
   const length = Math.min(SNIFF_BYTES, source.sizeBytes);
   const head = await source.read(0, length, { signal: options.signal });
   const container = sniffContainer(head);
@@ -27,7 +47,8 @@ export async function openMedia(source: ByteSource, options: OpenOptions): Promi
   }
   if (container === "mpegts") return await openTransportStream(source, options);
   const index = await openIndex(container, source, options);
-  return presentIndex(await transcodeIndex(index, options), options);
+  if (index.timeline.kind === "tabled") requireProportion(index.timeline, index.sourceBytes);
+  return await presentIndex(await transcodeIndex(index, options, source), options, source);
 }
 
 async function openIndex(

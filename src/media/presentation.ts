@@ -3,29 +3,26 @@ import { MillraceError } from "../errors.ts";
 import { DEFAULT_SEGMENT_TARGET_MS, planCuts, segmentDurations, targetDurationS } from "./hls/plan.ts";
 import { PACKET_BYTES } from "../bytes/ts/packet.ts";
 import { buildProgram, type Program } from "./mux/ts/program.ts";
-import { layOutSlots } from "./mux/ts/slots.ts";
 import { StreamedMuxer } from "./mux/ts/streamed.ts";
-import { TabledMuxer } from "./mux/ts/tabled.ts";
 import { selectTracks } from "./select.ts";
-import type { MediaIndex, SampleTable, StreamedTimeline, TabledTimeline } from "./timeline.ts";
-import type { HlsPlan, Presentation, PresentationOptions, TsLayout } from "./types.ts";
+import type { IndexWork } from "./index/work.ts";
+import { type Layout, layOutTables } from "./tabled-layout.ts";
+import { longestS, requirePlausible } from "./plausible.ts";
+import type { MediaIndex, StreamedTimeline } from "./timeline.ts";
+import type { HlsPlan, IndexedPresentation, PresentationOptions, TsLayout } from "./types.ts";
 
 /** Part of the fingerprint: raise it whenever the bytes of a layout change. */
-const MUXER_VERSION = 3;
+const MUXER_VERSION = 5;
 
-/** The parts that differ between tabled and streamed timelines. */
-interface Layout {
-  readonly sizeBytes: number | null;
-  readonly starts90k: readonly number[];
-  readonly end90k: number;
-  /** First byte of each segment and the end; null when unknown. */
-  readonly segmentStarts: readonly number[] | null;
-  read: TsLayout["read"];
-  readSegment: HlsPlan["readSegment"];
-}
-
-/** Builds the presentation of `index`. Throws `unsupported_media` or `bad_media`. */
-export function presentIndex(index: MediaIndex, options: PresentationOptions): Presentation {
+/**
+ * Builds the presentation of `index`, which is a part of the `work` of reading it. Rejects with `unsupported_media` or
+ * `bad_media`.
+ */
+export async function presentIndex(
+  index: MediaIndex,
+  options: PresentationOptions,
+  work: Pick<IndexWork, "spend">,
+): Promise<IndexedPresentation> {
   const { tracks, timeline } = index;
   const usable = (track: number) =>
     timeline.kind === "streamed" ? !timeline.empty?.has(track) : (timeline.tables[track]?.count ?? 0) > 0;
@@ -36,9 +33,16 @@ export function presentIndex(index: MediaIndex, options: PresentationOptions): P
   const program = buildProgram(tracks, selection.indexes);
   const target90k = (options.segmentTargetMs ?? DEFAULT_SEGMENT_TARGET_MS) * 90;
   const layout = timeline.kind === "tabled"
-    ? tabledLayout(program, timeline, target90k)
+    ? await layOutTables(program, timeline, target90k, work)
     : streamedLayout(program, timeline, target90k);
-  const durationMs = index.durationMs ?? (layout.end90k > 0 ? layout.end90k / 90 : null);
+  requirePlausible((layout.end90k - (layout.starts90k[0] ?? 0)) / 90_000, index.sourceBytes);
+  const told = index.durationMs;
+  // What the file says of its length is not believed where its bytes cannot be so long.
+  const durationMs = told !== null && told <= longestS(index.sourceBytes) * 1000
+    ? told
+    : layout.end90k > 0
+    ? layout.end90k / 90
+    : null;
   const fingerprint = [
     MUXER_VERSION,
     index.container,
@@ -49,6 +53,7 @@ export function presentIndex(index: MediaIndex, options: PresentationOptions): P
     target90k,
   ]
     .join("-");
+  const hls = hlsPlan(layout);
   const ts: TsLayout = { sizeBytes: layout.sizeBytes, fingerprint, read: (...range) => layout.read(...range) };
   return {
     container: index.container,
@@ -58,7 +63,8 @@ export function presentIndex(index: MediaIndex, options: PresentationOptions): P
     bytesPerSecond: durationMs === null || durationMs <= 0 ? null : (index.sourceBytes * 1000) / durationMs,
     warnings: [...index.warnings, ...selection.warnings],
     ts,
-    hls: hlsPlan(layout),
+    hls,
+    planHls: () => Promise.resolve(hls),
   };
 }
 
@@ -85,66 +91,6 @@ function hlsPlan(layout: Layout): HlsPlan {
       return segmentStarts === null ? null : segmentStarts[n + 1]! - segmentStarts[n]!;
     },
   };
-}
-
-/** Where a segment may begin: random access points of `table`, by presentation time. */
-function cutCandidates(table: SampleTable): { samples: Uint32Array; times: Float64Array } {
-  const samples = table.keyframes ?? Uint32Array.from({ length: table.count }, (_, i) => i);
-  const times = new Float64Array(samples.length);
-  for (const [i, sample] of samples.entries()) {
-    times[i] = table.dts90k[sample]! + (table.ptsShift90k === null ? 0 : table.ptsShift90k[sample]!);
-  }
-  return { samples, times };
-}
-
-function tabledLayout(program: Program, timeline: TabledTimeline, target90k: number): Layout {
-  const tables = program.streams.map((stream) => timeline.tables[stream.trackIndex]!);
-  const main = tables[program.pcrStream]!;
-  const { samples, times } = cutCandidates(main);
-  const cuts = planCuts(times, target90k, endOf(main));
-  // The playlist is as long as the longest track, which need not be the main one.
-  const end90k = Math.max(...tables.map(endOf));
-  const starts90k = cuts.map((cut) => times[cut]!);
-  const cuts90k = cuts.map((cut) => main.dts90k[samples[cut]!]!);
-  if (cuts90k.length === 0) {
-    cuts90k.push(0);
-    starts90k.push(0);
-  }
-  // What comes before the first random access point, in any track, belongs to the first slot.
-  starts90k[0] = tables.reduce((earliest, table) => Math.min(earliest, startOf(table)), starts90k[0]!);
-  cuts90k[0] = tables.reduce((earliest, table) => Math.min(earliest, table.dts90k[0]!), cuts90k[0]!);
-  const slots = layOutSlots(program, tables, cuts90k);
-  const muxer = new TabledMuxer(program, tables, slots);
-  const bounds = [...slots.firstPackets].map((packets) => packets * PACKET_BYTES);
-  const sizeBytes = bounds[bounds.length - 1]!;
-  return {
-    sizeBytes,
-    starts90k,
-    end90k,
-    segmentStarts: bounds,
-    read: (start, end, ...from) => muxer.read(start, Math.min(end ?? sizeBytes, sizeBytes), ...from),
-    readSegment: (n, ...from) => muxer.read(bounds[n]!, bounds[n + 1]!, ...from),
-  };
-}
-
-/** Reordering spans a few pictures; this is beyond any codec's limit of sixteen. */
-const REORDER_SPAN = 64;
-
-/** Earliest presentation time. */
-function startOf({ count, dts90k, ptsShift90k }: SampleTable): number {
-  let start = Infinity;
-  for (let i = 0; i < Math.min(count, REORDER_SPAN); i++) start = Math.min(start, dts90k[i]! + (ptsShift90k?.[i] ?? 0));
-  return start;
-}
-
-/** End of the last access unit, its duration taken to be that of the one before. */
-function endOf(table: SampleTable): number {
-  const { count, dts90k, ptsShift90k } = table;
-  let end = 0;
-  for (let i = Math.max(0, count - REORDER_SPAN); i < count; i++) {
-    end = Math.max(end, dts90k[i]! + (ptsShift90k?.[i] ?? 0));
-  }
-  return end + (count > 1 ? dts90k[count - 1]! - dts90k[count - 2]! : 0);
 }
 
 function streamedLayout(program: Program, timeline: StreamedTimeline, target90k: number): Layout {

@@ -1,4 +1,4 @@
-/** Which tracks the output carries, and in which order (behaviour B20, `preferred_audio_language`). */
+/** Which tracks the output carries, and in which order (`preferred_audio_language`). */
 import { MillraceError } from "../errors.ts";
 import { sameLanguage } from "./language.ts";
 import { elementaryFormat } from "./mux/ts/elementary/carry.ts";

@@ -8,19 +8,22 @@
  * a slot of bounded size in the layout, filled up with null packets.
  */
 import type { ByteSource } from "../bytes/source.ts";
+import type { Column } from "./column.ts";
 import type { PresentationOptions, Run, Track } from "./types.ts";
 
 /** Every access unit of one track in decoding order, in columns of equal length. */
 export interface SampleTable {
   /** Number of access units. */
   readonly count: number;
+  /** Bytes of all of them. */
+  readonly payloadBytes: number;
   /** Byte position in the source. */
-  readonly offsets: Float64Array;
-  readonly sizes: Uint32Array;
+  readonly offsets: Column;
+  readonly sizes: Column;
   /** Decoding time, 90 kHz, non-decreasing; the earliest of all tracks is ≥ 0. */
-  readonly dts90k: Float64Array;
+  readonly dts90k: Column;
   /** Presentation time minus decoding time, 90 kHz; null when always 0. */
-  readonly ptsShift90k: Int32Array | null;
+  readonly ptsShift90k: Column | null;
   /** Ascending indexes of the random access points; null when every access unit is one. */
   readonly keyframes: Uint32Array | null;
 }

@@ -95,6 +95,11 @@ export interface PresentationOptions {
 export interface TsLayout {
   /** Exact size, bytes, a multiple of 188; null while unknown (no index that can be read apart). */
   readonly sizeBytes: number | null;
+  /**
+   * Where the layout begins in the source, if it is nothing but the source's own bytes from there on: whoever serves it
+   * serves it like the file. Absent: it is made.
+   */
+  readonly copiedFrom?: number;
   /** Changes whenever the bytes would (muxer version, options, tracks): feeds the ETag. */
   readonly fingerprint: string;
   /**
@@ -146,10 +151,19 @@ export interface Presentation {
   /** Tracks that the output carries, in PMT order. */
   readonly outputTracks: readonly Track[];
   readonly durationMs: number | null;
-  /** Mean bitrate of the source, bytes/s; null when unknown. */
+  /** Mean bitrate of the source, bytes/s, maybe of its beginning alone; null when unknown. */
   readonly bytesPerSecond: number | null;
   /** What was left out and why, for stat. */
   readonly warnings: readonly string[];
   readonly ts: TsLayout;
+  /**
+   * The HLS plan, the same for the same file and options whoever asks and when. Where it is not known from the index it
+   * is made of a few places of `source`, at the first call; the others get that one. Rejects as `ByteSource.read` does.
+   */
+  planHls(source: ByteSource, signal: AbortSignal): Promise<HlsPlan>;
+}
+
+/** A file whose index tells the HLS plan. */
+export interface IndexedPresentation extends Presentation {
   readonly hls: HlsPlan;
 }

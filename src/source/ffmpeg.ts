@@ -2,12 +2,13 @@
 import { hasCode, MillraceError } from "../errors.ts";
 import type { LiveInputEvent } from "../live/broadcast/input.ts";
 import type { ChildProcess } from "../ports.ts";
+import { reachArguments } from "./ffmpeg-reach.ts";
 import { inPackets } from "./packets.ts";
 import type { SourcePorts } from "./ports.ts";
 import { FatalSourceError, retrying } from "./retry.ts";
 import { describeUrl, withoutSecrets } from "./spec.ts";
 
-/** Of what ffmpeg complains about the end is kept, characters: the last line says why it stopped. */
+/** Characters kept of the end of what ffmpeg complains about: its last line says why it stopped. */
 const MAX_COMPLAINT_CHARS = 2048;
 /** Before ffmpeg says anything it connects and looks at five seconds of the stream, ms. */
 const FIRST_MS = 30_000;
@@ -20,15 +21,21 @@ export interface FfmpegJob {
   readonly url: string;
   /** Options before `-i`. */
   readonly before: readonly string[];
+  /**
+   * Nothing that names other files or addresses is read, playlists for one. For what turned out to be some file; a user who
+   * writes `ffmpeg:` means it. Default false.
+   */
+  readonly onlyMedia?: boolean;
   /** An end in order is the end of the source. */
   readonly once: boolean;
 }
 
 /** Copies the first picture and every sound; nothing is encoded again. */
-function copyArguments({ url, before }: FfmpegJob): string[] {
+function copyArguments({ url, before, onlyMedia = false }: FfmpegJob): string[] {
   return [
     ...["-hide_banner", "-loglevel", "error", "-nostdin"],
     ...before,
+    ...reachArguments(url, onlyMedia),
     ...addressArguments(url),
     ...["-map", "0:v:0?", "-map", "0:a?", "-c", "copy"],
     ...["-f", "mpegts", "-flush_packets", "1", "pipe:1"],

@@ -37,7 +37,7 @@ export interface FileInput {
   readonly bytesPerS: number | null;
 }
 
-/** Whole passes over the file, each anew from its beginning, in chunks of any size. */
+/** Whole passes over the file, each again from its beginning, in chunks of any size. */
 type Passes = (source: ByteSource, signal: AbortSignal) => AsyncIterable<Uint8Array>;
 
 /** Bytes of an open file. */
@@ -79,9 +79,7 @@ export async function openFile(
           yield await readPackets(format, now, first, READ_PACKETS, until);
         }
       };
-      const opened = openMedia(source, { fileName: path, signal });
-      const rate = await opened.then(({ bytesPerSecond }) => bytesPerSecond, () => null);
-      return { passes, bytesPerS: rate };
+      return { passes, bytesPerS: await transportRate(source, path, signal).catch(() => null) };
     }
     const head = await source.read(0, Math.min(SNIFF_BYTES, source.sizeBytes), { signal });
     if (sniffContainer(head) === null) return null;
@@ -119,6 +117,14 @@ function presentationPasses({ ts }: Presentation): Passes {
       for (const { packets } of resync.push(chunk)) yield packets;
     }
   };
+}
+
+/** Mean rate of a transport stream by its first and last times; null where it has none. */
+async function transportRate(source: ByteSource, path: string, signal: AbortSignal): Promise<number | null> {
+  const { planHls } = await openMedia(source, { fileName: path, signal });
+  const last = (await planHls(source, signal)).segments.at(-1);
+  const durationMs = last === undefined ? 0 : last.startMs + last.durationMs;
+  return durationMs > 0 ? source.sizeBytes * 1000 / durationMs : null;
 }
 
 function layoutRate({ ts, durationMs, bytesPerSecond }: Presentation): number | null {

@@ -20,7 +20,7 @@ export interface FollowStep {
   readonly hasEnded: boolean;
 }
 
-/** See the module. */
+/** Follows one playlist. It has no clock and no network: both are its caller. */
 export class HlsFollower {
   #next: number | null = null;
   #waiting: PlaylistSegment[] = [];
@@ -51,7 +51,7 @@ export class HlsFollower {
       this.#isLive = !hasEnded;
     } else if (end < this.#next) {
       if (++this.#oldCopies >= OLD_COPIES || hasEnded) {
-        lost = "the playlist began anew";
+        lost = "the playlist began again";
         this.#next = start;
       }
     } else {

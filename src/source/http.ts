@@ -53,6 +53,6 @@ export async function* httpEvents(
     if (!(error instanceof OtherFormat)) throw error;
     if (error.isPlaylist) return yield* hlsEvents(ports, web, url, signal);
     ports.log.log("info", `${describeUrl(url)} is no MPEG TS: ffmpeg makes one of it`);
-    yield* ffmpegEvents(ports, { url, before: ["-re"], once }, signal);
+    yield* ffmpegEvents(ports, { url, before: ["-re"], onlyMedia: true, once }, signal);
   }
 }

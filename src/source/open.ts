@@ -15,7 +15,7 @@ import { describeSource, parseSource } from "./spec.ts";
 
 /** How a source is read. */
 export interface SourceOptions {
-  /** A file is played once, and a connection that ends in order is the end. Default: both begin anew. */
+  /** A file is played once, and a connection that ends in order is the end. Default: both begin again. */
   readonly once: boolean;
   /** Standard input, opened when the source is `-`. */
   stdin(): ReadableStream<Uint8Array>;
@@ -65,7 +65,9 @@ export async function openSource(ports: SourcePorts, source: string, options: So
         return { ...opened(events), bytesPerS };
       }
       const before = once ? ["-re"] : ["-re", "-stream_loop", "-1"];
-      return opened((signal) => ffmpegEvents(ports, { url: path, before, once: true }, signal));
+      return opened((signal) =>
+        ffmpegEvents(ports, { url: `file:${path}`, before, onlyMedia: true, once: true }, signal)
+      );
     }
   }
 }
@@ -80,6 +82,10 @@ async function open(ports: SourcePorts, path: string, { once, signal }: SourceOp
   try {
     // Opening a named pipe waits for its writer, and a network drive may hang.
     return await withSignal(openFile(ports, path, { once, signal: late.signal }), late.signal);
+  } catch (cause) {
+    // The file port names no paths; this one is the user's own word.
+    if (!(cause instanceof MillraceError) || (cause.code !== "not_found" && cause.code !== "io")) throw cause;
+    throw new MillraceError(cause.code, `cannot read ${path} (${cause.detail?.["errno"] ?? cause.message})`, { cause });
   } finally {
     late.cancel();
   }

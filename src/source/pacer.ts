@@ -8,7 +8,7 @@ import { FatalSourceError } from "./retry.ts";
 
 /** PCRs are 100 ms apart at most (ISO/IEC 13818-1, 2.7.2), in practice seldom 500; a longer step is a jump, ms. */
 const MAX_STEP_MS = 2000;
-/** Later than this, ms, the past is not caught up with: the stream was held up, and its clock starts anew. */
+/** Later than this, ms, the past is not caught up with: the stream was held up, and its clock starts again. */
 const MAX_LATE_MS = 2000;
 /** PCRs of other PIDs in a row after which the one followed is gone: a program map has changed. */
 const LOST_PID_PCRS = 64;
@@ -17,7 +17,7 @@ const MIN_WAIT_MS = 2;
 
 /**
  * How far a stream that a sender paces may be ahead of its clock, ms: restreamers begin with a burst of a few seconds,
- * which would be delay for ever after if it were held back.
+ * which would be delay forever after if it were held back.
  */
 export const LIVE_LEAD_MS = 3000;
 /** Such a sender's clock may be faster than ours: crystals are within 100 ppm, and beyond the lead we would hold it back. */
@@ -27,7 +27,7 @@ export const LIVE_RATE = 1.0005;
 export interface Pace {
   /** How far ahead of its time data may leave, ms. */
   readonly leadMs: number;
-  /** Speed, 1 is real time. Asked anew at each PCR. */
+  /** Speed, 1 is real time. Asked again at each PCR. */
   rate(): number;
   /** Whether nothing but the PCR holds the data back, so that a stream without one cannot be sent. */
   readonly needsClock: boolean;

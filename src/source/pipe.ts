@@ -35,7 +35,7 @@ async function* read(
       let next = await within(clock, SILENT_AFTER_MS, pending, signal);
       if (next === null) {
         yield { kind: "lost", reason: `nothing came for ${SILENT_AFTER_MS / 1000} s` };
-        // Told once; a wait anew every few seconds would leave something of each with the same promise.
+        // Told once; a wait again every few seconds would leave something of each with the same promise.
         next = await withSignal(pending, signal);
       }
       if (next.done) return;

@@ -1,7 +1,7 @@
 /** What sources need of the machine. */
 import type { Ports } from "../ports.ts";
 
-/** See the module. */
+/** The ports that sources use. */
 export type SourcePorts = Pick<
   Ports,
   "clock" | "files" | "httpClient" | "log" | "network" | "processes" | "runtime" | "udp"

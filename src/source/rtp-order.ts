@@ -5,7 +5,7 @@ import type { RtpPacket } from "./rtp-packet.ts";
 export const HELD_PACKETS = 64;
 /** So long one that is missing is waited for, ms: reordering on networks is a matter of milliseconds. */
 export const HELD_MS = 100;
-/** A step beyond this is a sender that began anew. */
+/** A step beyond this is a sender that began again. */
 const MAX_JUMP = 3000;
 /** So many packets in a row that are old, or of another sender: that is the stream now. */
 const SWITCH_PACKETS = 16;
@@ -14,13 +14,13 @@ const SWITCH_PACKETS = 16;
 export interface RtpStep {
   /** What can be sent, in order. */
   readonly payloads: readonly Uint8Array[];
-  /** The sender began anew: what follows does not continue what came before. `payloads` come after the cut. */
+  /** The sender began again: what follows does not continue what came before. `payloads` come after the cut. */
   readonly isCut: boolean;
 }
 
 const NOTHING: RtpStep = { payloads: [], isCut: false };
 
-/** See the module. */
+/** Reorders the packets of one RTP stream. */
 export class RtpOrder {
   #ssrc: number | null = null;
   /** Sequence number that is due. */

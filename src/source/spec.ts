@@ -1,4 +1,5 @@
 /** What `--source` says. */
+import { upTo } from "../bytes/trim.ts";
 import ipaddr from "ipaddr.js";
 import { MillraceError } from "../errors.ts";
 
@@ -71,12 +72,12 @@ export function describeSource(spec: SourceSpec): string {
 
 /** An address as logs may show it. */
 export function describeUrl(url: string): string {
-  return url.replace(/[?#].*$/s, "").replace(/^([^:/]+:\/\/)[^/]*@/, "$1");
+  return upTo(upTo(url, "?"), "#").replace(/^([^:/]+:\/\/)[^/]*@/, "$1");
 }
 
 /** `url` with what logs must not show in an error message taken out. */
 export function withoutSecrets(message: string, url: string): string {
-  return message.replaceAll(url, describeUrl(url)).replaceAll(/\/\/[^/\s@]*:[^/\s@]*@/g, "//");
+  return message.replaceAll(url, describeUrl(url)).replaceAll(/\/\/[^/\s@:]*:[^/\s@]*@/g, "//");
 }
 
 function fault(what: string): MillraceError {

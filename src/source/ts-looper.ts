@@ -56,7 +56,7 @@ interface OpenHeader {
   readonly places: number[];
 }
 
-/** See the module. */
+/** Makes one endless stream of passes over one file. */
 export class TsLooper {
   readonly #pids = new Map<number, PidState>();
   readonly #open = new Map<number, OpenHeader>();
@@ -193,7 +193,7 @@ export class TsLooper {
     if (pid.lastDts !== null) {
       const step = stepBetween(pid.lastDts, sent);
       if (step > 0 && step <= MAX_UNIT_90K) pid.unit90k = step;
-      // Reordered times without a DTS: the newest one counts. A cut in the file starts anew.
+      // Reordered times without a DTS: the newest one counts. A cut in the file starts again.
       if (step <= 0 && step > -MAX_STEP_90K) return;
     }
     pid.lastDts = sent;

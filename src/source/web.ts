@@ -1,7 +1,6 @@
 /** HTTP for sources: what the user named may be anywhere, what that leads to may not be further inside. */
 import { type FetchPorts, guardedOpen, type OpenedUrl, requireSuccess } from "../content/fetch-guard.ts";
-import { checkedAddresses, parseHttpUrl } from "../content/guarded-target.ts";
-import { isPublicHost } from "../discovery/addresses.ts";
+import { checkedAddresses, nearness, parseHttpUrl } from "../content/guarded-target.ts";
 import { SILENT_AFTER_MS } from "./retry.ts";
 
 /** For the head of an answer, redirects included, ms. */
@@ -28,7 +27,8 @@ export class SourceWeb {
     options: { readonly headers?: Record<string, string>; readonly maxBytes?: number },
     signal: AbortSignal,
   ): Promise<OpenedUrl> {
-    this.#allowPrivate ??= !(await checkedAddresses(this.#ports, this.#root, true, signal)).every(isPublicHost);
+    this.#allowPrivate ??= (await checkedAddresses(this.#ports, this.#root, true, signal))
+      .some((address) => nearness(this.#ports, address) !== "public");
     const limits = { timeoutMs: ANSWER_TIMEOUT_MS, idleMs: SILENT_AFTER_MS, allowPrivate: this.#allowPrivate };
     const opened = await guardedOpen(this.#ports, url, { ...limits, ...options }, signal);
     await requireSuccess(opened);

@@ -194,7 +194,7 @@ for (
     "pcm",
   ]] as const
 ) {
-  test(`openMedia() refuses ${name} by its codec's name without an encoder (B20)`, async () => {
+  test(`openMedia() refuses ${name} by its codec's name without an encoder`, async () => {
     const error = await assertRejects(() => openBytes(fixture(name)), MillraceError);
     const advice = "ask for AAC with transcode_audio=1";
     assertEquals([error.code, error.message], ["unsupported_media", `MPEG TS cannot carry ${codec}: ${advice}`]);
@@ -208,7 +208,7 @@ for (
   });
 }
 
-test("openMedia() tells pictures in Ogg as left out, and makes AAC of the sound (B20)", async () => {
+test("openMedia() tells pictures in Ogg as left out, and makes AAC of the sound", async () => {
   const { bytes } = opusFile(500);
   const theora = new Uint8Array(42);
   theora.set(new TextEncoder().encode("?theora"));

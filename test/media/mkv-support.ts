@@ -136,6 +136,8 @@ export class CountingSource implements ByteSource {
   readonly sizeBytes: number;
   bytesRead = 0;
   largestRead = 0;
+  /** End of the read that went furthest. */
+  furthestByte = 0;
   readonly #inner: ByteSource;
 
   constructor(inner: ByteSource) {
@@ -146,6 +148,7 @@ export class CountingSource implements ByteSource {
   read(offset: number, length: number, options: ReadOptions): Promise<Uint8Array> {
     this.bytesRead += length;
     this.largestRead = Math.max(this.largestRead, length);
+    this.furthestByte = Math.max(this.furthestByte, offset + length);
     return this.#inner.read(offset, length, options);
   }
 }
@@ -173,12 +176,12 @@ export class SparseSource implements ByteSource {
 
 export const never = new AbortController().signal;
 
-/** Opens a file in memory; its timeline is streamed. */
+/** Opens a file in memory; its timeline is streamed. Light runs end after 2 s. */
 export async function open(
   bytes: Uint8Array | ByteSource,
 ): Promise<{ index: MediaIndex; timeline: StreamedTimeline; source: ByteSource }> {
   const source = bytes instanceof Uint8Array ? new MemorySource(bytes) : bytes;
-  const index = await openMatroska(source, { fileName: "a.mkv", signal: never });
+  const index = await openMatroska(source, { fileName: "a.mkv", signal: never, segmentTargetMs: 2000 });
   if (index.timeline.kind !== "streamed") throw new Error("not streamed");
   return { index, timeline: index.timeline, source };
 }

@@ -34,14 +34,14 @@ test("selectTracks() puts the preferred language first, then the default track",
   assertEquals(order("zz"), [3, 1, 2]);
 });
 
-test("selectTracks() leaves out what cannot be carried, with a warning (B20)", () => {
+test("selectTracks() leaves out what cannot be carried, with a warning", () => {
   const video: Track = { ...audio(1, null), kind: "video", codec: "mpeg2video" };
   const { indexes, warnings } = selectTracks([video, audio(2, null, true, "opus")], null, all);
   assertEquals(indexes, [0]);
   assert(warnings.length === 1 && warnings[0]!.includes("opus"));
 });
 
-test("selectTracks() throws unsupported_media naming the codecs when nothing is left (B20)", () => {
+test("selectTracks() throws unsupported_media naming the codecs when nothing is left", () => {
   const other: Track = { ...audio(1, null), kind: "video", codec: "other", codecId: "encv" };
   const error = assertThrows(() => selectTracks([other, audio(2, null, true, "dts")], null, all), MillraceError);
   assert(hasCode(error, "unsupported_media"));

@@ -52,7 +52,7 @@ test("TsSplicer.enter() gives PAT and PMT, and streams begin with a whole unit, 
   assertEquals(shown(out), ["100:0", "101:0", "100:1"]);
 });
 
-test("TsSplicer.push() keeps what the source lost or repeated visible, and counts tables anew", () => {
+test("TsSplicer.push() keeps what the source lost or repeated visible, and counts tables again", () => {
   const splicer = new TsSplicer();
   splicer.enter(POINT);
   const out = splicer.push(join(

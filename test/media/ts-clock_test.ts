@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { MemorySource } from "../support/memory-source.ts";
 import { BreakFinder } from "../../src/media/index/ts/time-scan.ts";
 import { renderVodPlaylist } from "../../src/media/hls/playlist.ts";
-import type { Presentation } from "../../src/media/types.ts";
+import type { IndexedPresentation } from "../../src/media/types.ts";
 import { checkTs, ticksBetween } from "../support/ts-check.ts";
 import { CountingSource, fixture } from "./mkv-support.ts";
 import { gather, never, openTs, repeatTs } from "./ts-input-support.ts";
@@ -21,7 +21,7 @@ function stretch(times: number, shift90k: number): Uint8Array {
 }
 
 /** Segments in groups of one clock each: how many, and their time in seconds. */
-function groups({ hls }: Presentation): { count: number; seconds: number }[] {
+function groups({ hls }: IndexedPresentation): { count: number; seconds: number }[] {
   const found: { count: number; seconds: number }[] = [];
   for (const { discontinuity, durationMs } of hls.segments) {
     if (discontinuity || found.length === 0) found.push({ count: 0, seconds: 0 });

@@ -2,7 +2,7 @@
 import type { ByteSource } from "../../src/bytes/source.ts";
 import { MemorySource } from "../support/memory-source.ts";
 import { openTransportStream } from "../../src/media/index/ts/open.ts";
-import type { Presentation, PresentationOptions } from "../../src/media/types.ts";
+import type { IndexedPresentation, PresentationOptions } from "../../src/media/types.ts";
 
 const PACKET = 188;
 
@@ -56,10 +56,16 @@ export function repeatTs(ts: Uint8Array, times: number, period90k: number): Uint
 
 export const never = new AbortController().signal;
 
-/** Opens bytes as a transport stream. */
-export function openTs(bytes: Uint8Array | ByteSource, options: PresentationOptions = {}): Promise<Presentation> {
+/** Opens bytes as a transport stream and makes its HLS plan, which tells the duration. */
+export async function openTs(
+  bytes: Uint8Array | ByteSource,
+  options: PresentationOptions = {},
+): Promise<IndexedPresentation> {
   const source = bytes instanceof Uint8Array ? new MemorySource(bytes) : bytes;
-  return openTransportStream(source, { fileName: "a.ts", signal: never, ...options });
+  const presentation = await openTransportStream(source, { fileName: "a.ts", signal: never, ...options });
+  const hls = await presentation.planHls(source, never);
+  const { startMs, durationMs } = hls.segments.at(-1)!;
+  return { ...presentation, hls, durationMs: startMs + durationMs };
 }
 
 /** All chunks as one. */
@@ -80,7 +86,7 @@ export async function gather(chunks: AsyncIterable<Uint8Array>): Promise<Uint8Ar
 }
 
 /** The segments of a presentation, in order. */
-export async function segments(presentation: Presentation, source: ByteSource): Promise<Uint8Array[]> {
+export async function segments(presentation: IndexedPresentation, source: ByteSource): Promise<Uint8Array[]> {
   const list: Uint8Array[] = [];
   for (const { index } of presentation.hls.segments) {
     list.push(await gather(presentation.hls.readSegment(index, source, never)));

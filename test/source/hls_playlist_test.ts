@@ -190,7 +190,7 @@ test("HlsFollower takes each segment once, asks sooner when nothing is new, and 
   assertEquals(taken(follower), [25, 26, 27, 28, 29]);
 });
 
-test("HlsFollower is not led astray by an old copy, and follows a server that began anew", () => {
+test("HlsFollower is not led astray by an old copy, and follows a server that began again", () => {
   const follower = new HlsFollower();
   follower.update(list(100, 110), 0);
   taken(follower);
@@ -199,7 +199,7 @@ test("HlsFollower is not led astray by an old copy, and follows a server that be
   follower.update(list(101, 111), 6000);
   assertEquals(taken(follower), [110]);
   for (const atMs of [10_000, 12_000]) assertEquals(follower.update(list(0, 3), atMs).lost, null);
-  assertEquals(follower.update(list(0, 4), 14_000).lost, "the playlist began anew");
+  assertEquals(follower.update(list(0, 4), 14_000).lost, "the playlist began again");
   assertEquals(taken(follower), [1, 2, 3]);
 });
 

@@ -61,7 +61,7 @@ test("an HTTP source tells each drop as lost and connects again", async () => {
   assertEquals(requests, 2);
 });
 
-test("an HTTP source that falls silent is lost after 5 s, and is connected to anew", () =>
+test("an HTTP source that falls silent is lost after 5 s, and is connected to again", () =>
   serving(
     (n) => new Response(body([CLIP.subarray(0, HALF)], n === 0 ? "hang" : "end")),
     async (url, ports) => {
@@ -81,7 +81,7 @@ test("an HTTP source keeps trying a server that refuses, and is lost once", asyn
       const heard = await hear(input, (_, bytes) => bytes >= CLIP.length);
       assertEquals(heard.map((one) => "lost" in one ? "lost" : "data"), ["lost", "data"]);
       assertMatch(losses(heard)[0]!, /503/);
-      // Whoever waits for the broadcast to begin is told why it does not.
+      // The log says why the broadcast does not begin yet.
       const waiting = ports.lines.filter(({ message }) => message === `waiting for ${url}`);
       assertEquals(waiting.length, 3);
       assertMatch(String(waiting[0]!.fields["reason"]), /503/);

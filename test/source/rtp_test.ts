@@ -84,7 +84,7 @@ const packet = (sequence: number, ssrc = 7): RtpPacket => ({
   payload: Uint8Array.of(sequence >> 8 & 255, sequence & 255),
 });
 
-/** Pushes packets a millisecond apart; answers the numbers that came out, "cut" where the sender began anew. */
+/** Pushes packets a millisecond apart; answers the numbers that came out, "cut" where the sender began again. */
 function through(order: RtpOrder, packets: readonly RtpPacket[], everyMs = 1, startMs = 0): (number | "cut")[] {
   return packets.flatMap((one, i) => {
     const { payloads, isCut } = order.push(one, startMs + i * everyMs);
@@ -128,7 +128,7 @@ test("RtpOrder.flush() gives what is held, in order, and counts the gaps", () =>
   assertEquals(through(order, [packet(6)]), [6]);
 });
 
-test("RtpOrder.push() cuts over to a sender that began anew, not to a stray packet of another", () => {
+test("RtpOrder.push() cuts over to a sender that began again, not to a stray packet of another", () => {
   const order = new RtpOrder();
   const others = Array.from({ length: 20 }, (_, i) => packet(500 + i, 8));
   assertEquals(through(order, [packet(1), others[0]!, packet(2), others[1]!, packet(3)]), [1, 2, 3]);

@@ -93,7 +93,7 @@ export class TsSplicer {
     const last = this.#out[pid]!;
     if (hasPayload(out, at)) {
       const before = this.#in[pid]!;
-      // What the source repeats or lost stays visible. Tables were put in between by others, so they are counted anew.
+      // What the source repeats or lost stays visible. Tables were put in between by others, so they are counted again.
       const step = before === UNSEEN || this.#isTable[pid] === 1 ? 1 : (counter - before) & 15;
       this.#out[pid] = last === UNSEEN ? 0 : (last + step) & 15;
       this.#in[pid] = counter;

@@ -4,24 +4,72 @@
 export const DEFAULT_SEGMENT_TARGET_MS = 5000;
 
 /**
- * Chooses cuts among `times` (ascending; the first is always one), so that each segment ends at the time nearest its
- * start plus `target`, all in one unit; `end` is where the last one ends. Cutting at the next candidate beyond the target
- * instead would make segments longer than wanted whenever random access points are sparse. Answers indexes into `times`.
+ * Most segments of a playlist, which is 2.6 MB then: 13 hours and 53 minutes of 5 s at the least. Longer films get longer
+ * segments: a file of a few megabytes can name millions of moments, and a playlist of them was 400 MB.
  */
-export function planCuts(times: ArrayLike<number>, target: number, end: number): number[] {
-  if (times.length === 0) return [];
-  const cuts = [0];
-  let start = times[0]!;
-  for (let i = 1; i < times.length; i++) {
-    const time = times[i]!;
-    const next = i + 1 < times.length ? times[i + 1]! : end;
-    const wanted = start + target;
-    if (time > start && Math.abs(time - wanted) <= Math.abs(next - wanted)) {
-      cuts.push(i);
-      start = time;
+export const MAX_SEGMENTS = 20_000;
+
+/**
+ * Length of a segment, in the unit of `duration`: `target`, or as much more as `MAX_SEGMENTS` needs. One segment may be much
+ * shorter than its target, but two that follow each other are together at least as long: hence the factor.
+ */
+export function segmentTarget(target: number, duration: number): number {
+  return Math.max(target, 2 * duration / (MAX_SEGMENTS - 1));
+}
+
+/** Chooses cuts one candidate after the other, for those who have them in pieces. */
+export class CutPlanner {
+  /** Indexes of the candidates chosen. */
+  readonly cuts: number[] = [];
+  readonly #target: number;
+  #start = 0;
+  #candidate = 0;
+  #index = -1;
+
+  /** `target` in the unit of the candidates' times. */
+  constructor(target: number) {
+    this.#target = target;
+  }
+
+  /** Takes the next candidate. Times ascend; one that does not counts as the one before. */
+  push(candidate: number): void {
+    const time = this.#index < 0 ? candidate : Math.max(candidate, this.#candidate);
+    this.#decide(time);
+    this.#candidate = time;
+    if (++this.#index === 0) {
+      this.cuts.push(0);
+      this.#start = time;
     }
   }
-  return cuts;
+
+  /** The candidates end; the last segment ends at `end`. */
+  finish(end: number): readonly number[] {
+    this.#decide(end);
+    return this.cuts;
+  }
+
+  #decide(next: number): void {
+    if (this.#index <= 0) return;
+    const time = this.#candidate;
+    const wanted = this.#start + this.#target;
+    if (time > this.#start && Math.abs(time - wanted) <= Math.abs(next - wanted)) {
+      this.cuts.push(this.#index);
+      this.#start = time;
+    }
+  }
+}
+
+/**
+ * Chooses cuts among `times` (ascending; the first is always one), so that each segment ends at the time nearest its
+ * start plus `target`, all in one unit; `end` is where the last one ends. Cutting at the next candidate beyond the target
+ * instead would make segments longer than wanted whenever random access points are sparse. There are at most `MAX_SEGMENTS`.
+ * Returns indexes into `times`.
+ */
+export function planCuts(times: ArrayLike<number>, target: number, end: number): readonly number[] {
+  const last = times.length === 0 ? end : Math.max(end, times[times.length - 1]!);
+  const planner = new CutPlanner(segmentTarget(target, last - (times[0] ?? last)));
+  for (let i = 0; i < times.length; i++) planner.push(times[i]!);
+  return planner.finish(end);
 }
 
 /** Durations of segments that start at `starts` and end at `end`, and the target duration (RFC 8216, 4.3.3.1). */

@@ -1,7 +1,7 @@
 /** A growing look at a source from a position on: the parser works on what is there and asks for more. */
 import type { ByteSource } from "../../bytes/source.ts";
 
-/** A rest of at most the chunk size ÷ this is small. */
+/** A rest of at most what is to be read ÷ this is small. */
 const SMALL_REST = 4;
 
 /** Bytes of a source from a moving position on, read in chunks. One user at a time. */
@@ -56,7 +56,7 @@ export class ByteWindow {
     const present = this.available;
     if (present >= count) return true;
     // A small rest is read again: that costs less than joining it with what follows.
-    const kept = present * SMALL_REST <= this.#chunkBytes ? 0 : present;
+    const kept = present * SMALL_REST <= Math.max(count, this.#chunkBytes) ? 0 : present;
     const from = this.position + kept;
     const length = Math.min(Math.max(count, present + this.#chunkBytes) - kept, this.#source.sizeBytes - from);
     if (length <= present - kept) return false;

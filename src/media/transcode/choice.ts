@@ -1,4 +1,4 @@
-/** Which tracks become AAC, and what such a track looks like (behaviour B20). */
+/** Which tracks become AAC, and what such a track looks like. */
 import { elementaryFormat } from "../mux/ts/elementary/carry.ts";
 import type { Track } from "../types.ts";
 import { matroskaAudio } from "./matroska-audio.ts";

@@ -10,14 +10,15 @@ export const MAX_PROCESSES = 2;
 export const ENCODE_TIMEOUT_MS = 30_000;
 /** For `ffmpeg -version`. */
 const PROBE_TIMEOUT_MS = 5000;
-/** Of what a process complains about, this much is kept for the message, bytes. */
+/** Bytes kept of what a process complains about, for the message. */
 const MAX_COMPLAINT_BYTES = 2048;
 
 /** Arguments for one piece: silence fills gaps from 20 ms on, the first sample is where the job says. */
 function encodeArguments({ container, firstSample, channels, bitsPerSecond }: EncodeJob): string[] {
   return [
     ...["-hide_banner", "-loglevel", "error", "-nostdin", "-threads", "1"],
-    ...["-f", container, "-copyts", "-i", "pipe:0", "-map", "0:a:0"],
+    // What is in the input must lead nowhere else.
+    ...["-protocol_whitelist", "pipe", "-f", container, "-copyts", "-i", "pipe:0", "-map", "0:a:0"],
     // Two steps: one that changes the rate as well takes first_pts for a time at another rate.
     ...["-af", `aresample=${AAC_RATE},aresample=${AAC_RATE}:async=1:min_hard_comp=0.02:first_pts=${firstSample}`],
     ...["-ac", String(channels)],
@@ -26,7 +27,7 @@ function encodeArguments({ container, firstSample, channels, bitsPerSecond }: En
   ];
 }
 
-/** See the module. One for an engine: it bounds the processes of all streams together. */
+/** Runs ffmpeg. One per engine: it bounds the processes of all streams together. */
 export class FfmpegEncoder implements AudioEncoder {
   readonly #processes: ProcessPort;
   readonly #clock: Clock;

@@ -19,8 +19,14 @@ export const PREROLL_FRAMES = 4;
 const TAIL_90K = LOOKAHEAD_90K + PREROLL_FRAMES * FRAME_90K + 27_000;
 /** Time zero of the file for the encoder lies this long before the first sample wanted, so that no time is negative. */
 export const LEAD_90K = 90_000;
-/** Packets of one run, bytes: half a minute of eight channels of PCM. More is left out. */
-const MAX_INPUT_BYTES = 64 * 1024 * 1024;
+/** Packets of one run, bytes: 20 s of eight channels of PCM. More is left out: all of it is held, and once more as a file. */
+const MAX_INPUT_BYTES = 24 * 1024 * 1024;
+/** So many packets at most: 40 s of TrueHD, which has 1200 a second. */
+const MAX_INPUT_PACKETS = 50_000;
+/** Frames of one run: 5 minutes. What is longer is silent after that; a film has a keyframe every few seconds. */
+export const MAX_RUN_FRAMES = 15_000;
+/** The AAC of one run, bytes: so many frames at twice the bit rate. */
+const MAX_OUTPUT_BYTES = 16 * 1024 * 1024;
 /** Largest frame: 6144 bits a channel (ISO/IEC 14496-3, 4.5.3.2), with its header. */
 export const MAX_FRAME_BYTES = 2 * 768 + 7;
 /** Times further than this from an even spacing are no rounding errors (3 ms). */
@@ -86,7 +92,7 @@ export class RunAudio {
     for await (const batch of timeline.readRun(run, new Set([track]), source, signal)) {
       for (const { pts90k, data } of batch) {
         bytes += data.length;
-        if (bytes > MAX_INPUT_BYTES) continue;
+        if (bytes > MAX_INPUT_BYTES || packets.length >= MAX_INPUT_PACKETS) continue;
         packets.push({ time90k: pts90k - this.#shift90k, data });
       }
     }
@@ -128,7 +134,7 @@ export class RunAudio {
         firstSample: LEAD_90K * AAC_RATE / 90_000,
         channels,
         bitsPerSecond: AAC_BITS_PER_SECOND[channels],
-        maxOutputBytes: (maxFrames(run) + PREROLL_FRAMES + 16) * MAX_FRAME_BYTES * 2,
+        maxOutputBytes: Math.min(MAX_OUTPUT_BYTES, (maxFrames(run) + PREROLL_FRAMES + 16) * MAX_FRAME_BYTES * 2),
       }, signal),
     );
     const frames: AacFrame[] = [];

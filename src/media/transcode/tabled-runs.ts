@@ -1,10 +1,15 @@
 /** A tabled timeline told as runs: AAC made on the way has no sizes in advance, so its layout needs slots. */
-import { readExtents } from "../source/extents.ts";
+import { MAX_SEGMENTS } from "../hls/plan.ts";
+import type { IndexWork } from "../index/work.ts";
+import { sampleAt, splitCrowded } from "../mux/ts/slots.ts";
+import { type Extent, readExtents } from "../source/extents.ts";
 import type { RunSample, SampleTable, StreamedRun, StreamedTimeline, TabledTimeline } from "../timeline.ts";
 import type { Track } from "../types.ts";
 
 /** Runs are no shorter than this, 90 kHz. */
 const LEAST_RUN_90K = 180_000;
+/** Candidates looked at between two looks at the clock. */
+const STRIDE = 4096;
 
 /** Samples `[from, to)` of each track in one run. */
 interface Stretch {
@@ -13,13 +18,14 @@ interface Stretch {
 }
 
 /** The streamed timeline with the access units of `timeline`. Runs begin at keyframes of the video, or of any track. */
-export function runsOfTables(
+export async function runsOfTables(
   tracks: readonly Track[],
   timeline: TabledTimeline,
   sourceBytes: number,
-): StreamedTimeline {
+  work: Pick<IndexWork, "spend">,
+): Promise<StreamedTimeline> {
   const { tables } = timeline;
-  const cuts = cutsOf(tables[mainTrack(tracks, tables)] ?? null);
+  const cuts = await cutsOf(tables[mainTrack(tracks, tables)] ?? null, tables, work);
   const stretches: Stretch[] = [];
   const runs: StreamedRun[] = [];
   let from = new Uint32Array(tables.length);
@@ -29,6 +35,7 @@ export function runsOfTables(
       tables,
       (table, i) => table === null ? 0 : samplesBefore(table, from[i]!, next?.dts90k),
     );
+    await work.spend(1 + to.reduce((sum, end, i) => sum + end - from[i]!, 0));
     const { bytes, end90k } = measure(tables, from, to);
     const startPts90k = index === 0 ? Math.min(cut.pts90k, earliest(tables)) : cut.pts90k;
     runs.push({
@@ -49,29 +56,35 @@ export function runsOfTables(
     runs,
     empty: new Set(tables.flatMap((table, i) => table === null || table.count === 0 ? [i] : [])),
     async *readRun(run, wanted, source, signal) {
-      const order = [...inOrder(tables, stretches[run]!, wanted)];
-      let at = 0;
-      const extents = order.map(([track, i]) => ({
-        offset: tables[track]!.offsets[i]!,
-        sizeBytes: tables[track]!.sizes[i]!,
-      }));
-      for await (const batch of readExtents(source, extents, signal)) {
+      // The order is made twice rather than kept: a run may have a million access units.
+      const order = inOrder(tables, stretches[run]!, wanted);
+      for await (const batch of readExtents(source, extentsOf(tables, stretches[run]!, wanted), signal)) {
         const samples: RunSample[] = batch.data.map((data, n) => {
-          const [track, i] = order[at++]!;
+          const [track, i] = order.next().value!;
           const table = tables[track]!;
-          const dts90k = table.dts90k[i]!;
+          const dts90k = table.dts90k.at(i);
           return {
             track,
             dts90k,
-            pts90k: dts90k + (table.ptsShift90k?.[i] ?? 0),
+            pts90k: dts90k + (table.ptsShift90k?.at(i) ?? 0),
             keyframe: table.keyframes === null || hasSorted(table.keyframes, i),
-            data: data.subarray(batch.from[n]!, batch.from[n]! + table.sizes[i]!),
+            data: data.subarray(batch.from[n]!, batch.from[n]! + table.sizes.at(i)),
           };
         });
         yield samples;
       }
     },
   };
+}
+
+function* extentsOf(
+  tables: readonly (SampleTable | null)[],
+  stretch: Stretch,
+  wanted: ReadonlySet<number>,
+): Generator<Extent> {
+  for (const [track, i] of inOrder(tables, stretch, wanted)) {
+    yield { offset: tables[track]!.offsets.at(i), sizeBytes: tables[track]!.sizes.at(i) };
+  }
 }
 
 function mainTrack(tracks: readonly Track[], tables: readonly (SampleTable | null)[]): number {
@@ -82,23 +95,37 @@ function mainTrack(tracks: readonly Track[], tables: readonly (SampleTable | nul
   return anyVideo >= 0 ? anyVideo : Math.max(0, tracks.findIndex((_, i) => usable(i)));
 }
 
-function cutsOf(table: SampleTable | null): { dts90k: number; pts90k: number }[] {
+interface Cut {
+  readonly dts90k: number;
+  readonly pts90k: number;
+}
+
+async function cutsOf(
+  table: SampleTable | null,
+  tables: readonly (SampleTable | null)[],
+  work: Pick<IndexWork, "spend">,
+): Promise<Cut[]> {
   if (table === null) return [];
-  const cuts: { dts90k: number; pts90k: number }[] = [];
-  const candidates = table.keyframes?.length ?? table.count;
-  for (let n = 0; n < candidates; n++) {
-    const i = table.keyframes?.[n] ?? n;
-    const dts90k = table.dts90k[i]!;
-    const last = cuts.at(-1);
-    if (last !== undefined && dts90k - last.dts90k < LEAST_RUN_90K) continue;
-    cuts.push({ dts90k, pts90k: dts90k + (table.ptsShift90k?.[i] ?? 0) });
+  const { count, dts90k, ptsShift90k, keyframes } = table;
+  const leastRun90k = Math.max(LEAST_RUN_90K, (dts90k.at(count - 1) - dts90k.at(0)) / MAX_SEGMENTS);
+  const starts90k: number[] = [];
+  for (let n = 0; n < (keyframes?.length ?? count); n++) {
+    if (n % STRIDE === 0) await work.spend(STRIDE);
+    const time = dts90k.at(keyframes?.[n] ?? n);
+    const last = starts90k.at(-1);
+    if (last === undefined || time - last >= leastRun90k) starts90k.push(time);
   }
-  return cuts.length > 0 ? cuts : [{ dts90k: 0, pts90k: 0 }];
+  if (starts90k.length === 0) return [{ dts90k: 0, pts90k: 0 }];
+  const present = tables.filter((one) => one !== null);
+  return (await splitCrowded(present, starts90k, work)).map((start90k): Cut => {
+    const sample = Math.min(count - 1, sampleAt(table, start90k));
+    return { dts90k: start90k, pts90k: start90k + (ptsShift90k?.at(sample) ?? 0) };
+  });
 }
 
 function samplesBefore(table: SampleTable, from: number, dts90k: number | undefined): number {
   let to = from;
-  while (to < table.count && (dts90k === undefined || table.dts90k[to]! < dts90k)) to++;
+  while (to < table.count && (dts90k === undefined || table.dts90k.at(to) < dts90k)) to++;
   return to;
 }
 
@@ -107,17 +134,17 @@ function measure(tables: readonly (SampleTable | null)[], from: Uint32Array, to:
   let end90k = 0;
   for (const [t, table] of tables.entries()) {
     if (table === null) continue;
-    for (let i = from[t]!; i < to[t]!; i++) bytes += table.sizes[i]!;
+    for (let i = from[t]!; i < to[t]!; i++) bytes += table.sizes.at(i);
     const last = to[t]! - 1;
     if (last < from[t]!) continue;
-    const lastDuration = last > 0 ? table.dts90k[last]! - table.dts90k[last - 1]! : 0;
-    end90k = Math.max(end90k, table.dts90k[last]! + (table.ptsShift90k?.[last] ?? 0) + lastDuration);
+    const lastDuration = last > 0 ? table.dts90k.at(last) - table.dts90k.at(last - 1) : 0;
+    end90k = Math.max(end90k, table.dts90k.at(last) + (table.ptsShift90k?.at(last) ?? 0) + lastDuration);
   }
   return { bytes, end90k };
 }
 
 function earliest(tables: readonly (SampleTable | null)[]): number {
-  return tables.reduce((least, table) => Math.min(least, table?.dts90k[0] ?? Infinity), Infinity);
+  return tables.reduce((least, table) => Math.min(least, table === null ? Infinity : table.dts90k.at(0)), Infinity);
 }
 
 /** Samples of a run by decoding time; of equal ones the first track's. */
@@ -125,14 +152,14 @@ function* inOrder(
   tables: readonly (SampleTable | null)[],
   { from, to }: Stretch,
   wanted: ReadonlySet<number>,
-): Generator<readonly [track: number, sample: number]> {
+): Generator<readonly [track: number, sample: number], undefined> {
   const next = from.slice();
   while (true) {
     let best = -1;
     let bestTime = Infinity;
     for (const track of wanted) {
       const at = next[track]!;
-      const time = at < to[track]! ? tables[track]!.dts90k[at]! : Infinity;
+      const time = at < to[track]! ? tables[track]!.dts90k.at(at) : Infinity;
       if (time < bestTime || (time === bestTime && time < Infinity && track < best)) [best, bestTime] = [track, time];
     }
     if (best < 0) return;

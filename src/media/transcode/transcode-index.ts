@@ -1,9 +1,10 @@
 /** An index some of whose audio tracks are AAC made on the way. */
 import { elementaryFormat } from "../mux/ts/elementary/carry.ts";
+import type { IndexWork } from "../index/work.ts";
 import type { MediaIndex, OpenOptions, RunSample, StreamedRun, StreamedTimeline } from "../timeline.ts";
 import { aacChannels, aacTrack, wantsAac } from "./choice.ts";
 import { matroskaAudio } from "./matroska-audio.ts";
-import { foreseenBytes, FRAME_90K, RunAudio } from "./run-audio.ts";
+import { foreseenBytes, FRAME_90K, MAX_RUN_FRAMES, RunAudio } from "./run-audio.ts";
 import { runsOfTables } from "./tabled-runs.ts";
 import type { AudioEncoder } from "./types.ts";
 
@@ -13,7 +14,11 @@ const INTERLEAVE_90K = 90_000;
 const AUDIO_LEAD_90K = 18_000;
 
 /** `index` with AAC in place of what `options.transcode` asks for; `index` itself, with a warning, where ffmpeg is missing. */
-export async function transcodeIndex(index: MediaIndex, options: OpenOptions): Promise<MediaIndex> {
+export async function transcodeIndex(
+  index: MediaIndex,
+  options: OpenOptions,
+  work: Pick<IndexWork, "spend">,
+): Promise<MediaIndex> {
   const { transcode, audioEncoder } = options;
   if (!transcode) return index;
   const chosen = index.tracks.flatMap((track, i) => {
@@ -27,14 +32,14 @@ export async function transcodeIndex(index: MediaIndex, options: OpenOptions): P
   }
   const timeline = index.timeline.kind === "streamed"
     ? index.timeline
-    : runsOfTables(index.tracks, index.timeline, index.sourceBytes);
+    : await runsOfTables(index.tracks, index.timeline, index.sourceBytes, work);
   const tracks = index.tracks.map((track, i) => chosen.includes(i) ? aacTrack(track) : track);
   const hasVideo = tracks.some((track) => track.kind === "video" && elementaryFormat(track) !== null);
   return { ...index, tracks, timeline: withAac(index, timeline, chosen, !hasVideo, audioEncoder) };
 }
 
 function maxFrames(run: StreamedRun): number {
-  return Math.ceil((run.durationPts90k + 2 * INTERLEAVE_90K) / FRAME_90K) + 16;
+  return Math.min(MAX_RUN_FRAMES, Math.ceil((run.durationPts90k + 2 * INTERLEAVE_90K) / FRAME_90K) + 16);
 }
 
 function withAac(

@@ -1,4 +1,4 @@
-/** Audio made into AAC for players that cannot decode it, or because MPEG TS cannot carry it (behaviour B20). */
+/** Audio made into AAC for players that cannot decode it, or because MPEG TS cannot carry it. */
 
 /** What `transcode_audio=1` was asked to include besides what MPEG TS cannot carry. */
 export interface AudioTranscoding {
@@ -6,6 +6,11 @@ export interface AudioTranscoding {
   readonly mp3: boolean;
   /** AC-3 and E-AC-3 too. */
   readonly ac3: boolean;
+}
+
+/** Whether both ask for the same. */
+export function sameTranscoding(a: AudioTranscoding | null, b: AudioTranscoding | null): boolean {
+  return a === b || (a !== null && b !== null && a.mp3 === b.mp3 && a.ac3 === b.ac3);
 }
 
 /** A piece of audio to be made into AAC. */
@@ -24,7 +29,7 @@ export interface EncodeJob {
 
 /** Makes AAC. */
 export interface AudioEncoder {
-  /** Whether it can work at all; asked anew as long as it cannot. */
+  /** Whether it can work at all; asked again as long as it cannot. */
   isAvailable(signal: AbortSignal): Promise<boolean>;
   /**
    * AAC LC frames of 1024 samples at 48 kHz with ADTS headers. The first frame primes the decoder: frame `j` + 1 decodes

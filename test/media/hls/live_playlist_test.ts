@@ -9,7 +9,7 @@ const segment = (n: number, durationMs: number, discontinuity = false) => ({
   discontinuity,
 });
 
-test("renderLivePlaylist() writes a window that slides (RFC 8216, 6.2.2; B18)", () => {
+test("renderLivePlaylist() writes a window that slides (RFC 8216, 6.2.2)", () => {
   const text = renderLivePlaylist({
     targetDurationS: 2,
     segments: [segment(41, 2000), segment(42, 1960, true)],

@@ -26,7 +26,7 @@ test("segmentDurations() ends the last segment at the end", () => {
   assertEquals(targetDurationS([]), 1);
 });
 
-test("renderVodPlaylist() renders the whole playlist (B18)", () => {
+test("renderVodPlaylist() renders the whole playlist", () => {
   const plan = {
     segments: [{ index: 0, startMs: 0, durationMs: 5000 }, { index: 1, startMs: 5000, durationMs: 1234.5678 }],
     targetDurationS: 5,

@@ -3,21 +3,26 @@ import { readFileSync } from "node:fs";
 import type { ByteSource } from "../../../src/bytes/source.ts";
 import { MemorySource } from "../../support/memory-source.ts";
 import { openMedia } from "../../../src/media/open.ts";
-import type { Presentation, PresentationOptions } from "../../../src/media/types.ts";
+import type { IndexedPresentation, PresentationOptions } from "../../../src/media/types.ts";
 import { concatBytes } from "../../../src/bytes/hex.ts";
 export { seeded } from "../../support/random.ts";
 
 /** A signal that never fires. */
 export const NEVER: AbortSignal = new AbortController().signal;
 
+/** Work that nobody counts, for `presentIndex`. */
+export const UNCOUNTED = { spend: (): Promise<void> => Promise.resolve() };
+
 /** Bytes of a file in test/fixtures. */
 export function fixture(name: string): Uint8Array {
   return new Uint8Array(readFileSync(new URL(`../../fixtures/${name}`, import.meta.url)));
 }
 
-/** Opens bytes as a media file. */
-export function openBytes(bytes: Uint8Array, options: PresentationOptions = {}): Promise<Presentation> {
-  return openMedia(new MemorySource(bytes), { fileName: "test", signal: NEVER, ...options });
+/** Opens bytes as a media file and makes its HLS plan. */
+export async function openBytes(bytes: Uint8Array, options: PresentationOptions = {}): Promise<IndexedPresentation> {
+  const source = new MemorySource(bytes);
+  const presentation = await openMedia(source, { fileName: "test", signal: NEVER, ...options });
+  return { ...presentation, hls: await presentation.planHls(source, NEVER) };
 }
 
 /** All that an iteration of chunks yields. */

@@ -45,7 +45,21 @@ export interface TrackSpec {
 
 /** An H.264 sample entry whose configuration says `lengthBytes` for NAL unit lengths. */
 export function avcEntry(lengthBytes = 4, sps = [0x67, 1, 2, 3], pps = [0x68, 4]): Uint8Array {
-  const config = [1, 100, 0, 31, 0xfc | (lengthBytes - 1), 0xe1, 0, sps.length, ...sps, 1, 0, pps.length, ...pps];
+  const config = [
+    1,
+    100,
+    0,
+    31,
+    0xfc | (lengthBytes - 1),
+    0xe1,
+    sps.length >> 8,
+    sps.length & 0xff,
+    ...sps,
+    1,
+    0,
+    pps.length,
+    ...pps,
+  ];
   const fixed = new Uint8Array(78);
   fixed.set([0, 64, 0, 48], 24);
   return box("avc1", fixed, box("avcC", Uint8Array.from(config)));

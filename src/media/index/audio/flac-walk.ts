@@ -1,5 +1,6 @@
 /** Splits FLAC into frames, which end where the next one begins. */
 import type { ByteSource } from "../../../bytes/source.ts";
+import { turnWhenDue } from "../../../bytes/turn.ts";
 import { ByteWindow } from "../byte-window.ts";
 import {
   FLAC_FOOTER_BYTES,
@@ -86,6 +87,7 @@ export async function* walkFlac(
         window.at = next?.at ?? bytes.length;
         continue;
       }
+      await turnWhenDue(signal);
       if (++falseHeaders > MAX_FALSE_HEADERS || !await resume(window, least, info)) {
         if (batch.length > 0) yield batch;
         return;
@@ -153,6 +155,7 @@ export async function findFrame(
     const isLast = window.atEnd && bytes.length - found.at <= lookBytes;
     if (next !== null || isLast) return { position: position + found.at - at, sample: frame.sample };
     if (++falseHeaders > MAX_FALSE_HEADERS) return null;
+    await turnWhenDue(signal);
     skipped += found.at + 1 - at;
     window.at = found.at + 1;
   }

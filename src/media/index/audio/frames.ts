@@ -7,6 +7,7 @@ import type { ByteSource } from "../../../bytes/source.ts";
 import { MillraceError } from "../../../errors.ts";
 import type { MediaIndex, OpenOptions, SampleTable, StreamedTimeline, TabledTimeline } from "../../timeline.ts";
 import type { Track } from "../../types.ts";
+import { ColumnBuilder } from "../../column.ts";
 import { constantTimeline, meanFrameBytes } from "./constant.ts";
 import { countedTimeline } from "./counted.ts";
 import { type WalkedFrame, walkFrames } from "./frame-walk.ts";
@@ -50,7 +51,7 @@ export async function openFrames(
 ): Promise<MediaIndex> {
   const syntax = kind === "mp3" ? mpegAudioFrame : adtsFrame;
   const isShort = source.sizeBytes <= (options.wholeBytes ?? WHOLE_BYTES[kind]);
-  const head = await readFrames(source, syntax, 0, null, isShort ? Infinity : LOOK_FRAMES, options.signal);
+  const head = await readFrames(source, syntax, 0, null, LOOK_FRAMES, options.signal);
   const opening = head[0];
   if (opening === undefined) throw new MillraceError("bad_media", `the file has no frames of ${kind.toUpperCase()}`);
   const told = kind === "mp3" ? readVbrHeader(opening.frame, opening.data) : null;
@@ -61,8 +62,7 @@ export async function openFrames(
   const base = { container: "other", tracks: [track], sourceBytes: source.sizeBytes, warnings: [] } as const;
   const { sampleRate } = first.frame;
   if (isShort) {
-    const table = tableOf(sound);
-    const samples = sound.reduce((sum, { frame }) => sum + frame.samples, 0);
+    const { table, samples } = await tableOf(source, syntax, first, options.signal);
     const timeline: TabledTimeline = { kind: "tabled", tables: [table] };
     return { ...base, durationMs: samples * 1000 / sampleRate, timeline };
   }
@@ -130,21 +130,34 @@ async function readFrames(
   return frames;
 }
 
-function tableOf(frames: readonly WalkedFrame[]): SampleTable {
-  const dts90k = new Float64Array(frames.length);
+/** All frames of a short file from its first frame of sound on. Rejects as the source does. */
+async function tableOf(source: ByteSource, syntax: AudioFrameSyntax, first: WalkedFrame, signal: AbortSignal) {
+  const offsets = new ColumnBuilder();
+  const sizes = new ColumnBuilder();
+  const dts90k = new ColumnBuilder();
+  const { key } = first.frame;
   let samples = 0;
-  for (const [i, { frame }] of frames.entries()) {
-    dts90k[i] = ticksAt(samples, frame.sampleRate);
-    samples += frame.samples;
+  let payloadBytes = 0;
+  const walk = walkFrames({ source, syntax, key, position: first.position, isSynced: true, signal });
+  for await (const batch of walk) {
+    for (const { position, frame, data } of batch) {
+      offsets.push(position);
+      sizes.push(data.length);
+      dts90k.push(ticksAt(samples, frame.sampleRate));
+      samples += frame.samples;
+      payloadBytes += data.length;
+    }
   }
-  return {
-    count: frames.length,
-    offsets: Float64Array.from(frames, ({ position }) => position),
-    sizes: Uint32Array.from(frames, ({ data }) => data.length),
-    dts90k,
+  const table: SampleTable = {
+    count: offsets.length,
+    payloadBytes,
+    offsets: offsets.finish(),
+    sizes: sizes.finish(),
+    dts90k: dts90k.finish(),
     ptsShift90k: null,
     keyframes: null,
   };
+  return { table, samples };
 }
 
 /**

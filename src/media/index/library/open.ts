@@ -132,7 +132,7 @@ function libraryTimeline(file: LibraryFile, sampleRate: number, sourceBytes: num
       try {
         let packet = kept?.packet ?? await seek(demuxer, run === 0 ? null : fromS, source, signal);
         let out: RunSample[] = [];
-        // Of what is skipped at the beginning mediabunny tells no times: it stands at 0.
+        // mediabunny reports no timestamps for skipped leading frames; treat them as 0.
         let skippedS = -file.preSkipS;
         for (; packet !== null && packet.timestamp < toS - EPSILON_S;) {
           const isSkipped = file.isOpus && packet.timestamp === 0;

@@ -29,7 +29,10 @@ const XIPH = 1;
 const FIXED = 2;
 const EBML = 3;
 
-/** The frames of a block's payload `[at, end)` by the lacing in `flags`; null when the lacing is damaged. */
+/**
+ * The frames of a block's payload `[at, end)` by the lacing in `flags`; null when the lacing is damaged. There are no more
+ * frames than bytes.
+ */
 export function splitFrames(bytes: Uint8Array, at: number, end: number, flags: number): Uint8Array[] | null {
   const lacing = (flags >> 1) & 3;
   if (lacing === 0) return [bytes.subarray(at, end)];
@@ -37,7 +40,7 @@ export function splitFrames(bytes: Uint8Array, at: number, end: number, flags: n
   const count = bytes[at++]! + 1;
   const sizes: number[] = [];
   if (lacing === FIXED) {
-    if ((end - at) % count !== 0) return null;
+    if (end === at || (end - at) % count !== 0) return null;
     for (let i = 1; i < count; i++) sizes.push((end - at) / count);
   } else if (lacing === XIPH) {
     for (let i = 1; i < count; i++) {

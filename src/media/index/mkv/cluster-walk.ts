@@ -1,5 +1,6 @@
 /** Walks the clusters of a byte range and yields their blocks; finds the next cluster after damage. */
 import type { ByteSource } from "../../../bytes/source.ts";
+import { turnWhenDue } from "../../../bytes/turn.ts";
 import { ByteWindow } from "../byte-window.ts";
 import { readBlockHead } from "./block.ts";
 import { children, MAX_HEADER_BYTES, readHeader, uint } from "./ebml.ts";
@@ -23,8 +24,15 @@ export interface WalkedBlock {
 
 /** Read size, bytes: the least of what the timeline's contract recommends, so that the first frames come early. */
 const CHUNK_BYTES = 512 * 1024;
-/** Largest block, bytes; larger ones are skipped unread. An intra-only 8K frame is about 10 MB. */
-const MAX_BLOCK_BYTES = 32 * 1024 * 1024;
+/**
+ * Largest block, bytes; larger ones are skipped unread. A picture of 8K HEVC at level 6.2 has 6.6 MB at most (least
+ * compression ratio 8, ITU-T H.265 A.4.2). A reader holds a block three times: as read, as held for its order, as packets.
+ */
+const MAX_BLOCK_BYTES = 8 * 1024 * 1024;
+/** Elements looked at between two looks at the clock: a millisecond or so. */
+const TURN_STEPS = 2048;
+/** Elements of a block group that are looked at: real ones have 10 at most. */
+const MAX_GROUP_ELEMENTS = 64;
 
 const BLOCK_LEVEL: ReadonlySet<number> = new Set([
   ID.TIMESTAMP,
@@ -65,8 +73,10 @@ export class ClusterWalk {
   #clusterEnd = 0;
   #time = 0;
   #inside = false;
+  #steps = 0;
   /** Bytes that must be there before `next` can go on. */
   #missing = MAX_HEADER_BYTES;
+  readonly #signal: AbortSignal;
   readonly #stop: ((clusterAt: number, blockAt: number) => boolean) | null;
 
   /** Call `locate()` first. `stop`, asked for each block before it is read, ends the walk there. */
@@ -77,16 +87,21 @@ export class ClusterWalk {
     stop: ((clusterAt: number, blockAt: number) => boolean) | null = null,
   ) {
     this.#stop = stop;
+    this.#signal = signal;
     this.#window = new ByteWindow(source, position, CHUNK_BYTES, signal);
   }
 
   /**
-   * The next block that is there without reading; "more": call `fill` first; "search": damage, call `search` first; null
-   * at the end of the file or where `stop` said so.
+   * The next block that is there without reading; "more": call `fill` first; "search": damage, call `search` first;
+   * "turn": call `turn` first, as this has gone on for a while; null at the end of the file or where `stop` said so.
    */
-  next(): WalkedBlock | "more" | "search" | null {
+  next(): WalkedBlock | "more" | "search" | "turn" | null {
     const window = this.#window;
     for (;;) {
+      if (++this.#steps > TURN_STEPS) {
+        this.#steps = 0;
+        return "turn";
+      }
       if (window.available === 0) return window.atEnd ? null : "more";
       if (this.#inside && window.position >= this.#clusterEnd) this.#inside = false;
       const header = readHeader(window.bytes, window.at, window.bytes.length);
@@ -130,11 +145,22 @@ export class ClusterWalk {
     }
   }
 
+  /** Gives others a turn where that is due. */
+  async turn(): Promise<void> {
+    await turnWhenDue(this.#signal);
+  }
+
+  /** Whether what `fill` reads is small enough to be read while others still work on what was there before. */
+  get fillsLittle(): boolean {
+    return this.#missing <= CHUNK_BYTES;
+  }
+
   /** Reads on after "more". */
   async fill(): Promise<void> {
     const need = Math.max(this.#missing, this.#window.available + 1);
     this.#missing = MAX_HEADER_BYTES;
     await this.#window.need(need);
+    await this.turn();
   }
 
   /** After "search": goes on at the next cluster, one byte further at least; false when there is none. */
@@ -150,6 +176,7 @@ export class ClusterWalk {
     const window = this.#window;
     this.#inside = false;
     for (;;) {
+      await this.turn();
       await window.need(PROBE_BYTES);
       const { bytes } = window;
       for (let at = window.at;; at++) {
@@ -197,7 +224,7 @@ export class ClusterWalk {
     let body = -1;
     let bodyEnd = 0;
     let keyframe = true;
-    for (const child of children(bytes.subarray(at, end))) {
+    for (const child of children(bytes.subarray(at, end), { left: MAX_GROUP_ELEMENTS })) {
       if (child.id === ID.REFERENCE_BLOCK) keyframe = false;
       if (child.id !== ID.BLOCK) continue;
       body = child.data.byteOffset - bytes.byteOffset;

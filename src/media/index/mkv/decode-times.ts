@@ -5,9 +5,16 @@
  * run continues the sequence of the run before. Where the frame rate varies by more than the lag foresees, the time is
  * pulled down to the earliest presentation time that is still to come.
  */
+import { detached } from "../../../bytes/detached.ts";
 import type { RunSample } from "../../timeline.ts";
 
 type Pending = { -readonly [K in keyof RunSample]: RunSample[K] };
+
+/**
+ * Access units that wait for their times take this much at most, bytes: two of the largest, or 16 of 100 Mbit/s. What waits
+ * beyond gets its time early, which may then be a little late.
+ */
+const MAX_HELD_BYTES = 8 * 1024 * 1024;
 
 /** Gives the access units of one track in one run their decoding times. */
 export class DecodeTimes {
@@ -17,6 +24,9 @@ export class DecodeTimes {
   /** Presentation times received and not yet given away, ascending. */
   readonly #sorted: number[] = [];
   #last = -1;
+  #heldBytes = 0;
+  /** So many of `#queue`, from its beginning, have their bytes to themselves. */
+  #detached = 0;
 
   /** `depth`: reordering depth of the track, 0–16; `lag90k` ≥ 0 is subtracted from what `push` gets. */
   constructor(depth: number, lag90k: number) {
@@ -30,7 +40,16 @@ export class DecodeTimes {
     let at = this.#sorted.length;
     while (at > 0 && this.#sorted[at - 1]! > sample.pts90k) at--;
     this.#sorted.splice(at, 0, sample.pts90k);
-    if (this.#queue.length > this.#depth) out.push(this.#settle());
+    this.#heldBytes += sample.data.length;
+    while (this.#queue.length > this.#depth || this.#heldBytes > MAX_HELD_BYTES) out.push(this.#settle());
+  }
+
+  /** Copies the bytes of what waits, which would keep all that was read with them. */
+  detach(): void {
+    for (; this.#detached < this.#queue.length; this.#detached++) {
+      const sample = this.#queue[this.#detached]!;
+      sample.data = detached(sample.data);
+    }
   }
 
   /** The run is over: settles the rest. */
@@ -43,6 +62,8 @@ export class DecodeTimes {
     // No later access unit than those within the reordering depth can be shown earlier.
     for (let k = 0; k < this.#queue.length; k++) dts = Math.min(dts, this.#queue[k]!.pts90k - k);
     const sample = this.#queue.shift()!;
+    this.#heldBytes -= sample.data.length;
+    this.#detached = Math.max(0, this.#detached - 1);
     dts = Math.max(dts, this.#last + 1);
     this.#last = dts;
     sample.dts90k = dts;

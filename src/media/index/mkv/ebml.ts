@@ -54,9 +54,17 @@ export function readHeader(bytes: Uint8Array, at: number, end: number): ElementH
   return { id, body, sizeBytes: size < 0 ? null : size };
 }
 
-/** The children of a master element's payload. Stops quietly at damage or at a child cut off by the end. */
-export function* children(data: Uint8Array): Generator<Element> {
-  for (let at = 0; at < data.length;) {
+/** How many more elements may be looked at: an element takes two bytes, and looking at it far more time than reading it. */
+export interface ElementBudget {
+  left: number;
+}
+
+/**
+ * The children of a master element's payload. Stops quietly at damage, at a child cut off by the end, and when `budget`,
+ * from which each child takes one, is used up.
+ */
+export function* children(data: Uint8Array, budget: ElementBudget): Generator<Element> {
+  for (let at = 0; at < data.length && budget.left-- > 0;) {
     const header = readHeader(data, at, data.length);
     if (typeof header === "string" || header.sizeBytes === null) return;
     const next = header.body + header.sizeBytes;

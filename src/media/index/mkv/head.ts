@@ -2,11 +2,21 @@
 import type { ByteSource } from "../../../bytes/source.ts";
 import { MillraceError } from "../../../errors.ts";
 import { ByteWindow } from "../byte-window.ts";
-import { children, type ElementHeader, float, MAX_HEADER_BYTES, readHeader, text, uint } from "./ebml.ts";
-import { ID } from "./ids.ts";
+import { type RawCue, readCues } from "./cue-list.ts";
+import {
+  children,
+  type ElementBudget,
+  type ElementHeader,
+  float,
+  MAX_HEADER_BYTES,
+  readHeader,
+  text,
+  uint,
+} from "./ebml.ts";
+import { ID, SEGMENT_CHILDREN } from "./ids.ts";
 import { type MatroskaTrack, readTrack } from "./tracks.ts";
 
-/** An entry of the Cues: a cluster that holds a keyframe of the track at that time. */
+/** An entry of the Cues, in the file's terms no more. */
 export interface Cue {
   readonly timeNs: number;
   readonly trackNumber: number;
@@ -34,75 +44,65 @@ export interface MatroskaHead {
 /** First read, bytes: heads of usual files fit, and a swarm fetches whole pieces anyway. */
 const HEAD_CHUNK_BYTES = 8192;
 /** Largest Info, SeekHead or Tracks, bytes. Tracks of subtitled films with fonts in their codec data stay under 1 MiB. */
-const MAX_MASTER_BYTES = 8 * 1024 * 1024;
-/** Largest Cues, bytes: a day of 2-second groups for 8 tracks is about 10 MB. */
-const MAX_CUES_BYTES = 16 * 1024 * 1024;
+const MAX_MASTER_BYTES = 2 * 1024 * 1024;
+/** Larger or smaller ones, bytes: a day of 2-second groups for 6 tracks; a SeekHead names ten elements. */
+const MAX_BYTES: ReadonlyMap<number, number> = new Map([[ID.CUES, 8 * 1024 * 1024], [ID.SEEK_HEAD, 64 * 1024]]);
 /** Most elements walked before the first cluster. */
 const MAX_HEAD_ELEMENTS = 1000;
-const MAX_TRACKS = 256;
-/** Most entries of the Cues that are looked at; the rest is ignored. */
-const MAX_CUES = 1_000_000;
+/** Elements looked at inside Info, SeekHead and Tracks together: a track has about 40. */
+const MAX_FIELDS = 20_000;
+/** Tracks beyond are ignored: films with a subtitle in every language have 70. Each counts in the bounds of every run. */
+const MAX_TRACKS = 128;
+/** Largest TimestampScale, ns: a second. Larger ones count as damage. */
+const MAX_SCALE_NS = 1e9;
+/** A file with fewer bytes per second than this has a wrong Duration: a black picture a second takes as much. */
+const LEAST_BYTES_PER_S = 50;
+
+/** What a SeekHead is believed to name. */
+const NAMED: ReadonlySet<number> = new Set([...SEGMENT_CHILDREN].filter((id) => id !== ID.CLUSTER));
 
 interface State {
   timestampScaleNs: number;
   duration: number | null;
   tracks: MatroskaTrack[];
-  cues: { time: number; trackNumber: number; cluster: number; blockAt: number | null }[];
+  cues: readonly RawCue[];
   /** Targets of SeekHead, relative to the segment: element ID → position. */
   readonly seeks: Map<number, number>;
   readonly done: Set<number>;
+  readonly budget: ElementBudget;
+  readonly signal: AbortSignal;
 }
 
 function readSeekHead(data: Uint8Array, state: State): void {
-  for (const seek of children(data)) {
+  for (const seek of children(data, state.budget)) {
     if (seek.id !== ID.SEEK) continue;
     let id = 0;
     let position = -1;
-    for (const field of children(seek.data)) {
+    for (const field of children(seek.data, state.budget)) {
       if (field.id === ID.SEEK_ID) id = uint(field.data);
       else if (field.id === ID.SEEK_POSITION) position = uint(field.data);
     }
-    if (position >= 0 && !state.seeks.has(id)) state.seeks.set(id, position);
+    if (position >= 0 && NAMED.has(id) && !state.seeks.has(id)) state.seeks.set(id, position);
   }
 }
 
 function readInfo(data: Uint8Array, state: State): void {
-  for (const { id, data: value } of children(data)) {
-    if (id === ID.TIMESTAMP_SCALE) state.timestampScaleNs = uint(value) || 1_000_000;
-    else if (id === ID.DURATION) state.duration = float(value);
+  for (const { id, data: value } of children(data, state.budget)) {
+    if (id === ID.TIMESTAMP_SCALE) {
+      const scaleNs = uint(value);
+      if (scaleNs > 0 && scaleNs <= MAX_SCALE_NS) state.timestampScaleNs = scaleNs;
+    } else if (id === ID.DURATION) state.duration = float(value);
   }
 }
 
-function readCues(data: Uint8Array, state: State): void {
-  for (const point of children(data)) {
-    if (point.id !== ID.CUE_POINT) continue;
-    let time = -1;
-    for (const field of children(point.data)) {
-      if (field.id === ID.CUE_TIME) time = uint(field.data);
-      if (field.id !== ID.CUE_TRACK_POSITIONS) continue;
-      let trackNumber = 0;
-      let cluster = -1;
-      let blockAt: number | null = null;
-      for (const { id, data: value } of children(field.data)) {
-        if (id === ID.CUE_TRACK) trackNumber = uint(value);
-        else if (id === ID.CUE_CLUSTER_POSITION) cluster = uint(value);
-        else if (id === ID.CUE_RELATIVE_POSITION) blockAt = uint(value);
-      }
-      if (time < 0 || cluster < 0) continue;
-      state.cues.push({ time, trackNumber, cluster, blockAt });
-      if (state.cues.length >= MAX_CUES) return;
-    }
-  }
-}
-
-function take(id: number, data: Uint8Array, state: State): void {
+async function take(id: number, data: Uint8Array, state: State): Promise<void> {
   if (id === ID.SEEK_HEAD) readSeekHead(data, state);
   else if (state.done.has(id)) return;
   else if (id === ID.INFO) readInfo(data, state);
-  else if (id === ID.CUES) readCues(data, state);
+  else if (id === ID.CUES) state.cues = await readCues(data, state.signal);
   else if (id === ID.TRACKS) {
-    for (const entry of children(data)) {
-      const track = entry.id === ID.TRACK_ENTRY ? readTrack(entry.data) : null;
+    for (const entry of children(data, state.budget)) {
+      const track = entry.id === ID.TRACK_ENTRY ? readTrack(entry.data, state.budget) : null;
       if (track !== null && state.tracks.length < MAX_TRACKS) state.tracks.push(track);
     }
   }
@@ -119,7 +119,7 @@ async function headerAt(window: ByteWindow): Promise<ElementHeader | null> {
 
 /** The payload of the element whose header is at the window's position; null when too large, open or cut off. */
 async function payload(window: ByteWindow, header: ElementHeader): Promise<Uint8Array | null> {
-  const limit = header.id === ID.CUES ? MAX_CUES_BYTES : MAX_MASTER_BYTES;
+  const limit = MAX_BYTES.get(header.id) ?? MAX_MASTER_BYTES;
   if (header.sizeBytes === null || header.sizeBytes > limit) return null;
   const headerBytes = header.body - window.at;
   if (!await window.need(headerBytes + header.sizeBytes)) return null;
@@ -133,7 +133,7 @@ async function openSegment(window: ByteWindow): Promise<{ start: number; end: nu
   if (ebml === null || ebml.id !== ID.EBML || ebml.sizeBytes === null) throw bad("no EBML header: not a Matroska file");
   const data = await payload(window, ebml);
   if (data === null) throw bad("the EBML header is damaged");
-  for (const field of children(data)) {
+  for (const field of children(data, { left: MAX_FIELDS })) {
     if (field.id !== ID.DOC_TYPE) continue;
     const type = text(field.data);
     if (type !== "matroska" && type !== "webm") {
@@ -160,15 +160,20 @@ async function followSeeks(source: ByteSource, segmentStart: number, state: Stat
   // A second SeekHead (older writers put one at the end) may name the Cues.
   for (const id of [ID.SEEK_HEAD, ID.INFO, ID.TRACKS, ID.CUES]) {
     const position = state.seeks.get(id);
-    if (position === undefined || (state.done.has(id) && id !== ID.SEEK_HEAD)) continue;
+    if (position === undefined || (id !== ID.SEEK_HEAD && state.done.has(id))) continue;
     const at = segmentStart + position;
     if (at + MAX_HEADER_BYTES >= source.sizeBytes) continue;
     const window = new ByteWindow(source, at, HEAD_CHUNK_BYTES, signal);
     const header = await headerAt(window);
     if (header === null || header.id !== id) continue;
     const data = await payload(window, header);
-    if (data !== null) take(id, data, state);
+    if (data !== null) await take(id, data, state);
   }
+}
+
+/** Whether a file of `sizeBytes` can be as long as this. */
+export function isPlausible(durationNs: number, sizeBytes: number): boolean {
+  return durationNs <= sizeBytes / LEAST_BYTES_PER_S * 1e9;
 }
 
 /** Reads the head. Rejects with `bad_media` when the file is no Matroska or has no tracks, or as the source does. */
@@ -182,6 +187,8 @@ export async function readHead(source: ByteSource, signal: AbortSignal): Promise
     cues: [],
     seeks: new Map(),
     done: new Set(),
+    budget: { left: MAX_FIELDS },
+    signal,
   };
   let firstClusterAt = -1;
   for (let i = 0; i < MAX_HEAD_ELEMENTS && window.position < segment.end; i++) {
@@ -193,9 +200,9 @@ export async function readHead(source: ByteSource, signal: AbortSignal): Promise
     }
     if (header.sizeBytes === null) break;
     const bodyAt = window.position + header.body - window.at;
-    if (WANTED.has(header.id)) {
+    if (WANTED.has(header.id) && (header.id === ID.SEEK_HEAD || !state.done.has(header.id))) {
       const data = await payload(window, header);
-      if (data !== null) take(header.id, data, state);
+      if (data !== null) await take(header.id, data, state);
     }
     window.seek(bodyAt + header.sizeBytes);
   }
@@ -211,10 +218,12 @@ export async function readHead(source: ByteSource, signal: AbortSignal): Promise
       blockAt: cue.blockAt,
     }))
     .filter((cue) => cue.clusterAt >= firstClusterAt && cue.clusterAt < source.sizeBytes);
-  const durationNs = state.duration !== null && state.duration > 0 && Number.isFinite(state.duration)
-    ? state.duration * scale
-    : null;
   const warnings: string[] = [];
+  let durationNs = state.duration !== null && state.duration > 0 ? state.duration * scale : null;
+  if (durationNs !== null && !isPlausible(durationNs, source.sizeBytes)) {
+    warnings.push("the file tells a duration far too long for its size: it is ignored");
+    durationNs = null;
+  }
   if (Number.isFinite(segment.end) && segment.end > source.sizeBytes) warnings.push("the file is cut off at its end");
   const elementsAt = [...state.seeks.values()].map((position) => segment.start + position);
   return { timestampScaleNs: scale, durationNs, tracks: state.tracks, cues, firstClusterAt, elementsAt, warnings };

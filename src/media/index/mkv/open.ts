@@ -4,6 +4,7 @@
  */
 import type { ByteSource } from "../../../bytes/source.ts";
 import type { MediaIndex, OpenOptions, StreamedRun } from "../../timeline.ts";
+import { DEFAULT_SEGMENT_TARGET_MS } from "../../hls/plan.ts";
 import { frameGrid } from "./frame-grid.ts";
 import { readHead } from "./head.ts";
 import { maxAccessUnits } from "./limits.ts";
@@ -15,8 +16,11 @@ import type { MatroskaTrack } from "./tracks.ts";
 
 /** Frame duration taken for the lag where DefaultDuration is missing, ns: 24 a second. */
 const UNKNOWN_FRAME_NS = 1e9 / 24;
-/** Longest frame duration that makes the lag, ns: slide shows need no seconds of delay. */
-const MAX_LAG_FRAME_NS = 1e8;
+/**
+ * Longest frame duration that makes the lag, ns: playing waits for the lag. Where pictures are further apart, a run's
+ * sound comes up to a picture's duration after its time on the clock.
+ */
+const MAX_LAG_FRAME_NS = 1e9;
 
 const ticks = (ns: number) => Math.round(ns * 9e-5);
 
@@ -68,7 +72,12 @@ export async function openMatroska(source: ByteSource, options: OpenOptions): Pr
   const { tracks } = head;
   const main = mainTrack(tracks);
   const warnings = [...head.warnings];
-  let plan = planFromCues(head, tracks[main]!.track, source.sizeBytes);
+  let plan = planFromCues(
+    head,
+    tracks[main]!.track,
+    source.sizeBytes,
+    (options.segmentTargetMs ?? DEFAULT_SEGMENT_TARGET_MS) * 1e6,
+  );
   let durationNs = head.durationNs;
   if (plan === null) {
     const estimate = await planByEstimate(source, head, tracks[main]!.track, options.signal);

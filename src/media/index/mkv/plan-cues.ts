@@ -15,31 +15,73 @@ export interface PlannedRun {
 }
 
 /**
- * Entries of the Cues closer than this are merged, ns. Each run costs tables, clock and rounding, 30 KB or so; but a read
- * from the middle of a slot fetches the run from its start.
+ * Runs are no shorter than this, ns: each costs tables, clock and rounding, 12 KB or so; but a read from the middle of a
+ * slot fetches the run from its start.
  */
 const LEAST_RUN_NS = 2e9;
-/** Most runs of a file: 55 h of 2-second runs. What follows belongs to the last. */
-export const MAX_RUNS = 100_000;
+/** Runs with fewer bytes than this are longer, as those 12 KB would be more than a few hundredths of them; they end where an HLS segment may. */
+const LIGHT_RUN_BYTES = 192 * 1024;
+/** A file has one run for so many of its bytes and carried tracks: a layout must not be many times its file … */
+const LEAST_RUN_BYTES = 4096;
+/** … once it has more than a few runs, and 11 h of 2-second runs at most. Longer files have longer runs. */
+const FREE_RUNS = 32;
+const MAX_RUNS = 20_000;
 /** Cues sparser than one in this many ns on average are no index worth the name. */
 const SPARSEST_NS = 60e9;
 /** The last run may be longer than the Duration says, ns. */
 const LAST_RUN_SPARE_NS = 2e9;
 
-function chooseCues(head: MatroskaHead, main: Track): Cue[] {
+/** Most runs of a file with these tracks whose clusters take `mediaBytes`. */
+export function maxRuns(tracks: readonly Track[], mediaBytes: number): number {
+  const carried = tracks.filter(({ kind, codec }) => (kind === "video" || kind === "audio") && codec !== "other");
+  const fitting = Math.floor(mediaBytes / (LEAST_RUN_BYTES * Math.max(1, carried.length)));
+  return Math.min(MAX_RUNS, FREE_RUNS + fitting);
+}
+
+/** A place in the file where a run may begin. */
+interface Place {
+  readonly timeNs: number;
+  readonly clusterAt: number;
+  readonly blockAt: number | null;
+  /** No block of the run lies before it. */
+  readonly at: number;
+}
+
+/** The entries in the order of the file. A block beyond the next cluster is a lie: then only the cluster is believed. */
+function placesOf(list: readonly Cue[], sizeBytes: number): Place[] {
+  const sorted = [...list].sort((a, b) => a.clusterAt - b.clusterAt || (a.blockAt ?? 0) - (b.blockAt ?? 0));
+  let clusterEnd = sizeBytes;
+  let clusterAt = -1;
+  const places: Place[] = new Array(sorted.length);
+  for (let i = sorted.length - 1; i >= 0; i--) {
+    const cue = sorted[i]!;
+    if (clusterAt >= 0 && cue.clusterAt < clusterAt) clusterEnd = clusterAt;
+    clusterAt = cue.clusterAt;
+    const blockAt = cue.blockAt !== null && clusterAt + cue.blockAt < clusterEnd ? cue.blockAt : null;
+    places[i] = { timeNs: cue.timeNs, clusterAt, blockAt, at: clusterAt + (blockAt ?? 0) };
+  }
+  return places;
+}
+
+function choosePlaces(head: MatroskaHead, main: Track, sizeBytes: number, segmentNs: number): Place[] {
   const own = head.cues.filter((cue) => cue.trackNumber === main.id);
   // Cues of other tracks tell where clusters are; the keyframe is then searched in them.
-  const list = own.length > 0 ? own : head.cues.map((cue) => ({ ...cue, blockAt: null }));
-  list.sort((a, b) => a.clusterAt - b.clusterAt || (a.blockAt ?? 0) - (b.blockAt ?? 0));
-  const chosen: Cue[] = [];
+  const places = placesOf(own.length > 0 ? own : head.cues.map((cue) => ({ ...cue, blockAt: null })), sizeBytes);
+  const most = maxRuns(head.tracks.map(({ track }) => track), sizeBytes - head.firstClusterAt);
+  const leastNs = Math.max(LEAST_RUN_NS, places.reduce((last, { timeNs }) => Math.max(last, timeNs), 0) / most);
+  const chosen: Place[] = [];
   let lastNs = 0;
+  let lastAt = head.firstClusterAt;
   let lastCluster = head.firstClusterAt;
-  for (const cue of list) {
-    if (cue.timeNs - lastNs < LEAST_RUN_NS || (cue.clusterAt === lastCluster && cue.blockAt === null)) continue;
-    if (chosen.length >= MAX_RUNS - 1) break;
-    chosen.push(cue);
-    lastNs = cue.timeNs;
-    lastCluster = cue.clusterAt;
+  for (const place of places) {
+    const ns = place.timeNs - lastNs;
+    if (ns < leastNs || (ns < segmentNs && place.at - lastAt < LIGHT_RUN_BYTES)) continue;
+    if (place.clusterAt === lastCluster && place.blockAt === null) continue;
+    chosen.push(place);
+    if (chosen.length >= most) break;
+    lastNs = place.timeNs;
+    lastAt = place.at;
+    lastCluster = place.clusterAt;
   }
   return chosen;
 }
@@ -52,40 +94,44 @@ function clustersEnd(head: MatroskaHead, lastCluster: number, sizeBytes: number)
 /** How much lower than the mean the bitrate of a last run of unknown length may be: credits are. */
 const LAST_RUN_FACTOR = 3;
 
-/** The runs of a file with Cues; null when these are missing or too sparse. */
-export function planFromCues(head: MatroskaHead, main: Track, sizeBytes: number): PlannedRun[] | null {
+/**
+ * The runs of a file with Cues; null when these are missing or too sparse. `segmentNs` is how long an HLS segment should
+ * be.
+ */
+export function planFromCues(
+  head: MatroskaHead,
+  main: Track,
+  sizeBytes: number,
+  segmentNs: number,
+): PlannedRun[] | null {
   if (head.cues.length === 0) return null;
-  const cues = chooseCues(head, main);
+  const places = choosePlaces(head, main, sizeBytes, segmentNs);
   const lastCue = head.cues.reduce((last, cue) => Math.max(last, cue.timeNs), 0);
-  if ((cues.length + 1) * SPARSEST_NS < Math.max(lastCue, head.durationNs ?? 0)) return null;
-  const first: Anchor = { position: head.firstClusterAt, blockAt: null, searchBytes: 0 };
-  const anchors = [first];
-  for (const [i, cue] of cues.entries()) {
-    const room = (cues[i + 1]?.clusterAt ?? sizeBytes) - cue.clusterAt;
-    const credible = cue.blockAt !== null && (cue.blockAt <= room || room === 0);
-    anchors.push({
-      position: cue.clusterAt,
-      blockAt: credible ? cue.blockAt : null,
-      searchBytes: CUE_SEARCH_BYTES,
-    });
-  }
+  if ((places.length + 1) * SPARSEST_NS < Math.max(lastCue, head.durationNs ?? 0)) return null;
   // The first run has the time of the first cluster's cue: files need not start at 0.
   const firstNs = head.cues.find((cue) => cue.clusterAt === head.firstClusterAt)?.timeNs ?? 0;
-  const times = [Math.min(firstNs, cues[0]?.timeNs ?? firstNs), ...cues.map((cue) => cue.timeNs)];
-  const bytesEnd = clustersEnd(head, anchors.at(-1)!.position, sizeBytes);
-  return anchors.map((anchor, i) => {
-    const next = anchors[i + 1];
-    const timeNs = times[i]!;
+  const first: Place = {
+    timeNs: Math.min(firstNs, places[0]?.timeNs ?? firstNs),
+    clusterAt: head.firstClusterAt,
+    blockAt: null,
+    at: head.firstClusterAt,
+  };
+  const all = [first, ...places];
+  const bytesEnd = clustersEnd(head, all.at(-1)!.clusterAt, sizeBytes);
+  return all.map((place, i) => {
+    const { clusterAt, blockAt, at, timeNs } = place;
+    const next = all[i + 1];
     const reach = next === undefined
       ? bytesEnd
-      : Math.min(sizeBytes, next.position + MAX_HEADER_BYTES + (next.blockAt ?? next.searchBytes));
-    const maxBytes = Math.max(0, reach - anchor.position);
-    let durationNs = (times[i + 1] ?? head.durationNs ?? 0) - timeNs;
+      : Math.min(sizeBytes, next.clusterAt + MAX_HEADER_BYTES + (next.blockAt ?? CUE_SEARCH_BYTES));
+    const maxBytes = Math.max(0, reach - at);
+    let durationNs = (next?.timeNs ?? head.durationNs ?? 0) - timeNs;
     if (next === undefined && (durationNs <= 0 || head.durationNs === null)) {
       // Without a Duration the last run is as long as its bytes take at the mean rate so far.
-      const rate = timeNs > 0 ? (anchor.position - head.firstClusterAt) / timeNs : 125_000 / 1e9;
+      const rate = timeNs > 0 ? (at - head.firstClusterAt) / timeNs : 125_000 / 1e9;
       durationNs = Math.ceil(LAST_RUN_FACTOR * maxBytes / Math.max(rate, 1e-9));
     }
+    const anchor = { position: clusterAt, blockAt, searchBytes: i === 0 ? 0 : CUE_SEARCH_BYTES };
     return { anchor, timeNs, durationNs, sourceEnd: reach, maxBytes };
   });
 }

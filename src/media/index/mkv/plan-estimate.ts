@@ -8,8 +8,8 @@
 import type { ByteSource } from "../../../bytes/source.ts";
 import type { Track } from "../../types.ts";
 import { ClusterWalk } from "./cluster-walk.ts";
-import type { MatroskaHead } from "./head.ts";
-import { MAX_RUNS, type PlannedRun } from "./plan-cues.ts";
+import { isPlausible, type MatroskaHead } from "./head.ts";
+import { maxRuns, type PlannedRun } from "./plan-cues.ts";
 
 /** Length of a run, ns, where keyframes are dense enough. */
 const RUN_NS = 5e9;
@@ -40,7 +40,8 @@ async function walkBlocks(
   for (;;) {
     const block = walk.next();
     if (block === null) return;
-    if (block === "more") await walk.fill();
+    if (block === "turn") await walk.turn();
+    else if (block === "more") await walk.fill();
     else if (block === "search") {
       if (!await walk.search()) return;
     } else if (!visit(block)) return;
@@ -75,7 +76,7 @@ async function probeTail(source: ByteSource, head: MatroskaHead, signal: AbortSi
       lastNs = Math.max(lastNs, block.time * head.timestampScaleNs);
       return true;
     });
-    if (lastNs > 0) return lastNs;
+    if (lastNs > 0) return isPlausible(lastNs, source.sizeBytes) ? lastNs : null;
     if (from === head.firstClusterAt) break;
   }
   return null;
@@ -92,7 +93,8 @@ export async function planByEstimate(
   const mediaBytes = source.sizeBytes - head.firstClusterAt;
   const durationNs = head.durationNs ?? await probeTail(source, head, signal) ?? mediaBytes / UNKNOWN_RATE * 1e9;
   const runNs = Math.max(RUN_NS, spacingNs * KEYFRAME_FACTOR);
-  const count = Math.min(MAX_RUNS, Math.max(1, Math.floor(durationNs / runNs)));
+  const most = maxRuns(head.tracks.map(({ track }) => track), mediaBytes);
+  const count = Math.min(most, Math.max(1, Math.floor(durationNs / runNs)));
   const positions = Array.from({ length: count }, (_, i) => head.firstClusterAt + Math.floor(mediaBytes * i / count));
   const runs = positions.map((position, i): PlannedRun => ({
     anchor: { position, blockAt: null, searchBytes: i === 0 ? 0 : Infinity },

@@ -27,6 +27,11 @@ export interface RunLimits {
   readonly maxPayloadBytes: number | null;
 }
 
+/** Access units given at a time at most: small ones in laces weigh far more as objects than in the file. */
+const MAX_BATCH = 512;
+/** Blocks beyond this time are damage, ns: 1000 h. */
+const MAX_TIME_NS = 3.6e15;
+
 /** Decides block by block whether it comes before, in or after the run. Blocks are held while that is open. */
 class Cut {
   readonly #anchor: Anchor;
@@ -90,6 +95,7 @@ class Collector {
       const data = strippedHeader === null ? frames[i]! : join(strippedHeader, frames[i]!);
       if (data.length === 0 || !this.#fits(data.length)) continue;
       const told = block.time * timestampScaleNs + i * (laceDurationNs ?? 0);
+      if (!(told <= MAX_TIME_NS)) return;
       const ns = grid !== null && index === mainTrack ? onGrid(grid, told) : told;
       const pts90k = Math.round(ns * 9e-5) + shift90k;
       const keyframe = track.kind !== "video" || block.keyframe;
@@ -105,7 +111,9 @@ class Collector {
     return true;
   }
 
+  /** What is ready; nothing else holds the bytes that were read for it. */
   take(): RunSample[] {
+    for (const times of this.#times) times?.detach();
     const batch = this.out;
     this.out = [];
     return batch;
@@ -171,17 +179,23 @@ export async function* readRun(
   while (!over) {
     const block = walk.next();
     if (block === null) break;
+    if (block === "turn") {
+      await walk.turn();
+      continue;
+    }
     if (block === "more" || block === "search") {
       const batch = collector.take();
       // The next bytes come while the consumer works on the batch; a failure counts when they are awaited.
-      const filling = block === "more" ? walk.fill() : null;
+      const filling = block === "more" && walk.fillsLittle ? walk.fill() : null;
       filling?.catch(() => {});
       if (batch.length > 0) yield batch;
       if (filling !== null) await filling;
+      else if (block === "more") await walk.fill();
       else if (!await walk.search()) break;
       continue;
     }
     offer(block);
+    if (collector.out.length >= MAX_BATCH) yield collector.take();
   }
   // Undecided at the end of the file counts as "no keyframe found": then the run whose start it is has them.
   if (!over && !open) opening.held.forEach(accept);

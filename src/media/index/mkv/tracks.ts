@@ -1,7 +1,7 @@
 /** TrackEntry → Track, with what reading blocks needs besides. */
 import type { Codec, Track } from "../../types.ts";
 import { aacConfig, codecOf, usualSamples } from "./codecs.ts";
-import { children, float, text, uint } from "./ebml.ts";
+import { children, type ElementBudget, float, text, uint } from "./ebml.ts";
 import { ID } from "./ids.ts";
 
 /** A track of a Matroska file. */
@@ -15,24 +15,27 @@ export interface MatroskaTrack {
   readonly strippedHeader: Uint8Array | null;
 }
 
-/** Longest prefix that header stripping may put back, bytes: real ones are 2–8 (sync words). */
-const MAX_STRIPPED_BYTES = 1024;
+/**
+ * Longest prefix that header stripping may put back, bytes: real ones are 2–8 (sync words), and it comes back for every
+ * frame, however small.
+ */
+const MAX_STRIPPED_BYTES = 16;
 
 type Encoding = { readonly stripped: Uint8Array | null; readonly problem: string | null };
 
-function readEncodings(data: Uint8Array): Encoding {
+function readEncodings(data: Uint8Array, budget: ElementBudget): Encoding {
   let stripped: Uint8Array | null = null;
-  for (const encoding of children(data)) {
+  for (const encoding of children(data, budget)) {
     if (encoding.id !== ID.CONTENT_ENCODING) continue;
     let scope = 1;
     let type = 0;
     let algorithm = 0;
     let settings: Uint8Array = new Uint8Array(0);
-    for (const field of children(encoding.data)) {
+    for (const field of children(encoding.data, budget)) {
       if (field.id === ID.CONTENT_ENCODING_SCOPE) scope = uint(field.data);
       else if (field.id === ID.CONTENT_ENCODING_TYPE) type = uint(field.data);
       else if (field.id === ID.CONTENT_COMPRESSION) {
-        for (const { id, data } of children(field.data)) {
+        for (const { id, data } of children(field.data, budget)) {
           if (id === ID.CONTENT_COMP_ALGO) algorithm = uint(data);
           else if (id === ID.CONTENT_COMP_SETTINGS) settings = data.slice();
         }
@@ -50,6 +53,11 @@ function readEncodings(data: Uint8Array): Encoding {
   return { stripped, problem: null };
 }
 
+/** Sample rates of sound, Hz: twice the highest in use. Others are damage and count as the default of Matroska. */
+function plausibleRate(hertz: number): number {
+  return hertz >= 1 && hertz <= 1_536_000 ? Math.round(hertz) : 8000;
+}
+
 const KINDS: Readonly<Record<number, Track["kind"]>> = { 1: "video", 2: "audio", 17: "subtitle" };
 
 function needsConfig(codec: Codec, config: Uint8Array | null): boolean {
@@ -59,10 +67,13 @@ function needsConfig(codec: Codec, config: Uint8Array | null): boolean {
   return codec === "aac" && (config === null || config.length < 2);
 }
 
-/** Reads a TrackEntry; null when it has no usable number. Tracks that cannot be unpacked get the codec `other`. */
-export function readTrack(entry: Uint8Array): MatroskaTrack | null {
+/**
+ * Reads a TrackEntry, looking at no more elements than `budget` has; null when it has no usable number. Tracks that cannot
+ * be unpacked get the codec `other`.
+ */
+export function readTrack(entry: Uint8Array, budget: ElementBudget): MatroskaTrack | null {
   const fields = new Map<number, Uint8Array>();
-  for (const { id, data } of children(entry)) fields.set(id, data);
+  for (const { id, data } of children(entry, budget)) fields.set(id, data);
   const number = (id: number, otherwise: number) => {
     const data = fields.get(id);
     return data === undefined ? otherwise : uint(data);
@@ -84,19 +95,19 @@ export function readTrack(entry: Uint8Array): MatroskaTrack | null {
     channels: 1,
     depth: null as number | null,
   };
-  for (const { id, data } of children(fields.get(ID.VIDEO) ?? new Uint8Array(0))) {
+  for (const { id, data } of children(fields.get(ID.VIDEO) ?? new Uint8Array(0), budget)) {
     if (id === ID.PIXEL_WIDTH) numbers.width = uint(data);
     else if (id === ID.PIXEL_HEIGHT) numbers.height = uint(data);
   }
-  for (const { id, data } of children(fields.get(ID.AUDIO) ?? new Uint8Array(0))) {
-    if (id === ID.SAMPLING_FREQUENCY) numbers.rate = Math.round(float(data)) || 8000;
+  for (const { id, data } of children(fields.get(ID.AUDIO) ?? new Uint8Array(0), budget)) {
+    if (id === ID.SAMPLING_FREQUENCY) numbers.rate = plausibleRate(float(data));
     else if (id === ID.CHANNELS) numbers.channels = uint(data) || 1;
     else if (id === ID.BIT_DEPTH) numbers.depth = uint(data) || null;
   }
   if (codec === "aac" && (codecPrivate === null || codecPrivate.length < 2)) {
     codecPrivate = aacConfig(codecId, numbers.rate, numbers.channels);
   }
-  const encoding = readEncodings(fields.get(ID.CONTENT_ENCODINGS) ?? new Uint8Array(0));
+  const encoding = readEncodings(fields.get(ID.CONTENT_ENCODINGS) ?? new Uint8Array(0), budget);
   const problem = encoding.problem ?? (needsConfig(codec, codecPrivate) ? "without codec data" : null);
   if (problem !== null && codec !== "other") {
     codec = "other";

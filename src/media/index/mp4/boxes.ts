@@ -40,9 +40,18 @@ export function readBoxHeader(view: DataView, at: number, end: number): BoxHeade
   return size < 8 ? null : { type, headerBytes: 8, sizeBytes: size };
 }
 
-/** The boxes in `[start, end)` of `view`, one level. A box that claims to reach beyond is cut; damage ends the walk. */
+/**
+ * Boxes that are looked at inside another one. `moov` has one per track, `stbl` a dozen, a fragment one per run of its access
+ * units; more are made for nothing but to be walked, again and again by `child`.
+ */
+const MAX_CHILDREN = 2048;
+
+/**
+ * The boxes in `[start, end)` of `view`, one level, the first 2048. A box that claims to reach beyond is cut; damage ends the
+ * walk.
+ */
 export function* boxesIn(view: DataView, start: number, end: number): Generator<Box> {
-  for (let at = start; at < end;) {
+  for (let at = start, seen = 0; at < end && seen < MAX_CHILDREN; seen++) {
     const header = readBoxHeader(view, at, end);
     if (header === null) return;
     const boxEnd = header.sizeBytes === null ? end : Math.min(end, at + header.sizeBytes);

@@ -1,5 +1,5 @@
 /** Indexes of fragmented files: `sidx` (14496-12, 8.16.3) at the front, `mfra` (8.8.9) at the end. */
-import type { ByteSource } from "../../../bytes/source.ts";
+import type { IndexWork } from "../work.ts";
 import { type Box, boxesIn, child, readBoxHeader, uint64, versionOf, viewOf } from "./boxes.ts";
 import type { HeaderReader, TopLevelBox } from "./locate.ts";
 import type { Movie } from "./movie.ts";
@@ -59,7 +59,7 @@ function readSidx(box: Box): Sidx | null {
 
 /**
  * Points from the `sidx` boxes that stand between the movie box and the first fragment, following nested ones. Null when
- * there are none, or when they cover only a part of the file (one `sidx` before each fragment).
+ * there are none. They may cover a part of the file only.
  */
 export async function pointsFromSidx(
   reader: HeaderReader,
@@ -81,11 +81,8 @@ export async function pointsFromSidx(
   const chosen = found.find((entry) => entry.sidx.trackId === video) ?? found[0];
   if (chosen === undefined) return null;
   const points: FragmentPoint[] = [];
-  await expand(reader, chosen.sidx, chosen.end, points, { boxes: MAX_SIDX_BOXES });
-  const first = points[0];
-  if (first === undefined) return null;
-  const covered = points[points.length - 1]!.end - first.offset;
-  return covered >= (sourceBytes - first.offset) * 0.9 ? points : null;
+  await expand(reader, chosen.sidx, chosen.end, points, { boxes: MAX_SIDX_BOXES, endBytes: sourceBytes });
+  return points.length === 0 ? null : points;
 }
 
 async function expand(
@@ -93,13 +90,14 @@ async function expand(
   sidx: Sidx,
   end: number,
   points: FragmentPoint[],
-  budget: { boxes: number },
+  budget: { boxes: number; readonly endBytes: number },
 ): Promise<void> {
   let offset = end + sidx.firstOffset;
   let timeS = sidx.timeS;
   const anySap = sidx.references.some((reference) => reference.startsWithSap);
   for (const { isIndex, sizeBytes, durationS, startsWithSap } of sidx.references) {
-    const stop = offset + sizeBytes;
+    if (offset >= budget.endBytes) return;
+    const stop = Math.min(budget.endBytes, offset + sizeBytes);
     if (isIndex) {
       if (budget.boxes-- <= 0) return;
       const box = await reader.boxAt(offset);
@@ -118,15 +116,14 @@ async function expand(
 
 /** Points from the random access box at the end of the file; null when there is none. */
 export async function pointsFromMfra(
-  source: ByteSource,
+  work: IndexWork,
   reader: HeaderReader,
   movie: Movie,
-  signal: AbortSignal,
 ): Promise<FragmentPoint[] | null> {
-  const { sizeBytes } = source;
+  const { sizeBytes, signal } = work;
   if (sizeBytes < 32) return null;
   // `mfro` is the last box and tells the size of the whole.
-  const tail = viewOf(await source.read(sizeBytes - 16, 16, { signal }));
+  const tail = viewOf(await work.read(sizeBytes - 16, 16, { signal }));
   if (readBoxHeader(tail, 0, 16)?.type !== "mfro") return null;
   const start = sizeBytes - tail.getUint32(12);
   if (start < 0) return null;

@@ -1,10 +1,11 @@
 /** Reads the access units of a run of fragments, merged by decoding time. */
 import type { ByteSource } from "../../../bytes/source.ts";
+import { turnWhenDue } from "../../../bytes/turn.ts";
 import { type ExtentBatch, readExtents } from "../../source/extents.ts";
 import type { RunSample, StreamedRun } from "../../timeline.ts";
 import { viewOf } from "./boxes.ts";
 import { looksLikeFragment } from "./fragment-index.ts";
-import { type FragmentSample, readFragment } from "./fragment.ts";
+import { type FragmentSample, MAX_FRAGMENT_SAMPLES, readFragment } from "./fragment.ts";
 import { HeaderReader, type TopLevelBox } from "./locate.ts";
 import type { Movie } from "./movie.ts";
 import { MAX_SAMPLE_BYTES } from "./sample-table.ts";
@@ -19,6 +20,10 @@ export interface FragmentTimes {
 
 /** Tracks may come in fragments of their own: this many are looked at together to interleave them. */
 const MAX_GROUP = 16;
+/** … unless they have so many access units, each of which is some 100 bytes of memory until it is played. */
+const MAX_GROUP_SAMPLES = MAX_FRAGMENT_SAMPLES;
+/** Fragments overlap by no more than this in time, 90 kHz (0.1 s); further back is another clock. */
+const MAX_OVERLAP_90K = 9000;
 /** Bytes looked at in one go for the next fragment. */
 const SCAN_BYTES = 256 * 1024;
 
@@ -50,6 +55,7 @@ export class FragmentReader {
   ): AsyncGenerator<readonly RunSample[]> {
     const reader = new HeaderReader(source, signal);
     const clocks = new Map<number, number>();
+    const latest = new Map<number, number>();
     let offset: number | null = run.sourceStart;
     let started = !this.isGuessed || isFirst;
     if (!started) offset = await this.scan(source, run.sourceStart, signal);
@@ -57,11 +63,12 @@ export class FragmentReader {
     let grouped = 0;
     while (offset !== null) {
       if (!this.isGuessed && offset >= run.sourceEnd) break;
+      await turnWhenDue(signal);
       const box: TopLevelBox | null = await reader.boxAt(offset);
       if (box === null) break;
       offset = box.end;
       if (box.type !== "moof") continue;
-      const samples = readFragment(await reader.load(box), box.offset, this.movie);
+      const samples = readFragment(await reader.load(box), box.offset, this.movie, source.sizeBytes);
       if (this.isGuessed && startsWithKeyframe(samples, this.movie)) {
         if (started && box.offset >= run.sourceEnd) break;
         started = true;
@@ -69,16 +76,23 @@ export class FragmentReader {
       if (!started) continue;
       for (const sample of samples) if (wanted.has(sample.track)) group.push(sample);
       grouped++;
-      if (grouped < MAX_GROUP && [...wanted].some((track) => !group.some((sample) => sample.track === track))) continue;
-      yield* this.load(this.place(group, run, clocks), source, signal);
+      const isIncomplete = [...wanted].some((track) => !group.some((sample) => sample.track === track));
+      if (isIncomplete && grouped < MAX_GROUP && group.length < MAX_GROUP_SAMPLES) continue;
+      await turnWhenDue(signal);
+      yield* this.load(this.place(group, run, clocks, latest), source, signal);
       group = [];
       grouped = 0;
     }
-    if (group.length > 0) yield* this.load(this.place(group, run, clocks), source, signal);
+    if (group.length > 0) yield* this.load(this.place(group, run, clocks, latest), source, signal);
   }
 
   /** Times and order. Fragments that do not tell their time go on where their track was, at first the run's start. */
-  private place(samples: readonly FragmentSample[], run: StreamedRun, clocks: Map<number, number>): PlacedSample[] {
+  private place(
+    samples: readonly FragmentSample[],
+    run: StreamedRun,
+    clocks: Map<number, number>,
+    latest: Map<number, number>,
+  ): PlacedSample[] {
     const placed = samples.map((sample): PlacedSample => {
       const { timescale, shiftS } = this.movie.tracks[sample.track]!;
       const offsetS = shiftS - this.times.zeroS;
@@ -86,7 +100,11 @@ export class FragmentReader {
       const startUnits = (run.startDts90k / 90000 - offsetS) * timescale - lag;
       const units = sample.dtsUnits ?? clocks.get(sample.track) ?? startUnits;
       clocks.set(sample.track, units + sample.durationUnits);
-      const dts90k = Math.round(((units + lag) / timescale + offsetS) * 90000);
+      const told90k = Math.round(((units + lag) / timescale + offsetS) * 90000);
+      const last90k = latest.get(sample.track) ?? -Infinity;
+      // Muxers round where a fragment begins, and durations in it: the next one may begin before the last unit's time.
+      const dts90k = told90k <= last90k && told90k > last90k - MAX_OVERLAP_90K ? last90k + 1 : told90k;
+      latest.set(sample.track, dts90k);
       const pts90k = Math.round(((units + sample.shiftUnits) / timescale + offsetS) * 90000);
       return { sample, dts90k, pts90k: Math.max(pts90k, dts90k) };
     });

@@ -2,11 +2,13 @@
  * Fragmented MP4 as a streamed timeline: `sidx` or `mfra` say where runs are; their access units are read from the
  * `moof` boxes on the way. Without an index, runs are guessed by bytes and begin at the next fragment.
  */
-import type { ByteSource } from "../../../bytes/source.ts";
-import { MillraceError } from "../../../errors.ts";
-import type { MediaIndex, StreamedRun, StreamedTimeline } from "../../timeline.ts";
+import type { StreamedRun, StreamedTimeline } from "../../timeline.ts";
+import { MAX_SEGMENTS } from "../../hls/plan.ts";
+import { longestS } from "../../plausible.ts";
+import type { IndexWork } from "../work.ts";
 import { type FragmentPoint, pointsFromMfra, pointsFromSidx } from "./fragment-index.ts";
 import { readFragment } from "./fragment.ts";
+import { isTrustworthy } from "./fragment-trust.ts";
 import { FragmentReader, type FragmentTimes } from "./fragment-reader.ts";
 import { lastFragmentEndS } from "./last-fragment.ts";
 import type { HeaderReader, TopLevelBox } from "./locate.ts";
@@ -14,38 +16,75 @@ import type { Movie } from "./movie.ts";
 
 /** Index points closer than this are merged: each run costs tables, clock and rounding in its slot, 30 KB or so. */
 const MIN_RUN_S = 2;
+/** Boxes between the movie box and the first fragment. */
+const MAX_BOXES = 1024;
+/** Tracks are looked for in so many boxes and bytes from the first fragment on. */
+const OPENING_BOXES = 16;
+const OPENING_BYTES = 2 * 1024 * 1024;
 /** Guessed runs. */
 const GUESSED_RUN_S = 5;
 /** Bounds what a hostile duration can make of a file without an index. */
 const MAX_GUESSED_RUNS = 20_000;
 /** The last fragment is looked for within this many times the size of the first. */
 const TAIL_FRAGMENTS = 2;
-/** Access units may be this much denser in a run than in the first fragment. */
+/** Access units of a fragment more may be in a run, where tracks come in turns, and they may be this much denser in a run than in the first fragment. */
 const DENSITY_SLACK = 1.25;
 const EXTRA_UNITS = 8;
+/** Sound that comes a fragment before or after its pictures does not fill its PES: a slot needs room for one per frame. */
+const TURNS_SLACK = 16;
 
-/** Reads what there is of an index. `moov` is the movie's place. */
-export async function openFragments(
-  source: ByteSource,
+/** Where the fragments of a file are. */
+export interface FragmentPlaces {
+  readonly first: TopLevelBox;
+  /** From the file's own index; null where it has none that can be trusted. */
+  readonly indexed: FragmentPoint[] | null;
+  /** Time of the movie's clock that becomes 0, s; null: that of the first fragment. */
+  readonly startS: number | null;
+}
+
+/** Reads the index behind the movie box at `moov`, or the one at the end. */
+export async function readFragmentIndex(
+  work: IndexWork,
   reader: HeaderReader,
   moov: TopLevelBox,
+  first: TopLevelBox,
   movie: Movie,
-  signal: AbortSignal,
-): Promise<Pick<MediaIndex, "durationMs" | "warnings" | "timeline">> {
-  const indexed = await pointsFromSidx(reader, moov.end, movie, source.sizeBytes) ??
-    await pointsFromMfra(source, reader, movie, signal);
-  const first = await firstFragment(reader, indexed?.[0]?.offset ?? moov.end);
-  const samples = readFragment(await reader.load(first), first.offset, movie);
-  const times = timesOf(movie, samples);
+): Promise<FragmentPoint[] | null> {
+  const kinds = [
+    () => pointsFromSidx(reader, moov.end, movie, work.sizeBytes),
+    () => pointsFromMfra(work, reader, movie),
+  ];
+  for (const read of kinds) {
+    const points = await read();
+    if (points === null || !await isTrustworthy(points, work, reader, movie)) continue;
+    // It may name the fragments of one track, and those of another come first.
+    points[0] = { ...points[0]!, offset: Math.min(first.offset, points[0]!.offset) };
+    return points;
+  }
+  return null;
+}
+
+/** The timeline of fragments. Reads the first one, and where there is no index, the last. */
+export async function openFragments(
+  work: IndexWork,
+  reader: HeaderReader,
+  { first, indexed, startS }: FragmentPlaces,
+  movie: Movie,
+): Promise<{ durationMs: number | null; warnings: readonly string[]; timeline: StreamedTimeline }> {
+  const samples = await readOpening(work, reader, first, movie);
+  const times = timesOf(movie, samples, startS);
   const facts = factsOf(movie, samples);
-  const endS = indexed !== null || movie.durationMs !== null
+  // What the movie box says of its length is that of its own access units where it has any.
+  const movieMs = startS === null ? movie.durationMs : null;
+  const endS = indexed !== null || movieMs !== null
     ? null
-    : await lastFragmentEndS(source, reader, movie, facts.bytes * TAIL_FRAGMENTS, signal);
-  const toldS = movie.durationMs !== null ? movie.durationMs / 1000 : endS === null ? null : endS - times.zeroS;
-  const points = indexed ?? guessPoints(toldS, first.offset, source.sizeBytes, facts);
-  if (indexed !== null) await closeLast(points, reader, movie, facts);
+    : await lastFragmentEndS(work, reader, movie, facts.bytes * TAIL_FRAGMENTS);
+  const toldS = movieMs !== null ? movieMs / 1000 : endS === null ? null : endS - times.zeroS;
+  const beginS = startS === null ? 0 : firstTimeS(movie, samples, times);
+  const points = indexed ?? guessPoints(toldS, beginS, first.offset, work.sizeBytes, facts);
+  if (indexed !== null) await closeLast(points, reader, movie, facts, work.sizeBytes);
   const runs = toRuns(
-    merge(points, indexed === null ? GUESSED_RUN_S : MIN_RUN_S),
+    merge(points, indexed === null ? GUESSED_RUN_S : leastRunS(points)),
     movie,
     times,
     facts,
@@ -58,25 +97,62 @@ export async function openFragments(
     readRun: (run, wanted, from, runSignal) => fragments.read(runs[run]!, run === 0, wanted, from, runSignal),
   };
   const last = runs[runs.length - 1]!;
-  const durationMs = movie.durationMs ?? (indexed === null ? null : (last.startPts90k + last.durationPts90k) / 90);
+  const durationMs = movieMs ?? (indexed === null ? null : (last.startPts90k + last.durationPts90k) / 90);
   const warnings = indexed === null ? ["fragmented MP4 without an index: times are estimates"] : [];
   return { durationMs, warnings, timeline };
 }
 
-async function firstFragment(reader: HeaderReader, from: number): Promise<TopLevelBox> {
-  for (let offset = from, i = 0; i < 1024; i++) {
+/**
+ * The access units of the first fragment, and of those behind it while tracks are missing: the earliest time of all becomes
+ * 0, and tracks may come in fragments of their own.
+ */
+async function readOpening(work: IndexWork, reader: HeaderReader, first: TopLevelBox, movie: Movie): Promise<Samples> {
+  const samples: Samples = [];
+  const missing = new Set(movie.tracks.keys());
+  let box: TopLevelBox | null = first;
+  for (let i = 0; box !== null && i < OPENING_BOXES && missing.size > 0; i++) {
+    if (box.offset > first.end + OPENING_BYTES) break;
+    if (box.type === "moof") {
+      for (const sample of readFragment(await reader.load(box), box.offset, movie, work.sizeBytes)) {
+        samples.push(sample);
+        missing.delete(sample.track);
+      }
+      await work.spend(samples.length);
+    }
+    box = await reader.boxAt(box.end);
+  }
+  return samples;
+}
+
+/** The first fragment at or behind `from`; null when none is near. */
+export async function firstFragment(reader: HeaderReader, from: number): Promise<TopLevelBox | null> {
+  for (let offset = from, i = 0; i < MAX_BOXES; i++) {
     const box = await reader.boxAt(offset);
-    if (box === null) break;
-    if (box.type === "moof") return box;
+    if (box === null || box.type === "moof") return box;
     offset = box.end;
   }
-  throw new MillraceError("bad_media", "a fragmented movie without a fragment");
+  return null;
+}
+
+/** Size of the fragment `first` with its data. */
+export async function fragmentBytes(reader: HeaderReader, first: TopLevelBox): Promise<number> {
+  const data = await reader.boxAt(first.end);
+  return (data?.end ?? first.end) - first.offset;
+}
+
+/** Earliest presentation time of the fragment, s. */
+function firstTimeS(movie: Movie, samples: Samples, { zeroS }: FragmentTimes): number {
+  const times = samples.flatMap(({ track, dtsUnits, shiftUnits }) => {
+    const { timescale, shiftS } = movie.tracks[track]!;
+    return dtsUnits === null ? [] : [(dtsUnits + shiftUnits) / timescale + shiftS];
+  });
+  return Math.max(0, times.reduce((least, time) => Math.min(least, time), times[0] ?? zeroS) - zeroS);
 }
 
 type Samples = ReturnType<typeof readFragment>;
 
 /** Offsets that bring all tracks onto one clock that starts at 0, taken from the first fragment. */
-function timesOf(movie: Movie, samples: Samples): FragmentTimes {
+function timesOf(movie: Movie, samples: Samples, startS: number | null): FragmentTimes {
   const lagUnits = movie.tracks.map(() => 0);
   const earliestS = movie.tracks.map(() => Infinity);
   for (const { track, shiftUnits } of samples) lagUnits[track] = Math.min(lagUnits[track]!, shiftUnits);
@@ -86,11 +162,13 @@ function timesOf(movie: Movie, samples: Samples): FragmentTimes {
     earliestS[track] = Math.min(earliestS[track]!, timeS);
   }
   const zeroS = Math.min(...earliestS);
-  return { lagUnits, zeroS: Number.isFinite(zeroS) ? zeroS : 0 };
+  return { lagUnits, zeroS: startS ?? (Number.isFinite(zeroS) ? zeroS : 0) };
 }
 
 /** What the first fragment tells of the others. */
 interface FragmentFacts {
+  /** The first fragment has not all tracks. */
+  readonly inTurns: boolean;
   /** Access units per second of each track. */
   readonly unitsPerS: readonly number[];
   /** Presentation minus decoding time of the first access unit of the main track, seconds. */
@@ -101,6 +179,12 @@ interface FragmentFacts {
 }
 
 function factsOf(movie: Movie, samples: Samples): FragmentFacts {
+  const seen = new Set(samples.map(({ track }) => track));
+  // Tracks of one fragment stand one after the other: one that comes again, or late, has fragments of its own.
+  const gaps = samples.filter(({ offset, sizeBytes }, i) => {
+    const next = samples[i + 1];
+    return next !== undefined && next.track !== samples[i]!.track && next.offset !== offset + sizeBytes;
+  });
   const main = Math.max(0, movie.tracks.findIndex((entry) => entry.track.kind === "video"));
   const unitsPerS = movie.tracks.map((entry, track) => {
     const own = samples.filter((sample) => sample.track === track);
@@ -112,6 +196,7 @@ function factsOf(movie: Movie, samples: Samples): FragmentFacts {
   const mine = samples.filter((sample) => sample.track === main);
   const timescale = movie.tracks[main]?.timescale ?? 1;
   return {
+    inTurns: gaps.length > 0 || seen.size < movie.tracks.length,
     unitsPerS,
     main,
     firstShiftS: (mine[0]?.shiftUnits ?? 0) / timescale,
@@ -121,16 +206,24 @@ function factsOf(movie: Movie, samples: Samples): FragmentFacts {
 }
 
 /** Equal stretches of the file, as long as the duration (told, or reckoned from the first fragment) suggests. */
-function guessPoints(toldS: number | null, from: number, sourceBytes: number, facts: FragmentFacts): FragmentPoint[] {
+function guessPoints(
+  toldS: number | null,
+  beginS: number,
+  from: number,
+  sourceBytes: number,
+  facts: FragmentFacts,
+): FragmentPoint[] {
   const bytes = sourceBytes - from;
   const reckonedS = facts.bytes > 0 ? (facts.durationS * bytes) / facts.bytes : GUESSED_RUN_S;
-  const totalS = toldS !== null && toldS > 0 ? toldS : reckonedS;
+  const mostS = longestS(sourceBytes);
+  const wholeS = toldS !== null && toldS > beginS && toldS <= mostS ? toldS - beginS : reckonedS;
+  const totalS = Math.min(wholeS, mostS);
   const count = Math.max(1, Math.min(MAX_GUESSED_RUNS, Math.floor(totalS / GUESSED_RUN_S)));
   const each = totalS / count;
   return Array.from({ length: count }, (_, i) => ({
     offset: from + Math.floor((bytes * i) / count),
     end: i + 1 === count ? sourceBytes : from + Math.floor((bytes * (i + 1)) / count),
-    timeS: i * each,
+    timeS: beginS + i * each,
     durationS: each,
   }));
 }
@@ -141,13 +234,20 @@ async function closeLast(
   reader: HeaderReader,
   movie: Movie,
   facts: FragmentFacts,
+  sourceBytes: number,
 ): Promise<void> {
   const last = points[points.length - 1];
   if (last === undefined || last.durationS !== null) return;
   const box = await reader.boxAt(last.offset);
-  const samples = box?.type === "moof" ? readFragment(await reader.load(box), box.offset, movie) : [];
+  const samples = box?.type === "moof" ? readFragment(await reader.load(box), box.offset, movie, sourceBytes) : [];
   const durationS = factsOf(movie, samples).durationS;
   points[points.length - 1] = { ...last, durationS: durationS > 0 ? durationS : facts.durationS };
+}
+
+/** Least length of an indexed run: all slots together must not take more than the media of a film that long. */
+function leastRunS(points: readonly FragmentPoint[]): number {
+  const [first, last] = [points[0], points[points.length - 1]];
+  return Math.max(MIN_RUN_S, first === undefined ? 0 : (last!.timeS - first.timeS) / MAX_SEGMENTS);
 }
 
 function merge(points: readonly FragmentPoint[], leastS: number): FragmentPoint[] {
@@ -171,7 +271,8 @@ function toRuns(
   facts: FragmentFacts,
   isIndexed: boolean,
 ): StreamedRun[] {
-  const shiftS = (movie.tracks[facts.main]?.shiftS ?? 0) - times.zeroS;
+  // Guessed times count from the beginning already.
+  const shiftS = isIndexed ? (movie.tracks[facts.main]?.shiftS ?? 0) - times.zeroS : 0;
   return points.map((point, index): StreamedRun => {
     const startPts90k = Math.max(0, Math.round((point.timeS + shiftS) * 90000));
     const durationS = Math.max(0, point.durationS ?? 0);
@@ -184,7 +285,10 @@ function toRuns(
       sourceStart: point.offset,
       sourceEnd: point.end,
       maxPayloadBytes: isIndexed ? bytes : null,
-      maxAccessUnits: facts.unitsPerS.map((rate) => Math.ceil(rate * durationS * DENSITY_SLACK) + EXTRA_UNITS),
+      maxAccessUnits: facts.unitsPerS.map((rate) =>
+        Math.ceil(rate * (durationS + facts.durationS) * DENSITY_SLACK * (facts.inTurns ? TURNS_SLACK : 1)) +
+        EXTRA_UNITS
+      ),
     };
   });
 }

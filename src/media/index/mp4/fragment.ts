@@ -1,5 +1,6 @@
 /** Movie fragments (14496-12, 8.8): the access units that a `moof` box describes. */
-import { type Box, boxesIn, child, uint64, versionOf } from "./boxes.ts";
+import { MillraceError } from "../../../errors.ts";
+import { type Box, boxesIn, child, int64, uint64, versionOf } from "./boxes.ts";
 import type { FragmentDefaults, Movie } from "./movie.ts";
 
 /** An access unit of a fragment, in the units of its track. */
@@ -15,10 +16,15 @@ export interface FragmentSample {
   readonly keyframe: boolean;
 }
 
+/** User type of the box that tells a fragment's time and duration in Smooth Streaming (MS-SSTR, 2.2.4.4). */
+const TFXD = [0x6d, 0x1d, 0x9b, 0x05, 0x42, 0xd5, 0x44, 0xe6, 0x80, 0xe2, 0x14, 0x1d, 0xaf, 0xf7, 0x57, 0xb2];
+
 const NO_DEFAULTS: FragmentDefaults = { durationUnits: 0, sizeBytes: 0, flags: 0 };
 const FLAG_NON_SYNC = 0x10000;
 /** Access units in one fragment; ten minutes of audio have 30 thousand. */
-const MAX_FRAGMENT_SAMPLES = 100_000;
+export const MAX_FRAGMENT_SAMPLES = 100_000;
+/** Access units that a run declares without an entry for each: eight minutes of AC-3, whose frames are of one size. */
+const MAX_UNIFORM_SAMPLES = 16_384;
 
 /** Reads cursor-wise; past the end it answers 0. */
 class Fields {
@@ -47,11 +53,26 @@ class Fields {
     this.at += 8;
     return this.at <= this.box.end ? uint64(this.box.view, this.at - 8) : 0;
   }
+
+  int64(): number {
+    this.at += 8;
+    return this.at <= this.box.end ? int64(this.box.view, this.at - 8) : 0;
+  }
 }
 
-/** All access units of the `moof` that starts at `moofOffset` of the file, track after track. */
-export function readFragment(moof: Box, moofOffset: number, movie: Movie): FragmentSample[] {
-  const samples: FragmentSample[] = [];
+/** What a fragment holds. */
+interface Found {
+  readonly samples: FragmentSample[];
+  /** All access units, those of unknown tracks as well. */
+  units: number;
+}
+
+/**
+ * All access units of the `moof` that starts at `moofOffset` of a file of `sourceBytes`, track after track. Throws
+ * `bad_media` when there are too many.
+ */
+export function readFragment(moof: Box, moofOffset: number, movie: Movie, sourceBytes: number): FragmentSample[] {
+  const found: Found = { samples: [], units: 0 };
   let implicitBase = moofOffset;
   for (const traf of boxesIn(moof.view, moof.start, moof.end)) {
     if (traf.type !== "traf") continue;
@@ -69,25 +90,62 @@ export function readFragment(moof: Box, moofOffset: number, movie: Movie): Fragm
       sizeBytes: flags & 0x10 ? fields.uint32() : inherited.sizeBytes,
       flags: flags & 0x20 ? fields.uint32() : inherited.flags,
     };
-    implicitBase = readRuns(traf, track, base, defaults, samples);
+    implicitBase = readRuns(traf, track, base, defaults, found, sourceBytes);
   }
-  return samples.filter((sample) => sample.track >= 0);
+  return found.samples;
 }
 
-/** Appends the access units of the fragment's runs; answers where their data ends. */
+/** When a fragment of a track begins, in its units. */
+interface Start {
+  readonly time: number;
+  /** It is the presentation time of the first access unit, not its decoding time. */
+  readonly isPresentation: boolean;
+}
+
+/** The start from `tfdt` (8.8.12) or Smooth Streaming's `tfxd`; null when it is not told. */
+function startOf(traf: Box): Start | null {
+  for (const box of boxesIn(traf.view, traf.start, traf.end)) {
+    const isPresentation = box.type === "uuid" && isTfxd(box);
+    if (box.type !== "tfdt" && !isPresentation) continue;
+    const body = isPresentation ? { ...box, start: box.start + TFXD.length } : box;
+    const fields = new Fields(body, 4);
+    // Sound begins before 0 where its decoder needs a frame to warm up.
+    return { time: versionOf(body) === 1 ? fields.int64() : fields.uint32(), isPresentation };
+  }
+  return null;
+}
+
+function isTfxd({ view, start, end }: Box): boolean {
+  return start + TFXD.length <= end && TFXD.every((byte, i) => view.getUint8(start + i) === byte);
+}
+
+/**
+ * Access units that a run can have: as many as its entries of `bytesEach` fit into the `leftBytes` of its box, or where they
+ * have none, as many of the default size as the file holds. Those without bytes are nothing, however many are declared.
+ */
+function roomFor(
+  bytesEach: number,
+  leftBytes: number,
+  position: number,
+  sizeBytes: number,
+  sourceBytes: number,
+): number {
+  if (bytesEach > 0) return Math.floor(leftBytes / bytesEach);
+  return sizeBytes === 0 ? 0 : Math.max(0, Math.floor((sourceBytes - position) / sizeBytes));
+}
+
+/** Appends the access units of the fragment's runs; returns where their data ends. */
 function readRuns(
   traf: Box,
   track: number,
   base: number,
   defaults: FragmentDefaults,
-  samples: FragmentSample[],
+  found: Found,
+  sourceBytes: number,
 ): number {
-  const clock = child(traf, "tfdt");
-  let time: number | null = null;
-  if (clock !== null) {
-    const fields = new Fields(clock, 4);
-    time = versionOf(clock) === 1 ? fields.uint64() : fields.uint32();
-  }
+  const start = startOf(traf);
+  let time = start === null ? null : start.time;
+  let isFirst = true;
   let position = base;
   for (const run of boxesIn(traf.view, traf.start, traf.end)) {
     if (run.type !== "trun" || run.start + 8 > run.end) continue;
@@ -97,8 +155,12 @@ function readRuns(
     if (flags & 1) position = base + fields.int32();
     const firstFlags = flags & 4 ? fields.uint32() : null;
     const bytesEach = [0x100, 0x200, 0x400, 0x800].reduce((sum, flag) => sum + (flags & flag ? 4 : 0), 0);
-    const room = bytesEach === 0 ? MAX_FRAGMENT_SAMPLES : Math.floor(fields.left / bytesEach);
-    const count = Math.min(declared, room, MAX_FRAGMENT_SAMPLES - samples.length);
+    const count = Math.min(declared, roomFor(bytesEach, fields.left, position, defaults.sizeBytes, sourceBytes));
+    found.units += count;
+    const limit = bytesEach === 0 ? MAX_UNIFORM_SAMPLES : MAX_FRAGMENT_SAMPLES;
+    if (count > limit || found.units > MAX_FRAGMENT_SAMPLES) {
+      throw new MillraceError("bad_media", `a fragment has more than ${limit} access units`);
+    }
     for (let i = 0; i < count; i++) {
       const durationUnits = flags & 0x100 ? fields.uint32() : defaults.durationUnits;
       const sizeBytes = flags & 0x200 ? fields.uint32() : defaults.sizeBytes;
@@ -107,7 +169,11 @@ function readRuns(
       // Version 0 says "unsigned", yet writers put small negative numbers there too.
       const shiftUnits = flags & 0x800 ? fields.int32() : 0;
       const keyframe = (sampleFlags & FLAG_NON_SYNC) === 0;
-      samples.push({ track, offset: position, sizeBytes, dtsUnits: time, durationUnits, shiftUnits, keyframe });
+      if (start?.isPresentation && isFirst) time = start.time - shiftUnits;
+      isFirst = false;
+      if (track >= 0) {
+        found.samples.push({ track, offset: position, sizeBytes, dtsUnits: time, durationUnits, shiftUnits, keyframe });
+      }
       position += sizeBytes;
       if (time !== null) time += durationUnits;
     }

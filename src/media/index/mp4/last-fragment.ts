@@ -1,5 +1,5 @@
-/** Where a fragmented movie without an index ends in time: its last fragment, found from the end of the file, tells. */
-import type { ByteSource } from "../../../bytes/source.ts";
+/** Where a fragmented movie without an index ends in time: its last fragments, found from the end of the file, tell. */
+import type { IndexWork } from "../work.ts";
 import { readFragment } from "./fragment.ts";
 import type { HeaderReader } from "./locate.ts";
 import type { Movie } from "./movie.ts";
@@ -8,52 +8,55 @@ import type { Movie } from "./movie.ts";
 const MAX_TAIL_BYTES = 1024 * 1024;
 /** "moof". */
 const MOOF = [0x6d, 0x6f, 0x6f, 0x66];
-/** Boxes walked from a fragment to the end of the file: a few fragments, each with its data. */
-const MAX_BOXES = 64;
+/** Places with that name that are tried: chance puts one into four gigabytes, and tracks may come in turns. */
+const MAX_CANDIDATES = 64;
+/** Boxes between a fragment and the next one, or the end: its data, an index, padding. */
+const MAX_BOXES = 8;
 
 /**
- * Presentation end of the track that lasts longest, seconds on the file's own clock; null when the last fragment does
- * not tell its time or is not within the last `tailBytes` (at most 1 MiB).
+ * Presentation end of the track that lasts longest, seconds on the file's own clock; null when the last fragments do
+ * not tell their time or are not within the last `tailBytes` (at most 1 MiB).
  */
 export async function lastFragmentEndS(
-  source: ByteSource,
+  work: IndexWork,
   reader: HeaderReader,
   movie: Movie,
   tailBytes: number,
-  signal: AbortSignal,
 ): Promise<number | null> {
-  const length = Math.min(source.sizeBytes, Math.max(4096, Math.min(tailBytes, MAX_TAIL_BYTES)));
-  const start = source.sizeBytes - length;
-  const tail = await source.read(start, length, { signal });
-  for (let at = 0; at + 8 <= length; at++) {
-    if (!MOOF.every((byte, i) => tail[at + 4 + i] === byte)) continue;
-    const endS = await endOfFragments(reader, movie, start + at, source.sizeBytes);
-    if (endS !== null) return endS;
-  }
-  return null;
-}
-
-/** Latest end of the fragments from `from` on; null unless their boxes lead exactly to the end of the file. */
-async function endOfFragments(
-  reader: HeaderReader,
-  movie: Movie,
-  from: number,
-  sizeBytes: number,
-): Promise<number | null> {
+  const { sizeBytes, signal } = work;
+  const length = Math.min(sizeBytes, Math.max(4096, Math.min(tailBytes, MAX_TAIL_BYTES)));
+  const start = sizeBytes - length;
+  const tail = await work.read(start, length, { signal });
+  const missing = new Set(movie.tracks.keys());
+  // Fragments lead to one another and the last one to the end: the name alone could be chance, or made to be tried.
+  const known = new Set([sizeBytes]);
   let endS: number | null = null;
-  let offset = from;
-  for (let i = 0; offset < sizeBytes; i++) {
-    const box = i < MAX_BOXES ? await reader.boxAt(offset) : null;
-    if (box === null) return null;
-    if (box.type === "moof") {
-      for (const sample of readFragment(await reader.load(box), box.offset, movie)) {
-        if (sample.dtsUnits === null) continue;
-        const { timescale, shiftS } = movie.tracks[sample.track]!;
-        const end = (sample.dtsUnits + sample.shiftUnits + sample.durationUnits) / timescale + shiftS;
-        endS = Math.max(endS ?? end, end);
-      }
+  for (let at = length - 8, tried = 0; at >= 0 && missing.size > 0 && tried < MAX_CANDIDATES; at--) {
+    if (!MOOF.every((byte, i) => tail[at + 4 + i] === byte)) continue;
+    tried++;
+    const fragment = await fragmentBefore(reader, start + at, known);
+    if (fragment === null) continue;
+    known.add(start + at);
+    const samples = readFragment(await reader.load(fragment), fragment.offset, movie, sizeBytes);
+    await work.spend(samples.length);
+    for (const sample of samples) {
+      missing.delete(sample.track);
+      if (sample.dtsUnits === null) continue;
+      const { timescale, shiftS } = movie.tracks[sample.track]!;
+      const end = (sample.dtsUnits + sample.shiftUnits + sample.durationUnits) / timescale + shiftS;
+      endS = Math.max(endS ?? end, end);
     }
-    offset = box.end;
   }
   return endS;
+}
+
+/** The fragment at `offset` if its boxes lead to one of the places `known`; else null. */
+async function fragmentBefore(reader: HeaderReader, offset: number, known: ReadonlySet<number>) {
+  const fragment = await reader.boxAt(offset);
+  let box = fragment;
+  for (let i = 0; box !== null && i < MAX_BOXES; i++) {
+    if (known.has(box.end)) return fragment;
+    box = await reader.boxAt(box.end);
+  }
+  return null;
 }

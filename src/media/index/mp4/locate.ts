@@ -5,8 +5,10 @@ import { type Box, type BoxHeader, readBoxHeader, viewOf } from "./boxes.ts";
 
 /** A header read fetches this much: neighbours are often in it, and a swarm fetches a whole piece anyway. */
 const PROBE_BYTES = 4096;
-/** A two-hour film has 4 MiB; larger than this is refused. */
-const MAX_INDEX_BYTES = 64 * 1024 * 1024;
+/** Largest `moov`: that of a two-hour film has 4 MiB. */
+const MAX_MOVIE_BYTES = 64 * 1024 * 1024;
+/** Largest of the other boxes: an `mfra` of a day with a fragment a second and 20 tracks. */
+const MAX_BOX_BYTES = 16 * 1024 * 1024;
 /** Top-level boxes looked at before giving up. */
 const MAX_TOP_LEVEL_BOXES = 4096;
 
@@ -49,10 +51,13 @@ export class HeaderReader {
     return { type: header.type, offset, headerBytes: header.headerBytes, end };
   }
 
-  /** The whole box, from the window if it is there. */
+  /** The whole box, from the window if it is there. Rejects with `bad_media` when it is too large. */
   async load(box: TopLevelBox): Promise<Box> {
     const length = box.end - box.offset;
-    if (length > MAX_INDEX_BYTES) throw new MillraceError("bad_media", `the ${box.type} box is larger than 64 MiB`);
+    const limitBytes = box.type === "moov" ? MAX_MOVIE_BYTES : MAX_BOX_BYTES;
+    if (length > limitBytes) {
+      throw new MillraceError("bad_media", `the ${box.type} box is larger than ${limitBytes / 1024 / 1024} MiB`);
+    }
     const at = box.offset - this.windowStart;
     const bytes = at >= 0 && at + length <= this.window.length
       ? this.window.subarray(at, at + length)

@@ -3,129 +3,29 @@
  * track's own units until the one rounding to 90 kHz, so that nothing drifts over a film.
  */
 import { MillraceError } from "../../../errors.ts";
+import { ColumnBuilder } from "../../column.ts";
+import { requirePlausible } from "../../plausible.ts";
 import type { SampleTable } from "../../timeline.ts";
-import { type Box, child, entriesOf, uint64, versionOf } from "./boxes.ts";
+import type { IndexWork } from "../work.ts";
+import { type Box, child, entriesOf, versionOf } from "./boxes.ts";
 import type { MovieTrack } from "./movie.ts";
+import { ChunkWalk, DecodingClock, leastShift, Shifts, SizeTable } from "./sample-cursors.ts";
 
-/** Access units of all tracks together; ten hours of video with two audio tracks have 4 million. 20 bytes each. */
+/** Access units of all tracks together; ten hours of video with two audio tracks have 4 million. 10 bytes each, most often. */
 export const MAX_SAMPLES = 4_000_000;
 /** A single access unit beyond this is damage: 8K intra pictures take 10 MB. */
-export const MAX_SAMPLE_BYTES = 32 * 1024 * 1024;
-
-/** Sizes from `stsz` or `stz2`, at most `limit`; a declared uniform size is bounded by `uniformLimit`. */
-function readSizes(stbl: Box, limit: number, uniformLimit: number): Uint32Array {
-  const plain = child(stbl, "stsz");
-  if (plain !== null && plain.start + 12 <= plain.end) {
-    const uniform = plain.view.getUint32(plain.start + 4);
-    const declared = plain.view.getUint32(plain.start + 8);
-    if (uniform > 0) {
-      const count = Math.min(declared, Math.floor(uniformLimit / uniform));
-      checkCount(count, limit);
-      return new Uint32Array(count).fill(uniform);
-    }
-    const { at, count } = entriesOf(plain, 8, 4);
-    checkCount(count, limit);
-    const sizes = new Uint32Array(count);
-    for (let i = 0; i < count; i++) sizes[i] = plain.view.getUint32(at + i * 4);
-    return sizes;
-  }
-  const compact = child(stbl, "stz2");
-  if (compact === null || compact.start + 12 > compact.end) return new Uint32Array(0);
-  const bits = compact.view.getUint8(compact.start + 7);
-  if (bits !== 4 && bits !== 8 && bits !== 16) return new Uint32Array(0);
-  const at = compact.start + 12;
-  const room = Math.floor(((compact.end - at) * 8) / bits);
-  const count = Math.min(compact.view.getUint32(compact.start + 8), room);
-  checkCount(count, limit);
-  const sizes = new Uint32Array(count);
-  for (let i = 0; i < count; i++) {
-    if (bits === 16) sizes[i] = compact.view.getUint16(at + i * 2);
-    else if (bits === 8) sizes[i] = compact.view.getUint8(at + i);
-    else sizes[i] = (compact.view.getUint8(at + (i >> 1)) >> (i % 2 === 0 ? 4 : 0)) & 15;
-  }
-  return sizes;
-}
-
-function checkCount(count: number, limit: number): void {
-  if (count > limit) throw new MillraceError("bad_media", `the index has more than ${MAX_SAMPLES} access units`);
-}
-
-/** Byte positions from `stsc` and `stco`/`co64`; answers how many access units have one. */
-function readOffsets(stbl: Box, sizes: Uint32Array, offsets: Float64Array): number {
-  const map = child(stbl, "stsc");
-  const large = child(stbl, "co64");
-  const chunks = large ?? child(stbl, "stco");
-  if (map === null || chunks === null) return 0;
-  const chunkBytes = large !== null ? 8 : 4;
-  const chunkList = entriesOf(chunks, 4, chunkBytes);
-  const runs = entriesOf(map, 4, 12);
-  let sample = 0;
-  for (let run = 0; run < runs.count && sample < sizes.length; run++) {
-    const entry = runs.at + run * 12;
-    const first = map.view.getUint32(entry);
-    const perChunk = map.view.getUint32(entry + 4);
-    const next = run + 1 < runs.count ? map.view.getUint32(entry + 12) : chunkList.count + 1;
-    // Empty or backward runs place nothing, and walking their chunks could take for ever.
-    if (first === 0 || next < first) return sample;
-    if (perChunk === 0) continue;
-    for (let chunk = first; chunk < next && chunk <= chunkList.count && sample < sizes.length; chunk++) {
-      const place = chunkList.at + (chunk - 1) * chunkBytes;
-      let offset = large !== null ? uint64(chunks.view, place) : chunks.view.getUint32(place);
-      const end = Math.min(sizes.length, sample + perChunk);
-      for (; sample < end; sample++) {
-        offsets[sample] = offset;
-        offset += sizes[sample]!;
-      }
-    }
-  }
-  return sample;
-}
-
-/** Decoding times in track units from `stts`, into `times`; the last duration goes on where the box is too short. */
-function readDecodingTimes(stbl: Box, times: Float64Array): void {
-  const box = child(stbl, "stts");
-  const list = box === null ? { at: 0, count: 0 } : entriesOf(box, 4, 8);
-  let time = 0;
-  let sample = 0;
-  let delta = 0;
-  for (let i = 0; i < list.count && sample < times.length; i++) {
-    const count = box!.view.getUint32(list.at + i * 8);
-    delta = box!.view.getUint32(list.at + i * 8 + 4);
-    // Some writers put small negative numbers here; time never runs back.
-    if (delta >= 0x80000000) delta = 0;
-    const end = Math.min(times.length, sample + count);
-    for (; sample < end; sample++) {
-      times[sample] = time;
-      time += delta;
-    }
-  }
-  for (; sample < times.length; sample++) {
-    times[sample] = time;
-    time += delta;
-  }
-}
-
-/** Presentation minus decoding time in track units from `ctts` (both versions read as signed); null when there is none. */
-function readShifts(stbl: Box, count: number): Int32Array | null {
-  const box = child(stbl, "ctts");
-  if (box === null) return null;
-  const shifts = new Int32Array(count);
-  const list = entriesOf(box, 4, 8);
-  let sample = 0;
-  for (let i = 0; i < list.count && sample < count; i++) {
-    const end = Math.min(count, sample + box.view.getUint32(list.at + i * 8));
-    shifts.fill(box.view.getInt32(list.at + i * 8 + 4), sample, end);
-    sample = end;
-  }
-  return shifts;
-}
+export const MAX_SAMPLE_BYTES = 16 * 1024 * 1024;
+/** Two days after the longest film: beyond it times are looked at one by one, 90 kHz. */
+const MAX_TICKS = 33 * 24 * 3600 * 90_000;
+/** Steps between two looks at the clock: half a millisecond or so. */
+const STRIDE = 4096;
 
 /** Random access points from `stss`; null when each access unit is one. */
 function readKeyframes(stbl: Box, count: number, isVideo: boolean): Uint32Array | null {
   const box = child(stbl, "stss");
   if (box === null || !isVideo) return null;
   const list = entriesOf(box, 4, 4);
-  const keyframes = new Uint32Array(list.count);
+  const keyframes = new Uint32Array(Math.min(list.count, count));
   let used = 0;
   for (let i = 0; i < list.count; i++) {
     const sample = box.view.getUint32(list.at + i * 4) - 1;
@@ -136,49 +36,70 @@ function readKeyframes(stbl: Box, count: number, isVideo: boolean): Uint32Array 
 
 /**
  * The table of `movieTrack`, with times from its edit list, still relative to the movie's zero (may be negative).
- * `limit` bounds its length; access units beyond the end of the source are left out. Null when the track has none.
+ * `limit` bounds its length; access units beyond the end of the source are left out. Null when the track has none. Rejects
+ * with `bad_media` where what it says is too much, or cannot be.
  */
-export function buildTable(movieTrack: MovieTrack, sourceBytes: number, limit: number): SampleTable | null {
+export async function buildTable(movieTrack: MovieTrack, limit: number, work: IndexWork): Promise<SampleTable | null> {
   const { sampleTable: stbl, timescale, shiftS, track } = movieTrack;
   if (stbl === null) return null;
-  const allSizes = readSizes(stbl, limit, sourceBytes);
-  const allOffsets = new Float64Array(allSizes.length);
-  const placed = readOffsets(stbl, allSizes, allOffsets);
-  let count = 0;
-  while (count < placed && allOffsets[count]! + allSizes[count]! <= sourceBytes) {
-    if (allSizes[count]! > MAX_SAMPLE_BYTES) {
-      throw new MillraceError("bad_media", "an access unit is larger than 32 MiB");
-    }
-    count++;
-  }
-  if (count === 0) return null;
-  const dts90k = new Float64Array(count);
-  readDecodingTimes(stbl, dts90k);
-  const shifts = readShifts(stbl, count);
+  const sizes = SizeTable.of(stbl, work.sizeBytes);
+  requireFewer(sizes.count, limit);
+  const walk = new ChunkWalk(stbl);
+  const clock = new DecodingClock(stbl);
+  const shifts = Shifts.of(stbl);
   // Shifts below zero mean that the decoding times are late by as much: decoding comes first.
-  const lag = shifts === null ? 0 : shifts.reduce((least, shift) => Math.min(least, shift), 0);
+  const lag = shifts === null ? 0 : leastShift(stbl, sizes.count);
+  const columns = {
+    offsets: new ColumnBuilder(),
+    sizes: new ColumnBuilder(),
+    dts90k: new ColumnBuilder(),
+    ptsShift90k: shifts === null ? null : new ColumnBuilder(),
+  };
   const perUnit = 90000 / timescale;
   const offset90k = shiftS * 90000;
   let anyShift = false;
-  let last = -Infinity;
-  for (let i = 0; i < count; i++) {
-    const units = dts90k[i]!;
-    const dts = Math.max(last, Math.round((units + lag) * perUnit + offset90k));
+  let first90k = 0;
+  let last90k = -Infinity;
+  let payloadBytes = 0;
+  let count = 0;
+  for (; count < sizes.count; count++) {
+    if (count % STRIDE === 0) await work.spend(STRIDE);
+    const size = sizes.at(count);
+    const offset = walk.next(size);
+    if (offset === null || offset + size > work.sizeBytes) break;
+    if (size > MAX_SAMPLE_BYTES) throw new MillraceError("bad_media", "an access unit is larger than 16 MiB");
+    const units = clock.next();
+    const dts90k = Math.max(last90k, Math.round((units + lag) * perUnit + offset90k));
+    if (count === 0) first90k = dts90k;
+    // Sums beyond 2^53 are no whole numbers any more.
+    if (count % STRIDE === 0 || dts90k > MAX_TICKS) requirePlausible((dts90k - first90k) / 90_000, work.sizeBytes);
     if (shifts !== null) {
-      const pts = Math.round((units + shifts[i]!) * perUnit + offset90k);
-      shifts[i] = Math.max(0, pts - dts);
-      if (shifts[i] !== 0) anyShift = true;
+      const pts90k = Math.round((units + shifts.next()) * perUnit + offset90k);
+      const shift = Math.max(0, pts90k - dts90k);
+      if (shift !== 0) anyShift = true;
+      columns.ptsShift90k!.push(shift);
     }
-    last = dts90k[i] = dts;
+    columns.offsets.push(offset);
+    columns.sizes.push(size);
+    columns.dts90k.push(dts90k);
+    payloadBytes += size;
+    last90k = dts90k;
   }
+  if (count === 0) return null;
   return {
     count,
-    offsets: count === allOffsets.length ? allOffsets : allOffsets.slice(0, count),
-    sizes: count === allSizes.length ? allSizes : allSizes.slice(0, count),
-    dts90k,
-    ptsShift90k: anyShift ? shifts : null,
+    payloadBytes,
+    offsets: columns.offsets.finish(),
+    sizes: columns.sizes.finish(),
+    dts90k: columns.dts90k.finish(),
+    ptsShift90k: anyShift ? columns.ptsShift90k!.finish() : null,
     keyframes: readKeyframes(stbl, count, track.kind === "video"),
   };
+}
+
+/** Throws `bad_media` where a track has more than `limit` access units. */
+export function requireFewer(count: number, limit: number): void {
+  if (count > limit) throw new MillraceError("bad_media", `the index has more than ${MAX_SAMPLES} access units`);
 }
 
 /** True when the index says more than the file holds, as with a download that stopped short. */

@@ -2,12 +2,13 @@
  * Where HLS segments of a transport stream begin. There is no index, and looking for every keyframe would fetch the
  * whole file before the playlist is known. So a segment begins at the first random access point at or after a packet
  * number fixed here once: the place is exact whenever it is needed, and the playlist never changes. In small files all
- * random access points are found at once and the durations are exact; in large ones times are sampled at a few places
- * and mapped to bytes linearly between them, so that durations are estimates while timestamps in the media are exact.
+ * random access points are found at once and the durations are exact. In large ones the first and the last time are
+ * mapped to bytes linearly, so that durations are estimates while timestamps in the media are exact. Only where the two
+ * do not suit the bit rate of the beginning are more places looked at: each costs a player in a slow swarm seconds.
  * Where the clock breaks a segment ends and the next is marked as discontinuous.
  */
 import type { ByteSource } from "../../../bytes/source.ts";
-import { planCuts } from "../../hls/plan.ts";
+import { MAX_SEGMENTS, planCuts } from "../../hls/plan.ts";
 import { stepBetween } from "../../../bytes/ts/stamps.ts";
 import { BreakSearch, SAMPLE_PACKETS, type Section, sectionsOf, usualRate } from "./clock-sections.ts";
 import type { PacketFormat } from "./packet-source.ts";
@@ -34,24 +35,24 @@ export interface CutPlan {
   readonly startPts90k: number | null;
 }
 
-/** Files up to this size are looked at as a whole, bytes: players fetch as much before they show anything. */
-const WHOLE_BYTES = 8 * 1024 * 1024;
-/** Otherwise this much of the beginning tells how far apart random access points are, bytes. */
+/** At most this much of the beginning tells how far apart random access points are, bytes. Smaller files are all beginning. */
 const HEAD_BYTES = 1024 * 1024;
-/** Times are sampled at these fractions of the file, and at its end. */
+/** A segment's worth of media with so many random access points tells it too. */
+const HEAD_POINTS = 3;
+/** The mean rate of the file may be this many times that of the beginning, or that part of it, without suspicion. */
+const SUSPICIOUS_FACTOR = 1.5;
+/** Where the two differ more, times are sampled at these fractions of the file. */
 const SAMPLE_FRACTIONS = [0.25, 0.5, 0.75];
 /** Where the bit rate between two samples is this many times the usual one, or that part of it, another one is taken. */
 const UNEVEN_FACTOR = 1.25;
-/** Packets looked at at the end, about 512 KiB. */
-const TAIL_PACKETS = 2800;
+/** The end is searched for the last time in steps back of `SAMPLE_PACKETS`, so many of them: 1 MiB. */
+const TAIL_STEPS = 8;
 /** Segments are at least this many times the distance of random access points, so that none is empty. */
 const GROUP_FACTOR = 2;
 /** Further apart than this are no random access points that follow each other, 90 kHz. */
 const MAX_SPACING_90K = 60 * 90_000;
 /** The last picture of a section is taken to be shown for this long, 90 kHz. */
 const LAST_PICTURE_90K = 3600;
-/** Most segments. */
-const MAX_SEGMENTS = 50_000;
 
 /** Segments that are looked for in one section, with their share of the time. */
 type SectionCuts = readonly Omit<PlannedCut, "discontinuity">[];
@@ -132,13 +133,32 @@ function spreadEvenly(map: { packets: number[]; times: number[] }, count: number
   return starts;
 }
 
-/** Samples of the whole file's times, more of them where the bit rate changes. */
-async function sampleTimes(scanner: TimeScanner, head: Scan): Promise<Mark[]> {
+/** The last time in the file; null where its last MiB has none. */
+async function lastTime(scanner: TimeScanner): Promise<Mark | null> {
+  let end = scanner.format.packetCount;
+  for (let step = 0; step < TAIL_STEPS && end > 0; step++, end -= SAMPLE_PACKETS) {
+    const from = Math.max(0, end - SAMPLE_PACKETS);
+    const { last } = await scanner.scan(from, end - from, true);
+    if (last !== null) return last;
+  }
+  return null;
+}
+
+/** Whether the clock runs from `a` to `b` about as it does in the beginning. */
+function isEven(head: Scan, a: Mark, b: Mark): boolean {
+  if (head.first === null || head.last === null || head.breaks.length > 0) return false;
+  const rate = (from: Mark, to: Mark) => (to.packet - from.packet) / stepBetween(from.pts90k, to.pts90k);
+  const ratio = rate(a, b) / rate(head.first, head.last);
+  return ratio > 1 / SUSPICIOUS_FACTOR && ratio < SUSPICIOUS_FACTOR;
+}
+
+/** Samples of the whole file's times: its first and its last; more where these look strange, or the bit rate changes. */
+async function sampleTimes(scanner: TimeScanner, head: Scan, tail: Mark | null): Promise<Mark[]> {
   const { packetCount, strideBytes } = scanner.format;
   const sample = async (packet: number) => (await scanner.scan(packet, SAMPLE_PACKETS, true)).first;
-  const tail = scanner.scan(packetCount - TAIL_PACKETS, TAIL_PACKETS, true).then(({ last }) => last);
-  const taken = await Promise.all([...SAMPLE_FRACTIONS.map((part) => sample(Math.floor(packetCount * part))), tail]);
-  const marks = [head.first, ...taken].filter((mark) => mark !== null);
+  if (head.first !== null && tail !== null && isEven(head, head.first, tail)) return [head.first, tail];
+  const taken = await Promise.all(SAMPLE_FRACTIONS.map((part) => sample(Math.floor(packetCount * part))));
+  const marks = [head.first, ...taken, tail].filter((mark) => mark !== null);
   const rate = usualRate(marks, strideBytes);
   const more = marks.slice(1).map(async (b, i) => {
     const a = marks[i]!;
@@ -160,8 +180,8 @@ function spacingOf({ points, last }: Scan): number {
 }
 
 /**
- * Makes the plan. Reads the whole of small files, else the head, the tail and three places between; more only where the
- * bit rate changes or the clock breaks.
+ * Makes the plan. Reads the whole of small files, else the beginning and the end; more only where the bit rate changes
+ * or the clock breaks.
  */
 export async function planTransportCuts(
   format: PacketFormat,
@@ -171,17 +191,24 @@ export async function planTransportCuts(
   signal: AbortSignal,
 ): Promise<CutPlan> {
   const scanner = new TimeScanner(format, source, program, signal);
-  const whole = format.packetCount * format.strideBytes <= WHOLE_BYTES;
-  const headPackets = whole ? format.packetCount : Math.floor(HEAD_BYTES / format.strideBytes);
+  const whole = format.packetCount * format.strideBytes <= HEAD_BYTES;
+  const headPackets = Math.min(format.packetCount, Math.floor(HEAD_BYTES / format.strideBytes));
+  const target90k = targetMs * 90;
+  // Asked for together with the beginning, which costs one round trip instead of two.
+  const tail = whole ? Promise.resolve(null) : lastTime(scanner);
+  // The `await` below rejects with it; this only keeps it from counting as unhandled meanwhile.
+  tail.catch(() => {});
+  const enough = ({ first, last, points }: Scan) =>
+    !whole && points.length >= HEAD_POINTS && first !== null && last !== null &&
+    stepBetween(first.pts90k, last.pts90k) >= target90k;
   let anyUnit = program.main.kind !== "video";
-  let head = await scanner.scan(0, headPackets, anyUnit);
+  let head = await scanner.scan(0, headPackets, anyUnit, enough);
   if (head.points.length === 0) {
     anyUnit = true;
-    head = await scanner.scan(0, headPackets, anyUnit);
+    head = await scanner.scan(0, headPackets, anyUnit, enough);
   }
-  const target90k = targetMs * 90;
   if (whole) return exactPlan(format, head, anyUnit, target90k);
-  const marks = await sampleTimes(scanner, head);
+  const marks = await sampleTimes(scanner, head, await tail);
   const rate = usualRate(marks, format.strideBytes);
   const search = new BreakSearch(scanner, rate);
   const breaks: ClockBreak[] = [];

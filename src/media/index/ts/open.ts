@@ -9,7 +9,7 @@ import { MillraceError } from "../../../errors.ts";
 import { readTransportSegment, type SegmentPlace } from "../../cut-ts/segment.ts";
 import { targetDurationS } from "../../hls/plan.ts";
 import { DEFAULT_SEGMENT_TARGET_MS } from "../../hls/plan.ts";
-import { wrap33 } from "../../../bytes/ts/stamps.ts";
+import { stepBetween, wrap33 } from "../../../bytes/ts/stamps.ts";
 import { PACKET_BYTES } from "../../../bytes/ts/packet.ts";
 import { changesMap, editMap, languagesOf, type MapEdit } from "../../rewrite-ts/map-edit.ts";
 import { type Rewriting, rewrittenFormat, rewrittenSource } from "../../rewrite-ts/rewritten.ts";
@@ -22,14 +22,21 @@ import { findAccessPoint } from "./access-search.ts";
 import { type CutPlan, planTransportCuts } from "./cut-plan.ts";
 import { detectPackets, type PacketFormat, readPackets } from "./packet-source.ts";
 import { type ChosenProgram, findProgram, outputTracks } from "./programs.ts";
+import { TimeScanner } from "./time-scan.ts";
 
 /** Part of the fingerprint: raise it whenever the bytes of a segment or of the TS change. */
-const CUTTER_VERSION = 1;
+const CUTTER_VERSION = 2;
 /** Sound may begin so much before the first picture, 90 kHz (10 s). */
 const ORIGIN_SLACK_90K = 900_000;
 /** Packets read at a time, about 256 KiB, and given away at a time, just under 64 KiB. */
 const READ_PACKETS = 1392;
 const CHUNK_PACKETS = 348;
+/**
+ * Packets by whose times the bit rate is guessed, the 64 KiB by which packets were recognised, and the least media in
+ * them that says anything, 90 kHz.
+ */
+const RATE_PACKETS = 348;
+const RATE_SPAN_90K = 90_000;
 
 async function* readTs(
   format: PacketFormat,
@@ -52,6 +59,20 @@ async function* readTs(
   }
 }
 
+/** The bit rate of the first packets, bytes/s; null where they hold less than a second. */
+async function guessRate(
+  format: PacketFormat,
+  program: ChosenProgram,
+  source: ByteSource,
+  signal: AbortSignal,
+): Promise<number | null> {
+  const { first, last, breaks } = await new TimeScanner(format, source, program, signal).scan(0, RATE_PACKETS, true);
+  if (first === null || last === null || breaks.length > 0) return null;
+  const span90k = stepBetween(first.pts90k, last.pts90k);
+  if (span90k < RATE_SPAN_90K) return null;
+  return (last.packet - first.packet) * format.strideBytes * 90_000 / span90k;
+}
+
 /** Tracks that the viewer wants as AAC, and what to tell where there is no encoder for them. */
 async function chooseAac(
   tracks: readonly Track[],
@@ -68,6 +89,8 @@ async function chooseAac(
 
 /** The stream that the player gets: the file's own packets, or with some of them changed. */
 interface Delivered {
+  /** No packet is changed. */
+  readonly isFile: boolean;
   readonly format: PacketFormat;
   over(source: ByteSource): ByteSource;
 }
@@ -127,11 +150,19 @@ export async function openTransportStream(source: ByteSource, options: OpenOptio
   if (format === null) throw new MillraceError("bad_media", "no transport stream packets found");
   const program = await findProgram(format, source, signal);
   const targetMs = options.segmentTargetMs ?? DEFAULT_SEGMENT_TARGET_MS;
-  const plan = await planTransportCuts(format, source, program, targetMs, signal);
   const sizeBytes = format.packetCount * PACKET_BYTES;
-  const bytesPerSecond = plan.durationMs > 0 ? source.sizeBytes * 1000 / plan.durationMs : null;
   const { chosen, encoder, warnings } = await chooseAac(program.tracks, options);
   const aacPids = new Set(chosen.map(({ id }) => id));
+  let known: CutPlan | null = null;
+  const plan = async (from: ByteSource, abort: AbortSignal) =>
+    known ??= await planTransportCuts(format, from, program, targetMs, abort);
+  // The runs of AAC are cut by the mean rate; MPEG TS as it is needs no more than its tables.
+  const timed = encoder === null ? null : await plan(source, signal);
+  const bytesPerSecond = timed === null
+    ? await guessRate(format, program, source, signal)
+    : timed.durationMs > 0
+    ? source.sizeBytes * 1000 / timed.durationMs
+    : null;
   const { map, mapPid } = program;
   const edit: MapEdit = {
     programNumber: map.programNumber,
@@ -147,27 +178,29 @@ export async function openTransportStream(source: ByteSource, options: OpenOptio
       map,
       mapPid,
       pids: [...aacPids],
-      origin90k: wrap33((plan.startPts90k ?? 0) - ORIGIN_SLACK_90K),
+      origin90k: wrap33((timed?.startPts90k ?? 0) - ORIGIN_SLACK_90K),
       bytesPerSecond,
       encoder,
     }),
   };
   const delivered: Delivered = rewriting.edit === null && rewriting.overlay === null
-    ? { format, over: (from) => from }
-    : { format: rewrittenFormat(rewriting), over: (from) => rewrittenSource(rewriting, from) };
+    ? { isFile: true, format, over: (from) => from }
+    : { isFile: false, format: rewrittenFormat(rewriting), over: (from) => rewrittenSource(rewriting, from) };
   const tracks = program.tracks.map((track) => aacPids.has(track.id) ? aacTrack(track) : track);
   const edited = editMap(map, edit);
   const output = outputTracks({ ...program, tracks }, options.preferredAudioLanguage);
   const { strideBytes, firstAt } = format;
+  let hls: HlsPlan | null = null;
   return {
     container: "mpegts",
     tracks,
     outputTracks: output,
-    durationMs: plan.durationMs,
+    durationMs: timed?.durationMs ?? null,
     bytesPerSecond,
     warnings: [...warnings, ...program.warnings],
     ts: {
       sizeBytes,
+      ...(delivered.isFile && strideBytes === PACKET_BYTES ? { copiedFrom: firstAt } : {}),
       fingerprint: [
         "ts",
         CUTTER_VERSION,
@@ -179,6 +212,7 @@ export async function openTransportStream(source: ByteSource, options: OpenOptio
       read: (start, end, from, abort) =>
         readTs(delivered.format, start, Math.min(end ?? sizeBytes, sizeBytes), delivered.over(from), abort),
     },
-    hls: hlsPlan(format, { ...program, map: edited }, plan, output, delivered),
+    planHls: async (from, abort) =>
+      hls ??= hlsPlan(format, { ...program, map: edited }, await plan(from, abort), output, delivered),
   };
 }

@@ -20,8 +20,8 @@ export interface ChosenProgram {
 
 /** How far into the file tables are searched, packets (about 2 MiB); they come every 0.1–0.5 s. */
 const SEARCH_PACKETS = 11_200;
-/** Packets read at a time while searching. */
-const STEP_PACKETS = 700;
+/** Packets read at a time while searching, about 32 KiB: tables are at the beginning of most files, and bytes may come slowly. */
+const STEP_PACKETS = 174;
 /** More programs than this are not looked at: multiplexes have about 20. */
 const MAX_PROGRAMS = 256;
 /** Packets of the main stream that tell whether it is scrambled. */

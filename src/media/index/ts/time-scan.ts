@@ -31,8 +31,8 @@ export interface Scan {
   readonly breaks: readonly ClockBreak[];
 }
 
-/** Packets read at a time, about 512 KiB. */
-const STEP_PACKETS = 2800;
+/** Packets read at a time, about 128 KiB: what a search looks at, and what a slow swarm brings in a few seconds. */
+const STEP_PACKETS = 700;
 /** Pictures are not in the order of their times; further back is a break, 90 kHz (2 s). */
 const MAX_BACK_90K = 180_000;
 /** Further ahead from one PES to the next is a break, 90 kHz (10 s). */
@@ -85,8 +85,16 @@ export class TimeScanner {
     this.#signal = signal;
   }
 
-  /** Looks at `count` packets from `from` on, as far as the file goes; `anyUnit`: every PES is an access point. */
-  async scan(from: number, count: number, anyUnit: boolean): Promise<Scan> {
+  /**
+   * Looks at `count` packets from `from` on, as far as the file goes; `anyUnit`: every PES is an access point. Ends early
+   * when `enough` says so of what was found.
+   */
+  async scan(
+    from: number,
+    count: number,
+    anyUnit: boolean,
+    enough: (found: Scan) => boolean = () => false,
+  ): Promise<Scan> {
     const { format } = this;
     const { main } = this.#program;
     const finder = new AccessPointFinder(main.codec, anyUnit);
@@ -108,6 +116,7 @@ export class TimeScanner {
         first ??= { packet, pts90k };
         clock.push({ packet, pts90k });
       }
+      if (enough({ points, first, last: clock.latest, breaks: clock.breaks })) break;
     }
     return { points, first, last: clock.latest, breaks: clock.breaks };
   }

@@ -6,7 +6,7 @@ import type { ChunkBuffers } from "../../../bytes/chunk-buffers.ts";
 const MAX_CHUNK_BYTES = 64 * 1024;
 /**
  * Packets are collected in a buffer of this size and handed out as views of it. It stays in a processor's cache between
- * being written and being sent, and the allocator serves it from memory that it has: larger ones are mapped anew each time.
+ * being written and being sent, and the allocator serves it from memory that it has: larger ones are mapped afresh each time.
  */
 const BUFFER_BYTES = 64 * 1024;
 

@@ -6,7 +6,7 @@
 const HEAD_BYTES = 24 * 1024;
 const NOTHING = new Uint8Array(0);
 
-/** One access unit on its way into packets. Filled anew for each; used within one synchronous call only. */
+/** One access unit on its way into packets. Filled again for each; used within one synchronous call only. */
 export class Payload {
   /** Begins with the head. */
   readonly head: Uint8Array = new Uint8Array(HEAD_BYTES);

@@ -80,6 +80,8 @@ export interface AccessUnit {
   readonly pts90k: number;
   readonly dts90k: number;
   readonly keyframe: boolean;
+  /** The data is the elementary stream as the TS carries it (several frames of sound). Default: as the container has it. */
+  readonly isReady?: boolean;
   readonly data: Uint8Array;
   readonly from: number;
   readonly to: number;
@@ -104,7 +106,8 @@ export function writeAccessUnit(
   const { streamId } = stream.format;
   const headerBytes = pesHeaderBytes(unit.pts90k - unit.dts90k);
   payload.reset(headerBytes);
-  stream.format.fill(payload, unit.data, unit.from, unit.to, unit.keyframe);
+  if (unit.isReady) payload.setData(unit.data, unit.from, unit.to);
+  else stream.format.fill(payload, unit.data, unit.from, unit.to, unit.keyframe);
   // Each packet must carry something; zeros after an access unit mean nothing to any of the codecs.
   const pesBytes = Math.max(payload.sizeBytes, packets);
   const pts = unit.pts90k + START_OFFSET_90K;

@@ -1,4 +1,4 @@
-/** The packets of one slot in order: tables, PCR and access units merged by decoding time. Made anew when a slot is read. */
+/** The packets of one slot in order: tables, PCR and access units merged by decoding time. Made again whenever a slot is read. */
 import type { SampleTable } from "../../timeline.ts";
 import { maxPesBytes, pesPackets, type Program } from "./program.ts";
 import { keyframeAt, type Slots } from "./slots.ts";
@@ -39,11 +39,11 @@ interface Cursor {
 /** The times at which PCR-only packets stand, as `layOutSlots` counted them. */
 function pcrTimes(table: SampleTable, first: number, end: number, start90k: number, end90k: number): number[] {
   const times: number[] = [];
-  if (first === end || table.dts90k[first]! > start90k) times.push(start90k);
+  if (first === end || table.dts90k.at(first) > start90k) times.push(start90k);
   let last = start90k;
   for (let i = first; i <= end; i++) {
-    const time = i < end ? table.dts90k[i]! : end90k;
-    const between = pcrPacketsBetween(time - last);
+    const time = i < end ? table.dts90k.at(i) : end90k;
+    const between = pcrPacketsBetween(time - last, times.length);
     for (let n = 1; n <= between; n++) times.push(last + n * MAX_PCR_GAP_90K);
     last = time;
   }
@@ -59,7 +59,7 @@ export function scheduleSlot(program: Program, tables: readonly SampleTable[], s
     const next = slots.firstSamples[i]![slot]!;
     const end = slots.firstSamples[i]![slot + 1]!;
     let last = end - 1;
-    while (last >= next && table.sizes[last] === 0) last--;
+    while (last >= next && table.sizes.at(last) === 0) last--;
     return { next, end, nextKeyframe: keyframeAt(table, next), last, packets: 0 };
   });
   const pcrCursor = cursors[program.pcrStream]!;
@@ -96,7 +96,7 @@ export function scheduleSlot(program: Program, tables: readonly SampleTable[], s
     for (let i = 0; i < cursors.length; i++) {
       const cursor = cursors[i]!;
       if (cursor.next >= cursor.end) continue;
-      const time = tables[i]!.dts90k[cursor.next]!;
+      const time = tables[i]!.dts90k.at(cursor.next);
       if (time < bestTime || best < 0) [best, bestTime] = [i, time];
     }
     if (best < 0) break;
@@ -106,10 +106,10 @@ export function scheduleSlot(program: Program, tables: readonly SampleTable[], s
     const sample = cursor.next++;
     const isKeyframe = table.keyframes === null || table.keyframes[cursor.nextKeyframe] === sample;
     if (isKeyframe) cursor.nextKeyframe++;
-    if (table.sizes[sample] === 0) continue;
+    if (table.sizes.at(sample) === 0) continue;
     const stream = program.streams[best]!;
-    const shift = table.ptsShift90k === null ? 0 : table.ptsShift90k[sample]!;
-    let unitPackets = pesPackets(stream, maxPesBytes(stream, table.sizes[sample]!, shift, isKeyframe));
+    const shift = table.ptsShift90k === null ? 0 : table.ptsShift90k.at(sample);
+    let unitPackets = pesPackets(stream, maxPesBytes(stream, table.sizes.at(sample), shift, isKeyframe));
     if (sample === cursor.last) unitPackets += packetsToAlign(cursor.packets + unitPackets);
     keyframe[count] = isKeyframe ? 1 : 0;
     put(best, sample, cursor.packets, unitPackets);

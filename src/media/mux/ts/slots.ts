@@ -3,6 +3,8 @@
  * starts with PAT and PMT and a random access point, and every PID's counter runs from 0 to 15 in it, so slots join in
  * any order.
  */
+import { MillraceError } from "../../../errors.ts";
+import type { IndexWork } from "../../index/work.ts";
 import type { SampleTable } from "../../timeline.ts";
 import { maxPesBytes, pesPackets, type Program, type ProgramStream } from "./program.ts";
 import { packetsToAlign, pcrPacketsBetween, psiRoundsIn } from "./timing.ts";
@@ -38,7 +40,7 @@ export function sampleAt(table: SampleTable, dts90k: number): number {
   let high = table.count;
   while (low < high) {
     const middle = (low + high) >> 1;
-    if (table.dts90k[middle]! < dts90k) low = middle + 1;
+    if (table.dts90k.at(middle) < dts90k) low = middle + 1;
     else high = middle;
   }
   return low;
@@ -48,12 +50,13 @@ export function sampleAt(table: SampleTable, dts90k: number): number {
 function pcrPackets(table: SampleTable, first: number, end: number, start90k: number, end90k: number): number {
   let count = 0;
   let last = start90k;
-  if (first === end || table.dts90k[first]! > start90k) count++;
+  if (first === end || table.dts90k.at(first) > start90k) count++;
   for (let i = first; i < end; i++) {
-    count += pcrPacketsBetween(table.dts90k[i]! - last);
-    last = table.dts90k[i]!;
+    const time = table.dts90k.at(i);
+    count += pcrPacketsBetween(time - last, count);
+    last = time;
   }
-  return count + pcrPacketsBetween(end90k - last);
+  return count + pcrPacketsBetween(end90k - last, count);
 }
 
 /** Packets of the access units `[first, end)` in `stream`, before alignment. */
@@ -64,41 +67,93 @@ function mediaPackets(stream: ProgramStream, table: SampleTable, first: number, 
   for (let i = first; i < end; i++) {
     const keyframe = keyframes === null || keyframes[nextKeyframe] === i;
     if (keyframe) nextKeyframe++;
-    const size = sizes[i]!;
+    const size = sizes.at(i);
     if (size === 0) continue;
-    packets += pesPackets(stream, maxPesBytes(stream, size, ptsShift90k === null ? 0 : ptsShift90k[i]!, keyframe));
+    packets += pesPackets(stream, maxPesBytes(stream, size, ptsShift90k === null ? 0 : ptsShift90k.at(i), keyframe));
   }
   return packets;
 }
 
 /**
- * Lays out slots that begin at the decoding times `cuts90k` (ascending; each but the first a random access point of the
- * PCR stream). `tables` has one for each stream of the program.
+ * Access units in a slot at most: four minutes of video with one audio track. A slot is put together at one go to be read,
+ * which takes 10 to 30 ms for so many.
  */
-export function layOutSlots(program: Program, tables: readonly SampleTable[], cuts90k: readonly number[]): Slots {
+const MAX_SLOT_UNITS = 16_384;
+
+/**
+ * `cuts90k` with cuts in between where a slot would have too many access units: it begins without a random access point then,
+ * which only files without them see. Rejects with `bad_media` where so many have one time.
+ */
+export async function splitCrowded(
+  tables: readonly SampleTable[],
+  cuts90k: readonly number[],
+  work: Pick<IndexWork, "spend">,
+): Promise<number[]> {
+  const split: number[] = [];
+  for (const [slot, start90k] of cuts90k.entries()) {
+    split.push(start90k);
+    const rest = [{ start90k, end90k: cuts90k[slot + 1] ?? Infinity }];
+    for (let stretch = rest.pop(); stretch !== undefined; stretch = rest.pop()) {
+      await work.spend(tables.length);
+      const middle90k = crowdedMiddle(tables, stretch.start90k, stretch.end90k);
+      if (middle90k === null) continue;
+      if (middle90k <= stretch.start90k) {
+        throw new MillraceError("bad_media", `more than ${MAX_SLOT_UNITS / 2} access units have the same time`);
+      }
+      split.push(middle90k);
+      rest.push({ start90k: stretch.start90k, end90k: middle90k }, { start90k: middle90k, end90k: stretch.end90k });
+    }
+  }
+  return split.sort((a, b) => a - b);
+}
+
+/** Where to split a slot with too many access units: the middle of the fullest stream; null when it has not too many. */
+function crowdedMiddle(tables: readonly SampleTable[], start90k: number, end90k: number): number | null {
+  let units = 0;
+  let most = 0;
+  let middle90k = start90k;
+  for (const table of tables) {
+    const first = sampleAt(table, start90k);
+    const end = end90k === Infinity ? table.count : sampleAt(table, end90k);
+    units += end - first;
+    if (end - first <= most) continue;
+    most = end - first;
+    middle90k = table.dts90k.at(first + (most >> 1));
+  }
+  return units > MAX_SLOT_UNITS ? middle90k : null;
+}
+
+/**
+ * Lays out slots that begin at the decoding times `cuts90k` (ascending; each but the first a random access point of the
+ * PCR stream as a rule). `tables` has one for each stream of the program.
+ */
+export async function layOutSlots(
+  program: Program,
+  tables: readonly SampleTable[],
+  cuts90k: readonly number[],
+  work: Pick<IndexWork, "spend">,
+): Promise<Slots> {
   const count = cuts90k.length;
   const starts90k = new Float64Array(count + 1);
   starts90k.set(cuts90k);
   for (const table of tables) {
-    if (table.count > 0) starts90k[count] = Math.max(starts90k[count]!, table.dts90k[table.count - 1]!);
+    if (table.count > 0) starts90k[count] = Math.max(starts90k[count]!, table.dts90k.at(table.count - 1));
   }
-  const firstSamples = tables.map((table) => {
-    const firsts = new Uint32Array(count + 1);
-    for (let slot = 1; slot < count; slot++) firsts[slot] = sampleAt(table, starts90k[slot]!);
-    firsts[count] = table.count;
-    return firsts;
-  });
+  const firstSamples = tables.map(() => new Uint32Array(count + 1));
   const firstPackets = new Float64Array(count + 1);
   for (let slot = 0; slot < count; slot++) {
     const start90k = starts90k[slot]!;
     const end90k = starts90k[slot + 1]!;
     let packets = psiRoundsIn(end90k - start90k) * program.psiPackets;
     for (const [i, stream] of program.streams.entries()) {
+      const table = tables[i]!;
       const first = firstSamples[i]![slot]!;
-      const end = firstSamples[i]![slot + 1]!;
-      const media = mediaPackets(stream, tables[i]!, first, end);
+      const end = slot + 1 < count ? sampleAt(table, end90k) : table.count;
+      firstSamples[i]![slot + 1] = end;
+      await work.spend(1 + end - first);
+      const media = mediaPackets(stream, table, first, end);
       packets += media + packetsToAlign(media);
-      if (stream.carriesPcr) packets += pcrPackets(tables[i]!, first, end, start90k, end90k);
+      if (stream.carriesPcr) packets += pcrPackets(table, first, end, start90k, end90k);
     }
     firstPackets[slot + 1] = firstPackets[slot]! + packets;
   }

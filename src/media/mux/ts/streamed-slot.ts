@@ -4,10 +4,13 @@
  * gives the same bytes.
  */
 import type { RunSample } from "../../timeline.ts";
+import { detached } from "../../../bytes/detached.ts";
 import { PACKET_BYTES } from "../../../bytes/ts/packet.ts";
 import type { PacketSink } from "./chunks.ts";
 import { writeNullPacket, writePcrPacket } from "./packets.ts";
 import { maxPesBytes, pesPackets, type Program, writeAccessUnit, writePsi } from "./program.ts";
+import { AudioPacker, MAX_BREAKS, packedUnits } from "./packed-audio.ts";
+import { pesHeaderBytes } from "./pes.ts";
 import {
   DECODER_DELAY_90K,
   MAX_PCR_GAP_90K,
@@ -19,6 +22,18 @@ import {
 
 /** An access unit waits at most this long for those of other tracks: containers interleave within 0.5 s. */
 const REORDER_WINDOW_90K = 45000;
+/**
+ * … and so long for the stream with the clock: a picture gets its decoding time when the next ones in order are known,
+ * which takes seconds where there is one in 5 s.
+ */
+const CLOCK_WINDOW_90K = 2_700_000;
+/**
+ * Access units that wait for those of other tracks take this much at most, bytes: half a second of 64 Mbit/s. Beyond it
+ * they go out in the order in which they came.
+ */
+const MAX_HELD_BYTES = 4 * 1024 * 1024;
+/** So many wait at most: half a second of 32 tracks of sound has 800. */
+const MAX_HELD_UNITS = 4096;
 /** Of an access unit that does not fit its slot, this much may be used to bring a counter to its end. */
 const REMNANT_BYTES = 1024;
 
@@ -26,8 +41,10 @@ const REMNANT_BYTES = 1024;
 export interface StreamedSlotOptions {
   /** Decoding time of its first random access point, or an estimate. */
   readonly startDts90k: number;
-  /** Decoding time at which the next slot starts, as far as known. */
-  readonly endDts90k: number;
+  /** How long it lasts, as far as known. */
+  readonly duration90k: number;
+  /** No access unit of the main stream in the next slot is decoded earlier; null when that is not known. */
+  readonly endDts90k: number | null;
   /** Size, packets; null: as many as it takes. */
   readonly packets: number | null;
   /** The first run of the file may begin with audio long before its first picture. */
@@ -35,21 +52,40 @@ export interface StreamedSlotOptions {
 }
 
 interface Lane {
+  /** Puts frames together before they come into the queue; null where each access unit has its own PES. */
+  readonly packer: AudioPacker | null;
   readonly queue: RunSample[];
+  /** So many of `queue`, from its beginning, have their bytes to themselves. */
+  detached: number;
   packets: number;
   /** First access unit that did not fit. */
   overflow: RunSample | null;
 }
 
+/** What comes next of a stream, be it ready or not. */
+function headOf({ queue, packer }: Lane): RunSample | null {
+  return queue[0] ?? packer?.first ?? null;
+}
+
 /** Null packets made in one go. */
 const PADDING_PACKETS = 1024;
+/** What brings a stream's counter to its end at most, in packets. */
+const ALIGNING_PACKETS = 16;
 /** Share of the access units that are reckoned to be random access points. */
 const FORESEEN_KEYFRAMES = 0.25;
 /** Access units smaller than this are not reckoned with. */
 const LEAST_UNIT_BYTES = 8;
 
-function pcrPacketBound(duration90k: number): number {
-  return Math.min(4 * MAX_PCR_PACKETS_IN_GAP, Math.ceil(duration90k / MAX_PCR_GAP_90K)) + 8;
+/** Up to this, a gap between PCRs needs no packet: the limit of 2.7.2, 100 ms. */
+const LONGEST_PCR_GAP_90K = 9000;
+/** PCR packets that a slot may have whatever it carries: six seconds of silence. */
+const FREE_PCR_PACKETS = 64;
+/** Beyond those, so many for each packet with payload: a layout must not be many times its file. */
+const PCR_PER_PAYLOAD = 2;
+
+function pcrPacketBound(duration90k: number, payloadBytes: number): number {
+  const wanted = Math.ceil(duration90k / MAX_PCR_GAP_90K) + 8;
+  return Math.min(wanted, FREE_PCR_PACKETS + PCR_PER_PAYLOAD * Math.ceil(payloadBytes / 184));
 }
 
 /** Upper bound of the packets of a run, given bounds of its payload and of the access units of each stream. */
@@ -59,14 +95,17 @@ export function slotPackets(
   payloadBytes: number,
   accessUnits: readonly number[],
 ): number {
-  let packets = psiRoundsIn(duration90k) * program.psiPackets + pcrPacketBound(duration90k);
+  let packets = psiRoundsIn(duration90k) * program.psiPackets + pcrPacketBound(duration90k, payloadBytes);
   let bytes = payloadBytes;
+  // No access unit is smaller than a few bytes: what a file claims must not make a slot of many times its bytes.
+  let left = Math.ceil(payloadBytes / LEAST_UNIT_BYTES);
   for (const [i, stream] of program.streams.entries()) {
     // The last packet of an access unit is half empty on average; a whole one more makes it a bound.
-    // No access unit is smaller than a few bytes: a hostile duration must not make a slot of it.
-    const units = Math.min(accessUnits[i]!, Math.ceil(payloadBytes / LEAST_UNIT_BYTES));
-    packets += units + 32;
-    bytes += units * (maxPesBytes(stream, 0, 1, false) + (stream.carriesPcr ? 8 : 0));
+    const units = Math.min(accessUnits[i]!, left);
+    left -= units;
+    const packed = packedUnits(stream, units, duration90k);
+    packets += packed + ALIGNING_PACKETS + (stream.format.frame90k === null ? 0 : MAX_BREAKS);
+    bytes += units * stream.format.maxBytes(0, false) + packed * (pesHeaderBytes(1) + (stream.carriesPcr ? 8 : 0));
     // Parameter sets come with random access points. Where all are such, their half empty packets have room for more.
     const keyframes = Math.min(units, Math.ceil(units * FORESEEN_KEYFRAMES) + 8);
     bytes += keyframes * (maxPesBytes(stream, 0, 1, true) - maxPesBytes(stream, 0, 1, false));
@@ -86,22 +125,34 @@ export class StreamedSlot {
   private round = 0;
   private start90k = 0;
   private newest90k = -Infinity;
+  private newestMain90k = -Infinity;
   private lastPcr90k = -Infinity;
   private usedPackets = 0;
+  private pcrPackets = 0;
+  private heldBytes = 0;
+  private heldUnits = 0;
   private started = false;
   private overflowed = false;
-  /** Access units left out: too late for their decoding time, or too large for the slot. */
+  /** Access units left out, as they don't fit the slot. */
   dropped = 0;
+  /** Access units that come after the time at which they should be decoded. */
+  late = 0;
 
   constructor(program: Program, options: StreamedSlotOptions, sink: PacketSink) {
     this.program = program;
     this.options = options;
     this.sink = sink;
-    this.lanes = program.streams.map(() => ({ queue: [], packets: 0, overflow: null }));
+    this.lanes = program.streams.map((stream) => ({
+      packer: AudioPacker.of(stream),
+      queue: [],
+      detached: 0,
+      packets: 0,
+      overflow: null,
+    }));
     const laneOf: (number | undefined)[] = [];
     for (const [lane, stream] of program.streams.entries()) laneOf[stream.trackIndex] = lane;
     this.laneOf = laneOf;
-    this.duration90k = Math.max(0, options.endDts90k - options.startDts90k);
+    this.duration90k = Math.max(0, options.duration90k);
     this.rounds = psiRoundsIn(this.duration90k);
   }
 
@@ -109,9 +160,28 @@ export class StreamedSlot {
   push(sample: RunSample): void {
     const lane = this.laneOf[sample.track];
     if (lane === undefined || sample.data.length === 0) return;
-    this.lanes[lane]!.queue.push(sample);
+    const { packer, queue } = this.lanes[lane]!;
+    this.heldBytes += sample.data.length;
+    this.heldUnits++;
+    if (packer === null) queue.push(sample);
+    else {
+      if (!packer.takes(sample)) this.closePacked(this.lanes[lane]!);
+      packer.add(sample);
+    }
     if (sample.dts90k > this.newest90k) this.newest90k = sample.dts90k;
+    if (lane === this.program.pcrStream) this.newestMain90k = sample.dts90k;
     while (this.emitNext(false));
+  }
+
+  /** Copies what waits: its bytes are part of what was read, all of which they would keep. Call it now and then. */
+  detach(): void {
+    for (const lane of this.lanes) {
+      lane.packer?.detach();
+      for (; lane.detached < lane.queue.length; lane.detached++) {
+        const sample = lane.queue[lane.detached]!;
+        lane.queue[lane.detached] = { ...sample, data: detached(sample.data) };
+      }
+    }
   }
 
   /** Everything out, counters at 15. `pad` does the rest. */
@@ -119,7 +189,7 @@ export class StreamedSlot {
     while (this.emitNext(true));
     this.begin(this.options.startDts90k);
     for (let lane = 0; lane < this.lanes.length; lane++) this.alignOverflowed(lane);
-    this.fillPcr(this.options.endDts90k);
+    this.fillPcr(this.options.endDts90k ?? this.lastPcr90k);
     while (this.round < this.rounds) this.putPsi();
   }
 
@@ -135,35 +205,52 @@ export class StreamedSlot {
     return true;
   }
 
-  /** Order of emission: the random access point goes first, whatever stands late in the file. */
-  private timeOf(sample: RunSample): number {
-    return this.options.isFirst ? sample.dts90k : Math.max(sample.dts90k, this.options.startDts90k);
-  }
-
   private emitNext(atEnd: boolean): boolean {
     let best = -1;
     let bestTime = Infinity;
     let waiting = false;
     for (let i = 0; i < this.lanes.length; i++) {
-      const head = this.lanes[i]!.queue[0];
-      if (head === undefined) {
+      const head = headOf(this.lanes[i]!);
+      if (head === null) {
         waiting = true;
         continue;
       }
-      const time = this.timeOf(head);
+      const time = head.dts90k;
       if (time < bestTime || (time === bestTime && i === this.program.pcrStream)) [best, bestTime] = [i, time];
     }
     if (best < 0) return false;
     // Nothing goes before the random access point that gives the slot its clock, or the clock would run back.
-    const first = this.lanes[this.program.pcrStream]!.queue[0];
-    if (!this.started && !this.options.isFirst && first !== undefined) {
-      [best, bestTime] = [this.program.pcrStream, this.timeOf(first)];
+    const first = headOf(this.lanes[this.program.pcrStream]!);
+    if (!this.started && !this.options.isFirst && first !== null) {
+      [best, bestTime] = [this.program.pcrStream, first.dts90k];
     }
     const lane = this.lanes[best]!;
-    const mayBeLast = lane.queue.length === 1;
-    if (!atEnd && (waiting || mayBeLast) && this.newest90k - bestTime <= REORDER_WINDOW_90K) return false;
-    this.emit(best, lane.queue.shift()!, mayBeLast);
+    const mayBeLast = lane.queue.length + (lane.packer?.first ? 1 : 0) === 1;
+    const isFull = this.heldBytes > MAX_HELD_BYTES || this.heldUnits > MAX_HELD_UNITS;
+    const window90k = first === null ? CLOCK_WINDOW_90K : REORDER_WINDOW_90K;
+    if (!atEnd && !isFull && (waiting || mayBeLast) && this.newest90k - bestTime <= window90k) return false;
+    if (lane.queue.length === 0) this.closePacked(lane);
+    const sample = lane.queue.shift()!;
+    lane.detached = Math.max(0, lane.detached - 1);
+    this.heldBytes -= sample.data.length;
+    this.heldUnits--;
+    this.emit(best, sample, mayBeLast);
     return true;
+  }
+
+  /** Puts the frames that wait for more of them into the queue, as one. */
+  private closePacked(lane: Lane): void {
+    const packer = lane.packer!;
+    this.heldUnits -= packer.count - 1;
+    this.heldBytes -= packer.bytes;
+    const packed = packer.close();
+    this.heldBytes += packed.data.length;
+    lane.queue.push(packed);
+  }
+
+  /** How far the clock may go without the main stream: no access unit of it that is still to come is decoded earlier. */
+  private clockLimit(): number {
+    return Math.max(this.newestMain90k, this.options.endDts90k ?? -Infinity);
   }
 
   private begin(time90k: number): void {
@@ -176,22 +263,21 @@ export class StreamedSlot {
   private emit(index: number, sample: RunSample, mayBeLast: boolean): void {
     const stream = this.program.streams[index]!;
     const lane = this.lanes[index]!;
-    const time = this.timeOf(sample);
+    const time = Math.max(sample.dts90k, this.lastPcr90k);
     this.begin(time);
     if (this.lastPcr90k === -Infinity && !stream.carriesPcr) this.putPcr(time);
-    this.fillPcr(time);
+    this.fillPcr(stream.carriesPcr ? time : Math.min(time, this.clockLimit()));
     while (this.round < this.rounds && this.psiTime(this.round) <= time) this.putPsi();
-    const pcr90k = Math.max(this.lastPcr90k, Math.min(time, sample.dts90k));
-    if (sample.dts90k < (stream.carriesPcr ? pcr90k : this.lastPcr90k) - DECODER_DELAY_90K) {
-      this.dropped++;
-      return;
-    }
-    const maxBytes = maxPesBytes(stream, sample.data.length, sample.pts90k - sample.dts90k, sample.keyframe);
+    const pcr90k = Math.max(this.lastPcr90k, sample.dts90k);
+    if (sample.dts90k < (stream.carriesPcr ? pcr90k : this.lastPcr90k) - DECODER_DELAY_90K) this.late++;
+    const maxBytes = lane.packer === null
+      ? maxPesBytes(stream, sample.data.length, sample.pts90k - sample.dts90k, sample.keyframe)
+      : pesHeaderBytes(sample.pts90k - sample.dts90k) + sample.data.length;
     let packets = pesPackets(stream, maxBytes);
     if (mayBeLast) packets += packetsToAlign(lane.packets + packets);
     if (this.overflowed || packets > this.packetsLeft()) {
       this.overflowed = true;
-      lane.overflow ??= sample;
+      lane.overflow ??= { ...sample, data: sample.data.slice(0, REMNANT_BYTES) };
       this.dropped++;
       return;
     }
@@ -205,6 +291,7 @@ export class StreamedSlot {
       pts90k: sample.pts90k,
       dts90k: sample.dts90k,
       keyframe: sample.keyframe,
+      isReady: lane.packer !== null,
       data: sample.data,
       from: 0,
       to: sample.data.length,
@@ -228,7 +315,7 @@ export class StreamedSlot {
     const sample = {
       ...lane.overflow,
       keyframe: false,
-      data: lane.overflow.data.subarray(0, Math.min(room, REMNANT_BYTES)),
+      data: lane.overflow.data.subarray(0, room),
     };
     const maxBytes = maxPesBytes(stream, sample.data.length, sample.pts90k - sample.dts90k, false);
     if (pesPackets(stream, maxBytes) > packets) return;
@@ -260,13 +347,15 @@ export class StreamedSlot {
     writePcrPacket(this.sink.reserve(PACKET_BYTES), this.sink.at, pid, lane.packets - 1, pcr90k);
     this.sink.advance(PACKET_BYTES);
     this.usedPackets++;
+    this.pcrPackets++;
     this.lastPcr90k = time90k;
   }
 
   private fillPcr(until90k: number): void {
     if (this.lastPcr90k === -Infinity) return;
-    for (let n = 0; n < MAX_PCR_PACKETS_IN_GAP && until90k - this.lastPcr90k > MAX_PCR_GAP_90K; n++) {
-      if (this.packetsLeft() < 1) return;
+    for (let n = 0; n < MAX_PCR_PACKETS_IN_GAP && until90k - this.lastPcr90k > LONGEST_PCR_GAP_90K; n++) {
+      const most = FREE_PCR_PACKETS + PCR_PER_PAYLOAD * (this.usedPackets - this.pcrPackets);
+      if (this.packetsLeft() < 1 || this.pcrPackets >= most) return;
       this.putPcr(this.lastPcr90k + MAX_PCR_GAP_90K);
     }
   }

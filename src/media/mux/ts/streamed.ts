@@ -1,6 +1,7 @@
 /** Makes byte ranges of the layout of a streamed timeline, slot by slot. */
 import type { ChunkBuffers } from "../../../bytes/chunk-buffers.ts";
 import type { ByteSource } from "../../../bytes/source.ts";
+import { isTurnDue, turnWhenDue } from "../../../bytes/turn.ts";
 import { CountedReads } from "../../source/counted-reads.ts";
 import type { StreamedTimeline } from "../../timeline.ts";
 import { PACKET_BYTES } from "../../../bytes/ts/packet.ts";
@@ -88,16 +89,28 @@ export class StreamedMuxer {
       const packets = this.firstPackets === null ? null : this.firstPackets[i + 1]! - this.firstPackets[i]!;
       const slot = new StreamedSlot(
         this.program,
-        { startDts90k: run.startDts90k, endDts90k: this.endDts90k(i), packets, isFirst: i === 0 },
+        {
+          startDts90k: run.startDts90k,
+          duration90k: this.endDts90k(i) - run.startDts90k,
+          // Where the ends of runs are estimates, so are their times.
+          endDts90k: run.maxPayloadBytes === null ? null : this.endDts90k(i),
+          packets,
+          isFirst: i === 0,
+        },
         sink,
       );
       for await (const batch of this.timeline.readRun(i, this.wanted, counted ?? source, signal)) {
         for (const sample of batch) slot.push(sample);
+        slot.detach();
         yield* sink.take();
+        if (isTurnDue()) await turnWhenDue(signal);
       }
       slot.finish();
       counted?.releaseAll();
-      do yield* sink.take(); while (slot.pad());
+      do {
+        yield* sink.take();
+        if (isTurnDue()) await turnWhenDue(signal);
+      } while (slot.pad());
     }
     sink.close();
   }

@@ -143,7 +143,7 @@ export class TabledMuxer {
       for (let item = stretch.first; item < stretch.end; item++) {
         if (what[item]! >= ITEM_PSI) continue;
         const table = this.tables[what[item]!]!;
-        yield { offset: table.offsets[index[item]!]!, sizeBytes: table.sizes[index[item]!]! };
+        yield { offset: table.offsets.at(index[item]!), sizeBytes: table.sizes.at(index[item]!) };
       }
     }
   }
@@ -166,10 +166,10 @@ export class TabledMuxer {
     }
     const stream = this.program.streams[what]!;
     const table = this.tables[what]!;
-    const size = table.sizes[index]!;
-    const shift = table.ptsShift90k === null ? 0 : table.ptsShift90k[index]!;
+    const size = table.sizes.at(index);
+    const shift = table.ptsShift90k === null ? 0 : table.ptsShift90k.at(index);
     const keyframe = schedule.keyframe[item] === 1;
-    const dts90k = table.dts90k[index]!;
+    const dts90k = table.dts90k.at(index);
     const from = batch!.from[used]!;
     const unit = { pts90k: dts90k + shift, dts90k, keyframe, data: batch!.data[used]!, from, to: from + size };
     const packets = schedule.packets[item + 1]! - schedule.packets[item]!;

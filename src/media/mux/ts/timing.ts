@@ -11,15 +11,21 @@ export const DECODER_DELAY_90K = 63000;
 export const MAX_PCR_GAP_90K = 8100;
 /** A hole in time gets PCR packets for this long at most (90 s); a longer one is damage, not a film. */
 export const MAX_PCR_PACKETS_IN_GAP = 1000;
+/**
+ * A slot gets no more PCR packets than these: 24 minutes of a slide show without a random access point. 100,000 pictures of
+ * one byte, each 90 s after the other, were 19 GB of PCR and took 2 GB of memory.
+ */
+export const MAX_PCR_PACKETS_IN_SLOT = 16_384;
 /** PAT and PMT come at least this often: 500 ms, as players that join in the middle wait for them. */
 const MAX_PSI_INTERVAL_90K = 45000;
 /** Slots longer than 1024 intervals (8.5 min without a random access point) get no more tables than that. */
 const MAX_PSI_SIXTEENS = 64;
 
-/** How many PCR-only packets go between two PCRs that are `gap90k` apart. */
-export function pcrPacketsBetween(gap90k: number): number {
+/** How many PCR-only packets go between two PCRs that are `gap90k` apart, in a slot that has `before` of them so far. */
+export function pcrPacketsBetween(gap90k: number, before: number): number {
   if (gap90k <= MAX_PCR_GAP_90K) return 0;
-  return Math.min(MAX_PCR_PACKETS_IN_GAP, Math.ceil(gap90k / MAX_PCR_GAP_90K) - 1);
+  const wanted = Math.min(MAX_PCR_PACKETS_IN_GAP, Math.ceil(gap90k / MAX_PCR_GAP_90K) - 1);
+  return Math.max(0, Math.min(wanted, MAX_PCR_PACKETS_IN_SLOT - before));
 }
 
 /** How many times PAT and PMT are sent in a slot: a multiple of 16, so that their counters end at 15. */

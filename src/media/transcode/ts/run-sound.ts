@@ -65,7 +65,7 @@ interface Part {
   readonly to: number;
 }
 
-/** See the module. */
+/** Makes that AAC and hands it out packet by packet. */
 export class RunSound {
   readonly #parts: RunSoundParts;
   readonly #format;

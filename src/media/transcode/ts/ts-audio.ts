@@ -63,7 +63,7 @@ function compact(numbers: readonly number[], packets: Uint8Array): RunPackets {
   return { numbers, places, packets: packets.slice(0, used) };
 }
 
-/** See the module. What it keeps only saves work. */
+/** The packets with AAC in them. What it keeps only saves work: any packet can be made again. */
 export class TsAudio implements PacketOverlay {
   readonly #parts: TsAudioParts;
   readonly #runPackets: number;

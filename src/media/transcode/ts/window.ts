@@ -18,7 +18,7 @@ export interface AudioUnit {
   readonly time90k: number;
 }
 
-/** See the module. */
+/** What was found in one stretch. */
 export interface AudioStretch {
   readonly packets: readonly AudioPacket[];
   readonly units: readonly AudioUnit[];

@@ -103,7 +103,7 @@ function copyProgramConfig(bits: BitReader): { bytes: Uint8Array<ArrayBuffer>; c
 
 /** ADTS can say only object types 1 to 4 and the listed rates: others (USAC, ELD) cannot be carried so. */
 export function aacFormat(track: Track): ElementaryFormat | null {
-  if (track.isFramed) return passThrough(0x0f, 0xc0, null);
+  if (track.isFramed) return passThrough(0x0f, 0xc0, null, track.sampleRate ? 1024 * 90_000 / track.sampleRate : null);
   const config = track.codecPrivate === null ? null : parseAacConfig(track.codecPrivate);
   if (config === null || config.objectType < 1 || config.objectType > 4 || config.frequencyIndex < 0) return null;
   // 960-sample frames have no place in ADTS.
@@ -124,6 +124,7 @@ export function aacFormat(track: Track): ElementaryFormat | null {
     streamType: 0x0f,
     streamId: 0xc0,
     registration: null,
+    frame90k: config.frameSamples * 90_000 / config.sampleRate,
     maxBytes: (sizeBytes) => Math.min(prefix.length + sizeBytes, MAX_FRAME_BYTES),
     fill(payload, data, from, to) {
       const length = Math.min(prefix.length + to - from, MAX_FRAME_BYTES);

@@ -1,4 +1,4 @@
-/** Which codecs MPEG TS carries, and how (behaviour B20). */
+/** Which codecs MPEG TS carries, and how. */
 import type { Codec, Track } from "../../../types.ts";
 import { aacFormat } from "./aac.ts";
 import { type ElementaryFormat, type FormatOf, passThrough } from "./format.ts";
@@ -10,9 +10,15 @@ const PRIVATE_STREAM_ID = 0xbd;
 /** Below this rate MPEG audio is MPEG-2's low sampling frequencies extension. */
 const LOWEST_MPEG1_RATE = 32000;
 
+/** How long a frame of so many samples lasts, 90 kHz; null where the rate is unknown. */
+function frame90k({ sampleRate }: Track, samples: number): number | null {
+  return sampleRate === null || sampleRate <= 0 ? null : samples * 90_000 / sampleRate;
+}
+
 function mpegAudio(track: Track): ElementaryFormat {
   const isMpeg2 = track.sampleRate !== null && track.sampleRate < LOWEST_MPEG1_RATE;
-  return passThrough(isMpeg2 ? 0x04 : 0x03, AUDIO_STREAM_ID, null);
+  const samples = isMpeg2 && track.codec === "mp3" ? 576 : 1152;
+  return passThrough(isMpeg2 ? 0x04 : 0x03, AUDIO_STREAM_ID, null, frame90k(track, samples));
 }
 
 const FORMATS: Readonly<Partial<Record<Codec, FormatOf>>> = {
@@ -23,7 +29,7 @@ const FORMATS: Readonly<Partial<Record<Codec, FormatOf>>> = {
   aac: aacFormat,
   mp3: mpegAudio,
   mp2: mpegAudio,
-  ac3: () => passThrough(0x81, PRIVATE_STREAM_ID, "AC-3"),
+  ac3: (track) => passThrough(0x81, PRIVATE_STREAM_ID, "AC-3", frame90k(track, 1536)),
   eac3: () => passThrough(0x87, PRIVATE_STREAM_ID, "EAC3"),
 };
 

@@ -10,6 +10,8 @@ export interface ElementaryFormat {
   readonly streamId: number;
   /** Registration descriptor, or null. */
   readonly registration: string | null;
+  /** How long each access unit lasts, 90 kHz, where several can share a PES; null where they can't, or differ. */
+  readonly frame90k: number | null;
   /** Most bytes that `fill` makes of an access unit of `sizeBytes`. Known from the index alone: the layout rests on it. */
   maxBytes(sizeBytes: number, keyframe: boolean): number;
   /**
@@ -23,11 +25,17 @@ export interface ElementaryFormat {
 export type FormatOf = (track: Track) => ElementaryFormat | null;
 
 /** Codecs that are carried as they are. */
-export function passThrough(streamType: number, streamId: number, registration: string | null): ElementaryFormat {
+export function passThrough(
+  streamType: number,
+  streamId: number,
+  registration: string | null,
+  frame90k: number | null = null,
+): ElementaryFormat {
   return {
     streamType,
     streamId,
     registration,
+    frame90k,
     maxBytes: (sizeBytes) => sizeBytes,
     fill: (payload, data, from, to) => payload.setData(data, from, to),
   };

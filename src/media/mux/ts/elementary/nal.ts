@@ -123,6 +123,7 @@ function nalFormat(syntax: NalSyntax, lengthBytes: number, parameterSets: Uint8A
     streamType: syntax.streamType,
     streamId: 0xe0,
     registration: syntax.registration,
+    frame90k: null,
     maxBytes: (sizeBytes, keyframe) =>
       sizeBytes + delimiterBytes + (keyframe ? parameterSets.length : 0) + growthBytes(lengthBytes, sizeBytes),
     fill(payload, data, from, to, keyframe) {

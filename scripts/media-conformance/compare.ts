@@ -1,0 +1,140 @@
+/** Compares what a file became with what it was. */
+import { writeFileSync } from "node:fs";
+import { concatBytes } from "../../src/bytes/hex.ts";
+import { checkTs, type TsReport } from "../../test/support/ts-check.ts";
+import type { Played } from "./play.ts";
+import { type Packet, pictures, probe, type Stream } from "./probe.ts";
+
+/**
+ * Largest difference of a timestamp, ms: Matroska rounds to a millisecond, which we undo where the rate is constant, and
+ * ffprobe counts on in rounded steps within a block of several frames.
+ */
+const MAX_TIME_MS = 2.5;
+/** Largest difference between EXTINF and the segment, ms: a picture or a frame of sound at its edges. */
+const MAX_EXTINF_MS = 120;
+/** A TS is no larger than so many times its source from this rate on, bits/s: a PES per picture takes its toll below. */
+const MAX_SIZE_RATIOS: readonly (readonly [bitsPerSecond: number, ratio: number])[] = [
+  [200_000, 1.32],
+  [60_000, 2.5],
+  [0, 6],
+];
+/** Codecs that the TS carries as they are. */
+const CARRIED = new Set(["h264", "hevc", "mpeg2video", "mpeg1video", "aac", "mp3", "mp2", "ac3", "eac3"]);
+
+/** One way in which a stream differs from its source. */
+export interface Deviation {
+  /** As in `Recipe.forced`. */
+  readonly kind: "lost" | "times" | "offset" | "pictures" | "structure" | "ranges" | "joined" | "extinf" | "size";
+  readonly text: string;
+}
+
+/** Figures for the table. */
+export interface Comparison {
+  readonly deviations: readonly Deviation[];
+  readonly sourceBytes: number;
+  readonly tsBytes: number;
+}
+
+/** The streams of the source that the TS should carry, in its order. */
+function expected(source: readonly Stream[]): Stream[] {
+  const carried = source.filter(({ codec, packets }) => CARRIED.has(codec) && packets.length > 0);
+  const video = carried.find(({ kind }) => kind === "video");
+  return [...(video === undefined ? [] : [video]), ...carried.filter(({ kind }) => kind === "audio")];
+}
+
+const ordered = (packets: readonly Packet[]) => packets.map(({ pts }) => pts).sort((a, b) => a - b);
+const ms = (seconds: number) => (seconds * 1000).toFixed(1);
+
+function compareTimes(name: string, before: Stream, after: Stream, zero: number): Deviation[] {
+  const was = ordered(before.packets);
+  const is = ordered(after.packets);
+  if (was.length !== is.length) return [{ kind: "lost", text: `${name}: ${was.length} packets became ${is.length}` }];
+  const found: Deviation[] = [];
+  const offset = is[0]! - was[0]! - zero;
+  if (Math.abs(offset) * 1000 > MAX_TIME_MS) found.push({ kind: "offset", text: `${name}: off by ${ms(offset)} ms` });
+  let worst = 0;
+  for (let i = 0; i < was.length; i++) worst = Math.max(worst, Math.abs(is[i]! - was[i]! - offset - zero));
+  if (worst * 1000 > MAX_TIME_MS) found.push({ kind: "times", text: `${name}: times off by up to ${ms(worst)} ms` });
+  for (let i = 1; i < after.packets.length; i++) {
+    if (after.packets[i]!.dts > after.packets[i - 1]!.dts) continue;
+    found.push({ kind: "times", text: `${name}: decoding times run back at packet ${i}` });
+    break;
+  }
+  return found;
+}
+
+function extinf({ hls, segments }: Played): Deviation[] {
+  const planned = hls.segments;
+  const firsts = segments.map((segment) => checkTs(segment).streams[0]!.units.map(({ pts }) => pts));
+  for (const [i, { durationMs, startMs }] of planned.entries()) {
+    const times = firsts[i]!;
+    const next = firsts[i + 1];
+    if (times.length === 0) return [{ kind: "extinf", text: `segment ${i} has nothing of the first stream` }];
+    const start = Math.min(...times);
+    const held = next === undefined || next.length === 0 ? Math.max(...times) - start : Math.min(...next) - start;
+    const isLast = next === undefined;
+    const off = held / 90 - durationMs;
+    // The last one ends a picture after its last one, whose length nobody tells.
+    if (Math.abs(off) > MAX_EXTINF_MS && !isLast && i > 0) {
+      return [{
+        kind: "extinf",
+        text: `segment ${i} at ${startMs.toFixed(0)} ms: ${off.toFixed(0)} ms off its EXTINF`,
+      }];
+    }
+  }
+  return [];
+}
+
+function structure(report: TsReport): Deviation[] {
+  return report.problems.slice(0, 2).map((text) => ({ kind: "structure", text }));
+}
+
+/** Compares `played` with the file it was; `scratch` is a path for the TS. */
+export function compare(file: string, played: Played, sourceBytes: number, scratch: string): Comparison {
+  writeFileSync(scratch, played.ts);
+  const source = expected(probe(file));
+  const output = probe(scratch);
+  const deviations: Deviation[] = [];
+  if (output.length !== source.length) {
+    deviations.push({ kind: "lost", text: `${source.length} streams became ${output.length}` });
+  }
+  // One constant moves everything: the earliest packet of all tells it.
+  const least = (streams: readonly Stream[]) =>
+    Math.min(...streams.flatMap(({ packets }) => packets.map(({ pts }) => pts)));
+  const counts = source.every(({ packets }, i) => packets.length === output[i]?.packets.length);
+  const reference = output[0] !== undefined && source[0] !== undefined && counts
+    ? ordered(output[0].packets)[0]! - ordered(source[0].packets)[0]!
+    : least(output) - least(source);
+  for (const [i, before] of source.entries()) {
+    const after = output[i];
+    if (after !== undefined) {
+      deviations.push(...compareTimes(`${before.kind} ${before.index}`, before, after, reference));
+    }
+  }
+  if (source[0]?.kind === "video" && !deviations.some(({ kind }) => kind === "lost")) {
+    const was = pictures(file);
+    const is = pictures(scratch);
+    const same = was.filter((hash, i) => hash === is[i]).length;
+    if (same !== was.length || is.length !== was.length) {
+      deviations.push({ kind: "pictures", text: `${same} of ${was.length} decoded pictures are the same` });
+    }
+  }
+  deviations.push(...structure(checkTs(played.ts)));
+  if (played.wrongRanges.length > 0) deviations.push({ kind: "ranges", text: played.wrongRanges.join(", ") });
+  const joined = concatBytes([...played.segments]);
+  if (joined.length !== played.ts.length || joined.some((byte, i) => byte !== played.ts[i])) {
+    deviations.push({ kind: "joined", text: `the segments joined are not the TS (${joined.length} bytes)` });
+  }
+  deviations.push(...extinf(played));
+  const seconds = Math.max(1, (played.presentation.durationMs ?? 0) / 1000);
+  const rate = sourceBytes * 8 / seconds;
+  const bound = MAX_SIZE_RATIOS.find(([bitsPerSecond]) => rate >= bitsPerSecond)![1];
+  const ratio = played.ts.length / sourceBytes;
+  if (ratio > bound) {
+    deviations.push({
+      kind: "size",
+      text: `${ratio.toFixed(2)} times the source of ${Math.round(rate / 1000)} kbit/s`,
+    });
+  }
+  return { deviations, sourceBytes, tsBytes: played.ts.length };
+}

@@ -1,0 +1,23 @@
+/** Makes the files of recipes. */
+import { execFileSync } from "node:child_process";
+import { mkdirSync } from "node:fs";
+import path from "node:path";
+import type { Recipe } from "./recipes.ts";
+
+/** A command that takes longer hangs, ms. */
+const COMMAND_TIMEOUT_MS = 60_000;
+
+/** Runs the commands of `recipe` in a folder of its own inside `folder`; returns the path of the file. */
+export function make(recipe: Recipe, folder: string): string {
+  const cwd = path.join(folder, recipe.name.replace(".", "-"));
+  mkdirSync(cwd, { recursive: true });
+  for (const [program, ...words] of recipe.commands) {
+    try {
+      execFileSync(program!, words, { cwd, stdio: ["ignore", "pipe", "pipe"], timeout: COMMAND_TIMEOUT_MS });
+    } catch (error) {
+      // mkvmerge ends with 1 when it only warned.
+      if (program !== "mkvmerge" || (error as { status?: number }).status !== 1) throw error;
+    }
+  }
+  return path.join(cwd, recipe.name);
+}

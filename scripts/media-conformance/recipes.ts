@@ -1,0 +1,201 @@
+/** The files of the suite: how each is made, and which deviations its format forces. */
+
+/** How one file is made. */
+export interface Recipe {
+  /** Unique; its ending is that of the file. */
+  readonly name: string;
+  /** Commands run one after the other in a folder of their own; the last one writes `name`. */
+  readonly commands: readonly (readonly string[])[];
+  /** Kinds of deviation that the format forces, each with its reason. */
+  readonly forced?: Readonly<Record<string, string>>;
+}
+
+type Words = readonly (string | number)[];
+
+const strings = (...words: readonly (string | number | Words)[]): string[] => words.flat().map(String);
+
+/** Inputs of ffmpeg that need no file. */
+const picture = (rate: string | number, seconds: number, size = "320x180") =>
+  ["-f", "lavfi", "-i", `testsrc2=s=${size}:r=${rate}:d=${seconds}`] as const;
+const sound = (seconds: number, rate = 48000) => ["-f", "lavfi", "-i", `sine=440:d=${seconds}:r=${rate}`] as const;
+const H264 = ["-c:v", "libx264", "-preset", "ultrafast", "-g", 50, "-bf", 2, "-threads", 1] as const;
+const AAC = ["-c:a", "aac", "-b:a", "64k"] as const;
+
+const ffmpeg = (...words: readonly (string | number | Words)[]) => strings("ffmpeg", "-v", "error", "-y", ...words);
+const mkvmerge = (...words: readonly (string | number | Words)[]) => strings("mkvmerge", "-q", ...words);
+
+/** What ffmpeg writes by itself. */
+function direct(name: string, ...words: readonly (string | number | Words)[]): Recipe {
+  return { name, commands: [ffmpeg(...words, name)] };
+}
+
+/** What mkvmerge makes of a file that ffmpeg writes with `words`. */
+function merged(name: string, options: Words, ...words: readonly (string | number | Words)[]): Recipe {
+  return { name, commands: [ffmpeg(...words, "in.mkv"), mkvmerge("-o", name, options, "in.mkv")] };
+}
+
+/** The same with deviations that its format forces. */
+const forced = (recipe: Recipe, reasons: Readonly<Record<string, string>>): Recipe => ({ ...recipe, forced: reasons });
+const NO_INDEX = {
+  extinf: "without an index only the media itself tells times: walking it would fetch the whole file",
+};
+const SPARSE = { structure: "sound stands seconds before the picture of its run: it comes late rather than playing" };
+
+/** A pipeline of GStreamer. */
+function pipeline(name: string, mux: string): Recipe {
+  const video = "videotestsrc num-buffers=250 ! video/x-raw,width=320,height=180,framerate=25/1 ! " +
+    "x264enc speed-preset=ultrafast key-int-max=50 bframes=2 ! h264parse ! queue ! mux.";
+  const audio =
+    "audiotestsrc num-buffers=430 samplesperbuffer=1024 ! audio/x-raw,rate=44100 ! voaacenc ! aacparse ! queue ! mux.";
+  const words = `gst-launch-1.0 -q ${mux} name=mux ! filesink location=${name} ${video} ${audio}`.split(/\s+/);
+  return { name, commands: [words] };
+}
+
+const film = [...picture(25, 10), ...sound(10), ...H264, ...AAC] as const;
+const rate = (
+  fps: string | number,
+  seconds = 10,
+): Words => [...picture(fps, seconds), ...sound(seconds), ...H264, ...AAC];
+
+const MATROSKA: readonly Recipe[] = [
+  direct("plain.mkv", film),
+  direct("live.mkv", film, "-f", "matroska", "-live", 1),
+  direct("cues-front.mkv", film, "-cues_to_front", 1, "-reserve_index_space", 100_000),
+  direct("cluster-100ms.mkv", film, "-cluster_time_limit", 100),
+  direct("cluster-20s.mkv", film, "-cluster_time_limit", 20_000, "-cluster_size_limit", 20_000_000),
+  merged("mkvmerge.mkv", [], film),
+  merged("mkvmerge-no-cues.mkv", ["--cues", "0:none", "--cues", "1:none"], film),
+  forced(merged("mkvmerge-all-cues.mkv", ["--cues", "0:all", "--cues", "1:all"], film), {
+    times: "its Cues name pictures that are no random access points: runs begin at them as asked",
+    structure: "as for times",
+  }),
+  merged("mkvmerge-no-lacing.mkv", ["--disable-lacing"], film),
+  merged("mkvmerge-chapters.mkv", ["--generate-chapters", "interval:3s"], film),
+  merged("mkvmerge-sound-350ms-late.mkv", ["--sync", "1:350"], film),
+  merged("mkvmerge-sound-350ms-early.mkv", ["--sync", "1:-350"], film),
+  merged("mkvmerge-picture-500ms-late.mkv", ["--sync", "0:500"], film),
+  merged("mkvmerge-microseconds.mkv", ["--timestamp-scale", 1000], film),
+  merged("mkvmerge-cluster-100ms.mkv", ["--cluster-length", "100ms"], film),
+  merged("mkvmerge-cluster-30s.mkv", ["--cluster-length", "30000ms"], film),
+  merged("mkvmerge-split.mkv", ["--split", "parts:3s-8s"], film),
+  forced(
+    merged("mkvmerge-no-cues-uneven.mkv", ["--cues", "0:none", "--cues", "1:none"], [
+      ...[
+        "-f",
+        "lavfi",
+        "-i",
+        "testsrc2=s=640x360:r=30:d=4,noise=alls=30:allf=t[a];color=s=640x360:r=30:d=16[b];[a][b]concat",
+      ],
+      ...sound(20),
+      ...H264,
+      ...AAC,
+    ]),
+    NO_INDEX,
+  ),
+  ...["24000/1001", 24, 30, "60000/1001", 120].map((fps) =>
+    direct(`fps-${String(fps).replace("/", "-")}.mkv`, rate(fps, 5))
+  ),
+  forced(direct("one-picture-a-second.mkv", rate(1, 30), "-g", 10), {
+    structure: "the clock pauses where runs meet: when the next one is first decoded is known when it is read",
+  }),
+  merged("one-picture-a-second-mkvmerge.mkv", [], rate(1, 30)),
+  merged("one-picture-a-second-no-cues.mkv", ["--cues", "0:none", "--cues", "1:none"], rate(1, 30)),
+  forced(direct("slides.mkv", rate("1/5", 40), "-g", 2), SPARSE),
+  direct("interlaced.mkv", film, "-flags", "+ildct+ilme", "-x264-params", "tff=1"),
+  direct("deep-reorder.mkv", film, "-bf", 16, "-x264-params", "b-pyramid=normal:ref=16"),
+  direct("open-gop.mkv", film, "-x264-params", "open-gop=1"),
+  direct("no-b.mkv", film, "-bf", 0),
+  direct("intra.mkv", film, "-g", 1),
+  direct("long-gop.mkv", rate(25, 20), "-g", 400, "-keyint_min", 400),
+  direct("vfr.mkv", film, "-vf", "select='not(mod(n\\,7))+lt(mod(n\\,50)\\,25)'", "-fps_mode", "vfr"),
+  forced(
+    direct(
+      "hevc.mkv",
+      ...[picture(24, 8), sound(8)],
+      "-c:v",
+      "libx265",
+      "-preset",
+      "ultrafast",
+      "-x265-params",
+      "log-level=error:keyint=48:bframes=4",
+      AAC,
+    ),
+    { size: "room for parameter sets is kept, as random access points are not known before they are read" },
+  ),
+  direct("mpeg2.mkv", picture(25, 8), sound(8), "-c:v", "mpeg2video", "-bf", 2, "-b:v", "500k", "-c:a", "ac3"),
+  direct(
+    "two-sounds.mkv",
+    picture(25, 8),
+    sound(8),
+    sound(8, 44100),
+    "-map",
+    0,
+    "-map",
+    1,
+    "-map",
+    2,
+    H264,
+    "-c:a:0",
+    "aac",
+    "-c:a:1",
+    "mp3",
+  ),
+  direct("ac3.mkv", picture(25, 8), sound(8), H264, "-c:a", "ac3"),
+  forced(direct("eac3.mkv", picture(25, 8), sound(8), H264, "-c:a", "eac3"), {
+    size: "frames of E-AC-3 differ in length: each has a PES of its own",
+  }),
+  direct("mp3.mkv", picture(25, 8), sound(8, 44100), H264, "-c:a", "libmp3lame"),
+  direct("silent.mkv", picture(25, 8), H264),
+  direct("sound-only.mka", sound(20), AAC),
+  merged("sound-only-mkvmerge.mka", [], sound(20), AAC),
+  direct(
+    "low.mkv",
+    picture(25, 60, "160x90"),
+    sound(60, 44100),
+    H264,
+    "-g",
+    250,
+    "-b:v",
+    "6k",
+    "-c:a",
+    "aac",
+    "-b:a",
+    "10k",
+    "-ac",
+    1,
+  ),
+  direct("low-sound-only.mka", sound(60, 22050), "-c:a", "aac", "-b:a", "8k", "-ac", 1),
+  pipeline("gstreamer.mkv", "matroskamux"),
+  pipeline("gstreamer-stream.mkv", "matroskamux streamable=true"),
+];
+
+const MP4: readonly Recipe[] = [
+  direct("plain.mp4", film),
+  direct("faststart.mp4", film, "-movflags", "+faststart"),
+  direct("fps-60000-1001.mp4", rate("60000/1001", 5)),
+  direct(
+    "low.mp4",
+    picture(25, 60, "160x90"),
+    sound(60, 44100),
+    H264,
+    "-g",
+    250,
+    "-b:v",
+    "6k",
+    "-c:a",
+    "aac",
+    "-b:a",
+    "10k",
+    "-ac",
+    1,
+  ),
+  direct("one-picture-a-second.mp4", rate(1, 30), "-g", 10),
+  forced(direct("fragments.mp4", film, "-movflags", "frag_keyframe+empty_moov+default_base_moof"), {
+    size: "without an index a run keeps room for the access units of one more fragment: tracks may come in turns",
+  }),
+  direct("fragments-sidx.mp4", film, "-movflags", "frag_keyframe+empty_moov+default_base_moof+global_sidx"),
+  pipeline("gstreamer.mp4", "mp4mux"),
+];
+
+/** All files of the suite. */
+export const RECIPES: readonly Recipe[] = [...MATROSKA, ...MP4];

@@ -1,0 +1,57 @@
+/**
+ * The conformance suite of the media layer: makes files with the muxers that Debian has (ffmpeg, mkvtoolnix, GStreamer;
+ * Bento4 and GPAC are in neither Debian nor npm), plays each as MPEG TS, HLS and byte ranges in random order, and prints
+ * in which ways they differ from their sources: packets by stream, timestamps, offset of sound and pictures, decoded
+ * pictures, clock and continuity, EXTINF, segments joined, size. `run.ts [part of a name…]`; ends with 1 where a
+ * deviation is not one that the format forces.
+ */
+import { mkdtempSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import process from "node:process";
+import { compare, type Deviation } from "./compare.ts";
+import { make } from "./make.ts";
+import { play } from "./play.ts";
+import { type Recipe, RECIPES } from "./recipes.ts";
+
+/** What became of one recipe. */
+export interface Outcome {
+  readonly deviations: readonly Deviation[];
+  readonly ratio: number;
+}
+
+/** Makes, plays and compares one file in `folder`. */
+export async function check(recipe: Recipe, folder: string): Promise<Outcome> {
+  const file = make(recipe, folder);
+  const sourceBytes = statSync(file).size;
+  const { deviations, tsBytes } = compare(file, await play(file), sourceBytes, `${file}.ts`);
+  return {
+    deviations: deviations.filter(({ kind }) => recipe.forced?.[kind] === undefined),
+    ratio: tsBytes / sourceBytes,
+  };
+}
+
+async function main(wanted: readonly string[]): Promise<number> {
+  const folder = mkdtempSync(path.join(tmpdir(), "millrace-conformance-"));
+  let faults = 0;
+  try {
+    for (
+      const recipe of RECIPES.filter(({ name }) => wanted.length === 0 || wanted.some((part) => name.includes(part)))
+    ) {
+      try {
+        const { deviations, ratio } = await check(recipe, folder);
+        const found = deviations.map(({ kind, text }) => `${kind}: ${text}`);
+        faults += found.length;
+        console.log(`${recipe.name.padEnd(36)} ${ratio.toFixed(2).padStart(5)}  ${found.join("; ") || "–"}`);
+      } catch (error) {
+        faults++;
+        console.log(`${recipe.name.padEnd(36)}        failed: ${error instanceof Error ? error.message : error}`);
+      }
+    }
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+  return faults === 0 ? 0 : 1;
+}
+
+if (process.argv[1]?.endsWith("media-conformance/run.ts")) process.exit(await main(process.argv.slice(2)));

@@ -1,0 +1,19 @@
+/** Two timelines of one file, one after the other in time. */
+import type { StreamedRun, StreamedTimeline } from "../../timeline.ts";
+
+/** The runs of `opening` and then those of `rest`. The last of the first ones ends where the others begin. */
+export function joinTimelines(opening: StreamedTimeline, rest: StreamedTimeline): StreamedTimeline {
+  const count = opening.runs.length;
+  const next90k = rest.runs[0]?.startPts90k ?? 0;
+  const runs = [
+    ...opening.runs.map((run, i): StreamedRun =>
+      i + 1 < count ? run : { ...run, durationPts90k: Math.max(0, next90k - run.startPts90k) }
+    ),
+    ...rest.runs.map((run): StreamedRun => ({ ...run, index: run.index + count })),
+  ];
+  return {
+    kind: "streamed",
+    runs,
+    readRun: (run, ...from) => run < count ? opening.readRun(run, ...from) : rest.readRun(run - count, ...from),
+  };
+}

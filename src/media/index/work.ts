@@ -1,0 +1,116 @@
+/**
+ * What opening a file may cost. An index comes from strangers, and a few kilobytes of it can ask for any amount of work: so
+ * every reader of an index reads through an `IndexWork`, which gives others their turn and ends what takes too much.
+ *
+ * The work stays in this process. A worker that a watchdog ends would do as well against a loop without end, but it takes
+ * 30 to 60 MB and 50 to 150 ms for each file that is opened, bytes of the swarm would go to it and tables come back as
+ * messages, and other work in the same process could still be made to freeze it.
+ */
+import type { ByteSource, ReadOptions } from "../../bytes/source.ts";
+import { isTurnDue, nextTurn, turnWhenDue } from "../../bytes/turn.ts";
+import { abortError, MillraceError } from "../../errors.ts";
+
+/** Steps: access units, boxes, candidates. The largest index that is taken (4 million access units) takes 16 million. */
+const MAX_STEPS = 64_000_000;
+/** Reads: an MP3 of a gigabyte whose frames are counted takes 65,000. */
+const MAX_READS = 200_000;
+/** Time in which the processor works on it, ms; waiting for bytes is not counted. The largest index takes 1 to 3 s. */
+const MAX_BUSY_MS = 20_000;
+
+/** Bounds; the defaults are for all but tests. */
+export interface WorkLimits {
+  readonly steps?: number;
+  readonly reads?: number;
+  readonly busyMs?: number;
+}
+
+/** The source of a file whose index is being read, with the account of what that costs. */
+export class IndexWork implements ByteSource {
+  readonly sizeBytes: number;
+  readonly signal: AbortSignal;
+  readonly #source: ByteSource;
+  readonly #limits: Required<WorkLimits>;
+  #steps = 0;
+  #reads = 0;
+  #busyMs = 0;
+  #resumedMs = performance.now();
+
+  /** The work on `source` until `signal` fires; `source` itself where it is one already. */
+  static on(source: ByteSource, signal: AbortSignal): IndexWork {
+    return source instanceof IndexWork ? source : new IndexWork(source, signal);
+  }
+
+  constructor(source: ByteSource, signal: AbortSignal, limits: WorkLimits = {}) {
+    this.#source = source;
+    this.signal = signal;
+    this.sizeBytes = source.sizeBytes;
+    this.#limits = { steps: MAX_STEPS, reads: MAX_READS, busyMs: MAX_BUSY_MS, ...limits };
+  }
+
+  /** As `ByteSource.read`; a step of the work. */
+  async read(offset: number, length: number, options: ReadOptions): Promise<Uint8Array> {
+    if (++this.#reads > this.#limits.reads) throw tooMuch(`${this.#limits.reads} reads`);
+    await this.spend(1);
+    this.#pause();
+    try {
+      return await this.#source.read(offset, length, options);
+    } finally {
+      this.#resumedMs = performance.now();
+    }
+  }
+
+  /** As `ByteSource.release`. */
+  release(bytes: Uint8Array): void {
+    this.#source.release?.(bytes);
+  }
+
+  /**
+   * Counts `steps` and gives others their turn when it is due. Call it in every loop over what a file says, once in a few
+   * thousand steps where one is short. Rejects with `bad_media` when the index takes too much, or the signal's reason.
+   */
+  async spend(steps: number): Promise<void> {
+    this.#steps += steps;
+    if (this.#steps > this.#limits.steps) throw tooMuch(`${this.#limits.steps} steps`);
+    if (this.signal.aborted) throw abortError(this.signal);
+    if (!isTurnDue()) return;
+    this.#pause();
+    await nextTurn();
+    this.#resumedMs = performance.now();
+    if (this.signal.aborted) throw abortError(this.signal);
+  }
+
+  #pause(): void {
+    this.#busyMs += performance.now() - this.#resumedMs;
+    this.#resumedMs = performance.now();
+    if (this.#busyMs > this.#limits.busyMs) throw tooMuch(`${this.#limits.busyMs / 1000} s`);
+  }
+}
+
+function tooMuch(limit: string): MillraceError {
+  return new MillraceError(
+    "bad_media",
+    `the index of the file takes too much work to read (more than ${limit}): the file is damaged, or made for that`,
+  );
+}
+
+/** A reader may keep others waiting for so long, ms: its reads wait for the network anyway as a rule, and turns cost 1 to 2 ms. */
+const READING_BUSY_MS = 20;
+
+/** A source whose reads give others their turn: for the loops that play a file, which have no end in advance. */
+export class ConsiderateSource implements ByteSource {
+  readonly sizeBytes: number;
+  readonly release?: (bytes: Uint8Array) => void;
+  readonly #source: ByteSource;
+
+  constructor(source: ByteSource) {
+    this.#source = source;
+    this.sizeBytes = source.sizeBytes;
+    if (source.release) this.release = (bytes) => source.release!(bytes);
+  }
+
+  /** As `ByteSource.read`. */
+  async read(offset: number, length: number, options: ReadOptions): Promise<Uint8Array> {
+    await turnWhenDue(options.signal, READING_BUSY_MS);
+    return await this.#source.read(offset, length, options);
+  }
+}

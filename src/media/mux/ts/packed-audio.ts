@@ -1,0 +1,122 @@
+/**
+ * Several frames of sound in one PES (ISO/IEC 13818-1, 2.4.3.7: its time is that of the first frame that begins in it).
+ * A frame of low-rate sound fills a fraction of a packet: one PES per frame makes 40 kbit/s of stuffing per track.
+ */
+import type { RunSample } from "../../timeline.ts";
+import { detached } from "../../../bytes/detached.ts";
+import { Payload } from "./payload.ts";
+import type { ProgramStream } from "./program.ts";
+
+/** Sound in one PES at most, 90 kHz: 0.3 s, less than half of the decoder's delay. */
+const MAX_PACKED_90K = 27_000;
+/** Where the sound carries the clock, each PES has a PCR, which is due every 100 ms (2.7.2). */
+const MAX_PACKED_WITH_PCR_90K = 9000;
+/** Frames in one PES take this much at most, bytes: its length has 16 bits. 0.3 s of 640 kbit/s are 24 KB. */
+const MAX_PACKED_BYTES = 32 * 1024;
+/** A frame's time may be so far from where the frames before it put it, 90 kHz: 1.2 ms, as containers round to 1 ms. */
+const ROUNDING_90K = 108;
+/** … and so far after a few times at which it was not, 90 kHz: a slot has room for so many more PES only. */
+const JITTER_90K = 3600;
+/** Frames whose times do not follow begin a PES of their own so often in a slot, which has a packet ready for each. */
+export const MAX_BREAKS = 12;
+
+/** Most sound in one PES of `stream`, 90 kHz. */
+function packed90k(stream: ProgramStream): number {
+  return stream.carriesPcr ? MAX_PACKED_WITH_PCR_90K : MAX_PACKED_90K;
+}
+
+/** How many PES a slot of `duration90k` is to have room for when it holds `units` frames of `stream`. */
+export function packedUnits(stream: ProgramStream, units: number, duration90k: number): number {
+  const { frame90k } = stream.format;
+  // Where the container's access units are longer than frames, each has a PES of its own.
+  if (frame90k === null || units * frame90k < duration90k) return units;
+  const frames = Math.max(1, Math.floor(packed90k(stream) / frame90k));
+  return Math.min(units, Math.ceil(units / frames) + 1);
+}
+
+/** Used within one synchronous call only. */
+const payload = new Payload();
+
+/** Frames of one stream in one slot on their way into PES. */
+export class AudioPacker {
+  readonly #stream: ProgramStream;
+  readonly #frame90k: number;
+  #frames: RunSample[] = [];
+  #bytes = 0;
+  #heldBytes = 0;
+  #breaks = 0;
+  /** So many frames, from the first one on, have their bytes to themselves. */
+  #detached = 0;
+
+  /** A packer where frames of `stream` can share a PES; else null. */
+  static of(stream: ProgramStream): AudioPacker | null {
+    return stream.format.frame90k === null ? null : new AudioPacker(stream, stream.format.frame90k);
+  }
+
+  private constructor(stream: ProgramStream, frame90k: number) {
+    this.#stream = stream;
+    this.#frame90k = frame90k;
+  }
+
+  /** The first frame that waits; null when none does. */
+  get first(): RunSample | null {
+    return this.#frames[0] ?? null;
+  }
+
+  /** How many frames wait. */
+  get count(): number {
+    return this.#frames.length;
+  }
+
+  /** Bytes that the frames which wait have in the container. */
+  get bytes(): number {
+    return this.#heldBytes;
+  }
+
+  /** Copies the bytes of the frames that wait, which would keep all that was read with them. */
+  detach(): void {
+    for (; this.#detached < this.#frames.length; this.#detached++) {
+      const sample = this.#frames[this.#detached]!;
+      this.#frames[this.#detached] = { ...sample, data: detached(sample.data) };
+    }
+  }
+
+  /** Whether `sample` can go with those that wait; if not, `close` comes first. */
+  takes(sample: RunSample): boolean {
+    const first = this.#frames[0];
+    if (first === undefined) return true;
+    const count = this.#frames.length;
+    if ((count + 1) * this.#frame90k > packed90k(this.#stream)) return false;
+    const bytes = this.#stream.format.maxBytes(sample.data.length, true);
+    if (this.#bytes + bytes > MAX_PACKED_BYTES) return false;
+    const off = Math.abs(sample.pts90k - first.pts90k - count * this.#frame90k);
+    if (off <= (this.#breaks < MAX_BREAKS ? ROUNDING_90K : JITTER_90K)) return true;
+    this.#breaks++;
+    return false;
+  }
+
+  /** Takes a frame that `takes` allows. */
+  add(sample: RunSample): void {
+    this.#frames.push(sample);
+    this.#heldBytes += sample.data.length;
+    this.#bytes += this.#stream.format.maxBytes(sample.data.length, true);
+  }
+
+  /** The frames that wait as one: its data is the elementary stream as the TS carries it. */
+  close(): RunSample {
+    const out = new Uint8Array(this.#bytes);
+    let at = 0;
+    for (const { data } of this.#frames) {
+      payload.reset(0);
+      this.#stream.format.fill(payload, data, 0, data.length, true);
+      const size = payload.sizeBytes;
+      payload.take(out, at, size);
+      at += size;
+    }
+    payload.reset(0);
+    const first = this.#frames[0]!;
+    this.#frames = [];
+    this.#detached = this.#heldBytes = this.#bytes = 0;
+    return { ...first, data: out.subarray(0, at) };
+  }
+}

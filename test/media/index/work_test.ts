@@ -1,0 +1,66 @@
+import { test } from "node:test";
+import { assert, assertEquals, assertLess, assertRejects } from "@std/assert";
+import { MillraceError } from "../../../src/errors.ts";
+import { ConsiderateSource, IndexWork } from "../../../src/media/index/work.ts";
+import { MemorySource } from "../../support/memory-source.ts";
+import { NEVER } from "../support/files.ts";
+
+const SOURCE = new MemorySource(new Uint8Array(100));
+const busy = (ms: number) => {
+  for (const end = performance.now() + ms; performance.now() < end;);
+};
+
+test("IndexWork ends with bad_media over its steps, its reads, and its time", async () => {
+  const cases: readonly [limits: ConstructorParameters<typeof IndexWork>[2], told: string][] = [
+    [{ steps: 50 }, "50 steps"],
+    [{ reads: 20 }, "20 reads"],
+    [{ busyMs: 50 }, "0.05 s"],
+  ];
+  for (const [limits, told] of cases) {
+    const work = new IndexWork(SOURCE, NEVER, limits);
+    const error = await assertRejects(async () => {
+      for (;;) {
+        await work.read(0, 1, { signal: NEVER });
+        busy(1);
+      }
+    }, MillraceError);
+    assertEquals(error.code, "bad_media");
+    assert(error.message.includes(told), error.message);
+  }
+});
+
+test("IndexWork does not count the time in which it waits for bytes", async () => {
+  const slow = {
+    sizeBytes: 1,
+    read: () => new Promise<Uint8Array>((resolve) => setTimeout(() => resolve(new Uint8Array(1)), 30)),
+  };
+  const work = new IndexWork(slow, NEVER, { busyMs: 50 });
+  for (let i = 0; i < 4; i++) await work.read(0, 1, { signal: NEVER });
+});
+
+for (
+  const [what, make] of [
+    ["IndexWork", (signal: AbortSignal) => new IndexWork(SOURCE, signal)],
+    ["ConsiderateSource", () => new ConsiderateSource(SOURCE)],
+  ] as const
+) {
+  test(`${what}.read() lets timers run, and ends by a signal that one of them fires, in a loop on memory alone`, async () => {
+    const abort = new AbortController();
+    setTimeout(() => abort.abort(), 100);
+    const source = make(abort.signal);
+    const startMs = performance.now();
+    const error = await assertRejects(async () => {
+      for (;;) {
+        await source.read(0, 1, { signal: abort.signal });
+        busy(0.1);
+      }
+    }, MillraceError);
+    assertEquals(error.code, "aborted");
+    assertLess(performance.now() - startMs, 5000);
+  });
+}
+
+test("IndexWork.on() keeps the account of a source that has one", () => {
+  const work = new IndexWork(SOURCE, NEVER);
+  assert(IndexWork.on(work, NEVER) === work);
+});
