@@ -21,13 +21,26 @@ test("subnetOf() is the /24 or /48 of public addresses", () => {
   for (const [host, subnet] of table) assertEquals(subnetOf(host), subnet, host);
 });
 
-test("PeerAdmission takes two neighbours of a subnet, and gives places back", () => {
-  const admission = new PeerAdmission(20);
-  const hosts = ["203.0.113.1", "203.0.113.2", "203.0.113.3", "203.0.114.1"];
-  assertEquals(hosts.map((host) => admission.take(host, true)), [true, true, false, true]);
+test("PeerAdmission leaves half of its places to other networks than the largest, and gives places back", () => {
+  const admission = new PeerAdmission(40);
+  const taken = Array.from({ length: 30 }, (_, i) => admission.take(`203.0.113.${i}`, i % 3 !== 0));
+  assertEquals(taken.filter(Boolean).length, 20);
+  assertEquals(admission.take("203.0.114.1", true), true);
   admission.release("203.0.113.1", true);
-  assertEquals(admission.take("203.0.113.3", true), true);
+  assertEquals([admission.take("203.0.113.40", true), admission.take("203.0.113.41", true)], [true, false]);
   for (let i = 0; i < 5; i++) assertEquals(admission.take("127.0.0.1", true), true);
+});
+
+test("PeerAdmission lets twenty viewers of one household be neighbours of a viewer", () => {
+  const admission = new PeerAdmission(40);
+  for (let i = 1; i <= 20; i++) assertEquals(admission.take(`203.0.113.${i}`, true), true);
+});
+
+test("PeerAdmission has half of the neighbours that we look for be of other networks", () => {
+  const admission = new PeerAdmission(40);
+  const dialled = Array.from({ length: 20 }, (_, i) => admission.take(`203.0.113.${i}`, false));
+  assertEquals(dialled.filter(Boolean).length, 10);
+  assertEquals(admission.take("203.0.114.1", false), true);
 });
 
 test("PeerAdmission keeps four places for connections that we make", () => {

@@ -37,7 +37,7 @@ function setUp() {
   const clock = new FakeClock();
   const files = new MemoryFiles(clock);
   let leases = 0;
-  const peers = { learn() {}, memberAddresses: () => [VIEWER] };
+  const peers = { adopt() {}, memberAddresses: () => [VIEWER] };
   const swarms = {
     broadcast() {
       leases++;

@@ -86,7 +86,7 @@ export interface Viewer extends LiveNodeLab {
   readonly startMs: () => number | null;
 }
 
-/** See the module. */
+/** A small swarm on a clock and network of the test's own. */
 export class LiveLab {
   readonly ports: Ports;
   private readonly lab: Lab;

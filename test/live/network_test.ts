@@ -103,89 +103,21 @@ test("RedialPolicy dials broadcasters first, then whom the user named", () => {
   assertEquals(order, ["dht", "manual", "tracker"]);
 });
 
-/** An uplink with a number for what has gone. */
-function uplink(limitBytesPerS: number) {
+test("Uplink holds blocks back while the engine's limit is used up, and says when they may go", () => {
   const clock = new FakeClock();
-  const state = { gone: 0, aside: 0 };
-  const bucket = new TokenBucket(clock, 0);
-  const gone = (bytes: number, asideBytes: number) => {
-    state.gone += bytes;
-    state.aside += asideBytes;
-  };
-  return { clock, state, line: new Uplink({ clock, limitBytesPerS, bucket, gone }) };
-}
-
-test("Uplink lets blocks go at the rate of its limit", async () => {
-  const { clock, state, line } = uplink(160_000);
-  const lane = { queuedBytes: 0 };
-  for (let i = 0; i < 4; i++) line.written(lane, 16_000);
-  await Promise.resolve();
-  assertEquals([state.gone, line.pendingBytes(lane)], [0, 64_000]);
-  const seen: number[] = [];
-  for (let i = 0; i < 4; i++) {
-    clock.advance(100);
-    seen.push(state.gone);
-  }
-  assertEquals(seen, [16_000, 32_000, 48_000, 64_000]);
-  assertEquals(line.pendingBytes(lane), 0);
-});
-
-test("Uplink without a limit lets go in the next turn what the network takes, and waits for the rest", async () => {
-  const { clock, state, line } = uplink(0);
-  const fast = { queuedBytes: 0 }, slow = { queuedBytes: 100_000 };
-  line.written(fast, 16_000);
-  line.written(slow, 16_000);
-  await Promise.resolve();
-  assertEquals(state.gone, 16_000);
-  clock.advance(200);
-  assertEquals(state.gone, 16_000);
-  slow.queuedBytes = 60_000;
-  clock.advance(20);
-  assertEquals(state.gone, 32_000);
-});
-
-test("Uplink is held up by a connection that takes nothing for a second and no longer", async () => {
-  const { clock, state, line } = uplink(0);
-  const stuck = { queuedBytes: 300_000 };
-  line.written(stuck, 16_000);
-  await Promise.resolve();
-  clock.advance(900);
-  assertEquals([state.gone, line.isStalled(stuck)], [0, false]);
-  clock.advance(200);
-  assertEquals([state.gone, line.isStalled(stuck)], [16_000, true]);
-  stuck.queuedBytes = 200_000;
-  assert(!line.isStalled(stuck));
-});
-
-test("Uplink sets aside what waits for a connection that takes nothing while most others take all", async () => {
-  const { clock, state, line } = uplink(0);
-  const stuck = { queuedBytes: 300_000 }, fast = { queuedBytes: 0 }, slow = { queuedBytes: 100_000 };
-  line.written(fast, 16_000);
-  line.written(stuck, 16_000);
-  await Promise.resolve();
-  clock.advance(240);
-  assertEquals(state, { gone: 16_000, aside: 0 });
-  clock.advance(20);
-  assertEquals(state, { gone: 16_000, aside: 16_000 });
-  assertEquals([line.pendingBytes(stuck), line.isStalled(stuck)], [0, false]);
-  // When two of three wait it may be the line that is full: what waits is what its speed is seen by.
-  stuck.queuedBytes = 200_000;
-  for (const lane of [slow, stuck]) line.written(lane, 16_000);
-  await Promise.resolve();
-  clock.advance(500);
-  assertEquals(state, { gone: 16_000, aside: 16_000 });
-  clock.advance(520);
-  assertEquals(state, { gone: 48_000, aside: 16_000 });
-});
-
-test("Uplink forgets what waited for a connection that is gone", async () => {
-  const { clock, state, line } = uplink(16_000);
-  const lane = { queuedBytes: 0 };
-  line.written(lane, 16_000);
-  line.drop(lane);
+  const bucket = new TokenBucket(clock, 100_000);
+  let opened = 0;
+  const uplink = new Uplink(bucket, () => opened++);
+  assertEquals(uplink.isOpen, true);
+  uplink.spend(50_000);
+  assertEquals([uplink.isOpen, uplink.isOpen], [false, false]);
+  clock.advance(1000);
+  assertEquals([uplink.isOpen, opened], [true, 1]);
+  uplink.spend(100_000);
+  assertEquals(uplink.isOpen, false);
+  uplink.close();
   clock.advance(5000);
-  await Promise.resolve();
-  assertEquals([state.gone, line.pendingBytes(lane)], [0, 0]);
+  assertEquals(opened, 1);
 });
 
 test("BoundedVerifier stops the reading while 64 wait, and lets it go on at half of that", async () => {
@@ -251,7 +183,7 @@ const refreshLog = { log: () => {}, child: () => refreshLog };
 
 const HOUR_MS = 3_600_000;
 
-test("RecordRefresh puts a broadcaster's record at once and every hour (B30, BEP 44)", () => {
+test("RecordRefresh puts a broadcaster's record at once and every hour (BEP 44)", () => {
   const { clock, puts, refresh } = refresher(() => 0.5);
   const start = clock.monotonic();
   refresh.watch(swarmOf("source", 500));

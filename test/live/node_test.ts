@@ -103,9 +103,10 @@ test("LiveNode sheds pushes that waited for more than two seconds", () => {
   const child = stage.neighbour();
   stage.says(child, { type: "subscribe", mask: 0xff, from: 5 });
   for (let seq = 5; seq < 9; seq++) publish(stage, seq);
+  stage.clock.advance(200);
   const before = child.link.pieces.length;
   stage.clock.advance(2100);
-  stage.node.sent(32_768);
+  stage.echoes(child);
   assertEquals(child.link.pieces.length, before);
   assert(stage.node.uploader.shedCount >= 10);
 });
@@ -137,23 +138,29 @@ test("LiveNode pulls what no parent brings as soon as a neighbour has it", () =>
   assert(other!.link.requests.some(({ seq }) => seq === 21));
 });
 
-test("LiveNode whose line was never full serves the whole stream once more than it has carried", () => {
+test("LiveNode serves little before its first block has arrived, then the whole stream and what it has carried", () => {
   const { stage, peers: [parent, child, other] } = Stage.joined(3);
   stage.fill(parent!);
   for (const peer of [child!, other!]) {
     stage.piece(peer, 20);
     peer.peer.parentMask = 0;
+    stage.echoes(peer);
   }
   parent!.peer.parentMask = 0xff;
-  for (const peer of [child!, other!]) stage.says(peer, { type: "subscribe", mask: 0xff, from: 21 });
-  assertEquals([child!.peer.childMask, other!.peer.childMask], [0xff, 0]);
-  // What is handed over is gone at once: five times in the first second, four eighths of the bitrate.
-  for (let i = 0; i < 8; i++) {
-    stage.node.uploader.sent(12_500, stage.clock.monotonic());
-    stage.clock.advance(250);
+  stage.says(child!, { type: "subscribe", mask: 0xff, from: 22 });
+  assertEquals(child!.peer.childMask, 0x07);
+  // Piece 22 begins with substream 0.
+  for (const seq of [21, 22]) {
+    stage.header(parent!, seq);
+    stage.piece(parent!, seq);
   }
-  stage.says(other!, { type: "subscribe", mask: 0xff, from: 21 });
-  assertEquals([stage.node.uploader.measured, stage.node.childCount], [false, 12]);
+  stage.clock.advance(50);
+  stage.echoes(child!);
+  stage.echoes(child!);
+  stage.says(child!, { type: "subscribe", mask: 0xff, from: 22 });
+  stage.says(other!, { type: "subscribe", mask: 0xff, from: 22 });
+  // 48 KiB are three eighths of a second of the stream.
+  assertEquals([child!.peer.childMask, stage.node.childCount], [0xff, 11]);
 });
 
 test("LiveNode takes what a broken link swallows for no measure of its uplink", () => {
@@ -161,27 +168,9 @@ test("LiveNode takes what a broken link swallows for no measure of its uplink", 
   const child = stage.neighbour();
   stage.says(child, { type: "subscribe", mask: 0xff, from: 5 });
   publish(stage, 5);
-  assert(child.link.bufferedBytes > 0);
   stage.clock.advance(60);
   stage.node.disconnected(child.peer);
   assertEquals([stage.node.uploader.uplinkBytesPerS, stage.node.uploader.pushDelayMs > 500], [160_000, false]);
-});
-
-test("LiveNode measures its uplink by no block that was on its way when another link broke", () => {
-  const stage = source(5, 160_000);
-  const [broken, other] = [stage.neighbour(), stage.neighbour()];
-  stage.says(broken, { type: "subscribe", mask: 0x55, from: 5 });
-  stage.says(other, { type: "subscribe", mask: 0xaa, from: 5 });
-  publish(stage, 5);
-  assertEquals([broken.link.pieces.length, other.link.pieces.length], [1, 1]);
-  stage.clock.advance(90);
-  stage.node.disconnected(broken.peer);
-  stage.clock.advance(60);
-  stage.node.sent(16_384);
-  assertEquals(stage.node.uploader.uplinkBytesPerS, 160_000);
-  stage.clock.advance(100);
-  stage.node.sent(16_384);
-  assertEquals(stage.node.uploader.uplinkBytesPerS, (160_000 + 163_840) / 2);
 });
 
 test("LiveNode gives a new child the past after what all children wait for, and no place of another while they wait", () => {
@@ -189,15 +178,15 @@ test("LiveNode gives a new child the past after what all children wait for, and 
   const first = stage.neighbour();
   stage.says(first, { type: "subscribe", mask: 0xff, from: 5 });
   for (let seq = 5; seq < 7; seq++) publish(stage, seq);
-  for (let i = 0; i < 8; i++) stage.node.sent(16_384);
+  stage.delivers(first, 8);
   stage.node.disconnected(first.peer);
   const child = stage.neighbour({ upBytesPerS: 25_000 });
   stage.says(child, { type: "subscribe", mask: 0xff, from: 5 });
-  // Two blocks of the past have left; what is published now goes before the other six.
+  // One block of the past has left; what is published now goes before the other seven.
   publish(stage, 7);
-  for (let i = 0; i < 5; i++) stage.node.sent(16_384);
-  assertEquals(child.link.pieces.map(({ seq }) => seq), [5, 5, 7, 7, 7, 7, 5]);
-  stage.pass(2000);
+  stage.delivers(child, 5);
+  assertEquals(child.link.pieces.map(({ seq }) => seq), [5, 7, 7, 7, 7, 5]);
+  stage.delivers(child, 17);
   for (let seq = 8; seq < 11; seq++) publish(stage, seq);
   const strong = stage.neighbour({ upBytesPerS: 500_000 });
   stage.says(strong, { type: "subscribe", mask: 0x01, from: 11 });
@@ -209,7 +198,7 @@ test("LiveNode as the source gives a tree's first children what came before them
   const child = stage.neighbour();
   stage.says(child, { type: "subscribe", mask: 0xff, from: 4 });
   publish(stage, 5);
-  for (let i = 0; i < 4; i++) stage.node.sent(16_384);
+  stage.delivers(child, 5);
   assertEquals(child.link.pieces.map(({ seq }) => seq), [4, 4, 4, 4, 5, 5]);
 });
 
@@ -229,7 +218,7 @@ test("LiveNode pushes nothing that the child has from another", () => {
   stage.says(child, { type: "subscribe", mask: 0xff, from: 5 });
   publish(stage, 5);
   stage.node.cancelled(child.peer, 5, 2 * 16_384);
-  for (let i = 0; i < 3; i++) stage.node.sent(16_384);
+  stage.delivers(child, 3);
   assertEquals(child.link.pieces.map(({ offset }) => offset / 16_384), [0, 1, 3]);
 });
 
@@ -350,4 +339,33 @@ test("LiveNode parts first with the neighbour that was of no use for longest", (
   assertEquals(stage.node.expendable(), null);
   stage.pass(4000);
   assertEquals(stage.node.expendable(), idle.peer);
+});
+
+test("LiveNode replaces a parent that says nothing for a second while the stream goes on, and asks it nothing more", () => {
+  const { stage, peers: [gone, other, third] } = Stage.joined(3);
+  stage.fill(other!);
+  const had = gone!.peer.parentMask;
+  assert(had !== 0);
+  // Nobody says anything: the broadcaster is silent, and the parent is as good as any.
+  stage.clock.advance(3000);
+  stage.node.tick();
+  assertEquals(gone!.peer.parentMask, had);
+  stage.header(other!, 21);
+  stage.pass(900, gone);
+  assertEquals(gone!.peer.parentMask, had);
+  stage.header(other!, 22);
+  stage.pass(300, gone);
+  assertEquals(gone!.peer.parentMask, 0);
+  assertEquals(other!.peer.parentMask | third!.peer.parentMask, 0xff);
+});
+
+test("LiveNode takes the places of a child that nothing reaches for one and a half seconds", () => {
+  const stage = source(5);
+  const child = stage.neighbour();
+  stage.says(child, { type: "subscribe", mask: 0xff, from: 5 });
+  publish(stage, 5);
+  stage.pass(1400);
+  assertEquals(child.peer.childMask, 0xff);
+  stage.pass(200);
+  assertEquals([child.peer.childMask, stage.node.childCount], [0, 0]);
 });

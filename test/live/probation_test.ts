@@ -79,7 +79,8 @@ test("LiveNode answers the request for the beginning of a block at once, with so
   assertEquals(stage.node.uploader.queueDelayMs > 250, true);
   stage.node.requested(asks.peer, 4, 16384, 16384);
   stage.node.requested(asks.peer, 4, 16384, 1024);
-  stage.node.sent(16384);
+  stage.clock.advance(100);
+  stage.echoes(child);
   assertEquals(asks.link.rejects, [{ seq: 4, offset: 16384 }]);
   assertEquals(asks.link.pieces.map(({ data }) => data.length), [1024]);
 });
@@ -93,6 +94,7 @@ function fedInAdvance() {
   assertEquals(child.peer.childMask, 0xff);
   stage.pass(900);
   assertEquals(child.link.requests, []);
+  stage.echoes(child);
   stage.pass(100);
   return { stage, child };
 }
@@ -112,6 +114,7 @@ test("LiveNode takes its places from a child that gives nothing back for three s
   const { stage, child } = fedInAdvance();
   for (let times = 0; times < 29; times++) {
     for (const { seq, offset } of child.link.requests.splice(0)) stage.node.rejected(child.peer, seq, offset);
+    stage.echoes(child);
     stage.pass(100);
   }
   assertEquals(child.peer.childMask, 0xff);

@@ -17,7 +17,6 @@ export class ScriptedLink implements LiveLink {
   readonly cancels: { seq: number; offset: number }[] = [];
   readonly rejects: { seq: number; offset: number }[] = [];
   readonly pieces: { seq: number; offset: number; data: Uint8Array }[] = [];
-  bufferedBytes = 0;
   closedWith: MillraceError | null | undefined = undefined;
 
   send(message: Uint8Array): void {
@@ -34,7 +33,6 @@ export class ScriptedLink implements LiveLink {
   }
   piece(seq: number, offset: number, data: Uint8Array): void {
     this.pieces.push({ seq, offset, data });
-    this.bufferedBytes += data.length;
   }
   close(error: MillraceError | null): void {
     this.closedWith = error;
@@ -71,7 +69,7 @@ export class Stage {
       random: () => 0.5,
       role: "viewer",
       stream: { pieceLengthBytes: PIECE_BYTES, bytesPerS: 125_000, substreams: 8, windowS: 30 },
-      uplinkBytesPerS: 500_000,
+      uplinkBytesPerS: null,
       ...options,
     });
   }
@@ -140,10 +138,28 @@ export class Stage {
     }
   }
 
-  /** Time passes, with a tick each 100 ms. */
-  pass(ms: number): void {
+  /** What `to` was sent has arrived: it echoes the PINGs that came with it. */
+  echoes(to: Neighbour): void {
+    const { messages } = to.link;
+    for (const message of messages.splice(0)) {
+      if (message.type === "ping") this.says(to, message);
+      else messages.push(message);
+    }
+  }
+
+  /** So many blocks reach `to`, one each 120 ms. */
+  delivers(to: Neighbour, blocks: number): void {
+    for (let i = 0; i < blocks; i++) {
+      this.clock.advance(120);
+      this.echoes(to);
+    }
+  }
+
+  /** Time passes, with a tick each 100 ms. Neighbours are heard of all the time, unless they are `mute`. */
+  pass(ms: number, mute: Neighbour | null = null): void {
     for (let i = 0; i < ms; i += 100) {
       this.clock.advance(100);
+      for (const peer of this.node.peers) if (peer !== mute?.peer) peer.heardMs = this.clock.monotonic();
       this.node.tick();
     }
   }
@@ -163,7 +179,7 @@ export class Stage {
 }
 
 /** A broadcaster with `count` pieces published. */
-export function source(count: number, uplinkBytesPerS = 250_000): Stage {
+export function source(count: number, uplinkBytesPerS: number | null = 250_000): Stage {
   const stage = new Stage({ role: "source", uplinkBytesPerS });
   for (let seq = 0; seq < count; seq++) publish(stage, seq);
   return stage;

@@ -28,6 +28,13 @@ export class EventWheel {
     this.at(this.nowMs + delayMs, run);
   }
 
+  /** As `after`, and can be called off. */
+  timer(run: () => void, delayMs: number): { cancel(): void } {
+    let isOff = false;
+    this.after(delayMs, () => isOff || run());
+    return { cancel: () => (isOff = true) };
+  }
+
   /** Runs events until `untilMs`. */
   run(untilMs: number): void {
     for (; this.slot <= untilMs * SLOTS_PER_MS; this.slot++) {

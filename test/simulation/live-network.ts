@@ -1,4 +1,7 @@
-/** A network on virtual time between real `LiveNode`s: uplinks that send one block after the other, and latency. */
+/**
+ * A network on virtual time between real `LiveNode`s. Each host has an uplink that its connections share by turns; each
+ * connection has a send buffer that takes whatever it is given at once, a latency of its own, and loss, which costs time.
+ */
 import type { MillraceError } from "../../src/errors.ts";
 import { attachSignature, blockCount, encodeUnsigned, type PieceHeader } from "../../src/live/header.ts";
 import { LiveNode } from "../../src/live/node/live-node.ts";
@@ -6,6 +9,7 @@ import type { LiveNodeOptions } from "../../src/live/node/live-options.ts";
 import type { LiveLink, LivePeer } from "../../src/live/node/live-peer.ts";
 import type { LiveVerifier } from "../../src/live/signer.ts";
 import type { EventWheel } from "./event-wheel.ts";
+import { type LineQueue, SimLine } from "./sim-line.ts";
 
 /** Unix ms at virtual time 0. */
 export const EPOCH_MS = 1_800_000_000_000;
@@ -34,13 +38,18 @@ export interface HostOptions {
   readonly role: "source" | "viewer";
   readonly uplinkBytesPerS: number;
   readonly poisons?: boolean;
+  /** Share of packets that is lost on the way. Default 0. */
+  readonly loss?: number;
 }
 
-/** What a node takes its uplink for at first: a source is told, a line that takes all at once hides what it is. */
-function firstGuess({ role, uplinkBytesPerS }: HostOptions, bytesPerS: number): number {
-  if (role === "source" || uplinkBytesPerS === 0) return uplinkBytesPerS;
-  return uplinkBytesPerS === Infinity ? 4 * bytesPerS : bytesPerS / 2;
-}
+/** Payload of a packet. */
+const PACKET_BYTES = 1448;
+/** What is sent again for want of an acknowledgement is sent after this and a round trip, ms: the usual least of TCP. */
+const RETRANSMIT_MS = 200;
+/** Packets behind a lost one that have its sender send it again at once. */
+const FAST_RETRANSMIT_PACKETS = 3;
+/** One-way trips until both ends of a new connection can speak `live1`: TCP, the handshake, and its extensions. */
+const SET_UP_TRIPS = 4;
 
 /** A machine with a node on it. */
 export class SimHost {
@@ -49,20 +58,29 @@ export class SimHost {
   readonly links = new Map<SimHost, SimLink>();
   readonly banned = new Set<SimHost>();
   readonly bornMs: number;
+  readonly line: SimLine;
+  readonly random: () => number;
+  /** False when it has left, or takes and sends nothing any more without a word. */
   alive = true;
-  freeAtMs = 0;
   controlBytes = 0;
 
   constructor(queue: EventWheel, options: HostOptions, stream: LiveNodeOptions["stream"], random: () => number) {
     this.options = options;
+    this.random = random;
+    this.line = new SimLine(queue, options.uplinkBytesPerS);
     this.bornMs = queue.nowMs;
     this.node = new LiveNode({
-      clock: { now: () => EPOCH_MS + Math.floor(queue.nowMs), monotonic: () => queue.nowMs },
+      clock: {
+        now: () => EPOCH_MS + Math.floor(queue.nowMs),
+        monotonic: () => queue.nowMs,
+        setTimeout: (run, ms) => queue.timer(run, ms),
+      },
       verifier: SIMULATED_VERIFIER,
       random,
       role: options.role,
       stream,
-      uplinkBytesPerS: firstGuess(options, stream.bytesPerS),
+      // A broadcaster's user says what the line carries; a viewer has to find out.
+      uplinkBytesPerS: options.role === "source" || options.uplinkBytesPerS === 0 ? options.uplinkBytesPerS : null,
     });
   }
 
@@ -75,17 +93,26 @@ export class SimHost {
   }
 }
 
-/** One direction of a connection. */
-class SimLink implements LiveLink {
+/** Something on its way from one end of a connection to the other. */
+interface Parcel {
+  readonly bytes: number;
+  /** The block, and the messages that were sent right after it. */
+  readonly arrivals: ((peer: LivePeer) => void)[];
+}
+
+/** One direction of a connection: what goes in comes out in the same order. */
+class SimLink implements LiveLink, LineQueue {
   private readonly queue: EventWheel;
   readonly from: SimHost;
   readonly to: SimHost;
   readonly latencyMs: number;
-  bufferedBytes = 0;
   open = true;
   /** The sender's view of the far end, and the far end's of the sender. */
   local: LivePeer | null = null;
   remote: LivePeer | null = null;
+  private readonly parcels: Parcel[] = [];
+  /** Virtual ms at which what was sent last arrives. */
+  private arrivesMs = 0;
 
   constructor(queue: EventWheel, from: SimHost, to: SimHost, latencyMs: number) {
     this.queue = queue;
@@ -95,36 +122,27 @@ class SimLink implements LiveLink {
   }
 
   send(message: Uint8Array): void {
-    this.from.controlBytes += message.length + 6;
-    this.deliver((peer) => this.to.node.message(peer, message));
+    this.control(message.length + 6, (peer) => this.to.node.message(peer, message));
   }
 
   request(seq: number, offset: number, length: number): void {
-    this.from.controlBytes += 17;
-    this.deliver((peer) => this.to.node.requested(peer, seq, offset, length));
+    this.control(17, (peer) => this.to.node.requested(peer, seq, offset, length));
   }
 
   cancel(seq: number, offset: number): void {
-    this.from.controlBytes += 17;
-    this.deliver((peer) => this.to.node.cancelled(peer, seq, offset));
+    this.control(17, (peer) => this.to.node.cancelled(peer, seq, offset));
   }
 
   reject(seq: number, offset: number): void {
-    this.from.controlBytes += 17;
-    this.deliver((peer) => this.to.node.rejected(peer, seq, offset));
+    this.control(17, (peer) => this.to.node.rejected(peer, seq, offset));
   }
 
   piece(seq: number, offset: number, data: Uint8Array): void {
-    const { from, queue } = this;
+    const { from } = this;
     const payload = from.options.poisons === true ? POISON.subarray(0, data.length) : data;
-    this.bufferedBytes += data.length;
-    from.freeAtMs = Math.max(from.freeAtMs, queue.nowMs) + data.length / from.options.uplinkBytesPerS * 1000;
-    queue.at(from.freeAtMs, () => {
-      if (!this.open) return;
-      this.bufferedBytes -= data.length;
-      this.deliver((peer) => this.to.node.block(peer, seq, offset, payload));
-      from.node.sent(data.length);
-    });
+    const arrive = (peer: LivePeer) => this.to.node.block(peer, seq, offset, payload);
+    this.parcels.push({ bytes: data.length, arrivals: [arrive] });
+    if (this.parcels.length === 1) from.line.add(this);
   }
 
   close(error: MillraceError | null): void {
@@ -132,21 +150,54 @@ class SimLink implements LiveLink {
     disconnect(this.from, this.to);
   }
 
-  private deliver(act: (peer: LivePeer) => void): void {
-    this.queue.after(this.latencyMs, () => {
-      if (this.open && this.to.alive && this.remote !== null) act(this.remote);
+  get headBytes(): number | null {
+    return this.open && this.from.alive ? this.parcels[0]?.bytes ?? null : null;
+  }
+
+  headSent(): void {
+    if (!this.open || !this.from.alive) return;
+    const parcel = this.parcels.shift()!;
+    this.deliver(parcel.bytes, parcel.arrivals);
+  }
+
+  /** What is not payload is small: it takes no time of the line's, but follows the blocks before it. */
+  private control(bytes: number, arrive: (peer: LivePeer) => void): void {
+    this.from.controlBytes += bytes;
+    const last = this.parcels.at(-1);
+    if (last === undefined) this.deliver(bytes, [arrive]);
+    else last.arrivals.push(arrive);
+  }
+
+  private deliver(bytes: number, arrivals: readonly ((peer: LivePeer) => void)[]): void {
+    const { queue } = this;
+    this.arrivesMs = Math.max(this.arrivesMs, queue.nowMs + this.latencyMs + this.lossMs(bytes));
+    queue.at(this.arrivesMs, () => {
+      for (const arrive of arrivals) if (this.open && this.to.alive && this.remote !== null) arrive(this.remote);
     });
+  }
+
+  /** What sending lost packets again costs, ms: a round trip, or more when nothing behind them shows the loss. */
+  private lossMs(bytes: number): number {
+    const { loss = 0 } = this.from.options;
+    if (loss === 0) return 0;
+    let ms = 0;
+    for (let left = Math.ceil(bytes / PACKET_BYTES); left > 0; left--) {
+      if (this.from.random() >= loss) continue;
+      const isLast = left <= FAST_RETRANSMIT_PACKETS && this.parcels.length === 0;
+      ms = Math.max(ms, 2 * this.latencyMs + (isLast ? RETRANSMIT_MS : 0));
+    }
+    return ms;
   }
 }
 
-/** Connects two hosts; both ends hear of it after one and a half round trips. */
+/** Connects two hosts; both ends hear of it when it is set up. */
 export function connect(queue: EventWheel, a: SimHost, b: SimHost, latencyMs: number): boolean {
   if (a === b || a.links.has(b) || a.banned.has(b) || b.banned.has(a) || !a.alive || !b.alive) return false;
   const there = new SimLink(queue, a, b, latencyMs);
   const back = new SimLink(queue, b, a, latencyMs);
   a.links.set(b, there);
   b.links.set(a, back);
-  queue.after(3 * latencyMs, () => {
+  queue.after(SET_UP_TRIPS * latencyMs, () => {
     if (!there.open) return;
     there.local = back.remote = a.node.connected(there, {
       role: b.options.role,
@@ -169,6 +220,5 @@ export function disconnect(a: SimHost, b: SimHost): void {
     from.links.delete(to);
     link.open = false;
     if (link.local !== null && !link.local.closed) from.node.disconnected(link.local);
-    link.bufferedBytes = 0;
   }
 }

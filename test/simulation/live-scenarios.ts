@@ -15,5 +15,7 @@ export function liveScenarios(viewers: number, seed = 1): LiveScenario[] {
     { ...calm, name: "50 % send nothing", zeroUpload: 0.5 },
     { ...crowd, name: "flash crowd" },
     { ...calm, name: "source gone 10 s", outageS: [85, 95], durationS: 160 },
+    { ...calm, name: "1 % loss", loss: 0.01 },
+    { ...calm, name: "30 % vanish", silentDeath: { atS: 90, share: 0.3 }, durationS: 160 },
   ];
 }

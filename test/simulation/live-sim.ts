@@ -28,6 +28,12 @@ export interface LiveScenario {
   readonly zeroUpload?: number;
   /** Viewers' lines take all at once, so that no uplink is ever measured: as between processes of one machine. */
   readonly unmeasured?: boolean;
+  /** Share of packets lost, the source's too. Default 0. */
+  readonly loss?: number;
+  /** Least and most one-way latency of a connection, ms. Default 10 and 50. */
+  readonly latencyMs?: readonly [number, number];
+  /** A share of the viewers vanishes at `atS` without closing a connection. */
+  readonly silentDeath?: { readonly atS: number; readonly share: number };
   /** The source is gone in [from, to), s. */
   readonly outageS?: readonly [number, number];
 }
@@ -37,6 +43,8 @@ export interface LiveResult {
   readonly name: string;
   readonly viewers: number;
   readonly joined: number;
+  /** Viewers that have not begun to play, though they have been there for ten seconds. */
+  readonly never: number;
   readonly lagP50S: number;
   readonly lagP95S: number;
   readonly continuity: number;
@@ -47,6 +55,8 @@ export interface LiveResult {
   readonly controlShare: number;
   readonly badBytesDelivered: number;
   readonly recoveryP95S: number | null;
+  /** Longest standstill of those who stay after the silent death of others, s; null without one. */
+  readonly gapP95S: number | null;
   readonly shed: number;
   /** How long viewers were there, all together, s. */
   readonly viewerSeconds: number;
@@ -57,6 +67,11 @@ const NEIGHBOURS = 20;
 const MAX_LINKS = 30;
 const GOP_MS = 1000;
 const PIECE_BYTES = 65536 - 65536 % 188;
+/** Who had this long to begin to play and did not never will, ms. */
+const NEVER_MS = 10_000;
+/** A neighbour that takes nothing of what is pushed to it is dropped after this, and any that says nothing after that, ms. */
+const STALLED_MS = 5000;
+const SILENT_MS = 35_000;
 const UPLINKS: readonly [number, number][] = [[0.2, 0.2], [1, 0.6], [2, 0.9], [4, 1]];
 
 interface Viewer {
@@ -64,6 +79,9 @@ interface Viewer {
   readonly feed: LiveFeed;
   startedMs: number | null;
   recoveredMs: number | null;
+  /** Virtual ms at which something was played last, and the longest time without since the silent death of others. */
+  playedMs: number;
+  gapMs: number;
   lastSeq: number;
   /** Numbers among those skipped that the source never used. */
   unusedSkipped: number;
@@ -104,14 +122,14 @@ export class LiveSimulation {
     this.stream = { pieceLengthBytes: 65536, bytesPerS: this.bytesPerS, substreams: 8, windowS: 30 };
     this.source = new SimHost(
       this.queue,
-      { role: "source", uplinkBytesPerS: 2 * this.bytesPerS },
+      { role: "source", uplinkBytesPerS: 2 * this.bytesPerS, loss: scenario.loss ?? 0 },
       this.stream,
       this.random,
     );
   }
 
   run(): LiveResult {
-    const { viewers, arriveS, durationS, churnPerMinute, outageS } = this.scenario;
+    const { viewers, arriveS, durationS, churnPerMinute, outageS, silentDeath } = this.scenario;
     const fromMs = 1000 * (this.scenario.arriveFromS ?? 2);
     const first = Math.min(this.scenario.first ?? 10, viewers);
     this.publish(0, 0);
@@ -124,6 +142,11 @@ export class LiveSimulation {
     if (outageS !== undefined) {
       this.queue.at(outageS[0] * 1000, () => this.sourceGone());
       this.queue.at(outageS[1] * 1000, () => this.sourceBack());
+    }
+    if (silentDeath !== undefined) {
+      this.queue.at(silentDeath.atS * 1000, () => {
+        for (const viewer of [...this.viewers]) if (this.random() < silentDeath.share) this.vanish(viewer);
+      });
     }
     for (let ms = fromMs + arriveS * 1000 + 8000; ms <= durationS * 1000; ms += 1000) {
       this.queue.at(ms, () => this.sampleLag());
@@ -174,12 +197,16 @@ export class LiveSimulation {
 
   private arrive(): void {
     const { rate, poisons } = this.uplink();
-    const host = new SimHost(this.queue, { role: "viewer", uplinkBytesPerS: rate, poisons }, this.stream, this.random);
+    const { loss = 0 } = this.scenario;
+    const options = { role: "viewer", uplinkBytesPerS: rate, poisons, loss } as const;
+    const host = new SimHost(this.queue, options, this.stream, this.random);
     const viewer: Viewer = {
       host,
       feed: host.node.openFeed(),
       startedMs: null,
       recoveredMs: null,
+      playedMs: Infinity,
+      gapMs: 0,
       lastSeq: -1,
       unusedSkipped: 0,
     };
@@ -195,8 +222,13 @@ export class LiveSimulation {
       const other = pick === this.viewers.length ? this.source : this.viewers[pick]!.host;
       if (other === host || host.links.has(other) || (other === this.source && this.away)) continue;
       if (other.links.size >= MAX_LINKS && !other.makeRoom()) continue;
-      connect(this.queue, host, other, 10 + 40 * this.random());
+      connect(this.queue, host, other, this.latencyMs());
     }
+  }
+
+  private latencyMs(): number {
+    const [least, most] = this.scenario.latencyMs ?? [10, 50];
+    return least + (most - least) * this.random();
   }
 
   private tickHost(host: SimHost, viewer: Viewer | null): void {
@@ -221,6 +253,10 @@ export class LiveSimulation {
       const [from, to] = this.unused;
       if (viewer.lastSeq !== -1 && viewer.lastSeq < from && seq >= to) viewer.unusedSkipped += to - from;
       viewer.lastSeq = seq;
+      if (nowMs > (this.scenario.silentDeath?.atS ?? Infinity) * 1000) {
+        viewer.gapMs = Math.max(viewer.gapMs, nowMs - viewer.playedMs);
+      }
+      viewer.playedMs = nowMs;
       for (const block of blocks) if (block.buffer !== GENUINE.buffer) this.badBytes += block.length;
       const backMs = (this.scenario.outageS?.[1] ?? Infinity) * 1000;
       if (header.timestampMs - EPOCH_MS >= backMs - 500 && nowMs >= backMs) viewer.recoveredMs ??= nowMs - backMs;
@@ -231,6 +267,20 @@ export class LiveSimulation {
   private leave(viewer: Viewer): void {
     viewer.host.alive = false;
     for (const other of [...viewer.host.links.keys()]) disconnect(viewer.host, other);
+    this.forget(viewer);
+  }
+
+  /** A viewer's cable is pulled: the others find that out by themselves. */
+  private vanish(viewer: Viewer): void {
+    viewer.host.alive = false;
+    for (const other of [...viewer.host.links.keys()]) {
+      const pushes = (other.links.get(viewer.host)?.local?.pushMask ?? 0) !== 0;
+      this.queue.after(pushes ? STALLED_MS : SILENT_MS, () => disconnect(viewer.host, other));
+    }
+    this.forget(viewer);
+  }
+
+  private forget(viewer: Viewer): void {
     this.viewers = this.viewers.filter((one) => one !== viewer);
     this.left.push(viewer);
   }
@@ -260,7 +310,7 @@ export class LiveSimulation {
       // As often as `RedialPolicy` has them dial; the last time before may have been at any moment.
       const everyMs = SOURCE_RETRY_MS * (0.8 + 0.4 * this.random());
       this.queue.after(everyMs * this.random(), () => {
-        if (this.source.links.size < MAX_LINKS) connect(this.queue, host, this.source, 10 + 40 * this.random());
+        if (this.source.links.size < MAX_LINKS) connect(this.queue, host, this.source, this.latencyMs());
       });
     }
     this.queue.at(this.quietUntilMs, () => this.meet(this.source));
@@ -292,6 +342,9 @@ export class LiveSimulation {
       name: this.scenario.name,
       viewers: this.scenario.viewers,
       joined: this.viewers.filter(({ startedMs }) => startedMs !== null).length,
+      never: this.viewers.filter(({ startedMs, host }) => {
+        return startedMs === null && host.options.poisons !== true && this.queue.nowMs - host.bornMs > NEVER_MS;
+      }).length,
       lagP50S: percentile(this.lags, 0.5) / 1000,
       lagP95S: percentile(this.lags, 0.95) / 1000,
       continuity: delivered / (delivered + skipped + stalled),
@@ -302,6 +355,9 @@ export class LiveSimulation {
       controlShare: sum(({ host }) => host.controlBytes) / received,
       badBytesDelivered: this.badBytes,
       recoveryP95S: recoveries.length === 0 ? null : percentile(recoveries, 0.95) / 1000,
+      gapP95S: this.scenario.silentDeath === undefined
+        ? null
+        : percentile(this.viewers.map(({ gapMs }) => gapMs), 0.95) / 1000,
       viewerSeconds: this.viewerTicks * TICK_MS / 1000,
       shed: sum(({ host }) => host.node.uploader.shedCount),
     };

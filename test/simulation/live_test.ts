@@ -53,6 +53,13 @@ test("LiveNode waits through the silence of its source and recovers within secon
   assertWithin(result, { lagP95S: 4, continuity: 0.94, viewerShare: 0.95 });
 });
 
+test("LiveNode stands still for three seconds at most when a third vanishes without closing a connection", () => {
+  const scenario = { viewers: 40, seed: 1, arriveS: 15, durationS: 55, silentDeath: { atS: 40, share: 0.3 } };
+  const result = simulateLive({ ...scenario, name: "vanish" });
+  assert(result.gapP95S !== null && result.gapP95S <= 3, `gap ${result.gapP95S}`);
+  assertWithin(result, { lagP95S: 4, continuity: 0.93, viewerShare: 0.9 });
+});
+
 test("simulateLive() gives the same figures for the same seed", () => {
   const scenario = { name: "seed", viewers: 15, arriveS: 5, durationS: 20, seed: 7 };
   assertEquals(simulateLive(scenario), simulateLive(scenario));

@@ -11,7 +11,7 @@ const MAX_VIEWERS = 64;
 const MAX_VIEWERS_BYTES = 64 * MAX_VIEWERS;
 const PRIVATE_MODE = 0o600;
 
-/** See the module. Without a directory nothing is kept. */
+/** The files of one broadcast. Without a directory nothing is kept. */
 export class BroadcastFiles {
   private readonly files: FilePort;
   private readonly directory: string | null;

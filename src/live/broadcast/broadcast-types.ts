@@ -47,7 +47,7 @@ export interface BroadcastStatus extends LiveSwarmStatus {
 /** A running broadcast. */
 export interface Broadcast {
   readonly metainfo: LiveMetainfo;
-  /** 40 hexadecimal characters (B30). */
+  /** 40 hexadecimal characters. */
   readonly contentId: string;
   /** With the trackers; without addresses of ours. */
   readonly magnet: string;
@@ -65,7 +65,7 @@ export interface Broadcast {
 /** A support node: passes a broadcast on without watching it. */
 export interface Relay {
   readonly metainfo: LiveMetainfo;
-  /** 40 hexadecimal characters (B30). */
+  /** 40 hexadecimal characters. */
   readonly contentId: string;
   status(): LiveSwarmStatus;
   close(): Promise<void>;

@@ -72,7 +72,7 @@ export class Publisher {
     const work = this.tail.then(async () => {
       for (const piece of pieces) await this.sign(piece);
     });
-    // A failure is told to the one who pushed; those behind try anew.
+    // A failure is told to the one who pushed; those behind try again.
     this.tail = work.catch(() => {});
     return work;
   }

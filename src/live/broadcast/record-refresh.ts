@@ -1,4 +1,4 @@
-/** Keeps the transport records of broadcasts in the DHT (B30), whose nodes forget items after two hours (BEP 44). */
+/** Keeps the transport records of broadcasts in the DHT, whose nodes forget items after two hours (BEP 44). */
 import { deadline } from "../../bytes/deadline.ts";
 import type { Discovery } from "../../discovery/types.ts";
 import type { Clock, Logger, Timer } from "../../ports.ts";
@@ -23,7 +23,7 @@ export interface RecordRefreshParts {
   readonly random: () => number;
 }
 
-/** See the module. */
+/** Puts the records of watched broadcasts into the DHT, again and again. */
 export class RecordRefresh {
   private readonly parts: RecordRefreshParts;
   private readonly timers = new Map<LiveSwarm, Timer>();

@@ -25,7 +25,7 @@ export interface AnnouncerHost {
   toldUpBytesPerS(): number | null;
 }
 
-/** See the module. */
+/** Sends WINDOW, HEADER and PLACE to the neighbours of one member. */
 export class Announcer {
   private readonly host: AnnouncerHost;
   /** Substreams that came from the source when last looked at. */

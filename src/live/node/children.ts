@@ -18,6 +18,8 @@ export interface ChildrenOptions {
   readonly uplinkBytesPerS: () => number;
   /** False while the uplink is a guess. */
   readonly isMeasured: () => boolean;
+  /** What the quickest block so far says that the uplink carries, bytes a second; 0 before the first has arrived. */
+  readonly shownBytesPerS: () => number;
   /** What the uplink is known to carry, bytes a second. */
   readonly carriedBytesPerS: () => number;
   /** How long what is pushed now waits for the uplink, ms. */
@@ -107,7 +109,7 @@ export class Children {
    * just come, except for a peer with `manyTimes` its uplink.
    */
   private weakest(substream: number, upBytesPerS: number, nowMs: number, urgent = false): LivePeer | null {
-    // Who makes room is served a while longer beside the other: what waits already would wait for that.
+    // A displaced child is served for a while beside its successor, which would make waiting pushes wait longer.
     if (this.options.pushDelayMs() > POLICY.displaceBelowMs && !urgent) return null;
     let found: LivePeer | null = null;
     for (const child of this.options.peers()) {
@@ -190,13 +192,20 @@ export class Children {
   /** Subscriptions that the uplink carries. */
   private get slots(): number {
     const uplink = this.options.uplinkBytesPerS();
-    if (!this.options.isMeasured()) {
-      // A line that takes all at once is never measured: what it has carried is all that is ever known of it.
-      return uplink > 0 ? POLICY.unmeasuredSlots + this.slotsOf(this.options.carriedBytesPerS()) : 0;
-    }
+    if (!this.options.isMeasured()) return uplink > 0 ? this.slotsUnmeasured : 0;
     // A slow uplink delays each block of a whole branch by seconds; it is of more use in answering requests.
     if (uplink < this.options.bytesPerS() * POLICY.parentUplinkShare) return 0;
     return this.slotsOf(uplink * (this.options.isSource ? POLICY.sourceLoadLimit : POLICY.loadLimit));
+  }
+
+  /** Subscriptions to take while the uplink was never the limit: more and more, as long as that goes well. */
+  private get slotsUnmeasured(): number {
+    const shown = this.options.shownBytesPerS();
+    const carried = this.options.carriedBytesPerS();
+    if (shown === 0 && !this.options.isSource) return POLICY.firstSlots;
+    const most = POLICY.unmeasuredSlots + this.slotsOf(carried);
+    if (shown === 0 || shown === Infinity) return most;
+    return Math.min(most, this.slotsOf(Math.max(POLICY.loadLimit * shown, POLICY.carriedGrowth * carried)));
   }
 
   /** Subscriptions that fill `bytesPerS`. */

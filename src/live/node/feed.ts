@@ -12,7 +12,7 @@ export interface FeedPiece {
   readonly discontinuity: boolean;
 }
 
-/** Who may have pieces. */
+/** A neighbour that may have pieces. */
 export interface Holder {
   /** True when it tells that it has all of piece `seq`. */
   has(seq: number): boolean;
@@ -268,4 +268,11 @@ export class LiveFeed {
     this.dry = this.gap = false;
     this.gapBefore = true;
   }
+}
+
+/** The oldest piece that one of `feeds` waits for, since nothing else is fetched; null without a reader. */
+export function oldestWanted(feeds: Iterable<LiveFeed>): number | null {
+  let oldest: number | null = null;
+  for (const feed of feeds) oldest = Math.min(oldest ?? Infinity, feed.oldestWanted);
+  return oldest;
 }

@@ -26,7 +26,7 @@ export interface IntakeOptions {
   readonly ban: (peer: LivePeer, error: MillraceError) => void;
 }
 
-/** See the module. */
+/** Checks the blocks of one member and hands the genuine ones on. */
 export class Intake {
   private readonly options: IntakeOptions;
   /** Monotonic ms until which there are poisoners about, by the last false block. */

@@ -6,7 +6,7 @@ import { MillraceError } from "../../errors.ts";
 import { BLOCK_BYTES } from "../../wire/types.ts";
 import { Announcer } from "./announcer.ts";
 import { Children } from "./children.ts";
-import { LiveFeed } from "./feed.ts";
+import { LiveFeed, oldestWanted } from "./feed.ts";
 import { blockCount, decodeHeader, type PieceHeader } from "../header.ts";
 import { Intake } from "./intake.ts";
 import { HeaderGate, isReplay } from "./header-gate.ts";
@@ -25,11 +25,13 @@ import { Probation } from "./probation.ts";
 import { Puller } from "./puller.ts";
 import { Serving } from "./serving.ts";
 import { Sightings } from "./sightings.ts";
+import { Silence, silentMs } from "./silence.ts";
 import { Uploader } from "./uploader.ts";
+import { Waker } from "./waker.ts";
 
 const violation = (message: string) => new MillraceError("protocol_violation", message);
 
-/** See the module. Call `tick` every 100 ms or so. */
+/** The decisions of one member. Call `tick` every 100 ms or so. */
 export class LiveNode {
   readonly window: PieceWindow;
   readonly peers = new Set<LivePeer>();
@@ -46,8 +48,10 @@ export class LiveNode {
   private readonly joiner: Joiner;
   private readonly gate: HeaderGate;
   private readonly sightings: Sightings;
+  private readonly silence: Silence;
   private readonly announcer: Announcer;
   private readonly feeds = new Set<LiveFeed>();
+  private readonly waker: Waker;
 
   constructor(options: LiveNodeOptions) {
     this.options = options;
@@ -56,14 +60,16 @@ export class LiveNode {
     const mark = newMark(random);
     this.blocksPerPiece = blockCount(stream.pieceLengthBytes);
     this.window = new PieceWindow(stream.windowS * 1000);
-    this.uploader = new Uploader(this.window, options.uplinkBytesPerS);
+    this.waker = new Waker(options.clock, () => this.pump());
+    this.uploader = new Uploader(this.window, options, (afterMs) => this.waker.wake(afterMs));
     const upBytesPerS = () => this.uploader.uplinkBytesPerS;
     this.children = new Children({
       substreams: stream.substreams,
       isSource: options.role === "source",
       bytesPerS: () => stream.bytesPerS,
       uplinkBytesPerS: upBytesPerS,
-      isMeasured: () => options.role === "source" || this.uploader.measured,
+      isMeasured: () => this.uploader.isMeasured,
+      shownBytesPerS: () => this.uploader.shownBytesPerS,
       carriedBytesPerS: () => this.uploader.carriedBytesPerS,
       pushDelayMs: () => this.uploader.pushDelayMs,
       peers,
@@ -115,6 +121,7 @@ export class LiveNode {
       refuse: (peer, mask) => this.serving.refuse(peer, mask),
     });
     this.joiner = new Joiner(options.clock);
+    this.silence = new Silence(this.window, this.peers);
     this.sightings = new Sightings(this.window, this.peers, this.counters);
     this.announcer = new Announcer({
       isSource: options.role === "source",
@@ -126,7 +133,7 @@ export class LiveNode {
       depth: (substream) => this.parents.depth(substream),
       bar: (substream, nowMs) => this.children.bar(substream, nowMs),
       step: () => stepOf(upBytesPerS(), this.uploader.stepMs),
-      toldUpBytesPerS: () => this.toldUpBytesPerS,
+      toldUpBytesPerS: () => this.uploader.toldBytesPerS,
     });
     this.gate = new HeaderGate({
       window: this.window,
@@ -144,8 +151,7 @@ export class LiveNode {
 
   /** Uplink to tell others of, bytes a second; null before anything was measured. */
   get toldUpBytesPerS(): number | null {
-    const { uplinkBytesPerS, measured } = this.uploader;
-    return measured || uplinkBytesPerS === 0 || this.options.role === "source" ? uplinkBytesPerS : null;
+    return this.uploader.toldBytesPerS;
   }
 
   /** Subscriptions that we serve. */
@@ -183,6 +189,7 @@ export class LiveNode {
   connected(link: LiveLink, info: LivePeerInfo): LivePeer {
     const peer = new LivePeer(link, info, this.now());
     this.peers.add(peer);
+    this.uploader.flight.mark(peer, this.now());
     this.announcer.introduce(peer, this.now());
     return peer;
   }
@@ -196,7 +203,6 @@ export class LiveNode {
     this.parents.lost(peer, peer.parentMask, this.now(), false);
     this.puller.dropPeer(peer);
     this.uploader.dropPeer(peer);
-    this.uploader.lost(peer.link.bufferedBytes, this.now());
     if (this.joined && this.options.role === "viewer") this.parents.tick(this.now(), this.joiner.urgentUntil + 1);
   }
 
@@ -215,6 +221,7 @@ export class LiveNode {
   /** A `live1` message came. */
   message(peer: LivePeer, bytes: Uint8Array): void {
     if (peer.closed) return;
+    peer.heardMs = this.now();
     try {
       this.handle(peer, bytes);
     } catch (error) {
@@ -228,9 +235,10 @@ export class LiveNode {
     if (peer.closed) return;
     const block = offset / BLOCK_BYTES;
     const entry = this.window.get(seq);
-    const fits = this.uploader.uplinkBytesPerS > 0 && Number.isInteger(block) && length > 0 && length <= BLOCK_BYTES &&
-      isStored(entry?.blocks[block]);
-    if (!fits || !this.uploader.request(peer, seq, block, length)) return peer.link.reject(seq, offset, length);
+    const fits = Number.isInteger(block) && length > 0 && length <= BLOCK_BYTES && isStored(entry?.blocks[block]);
+    if (!fits || this.uploader.uplinkBytesPerS === 0 || !this.uploader.request(peer, seq, block, length)) {
+      return peer.link.reject(seq, offset, length);
+    }
     this.uploader.pump(this.now());
   }
 
@@ -244,16 +252,25 @@ export class LiveNode {
     this.puller.rejected(peer, seq, offset / BLOCK_BYTES, this.now());
   }
 
-  /** `bytes` of payload handed to links have left; `asideBytes` wait for a link that takes nothing, and for no other. */
-  sent(bytes: number, asideBytes = 0): void {
-    const nowMs = this.now();
-    if (asideBytes > 0) this.uploader.lost(asideBytes, nowMs);
-    if (bytes > 0) this.uploader.sent(bytes, nowMs);
-    this.uploader.pump(nowMs);
+  /** The gate has opened. */
+  pump(): void {
+    this.uploader.pump(this.now());
+  }
+
+  /** Sends nothing of its own accord any more. */
+  close(): void {
+    this.waker.close();
+  }
+
+  /** For how long `peer` has been as good as gone: it takes nothing, or has nothing to say while the stream goes on, ms. */
+  stalledMs(peer: LivePeer): number {
+    return Math.max(this.uploader.flight.stalledMs(peer, this.now()), silentMs(peer, this.now()));
   }
 
   /** A block came, asked for or pushed. `data` is kept. */
   block(peer: LivePeer, seq: number, offset: number, data: Uint8Array): void {
+    peer.heardMs = this.now();
+    peer.owedPongs = Math.min(POLICY.owedPongs, peer.owedPongs + 1);
     this.intake.block(peer, seq, offset, data);
   }
 
@@ -269,18 +286,17 @@ export class LiveNode {
     this.sightings.tick(nowMs);
     this.probation.tick(this.peers, nowMs);
     this.children.tick(nowMs);
-    this.serving.dropExcess(nowMs);
+    this.serving.tick(this.peers, nowMs);
+    this.silence.tick(nowMs);
     if (this.options.role === "viewer") {
       if (!this.joiner.done) this.join(nowMs);
       if (this.joiner.done) {
         this.parents.tick(nowMs, this.joiner.urgentUntil + 1);
-        this.puller.tick(this.pullFrom(), this.joiner.urgentUntil, nowMs);
+        this.puller.tick(oldestWanted(this.feeds) ?? this.window.solid, this.joiner.urgentUntil, nowMs);
       }
     }
     this.announcer.tick(nowMs);
-    for (const peer of this.peers) {
-      if (nowMs - peer.pingAtMs >= POLICY.pingIntervalMs) this.ping(peer, nowMs);
-    }
+    this.uploader.flight.tick(this.peers, nowMs);
     this.uploader.pump(nowMs);
   }
 
@@ -292,23 +308,10 @@ export class LiveNode {
     return substreamOf(seq, block, this.blocksPerPiece, this.options.stream.substreams);
   }
 
-  /** Nothing is fetched that no reader waits for; without a reader, what others may want. */
-  private pullFrom(): number {
-    let from = Infinity;
-    for (const feed of this.feeds) from = Math.min(from, feed.oldestWanted);
-    return from === Infinity ? this.window.solid : from;
-  }
-
   private ban(peer: LivePeer, error: MillraceError): void {
     if (peer.closed) return;
     this.disconnected(peer);
     peer.link.close(error);
-  }
-
-  private ping(peer: LivePeer, nowMs: number): void {
-    peer.pingAtMs = nowMs;
-    peer.pingNonce = BigInt(Math.floor(this.options.random() * 2 ** 52));
-    peer.send({ type: "ping", nonce: peer.pingNonce });
   }
 
   private handle(peer: LivePeer, bytes: Uint8Array): void {
@@ -318,7 +321,8 @@ export class LiveNode {
       case "window":
         return this.sightings.told(peer, message, nowMs);
       case "header":
-        return this.headerTold(peer, message.bytes, nowMs);
+        if (this.gate.isKnown(peer, message.bytes)) return;
+        return this.gate.offer(peer, decodeHeader(message.bytes, this.options.stream.pieceLengthBytes), nowMs);
       case "subscribe":
         if (this.probation.holds(peer, message.mask, message.from, nowMs)) return;
         return this.serving.subscribed(peer, message.mask, message.from, nowMs);
@@ -332,8 +336,12 @@ export class LiveNode {
       case "place":
         return this.placeTold(peer, message, nowMs);
       case "ping":
-        if (message.nonce === peer.pingNonce) peer.rttMs = nowMs - peer.pingAtMs;
-        else if (peer.pongBucket.take(nowMs)) peer.send(message);
+        if (this.uploader.echoed(peer, message.nonce, nowMs)) this.uploader.pump(nowMs);
+        else if (peer.owedPongs > 0 || peer.pongBucket.take(nowMs)) {
+          peer.heardMs = this.now();
+          peer.owedPongs = Math.max(0, peer.owedPongs - 1);
+          peer.send(message);
+        }
     }
   }
 
@@ -344,12 +352,6 @@ export class LiveNode {
     const paths = place.paths ?? peer.place?.paths ?? emptyPaths(place.depths.length);
     peer.place = { ...place, paths };
     if (peer.parentMask !== 0) this.announcer.warn(nowMs);
-  }
-
-  private headerTold(peer: LivePeer, bytes: Uint8Array, nowMs: number): void {
-    if (!this.gate.isKnown(peer, bytes)) {
-      this.gate.offer(peer, decodeHeader(bytes, this.options.stream.pieceLengthBytes), nowMs);
-    }
   }
 
   private headerVerified(peer: LivePeer, header: PieceHeader): void {

@@ -3,9 +3,15 @@ import type { Clock } from "../../ports.ts";
 import type { PieceHeader } from "../header.ts";
 import type { LiveVerifier } from "../signer.ts";
 
+/** What holds blocks back for a limit's sake. Whoever provides it has the node pump when it opens again. */
+export interface UploadGate {
+  /** True when a block may be handed to the network. */
+  readonly isOpen: boolean;
+}
+
 /** What a node needs. */
 export interface LiveNodeOptions {
-  readonly clock: Pick<Clock, "now" | "monotonic">;
+  readonly clock: Pick<Clock, "now" | "monotonic" | "setTimeout">;
   readonly verifier: LiveVerifier;
   /** Uniform in [0, 1). */
   readonly random: () => number;
@@ -17,8 +23,10 @@ export interface LiveNodeOptions {
     readonly substreams: number;
     readonly windowS: number;
   };
-  /** Uplink, bytes a second: the user's limit, or a first guess that measuring corrects. */
-  readonly uplinkBytesPerS: number;
+  /** The user's limit of the uplink, bytes a second, 0 when nothing may be sent; null without a limit. */
+  readonly uplinkBytesPerS: number | null;
+  /** Holds blocks back so that the limit is kept. Default: nothing does. */
+  readonly gate?: UploadGate;
   /** A piece is complete. */
   readonly onPiece?: (header: PieceHeader) => void;
 }

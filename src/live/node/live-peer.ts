@@ -1,5 +1,6 @@
 /** One neighbour in a live swarm: what the network offers to reach it, and what is known of it. */
 import type { MillraceError } from "../../errors.ts";
+import { LinkFlight } from "./link-flight.ts";
 import { encodeLiveMessage, type LiveMessage, windowHas, type WindowMessage, windowNewest } from "../messages.ts";
 import type { Place } from "./place.ts";
 import { POLICY } from "./policy.ts";
@@ -15,8 +16,6 @@ export interface LiveLink {
   reject(seq: number, offset: number, length: number): void;
   /** Sends a block, asked for or pushed. */
   piece(seq: number, offset: number, data: Uint8Array): void;
-  /** Payload handed over and not yet gone. */
-  readonly bufferedBytes: number;
   /** Hangs up; `error` `protocol_violation` bans the peer. */
   close(error: MillraceError | null): void;
 }
@@ -104,19 +103,28 @@ export class LivePeer {
   lastBlockMs = -Infinity;
   /** Verified payload that it has sent, bytes. */
   deliveredBytes = 0;
-  rttMs: number | null = null;
-  pingNonce = 0n;
-  pingAtMs = -Infinity;
+  /** Monotonic ms at which it said something last, and at which it had something new to say: see `Silence`. */
+  heardMs: number;
+  dueMs = -Infinity;
+  /** What is under way to it. */
+  readonly flight = new LinkFlight();
+  /** Blocks that it has sent: each may be followed by a PING that wants an answer. */
+  owedPongs = 0;
   windowVersion = -1;
   windowSentMs = -Infinity;
 
   constructor(link: LiveLink, info: LivePeerInfo, nowMs: number) {
     this.link = link;
     this.info = info;
-    this.connectedMs = nowMs;
+    this.connectedMs = this.heardMs = nowMs;
     this.windowBucket = new TokenBucket(POLICY.windowsPerS, nowMs);
     this.headerBucket = new TokenBucket(POLICY.headersPerS, nowMs);
     this.pongBucket = new TokenBucket(POLICY.pongsPerS, nowMs);
+  }
+
+  /** Least round trip of late, ms; null before the first. */
+  get rttMs(): number | null {
+    return this.flight.rttMs;
   }
 
   send(message: LiveMessage): void {

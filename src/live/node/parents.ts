@@ -7,6 +7,7 @@ import { costOf, depthAt, isBelow, isUsable } from "./candidate.ts";
 import { type Mark, MAX_DEPTH, NEEDY, UNFED } from "./place.ts";
 import { POLICY } from "./policy.ts";
 import { blockKey } from "./puller.ts";
+import { isSilent } from "./silence.ts";
 
 /** Substream of a block: consecutive blocks go to different trees. */
 export function substreamOf(seq: number, block: number, blocksPerPiece: number, substreams: number): number {
@@ -88,6 +89,7 @@ export class Parents {
    * edge is known. `firstSeq`: older pieces are not wanted from parents. */
   tick(nowMs: number, firstSeq: number): void {
     this.leaveCircles(nowMs);
+    this.dropSilent(nowMs);
     this.dropLaggards(nowMs);
     const newest = this.options.window.newest?.seq ?? 0;
     const from = this.catchUpFrom(firstSeq);
@@ -134,7 +136,7 @@ export class Parents {
     for (const [peer, mask] of orphans) peer.send({ type: "subscribe", mask, from });
   }
 
-  /** Of what a lost parent did not bring, the next one brings the newest; the rest is pulled. */
+  /** The next parent pushes the newest of the pieces that a lost one did not bring; older ones are pulled. */
   private catchUpFrom(firstSeq: number): number {
     const { window } = this.options;
     return Math.max(firstSeq, window.solid, (window.newest?.seq ?? 0) - POLICY.catchUpPieces);
@@ -248,6 +250,18 @@ export class Parents {
     }
   }
 
+  private dropSilent(nowMs: number): void {
+    for (let substream = 0; substream < this.parents.length; substream++) {
+      const asked = this.next[substream];
+      if (asked != null && isSilent(asked, nowMs)) this.lost(asked, 1 << substream, nowMs, true);
+      const parent = this.parents[substream];
+      if (parent == null || !isSilent(parent, nowMs)) continue;
+      // Should it be there after all, it need not go on.
+      parent.send({ type: "unsubscribe", mask: 1 << substream, reason: UnsubscribeReason.moved });
+      this.release(substream, nowMs);
+    }
+  }
+
   private dropLaggards(nowMs: number): void {
     const { window, blocksPerPiece, substreams } = this.options;
     const newest = window.newest;
@@ -325,6 +339,7 @@ export class Parents {
       if (this.isReserved(peer, bit, nowMs)) continue;
       if (((peer.childMask | peer.parentMask) & bit) !== 0 || nowMs < peer.refusedUntilMs[substream]!) continue;
       if (peer.closed || !isUsable(peer, this.options.window) || peer.isSnubbed(nowMs)) continue;
+      if (isSilent(peer, nowMs)) continue;
       const { place } = peer;
       if (place !== null && place.bars[substream]! > bar && place.bars[substream]! !== needy) continue;
       const depth = depthAt(peer, substream);

@@ -66,7 +66,7 @@ export class PieceWindow {
     return this.newest?.epoch ?? -1;
   }
 
-  /** Starts anew at `seq`. */
+  /** Starts again at `seq`. */
   reset(seq: number): void {
     this.places.fill(undefined);
     this.base = this.solid = seq;

@@ -10,9 +10,9 @@ export const POLICY = {
    */
   windowsPerS: 8,
   /**
-   * Who has sent so many beyond `windowsPerS` since it connected is banned. A member never has, and what a link that
-   * stood still brings at once is within that, too: it is given up after 35 s, and clocks that stood still with it count
-   * for two minutes here.
+   * A peer that has sent so many beyond `windowsPerS` since it connected is banned. An honest member never does, and what
+   * a link that stood still delivers at once stays within it, too: such a link is given up after 35 s, and clocks that
+   * stood still with it count for two minutes here.
    */
   windowBacklog: 512,
   /** What is missing is pulled this long after a neighbour had it: pushes usually come first. */
@@ -29,6 +29,10 @@ export const POLICY = {
   parentLagMs: 1500,
   /** With at least so many. */
   lateBlocks: 2,
+  /** A neighbour that says nothing for so long while the stream goes on is taken for gone. */
+  silentMs: 1000,
+  /** And so is a child when for so long nothing of what it is sent arrives: its places are for others. */
+  childStalledMs: 1500,
   /** A neighbour of no use is exchanged for a random one this often. */
   exploreMs: 5000,
   /** What use a neighbour is shows after this. */
@@ -53,8 +57,8 @@ export const POLICY = {
   snubMs: 10_000,
   /** A block queued longer for sending is of no use any more. */
   shedAfterMs: 2000,
-  /** Share of the measured uplink that subscriptions may fill; the rest is for pulls. */
-  loadLimit: 0.92,
+  /** Share of the measured uplink that subscriptions may fill; the rest is for pulls, and for what measuring is wrong by. */
+  loadLimit: 0.88,
   /**
    * The same of a source, where the protocol's page has 0.92 as for all: its queue delays everybody, and what the moving
    * of its children puts into it has to leave again. At 0.92 it stood at 0.8 s for four seconds after a return.
@@ -65,6 +69,10 @@ export const POLICY = {
    * is found out by its first block or two; with half of that a crowd had to wait for places that were there.
    */
   unmeasuredSlots: 8,
+  /** And no more than so many times what was carried, or what the quickest block says: with neither, churn cost 2.5 % of the stream. */
+  carriedGrowth: 1.25,
+  /** Subscriptions taken before the first block has arrived anywhere: on a slow line as many more would starve meanwhile. */
+  firstSlots: 3,
   /** A parent has at least this uplink, in shares of the bitrate. */
   parentUplinkShare: 0.4,
   /** Requests of one peer that wait; what exceeds them is rejected. */
@@ -85,8 +93,10 @@ export const POLICY = {
   forgedHeaderLimit: 3,
   /** Blocks of one peer that wait for the verification of their header. */
   waitingBlockLimit: 128,
-  /** Echoes sent to one peer in a second. */
+  /** Echoes sent to one peer in a second, beyond one for each block that it has sent, of which so many are kept. */
   pongsPerS: 10,
+  owedPongs: 64,
+  /** A neighbour that nothing is sent to is pinged this often. */
   pingIntervalMs: 10_000,
   /** Pieces beyond the newest verified that a neighbour's WINDOW can make us look for. */
   maxPiecesAhead: 64,
@@ -129,15 +139,13 @@ export const POLICY = {
   staleMs: 30_000,
   /** A parent that refused is asked again after this long. */
   refusedMs: 2000,
-  /** Bytes handed to the network and not yet gone above which nothing more is: what is queued here can still be shed. */
-  inFlightBytes: 32_768,
   /** Neighbours have to prove themselves for this long after a false block. */
   waryMs: 60_000,
-  /** Who has delivered nothing yet is then taken for a parent as if it were so much further from the source. */
+  /** A peer that has delivered nothing yet is then ranked as a parent as if it were so much further from the source. */
   unprovenSteps: 20,
   /** A neighbour proves with so much of a block that it sends what is genuine: little, for slow uplinks give many proofs. */
   proofBytes: 1024,
-  /** Who has nothing else to prove itself with is asked for what it was given so long ago: it has arrived by then. */
+  /** A peer with nothing else to prove itself with is asked for a block that we gave it so long ago: it has arrived by then. */
   givenMs: 1000,
   /** A child that has been asked for a proof for so long loses its place. */
   unprovenMs: 3000,

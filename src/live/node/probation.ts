@@ -1,8 +1,8 @@
 /**
  * Whether a neighbour is worth being fed. Who poisons shows it only to those whom it sends something, and its parents get
- * nothing from it: they would feed it for ever, in the place of one that passes on. So whoever asks for a place and says
+ * nothing from it: they would feed it forever, in the place of one that passes on. So whoever asks for a place and says
  * that it has pieces sends a block first that is here already. Who has none yet gives one back that it was given: a few
- * poisoners with much uplink, whom nobody else fed and who so had none for ever, held all places near the source on one
+ * poisoners with much uplink, whom nobody else fed and who so had none forever, held all places near the source on one
  * substream. Proof is asked for while there are poisoners about: for a minute from each false block on.
  */
 import type { LivePeer } from "./live-peer.ts";
@@ -30,7 +30,7 @@ interface Proof {
   readonly block: number;
 }
 
-/** See the module. */
+/** Asks neighbours for proofs, and takes places from those that give none. */
 export class Probation {
   private readonly options: ProbationOptions;
 

@@ -4,6 +4,7 @@ import { blockCount, blockLength } from "../header.ts";
 import type { LivePeer } from "./live-peer.ts";
 import type { PieceEntry, PieceWindow } from "./piece-window.ts";
 import { POLICY } from "./policy.ts";
+import { isSilent } from "./silence.ts";
 
 /** Blocks of one piece at most, so that piece and block make one key. */
 const KEY_FACTOR = 256;
@@ -132,7 +133,9 @@ export class Puller {
     let bestCost = Infinity;
     for (const peer of this.options.peers()) {
       if (peer.closed || peer.requests.size >= POLICY.requestsPerPeer || !peer.has(seq)) continue;
-      if (peer.isSnubbed(nowMs) || nowMs < peer.pullAfterMs || peer.upBytesPerS === 0) continue;
+      if (peer.isSnubbed(nowMs) || nowMs < peer.pullAfterMs || peer.upBytesPerS === 0 || isSilent(peer, nowMs)) {
+        continue;
+      }
       // The source is what all trees hang on; others have the piece by now.
       const cost = peer.requests.size + (peer.rttMs ?? 100) / 200 + this.options.random() * 2 +
         (peer.info.role === "source" ? 3 : 0) + (peer.hasRoom ? 0 : 2) +

@@ -3,7 +3,7 @@
 /** Numbers remembered behind the largest. A power of two. */
 const SPAN = 512;
 
-/** See the module. */
+/** The set; membership of numbers far behind the largest is forgotten. */
 export class RecentNumbers {
   private readonly bits = new Uint32Array(SPAN / 32);
   private largest = -1;

@@ -20,7 +20,7 @@ export interface ServingOptions {
   readonly tellPlace: (peer: LivePeer, nowMs: number) => void;
 }
 
-/** See the module. */
+/** Answers subscriptions and passes blocks on to children. */
 export class Serving {
   private readonly options: ServingOptions;
   /** Source: recent blocks that came when branches were still to come. */
@@ -72,10 +72,15 @@ export class Serving {
     for (const key of this.early) if (key < oldest) this.early.delete(key);
   }
 
-  /** Tells those whom the uplink turned out not to carry that they lose their places. */
-  dropExcess(nowMs: number): void {
+  /** Takes their places from children that the uplink turned out not to carry, or that nothing reaches any more. */
+  tick(peers: Iterable<LivePeer>, nowMs: number): void {
     for (const [peer, mask] of this.options.children.excess(nowMs)) {
       peer.send({ type: "unsubscribe", mask, reason: UnsubscribeReason.full });
+    }
+    const { flight } = this.options.uploader;
+    for (const peer of peers) {
+      const isStalled = peer.childMask !== 0 && flight.stalledMs(peer, nowMs) >= POLICY.childStalledMs;
+      if (isStalled) this.refuse(peer, peer.childMask);
     }
   }
 
@@ -84,7 +89,7 @@ export class Serving {
     // It leaves after what is pushed to all: with a queue of that it would come too late.
     if (uploader.pushDelayMs >= POLICY.catchUpBelowMs) return;
     const newest = window.newest!.seq;
-    // A stream that began anew.
+    // A stream that began again.
     peer.caughtUp.forEach((seq, substream) => seq > newest && (peer.caughtUp[substream] = -1));
     for (let seq = Math.max(from, newest - POLICY.catchUpPieces); seq <= newest; seq++) {
       const entry = window.get(seq);

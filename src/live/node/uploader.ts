@@ -1,18 +1,12 @@
 /** What leaves: pushes to children first, requests and what new children missed in between, nothing that has become useless. */
 import { BLOCK_BYTES } from "../../wire/types.ts";
+import { Flight } from "./flight.ts";
+import type { LiveNodeOptions, UploadGate } from "./live-options.ts";
 import type { LivePeer } from "./live-peer.ts";
 import type { PieceEntry, PieceWindow } from "./piece-window.ts";
 import { POLICY } from "./policy.ts";
 import { blockKey } from "./puller.ts";
-
-interface Push {
-  readonly peer: LivePeer;
-  readonly entry: PieceEntry;
-  readonly block: number;
-  /** Bit of its substream: who unsubscribes gets no more of it. */
-  readonly bit: number;
-  readonly atMs: number;
-}
+import { type Push, PushQueue } from "./push-queue.ts";
 
 interface Wanted {
   readonly peer: LivePeer;
@@ -21,14 +15,7 @@ interface Wanted {
   readonly bytes: number;
 }
 
-/** Least time under load that says something of the uplink, ms. */
-const MEASURE_MS = 50;
-/** Time over which is counted what leaves, ms. */
-const COUNT_MS = 1000;
-/** Pushes kept; at 2 s until they are shed this is 250 Mb/s. */
-const MAX_PUSHES = 4096;
-
-/** What an unproven peer was given is noted anew after this, so that it still lies in everybody's window, ms. */
+/** What an unproven peer was given is noted again after this, so that it still lies in everybody's window, ms. */
 const GIVEN_MS = 5000;
 
 /** Weight of one push in the average time that pushes take. */
@@ -36,34 +23,12 @@ const AVERAGE_SHARE = 0.03;
 /** Changes of that average that are told, ms. */
 const TELL_MS = 60;
 
-/** First in, first out. */
-class PushQueue {
-  private items: Push[] = [];
-  private first = 0;
-
-  get length(): number {
-    return this.items.length - this.first;
-  }
-
-  get head(): Push | null {
-    return this.items[this.first] ?? null;
-  }
-
-  add(push: Push): void {
-    this.items.push(push);
-  }
-
-  drop(): void {
-    this.first++;
-    if (this.first < 256 && this.first < this.items.length) return;
-    this.items = this.items.slice(this.first);
-    this.first = 0;
-  }
-}
-
 /** Sends blocks of a window. */
 export class Uploader {
+  readonly flight: Flight;
   private readonly window: PieceWindow;
+  private readonly gate: UploadGate | undefined;
+  private readonly wake: (afterMs: number) => void;
   /** To children that pass on much, and to the others: a block waits at each step, so the way of many comes first. */
   private readonly pushes = [new PushQueue(), new PushQueue()] as const;
   /** What new children get of older pieces: it goes as requests do, when nothing waits that a whole branch waits for. */
@@ -78,45 +43,60 @@ export class Uploader {
   /** What a push waits and takes, averaged, and as told last, ms. */
   private averageMs: number;
   private toldMs: number;
-  private inFlight = 0;
-  private busySinceMs: number | null = null;
-  private measuredMs = 0;
-  private measuredBytes = 0;
-  /** On their way when the measuring began anew: part of the time that they take was before that. */
-  private unmeasuredBytes = 0;
-  private limitBytesPerS: number;
-  /** The uplink was under load long enough to be known. */
-  measured = false;
-  /** What has left in the best second so far, bytes a second: the uplink is at least that. */
-  carriedBytesPerS = 0;
-  private countedFromMs: number | null = null;
-  private countedBytes = 0;
+  private readonly limitBytesPerS: number | null;
   /** Payload sent, bytes. */
   sentBytes = 0;
   /** Pushes that were shed. */
   shedCount = 0;
 
-  /** `uplinkBytesPerS`: the first guess, or the user's limit. */
-  constructor(window: PieceWindow, uplinkBytesPerS: number) {
+  /** `wake` has `pump` called after so many ms. */
+  constructor(window: PieceWindow, options: LiveNodeOptions, wake: (afterMs: number) => void) {
+    const { role, stream, uplinkBytesPerS, random } = options;
     this.window = window;
+    this.gate = options.gate;
+    this.wake = wake;
     this.limitBytesPerS = uplinkBytesPerS;
-    this.averageMs = this.toldMs = BLOCK_BYTES / uplinkBytesPerS * 1000;
+    // A broadcaster's user knows what its line carries; who knows nothing starts low.
+    const isTold = role === "source" && uplinkBytesPerS !== null;
+    const guessBytesPerS = isTold ? uplinkBytesPerS : stream.bytesPerS / 2;
+    this.flight = new Flight({ guessBytesPerS, isTold, limitBytesPerS: uplinkBytesPerS || Infinity, random });
+    this.averageMs = this.toldMs = BLOCK_BYTES / this.uplinkBytesPerS * 1000;
   }
 
-  /** Measured uplink, bytes a second. */
+  /** The uplink, bytes a second: as measured, or what is the least that it can be; never more than the user's limit. */
   get uplinkBytesPerS(): number {
-    return this.limitBytesPerS;
+    return Math.min(this.limitBytesPerS ?? Infinity, this.flight.line.bytesPerS);
+  }
+
+  /** Uplink to tell others of, bytes a second; null before anything is known of it. */
+  get toldBytesPerS(): number | null {
+    return this.isMeasured || this.shownBytesPerS > 0 || this.limitBytesPerS === 0 ? this.uplinkBytesPerS : null;
+  }
+
+  /** True when the uplink was the limit once, so that it is known. */
+  get isMeasured(): boolean {
+    return this.flight.line.isKnown;
+  }
+
+  /** What the quickest block so far says that the uplink carries, bytes a second; 0 before the first. */
+  get shownBytesPerS(): number {
+    return this.flight.line.shownBytesPerS;
+  }
+
+  /** What arrived in the best second so far, bytes: the uplink is at least that. */
+  get carriedBytesPerS(): number {
+    return this.flight.line.carriedBytesPerS;
   }
 
   /** How long what is queued takes to leave, ms. */
   get queueDelayMs(): number {
-    return this.pushDelayMs + (this.wanted.length + this.older.length) * BLOCK_BYTES / this.limitBytesPerS * 1000;
+    return this.pushDelayMs + (this.wanted.length + this.older.length) * BLOCK_BYTES / this.uplinkBytesPerS * 1000;
   }
 
   /** The part of that before a block that is pushed now, ms. */
   get pushDelayMs(): number {
     const blocks = this.pushes[0].length + this.pushes[1].length;
-    return (blocks * BLOCK_BYTES + this.inFlight) / this.limitBytesPerS * 1000;
+    return (blocks * BLOCK_BYTES + this.waitingBytes) / this.uplinkBytesPerS * 1000;
   }
 
   /** How long a block takes from here to a child, queue and all, averaged, ms. Steady: the whole tree hears of changes. */
@@ -124,15 +104,18 @@ export class Uploader {
     return this.toldMs;
   }
 
+  private get waitingBytes(): number {
+    return this.flight.line.waitingBytes(this.flight.inFlightBytes);
+  }
+
   /** Queues a block of the substream with `bit` for a child; `passesOn`: others wait for it behind that child. */
   push(peer: LivePeer, entry: PieceEntry, block: number, bit: number, passesOn: boolean, nowMs: number): void {
-    const queue = this.pushes[passesOn ? 0 : 1];
-    if (queue.length < MAX_PUSHES) queue.add({ peer, entry, block, bit, atMs: nowMs });
+    this.pushes[passesOn ? 0 : 1].add({ peer, entry, block, bit, atMs: nowMs });
   }
 
   /** As `push`, for a child that has just come: what its parent had before. */
   catchUp(peer: LivePeer, entry: PieceEntry, block: number, bit: number, nowMs: number): void {
-    if (this.older.length < MAX_PUSHES) this.older.add({ peer, entry, block, bit, atMs: nowMs });
+    this.older.add({ peer, entry, block, bit, atMs: nowMs });
   }
 
   /** Queues an answer; false when the peer has too many waiting or the block isn't here. */
@@ -169,85 +152,63 @@ export class Uploader {
   /** A peer left: nothing of it stays. */
   dropPeer(peer: LivePeer): void {
     this.waiting.delete(peer);
+    this.flight.drop(peer);
+    for (const queue of [...this.pushes, this.older]) queue.forget(peer);
     for (const queue of [this.wanted, this.proofs]) {
       for (let i = queue.length - 1; i >= 0; i--) if (queue[i]!.peer === peer) queue.splice(i, 1);
     }
   }
 
-  /** `bytes` have left. */
-  sent(bytes: number, nowMs: number): void {
-    this.inFlight = Math.max(0, this.inFlight - bytes);
-    this.count(bytes, nowMs);
-    if (this.unmeasuredBytes > 0) {
-      this.unmeasuredBytes = Math.max(0, this.unmeasuredBytes - bytes);
-      this.busySinceMs = this.inFlight > 0 ? nowMs : null;
-      return;
-    }
-    this.measuredBytes += bytes;
-    if (this.busySinceMs !== null) {
-      this.measuredMs += nowMs - this.busySinceMs;
-      this.busySinceMs = this.inFlight > 0 ? nowMs : null;
-    }
-    if (this.measuredMs >= MEASURE_MS) {
-      const rate = this.measuredBytes / (this.measuredMs / 1000);
-      this.limitBytesPerS += (rate - this.limitBytesPerS) * 0.5;
-      this.measuredMs = this.measuredBytes = 0;
-      this.measured = true;
-    }
-  }
-
-  /** `bytes` handed over never leave, or nobody knows when: taken for sent, they would make the uplink look faster. */
-  lost(bytes: number, nowMs: number): void {
-    this.inFlight = Math.max(0, this.inFlight - bytes);
-    this.measuredMs = this.measuredBytes = 0;
-    this.unmeasuredBytes = this.inFlight;
-    this.busySinceMs = this.inFlight > 0 ? nowMs : null;
-  }
-
-  private count(bytes: number, nowMs: number): void {
-    this.countedFromMs ??= nowMs;
-    this.countedBytes += bytes;
-    const ms = nowMs - this.countedFromMs;
-    if (ms < COUNT_MS) return;
-    this.carriedBytesPerS = Math.max(this.carriedBytesPerS, this.countedBytes / ms * 1000);
-    this.countedFromMs = nowMs;
-    this.countedBytes = 0;
+  /** `peer` sent a PING with `nonce`; false when it is not the answer to one of ours. */
+  echoed(peer: LivePeer, nonce: bigint, nowMs: number): boolean {
+    if (!this.flight.echoed(peer, nonce, nowMs)) return false;
+    for (const queue of [...this.pushes, this.older]) queue.resume(peer);
+    return true;
   }
 
   /** Hands blocks over while the network takes them. */
   pump(nowMs: number): void {
-    while (this.inFlight < POLICY.inFlightBytes) {
+    while (this.mayHand(nowMs)) {
       if (this.proofs.length > 0) {
         this.answer(this.proofs.shift()!, nowMs);
         continue;
       }
-      const isTurn = this.pushesInRow >= POLICY.pushesPerPull || !this.hasPush(nowMs);
-      if (!(isTurn && this.sendOther(nowMs)) && !this.sendPush(nowMs)) return;
+      const isTurn = this.pushesInRow >= POLICY.pushesPerPull || this.next(nowMs) === null;
+      if (!(isTurn && this.sendOther(nowMs)) && !this.sendPush(nowMs)) {
+        this.flight.isLimited = false;
+        return;
+      }
     }
+    const isMore = this.wanted.length > 0 || this.proofs.length > 0 || this.next(nowMs) !== null ||
+      this.head(this.older, nowMs) !== null;
+    this.flight.isLimited = isMore && !this.flight.hasRoom(nowMs);
+    const pauseMs = this.flight.pauseMs(nowMs);
+    if (isMore && pauseMs > 0) this.wake(pauseMs);
   }
 
-  private hasPush(nowMs: number): boolean {
-    return this.next(nowMs) !== null;
+  private mayHand(nowMs: number): boolean {
+    return this.flight.hasRoom(nowMs) && (this.gate?.isOpen ?? true);
   }
 
   /** The queue whose head goes next; what is of no use any more goes from both. */
   private next(nowMs: number): PushQueue | null {
     const [relays, leaves] = this.pushes;
-    const hasRelay = this.clean(relays, nowMs);
-    const hasLeaf = this.clean(leaves, nowMs);
+    const hasRelay = this.head(relays, nowMs) !== null;
+    const hasLeaf = this.head(leaves, nowMs) !== null;
     if (hasLeaf && (!hasRelay || this.relaysInRow >= POLICY.relaysPerLeaf)) return leaves;
     return hasRelay ? relays : null;
   }
 
-  /** Drops what is of no use from the head of `queue`; answers whether something is left. */
-  private clean(queue: PushQueue, nowMs: number): boolean {
-    for (; queue.head !== null; queue.drop()) {
-      const { peer, entry, block, bit, atMs } = queue.head;
-      if (peer.closed || (peer.pushMask & bit) === 0 || entry.blocks[block] == null || peer.has(entry.seq)) continue;
-      if (peer.unwanted.size > 0 && peer.unwanted.delete(blockKey(entry.seq, block))) continue;
-      if (nowMs - atMs <= POLICY.shedAfterMs) return true;
-      this.shedCount++;
-    }
+  /** What goes next of `queue`; what has become useless before it is gone. */
+  private head(queue: PushQueue, nowMs: number): Push | null {
+    return queue.head((push) => this.isUseful(push, nowMs), (peer) => this.flight.isFull(peer));
+  }
+
+  private isUseful({ peer, entry, block, bit, atMs }: Push, nowMs: number): boolean {
+    if (peer.closed || (peer.pushMask & bit) === 0 || entry.blocks[block] == null || peer.has(entry.seq)) return false;
+    if (peer.unwanted.size > 0 && peer.unwanted.delete(blockKey(entry.seq, block))) return false;
+    if (nowMs - atMs <= POLICY.shedAfterMs) return true;
+    this.shedCount++;
     return false;
   }
 
@@ -256,31 +217,32 @@ export class Uploader {
     if (queue === null) return false;
     this.relaysInRow = queue === this.pushes[0] ? this.relaysInRow + 1 : 0;
     this.pushesInRow++;
-    this.average(nowMs - queue.head!.atMs);
-    this.sendHead(queue, nowMs);
+    this.average(nowMs - this.sendHead(queue, nowMs).atMs);
     return true;
   }
 
   private average(waitedMs: number): void {
-    const ms = waitedMs + (this.inFlight + BLOCK_BYTES) / this.limitBytesPerS * 1000;
+    const ms = waitedMs + (this.waitingBytes + BLOCK_BYTES) / this.uplinkBytesPerS * 1000;
     this.averageMs += (ms - this.averageMs) * AVERAGE_SHARE;
     if (Math.abs(this.averageMs - this.toldMs) > TELL_MS) this.toldMs = this.averageMs;
   }
 
-  private sendHead(queue: PushQueue, nowMs: number): void {
-    const { peer, entry, block } = queue.head!;
+  private sendHead(queue: PushQueue, nowMs: number): Push {
+    const push = this.head(queue, nowMs)!;
     queue.drop();
-    this.send(peer, entry, block, BLOCK_BYTES, nowMs);
+    this.send(push.peer, push.entry, push.block, BLOCK_BYTES, nowMs);
+    return push;
   }
 
   /** An answer or an older block, by turns; false when there is neither. */
   private sendOther(nowMs: number): boolean {
-    const isOlder = this.clean(this.older, nowMs) && (this.wanted.length === 0 || !this.wasOlder);
-    if (!isOlder && this.wanted.length === 0) return false;
+    const at = this.wanted.findIndex(({ peer }) => !this.flight.isFull(peer));
+    const isOlder = this.head(this.older, nowMs) !== null && (at < 0 || !this.wasOlder);
+    if (!isOlder && at < 0) return false;
     this.pushesInRow = 0;
     this.wasOlder = isOlder;
     if (isOlder) this.sendHead(this.older, nowMs);
-    else this.answer(this.wanted.shift()!, nowMs);
+    else this.answer(this.wanted.splice(at, 1)[0]!, nowMs);
     return true;
   }
 
@@ -295,13 +257,12 @@ export class Uploader {
   private send(peer: LivePeer, entry: PieceEntry, block: number, bytes: number, nowMs: number): void {
     const data = entry.blocks[block]!.subarray(0, bytes);
     if (peer.knowsHeader(entry.seq)) peer.send({ type: "header", bytes: entry.header!.bytes });
-    this.busySinceMs ??= nowMs;
-    this.inFlight += data.length;
     this.sentBytes += data.length;
     if (!peer.isProven && (peer.given === null || nowMs - peer.given.atMs > GIVEN_MS)) {
       peer.given = { seq: entry.seq, block, atMs: nowMs };
     }
     peer.link.piece(entry.seq, block * BLOCK_BYTES, data);
+    this.flight.handed(peer, data.length, nowMs);
   }
 
   private forget(item: Wanted): void {

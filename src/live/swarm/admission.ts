@@ -1,7 +1,12 @@
-/** Keeps one network from surrounding a peer (eclipse): few neighbours of one subnet, and some that we chose ourselves. */
+/** Keeps one network from surrounding a peer (eclipse): half of the places for others, and some that we chose ourselves. */
 
-/** Most neighbours of one IPv4 /24 or IPv6 /48. */
-const PEERS_PER_SUBNET = 2;
+/**
+ * Share of the places that neighbours of one IPv4 /24 or IPv6 /48 can take. A household, a campus or a carrier's NAT is one
+ * subnet, and its members are each other's best neighbours; whoever dials from one to surround us gets no more than this.
+ */
+const SUBNET_SHARE = 0.5;
+/** Neighbours of one subnet that we dial: half of those that we look for, so that the others are of other networks. */
+const SUBNET_DIALS = 10;
 /** Places that only connections of our own making can take. */
 export const OUTGOING_PEERS = 4;
 
@@ -26,13 +31,16 @@ export function subnetOf(host: string): string | null {
 /** Counts neighbours by subnet and direction. */
 export class PeerAdmission {
   private readonly limit: number;
+  private readonly subnetLimit: number;
   private readonly subnets = new Map<string, number>();
+  private readonly dialled = new Map<string, number>();
   private incoming = 0;
   private total = 0;
 
   /** `limit`: neighbours in all, more than four. */
   constructor(limit: number) {
     this.limit = limit;
+    this.subnetLimit = Math.max(2, Math.floor(SUBNET_SHARE * limit));
   }
 
   /** Neighbours that we chose. */
@@ -47,31 +55,40 @@ export class PeerAdmission {
 
   /** True when there is a place for a neighbour. */
   allows(host: string, incoming: boolean): boolean {
-    if (this.thereAt(subnetOf(host)) >= PEERS_PER_SUBNET || this.total >= this.limit) return false;
-    return !incoming || this.incomingRoom > 0;
+    const subnet = subnetOf(host);
+    if (this.total >= this.limit || at(this.subnets, subnet) >= this.subnetLimit) return false;
+    return incoming ? this.incomingRoom > 0 : at(this.dialled, subnet) < SUBNET_DIALS;
   }
 
   /** Takes a place for a neighbour; false when there is none for it. */
   take(host: string, incoming: boolean): boolean {
     if (!this.allows(host, incoming)) return false;
-    const subnet = subnetOf(host);
-    if (subnet !== null) this.subnets.set(subnet, this.thereAt(subnet) + 1);
-    this.total++;
-    if (incoming) this.incoming++;
+    this.count(host, incoming, 1);
     return true;
   }
 
   /** Gives the place of a neighbour back that `take` let in. */
   release(host: string, incoming: boolean): void {
-    const subnet = subnetOf(host);
-    const there = this.thereAt(subnet);
-    if (subnet !== null && there <= 1) this.subnets.delete(subnet);
-    else if (subnet !== null) this.subnets.set(subnet, there - 1);
-    this.total--;
-    if (incoming) this.incoming--;
+    this.count(host, incoming, -1);
   }
 
-  private thereAt(subnet: string | null): number {
-    return subnet === null ? 0 : this.subnets.get(subnet) ?? 0;
+  private count(host: string, incoming: boolean, change: 1 | -1): void {
+    const subnet = subnetOf(host);
+    add(this.subnets, subnet, change);
+    if (incoming) this.incoming += change;
+    else add(this.dialled, subnet, change);
+    this.total += change;
   }
+}
+
+/** Neighbours of `subnet`; those of this machine and its site are not counted. */
+function at(counts: ReadonlyMap<string, number>, subnet: string | null): number {
+  return subnet === null ? 0 : counts.get(subnet) ?? 0;
+}
+
+function add(counts: Map<string, number>, subnet: string | null, change: 1 | -1): void {
+  if (subnet === null) return;
+  const count = at(counts, subnet) + change;
+  if (count > 0) counts.set(subnet, count);
+  else counts.delete(subnet);
 }

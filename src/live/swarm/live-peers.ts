@@ -1,10 +1,11 @@
 /** The neighbours of one live swarm: from addresses over connections to sessions of the node. */
-import type { PeerOrigin } from "../../discovery/types.ts";
+import type { PeerOrigin, ServerScope } from "../../discovery/types.ts";
 import { hasCode, MillraceError } from "../../errors.ts";
 import type { SocketAddress, TcpConnection, Timer } from "../../ports.ts";
 import { hostKey, samePeerId } from "../../swarm/address.ts";
 import { AddressBook, type KnownAddress } from "../../swarm/address-book.ts";
 import type { SwarmContext } from "../../swarm/context.ts";
+import { SwarmDialRule } from "../../swarm/dial-rule.ts";
 import { Dialer } from "../../swarm/dialer.ts";
 import { redundantOf, settleAddress } from "../../swarm/link-ends.ts";
 import { PexRounds } from "../../swarm/pex-rounds.ts";
@@ -59,9 +60,10 @@ export interface LivePeersHost {
   everyRound(): void;
 }
 
-/** See the module. */
+/** The connections of one live swarm. */
 export class LivePeers implements LiveSessionHost {
   readonly book: AddressBook;
+  readonly rule: SwarmDialRule;
   readonly downloadRate: RateMeter;
   readonly uploadRate: RateMeter;
   private readonly context: SwarmContext;
@@ -86,6 +88,7 @@ export class LivePeers implements LiveSessionHost {
   constructor(context: SwarmContext, host: LivePeersHost) {
     const { clock, tcp } = context.ports;
     this.context = context;
+    this.rule = new SwarmDialRule(context.dialRule);
     this.host = host;
     this.downloadRate = new RateMeter(this.now());
     this.uploadRate = new RateMeter(this.now());
@@ -139,8 +142,16 @@ export class LivePeers implements LiveSessionHost {
     return this.context.ports.clock.monotonic();
   }
 
-  /** Learns an address and dials it when there is room. */
-  learn(address: SocketAddress, origin: PeerOrigin): void {
+  /**
+   * Learns a literal address and dials it when the rule allows it and there is room. `source` and `scope` as in `NamedPeer`;
+   * by default the scope is the swarm's.
+   */
+  learn(address: SocketAddress, origin: PeerOrigin, source: string | null, scope?: ServerScope): void {
+    if (this.rule.allows(address, origin, source, scope)) this.adopt(address, origin);
+  }
+
+  /** As `learn`, for an address that another swarm of the same broadcast was allowed to dial. */
+  adopt(address: SocketAddress, origin: PeerOrigin): void {
     if (!this.closed && this.book.add(address, origin)) this.dialer.pump();
   }
 
@@ -199,10 +210,11 @@ export class LivePeers implements LiveSessionHost {
   }
 
   extended(session: LiveSession): void {
-    const { listenPort, live } = session.extensions!;
+    const { listenPort, live, yourIp } = session.extensions!;
+    if (yourIp !== null) this.context.externalAddresses.report(yourIp, session.link!.remote.host);
     if (session.address === null && listenPort !== null && live !== null) {
-      const address = { host: session.link!.remote.host, port: listenPort };
-      this.book.add(address, "incoming");
+      const address = { host: hostKey(session.link!.remote.host), port: listenPort };
+      if (this.rule.allows(address, "incoming", null)) this.book.add(address, "incoming");
       const entry = this.book.get(address);
       if (entry !== undefined && entry.state === "idle") {
         entry.state = "connected";
@@ -231,13 +243,14 @@ export class LivePeers implements LiveSessionHost {
     this.uploadRate.add(bytes, this.now());
   }
 
-  peersLearnt(added: readonly SocketAddress[]): void {
+  peersLearnt(session: LiveSession, added: readonly SocketAddress[]): void {
     if (!this.tellsPeers) return;
-    for (const address of added) this.learn(address, "pex");
+    for (const address of added) this.learn(address, "pex", session.link!.remote.host);
   }
 
   dhtNode(address: SocketAddress): void {
-    if (!this.host.metainfo.isPrivate) this.context.discovery?.addDhtNode(address);
+    if (this.host.metainfo.isPrivate) return;
+    if (this.rule.allows(address, "incoming", null)) this.context.discovery?.addDhtNode(address);
   }
 
   closedSession(session: LiveSession, error: Error | null): void {
@@ -257,7 +270,7 @@ export class LivePeers implements LiveSessionHost {
     if (!this.closed) this.dialer.pump();
   }
 
-  /** Its peer has come anew: it only fetched the metadata, or this connection is dead and does not know it. */
+  /** Its peer has connected again: this one only fetched the metadata, or this connection is dead and does not know it. */
   private isOver(session: LiveSession): boolean {
     if (session.extensions !== null && session.peer === null) return true;
     return this.now() - session.link!.lastReceivedMs > QUIET_MS;
@@ -368,7 +381,9 @@ export class LivePeers implements LiveSessionHost {
       if (!session.isReady) continue;
       if (session.peer === null && nowMs - session.startedMs > STRANGER_MS) this.part(session, "not a member");
       else if (nowMs - session.link!.lastReceivedMs > SILENT_MS) session.drop(new MillraceError("timeout", "silent"));
-      else if (this.uplink.stalledMs(session) > STALLED_MS) this.part(session, "takes nothing");
+      else if (session.peer !== null && this.node.stalledMs(session.peer) > STALLED_MS) {
+        this.part(session, "takes nothing");
+      }
     }
     if (this.tellsPeers) this.pex.run(() => this.members(), nowMs);
     if (this.memberCount < FEW_PEERS && nowMs >= this.needPeersAtMs) {

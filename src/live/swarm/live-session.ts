@@ -7,7 +7,7 @@ import { BLOCK_BYTES, type ExtendedHandshake, type PeerLink, type PeerLinkHandle
 import type { LiveNode } from "../node/live-node.ts";
 import type { LiveLink, LivePeer } from "../node/live-peer.ts";
 import { blockKey } from "../node/puller.ts";
-import type { Uplink, UplinkLane } from "./uplink.ts";
+import type { Uplink } from "./uplink.ts";
 
 /** What a session asks of its swarm. */
 export interface LiveSessionHost {
@@ -19,13 +19,13 @@ export interface LiveSessionHost {
   extended(session: LiveSession): void;
   downloaded(session: LiveSession, bytes: number): void;
   uploaded(bytes: number): void;
-  peersLearnt(added: readonly SocketAddress[]): void;
+  peersLearnt(session: LiveSession, added: readonly SocketAddress[]): void;
   dhtNode(address: SocketAddress): void;
   closedSession(session: LiveSession, error: Error | null): void;
 }
 
 /** A member of one live swarm, or somebody who fetches its metadata. */
-export class LiveSession implements PeerLinkHandlers, UplinkLane {
+export class LiveSession implements PeerLinkHandlers {
   readonly id: number;
   /** Its place among the neighbours is booked under this host. */
   readonly host: string;
@@ -71,10 +71,6 @@ export class LiveSession implements PeerLinkHandlers, UplinkLane {
   drop(error?: Error): void {
     if (this.link === null) this.close(error ?? null);
     else this.link.close(error);
-  }
-
-  get queuedBytes(): number {
-    return this.link?.bufferedBytes ?? 0;
   }
 
   // Handlers of the link.
@@ -134,14 +130,13 @@ export class LiveSession implements PeerLinkHandlers, UplinkLane {
   }
 
   peers(added: readonly SocketAddress[]): void {
-    this.swarm.peersLearnt(added);
+    this.swarm.peersLearnt(this, added);
   }
 
   close(error: Error | null): void {
     if (this.isClosed) return;
     this.isClosed = true;
     if (this.peer !== null) this.swarm.node.disconnected(this.peer);
-    this.swarm.uplink.drop(this);
     this.swarm.closedSession(this, error);
   }
 
@@ -172,10 +167,6 @@ class SessionLink implements LiveLink {
     this.link = session.link!;
   }
 
-  get bufferedBytes(): number {
-    return this.swarm.uplink.pendingBytes(this.session);
-  }
-
   send(message: Uint8Array): void {
     this.link.sendLive(message);
   }
@@ -193,14 +184,10 @@ class SessionLink implements LiveLink {
   }
 
   piece(seq: number, offset: number, data: Uint8Array): void {
-    const { uplink } = this.swarm;
-    // What a peer does not take would only lie in memory; to the node it is gone.
-    if (!uplink.isStalled(this.session)) {
-      // Encryption works in place, and others get the same bytes.
-      this.link.push(seq, offset, this.session.info!.encrypted ? data.slice() : data);
-      this.swarm.uploaded(data.length);
-    }
-    uplink.written(this.session, data.length);
+    // Encryption works in place, and others get the same bytes.
+    this.link.push(seq, offset, this.session.info!.encrypted ? data.slice() : data);
+    this.swarm.uploaded(data.length);
+    this.swarm.uplink.spend(data.length);
   }
 
   close(error: MillraceError | null): void {

@@ -2,7 +2,7 @@
 import type { ServerScope } from "../../discovery/types.ts";
 import { MillraceError } from "../../errors.ts";
 import type { SocketAddress, Timer } from "../../ports.ts";
-import { parseAddress } from "../../swarm/address.ts";
+import { learnNamedPeers, namedDhtNodes } from "../../swarm/named-peers.ts";
 import { Announcing } from "../../swarm/announcing.ts";
 import type { SwarmContext } from "../../swarm/context.ts";
 import type { GuestSwarm } from "../../swarm/manager.ts";
@@ -19,8 +19,6 @@ import { Uplink } from "./uplink.ts";
 
 /** How often the node looks at the time, ms. */
 const TICK_MS = 100;
-/** First guess of an uplink without a limit, in shares of the bitrate. */
-const UPLINK_GUESS = 4;
 /** Bytes left to tell trackers as a viewer: a broadcast is never complete. */
 const VIEWER_LEFT_BYTES = 16_384;
 
@@ -28,14 +26,14 @@ const VIEWER_LEFT_BYTES = 16_384;
 export interface LiveSwarmOptions {
   readonly context: SwarmContext;
   readonly metainfo: LiveMetainfo;
-  /** Of the trackers in `metainfo`. */
+  /** Of the trackers and DHT nodes in `metainfo`. */
   readonly servers: ServerScope;
   readonly role: "source" | "viewer";
   /** Upload of this swarm, bytes a second; 0: only the engine's limit. */
   readonly uploadLimitBytesPerSecond: number;
 }
 
-/** See the module. Runs until `close`. */
+/** A live swarm that this engine is a member of. Runs until `close`. */
 export class LiveSwarm implements LiveSource, GuestSwarm {
   readonly metainfo: LiveMetainfo;
   readonly role: "source" | "viewer";
@@ -48,6 +46,7 @@ export class LiveSwarm implements LiveSource, GuestSwarm {
   private trouble: string | null = null;
   private timer: Timer;
   private closing: Promise<void> | null = null;
+  private readonly ending = new AbortController();
 
   constructor(options: LiveSwarmOptions) {
     const { context, metainfo, role } = options;
@@ -62,49 +61,44 @@ export class LiveSwarm implements LiveSource, GuestSwarm {
     });
     const ownLimit = options.uploadLimitBytesPerSecond;
     const limit = Math.min(ownLimit || Infinity, context.uploadBucket.bytesPerSecond || Infinity);
+    this.uplink = new Uplink(context.uploadBucket, () => this.node.pump());
     this.node = new LiveNode({
       clock,
       verifier: new BoundedVerifier(verifier, (value) => this.peers.setCongested(value)),
       random: Math.random,
       role,
       stream: metainfo,
-      uplinkBytesPerS: limit < Infinity ? limit : UPLINK_GUESS * metainfo.bytesPerS,
+      // The engine's limit paces too: a burst of its bucket would be taken for a faster line.
+      uplinkBytesPerS: limit < Infinity ? limit : null,
+      gate: this.uplink,
       onPiece: () => {
         for (const listener of [...this.listeners]) listener();
       },
-    });
-    this.uplink = new Uplink({
-      clock,
-      // The engine's limit paces too: a burst of its bucket would be taken for a faster line.
-      limitBytesPerS: limit < Infinity ? limit : 0,
-      bucket: context.uploadBucket,
-      gone: (bytes, asideBytes) => this.node.sent(bytes, asideBytes),
     });
     this.peers = new LivePeers(context, {
       metainfo,
       node: this.node,
       uplink: this.uplink,
-      offer: { role, upBytesPerS: limit < Infinity ? limit : null },
+      // A limit says what may be sent, not what the line carries: a broadcaster's user is taken to know both.
+      offer: { role, upBytesPerS: role === "source" && limit < Infinity ? limit : null },
       random: Math.random,
       needPeers: () => this.discovery.needPeers(),
       everyRound: () => {},
     });
+    this.peers.rule.joinedBy(options.servers);
     this.discovery = new Announcing(context.discovery, {
       infohash: metainfo.infohash,
       trackers: metainfo.trackers,
       servers: options.servers,
       isPrivate: metainfo.isPrivate,
-      onPeer: (address, origin) => this.peers.learn(address, origin),
+      onPeer: (address, origin, source) => this.peers.learn(address, origin, source),
       state: () => ({
         uploadedBytes: this.peers.uploadRate.totalBytes,
         downloadedBytes: this.verifiedBytes,
         leftBytes: role === "source" ? 0 : VIEWER_LEFT_BYTES,
       }),
     });
-    for (const node of metainfo.isPrivate ? [] : metainfo.nodes) {
-      const address = parseAddress(node);
-      if (address !== null) context.discovery?.addDhtNode(address);
-    }
+    for (const node of namedDhtNodes(metainfo, this.peers.rule, options.servers)) context.discovery?.addDhtNode(node);
     this.timer = clock.setTimeout(() => this.tick(), TICK_MS);
   }
 
@@ -119,14 +113,14 @@ export class LiveSwarm implements LiveSource, GuestSwarm {
 
   /** Takes what another description of the same broadcast knows. */
   learn(target: Partial<LiveTarget>): void {
-    const { servers } = target;
+    const { servers = "any" } = target;
+    this.peers.rule.joinedBy(servers);
     if (target.metainfo !== undefined) this.discovery.addTrackers(target.metainfo.trackers, servers);
     if (target.magnet === undefined) return;
     this.discovery.addTrackers(target.magnet.trackers.map((tracker) => [tracker]), servers);
-    for (const text of target.magnet.peers) {
-      const address = parseAddress(text);
-      if (address !== null) this.peers.learn(address, "magnet");
-    }
+    learnNamedPeers(this.context.ports, target.magnet.peers, this.ending.signal, (address) => {
+      this.peers.learn(address, "magnet", null, servers);
+    });
   }
 
   admit(remote: SocketAddress): { settings: LinkSettings; attach: (link: PeerLink) => PeerLinkHandlers } | null {
@@ -176,9 +170,11 @@ export class LiveSwarm implements LiveSource, GuestSwarm {
 
   private async leave(): Promise<void> {
     this.timer.cancel();
+    this.ending.abort(closedError());
     const discovery = this.discovery.close();
     this.peers.close();
     this.uplink.close();
+    this.node.close();
     this.listeners.clear();
     await discovery.catch((error) => {
       const fields = { infohash: this.metainfo.infohashHex, error: String(error) };

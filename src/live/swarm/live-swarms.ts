@@ -34,7 +34,7 @@ interface Entry {
   linger: Timer | null;
 }
 
-/** See the module. */
+/** Joins broadcasts, shares them between leases, and leaves them after lingering. */
 export class LiveSwarmManager implements LiveSwarms {
   private readonly options: LiveSwarmManagerOptions;
   private readonly entries = new Map<string, Entry>();
@@ -97,7 +97,7 @@ export class LiveSwarmManager implements LiveSwarms {
       const entry = { swarm, place, leases: 0, linger: null };
       this.entries.set(metainfo.infohashHex, entry);
       swarm.begin();
-      for (const { address, origin } of place.addresses) swarm.peers.learn(address, origin);
+      for (const { address, origin } of place.addresses) swarm.peers.adopt(address, origin);
       this.options.joined?.(swarm);
       return entry;
     } catch (error) {

@@ -53,7 +53,7 @@ export class RedialPolicy implements BookPolicy {
   retryDelayMs(entry: KnownAddress): number | null {
     const refusals = this.sources.get(entry.key);
     if (refusals === undefined) {
-      // Whom the user named may be the only one known, and full for the moment: it makes room for newcomers.
+      // A peer the user named may be the only one we know, and full right now; retry, it will free a slot.
       const isNamed = entry.origin === "manual" || entry.origin === "magnet";
       if (!isNamed) return backOff(entry);
       return this.doubled(NAMED_RETRY_MS, entry.failures - NAMED_PATIENCE);

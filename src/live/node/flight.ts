@@ -1,0 +1,188 @@
+/**
+ * Payload on its way to neighbours. A PING follows each block on the same connection, so its PONG says that the block
+ * has arrived, and when: what a socket accepts says neither. The payload in the network is kept to what the line needs to
+ * be busy; everything else waits in the node, where it can still be shed or overtaken.
+ */
+import { BLOCK_BYTES } from "../../wire/types.ts";
+import { LineMeter } from "./line-meter.ts";
+import type { LinkFlight, Mark } from "./link-flight.ts";
+import type { LivePeer } from "./live-peer.ts";
+import { POLICY } from "./policy.ts";
+
+/** PINGs without an answer on one connection: more blocks than that are acknowledged together. */
+const MAX_MARKS = 32;
+/** Less payload than this needs no PING of its own, bytes. */
+const LEAST_MARKED_BYTES = 4096;
+/** A connection may always have so many blocks under way, bytes, whatever the others have. */
+const LEAST_LINK_BYTES = 2 * BLOCK_BYTES;
+/**
+ * What may go beyond the window while all of it is under way on one connection, bytes: a block of another. If a neighbour
+ * that takes nothing could fill the window, nothing of anybody else would arrive, by which it is noticed, and viewers near
+ * the edge would lose a piece.
+ */
+const OTHERS_BYTES = BLOCK_BYTES;
+/** Once nothing was handed over and nothing has arrived for so long, ms: until then it is the usual way of two blocks. */
+const HELD_UP_MS = 50;
+/** Share of the window that one connection may fill: a slow one is not to keep the others waiting. */
+const LINK_SHARE = 0.75;
+/** Payload of a connection that has brought nothing to its end for so long does not keep others waiting, ms. */
+const STALLED_MS = 1000;
+/**
+ * The same while others get theirs, ms: then it is not our line. Less than what a player that joined 0.3 s behind the
+ * edge can lose without missing a piece.
+ */
+const ALONE_MS = 250;
+/** Time that the pace makes up for, since timers come late, ms. */
+const SAVED_MS = 10;
+
+/** What a flight depends on. */
+export interface FlightOptions {
+  readonly guessBytesPerS: number;
+  /** The guess is what a user says of the line. */
+  readonly isTold: boolean;
+  /** No more is handed over, whatever the line carries, bytes a second. */
+  readonly limitBytesPerS: number;
+  readonly random: () => number;
+}
+
+/** The payload of one member that is under way, over all its connections. */
+export class Flight {
+  readonly line: LineMeter;
+  private readonly random: () => number;
+  private inFlight = 0;
+  /** Connections that have a part in that. */
+  private busyLinks = 0;
+  private arrivedMs = -Infinity;
+  /** Monotonic ms at which a block was handed over last. */
+  private handedMs = -Infinity;
+  /** Monotonic ms at which the next block may go, for the pace's sake. */
+  private paceMs = -Infinity;
+  private readonly limitBytesPerS: number;
+  /** More waits in the node than the network may be given. Set by whoever hands over. */
+  isLimited = false;
+
+  constructor(options: FlightOptions) {
+    this.line = new LineMeter(options.guessBytesPerS, options.isTold);
+    this.limitBytesPerS = options.limitBytesPerS;
+    this.random = options.random;
+  }
+
+  /** Payload under way, bytes, without that of connections that take nothing. */
+  get inFlightBytes(): number {
+    return this.inFlight;
+  }
+
+  /** True when the network may be given another block. */
+  hasRoom(nowMs: number): boolean {
+    const isHeldUp = this.busyLinks === 1 && nowMs - Math.max(this.arrivedMs, this.handedMs) > HELD_UP_MS;
+    const mostBytes = this.line.windowBytes + (isHeldUp ? OTHERS_BYTES : 0);
+    return this.inFlight < mostBytes && this.paceMs <= nowMs;
+  }
+
+  /** Time until the pace allows another block, ms; 0 when it does. */
+  pauseMs(nowMs: number): number {
+    return Math.max(0, this.paceMs - nowMs);
+  }
+
+  /** True when `peer` has as much under way as one connection may. */
+  isFull({ flight }: LivePeer): boolean {
+    return flight.isAside || flight.unackedBytes >= Math.max(LEAST_LINK_BYTES, LINK_SHARE * this.line.windowBytes);
+  }
+
+  /** For how long payload has been under way to `peer` without any of it arriving, ms. */
+  stalledMs({ flight }: LivePeer, nowMs: number): number {
+    return flight.unackedBytes > 0 ? nowMs - flight.movedMs : 0;
+  }
+
+  /** `bytes` of payload were just handed over for `peer`. */
+  handed(peer: LivePeer, bytes: number, nowMs: number): void {
+    const { flight } = peer;
+    const pace = Math.min(this.limitBytesPerS, this.line.paceBytesPerS(nowMs));
+    this.paceMs = Math.max(this.paceMs, nowMs - SAVED_MS) + bytes / pace * 1000;
+    this.handedMs = nowMs;
+    this.uncount(flight);
+    if (flight.unackedBytes === 0) flight.movedMs = nowMs;
+    flight.unackedBytes += bytes;
+    flight.unmarkedBytes += bytes;
+    this.count(flight);
+    if (flight.unmarkedBytes >= LEAST_MARKED_BYTES && flight.marks.length < MAX_MARKS) this.mark(peer, nowMs);
+  }
+
+  /** Sends `peer` a PING: its answer gives the round trip, and says that what was handed over before it has arrived.
+   * The first goes before any block: later round trips are compared with that one. */
+  mark(peer: LivePeer, nowMs: number): void {
+    const { flight } = peer;
+    const nonce = BigInt(Math.floor(this.random() * 2 ** 52));
+    let bytes = flight.unmarkedBytes;
+    if (flight.marks.length >= MAX_MARKS) bytes += flight.marks.pop()!.bytes;
+    flight.marks.push({ nonce, bytes, aheadBytes: this.inFlight, sentMs: nowMs });
+    flight.unmarkedBytes = 0;
+    flight.markedMs = nowMs;
+    peer.send({ type: "ping", nonce });
+  }
+
+  /** `peer` sent a PING with `nonce`; false when it is none of ours, and so wants an answer. */
+  echoed(peer: LivePeer, nonce: bigint, nowMs: number): boolean {
+    const { flight } = peer;
+    const at = flight.marks.findIndex((mark) => mark.nonce === nonce);
+    if (at < 0) return false;
+    const last = flight.marks[at]!;
+    let bytes = 0;
+    for (const mark of flight.marks.splice(0, at + 1)) bytes += mark.bytes;
+    flight.measured(nowMs - last.sentMs, nowMs);
+    if (bytes > 0) this.arrived(peer, bytes, last, nowMs);
+    if (flight.marks.length === 0 && flight.unmarkedBytes >= LEAST_MARKED_BYTES) this.mark(peer, nowMs);
+    return true;
+  }
+
+  /** The connection of `peer` is gone, with what was under way. */
+  drop({ flight }: LivePeer): void {
+    this.uncount(flight);
+    flight.unackedBytes = flight.unmarkedBytes = 0;
+    flight.marks.length = 0;
+  }
+
+  /** Time passes: idle connections are measured, and those that take nothing put aside and asked again. */
+  tick(peers: Iterable<LivePeer>, nowMs: number): void {
+    const aloneMs = Math.max(ALONE_MS, 2000 * this.line.windowBytes / this.line.bytesPerS);
+    for (const peer of peers) {
+      const { flight } = peer;
+      if (nowMs - flight.markedMs >= POLICY.pingIntervalMs) this.mark(peer, nowMs);
+      if (flight.unackedBytes === 0) continue;
+      const silentMs = nowMs - flight.movedMs;
+      if (silentMs > STALLED_MS / 2 && nowMs - flight.markedMs > STALLED_MS / 2) this.mark(peer, nowMs);
+      if (flight.isAside) continue;
+      const isAlone = silentMs > aloneMs && this.arrivedMs - flight.movedMs > aloneMs;
+      if (!isAlone && silentMs <= STALLED_MS) continue;
+      this.uncount(flight);
+      flight.isAside = true;
+    }
+  }
+
+  /** Adds what is under way on a connection to what all have under way. */
+  private count(flight: LinkFlight): void {
+    if (flight.isAside || flight.unackedBytes === 0) return;
+    this.inFlight += flight.unackedBytes;
+    this.busyLinks++;
+  }
+
+  /** Takes it away again, before it changes. */
+  private uncount(flight: LinkFlight): void {
+    if (flight.isAside || flight.unackedBytes === 0) return;
+    this.inFlight -= flight.unackedBytes;
+    this.busyLinks--;
+  }
+
+  private arrived(peer: LivePeer, bytes: number, last: Mark, nowMs: number): void {
+    const { flight } = peer;
+    this.uncount(flight);
+    flight.unackedBytes -= bytes;
+    const wasAside = flight.isAside;
+    flight.isAside = false;
+    this.count(flight);
+    flight.movedMs = this.arrivedMs = nowMs;
+    // What lay with a connection that took nothing says nothing of our line.
+    if (wasAside) return;
+    this.line.arrived({ ...last, allBytes: bytes, baseMs: flight.rttMs!, wasLimited: this.isLimited }, nowMs);
+  }
+}

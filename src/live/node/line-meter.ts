@@ -1,0 +1,226 @@
+/**
+ * What our uplink carries, learned from what arrives, as delay-based congestion control does it (LEDBAT, RFC 6817; BBR).
+ * While more waits here than goes out, and what goes out waits for the line, the rate of arrival is that of the line.
+ * Everything else (what a kernel or router accepts, blocks that travel alone) says at most that the line is no slower.
+ */
+import { BLOCK_BYTES } from "../../wire/types.ts";
+
+/**
+ * Time that a block may wait in the network for the line, ms. Blocks there can be neither shed nor overtaken, and each
+ * step of a tree waits as long; with much less, the line would stand idle now and then.
+ */
+const TARGET_MS = 50;
+/** A waiting time of less is no sign of a queue: schedulers and radio links delay as much, ms. */
+const LEAST_WAIT_MS = TARGET_MS / 2;
+/** The least of the waiting times of so long counts: PONGs come late for other reasons, too, ms. */
+const WAIT_MS = 250;
+/** More has waited here for so long before the rate of arrival is taken as a sample, ms. */
+const SAMPLE_MS = 300;
+const LONG_SAMPLE_MS = 1000;
+/** Weight of a sample: the first ones are averaged, and old ones fade. */
+const SAMPLE_SHARE = 0.1;
+/** A line on which the first blocks wait for so long is a slow one, whatever else is to be learned of it, ms. */
+const SLOW_MS = 150;
+const SLOW_BLOCKS = 2;
+/** After so many samples a single block says nothing new. */
+const MANY_SAMPLES = 8;
+/** No rate is believed that exceeds what arrived in the best second so far by more than this. */
+const BELIEF = 1.5;
+/** Except what a single block shows, up to so many times the first guess: whoever joins a crowd is needed at once. */
+const SHOWN = 4;
+/** What is handed to a line that is known, in shares of its rate, while nothing waits there: it may have become faster. */
+const PROBE_GAIN = 1.25;
+/** And the least, however long the queue there. */
+const DRAIN_GAIN = 0.7;
+/** Waiting time beyond the target for which nothing at all would be handed over, ms. */
+const DRAIN_MS = 400;
+/** What arrives is counted in this many parts of a second. */
+const PARTS = 4;
+const PART_MS = 1000 / PARTS;
+/** Bytes in the network at first: two blocks, so that one waits while the other travels. */
+const FIRST_WINDOW_BYTES = 2 * BLOCK_BYTES;
+/** And at most: 25 Mb/s to somebody 300 ms away. */
+const MAX_WINDOW_BYTES = 1024 * 1024;
+/** A line that is known has at most so much of its time in the network, ms, beyond round trips: PONGs may come late. */
+const WINDOW_MS = 300;
+
+/** Payload that has arrived, all in one acknowledgement. */
+export interface Arrival {
+  readonly allBytes: number;
+  /** The part that was handed over last. */
+  readonly bytes: number;
+  /** What was under way when that was handed to the network, itself included, bytes. */
+  readonly aheadBytes: number;
+  /** Monotonic ms at which that was handed to the network. */
+  readonly sentMs: number;
+  /** Round trip of that connection when nothing waits, ms. */
+  readonly baseMs: number;
+  /** True when more was waiting here, held back by `windowBytes` or `paceBytesPerS`. */
+  readonly wasLimited: boolean;
+}
+
+/** Measures the up-link. One per node: all its connections share the line. */
+export class LineMeter {
+  private readonly guess: number;
+  private rate: number;
+  /** Samples taken while the line was the limit. */
+  private samples = 0;
+  /** What the quickest two blocks say that the line carries, bytes a second, the quicker first. */
+  private readonly shown = [0, 0] as [number, number];
+  /** Blocks in a row that took long. */
+  private slowBlocks = 0;
+  private readonly parts = new Float64Array(PARTS);
+  private part = 0;
+  private bestBytesPerS = 0;
+  /** Monotonic ms of the last arrival while more waited here; null when nothing does. */
+  private fullAtMs: number | null = null;
+  /** Time in which more waited here, and what arrived in it, since the last sample. */
+  private fullMs = 0;
+  private fullBytes = 0;
+  /** Waiting times of late, and when: the last one, and smaller ones before it. */
+  private waits: { readonly ms: number; readonly atMs: number }[] = [];
+  private meanBaseMs = 0;
+  private window = FIRST_WINDOW_BYTES;
+
+  /** `guessBytesPerS`: what the line is taken for until something is known. `isTold`: somebody knows it. */
+  constructor(guessBytesPerS: number, isTold: boolean) {
+    this.guess = this.rate = guessBytesPerS;
+    if (isTold) this.samples = MANY_SAMPLES;
+  }
+
+  /** The line's rate, bytes a second: as measured, or what is the least that it can be. */
+  get bytesPerS(): number {
+    return this.rate;
+  }
+
+  /** True when the line was the limit at least once, so that its rate is more than the least that it can be. */
+  get isKnown(): boolean {
+    return this.samples > 0;
+  }
+
+  /**
+   * What the quickest block but one says that the line carries, bytes a second; 0 before there are two, `Infinity` when it
+   * was too quick to tell. The quickest may have been compared with a round trip that was not the least.
+   */
+  get shownBytesPerS(): number {
+    return this.shown[1];
+  }
+
+  /** What arrived in the best second so far, bytes. */
+  get carriedBytesPerS(): number {
+    return this.bestBytesPerS;
+  }
+
+  /** Payload that may be in the network, bytes. */
+  get windowBytes(): number {
+    return this.window;
+  }
+
+  /** What may be handed to the network, bytes a second; `Infinity` while only the window limits that. */
+  paceBytesPerS(nowMs: number): number {
+    if (!this.isKnown) return Infinity;
+    const waitMs = this.waitMs(nowMs);
+    const drain = Math.max(DRAIN_GAIN, 1 - (waitMs - TARGET_MS) / DRAIN_MS);
+    return this.rate * (waitMs < LEAST_WAIT_MS ? PROBE_GAIN : drain);
+  }
+
+  /** The part of `inFlightBytes` that waits for the line, bytes; the rest travels. */
+  waitingBytes(inFlightBytes: number): number {
+    return Math.max(0, inFlightBytes - this.rate * this.meanBaseMs / 1000);
+  }
+
+  /** Something has arrived. */
+  arrived({ allBytes, bytes, aheadBytes, sentMs, baseMs, wasLimited }: Arrival, nowMs: number): void {
+    this.count(allBytes, nowMs);
+    const waitedMs = nowMs - sentMs - baseMs;
+    this.judge(bytes, aheadBytes, waitedMs);
+    this.meanBaseMs += (baseMs - this.meanBaseMs) * (this.meanBaseMs === 0 ? 1 : 0.1);
+    // A block waits for itself, too.
+    this.noteWait(waitedMs - bytes / this.rate * 1000, nowMs);
+    if (wasLimited) {
+      this.sample(allBytes, nowMs);
+      this.adapt(allBytes, nowMs);
+    } else this.fullAtMs = null;
+    if (!this.isKnown) this.rate = Math.max(this.rate, this.lastBytesPerS);
+  }
+
+  /** What one block says: two that took long that the line is slow, one that did not that it isn't. */
+  private judge(bytes: number, aheadBytes: number, waitedMs: number): void {
+    this.show(waitedMs < LEAST_WAIT_MS ? Infinity : bytes / waitedMs * 1000);
+    if (this.samples >= MANY_SAMPLES) return;
+    this.slowBlocks = waitedMs >= SLOW_MS ? this.slowBlocks + 1 : 0;
+    // Part of what was ahead may have arrived already.
+    if (!this.isKnown && this.slowBlocks >= SLOW_BLOCKS) this.learn((bytes + aheadBytes) / 2 / waitedMs * 1000, true);
+    const leastBytesPerS = Math.min(
+      Math.max(this.mostBytesPerS, SHOWN * this.guess),
+      bytes / (waitedMs + LEAST_WAIT_MS) * 1000,
+    );
+    // What was learned from other blocks was wrong, and not only inexact.
+    if (leastBytesPerS > 2 * this.rate) this.samples = 0;
+    this.rate = Math.max(this.rate, leastBytesPerS);
+  }
+
+  private show(bytesPerS: number): void {
+    if (bytesPerS >= this.shown[0]) {
+      this.shown[1] = this.shown[0];
+      this.shown[0] = bytesPerS;
+    } else this.shown[1] = Math.max(this.shown[1], bytesPerS);
+  }
+
+  private noteWait(ms: number, nowMs: number): void {
+    this.waits = this.waits.filter((wait) => wait.ms < ms && nowMs - wait.atMs <= WAIT_MS);
+    this.waits.push({ ms, atMs: nowMs });
+  }
+
+  private waitMs(nowMs: number): number {
+    return this.waits.find(({ atMs }) => nowMs - atMs <= WAIT_MS)?.ms ?? 0;
+  }
+
+  /** More was waiting here when this arrived. */
+  private sample(bytes: number, nowMs: number): void {
+    if (this.fullAtMs !== null) {
+      this.fullMs += nowMs - this.fullAtMs;
+      this.fullBytes += bytes;
+    }
+    this.fullAtMs = nowMs;
+    if (this.fullMs < SAMPLE_MS) return;
+    const isLine = this.waitMs(nowMs) >= LEAST_WAIT_MS;
+    // Without a queue it is a lower bound, and PONGs that came late together would make it a false one.
+    if (!isLine && this.fullMs < LONG_SAMPLE_MS) return;
+    const sample = this.fullBytes / this.fullMs * 1000;
+    this.fullMs = this.fullBytes = 0;
+    if (!isLine && sample < this.rate) return;
+    this.learn(sample, isLine);
+  }
+
+  private learn(sample: number, isLine: boolean): void {
+    if (isLine) this.samples++;
+    const share = this.isKnown ? Math.max(SAMPLE_SHARE, 1 / Math.max(1, this.samples)) : 1;
+    this.rate = Math.min(this.rate + (sample - this.rate) * share, this.mostBytesPerS);
+  }
+
+  private get mostBytesPerS(): number {
+    return BELIEF * Math.max(this.bestBytesPerS, this.guess);
+  }
+
+  /** More was waiting than went out: while nothing is known the window grows until that costs time. */
+  private adapt(bytes: number, nowMs: number): void {
+    if (this.isKnown) {
+      const fullBytes = this.rate * (this.meanBaseMs + WINDOW_MS) / 1000;
+      this.window = Math.min(MAX_WINDOW_BYTES, Math.max(FIRST_WINDOW_BYTES, fullBytes));
+    } else if (this.waitMs(nowMs) < TARGET_MS) this.window = Math.min(MAX_WINDOW_BYTES, this.window + bytes);
+  }
+
+  private get lastBytesPerS(): number {
+    return this.parts.reduce((sum, bytes) => sum + bytes, 0);
+  }
+
+  private count(bytes: number, nowMs: number): void {
+    const part = Math.floor(nowMs / PART_MS);
+    if (part - this.part >= PARTS) this.parts.fill(0);
+    else for (let next = this.part + 1; next <= part; next++) this.parts[next % PARTS] = 0;
+    this.part = part;
+    this.parts[part % PARTS] = this.parts[part % PARTS]! + bytes;
+    this.bestBytesPerS = Math.max(this.bestBytesPerS, this.lastBytesPerS);
+  }
+}

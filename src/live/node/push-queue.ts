@@ -1,0 +1,75 @@
+/** Blocks that wait to be pushed, first in, first out, except that those of a neighbour that can take none wait aside. */
+import type { LivePeer } from "./live-peer.ts";
+import type { PieceEntry } from "./piece-window.ts";
+
+/** A block to push. */
+export interface Push {
+  readonly peer: LivePeer;
+  readonly entry: PieceEntry;
+  readonly block: number;
+  /** Bit of its substream: who unsubscribes gets no more of it. */
+  readonly bit: number;
+  readonly atMs: number;
+}
+
+/** Pushes kept; at 2 s until they are shed this is 250 Mb/s. */
+const MAX_PUSHES = 4096;
+
+/** The queue of pushes. */
+export class PushQueue {
+  private items: Push[] = [];
+  private first = 0;
+  private readonly parked = new Map<LivePeer, Push[]>();
+  private parkedCount = 0;
+
+  /** Pushes that wait for our line alone. */
+  get length(): number {
+    return this.items.length - this.first;
+  }
+
+  add(push: Push): void {
+    if (this.length + this.parkedCount < MAX_PUSHES) this.items.push(push);
+  }
+
+  /** The first push that `isUseful` and whose peer isn't full; the useless ones before it are gone. null without. */
+  head(isUseful: (push: Push) => boolean, isFull: (peer: LivePeer) => boolean): Push | null {
+    for (let push = this.items[this.first]; push !== undefined; push = this.items[this.first]) {
+      if (isUseful(push)) {
+        if (!isFull(push.peer)) return push;
+        this.park(push);
+      }
+      this.drop();
+    }
+    return null;
+  }
+
+  /** Takes the first push away. */
+  drop(): void {
+    this.first++;
+    if (this.first < 256 && this.first < this.items.length) return;
+    this.items = this.items.slice(this.first);
+    this.first = 0;
+  }
+
+  /** `peer` can take something: what waited for it comes before all else, being the oldest. */
+  resume(peer: LivePeer): void {
+    const waiting = this.parked.get(peer);
+    if (waiting === undefined) return;
+    this.forget(peer);
+    this.items = [...waiting, ...this.items.slice(this.first)];
+    this.first = 0;
+  }
+
+  /** Nothing of `peer` waits aside any more. */
+  forget(peer: LivePeer): void {
+    this.parkedCount -= this.parked.get(peer)?.length ?? 0;
+    this.parked.delete(peer);
+  }
+
+  private park(push: Push): void {
+    const waiting = this.parked.get(push.peer);
+    if (waiting === undefined) this.parked.set(push.peer, [push]);
+    else waiting.push(push);
+    this.parkedCount++;
+  }
+}

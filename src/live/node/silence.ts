@@ -1,0 +1,38 @@
+/**
+ * Notices neighbours that have vanished without closing their connection: a cable, a sleeping laptop. Members tell of
+ * each piece they complete, so one that says nothing while the stream goes on is gone long before its connection is.
+ */
+import type { LivePeer } from "./live-peer.ts";
+import type { PieceWindow } from "./piece-window.ts";
+import { POLICY } from "./policy.ts";
+
+/** Tells which neighbours have been silent for too long while the stream went on. */
+export class Silence {
+  private readonly window: PieceWindow;
+  private readonly peers: ReadonlySet<LivePeer>;
+  private newestSeq = -1;
+
+  constructor(window: PieceWindow, peers: ReadonlySet<LivePeer>) {
+    this.window = window;
+    this.peers = peers;
+  }
+
+  /** Notes who has something to say: when the stream has moved on, everybody has. Once a tick. */
+  tick(nowMs: number): void {
+    const seq = this.window.newest?.seq ?? -1;
+    // Headers are signed: nobody can make others look silent by telling of pieces that are not there.
+    if (seq === this.newestSeq) return;
+    this.newestSeq = seq;
+    for (const peer of this.peers) if (peer.dueMs <= peer.heardMs) peer.dueMs = nowMs;
+  }
+}
+
+/** For how long `peer` has said nothing though it had something to say, ms; 0 when it has spoken since. */
+export function silentMs(peer: LivePeer, nowMs: number): number {
+  return peer.dueMs > peer.heardMs ? nowMs - peer.dueMs : 0;
+}
+
+/** True when that is too long for one who is there. */
+export function isSilent(peer: LivePeer, nowMs: number): boolean {
+  return silentMs(peer, nowMs) >= POLICY.silentMs;
+}

@@ -1,0 +1,188 @@
+import { test } from "node:test";
+import { assert, assertEquals } from "@std/assert";
+import { decodeLiveMessage, encodeLiveMessage } from "../../src/live/messages.ts";
+import { Flight } from "../../src/live/node/flight.ts";
+import { type LiveLink, LivePeer } from "../../src/live/node/live-peer.ts";
+import { seededRandom } from "../simulation/event-queue.ts";
+import { EventWheel } from "../simulation/event-wheel.ts";
+import { SimLine } from "../simulation/sim-line.ts";
+
+const BLOCK = 16_384;
+
+/** A sender with more to send than its line carries, to neighbours that are 20 to 80 ms away and get blocks by turns. */
+class Rig {
+  readonly queue = new EventWheel();
+  readonly flight: Flight;
+  readonly peers: LivePeer[];
+  /** Neighbours that take nothing. */
+  readonly dead = new Set<LivePeer>();
+  /** Blocks that each was given. */
+  readonly given = new Map<LivePeer, number>();
+  /** Longest time that a block was under way of late, less its way, ms. */
+  waitedMs = 0;
+  private next = 0;
+  private isAsleep = false;
+
+  /** `rate`: bytes a second that the line carries; `wants`: what there is to send, bytes a second. */
+  constructor(
+    { rate, wants = Infinity, peers = 4, limit = Infinity }: {
+      rate: number;
+      wants?: number;
+      peers?: number;
+      limit?: number;
+    },
+  ) {
+    const options = { guessBytesPerS: 125_000, isTold: false, limitBytesPerS: limit, random: seededRandom(1) };
+    this.flight = new Flight(options);
+    const line = new SimLine(this.queue, rate);
+    this.peers = Array.from({ length: peers }, (_, i) => this.neighbour(line, 20 + 20 * i));
+    for (const peer of this.peers) this.flight.mark(peer, 0);
+    if (wants === Infinity) this.pump(Infinity);
+    else this.feed(wants);
+    const tick = () => {
+      this.flight.tick(this.peers, this.queue.nowMs);
+      this.pump(wants === Infinity ? Infinity : 0);
+      this.queue.after(100, tick);
+    };
+    tick();
+  }
+
+  private credit = 0;
+
+  private feed(wants: number): void {
+    this.queue.after(BLOCK / wants * 1000, () => {
+      this.pump(1);
+      this.feed(wants);
+    });
+  }
+
+  private neighbour(line: SimLine, rttMs: number): LivePeer {
+    const { queue } = this;
+    const waiting: { bytes: number; nonces: bigint[]; atMs: number }[] = [];
+    const echo = (nonce: bigint) =>
+      queue.after(rttMs, () => {
+        if (this.dead.has(peer)) return;
+        this.flight.echoed(peer, nonce, queue.nowMs);
+        this.pump(0);
+      });
+    const lane = {
+      get headBytes() {
+        return waiting[0]?.bytes ?? null;
+      },
+      headSent: () => {
+        const { nonces, atMs } = waiting.shift()!;
+        this.waitedMs = Math.max(this.waitedMs, queue.nowMs - atMs);
+        nonces.forEach(echo);
+      },
+    };
+    const link = {
+      send: (bytes: Uint8Array) => {
+        const message = decodeLiveMessage(bytes);
+        if (message?.type !== "ping") return;
+        assertEquals(encodeLiveMessage(message).length, 9);
+        const last = waiting.at(-1);
+        if (last === undefined) echo(message.nonce);
+        else last.nonces.push(message.nonce);
+      },
+      piece: () => {
+        waiting.push({ bytes: BLOCK, nonces: [], atMs: queue.nowMs });
+        if (waiting.length === 1) line.add(lane);
+      },
+    } as unknown as LiveLink;
+    const peer: LivePeer = new LivePeer(link, { role: "viewer", upBytesPerS: null }, 0);
+    return peer;
+  }
+
+  private pump(blocks: number): void {
+    const { flight, queue, peers } = this;
+    this.credit += blocks;
+    let tries = 0;
+    while (this.credit > 0 && flight.hasRoom(queue.nowMs) && tries < peers.length) {
+      const peer = peers[this.next++ % peers.length]!;
+      tries++;
+      if (flight.isFull(peer)) continue;
+      tries = 0;
+      this.credit--;
+      this.given.set(peer, (this.given.get(peer) ?? 0) + 1);
+      peer.link.piece(0, 0, new Uint8Array());
+      flight.handed(peer, BLOCK, queue.nowMs);
+    }
+    flight.isLimited = this.credit > 0 && !flight.hasRoom(queue.nowMs);
+    const pauseMs = flight.pauseMs(queue.nowMs);
+    if (this.credit <= 0 || pauseMs === 0 || this.isAsleep) return;
+    this.isAsleep = true;
+    queue.after(pauseMs, () => {
+      this.isAsleep = false;
+      this.pump(0);
+    });
+  }
+
+  /** Runs until `ms`, and forgets how long blocks have waited before the last two seconds. */
+  run(ms: number): this {
+    this.queue.run(ms - 2000);
+    this.waitedMs = 0;
+    this.queue.run(ms);
+    return this;
+  }
+
+  get known(): number {
+    return this.flight.line.bytesPerS;
+  }
+}
+
+test("Flight learns what a line carries within two seconds, whatever the sockets take", () => {
+  for (const rate of [50_000, 250_000, 1_000_000, 5_000_000]) {
+    const rig = new Rig({ rate }).run(2500);
+    assert(rig.flight.line.isKnown, `${rate} is not known`);
+    assert(Math.abs(rig.known / rate - 1) < 0.25, `${rate}: ${rig.known}`);
+  }
+});
+
+test("Flight keeps a line busy and lets few blocks wait in it", () => {
+  for (const rate of [250_000, 1_000_000, 5_000_000]) {
+    const rig = new Rig({ rate });
+    rig.queue.run(4000);
+    const before = [...rig.given.values()].reduce((sum, blocks) => sum + blocks, 0);
+    rig.run(8000);
+    const sent = ([...rig.given.values()].reduce((sum, blocks) => sum + blocks, 0) - before) * BLOCK / 4;
+    assert(sent > 0.93 * rate && sent < 1.02 * rate, `${rate}: ${sent}`);
+    assert(Math.abs(rig.known / rate - 1) < 0.1, `${rate}: ${rig.known}`);
+    assert(rig.waitedMs < 250, `${rate}: ${rig.waitedMs} ms`);
+  }
+});
+
+test("Flight believes no more than half as much again as what arrived while the line is not the limit", () => {
+  const rig = new Rig({ rate: 12_500_000, wants: 600_000 }).run(6000);
+  assertEquals(rig.flight.line.isKnown, false);
+  assert(rig.known >= 550_000 && rig.known <= 900_000, `${rig.known}`);
+});
+
+test("Flight keeps the user's limit", () => {
+  const rig = new Rig({ rate: 1_000_000, limit: 200_000 }).run(5000);
+  const sent = [...rig.given.values()].reduce((sum, blocks) => sum + blocks, 0) * BLOCK / 5;
+  assert(sent > 180_000 && sent < 215_000, `${sent}`);
+});
+
+test("Flight is held up by a neighbour that takes nothing for no more than a moment", () => {
+  const rig = new Rig({ rate: 500_000 });
+  rig.queue.run(3000);
+  const [dead, ...others] = rig.peers;
+  rig.dead.add(dead!);
+  rig.queue.run(4500);
+  const count = () => others.reduce((sum, peer) => sum + rig.given.get(peer)!, 0);
+  const before = count();
+  const givenToDead = rig.given.get(dead!)!;
+  rig.queue.run(6500);
+  assert((count() - before) * BLOCK / 2 > 450_000, `${(count() - before) * BLOCK / 2}`);
+  assertEquals([rig.given.get(dead!), rig.flight.stalledMs(dead!, rig.queue.nowMs) > 3000], [givenToDead, true]);
+  assert(Math.abs(rig.known / 500_000 - 1) < 0.1, `${rig.known}`);
+});
+
+test("Flight takes no answer for arrival that is not the echo of its own", () => {
+  const { flight, peers: [peer] } = new Rig({ rate: 50_000, wants: 1 });
+  flight.handed(peer!, BLOCK, 0);
+  assertEquals(flight.echoed(peer!, 12345n, 10), false);
+  assertEquals(flight.inFlightBytes, BLOCK);
+  flight.drop(peer!);
+  assertEquals(flight.inFlightBytes, 0);
+});
