@@ -1,4 +1,5 @@
 /** Peer addresses as trackers and nodes write them. */
+import { upTo } from "../bytes/trim.ts";
 import ipaddr from "ipaddr.js";
 import { integerWithin } from "../bytes/bencode.ts";
 import type { SocketAddress } from "../ports.ts";
@@ -20,7 +21,7 @@ const UNUSABLE = new Set(["unspecified", "broadcast", "multicast"]);
 export function canonicalHost(host: string): string | null {
   if (ipaddr.IPv4.isValidFourPartDecimal(host)) return host;
   if (!ipaddr.IPv6.isValid(host)) return null;
-  return ipaddr.process(host.replace(/%.*$/, "")).toString();
+  return ipaddr.process(upTo(host, "%")).toString();
 }
 
 /** Whether a peer could listen there: a port, and an address that is neither unspecified nor for many. */
@@ -30,18 +31,57 @@ export function isUsable(address: SocketAddress): boolean {
   return host !== null && !UNUSABLE.has(ipaddr.parse(host).range());
 }
 
-/** Whether a literal address can be reached from the public network. */
+/** The range of IPv6 that is given out to networks (IANA); what lies outside is for special uses. */
+const GLOBAL_UNICAST = ipaddr.parseCIDR("2000::/3") as [ipaddr.IPv6, number];
+
+/** Well-known prefix of NAT64 (RFC 6052): networks without IPv4 reach public IPv4 addresses through it. */
+const NAT64 = ipaddr.parseCIDR("64:ff9b::/96") as [ipaddr.IPv6, number];
+
+/** IPv4-compatible (RFC 4291 §2.5.5.1) and IPv4-translated (RFC 2765) addresses. */
+const IPV4_AT_END = ["::/96", "::ffff:0:0:0/96"].map((range) => ipaddr.parseCIDR(range) as [ipaddr.IPv6, number]);
+
+/**
+ * The IPv4 address that an IPv6 address stands for, in any notation that a gateway may translate back: IPv4-compatible,
+ * translated, NAT64, 6to4 (RFC 3056), Teredo (RFC 4380: the client's). Null when there is none.
+ */
+export function embeddedIpv4(host: string): string | null {
+  const literal = canonicalHost(host);
+  if (literal === null || !literal.includes(":")) return null;
+  const address = ipaddr.IPv6.parse(literal);
+  const bytes = address.toByteArray();
+  if (address.range() === "6to4") return bytes.slice(2, 6).join(".");
+  if (address.range() === "teredo") return bytes.slice(12).map((byte) => byte ^ 0xff).join(".");
+  const special = address.range() === "unspecified" || address.range() === "loopback";
+  const atEnd = address.match(NAT64) || (!special && IPV4_AT_END.some((range) => address.match(range)));
+  return atEnd ? bytes.slice(12).join(".") : null;
+}
+
+/** Whether a literal address can be reached from the public network, whatever the subnets of this machine (see `nearnessOf`). */
 export function isPublicHost(host: string): boolean {
   const literal = canonicalHost(host);
-  return literal !== null && ipaddr.parse(literal).range() === "unicast";
+  if (literal === null) return false;
+  const address = ipaddr.parse(literal);
+  if (address instanceof ipaddr.IPv4) return address.range() === "unicast";
+  if (address.match(NAT64)) return isPublicHost(embeddedIpv4(literal)!);
+  return address.range() === "unicast" && address.match(GLOBAL_UNICAST);
+}
+
+/** Bits of a public address that one party easily owns all of. */
+const NETWORK_BITS = { ipv4: 24, ipv6: 48 } as const;
+
+/** Names the network of a public address (IPv4: /24, IPv6: /48); any other host is a network of its own. */
+export function networkOf(host: string): string {
+  const literal = canonicalHost(host);
+  if (literal === null || !isPublicHost(literal)) return literal ?? host;
+  const address = ipaddr.parse(literal);
+  return address.toByteArray().slice(0, NETWORK_BITS[address.kind()] / 8).join(".");
 }
 
 /** Whether `hostname` (of a URL) names this machine or its surroundings rather than the public network. */
 export function isLocalName(hostname: string): boolean {
-  const name = hostname.replace(/^\[|\]$/g, "").toLowerCase();
+  const name = hostname.replace(/^\[|\]$/g, "").toLowerCase().replace(/\.$/, "");
   if (name === "localhost" || name.endsWith(".localhost")) return true;
-  const host = canonicalHost(name);
-  return host !== null && ipaddr.parse(host).range() !== "unicast";
+  return canonicalHost(name) !== null && !isPublicHost(name);
 }
 
 /** One key an address: `host:port`, with brackets around IPv6. */

@@ -33,6 +33,8 @@ export interface AnnounceAnswer {
   readonly leechers: number | null;
   readonly warning: string | null;
   readonly trackerId: Uint8Array | null;
+  /** Literal address of the tracker, where it is known. Default null. */
+  readonly from?: string | null;
 }
 
 /**

@@ -1,7 +1,7 @@
 /**
  * Our node of the mainline DHT (BEP 5, BEP 44 immutable items; IPv4), shared by all swarms. The protocol is
  * bittorrent-dht's; socket, bootstrap, persistence, deadlines and checks are ours. Node ids are taken as they come
- * (BEP 42 is tolerated, not enforced).
+ * (BEP 42 is tolerated, not enforced); a node enters the table once it has answered, one of each address.
  */
 import DHT from "bittorrent-dht";
 import { decodeBencode, encodeBencode } from "../bytes/bencode.ts";
@@ -10,8 +10,10 @@ import { equalBytes, toHex } from "../bytes/hex.ts";
 import { abortError, hasCode, MillraceError } from "../errors.ts";
 import type { Clock, FilePort, Logger, NetworkPort, SocketAddress, Timer, UdpPort, UdpSocket } from "../ports.ts";
 import { canonicalHost, parseHostPort } from "./addresses.ts";
+import { TablePlaces } from "./dht-guard.ts";
 import { DhtSocket } from "./dht-socket.ts";
 import { loadTable, saveTable } from "./dht-table-file.ts";
+import { Surroundings } from "./nearness.ts";
 
 /** BEP 44: the bencoded value of an item has at most 1000 bytes. */
 const MAX_ITEM_BYTES = 1_000;
@@ -46,6 +48,12 @@ const GOOD_NODE_MS = 15 * 60_000;
 /** Bounds of the library's tables: infohash lookups, items stored for others, peers stored for others and their life. */
 const LIBRARY_LIMITS = { maxTables: 200, maxValues: 500, maxPeers: 5_000, maxAge: 30 * 60_000 } as const;
 
+/** Nodes in an answer (BEP 5). */
+const ANSWERED_NODES = 8;
+
+/** Peers in an answer: as many as fit one datagram with room for the rest (BEP 5: 8 bytes each). */
+const ANSWERED_PEERS = 50;
+
 /** Options of the DHT node. */
 export interface DhtNodeOptions {
   /** First contacts, `host:port`; empty: none is contacted. */
@@ -54,6 +62,8 @@ export interface DhtNodeOptions {
   readonly statePath: string | null;
   /** Address to bind. Default "0.0.0.0". */
   readonly host?: string;
+  /** Shared with whatever else asks how near an address is. Default: its own. */
+  readonly surroundings?: Surroundings;
   /** UDP port wanted; another is taken when it is in use. Default 0: a free one. */
   readonly port?: number;
 }
@@ -65,6 +75,15 @@ export interface DhtPorts {
   readonly network: NetworkPort;
   readonly clock: Clock;
   readonly log: Logger;
+}
+
+/** Gets a peer and the literal address of the node that told of it. */
+type PeerReport = (peer: SocketAddress, node: string) => void;
+
+/** A node that answered, as the library names it. */
+interface LibrarySender {
+  readonly address?: string;
+  readonly host?: string;
 }
 
 interface LibraryContact {
@@ -82,7 +101,7 @@ export class DhtNode {
   // deno-lint-ignore no-explicit-any -- the library ships no types
   private readonly dht: any;
   private readonly closing = new AbortController();
-  private readonly lookups = new Map<string, Set<(peer: SocketAddress) => void>>();
+  private readonly lookups = new Map<string, Set<PeerReport>>();
   private readonly firstNodeListeners = new Set<() => void>();
   private readonly trials = new Set<Timer>();
   private saveTimer: Timer | null = null;
@@ -95,12 +114,19 @@ export class DhtNode {
     this.options = options;
     this.port = socket.address.port;
     // The library gets no bootstrap list: it would resolve names itself and fall back to public nodes of its own choice.
-    const base = { ...LIBRARY_LIMITS, bootstrap: false, socket: new DhtSocket(socket) };
+    const nowMs = () => ports.clock.monotonic();
+    const surroundings = options.surroundings ?? new Surroundings(ports.network, nowMs);
+    const nearness = (host: string) => surroundings.nearness(host);
+    const dhtSocket = new DhtSocket(socket, { nowMs, nearness });
+    const base = { ...LIBRARY_LIMITS, bootstrap: false, socket: dhtSocket };
     this.dht = new DHT(nodeId === null ? base : { ...base, nodeId });
+    this.restrain(dhtSocket, new TablePlaces(nearness));
     this.dht.on("error", (error: unknown) => ports.log.log("warn", "DHT node failed", { error: String(error) }));
     this.dht.on("warning", () => {}); // damaged or late datagrams: everyday on the open network
-    this.dht.on("peer", (peer: SocketAddress, infohash: Uint8Array) => {
-      for (const report of this.lookups.get(toHex(infohash)) ?? []) report({ host: peer.host, port: peer.port });
+    this.dht.on("peer", (peer: SocketAddress, infohash: Uint8Array, node: LibrarySender | null) => {
+      // Those that were announced to us proved their address by the token that was sent there.
+      const from = node?.address ?? node?.host ?? peer.host;
+      for (const report of this.lookups.get(toHex(infohash)) ?? []) report({ host: peer.host, port: peer.port }, from);
     });
     this.dht.on("node", () => this.onNode());
     this.dht.listen();
@@ -114,7 +140,7 @@ export class DhtNode {
       return ports.udp.bind({ host, port: 0 });
     });
     const table = options.statePath === null ? null : await loadTable(ports.files, options.statePath).catch((error) => {
-      ports.log.log("warn", "cannot read the DHT node table", { error: String(error) });
+      ports.log.log("warn", "cannot read the DHT node table", { error });
       return null;
     });
     const node = new DhtNode(ports, options, socket, table?.id ?? null);
@@ -155,7 +181,7 @@ export class DhtNode {
    * Looks the swarm up (`get_peers`) and, with a `port` above 0, announces us there. Reports peers as they come; answers
    * how many nodes replied. Rejects with `timeout` after 30 s, or as `signal` says.
    */
-  async lookup(infohash: Uint8Array, port: number, report: (peer: SocketAddress) => void, signal: AbortSignal) {
+  async lookup(infohash: Uint8Array, port: number, report: PeerReport, signal: AbortSignal) {
     const key = toHex(infohash);
     const reports = this.lookups.get(key) ?? new Set();
     this.lookups.set(key, reports.add(report));
@@ -248,6 +274,25 @@ export class DhtNode {
     await new Promise<void>((resolve) => this.dht.destroy(() => resolve()));
   }
 
+  /** Bounds what the library leaves open. Only its pinned version has these members. */
+  private restrain(socket: DhtSocket, places: TablePlaces): void {
+    const { nodes, _peers: peers, _rpc: rpc } = this.dht;
+    const [add, closest, get] = [nodes.add.bind(nodes), nodes.closest.bind(nodes), peers.get.bind(peers)];
+    nodes.add = (node: LibraryContact) => places.allows(toHex(node.id), node.host) ? add(node) : nodes;
+    nodes.on("added", (node: LibraryContact) => places.entered(toHex(node.id), node.host));
+    nodes.on("removed", (node: LibraryContact) => places.left(toHex(node.id)));
+    // Without a number it answers with all nodes that it knows, or all peers.
+    nodes.closest = (target: Uint8Array, count: number = ANSWERED_NODES) => closest(target, count);
+    peers.get = (infohash: string, count: number = ANSWERED_PEERS) => get(infohash, count);
+    const enter = rpc._addNode.bind(rpc);
+    rpc._addNode = (node: LibraryContact) => {
+      if (!places.allows(toHex(node.id), node.host)) return;
+      // A node that only asks us may have forged its address, so we ask it in turn.
+      if (socket.isAnswer) enter(node);
+      else this.addNode(node);
+    };
+  }
+
   private onNode(): void {
     if (this.nodeCount !== 1) return;
     // A turn later, when a restored table is complete.
@@ -300,7 +345,7 @@ export class DhtNode {
     // An empty table would only replace contacts that may work again tomorrow.
     if (path === null || nodes.length === 0) return;
     await saveTable(this.ports.files, path, { id: this.dht.nodeId, nodes }).catch((error) => {
-      this.ports.log.log("warn", "cannot save the DHT node table", { error: String(error) });
+      this.ports.log.log("warn", "cannot save the DHT node table", { error });
     });
   }
 }

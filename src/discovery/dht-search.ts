@@ -9,12 +9,15 @@ const INTERVAL_MS = 5 * 60_000;
 /** Floor between lookups on demand. */
 const MIN_INTERVAL_MS = 15_000;
 
+/** Peers counted for `status`: nodes may name any number. */
+const MAX_COUNTED = 2_000;
+
 /** The DHT node as far as a search needs it. */
 export interface DhtLookup {
   lookup(
     infohash: Uint8Array,
     port: number,
-    report: (peer: SocketAddress) => void,
+    report: (peer: SocketAddress, node: string) => void,
     signal: AbortSignal,
   ): Promise<number>;
   onFirstNode(listener: () => void): () => void;
@@ -27,7 +30,8 @@ export interface DhtSearchContext {
   readonly node: DhtLookup;
   readonly infohash: Uint8Array;
   peerPort(): number;
-  onPeer(peer: SocketAddress): void;
+  /** `node`: literal address of the DHT node that told of it. */
+  onPeer(peer: SocketAddress, node: string): void;
 }
 
 /** Looks up at the start, every five minutes, and on demand at most every 15 s. */
@@ -93,9 +97,9 @@ export class DhtSearch {
     this.lastStartMs = clock.monotonic();
     const found = new Set<string>();
     try {
-      this.replies = await node.lookup(infohash, this.context.peerPort(), (peer) => {
-        found.add(`${peer.host} ${peer.port}`);
-        this.context.onPeer(peer);
+      this.replies = await node.lookup(infohash, this.context.peerPort(), (peer, node) => {
+        if (found.size < MAX_COUNTED) found.add(`${peer.host} ${peer.port}`);
+        this.context.onPeer(peer, node);
       }, this.aborter.signal);
       this.lastError = this.replies > 0 ? null : "no DHT node answers";
     } catch (error) {

@@ -1,26 +1,54 @@
 /**
  * The datagram socket that the DHT library expects (the part of node's `dgram` that it calls), over our UDP port. Every
- * datagram is checked before the library decodes it, and what the library throws at hostile fields ends here.
+ * datagram is checked before the library decodes it: answers must have been asked for, queries keep to a rate, and nobody
+ * names addresses nearer than itself. What the library throws at hostile fields ends here.
  */
 import { scanBencode } from "../bytes/bencode.ts";
 import type { SocketAddress, UdpSocket } from "../ports.ts";
+import { addressKey } from "./addresses.ts";
+import { type NearnessOf, QueryRates, withoutNearer } from "./dht-guard.ts";
 
 /** Longest message read. KRPC messages fit into one Ethernet frame; some nodes answer with a little more. */
 const MAX_DATAGRAM_BYTES = 4_096;
 
+/** Longest query: a `put` of 1000 bytes (BEP 44) and its fields. What a query stores is kept. */
+const MAX_QUERY_BYTES = 1_500;
+
+/** Longest answer sent. The sender of a query may be forged: whoever gets the answer gets little. */
+const MAX_ANSWER_BYTES = 1_300;
+
 /** The deepest KRPC message (BEP 44 `v` in `r`) needs few levels; the values of 200 peers are the most. */
 const LIMITS = { maxDepth: 16, maxValues: 1_000 } as const;
 
+/** Addresses whose answers are awaited, and queries of each; the library has 16 under way, each for 2 s. */
+const MAX_ASKED = 1_024;
+const MAX_ASKED_OF_ONE = 64;
+
 type Listener = (...args: unknown[]) => void;
+
+/** What the socket needs besides its UDP port. */
+export interface DhtSocketContext {
+  /** Monotonic ms. */
+  nowMs(): number;
+  readonly nearness: NearnessOf;
+}
 
 /** A socket as the DHT library uses it. */
 export class DhtSocket {
   private readonly socket: UdpSocket;
+  private readonly context: DhtSocketContext;
+  private readonly rates: QueryRates;
   private readonly listeners = new Map<string, Listener[]>();
+  /** Queries that were sent and not answered yet: transactions of each address; the oldest goes first. */
+  private readonly asked = new Map<string, Set<string>>();
+  /** True while a listener is told of an answer that was asked for: its sender is where it says. */
+  isAnswer = false;
   private closed = false;
 
-  constructor(socket: UdpSocket) {
+  constructor(socket: UdpSocket, context: DhtSocketContext) {
     this.socket = socket;
+    this.context = context;
+    this.rates = new QueryRates(() => context.nowMs(), context.nearness);
     socket.onMessage((data, from) => this.receive(data, from));
   }
 
@@ -51,6 +79,10 @@ export class DhtSocket {
     if (this.closed) return;
     // The library may reuse its buffer, the port may send later.
     const datagram = data.slice(offset, offset + length);
+    const { type, transaction } = frameOf(datagram);
+    if (type === QUERY) {
+      this.note(addressKey({ host, port }), transaction);
+    } else if (datagram.length > MAX_ANSWER_BYTES) return sent();
     this.socket.send(datagram, { host, port }).then(() => sent(), (error) => sent(error));
   }
 
@@ -63,15 +95,58 @@ export class DhtSocket {
 
   private receive(data: Uint8Array, from: SocketAddress): void {
     if (this.closed || data.length > MAX_DATAGRAM_BYTES || from.port === 0) return;
+    const key = addressKey(from);
+    // A host that we did not ask can only send queries; beyond the rate its datagrams are not even read.
+    const mayAnswer = this.asked.has(key);
+    if (!mayAnswer && !this.mayAsk(data, from)) return;
     try {
-      scanBencode(data, LIMITS);
-      this.emit("message", data, { address: from.host, family: "IPv4", port: from.port, size: data.length });
+      const { type, transaction } = frameOf(data);
+      this.isAnswer = type !== QUERY && this.answered(key, transaction);
+      if (!this.isAnswer && (type !== QUERY || (mayAnswer && !this.mayAsk(data, from)))) return;
+      const clean = this.isAnswer ? withoutNearer(data, from, this.context.nearness) : data;
+      this.emit("message", clean, { address: from.host, family: "IPv4", port: from.port, size: clean.length });
     } catch {
       // Not KRPC, or a field of a type that the library does not expect (it calls methods on them): drop the datagram.
+    } finally {
+      this.isAnswer = false;
     }
+  }
+
+  private mayAsk(data: Uint8Array, from: SocketAddress): boolean {
+    return data.length <= MAX_QUERY_BYTES && this.rates.allows(from.host);
+  }
+
+  private note(key: string, transaction: string): void {
+    const transactions = this.asked.get(key) ?? new Set();
+    this.asked.delete(key);
+    if (this.asked.size >= MAX_ASKED) this.asked.delete(this.asked.keys().next().value!);
+    this.asked.set(key, transactions);
+    if (transactions.size < MAX_ASKED_OF_ONE) transactions.add(transaction);
+  }
+
+  private answered(key: string, transaction: string): boolean {
+    const transactions = this.asked.get(key);
+    if (!transactions?.delete(transaction)) return false;
+    if (transactions.size === 0) this.asked.delete(key);
+    return true;
   }
 
   private emit(event: string, ...args: unknown[]): void {
     for (const listener of this.listeners.get(event) ?? []) listener(...args);
   }
+}
+
+/** KRPC `y` of a query (BEP 5). */
+const QUERY = "q";
+
+/** `y` and `t` of a KRPC message, as Latin-1. Throws `protocol_violation` for anything that is not a bencoded dictionary. */
+function frameOf(data: Uint8Array): { type: string; transaction: string } {
+  const { spans } = scanBencode(data, LIMITS);
+  const text = (key: string) => {
+    const span = spans.get(key);
+    return span === undefined
+      ? ""
+      : String.fromCharCode(...data.subarray(span.start, Math.min(span.end, span.start + 64)));
+  };
+  return { type: text("y").slice(2), transaction: text("t") };
 }

@@ -2,7 +2,8 @@
 import { toHex } from "../bytes/hex.ts";
 import { MillraceError } from "../errors.ts";
 import type { Ports } from "../ports.ts";
-import type { Announcer } from "./announce.ts";
+import { canonicalHost, isPublicHost } from "./addresses.ts";
+import type { AnnounceAnswer, Announcer } from "./announce.ts";
 import { DhtNode, type DhtNodeOptions } from "./dht-node.ts";
 import { announceHttp } from "./http-tracker.ts";
 import { LocalDiscovery, type LsdOptions } from "./lsd.ts";
@@ -38,6 +39,20 @@ export interface DiscoveryOptions {
 /** Length of a peer id (BEP 3). */
 const PEER_ID_BYTES = 20;
 
+/** Adds where the tracker is to an answer whose peers are not all public: then it matters whether the tracker is. */
+async function withAddress(
+  { network }: Pick<DiscoveryPorts, "network">,
+  url: string,
+  answer: AnnounceAnswer,
+  signal: AbortSignal,
+): Promise<AnnounceAnswer> {
+  if (answer.peers.every(({ host }) => isPublicHost(host))) return answer;
+  const name = new URL(url).hostname.replace(/^\[|\]$/g, "");
+  const addresses = canonicalHost(name) === null ? await network.resolve(name, { signal }).catch(() => []) : [name];
+  // A name with addresses of both kinds could have been asked at either.
+  return { ...answer, from: addresses.find(isPublicHost) ?? addresses[0] ?? null };
+}
+
 /**
  * Starts what all swarms share: the DHT node and the LSD sockets, as far as enabled. A source that cannot start is logged
  * and left out: trackers alone are better than nothing.
@@ -63,7 +78,8 @@ export async function createDiscovery(ports: DiscoveryPorts, options: DiscoveryO
     if (/^https?:\/\//i.test(url) && URL.canParse(url)) {
       return (announce, signal) => {
         const fetch = scope() === "any" ? ports.fetch : publicFetch;
-        return announceHttp({ fetch, clock: ports.clock, userAgent: options.userAgent }, url, announce, signal);
+        const context = { fetch, clock: ports.clock, userAgent: options.userAgent };
+        return announceHttp(context, url, announce, signal).then((answer) => withAddress(ports, url, answer, signal));
       };
     }
     if (/^udp:\/\//i.test(url) && URL.canParse(url)) {

@@ -1,4 +1,5 @@
 /** Announces to HTTP trackers (BEP 3, 7, 23, 31). */
+import { upTo } from "../bytes/trim.ts";
 import { type BencodeDictionary, integerWithin } from "../bytes/bencode.ts";
 import { deadline, withSignal } from "../bytes/deadline.ts";
 import { concatBytes } from "../bytes/hex.ts";
@@ -57,7 +58,7 @@ export function announceUrl(tracker: string, announce: Announce): string {
   ];
   if (announce.event !== "") fields.push(`event=${announce.event}`);
   if (announce.trackerId !== null) fields.push(`trackerid=${escapeBytes(announce.trackerId)}`);
-  const base = tracker.replace(/#.*$/, "");
+  const base = upTo(tracker, "#");
   return `${base}${base.includes("?") ? "&" : "?"}${fields.join("&")}`;
 }
 

@@ -136,7 +136,7 @@ export class LocalDiscovery {
       const part = due.slice(at, at + MAX_LSD_INFOHASHES);
       for (const member of part) {
         member.lastMs = nowMs;
-        // Spread over the last tenth, so that machines started together do not announce together for ever.
+        // Spread over the last tenth, so that machines started together do not announce together forever.
         member.nextMs = nowMs + INTERVAL_MS * (0.95 + this.context.random() * 0.1);
       }
       if (port === 0) continue;

@@ -1,7 +1,7 @@
 /** One swarm's funnel for peer addresses from all sources. */
 import type { Clock, SocketAddress } from "../ports.ts";
-import { addressKey, canonicalHost, isUsable } from "./addresses.ts";
-import type { PeerOrigin } from "./types.ts";
+import { addressKey, canonicalHost, isPublicHost, isUsable } from "./addresses.ts";
+import type { DiscoveryRequest, PeerOrigin } from "./types.ts";
 
 /** Addresses remembered; the oldest goes first. Far more than a swarm connects to. */
 const MAX_REMEMBERED = 2_000;
@@ -16,25 +16,27 @@ const REPEAT_AFTER_MS = 30_000;
 export class PeerSink {
   private readonly seen = new Map<string, number>();
   private readonly clock: Clock;
-  private readonly report: (address: SocketAddress, origin: PeerOrigin) => void;
+  private readonly report: DiscoveryRequest["onPeer"];
   private closed = false;
 
-  constructor(clock: Clock, report: (address: SocketAddress, origin: PeerOrigin) => void) {
+  constructor(clock: Clock, report: DiscoveryRequest["onPeer"]) {
     this.clock = clock;
     this.report = report;
   }
 
-  add(address: SocketAddress, origin: PeerOrigin): void {
+  /** `source` as in `DiscoveryRequest.onPeer`. */
+  add(address: SocketAddress, origin: PeerOrigin, source: string | null): void {
     if (this.closed || !isUsable(address)) return;
     const peer = { host: canonicalHost(address.host)!, port: address.port };
-    const key = addressKey(peer);
+    // Whether a private address is dialled depends on who named it: one source must not silence another.
+    const key = isPublicHost(peer.host) ? addressKey(peer) : `${addressKey(peer)} ${origin} ${source}`;
     const nowMs = this.clock.monotonic();
     const lastMs = this.seen.get(key);
     if (lastMs !== undefined && nowMs - lastMs < REPEAT_AFTER_MS) return;
     this.seen.delete(key);
     this.seen.set(key, nowMs);
     if (this.seen.size > MAX_REMEMBERED) this.seen.delete(this.seen.keys().next().value!);
-    this.report(peer, origin);
+    this.report(peer, origin, source);
   }
 
   close(): void {

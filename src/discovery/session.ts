@@ -5,7 +5,7 @@ import { DhtSearch } from "./dht-search.ts";
 import type { LocalDiscovery, LsdMembership } from "./lsd.ts";
 import { PeerSink } from "./peer-sink.ts";
 import { type AnnouncerFactory, TrackerSet } from "./tracker-set.ts";
-import type { DiscoveryRequest, DiscoverySession, DiscoverySourceStatus, PeerOrigin, ServerScope } from "./types.ts";
+import type { DiscoveryRequest, DiscoverySession, DiscoverySourceStatus, ServerScope } from "./types.ts";
 
 /** What all swarms share. */
 export interface SharedSources {
@@ -33,8 +33,7 @@ export class SwarmDiscovery implements DiscoverySession {
     const { infohash } = request;
     const peerPort = () => shared.peerPort();
     this.ended = ended;
-    this.sink = new PeerSink(clock, (address, origin) => request.onPeer(address, origin));
-    const report = (origin: PeerOrigin) => (peer: SocketAddress) => this.sink.add(peer, origin);
+    this.sink = new PeerSink(clock, (address, origin, source) => request.onPeer(address, origin, source));
     this.trackers = new TrackerSet({
       clock,
       random,
@@ -43,14 +42,19 @@ export class SwarmDiscovery implements DiscoverySession {
       key: crypto.getRandomValues(new Uint32Array(1))[0]!,
       peerPort,
       state: () => request.state(),
-      onPeers: (peers) => peers.forEach(report("tracker")),
+      onPeers: (peers, from) => {
+        for (const peer of peers) this.sink.add(peer, "tracker", from);
+      },
       createAnnouncer: shared.createAnnouncer,
     });
     this.trackers.add(request.trackers, { scope: request.servers ?? "any" });
     if (request.isPrivate) return;
     this.trackers.add(shared.extraTrackers.map((url) => [url]), { extra: true });
-    if (dht !== null) this.search = new DhtSearch({ clock, node: dht, infohash, peerPort, onPeer: report("dht") });
-    if (lsd !== null) this.lsd = lsd.join(infohash, report("lsd"));
+    if (dht !== null) {
+      const onPeer = (peer: SocketAddress, node: string) => this.sink.add(peer, "dht", node);
+      this.search = new DhtSearch({ clock, node: dht, infohash, peerPort, onPeer });
+    }
+    if (lsd !== null) this.lsd = lsd.join(infohash, (peer) => this.sink.add(peer, "lsd", peer.host));
   }
 
   /** True once `close` was called. */

@@ -22,7 +22,8 @@ export interface TierContext {
   readonly key: number;
   peerPort(): number;
   state(): AnnounceState;
-  onPeers(peers: readonly SocketAddress[]): void;
+  /** `from`: literal address of the tracker, null when it is not known. */
+  onPeers(peers: readonly SocketAddress[], from: string | null): void;
   /** Whether an earlier tier is giving peers, so that this one may rest (BEP 12: later tiers are backups). */
   isCovered(tier: TrackerTier): boolean;
 }
@@ -196,7 +197,7 @@ export class TrackerTier {
     this.failures++;
     this.intervalMs = backoffMs(this.failures, random);
     const blockedMs = Math.min(...this.trackers.map((tracker) => tracker.notBeforeMs));
-    // All refused for ever (BEP 31): nothing is left to ask.
+    // All refused forever (BEP 31): nothing is left to ask.
     if (blockedMs === Infinity) return void (this.nextMs = this.earliestMs = Infinity);
     this.earliestMs = Math.max(blockedMs, clock.monotonic() + Math.min(this.intervalMs, FAILING_MIN_INTERVAL_MS));
     this.schedule(Math.max(blockedMs, clock.monotonic() + this.intervalMs));
@@ -216,10 +217,10 @@ export class TrackerTier {
     const event = !tracker.acknowledged ? "started" : tracker.completedDue ? "completed" : "";
     tracker.mayListUs = true;
     try {
-      const answer = await tracker.announce(this.message(tracker, event), signal, ({ peers }) => {
+      const answer = await tracker.announce(this.message(tracker, event), signal, ({ peers, from = null }) => {
         if (this.closed) return;
         tracker.peers += peers.length;
-        this.context.onPeers(peers);
+        this.context.onPeers(peers, from);
       });
       tracker.acknowledged = true;
       if (event === "completed") tracker.completedDue = false;
@@ -227,7 +228,7 @@ export class TrackerTier {
       tracker.trackerId = answer.trackerId ?? tracker.trackerId;
       tracker.peers = answer.peers.length;
       tracker.seeders = answer.seeders;
-      if (!this.closed) this.context.onPeers(answer.peers);
+      if (!this.closed) this.context.onPeers(answer.peers, answer.from ?? null);
       return answer;
     } catch (caught) {
       if (this.closed) return null;

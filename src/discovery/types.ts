@@ -5,8 +5,8 @@ import type { SocketAddress } from "../ports.ts";
 export type PeerOrigin = "tracker" | "dht" | "pex" | "lsd" | "magnet" | "incoming" | "manual";
 
 /**
- * Which of the servers that a torrent names may be asked: `public` are those of the public network alone, for torrents that
- * somebody elsewhere, or a web page, chose (B27).
+ * Which of the servers and peers that a torrent names may be asked: `public` are those of the public network alone, for
+ * torrents that somebody elsewhere, or a web page, chose.
  */
 export type ServerScope = "any" | "public";
 
@@ -55,8 +55,11 @@ export interface DiscoveryRequest {
   /** Of those trackers. Default "any". */
   readonly servers?: ServerScope;
   readonly isPrivate: boolean;
-  /** Called for each address found; duplicates are possible, own addresses are not filtered. */
-  onPeer(address: SocketAddress, origin: PeerOrigin): void;
+  /**
+   * Called for each address found; duplicates are possible, own addresses are not filtered. `source`: literal address of the
+   * tracker, DHT node or peer that told of it, null when that is not known.
+   */
+  onPeer(address: SocketAddress, origin: PeerOrigin, source: string | null): void;
   state(): AnnounceState;
 }
 

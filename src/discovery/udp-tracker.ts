@@ -108,7 +108,7 @@ export class UdpTrackerClient {
       const answer = await this.exchange(endpoint, socket, transactionId, request, tryMs, signal);
       if (answer === null) continue;
       try {
-        const parsed = parseAnnounce(answer, endpoint.family);
+        const parsed = { ...parseAnnounce(answer, endpoint.family), from: endpoint.to.host };
         this.remember(endpoint, announce.event);
         return parsed;
       } catch (error) {

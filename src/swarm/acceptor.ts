@@ -1,13 +1,22 @@
 /** The shared peer port: incoming connections find their swarm by infohash. */
+import { Allowances } from "../bytes/allowance.ts";
 import type { Clock, SocketAddress, TcpConnection } from "../ports.ts";
 import type { AcceptPeerOptions, AcceptTarget, EncryptionMode } from "../wire/options.ts";
 import type { PeerLink, PeerLinkHandlers } from "../wire/types.ts";
 import { hostKey } from "./address.ts";
 import type { BanList } from "./bans.ts";
+import { displacedBy, type Holder } from "./places.ts";
 
 /** Incoming connections whose torrent is not known yet, over all hosts and for each. */
 const MAX_PENDING = 64;
 const MAX_PENDING_PER_HOST = 16;
+
+/** Connections of one host, a second and at once: viewers behind one router may all come back at the same moment. */
+const MAX_RATE = 100;
+const MAX_BURST = 200;
+
+/** Hosts whose rate is remembered. */
+const MAX_HOSTS = 1024;
 
 /** What the acceptor asks of the manager. */
 export interface AcceptorHost {
@@ -19,31 +28,37 @@ export interface AcceptorHost {
   accept(connection: TcpConnection, options: AcceptPeerOptions): { close(): void };
 }
 
+interface Pending extends Holder {
+  close(): void;
+}
+
 /** Takes connections until closed. */
 export class Acceptor {
   private readonly host: AcceptorHost;
-  private readonly pending = new Map<{ close(): void }, string>();
+  /** In order of arrival. */
+  private readonly pending = new Set<Pending>();
+  private readonly rates: Allowances;
   private closed = false;
 
   constructor(host: AcceptorHost) {
     this.host = host;
+    const nowMs = () => host.clock.monotonic();
+    this.rates = new Allowances({ perSecond: MAX_RATE, most: MAX_BURST, limit: MAX_HOSTS, nowMs });
   }
 
   /** A connection came in; refused ones are dropped at once. */
   take(connection: TcpConnection): void {
     const from = hostKey(connection.remote.host);
     const { bans, clock } = this.host;
+    if (!this.rates.take(from)) return connection.abort();
     let sameHost = 0;
-    for (const host of this.pending.values()) if (host === from) sameHost++;
-    if (
-      this.closed || this.pending.size >= MAX_PENDING || sameHost >= MAX_PENDING_PER_HOST ||
-      bans.has(from, clock.monotonic())
-    ) {
+    for (const { host } of this.pending) if (host === from) sameHost++;
+    if (this.closed || sameHost >= MAX_PENDING_PER_HOST || bans.has(from, clock.monotonic()) || !this.makeRoom(from)) {
       return connection.abort();
     }
     // Settling may happen before `accept` has answered, hence the handle of our own.
-    const entry = { close: () => {} };
-    this.pending.set(entry, from);
+    const entry: Pending = { host: from, isProven: false, close: () => {} };
+    this.pending.add(entry);
     const settled = () => void this.pending.delete(entry);
     const handle = this.host.accept(connection, {
       clock,
@@ -61,7 +76,17 @@ export class Acceptor {
 
   close(): void {
     this.closed = true;
-    for (const entry of [...this.pending.keys()]) entry.close();
+    for (const entry of [...this.pending]) entry.close();
     this.pending.clear();
+  }
+
+  /** Whether there is a place for `host`, if need be after another gave way. */
+  private makeRoom(host: string): boolean {
+    if (this.pending.size < MAX_PENDING) return true;
+    const displaced = displacedBy(this.pending, host);
+    if (displaced === null) return false;
+    this.pending.delete(displaced);
+    displaced.close();
+    return true;
   }
 }

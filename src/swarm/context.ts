@@ -1,12 +1,15 @@
 /** What all swarms of an engine share. */
+import type { ExternalAddresses } from "../discovery/external-addresses.ts";
 import type { Discovery } from "../discovery/types.ts";
 import type { Ports, TcpConnection } from "../ports.ts";
 import type { PieceCache } from "../storage/types.ts";
 import type { ConnectPeerOptions, EncryptionMode } from "../wire/options.ts";
 import type { PeerLink } from "../wire/types.ts";
 import type { BanList } from "./bans.ts";
+import type { DialRule } from "./dial-rule.ts";
 import type { DialSlots } from "./dial-slots.ts";
 import type { BufferSource } from "./ingest.ts";
+import type { MetadataBudget } from "./metadata-fetch.ts";
 import type { TokenBucket } from "./token-bucket.ts";
 import type { SchedulerFactory } from "./transfer.ts";
 
@@ -22,7 +25,11 @@ export interface SwarmContext {
   readonly pex: boolean;
   readonly maxPeersPerSwarm: number;
   readonly uploadSlots: number;
+  readonly metadataBudget: MetadataBudget;
   readonly bans: BanList;
+  readonly dialRule: DialRule;
+  /** Told what address peers see us by. */
+  readonly externalAddresses: ExternalAddresses;
   readonly slots: DialSlots;
   readonly downloadBucket: TokenBucket;
   readonly uploadBucket: TokenBucket;

@@ -1,5 +1,5 @@
 /**
- * Who lied. When a piece made of several peers' blocks fails its hash, the digest of every block is kept with its sender;
+ * Finds the liars. When a piece made of several peers' blocks fails its hash, the digest of every block is kept with its sender;
  * when a good copy of the piece arrives, the blocks that differ from it name the liars.
  */
 import type { Sha1 } from "../ports.ts";

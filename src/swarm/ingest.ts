@@ -26,6 +26,8 @@ export interface IngestHost {
   /** A place for a block that a retrial asked for, else null. */
   retrialTarget(source: number, piece: number, block: number): Uint8Array | null;
   retrialBlock(source: number, piece: number, block: number): void;
+  /** Whether the source was asked for the block: what comes unasked costs no memory. */
+  expected(source: number, piece: number, offset: number): boolean;
   /** Tells the scheduler; true when the block is wanted. */
   blockReceived(source: number, piece: number, offset: number): boolean;
   /** What had arrived of the piece is gone: all of it is wanted again. */
@@ -75,7 +77,7 @@ export class Ingest {
       this.deliveries.set(source, { assembly: null, piece, block, view: retrial });
       return retrial;
     }
-    if (this.host.settled(piece)) return null;
+    if (this.host.settled(piece) || !this.host.expected(source, piece, offset)) return null;
     const assembly = this.assembly(piece);
     if (assembly === null || assembly.has(block)) return null;
     // A second copy of a block in flight (a hedge) waits aside: two writers must never share bytes.
@@ -132,6 +134,15 @@ export class Ingest {
     }
   }
 
+  /**
+   * Frees what arrived of a piece that the scheduler gave up, which knows that it is missing again. Kept, its blocks would
+   * pass for duplicates when they come again, and the piece for one whose hash failed.
+   */
+  forget(piece: number): void {
+    const assembly = this.assemblies.get(piece);
+    if (assembly !== undefined) this.free(assembly);
+  }
+
   /** Throws everything away, telling nobody. */
   clear(): void {
     this.assemblies.clear();
@@ -164,10 +175,14 @@ export class Ingest {
   }
 
   private discard(assembly: Assembly): void {
+    this.free(assembly);
+    this.host.discarded(assembly.piece);
+  }
+
+  private free(assembly: Assembly): void {
     this.assemblies.delete(assembly.piece);
     this.bytes -= assembly.lengthBytes;
     if (!assembly.busy) this.buffers.release(assembly.buffer);
-    this.host.discarded(assembly.piece);
   }
 
   private dropIfEmpty(assembly: Assembly): void {

@@ -1,7 +1,8 @@
 /** All swarms of an engine: one listener, one set of limits, leases and lingering. */
+import { Surroundings } from "../discovery/nearness.ts";
 import { refuseAll } from "../discovery/redirects.ts";
 import type { Discovery } from "../discovery/types.ts";
-import { MillraceError } from "../errors.ts";
+import { hasCode, MillraceError } from "../errors.ts";
 import type { Ports, SocketAddress, TcpListener, Timer } from "../ports.ts";
 import type { PieceCache } from "../storage/types.ts";
 import { acceptPeer, connectPeer, type EncryptionMode, type LinkSettings } from "../wire/mod.ts";
@@ -11,7 +12,9 @@ import type { KnownAddress } from "./address-book.ts";
 import { BanList } from "./bans.ts";
 import { DEFAULT_UPLOAD_SLOTS } from "./choker.ts";
 import type { SwarmContext } from "./context.ts";
+import { DialRule } from "./dial-rule.ts";
 import { DialSlots } from "./dial-slots.ts";
+import { MetadataBudget } from "./metadata-fetch.ts";
 import { Scheduler } from "./scheduler/scheduler.ts";
 import { TokenBucket } from "./token-bucket.ts";
 import { TorrentSwarm } from "./torrent-swarm.ts";
@@ -42,6 +45,8 @@ export interface SwarmManagerOptions {
   readonly discovery?: Discovery | null;
   /** As in `DiscoveryOptions`, for web seeds. */
   readonly publicFetch?: typeof fetch;
+  /** Shared with whatever else asks how near an address is. Default: its own. */
+  readonly surroundings?: Surroundings;
   /** 20 bytes (see `createPeerId`). */
   readonly peerId: Uint8Array;
   /** Default "0.0.0.0". */
@@ -120,7 +125,7 @@ class Manager implements TorrentSwarmManager {
   private readonly acceptor: Acceptor;
   private readonly entries = new Map<string, Entry>();
   private readonly guests = new Map<string, GuestSwarm>();
-  /** Swarms that are leaving: their store must be closed before it is opened anew. */
+  /** Swarms that are leaving: their store must be closed before it is opened again. */
   private readonly leaving = new Map<string, Promise<void>>();
   private listener: TcpListener | null = null;
   private closing: Promise<void> | null = null;
@@ -129,6 +134,7 @@ class Manager implements TorrentSwarmManager {
     this.ports = ports;
     this.options = options;
     const { clock } = ports;
+    const surroundings = options.surroundings ?? new Surroundings(ports.network, () => clock.monotonic());
     this.context = {
       ports,
       cache: this.orderedCache(options.cache),
@@ -139,7 +145,10 @@ class Manager implements TorrentSwarmManager {
       pex: options.pex ?? true,
       maxPeersPerSwarm: options.maxPeersPerSwarm ?? 80,
       uploadSlots: Math.max(2, options.uploadSlots ?? DEFAULT_UPLOAD_SLOTS),
+      metadataBudget: new MetadataBudget(),
       bans: new BanList(),
+      dialRule: new DialRule(surroundings),
+      externalAddresses: surroundings.external,
       slots: new DialSlots(),
       downloadBucket: new TokenBucket(clock, options.downloadLimitBytesPerSecond ?? 0),
       uploadBucket: new TokenBucket(clock, options.uploadLimitBytesPerSecond ?? 0),
@@ -171,7 +180,13 @@ class Manager implements TorrentSwarmManager {
     const port = this.options.peerPort === undefined ? 0 : this.options.peerPort;
     if (port === null) return;
     const at = { host: this.options.peerHost ?? "0.0.0.0", port };
-    this.listener = await this.ports.tcp.listen(at, (connection) => this.acceptor.take(connection));
+    try {
+      this.listener = await this.ports.tcp.listen(at, (connection) => this.acceptor.take(connection));
+    } catch (error) {
+      // A platform without sockets still plays from web seeds.
+      if (!hasCode(error, "unavailable")) throw error;
+      this.ports.log.log("info", "this platform accepts no peers", { error: String(error) });
+    }
   }
 
   acquire(target: SwarmTarget): SwarmLease & { readonly swarm: TorrentSwarm } {

@@ -1,35 +1,228 @@
-/** Gets the metadata of a magnet from peers (BEP 9): a few are asked at once, the first good answer wins. */
-import type { PeerSession } from "./peer-session.ts";
+/**
+ * Gets the metadata of a magnet from peers (BEP 9). A few are asked at once and the first good answer wins. Peers that send
+ * it slowly go on, but count no longer: others are asked beside them, and in their place once there are too many.
+ */
+import type { Clock, Timer } from "../ports.ts";
+import type { PeerLink } from "../wire/types.ts";
+import { hostKey } from "./address.ts";
 
-/** Peers asked at the same time: more would only waste their bandwidth. */
-const MAX_METADATA_ASKED = 4;
+/** Peers asked at the same time that are not slow: more would only waste their bandwidth. */
+const MAX_ASKED = 4;
 
-/** Chooses whom to ask. The link checks what arrives against the infohash. */
-export class MetadataFetch {
-  private readonly sessions: () => Iterable<PeerSession>;
+/** Peers asked at the same time, slow ones included. */
+const MAX_BESIDE = 12;
 
-  constructor(sessions: () => Iterable<PeerSession>) {
-    this.sessions = sessions;
+/** A peer that sends no block for so long is slow, ms: two round trips across the world. */
+const FIRST_BLOCK_MS = 600;
+
+/** A peer's rate is judged after this, ms, */
+const RATE_AFTER_MS = 1_000;
+
+/** and it is slow when the rest would take longer than this, ms: a viewer waits for it. */
+const MAX_REST_MS = 3_000;
+
+/** How often the rates are looked at, ms. */
+const LOOK_MS = 250;
+
+/** A swarm full of peers that offer no metadata parts from those older than this, ms, */
+const USELESS_MS = 5_000;
+
+/** so many a second. */
+const PARTED_PER_ROUND = 4;
+
+/** What all fetches of an engine may hold, bytes, by the sizes that the peers named. */
+export const METADATA_BUDGET_BYTES = 96 * 1024 * 1024;
+
+/** One fetch takes at most this part of what is left: a few huge ones keep no small one out. */
+const BUDGET_PART = 8;
+
+/** Memory that metadata under way may take, over all swarms. */
+export class MetadataBudget {
+  #left = METADATA_BUDGET_BYTES;
+
+  /** Takes memory for one fetch; false when that is more than its part. */
+  take(bytes: number): boolean {
+    if (bytes > this.#left / BUDGET_PART) return false;
+    this.#left -= bytes;
+    return true;
   }
 
-  /** Asks more peers when fewer than the limit are being asked. Call when a peer said what it offers, or failed. */
-  pump(): void {
-    let asked = 0;
-    for (const session of this.sessions()) {
-      if (session.isReady && session.metadataAsked && !session.metadataUseless) asked++;
-    }
-    for (const session of this.sessions()) {
-      if (asked >= MAX_METADATA_ASKED) return;
-      if (!canServe(session)) continue;
-      session.metadataAsked = true;
-      asked++;
-      session.link!.fetchMetadata();
-    }
+  /** Gives back what `take` took. */
+  give(bytes: number): void {
+    this.#left += bytes;
   }
 }
 
-function canServe(session: PeerSession): boolean {
-  if (!session.isReady || session.metadataAsked || session.metadataUseless) return false;
+/** A peer as far as its metadata goes. */
+export interface MetadataSource {
+  readonly isReady: boolean;
+  /** Its metadata was refused, false or late. */
+  readonly metadataUseless: boolean;
+  readonly extensions: { readonly extensions: readonly string[]; readonly metadataBytes: number | null } | null;
+  readonly link: Pick<PeerLink, "remote" | "fetchMetadata" | "cancelMetadata" | "metadataBytes"> | null;
+  /** Monotonic ms. */
+  readonly startedMs: number;
+}
+
+/** What a fetch needs of its swarm. */
+export interface MetadataFetchHost<T extends MetadataSource> {
+  readonly clock: Clock;
+  readonly budget: MetadataBudget;
+  sessions(): Iterable<T>;
+  /** No more peers fit, and there are addresses left to try. */
+  crowded(): boolean;
+  /** Parts from a peer of no use. */
+  part(session: T): void;
+}
+
+interface Fetch {
+  readonly askedMs: number;
+  readonly sizeBytes: number;
+}
+
+/** Chooses whom to ask. The link checks what arrives against the infohash. */
+export class MetadataFetch<T extends MetadataSource> {
+  readonly #host: MetadataFetchHost<T>;
+  readonly #fetches = new Map<T, Fetch>();
+  readonly #tries = new WeakMap<T, number>();
+  #timer: Timer | null = null;
+  #isOver = false;
+
+  constructor(host: MetadataFetchHost<T>) {
+    this.#host = host;
+  }
+
+  /** Asks more peers when too few are being asked or send fast. Call when a peer said what it offers, failed or left. */
+  pump(): void {
+    if (this.#isOver) return;
+    this.#forgetEnded();
+    const nowMs = this.#host.clock.monotonic();
+    while (this.#fastCount(nowMs) < MAX_ASKED) {
+      const session = this.#best();
+      if (session === null || !this.#makeRoom(session, nowMs)) break;
+      this.#ask(session, nowMs);
+    }
+    this.#look();
+  }
+
+  /** Call every second: makes room for other peers when the swarm is full of those without metadata. */
+  round(nowMs: number): void {
+    if (this.#isOver) return;
+    let parted = 0;
+    for (const session of [...this.#host.sessions()]) {
+      if (parted === PARTED_PER_ROUND || !this.#host.crowded()) return;
+      if (this.#fetches.has(session) || offeredBytes(session) !== null) continue;
+      if (nowMs - session.startedMs < USELESS_MS) continue;
+      parted++;
+      this.#host.part(session);
+    }
+  }
+
+  /** The metadata is known, or nobody wants it any more. */
+  close(): void {
+    this.#isOver = true;
+    this.#timer?.cancel();
+    for (const session of [...this.#fetches.keys()]) this.#cancel(session);
+  }
+
+  #look(): void {
+    this.#timer?.cancel();
+    this.#timer = this.#fetches.size === 0 ? null : this.#host.clock.setTimeout(() => this.pump(), LOOK_MS);
+  }
+
+  #forgetEnded(): void {
+    for (const [session, { sizeBytes }] of this.#fetches) {
+      if (offeredBytes(session) !== null) continue;
+      this.#fetches.delete(session);
+      this.#host.budget.give(sizeBytes);
+    }
+  }
+
+  #fastCount(nowMs: number): number {
+    let count = 0;
+    for (const [session, fetch] of this.#fetches) if (!isSlow(session, fetch, nowMs)) count++;
+    return count;
+  }
+
+  /** The least tried peer; among those one of a host that is asked the least, and of the smallest metadata: it is soon proved. */
+  #best(): T | null {
+    const asked = new Map<string, number>();
+    for (const { link } of this.#fetches.keys()) {
+      const host = hostKey(link!.remote.host);
+      asked.set(host, (asked.get(host) ?? 0) + 1);
+    }
+    let best: { session: T; rank: readonly number[] } | null = null;
+    for (const session of this.#host.sessions()) {
+      const bytes = offeredBytes(session);
+      if (bytes === null || this.#fetches.has(session)) continue;
+      const rank = [this.#triesOf(session), asked.get(hostKey(session.link!.remote.host)) ?? 0, bytes];
+      if (best === null || isBefore(rank, best.rank)) best = { session, rank };
+    }
+    return best?.session ?? null;
+  }
+
+  /** Takes memory for a peer's metadata, if need be in place of slow peers that were tried more often. */
+  #makeRoom(session: T, nowMs: number): boolean {
+    const bytes = offeredBytes(session)!;
+    while (this.#fetches.size >= MAX_BESIDE || !this.#host.budget.take(bytes)) {
+      const slowest = this.#slowest(this.#triesOf(session), nowMs);
+      if (slowest === null) return false;
+      this.#cancel(slowest);
+      if (this.#host.crowded()) this.#host.part(slowest);
+    }
+    return true;
+  }
+
+  #slowest(minTries: number, nowMs: number): T | null {
+    let slowest: T | null = null;
+    let longestMs = 0;
+    for (const [session, fetch] of this.#fetches) {
+      if (this.#triesOf(session) <= minTries || !isSlow(session, fetch, nowMs)) continue;
+      const rest = restMs(session, fetch, nowMs);
+      if (rest <= longestMs) continue;
+      slowest = session;
+      longestMs = rest;
+    }
+    return slowest;
+  }
+
+  #ask(session: T, nowMs: number): void {
+    this.#tries.set(session, this.#triesOf(session) + 1);
+    this.#fetches.set(session, { askedMs: nowMs, sizeBytes: offeredBytes(session)! });
+    session.link!.fetchMetadata();
+  }
+
+  #cancel(session: T): void {
+    this.#host.budget.give(this.#fetches.get(session)!.sizeBytes);
+    this.#fetches.delete(session);
+    session.link!.cancelMetadata();
+  }
+
+  #triesOf(session: T): number {
+    return this.#tries.get(session) ?? 0;
+  }
+}
+
+/** Size of the metadata that the peer can be asked for; null when it cannot. */
+function offeredBytes(session: MetadataSource): number | null {
+  if (!session.isReady || session.metadataUseless) return null;
   const offers = session.extensions;
-  return offers !== null && offers.extensions.includes("ut_metadata") && (offers.metadataBytes ?? 0) > 0;
+  return offers !== null && offers.extensions.includes("ut_metadata") ? offers.metadataBytes : null;
+}
+
+/** How long the rest takes at the rate so far, ms; Infinity before the first block. */
+function restMs(session: MetadataSource, { askedMs, sizeBytes }: Fetch, nowMs: number): number {
+  const bytes = session.link!.metadataBytes;
+  return bytes === 0 ? Infinity : (sizeBytes - bytes) * (nowMs - askedMs) / bytes;
+}
+
+function isSlow(session: MetadataSource, fetch: Fetch, nowMs: number): boolean {
+  const sinceMs = nowMs - fetch.askedMs;
+  if (session.link!.metadataBytes === 0) return sinceMs >= FIRST_BLOCK_MS;
+  return sinceMs >= RATE_AFTER_MS && restMs(session, fetch, nowMs) > MAX_REST_MS;
+}
+
+function isBefore(a: readonly number[], b: readonly number[]): boolean {
+  const at = a.findIndex((value, i) => value !== b[i]);
+  return at >= 0 && a[at]! < b[at]!;
 }

@@ -83,8 +83,7 @@ export class PeerSession implements PeerLinkHandlers {
   queue: UploadQueue | null = null;
   /** Its metadata fetch failed, or it has none. */
   metadataUseless = false;
-  metadataAsked = false;
-  private readonly host: SessionHost;
+  private readonly swarm: SessionHost;
   private readonly early = new EarlyPieces();
   private readonly pauses = new Pauses();
   /** What we said to have together with our handshake; null when nothing was said before the peer answered. */
@@ -97,16 +96,26 @@ export class PeerSession implements PeerLinkHandlers {
   private reportedBytes = 0;
   private isClosed = false;
 
-  constructor(host: SessionHost, id: number, address: KnownAddress | null) {
-    this.host = host;
+  constructor(swarm: SessionHost, id: number, address: KnownAddress | null) {
+    this.swarm = swarm;
     this.id = id;
     this.address = address;
-    const now = host.clock.monotonic();
+    const now = swarm.clock.monotonic();
     this.startedMs = now;
     this.usefulMs = now;
     this.lastBlockMs = now;
     this.downloadRate = new RateMeter(now);
     this.uploadRate = new RateMeter(now);
+  }
+
+  /** Where it is; empty before its link exists. */
+  get host(): string {
+    return this.link?.remote.host ?? this.address?.address.host ?? "";
+  }
+
+  /** It gave or took payload. */
+  get isProven(): boolean {
+    return this.downloadRate.totalBytes + this.uploadRate.totalBytes > 0;
   }
 
   get isReady(): boolean {
@@ -144,47 +153,47 @@ export class PeerSession implements PeerLinkHandlers {
    * two round trips at a seed that unchokes whoever is interested. Call it in the turn of the link's creation.
    */
   anticipate(): void {
-    const { transfer } = this.host;
+    const { transfer } = this.swarm;
     const have = transfer?.bank.have;
     this.told = have === undefined ? new Bitfield(0) : new Bitfield(have.size, have.bytes);
     if (this.told.count > 0) this.link!.bitfield(this.told.bytes);
     this.setInterested(true);
-    this.answerTimer = this.host.clock.setTimeout(() => {
+    this.answerTimer = this.swarm.clock.setTimeout(() => {
       this.hasteGivenUp = this.link!.counters.receivedBytes === 0;
       if (this.hasteGivenUp) this.drop();
     }, ANSWER_MS + 2 * (this.rttMs ?? 0));
     if (transfer === null) return;
     this.anticipated = true;
-    transfer.scheduler.presume(this.id, this.host.clock.monotonic(), this.rttMs ?? 0);
+    transfer.scheduler.presume(this.id, this.swarm.clock.monotonic(), this.rttMs ?? 0);
     transfer.kick();
   }
 
   /** The data path exists (or the handshake is done): takes part in it, with what is known of the peer so far. */
   join(): void {
-    const { transfer, uploads } = this.host;
+    const { transfer, uploads } = this.swarm;
     if (this.joined || transfer === null || uploads === null || this.info === null || this.isClosed) return;
     this.joined = true;
     const link = this.link!;
     const { scheduler, metainfo } = transfer;
-    const now = this.host.clock.monotonic();
+    const now = this.swarm.clock.monotonic();
     link.setPieceCount(metainfo.pieceCount, metainfo);
     link.setMetadata(metainfo.infoBytes);
     this.pieces = new Bitfield(metainfo.pieceCount);
-    const host = this.host;
+    const { swarm } = this;
     this.queue = new UploadQueue(
       {
         link,
         fast: this.fast,
         copies: this.info.encrypted,
         sent: (bytes) => {
-          const at = host.clock.monotonic();
+          const at = swarm.clock.monotonic();
           this.usefulMs = at;
           this.uploadRate.add(bytes, at);
-          host.uploaded(bytes);
+          swarm.uploaded(bytes);
         },
       },
       uploads,
-      host.uploadBucket,
+      swarm.uploadBucket,
     );
     scheduler.addPeer(this.id, now, {
       requestQueueLimit: this.requestQueueLimit,
@@ -200,7 +209,7 @@ export class PeerSession implements PeerLinkHandlers {
   reportProgress(nowMs: number): void {
     const total = this.link?.counters.downloadedPayloadBytes ?? 0;
     if (total === this.reportedBytes || !this.joined) return;
-    this.host.transfer?.scheduler.progress(this.id, total - this.reportedBytes, nowMs);
+    this.swarm.transfer?.scheduler.progress(this.id, total - this.reportedBytes, nowMs);
     this.reportedBytes = total;
   }
 
@@ -208,7 +217,7 @@ export class PeerSession implements PeerLinkHandlers {
     if (this.amInterested === value || this.isClosed) return;
     this.amInterested = value;
     if (value) {
-      this.lastBlockMs = this.host.clock.monotonic();
+      this.lastBlockMs = this.swarm.clock.monotonic();
       this.link?.interested();
     } else this.link?.uninterested();
   }
@@ -220,7 +229,7 @@ export class PeerSession implements PeerLinkHandlers {
       this.link?.choke();
       this.queue?.refuseAll();
     } else {
-      this.unchokedSinceMs = this.host.clock.monotonic();
+      this.unchokedSinceMs = this.swarm.clock.monotonic();
       this.link?.unchoke();
     }
   }
@@ -240,48 +249,48 @@ export class PeerSession implements PeerLinkHandlers {
 
   ready(info: HandshakeInfo): void {
     this.info = info;
-    this.host.ready(this);
+    this.swarm.ready(this);
     this.join();
   }
 
   extended(info: ExtendedHandshake): void {
     this.extensions = info;
-    if (this.joined) this.host.transfer?.scheduler.setRequestQueueLimit(this.id, info.requestQueueLimit);
-    this.host.extended(this);
+    if (this.joined) this.swarm.transfer?.scheduler.setRequestQueueLimit(this.id, info.requestQueueLimit);
+    this.swarm.extended(this);
   }
 
   choke(): void {
     this.peerChoking = true;
     if (!this.joined) return;
-    this.host.transfer?.scheduler.choked(this.id, this.host.clock.monotonic());
-    this.host.transfer?.sourceChoked(this.id);
-    this.host.transfer?.kick();
+    this.swarm.transfer?.scheduler.choked(this.id, this.swarm.clock.monotonic());
+    this.swarm.transfer?.sourceChoked(this.id);
+    this.swarm.transfer?.kick();
   }
 
   unchoke(): void {
     this.peerChoking = false;
-    this.lastBlockMs = this.host.clock.monotonic();
+    this.lastBlockMs = this.swarm.clock.monotonic();
     if (!this.joined) return;
-    this.host.transfer?.scheduler.unchoked(this.id, this.host.clock.monotonic());
-    this.host.transfer?.kick();
+    this.swarm.transfer?.scheduler.unchoked(this.id, this.swarm.clock.monotonic());
+    this.swarm.transfer?.kick();
   }
 
   interested(): void {
     this.peerInterested = true;
-    this.host.interestChanged(this);
+    this.swarm.interestChanged(this);
   }
 
   uninterested(): void {
     this.peerInterested = false;
-    this.host.interestChanged(this);
+    this.swarm.interestChanged(this);
   }
 
   bitfield(bytes: Uint8Array): void {
     if (this.pieces === null) return this.early.bitfield(bytes);
     this.pieces = new Bitfield(this.pieces.size, bytes);
-    this.host.transfer?.scheduler.peerBitfield(this.id, this.pieces.bytes, this.host.clock.monotonic());
-    this.host.piecesChanged(this);
-    this.host.transfer?.kick();
+    this.swarm.transfer?.scheduler.peerBitfield(this.id, this.pieces.bytes, this.swarm.clock.monotonic());
+    this.swarm.piecesChanged(this);
+    this.swarm.transfer?.kick();
   }
 
   haveAll(): void {
@@ -290,9 +299,9 @@ export class PeerSession implements PeerLinkHandlers {
       return;
     }
     this.pieces.setAll();
-    this.host.transfer?.scheduler.peerHasAll(this.id, this.host.clock.monotonic());
-    this.host.piecesChanged(this);
-    this.host.transfer?.kick();
+    this.swarm.transfer?.scheduler.peerHasAll(this.id, this.swarm.clock.monotonic());
+    this.swarm.piecesChanged(this);
+    this.swarm.transfer?.kick();
   }
 
   haveNone(): void {
@@ -302,20 +311,20 @@ export class PeerSession implements PeerLinkHandlers {
   have(piece: number): void {
     if (this.pieces === null) return this.early.have(piece);
     if (!this.pieces.set(piece)) return;
-    this.host.transfer?.scheduler.peerHas(this.id, piece, this.host.clock.monotonic());
-    if (this.pieces.full) this.host.piecesChanged(this);
-    this.host.transfer?.kick();
+    this.swarm.transfer?.scheduler.peerHas(this.id, piece, this.swarm.clock.monotonic());
+    if (this.pieces.full) this.swarm.piecesChanged(this);
+    this.swarm.transfer?.kick();
   }
 
   dontHave(piece: number): void {
     if (this.pieces === null) return this.early.dontHave(piece);
     if (!this.pieces.set(piece, false)) return;
-    this.host.transfer?.scheduler.peerLacks(this.id, piece, this.host.clock.monotonic());
-    this.host.transfer?.kick();
+    this.swarm.transfer?.scheduler.peerLacks(this.id, piece, this.swarm.clock.monotonic());
+    this.swarm.transfer?.kick();
   }
 
   request(piece: number, offset: number, length: number): void {
-    const { transfer } = this.host;
+    const { transfer } = this.swarm;
     const fine = transfer !== null && this.queue !== null && !this.amChoking &&
       isServable(transfer.metainfo, piece, offset, length) && transfer.bank.have.has(piece) &&
       this.queue.push(piece, offset, length);
@@ -328,46 +337,46 @@ export class PeerSession implements PeerLinkHandlers {
   }
 
   reject(piece: number, offset: number, _length: number): void {
-    const { transfer } = this.host;
+    const { transfer } = this.swarm;
     if (!this.joined || transfer === null) return;
     if (transfer.sourceRefused(this.id, piece)) return;
-    transfer.scheduler.rejected(this.id, piece, offset, this.host.clock.monotonic());
+    transfer.scheduler.rejected(this.id, piece, offset, this.swarm.clock.monotonic());
     transfer.kick();
   }
 
   allowedFast(piece: number): void {
-    if (this.joined) this.host.transfer?.scheduler.allowedFast(this.id, piece, this.host.clock.monotonic());
+    if (this.joined) this.swarm.transfer?.scheduler.allowedFast(this.id, piece, this.swarm.clock.monotonic());
   }
 
   blockTarget(piece: number, offset: number, length: number): Uint8Array | null {
-    return this.host.transfer?.blockTarget(this.id, piece, offset, length) ?? null;
+    return this.swarm.transfer?.blockTarget(this.id, piece, offset, length) ?? null;
   }
 
   block(piece: number, offset: number, length: number, kept: boolean): void {
-    const now = this.host.clock.monotonic();
+    const now = this.swarm.clock.monotonic();
     this.usefulMs = now;
     this.lastBlockMs = now;
     this.downloadRate.add(length, now);
     this.reportProgress(now);
-    this.host.downloaded(this, length);
-    this.host.transfer?.blockArrived(this.id, piece, offset, length, kept);
+    this.swarm.downloaded(this, length);
+    this.swarm.transfer?.blockArrived(this.id, piece, offset, length, kept);
   }
 
   dhtPort(port: number): void {
-    if (this.link !== null) this.host.dhtNode({ host: this.link.remote.host, port });
+    if (this.link !== null) this.swarm.dhtNode({ host: this.link.remote.host, port });
   }
 
   peers(added: readonly SocketAddress[], _dropped: readonly SocketAddress[]): void {
-    this.host.peersLearnt(this, added);
+    this.swarm.peersLearnt(this, added);
   }
 
   metadata(infoBytes: Uint8Array): void {
-    this.host.metadata(this, infoBytes);
+    this.swarm.metadata(this, infoBytes);
   }
 
   metadataFailed(_error: Error): void {
     this.metadataUseless = true;
-    this.host.metadataFailed(this);
+    this.swarm.metadataFailed(this);
   }
 
   close(error: Error | null): void {
@@ -376,9 +385,9 @@ export class PeerSession implements PeerLinkHandlers {
     this.answerTimer?.cancel();
     this.queue?.close();
     if (this.joined || this.anticipated) {
-      this.host.transfer?.sourceLeft(this.id);
-      this.host.transfer?.scheduler.removePeer(this.id, this.host.clock.monotonic());
+      this.swarm.transfer?.sourceLeft(this.id);
+      this.swarm.transfer?.scheduler.removePeer(this.id, this.swarm.clock.monotonic());
     }
-    this.host.closedSession(this, error);
+    this.swarm.closedSession(this, error);
   }
 }

@@ -1,5 +1,5 @@
 /** All peers of one swarm: from addresses over connections to sessions, and what becomes of them. */
-import type { PeerOrigin } from "../discovery/types.ts";
+import type { PeerOrigin, ServerScope } from "../discovery/types.ts";
 import { hasCode, MillraceError } from "../errors.ts";
 import type { SocketAddress, TcpConnection, Timer } from "../ports.ts";
 import type { LinkSettings } from "../wire/options.ts";
@@ -7,10 +7,13 @@ import type { PeerLink, PeerLinkHandlers } from "../wire/types.ts";
 import { addressKey, hostKey, samePeerId } from "./address.ts";
 import { AddressBook, type KnownAddress } from "./address-book.ts";
 import type { SwarmContext } from "./context.ts";
+import { Departed } from "./departed.ts";
+import { SwarmDialRule } from "./dial-rule.ts";
 import { Dialer } from "./dialer.ts";
 import type { Suspect } from "./evidence.ts";
 import { introduce } from "./introduction.ts";
 import { redundantOf, settleAddress } from "./link-ends.ts";
+import { displacedBy } from "./places.ts";
 import { type PartReason, PeerRounds, ROUND_MS } from "./peer-rounds.ts";
 import { PeerSession, type SessionHost } from "./peer-session.ts";
 import type { Transfer } from "./transfer.ts";
@@ -19,9 +22,6 @@ import type { UploadCache } from "./upload-cache.ts";
 
 /** Incoming connections from one address, over a swarm: several machines may share a router, none needs more. */
 const MAX_INCOMING_PER_HOST = 16;
-
-/** Departed peers whose address is remembered, to trace blocks they sent. */
-const MAX_DEPARTED = 1024;
 
 /** What the peers ask of their swarm. */
 export interface PeersHost {
@@ -48,6 +48,7 @@ export class Peers implements SessionHost {
   readonly clock;
   readonly uploadBucket;
   readonly book = new AddressBook();
+  readonly rule: SwarmDialRule;
   readonly downloadRate: RateMeter;
   readonly uploadRate: RateMeter;
   private readonly context: SwarmContext;
@@ -55,7 +56,7 @@ export class Peers implements SessionHost {
   private readonly dialer: Dialer;
   private readonly rounds: PeerRounds;
   private readonly byId = new Map<number, PeerSession>();
-  private readonly departed = new Map<number, Suspect>();
+  private readonly departed = new Departed();
   private readonly resting = new Set<PeerSession>();
   private nextId = 1;
   private timer: Timer | null = null;
@@ -64,6 +65,7 @@ export class Peers implements SessionHost {
 
   constructor(context: SwarmContext, host: PeersHost) {
     this.context = context;
+    this.rule = new SwarmDialRule(context.dialRule);
     this.host = host;
     this.clock = context.ports.clock;
     this.uploadBucket = context.uploadBucket;
@@ -125,9 +127,12 @@ export class Peers implements SessionHost {
     return this.nextId++;
   }
 
-  /** Learns an address and dials it when there is room. */
-  learn(address: SocketAddress, origin: PeerOrigin): void {
-    if (this.closed) return;
+  /**
+   * Learns a literal address and dials it when the rule allows it and there is room. `source` and `scope` as in `NamedPeer`;
+   * by default the scope is the swarm's.
+   */
+  learn(address: SocketAddress, origin: PeerOrigin, source: string | null, scope?: ServerScope): void {
+    if (this.closed || !this.rule.allows(address, origin, source, scope)) return;
     if (this.book.add(address, origin)) this.dialer.pump();
   }
 
@@ -160,7 +165,7 @@ export class Peers implements SessionHost {
     for (const s of this.byId.values()) {
       if (s.link?.incoming && hostKey(s.link.remote.host) === hostKey(remote.host)) sameHost++;
     }
-    if (this.room() <= 0 || sameHost >= MAX_INCOMING_PER_HOST) return null;
+    if (sameHost >= MAX_INCOMING_PER_HOST || !this.makeRoom(remote.host)) return null;
     return {
       settings: this.settings(),
       attach: (link) => {
@@ -226,10 +231,11 @@ export class Peers implements SessionHost {
   }
 
   extended(session: PeerSession): void {
-    const port = session.extensions?.listenPort ?? null;
+    const { listenPort: port = null, yourIp = null } = session.extensions ?? {};
+    if (yourIp !== null) this.context.externalAddresses.report(yourIp, session.link!.remote.host);
     if (session.address === null && port !== null && port > 0) {
-      const address = { host: session.link!.remote.host, port };
-      this.book.add(address, "incoming");
+      const address = { host: hostKey(session.link!.remote.host), port };
+      if (this.rule.allows(address, "incoming", null)) this.book.add(address, "incoming");
       const entry = this.book.get(address);
       if (entry !== undefined && entry.state === "idle") {
         entry.state = "connected";
@@ -269,21 +275,21 @@ export class Peers implements SessionHost {
     this.host.metadataFailed(session);
   }
 
-  peersLearnt(_session: PeerSession, added: readonly SocketAddress[]): void {
+  peersLearnt(session: PeerSession, added: readonly SocketAddress[]): void {
     if (!this.context.pex || this.host.swarm.isPrivate) return;
-    for (const address of added) this.learn(address, "pex");
+    for (const address of added) this.learn(address, "pex", session.link!.remote.host);
   }
 
   dhtNode(address: SocketAddress): void {
-    if (!this.host.swarm.isPrivate) this.context.discovery?.addDhtNode(address);
+    if (this.host.swarm.isPrivate) return;
+    if (this.rule.allows(address, "incoming", null)) this.context.discovery?.addDhtNode(address);
   }
 
   closedSession(session: PeerSession, error: Error | null): void {
     this.byId.delete(session.id);
-    this.remember(session);
+    if (session.downloadRate.totalBytes > 0) this.departed.remember(session.id, session.host);
     const now = this.clock.monotonic();
-    const broke = hasCode(error, "protocol_violation") && session.info !== null;
-    if (broke) this.ban(session.link!.remote.host);
+    if (hasCode(error, "protocol_violation") && session.info !== null) this.ban(session.host);
     const entry = session.address;
     if (entry !== null) this.settle(session, entry, error, now);
     this.resting.delete(session);
@@ -293,7 +299,7 @@ export class Peers implements SessionHost {
   }
 
   private settle(session: PeerSession, entry: KnownAddress, error: Error | null, nowMs: number): void {
-    // Whoever hung up first: two seeds have no use for each other.
+    // No matter which side hung up first: two seeds have no use for each other.
     const seeds = session.isSeed && this.transfer?.complete === true;
     if (seeds || this.resting.has(session)) this.book.rest(entry, nowMs, seeds);
     else if (session.deaf || session.hasteGivenUp) this.book.slower(entry, nowMs);
@@ -342,13 +348,15 @@ export class Peers implements SessionHost {
     return Math.min(this.context.maxPeersPerSwarm - this.byId.size, this.context.globalRoom());
   }
 
-  private crowded(): boolean {
+  /** No more peers fit, and there are addresses left to try. */
+  crowded(): boolean {
     if (this.room() > 0) return false;
     const now = this.clock.monotonic();
     return this.book.next(now, (host) => this.context.bans.has(host, now)) !== null;
   }
 
-  private part(session: PeerSession, reason: PartReason): void {
+  /** Hangs up on a peer of no use for a while; its address rests. */
+  part(session: PeerSession, reason: PartReason): void {
     if (reason !== "silent" && reason !== "deaf") this.resting.add(session);
     session.drop(new MillraceError("closed", `parted: ${reason}`));
   }
@@ -363,10 +371,12 @@ export class Peers implements SessionHost {
     }
   }
 
-  private remember(session: PeerSession): void {
-    if (session.link === null || session.downloadRate.totalBytes === 0) return;
-    if (this.departed.size >= MAX_DEPARTED) this.departed.delete(this.departed.keys().next().value!);
-    this.departed.set(session.id, { source: session.id, host: hostKey(session.link.remote.host) });
+  /** Whether there is a place for an incoming peer, if need be after one of no use so far gave way. */
+  private makeRoom(host: string): boolean {
+    if (this.closed || this.room() > 0) return !this.closed;
+    const displaced = displacedBy(this.byId.values(), host);
+    if (displaced !== null) this.part(displaced, "makes_room");
+    return displaced !== null;
   }
 
   private round(): void {

@@ -1,6 +1,6 @@
 /**
  * The pieces a swarm has: those in its store and, when the store is in trouble (disk full), the newest few in memory, so
- * that playing goes on. Nothing here rejects because of the medium: trouble is told and the piece is fetched anew.
+ * that playing goes on. Nothing here rejects because of the medium: trouble is told and the piece is fetched again.
  */
 import { type Allocate, copyOf } from "../bytes/source.ts";
 import { Bitfield } from "../bytes/bitfield.ts";

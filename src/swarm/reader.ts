@@ -116,12 +116,14 @@ export class TorrentReader implements SwarmReader {
     const { bank, metainfo } = this.host.transfer;
     const piece = Math.floor(start / metainfo.pieceLengthBytes);
     const from = start - piece * metainfo.pieceLengthBytes;
-    if (from + length > metainfo.pieceLengthBytes || !bank.have.has(piece)) return this.collect(start, length, signal);
+    if (from + length > metainfo.pieceLengthBytes || !bank.have.has(piece)) {
+      return this.collect(start, length, signal, allocate);
+    }
     let bytes: Uint8Array;
     try {
       bytes = await bank.read(piece, from, length, allocate);
     } catch {
-      return this.collect(start, length, signal);
+      return this.collect(start, length, signal, allocate);
     }
     if (signal.aborted) throw abortError(signal);
     if (this.isClosed) throw closedError();
@@ -179,20 +181,29 @@ export class TorrentReader implements SwarmReader {
     const first = Math.floor(start / pieceLength);
     const offset = start - first * pieceLength;
     if (offset + length <= pieceLength) return bank.peek(first, offset, length, allocate);
-    const out = new Uint8Array(length);
+    const last = Math.floor((start + length - 1) / pieceLength);
+    // Looked at before memory is taken for it: most of what is read again is on disk by now.
+    for (let piece = first; piece <= last; piece++) if (bank.peek(piece, 0, 0) === null) return null;
+    const out = allocate?.(length) ?? new Uint8Array(length);
     for (let at = 0; at < length;) {
       const piece = Math.floor((start + at) / pieceLength);
       const from = start + at - piece * pieceLength;
-      const part = bank.peek(piece, from, Math.min(length - at, pieceLength - from));
+      const into = out.subarray(at, Math.min(length, at + pieceLength - from));
+      const part = bank.peek(piece, from, into.length, () => into);
       if (part === null) return null;
-      out.set(part, at);
-      at += part.length;
+      put(part, into);
+      at += into.length;
     }
     return out;
   }
 
   /** Piece by piece: what is here is copied at once, so that it may be evicted while the rest is waited for. */
-  private async collect(start: number, length: number, signal: AbortSignal): Promise<Uint8Array> {
+  private async collect(
+    start: number,
+    length: number,
+    signal: AbortSignal,
+    allocate?: Allocate,
+  ): Promise<Uint8Array> {
     const { metainfo } = this.host.transfer;
     const pieceLength = metainfo.pieceLengthBytes;
     const pending: PendingRead = { position: start, end: start + length, sinceMs: this.host.now() };
@@ -200,7 +211,7 @@ export class TorrentReader implements SwarmReader {
     this.tell();
     const both = joinSignals(signal, this.ending.signal);
     try {
-      const out = new Uint8Array(length);
+      const out = allocate?.(length) ?? new Uint8Array(length);
       while (pending.position < pending.end) {
         const piece = Math.floor(pending.position / pieceLength);
         const from = pending.position - piece * pieceLength;
@@ -223,18 +234,20 @@ export class TorrentReader implements SwarmReader {
 
   private async copyPiece(piece: number, from: number, into: Uint8Array, signal: AbortSignal): Promise<void> {
     const { bank, waits } = this.host.transfer;
+    // Straight to its place: else each part of a long read would be cleared, copied and collected once more.
+    const place = () => into;
     for (let refetches = 0;;) {
       if (signal.aborted) throw abortError(signal);
-      const inMemory = bank.peek(piece, from, into.length);
-      if (inMemory !== null) return into.set(inMemory);
+      const inMemory = bank.peek(piece, from, into.length, place);
+      if (inMemory !== null) return put(inMemory, into);
       if (!bank.have.has(piece)) {
         await waits.wait(piece, signal);
         continue;
       }
       try {
-        const bytes = await bank.read(piece, from, into.length);
+        const bytes = await bank.read(piece, from, into.length, place);
         if (signal.aborted) throw abortError(signal);
-        return into.set(bytes);
+        return put(bytes, into);
       } catch (error) {
         const gone = hasCode(error, "not_found") || hasCode(error, "io") || hasCode(error, "corrupt");
         if (!gone || ++refetches > MAX_REFETCHES) throw error;
@@ -275,6 +288,11 @@ export class TorrentReader implements SwarmReader {
     );
     this.host.transfer.kick();
   }
+}
+
+/** Brings bytes to their place unless the store put them there. */
+function put(bytes: Uint8Array, into: Uint8Array): void {
+  if (bytes !== into) into.set(bytes);
 }
 
 function closedError(): MillraceError {

@@ -8,13 +8,13 @@ import { type AnyMetainfo, isLive, parseAnyInfo } from "../transport/live.ts";
 import type { Metainfo } from "../transport/types.ts";
 import type { LinkSettings } from "../wire/options.ts";
 import type { PeerLink, PeerLinkHandlers } from "../wire/types.ts";
-import { parseAddress } from "./address.ts";
 import type { KnownAddress } from "./address-book.ts";
 import { Announcing } from "./announcing.ts";
 import { Completion } from "./completion.ts";
 import type { SwarmContext } from "./context.ts";
 import { pieceBytes } from "./layout.ts";
 import { MetadataFetch } from "./metadata-fetch.ts";
+import { learnNamedPeers, namedDhtNodes } from "./named-peers.ts";
 import type { PeerSession } from "./peer-session.ts";
 import { Peers } from "./peers.ts";
 import { TorrentReader } from "./reader.ts";
@@ -48,7 +48,7 @@ export class TorrentSwarm implements Swarm {
   uploads: UploadCache | null = null;
   private readonly context: SwarmContext;
   private readonly peers: Peers;
-  private readonly fetcher: MetadataFetch;
+  private readonly fetcher: MetadataFetch<PeerSession>;
   private readonly discovery: Announcing;
   private store: PieceStore | null = null;
   private readonly webSeeds: WebSeeds;
@@ -85,11 +85,11 @@ export class TorrentSwarm implements Swarm {
     this.peers = new Peers(context, {
       infohash: this.infohash,
       swarm: this,
-      extended: () => this.description === null && this.fetcher.pump(),
+      extended: () => this.fetcher.pump(),
       metadata: (session, bytes) => void this.learnMetadata(session, bytes),
       metadataFailed: () => this.fetcher.pump(),
-      left: () => this.description === null && this.fetcher.pump(),
-      everyRound: (nowMs) => this.needPeers(nowMs),
+      left: () => this.fetcher.pump(),
+      everyRound: (nowMs) => (this.needPeers(nowMs), this.fetcher.round(nowMs)),
     });
     this.webSeeds = new WebSeeds({
       clock: context.ports.clock,
@@ -98,13 +98,19 @@ export class TorrentSwarm implements Swarm {
       downloaded: (bytes) => this.peers.downloadRate.add(bytes, context.ports.clock.monotonic()),
       failed: (url, reason) => context.ports.log.log("info", "web seed failed", { url, reason }),
     }, () => this.peers.takeId());
-    this.fetcher = new MetadataFetch(() => this.peers.sessions);
+    this.fetcher = new MetadataFetch({
+      clock: context.ports.clock,
+      budget: context.metadataBudget,
+      sessions: () => this.peers.sessions,
+      crowded: () => this.peers.crowded(),
+      part: (session) => this.peers.part(session, "makes_room"),
+    });
     this.discovery = new Announcing(context.discovery, {
       infohash: this.infohash,
       trackers: target.metainfo?.trackers ?? (target.magnet?.trackers ?? []).map((tracker) => [tracker]),
       servers: target.servers ?? "any",
       isPrivate: target.metainfo?.isPrivate ?? false,
-      onPeer: (address, origin) => this.peers.learn(address, origin),
+      onPeer: (address, origin, source) => this.peers.learn(address, origin, source),
       state: () => this.announceState(),
     });
     if (target.metainfo === undefined) this.discovery.begin();
@@ -139,9 +145,11 @@ export class TorrentSwarm implements Swarm {
   /** Takes what another description of the same torrent knows: metadata, trackers, peers, web seeds. */
   learn(target: SwarmTarget): void {
     const { magnet, metainfo, servers = "any" } = target;
+    this.peers.rule.joinedBy(servers);
     if (metainfo !== undefined) {
       this.discovery.addTrackers(metainfo.trackers, servers);
       this.allowWebSeeds(metainfo.webSeeds, servers);
+      for (const node of namedDhtNodes(metainfo, this.peers.rule, servers)) this.context.discovery?.addDhtNode(node);
       this.begin(metainfo);
     }
     if (magnet === undefined) return;
@@ -149,16 +157,15 @@ export class TorrentSwarm implements Swarm {
     this.allowWebSeeds(magnet.webSeeds, servers);
     this.extraTrackers.push(...magnet.trackers.slice(0, Math.max(0, 64 - this.extraTrackers.length)));
     for (const url of magnet.webSeeds) if (this.extraWebSeeds.size < MAX_WEB_SEEDS) this.extraWebSeeds.add(url);
-    for (const text of magnet.peers) {
-      const address = parseAddress(text);
-      if (address !== null) this.peers.learn(address, "magnet");
-    }
+    learnNamedPeers(this.context.ports, magnet.peers, this.ending.signal, (address) => {
+      this.peers.learn(address, "magnet", null, servers);
+    });
     this.openWebSeeds();
   }
 
   /** Dials an address that the user named. */
   addPeer(address: SocketAddress): void {
-    this.peers.learn(address, "manual");
+    this.peers.learn(address, "manual", null, "any");
   }
 
   /** Peer addresses learnt so far, with where they came from. */
@@ -222,8 +229,8 @@ export class TorrentSwarm implements Swarm {
   status(): SwarmStatus {
     const now = this.context.ports.clock.monotonic();
     const sources = this.discovery.status();
-    const trackers = sources.filter((s) => s.kind === "tracker");
-    const failing = trackers.length > 0 && trackers.every((s) => s.lastError !== null);
+    const trackers = sources.filter(({ kind }) => kind === "tracker");
+    const failing = trackers.length > 0 && trackers.every(({ lastError }) => lastError !== null);
     return {
       peers: this.peers.readyCount,
       downloadBytesPerSecond: Math.round(this.peers.downloadRate.rate(now)),
@@ -247,6 +254,7 @@ export class TorrentSwarm implements Swarm {
     this.ending.abort(error);
     this.startFailed(error);
     this.completion.settle();
+    this.fetcher.close();
     for (const reader of [...this.readers]) reader.close();
     this.webSeeds.close();
     const discovery = this.discovery.close();
@@ -266,6 +274,7 @@ export class TorrentSwarm implements Swarm {
       const metainfo = await parseAnyInfo(bytes, { trackers: this.extraTrackers.map((t) => [t]), webSeeds });
       if (!isLive(metainfo)) return this.begin(metainfo);
       // It is another kind of swarm that goes on from here; it has use for the addresses found.
+      this.fetcher.close();
       this.peers.close();
       this.startedWith(metainfo);
     } catch (error) {
@@ -282,11 +291,8 @@ export class TorrentSwarm implements Swarm {
   private begin(metainfo: Metainfo): void {
     if (this.description !== null || this.closing !== null) return;
     this.description = metainfo;
+    this.fetcher.close();
     if (metainfo.isPrivate) this.discovery.setPrivate();
-    for (const node of metainfo.isPrivate ? [] : metainfo.nodes) {
-      const address = parseAddress(node);
-      if (address !== null) this.context.discovery?.addDhtNode(address);
-    }
     void this.openStore(metainfo);
   }
 
@@ -377,7 +383,7 @@ export class TorrentSwarm implements Swarm {
     };
   }
 
-  /** A cache smaller than the torrent would download for ever what it evicts: then only readers fetch. */
+  /** A cache smaller than the torrent would download forever what it evicts: then only readers fetch. */
   private applyBackground(): void {
     const { transfer, context } = this;
     if (transfer === null) return;

@@ -20,8 +20,8 @@ const TICK_MS = 20;
 /** Makes a scheduler. */
 export type SchedulerFactory = (shape: SchedulerShape, actions: SchedulerActions) => SchedulerApi;
 
-/** What the data path asks of the swarm. */
-export interface TransferHost extends SchedulerActions {
+/** What the data path asks of the swarm. Unfinished pieces are its own, so forgetting one is no business of the swarm. */
+export interface TransferHost extends Omit<SchedulerActions, "forget"> {
   /** Who a source is, also after it left. */
   suspect(source: number): Suspect | undefined;
   convicted(suspect: Suspect): void;
@@ -79,7 +79,13 @@ export class Transfer {
       totalBytes: metainfo.totalBytes,
       blockBytes: BLOCK_BYTES,
     };
-    this.scheduler = options.createScheduler(shape, host);
+    this.scheduler = options.createScheduler(shape, {
+      request: (peer, piece, offset, length) => host.request(peer, piece, offset, length),
+      cancel: (peer, piece, offset, length) => host.cancel(peer, piece, offset, length),
+      interested: (peer, value) => host.interested(peer, value),
+      drop: (peer, reason) => host.drop(peer, reason),
+      forget: (piece) => this.ingest.forget(piece),
+    });
     this.bank = new PieceBank(options.store, clock, {
       lost: (piece) => this.lost(piece),
       found: (piece) => this.announce(piece),
@@ -117,6 +123,7 @@ export class Transfer {
       settled: (piece) => this.bank.have.has(piece) || this.verifier.holds(piece),
       retrialTarget: (source, piece, block) => this.verifier.retrial(piece)?.target(source, block) ?? null,
       retrialBlock: (source, piece, block) => this.verifier.retrial(piece)?.block(source, block),
+      expected: (source, piece, offset) => this.scheduler.expects(source, piece, offset),
       blockReceived: (source, piece, offset) =>
         this.scheduler.blockReceived(source, piece, offset, this.clock.monotonic()),
       discarded: failed,
@@ -239,7 +246,7 @@ export class Transfer {
   private lost(piece: number): void {
     this.scheduler.pieceLost(piece, this.clock.monotonic());
     this.host.lost(piece);
-    // Readers that wait for it look again and go on waiting; those that were reading it fetch it anew.
+    // Readers that wait for it look again and go on waiting; those that were reading it fetch it again.
     this.kick();
   }
 }

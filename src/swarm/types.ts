@@ -4,8 +4,8 @@ import type { DiscoverySourceStatus, ServerScope } from "../discovery/types.ts";
 import type { AnyMetainfo } from "../transport/live.ts";
 import type { Magnet, Metainfo } from "../transport/types.ts";
 
-/** Why a reader waits. */
-export type StallReason = "no_peers" | "no_metadata" | "slow_peers" | "missing_piece" | "choked";
+/** Why a reader waits. `source_silent`: of a broadcast all is here that any peer has told of. */
+export type StallReason = "no_peers" | "no_metadata" | "slow_peers" | "missing_piece" | "choked" | "source_silent";
 
 /** Figures for stat. Rates are means over the last 2 s. */
 export interface SwarmStatus {
@@ -72,7 +72,7 @@ export interface SwarmLease {
 export interface SwarmTarget {
   readonly metainfo?: Metainfo;
   readonly magnet?: Magnet;
-  /** Of the trackers and web seeds in either. Default "any". */
+  /** Of the trackers, web seeds and peers in either. Default "any". */
   readonly servers?: ServerScope;
 }
 

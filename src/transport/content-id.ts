@@ -1,4 +1,4 @@
-/** The content id and the transport record that it names (B30). */
+/** The content id and the transport record that it names. */
 import { decodeBencode, encodeBencode, isDictionary } from "../bytes/bencode.ts";
 import { toHex } from "../bytes/hex.ts";
 import { MillraceError } from "../errors.ts";

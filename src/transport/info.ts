@@ -19,7 +19,7 @@ function bad(reason: string): MillraceError {
   return new MillraceError("bad_transport_file", `bad transport file: ${reason}`);
 }
 
-/** SHA-1 of the bencoded `info` (B29), 20 bytes. */
+/** SHA-1 of the bencoded `info`, 20 bytes. */
 export async function infohashOf(infoBytes: Uint8Array): Promise<Uint8Array> {
   return new Uint8Array(await crypto.subtle.digest("SHA-1", infoBytes as Uint8Array<ArrayBuffer>));
 }

@@ -1,4 +1,4 @@
-/** Transport files of live broadcasts (B28): `info.live` describes the stream where a torrent has `pieces`. */
+/** Transport files of live broadcasts: `info.live` describes the stream where a torrent has `pieces`. */
 import { type BencodeDictionary, decodeBencode, encodeBencode, integerWithin, isDictionary } from "../bytes/bencode.ts";
 import { toHex } from "../bytes/hex.ts";
 import { MillraceError } from "../errors.ts";
@@ -32,7 +32,7 @@ const KEY_BYTES = 32;
 
 /** The `info` dictionary of a broadcast, checked. */
 export interface LiveMetainfo {
-  /** SHA-1 of the bencoded `info` (B29), 20 bytes. */
+  /** SHA-1 of the bencoded `info`, 20 bytes. */
   readonly infohash: Uint8Array;
   readonly infohashHex: string;
   readonly name: string;
@@ -56,7 +56,7 @@ export interface LiveMetainfo {
   readonly nodes: readonly string[];
 }
 
-/** What a transport file of either kind (B28), or the metadata that peers give, describes. */
+/** What a transport file of either kind, or the metadata that peers give, describes. */
 export type AnyMetainfo = Metainfo | LiveMetainfo;
 
 /** True for a broadcast. */

@@ -38,7 +38,7 @@ export function readContentQuery(text: string): ContentQuery | null {
   return null;
 }
 
-/** The stream that a playback address names by its first selector (B9), so that nobody asks an engine for it; else the address. */
+/** The stream that a playback address names by its first selector, so that nobody asks an engine for it; else the address. */
 function readAddress(address: string): ContentQuery {
   const { pathname, searchParams } = new URL(address);
   if (PLAYBACK_PATH.test(pathname)) {

@@ -1,4 +1,4 @@
-/** Transport files (B28): `.torrent` files, and how to tell those of live broadcasts apart. */
+/** Transport files: `.torrent` files, and how to tell those of live broadcasts apart. */
 import {
   type BencodeDictionary,
   decodeBencode,

@@ -1,6 +1,6 @@
 /**
  * Wrappers: transport files of what comes by HTTP, so that an HLS stream or a media file has an infohash and a content id,
- * too. `info` is `{wrapper: {url, v: 1}}`, so that an address always has the same infohash (B29); what else is known
+ * too. `info` is `{wrapper: {url, v: 1}}`, so that an address always has the same infohash; what else is known
  * of it stands outside.
  */
 import { decodeBencode, encodeBencode, integerWithin, isDictionary } from "../bytes/bencode.ts";
@@ -33,7 +33,7 @@ export interface WrappedContent {
 
 /** A wrapper, with the ids it is known by. */
 export interface Wrapper extends WrappedContent {
-  /** SHA-1 of the bencoded `info` (B29), 20 bytes. */
+  /** SHA-1 of the bencoded `info`, 20 bytes. */
   readonly infohash: Uint8Array;
   readonly infohashHex: string;
   /** None: nobody announces wrappers. Content ids are made from this field, too. */

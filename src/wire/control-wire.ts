@@ -81,7 +81,7 @@ export class ControlWire extends Base {
   /** `encrypted` offers MSE when outgoing and detects it when incoming. */
   constructor(incoming: boolean, encrypted: boolean) {
     super(incoming ? "tcpIncoming" : "tcpOutgoing", encrypted ? 1 : 0);
-    if (this._encryptor !== null) this._encryptor._dh = new MseKeyExchange();
+    if (this._encryptor !== null) this._encryptor._dh = new MseKeyExchange(incoming);
   }
 
   /** Bytes of an unfinished handshake that are kept. */

@@ -58,6 +58,8 @@ export interface FrameSink {
   numbers(id: number, a: number, b: number, c: number): void;
   /** Any other message without its length prefix, `message[0]` the id; the receiver's to keep. */
   message(id: number, message: Uint8Array): void;
+  /** A message of an unknown id, or an empty one (BEP 3: keep-alive). */
+  skipped(lengthBytes: number): void;
   /** As `PeerLinkHandlers.blockTarget`. */
   blockTarget(piece: number, offset: number, length: number): Uint8Array | null;
   /** So many bytes of the present block arrived. */
@@ -80,6 +82,7 @@ export class FrameReader {
   private piece = 0;
   private offset = 0;
   private stopped = false;
+  private held = false;
   private bitfieldLimit = 1 + Math.ceil(MAX_PIECES / 8);
 
   constructor(sink: FrameSink) {
@@ -97,10 +100,19 @@ export class FrameReader {
     this.body = null;
   }
 
-  /** Reads a chunk, which may be reused afterwards. Throws `protocol_violation` and what the sink throws. */
-  push(chunk: Uint8Array): void {
+  /** Called by the sink: `push` returns after the present message. */
+  hold(): void {
+    this.held = true;
+  }
+
+  /**
+   * Reads a chunk, which may be reused afterwards; returns how many bytes of it were read, fewer when the sink held it.
+   * Throws `protocol_violation` and what the sink throws.
+   */
+  push(chunk: Uint8Array): number {
     let at = 0;
-    while (at < chunk.length && !this.stopped) {
+    this.held = false;
+    while (at < chunk.length && !this.stopped && !this.held) {
       if (this.left > 0) {
         const count = Math.min(this.left, chunk.length - at);
         if (this.body !== null) {
@@ -119,6 +131,7 @@ export class FrameReader {
       this.filled += count;
       if (this.filled === this.wanted) this.headDone();
     }
+    return at;
   }
 
   private uint32(at: number): number {
@@ -135,8 +148,10 @@ export class FrameReader {
     if (this.wanted === PREFIX_BYTES) {
       this.length = this.uint32(0);
       if (this.length > MAX_FRAME_BYTES) throw this.badLength(-1);
-      if (this.length === 0) this.filled = 0;
-      else this.wanted = PREFIX_BYTES + 1;
+      if (this.length === 0) {
+        this.filled = 0;
+        this.sink.skipped(0);
+      } else this.wanted = PREFIX_BYTES + 1;
     } else if (this.wanted === PREFIX_BYTES + 1) {
       this.idKnown(this.head[4]!);
     } else if (this.kind === PIECE) {
@@ -204,6 +219,7 @@ export class FrameReader {
     this.reset();
     if (this.kind === PIECE) this.sink.block(this.piece, this.offset, this.length - 9, body !== null);
     else if (body !== null) this.sink.message(body[0]!, body);
+    else this.sink.skipped(this.length);
   }
 
   private badLength(id: number): MillraceError {

@@ -24,6 +24,9 @@ export const MAX_METADATA_BYTES = 8 << 20;
  */
 export const MAX_EXTENDED_BYTES = 64 << 10;
 
+/** Largest extended handshake (BEP 10). Clients send less than 1 KiB; decoding many names is the dearest work of all messages. */
+export const MAX_HANDSHAKE_BYTES = 8 << 10;
+
 /** Largest message of an id unknown to us. It is skipped without being kept, so the bound only stops nonsense lengths. */
 export const MAX_UNKNOWN_BYTES = MAX_FRAME_BYTES;
 
@@ -59,6 +62,9 @@ export const ENCRYPTION_TIMEOUT_MS = 4_000;
 
 /** A metadata fetch that makes no progress for this long has failed, ms. */
 export const METADATA_TIMEOUT_MS = 20_000;
+
+/** The whole fetch may take the time above and as long as its size needs at this rate, bytes per second. */
+export const METADATA_LEAST_RATE = 8 << 10;
 
 /** Metadata blocks asked for at once: some clients refuse what exceeds 64. */
 export const METADATA_REQUESTS = 32;

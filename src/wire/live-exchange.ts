@@ -1,4 +1,4 @@
-/** The extended message `live1` on a wire (live.md): its bytes, and what the handshake says of the sender. */
+/** The extended message `live1` on a wire: its bytes, and what the handshake says of the sender. */
 import { type BencodeDictionary, integerWithin, isDictionary } from "../bytes/bencode.ts";
 import type { ControlWire } from "./control-wire.ts";
 import type { LiveOffer } from "./types.ts";

@@ -3,7 +3,8 @@ import { MillraceError } from "../errors.ts";
 import type { ControlWire } from "./control-wire.ts";
 import { readExtendedHandshake } from "./extended-handshake.ts";
 import { type FrameSink, MessageId } from "./frame-reader.ts";
-import { MAX_BLOCK_BYTES, MAX_LIVE_PIECES, MAX_PIECES } from "./limits.ts";
+import { MAX_BLOCK_BYTES, MAX_HANDSHAKE_BYTES, MAX_LIVE_PIECES, MAX_PIECES } from "./limits.ts";
+import { unitsOf, unitsOfBlock, unitsOfSkipped } from "./message-allowance.ts";
 import type { MetadataExchange } from "./metadata-exchange.ts";
 import type { Outbox } from "./outbox.ts";
 import type { RequestLedger } from "./request-ledger.ts";
@@ -19,6 +20,8 @@ export interface ReceiverParts {
   readonly handlers: PeerLinkHandlers;
   /** The torrent is a live broadcast. */
   readonly live: boolean;
+  /** Counts work that the peer causes; throws `protocol_violation` when it is too much. */
+  spend(units: number): void;
 }
 
 function violation(message: string): MillraceError {
@@ -57,6 +60,8 @@ export class MessageReceiver implements FrameSink {
   numbers(id: number, a: number, b: number, c: number): void {
     if (a >= (this.pieceCount ?? this.maxPieces)) throw violation(`message ${id} names piece ${a}`);
     const handlers = this.parts.handlers;
+    // An accepted request pays by what it downloads.
+    if (id !== MessageId.request) this.parts.spend(unitsOf(id, null));
     switch (id) {
       case MessageId.have:
         this.piecesTold = true;
@@ -93,10 +98,16 @@ export class MessageReceiver implements FrameSink {
   }
 
   block(piece: number, offset: number, length: number, kept: boolean): void {
+    this.parts.spend(unitsOfBlock(length, kept));
     this.parts.handlers.block(piece, offset, length, kept);
   }
 
+  skipped(lengthBytes: number): void {
+    this.parts.spend(unitsOfSkipped(lengthBytes));
+  }
+
   message(id: number, message: Uint8Array): void {
+    this.parts.spend(unitsOf(id, message));
     const handlers = this.parts.handlers;
     switch (id) {
       case MessageId.extended:
@@ -143,6 +154,7 @@ export class MessageReceiver implements FrameSink {
 
   private extendedArrived(message: Uint8Array): void {
     if (message[1] !== 0) return this.parts.wire.feedMessage(message);
+    if (message.length > MAX_HANDSHAKE_BYTES) throw violation("an extended handshake that no client sends");
     const { info, message: checked } = readExtendedHandshake(message.subarray(2));
     this.parts.wire.feedMessage(checked);
     this.parts.handlers.extended(info);
@@ -153,8 +165,9 @@ export class MessageReceiver implements FrameSink {
     this.checkBlock(piece, offset, length);
     const { hasFast, amChoking } = this.parts.wire;
     const outcome = amChoking ? "full" : this.parts.requests.add(piece, offset, length);
-    if (outcome === "added") this.parts.handlers.request(piece, offset, length);
-    else if (outcome === "full") {
+    if (outcome === "added") return this.parts.handlers.request(piece, offset, length);
+    this.parts.spend(unitsOf(MessageId.request, null));
+    if (outcome === "full") {
       if (hasFast) this.parts.outbox.triple(MessageId.reject, piece, offset, length);
       else if (!amChoking) throw violation("more requests than were allowed");
     }

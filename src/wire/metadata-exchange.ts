@@ -7,9 +7,16 @@ import createLibraryExtension from "ut_metadata";
 import { MillraceError } from "../errors.ts";
 import type { Clock, Timer } from "../ports.ts";
 import { integerWithin } from "../bytes/bencode.ts";
+import { concatBytes } from "../bytes/hex.ts";
 import { decodeDictionary } from "./bencode-check.ts";
 import type { ControlWire } from "./control-wire.ts";
-import { MAX_METADATA_BYTES, METADATA_BACKLOG_BYTES, METADATA_REQUESTS, METADATA_TIMEOUT_MS } from "./limits.ts";
+import {
+  MAX_METADATA_BYTES,
+  METADATA_BACKLOG_BYTES,
+  METADATA_LEAST_RATE,
+  METADATA_REQUESTS,
+  METADATA_TIMEOUT_MS,
+} from "./limits.ts";
 import { hex20 } from "./peer-id.ts";
 
 /** Bytes of a metadata piece, but the last (BEP 9). */
@@ -51,9 +58,12 @@ export class MetadataExchange extends Base {
   private readonly wire: ControlWire;
   private readonly host: MetadataHost;
   private readonly outstanding = new Set<number>();
+  /** What has arrived, by piece. Memory is taken as it arrives: the size is only what the peer named. */
+  private blocks: Uint8Array[] = [];
   private next = 0;
   private received = 0;
   private pieces = 0;
+  private byMs = 0;
   private timer: Timer | null = null;
   private handshakeSeen = false;
   private closed = false;
@@ -69,6 +79,16 @@ export class MetadataExchange extends Base {
     if (this._metadataComplete || this._fetching || this.closed) return;
     this._fetching = true;
     if (this.handshakeSeen) this.startOrFail();
+  }
+
+  /** Bytes of the fetch under way that have arrived. */
+  get receivedBytes(): number {
+    return Math.min(this.received * METADATA_PIECE_BYTES, this._metadataSize ?? 0);
+  }
+
+  /** Gives a fetch up without an error; it may be begun again. */
+  cancel(): void {
+    if (this._fetching) this.stopFetching();
   }
 
   /** The link has read an extended handshake. */
@@ -115,8 +135,9 @@ export class MetadataExchange extends Base {
   }
 
   override _requestPieces(): void {
-    this.pieces = Math.ceil(this._metadataSize! / METADATA_PIECE_BYTES);
-    this.metadata = new Uint8Array(this._metadataSize!);
+    const size = this._metadataSize!;
+    this.pieces = Math.ceil(size / METADATA_PIECE_BYTES);
+    this.byMs = this.host.clock.monotonic() + METADATA_TIMEOUT_MS + size * 1000 / METADATA_LEAST_RATE;
     this.refill();
   }
 
@@ -144,7 +165,7 @@ export class MetadataExchange extends Base {
       this.fail("protocol_violation", "a metadata piece of the wrong length");
       return;
     }
-    this.metadata!.set(data, start);
+    this.blocks[piece] = data;
     this.received++;
     if (this.received === this.pieces) this.check();
     else this.refill();
@@ -157,16 +178,15 @@ export class MetadataExchange extends Base {
     }
     this.timer?.cancel();
     this.timer = this.host.clock.setTimeout(
-      () => this.fail("timeout", "the peer stopped sending metadata"),
-      METADATA_TIMEOUT_MS,
+      () => this.fail("timeout", "the peer sends its metadata too slowly"),
+      Math.min(METADATA_TIMEOUT_MS, this.byMs - this.host.clock.monotonic()),
     );
   }
 
   private check(): void {
-    const bytes = this.metadata!;
+    const bytes = concatBytes(this.blocks);
     this.stopFetching();
-    this.metadata = undefined;
-    crypto.subtle.digest("SHA-1", bytes as Uint8Array<ArrayBuffer>).then((digest) => {
+    crypto.subtle.digest("SHA-1", bytes).then((digest) => {
       if (this.closed) return;
       if (hex20(new Uint8Array(digest)) === this.host.infohashHex) this.host.received(bytes);
       else this.host.failed(new MillraceError("protocol_violation", "the metadata does not match its infohash"));
@@ -176,7 +196,6 @@ export class MetadataExchange extends Base {
   private fail(code: "unavailable" | "timeout" | "protocol_violation", message: string): void {
     if (!this._fetching) return;
     this.stopFetching();
-    this.metadata = undefined;
     this.host.failed(new MillraceError(code, message));
   }
 
@@ -185,6 +204,7 @@ export class MetadataExchange extends Base {
     this.timer?.cancel();
     this.timer = null;
     this.outstanding.clear();
+    this.blocks = [];
     this.next = 0;
     this.received = 0;
     this.pieces = 0;

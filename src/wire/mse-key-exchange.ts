@@ -1,7 +1,8 @@
 /**
- * Diffie-Hellman of Message Stream Encryption, for the library to use instead of node's: that one tests the prime anew
+ * Diffie-Hellman of Message Stream Encryption, for the library to use instead of node's: that one tests the prime again
  * at each connection (20–40 ms on the main thread) and accepts degenerate keys on some runtimes.
  */
+import { Allowance } from "../bytes/allowance.ts";
 import { MillraceError } from "../errors.ts";
 
 /** The 768-bit prime of the MSE specification. */
@@ -13,6 +14,15 @@ const PRIME = BigInt(
 const KEY_BYTES = 96;
 /** Bytes of a private key: the specification names 160 bits as enough. */
 const PRIVATE_KEY_BYTES = 20;
+
+/**
+ * Exchanges that strangers may begin, a second and at once: each takes 1 to 2 ms of the one thread. Peers that are turned
+ * away come again in plaintext.
+ */
+const INCOMING_PER_S = 40;
+const INCOMING_AT_ONCE = 80;
+
+const incoming = new Allowance(INCOMING_PER_S, INCOMING_AT_ONCE, performance.now());
 
 function toBigInt(bytes: Uint8Array): bigint {
   let hex = "0x0";
@@ -38,9 +48,18 @@ function power(base: bigint, exponent: bigint): bigint {
 /** One side of one key exchange; shaped as the part of node's `DiffieHellman` that the library calls. */
 export class MseKeyExchange {
   private readonly privateKey: bigint = toBigInt(crypto.getRandomValues(new Uint8Array(PRIVATE_KEY_BYTES)));
+  private readonly isIncoming: boolean;
 
-  /** Our public key, 96 bytes. */
+  /** `isIncoming`: the far end began it. */
+  constructor(isIncoming = false) {
+    this.isIncoming = isIncoming;
+  }
+
+  /** Our public key, 96 bytes. Throws `too_busy` when strangers began more exchanges than can be served. */
   generateKeys(): Uint8Array {
+    if (this.isIncoming && !incoming.take(1, () => performance.now())) {
+      throw new MillraceError("too_busy", "too many encrypted handshakes at once");
+    }
     return toKey(power(2n, this.privateKey));
   }
 

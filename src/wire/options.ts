@@ -4,7 +4,7 @@ import type { LiveOffer, PeerLink, PeerLinkHandlers } from "./types.ts";
 /**
  * Message stream encryption. `off`: plaintext only. `accept`: outgoing in plaintext, incoming as the far end likes.
  * `prefer`: outgoing tries encryption first; when the far end does not carry it the link closes with an error for which
- * `encryptionRefused` is true, and the caller connects anew with `accept`.
+ * `encryptionRefused` is true, and the caller connects again with `accept`.
  */
 export type EncryptionMode = "off" | "accept" | "prefer";
 

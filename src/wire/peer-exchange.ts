@@ -51,10 +51,10 @@ export class PeerExchange extends Base {
 
   /** Reads a message; what comes too early is ignored. Throws `protocol_violation` on malformed bencoding. */
   override onMessage(payload: Uint8Array): void {
-    const { dictionary } = decodeDictionary(payload);
     const now = this.host.clock.monotonic();
     if (now - this.lastReadMs < PEX_INTERVAL_MS) return;
     this.lastReadMs = now;
+    const { dictionary } = decodeDictionary(payload);
     const clean: Record<string, Uint8Array> = {};
     for (const [name, entryBytes] of Object.entries(LISTS)) {
       const list = dictionary[name];

@@ -11,6 +11,8 @@ import { ownHandshake } from "./extended-handshake.ts";
 import { FrameReader, MessageId } from "./frame-reader.ts";
 import { Handshake } from "./handshake.ts";
 import { DEFAULT_REQUEST_QUEUE_LIMIT, MAX_SEND_BACKLOG_BYTES } from "./limits.ts";
+import { Inflow } from "./inflow.ts";
+import { MessageAllowance } from "./message-allowance.ts";
 import { MessageReceiver } from "./message-receiver.ts";
 import { installLive, type LiveExchange } from "./live-exchange.ts";
 import { installMetadata, type MetadataExchange } from "./metadata-exchange.ts";
@@ -51,6 +53,8 @@ export class WireLink implements PeerLink {
   private handlers: PeerLinkHandlers | null = null;
   private receiver: MessageReceiver | null = null;
   private reader: FrameReader | null = null;
+  private inflow: Inflow | null = null;
+  private readonly allowance: MessageAllowance;
   private decipher: ((bytes: Uint8Array) => Uint8Array) | null = null;
   private metadataExchange: MetadataExchange | null = null;
   private peerExchange: PeerExchange | null = null;
@@ -69,6 +73,7 @@ export class WireLink implements PeerLink {
     this.environment = environment;
     this.owner = owner;
     this.lastReceivedMs = environment.clock.monotonic();
+    this.allowance = new MessageAllowance(environment.clock);
     const mode: EncryptionMode = environment.encryption ?? "accept";
     this.wire = new ControlWire(incoming, incoming ? mode !== "off" : mode === "prefer");
     this.outbox = new Outbox(connection, () => this.written());
@@ -193,11 +198,11 @@ export class WireLink implements PeerLink {
   }
 
   pause(): void {
-    if (this.state !== CLOSED) this.connection.pause();
+    this.inflow?.setPaused(true);
   }
 
   resume(): void {
-    if (this.state !== CLOSED) this.connection.resume();
+    this.inflow?.setPaused(false);
   }
 
   sendPeers(added: readonly SocketAddress[], dropped: readonly SocketAddress[]): void {
@@ -212,6 +217,14 @@ export class WireLink implements PeerLink {
     if (this.state !== CLOSED) this.metadataExchange?.fetch();
   }
 
+  cancelMetadata(): void {
+    this.metadataExchange?.cancel();
+  }
+
+  get metadataBytes(): number {
+    return this.metadataExchange?.receivedBytes ?? 0;
+  }
+
   setMetadata(infoBytes: Uint8Array): void {
     if (this.state !== CLOSED) this.metadataExchange?.serve(infoBytes, this.handshakeSent);
   }
@@ -219,6 +232,7 @@ export class WireLink implements PeerLink {
   setPieceCount(count: number, shape?: PieceShape): void {
     this.pieceCount = count;
     this.reader?.setPieceCount(count);
+    this.allowance.setPieceCount(count);
     const error = this.receiver?.setPieceCount(count, shape ?? null) ?? null;
     if (error !== null) this.finish(error);
   }
@@ -246,7 +260,7 @@ export class WireLink implements PeerLink {
   }
 
   private read(bytes: Uint8Array): void {
-    this.guarded(() => this.reader!.push(bytes));
+    this.inflow!.read(bytes);
   }
 
   /** Runs what may break a rule or run a handler; a throw ends this link only. */
@@ -299,8 +313,13 @@ export class WireLink implements PeerLink {
       counters,
       handlers,
       live: live !== null,
+      spend: (units) => {
+        this.allowance.spend(units);
+        this.inflow!.spend(units);
+      },
     });
     this.reader = new FrameReader(this.receiver);
+    this.inflow = new Inflow(this.connection, this.reader, (step) => this.guarded(step));
     // The window of a broadcast moves on anyway: nobody need be told what falls out of it.
     if (live === null) this.dontHaveExchange = installDontHave(wire, (piece) => this.receiver!.dontHave(piece));
     Object.assign(
@@ -359,7 +378,7 @@ export class WireLink implements PeerLink {
       : error;
     this.state = CLOSED;
     this.handshake.close();
-    this.reader?.stop();
+    this.inflow?.close();
     this.outbox.close();
     this.wire.retire();
     this.metadataExchange?.close();

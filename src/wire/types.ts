@@ -4,7 +4,7 @@ import type { SocketAddress } from "../ports.ts";
 /** Size of a block as requested on the wire, bytes (BEP 3; larger ones are refused by most peers). */
 export const BLOCK_BYTES = 16384;
 
-/** What a member of a live swarm says of itself in the BEP 10 handshake (live.md). */
+/** What a member of a live swarm says of itself in the BEP 10 handshake. */
 export interface LiveOffer {
   readonly role: "source" | "viewer";
   /** Its uplink, bytes a second; null when it isn't told. */
@@ -136,6 +136,10 @@ export interface PeerLink {
   sendDhtPort(port: number): void;
   /** Asks for the metadata by ut_metadata (when the peer offers it). */
   fetchMetadata(): void;
+  /** Gives up what `fetchMetadata` began, without a report; it may be asked for again. */
+  cancelMetadata(): void;
+  /** Bytes of the metadata being fetched that have arrived; 0 when none is. */
+  readonly metadataBytes: number;
   /** Serves the metadata by ut_metadata from now on. */
   setMetadata(infoBytes: Uint8Array): void;
   /**

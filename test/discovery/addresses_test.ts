@@ -2,12 +2,14 @@ import { test } from "node:test";
 import { assert, assertEquals } from "@std/assert";
 import {
   canonicalHost,
+  embeddedIpv4,
   isLocalName,
   isPublicHost,
   isUsable,
   parseCompact,
   parseHostPort,
 } from "../../src/discovery/addresses.ts";
+import { nearnessOf, Surroundings } from "../../src/discovery/nearness.ts";
 import { decodeTable, encodeTable } from "../../src/discovery/dht-table-file.ts";
 import { PeerSink } from "../../src/discovery/peer-sink.ts";
 import { FakeClock } from "../support/fake-clock.ts";
@@ -40,6 +42,100 @@ test("isLocalName() tells this machine and private networks from public hosts", 
   for (const name of ["example.org", "8.8.8.8", "[2606:4700::1]"]) assert(!isLocalName(name), name);
 });
 
+test("isPublicHost() is false for private IPv4 addresses in every IPv6 notation", () => {
+  const notPublic = [
+    "127.0.0.1",
+    "10.1.2.3",
+    "100.64.0.1",
+    "169.254.169.254",
+    "0.0.0.0",
+    "198.18.0.1",
+    "::1",
+    "::",
+    "::ffff:10.0.0.1",
+    "::127.0.0.1",
+    "::10.0.0.1",
+    "::a00:1",
+    "::7f00:1",
+    "::ffff:0:192.168.0.1",
+    "64:ff9b::127.0.0.1",
+    "64:ff9b::10.0.0.1",
+    "64:ff9b:1::a00:1",
+    "2002:7f00:1::",
+    "2002:c0a8:1::1",
+    "2001:0:4136:e378:8000:63bf:80ff:fffe",
+    "fc00::1",
+    "fe80::1",
+    "fec0::1",
+    "4000::1",
+    "localhost",
+  ];
+  for (const host of notPublic) assert(!isPublicHost(host), host);
+  for (const host of ["8.8.8.8", "2606:4700::1111", "::ffff:8.8.8.8", "64:ff9b::8.8.8.8"]) {
+    assert(isPublicHost(host), host);
+  }
+});
+
+test("embeddedIpv4() finds the IPv4 address that a gateway would translate to", () => {
+  const table: [string, string | null][] = [
+    ["::a00:1", "10.0.0.1"],
+    ["::ffff:0:10.0.0.1", "10.0.0.1"],
+    ["64:ff9b::10.0.0.1", "10.0.0.1"],
+    ["2002:a00:1::5", "10.0.0.1"],
+    ["2001:0:4136:e378:8000:63bf:f5ff:fffe", "10.0.0.1"],
+    ["::1", null],
+    ["::", null],
+    ["2606:4700::1111", null],
+    ["10.0.0.1", null],
+  ];
+  for (const [host, expected] of table) assertEquals(embeddedIpv4(host), expected, host);
+});
+
+test("nearnessOf() tells this machine, its subnets and private networks from the public network", () => {
+  const interfaces = [
+    { name: "lo", host: "127.0.0.1", prefixLength: 8, family: 4, loopback: true },
+    { name: "eth0", host: "93.184.216.34", prefixLength: 24, family: 4, loopback: false },
+    { name: "eth1", host: "192.168.1.5", prefixLength: 24, family: 4, loopback: false },
+    { name: "eth0", host: "2606:4700:1::5", prefixLength: 64, family: 6, loopback: false },
+    { name: "tun0", host: "8.8.4.4", prefixLength: 0, family: 4, loopback: false },
+  ] as const;
+  const table: [string, ReturnType<typeof nearnessOf>][] = [
+    ["127.0.0.9", "own"],
+    ["::1", "own"],
+    ["0.0.0.0", "own"],
+    ["93.184.216.34", "own"],
+    ["::ffff:93.184.216.34", "own"],
+    ["64:ff9b::93.184.216.34", "own"],
+    ["::7f00:1", "own"],
+    ["192.168.1.5", "own"],
+    ["2606:4700:1:0:0:0:0:5", "own"],
+    ["192.168.1.6", "private"],
+    ["10.0.0.1", "private"],
+    ["fe80::1%eth0", "private"],
+    ["64:ff9b::10.0.0.1", "private"],
+    ["93.184.216.99", "neighbour"],
+    ["2606:4700:1::99", "neighbour"],
+    ["93.184.217.1", "public"],
+    ["2606:4700:2::1", "public"],
+    ["example.org", null],
+  ];
+  for (const [host, expected] of table) assertEquals(nearnessOf(host, interfaces), expected, host);
+});
+
+test("Surroundings.nearness() notices an address that this machine gets later", () => {
+  const clock = new FakeClock();
+  let host = "10.0.0.1";
+  const network = {
+    interfaces: () => [{ name: "eth0", host, prefixLength: 24, family: 4 as const, loopback: false }],
+  };
+  const surroundings = new Surroundings(network, () => clock.monotonic());
+  assertEquals(surroundings.nearness("10.0.0.1"), "own");
+  host = "10.0.0.2";
+  clock.advance(5_000);
+  assertEquals(surroundings.nearness("10.0.0.1"), "private");
+  assertEquals(surroundings.nearness("10.0.0.2"), "own");
+});
+
 test("parseHostPort() reads names, IPv4 and bracketed IPv6", () => {
   assertEquals(parseHostPort("dht.example:6881"), { host: "dht.example", port: 6881 });
   assertEquals(parseHostPort("[::1]:1"), { host: "::1", port: 1 });
@@ -70,22 +166,32 @@ test("PeerSink.add() passes an address on once in 30 s, whatever its form, and n
   const clock = new FakeClock();
   const seen: string[] = [];
   const sink = new PeerSink(clock, (peer, origin) => seen.push(`${peer.host}:${peer.port} ${origin}`));
-  sink.add({ host: "10.0.0.1", port: 5 }, "tracker");
-  sink.add({ host: "::ffff:10.0.0.1", port: 5 }, "dht");
-  sink.add({ host: "0.0.0.0", port: 5 }, "dht");
+  sink.add({ host: "8.0.0.1", port: 5 }, "tracker", null);
+  sink.add({ host: "::ffff:8.0.0.1", port: 5 }, "dht", "8.8.8.8");
+  sink.add({ host: "0.0.0.0", port: 5 }, "dht", "8.8.8.8");
   clock.advance(30_000);
-  sink.add({ host: "10.0.0.1", port: 5 }, "lsd");
-  assertEquals(seen, ["10.0.0.1:5 tracker", "10.0.0.1:5 lsd"]);
-  for (let n = 1; n <= 2_001; n++) sink.add({ host: "10.0.0.2", port: n }, "dht");
-  sink.add({ host: "10.0.0.2", port: 1 }, "dht");
-  sink.add({ host: "10.0.0.2", port: 2_001 }, "dht");
+  sink.add({ host: "8.0.0.1", port: 5 }, "lsd", null);
+  assertEquals(seen, ["8.0.0.1:5 tracker", "8.0.0.1:5 lsd"]);
+  for (let n = 1; n <= 2_001; n++) sink.add({ host: "8.0.0.2", port: n }, "dht", null);
+  sink.add({ host: "8.0.0.2", port: 1 }, "dht", null);
+  sink.add({ host: "8.0.0.2", port: 2_001 }, "dht", null);
   assertEquals(seen.length, 2 + 2_001 + 1);
   sink.close();
-  sink.add({ host: "10.0.0.3", port: 1 }, "dht");
+  sink.add({ host: "8.0.0.3", port: 1 }, "dht", null);
   assertEquals(seen.length, 2_004);
 });
 
-test("isPublicHost() knows private, loopback, link-local and mapped ranges (B27)", () => {
+test("PeerSink.add() passes a private address on for each source that names it", () => {
+  const seen: string[] = [];
+  const sink = new PeerSink(new FakeClock(), (_, origin, source) => seen.push(`${origin} ${source}`));
+  const peer = { host: "10.0.0.1", port: 5 };
+  sink.add(peer, "dht", "8.8.8.8");
+  sink.add(peer, "dht", "8.8.8.8");
+  sink.add(peer, "lsd", "10.0.0.1");
+  assertEquals(seen, ["dht 8.8.8.8", "lsd 10.0.0.1"]);
+});
+
+test("isPublicHost() knows private, loopback, link-local and mapped ranges", () => {
   for (
     const host of [
       "10.0.0.1",

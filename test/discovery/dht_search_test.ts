@@ -13,7 +13,7 @@ function setUp(replies: () => number | Promise<number>) {
   const node: DhtLookup = {
     async lookup(_infohash, port, report, signal) {
       lookups.push(clock.monotonic() / 1000);
-      report({ host: "10.0.0.1", port });
+      report({ host: "10.0.0.1", port }, "10.0.0.2");
       const count = await replies();
       if (signal.aborted) throw abortError(signal);
       return count;

@@ -307,7 +307,7 @@ test("UDP tracker parsers throw only MillraceError on 3,000 random datagrams", (
   }
 });
 
-test("UdpTrackerClient.announce() sends nothing to an address that is not public where it may not (B27)", async () => {
+test("UdpTrackerClient.announce() sends nothing to an address that is not public where it may not", async () => {
   for (const v4 of ["127.0.0.1", "192.168.1.1", "169.254.1.1"]) {
     const { client, sent, url } = dualStack({ [v4]: good, "2001:4860::1": good6 }, true, v4);
     const error = await assertRejects(() => client.announce(url, announce, never, { scope: "public" }), MillraceError);

@@ -159,7 +159,7 @@ test("a killed engine resumes what it had", { timeout: 40_000 }, async () => {
 
 for (const damage of ["deleted", "truncated", "corrupted"] as const) {
   for (const limit of [0, 64 * MIB]) {
-    test(`data ${damage} underfoot is fetched anew, never served wrong (limit ${limit})`, async () => {
+    test(`data ${damage} underfoot is fetched again, never served wrong (limit ${limit})`, async () => {
       const directory = await temporaryDirectory();
       const served = await serveEngine({ cache: "disk", cacheDir: directory.path, cacheLimitBytes: limit });
       try {

@@ -56,7 +56,7 @@ test("engine.relay() finds out from a peer's metadata that a magnet without trac
   });
 });
 
-test("engine.relay() needs nothing but the content id where there is a DHT (B30)", async () => {
+test("engine.relay() needs nothing but the content id where there is a DHT", async () => {
   const ports = await loadPorts({ log: { level: "error" } });
   const first = await DhtNode.open(ports, { host: "127.0.0.1", bootstrap: [], statePath: null });
   const bootstrap = [`127.0.0.1:${first.port}`];

@@ -2,7 +2,7 @@
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { after, before, test } from "node:test";
-import { assertEquals, assertLess, assertMatch } from "@std/assert";
+import { assert, assertEquals, assertLess, assertMatch } from "@std/assert";
 import { loadPorts } from "../../platform/detect.ts";
 import { DhtNode } from "../../src/discovery/dht-node.ts";
 import { serveEngine, temporaryDirectory } from "../support/engine.ts";
@@ -91,7 +91,7 @@ test("all four selectors start a broadcast, 40 characters alone too", async () =
   assertEquals((await watch("getstream")).is_live, 1);
 });
 
-test("getstream has no length, begins with PAT and PMT and decodes in order, beside HLS (B17)", async () => {
+test("getstream has no length, begins with PAT and PMT and decodes in order, beside HLS", async () => {
   const started = await watch("getstream");
   const hls = await watch("manifest.m3u8");
   const [{ response, ts }, again] = await Promise.all([
@@ -113,7 +113,7 @@ test("getstream has no length, begins with PAT and PMT and decodes in order, bes
   assertEquals((await statOf(started)).error_message, null);
 });
 
-test("manifest.m3u8 slides with absolute segment URLs that stand alone (B18)", async () => {
+test("manifest.m3u8 slides with absolute segment URLs that stand alone", async () => {
   const started = await watch("manifest.m3u8");
   const before = await playlistOf(started);
   assertMatch(before, /^#EXTM3U\n#EXT-X-VERSION:3\n#EXT-X-TARGETDURATION:2\n#EXT-X-MEDIA-SEQUENCE:\d+\n/);
@@ -130,7 +130,7 @@ test("manifest.m3u8 slides with absolute segment URLs that stand alone (B18)", a
   await missing.body?.cancel();
 });
 
-test("liveseek moves a session inside its window, and livepos says where it is (B13, B16)", async () => {
+test("liveseek moves a session inside its window, and livepos says where it is", async () => {
   const started = await watch("getstream", { pid: "shift" });
   const livepos = async () => (await statOf(started)).livepos as Record<string, string>;
   await until(
@@ -185,10 +185,10 @@ test("a broadcaster's restart is a discontinuity in both outputs, and no more", 
   }
 });
 
-test("the source's end ends the playlist and the MPEG TS cleanly", async () => {
+test("the source's end ends the playlist and the MPEG TS cleanly, and is told", async () => {
   const own = await onAir();
   try {
-    const query = { magnet: own.magnet };
+    const query = { magnet: own.magnet, use_api_events: "1" };
     const started = await startSession(own.viewer, "getstream", query);
     const hls = await startSession(own.viewer, "manifest.m3u8", query);
     const whole = bytesOf(started.playback_url);
@@ -197,6 +197,17 @@ test("the source's end ends the playlist and the MPEG TS cleanly", async () => {
     const ts = await whole;
     assertEquals(problems(ts, false), []);
     assertMatch(await playlistOf(hls), /\n#EXT-X-ENDLIST\n$/);
+    for (const { event_url, stat_url } of [started, hls]) {
+      let last = { name: "", params: {}, id: 0 };
+      while (last.name !== "download_stopped") {
+        const { response } = await (await fetch(`${event_url}?after=${last.id}`)).json();
+        assert(response !== null, `nothing after ${last.name}`);
+        last = response;
+      }
+      assertEquals(last.params, { reason: "the broadcast has ended" });
+      const { response } = await (await fetch(stat_url)).json();
+      assertEquals([response.error_message, response.livepos.is_live], ["the broadcast has ended", "0"]);
+    }
   } finally {
     await own.close();
   }

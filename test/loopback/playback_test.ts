@@ -45,10 +45,10 @@ async function startJson(path: string, more: Record<string, string> = {}): Promi
 
 const bytesOf = async (response: Response) => new Uint8Array(await response.arrayBuffer());
 
-test("getstream redirects to MPEG TS with exact length, ranges and ETag (B6, B17)", async () => {
+test("getstream redirects to MPEG TS with exact length, ranges and ETag", async () => {
   const first = await fetch(`${served.url}/engine/getstream?${query({ pid: "redirect" })}`, { redirect: "manual" });
   assertEquals(first.status, 302);
-  assertEquals(first.headers.get("access-control-allow-origin"), "*");
+  assertEquals(first.headers.get("access-control-allow-origin"), null);
   const location = first.headers.get("location")!;
   assertMatch(location, new RegExp(`^${served.url}/engine/r/${seeder.metainfo.infohashHex}/[0-9a-f]{32}$`));
   await first.body?.cancel();
@@ -82,7 +82,7 @@ test("getstream redirects to MPEG TS with exact length, ranges and ETag (B6, B17
   assertEquals([head.status, head.headers.get("content-length")], [200, String(body.length)]);
 });
 
-test("manifest.m3u8 lists every segment, and the segments are the whole (B18)", async () => {
+test("manifest.m3u8 lists every segment, and the segments are the whole", async () => {
   for (const file of [0, 1, 2]) {
     const started = await startJson("/engine/manifest.m3u8", { pid: `hls${file}`, _idx: String(file) });
     assertMatch(started.playback_url, /\/engine\/m\/[0-9a-f]{40}\/[0-9a-f]{32}\.m3u8$/);
@@ -147,7 +147,7 @@ test("format=json answers every documented field and the URLs work (section 2.2)
   assertEquals([playback.status, (await playback.text()).trim()], [404, "unknown playback session id"]);
 });
 
-test("a path alias serves the same and keeps its prefix (B1, B15)", async () => {
+test("a path alias serves the same and keeps its prefix", async () => {
   const started = await startJson("/tv/manifest.m3u8", { pid: "alias" });
   for (const url of [started.playback_url, started.stat_url, started.command_url]) {
     assertStringIncludes(url, `${served.url}/tv/`);
@@ -157,7 +157,7 @@ test("a path alias serves the same and keeps its prefix (B1, B15)", async () => 
   assert(["prebuf", "dl"].includes((await (await fetch(started.stat_url)).json()).response.status));
 });
 
-test("one swarm serves TS, HLS and file sessions at once; stopping one disturbs no other (B8)", async () => {
+test("one swarm serves TS, HLS and file sessions at once; stopping one disturbs no other", async () => {
   const [ts, hls, file] = await Promise.all([
     startJson("/engine/getstream", { pid: "a" }),
     startJson("/engine/manifest.m3u8", { pid: "b" }),
@@ -175,7 +175,7 @@ test("one swarm serves TS, HLS and file sessions at once; stopping one disturbs 
   assertNotEquals(again.playback_session_id, ts.playback_session_id);
 });
 
-test("the transport file may be POSTed as the body (B9)", async () => {
+test("the transport file may be POSTed as the body", async () => {
   const response = await fetch(`${served.url}/engine/getstream?format=json&pid=post`, {
     method: "POST",
     body: seeder.transportFile as Uint8Array<ArrayBuffer>,
@@ -183,7 +183,7 @@ test("the transport file may be POSTed as the body (B9)", async () => {
   assertEquals((await response.json()).response.infohash, seeder.metainfo.infohashHex);
 });
 
-test("once seen, a stream starts from its infohash and its content id alone (B30)", async () => {
+test("once seen, a stream starts from its infohash and its content id alone", async () => {
   const { contentId } = await import("../../src/transport/content-id.ts");
   for (
     const selector of [{ infohash: seeder.metainfo.infohashHex }, { content_id: await contentId(seeder.metainfo) }, {
@@ -197,7 +197,7 @@ test("once seen, a stream starts from its infohash and its content id alone (B30
   }
 });
 
-test("failures are told as documented (B10)", async () => {
+test("failures are told as documented", async () => {
   const ask = async (text: string) => {
     const redirect = await fetch(`${served.url}/engine/getstream?${text}`, { redirect: "manual" });
     const json = await fetch(`${served.url}/engine/getstream?format=json&${text}`);
@@ -227,7 +227,7 @@ test("a dead stream fails at its deadline with the reason and frees everything",
   }
 });
 
-test("HEAD answers without starting anything (B5)", async () => {
+test("HEAD answers without starting anything", async () => {
   const swarms = served.engine.swarms.list().length;
   for (const path of ["getstream", "manifest.m3u8"]) {
     const response = await fetch(`${served.url}/engine/${path}?infohash=${"c".repeat(40)}`, {
@@ -239,7 +239,7 @@ test("HEAD answers without starting anything (B5)", async () => {
   assertEquals(served.engine.swarms.list().length, swarms);
 });
 
-test("events are told by long poll (B14)", async () => {
+test("events are told by long poll", async () => {
   const started = await startJson("/engine/getstream", {
     pid: "events",
     use_stop_notifications: "1",
@@ -256,7 +256,7 @@ test("events are told by long poll (B14)", async () => {
   assert(names.every((name) => name === "prebuffering"), names.join());
 });
 
-test("a foreign Host and unknown paths are refused (B24)", async () => {
+test("a foreign Host and unknown paths are refused", async () => {
   const { request } = await import("node:http");
   const status = await new Promise((resolve, reject) => {
     request(`${served.url}/engine/getstream`, { headers: { host: "evil.example.com" } }, (response) => {
@@ -268,7 +268,7 @@ test("a foreign Host and unknown paths are refused (B24)", async () => {
   assertEquals((await fetch(`${served.url}/nothing`)).status, 404);
 });
 
-test("/webui/api/service answers get_version, also as JSONP with a checked callback (B26)", async () => {
+test("/webui/api/service answers get_version, also as JSONP with a checked callback", async () => {
   const service = `${served.url}/webui/api/service`;
   const { result, error } = await (await fetch(`${service}?method=get_version`)).json();
   assertEquals(error, null);

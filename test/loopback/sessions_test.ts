@@ -25,7 +25,7 @@ after(async () => {
 const start = (path: string, more: Record<string, string>) =>
   startSession(served, path, { magnet: seeder.magnet, pid: "me", ...more });
 
-test("_idx picks files; their sessions of one client run side by side (B19)", async () => {
+test("_idx picks files; their sessions of one client run side by side", async () => {
   const sessions = await Promise.all(["0", "1", "2"].map((_idx) => start("getfile", { _idx })));
   assertEquals(new Set(sessions.map((session) => session.playback_session_id)).size, 3);
   const bodies = await Promise.all(sessions.map((session) => bytesOf(session.playback_url)));
@@ -66,7 +66,7 @@ test("force_session_restart ends the running session of that key and no other", 
   assertEquals((await fetch(other.playback_url, { method: "HEAD" })).status, 200);
 });
 
-test("HEAD answers what GET would, without a body (B5)", async () => {
+test("HEAD answers what GET would, without a body", async () => {
   const ts = await start("getstream", { pid: "head" });
   const file = await start("getfile", { pid: "head" });
   const hls = await start("manifest.m3u8", { pid: "head" });

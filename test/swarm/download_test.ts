@@ -202,7 +202,7 @@ test("SwarmManager shares one swarm an infohash and leaves it after the linger",
     b.release();
     await ended;
     assertEquals(node.manager.list().length, 0);
-    // Joined again, it opens the store anew.
+    // Joined again, it opens the store again.
     const again = node.join({ metainfo: torrent.metainfo });
     await again.swarm.metadata(soon());
     again.release();

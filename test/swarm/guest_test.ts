@@ -22,11 +22,11 @@ test("SwarmManager.host() ends a torrent swarm of that infohash and passes its a
     const { infohash, infohashHex } = torrent.metainfo;
     const { manager, join } = await lab.node();
     const magnet = { infohash, infohashHex, name: null, trackers: [], webSeeds: [], selectOnly: null };
-    const { swarm } = join({ magnet: { ...magnet, peers: ["127.0.0.1:9", "198.51.100.1:7"] } });
+    const { swarm } = join({ magnet: { ...magnet, peers: ["127.0.0.1:51413", "198.51.100.1:51414"] } });
     const { addresses, release } = manager.host(infohashHex, guest());
     assertEquals(addresses, [
-      { address: { host: "127.0.0.1", port: 9 }, origin: "magnet" },
-      { address: { host: "198.51.100.1", port: 7 }, origin: "magnet" },
+      { address: { host: "127.0.0.1", port: 51413 }, origin: "magnet" },
+      { address: { host: "198.51.100.1", port: 51414 }, origin: "magnet" },
     ]);
     assertEquals(manager.list(), []);
     await swarm.metadata(soon()).then(

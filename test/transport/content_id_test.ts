@@ -14,18 +14,18 @@ import { parseTransportFile } from "../../src/transport/transport-file.ts";
 
 const infohash = new Uint8Array(20).fill(65);
 
-test("contentId() is SHA-1 of the bencoded record (B30)", async () => {
+test("contentId() is SHA-1 of the bencoded record", async () => {
   const expected = `d2:ih20:${"A".repeat(20)}2:nm4:clip2:trl13:http://a.test13:http://b.teste1:vi1ee`;
   const id = await contentId({ infohash, name: "clip", trackers: [["http://a.test"], ["http://b.test"]] });
   assertEquals(id, createHash("sha1").update(expected).digest("hex"));
 });
 
-test("encodeTransportRecord() leaves empty keys out (B30)", () => {
+test("encodeTransportRecord() leaves empty keys out", () => {
   const bytes = encodeTransportRecord({ infohash, name: null, trackers: [] });
   assertEquals(new TextDecoder().decode(bytes), `d2:ih20:${"A".repeat(20)}1:vi1ee`);
 });
 
-test("encodeTransportRecord() drops trackers from the end until 1000 bytes hold it (B30)", () => {
+test("encodeTransportRecord() drops trackers from the end until 1000 bytes hold it", () => {
   const trackers = Array.from({ length: 100 }, (_, i) => `http://tracker-${i}.test/announce`);
   const bytes = encodeTransportRecord({ infohash, name: "ä".repeat(100), trackers });
   assert(bytes.length <= 1000 && bytes.length > 950);

@@ -39,7 +39,7 @@ test("createLiveTransportFile() makes what parseLiveTransportFile() reads", asyn
   assertEquals(read.infoBytes, infoWith());
 });
 
-test("B28 B29 B30 the ids of a broadcast are those of its info and its transport record", async () => {
+test("the ids of a broadcast are those of its info and its transport record", async () => {
   const { metainfo } = await createLiveTransportFile({ name: "News", publicKey: KEY, bytesPerS: 125_000 });
   const sha1 = new Uint8Array(await crypto.subtle.digest("SHA-1", infoWith() as Uint8Array<ArrayBuffer>));
   assertEquals(metainfo.infohashHex, toHex(sha1));

@@ -16,7 +16,7 @@ const CONTENT = {
 const text = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
 const bytes = (value: string) => new TextEncoder().encode(value);
 
-test("createWrapper() gives an address the same infohash whatever else is known of it (B29)", async () => {
+test("createWrapper() gives an address the same infohash whatever else is known of it", async () => {
   const one = await createWrapper(CONTENT);
   const other = await createWrapper({ ...CONTENT, name: "y", isLive: -1, sizeBytes: 0 });
   assertEquals(one.infohashHex, other.infohashHex);

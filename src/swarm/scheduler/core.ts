@@ -9,7 +9,7 @@ import type { SchedulerActions, SchedulerShape } from "./types.ts";
 /** Sums over peers are good for this long. */
 const surveyEveryMs = 5;
 
-/** See the module. */
+/** The scheduler's shared state. */
 export class Core {
   readonly book: PieceBook;
   readonly actions: SchedulerActions;
@@ -159,7 +159,7 @@ export class Core {
     const held = part.here > 0;
     this.book.deactivate(part, 0);
     this.reopened(part.piece);
-    if (held) this.actions.forget?.(part.piece);
+    if (held) this.actions.forget(part.piece);
   }
 
   /** Is there anything that a peer could be asked for? */

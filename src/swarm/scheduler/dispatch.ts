@@ -7,7 +7,7 @@ import { blockFree } from "./pieces.ts";
 /** By the time a peer would need for one more block, the soonest at the end. */
 const latestFirst = (a: PeerState, b: PeerState): number => b.sortMs - a.sortMs || b.id - a.id;
 
-/** See the module. */
+/** Gives free blocks to peers with room. */
 export class Dispatch {
   private readonly core: Core;
   private readonly picker: Picker;

@@ -58,7 +58,7 @@ export interface ActivePiece {
   sole: boolean;
 }
 
-/** See the module. */
+/** The scheduler's view of one peer. */
 export class PeerState {
   readonly id: number;
   fast: boolean;
@@ -157,7 +157,7 @@ export class PeerState {
     this.avoided.set(piece, untilMs);
   }
 
-  /** It has the piece anew: what it rejected before says nothing any more. */
+  /** It has the piece again: what it rejected before says nothing any more. */
   forgive(piece: number): void {
     this.avoided.delete(piece);
   }
@@ -174,6 +174,11 @@ export class PeerState {
   expectLate(key: number): void {
     if (this.late.size >= maxLate) this.late.delete(this.late.keys().next().value!);
     this.late.add(key);
+  }
+
+  /** Was the block asked for and taken back? */
+  mayComeLate(key: number): boolean {
+    return this.late.has(key);
   }
 
   /** Was the block asked for and taken back? Forgets it. */
@@ -326,7 +331,7 @@ export class PeerState {
   criticalDepth(slackMs: number, share: number): number {
     const depth = this.depth(slackMs, share);
     const first = Math.min(share, this.tuning.firstCriticalBlocks);
-    // TCP starts slowly: until a first depth's worth is here its rate says little, and a pipe that ran dry starts anew.
+    // TCP starts slowly: until a first depth's worth is here its rate says little, and a pipe that ran dry starts again.
     if (this.counted >= first * this.blockBytes || this.window < this.tuning.firstDepthBlocks) return depth;
     return Math.min(Math.max(depth, first), this.limit, this.tuning.depthCapBlocks);
   }

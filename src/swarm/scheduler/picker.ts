@@ -25,7 +25,7 @@ const soleMaxMs = 4000;
 /** Open pieces looked at for one to share at one background pick. */
 const maxShared = 64;
 
-/** See the module. */
+/** Chooses the next block for one peer. */
 export class Picker {
   private readonly core: Core;
   /** The answer of the last successful pick. */

@@ -10,7 +10,7 @@ const maxProbes = 256;
 /** Bytes of a peer's bits scanned at one pick (each 8 pieces); the next pick goes on from there. */
 const maxScanBytes = 4096;
 
-/** See the module. */
+/** The missing pieces, rarest first. */
 export class Rarity {
   readonly firstPiece: number;
   readonly endPiece: number;

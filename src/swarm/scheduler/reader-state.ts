@@ -10,7 +10,7 @@ import type { PieceBook } from "./pieces.ts";
 import type { Tuning } from "./tuning.ts";
 import type { ReaderDemand } from "./types.ts";
 
-/** See the module. */
+/** The scheduler's view of one reader. */
 export class ReaderState {
   readonly id: number;
   position = 0;
@@ -73,7 +73,7 @@ export class ReaderState {
       this.anchorMs = nowMs;
       this.anchorPosition = this.position;
     } else {
-      // Who fell behind its clock starts it anew: lost time is not made up at the others' cost.
+      // A reader that fell behind restarts its clock; it must not catch up at the others' expense.
       const leadMs = this.rawLeadMs(nowMs);
       if (leadMs < 0 || leadMs > tuning.leadMaxMs) {
         this.anchorPosition = this.position;

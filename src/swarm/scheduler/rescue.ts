@@ -15,7 +15,7 @@ const endgameAfterMs = 500;
 /** Active pieces looked at for endgame in one tick. */
 const maxEndgameParts = 64;
 
-/** See the module. */
+/** Finds what is late or lost, and asks for it again. */
 export class Rescue {
   private readonly core: Core;
   private copies = 0;
@@ -69,7 +69,7 @@ export class Rescue {
 
   /**
    * What a silent peer owed is due now, but peers that were taken to be faster than they are owe more than they can
-   * send soon: the latter half is taken back and handed out anew, the most urgent first.
+   * send soon: the latter half is taken back and handed out again, the most urgent first.
    */
   private makeRoom(): void {
     const { core } = this;
@@ -213,7 +213,7 @@ export class Rescue {
       if (!peer.usable || peer.limit === 0) continue;
       const room = Math.min(2 * peer.criticalDepth(core.slackMs(peer), core.share), peer.limit);
       if (peer.outstanding >= room) continue;
-      // Who never delivered promises nothing, as long as somebody did.
+      // Ignore peers that never delivered while any peer has.
       if (core.proven && !peer.measured) continue;
       const etaMs = peer.etaMs(core.unknownRate);
       if (etaMs >= bestMs || !peer.offers(part.piece, nowMs) || core.book.find(peer, part, block) !== null) continue;

@@ -1,9 +1,9 @@
-/** Who has what, and whom we are interested in. */
+/** Which peers have which pieces, and which of them we are interested in. */
 import type { Core } from "./core.ts";
 import type { PeerState } from "./peer-state.ts";
 import { have } from "./pieces.ts";
 
-/** See the module. */
+/** Keeps the pieces of all peers, and our interest in each, up to date. */
 export class Roster {
   private readonly core: Core;
   /** When demand ended; null while there is some. */

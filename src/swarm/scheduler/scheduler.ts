@@ -28,7 +28,7 @@ import type { Millis, ReaderDemand, SchedulerActions, SchedulerApi, SchedulerSha
 
 /** A timer this late means that we were held up, not the peers. */
 const pauseMs = 400;
-/** See the module's header. One per torrent. */
+/** The scheduler of one torrent; what it weighs stands at the head of this file. */
 export class Scheduler implements SchedulerApi {
   private readonly core: Core;
   private readonly dispatch: Dispatch;
@@ -173,6 +173,15 @@ export class Scheduler implements SchedulerApi {
       peer.idleVersion = -1;
     }
     peer.onBytes(bytes, nowMs);
+  }
+
+  expects(id: number, piece: number, offset: number): boolean {
+    const { book, peers } = this.core;
+    const peer = peers.get(id);
+    const part = book.parts.get(piece);
+    if (peer === undefined || part === undefined) return false;
+    const block = offset / book.blockBytes;
+    return book.find(peer, part, block) !== null || peer.mayComeLate(this.core.key(piece, block));
   }
 
   blockReceived(id: number, piece: number, offset: number, nowMs: Millis): boolean {

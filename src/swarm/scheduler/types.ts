@@ -14,8 +14,8 @@ export interface SchedulerActions {
   interested(peer: number, value: boolean): void;
   /** A peer was silent too long (drop it). */
   drop(peer: number, reason: "silent"): void;
-  /** An unfinished piece that nobody wants any more was given up: what arrived of it may be freed, all of it is missing again. */
-  forget?(piece: number): void;
+  /** An unfinished piece that nobody wants any more was given up: free what arrived of it, since all of it is missing again. */
+  forget(piece: number): void;
 }
 
 /** Facts fixed for a torrent. */
@@ -68,6 +68,8 @@ export interface SchedulerApi {
   unchoked(peer: number, nowMs: Millis): void;
   /** Bytes of payload arrived (also of unfinished blocks). */
   progress(peer: number, bytes: number, nowMs: Millis): void;
+  /** Whether the block was asked of the peer, also if it was taken back since: anything else of it is thrown away. */
+  expects(peer: number, piece: number, offset: number): boolean;
   /** A whole block arrived. Answers whether it is wanted (false = duplicate or never asked). */
   blockReceived(peer: number, piece: number, offset: number, nowMs: Millis): boolean;
   rejected(peer: number, piece: number, offset: number, nowMs: Millis): void;

@@ -50,7 +50,7 @@ test("peerLacks() asks a peer no more for what it lost, also when it had everyth
     host.scheduler.peerLacks(0, 0, 0);
     host.scheduler.peerLacks(0, 99, 0);
     assertEquals(host.scheduler.stallReason(1, 5000), "missing_piece");
-    // Whoever speaks BEP 6 rejects; then another is asked.
+    // A peer with BEP 6 rejects; then another is asked.
     if (fast) { for (const ask of [...host.asked]) if (ask.piece === 0) host.scheduler.rejected(0, 0, ask.offset, 0); }
     host.asked = host.asked.filter((ask) => ask.piece !== 0);
     host.peer(1, { pieces: [0] });

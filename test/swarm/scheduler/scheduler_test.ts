@@ -290,3 +290,17 @@ test("calls about peers, pieces and readers that don't exist do nothing", () => 
   scheduler.pieceLost(99, 0);
   assertEquals(host.asked, []);
 });
+
+test("expects() is true of what a peer was asked for, also when it was taken back, and of nothing else", () => {
+  const host = new FakeHost(4, 8);
+  host.peer(0);
+  host.read(1, 0);
+  const { piece, offset } = host.asked[0]!;
+  assert(host.scheduler.expects(0, piece, offset));
+  assert(!host.scheduler.expects(1, piece, offset));
+  assert(!host.scheduler.expects(0, 3, 7 * blockBytes) || host.asked.some((ask) => ask.piece === 3));
+  host.scheduler.removeReader(1, 0);
+  assert(host.scheduler.expects(0, piece, offset));
+  host.deliver({ peer: 0, piece, offset, length: blockBytes });
+  assert(!host.scheduler.expects(0, piece, offset));
+});

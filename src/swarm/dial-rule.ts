@@ -1,0 +1,107 @@
+/**
+ * Which peers the engine connects to. Whoever names a peer chooses where the engine sends a handshake and, by the infohash,
+ * 18 bytes of it: enough for a command to a service that trusts this machine or its network. So nobody may name an address
+ * that is nearer than it could reach itself.
+ *
+ * | the peer's address | is dialled when |
+ * | --- | --- |
+ * | this machine | a caller on this machine joined the swarm, and it named the peer itself or the source is on this machine |
+ * | private | a caller on this machine named it, or the source is on this machine or in a private network |
+ * | public, in a subnet of ours | as public, but a foreign caller may not name it |
+ * | public | always |
+ *
+ * A source is the tracker, the DHT node or the peer that told of it; a peer that came to us, or that announces itself in the
+ * local network, is its own source. At all but public addresses the ports of well-known services are left alone.
+ */
+import type { Nearness, Surroundings } from "../discovery/nearness.ts";
+import type { PeerOrigin, ServerScope } from "../discovery/types.ts";
+import type { SocketAddress } from "../ports.ts";
+
+/** A peer that somebody named. */
+export interface NamedPeer {
+  /** A literal address; names are looked up before. */
+  readonly address: SocketAddress;
+  readonly origin: PeerOrigin;
+  /** Literal address of the tracker, DHT node or peer that told of it; null: unknown, taken for a public one. */
+  readonly source: string | null;
+  /**
+   * With the origins `magnet` and `manual` that of the caller who named it, else the widest of all who joined the swarm.
+   * "any": a caller on this machine.
+   */
+  readonly scope: ServerScope;
+}
+
+/** Ports of mail servers: other clients too dial no peer there, anywhere. */
+const MAIL_PORTS: ReadonlySet<number> = new Set([25, 110, 143, 465, 587, 993, 995]);
+
+/** Ports below this belong to the system's own services (RFC 6335 §6). */
+const FIRST_USER_PORT = 1024;
+
+/**
+ * Services in local networks that often trust whoever reaches them, and take commands as lines or short frames: databases,
+ * caches, queues, remote control, printers, proxies. All below the ports that systems give to programs without one.
+ */
+const SERVICE_PORTS: ReadonlySet<number> = new Set([
+  ...[1080, 1099, 1433, 1434, 1521, 1723, 1883, 1900, 2049, 2181, 2222, 2323, 2375, 2376, 2377, 2379, 2380, 3000, 3128],
+  ...[3268, 3306, 3389, 3690, 4222, 4369, 4444, 4505, 4506, 4786, 5000, 5001, 5037, 5038, 5060, 5061, 5222, 5269, 5353],
+  ...[5432, 5433, 5555, 5601, 5666, 5672, 5900, 5901, 5984, 5985, 5986, 6000, 6001, 6379, 6380, 6443, 6660, 6661, 6662],
+  ...[6663, 6664, 6665, 6666, 6667, 6668, 6669, 6697, 7000, 7001, 7199, 7474, 7547, 7687, 8000, 8008, 8009, 8080, 8081],
+  ...[8086, 8088, 8123, 8161, 8291, 8300, 8301, 8443, 8500, 8728, 8888, 9000, 9001, 9042, 9050, 9051, 9090, 9092, 9100],
+  ...[9160, 9200, 9300, 9418, 10000, 10250, 10255, 11211, 15672, 16379, 26379, 27017, 27018, 27019, 28015, 28017],
+]);
+
+/** Decides whom the swarms of an engine dial. */
+export class DialRule {
+  readonly #surroundings: Pick<Surroundings, "nearness">;
+
+  constructor(surroundings: Pick<Surroundings, "nearness">) {
+    this.#surroundings = surroundings;
+  }
+
+  /** Whether this peer may be dialled. */
+  allows({ address, origin, source, scope }: NamedPeer): boolean {
+    const nearness = this.#surroundings.nearness(address.host);
+    if (nearness === null || !isPeerPort(address.port, nearness)) return false;
+    if (nearness === "public") return true;
+    const isNamed = origin === "magnet" || origin === "manual";
+    if (isNamed) return scope === "any";
+    const told = origin === "incoming" || origin === "lsd" ? nearness : this.#nearnessOf(source);
+    switch (nearness) {
+      case "own":
+        return scope === "any" && told === "own";
+      case "private":
+        return told === "own" || told === "private";
+      case "neighbour":
+        return true;
+    }
+  }
+
+  #nearnessOf(source: string | null): Nearness {
+    return (source === null ? null : this.#surroundings.nearness(source)) ?? "public";
+  }
+}
+
+/** The rule for one swarm, which callers of different scopes may join. */
+export class SwarmDialRule {
+  readonly #rule: DialRule;
+  #scope: ServerScope = "public";
+
+  constructor(rule: DialRule) {
+    this.#rule = rule;
+  }
+
+  /** A caller of this scope joined; the widest counts from now on. */
+  joinedBy(scope: ServerScope): void {
+    if (scope === "any") this.#scope = "any";
+  }
+
+  /** As `DialRule.allows`; `scope` by default the widest of the callers'. */
+  allows(address: SocketAddress, origin: PeerOrigin, source: string | null, scope: ServerScope = this.#scope): boolean {
+    return this.#rule.allows({ address, origin, source, scope });
+  }
+}
+
+function isPeerPort(port: number, nearness: Nearness): boolean {
+  if (MAIL_PORTS.has(port)) return false;
+  return nearness === "public" || (port >= FIRST_USER_PORT && !SERVICE_PORTS.has(port));
+}

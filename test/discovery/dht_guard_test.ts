@@ -1,0 +1,223 @@
+/** A DHT node that strangers flood, fill and lead astray. */
+import { test } from "node:test";
+import { assert, assertEquals, assertLess } from "@std/assert";
+import { decodeBencode, encodeBencode } from "../../src/bytes/bencode.ts";
+import { QueryRates, TablePlaces, withoutNearer } from "../../src/discovery/dht-guard.ts";
+import { DhtNode } from "../../src/discovery/dht-node.ts";
+import { nearnessOf } from "../../src/discovery/nearness.ts";
+import type { SocketAddress, UdpPort } from "../../src/ports.ts";
+import { FakeClock, settle } from "../support/fake-clock.ts";
+import { testPorts } from "./support/ports.ts";
+
+const nearness = (host: string) => nearnessOf(host, []);
+const never = new AbortController().signal;
+const id = (n: number) => new Uint8Array(20).map((_, i) => i === 0 ? n & 255 : i === 19 ? n >> 8 : 7);
+const publicHost = (n: number) => `8.${n >> 8}.${n & 255}.1`;
+
+/** A network in the test's hand: what the node sends, and what it is sent. */
+class Network {
+  readonly sent: { message: Record<string, unknown>; bytes: number; to: SocketAddress }[] = [];
+  /** The node that asked last from each host. */
+  private readonly nodes = new Map<string, number>();
+  private receive: (data: Uint8Array, from: SocketAddress) => void = () => {};
+  readonly udp: UdpPort = {
+    bind: () =>
+      Promise.resolve({
+        address: { host: "0.0.0.0", port: 6881 },
+        onMessage: (listener: (data: Uint8Array, from: SocketAddress) => void) => void (this.receive = listener),
+        send: (data: Uint8Array, to: SocketAddress) => {
+          this.sent.push({ message: decodeBencode(data) as Record<string, unknown>, bytes: data.length, to });
+          return Promise.resolve();
+        },
+        close: () => {},
+      } as never),
+  };
+
+  deliver(message: Record<string, unknown>, host: string, port = 6881): void {
+    this.receive(encodeBencode(message as never), { host, port });
+  }
+
+  /** A query of a node that says to be `n`. */
+  query(n: number, host: string, q = "ping", more: Record<string, unknown> = {}): void {
+    this.nodes.set(host, n);
+    this.deliver({ t: "aa", y: "q", q, a: { id: id(n), ...more } }, host);
+  }
+
+  /** Answers every query that the node sent, as the node that asked last from there: it has few under way at once. */
+  answerAll(): void {
+    for (const { message, to } of this.sent.splice(0)) {
+      if (text(message["y"]) !== "q") continue;
+      this.deliver({ t: message["t"], y: "r", r: { id: id(this.nodes.get(to.host) ?? 1) } }, to.host, to.port);
+    }
+  }
+}
+
+function text(value: unknown): string {
+  return value instanceof Uint8Array ? new TextDecoder("latin1").decode(value) : "";
+}
+
+async function withNode(
+  run: (node: DhtNode, network: Network, clock: FakeClock) => Promise<void> | void,
+): Promise<void> {
+  const network = new Network();
+  const clock = new FakeClock();
+  const ports = testPorts({ clock, udp: network.udp });
+  const node = await DhtNode.open(ports, { host: "0.0.0.0", bootstrap: [], statePath: null });
+  try {
+    await run(node, network, clock);
+  } finally {
+    await node.close();
+  }
+}
+
+test("a node that only asks enters the table once it has answered a ping", async () => {
+  await withNode((node, network) => {
+    network.query(1, "8.8.8.8");
+    assertEquals(node.nodeCount, 0);
+    network.answerAll();
+    assertEquals(node.nodeCount, 1);
+  });
+});
+
+test("answers that were not asked for, and answers of another address, are thrown away", async () => {
+  await withNode((node, network) => {
+    network.deliver({ t: "aa", y: "r", r: { id: id(1) } }, "8.8.8.8");
+    node.addNode({ host: "9.9.9.9", port: 6881 });
+    const { t } = network.sent.at(-1)!.message;
+    network.deliver({ t, y: "r", r: { id: id(2) } }, "8.8.4.4");
+    network.deliver({ t, y: "r", r: { id: id(2) } }, "9.9.9.9", 6882);
+    assertEquals(node.nodeCount, 0);
+    network.deliver({ t, y: "r", r: { id: id(2) } }, "9.9.9.9");
+    assertEquals(node.nodeCount, 1);
+  });
+});
+
+test("one address gets one place in the table, and one network few", async () => {
+  await withNode((node, network, clock) => {
+    for (let n = 1; n <= 200; n++) {
+      network.query(n, "8.8.8.8");
+      network.answerAll();
+      clock.advance(5_000);
+    }
+    assertEquals(node.nodeCount, 1);
+    for (let n = 1; n <= 200; n++) {
+      network.query(n, `9.9.9.${n}`);
+      network.answerAll();
+      clock.advance(5_000);
+    }
+    assertEquals(node.nodeCount, 5);
+    for (let n = 1; n <= 10; n++) {
+      network.query(100 + n, publicHost(n));
+      network.answerAll();
+      clock.advance(5_000);
+    }
+    assertEquals(node.nodeCount, 15);
+  });
+});
+
+test("a flood of queries from many addresses causes few pings, and few answers to each address", async () => {
+  await withNode((_node, network) => {
+    for (let n = 1; n <= 1_000; n++) network.query(n, publicHost(n));
+    const pings = network.sent.filter(({ message }) => text(message["q"]) === "ping");
+    assertLess(pings.length, 17);
+    network.sent.length = 0;
+    // Also while the node awaits an answer from there.
+    for (let n = 0; n < 1_000; n++) network.query(1, "7.7.7.7");
+    for (let n = 0; n < 1_000; n++) network.query(1, publicHost(1));
+    assertLess(network.sent.length, 110);
+  });
+});
+
+test("an answer is no longer than a few times its query, however much is known", async () => {
+  await withNode((node, network, clock) => {
+    for (let n = 1; n <= 60; n++) {
+      network.query(n, publicHost(n));
+      network.answerAll();
+      clock.advance(5_000);
+    }
+    assert(node.nodeCount >= 20, `${node.nodeCount} nodes`);
+    network.sent.length = 0;
+    const infohash = new Uint8Array(20).fill(3);
+    network.query(200, "8.100.1.1", "find_node", { target: infohash });
+    const nodes = network.sent.find(({ message }) => text(message["y"]) === "r")!;
+    assertLess(nodes.bytes, 300);
+    // Many peers of one torrent, announced by as many hosts.
+    for (let n = 1; n <= 300; n++) {
+      const host = publicHost(1_000 + n);
+      clock.advance(20);
+      network.query(201, host, "get_peers", { info_hash: infohash });
+      const told = network.sent.find(({ message, to }) => to.host === host && text(message["y"]) === "r")!;
+      const { token } = told.message["r"] as { token: Uint8Array };
+      network.query(201, host, "announce_peer", { info_hash: infohash, port: 6881, token });
+    }
+    network.sent.length = 0;
+    network.query(202, "8.100.1.2", "get_peers", { info_hash: infohash });
+    const peers = network.sent.find(({ message }) => text(message["y"]) === "r")!;
+    assertEquals((peers.message["r"] as { values: unknown[] }).values.length, 50);
+    assertLess(peers.bytes, 600);
+  });
+});
+
+test("a lookup asks no address that a node names though it is nearer than itself, and reports none", async () => {
+  await withNode(async (node, network) => {
+    node.addNode({ host: "8.8.8.8", port: 6881 });
+    network.answerAll();
+    network.sent.length = 0;
+    const found: string[] = [];
+    const infohash = new Uint8Array(20).fill(9);
+    const lookup = node.lookup(infohash, 0, ({ host }) => found.push(host), never);
+    await settle();
+    const compact = (n: number, ...address: number[]) => [...id(n), ...address, 0x1a, 0xe1];
+    const nodes = new Uint8Array([
+      ...compact(5, 127, 0, 0, 1),
+      ...compact(6, 192, 168, 1, 1),
+      ...compact(7, 9, 9, 9, 9),
+    ]);
+    const values = [[10, 0, 0, 1, 26, 225], [127, 0, 0, 1, 26, 225], [1, 2, 3, 4, 26, 225]].map((v) =>
+      new Uint8Array(v)
+    );
+    const asked = network.sent.find(({ message, to }) => to.host === "8.8.8.8" && text(message["q"]) === "get_peers")!;
+    network.sent.length = 0;
+    network.deliver({ t: asked.message["t"], y: "r", r: { id: id(1), nodes, values, token: "x" } }, "8.8.8.8");
+    await settle();
+    const hosts = network.sent.filter(({ message }) => text(message["q"]) === "get_peers").map(({ to }) => to.host);
+    assertEquals([...new Set(hosts)], ["9.9.9.9"]);
+    assertEquals(found, ["1.2.3.4"]);
+    for (const { message, to } of network.sent) {
+      network.deliver({ t: message["t"], y: "r", r: { id: id(7) } }, to.host);
+    }
+    await lookup;
+  });
+});
+
+test("withoutNearer() lets a node of this machine name what it likes, and leaves other messages as they are", () => {
+  const data = encodeBencode(
+    { r: { id: id(1), values: [new Uint8Array([127, 0, 0, 1, 1, 2])] }, t: "aa", y: "r" } as never,
+  );
+  assertEquals(withoutNearer(data, { host: "127.0.0.1", port: 1 }, nearness), data);
+  const clean = withoutNearer(data, { host: "10.0.0.1", port: 1 }, nearness);
+  assertEquals((decodeBencode(clean) as { r: { values: unknown[] } }).r.values, []);
+  const query = encodeBencode({ q: "ping", t: "aa", y: "q" } as never);
+  assertEquals(withoutNearer(query, { host: "8.8.8.8", port: 1 }, nearness), query);
+});
+
+test("QueryRates.allows() bounds each address and all together, those of this machine only together", () => {
+  const rates = new QueryRates(() => 0, nearness);
+  let local = 0;
+  for (let i = 0; i < 100; i++) if (rates.allows("8.8.8.8")) local++;
+  assertEquals(local, 50);
+  let all = 0;
+  for (let i = 0; i < 2_000; i++) if (rates.allows("127.0.0.1")) all++;
+  assertEquals(all, 150);
+  assert(!rates.allows("9.9.9.9"));
+});
+
+test("TablePlaces frees the place of a node that left", () => {
+  const places = new TablePlaces(nearness);
+  places.entered("a", "8.8.8.8");
+  assert(!places.allows("b", "8.8.8.8"));
+  assert(places.allows("a", "8.8.8.8"));
+  assert(!places.allows("a", "8.8.4.4"));
+  places.left("a");
+  assert(places.allows("b", "8.8.8.8"));
+});
