@@ -1,4 +1,5 @@
 /** File names of broadcasts. */
+import { trimOf } from "../src/bytes/trim.ts";
 import { toHex } from "../src/bytes/hex.ts";
 
 /** Longest part of the name that is kept, characters. */
@@ -10,5 +11,5 @@ export async function broadcastFileName(name: string): Promise<string> {
   if (plain === name && /^[a-z0-9_-]+$/.test(plain)) return plain;
   // Names that differ in what files systems do not tell apart, or in what was left out, get files of their own.
   const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(name)));
-  return `${plain.replaceAll(/^-+|-+$/g, "") || "broadcast"}-${toHex(digest.subarray(0, 4))}`;
+  return `${trimOf(plain, "-") || "broadcast"}-${toHex(digest.subarray(0, 4))}`;
 }

@@ -9,7 +9,7 @@ import type { FilePort, Ports } from "../src/ports.ts";
 import { type OpenedSource, openSource } from "../src/source/open.ts";
 import { broadcastFileName } from "./broadcast-name.ts";
 import { lockDirectory } from "./directory-lock.ts";
-import { chooseDirectories, requireWritable } from "./directories.ts";
+import { chooseDirectories, requirePrivate } from "./directories.ts";
 import { absolute, inTime, peersOnly, untilStopped, withEngine } from "./peers-only.ts";
 import { reachable } from "./serve.ts";
 import { webReadable } from "./shared/node-streams.ts";
@@ -46,8 +46,12 @@ export async function runBroadcast(config: Config, ports: Ports, stopped: Promis
   const publishDir = config.publishDir === null ? `${stateDir}/broadcasts` : absolute(config.publishDir);
   const fileName = await broadcastFileName(name);
   const directory = `${publishDir}/${fileName}`;
-  await requireWritable(ports.files, directory, config.publishDir === null ? "state-dir" : "publish-dir");
-  const release = await lockDirectory(directory);
+  if (config.publishDir === null) await requirePrivate(ports, stateDir, "state-dir");
+  await requirePrivate(ports, directory, config.publishDir === null ? "state-dir" : "publish-dir");
+  const release = await lockDirectory(
+    directory,
+    `another broadcast runs in ${directory}: end it first, or use another name`,
+  );
   try {
     return await broadcastUntil(stopped, config, ports, { source, name, directory, publishDir, fileName });
   } finally {

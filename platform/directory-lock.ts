@@ -23,20 +23,21 @@ const ASK_TIMES = runtimeName() === "bun" ? 10 : 1;
 const ASK_AGAIN_MS = 20;
 
 /**
- * Takes `directory`, which exists, until the answered function is called or the process ends, however that happens: the
- * lock is a local socket, which nobody listens on any more then. Rejects with `config` when another process has it.
+ * Takes `directory`, which exists, until the returned function is called or the process ends, however that happens: the
+ * lock is a local socket, which nobody listens on any more then. Rejects with `config` and the text `taken` when another
+ * process, or this one, has it.
  */
-export async function lockDirectory(directory: string): Promise<() => void> {
-  const held = await heldIn(directory);
+export async function lockDirectory(directory: string, taken: string): Promise<() => void> {
+  const held = await heldIn(directory, taken);
   return () => void held.close();
 }
 
 /** The socket lies in the directory, so that what a killed process leaves of it is found by the next, or goes with that. */
-async function heldIn(directory: string): Promise<net.Server> {
+async function heldIn(directory: string, taken: string): Promise<net.Server> {
   const inside = path.join(directory, "lock");
   if (process.platform !== "win32" && Buffer.byteLength(inside) <= MAX_SOCKET_PATH_BYTES) {
     try {
-      return await hold(inside, directory);
+      return await hold(inside, taken);
     } catch (error) {
       // Some file systems hold no sockets: nobody on this machine gets one there.
       if (!(error instanceof CannotListen)) throw error;
@@ -44,22 +45,21 @@ async function heldIn(directory: string): Promise<net.Server> {
   }
   const name = `millrace-${createHash("sha256").update(directory).digest("hex").slice(0, 24)}`;
   const elsewhere = process.platform === "win32" ? `\\\\.\\pipe\\${name}` : path.join(os.tmpdir(), `${name}.lock`);
-  return await hold(elsewhere, directory);
+  return await hold(elsewhere, taken);
 }
 
 /** No socket can be made at the address. */
 class CannotListen extends MillraceError {}
 
-async function hold(address: string, directory: string): Promise<net.Server> {
+async function hold(address: string, taken: string): Promise<net.Server> {
   let server = await listen(address);
   if (server === null) {
-    if (await isAlive(address)) {
-      throw new MillraceError("config", `another broadcast runs in ${directory}: end it first, or use another name`);
-    }
+    if (await isAlive(address)) throw new MillraceError("config", taken);
     await unlink(address).catch(() => {});
     server = await listen(address);
   }
-  if (server === null) throw new MillraceError("config", `another broadcast has just started in ${directory}`);
+  // Another was faster.
+  if (server === null) throw new MillraceError("config", taken);
   return server;
 }
 

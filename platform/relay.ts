@@ -6,7 +6,7 @@ import type { StreamSelector } from "../src/content/selector.ts";
 import { MillraceError } from "../src/errors.ts";
 import type { LiveSwarmStatus } from "../src/live/swarm/live-swarm-status.ts";
 import type { Ports } from "../src/ports.ts";
-import { chooseDirectories, requireWritable } from "./directories.ts";
+import { chooseDirectories, requirePrivate } from "./directories.ts";
 import { absolute, peersOnly, untilStopped, withEngine } from "./peers-only.ts";
 import { reachable } from "./serve.ts";
 import { StatusLine } from "./status-line.ts";
@@ -20,7 +20,8 @@ export async function runRelay(config: Config, ports: Ports, stopped: Promise<vo
   const selector = await selectorOf(config.url, ports);
   const { stateDir } = chooseDirectories(config);
   const directory = `${stateDir}/relay`;
-  await requireWritable(ports.files, directory, "state-dir");
+  await requirePrivate(ports, stateDir, "state-dir");
+  await requirePrivate(ports, directory, "state-dir");
   return await untilStopped(stopped, (signal) =>
     withEngine(ports, peersOnly(config, directory), async (engine) => {
       const relay = await engine.relay(selector, { signal });

@@ -1,9 +1,10 @@
 /** `serve`: an engine behind an HTTP server until a signal arrives. */
 import type { Config } from "../src/config.ts";
 import { createEngine, type Engine, type EngineOptions } from "../src/engine.ts";
-import { hasCode, MillraceError } from "../src/errors.ts";
+import { describeError, hasCode, MillraceError } from "../src/errors.ts";
 import type { HttpServer, Ports, SocketAddress } from "../src/ports.ts";
-import { chooseDirectories, requireWritable } from "./directories.ts";
+import { chooseDirectories, type Directories, requirePrivate, requireWritable } from "./directories.ts";
+import { lockDirectory } from "./directory-lock.ts";
 import { formatAddress } from "./shared/os-error.ts";
 import { warmUp } from "./warm-up.ts";
 
@@ -26,14 +27,17 @@ export interface Serving {
 /** Starts engine and server. Rejects with a MillraceError whose message is one line for the user. */
 export async function startServing(config: Config, ports: Ports): Promise<Serving> {
   const directories = chooseDirectories(config);
-  await requireWritable(ports.files, directories.stateDir, "state-dir");
+  await requirePrivate(ports, directories.stateDir, "state-dir");
   if (config.cache === "disk") await requireWritable(ports.files, directories.cacheDir, "cache-dir");
-  const engine = await createEngine(ports, engineOptions(config, directories));
+  const release = await lockDirectories(config, directories);
+  let engine: Engine | null = null;
   let server: HttpServer;
   try {
+    engine = await createEngine(ports, engineOptions(config, directories));
     server = await listen(config, ports, engine);
   } catch (error) {
-    await engine.close();
+    await engine?.close();
+    release();
     throw error;
   }
   const peers = engine.peerAddress;
@@ -42,12 +46,30 @@ export async function startServing(config: Config, ports: Ports): Promise<Servin
   return {
     baseUrl,
     peers: peers === null ? null : reachable(peers),
-    stop: () => stop(server, engine),
+    stop: () => stop(server, engine).finally(release),
   };
 }
 
+/** Two engines would overwrite each other's pieces, and each take the other's files for left over. */
+async function lockDirectories({ cache }: Config, { stateDir, cacheDir }: Directories): Promise<() => void> {
+  const releases: (() => void)[] = [];
+  const release = () => releases.forEach((unlock) => unlock());
+  const directories = new Map([[stateDir, "state-dir"]]);
+  if (cache === "disk" && cacheDir !== stateDir) directories.set(cacheDir, "cache-dir");
+  try {
+    for (const [directory, flag] of directories) {
+      const taken = `--${flag}: another engine uses ${directory}: end it first, or name another directory`;
+      releases.push(await lockDirectory(directory, taken));
+    }
+  } catch (error) {
+    release();
+    throw error;
+  }
+  return release;
+}
+
 /** What the engine is told of the configuration. */
-function engineOptions(config: Config, directories: { stateDir: string; cacheDir: string }): EngineOptions {
+function engineOptions(config: Config, directories: Directories): EngineOptions {
   const { dhtBootstrap, ...rest } = config;
   return { ...rest, ...directories, ...(dhtBootstrap.length > 0 && { dhtBootstrap }) };
 }
@@ -87,5 +109,7 @@ export function readyLine({ baseUrl, peers }: Serving, format: Config["logFormat
 /** One line on standard error for what stops the program from starting; null when `error` is a fault of the program. */
 export function startError(error: unknown): string | null {
   if (!(error instanceof MillraceError)) return null;
-  return `millrace: ${error.message.replaceAll(/\s*[\r\n]+\s*/g, " ")}`;
+  return `millrace: ${
+    describeError(error).split(/[\r\n]/).map((line) => line.trim()).filter((line) => line !== "").join(" ")
+  }`;
 }

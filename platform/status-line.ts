@@ -24,7 +24,7 @@ export interface Figures {
   readonly lost: string | null;
 }
 
-/** On a terminal one line that is written anew; with `--json` an object a line; elsewhere the facts alone. */
+/** On a terminal one line that is written again; with `--json` an object a line; elsewhere the facts alone. */
 export class StatusLine {
   readonly #json: boolean;
   readonly #out: StatusOutput;
@@ -37,7 +37,7 @@ export class StatusLine {
     this.#json = json;
     this.#out = out;
     this.#figures = figures;
-    // Whoever read it may leave; the broadcast goes on.
+    // The reader of the output may leave; the broadcast goes on.
     out.on("error", () => {
       this.#isGone = true;
     });

@@ -5,7 +5,7 @@ import type { Config } from "../src/config.ts";
 import { createStore, storeLocation } from "../src/database/store.ts";
 import { MillraceError } from "../src/errors.ts";
 import type { Ports } from "../src/ports.ts";
-import { chooseDirectories, requireWritable } from "./directories.ts";
+import { chooseDirectories, requirePrivate } from "./directories.ts";
 import { print } from "./host.ts";
 import { askPassword, readPassword } from "./password-input.ts";
 
@@ -13,7 +13,7 @@ import { askPassword, readPassword } from "./password-input.ts";
 export async function runUser(config: Config, ports: Ports): Promise<number> {
   const [command, email, extra] = config.words;
   const directories = chooseDirectories(config);
-  await requireWritable(ports.files, directories.stateDir, "state-dir");
+  await requirePrivate(ports, directories.stateDir, "state-dir");
   const store = createStore(ports, storeLocation({ ...config, ...directories }));
   try {
     await run(new Accounts(store, ports.clock), command, email, extra);

@@ -17,10 +17,10 @@ const SEEDER_START_MS = 20_000;
 /** Longest first line of the seeder, characters. */
 const MAX_LINE_CHARS = 4096;
 
-/** How often the progress line is made anew, ms. */
+/** How often the progress line is made again, ms. */
 const PROGRESS_MS = 1000;
 
-/** With `--live --once` the broadcast is watched so long, ms: beyond the end of the clip, where it begins anew. */
+/** With `--live --once` the broadcast is watched so long, ms: beyond the end of the clip, where it begins again. */
 const WATCHED_MS = 12_000;
 
 /** Runs the demo; answers the exit code. */

@@ -1,11 +1,14 @@
 /** The ports on Deno. */
 import type { Ports } from "../../src/ports.ts";
 import type { PlatformOptions } from "../shared/options.ts";
+import { createHttpPort } from "../shared/http-server.ts";
+import { watchListener } from "../shared/listener-watch.ts";
 import { assemblePorts } from "../shared/ports.ts";
-import { denoHttp } from "./http.ts";
 import { denoTcp } from "./tcp.ts";
+
+const http = createHttpPort({ watch: watchListener });
 
 /** Everything the engine needs of the machine, on Deno. */
 export function createPorts(options: PlatformOptions = {}): Ports {
-  return assemblePorts({ name: "deno", version: Deno.version.deno, tcp: denoTcp, http: denoHttp }, options);
+  return assemblePorts({ name: "deno", version: Deno.version.deno, tcp: denoTcp, http }, options);
 }

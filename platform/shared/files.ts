@@ -78,7 +78,9 @@ class SharedFileHandle implements FileHandle {
 
   /** The descriptor's number may belong to another file once it is closed: nothing must reach it then. */
   private run<T>(action: string, start: (done: Callback<T>) => void): Promise<T> {
-    if (this.closed) return Promise.reject(new MillraceError("closed", `${this.path} was closed`));
+    if (this.closed) {
+      return Promise.reject(new MillraceError("closed", "the file was closed", { detail: { path: this.path } }));
+    }
     return run(action, this.path, start);
   }
 }
@@ -89,7 +91,7 @@ async function open(path: string, flags: number, mode = 0o666): Promise<SharedFi
 }
 
 const { O_RDONLY, O_RDWR, O_CREAT, O_EXCL } = fs.constants;
-/** Opening a named pipe that nobody writes to would hold a thread for ever, and with it the end of the process. */
+/** Opening a named pipe that nobody writes to would hold a thread forever, and with it the end of the process. */
 const O_NONBLOCK = (fs.constants as { O_NONBLOCK?: number }).O_NONBLOCK ?? 0;
 
 /** The file system of this machine. */
@@ -101,8 +103,10 @@ export const files: FilePort = {
     const handle = await open(path, O_RDONLY);
     try {
       const { sizeBytes, isDirectory } = await handle.info();
-      if (isDirectory) throw new MillraceError("io", `cannot read ${path}: it is a directory`);
-      if (sizeBytes > maxBytes) throw new MillraceError("too_large", `${path} is larger than ${maxBytes} bytes`);
+      if (isDirectory) throw new MillraceError("io", "cannot read a directory as a file", { detail: { path } });
+      if (sizeBytes > maxBytes) {
+        throw new MillraceError("too_large", `the file is larger than ${maxBytes} bytes`, { detail: { path } });
+      }
       const bytes = new Uint8Array(sizeBytes);
       const count = await handle.read(bytes, 0);
       return count === sizeBytes ? bytes : bytes.slice(0, count);

@@ -1,4 +1,5 @@
 /** Log lines, text or JSON, on standard error. */
+import { describeError } from "../../src/errors.ts";
 import type { Clock, Logger, LogLevel } from "../../src/ports.ts";
 
 const SEVERITY: Readonly<Record<LogLevel, number>> = { error: 0, warn: 1, info: 2, debug: 3 };
@@ -58,7 +59,7 @@ function quoted(text: string): string {
 function plainValue(value: unknown): unknown {
   if (value instanceof Error) {
     const code = (value as { code?: unknown }).code;
-    return typeof code === "string" ? `${code}: ${value.message}` : `${value.name}: ${value.message}`;
+    return `${typeof code === "string" ? code : value.name}: ${describeError(value)}`;
   }
   if (value instanceof Uint8Array) return `<${value.length} bytes>`;
   if (typeof value === "bigint") return String(value);

@@ -70,12 +70,15 @@ const FILE_CODES: Readonly<Record<string, ErrorCode>> = {
   EROFS: "denied",
 };
 
-/** What the file port rejects with. */
+/** What the file port rejects with. The path is in `detail`: the message may reach clients on other machines. */
 export function fileError(cause: unknown, action: string, path: string): MillraceError {
   if (cause instanceof MillraceError) return cause;
   const errno = errnoOf(cause);
   const code = (errno !== null && FILE_CODES[errno]) || "io";
-  return new MillraceError(code, `cannot ${action} ${path}${suffix(errno)}`, { cause, detail: { errno, path } });
+  return new MillraceError(code, `cannot ${action} a file or directory${suffix(errno)}`, {
+    cause,
+    detail: { errno, path },
+  });
 }
 
 function suffix(errno: string | null): string {

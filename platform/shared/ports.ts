@@ -1,6 +1,7 @@
 /** Puts a platform's ports together: what a runtime does its own way, and what all do alike. */
 import process from "node:process";
 import type { Clock, HttpPort, Ports, RuntimeFacts, TcpPort } from "../../src/ports.ts";
+import { loadHlsModule } from "./assets.ts";
 import { createClock } from "./clock.ts";
 import { files } from "./files.ts";
 import { createHttpClient } from "./http-client.ts";
@@ -36,6 +37,7 @@ export function assemblePorts(parts: RuntimeParts, options: PlatformOptions): Po
     network,
     http: parts.http,
     httpClient: createHttpClient(),
+    hlsModule: loadHlsModule,
     fetch: globalThis.fetch,
     log: createLogger({ ...options.log, clock, write: (line) => void process.stderr.write(line) }),
   };

@@ -26,6 +26,7 @@ export const udp: UdpPort = {
         } catch (cause) {
           return fail(cause);
         }
+        if (options.receiveBufferBytes !== undefined) enlarge(socket, options.receiveBufferBytes);
         socket.off("error", fail);
         // ICMP errors arrive here; UDP promises nothing.
         socket.on("error", () => {});
@@ -34,6 +35,15 @@ export const udp: UdpPort = {
     });
   },
 };
+
+/** Whatever the kernel gives will do, and a runtime that cannot ask goes on with what it has. */
+function enlarge(socket: dgram.Socket, bytes: number): void {
+  try {
+    socket.setRecvBufferSize(bytes);
+  } catch {
+    // Less is a loss under load, and no reason not to listen.
+  }
+}
 
 function joinGroup(socket: dgram.Socket, group: string, at: string | undefined): void {
   socket.addMembership(group, at);

@@ -1,7 +1,9 @@
-/** Who may call: addresses, Host names and proxies. B2, B24. */
+/** Who may call: addresses, Host names and proxies. */
 import ipaddr from "ipaddr.js";
+import { exactOrigin } from "../bytes/origin.ts";
 import { MillraceError } from "../errors.ts";
 import type { NetworkPort, RequestInfo } from "../ports.ts";
+import { forwardedChains, isForwarded } from "./forwarded.ts";
 
 /** How near a caller is. */
 export type AddressClass = "loopback" | "intranet" | "internet";
@@ -12,17 +14,13 @@ export interface AccessOptions {
   readonly allowedHosts: readonly string[];
   /** Full base URL the engine is reached by, or null. Its host is allowed. */
   readonly publicUrl: string | null;
-  /** Addresses or CIDR ranges whose `X-Forwarded-*` is believed. */
+  /** Addresses or CIDR ranges of proxies whose `X-Forwarded-*`, `Forwarded` and `X-Real-IP` are believed. */
   readonly trustedProxies: readonly string[];
+  /** Origins whose pages may play. Default: none but the engine's own. */
+  readonly allowedOrigins?: readonly string[];
   readonly allowIntranet: boolean;
   readonly allowInternet: boolean;
 }
-
-/** Forwarded hops looked at; longer chains are cut. */
-const MAX_FORWARDED = 16;
-
-/** Longest text answered for a caller whose address is not told, characters. */
-const MAX_HOP_CHARS = 64;
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6;
 
@@ -34,17 +32,31 @@ function parse(host: string): Address | null {
   return isAddress ? ipaddr.process(bare) : null;
 }
 
-/** `host:port` and `[host]:port`, as some proxies write it, without the port. */
-function withoutPort(hop: string): string {
-  const match = /^(?:\[([^\]]*)\]|([^:]*))(?::\d{1,5})?$/.exec(hop);
-  return (match?.[1] ?? match?.[2] ?? hop).slice(0, MAX_HOP_CHARS);
+/** From near to far: of two that a request may belong to, the farther one counts. */
+const CLASSES: readonly AddressClass[] = ["loopback", "intranet", "internet"];
+
+/** Who called. */
+export interface Caller {
+  /** Address of the caller; what is no address where a proxy names none. Equal for two requests of one caller. */
+  readonly host: string;
+  readonly addressClass: AddressClass;
+  /**
+   * Not of the class `loopback` only because a reverse proxy on this machine may have passed the request on without saying so:
+   * a caller with the access token may do what programs on this machine may.
+   */
+  readonly mayBeLocal: boolean;
+  /** A proxy passed the request on. */
+  readonly isForwarded: boolean;
 }
 
-/** See the module. Interfaces are asked at each use: laptops move. */
+/** Decides who may call. Interfaces are asked at each use: laptops move. */
 export class AccessPolicy {
   readonly #network: NetworkPort;
   readonly #options: AccessOptions;
   readonly #hosts: ReadonlySet<string>;
+  readonly #origins: ReadonlySet<string>;
+  /** A reverse proxy on this machine is to be expected. */
+  readonly #hasProxy: boolean;
   #allowIntranet: boolean;
   #allowInternet: boolean;
 
@@ -54,8 +66,11 @@ export class AccessPolicy {
     this.#allowIntranet = options.allowIntranet;
     this.#allowInternet = options.allowInternet;
     const names = options.allowedHosts.map((host) => host.toLowerCase());
-    if (options.publicUrl !== null) names.push(new URL(options.publicUrl).hostname.toLowerCase());
+    const publicHost = options.publicUrl === null ? null : new URL(options.publicUrl).hostname.replace(/^\[|\]$/g, "");
+    if (publicHost !== null) names.push(publicHost.toLowerCase());
     this.#hosts = new Set(names);
+    this.#hasProxy = publicHost !== null && publicHost !== "localhost" && parse(publicHost)?.range() !== "loopback";
+    this.#origins = new Set((options.allowedOrigins ?? []).map(allowedOrigin));
     for (const range of options.trustedProxies) {
       if (parse(range) === null && !ipaddr.isValidCIDR(range)) {
         throw new MillraceError("config", `trust-proxy: ${range} is neither an address nor a CIDR range`);
@@ -64,20 +79,55 @@ export class AccessPolicy {
   }
 
   /**
-   * The caller's own address: the socket's, or the nearest untrusted one a trusted proxy forwarded for. A proxy that names
-   * no address speaks for somebody all the same: what it says then is answered, and is of the class `internet`.
+   * Who sent `request`: the socket's other end, or the nearest untrusted hop that a trusted proxy names. Never of the class
+   * `loopback` when a proxy passed the request on: a proxy that hands on what its own callers say would let them be anybody.
+   * One that nobody trusts, or that names no address, speaks for somebody of the class `internet`.
    */
-  clientHost(request: Request, info: RequestInfo): string {
-    let host = info.remote.host;
-    const forwarded = request.headers.get("x-forwarded-for");
-    if (forwarded === null) return host;
-    const hops = forwarded.split(",").map((hop) => hop.trim()).slice(-MAX_FORWARDED);
-    while (this.#isTrustedProxy(host)) {
-      const hop = hops.pop();
-      if (hop === undefined) break;
-      host = withoutPort(hop);
+  callerOf(request: Request, info: RequestInfo): Caller {
+    const { host } = info.remote;
+    const { headers } = request;
+    const through = isForwarded(headers);
+    if (!this.#isTrustedProxy(host)) {
+      if (through) return { host: `${host} forwards`, addressClass: "internet", mayBeLocal: false, isForwarded: true };
+      const addressClass = this.classify(host);
+      if (!this.#hasProxy || addressClass !== "loopback") {
+        return { host, addressClass, mayBeLocal: false, isForwarded: false };
+      }
+      return this.#unnamed(host, hostField(request));
     }
-    return host;
+    const chains = forwardedChains(headers);
+    if (chains.length === 0 && !through) return this.#unnamed(host, hostField(request));
+    let nearest: Caller | null = null;
+    for (const chain of chains.length === 0 ? [[]] : chains) {
+      const hop = this.#behind(host, chain);
+      const far = CLASSES.indexOf(hop === null ? "internet" : this.classify(hop));
+      const addressClass = CLASSES[Math.max(far, CLASSES.indexOf("intranet"))]!;
+      // A field that the proxy does not set is the caller's own, who is at least as far away as the other field says.
+      if (nearest === null || far > CLASSES.indexOf(nearest.addressClass)) {
+        nearest = { host: hop ?? `${host} forwards`, addressClass, mayBeLocal: false, isForwarded: true };
+      }
+    }
+    return nearest!;
+  }
+
+  /**
+   * A request without a word of a proxy where there is one on this machine: of a player here, or of anybody through a proxy
+   * that adds no field. The name that it came by decides: proxies hand on their own, or use an address of this machine.
+   */
+  #unnamed(host: string, name: string): Caller {
+    const isOwnAddress = this.classify(host) === "loopback";
+    const addressClass = isOwnAddress && this.#isOwnHost(name) ? "intranet" : "internet";
+    return { host, addressClass, mayBeLocal: addressClass === "intranet", isForwarded: false };
+  }
+
+  /** The nearest hop of `chain` that is no trusted proxy, beginning behind the one at `proxy`; null when there is none. */
+  #behind(proxy: string, chain: readonly string[]): string | null {
+    let host = proxy;
+    for (let i = chain.length - 1; i >= 0; i--) {
+      host = chain[i]!;
+      if (!this.#isTrustedProxy(host)) return host;
+    }
+    return chain.length > 0 ? host : null;
   }
 
   /** Whether `X-Forwarded-Proto` and `-Host` of this request are believed. */
@@ -110,16 +160,26 @@ export class AccessPolicy {
   }
 
   /** Whether `Host` may be answered at all (DNS rebinding): an address of this machine, `localhost` or an allowed name. */
-  allowsHostHeader(header: string | null): boolean {
-    if (header === null) return false;
+  allowsHostHeader(header: string): boolean {
+    const name = hostName(header);
+    return name !== null && (this.#hosts.has(name) || this.#isOwnHost(header));
+  }
+
+  /** Whether a Host header names this machine: `localhost` or one of its addresses. */
+  #isOwnHost(header: string): boolean {
     const name = hostName(header);
     if (name === null) return false;
-    if (name === "localhost" || name.endsWith(".localhost") || this.#hosts.has(name)) return true;
+    if (name === "localhost") return true;
     const address = parse(name);
     if (address === null) return false;
     if (address.range() === "loopback") return true;
     const wanted = address.toNormalizedString();
     return this.#network.interfaces().some((own) => parse(own.host)?.toNormalizedString() === wanted);
+  }
+
+  /** Whether pages of this origin, as `Page` has it, may play and use public methods. */
+  allowsOrigin(origin: string | null): boolean {
+    return origin !== null && this.#origins.has(origin);
   }
 
   #isTrustedProxy(host: string): boolean {
@@ -135,15 +195,32 @@ export class AccessPolicy {
   }
 }
 
+/** An origin that the user allows, as pages send it. `null` and `*` stand for any page, and so would let all of them in. */
+function allowedOrigin(text: string): string {
+  const origin = exactOrigin(text);
+  if (origin === null) {
+    throw new MillraceError(
+      "config",
+      `allow-origin: ${text.slice(0, 100)} is no origin such as https://tv.example:8443`,
+    );
+  }
+  return origin;
+}
+
 function matches(address: Address, base: Address, bits: number): boolean {
   if (address instanceof ipaddr.IPv4 && base instanceof ipaddr.IPv4) return address.match(base, bits);
   if (address instanceof ipaddr.IPv6 && base instanceof ipaddr.IPv6) return address.match(base, bits);
   return false;
 }
 
+/** The Host of a request; requests that were made without a server may have it in their URL alone. */
+export function hostField(request: Request): string {
+  return request.headers.get("host") ?? new URL(request.url).host;
+}
+
 /** Lower-case name or address of a Host header (RFC 9110 section 7.2) without port and brackets; null when malformed. */
 export function hostName(header: string): string | null {
-  const match = /^(?:\[([0-9a-fA-F:.]+)\]|([^\s:/?#@[\]\\]+))(?::\d{1,5})?$/.exec(header.trim());
+  const match = /^(?:\[([0-9a-fA-F:.]+)\]|([^\s:/?#@[\]\\]+))(?::(\d{1,5}))?$/.exec(header.trim());
   const name = match?.[1] ?? match?.[2];
-  return name === undefined ? null : name.toLowerCase();
+  return name === undefined || Number(match?.[3] ?? 0) > 65535 ? null : name.toLowerCase();
 }

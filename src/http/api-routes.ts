@@ -4,6 +4,7 @@ import { createDispatch } from "./api/dispatch.ts";
 import { PictureCache } from "./api/picture.ts";
 import { METHODS } from "./api/registry.ts";
 import { openApi } from "./api/openapi.ts";
+import { apiCaller } from "./api-caller.ts";
 import { addPlaylistRoutes } from "./playlist-routes.ts";
 import { baseOf, type HttpContext, type HttpEnv, type HttpParts } from "./context.ts";
 
@@ -14,16 +15,16 @@ export function isApiPath(path: string): boolean {
   return PATHS.includes(path) || path === "/search";
 }
 
-/** Adds the routes. A HEAD (B5) is answered without calling anything: methods have effects. */
+/** Adds the routes. A HEAD is answered without calling anything: methods have effects. */
 export function addApiRoutes(app: Hono<HttpEnv>, parts: HttpParts): void {
-  const dispatch = createDispatch(METHODS, { ...parts, ...parts.api, pictures: new PictureCache(parts.clock) });
+  const dispatch = createDispatch(
+    METHODS,
+    { ...parts, ...parts.api, pictures: new PictureCache(parts.clock) },
+    parts.admission,
+  );
   const handle = (c: HttpContext) => {
     if (c.req.raw.method === "HEAD") return c.body(null, 200, { "content-type": "application/json; charset=utf-8" });
-    return dispatch(c.req.raw, {
-      addressClass: c.get("addressClass"),
-      clientHost: c.get("clientHost"),
-      ownUrl: baseOf(c, parts),
-    });
+    return dispatch(c.req.raw, apiCaller(c, parts));
   };
   for (const path of PATHS) {
     app.on(["GET", "POST"], path, handle);

@@ -2,10 +2,12 @@
 import type { Context } from "hono";
 import type { Sessions } from "../playback/sessions.ts";
 import type { CacheFigures } from "../playback/stat.ts";
-import type { Clock, Logger, RequestInfo, RuntimeFacts } from "../ports.ts";
+import type { Clock, Logger, Ports, RequestInfo, RuntimeFacts } from "../ports.ts";
 import type { AccessPolicy, AddressClass } from "./address.ts";
+import type { Admission } from "./admission.ts";
 import type { ApiParts } from "./api/parts.ts";
 import { baseUrl } from "./base-url.ts";
+import type { Page } from "./page.ts";
 
 /** Parts of the engine that routes use. */
 export interface HttpParts {
@@ -13,20 +15,36 @@ export interface HttpParts {
   /** How full the piece cache is now. */
   readonly cacheFigures: () => CacheFigures;
   readonly policy: AccessPolicy;
+  /** Whether the engine itself sent a request with these fields. */
+  readonly isOwnRequest: (headers: Headers) => Promise<boolean>;
+  readonly admission: Admission;
   readonly publicUrl: string | null;
   /** Prefixes that serve playback, `engine` first. */
   readonly prefixes: readonly string[];
   readonly clock: Clock;
   readonly log: Logger;
   readonly runtime: RuntimeFacts;
+  /** As in `Ports`. */
+  readonly hlsModule: Ports["hlsModule"];
   /** What the JSON method API needs besides. */
   readonly api: Omit<ApiParts, "policy" | "clock" | "log" | "runtime" | "pictures">;
 }
 
 /** Hono's variables. */
 export interface HttpEnv {
-  Bindings: { info: RequestInfo };
-  Variables: { clientHost: string; addressClass: AddressClass };
+  Bindings: {
+    info: RequestInfo;
+    /** Whoever embeds the engine has checked the caller, who counts as a program on this machine. Default false. */
+    isChecked?: boolean;
+  };
+  Variables: {
+    clientHost: string;
+    addressClass: AddressClass;
+    /** As in `Caller` of the access policy. */
+    mayBeLocal: boolean;
+    /** On the paths of playback. */
+    page: Page;
+  };
 }
 
 /** A route's context. */

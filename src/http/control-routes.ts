@@ -1,4 +1,4 @@
-/** `/engine/stat`, `/engine/cmd`, `/engine/event`: section 4.2 of the HTTP API, B11–B15. */
+/** `/engine/stat`, `/engine/cmd`, `/engine/event`: section 4.2 of the HTTP API. */
 import type { Hono } from "hono";
 import { MillraceError } from "../errors.ts";
 import type { AnySession } from "../playback/sessions.ts";
@@ -14,7 +14,8 @@ export function addControlRoutes(app: Hono<HttpEnv>, parts: HttpParts): void {
   for (const prefix of parts.prefixes) {
     const withSession =
       (handle: (c: HttpContext, session: AnySession) => Response | Promise<Response>) => (c: HttpContext) => {
-        const session = parts.sessions.find(c.req.param("infohash") ?? "", c.req.param("id") ?? "");
+        const [infohash, id] = [c.req.param("infohash") ?? "", c.req.param("id") ?? ""];
+        const session = mayControl(c, parts, infohash, id) ? parts.sessions.find(infohash, id) : null;
         return session === null ? c.json({ response: null, error: UNKNOWN_SESSION }) : handle(c, session);
       };
     app.get(
@@ -25,15 +26,49 @@ export function addControlRoutes(app: Hono<HttpEnv>, parts: HttpParts): void {
         return c.json({ response: statOf(session, parts.cacheFigures(), word), error: null });
       }),
     );
-    app.get(`/${prefix}/cmd/:infohash/:id`, withSession(command));
+    app.get(`/${prefix}/cmd/:infohash/:id`, (c) => {
+      // Also one that ended by itself: it is not to come back.
+      const isStop = c.req.query("method") === "stop" && c.req.raw.method !== "HEAD";
+      const [infohash, id] = [c.req.param("infohash") ?? "", c.req.param("id") ?? ""];
+      const isAllowed = mayControl(c, parts, infohash, id);
+      const session = isAllowed ? parts.sessions.find(infohash, id) : null;
+      if (isStop && isAllowed) parts.sessions.stop(infohash, id, "stop command");
+      return session === null ? c.json({ response: null, error: UNKNOWN_SESSION }) : command(c, session);
+    });
     app.get(
       `/${prefix}/event/:infohash/:id`,
-      withSession(async (c, session) => {
-        if (c.req.raw.method === "HEAD") return c.body(null, 200);
-        return c.json({ response: await session.events.next(parts.clock, c.req.raw.signal), error: null });
-      }),
+      (c) => event(c, parts),
     );
   }
+}
+
+/**
+ * The next event. With `after`, our addition, events carry an `id`: that of the newest one that the listener has, 0 at first,
+ * is the place from which it goes on, so that listeners take nothing from each other. What is left of a session that ended
+ * can be fetched for half a minute.
+ */
+async function event(c: HttpContext, parts: HttpParts): Promise<Response> {
+  const [infohash, id] = [c.req.param("infohash") ?? "", c.req.param("id") ?? ""];
+  const events = mayControl(c, parts, infohash, id) ? parts.sessions.eventsOf(infohash, id) : null;
+  if (events === null) return c.json({ response: null, error: UNKNOWN_SESSION });
+  if (c.req.raw.method === "HEAD") return c.body(null, 200);
+  const after = c.req.query("after") ?? "";
+  if (!/^\d{0,15}$/.test(after)) {
+    return c.json({ response: null, error: "invalid after: the id of an event is expected" });
+  }
+  const { signal } = c.req.raw;
+  const response =
+    await (after === ""
+      ? events.log.next(parts.clock, signal)
+      : events.log.nextAfter(Number(after), parts.clock, signal));
+  // Nothing follows any more: a listener that went on would poll without a pause.
+  return c.json({ response, error: response === null && events.hasEnded ? UNKNOWN_SESSION : null });
+}
+
+/** A page controls what it started itself, whatever else it was given the address of. */
+function mayControl(c: HttpContext, parts: HttpParts, infohash: string, id: string): boolean {
+  const { origin } = c.get("page");
+  return origin === null || parts.sessions.ownerOf(infohash, id) === origin;
 }
 
 function command(c: HttpContext, session: AnySession): Response {
@@ -42,7 +77,6 @@ function command(c: HttpContext, session: AnySession): Response {
   if (c.req.raw.method === "HEAD") return c.body(null, 200);
   switch (c.req.query("method")) {
     case "stop":
-      session.stop("stop command");
       return ok();
     case "set_player_activity_timeout": {
       const seconds = Number(c.req.query("timeout"));

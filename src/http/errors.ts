@@ -1,4 +1,4 @@
-/** The one place where error codes become HTTP statuses and API codes: B10, B21, B22. */
+/** The one place where error codes become HTTP statuses and API codes. */
 import { type ErrorCode, MillraceError } from "../errors.ts";
 
 /** HTTP status of a failed playback request. */
@@ -39,4 +39,13 @@ export interface PublicError {
 export function publicError(error: unknown): PublicError {
   if (error instanceof MillraceError) return { status: STATUS[error.code], message: error.message };
   return { status: 500, message: "internal error" };
+}
+
+/** A failed playback request as players on any page may read it. */
+export function playbackFailure(error: unknown): Response {
+  const { status, message } = publicError(error);
+  return new Response(`${message}\n`, {
+    status: status === 499 ? 503 : status,
+    headers: { "content-type": "text/plain; charset=utf-8", "access-control-allow-origin": "*" },
+  });
 }

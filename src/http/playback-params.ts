@@ -33,7 +33,7 @@ const TABLE = {
   next_file_indexes: ["integers", true],
   start_from: ["string", UNTOLD],
   quality: ["integer", "a stream has one quality"],
-  stream_id: ["integer", "a stream has one variant (B13)"],
+  stream_id: ["integer", "a stream has one variant"],
   provider: ["string", NO_VENDOR],
   direct_url: ["string", "only torrents and broadcasts are played"],
   mode: ["string", UNTOLD],
@@ -51,8 +51,8 @@ const TABLE = {
   proxy_vast_response: ["boolean", NO_ADVERTISING],
   gdpr_consent: ["boolean", NO_ADVERTISING],
   force_ads: ["boolean", NO_ADVERTISING],
-  is_restarted_session: ["boolean", "a restarted session is known by its key (B8)"],
-  collect_start_stats: ["boolean", "stat tells what is known of the start (B15)"],
+  is_restarted_session: ["boolean", "a restarted session is known by its key"],
+  collect_start_stats: ["boolean", "stat tells what is known of the start"],
 } as const satisfies Record<string, readonly [Kind, true | string]>;
 
 type Table = typeof TABLE;
@@ -77,13 +77,13 @@ const MAX_VALUE_CHARS = 16_384;
 /** Longest list of integers. */
 const MAX_LIST = 10_000;
 
-/** What the parameters ask to be made into AAC; null: nothing (B20). */
+/** What the parameters ask to be made into AAC; null: nothing. */
 export function transcodingOf(params: PlaybackParams): AudioTranscoding | null {
   if (params.transcode_audio !== true) return null;
   return { mp3: params.transcode_mp3 ?? false, ac3: params.transcode_ac3 ?? false };
 }
 
-/** Whether each read of a session is to end the one before (B8 lets any number read). */
+/** Whether each read of a session is to end the one before (by default any number may read). */
 export function wantsSingleReader(params: PlaybackParams): boolean {
   const { allow_multiple_threads_reading: allowed, stop_prev_read_thread: stops } = params;
   return allowed === undefined ? stops ?? false : !allowed;
@@ -127,7 +127,7 @@ function parseValue(name: string, kind: Kind, text: string): unknown {
   }
 }
 
-/** 0/1/true/false, any case (B3). */
+/** 0/1/true/false, any case. */
 function parseBoolean(name: string, text: string): boolean {
   const value = text.trim().toLowerCase();
   if (value === "1" || value === "true") return true;

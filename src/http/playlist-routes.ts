@@ -1,8 +1,8 @@
 /** `/engine/playlist.m3u` and `/search`: our additions, for players that open a list and for clients that search it. */
 import type { Hono } from "hono";
-import { pageOrigin } from "./api/origin.ts";
 import type { Dispatch } from "./api/dispatch.ts";
 import { baseOf, type HttpContext, type HttpEnv, type HttpParts } from "./context.ts";
+import { apiCaller } from "./api-caller.ts";
 import { playbackKeys, playlistKey } from "./playlist-key.ts";
 import { sameSecret } from "../account/access-token.ts";
 
@@ -16,8 +16,7 @@ export function addPlaylistRoutes(app: Hono<HttpEnv>, parts: HttpParts, dispatch
     if (c.req.raw.method === "HEAD") return c.body(null, 200, { "content-type": "application/json; charset=utf-8" });
     const url = new URL(c.req.url);
     url.searchParams.set("method", "search");
-    const caller = { addressClass: c.get("addressClass"), clientHost: c.get("clientHost"), ownUrl: baseOf(c, parts) };
-    return dispatch(new Request(url, c.req.raw), caller);
+    return dispatch(new Request(url, c.req.raw), apiCaller(c, parts));
   });
 }
 
@@ -64,7 +63,7 @@ async function mayRead(c: HttpContext, parts: HttpParts, query: URLSearchParams,
   if (sameSecret(key, await playlistKey(token.value, owner)) || sameSecret(key, await playlistKey(token.value, ""))) {
     return true;
   }
-  return c.get("addressClass") === "loopback" && pageOrigin(c.req.raw, baseOf(c, parts)) !== "foreign";
+  return c.get("addressClass") === "loopback" && c.get("page").relation !== "foreign";
 }
 
 /** The first part is made at once: when it fails, nothing has been said yet. */

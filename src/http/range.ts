@@ -15,7 +15,7 @@ const MAX_RANGE_CHARS = 128;
  */
 export function parseRange(header: string | null, sizeBytes: number): ByteRange | null | "unsatisfiable" {
   if (header === null || header.length > MAX_RANGE_CHARS) return null;
-  const match = /^\s*bytes\s*=\s*(\d*)\s*-\s*(\d*)\s*$/i.exec(header);
+  const match = /^bytes\s*=\s*(\d+\s*)?-\s*(\d*)$/i.exec(header.trim());
   if (match === null) return null;
   const [first = "", last = ""] = [match[1], match[2]];
   if (first === "") {

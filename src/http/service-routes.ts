@@ -1,4 +1,4 @@
-/** `/webui/api/service`: section 4.3 of the HTTP API, B26. */
+/** `/webui/api/service`: section 4.3 of the HTTP API. */
 import type { Hono } from "hono";
 import type { RuntimeFacts } from "../ports.ts";
 import { VERSION, VERSION_CODE } from "../version.ts";

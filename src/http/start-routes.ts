@@ -1,17 +1,18 @@
-/** `/engine/getstream` and `/engine/manifest.m3u8`: section 4.1 of the HTTP API, B6, B9, B10. */
+/** `/engine/getstream` and `/engine/manifest.m3u8`: section 4.1 of the HTTP API. */
 import type { Hono } from "hono";
-import { readBounded } from "../bytes/read-bounded.ts";
 import { MAX_TRANSPORT_FILE_BYTES } from "../content/resolve.ts";
 import { selectStream, type StreamSelector } from "../content/selector.ts";
 import { MillraceError } from "../errors.ts";
 import type { AnySession } from "../playback/sessions.ts";
 import type { OutputKind } from "../playback/session-base.ts";
-import { pageOrigin } from "./api/origin.ts";
+import type { BodyHold, Leave } from "./admission.ts";
+import { callerOf, holderOf, sessionHolderOf } from "./caller.ts";
 import { baseOf, type HttpContext, type HttpEnv, type HttpParts } from "./context.ts";
-import { publicError } from "./errors.ts";
+import { playbackFailure, publicError } from "./errors.ts";
+import { sessionOwner } from "./page.ts";
 import { parsePlaybackParams, type PlaybackParams, transcodingOf, wantsSingleReader } from "./playback-params.ts";
 import { isSigned } from "./playlist-key.ts";
-import { bodyChunks } from "./request-body.ts";
+import { readBody } from "./request-body.ts";
 import { OUTPUT_TYPES } from "./stream-routes.ts";
 
 /** `getfile` is our addition: the file as it is, for players that read its container themselves. */
@@ -31,6 +32,9 @@ export function addStartRoutes(app: Hono<HttpEnv>, parts: HttpParts): void {
 
 async function start(c: HttpContext, parts: HttpParts, prefix: string, output: OutputKind): Promise<Response> {
   let wantsJson = c.req.query("format") === "json";
+  const holder = holderOf(c, parts);
+  const hold = parts.admission.body(holder);
+  let leave: Leave | null = null;
   try {
     const params = parsePlaybackParams(new URL(c.req.url).searchParams);
     wantsJson = params.format === "json";
@@ -40,16 +44,20 @@ async function start(c: HttpContext, parts: HttpParts, prefix: string, output: O
         "content-type": output === "file" ? "application/octet-stream" : OUTPUT_TYPES[output],
       });
     }
-    const selector = c.req.method === "POST" ? await postedSelector(c, parts, params) : selectorOf(params);
+    leave = parts.admission.enter(holder);
+    const selector = c.req.method === "POST" ? await postedSelector(c, parts, params, hold) : selectorOf(params);
     const session = await parts.sessions.start({
       selector,
       output,
       fileIndex: params._idx,
       pid: params.pid ?? params.sid,
       clientHost: c.get("clientHost"),
-      // A page that the user merely visits is not to look around in the user's network (B27); what is signed, the user chose.
+      caller: callerOf(c),
+      owner: sessionOwner(c.req.raw, c.get("page")),
+      holder: sessionHolderOf(c, parts),
+      // No page of another origin looks around in the user's network; what is signed, the user chose.
       callerIsLocal: await isSigned(parts.api.token, params.key, selector) ||
-        c.get("addressClass") === "loopback" && pageOrigin(c.req.raw, baseOf(c, parts)) !== "foreign",
+        c.get("addressClass") === "loopback" && c.get("page").relation !== "foreign",
       preferredAudioLanguage: params.preferred_audio_language ?? null,
       transcode: output === "file" ? null : transcodingOf(params),
       clientSessionId: params.client_session_id ?? -1,
@@ -59,26 +67,28 @@ async function start(c: HttpContext, parts: HttpParts, prefix: string, output: O
       singleReader: wantsSingleReader(params),
       selectedIndexes: params.playlist_selected_indexes ?? null,
       nextIndexes: params.next_file_indexes ?? null,
+      // Middleware shows the progress; a player that is redirected is told by status what can't be played.
+      atOnce: wantsJson,
       signal: c.req.raw.signal,
     });
     const base = `${baseOf(c, parts)}/${prefix}`;
     const playback = playbackUrl(base, session);
-    if (!wantsJson) return c.body(null, 302, { location: playback, "access-control-allow-origin": "*" });
+    if (!wantsJson) return c.body(null, 302, { location: playback });
     return c.json({ response: startResponse(base, session, playback, params), error: null });
   } catch (error) {
     const told = publicError(error);
-    // Whoever ends the engine knows why starts fail then.
+    // Starts that fail because the engine ends are no news to the person who ended it.
     const level = told.status >= 500 && !parts.sessions.isClosing ? "warn" : "debug";
     parts.log.log(level, "a stream did not start", {
       message: told.message,
       status: told.status,
-      error: String(error),
+      error,
     });
     if (wantsJson) return c.json({ response: null, error: told.message });
-    return new Response(`${told.message}\n`, {
-      status: told.status === 499 ? 503 : told.status,
-      headers: { "content-type": "text/plain; charset=utf-8", "access-control-allow-origin": "*" },
-    });
+    return playbackFailure(error);
+  } finally {
+    hold.release();
+    leave?.();
   }
 }
 
@@ -87,10 +97,17 @@ function selectorOf(params: PlaybackParams): StreamSelector {
 }
 
 /** The body is a transport file; without one the query is read as in a GET. */
-async function postedSelector(c: HttpContext, { clock }: HttpParts, params: PlaybackParams): Promise<StreamSelector> {
-  const bytes = await readBounded(
-    bodyChunks(c.req.raw, clock),
+async function postedSelector(
+  c: HttpContext,
+  { clock }: HttpParts,
+  params: PlaybackParams,
+  hold: BodyHold,
+): Promise<StreamSelector> {
+  const bytes = await readBody(
+    c.req.raw,
+    clock,
     MAX_TRANSPORT_FILE_BYTES,
+    hold,
     () => new MillraceError("too_large", `a transport file is at most ${MAX_TRANSPORT_FILE_BYTES} bytes`),
   );
   return bytes.length > 0 ? { kind: "transport_file", bytes } : selectorOf(params);

@@ -1,4 +1,4 @@
-/** What players read: `/engine/r` (MPEG TS), `/engine/m` and `/engine/c` (HLS), `/engine/f` (the file). B17, B18. */
+/** What players read: `/engine/r` (MPEG TS), `/engine/m` and `/engine/c` (HLS), `/engine/f` (the file). */
 import { eTag, ifNoneMatch } from "@std/http";
 import type { Hono } from "hono";
 import { mimeTypeOf } from "../content/file-choice.ts";
@@ -6,8 +6,11 @@ import { fileBody, manifestText, type OutputBody, segmentBody, tsBody } from "..
 import type { LiveSession } from "../playback/live/live-session.ts";
 import type { PlaybackSession } from "../playback/session.ts";
 import type { AnySession } from "../playback/sessions.ts";
+import { callerOf } from "./caller.ts";
 import { baseOf, type HttpContext, type HttpEnv, type HttpParts } from "./context.ts";
+import { playbackFailure } from "./errors.ts";
 import { transcodingOf } from "./playback-params.ts";
+import { sessionOwner } from "./page.ts";
 import { parseRange } from "./range.ts";
 
 /** MIME types of the outputs; a file's own type comes from its name. */
@@ -16,43 +19,52 @@ export const OUTPUT_TYPES: Readonly<Record<"ts" | "hls", string>> = {
   hls: "application/vnd.apple.mpegurl",
 };
 
-/** The text of B11. */
+/** The text for a session that is not known. */
 export const UNKNOWN_SESSION = "unknown playback session id";
-
-const CORS = {
-  "access-control-allow-origin": "*",
-  "access-control-expose-headers": "content-length, content-range, accept-ranges, etag",
-} as const;
 
 /** Adds the routes under every prefix. */
 export function addStreamRoutes(app: Hono<HttpEnv>, parts: HttpParts): void {
-  const sessionOf = (c: HttpContext, id: string | undefined) =>
-    parts.sessions.find(c.req.param("infohash") ?? "", id ?? "");
+  const add = (path: string, handle: (c: HttpContext) => Promise<Response>) =>
+    app.get(path, async (c) => {
+      try {
+        return await handle(c);
+      } catch (error) {
+        return playbackFailure(error);
+      }
+    });
   for (const prefix of parts.prefixes) {
-    app.get(`/${prefix}/r/:infohash/:id`, (c) => {
-      const session = sessionOf(c, c.req.param("id"));
+    add(`/${prefix}/r/:infohash/:id`, async (c) => {
+      const session = await sessionOf(c, parts, c.req.param("id"));
       if (session?.kind === "live") return endless(c, session);
       return ranged(c, session, session && tsBody(session), OUTPUT_TYPES.ts);
     });
-    app.get(`/${prefix}/f/:infohash/:id/:name`, (c) => {
-      const session = sessionOf(c, c.req.param("id"));
+    add(`/${prefix}/f/:infohash/:id/:name`, async (c) => {
+      const session = await sessionOf(c, parts, c.req.param("id"));
       const type = session?.kind === "file" ? mimeTypeOf(session.file.name) : OUTPUT_TYPES.ts;
       return ranged(c, session, session && fileBody(session), type);
     });
-    app.get(`/${prefix}/m/:infohash/:name`, (c) => manifest(c, parts, prefix));
-    app.get(`/${prefix}/c/:infohash/:name`, (c) => segment(c, parts));
+    add(`/${prefix}/m/:infohash/:name`, (c) => manifest(c, parts, prefix));
+    add(`/${prefix}/c/:infohash/:name`, (c) => segment(c, parts));
   }
 }
 
-function notFound(text: string = UNKNOWN_SESSION): Response {
-  return new Response(`${text}\n`, { status: 404, headers: { "content-type": "text/plain; charset=utf-8", ...CORS } });
+/** The session of a URL with an id in it, brought back if it ended by itself, once it can be read. */
+async function sessionOf(c: HttpContext, parts: HttpParts, id: string | undefined): Promise<AnySession | null> {
+  const { signal } = c.req.raw;
+  const session = await parts.sessions.open(c.req.param("infohash") ?? "", id ?? "", callerOf(c), signal);
+  if (session?.kind === "file") await session.ready(signal);
+  return session;
 }
 
-/** A broadcast (B17): no length, no ranges, and no validator, for it is never the same twice. */
+function notFound(text: string = UNKNOWN_SESSION): Response {
+  return new Response(`${text}\n`, { status: 404, headers: { "content-type": "text/plain; charset=utf-8" } });
+}
+
+/** A broadcast: no length, no ranges, and no validator, for it is never the same twice. */
 function endless(c: HttpContext, session: LiveSession): Response {
   if (session.identity.output !== "ts") return notFound();
   session.touch();
-  const headers = { "content-type": OUTPUT_TYPES.ts, "cache-control": "no-store", "accept-ranges": "none", ...CORS };
+  const headers = { "content-type": OUTPUT_TYPES.ts, "cache-control": "no-store", "accept-ranges": "none" };
   return new Response(c.req.raw.method === "HEAD" ? null : session.openStream(), { headers });
 }
 
@@ -65,7 +77,7 @@ async function ranged(
   if (session === null || body === null) return notFound();
   session.touch();
   const tag = await eTag(body.fingerprint);
-  const headers = new Headers({ "content-type": contentType, "cache-control": "no-cache", ...CORS });
+  const headers = new Headers({ "content-type": contentType, "cache-control": "no-cache" });
   if (tag !== undefined) headers.set("etag", tag);
   if (!ifNoneMatch(c.req.header("if-none-match") ?? null, tag)) return new Response(null, { status: 304, headers });
   const isHead = c.req.raw.method === "HEAD";
@@ -93,7 +105,7 @@ async function ranged(
 
 async function manifest(c: HttpContext, parts: HttpParts, prefix: string): Promise<Response> {
   const [id = "", extension] = (c.req.param("name") ?? "").split(".");
-  const session = extension === "m3u8" ? parts.sessions.find(c.req.param("infohash") ?? "", id) : null;
+  const session = extension === "m3u8" ? await sessionOf(c, parts, id) : null;
   if (session === null) return notFound();
   const query = new URLSearchParams();
   if (session.preferredAudioLanguage !== null) query.set("preferred_audio_language", session.preferredAudioLanguage);
@@ -103,7 +115,7 @@ async function manifest(c: HttpContext, parts: HttpParts, prefix: string): Promi
   session.touch();
   const text = await manifestText(session, (n) => `${base}/${n}.ts${suffix}`, c.req.raw.signal);
   if (text === null) return notFound();
-  return new Response(text, { headers: { "content-type": OUTPUT_TYPES.hls, "cache-control": "no-cache", ...CORS } });
+  return new Response(text, { headers: { "content-type": OUTPUT_TYPES.hls, "cache-control": "no-cache" } });
 }
 
 function addFileQuery(query: URLSearchParams, { isDefaultFile, file, transcode }: PlaybackSession): void {
@@ -114,26 +126,28 @@ function addFileQuery(query: URLSearchParams, { isDefaultFile, file, transcode }
   if (transcode.ac3) query.set("transcode_ac3", "1");
 }
 
-function segment(c: HttpContext, parts: HttpParts): Response {
+async function segment(c: HttpContext, parts: HttpParts): Promise<Response> {
   const match = /^(\d{1,9})\.ts$/.exec(c.req.param("name") ?? "");
   const index = c.req.query("_idx");
   if (match === null || (index !== undefined && !/^\d{1,9}$/.test(index))) return notFound("no such segment");
-  const session = parts.sessions.findForSegment(
-    c.req.param("infohash") ?? "",
-    index === undefined ? undefined : Number(index),
-    c.req.query("preferred_audio_language") ?? null,
-    transcodingOf({
+  const query = {
+    infohashHex: c.req.param("infohash") ?? "",
+    fileIndex: index === undefined ? undefined : Number(index),
+    preferredAudioLanguage: c.req.query("preferred_audio_language") ?? null,
+    transcode: transcodingOf({
       transcode_audio: c.req.query("transcode_audio") === "1",
       transcode_mp3: c.req.query("transcode_mp3") === "1",
       transcode_ac3: c.req.query("transcode_ac3") === "1",
     }),
-    c.get("clientHost"),
-  );
+  };
+  const client = { host: c.get("clientHost"), owner: sessionOwner(c.req.raw, c.get("page")), caller: callerOf(c) };
+  const session = await parts.sessions.openForSegment(query, client, c.req.raw.signal);
   if (session === null) return notFound();
+  if (session.kind === "file") await session.ready(c.req.raw.signal);
   session.touch();
   const body = segmentBody(session, Number(match[1]));
   if (body === null) return notFound("no such segment");
-  const headers = new Headers({ "content-type": OUTPUT_TYPES.ts, "cache-control": "no-cache", ...CORS });
+  const headers = new Headers({ "content-type": OUTPUT_TYPES.ts, "cache-control": "no-cache" });
   if (body.sizeBytes !== null) headers.set("content-length", String(body.sizeBytes));
   return new Response(c.req.raw.method === "HEAD" ? null : body.open(), { headers });
 }

@@ -1,12 +1,14 @@
-import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { assert, assertEquals, assertMatch, assertNotEquals, assertRejects, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertMatch, assertNotEquals, assertThrows } from "@std/assert";
 import { loadPorts } from "../../platform/detect.ts";
 import { accessToken, loadAccessToken, randomToken, rotateAccessToken } from "../../src/account/access-token.ts";
 import { MillraceError } from "../../src/errors.ts";
+import type { Logger } from "../../src/ports.ts";
 import { METHODS } from "../../src/http/api/registry.ts";
+import { FROM } from "../support/caller.ts";
 import { temporaryDirectory } from "../support/engine.ts";
 import { ADDRESSES, type ServedApi, TOKEN, withEngine, withServed } from "./support.ts";
 
@@ -62,7 +64,7 @@ test("the registry's flags are those of section 4.4", () => {
   assertEquals(flags, FLAGS as never);
 });
 
-/** Who is let in, by hand from sections 4.4 and 5 and B24. S: served. T: HTTP 200 with code 4. A: HTTP 403 with code 4. */
+/** Who is let in, by hand from sections 4.4 and 5 and the address rule. S: served. T: HTTP 200 with code 4. A: HTTP 403 with code 4. */
 const RULES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   // The three letters: without a token, with a wrong one, with the right one.
   "public, remote": {
@@ -98,7 +100,7 @@ const RULES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 const SETTINGS = [[true, false], [false, false], [true, true], [false, true]] as const;
 const TOKENS = [undefined, "f".repeat(64), TOKEN];
 
-test("every method × address × token × settings is let in or refused as sections 4.4 and 5 say, over HTTP (B24)", async () => {
+test("every method × address × token × settings is let in or refused as sections 4.4 and 5 say, over HTTP", async () => {
   await withServed(async ({ url, engine }) => {
     for (const [intranet, internet] of SETTINGS) {
       engine.access.setAllowed("intranet", intranet);
@@ -111,7 +113,7 @@ test("every method × address × token × settings is let in or refused as secti
           const got = await Promise.all(TOKENS.map(async (token) => {
             // A bad value stops every method before it does anything; reading it comes after the access check.
             const query = new URLSearchParams({ method, ...BREAKING, ...(token === undefined ? {} : { token }) });
-            const response = await fetch(`${url}/server/api?${query}`, { headers: { "x-forwarded-for": host } });
+            const response = await fetch(`${url}/server/api?${query}`, { headers: { [FROM]: host } });
             const { error } = await response.json();
             return response.status === 403 && error?.code === 4 ? "A" : error?.code === 4 ? "T" : "S";
           }));
@@ -122,7 +124,7 @@ test("every method × address × token × settings is let in or refused as secti
   });
 });
 
-test("everything else obeys the same address rule (B24)", async () => {
+test("everything else obeys the same address rule", async () => {
   await withServed(async ({ url, engine }) => {
     const paths = [
       "/engine/getstream?infohash=x",
@@ -147,7 +149,7 @@ test("everything else obeys the same address rule (B24)", async () => {
       for (const path of paths) {
         const statuses = await Promise.all(
           Object.values(ADDRESSES).map(async (host) => {
-            const response = await fetch(url + path, { headers: { "x-forwarded-for": host } });
+            const response = await fetch(url + path, { headers: { [FROM]: host } });
             // The list of the playlist is refused with 403, too, but for want of a key.
             return response.status === 403 && /access from this address/.test(await response.text());
           }),
@@ -161,7 +163,7 @@ test("everything else obeys the same address rule (B24)", async () => {
 /** Values that no method takes where it has such a parameter. */
 const BREAKING = { id: "x", value: "x", ids: "x", player_id: "" };
 
-test("get_api_access_token refuses whatever a browser sends for another origin (B23)", async () => {
+test("get_api_access_token refuses whatever a browser sends for another origin", async () => {
   await withEngine(async ({ call }) => {
     const table: [Record<string, string>, boolean][] = [
       [{}, true],
@@ -223,28 +225,45 @@ test("an AccessToken matches itself alone", () => {
   assert(!assertThrows(() => accessToken("hunter2"), MillraceError).message.includes("hunter2"));
 });
 
-test("loadAccessToken() keeps the token for the owner's eyes and never replaces a damaged file", async () => {
+test("loadAccessToken() keeps the token for the owner's eyes, and sets a damaged file aside", async () => {
   const directory = await mkdtemp(join(tmpdir(), "millrace-token-"));
   try {
-    const { files } = await loadPorts();
-    const made = await loadAccessToken(files, `${directory}/state`);
+    const logged: unknown[] = [];
+    const log: Logger = { log: (level, _message, fields) => void logged.push([level, fields?.kept]), child: () => log };
+    const ports = { ...await loadPorts(), log };
+    const load = () => loadAccessToken(ports, `${directory}/state`);
+    const made = await load();
     const path = join(directory, "state", "access-token");
     assertEquals((await stat(path)).mode & 0o777, 0o600);
-    assertEquals((await loadAccessToken(files, `${directory}/state`)).value, made.value);
-    await writeFile(path, "damaged");
-    const error = await assertRejects(() => loadAccessToken(files, `${directory}/state`), MillraceError);
-    assertEquals((error as MillraceError).code, "corrupt");
-    assertEquals(await readFile(path, "utf8"), "damaged");
+    assertEquals((await load()).value, made.value);
+    const damages = [
+      () => writeFile(path, "damaged"),
+      () => writeFile(path, ""),
+      () => writeFile(path, made.value.slice(0, 20)),
+      () => writeFile(path, new Uint8Array(5000).fill(0xa5)),
+      () => rm(path).then(() => mkdir(path)),
+    ];
+    for (const [i, damage] of damages.entries()) {
+      const running = await load();
+      await damage();
+      const next = i % 2 === 0 ? await load() : (await running.refresh(), running);
+      assertMatch(next.value, /^[0-9a-f]{64}$/);
+      assertNotEquals(next.value, made.value);
+      assertEquals((await load()).value, next.value);
+      assertEquals((await readdir(join(directory, "state"))).length, i + 2, "the damaged one is kept");
+      assertMatch(String(logged[i]), /^error,.*access-token\.damaged-/);
+    }
   } finally {
     await rm(directory, { recursive: true });
   }
 });
 
-test("an AccessToken takes over what was put in its file, and makes one for all when the file is gone (B23)", async () => {
+test("an AccessToken takes over what was put in its file, and makes one for all when the file is gone", async () => {
   const { path: directory, remove } = await temporaryDirectory();
   try {
-    const { files } = await loadPorts();
-    const token = await loadAccessToken(files, directory);
+    const ports = await loadPorts();
+    const { files } = ports;
+    const token = await loadAccessToken(ports, directory);
     const first = token.value;
     const rotated = await rotateAccessToken(files, directory);
     assertEquals([token.matches(first), token.matches(rotated.value)], [true, false]);
@@ -297,12 +316,19 @@ test("an engine without a state directory keeps settings for its run", async () 
   });
 });
 
-test("an engine does not start on a damaged database, and says which", async () => {
+test("an engine whose database was damaged lets nobody elsewhere in until the user says so", async () => {
   const directory = await mkdtemp(join(tmpdir(), "millrace-access-"));
+  const status = async (call: ServedApi["call"]) =>
+    (await call("get_network_connection_status", {}, { from: "intranet" })).status;
   try {
     await writeFile(join(directory, "millrace.db"), "no database ".repeat(100));
-    const error = await assertRejects(() => withEngine(async () => {}, { stateDir: directory }), MillraceError);
-    assertMatch((error as Error).message, /millrace\.db: the database is damaged/);
+    for (let starts = 0; starts < 2; starts++) {
+      await withServed(async ({ call }) => assertEquals(await status(call), 403), { stateDir: directory });
+    }
+    await withServed(async ({ call }) => {
+      assertEquals((await call("set_allow_intranet_access", { token: TOKEN, value: "1" })).result, "ok");
+      assertEquals(await status(call), 200);
+    }, { stateDir: directory });
   } finally {
     await rm(directory, { recursive: true });
   }

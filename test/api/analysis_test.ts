@@ -202,7 +202,7 @@ test("analyze_content reads lists, packed or not and in any encoding: their name
   }
 });
 
-test("analyze_content knows the transport file of a broadcast (B28)", async () => {
+test("analyze_content knows the transport file of a broadcast", async () => {
   const { result } = await analyze(`${web.base}/live.acelive`);
   assertMatch(result.content_id, /^[0-9a-f]{40}$/);
   assertEquals(result, {
@@ -244,7 +244,7 @@ test("analyze_content answers the caller's title instead of the one it found", a
   assertEquals([result.title, result.content_type], ["Mine", "playlist"]);
 });
 
-test("analyze_content: callers elsewhere reach no private addresses (B27)", async () => {
+test("analyze_content: callers elsewhere reach no private addresses", async () => {
   await withEngine(async ({ call }) => {
     const { error } = await call("analyze_content", { query: `${web.base}/list.m3u` }, { from: "intranet" });
     assertEquals(error?.code, 4);

@@ -71,10 +71,12 @@ test("a page of another origin changes nothing, even with the token (CSRF)", asy
   });
 });
 
-/** Public methods that give, start or change something, by hand. */
-const NOT_FOR_FOREIGN_PAGES = ["get_api_access_token", "open_in_player", "analyze_deferred_playlist_items"];
+/** Public methods that tell nothing of the user, by hand. */
+const FOR_ANY_PAGE = ["get_status", "get_network_connection_status"];
+/** Public methods that give away the token, or start and change something, by hand. */
+const FOR_NO_PAGE = ["get_api_access_token", "open_in_player", "analyze_deferred_playlist_items"];
 
-test("public methods that give, start or change something refuse pages of other origins (CSRF)", async () => {
+test("public methods refuse pages of other origins but for what tells nothing of the user (CSRF)", async () => {
   await withServed(async ({ url }) => {
     for (const { name, public: isPublic } of METHODS) {
       if (!isPublic) continue;
@@ -82,10 +84,40 @@ test("public methods that give, start or change something refuse pages of other 
         // Bad values: what is let in goes no further than its parameters.
         const query = new URLSearchParams({ method: name, player_id: "", playlist_item_id: "x", id: "x" });
         const { error } = await (await fetch(`${url}/server/api?${query}`, { headers })).json();
-        assertEquals(error?.code === 4, NOT_FOR_FOREIGN_PAGES.includes(name), `${name} ${JSON.stringify(headers)}`);
+        assertEquals(error?.code === 4, !FOR_ANY_PAGE.includes(name), `${name} ${JSON.stringify(headers)}`);
       }
     }
   });
+});
+
+test("pages of an allowed origin call public methods and read the answers, and none that needs the token", async () => {
+  await withServed(async ({ url }) => {
+    for (const { name, public: isPublic } of METHODS) {
+      for (
+        const headers of [
+          { origin: "https://tv.example", "sec-fetch-site": "cross-site" },
+          { referer: "https://tv.example/", "sec-fetch-site": "cross-site" },
+          { referer: "https://tv.example/" },
+        ] as Record<string, string>[]
+      ) {
+        const query = new URLSearchParams({
+          method: name,
+          token: TOKEN,
+          player_id: "",
+          playlist_item_id: "x",
+          id: "x",
+        });
+        const answer = await fetch(`${url}/server/api?${query}`, { headers });
+        const { error } = await answer.json();
+        const isRefused = !isPublic || FOR_NO_PAGE.includes(name);
+        assertEquals(error?.code === 4, isRefused, `${name} ${JSON.stringify(headers)}`);
+        const readers = answer.headers.get("access-control-allow-origin");
+        assertEquals(readers, isRefused ? null : "https://tv.example", name);
+      }
+    }
+    const other = await fetch(`${url}/server/api?method=get_media_files`, { headers: { origin: "http://tv.example" } });
+    assertEquals((await other.json()).error.code, 4);
+  }, { allowOrigins: ["https://tv.example"] });
 });
 
 test("a preflight of another origin gets no permission for the API", async () => {
@@ -124,7 +156,7 @@ function statusFor(url: string, path: string, host: string): Promise<number> {
   });
 }
 
-test("a name that leads here without being allowed is answered 421 on every path (DNS rebinding, B24)", async () => {
+test("a name that leads here without being allowed is answered 421 on every path (DNS rebinding)", async () => {
   const paths = [
     `/server/api?method=get_api_access_token`,
     `/service/api?method=playlist_get&token=${TOKEN}`,
@@ -156,7 +188,7 @@ test("a name that leads here without being allowed is answered 421 on every path
   }, { allowedHosts: ["nas.home"] });
 });
 
-test("a page has nothing fetched from the user's network, by the API or by playback (B27)", async () => {
+test("a page has nothing fetched from the user's network, by the API or by playback", async () => {
   const web = await serveWeb((_request, response) =>
     response.writeHead(200).end("#EXTM3U\n#EXTINF:-1,a\nhttp://x/a.ts\n")
   );
@@ -176,8 +208,11 @@ test("a page has nothing fetched from the user's network, by the API or by playb
       for (const path of paths) {
         for (const headers of FOREIGN) {
           const text = await (await fetch(url + path, { headers })).text();
-          assertMatch(text, /private network|unknown protocol/, path);
+          assertMatch(text, /may not play here|cross-origin requests are refused/, path);
         }
+        // Nor for pages that may play: they are not the user.
+        const allowed = await fetch(url + path, { headers: { origin: "https://tv.example" } });
+        assertMatch(await allowed.text(), /private network|unknown protocol/, path);
         assertEquals(web.asked.length, 0, path);
       }
       // The same from a program on this machine goes through: it is the page that is refused.
@@ -186,7 +221,7 @@ test("a page has nothing fetched from the user's network, by the API or by playb
         await (await fetch(url + path)).body?.cancel();
         assert(web.asked.length > before, path);
       }
-    });
+    }, { allowOrigins: ["https://tv.example"] });
   } finally {
     await web.close();
   }

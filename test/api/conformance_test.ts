@@ -71,6 +71,7 @@ const EXTERNAL: Shape = {
   updated_at: "integer",
   last_update: "integer",
   next_update: "integer",
+  last_error: "string",
 };
 const OK = '="ok"';
 
@@ -128,7 +129,7 @@ const CALLS: readonly (readonly [string, string, Shape])[] = [
   ["playlist_restore_item", "owner=me&id=2", OK],
   ["playlist_trash_clear", "owner=me", OK],
   ["playlist_clear", "owner=me", OK],
-  ["playlist_get", "owner=me", { total_items: "=0", playlist: [LISTED] }],
+  ["playlist_get", "owner=me", { total_items: "=1", playlist: [LISTED] }],
   ["external_playlist_add", "type=content&category=c&name=n&url=http://x.test/&update_interval=60&update_now=0", "=1"],
   [
     "external_playlist_add",

@@ -5,7 +5,7 @@ import { MillraceError } from "../../src/errors.ts";
 import { METHODS } from "../../src/http/api/registry.ts";
 import { withEngine } from "./support.ts";
 
-test("both paths answer, by GET and POST, in the envelope (B3, B21)", async () => {
+test("both paths answer, by GET and POST, in the envelope", async () => {
   await withEngine(async ({ call, engine }) => {
     for (const path of ["/server/api", "/service/api"]) {
       for (const method of ["GET", "POST"]) {
@@ -26,7 +26,7 @@ test("both paths answer, by GET and POST, in the envelope (B3, B21)", async () =
   });
 });
 
-test("failures have the codes of B22 and B25", async () => {
+test("failures have the documented codes", async () => {
   await withEngine(async ({ call }) => {
     const table: [string, Record<string, string>, number | null][] = [
       ["", {}, 2],

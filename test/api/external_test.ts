@@ -26,6 +26,7 @@ test("every parameter of the external playlist methods has its effect", async ()
     password: "",
     update_interval: 120,
     last_update: 0,
+    last_error: "",
   });
   assert(Math.abs(updated_at - now) <= 5 && next_update === updated_at + 120);
   assertEquals(count(), first);
@@ -42,6 +43,7 @@ test("every parameter of the external playlist methods has its effect", async ()
   assertEquals([edited.name, edited.category, edited.update_interval, edited.next_update], ["yours", "", 0, 0]);
   assert(edited.last_update >= now);
   assertMatch((await post("external_playlist_update", { id: String(id) })).error!.message, /401/);
+  assertMatch((await call("external_playlist_get")).playlist[0].last_error, /401: check login and password/);
   await call("external_playlist_edit", { ...edit, login: "me", password: "secret" });
   const task = (await call("update_all_external_playlists")).task_id;
   const status = await ended(task);
@@ -68,7 +70,7 @@ test("every parameter of the external playlist methods has its effect", async ()
   assertEquals((await call("external_playlist_get")).playlist, []);
 });
 
-test("callers elsewhere cannot make the engine fetch private addresses (B27)", async () => {
+test("callers elsewhere cannot make the engine fetch private addresses", async () => {
   await withEngine(async ({ call }) => {
     source.behaviour.text = LIST;
     const asked = source.requests.length;
@@ -83,7 +85,7 @@ test("callers elsewhere cannot make the engine fetch private addresses (B27)", a
     assertMatch(status.error, /private network/);
     const list = { type: "content", category: "", name: "n", url, update_interval: "0", update_now: "0", token: TOKEN };
     const { result: theirs } = await call("external_playlist_add", list, from);
-    // Whoever asks for the update: it counts who named the address.
+    // It counts who named the address, not who asks for the update.
     const { error } = await call("external_playlist_update", { token: TOKEN, id: String(theirs) });
     assertMatch(error!.message, /private network/);
     assertMatch((await call("parse_m3u_playlist", { url }, from)).error!.message, /private network/);

@@ -50,7 +50,7 @@ function post(url: string, type: string, chunk: Uint8Array, bytes: number, decla
   });
 }
 
-test("bodies over their limit are answered 413, declared or not, and no more of them is taken (B21)", async () => {
+test("bodies over their limit are answered 413, declared or not, and no more of them is taken", async () => {
   await withServed(async ({ url }) => {
     const api = `${url}/server/api?method=get_media_files`;
     const letters = new Uint8Array(64 * KIB).fill(97);
@@ -136,5 +136,25 @@ test("malformed multipart bodies are answered code 3, and the engine lives on", 
       }
     }
     assertEquals((await (await fetch(`${url}/server/api?method=get_status`)).json()).error, null);
+  });
+});
+
+test("nothing of a body is waited for when the query says already that the call is refused", async () => {
+  await withServed(async ({ url }) => {
+    const table: [string, string, number][] = [
+      ["an unknown method", "method=nonsense", 1],
+      ["a wrong token", "method=playlist_import&token=wrong", 4],
+      ["a wrong token in an upload", "method=playlist_add_item&token=wrong", 4],
+    ];
+    for (const [what, query, code] of table) {
+      const told = await post(
+        `${url}/server/api?${query}`,
+        "audio/x-mpegurl",
+        new Uint8Array(64 * KIB),
+        2 ** 40,
+        false,
+      );
+      assertEquals([told.status, told.code], [200, code], what);
+    }
   });
 });

@@ -124,7 +124,7 @@ test("get_media_files: create_wrappers gives an address ids that last, expand_wr
   isGone = false;
 });
 
-test("playback tells at once what comes by HTTP from transport files (B10)", async () => {
+test("playback tells at once what comes by HTTP from transport files", async () => {
   const table: [string, number, RegExp][] = [
     ["/news/index.m3u8", 415, /open its own address in the player/],
     ["/a%20film.mp4", 415, /open its own address in the player/],
@@ -171,7 +171,7 @@ test("get_media_files: analyze_content adds the analysis of torrents, broadcasts
   assertEquals((await media({ infohash: result.infohash, analyze_content: "1" })).result.analysis, result.analysis);
 });
 
-test("get_media_files tells broadcasts from torrents, posted or by address (B28)", async () => {
+test("get_media_files tells broadcasts from torrents, posted or by address", async () => {
   const expected = {
     infohash: live.metainfo.infohashHex,
     name: "Channel",
@@ -215,7 +215,7 @@ test("get_content_id refuses addresses that are not wrapped", async () => {
   assertEquals((await call("get_content_id", { url: `${web.base}/page` })).error.code, 3);
 });
 
-test("get_media_files: wrappers are no way into the private network (B27)", async () => {
+test("get_media_files: wrappers are no way into the private network", async () => {
   await withEngine(async (engine) => {
     const url = `${web.base}/news/index.m3u8`;
     const { result } = await engine.call("get_media_files", { url, create_wrappers: "1" });

@@ -2,7 +2,7 @@ import { test } from "node:test";
 import { assert, assertEquals } from "@std/assert";
 import { z } from "zod";
 import { ApiError } from "../../src/http/api/codes.ts";
-import { readInput } from "../../src/http/api/input.ts";
+import { readOwnInput } from "../http/read-input.ts";
 import { defineMethod } from "../../src/http/api/method.ts";
 import { jsonList, paramReader } from "../../src/http/api/params.ts";
 import { FakeClock } from "../support/fake-clock.ts";
@@ -30,14 +30,14 @@ const read = paramReader(defineMethod({
 
 async function parse(query: string, init?: RequestInit): Promise<Record<string, unknown> | [number, string, number]> {
   try {
-    return read(await readInput(new Request(`http://127.0.0.1/server/api?${query}`, init), new FakeClock()));
+    return read(await readOwnInput(new Request(`http://127.0.0.1/server/api?${query}`, init), new FakeClock()));
   } catch (error) {
     assert(error instanceof ApiError, String(error));
     return [error.code, error.message, error.status];
   }
 }
 
-test("paramReader() reads booleans, integers and lists as B3 says", async () => {
+test("paramReader() reads booleans, integers and lists in every accepted spelling", async () => {
   const table: [string, Record<string, unknown>][] = [
     ["value=1", { value: true }],
     ["value=true", { value: true }],

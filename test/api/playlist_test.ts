@@ -331,6 +331,27 @@ test("an owner sees and changes what is everybody's and the owner's, not what is
   });
 });
 
+test("an owner deletes its own items alone for good, and playlist_clear says how many locked ones it kept", async () => {
+  await withPlaylist(async (call) => {
+    const all = await add(call, "all");
+    const ann = await add(call, "ann's", { owner: "ann" });
+    await add(call, "bob's", { owner: "bob" });
+    assertEquals((await call("playlist_clear", { owner: "zed" })).result, "ok");
+    assertEquals(await titles(call), ["all", "ann's", "bob's"]);
+    await call("playlist_item_set_locked", { id: String(ann), value: "1" });
+    const cleared = await call("playlist_clear", { owner: "ann" });
+    assertEquals([cleared.result, cleared.error, cleared.notes], ["ok", null, { kept_locked: 1 }]);
+    await call("playlist_delete_items", { ids: String(all) });
+    await call("playlist_trash_clear", { owner: "ann" });
+    assertEquals(await trash(call), ["all"]);
+    const rest = await call("playlist_clear");
+    assertEquals([await titles(call), rest.notes], [["ann's"], { kept_locked: 1 }]);
+    await call("playlist_item_set_locked", { id: String(ann), value: "0" });
+    const last = await call("playlist_clear");
+    assertEquals([await titles(call), last.notes], [[], {}]);
+  });
+});
+
 test("playlist_get pages, searches and filters", async () => {
   await withPlaylist(async (call) => {
     const names = ["One", "Two 100%", "Three_3", "four"];

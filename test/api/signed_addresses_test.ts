@@ -56,7 +56,7 @@ test("/engine/playlist.m3u signs playback addresses for players elsewhere, each 
         assertEquals([signed, id], [`${plain[0]}&key=${key}`, `${plain[2]}&key=${idKey}`]);
         assert(key !== idKey);
 
-        // Whoever is elsewhere does not choose what is fetched inside (B27); the list of the user does.
+        // Callers elsewhere do not choose what is fetched inside; the user's list does.
         assertMatch((await get(plain[0]!, from)).text, /private network/);
         assertEquals(asked, []);
         assert(!/private network/.test((await get(signed!, from)).text));

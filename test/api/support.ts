@@ -2,6 +2,7 @@
 import { loadPorts } from "../../platform/detect.ts";
 import { createEngine, type Engine, type EngineOptions } from "../../src/engine.ts";
 import type { NetworkPort } from "../../src/ports.ts";
+import { byNamedCaller, FROM } from "../support/caller.ts";
 
 /** The token that the tests' engines have. */
 export const TOKEN = "0123456789abcdef".repeat(4);
@@ -31,6 +32,8 @@ export interface Answer {
   // deno-lint-ignore no-explicit-any -- the tests look into it
   readonly result: any;
   readonly error: { message: string; code: number } | null;
+  /** What stands beside the two. */
+  readonly notes: Readonly<Record<string, unknown>>;
 }
 
 /** An engine called without a server. */
@@ -59,8 +62,8 @@ export async function withEngine(body: (called: CalledEngine) => Promise<void>, 
       ...more.init,
     });
     const response = await engine.fetch(request, { remote: { host: ADDRESSES[more.from ?? "loopback"], port: 1 } });
-    const { result, error } = await response.json();
-    return { status: response.status, headers: response.headers, result, error };
+    const { result, error, ...notes } = await response.json();
+    return { status: response.status, headers: response.headers, result, error, notes };
   };
   try {
     await body({ engine, call });
@@ -78,14 +81,11 @@ export interface ServedApi {
   call(method: string, params?: Record<string, string>, options?: Pick<CallOptions, "from">): Promise<Answer>;
 }
 
-/**
- * As `withEngine`, over HTTP. Callers come from 127.0.0.1; `X-Forwarded-For` gives them another address, since that one
- * counts as a proxy.
- */
+/** As `withEngine`, over HTTP. Callers come from 127.0.0.1, unless the field `FROM` gives them another address. */
 export async function withServed(body: (served: ServedApi) => Promise<void>, options: EngineOptions = {}) {
   await withEngine(async ({ engine }) => {
     const { http } = await loadPorts();
-    const server = await http.serve({ host: "127.0.0.1", port: 0 }, (request, info) => engine.fetch(request, info));
+    const server = await http.serve({ host: "127.0.0.1", port: 0 }, byNamedCaller(engine));
     try {
       const url = `http://127.0.0.1:${server.address.port}`;
       await body({
@@ -93,14 +93,14 @@ export async function withServed(body: (served: ServedApi) => Promise<void>, opt
         url,
         async call(method, params = {}, { from = "loopback" } = {}) {
           const query = new URLSearchParams({ method, ...params });
-          const headers = { "x-forwarded-for": ADDRESSES[from] };
+          const headers = { [FROM]: ADDRESSES[from] };
           const response = await fetch(`${url}/server/api?${query}`, { headers });
-          const { result, error } = await response.json();
-          return { status: response.status, headers: response.headers, result, error };
+          const { result, error, ...notes } = await response.json();
+          return { status: response.status, headers: response.headers, result, error, notes };
         },
       });
     } finally {
       await server.close(0);
     }
-  }, { trustProxy: ["127.0.0.1"], ...options });
+  }, options);
 }

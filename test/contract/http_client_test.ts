@@ -22,7 +22,7 @@ function get(url: string, more: { client?: HttpClientPort; signal?: AbortSignal;
   });
 }
 
-test("HttpClientPort.open() connects to the address it is given and asks for the URL's name (B27)", async () => {
+test("HttpClientPort.open() connects to the address it is given and asks for the URL's name", async () => {
   const web = await serveWeb(({ url, headers }, response) => {
     response.writeHead(299, { "set-cookie": ["a=1", "b=2"], "x-twice": "once" });
     response.end(JSON.stringify({ url, host: headers.host, asked: headers["x-asked"] }));

@@ -26,7 +26,7 @@ const policy = (options: Partial<ConstructorParameters<typeof AccessPolicy>[1]> 
 const from = (host: string) => ({ remote: { host, port: 1 } });
 const request = (headers: Record<string, string>) => new Request("http://127.0.0.1:6878/x", { headers });
 
-test("AccessPolicy.classify() tells loopback, same subnet and the rest apart (B24)", () => {
+test("AccessPolicy.classify() tells loopback, same subnet and the rest apart", () => {
   const table: [string, string][] = [
     ["127.0.0.1", "loopback"],
     ["127.9.9.9", "loopback"],
@@ -60,9 +60,9 @@ test("AccessPolicy.allows() follows the two settings and never refuses loopback"
   assertEquals([open.allows("intranet"), open.allows("internet")], [true, true]);
 });
 
-test("AccessPolicy.allowsHostHeader() refuses names a rebinding page would carry (B24)", () => {
+test("AccessPolicy.allowsHostHeader() refuses names a rebinding page would carry", () => {
   const named = policy({ allowedHosts: ["nas.lan"], publicUrl: "https://tv.example.org/millrace" });
-  const table: [string | null, boolean][] = [
+  const table: [string, boolean][] = [
     ["127.0.0.1:6878", true],
     ["localhost:6878", true],
     ["LOCALHOST", true],
@@ -73,41 +73,127 @@ test("AccessPolicy.allowsHostHeader() refuses names a rebinding page would carry
     ["evil.example.com", false],
     ["192.168.7.6", false],
     ["localhost.evil.com", false],
+    ["a1.localhost:6878", false],
     ["a@localhost", false],
+    ["127.0.0.1:65536", false],
+    ["127.0.0.1:99999", false],
     ["", false],
-    [null, false],
   ];
-  for (const [header, allowed] of table) assertEquals(named.allowsHostHeader(header), allowed, String(header));
+  for (const [header, allowed] of table) assertEquals(named.allowsHostHeader(header), allowed, header);
   assertEquals(hostName("[::1]:80"), "::1");
 });
 
-test("AccessPolicy.clientHost() believes X-Forwarded-For only from a trusted proxy (B2)", () => {
+test("AccessPolicy.callerOf() believes what a trusted proxy says, and nobody else", () => {
   const trusting = policy({ trustedProxies: ["10.0.0.0/8", "192.168.7.9"] });
-  const forwarded = request({ "x-forwarded-for": "1.2.3.4, 10.1.1.1" });
-  assertEquals(trusting.clientHost(forwarded, from("192.168.7.9")), "1.2.3.4");
-  assertEquals(trusting.clientHost(forwarded, from("192.168.7.10")), "192.168.7.10");
-  assertEquals(policy().clientHost(forwarded, from("10.0.0.1")), "10.0.0.1");
-  const hop = (text: string) => trusting.clientHost(request({ "x-forwarded-for": text }), from("10.0.0.1"));
+  const caller = (headers: Record<string, string>, host: string, by = trusting) => {
+    const { host: told, addressClass } = by.callerOf(request(headers), from(host));
+    return [told, addressClass];
+  };
+  const forwarded = { "x-forwarded-for": "1.2.3.4, 10.1.1.1" };
+  assertEquals(caller(forwarded, "192.168.7.9"), ["1.2.3.4", "internet"]);
+  assertEquals(caller({ forwarded: "for=1.2.3.4, for=10.1.1.1" }, "192.168.7.9"), ["1.2.3.4", "internet"]);
+  assertEquals(caller({ "x-real-ip": "192.168.7.44" }, "192.168.7.9"), ["192.168.7.44", "intranet"]);
+  const hop = (text: string) => caller({ "x-forwarded-for": text }, "10.0.0.1")[0];
   for (const text of ["1.2.3.4:5678", "9.9.9.9, 1.2.3.4:5678"]) assertEquals(hop(text), "1.2.3.4");
   for (const text of ["2001:db8::1", "[2001:db8::1]", "[2001:db8::1]:80"]) assertEquals(hop(text), "2001:db8::1");
+  // Of a proxy that nobody trusts all is known that it is one.
+  for (const host of ["127.0.0.1", "192.168.7.5", "192.168.7.10", "::1", "8.8.8.8"]) {
+    for (
+      const headers of [
+        forwarded,
+        { "x-forwarded-for": "127.0.0.1" },
+        { "x-forwarded-host": "nas.lan" },
+        { "x-forwarded-proto": "https" },
+        { forwarded: "for=127.0.0.1" },
+        { via: "1.1 squid" },
+        { "x-real-ip": "127.0.0.1" },
+        { "cf-connecting-ip": "127.0.0.1" },
+        { "true-client-ip": "127.0.0.1" },
+        { "x-client-ip": "" },
+      ] as Record<string, string>[]
+    ) {
+      const [told, addressClass] = caller(headers, host);
+      assertEquals(addressClass, "internet", JSON.stringify(headers));
+      // Neither the proxy's own sessions nor anybody else's.
+      assertEquals(trusting.classify(told!), "internet");
+    }
+  }
 });
 
-test("AccessPolicy.clientHost() takes nobody for the proxy itself when that does not tell an address (B24)", () => {
+test("AccessPolicy.callerOf() takes nobody behind a proxy for a program on this machine", () => {
   const trusting = policy({ trustedProxies: ["127.0.0.1"] });
-  for (const text of ["unknown", "junk, _hidden", "", " ", ",", "1.2.3.4, ", "x".repeat(5000), "[", "127.1"]) {
-    const host = trusting.clientHost(request({ "x-forwarded-for": text }), from("127.0.0.1"));
-    assertEquals(trusting.classify(host), "internet", JSON.stringify(text));
-    assert(host.length <= 64);
+  const table: [Record<string, string>, string][] = [
+    [{ "x-forwarded-for": "127.0.0.1" }, "intranet"],
+    [{ "x-forwarded-for": "::1" }, "intranet"],
+    [{ "x-forwarded-for": "::ffff:127.0.0.1" }, "intranet"],
+    [{ "x-forwarded-for": "192.168.7.5" }, "intranet"],
+    [{ forwarded: 'for="[::1]:80"' }, "intranet"],
+    [{ "x-forwarded-for": "192.168.7.7" }, "intranet"],
+    // A field that the proxy does not set is the caller's own: the farther of two counts.
+    [{ "x-forwarded-for": "127.0.0.1", "x-real-ip": "8.8.8.8" }, "internet"],
+    [{ "x-forwarded-for": "8.8.8.8", forwarded: "for=127.0.0.1" }, "internet"],
+    [{ forwarded: "for=8.8.8.8", "x-forwarded-for": "192.168.7.7" }, "internet"],
+    [{ "x-forwarded-for": "8.8.8.8, 127.0.0.1" }, "internet"],
+    [{ "x-forwarded-for": "127.0.0.1, 8.8.8.8" }, "internet"],
+    [{ via: "1.1 nginx" }, "internet"],
+    [{ "x-forwarded-proto": "https" }, "internet"],
+    ...["unknown", "junk, _hidden", "", " ", ",", "1.2.3.4, ", "x".repeat(5000), "[", "127.1", "0177.0.0.1"]
+      .map((text): [Record<string, string>, string] => [{ "x-forwarded-for": text }, "internet"]),
+    ...["for=unknown", "for=_hidden", "by=127.0.0.1", "for=127.0.0.1;for=8.8.8.8", "for=[::1]", "", "junk", 'for="']
+      .map((text): [Record<string, string>, string] => [{ forwarded: text }, "internet"]),
+  ];
+  for (const [headers, addressClass] of table) {
+    const caller = trusting.callerOf(request(headers), from("127.0.0.1"));
+    assertEquals([caller.addressClass, caller.mayBeLocal], [addressClass as never, false], JSON.stringify(headers));
+    assert(caller.host.length <= 80);
   }
-  // It calls for itself.
-  assertEquals(trusting.clientHost(request({}), from("127.0.0.1")), "127.0.0.1");
+});
+
+test("AccessPolicy.callerOf() knows no program on this machine where a proxy may speak without a word of it", () => {
+  const LOCAL_HOST = { host: "127.0.0.1:6878" };
+  for (
+    const by of [
+      policy({ trustedProxies: ["127.0.0.1", "192.168.7.5"] }),
+      policy({ publicUrl: "https://tv.example.org/millrace" }),
+    ]
+  ) {
+    for (const host of ["127.0.0.1", "192.168.7.5"]) {
+      const local = by.callerOf(request(LOCAL_HOST), from(host));
+      assertEquals([local.addressClass, local.mayBeLocal], ["intranet", true]);
+      const named = by.callerOf(request({ host: "tv.example.org" }), from(host));
+      assertEquals([named.addressClass, named.mayBeLocal], ["internet", false]);
+    }
+  }
+  // A proxy elsewhere that names nobody.
+  const far = policy({ trustedProxies: ["192.168.7.9"] });
+  assertEquals(far.callerOf(request(LOCAL_HOST), from("192.168.7.9")).addressClass, "internet");
+  assertEquals(far.callerOf(request(LOCAL_HOST), from("127.0.0.1")).addressClass, "loopback");
+  // Without any proxy.
+  for (const publicUrl of [null, "http://localhost:6878", "http://127.0.0.1:6878", "http://[::1]:6878"]) {
+    assertEquals(policy({ publicUrl }).callerOf(request(LOCAL_HOST), from("127.0.0.1")).addressClass, "loopback");
+  }
+});
+
+test("AccessPolicy.allowsOrigin() allows the origins that it was given, exactly", () => {
+  const by = policy({ allowedOrigins: ["https://TV.example:443/", "http://tv.lan:8080", "capacitor://localhost"] });
+  for (const origin of ["https://tv.example", "http://tv.lan:8080", "capacitor://localhost"]) {
+    assert(by.allowsOrigin(origin), origin);
+  }
+  for (
+    const origin of ["http://tv.example", "https://tv.example.evil", "https://x.tv.example", "http://tv.lan", null]
+  ) {
+    assert(!by.allowsOrigin(origin), String(origin));
+  }
+  for (const text of ["*", "null", "https://*.example", "tv.example", "https://tv.example/page", "https://a@b", ""]) {
+    assertThrows(() => policy({ allowedOrigins: [text] }), MillraceError, "allow-origin", text);
+  }
 });
 
 test("AccessPolicy() refuses a proxy that is neither an address nor a range", () => {
   assertThrows(() => policy({ trustedProxies: ["proxy.lan"] }), MillraceError, "trust-proxy");
 });
 
-test("baseUrl() uses the public URL, a trusted proxy's headers, or the Host of the request (B2)", () => {
+test("baseUrl() uses the public URL, a trusted proxy's headers, or the Host of the request", () => {
   const plain = request({ host: "127.0.0.1:6878", "x-forwarded-proto": "https", "x-forwarded-host": "nas.lan" });
   assertEquals(baseUrl(plain, from("10.0.0.1"), policy(), null), "http://127.0.0.1:6878");
   assertEquals(baseUrl(plain, from("10.0.0.1"), policy(), "https://x.org/sub/"), "https://x.org/sub");

@@ -1,4 +1,4 @@
-/** Sections 2.2, 2.3, 4.1 and 4.2 of the HTTP API for files, row by row of behaviour B6 to B19. */
+/** Sections 2.2, 2.3, 4.1 and 4.2 of the HTTP API for files, and what the engine decided where they are silent. */
 import { test } from "node:test";
 import { assert, assertEquals, assertMatch, assertNotEquals } from "@std/assert";
 import { settle } from "../support/fake-clock.ts";
@@ -19,7 +19,7 @@ async function prebuffered(app: ReturnType<typeof playbackApp>, started: Record<
   throw new Error("it never came to dl");
 }
 
-test("a session segment is 32 hex characters, new each time, and controls its own session alone (B7)", async () => {
+test("a session segment is 32 hex characters, new each time, and controls its own session alone", async () => {
   const app = playbackApp([FILM]);
   const ids = new Set<string>();
   const started = [];
@@ -44,13 +44,13 @@ test("a session segment is 32 hex characters, new each time, and controls its ow
   assertEquals((await app.json(two.stat_url!)).error, null);
 });
 
-test("the start redirects with 302 and an absolute Location, open to every origin (B6)", async () => {
+test("the start redirects with 302 and an absolute Location", async () => {
   const app = playbackApp([FILM]);
   for (
     const [path, pattern] of [["getstream", /\/engine\/r\//], ["manifest.m3u8", /\/engine\/m\/.*\.m3u8$/]] as const
   ) {
     const response = await app.get(`/engine/${path}?infohash=${INFOHASH}`);
-    assertEquals([response.status, response.headers.get("access-control-allow-origin")], [302, "*"]);
+    assertEquals([response.status, response.headers.get("access-control-allow-origin")], [302, null]);
     const location = response.headers.get("location")!;
     assertMatch(location, pattern);
     assertMatch(location, new RegExp(`^http://127\\.0\\.0\\.1:6878/engine/[rm]/${INFOHASH}/[0-9a-f]{32}(\\.m3u8)?$`));
@@ -59,7 +59,7 @@ test("the start redirects with 302 and an absolute Location, open to every origi
   }
 });
 
-test("the key of a session is content, file, output and pid, else the client's address (B8)", async () => {
+test("the key of a session is content, file, output and pid, else the client's address", async () => {
   const app = playbackApp([FILM, EXTRA]);
   const idOf = async (path: string, more: string, host?: string) => {
     const url = `/engine/${path}?infohash=${INFOHASH}&format=json&${more}`;
@@ -79,7 +79,7 @@ test("the key of a session is content, file, output and pid, else the client's a
   assertEquals(await idOf("getstream", ""), others[3]);
 });
 
-test("selectors are taken in order, the first present wins even if a later one is valid (B9)", async () => {
+test("selectors are taken in order, the first present wins even if a later one is valid", async () => {
   const app = playbackApp([FILM]);
   const failure = async (query: string) => (await app.json(`/engine/getstream?format=json&${query}`)).error;
   assertEquals(await failure(""), "missing stream selector");
@@ -89,7 +89,7 @@ test("selectors are taken in order, the first present wins even if a later one i
   assertEquals(await failure(`infohash=${INFOHASH}&magnet=nonsense`), null);
 });
 
-test("failures are a string under error with JSON, a status and the same text without (B10)", async () => {
+test("failures are a string under error with JSON, a status and the same text without", async () => {
   const app = playbackApp([FILM, { name: "vp9.webm", bytes: fixture("webm-vp9-opus.webm") }]);
   const cases = [
     ["", 400],
@@ -109,7 +109,7 @@ test("failures are a string under error with JSON, a status and the same text wi
   assertEquals((await app.get(`/engine/getstream?infohash=${INFOHASH}`)).status, 503);
 });
 
-test("an unknown session gets the exact text from stat, cmd and event, 404 from playback (B11)", async () => {
+test("an unknown session gets the exact text from stat, cmd and event, 404 from playback", async () => {
   const app = playbackApp([FILM]);
   const id = "f".repeat(32);
   for (const path of [`stat/${INFOHASH}/${id}`, `cmd/${INFOHASH}/${id}?method=stop`, `event/${INFOHASH}/${id}`]) {
@@ -131,7 +131,7 @@ test("a start that fails because the engine ends is no warning in its log", asyn
   assertEquals([status, logged], [503, ["debug a stream did not start"]]);
 });
 
-test("bytes, playlists, segments and stat keep a session, stat with skip_player_activity=1 does not (B12)", async () => {
+test("bytes, playlists, segments and stat keep a session, stat with skip_player_activity=1 does not", async () => {
   const app = playbackApp([FILM]);
   const hls = await app.start("/engine/manifest.m3u8", "pid=hls");
   await prebuffered(app, hls);
@@ -159,7 +159,7 @@ test("bytes, playlists, segments and stat keep a session, stat with skip_player_
   assertEquals([await alive(), app.swarms.leases], [false, 0]);
 });
 
-test("use_api_stop lifts the limit to an hour, set_player_activity_timeout sets it (B12, B13)", async () => {
+test("use_api_stop lifts the limit to an hour, set_player_activity_timeout sets it", async () => {
   const app = playbackApp([FILM]);
   const patient = await app.start("/engine/getstream", "pid=a&use_api_stop=1");
   const plain = await app.start("/engine/getstream", "pid=b");
@@ -177,7 +177,7 @@ test("use_api_stop lifts the limit to an hour, set_player_activity_timeout sets 
   assertEquals(await alive(patient), false);
 });
 
-test("cmd answers every command of B13, and unknown method to all others", async () => {
+test("cmd answers every command, and unknown method to all others", async () => {
   const app = playbackApp([FILM]);
   const started = await app.start("/engine/getstream");
   const timeout = "invalid timeout: 1 to 86400 seconds";
@@ -202,7 +202,7 @@ test("cmd answers every command of B13, and unknown method to all others", async
   }
 });
 
-test("event_url is given to those who ask, and polled at most 15 s (B14)", async () => {
+test("event_url is given to those who ask, and polled at most 15 s", async () => {
   const app = playbackApp([FILM]);
   for (const [query, has] of [["", false], ["use_api_events=1", true], ["use_stop_notifications=1", true]] as const) {
     const started = await app.start("/engine/getstream", `pid=${query.length}&${query}`);
@@ -229,7 +229,7 @@ test("event_url is given to those who ask, and polled at most 15 s (B14)", async
   assertEquals(await last, { response: null, error: null });
 });
 
-test("stat has exactly the fields of section 2.3 with these values, and those of B15", async () => {
+test("stat has exactly the fields of section 2.3 with these values, and our additions", async () => {
   const app = playbackApp([FILM, EXTRA]);
   const started = await app.start("/engine/getstream", "client_session_id=77&_idx=0");
   await prebuffered(app, started);
@@ -258,7 +258,7 @@ test("stat has exactly the fields of section 2.3 with these values, and those of
     is_live: 0,
     infohash: INFOHASH,
     selected_file_index: 0,
-    // B15's own; livepos is of broadcasts.
+    // Our additions; livepos is of broadcasts.
     progress: 100,
     stall_reason: null,
     error_message: null,
@@ -275,7 +275,7 @@ test("stat has exactly the fields of section 2.3 with these values, and those of
   assertEquals(await idOf("pid=other"), 8);
 });
 
-test("stat says prefuf while prebuffering, prebuf under an alias, and dl after (B15)", async () => {
+test("stat says prefuf while prebuffering, prebuf under an alias, and dl after", async () => {
   const app = playbackApp([FILM]);
   const ready = await app.start("/tv/getfile", "pid=ready");
   await prebuffered(app, ready);
@@ -307,7 +307,7 @@ test("the start response has exactly the fields of section 2.2", async () => {
   });
 });
 
-test("MPEG TS has a length, ranges and a strong ETag; without an index apart it has none of the first two (B17)", async () => {
+test("MPEG TS has a length, ranges and a strong ETag; without an index apart it has none of the first two", async () => {
   const app = playbackApp([FILM, EXTRA]);
   const whole = await app.start("/engine/getstream", "_idx=0");
   const head = async (url: string, headers: Record<string, string> = {}) => {
@@ -334,7 +334,7 @@ test("MPEG TS has a length, ranges and a strong ETag; without an index apart it 
   assertEquals((await app.get(open.playback_url!, { headers: { range: "bytes=0-9" } })).status, 200);
 });
 
-test("the VOD playlist is whole at once, its segments by absolute URLs with _idx for other files (B18)", async () => {
+test("the VOD playlist is whole at once, its segments by absolute URLs with _idx for other files", async () => {
   const app = playbackApp([FILM, EXTRA]);
   const larger = FILM.bytes.length > EXTRA.bytes.length ? 0 : 1;
   for (const index of [0, 1]) {
@@ -352,7 +352,7 @@ test("the VOD playlist is whole at once, its segments by absolute URLs with _idx
   }
 });
 
-test("_idx picks the file, without it the largest playable one plays (B19)", async () => {
+test("_idx picks the file, without it the largest playable one plays", async () => {
   const app = playbackApp([{ name: "a.txt", bytes: new Uint8Array(9_000_000) }, FILM, EXTRA]);
   const indexOf = async (more: string) =>
     (await app.json((await app.start("/engine/getstream", more)).stat_url!)).response.selected_file_index;
@@ -362,4 +362,33 @@ test("_idx picks the file, without it the largest playable one plays (B19)", asy
   assertEquals(await indexOf("_idx=2"), 2);
   assertEquals(await indexOf(`playlist_selected_indexes=0,${3 - largest}&pid=s`), 3 - largest);
   assertNotEquals(await app.json(`/engine/getstream?infohash=${INFOHASH}&format=json&_idx=3`), null);
+});
+
+test("listeners that keep their place by after=N each hear every event, also of a session that ended", async () => {
+  const app = playbackApp([FILM]);
+  const started = await app.start("/engine/getstream", "use_stop_notifications=1");
+  await prebuffered(app, started);
+  assertEquals(await app.json(`${started.command_url}?method=stop`), { response: "ok", error: null });
+  const hear = async () => {
+    const names: string[] = [];
+    for (let after = 0;;) {
+      const { response, error } = await app.json(`${started.event_url}?after=${after}`);
+      if (response === null) return [names.filter((name) => name !== "prebuffering"), error];
+      names.push(response.name);
+      after = response.id;
+    }
+  };
+  const all = [["playing", "download_stopped"], "unknown playback session id"];
+  assertEquals([await hear(), await hear()], [all, all]);
+  // A client that knows nothing of places hears the end, too.
+  let last: { name?: string } = {};
+  for (let answer = await app.json(started.event_url!); answer.response !== null;) {
+    last = answer.response;
+    answer = await app.json(started.event_url!);
+  }
+  assertEquals(last, { name: "download_stopped", params: { reason: "stop command" } } as never);
+  assertEquals((await app.json(`${started.event_url}?after=x`)).error, "invalid after: the id of an event is expected");
+  assertEquals(await app.json(started.event_url!.replace(INFOHASH, "2".repeat(40))), GONE);
+  app.clock.advance(30_001);
+  assertEquals(await app.json(`${started.event_url}?after=0`), GONE);
 });

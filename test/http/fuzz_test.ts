@@ -2,7 +2,7 @@
 import { test } from "node:test";
 import { assert, assertEquals } from "@std/assert";
 import { hostName } from "../../src/http/address.ts";
-import { readInput } from "../../src/http/api/input.ts";
+import { readOwnInput } from "./read-input.ts";
 import { ApiError } from "../../src/http/api/codes.ts";
 import { fixture, seeded } from "../media/support/files.ts";
 import { FakeClock } from "../support/fake-clock.ts";
@@ -120,7 +120,7 @@ test("readInput() answers or refuses any body and content type", async () => {
     const headers = { "content-type": types[Math.floor(random() * types.length)]! };
     const request = new Request("http://h/server/api?method=x&a=%ff&a=b&=c", { method: "POST", headers, body });
     try {
-      const input = await readInput(request, new FakeClock());
+      const input = await readOwnInput(request, new FakeClock());
       assert(input.texts("a").length >= 1);
       assertEquals(input.texts("method")[0], "x");
       accepted++;

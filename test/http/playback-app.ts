@@ -3,14 +3,18 @@ import { Hono } from "hono";
 import { assertEquals } from "@std/assert";
 import { randomToken } from "../../src/account/access-token.ts";
 import { AccessPolicy } from "../../src/http/address.ts";
+import { Admission } from "../../src/http/admission.ts";
 import type { HttpEnv, HttpParts } from "../../src/http/context.ts";
 import { addControlRoutes } from "../../src/http/control-routes.ts";
+import { addGuard, addPageGuard } from "../../src/http/guard.ts";
 import { addStartRoutes } from "../../src/http/start-routes.ts";
 import { addStreamRoutes } from "../../src/http/stream-routes.ts";
 import { FakeClock } from "../support/fake-clock.ts";
 import { FakeSwarm, FakeSwarms, makeSessions } from "../playback/support.ts";
 
 const BASE = "http://127.0.0.1:6878";
+/** Pages of this origin may play. */
+export const ALLOWED_PAGE = "https://tv.example";
 export const INFOHASH = "1".repeat(40);
 
 /** Files of the swarm, the routes under `engine` and the alias `tv`, and who calls. */
@@ -23,10 +27,11 @@ export function playbackApp(files: readonly { name: string; bytes: Uint8Array }[
   const sessions = makeSessions(clock, swarms);
   const policy = new AccessPolicy({ interfaces: () => [], resolve: () => Promise.resolve([]) }, {
     allowedHosts: [],
+    allowedOrigins: [ALLOWED_PAGE],
     publicUrl: null,
     trustedProxies: [],
     allowIntranet: true,
-    allowInternet: false,
+    allowInternet: true,
   });
   const cacheFigures = () => ({ limitBytes: 1000, usedBytes: 400 });
   const prefixes = ["engine", "tv"];
@@ -34,6 +39,8 @@ export function playbackApp(files: readonly { name: string; bytes: Uint8Array }[
     sessions,
     cacheFigures,
     policy,
+    isOwnRequest: () => Promise.resolve(false),
+    admission: new Admission(),
     publicUrl: null,
     prefixes,
     clock,
@@ -41,11 +48,8 @@ export function playbackApp(files: readonly { name: string; bytes: Uint8Array }[
     api: { token: randomToken() },
   };
   const app = new Hono<HttpEnv>();
-  app.use(async (c, next) => {
-    c.set("clientHost", c.env.info.remote.host);
-    c.set("addressClass", "loopback");
-    await next();
-  });
+  addGuard(app, parts as unknown as HttpParts);
+  addPageGuard(app, parts as unknown as HttpParts);
   // The routes of playback use nothing of the rest.
   for (const add of [addStartRoutes, addStreamRoutes, addControlRoutes]) add(app, parts as unknown as HttpParts);
   /** A request from `host`. */

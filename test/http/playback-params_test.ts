@@ -124,7 +124,7 @@ test("PARAMETERS_WITHOUT_EFFECT lists documented names, each with its reason", (
   for (const [name, why] of Object.entries(PARAMETERS_WITHOUT_EFFECT)) assert(names.has(name) && why.length > 10, name);
 });
 
-test("wantsSingleReader() lets any number read unless told otherwise (B8)", () => {
+test("wantsSingleReader() lets any number read unless told otherwise", () => {
   const of = (query: string) => wantsSingleReader(parsePlaybackParams(new URLSearchParams(query)));
   for (
     const [query, wanted] of [
@@ -140,7 +140,7 @@ test("wantsSingleReader() lets any number read unless told otherwise (B8)", () =
   }
 });
 
-test("transcodingOf() is null without transcode_audio, whatever else is asked for (B20)", () => {
+test("transcodingOf() is null without transcode_audio, whatever else is asked for", () => {
   const of = (query: string) => transcodingOf(parsePlaybackParams(new URLSearchParams(query)));
   assertEquals(of("transcode_mp3=1&transcode_ac3=1"), null);
   assertEquals(of("transcode_audio=1"), { mp3: false, ac3: false });

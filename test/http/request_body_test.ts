@@ -1,9 +1,10 @@
 import { test } from "node:test";
 import { assertEquals, assertMatch, assertRejects } from "@std/assert";
 import { MillraceError } from "../../src/errors.ts";
-import { queryFields, readInput } from "../../src/http/api/input.ts";
+import { queryFields } from "../../src/http/api/input.ts";
+import { readOwnInput } from "./read-input.ts";
 import { readUpload } from "../../src/http/api/upload.ts";
-import { BODY_IDLE_MS, bodyChunks } from "../../src/http/request-body.ts";
+import { BODY_IDLE_MS, BODY_WHOLE_MS, bodyChunks } from "../../src/http/request-body.ts";
 import { FakeClock } from "../support/fake-clock.ts";
 import { until } from "../support/until.ts";
 import { playbackApp } from "./playback-app.ts";
@@ -51,7 +52,7 @@ test("bodyChunks() gives up a body that stops coming, however it is read", async
     async (request, clock) => {
       for await (const chunk of bodyChunks(request, clock)) assertEquals(chunk.length, 3);
     },
-    (request, clock) => readInput(request, clock),
+    (request, clock) => readOwnInput(request, clock),
     (request, clock) =>
       readUpload(request, queryFields(request), "file", async (chunks) => {
         for await (const chunk of chunks) assertEquals(chunk.length, 3);
@@ -70,14 +71,28 @@ test("bodyChunks() takes a body that pauses and goes on", async () => {
   const clock = new FakeClock();
   const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
   const writer = writable.getWriter();
-  const input = readInput(post(readable, "application/x-www-form-urlencoded"), clock);
+  const input = readOwnInput(post(readable, "application/x-www-form-urlencoded"), clock);
   for (const part of ["a=", "1", "&b=2"]) {
-    await until("the wait", () => clock.pendingTimers === 1);
+    await until("the wait", () => clock.pendingTimers === 2);
     await clock.advanceAsync(BODY_IDLE_MS - 1);
     await writer.write(new TextEncoder().encode(part));
   }
   await writer.close();
   assertEquals([(await input).texts("a"), (await input).texts("b")], [["1"], ["2"]]);
+  assertEquals(clock.pendingTimers, 0);
+});
+
+test("readBody() gives up a body that never pauses for long, but has no end", async () => {
+  const clock = new FakeClock();
+  const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
+  const writer = writable.getWriter();
+  const failed = assertRejects(() => readOwnInput(post(readable), clock), MillraceError);
+  for (let ms = 0; ms < BODY_WHOLE_MS; ms += BODY_IDLE_MS / 2) {
+    await until("the wait", () => clock.pendingTimers === 2);
+    await writer.write(new Uint8Array(1));
+    await clock.advanceAsync(BODY_IDLE_MS / 2);
+  }
+  assertMatch(((await failed) as MillraceError).message, /took longer than 60 s/);
   assertEquals(clock.pendingTimers, 0);
 });
 

@@ -1,11 +1,12 @@
 import { test } from "node:test";
 import { assert, assertEquals } from "@std/assert";
-import { nodeHttp } from "../../platform/node/http.ts";
+import { createHttpPort } from "../../platform/shared/http-server.ts";
 import { ChunkBuffers } from "../../src/bytes/chunk-buffers.ts";
 import { concatBytes } from "../../src/bytes/hex.ts";
 import { lendChunks } from "../../src/bytes/lent-chunks.ts";
 import { until } from "../support/until.ts";
 
+const http = createHttpPort();
 const CHUNKS = 60;
 const CHUNK_BYTES = 64 * 1024;
 
@@ -28,7 +29,7 @@ async function read(url: string): Promise<Uint8Array> {
 
 const EXPECTED = concatBytes(Array.from({ length: CHUNKS }, (_, n) => new Uint8Array(CHUNK_BYTES).fill(n)));
 
-test("nodeHttp uses the memory of lent chunks again, and only when it was sent", async () => {
+test("createHttpPort() uses the memory of lent chunks again, and only when it was sent", async () => {
   const buffers = new ChunkBuffers();
   const memory = new Set<ArrayBufferLike>();
   const acquire = buffers.acquire.bind(buffers);
@@ -37,7 +38,7 @@ test("nodeHttp uses the memory of lent chunks again, and only when it was sent",
     memory.add(bytes.buffer);
     return bytes;
   };
-  const server = await nodeHttp.serve({ host: "127.0.0.1", port: 0 }, () => {
+  const server = await http.serve({ host: "127.0.0.1", port: 0 }, () => {
     const body = bodyOf(buffers);
     lendChunks(body, buffers);
     return Promise.resolve(new Response(body));
@@ -52,10 +53,10 @@ test("nodeHttp uses the memory of lent chunks again, and only when it was sent",
   }
 });
 
-test("nodeHttp leaves chunks alone of a body that somebody else reads, too", async () => {
+test("createHttpPort() leaves chunks alone of a body that somebody else reads, too", async () => {
   const buffers = new ChunkBuffers();
   let other: Promise<Uint8Array> = Promise.resolve(new Uint8Array());
-  const server = await nodeHttp.serve({ host: "127.0.0.1", port: 0 }, () => {
+  const server = await http.serve({ host: "127.0.0.1", port: 0 }, () => {
     const body = bodyOf(buffers);
     lendChunks(body, buffers);
     const [sent, kept] = body.tee();

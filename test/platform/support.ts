@@ -30,12 +30,22 @@ export interface Running {
   kill(signal: "SIGINT" | "SIGTERM"): void;
 }
 
-/** Starts `main.ts` of this runtime; it is ended after `waitMs` at the latest. */
-export function start(args: readonly string[], env: Record<string, string> = {}, waitMs = WAIT_MS): Running {
+/**
+ * Starts `main.ts` of this runtime; it is ended after `waitMs` at the latest. `descriptors`: how many files and sockets it
+ * may have open (not on Windows); default: as many as these tests.
+ */
+export function start(
+  args: readonly string[],
+  env: Record<string, string> = {},
+  waitMs = WAIT_MS,
+  descriptors?: number,
+): Running {
   const name = runtimeName();
   const script = fileURLToPath(new URL(`../../platform/${name}/main.ts`, import.meta.url));
   const before = name === "deno" ? ["run", "-A", "--no-check", "-q"] : [];
-  const child = spawn(process.execPath, [...before, script, ...args], {
+  const limited = descriptors === undefined ? [] : ["sh", "-c", `ulimit -n ${descriptors}; exec "$0" "$@"`];
+  const [command, ...rest] = [...limited, process.execPath, ...before, script, ...args] as [string, ...string[]];
+  const child = spawn(command, rest, {
     env: { ...process.env, NO_COLOR: "1", ...env },
     stdio: ["pipe", "pipe", "pipe"],
   });

@@ -1,4 +1,4 @@
-/** The one table of API error codes (section 7 of the HTTP API, B22), and how the engine's errors become them. */
+/** The one table of API error codes (section 7 of the HTTP API), and how the engine's errors become them. */
 import { type ErrorCode, MillraceError } from "../../errors.ts";
 
 /** Numbers of the failure envelope. 0 belongs to the messages that the HTTP API document gives. */
@@ -43,7 +43,7 @@ const CODE_OF: Readonly<Record<ErrorCode, number>> = {
   internal: API_CODES.internal,
 };
 
-/** What B21 answers with another status than 200. */
+/** Statuses of API answers: 200 but for an address that may not call, a body over its limit, and too many calls. */
 export type ApiStatus = 200 | 403 | 413 | 429;
 
 /** A failure as the caller is told. */

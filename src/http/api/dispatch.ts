@@ -1,9 +1,16 @@
-/** One call of the JSON method API: who may, with what, and how the answer is wrapped. B3, B21–B25. */
+/** One call of the JSON method API: who may, with what, and how the answer is wrapped. */
+import * as z from "zod";
+import { hasCode } from "../../errors.ts";
+import type { Holder } from "../../playback/shares.ts";
 import type { AddressClass } from "../address.ts";
+import type { Admission, BodyHold, Leave } from "../admission.ts";
 import { API_CODES, ApiError, failureEnvelope, toApiError } from "./codes.ts";
-import { type ApiInput, queryFields, readInput } from "./input.ts";
+import { type ApiInput, MAX_BODY_BYTES, MAX_FORM_BYTES, queryFields, readInput } from "./input.ts";
 import { JsonStream } from "./json-stream.ts";
 import type { Method } from "./method.ts";
+import { Noted } from "./noted.ts";
+import { allowReading } from "../page-fields.ts";
+import { pageOf } from "../page.ts";
 import { isStrictlySameOrigin, pageOrigin } from "./origin.ts";
 import { type ParamReader, paramReader } from "./params.ts";
 import { KEEP_MS, Picture } from "./picture.ts";
@@ -11,17 +18,21 @@ import type { ApiParts } from "./parts.ts";
 import type { Spooled } from "../../playlist/spool.ts";
 import { mayCarryFile, readUpload } from "./upload.ts";
 
-/** Calls at once: those that wait for peers are held for up to a minute each. */
-const MAX_CALLS = 256;
-/** Versions that clients send (section 9, B25). */
+/** When a caller that was turned away may try again, s: most calls take less. */
+const RETRY_AFTER_S = 5;
+/** Versions that clients send (section 9). */
 const API_VERSIONS = new Set(["1", "2", "3"]);
 
 /** What the transport knows of a request. */
 export interface Caller {
   readonly addressClass: AddressClass;
+  /** Only a reverse proxy that may be there stands against the class `loopback`. */
+  readonly mayBeLocal: boolean;
   readonly clientHost: string;
   /** Base URL of the engine as this request names it. */
   readonly ownUrl: string;
+  /** Whose share of calls and memory it takes. */
+  readonly holder: Holder;
 }
 
 /** The parameters of a call. */
@@ -34,34 +45,44 @@ interface Received {
 export type Dispatch = (request: Request, caller: Caller) => Promise<Response>;
 
 /** The dispatcher over `methods`. */
-export function createDispatch(methods: readonly Method[], parts: ApiParts): Dispatch {
+export function createDispatch(methods: readonly Method[], parts: ApiParts, admission: Admission): Dispatch {
   const byName = new Map<string, { method: Method; read: ParamReader }>();
   for (const method of methods) byName.set(method.name, { method, read: paramReader(method) });
-  let running = 0;
 
-  /** Reads the parameters; a large file only once it is known that the caller may send it. */
-  const receive = async (request: Request, caller: Caller): Promise<Received> => {
+  /** Reads the parameters; of the body only as much as the caller may send by what the query says. */
+  const receive = async (request: Request, caller: Caller, hold: BodyHold): Promise<Received> => {
     const fields = queryFields(request);
-    const method = byName.get(fields.input.texts("method")[0] ?? "")?.method;
+    const name = fields.input.texts("method")[0] ?? "";
+    const method = name === "" ? undefined : methodOf(name).method;
     const token = fields.input.texts("token")[0] ?? "";
-    if (method?.upload === undefined || !mayCarryFile(request) || (token === "" && !method.public)) {
-      return { input: await readInput(request, parts.clock), upload: undefined };
+    if (method !== undefined) {
+      await parts.token.refresh();
+      if (token !== "" || method.public) requireAccess(method, request, caller, token, parts);
+      else requirePage(method, request, caller, parts);
     }
-    await parts.token.refresh();
-    requireAccess(method, request, caller, token, parts);
-    return await readUpload(request, fields, method.upload, (chunks) => parts.lists.keep(chunks), parts.clock);
+    const isTrusted = method !== undefined && (method.public || token !== "");
+    if (isTrusted && method.upload !== undefined && mayCarryFile(request)) {
+      return await readUpload(request, fields, method.upload, (chunks) => parts.lists.keep(chunks), parts.clock);
+    }
+    const mayBringFile = caller.holder.kind === "own" || (isTrusted && takesFile(method));
+    const maxBytes = mayBringFile ? MAX_BODY_BYTES : MAX_FORM_BYTES;
+    return { input: await readInput(request, fields, { clock: parts.clock, maxBytes, hold }), upload: undefined };
+  };
+
+  const methodOf = (name: string) => {
+    const found = byName.get(name);
+    if (found === undefined) throw new ApiError(API_CODES.unknownMethod, "unknown method");
+    return found;
   };
 
   const call = async (request: Request, caller: Caller, { input, upload }: Received): Promise<[Method, unknown]> => {
     const name = input.texts("method")[0] ?? "";
     if (name === "") throw new ApiError(API_CODES.missingParameter, "missing parameter: method");
-    const found = byName.get(name);
-    if (found === undefined) throw new ApiError(API_CODES.unknownMethod, "unknown method");
+    const { method, read } = methodOf(name);
     const version = input.texts("api_version")[0] ?? "";
     if (version !== "" && !API_VERSIONS.has(version)) {
       throw new ApiError(API_CODES.unsupportedApiVersion, "unsupported api_version: 1, 2 and 3 are served");
     }
-    const { method, read } = found;
     await parts.token.refresh();
     requireAccess(method, request, caller, input.texts("token")[0] ?? "", parts);
     const local = caller.addressClass === "loopback" && pageOrigin(request, caller.ownUrl) !== "foreign";
@@ -77,51 +98,74 @@ export function createDispatch(methods: readonly Method[], parts: ApiParts): Dis
     return [method, result];
   };
 
+  /** `response`, for pages that the user allows to read it. */
+  const readable = (response: Response, request: Request, caller: Caller): Response => {
+    const { origin } = pageOf(request, caller.ownUrl);
+    if (origin !== null && parts.policy.allowsOrigin(origin)) allowReading(response.headers, origin);
+    return response;
+  };
+
   return async (request, caller) => {
     let name = "";
     let received: Received | null = null;
-    if (running >= MAX_CALLS) return failure(new ApiError(API_CODES.unavailable, "too many calls at once", 429));
-    running++;
+    let leave: Leave | null = null;
+    const hold = admission.body(caller.holder);
     try {
-      received = await receive(request, caller);
+      leave = admission.enter(caller.holder);
+      received = await receive(request, caller, hold);
       name = (received.input.texts("method")[0] ?? "").slice(0, 64);
       const [method, result] = await call(request, caller, received);
-      if (result instanceof Picture) return picture(result);
-      const body = result instanceof JsonStream
-        ? await result.wrapped('{"result":', ',"error":null}')
-        : JSON.stringify({ result, error: null });
-      return answer(body, 200, method.openToPages === true);
+      return readable(await success(method, result), request, caller);
     } catch (error) {
       await received?.upload?.remove();
-      const told = toApiError(error);
+      const isTurnedAway = received === null && hasCode(error, "too_busy");
+      const told = isTurnedAway
+        ? new ApiError(API_CODES.unavailable, error.message, 429, RETRY_AFTER_S)
+        : toApiError(error);
       const isFault = told.code === API_CODES.internal;
       parts.log.log(isFault ? "error" : "debug", "an API call failed", {
         method: name,
         code: told.code,
-        error: isFault ? String(error) : told.message,
+        error: isFault ? error : told.message,
       });
-      return failure(told);
+      // Nobody but the engine's own pages gets to read anything about the token, refusals included.
+      return told.code === API_CODES.accessDenied ? failure(told) : readable(failure(told), request, caller);
     } finally {
-      running--;
+      hold.release();
+      leave?.();
     }
   };
 }
 
+/** Whether a file may come with a call of `method`. */
+function takesFile(method: Method): boolean {
+  const schema = z.toJSONSchema(method.params, { io: "input" }) as { properties?: Record<string, { format?: string }> };
+  return Object.values(schema.properties ?? {}).some(({ format }) => format === "binary");
+}
+
 /** Address first, then the page, then the token: a caller who may not call at all learns nothing about tokens. */
 function requireAccess(method: Method, request: Request, caller: Caller, token: string, parts: ApiParts): void {
-  const denied = (message: string, status: 200 | 403) => new ApiError(API_CODES.accessDenied, message, status);
-  if (!method.remote && caller.addressClass !== "loopback") {
-    throw denied("access denied: this method is for callers on this machine", 403);
-  }
-  if (method.sameOriginOnly && !isStrictlySameOrigin(request, caller.ownUrl)) {
-    throw denied("access denied: cross-origin requests are refused", 200);
-  }
+  // The token proves what the address cannot: that is how the user opens an engine behind a proxy to the Internet.
+  const isHere = caller.addressClass === "loopback" ||
+    (caller.mayBeLocal && !method.public && parts.token.matches(token));
+  if (!method.remote && !isHere) throw denied("access denied: this method is for callers on this machine", 403);
+  requirePage(method, request, caller, parts);
   if (method.public) return;
-  if (pageOrigin(request, caller.ownUrl) === "foreign") {
-    throw denied("access denied: cross-origin requests are refused", 200);
-  }
   if (token === "") throw denied("access denied: token is missing", 200);
   if (!parts.token.matches(token)) throw denied("access denied: token is wrong", 200);
+}
+
+function requirePage(method: Method, request: Request, caller: Caller, parts: ApiParts): void {
+  const page = pageOf(request, caller.ownUrl);
+  const mayCall = page.relation !== "foreign" || method.openToPages === true ||
+    (method.public && parts.policy.allowsOrigin(page.origin));
+  if (!mayCall || (method.sameOriginOnly && !isStrictlySameOrigin(request, caller.ownUrl))) {
+    throw denied("access denied: cross-origin requests are refused; see --allow-origin", 200);
+  }
+}
+
+function denied(message: string, status: 200 | 403): ApiError {
+  return new ApiError(API_CODES.accessDenied, message, status);
 }
 
 /** The failure envelope as a response. */
@@ -129,6 +173,14 @@ export function failure(error: ApiError): Response {
   const response = answer(JSON.stringify(failureEnvelope(error)), error.status, false);
   if (error.retryAfterS !== null) response.headers.set("retry-after", String(error.retryAfterS));
   return response;
+}
+
+async function success(method: Method, result: unknown): Promise<Response> {
+  if (result instanceof Picture) return picture(result);
+  const body = result instanceof JsonStream ? await result.wrapped('{"result":', ',"error":null}') : JSON.stringify(
+    result instanceof Noted ? { result: result.result, error: null, ...result.notes } : { result, error: null },
+  );
+  return answer(body, 200, method.openToPages === true);
 }
 
 function picture({ bytes, type }: Picture): Response {

@@ -1,13 +1,16 @@
-/** The raw parameters of a call: query, and with POST a form, multipart parts or a bare body (B3). */
-import { readBounded } from "../../bytes/read-bounded.ts";
+/** The raw parameters of a call: query, and with POST a form, multipart parts or a bare body. */
 import type { Clock } from "../../ports.ts";
-import { bodyChunks } from "../request-body.ts";
+import type { BodyHold } from "../admission.ts";
+import { readBody } from "../request-body.ts";
 import { API_CODES, ApiError } from "./codes.ts";
 
 /** Largest body, bytes: a transport file of 16 MiB and its company. */
-const MAX_BODY_BYTES = 17 * 1024 * 1024;
-/** Largest urlencoded form, bytes: forms carry text; files come as parts. */
-const MAX_FORM_BYTES = 1024 * 1024;
+export const MAX_BODY_BYTES = 17 * 1024 * 1024;
+/**
+ * Largest urlencoded form, bytes: forms carry text; files come as parts. Also the most that is read of a stranger who has
+ * shown no token yet and brings no file that the method takes from everybody; the longest list of ids is a tenth of it.
+ */
+export const MAX_FORM_BYTES = 1024 * 1024;
 /** Longest text of one field, characters: a magnet link of the longest kind. */
 export const MAX_FIELD_CHARS = 64 * 1024;
 /** Longest name of a field, characters: ours are words. */
@@ -48,23 +51,30 @@ export function queryFields(request: Request): InputFields {
   return { add, input: { texts: (name) => texts.get(name) ?? [], file: (name) => files.get(name) } };
 }
 
-/** Reads a request. Throws `ApiError` with status 413 over a limit, code 3 for a malformed body, or as `bodyChunks`. */
-export async function readInput(request: Request, clock: Clock): Promise<ApiInput> {
-  const fields = queryFields(request);
+/** How the body of a call is read. */
+export interface BodyRules {
+  readonly clock: Clock;
+  /** Most bytes read of it. */
+  readonly maxBytes: number;
+  /** Where its memory is counted. */
+  readonly hold: BodyHold;
+}
+
+/** Adds what the body of a POST says. Throws `ApiError` with status 413 over a limit, code 3 for a malformed body, or as `readBody`. */
+export async function readInput(request: Request, fields: InputFields, rules: BodyRules): Promise<ApiInput> {
   if (request.method === "POST") {
-    for (const [name, value] of await readBody(request, clock)) fields.add(name, value);
+    for (const [name, value] of await readFields(request, rules)) fields.add(name, value);
   }
   return fields.input;
 }
 
-async function readBody(request: Request, clock: Clock): Promise<Iterable<[string, string | File]>> {
+async function readFields(request: Request, rules: BodyRules): Promise<Iterable<[string, string | File]>> {
   const header = request.headers.get("content-type") ?? "";
   const type = header.split(";")[0]!.trim().toLowerCase();
   const isForm = type === "application/x-www-form-urlencoded";
-  const maxBytes = isForm ? MAX_FORM_BYTES : MAX_BODY_BYTES;
+  const maxBytes = isForm ? Math.min(MAX_FORM_BYTES, rules.maxBytes) : rules.maxBytes;
   const refuse = () => tooLarge(`the body is larger than ${maxBytes} bytes`);
-  if (Number(request.headers.get("content-length") ?? 0) > maxBytes) throw refuse();
-  const bytes = await readBounded(bodyChunks(request, clock), maxBytes, refuse);
+  const bytes = await readBody(request, rules.clock, maxBytes, rules.hold, refuse);
   if (bytes.length === 0) return [];
   if (isForm) return new URLSearchParams(new TextDecoder().decode(bytes));
   if (type === "multipart/form-data") {

@@ -4,7 +4,7 @@ import { FREED, lendChunks } from "../../bytes/lent-chunks.ts";
 /** A piece of JSON text, as a string or as its UTF-8. */
 type Part = string | Uint8Array<ArrayBuffer>;
 
-/** See the module. */
+/** A result as chunks of JSON text. Made by `jsonStream`. */
 export class JsonStream {
   private readonly parts: AsyncIterable<Part>;
 

@@ -1,4 +1,4 @@
-/** The README's table of methods, made from the registry. */
+/** The table of methods on the page of the HTTP API, made from the registry. */
 import * as z from "zod";
 import type { Method } from "./method.ts";
 

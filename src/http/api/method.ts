@@ -3,6 +3,7 @@ import type * as z from "zod";
 import type { Spooled } from "../../playlist/spool.ts";
 import type { AddressClass } from "../address.ts";
 import type { JsonStream } from "./json-stream.ts";
+import type { Noted } from "./noted.ts";
 import type { ApiParts } from "./parts.ts";
 
 /** Facts about one call, and the engine's parts. */
@@ -15,7 +16,7 @@ export interface ApiCall {
   readonly ownUrl: string;
   /**
    * The call comes from this machine and not from a page of another origin, so that it may name private addresses: such a
-   * page would otherwise borrow the user's place in the network (B27).
+   * page would otherwise borrow the user's place in the network.
    */
   readonly callerIsLocal: boolean;
   /** The file named by `Method.upload` when it came as a stream; the handler lets it go. */
@@ -24,6 +25,9 @@ export interface ApiCall {
   readonly signal: AbortSignal;
 }
 
+/** What a handler may return. */
+export type Handled<Result extends z.ZodType> = z.input<Result> | JsonStream | Noted<z.input<Result>>;
+
 /** One method. */
 export interface Method<Params extends z.ZodObject = z.ZodObject, Result extends z.ZodType = z.ZodType> {
   readonly name: string;
@@ -31,11 +35,11 @@ export interface Method<Params extends z.ZodObject = z.ZodObject, Result extends
   readonly summary: string;
   /** Needs no token. */
   readonly public: boolean;
-  /** False: callers on this machine only, whatever is allowed (B24). */
+  /** False: callers on this machine only, whatever is allowed. */
   readonly remote: boolean;
   /** Pages of any origin may read the answer. Only where it tells nothing about the user. Default false. */
   readonly openToPages?: boolean;
-  /** Refuses whatever a browser sends on behalf of another origin (B23). Private methods do so always. Default false. */
+  /** Refuses whatever a browser sends on behalf of another origin. Private methods do so always. Default false. */
   readonly sameOriginOnly?: boolean;
   /**
    * The file parameter that may be larger than a body otherwise is: with method and token in the query it is received as a
@@ -45,11 +49,8 @@ export interface Method<Params extends z.ZodObject = z.ZodObject, Result extends
   /** Parameters as typed values; `readParams` makes those from text by the same schema. */
   readonly params: Params;
   readonly result: Result;
-  /** Large results may be a stream of their JSON. */
-  handle(
-    params: z.output<Params>,
-    call: ApiCall,
-  ): z.input<Result> | JsonStream | Promise<z.input<Result> | JsonStream>;
+  /** Large results may be a stream of their JSON, others have notes beside them. */
+  handle(params: z.output<Params>, call: ApiCall): Handled<Result> | Promise<Handled<Result>>;
 }
 
 /** Gives `handle` the types of its schemas, then forgets them so that methods fit into one list. */

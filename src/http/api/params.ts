@@ -1,4 +1,4 @@
-/** From text to the typed values of a method's schema: one reading of booleans, integers and lists for all methods (B3). */
+/** From text to the typed values of a method's schema: one reading of booleans, integers and lists for all methods. */
 import * as z from "zod";
 import { API_CODES, ApiError } from "./codes.ts";
 import type { ApiInput } from "./input.ts";

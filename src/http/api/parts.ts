@@ -13,7 +13,7 @@ import type { Clock, Logger, RuntimeFacts } from "../../ports.ts";
 import type { AccessPolicy } from "../address.ts";
 import type { PictureCache } from "./picture.ts";
 
-/** See the module. */
+/** What the handlers of methods work with. */
 export interface ApiParts {
   readonly token: AccessToken;
   readonly policy: AccessPolicy;
@@ -25,10 +25,10 @@ export interface ApiParts {
   readonly media: MediaFinder;
   readonly playlist: Playlist;
   readonly lists: Lists;
-  /** Whether callers elsewhere may name private addresses (B27). */
+  /** Whether callers elsewhere may name private addresses. */
   readonly allowPrivateFetch: boolean;
   readonly pictures: PictureCache;
-  /** GETs an address that a caller gave, within B27. Rejects as `guardedFetch`. */
+  /** GETs an address that a caller gave, within the rules for such addresses. Rejects as `guardedFetch`. */
   readonly fetchBytes: (url: string, maxBytes: number, context: ResolveContext) => Promise<Uint8Array>;
   readonly runtime: RuntimeFacts;
   readonly clock: Clock;

@@ -1,7 +1,6 @@
 /** Pictures: told by their bytes, whatever their sender says, and kept for a while. */
 import { MillraceError } from "../../errors.ts";
 import type { Clock } from "../../ports.ts";
-import { neutralSvg } from "./svg.ts";
 
 /** Largest picture fetched, bytes. */
 export const MAX_PICTURE_BYTES = 1024 * 1024;
@@ -27,18 +26,40 @@ export function pictureType(bytes: Uint8Array): string | null {
   return FORMATS.find(([start]) => start.test(head))?.[1] ?? null;
 }
 
-/** A picture as an answer: the one kind of result that is not JSON. SVG is written anew without what could act. */
+/** Bytes looked at for the root element of an SVG; licence texts and DTDs stand before it in some. */
+const SVG_HEAD_BYTES = 64 * 1024;
+/** What may stand before the root element (XML 1.0, section 2.8): how it begins and how it ends. */
+const PROLOG: readonly (readonly [string, string])[] = [["<?", "?>"], ["<!--", "-->"], ["<!DOCTYPE", ">"]];
+
+/** Whether `bytes` are an SVG document: UTF-8 text whose first element is `svg`. */
+export function isSvg(bytes: Uint8Array): boolean {
+  let text = new TextDecoder().decode(bytes.subarray(0, SVG_HEAD_BYTES)).trimStart();
+  for (;;) {
+    const [start, end] = PROLOG.find(([start]) => text.startsWith(start)) ?? [];
+    if (start === undefined || end === undefined) return /^<svg[\s/>]/.test(text);
+    // A DTD may hold declarations of its own.
+    const subset = start === "<!DOCTYPE" ? /^[^>[]*\[/.exec(text)?.[0].length ?? 0 : start.length;
+    const from = subset > start.length ? text.indexOf("]", subset) : start.length;
+    const at = from < 0 ? -1 : text.indexOf(end, from);
+    if (at < 0) return false;
+    text = text.slice(at + end.length).trimStart();
+  }
+}
+
+/**
+ * A picture as an answer: the one kind of result that is not JSON. An SVG passes as it is: players and `<img>` run nothing
+ * in it, and `Content-Security-Policy: sandbox` keeps it harmless where it is opened as a page.
+ */
 export class Picture {
   readonly bytes: Uint8Array;
   readonly type: string;
 
   /** Throws `not_found` when `bytes` are no picture. */
   constructor(bytes: Uint8Array) {
-    const type = pictureType(bytes);
-    const svg = type === null ? neutralSvg(bytes) : null;
-    if (type === null && svg === null) throw new MillraceError("not_found", "there is no usable picture");
-    this.bytes = svg ?? bytes;
-    this.type = type ?? "image/svg+xml";
+    const type = pictureType(bytes) ?? (isSvg(bytes) ? "image/svg+xml" : null);
+    if (type === null) throw new MillraceError("not_found", "there is no usable picture");
+    this.bytes = bytes;
+    this.type = type;
   }
 }
 

@@ -12,7 +12,7 @@ async function allow({ parts }: ApiCall, kind: "intranet" | "internet", value: b
   return "ok";
 }
 
-/** See the module. */
+/** The methods of access: the token, and who may call from elsewhere. */
 export const ACCESS_METHODS: readonly Method[] = [
   defineMethod({
     name: "get_api_access_token",

@@ -50,7 +50,7 @@ function credentialsOf({ email, password, idp_token: token }: z.output<typeof SI
   return { kind: "password", email, password };
 }
 
-/** See the module. */
+/** The methods of the account: who is signed in, sign in, sign out. */
 export const ACCOUNT_METHODS: readonly Method[] = [
   defineMethod({
     name: "check_auth",

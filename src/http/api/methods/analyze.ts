@@ -43,7 +43,7 @@ function analysisOf(outcome: Outcome | undefined): Analysis {
   return outcome.analysis;
 }
 
-/** See the module. */
+/** The methods that tell what a text names. */
 export const ANALYZE_METHODS: readonly Method[] = [
   defineMethod({
     name: "analyze_content",

@@ -37,7 +37,7 @@ async function postedFile(file: File): Promise<StreamSelector> {
   return { kind: "transport_file", bytes: new Uint8Array(await file.arrayBuffer()) };
 }
 
-/** See the module. */
+/** The methods that list media files and translate ids. */
 export const CONTENT_METHODS: readonly Method[] = [
   defineMethod({
     name: "get_media_files",

@@ -10,7 +10,7 @@ import { ANALYSIS, analysisJson } from "./analyze.ts";
 /** Items of one call, those of their channels included. */
 const MAX_ITEMS = 200;
 
-/** See the module. It changes items, so pages of other origins may not call it. */
+/** The method that analyses items of the playlist later. It changes items, so pages of other origins may not call it. */
 export const DEFERRED_METHODS: readonly Method[] = [
   defineMethod({
     name: "analyze_deferred_playlist_items",

@@ -22,10 +22,11 @@ const EXTERNAL_PLAYLIST = z.object({
   updated_at: TIME,
   last_update: TIME,
   next_update: TIME,
+  last_error: z.string().describe("Our addition: why the last fetch failed; empty when it did not"),
 });
 
 function externalJson(list: ExternalPlaylist): z.input<typeof EXTERNAL_PLAYLIST> {
-  const { updateInterval, updatedAt, lastUpdate, nextUpdate, ...same } = list;
+  const { updateInterval, updatedAt, lastUpdate, nextUpdate, lastError, ...same } = list;
   return {
     ...same,
     password: "",
@@ -33,10 +34,11 @@ function externalJson(list: ExternalPlaylist): z.input<typeof EXTERNAL_PLAYLIST>
     updated_at: updatedAt,
     last_update: lastUpdate,
     next_update: nextUpdate,
+    last_error: lastError,
   };
 }
 
-/** See the module. All private, also for callers elsewhere. */
+/** The methods of external playlists. All are private, also for callers elsewhere. */
 export const EXTERNAL_METHODS: readonly Method[] = [
   defineMethod({
     name: "external_playlist_add",

@@ -7,7 +7,7 @@ import { MAX_PICTURE_BYTES, Picture } from "../picture.ts";
 
 const NEVER = new AbortController().signal;
 
-/** See the module. */
+/** The method that returns the picture of a channel. */
 export const ICON_METHODS: readonly Method[] = [
   defineMethod({
     name: "get_channel_icon",

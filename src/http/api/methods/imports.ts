@@ -19,7 +19,7 @@ const TASK = z.object({
   error: z.string().nullable().describe("Why it failed"),
 });
 
-/** See the module. */
+/** The methods that import a list and follow the task that does it. */
 export const IMPORT_METHODS: readonly Method[] = [
   defineMethod({
     name: "playlist_import",

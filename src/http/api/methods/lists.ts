@@ -3,7 +3,7 @@ import * as z from "zod";
 import { API_CODES, ApiError } from "../codes.ts";
 import { defineMethod, type Method } from "../method.ts";
 
-/** See the module. */
+/** The method that reads the programme guides of a list. */
 export const LIST_METHODS: readonly Method[] = [
   defineMethod({
     name: "parse_m3u_playlist",

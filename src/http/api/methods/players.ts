@@ -15,7 +15,7 @@ const PLAYER = z.object({
 /** Longest selector: a magnet link. */
 const SELECTOR = z.string().max(65_536).optional();
 
-/** See the module. */
+/** The methods that list players and start playback in one. */
 export const PLAYER_METHODS: readonly Method[] = [
   defineMethod({
     name: "get_available_players",

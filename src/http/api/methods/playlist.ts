@@ -1,8 +1,9 @@
 /** "Playlist" of section 4.4: items, flags, trash. */
 import * as z from "zod";
 import type { ItemFlag } from "../../../playlist/items.ts";
-import { type JsonStream, jsonStream } from "../json-stream.ts";
-import { type ApiCall, defineMethod, type Method } from "../method.ts";
+import { jsonStream } from "../json-stream.ts";
+import { type ApiCall, defineMethod, type Handled, type Method } from "../method.ts";
+import { Noted } from "../noted.ts";
 import { OK } from "../schemas.ts";
 import { readLogo } from "../logo.ts";
 import { ADD_PARAMS, LOGO_FILE, newItem, PICTURE, SHORT_TEXT, TAGS } from "./playlist-add.ts";
@@ -14,6 +15,8 @@ const MAX_IDS = 10_000;
 const ID = z.int().min(1);
 const IDS = z.array(ID).min(1).max(MAX_IDS);
 const OWNER = SHORT_TEXT.optional().describe("Leaves out items of other owners");
+/** What is deleted for good is gone for all: items without an owner are everybody's. */
+const THEIRS = SHORT_TEXT.optional().describe("Deletes items of this owner alone, none that are everybody's");
 const GROUPS = z.boolean().optional().describe("Acts on all items of the same channel");
 const TRUE = z.literal(true);
 
@@ -23,7 +26,7 @@ function playlistMethod<Params extends z.ZodObject, Result extends z.ZodType>(
   summary: string,
   params: Params,
   result: Result,
-  handle: (params: z.output<Params>, call: ApiCall) => Promise<z.input<Result> | JsonStream>,
+  handle: (params: z.output<Params>, call: ApiCall) => Promise<Handled<Result>>,
 ): Method {
   return defineMethod({ name, summary, public: false, remote: true, params, result, handle });
 }
@@ -44,7 +47,7 @@ async function setFlag(
 const FLAG = { value: z.boolean(), use_media_groups: GROUPS, owner: OWNER };
 const ONE_FLAG = z.object({ id: ID, ...FLAG });
 
-/** See the module. */
+/** The methods of the playlist and its trash. */
 export const PLAYLIST_METHODS: readonly Method[] = [
   playlistMethod(
     "playlist_add_item",
@@ -122,7 +125,7 @@ export const PLAYLIST_METHODS: readonly Method[] = [
   playlistMethod(
     "playlist_trash_clear",
     "Empties the trash for good.",
-    z.object({ owner: OWNER }),
+    z.object({ owner: THEIRS }),
     OK,
     async ({ owner }, { parts }) => {
       await parts.playlist.clearTrash(owner);
@@ -141,18 +144,18 @@ export const PLAYLIST_METHODS: readonly Method[] = [
     }),
     z.object({ total_items: z.int(), playlist: z.array(LISTED_ITEM) }),
     async (params, { parts }) => {
-      const total = await parts.playlist.count(params);
-      return jsonStream(`{"total_items":${total},"playlist":[`, parts.playlist.json(params), "]}");
+      const { total, items } = await parts.playlist.list(params);
+      return jsonStream(`{"total_items":${total},"playlist":[`, items, "]}");
     },
   ),
   playlistMethod(
     "playlist_clear",
-    "Deletes all items of the playlist for good, but locked ones.",
-    z.object({ owner: OWNER }),
+    "Deletes all items of the playlist for good, but locked ones; kept_locked beside the result counts those.",
+    z.object({ owner: THEIRS }),
     OK,
     async ({ owner }, { parts }) => {
-      await parts.playlist.clear(owner);
-      return "ok" as const;
+      const { keptLocked } = await parts.playlist.clear(owner);
+      return keptLocked === 0 ? "ok" as const : new Noted("ok" as const, { kept_locked: keptLocked });
     },
   ),
   playlistMethod(

@@ -8,7 +8,7 @@ import { LISTED_ITEM } from "./playlist-item.ts";
 /** Results of one page at most. */
 const MAX_PAGE_SIZE = 200;
 
-/** See the module. */
+/** The method that searches titles. */
 export const SEARCH_METHODS: readonly Method[] = [
   defineMethod({
     name: "search",

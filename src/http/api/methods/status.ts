@@ -4,7 +4,10 @@ import { defineMethod, type Method } from "../method.ts";
 import { versionInfo } from "../../service-routes.ts";
 import { NONE, VERSION_INFO } from "../schemas.ts";
 
-/** See the module. Both are open to pages: a player page may look for the engine, and they tell nothing of its user. */
+/** The log says where it lies. */
+const PLAYLIST_REPLACED = "the database was damaged: it was set aside, and playlists, accounts and settings are empty";
+
+/** The methods of version and state. Pages may read both: a player page may look for the engine, and they reveal nothing about its user. */
 export const STATUS_METHODS: readonly Method[] = [
   defineMethod({
     name: "get_status",
@@ -13,10 +16,15 @@ export const STATUS_METHODS: readonly Method[] = [
     remote: true,
     openToPages: true,
     params: NONE,
-    result: z.object({ playlist_loaded: z.boolean(), version: VERSION_INFO }),
+    result: z.object({
+      playlist_loaded: z.boolean(),
+      version: VERSION_INFO,
+      notice: z.string().optional().describe("Our addition: what the user should know, where there is something"),
+    }),
     handle: async (_params, { parts }) => ({
       playlist_loaded: await parts.playlist.isLoaded(),
       version: versionInfo(parts.runtime),
+      ...(parts.playlist.wasReplaced ? { notice: PLAYLIST_REPLACED } : {}),
     }),
   }),
   defineMethod({

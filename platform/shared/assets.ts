@@ -1,0 +1,9 @@
+/** Files of packages that the web page loads. The build puts their bytes in here. */
+import { readFile } from "node:fs/promises";
+import { createRequire } from "node:module";
+
+/** hls.js as an ES module, without what MPEG TS in HLS never needs (subtitles, encryption, other audio renditions). */
+export async function loadHlsModule(): Promise<Uint8Array> {
+  const file = createRequire(import.meta.url).resolve("hls.js/dist/hls.light.min.mjs");
+  return new Uint8Array(await readFile(file));
+}

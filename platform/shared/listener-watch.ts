@@ -1,0 +1,38 @@
+/** Notices a listener that the runtime has stopped serving. */
+import net from "node:net";
+import type { SocketAddress } from "../../src/ports.ts";
+
+/** A server that accepted nobody for this long is tried, ms. */
+const CHECK_MS = 2000;
+/** A connection that was not accepted after this long never will be, ms. */
+const ACCEPT_MS = 1000;
+
+/**
+ * Deno stops accepting for good when it runs out of descriptors for a moment: the listener stays open, no error is reported,
+ * and clients wait in the kernel's queue. So whenever `accepted`, a count of the connections to `at`, did not grow for a
+ * while, one connection of our own tells whether they are still accepted; if not, `reopen` is called, again and again
+ * until they are. Returns what ends the watch.
+ */
+export function watchListener(at: SocketAddress, accepted: () => number, reopen: () => void): () => void {
+  let seen = accepted();
+  const timer = setInterval(() => {
+    const now = accepted();
+    if (now === seen) tryListener(at, () => accepted() > now, reopen);
+    seen = now;
+  }, CHECK_MS);
+  timer.unref();
+  return () => clearInterval(timer);
+}
+
+/** Connects; calls `onDead` when nobody is `accepted` or listens. */
+function tryListener({ host, port }: SocketAddress, accepted: () => boolean, onDead: () => void): void {
+  const probe = net.connect({ host: host === "0.0.0.0" ? "127.0.0.1" : host === "::" ? "::1" : host, port });
+  const finish = (isDead: boolean) => {
+    clearTimeout(timer);
+    probe.destroy();
+    if (isDead) onDead();
+  };
+  const timer = setTimeout(() => finish(!accepted()), ACCEPT_MS);
+  // Any other error, as when no descriptor is free, says nothing about the listener.
+  probe.on("error", (error: { code?: string }) => finish(error.code === "ECONNREFUSED"));
+}

@@ -1,0 +1,97 @@
+/**
+ * Who may make the engine work, and how much of it at once: calls of the API and starts of streams, and the memory of
+ * request bodies. Strangers have shares, and never all of it: the programs of this machine always get in.
+ */
+import { MillraceError } from "../errors.ts";
+import { type Holder, Shares } from "../playback/shares.ts";
+
+const MIB = 1024 * 1024;
+
+/** Calls and starts under way at once: those that wait for peers are held for up to a minute each. */
+export const CALL_LIMITS = { total: 256, reserved: 64, page: 4, other: 16 };
+
+/** Bytes of request bodies held in memory at once: three transport files of the largest kind, and one of a stranger's. */
+export const BODY_LIMITS = { total: 64 * MIB, reserved: 24 * MIB, page: 17 * MIB, other: 17 * MIB };
+
+/** A body is large from here on, bytes: forms and most transport files are smaller. */
+const LARGE_BODY_BYTES = 64 * 1024;
+
+/**
+ * Large bodies that are read at once, and such that do not say how long they are. A runtime reads ahead of us: up to 2 MB
+ * of each, and more where the body comes in chunks of one byte.
+ */
+export const LARGE_BODY_LIMITS = { total: 8, reserved: 4, page: 2, other: 2 };
+
+/** Something is admitted until this is called. Idempotent. */
+export type Leave = () => void;
+
+/** The memory of one request's body. */
+export interface BodyHold {
+  /** Before anything is read: the body has `bytes`, null when that is not known. Throws `too_busy`. */
+  announce(bytes: number | null): void;
+  /** `bytes` more arrived. Throws `too_busy` when there is no room for them. */
+  add(bytes: number): void;
+  /** The body is not needed any more. Idempotent. */
+  release(): void;
+}
+
+/** One for all routes of an engine. */
+export class Admission {
+  readonly #calls = new Shares(CALL_LIMITS);
+  readonly #bodies = new Shares(BODY_LIMITS);
+  readonly #largeBodies = new Shares(LARGE_BODY_LIMITS);
+
+  /** A call or start of `holder` begins. Throws `too_busy`. */
+  enter(holder: Holder): Leave {
+    const shortage = this.#calls.shortage(holder);
+    if (shortage !== null) {
+      const whose = shortage === "total"
+        ? ""
+        : holder.kind === "page"
+        ? " from pages of other sites"
+        : " from this address";
+      throw new MillraceError("too_busy", `too many calls at once${whose}: try again when one has ended`);
+    }
+    this.#calls.take(holder);
+    let isIn = true;
+    return () => {
+      if (isIn) this.#calls.giveBack(holder);
+      isIn = false;
+    };
+  }
+
+  /** Room for the body of a request of `holder`, none of which has been read. */
+  body(holder: Holder): BodyHold {
+    let held = 0;
+    let isLarge = false;
+    const refuse = () => new MillraceError("too_busy", "too many large requests at once: try again in a minute");
+    const grow = () => {
+      if (isLarge) return;
+      if (this.#largeBodies.shortage(holder) !== null) throw refuse();
+      this.#largeBodies.take(holder);
+      isLarge = true;
+    };
+    return {
+      announce: (bytes) => {
+        if (bytes === null || bytes > LARGE_BODY_BYTES) grow();
+      },
+      add: (bytes) => {
+        if (held + bytes > LARGE_BODY_BYTES) grow();
+        if (this.#bodies.shortage(holder, bytes) !== null) throw refuse();
+        this.#bodies.take(holder, bytes);
+        held += bytes;
+      },
+      release: () => {
+        this.#bodies.giveBack(holder, held);
+        if (isLarge) this.#largeBodies.giveBack(holder);
+        held = 0;
+        isLarge = false;
+      },
+    };
+  }
+
+  /** Bytes of bodies that are held now. */
+  get bodyBytes(): number {
+    return this.#bodies.total;
+  }
+}

@@ -1,0 +1,12 @@
+/** Results whose form the API fixes, with something of ours to say beside them. */
+
+/** A result, and fields that stand beside `result` and `error` in the answer. */
+export class Noted<Result> {
+  readonly result: Result;
+  readonly notes: Readonly<Record<string, unknown>>;
+
+  constructor(result: Result, notes: Readonly<Record<string, unknown>>) {
+    this.result = result;
+    this.notes = notes;
+  }
+}

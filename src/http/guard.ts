@@ -1,0 +1,99 @@
+/** What every request passes before a route sees it: the Host check, the address rule, and the rule for pages. */
+import type { Hono } from "hono";
+import { type Caller, hostField } from "./address.ts";
+import { API_CODES, ApiError } from "./api/codes.ts";
+import { failure } from "./api/dispatch.ts";
+import { isApiPath } from "./api-routes.ts";
+import { baseOf, type HttpContext, type HttpEnv, type HttpParts } from "./context.ts";
+import { allowReading } from "./page-fields.ts";
+import { type Page, pageOf } from "./page.ts";
+
+/** Fields that such pages may send with a playback request. */
+const ALLOWED_FIELDS = "range, if-range, if-none-match, content-type, cache-control";
+/** How long a browser may keep the answer to a preflight, s. */
+const PREFLIGHT_AGE_S = 600;
+
+/** Caller of a request that somebody else has checked. */
+const LOCAL: Caller = { host: "127.0.0.1", addressClass: "loopback", mayBeLocal: true, isForwarded: false };
+
+/** Adds the checks that nothing escapes. */
+export function addGuard(app: Hono<HttpEnv>, parts: HttpParts): void {
+  app.use(async (c, next) => {
+    const refused = await refusal(c, parts);
+    if (refused !== null) return refused;
+    await next();
+    // Nothing is to be taken for a page or a script because of what a stranger's file holds.
+    if (!c.res.headers.has("x-content-type-options")) c.res.headers.set("x-content-type-options", "nosniff");
+  });
+}
+
+/** Adds the rule for pages to the paths of playback: those of other origins play nothing, unless the user allows them. */
+export function addPageGuard(app: Hono<HttpEnv>, parts: HttpParts): void {
+  for (const prefix of parts.prefixes) {
+    app.use(`/${prefix}/*`, async (c, next) => {
+      const page = pageOf(c.req.raw, baseOf(c, parts));
+      c.set("page", page);
+      if (page.relation !== "foreign") {
+        await next();
+      } else if (!parts.policy.allowsOrigin(page.origin)) {
+        c.res = refusedPage(page);
+      } else {
+        if (c.req.method === "OPTIONS") c.res = preflight(c);
+        else await next();
+        allowReading(c.res.headers, page.origin!);
+      }
+      c.res.headers.append("vary", "origin, referer, sec-fetch-site");
+    });
+  }
+}
+
+async function refusal(c: HttpContext, parts: HttpParts): Promise<Response | null> {
+  if (!parts.policy.allowsHostHeader(hostField(c.req.raw))) {
+    return text("misdirected request: this Host is not served here; see --allowed-host", 421);
+  }
+  if (await parts.isOwnRequest(c.req.raw.headers)) {
+    return text("loop detected: this engine sent the request itself", 508);
+  }
+  const caller = c.env.isChecked ? LOCAL : parts.policy.callerOf(c.req.raw, c.env.info);
+  if (!parts.policy.allows(caller.addressClass)) {
+    const why = "access from this address is not allowed" +
+      (caller.isForwarded ? ": a proxy passed the request on; see --trust-proxy" : "");
+    return isApiPath(c.req.path) ? failure(new ApiError(API_CODES.accessDenied, why, 403)) : text(why, 403);
+  }
+  c.set("clientHost", caller.host);
+  c.set("addressClass", caller.addressClass);
+  c.set("mayBeLocal", caller.mayBeLocal);
+  return null;
+}
+
+function refusedPage(page: Page): Response {
+  const who = page.origin === null ? "a page that does not say where it comes from" : `a page of ${page.origin}`;
+  const remedy = page.origin === null
+    ? "open the address in a player, or type it into the browser"
+    : `if you trust that site, start the engine with --allow-origin ${page.origin}`;
+  return text(`${who} may not play here: ${remedy}`, 403, {
+    "cache-control": "no-store",
+    "cross-origin-resource-policy": "same-origin",
+  });
+}
+
+function preflight(c: HttpContext): Response {
+  const headers = new Headers({
+    "access-control-allow-methods": "GET, HEAD, POST",
+    "access-control-allow-headers": ALLOWED_FIELDS,
+    "access-control-max-age": String(PREFLIGHT_AGE_S),
+  });
+  // Private Network Access: the page is of the public network, the engine is not.
+  if (c.req.header("access-control-request-private-network") === "true") {
+    headers.set("access-control-allow-private-network", "true");
+  }
+  return new Response(null, { status: 204, headers });
+}
+
+/** An answer of one line. */
+export function text(message: string, status: number, headers: Readonly<Record<string, string>> = {}): Response {
+  return new Response(`${message}\n`, {
+    status,
+    headers: { "content-type": "text/plain; charset=utf-8", ...headers },
+  });
+}

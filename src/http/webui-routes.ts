@@ -1,0 +1,100 @@
+/** The web page: `/` and `/webui/`, and the three files that it loads. Everything else it does through the public API. */
+import type { Hono } from "hono";
+import { concatBytes } from "../bytes/hex.ts";
+import { APP_CSS, APP_JS } from "../webui/assets.generated.ts";
+import { baseOf, type HttpContext, type HttpEnv, type HttpParts } from "./context.ts";
+
+/**
+ * What the page may load: files and answers of this engine, pictures from anywhere (logos of channels), the blob: addresses
+ * of Media Source Extensions. No inline script or style, no frame around it.
+ */
+const POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "connect-src 'self'",
+  "img-src 'self' data: http: https:",
+  "media-src 'self' blob:",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join("; ");
+
+/** A file, ready to be sent. */
+interface Asset {
+  readonly plain: Uint8Array<ArrayBuffer>;
+  readonly gzip: Uint8Array<ArrayBuffer>;
+  readonly etag: string;
+}
+
+/** Adds the routes. */
+export function addWebuiRoutes(app: Hono<HttpEnv>, parts: HttpParts): void {
+  const assets = new Map<string, Promise<Asset | null>>();
+  /** Makes each asset once: at the first page view, not at the start. */
+  const send = async (c: HttpContext, name: string, type: string, load: () => Promise<Uint8Array | null>) => {
+    let made = assets.get(name);
+    if (made === undefined) assets.set(name, made = load().then((bytes) => bytes === null ? null : prepare(bytes)));
+    const asset = await made.catch((error) => {
+      assets.delete(name);
+      throw error;
+    });
+    return asset === null ? c.notFound() : assetResponse(c, asset, type);
+  };
+  const text = (value: string) => () => Promise.resolve(new TextEncoder().encode(value));
+  for (const path of ["/", "/webui", "/webui/"]) app.get(path, (c) => page(c, parts));
+  app.get("/webui/app.js", (c) => send(c, "app.js", "text/javascript; charset=utf-8", text(APP_JS)));
+  app.get("/webui/app.css", (c) => send(c, "app.css", "text/css; charset=utf-8", text(APP_CSS)));
+  app.get("/webui/hls.js", (c) => send(c, "hls.js", "text/javascript; charset=utf-8", () => parts.hlsModule()));
+}
+
+function page(c: HttpContext, parts: HttpParts): Response {
+  // Behind a reverse proxy the engine may stand below a path. The base is an address that the engine made: it has no quotes.
+  const base = new URL(baseOf(c, parts)).pathname.replace(/\/$/, "");
+  const html = `<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="millrace-base" content="${base}">
+<meta name="referrer" content="no-referrer">
+<title>millrace</title>
+<link rel="icon" href="data:,">
+<link rel="stylesheet" href="${base}/webui/app.css">
+<script type="module" src="${base}/webui/app.js"></script>
+<body>
+<div id="app"></div>
+<noscript>This page needs JavaScript. Players do not: open /engine/getstream?infohash=… in them.</noscript>
+</html>
+`;
+  return c.body(html, 200, {
+    "content-type": "text/html; charset=utf-8",
+    "content-security-policy": POLICY,
+    "cache-control": "no-cache",
+    "referrer-policy": "no-referrer",
+    "x-content-type-options": "nosniff",
+    "cross-origin-opener-policy": "same-origin",
+  });
+}
+
+function assetResponse(c: HttpContext, { plain, gzip, etag }: Asset, type: string): Response {
+  const headers = {
+    "content-type": type,
+    "cache-control": "no-cache",
+    "cross-origin-resource-policy": "same-origin",
+    "x-content-type-options": "nosniff",
+    vary: "accept-encoding",
+    etag,
+  };
+  if (c.req.header("if-none-match") === etag) return c.body(null, 304, headers);
+  const takesGzip = /(^|[ ,])gzip\b/i.test(c.req.header("accept-encoding") ?? "");
+  return takesGzip ? c.body(gzip, 200, { ...headers, "content-encoding": "gzip" }) : c.body(plain, 200, headers);
+}
+
+async function prepare(bytes: Uint8Array): Promise<Asset> {
+  const plain = new Uint8Array(bytes);
+  const packed: Uint8Array[] = [];
+  for await (const chunk of new Blob([plain]).stream().pipeThrough(new CompressionStream("gzip"))) packed.push(chunk);
+  const hash = new Uint8Array(await crypto.subtle.digest("SHA-256", plain));
+  // Both forms have the same tag only because it is weak (RFC 9110 section 8.8.3.2).
+  const etag = `W/"${Array.from(hash.subarray(0, 12), (byte) => byte.toString(16).padStart(2, "0")).join("")}"`;
+  return { plain, gzip: concatBytes(packed), etag };
+}

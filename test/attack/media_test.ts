@@ -1,0 +1,71 @@
+/** Media files made to cost: a few kilobytes that ask for much work, memory, or an endless answer. */
+import { test } from "node:test";
+import { assert, assertEquals } from "@std/assert";
+import { fragmentTail, longFragments, sidxFile, tabledFile } from "../media/support/hostile.ts";
+import { type SeededFiles, seedFiles } from "../support/engine.ts";
+import { assertHarmless, type Target, withTarget } from "./support/target.ts";
+
+/** What is read of an answer: whoever asked stops there. */
+const READ_BYTES = 2_000_000;
+
+const FILES: Readonly<Record<string, () => Uint8Array>> = {
+  "tail.mp4": () => fragmentTail(1024 * 1024),
+  "short-tail.mp4": () => fragmentTail(10_000),
+  "bytes-tail.mp4": () => fragmentTail(512 * 1024, 1),
+  "far-apart.mp4": () => tabledFile({ count: 100_000, delta: 90 * 90_000, keyframes: [1] }),
+  "one-segment.mp4": () => tabledFile({ count: 100_000, delta: 108_000, keyframes: [1] }),
+  "many.mp4": () => tabledFile({ count: 3_900_000, delta: 3600 }),
+  "segments.mp4": () => tabledFile({ count: 4_000_000, delta: 6 * 90_000 }),
+  "long.mp4": () => longFragments(0xfffffffe),
+  "index.mp4": () => sidxFile(60_000),
+};
+
+/** Plays a magnet like a page that was told of it; returns the status and how much of the answer came. */
+async function play(target: Target, path: string, magnet: string, pid: string) {
+  const address = `${target.url}/engine/${path}?magnet=${encodeURIComponent(magnet)}&pid=${pid}`;
+  // Bun's fetch does not ask again when a kept connection was closed meanwhile.
+  const response = await fetch(address, { headers: { connection: "close" } });
+  if (response.body === null) return { status: response.status, bytes: 0 };
+  let bytes = 0;
+  try {
+    for await (const chunk of response.body) if ((bytes += chunk.length) >= READ_BYTES) break;
+  } catch {
+    // What turns out to be hostile on the way ends the answer.
+  }
+  return { status: response.status, bytes };
+}
+
+test("media files that ask for much cost nobody else anything, one by one, all at once, as a stream and as HLS", async () => {
+  const seeds: (SeededFiles & { readonly path: string })[] = [];
+  for (const [path, make] of Object.entries(FILES)) {
+    seeds.push({ path, ...await seedFiles([{ path, bytes: make() }], { pieceLengthBytes: 256 * 1024 }) });
+  }
+  const costs: string[] = [];
+  const check = async (what: string, target: Target, attack: () => Promise<void>) => {
+    const { longestGapMs, growthMib } = await assertHarmless(target, attack);
+    costs.push(`${what}: ${Math.round(longestGapMs)} ms, ${Math.round(growthMib)} MiB`);
+  };
+  try {
+    await withTarget(async (target) => {
+      await check("one by one", target, async () => {
+        for (const { path, magnet } of seeds) {
+          const { status } = await play(target, "manifest.m3u8", magnet, path);
+          assert(status === 200 || status === 415, `${path}: ${status}`);
+        }
+      });
+    });
+    await withTarget(async (target) => {
+      await check("all at once", target, async () => {
+        const all = seeds.map(({ path, magnet }) => play(target, "getstream", magnet, path));
+        for (const { status } of await Promise.all(all)) assert([200, 415, 429, 503].includes(status), `${status}`);
+      });
+      const magnet = encodeURIComponent(seeds.find(({ path }) => path === "far-apart.mp4")!.magnet);
+      const refused = await fetch(`${target.url}/engine/getstream?magnet=${magnet}&pid=words`);
+      assertEquals(refused.status, 415);
+      assert((await refused.text()).includes("days or more"), "the error says why");
+    });
+  } finally {
+    await Promise.all(seeds.map((seed) => seed.close()));
+    console.log(`  ${costs.join("; ")}`);
+  }
+});

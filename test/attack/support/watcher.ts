@@ -1,0 +1,59 @@
+/**
+ * Another client of an attacked engine, in a thread of its own so that the attack's own work delays nothing here: asks
+ * for the version again and again and reports the longest time without an answer.
+ */
+import { get } from "node:http";
+import { parentPort, workerData } from "node:worker_threads";
+
+/** Pause between an answer and the next question, ms. */
+const PAUSE_MS = 20;
+/** One question is given up after this; the gap goes on growing, ms. */
+const QUESTION_TIMEOUT_MS = 30_000;
+
+const { url } = workerData as { url: string };
+let lastAnswerMs = performance.now();
+let longestGapMs = 0;
+let answers = 0;
+let isOver = false;
+
+function ask(): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const request = get(`${url}/webui/api/service?method=get_version`, { agent: false }, (response) => {
+      response.resume();
+      response.on("error", reject);
+      response.on("end", () => response.statusCode === 200 ? resolve() : reject(new Error(`${response.statusCode}`)));
+    });
+    request.setTimeout(QUESTION_TIMEOUT_MS, () => request.destroy(new Error("no answer")));
+    request.on("error", reject);
+  });
+}
+
+function note(): void {
+  const nowMs = performance.now();
+  longestGapMs = Math.max(longestGapMs, nowMs - lastAnswerMs);
+  lastAnswerMs = nowMs;
+}
+
+async function watch(): Promise<void> {
+  await ask();
+  answers = 1;
+  lastAnswerMs = performance.now();
+  parentPort!.postMessage("watching");
+  while (!isOver) {
+    await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+    try {
+      await ask();
+      answers++;
+      note();
+    } catch {
+      // Counted by the gap: only an answer ends it.
+    }
+  }
+  // A gap that is still open counts as well.
+  longestGapMs = Math.max(longestGapMs, performance.now() - lastAnswerMs);
+  parentPort!.postMessage({ longestGapMs, answers });
+  parentPort!.close();
+}
+
+parentPort!.on("message", () => isOver = true);
+void watch().catch((error) => parentPort!.postMessage({ error: String(error) }));

@@ -1,0 +1,49 @@
+/** How the web page is sent: what it may load, how large it is, and where it stands behind a proxy. */
+import { test } from "node:test";
+import { assert, assertEquals, assertLess, assertMatch } from "@std/assert";
+import { withEngine } from "../api/support.ts";
+
+const get = (path: string, headers: Record<string, string> = {}) =>
+  new Request(`http://127.0.0.1:6878${path}`, { headers });
+
+test("/ and /webui/ send the page with a policy that allows no inline script and no frame", async () => {
+  await withEngine(async ({ engine }) => {
+    for (const path of ["/", "/webui", "/webui/"]) {
+      const response = await engine.fetch(get(path));
+      assertEquals(response.status, 200, path);
+      const policy = response.headers.get("content-security-policy")!;
+      assertMatch(policy, /default-src 'none'/);
+      assertMatch(policy, /frame-ancestors 'none'/);
+      assert(!policy.includes("unsafe"), policy);
+      const html = await response.text();
+      assert(!/<script(?![^>]* src=)|<style| style=| on\w+=/.test(html), "nothing inline");
+    }
+  });
+});
+
+test("/webui/app.js and the others are sent packed, with a tag that saves sending them again", async () => {
+  await withEngine(async ({ engine }) => {
+    let packedBytes = 0;
+    for (const name of ["app.js", "app.css", "hls.js"]) {
+      const packed = await engine.fetch(get(`/webui/${name}`, { "accept-encoding": "br, gzip" }));
+      assertEquals([packed.status, packed.headers.get("content-encoding")], [200, "gzip"], name);
+      const bytes = await packed.arrayBuffer();
+      if (name !== "hls.js") packedBytes += bytes.byteLength;
+      const plain = await engine.fetch(get(`/webui/${name}`));
+      assertEquals(plain.headers.get("content-encoding"), null);
+      const unpacked = new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip")));
+      assertEquals(await unpacked.text(), await plain.text());
+      const again = await engine.fetch(get(`/webui/${name}`, { "if-none-match": packed.headers.get("etag")! }));
+      assertEquals(again.status, 304);
+    }
+    assertLess(packedBytes, 150_000);
+  });
+});
+
+test("the page names its files below the path of --public-url", async () => {
+  await withEngine(async ({ engine }) => {
+    const html = await (await engine.fetch(get("/"))).text();
+    assertMatch(html, /content="\/tv"/);
+    assertMatch(html, /src="\/tv\/webui\/app\.js"/);
+  }, { publicUrl: "https://example.org/tv/" });
+});

@@ -1,0 +1,66 @@
+import { chmod, mkdir, stat, writeFile } from "node:fs/promises";
+import { test } from "node:test";
+import { assertEquals } from "@std/assert";
+import { loadPorts } from "../../platform/detect.ts";
+import { requirePrivate } from "../../platform/directories.ts";
+import { temporaryDirectory } from "../support/engine.ts";
+
+const modeOf = async (path: string) => ((await stat(path)).mode & 0o7777).toString(8);
+
+/** Runs `body` with a directory, and a check that answers the warnings. */
+async function within(body: (path: string, check: (directory: string) => Promise<string[]>) => Promise<void>) {
+  const { files } = await loadPorts({ log: { level: "error" } });
+  const { path, remove } = await temporaryDirectory();
+  try {
+    await body(path, async (directory) => {
+      const warnings: string[] = [];
+      const log = { log: (_level: string, message: string) => void warnings.push(message), child: () => log };
+      await requirePrivate({ files, log }, directory, "state-dir");
+      return warnings;
+    });
+  } finally {
+    await remove();
+  }
+}
+
+test("requirePrivate() makes directories that nobody else looks into, whatever the umask", async () => {
+  await within(async (path, check) => {
+    assertEquals(await check(`${path}/a/b`), []);
+    assertEquals([await modeOf(`${path}/a`), await modeOf(`${path}/a/b`)], ["700", "700"]);
+  });
+});
+
+test("requirePrivate() closes a directory of the engine's own, and the secrets in it", async () => {
+  await within(async (path, check) => {
+    for (const name of ["empty", "used"]) {
+      await mkdir(`${path}/${name}`);
+      await chmod(`${path}/${name}`, 0o755);
+    }
+    const secrets = ["access-token", "secret-key", "sign-in-key.json", "millrace.db", "millrace.db-wal"];
+    for (const name of [...secrets, "notes"]) {
+      await writeFile(`${path}/used/${name}`, "x");
+      await chmod(`${path}/used/${name}`, 0o644);
+    }
+    for (const name of ["empty", "used"]) {
+      assertEquals(await check(`${path}/${name}`), []);
+      assertEquals(await modeOf(`${path}/${name}`), "700");
+    }
+    for (const name of secrets) assertEquals(await modeOf(`${path}/used/${name}`), "600", name);
+    assertEquals(await modeOf(`${path}/used/notes`), "644");
+  });
+});
+
+test("requirePrivate() leaves a directory alone that others use as well, and says so", async () => {
+  await within(async (path, check) => {
+    await mkdir(`${path}/shared`);
+    await writeFile(`${path}/shared/somebody's`, "x");
+    await mkdir(`${path}/sticky`);
+    await writeFile(`${path}/shared/access-token.backup`, "x");
+    for (const [name, mode] of [["shared", 0o755], ["sticky", 0o1777]] as const) {
+      await chmod(`${path}/${name}`, mode);
+      const [warning] = await check(`${path}/${name}`);
+      assertEquals(warning?.startsWith("other users can look into --state-dir"), true, name);
+      assertEquals(await modeOf(`${path}/${name}`), mode.toString(8));
+    }
+  });
+});
