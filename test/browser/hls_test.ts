@@ -7,7 +7,7 @@ import { type SeededFiles, seedFiles, type ServedEngine, serveEngine, temporaryD
 import { clip, clipPath, PLAYABLE, UNCARRIABLE } from "../support/fixtures.ts";
 import { run } from "../support/process.ts";
 import { concatBytes } from "../../src/bytes/hex.ts";
-import { openPlayerPage, type PlayerPage } from "./support.ts";
+import { joinAsPlayer, openPlayerPage, type PlayerPage } from "./support.ts";
 
 /**
  * Clips of open groups of pictures: only their first random access point is an IDR picture. Debian's Chromium decodes
@@ -37,12 +37,13 @@ before(async () => {
   files.push({ path: TWICE, bytes: concatBytes([clip("ts-188.ts"), clip("ts-188.ts")]) });
   files.push(...SOUNDS.map((name) => ({ path: name, bytes: clip(name) })));
   seeder = await seedFiles(files, { name: "fixtures" });
-  served = await serveEngine();
   player = await openPlayerPage((path, response) => {
     if (shared === null || !path.startsWith("/shared/")) return false;
     readFile(`${shared}/${path.slice(8)}`).then((bytes) => response.end(bytes), () => response.destroy());
     return true;
   });
+  served = await serveEngine({ allowOrigins: [player.origin] });
+  await joinAsPlayer(served.url, seeder.magnet);
   page = player.page;
 });
 after(async () => {

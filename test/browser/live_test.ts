@@ -8,7 +8,7 @@ import { LiveStream } from "../../src/playback/live/live-stream.ts";
 import { Studio } from "../playback/live-support.ts";
 import { type OnAir, onAir } from "../support/live.ts";
 import { concatBytes } from "../../src/bytes/hex.ts";
-import { openPlayerPage, type PlayerPage } from "./support.ts";
+import { joinAsPlayer, openPlayerPage, type PlayerPage } from "./support.ts";
 
 let air: OnAir;
 let player: PlayerPage;
@@ -19,12 +19,13 @@ let directory: { path: string; remove(): Promise<void> };
 
 before(async () => {
   directory = await temporaryDirectory();
-  air = await onAir({ directory: directory.path });
   player = await openPlayerPage((path, response) => {
     const file = files.get(path);
     if (file !== undefined) response.end(file);
     return file !== undefined;
   });
+  air = await onAir({ directory: directory.path, viewer: { allowOrigins: [player.origin] } });
+  await joinAsPlayer(air.viewer.url, air.magnet);
   page = player.page;
 });
 after(async () => {

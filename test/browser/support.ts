@@ -1,13 +1,43 @@
-/** A page with hls.js in headless Chromium, served from another origin than the engine's: CORS has to be right. */
+/** Pages in headless Chromium, served from other origins than the engine's: CORS has to be right. */
 import { readFile } from "node:fs/promises";
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { chromium, type Page } from "playwright-core";
+import { type Browser, chromium, type Page } from "playwright-core";
 
-/** An open page, and the server that it came from. */
+/** Debian's Chromium, headless, that talks to nobody by itself. `flags`: of its command line, besides. */
+export function launchChromium(flags: readonly string[] = []): Promise<Browser> {
+  return chromium.launch({
+    executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
+    args: [
+      "--no-sandbox",
+      "--disable-gpu",
+      "--disable-quic",
+      "--no-first-run",
+      "--disable-background-networking",
+      "--disable-component-update",
+      "--disable-sync",
+      "--autoplay-policy=no-user-gesture-required",
+      ...flags,
+    ],
+  });
+}
+
+/** An open page with hls.js, and the server that it came from. */
 export interface PlayerPage {
   readonly page: Page;
+  /** Of the page: what the engine has to allow. */
+  readonly origin: string;
   close(): Promise<void>;
+}
+
+/**
+ * Joins the swarm of `magnet` as a player on this machine does, for an hour: peers on this machine are dialled for its own
+ * programs alone, whatever a page of another origin names.
+ */
+export async function joinAsPlayer(url: string, magnet: string): Promise<void> {
+  const query = new URLSearchParams({ magnet, format: "json", pid: "player", use_api_stop: "1" });
+  const { error } = await (await fetch(`${url}/engine/manifest.m3u8?${query}`)).json();
+  if (error !== null) throw new Error(error);
 }
 
 /** Opens it. `answer` gives what the page's own server has besides; true when it answers. */
@@ -23,26 +53,16 @@ export async function openPlayerPage(answer: (path: string, response: ServerResp
     }
   }).listen(0, "127.0.0.1");
   await new Promise((resolve) => pages.once("listening", resolve));
-  const browser = await chromium.launch({
-    executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
-    args: [
-      "--no-sandbox",
-      "--disable-gpu",
-      "--disable-quic",
-      "--no-first-run",
-      "--disable-background-networking",
-      "--disable-component-update",
-      "--disable-sync",
-      "--autoplay-policy=no-user-gesture-required",
-    ],
-  }).catch((error) => {
+  const browser = await launchChromium().catch((error) => {
     pages.close();
     throw error;
   });
   const page = await browser.newPage();
-  await page.goto(`http://127.0.0.1:${(pages.address() as AddressInfo).port}/`);
+  const origin = `http://127.0.0.1:${(pages.address() as AddressInfo).port}`;
+  await page.goto(`${origin}/`);
   return {
     page,
+    origin,
     async close() {
       await browser.close();
       pages.close();

@@ -1,0 +1,103 @@
+/** @jsxImportSource hono/jsx/dom */
+/** The page: three rooms behind a hash, so that the back button works and nothing is loaded twice. */
+import { render, useEffect, useState } from "hono/jsx/dom";
+import { call, EngineError, useToken } from "./engine.ts";
+import { LibraryPage } from "./library-page.tsx";
+import { ListsPage } from "./lists-page.tsx";
+import { isListName, nameOf, placeOf, playHash } from "./naming.ts";
+import { PlayPage } from "./play-page.tsx";
+import { chooseLanguage, setLanguage, text } from "./texts.ts";
+
+function App() {
+  const [place, setPlace] = useState(placeOf(location.hash));
+  const [dropped, setDropped] = useState<File | null>(null);
+  const [needsToken, setNeedsToken] = useState(false);
+  useEffect(() => {
+    const moved = () => {
+      setDropped(null);
+      setPlace(placeOf(location.hash));
+    };
+    const over = (event: DragEvent) => event.preventDefault();
+    const drop = (event: DragEvent) => {
+      event.preventDefault();
+      const file = event.dataTransfer?.files[0];
+      const link = event.dataTransfer?.getData("text");
+      if (file !== undefined) {
+        setPlace({ room: isListName(file.name) ? "library" : "play", query: null });
+        setDropped(file);
+      } else if (link) location.hash = playHash(link);
+    };
+    addEventListener("hashchange", moved);
+    addEventListener("dragover", over);
+    addEventListener("drop", drop);
+    return () => {
+      removeEventListener("hashchange", moved);
+      removeEventListener("dragover", over);
+      removeEventListener("drop", drop);
+    };
+  }, []);
+  const failed = (error: unknown) => {
+    if (error instanceof EngineError && error.code === 4) setNeedsToken(true);
+  };
+  const named = place.query === null ? null : nameOf(place.query);
+  return (
+    <div class="page">
+      <a class="skip" href="#content">{text("skip")}</a>
+      <header>
+        <a class="mark" href="#/play" aria-label="millrace">
+          <svg viewBox="0 0 32 32" aria-hidden="true">
+            <path d="M2 12c5-5 9 5 14 0s9 5 14 0" />
+            <path d="M2 21c5-5 9 5 14 0s9 5 14 0" />
+          </svg>
+          <span>millrace</span>
+        </a>
+        <nav>
+          <a href="#/play" aria-current={place.room === "play" ? "page" : undefined}>{text("play")}</a>
+          <a href="#/library" aria-current={place.room === "library" ? "page" : undefined}>{text("library")}</a>
+          <a href="#/lists" aria-current={place.room === "lists" ? "page" : undefined}>{text("lists")}</a>
+        </nav>
+      </header>
+      <main id="content" tabIndex={-1}>
+        {needsToken
+          ? <TokenForm done={() => setNeedsToken(false)} />
+          : place.room === "library"
+          ? <LibraryPage dropped={dropped} failed={failed} />
+          : place.room === "lists"
+          ? <ListsPage failed={failed} />
+          : <PlayPage key={place.query ?? dropped?.name ?? ""} wanted={named} file={dropped} failed={failed} />}
+      </main>
+    </div>
+  );
+}
+
+/** Asks for the token: the page is on another machine than the engine. */
+function TokenForm({ done }: { readonly done: () => void }) {
+  const [wrong, setWrong] = useState("");
+  const submit = async (event: Event) => {
+    event.preventDefault();
+    useToken(String(new FormData(event.target as HTMLFormElement).get("token")));
+    try {
+      await call("check_auth");
+      done();
+    } catch (error) {
+      setWrong(error instanceof Error ? error.message : String(error));
+    }
+  };
+  return (
+    <form class="token" onSubmit={submit}>
+      <h1>{text("tokenTitle")}</h1>
+      <p>{text("tokenHint")}</p>
+      <label>
+        {text("tokenField")}
+        <input name="token" type="password" autocomplete="off" required pattern="[0-9a-fA-F]{64}" />
+      </label>
+      <button type="submit">{text("enter")}</button>
+      <p role="alert">{wrong}</p>
+    </form>
+  );
+}
+
+const language = chooseLanguage(navigator.languages);
+setLanguage(language);
+document.documentElement.lang = language;
+render(<App />, document.getElementById("app")!);

@@ -1,0 +1,186 @@
+/** The engine as the page sees it: its public HTTP API and nothing else. */
+
+/** A failed call, with the engine's own words. */
+export class EngineError extends Error {
+  /** API code; 4: the token is missing or wrong. -1: the engine did not respond. */
+  readonly code: number;
+
+  constructor(message: string, code: number) {
+    super(message);
+    this.code = code;
+  }
+}
+
+/** A file of a torrent. */
+export interface MediaFile {
+  readonly index: number;
+  readonly filename: string;
+  readonly size?: number;
+}
+
+/** What `get_media_files` returns, as far as the page uses it. */
+export interface MediaFiles {
+  readonly infohash: string;
+  readonly name: string;
+  readonly type: "live" | "vod";
+  readonly transport_type: "bt" | "hls" | "wrapper";
+  readonly files: readonly MediaFile[];
+}
+
+/** What `analyze_content` returns, as far as the page uses it. */
+export interface Analysis {
+  readonly content_type: string;
+  readonly infohash: string | null;
+  readonly item_url: string | null;
+  readonly title: string;
+  readonly is_live: number;
+}
+
+/** The answer to a start with `format=json`. */
+export interface Started {
+  readonly playback_url: string;
+  readonly stat_url: string;
+  readonly command_url: string;
+  readonly infohash: string;
+  readonly is_live: number;
+}
+
+/** Session info, as far as the page uses it. */
+export interface Stat {
+  readonly status: "prefuf" | "dl";
+  /** Prebuffering, percent. */
+  readonly progress: number;
+  /** Of the whole torrent, percent. */
+  readonly total_progress: number;
+  readonly peers: number;
+  /** KiB per second. */
+  readonly speed_down: number;
+  readonly speed_up: number;
+  readonly stall_reason: string | null;
+  readonly error_message: string | null;
+  readonly livepos?: { readonly is_live: string; readonly first_ts: string; readonly last_ts: string };
+}
+
+/** An item of the playlist, as far as the page uses it. */
+export interface Item {
+  readonly id: number;
+  readonly title: string;
+  readonly display_title: string | null;
+  readonly category: string | null;
+  readonly infohash: string;
+  readonly content_id: string | null;
+  readonly url: string | null;
+  readonly transport_type: string | null;
+  readonly icons: readonly string[];
+  readonly is_live: number;
+  readonly is_favorite: boolean;
+  readonly enabled: boolean;
+  readonly locked: boolean;
+}
+
+/** A list that is fetched again and again, as far as the page uses it. Times are Unix seconds, 0: never. */
+export interface ExternalList {
+  readonly id: number;
+  readonly name: string;
+  readonly url: string;
+  /** Seconds; 0: by hand alone. */
+  readonly update_interval: number;
+  readonly last_update: number;
+  readonly next_update: number;
+  /** Why the last fetch failed; absent or null when it did not. */
+  readonly last_error?: string | null;
+}
+
+/** How far an import is. */
+export interface Task {
+  readonly state: "queued" | "running" | "done" | "failed" | "cancelled";
+  readonly done: number;
+  readonly total: number;
+  readonly skipped: number;
+  readonly errors: readonly { readonly line: number; readonly message: string }[];
+  readonly errors_total: number;
+  readonly error: string | null;
+}
+
+/** Path that the engine stands below, without a slash at the end: behind a reverse proxy not always the root. */
+export const BASE = document.querySelector<HTMLMetaElement>('meta[name="millrace-base"]')?.content ?? "";
+
+/** Where the token that the user typed is kept; one that the engine gave is asked for again at each visit. */
+const TOKEN_KEY = "millrace-token";
+
+let token: string | null = null;
+
+/** Calls a public method. Rejects with `EngineError`. */
+export function callPublic<T>(method: string, params: Record<string, string> = {}, file?: Blob): Promise<T> {
+  return send<T>(new URLSearchParams({ method, ...params }), file);
+}
+
+/** Calls a private method with the token. Rejects with `EngineError`: code 4 when the user has to enter it. */
+export async function call<T>(method: string, params: Record<string, string> = {}, file?: Blob): Promise<T> {
+  token ??= await findToken();
+  return await send<T>(new URLSearchParams({ method, ...params, token }), file);
+}
+
+/** Takes the token that the user typed. */
+export function useToken(value: string): void {
+  token = value.trim();
+  localStorage.setItem(TOKEN_KEY, token);
+}
+
+/** The engine gives its token to pages of its own on this machine; elsewhere the user types it once. */
+async function findToken(): Promise<string> {
+  try {
+    return (await callPublic<{ token: string }>("get_api_access_token")).token;
+  } catch (error) {
+    const kept = localStorage.getItem(TOKEN_KEY);
+    if (kept === null) throw new EngineError(error instanceof Error ? error.message : String(error), 4);
+    return kept;
+  }
+}
+
+async function send<T>(query: URLSearchParams, file?: Blob): Promise<T> {
+  const init = file === undefined ? {} : { method: "POST", body: file };
+  const response = await fetch(`${BASE}/server/api?${query}`, init).catch(() => null);
+  const answer = await response?.json().catch(() => null) as
+    | {
+      result: T;
+      error: { message: string; code: number } | null;
+    }
+    | null
+    | undefined;
+  if (!answer) throw new EngineError("", -1);
+  if (answer.error !== null) {
+    if (answer.error.code === 4) token = null;
+    throw new EngineError(answer.error.message, answer.error.code);
+  }
+  return answer.result;
+}
+
+/** Starts playback as HLS. `stream` are the parameters of the selector. Rejects with `EngineError`. */
+export async function startPlayback(stream: Record<string, string>): Promise<Started> {
+  const query = new URLSearchParams({ ...stream, format: "json" });
+  const response = await fetch(`${BASE}/engine/manifest.m3u8?${query}`).catch(() => null);
+  const answer = await response?.json().catch(() => null) as { response: Started | null; error: string | null } | null;
+  if (!answer) throw new EngineError("", -1);
+  if (answer.response === null) throw new EngineError(answer.error ?? "", 0);
+  return answer.response;
+}
+
+/** Session info; null when the session is over or the engine does not respond. */
+export async function readStat(statUrl: string): Promise<Stat | null> {
+  const response = await fetch(`${statUrl}?skip_player_activity=1`).catch(() => null);
+  const answer = await response?.json().catch(() => null) as { response: Stat | null } | null;
+  return answer?.response ?? null;
+}
+
+/** Ends a session; a page that is being left can still send this. */
+export function stopPlayback({ command_url }: Started): void {
+  void fetch(`${command_url}?method=stop`, { keepalive: true }).catch(() => {});
+}
+
+/** The selector of an item of the playlist; null when there is nothing to play. */
+export function streamOf(item: Pick<Item, "infohash" | "content_id" | "url" | "transport_type">) {
+  if (item.infohash !== "") return { infohash: item.infohash };
+  if (item.content_id !== null) return { content_id: item.content_id };
+  return item.url !== null && item.transport_type === "bt" ? { url: item.url } : null;
+}

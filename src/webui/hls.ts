@@ -1,0 +1,73 @@
+/** HLS in a video element: the browser's own, or hls.js, which is loaded when it is needed. */
+
+import { BASE } from "./engine.ts";
+
+/** A stream in a video element. */
+export interface Attached {
+  close(): void;
+}
+
+/** What of hls.js the page uses. */
+interface HlsInstance {
+  loadSource(url: string): void;
+  attachMedia(video: HTMLVideoElement): void;
+  on(event: string, listener: (event: string, data: HlsError) => void): void;
+  recoverMediaError(): void;
+  startLoad(): void;
+  destroy(): void;
+}
+
+interface HlsError {
+  readonly type: string;
+  readonly details: string;
+  readonly fatal: boolean;
+  readonly mimeType?: string;
+}
+
+interface HlsClass {
+  new (config: Record<string, unknown>): HlsInstance;
+  isSupported(): boolean;
+}
+
+/** Where the engine serves hls.js. */
+const HLS_URL = `${BASE}/webui/hls.js`;
+/** Media errors that are mended by starting the decoder again before the page gives up. */
+const MAX_RECOVERIES = 2;
+
+/** Plays `url` in `video`. `undecodable` is called with the codec, or what is known of it, when the browser gives up. */
+export async function attachHls(
+  video: HTMLVideoElement,
+  url: string,
+  undecodable: (codec: string) => void,
+): Promise<Attached> {
+  const Hls = await loadHls();
+  if (Hls === null || !Hls.isSupported()) {
+    video.src = url;
+    video.addEventListener("error", () => undecodable(video.error?.message ?? ""), { once: true });
+    return { close: () => video.removeAttribute("src") };
+  }
+  // Workers need a blob: address, which the page's policy does not allow.
+  const hls = new Hls({ enableWorker: false });
+  let recoveries = 0;
+  hls.on("hlsError", (_, data) => {
+    if (!data.fatal) return;
+    if (data.type === "networkError") hls.startLoad();
+    else if (data.type === "mediaError" && !/incompatible|codec/i.test(data.details) && recoveries++ < MAX_RECOVERIES) {
+      hls.recoverMediaError();
+    } else {
+      hls.destroy();
+      undecodable(data.mimeType ?? data.details);
+    }
+  });
+  hls.attachMedia(video);
+  hls.loadSource(url);
+  return { close: () => hls.destroy() };
+}
+
+async function loadHls(): Promise<HlsClass | null> {
+  try {
+    return (await import(HLS_URL)).default;
+  } catch {
+    return null;
+  }
+}

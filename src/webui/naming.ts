@@ -1,0 +1,66 @@
+/** What the user pasted, as parameters of the API. */
+
+/** The rooms of the page. */
+export type Room = "play" | "library" | "lists";
+
+/** What the hash of the page's address says: the room, and what is played in it. */
+export interface Place {
+  readonly room: Room;
+  /** What the user pasted or chose, as `nameOf` takes it; null at the start. */
+  readonly query: string | null;
+}
+
+/** Reads a hash as `playHash` makes it; anything else is the room that plays. */
+export function placeOf(hash: string): Place {
+  const [room = "", query = ""] = hash.replace(/^#\/?/, "").split("?", 2);
+  return { room: room === "library" || room === "lists" ? room : "play", query: new URLSearchParams(query).get("q") };
+}
+
+/** The address of playing `pasted`, for links and for the back button. */
+export function playHash(pasted: string): string {
+  return `#/play?${new URLSearchParams({ q: pasted })}`;
+}
+
+/** True for the name of an M3U list. */
+export function isListName(name: string): boolean {
+  return /\.m3u8?$/i.test(name);
+}
+
+/** A list of one entry as an address, so that nothing is asked of the engine for it. */
+export function listAddress(title: string, url: string): string {
+  const line = title.replace(/\s/g, " ");
+  return `data:audio/x-mpegurl;charset=utf-8,${encodeURIComponent(`#EXTM3U\n#EXTINF:-1,${line}\n${url}\n`)}`;
+}
+
+/** True for 40 hexadecimal characters: a content id or an infohash, as the engine finds out. */
+export function isId(value: string): boolean {
+  return /^[0-9a-f]{40}$/i.test(value);
+}
+
+/** Parameters that select a stream. */
+export type Stream = Record<string, string>;
+
+/**
+ * What to ask the engine for: a stream that it plays, or a query for `analyze_content` where only that can tell (a
+ * 40-character id may be a content id or an infohash; an address may lead to anything).
+ */
+export function nameOf(pasted: string): { readonly stream: Stream } | { readonly query: string } | null {
+  const value = pasted.trim();
+  if (value === "") return null;
+  if (/^magnet:\?/i.test(value)) return { stream: { magnet: value } };
+  return { query: value };
+}
+
+/** Natural order of file names: episode 2 before episode 10. */
+export function byName(a: { readonly filename: string }, b: { readonly filename: string }): number {
+  return a.filename.localeCompare(b.filename, undefined, { numeric: true, sensitivity: "base" });
+}
+
+/** Extensions of files that the page offers first; others are hidden behind these where a torrent has any. */
+const PLAYABLE = /\.(mp4|m4v|mov|mkv|webm|ts|m2ts|mts|avi|flv|mpg|mpeg|vob|wmv|mp3|m4a|aac|flac|ogg|opus|wav)$/i;
+
+/** Files in natural order; only the playable ones where there are some. */
+export function offeredFiles<File extends { readonly filename: string }>(files: readonly File[]): File[] {
+  const playable = files.filter(({ filename }) => PLAYABLE.test(filename));
+  return [...(playable.length > 0 ? playable : files)].sort(byName);
+}

@@ -1,0 +1,49 @@
+/** The page's texts in the browser's language. The next language is one file and one line here. */
+import { EN, type Texts } from "./texts/en.ts";
+import { ES } from "./texts/es.ts";
+import { RU } from "./texts/ru.ts";
+
+/** All catalogues by language (BCP 47 primary subtag). */
+const CATALOGUES: Readonly<Record<string, Texts>> = { en: EN, es: ES, ru: RU };
+
+/** The first of `languages` that there is a catalogue for; English without one. */
+export function chooseLanguage(languages: readonly string[]): string {
+  return languages.map((language) => language.split("-")[0]!.toLowerCase()).find((name) => name in CATALOGUES) ?? "en";
+}
+
+let texts: Texts = EN;
+let language = "en";
+
+/** Takes the catalogue of a language, one that `chooseLanguage` returned. */
+export function setLanguage(chosen: string): void {
+  language = chosen;
+  texts = CATALOGUES[chosen] ?? EN;
+}
+
+/** A text with its gaps filled in. */
+export function text(key: keyof Texts, ...values: readonly (string | number)[]): string {
+  return texts[key].replace(/\{(\d)\}/g, (_, n) => String(values[Number(n)] ?? ""));
+}
+
+/** Why it waits, in words; null for a reason that has none. */
+export function reasonText(reason: string): string | null {
+  return reason in texts ? text(reason as keyof Texts) : null;
+}
+
+/** A Unix time in seconds as people of the page's language write it. */
+export function timeText(unixS: number): string {
+  const style = { dateStyle: "medium", timeStyle: "short" } as const;
+  return new Intl.DateTimeFormat(language, style).format(new Date(unixS * 1000));
+}
+
+/** Bytes with a unit that people read. */
+export function bytesText(bytes: number): string {
+  const units = ["B", "KB", "MB", "GB", "TB"];
+  let unit = 0;
+  let value = bytes;
+  while (value >= 1000 && unit < units.length - 1) {
+    value /= 1000;
+    unit++;
+  }
+  return `${value >= 100 || unit === 0 ? Math.round(value) : value.toFixed(1)} ${units[unit]}`;
+}

@@ -1,0 +1,72 @@
+/** @jsxImportSource hono/jsx/dom */
+/** A list of any length of which only the lines in sight exist; pages of it are fetched as they come into sight. */
+import type { JSX } from "hono/jsx/dom/jsx-runtime";
+import { useEffect, useRef, useState } from "hono/jsx/dom";
+
+/** Height of a line, px: what the style sheet gives it. */
+const ROW_PX = 64;
+/** Lines above and below what is in sight, so that scrolling shows no blank. */
+const SPARE_ROWS = 10;
+/** Pages kept; the ones furthest away go first. */
+const MAX_PAGES = 50;
+
+/** Properties of `VirtualList`. */
+export interface VirtualListProps<Item> {
+  readonly total: number;
+  readonly pageItems: number;
+  /** What is known already. */
+  readonly firstPage: readonly Item[];
+  /** The page that begins at item `offset`. */
+  readonly load: (offset: number) => Promise<readonly Item[]>;
+  readonly row: (item: Item) => JSX.Element;
+}
+
+/** The list; it scrolls with the page. */
+export function VirtualList<Item extends { readonly id: number }>(props: VirtualListProps<Item>) {
+  const { total, pageItems, load, row } = props;
+  const box = useRef<HTMLDivElement>(null);
+  const pages = useRef(new Map<number, readonly Item[] | null>([[0, props.firstPage]]));
+  const [range, setRange] = useState({ first: 0, end: Math.min(total, 30), loaded: 0 });
+  useEffect(() => {
+    let isOver = false;
+    const fetchPage = (page: number) => {
+      const kept = pages.current!;
+      if (kept.has(page)) return;
+      kept.set(page, null);
+      for (const old of kept.keys()) if (kept.size > MAX_PAGES && Math.abs(old - page) > 2) kept.delete(old);
+      load(page * pageItems).then((items) => {
+        kept.set(page, items);
+        if (!isOver) setRange((now) => ({ ...now, loaded: now.loaded + 1 }));
+      }, () => kept.delete(page));
+    };
+    const look = () => {
+      const top = -(box.current?.getBoundingClientRect().top ?? 0);
+      const first = Math.max(0, Math.min(total - 1, Math.floor(top / ROW_PX)) - SPARE_ROWS);
+      const end = Math.min(total, Math.ceil((top + innerHeight) / ROW_PX) + SPARE_ROWS);
+      for (let page = Math.floor(first / pageItems); page * pageItems < end; page++) fetchPage(page);
+      setRange((now) => now.first === first && now.end === end ? now : { ...now, first, end });
+    };
+    look();
+    addEventListener("scroll", look, { passive: true });
+    addEventListener("resize", look);
+    return () => {
+      isOver = true;
+      removeEventListener("scroll", look);
+      removeEventListener("resize", look);
+    };
+  }, []);
+  const lines: JSX.Element[] = [];
+  for (let at = range.first; at < range.end; at++) {
+    const item = pages.current!.get(Math.floor(at / pageItems))?.[at % pageItems];
+    lines.push(
+      <li key={item?.id ?? -at} style={{ top: `${at * ROW_PX}px` }} aria-setsize={total} aria-posinset={at + 1}>
+        {item === undefined ? null : row(item)}
+      </li>,
+    );
+  }
+  return (
+    <div ref={box} class="virtual" style={{ height: `${total * ROW_PX}px` }}>
+      <ul>{lines}</ul>
+    </div>
+  );
+}

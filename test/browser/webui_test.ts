@@ -1,0 +1,208 @@
+/** The web page in headless Chromium, on a real engine with a real peer: what a person does with it. */
+import { readFileSync } from "node:fs";
+import { mkdir } from "node:fs/promises";
+import process from "node:process";
+import { after, before, test } from "node:test";
+import { assert, assertEquals, assertMatch } from "@std/assert";
+import type { Browser, Page } from "playwright-core";
+import { type SeededFiles, seedFiles, type ServedEngine, serveEngine } from "../support/engine.ts";
+import { clip } from "../support/fixtures.ts";
+import { until } from "../support/until.ts";
+import { launchChromium } from "./support.ts";
+
+/** Where screenshots go, for people to look at; none without it. */
+const SHOTS = process.env["WEBUI_SHOTS"];
+
+const AXE = readFileSync(new URL("../../node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
+
+let seeder: SeededFiles;
+let served: ServedEngine;
+let browser: Browser;
+let page: Page;
+const troubles: string[] = [];
+
+before(async () => {
+  const names = ["mp4-30fps.mp4"];
+  seeder = await seedFiles(
+    names.map((name) => ({ path: `E10 ${name}`, bytes: clip(name) })).concat(
+      names.map((name) => ({ path: `E2 ${name}`, bytes: clip(name) })),
+    ),
+    { name: "Season" },
+  );
+  served = await serveEngine();
+  browser = await launchChromium();
+  page = await browser.newPage({ viewport: { width: 1280, height: 800 } });
+  page.on("console", (message) => message.type() === "error" && troubles.push(message.text()));
+  page.on("pageerror", (error) => troubles.push(String(error)));
+});
+after(async () => {
+  await browser?.close();
+  await served?.close();
+  await seeder?.close();
+});
+
+async function shot(name: string): Promise<void> {
+  if (SHOTS === undefined) return;
+  await mkdir(SHOTS, { recursive: true });
+  await page.screenshot({ path: `${SHOTS}/${name}.png` });
+}
+
+/** What axe finds of weight on the page as it is now. */
+async function barriers(): Promise<string[]> {
+  await page.evaluate(AXE);
+  return await page.evaluate(async () => {
+    // deno-lint-ignore no-explicit-any -- axe puts itself there
+    const { violations } = await (globalThis as any).axe.run();
+    return violations
+      // deno-lint-ignore no-explicit-any -- its results
+      .filter(({ impact }: any) => impact === "serious" || impact === "critical")
+      // deno-lint-ignore no-explicit-any -- its results
+      .map(({ id, nodes }: any) => `${id}: ${nodes.map((node: any) => node.html).join(" ")}`);
+  });
+}
+
+const frames = () =>
+  page.evaluate(() => document.querySelector("video")?.getVideoPlaybackQuality().totalVideoFrames ?? 0);
+
+test("the page loads within 150 KB, offline from everything but the engine, without a complaint", async () => {
+  let bytes = 0;
+  const hosts = new Set<string>();
+  const counted = async (response: import("playwright-core").Response) => {
+    hosts.add(new URL(response.url()).host);
+    bytes += (await response.request().sizes()).responseBodySize;
+  };
+  page.on("response", counted);
+  await page.goto(`${served.url}/`, { waitUntil: "networkidle" });
+  page.off("response", counted);
+  assert(bytes < 150_000, `${bytes} bytes`);
+  assertEquals([...hosts], [new URL(served.url).host]);
+  assertEquals(troubles, []);
+  assertEquals(await barriers(), []);
+  await shot("start");
+});
+
+test("a pasted magnet is listed in natural order and its picture moves, seeks and goes on to the next file", async () => {
+  await page.goto(`${served.url}/`);
+  await page.fill("input[name=q]", seeder.magnet);
+  await page.click("form.paste button");
+  await page.waitForSelector(".files li");
+  const listed = await page.locator(".files span").allTextContents();
+  assertEquals(listed, ["E2 mp4-30fps.mp4", "E10 mp4-30fps.mp4"]);
+  assertEquals(await barriers(), []);
+  await shot("files");
+  await page.evaluate(() => addEventListener("play", (event) => (event.target as HTMLVideoElement).muted = true, true));
+  await page.click(".files li:first-child button");
+  await until("pictures are shown", async () => await frames() > 10);
+  await page.waitForFunction(() => /Peers/.test(document.querySelector(".figures")!.textContent!));
+  assertEquals(await barriers(), []);
+  await shot("playing");
+  await page.evaluate(() => document.querySelector("video")!.currentTime = 4);
+  await page.waitForFunction(() => document.querySelector("video")!.currentTime > 4.2);
+  await page.evaluate(() => document.querySelector("video")!.dispatchEvent(new Event("ended")));
+  await page.waitForFunction(() => /E10/.test(document.querySelector("h1")!.textContent!));
+  await until("the next file plays", async () => await frames() > 10);
+  assertEquals(troubles, [], troubles.join("\n"));
+  await page.click(".actions button");
+  await page.waitForSelector(".files li");
+  await until("the sessions are stopped", async () => {
+    const stat = await (await fetch(`${served.url}/server/api?method=get_status`)).json();
+    return stat.error === null && served.engine.swarms.list().length <= 1;
+  });
+});
+
+test("a dropped transport file is opened", async () => {
+  await page.goto(`${served.url}/`);
+  await page.waitForSelector("form.paste");
+  await page.evaluate((bytes) => {
+    const data = new DataTransfer();
+    data.items.add(new File([new Uint8Array(bytes)], "season.torrent"));
+    dispatchEvent(new DragEvent("drop", { dataTransfer: data }));
+  }, [...seeder.transportFile]);
+  await page.waitForSelector(".files li");
+  assertMatch(await page.locator("h1").textContent() ?? "", /Season/);
+});
+
+test("a dead stream is looked for in words", async () => {
+  const dead = "0".repeat(39) + "1";
+  await page.goto(`${served.url}/#/play?q=${encodeURIComponent(`magnet:?xt=urn:btih:${dead}&x.pe=127.0.0.1:1`)}`);
+  await page.waitForSelector(".flow");
+  assertMatch(await page.locator(".flow").textContent() ?? "", /peers/);
+});
+
+test("an imported list of 5,000 channels is searched, starred and scrolled without its lines all existing", async () => {
+  await page.goto(`${served.url}/#/library`);
+  await page.waitForSelector(".empty");
+  await shot("empty-library");
+  const lines = Array.from({ length: 5000 }, (_, n) => `#EXTINF:-1,Channel ${n}\nhttp://192.0.2.1/${n}.m3u8`);
+  await page.setInputFiles("input[type=file]", {
+    name: "list.m3u",
+    mimeType: "audio/x-mpegurl",
+    buffer: Buffer.from(`#EXTM3U\n${lines.join("\n")}\n`),
+  });
+  await page.waitForFunction(() => /5000/.test(document.querySelector(".count")!.textContent!));
+  await page.waitForSelector(".item");
+  assert(await page.locator("li").count() < 100, "only lines in sight exist");
+  assertEquals(await barriers(), []);
+  await shot("library");
+  await page.evaluate(() => scrollTo(0, 200_000));
+  await page.waitForFunction(() =>
+    [...document.querySelectorAll(".item a")].some((a) => /Channel 3\d\d\d/.test(a.textContent!))
+  );
+  await page.fill("input[type=search]", "Channel 4321");
+  await page.waitForFunction(() => /^1 /.test(document.querySelector(".count")!.textContent!));
+  await page.click(".item button:first-of-type");
+  await page.waitForSelector('.item button[aria-pressed="true"]');
+  await page.reload();
+  await page.fill("input[type=search]", "Channel 4321");
+  await page.waitForSelector('.item button[aria-pressed="true"]');
+  assertEquals(troubles, []);
+});
+
+test("a list is added by its address, fails in words, is removed, and what was trashed comes back", async () => {
+  await page.goto(`${served.url}/#/lists`);
+  await page.waitForSelector(".lists .add");
+  await page.fill("input[name=url]", "http://127.0.0.1:9/list.m3u");
+  await page.fill("input[name=name]", "Nobody is there");
+  await page.click(".add button");
+  await page.waitForSelector(".rows li");
+  await page.click(".rows li button:first-of-type");
+  await page.waitForFunction(() => document.querySelector("[role=alert]")!.textContent !== "");
+  assertEquals(await barriers(), []);
+  await shot("lists");
+  await page.click(".rows li button:last-of-type");
+  await page.waitForFunction(() => document.querySelector(".rows li") === null);
+  await page.goto(`${served.url}/#/library`);
+  await page.waitForSelector(".item");
+  await page.click(".item button:last-of-type");
+  await page.waitForFunction(() => /4999/.test(document.querySelector(".count")!.textContent!));
+  await page.goto(`${served.url}/#/lists`);
+  await page.waitForSelector("h2 ~ .rows li");
+  await page.click("h2 ~ .rows li button");
+  await page.waitForFunction(() => document.querySelector("h2 ~ .rows li") === null);
+  assertEquals(troubles, []);
+});
+
+test("phone, TV and dark views have no sideways scrolling and large enough targets", async () => {
+  for (
+    const [name, width, height, scheme] of [
+      ["phone", 390, 844, "light"],
+      ["tv", 1920, 1080, "dark"],
+      ["desktop-dark", 1280, 800, "dark"],
+    ] as const
+  ) {
+    await page.setViewportSize({ width, height });
+    await page.emulateMedia({ colorScheme: scheme });
+    await page.goto(`${served.url}/`);
+    await page.waitForSelector("form.paste");
+    const { scroll, small } = await page.evaluate(() => ({
+      scroll: document.documentElement.scrollWidth - innerWidth,
+      small: [...document.querySelectorAll("button, nav a, input")].filter((element) =>
+        element.getBoundingClientRect().height < 44
+      ).length,
+    }));
+    assert(scroll <= 0, `${name}: ${scroll} px too wide`);
+    assertEquals(small, 0, name);
+    assertEquals(await barriers(), [], name);
+    await shot(name);
+  }
+});

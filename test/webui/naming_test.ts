@@ -1,0 +1,47 @@
+import { test } from "node:test";
+import { assertEquals } from "@std/assert";
+import { isId, isListName, listAddress, nameOf, offeredFiles, placeOf, playHash } from "../../src/webui/naming.ts";
+
+const MAGNET = "magnet:?xt=urn:btih:0123456789012345678901234567890123456789&tr=udp://a";
+
+for (
+  const [pasted, expected] of [
+    ["", null],
+    ["   ", null],
+    [` ${MAGNET} `, { stream: { magnet: MAGNET } }],
+    ["MAGNET:?xt=urn:btih:x", { stream: { magnet: "MAGNET:?xt=urn:btih:x" } }],
+    ["a".repeat(40), { query: "a".repeat(40) }],
+    ["https://example.org/a.torrent", { query: "https://example.org/a.torrent" }],
+  ] as const
+) {
+  test(`nameOf() tells what to ask for when "${pasted.slice(0, 24)}" was pasted`, () => {
+    assertEquals(nameOf(pasted), expected as ReturnType<typeof nameOf>);
+  });
+}
+
+test("placeOf() reads what playHash() made, and takes anything else for the room that plays", () => {
+  assertEquals(placeOf(playHash(`${MAGNET}#x?y`)), { room: "play", query: `${MAGNET}#x?y` });
+  assertEquals(placeOf("#/library"), { room: "library", query: null });
+  for (const hash of ["", "#", "#/", "#/other", "#library?"]) {
+    assertEquals(placeOf(hash).query, null, hash);
+  }
+});
+
+test("offeredFiles() lists playable files in natural order, and all when none is", () => {
+  const files = ["E10.mkv", "readme.txt", "e2.MKV", "E1.mkv"].map((filename) => ({ filename }));
+  assertEquals(offeredFiles(files).map(({ filename }) => filename), ["E1.mkv", "e2.MKV", "E10.mkv"]);
+  assertEquals(offeredFiles([{ filename: "b.bin" }, { filename: "a.bin" }]).map(({ filename }) => filename), [
+    "a.bin",
+    "b.bin",
+  ]);
+});
+
+test("listAddress() puts one entry into a list when the title has line breaks", () => {
+  const [, text] = listAddress("a\r\nb\u2028c", "http://x/y?z=1").split(",", 2);
+  assertEquals(decodeURIComponent(text!), "#EXTM3U\n#EXTINF:-1,a  b c\nhttp://x/y?z=1\n");
+});
+
+test("isId() and isListName() know ids and lists", () => {
+  assertEquals([isId("A".repeat(40)), isId("a".repeat(39)), isId("g".repeat(40))], [true, false, false]);
+  assertEquals([isListName("a.M3U8"), isListName("a.m3u"), isListName("m3u.txt")], [true, true, false]);
+});

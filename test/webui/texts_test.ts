@@ -1,0 +1,43 @@
+import { test } from "node:test";
+import { assertEquals } from "@std/assert";
+import { EN } from "../../src/webui/texts/en.ts";
+import { ES } from "../../src/webui/texts/es.ts";
+import { RU } from "../../src/webui/texts/ru.ts";
+import { bytesText, chooseLanguage, reasonText, setLanguage, text } from "../../src/webui/texts.ts";
+
+const gaps = (value: string) => [...value.matchAll(/\{\d\}/g)].map(([gap]) => gap).sort();
+
+for (const [name, catalogue] of [["es", ES], ["ru", RU]] as const) {
+  test(`the catalogue ${name} translates every text and keeps its gaps`, () => {
+    assertEquals(Object.keys(catalogue).sort(), Object.keys(EN).sort());
+    for (const [key, english] of Object.entries(EN)) {
+      assertEquals(gaps(catalogue[key as keyof typeof EN]), gaps(english), key);
+    }
+  });
+}
+
+test("chooseLanguage() takes the first language that there is, else English", () => {
+  assertEquals(chooseLanguage(["de-DE", "es-MX", "ru"]), "es");
+  assertEquals(chooseLanguage(["fr"]), "en");
+  assertEquals(chooseLanguage([]), "en");
+});
+
+test("text() fills gaps in and reasonText() has words for every reason that a session gives", () => {
+  setLanguage("en");
+  assertEquals(text("importing", 3, "…"), "Importing: 3 of …");
+  for (const reason of ["no_peers", "no_metadata", "slow_peers", "missing_piece", "choked"]) {
+    assertEquals(typeof reasonText(reason), "string", reason);
+  }
+  assertEquals(reasonText("something_new"), null);
+});
+
+test("bytesText() gives a unit that people read", () => {
+  assertEquals([0, 999, 1000, 1_234_567, 123_456_789, 5e15].map(bytesText), [
+    "0 B",
+    "999 B",
+    "1.0 KB",
+    "1.2 MB",
+    "123 MB",
+    "5000 TB",
+  ]);
+});
