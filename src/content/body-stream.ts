@@ -1,4 +1,5 @@
 /** Bodies of fetched addresses: unpacked, bounded in size and in silence. */
+import { gunzipped } from "../bytes/gunzip.ts";
 import { MillraceError } from "../errors.ts";
 import type { Clock } from "../ports.ts";
 
@@ -15,19 +16,9 @@ export function tooLarge(maxBytes: number): MillraceError {
   return new MillraceError("too_large", `the answer is larger than ${maxBytes} bytes`);
 }
 
-/** Compressed bytes unpacked in one step: gzip makes at most some 1000 times as much of them, so this bounds a bomb. */
-const UNPACK_STEP_BYTES = 4096;
-
 /** `body` without its gzip coding (RFC 1952). Errors with `protocol_violation` when it is damaged. */
 export function unpacked(body: ReadableStream<Uint8Array>): ReadableStream<Uint8Array> {
-  const steps = new TransformStream<Uint8Array, Uint8Array<ArrayBuffer>>({
-    transform(chunk, controller) {
-      for (let at = 0; at < chunk.length; at += UNPACK_STEP_BYTES) {
-        controller.enqueue(chunk.slice(at, at + UNPACK_STEP_BYTES));
-      }
-    },
-  });
-  return body.pipeThrough(steps).pipeThrough(new DecompressionStream("gzip"));
+  return gunzipped(body, (cause) => new MillraceError("protocol_violation", "the answer is damaged", { cause }));
 }
 
 /**
@@ -62,7 +53,7 @@ export function bounded(
         silence.cancel();
       }
     },
-    // Of what broke off before anybody read it only the head was wanted.
+    // A body that broke off before it was read was wanted for its head alone.
     cancel: (reason) => reader.cancel(reason).catch(() => {}),
   }, { highWaterMark: 0 });
 }

@@ -1,6 +1,6 @@
 /**
- * Fetching addresses that callers give: B27. Limits on size, time and redirects hold for everyone; targets inside this
- * machine or its private networks are only for callers on this machine, so that the engine is no way around a firewall.
+ * Fetching addresses that callers give. Limits on size, time and redirects hold for everyone; targets on this
+ * machine or in its networks are only for callers on this machine, so that the engine is no way around a firewall.
  * Each name is looked up once a hop, every address found is checked, and the connection goes to one of those.
  */
 import { percentDecoded } from "../bytes/percent.ts";
@@ -10,10 +10,10 @@ import { deadline } from "../bytes/deadline.ts";
 import { readBounded } from "../bytes/read-bounded.ts";
 import { VERSION } from "../version.ts";
 import { bounded, tooLarge, unpacked } from "./body-stream.ts";
-import { checkedAddresses, parseHttpUrl } from "./guarded-target.ts";
+import { checkedAddresses, type LookupPorts, parseHttpUrl } from "./guarded-target.ts";
 
 /** What guarded fetching needs of the machine. */
-export type FetchPorts = Pick<Ports, "httpClient" | "network" | "clock">;
+export type FetchPorts = Pick<Ports, "httpClient" | "clock"> & LookupPorts;
 
 /** Redirects followed at most; browsers allow 20, nothing honest needs more than a few. */
 const MAX_REDIRECTS = 5;
@@ -59,6 +59,8 @@ export interface OpenedUrl {
   readonly headers: Headers;
   /** Where it came from in the end, credentials included: the base of relative addresses, not for logs. */
   readonly url: string;
+  /** The body came packed. */
+  readonly isUnpacked: boolean;
   /** Unpacked, and read only as fast as it is pulled. Read it or cancel it. Errors as `guardedOpen` throws. */
   readonly body: ReadableStream<Uint8Array>;
 }
@@ -185,8 +187,9 @@ function openedUrl(
   const headers = new Headers(answer.headers);
   if (maxBytes !== null && Number(headers.get("content-length") ?? 0) > maxBytes) throw tooLarge(maxBytes);
   const coding = (headers.get("content-encoding") ?? "identity").trim().toLowerCase();
+  const isUnpacked = coding === "gzip" || coding === "x-gzip";
   let { body } = answer;
-  if (coding === "gzip" || coding === "x-gzip") {
+  if (isUnpacked) {
     // These speak of the packed bytes.
     for (const name of ["content-encoding", "content-length"]) headers.delete(name);
     if (method !== "HEAD" && !BODILESS.has(answer.status)) body = unpacked(body);
@@ -197,6 +200,7 @@ function openedUrl(
     status: answer.status,
     headers,
     url: url.href,
+    isUnpacked,
     body: bounded(body, { maxBytes, idleMs }, ports.clock, (reason) => control.abort(reason)),
   };
 }

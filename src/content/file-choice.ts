@@ -1,4 +1,4 @@
-/** Which file of a torrent to play: B19. */
+/** Which file of a torrent to play. */
 import { MillraceError } from "../errors.ts";
 import type { Metainfo, MetainfoFile } from "../transport/types.ts";
 

@@ -1,10 +1,22 @@
-/** Which addresses may be fetched: B27. */
-import { canonicalHost, isPublicHost } from "../discovery/addresses.ts";
+/** Which addresses may be fetched. */
+import { canonicalHost } from "../discovery/addresses.ts";
+import { type Nearness, nearnessOf, type Surroundings } from "../discovery/nearness.ts";
 import { MillraceError } from "../errors.ts";
 import type { Ports } from "../ports.ts";
 
 /** Addresses of one name that are tried at most. */
 const MAX_ADDRESSES = 4;
+
+/** What looking up an address needs of the machine. */
+export interface LookupPorts extends Pick<Ports, "network"> {
+  /** Knows the external addresses, too. Default: the interfaces alone. */
+  readonly surroundings?: Pick<Surroundings, "nearness">;
+}
+
+/** How near a literal address is; null when it is none. */
+export function nearness({ network, surroundings }: LookupPorts, address: string): Nearness | null {
+  return surroundings === undefined ? nearnessOf(address, network.interfaces()) : surroundings.nearness(address);
+}
 
 /** `url` parsed. Throws `invalid_argument` for anything but http and https. */
 export function parseHttpUrl(url: string): URL {
@@ -20,11 +32,11 @@ export function parseHttpUrl(url: string): URL {
 
 /**
  * Literal addresses to connect to for `url`, at least one. A name is looked up once, here: whoever connects to what is
- * answered cannot be led elsewhere by a second answer. Throws `denied` when `allowPrivate` is false and one of them is not
- * public, `not_found`.
+ * returned cannot be led elsewhere by a second answer. Throws `denied` when `allowPrivate` is false and one of them is of this
+ * machine (also where the Internet sees it), of its subnets or of a private network; `not_found`.
  */
 export async function checkedAddresses(
-  ports: Pick<Ports, "network">,
+  ports: LookupPorts,
   url: URL,
   allowPrivate: boolean,
   signal: AbortSignal,
@@ -32,10 +44,10 @@ export async function checkedAddresses(
   const host = url.hostname.replace(/^\[|\]$/g, "");
   const found = canonicalHost(host) === null ? await ports.network.resolve(host, { signal }) : [host];
   const addresses = found.filter((address) => canonicalHost(address) !== null);
-  if (!allowPrivate && !addresses.every(isPublicHost)) {
+  if (!allowPrivate && !addresses.every((address) => nearness(ports, address) === "public")) {
     throw new MillraceError(
       "denied",
-      `${url.host} is inside a private network: only callers on this machine may name it`,
+      `${url.host} is inside a private network or on this machine: only callers on this machine may name it`,
     );
   }
   if (addresses.length === 0) throw new MillraceError("not_found", `no address is known for ${url.host}`);

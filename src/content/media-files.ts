@@ -2,13 +2,13 @@
 import { MillraceError } from "../errors.ts";
 import { type AnyMetainfo, encodeAnyMetainfo, isLive } from "../transport/live.ts";
 import { createWrapper, encodeWrapper, isWrapperFile, parseWrapper, type Wrapper } from "../transport/wrapper.ts";
+import type { WrapperCache } from "./wrapper-cache.ts";
 import type { Analyzer } from "./analysis/analyzer.ts";
 import type { Analysis, Inspection } from "./analysis/types.ts";
 import { chooseFile, looksPlayable, mimeTypeOf } from "./file-choice.ts";
 import type { MetainfoFinder } from "./metainfo.ts";
 import type { ResolveContext } from "./resolve.ts";
 import type { StreamSelector } from "./selector.ts";
-import type { TransportCache } from "./transport-cache.ts";
 
 /** One file of the answer. */
 export interface MediaFile {
@@ -49,17 +49,17 @@ export interface MediaFilesOptions {
 export interface MediaFinderParts {
   readonly content: MetainfoFinder;
   readonly analyzer: Pick<Analyzer, "inspect" | "describe">;
-  readonly wrappers: TransportCache<Wrapper>;
+  readonly wrappers: WrapperCache;
 }
 
-/** See the module. */
+/** Lists the media files behind a selector. Made by `createMediaFinder`. */
 export interface MediaFinder {
   /**
    * The files behind a selector. Rejects as `MetainfoFinder.find` and `Analyzer.inspect`, and with `bad_transport_file`
    * for an address that leads to no content.
    */
   find(selector: StreamSelector, options: MediaFilesOptions, context: ResolveContext): Promise<MediaFiles>;
-  /** The content id behind a selector (B30). Rejects as `find`; an address that is not wrapped has none. */
+  /** The content id behind a selector. Rejects as `find`; an address that is not wrapped has none. */
   contentId(selector: StreamSelector, context: ResolveContext): Promise<string>;
 }
 
@@ -80,13 +80,13 @@ export function createMediaFinder(parts: MediaFinderParts): MediaFinder {
         case "wrapper":
           return await fromWrapper(parts, located.wrapper, options, context);
         case "address":
-          return await fromAddress(parts, located, options);
+          return await fromAddress(parts, located, options, context);
       }
     },
     async contentId(selector, context) {
       const located = await locate(parts, selector, context);
       if (located.kind === "metainfo") return await parts.content.contentId(located.metainfo);
-      if (located.kind === "wrapper") return await parts.wrappers.keep(located.wrapper);
+      if (located.kind === "wrapper") return await parts.wrappers.keep(located.wrapper, context.callerIsLocal);
       throw noTransportFile();
     },
   };
@@ -152,7 +152,7 @@ async function fromWrapper(
   { expandWrapper, createWrappers, analyze }: MediaFilesOptions,
   context: ResolveContext,
 ): Promise<MediaFiles> {
-  if (createWrappers) await wrappers.keep(wrapper);
+  if (createWrappers) await wrappers.keep(wrapper, context.callerIsLocal);
   const inspection = expandWrapper || analyze ? await analyzer.inspect(wrapper.url, context) : null;
   if (expandWrapper && inspection === null) {
     throw new MillraceError("not_found", "the wrapped address leads to no content any more");
@@ -169,6 +169,7 @@ async function fromAddress(
   { wrappers }: MediaFinderParts,
   { inspection, url }: Located & { readonly kind: "address" },
   { expandWrapper, createWrappers, analyze }: MediaFilesOptions,
+  context: ResolveContext,
 ): Promise<MediaFiles> {
   const { analysis, mime, sizeBytes } = inspection;
   const wrapper = await createWrapper({
@@ -178,7 +179,7 @@ async function fromAddress(
     mime,
     sizeBytes: sizeBytes ?? 0,
   });
-  if (createWrappers) await wrappers.keep(wrapper);
+  if (createWrappers) await wrappers.keep(wrapper, context.callerIsLocal);
   return {
     ...(createWrappers && !expandWrapper ? packed(wrapper) : expanded(wrapper, inspection)),
     cacheKey: createWrappers ? wrapper.infohashHex : null,

@@ -18,13 +18,13 @@ export interface MetainfoFinderParts {
   readonly timeoutMs: number;
 }
 
-/** See the module. */
+/** Finds the metadata behind a selector. Made by `createMetainfoFinder`. */
 export interface MetainfoFinder {
   /** The metainfo behind a selector, kept for the next time. Rejects as `Resolver.resolve`, and with `timeout`. */
   find(selector: StreamSelector, context: ResolveContext): Promise<AnyMetainfo>;
   /** The metainfo of a content id or infohash seen before, 40 hexadecimal characters; no network is used. */
   known(idHex: string): Promise<AnyMetainfo | null>;
-  /** Content id of `metainfo` (B30), which is kept so that the id resolves from now on. */
+  /** Content id of `metainfo`, which is kept so that the id resolves from now on. */
   contentId(metainfo: AnyMetainfo): Promise<string>;
 }
 

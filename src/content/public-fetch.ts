@@ -1,4 +1,4 @@
-/** Asking servers that torrents name, on behalf of callers who may not look around in the private network: B27. */
+/** Asking servers that torrents name, on behalf of callers who may not look around in the private network. */
 import { type FetchPorts, guardedOpen } from "./fetch-guard.ts";
 
 /** Until the head of the answer is here, ms; who asks has shorter limits of its own. */

@@ -1,4 +1,4 @@
-/** From a selector to something a swarm can be joined with: B9, B27, B30. */
+/** From a selector to something a swarm can be joined with. */
 import { sleep, withSignal } from "../bytes/deadline.ts";
 import { fromHex } from "../bytes/hex.ts";
 import type { Discovery } from "../discovery/types.ts";

@@ -1,4 +1,4 @@
-/** How a request names its stream: section 4.1 of the HTTP API, B9. */
+/** How a request names its stream: section 4.1 of the HTTP API. */
 import { MillraceError } from "../errors.ts";
 
 /** One of the four selectors, or a transport file sent along. */

@@ -7,17 +7,24 @@ import type { FilePort, Logger } from "../ports.ts";
 import { contentId } from "../transport/content-id.ts";
 import { MAX_TRANSPORT_FILE_BYTES } from "../transport/limits.ts";
 import { type AnyMetainfo, encodeAnyMetainfo, parseAnyTransportFile } from "../transport/live.ts";
-import { encodeWrapper, parseWrapper, type Wrapper } from "../transport/wrapper.ts";
 
-/** Files kept; the oldest go first. */
-const MAX_FILES = 2000;
-/** All of them together, bytes: one is some 20–200 KB, but anybody may name one of 16 MiB. */
-const MAX_KEPT_BYTES = 512 * 1024 * 1024;
-/** As that, in memory. */
-const MAX_MEMORY_BYTES = 64 * 1024 * 1024;
+/** What a cache may hold; the oldest files go first. */
+export interface CacheBounds {
+  readonly maxFiles: number;
+  /** On disk. */
+  readonly maxBytes: number;
+  readonly maxMemoryBytes: number;
+}
+
+/** A transport file has some 20–200 KB, but anybody may name one of 16 MiB. */
+const TRANSPORT_BOUNDS: CacheBounds = {
+  maxFiles: 2000,
+  maxBytes: 512 * 1024 * 1024,
+  maxMemoryBytes: 64 * 1024 * 1024,
+};
 
 /** How files of one kind are read and written. */
-interface TransportCodec<T> {
+export interface TransportCodec<T> {
   /** Throws `bad_transport_file`. */
   parse(bytes: Uint8Array): Promise<T>;
   encode(file: T): Uint8Array;
@@ -27,7 +34,7 @@ interface TransportCodec<T> {
 const METAINFO: TransportCodec<AnyMetainfo> = { parse: parseAnyTransportFile, encode: encodeAnyMetainfo };
 
 /** What every kind of transport file has. */
-type Identified = Pick<AnyMetainfo, "infohash" | "infohashHex" | "name" | "trackers">;
+export type Identified = Pick<AnyMetainfo, "infohash" | "infohashHex" | "name" | "trackers">;
 
 /** Remembers transport files by infohash and by content id. */
 export interface TransportCache<T = AnyMetainfo> {
@@ -35,7 +42,7 @@ export interface TransportCache<T = AnyMetainfo> {
   byInfohash(infohashHex: string): Promise<T | null>;
   /** The transport file of a content id (40 hex), null when it was never seen. */
   byContentId(contentIdHex: string): Promise<T | null>;
-  /** Keeps a transport file; never rejects (a full disk costs only speed). Answers its content id. */
+  /** Keeps a transport file; never rejects (a full disk costs only speed). Returns its content id. */
   keep(metainfo: T): Promise<string>;
   /** Resolves when nothing is being written any more; what comes later is not kept. */
   close(): Promise<void>;
@@ -43,31 +50,32 @@ export interface TransportCache<T = AnyMetainfo> {
 
 /** A cache in `directory`; with null it remembers for this run only. */
 export function createTransportCache(files: FilePort, directory: string | null, log: Logger): TransportCache {
-  return createCache(files, directory, log, METAINFO);
+  return createCache(files, directory, log, METAINFO, TRANSPORT_BOUNDS);
 }
 
-/** As `createTransportCache`, for addresses that were wrapped. */
-export function createWrapperCache(files: FilePort, directory: string | null, log: Logger): TransportCache<Wrapper> {
-  return createCache<Wrapper>(files, directory, log, { parse: parseWrapper, encode: encodeWrapper });
-}
-
-function createCache<T extends Identified>(
+/** As `createTransportCache`, for files of any kind. */
+export function createCache<T extends Identified>(
   files: FilePort,
   directory: string | null,
   log: Logger,
   codec: TransportCodec<T>,
+  bounds: CacheBounds,
 ): TransportCache<T> {
-  return directory === null ? new MemoryCache<T>(codec) : new DiskCache<T>(files, directory, log, codec);
+  return directory === null
+    ? new MemoryCache<T>(codec, bounds)
+    : new DiskCache<T>(files, directory, log, codec, bounds);
 }
 
 class MemoryCache<T extends Identified> implements TransportCache<T> {
   readonly #codec: TransportCodec<T>;
   readonly #byInfohash = new Map<string, { readonly metainfo: T; readonly bytes: number }>();
   readonly #infohashOf = new Map<string, string>();
+  readonly #bounds: CacheBounds;
   #bytes = 0;
 
-  constructor(codec: TransportCodec<T>) {
+  constructor(codec: TransportCodec<T>, bounds: CacheBounds) {
     this.#codec = codec;
+    this.#bounds = bounds;
   }
 
   byInfohash(infohashHex: string): Promise<T | null> {
@@ -80,14 +88,15 @@ class MemoryCache<T extends Identified> implements TransportCache<T> {
 
   async keep(metainfo: T): Promise<string> {
     const id = await contentId(metainfo);
+    const { maxFiles, maxMemoryBytes } = this.#bounds;
     this.#infohashOf.set(id, metainfo.infohashHex);
-    if (this.#infohashOf.size > MAX_FILES) this.#infohashOf.delete(this.#infohashOf.keys().next().value!);
+    if (this.#infohashOf.size > maxFiles) this.#infohashOf.delete(this.#infohashOf.keys().next().value!);
     if (this.#byInfohash.has(metainfo.infohashHex)) return id;
     const bytes = this.#codec.encode(metainfo).length;
     this.#byInfohash.set(metainfo.infohashHex, { metainfo, bytes });
     this.#bytes += bytes;
     for (const [oldest, kept] of this.#byInfohash) {
-      if (this.#byInfohash.size <= MAX_FILES && this.#bytes <= MAX_MEMORY_BYTES) break;
+      if (this.#byInfohash.size <= maxFiles && this.#bytes <= maxMemoryBytes) break;
       this.#byInfohash.delete(oldest);
       this.#bytes -= kept.bytes;
     }
@@ -104,17 +113,19 @@ class DiskCache<T extends Identified> implements TransportCache<T> {
   readonly #directory: string;
   readonly #log: Logger;
   readonly #codec: TransportCodec<T>;
+  readonly #bounds: CacheBounds;
   /** What lies in the directory, at most; null until it was looked at. */
   #kept: { readonly files: number; readonly bytes: number } | null = null;
   /** What is being written. */
   readonly #keeping = new Set<Promise<void>>();
   #closed = false;
 
-  constructor(files: FilePort, directory: string, log: Logger, codec: TransportCodec<T>) {
+  constructor(files: FilePort, directory: string, log: Logger, codec: TransportCodec<T>, bounds: CacheBounds) {
     this.#files = files;
     this.#directory = directory;
     this.#log = log;
     this.#codec = codec;
+    this.#bounds = bounds;
   }
 
   async byInfohash(infohashHex: string): Promise<T | null> {
@@ -186,9 +197,10 @@ class DiskCache<T extends Identified> implements TransportCache<T> {
 
   /** Looks at all files only when those written since may be too many or too large. */
   async #trim(writtenBytes: number): Promise<void> {
+    const { maxFiles, maxBytes } = this.#bounds;
     this.#kept ??= await this.#sizes();
     this.#kept = { files: this.#kept.files + 2, bytes: this.#kept.bytes + writtenBytes };
-    if (this.#kept.files <= 2 * MAX_FILES && this.#kept.bytes <= MAX_KEPT_BYTES) return;
+    if (this.#kept.files <= 2 * maxFiles && this.#kept.bytes <= maxBytes) return;
     const aged: { path: string; modifiedMs: number; sizeBytes: number }[] = [];
     for (const name of await this.#files.list(this.#directory)) {
       const path = `${this.#directory}/${name}`;
@@ -199,7 +211,7 @@ class DiskCache<T extends Identified> implements TransportCache<T> {
     let files = aged.length;
     let bytes = aged.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
     for (const { path, sizeBytes } of aged) {
-      if (files <= 2 * MAX_FILES && bytes <= MAX_KEPT_BYTES) break;
+      if (files <= 2 * maxFiles && bytes <= maxBytes) break;
       await this.#files.remove(path);
       files--;
       bytes -= sizeBytes;

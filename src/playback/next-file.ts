@@ -8,7 +8,7 @@ import { fetchIndexTail } from "./index-tail.ts";
 const HEAD_BYTES = 1024 * 1024;
 
 /**
- * Of the files `indexes` the one whose name comes next after `file`'s, compared naturally (`E2` before `E10`, B19); else
+ * Of the files `indexes` the one whose name comes next after `file`'s, compared naturally (`E2` before `E10`); else
  * the first of the others by name. Null when there is none.
  */
 export function nextFile(metainfo: Metainfo, file: MetainfoFile, indexes: readonly number[]): MetainfoFile | null {

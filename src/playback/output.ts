@@ -1,6 +1,7 @@
 /** The bodies that players read, made from a session: MPEG TS, HLS, or the file as it is. */
 import { renderVodPlaylist } from "../media/hls/playlist.ts";
 import type { SwarmReader } from "../swarm/types.ts";
+import { skipBytes } from "./shared-output.ts";
 import type { AnySession } from "./sessions.ts";
 
 /**
@@ -20,7 +21,7 @@ export interface OutputBody {
   open(start: number, end: number | null): ReadableStream<Uint8Array>;
 }
 
-/** The MPEG TS of a file's session of output `ts`; null for others. */
+/** The MPEG TS of a file's session of output `ts` that is ready; null for others. */
 export function tsBody(session: AnySession): OutputBody | null {
   if (session.kind !== "file") return null;
   const layout = session.identity.output === "ts" ? session.presentation?.ts : undefined;
@@ -28,7 +29,19 @@ export function tsBody(session: AnySession): OutputBody | null {
   return {
     sizeBytes: layout.sizeBytes,
     fingerprint: `${session.identity.infohashHex}/${session.file.index}/${layout.fingerprint}`,
-    open: (start, end) => session.stream((...from) => layout.read(start, end, ...from)),
+    open(start, end) {
+      const { copiedFrom, sizeBytes } = layout;
+      if (copiedFrom === undefined) {
+        return session.streamShared(
+          layout,
+          "ts",
+          [start, end],
+          (offset, ...from) => layout.read(offset, null, ...from),
+        );
+      }
+      const last = copiedFrom + (end ?? sizeBytes!);
+      return session.stream((source, signal) => copyFile(source, copiedFrom + start, last, signal));
+    },
   };
 }
 
@@ -60,7 +73,8 @@ async function* copyFile(
 }
 
 /**
- * The playlist of a session of output `hls`, of a broadcast once there is a segment; null for other outputs. `segmentUrl`
+ * The playlist of a session of output `hls`: of a file's that is ready, of a broadcast once there is a segment; null for
+ * others. `segmentUrl`
  * gives the address of segment n. Rejects with `timeout` or the signal's reason.
  */
 export async function manifestText(
@@ -69,8 +83,7 @@ export async function manifestText(
   signal: AbortSignal,
 ): Promise<string | null> {
   if (session.kind === "live") return await session.playlist(segmentUrl, signal);
-  if (session.identity.output !== "hls" || session.presentation === null) return null;
-  return renderVodPlaylist(session.presentation.hls, segmentUrl);
+  return session.hls === null ? null : renderVodPlaylist(session.hls, segmentUrl);
 }
 
 /** A segment. */
@@ -86,10 +99,16 @@ export function segmentBody(session: AnySession, n: number): SegmentBody | null 
     const segment = session.segment(n);
     return segment === null ? null : { sizeBytes: null, open: () => session.openSegment(segment) };
   }
-  const plan = session.presentation?.hls;
-  if (plan === undefined || plan.segments[n] === undefined) return null;
+  const plan = session.hls;
+  if (plan === null || plan.segments[n] === undefined) return null;
   return {
     sizeBytes: plan.segmentBytes(n),
-    open: () => session.stream((...from) => plan.readSegment(n, ...from)),
+    open: () =>
+      session.streamShared(
+        plan,
+        String(n),
+        [0, null],
+        (offset, ...from) => skipBytes(plan.readSegment(n, ...from), offset),
+      ),
   };
 }

@@ -1,8 +1,8 @@
 /** Opened media, shared by every session on the same file: an index is read once. */
 import { openMedia } from "../media/open.ts";
 import type { AudioEncoder, AudioTranscoding } from "../media/transcode/types.ts";
-import type { Presentation } from "../media/types.ts";
-import type { Swarm } from "../swarm/types.ts";
+import type { HlsPlan, Presentation } from "../media/types.ts";
+import type { Swarm, SwarmReader } from "../swarm/types.ts";
 import type { MetainfoFile } from "../transport/types.ts";
 import { fetchIndexTail } from "./index-tail.ts";
 import { SharedTask } from "./shared-task.ts";
@@ -16,12 +16,22 @@ export interface PresentationRequest {
   readonly file: MetainfoFile;
   readonly preferredAudioLanguage: string | null;
   readonly transcode: AudioTranscoding | null;
+  /** Whether the HLS plan is wanted. */
+  readonly hls: boolean;
 }
 
-/** See the module. */
+/** What an output is made from. */
+export interface OpenedFile {
+  readonly presentation: Presentation;
+  /** null for MPEG TS, which needs none. */
+  readonly hls: HlsPlan | null;
+}
+
+/** Opens files and keeps what it knows of the last ones. */
 export class Presentations {
   readonly #audioEncoder: AudioEncoder | null;
   readonly #tasks = new Map<string, SharedTask<Presentation>>();
+  readonly #plans = new Map<string, SharedTask<HlsPlan>>();
 
   constructor(audioEncoder: AudioEncoder | null = null) {
     this.#audioEncoder = audioEncoder;
@@ -32,28 +42,15 @@ export class Presentations {
     return this.#tasks.size;
   }
 
-  /** The presentation of a file; rejects as `openMedia` does, or with the signal's reason. */
-  async open(request: PresentationRequest, signal: AbortSignal): Promise<Presentation> {
+  /** A file's presentation and what else its output needs; rejects as `openMedia` does, or with the signal's reason. */
+  async open(request: PresentationRequest, signal: AbortSignal): Promise<OpenedFile> {
     const { swarm, file, preferredAudioLanguage, transcode } = request;
     const key = JSON.stringify([swarm.infohashHex, file.index, preferredAudioLanguage, transcode]);
-    let task = this.#tasks.get(key);
-    if (task === undefined || task.abandoned) {
-      task = new SharedTask((own) => openFile(request, this.#audioEncoder, own));
-      this.#tasks.set(key, task);
-    } else {
-      this.#tasks.delete(key);
-      this.#tasks.set(key, task);
-    }
-    try {
-      const presentation = await task.wait(signal);
-      this.#trim();
-      return presentation;
-    } catch (error) {
-      // One who gives up leaves the task to the others; the last takes it along.
-      const isOver = !signal.aborted || task.abandoned;
-      if (isOver && this.#tasks.get(key) === task) this.#tasks.delete(key);
-      throw error;
-    }
+    const presentation = await share(this.#tasks, key, (own) => openFile(request, this.#audioEncoder, own), signal);
+    const plan = (own: AbortSignal) => withReader(request, (reader) => presentation.planHls(reader, own));
+    const hls = request.hls ? await share(this.#plans, key, plan, signal) : null;
+    this.#trim();
+    return { presentation, hls };
   }
 
   #trim(): void {
@@ -61,18 +58,51 @@ export class Presentations {
       const oldest = this.#tasks.keys().next().value;
       if (oldest === undefined) return;
       this.#tasks.delete(oldest);
+      this.#plans.delete(oldest);
     }
   }
 }
 
-async function openFile(
+/** The result of `work` under `key`, as the newest of `tasks`; one that fails is not kept. */
+async function share<T>(
+  tasks: Map<string, SharedTask<T>>,
+  key: string,
+  work: (signal: AbortSignal) => Promise<T>,
+  signal: AbortSignal,
+): Promise<T> {
+  let task = tasks.get(key);
+  if (task === undefined || task.abandoned) task = new SharedTask(work);
+  tasks.delete(key);
+  tasks.set(key, task);
+  try {
+    return await task.wait(signal);
+  } catch (error) {
+    // One who gives up leaves the task to the others; the last takes it along.
+    const isOver = !signal.aborted || task.abandoned;
+    if (isOver && tasks.get(key) === task) tasks.delete(key);
+    throw error;
+  }
+}
+
+/** Runs `use` with a reader of the file that fetches nothing but what is asked. */
+async function withReader<T>(
+  { swarm, file }: PresentationRequest,
+  use: (reader: SwarmReader) => Promise<T>,
+): Promise<T> {
+  const reader = swarm.openReader(file.index, { readAheadBytes: 0 });
+  try {
+    return await use(reader);
+  } finally {
+    reader.close();
+  }
+}
+
+function openFile(
   request: PresentationRequest,
   audioEncoder: AudioEncoder | null,
   signal: AbortSignal,
 ): Promise<Presentation> {
-  const reader = request.swarm.openReader(request.file.index, { readAheadBytes: 0 });
-  let forgetTail = () => {};
-  try {
+  return withReader(request, async (reader) => {
     const opened = openMedia(reader, {
       fileName: request.file.name,
       preferredAudioLanguage: request.preferredAudioLanguage,
@@ -80,10 +110,11 @@ async function openFile(
       audioEncoder,
       signal,
     });
-    forgetTail = fetchIndexTail(request.swarm, request.file, signal);
-    return await opened;
-  } finally {
-    forgetTail();
-    reader.close();
-  }
+    const forgetTail = fetchIndexTail(request.swarm, request.file, signal);
+    try {
+      return await opened;
+    } finally {
+      forgetTail();
+    }
+  });
 }

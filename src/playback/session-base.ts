@@ -2,21 +2,28 @@
 import { abortError, MillraceError } from "../errors.ts";
 import type { Clock, Timer } from "../ports.ts";
 import type { StallReason } from "../swarm/types.ts";
-import { EventQueue, type PlaybackEvent } from "./events.ts";
+import { EventLog, type PlaybackEvent } from "./events.ts";
 
 /** What a session delivers: MPEG TS, HLS, or the file as it is. */
 export type OutputKind = "ts" | "hls" | "file";
 
+/** Reason of `Session.stop` when nobody used it for long. Whoever still holds its URLs brings it back. */
+export const INACTIVITY = "inactivity";
+/** Reason of `Session.stop` when the engine ends. The next run of the engine brings it back. */
+export const SHUTDOWN = "shutdown";
+
 /** How often activity and stalls are looked at. */
 const WATCH_MS = 1000;
 
-/** What makes two requests the same session: B8. */
+/** What makes two requests the same session. */
 export interface SessionIdentity {
   readonly infohashHex: string;
   readonly fileIndex: number;
   readonly output: OutputKind;
   /** `pid`, else the client's address. */
   readonly client: string;
+  /** Origin of the page that plays, or another word for a client apart from the user's programs; null: one of those. */
+  readonly owner: string | null;
 }
 
 /** What every session is made of. */
@@ -31,7 +38,9 @@ export interface SessionBaseParts {
   readonly readTimeoutMs: number;
   /** Whether `download_stopped` is told. */
   readonly stopNotifications: boolean;
-  readonly onStopped: () => void;
+  readonly onStopped: (reason: string) => void;
+  /** It can't be played; it stays for a while so that `stat` can say why. */
+  readonly onFailed: () => void;
 }
 
 /** How `Session.body` reads. */
@@ -44,14 +53,14 @@ export interface BodyParts {
   finish(): void;
 }
 
-/** See the module. Subclasses call `watch` at the end of their constructor. */
+/** A playback session. Subclasses call `watch` at the end of their constructor. */
 export abstract class Session {
   readonly id: string;
   readonly identity: SessionIdentity;
-  /** Of the newest start that named one, else -1 (B15). */
+  /** Of the newest start that named one, else -1. */
   clientSessionId: number;
   readonly preferredAudioLanguage: string | null;
-  readonly events = new EventQueue();
+  readonly events = new EventLog();
   readonly startedMs: number;
   /** Time, for subclasses. */
   protected readonly clock: Clock;
@@ -64,6 +73,8 @@ export abstract class Session {
   #activityTimeoutMs: number;
   #lastActivityMs: number;
   #stallReason: StallReason | null = null;
+  #hasToldEnd = false;
+  #failed = false;
   #watch: Timer | null = null;
 
   constructor(parts: SessionBaseParts) {
@@ -98,6 +109,11 @@ export abstract class Session {
     return this.#stopping.signal.aborted;
   }
 
+  /** Whether it turned out that this can't be played. */
+  get failed(): boolean {
+    return this.#failed;
+  }
+
   get stallReason(): StallReason | null {
     return this.#stallReason;
   }
@@ -106,6 +122,11 @@ export abstract class Session {
   set activityTimeoutMs(value: number) {
     this.#activityTimeoutMs = value;
     this.touch();
+  }
+
+  /** Time since the player last did something, ms. */
+  get idleMs(): number {
+    return this.clock.monotonic() - this.#lastActivityMs;
   }
 
   /** The player did something. */
@@ -117,14 +138,34 @@ export abstract class Session {
   stop(reason: string): void {
     if (this.stopped) return;
     this.#watch?.cancel();
-    if (this.#parts.stopNotifications) this.tell("download_stopped", { reason });
+    if (this.#parts.stopNotifications && !this.#hasToldEnd) this.tell("download_stopped", { reason });
     this.events.close();
     this.#stopping.abort(new MillraceError("closed", `the session was stopped: ${reason}`));
     this.release();
-    this.#parts.onStopped();
+    this.#parts.onStopped(reason);
   }
 
-  /** Puts an event into the queue. */
+  /**
+   * Ends what can't be played: what the session holds goes back, and its reason stays to be asked for until nobody has
+   * asked for the activity timeout. Told to all listeners: nothing else would tell them.
+   */
+  protected fail(error: unknown): void {
+    if (this.stopped || this.#failed) return;
+    this.#failed = true;
+    this.trouble = error instanceof MillraceError ? error.message : "internal error";
+    this.tellEnd(this.trouble);
+    this.release();
+    this.#parts.onFailed();
+  }
+
+  /** Tells all listeners, asked for or not, that no more data comes: nothing else would. Once. */
+  protected tellEnd(reason: string): void {
+    if (this.#hasToldEnd) return;
+    this.#hasToldEnd = true;
+    this.tell("download_stopped", { reason });
+  }
+
+  /** Adds an event. */
   protected tell(name: PlaybackEvent["name"], params: PlaybackEvent["params"] = {}): void {
     this.events.push({ name, params });
   }
@@ -188,10 +229,11 @@ export abstract class Session {
   }
 
   #look(): void {
-    if (this.clock.monotonic() - this.#lastActivityMs > this.#activityTimeoutMs) {
-      this.stop("inactivity");
+    if (this.idleMs > this.#activityTimeoutMs) {
+      this.stop(INACTIVITY);
       return;
     }
+    if (this.#failed) return;
     const reason = this.stall();
     if (reason === this.#stallReason) return;
     this.#stallReason = reason;

@@ -4,20 +4,31 @@
  */
 import type { ChunkBuffers } from "../bytes/chunk-buffers.ts";
 import { lendChunks } from "../bytes/lent-chunks.ts";
-import { deadline } from "../bytes/deadline.ts";
-import { MillraceError } from "../errors.ts";
+import { deadline, withSignal } from "../bytes/deadline.ts";
+import { abortError, MillraceError } from "../errors.ts";
 import type { AudioTranscoding } from "../media/transcode/types.ts";
-import type { Presentation } from "../media/types.ts";
+import type { HlsPlan, Presentation } from "../media/types.ts";
+import type { Timer } from "../ports.ts";
 import type { StallReason, Swarm, SwarmLease, SwarmReader } from "../swarm/types.ts";
 import type { MetainfoFile } from "../transport/types.ts";
 import { fetchIndexTail, indexComesFirst } from "./index-tail.ts";
 import { fetchBeginning } from "./next-file.ts";
+import type { OpenedFile } from "./presentations.ts";
 import { Session, type SessionBaseParts } from "./session-base.ts";
+import type { Run, SharedOutputs, SharedReader } from "./shared-output.ts";
 import { type TrackedReader, trackReader } from "./tracked-reader.ts";
 
 /** Media prebuffered before `dl`: the first of these two. */
 const PREBUFFER_SECONDS = 2;
 const PREBUFFER_MAX_BYTES = 1024 * 1024;
+/**
+ * Players of MPEG TS look at its end for the last time stamp (ffmpeg at 250 KB, VLC and Kodi at less) before they show
+ * anything of the beginning.
+ */
+const END_BYTES = 256 * 1024;
+/** A swarm that takes longer for the prebuffer has no time for the end, ms: the player's own look takes it away soon enough. */
+const CALM_PREBUFFER_MS = 4000;
+const TS_NAME = /\.(ts|m2ts|mts|m2t|tp|trp)$/i;
 /** From this share of the file on the next one is fetched. */
 const NEXT_FILE_FROM = 0.9;
 
@@ -26,53 +37,89 @@ export interface SessionParts extends SessionBaseParts {
   readonly lease: SwarmLease;
   readonly file: MetainfoFile;
   readonly isDefaultFile: boolean;
-  /** Memory of the bodies' chunks. */
-  readonly buffers: ChunkBuffers;
-  /** null for output `file`. */
-  readonly presentation: Presentation | null;
+  /** What was made for other sessions, and memory for chunks. */
+  readonly shared: SharedOutputs;
+  /** What the output is made from, or how the session is to open it by itself; null for output `file`. */
+  readonly media: OpenedFile | ((signal: AbortSignal) => Promise<OpenedFile>) | null;
   /** Which audio is made into AAC; null: none. */
   readonly transcode: AudioTranscoding | null;
   /** What the player goes on to; null: not known. */
   readonly nextFile?: MetainfoFile | null;
 }
 
-/** See the module. */
+/** What may hold a session up. */
+type SessionReader = Pick<SwarmReader, "stallReason" | "close">;
+/** What a body is read from. */
+type BodyReader = SessionReader & Pick<TrackedReader, "positionBytes">;
+
+/** Plays one file for one client. */
 export class PlaybackSession extends Session {
   readonly kind = "file";
   readonly file: MetainfoFile;
   readonly isDefaultFile: boolean;
-  readonly presentation: Presentation | null;
   readonly transcode: AudioTranscoding | null;
   /** A new body of MPEG TS or of the file ends the ones before (`stop_prev_read_thread`). */
   singleReader = false;
   readonly #lease: SwarmLease;
-  readonly #buffers: ChunkBuffers;
-  readonly #readers = new Set<SwarmReader>();
+  readonly #shared: SharedOutputs;
+  /** Bodies, and what is fetched ahead. */
+  readonly #readers = new Set<SessionReader>();
   /** Bodies, with what ends them. */
-  readonly #bodies = new Map<TrackedReader, AbortController>();
+  readonly #bodies = new Map<BodyReader, AbortController>();
   #nextFile: MetainfoFile | null;
   /** Place of which `missing_content` was told. */
   #missingAt: number | null = null;
   #prebufferedBytes = 0;
   #prebufferBytes: number;
+  /** null while it is being opened, and for output `file`. */
+  #media: OpenedFile | null = null;
+  /** Resolves when the output can be read; rejects with why it never will. */
+  readonly #ready: Promise<void>;
+  /** It plays no segments any more. */
+  #leaveAudience = () => {};
+  /** Requests that wait for that. */
+  #awaiting = 0;
 
   constructor(parts: SessionParts) {
     super(parts);
     this.#lease = parts.lease;
-    this.#buffers = parts.buffers;
+    this.#shared = parts.shared;
     this.file = parts.file;
     this.isDefaultFile = parts.isDefaultFile;
-    this.presentation = parts.presentation;
     this.transcode = parts.transcode;
     this.#nextFile = parts.nextFile ?? null;
-    const twoSeconds = (parts.presentation?.bytesPerSecond ?? PREBUFFER_MAX_BYTES) * PREBUFFER_SECONDS;
-    this.#prebufferBytes = Math.min(parts.file.sizeBytes, PREBUFFER_MAX_BYTES, Math.ceil(twoSeconds));
-    void this.#prebuffer();
+    this.#prebufferBytes = Math.min(parts.file.sizeBytes, PREBUFFER_MAX_BYTES);
+    const { media } = parts;
+    this.#ready = typeof media === "function" ? this.#open(media) : Promise.resolve(this.#use(media));
+    this.#ready.then(() => this.#prebuffer(), (error) => this.fail(error));
     this.watch();
   }
 
   get swarm(): Swarm {
     return this.#lease.swarm;
+  }
+
+  /** null for output `file`, and until `ready` has resolved. */
+  get presentation(): Presentation | null {
+    return this.#media?.presentation ?? null;
+  }
+
+  /** null for other outputs, and until `ready` has resolved. */
+  get hls(): HlsPlan | null {
+    return this.#media?.hls ?? null;
+  }
+
+  /**
+   * Resolves when the output can be read. Rejects as `openMedia` does, with `start_timeout` when nothing comes, `closed`
+   * when the session stops, or with the signal's reason.
+   */
+  async ready(signal: AbortSignal): Promise<void> {
+    this.#awaiting++;
+    try {
+      await withSignal(this.#ready, signal);
+    } finally {
+      this.#awaiting--;
+    }
   }
 
   get prebuffering(): boolean {
@@ -87,15 +134,60 @@ export class PlaybackSession extends Session {
     return this.trouble ?? this.swarm.status().message ?? this.presentation?.warnings[0] ?? null;
   }
 
-  /** Streams what `produce` makes, in its own reader. */
-  stream(
-    produce: (source: SwarmReader, signal: AbortSignal, buffers: ChunkBuffers) => AsyncIterable<Uint8Array>,
+  /** Streams what `produce` makes of the file, in its own reader. */
+  stream(produce: (source: SwarmReader, signal: AbortSignal) => AsyncIterable<Uint8Array>): ReadableStream<Uint8Array> {
+    const reader = this.#openReader();
+    return this.#bodyOf(reader, (signal) => produce(reader, signal));
+  }
+
+  /**
+   * Streams `[start, end)` of the output `name` of `source`, which `make` makes: of what other readers had made, as far as
+   * it is there.
+   */
+  streamShared(
+    source: object,
+    name: string,
+    [start, end]: readonly [start: number, end: number | null],
+    make: (
+      offset: number,
+      source: SwarmReader,
+      signal: AbortSignal,
+      buffers: ChunkBuffers,
+    ) => AsyncIterable<Uint8Array>,
   ): ReadableStream<Uint8Array> {
-    const buffers = this.#buffers;
-    const reader = trackReader(this.swarm.openReader(this.file.index), buffers, (_offset, end) => {
+    const { buffers } = this.#shared;
+    const reader = this.#shared.read(source, name, start, end, (offset, signal): Run => {
+      // Not this session's own: others may go on with it.
+      const own = this.#openReader();
+      return {
+        chunks: make(offset, own, signal, buffers),
+        stallReason: () => own.stallReason(),
+        get positionBytes() {
+          return own.positionBytes;
+        },
+        close: () => own.close(),
+      };
+    });
+    return this.#bodyOf(reader, (signal) => this.#watched(reader, signal));
+  }
+
+  async *#watched(reader: SharedReader, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+    for await (const chunk of reader.read(signal)) {
+      if ((reader.positionBytes ?? 0) >= this.file.sizeBytes * NEXT_FILE_FROM) this.#fetchNext();
+      yield chunk;
+    }
+  }
+
+  #openReader(): TrackedReader {
+    const { bytesPerSecond } = this.presentation ?? {};
+    const reader = trackReader(this.swarm.openReader(this.file.index), this.#shared.buffers, (_offset, end) => {
       if (end >= this.file.sizeBytes * NEXT_FILE_FROM) this.#fetchNext();
     });
-    if (this.presentation?.bytesPerSecond) reader.setBitrate(this.presentation.bytesPerSecond);
+    if (bytesPerSecond) reader.setBitrate(bytesPerSecond);
+    return reader;
+  }
+
+  #bodyOf(reader: BodyReader, produce: (signal: AbortSignal) => AsyncIterable<Uint8Array>): ReadableStream<Uint8Array> {
     if (this.singleReader && this.identity.output !== "hls") {
       const reason = new MillraceError("aborted", "another read of the session took over");
       for (const ending of this.#bodies.values()) ending.abort(reason);
@@ -104,7 +196,7 @@ export class PlaybackSession extends Session {
     this.#readers.add(reader);
     this.#bodies.set(reader, ending);
     const body = this.body({
-      produce: (signal) => produce(reader, AbortSignal.any([signal, ending.signal]), buffers),
+      produce: (signal) => produce(AbortSignal.any([signal, ending.signal])),
       silence: () => reader.stallReason() ?? "slow_peers",
       finish: () => {
         this.#readers.delete(reader);
@@ -112,11 +204,13 @@ export class PlaybackSession extends Session {
         reader.close();
       },
     });
-    lendChunks(body, buffers);
+    lendChunks(body, this.#shared.buffers);
     return body;
   }
 
   protected stall(): StallReason | null {
+    // A client that waits for the container to be opened counts as active, though it reads nothing yet.
+    if (this.#awaiting > 0) this.touch();
     let reason: StallReason | null = null;
     for (const reader of this.#readers) reason ??= reader.stallReason();
     const missing = [...this.#bodies.keys()].find((reader) => reader.stallReason() === "missing_piece");
@@ -135,12 +229,50 @@ export class PlaybackSession extends Session {
   protected release(): void {
     for (const reader of this.#readers) reader.close();
     this.#readers.clear();
+    this.#leaveAudience();
     this.#lease.release();
+  }
+
+  /** Opens the container, for as long as anything of the swarm comes. */
+  async #open(open: (signal: AbortSignal) => Promise<OpenedFile>): Promise<void> {
+    this.tell("prebuffering", { progress: 0 });
+    const giveUp = new AbortController();
+    const stop = () => giveUp.abort(abortError(this.signal));
+    this.signal.addEventListener("abort", stop, { once: true });
+    let timer: Timer | null = null;
+    const watch = (before: number) => {
+      timer = this.clock.setTimeout(() => {
+        const { downloadedBytes, downloadBytesPerSecond } = this.swarm.status();
+        if (downloadedBytes > before || downloadBytesPerSecond > 0) return watch(downloadedBytes);
+        giveUp.abort(new MillraceError("start_timeout", `start timeout: ${waitingFor(this.swarm)}`));
+      }, this.readTimeoutMs);
+    };
+    watch(this.swarm.status().downloadedBytes);
+    try {
+      this.#use(await open(giveUp.signal));
+    } finally {
+      timer!.cancel();
+      this.signal.removeEventListener("abort", stop);
+    }
+  }
+
+  #use(media: OpenedFile | null): void {
+    this.#media = media;
+    const { hls } = this;
+    if (hls !== null && !this.stopped) {
+      this.#shared.joinAudience(hls);
+      this.#leaveAudience = () => {
+        this.#leaveAudience = () => {};
+        this.#shared.leaveAudience(hls);
+      };
+    }
+    const twoSeconds = (media?.presentation.bytesPerSecond ?? PREBUFFER_MAX_BYTES) * PREBUFFER_SECONDS;
+    this.#prebufferBytes = Math.min(this.file.sizeBytes, PREBUFFER_MAX_BYTES, Math.ceil(twoSeconds));
   }
 
   /** Fetches the beginning whether or not a player has come yet, so that it finds the first seconds there. */
   async #prebuffer(): Promise<void> {
-    if (this.#prebufferBytes === 0) return;
+    if (this.#prebufferBytes === 0 || this.stopped) return;
     let reader: SwarmReader;
     try {
       reader = this.swarm.openReader(this.file.index, { readAheadBytes: 0 });
@@ -157,18 +289,21 @@ export class PlaybackSession extends Session {
       () => this.silence(reader.stallReason() ?? "slow_peers"),
     );
     let forgetTail = () => {};
+    const beganMs = this.clock.monotonic();
     try {
       const step = Math.max(16 * 1024, Math.ceil(this.#prebufferBytes / 8));
       for (let at = 0; at < this.#prebufferBytes; at += step) {
         const length = Math.min(step, this.#prebufferBytes - at);
         const read = reader.read(at, length, { signal: late.signal });
-        if (at === 0 && this.presentation === null) forgetTail = fetchIndexTail(this.swarm, this.file, this.signal);
+        if (at === 0 && this.#media === null) forgetTail = fetchIndexTail(this.swarm, this.file, this.signal);
         const bytes = await read;
         if (at === 0 && indexComesFirst(bytes)) forgetTail();
         this.#prebufferedBytes = at + length;
         if (this.prebuffering) this.tell("prebuffering", { progress: this.prebufferProgress });
       }
       this.tell("playing");
+      // One after the other: what plays now goes first.
+      if (this.clock.monotonic() - beganMs <= CALM_PREBUFFER_MS) await this.#fetchEnd(reader, late.signal);
     } catch (error) {
       if (!this.stopped && error instanceof MillraceError) this.trouble = error.message;
       this.#prebufferBytes = this.#prebufferedBytes;
@@ -178,4 +313,26 @@ export class PlaybackSession extends Session {
       reader.close();
     }
   }
+
+  /** Has the end of a transport stream fetched before the player looks at it. */
+  async #fetchEnd(reader: SwarmReader, signal: AbortSignal): Promise<void> {
+    const { output } = this.identity;
+    const isTs = output === "file" ? TS_NAME.test(this.file.name) : output === "ts" && this.#isPlainTs;
+    if (!isTs) return;
+    const from = Math.max(0, this.file.sizeBytes - END_BYTES);
+    // Only to have it: the player reads it for itself and hears of errors.
+    await reader.read(from, this.file.sizeBytes - from, { signal }).catch(() => {});
+  }
+
+  /** Its MPEG TS is the file, so that the end of one is the end of the other. */
+  get #isPlainTs(): boolean {
+    return this.presentation?.container === "mpegts";
+  }
+}
+
+/** Why nothing can be played yet, in a word. */
+export function waitingFor(swarm: Swarm): "no_peers" | "slow_peers" | "no_data" {
+  const { peers, downloadedBytes, downloadBytesPerSecond } = swarm.status();
+  if (peers === 0) return "no_peers";
+  return downloadedBytes > 0 || downloadBytesPerSecond > 0 ? "slow_peers" : "no_data";
 }

@@ -1,30 +1,38 @@
-/** All playback sessions of an engine: starting, joining, finding, ending. Section 3.1 of the HTTP API, B7, B8, B12. */
+/** All playback sessions of an engine: starting, joining, finding, ending. Section 3.1 of the HTTP API. */
 import { ChunkBuffers } from "../bytes/chunk-buffers.ts";
 import { deadline, withSignal } from "../bytes/deadline.ts";
 import { chooseFile, defaultFile } from "../content/file-choice.ts";
 import type { Resolver } from "../content/resolve.ts";
-import type { StreamSelector } from "../content/selector.ts";
 import { type AnyMetainfo, isLive } from "../transport/live.ts";
 import type { Metainfo } from "../transport/types.ts";
 import { hasCode, MillraceError } from "../errors.ts";
-import type { AudioEncoder, AudioTranscoding } from "../media/transcode/types.ts";
+import { type AudioEncoder, sameTranscoding } from "../media/transcode/types.ts";
 import type { Clock, Logger } from "../ports.ts";
 import type { LiveSwarms, LiveTarget } from "../live/swarm/live-source.ts";
 import type { SwarmLease, SwarmManager } from "../swarm/types.ts";
+import { EndedSessions } from "./ended-sessions.ts";
+import type { EventLog } from "./events.ts";
 import { nextFile } from "./next-file.ts";
 import { Presentations } from "./presentations.ts";
-import { PlaybackSession } from "./session.ts";
+import { PlaybackSession, waitingFor } from "./session.ts";
 import { LiveSession } from "./live/live-session.ts";
-import type { LiveStream } from "./live/live-stream.ts";
+import { liveReason } from "./live/live-reason.ts";
 import { LiveStreams, type LiveWindowMaker } from "./live/live-streams.ts";
-import type { OutputKind, SessionBaseParts, SessionIdentity } from "./session-base.ts";
+import { INACTIVITY, type SessionBaseParts, type SessionIdentity, SHUTDOWN } from "./session-base.ts";
+import { SessionLimits } from "./session-limits.ts";
+import { type SegmentClient, type SegmentQuery, type SessionRecord, SessionRecords } from "./session-records.ts";
+import { SharedOutputs } from "./shared-output.ts";
+import { OWN } from "./shares.ts";
+import { SharedTask } from "./shared-task.ts";
+import { identify, newSessionId, recordOf, requestOf, type StartRequest } from "./start-request.ts";
 
-/** Sessions at once; each is small, but readers and swarms behind them are not. */
-const MAX_SESSIONS = 500;
 /** Without activity a session ends after this. */
 const ACTIVITY_TIMEOUT_MS = 60_000;
 /** The same for clients that promise to call stop (`use_api_stop=1`). */
 const API_STOP_TIMEOUT_MS = 3_600_000;
+
+/** A start that answers at once waits so long for the container: what is refused by its first bytes is told right away. */
+const FAIL_FAST_MS = 250;
 
 /** A session of either kind: `kind` tells. */
 export type AnySession = PlaybackSession | LiveSession;
@@ -32,33 +40,6 @@ export type AnySession = PlaybackSession | LiveSession;
 /** What a start waits for, as it is told when it takes too long. */
 interface Attempt {
   reason: () => string;
-}
-
-/** What a start needs; the HTTP layer has parsed and typed it. */
-export interface StartRequest {
-  readonly selector: StreamSelector;
-  readonly output: OutputKind;
-  readonly fileIndex: number | undefined;
-  readonly pid: string | undefined;
-  /** Address of the caller. */
-  readonly clientHost: string;
-  readonly callerIsLocal: boolean;
-  readonly preferredAudioLanguage: string | null;
-  /** Which audio is made into AAC; null: none. */
-  readonly transcode: AudioTranscoding | null;
-  readonly clientSessionId: number;
-  readonly useApiStop: boolean;
-  readonly stopNotifications: boolean;
-  /** Ends a running session of the same key first. */
-  readonly forceRestart: boolean;
-  /** Each new read of a file session ends the ones before. Default: any number read at once (B8). */
-  readonly singleReader?: boolean;
-  /** Files that the default one is taken from; null or absent: all. */
-  readonly selectedIndexes?: readonly number[] | null;
-  /** Files that may be played next; their beginning is fetched ahead. Null or absent: not known. */
-  readonly nextIndexes?: readonly number[] | null;
-  /** The caller gave up. */
-  readonly signal: AbortSignal;
 }
 
 /** What the sessions stand on. */
@@ -75,23 +56,32 @@ export interface SessionsParts {
   readonly audioEncoder: AudioEncoder | null;
   /** The metadata of a stream that is being started is known now. */
   readonly onMetadata: (metainfo: AnyMetainfo) => void;
+  /** What brings sessions back that ended by themselves. Default: those of this run. */
+  readonly records?: SessionRecords;
 }
 
-/** See the module. */
+/** Starts, finds and ends the sessions of one engine. */
 export class Sessions {
   readonly #parts: SessionsParts;
   readonly #byKey = new Map<string, AnySession>();
   readonly #byId = new Map<string, AnySession>();
   /** All sessions share it: few chunks wait to be used again, however many players there are. */
-  readonly #buffers = new ChunkBuffers();
+  readonly #shared = new SharedOutputs(new ChunkBuffers());
   readonly #presentations: Presentations;
   readonly #live: LiveStreams;
   readonly #closing = new AbortController();
+  readonly #ended: EndedSessions;
+  readonly #limits = new SessionLimits();
+  readonly #records: SessionRecords;
+  /** Sessions that are coming back, by id: a player asks for several segments at once. */
+  readonly #returning = new Map<string, SharedTask<AnySession>>();
 
   constructor(parts: SessionsParts) {
     this.#parts = parts;
+    this.#records = parts.records ?? new SessionRecords();
     this.#presentations = new Presentations(parts.audioEncoder);
     this.#live = new LiveStreams(parts.live, parts.clock, parts.liveWindow);
+    this.#ended = new EndedSessions(parts.clock);
   }
 
   /** Running sessions. */
@@ -105,27 +95,88 @@ export class Sessions {
     return session !== undefined && session.identity.infohashHex === infohashHex ? session : null;
   }
 
-  /** The HLS session that a segment URL belongs to: the client's own first, then any on that file. */
-  findForSegment(
-    infohashHex: string,
-    fileIndex: number | undefined,
-    preferredAudioLanguage: string | null,
-    transcode: AudioTranscoding | null,
-    clientHost: string,
-  ): AnySession | null {
+  /** Events of a running session, or of one that ended within the last 30 s; null: there is none. */
+  eventsOf(infohashHex: string, id: string): { readonly log: EventLog; readonly hasEnded: boolean } | null {
+    const running = this.find(infohashHex, id);
+    const session = running ?? this.#ended.find(infohashHex, id);
+    return session === null ? null : { log: session.events, hasEnded: running === null };
+  }
+
+  /** Who started the session of these, as in `SessionIdentity`, whether it runs or ended by itself; undefined: there is none. */
+  ownerOf(infohashHex: string, id: string): string | null | undefined {
+    const running = this.find(infohashHex, id)?.identity;
+    return (running ?? this.#records.find(infohashHex, id) ?? this.#ended.find(infohashHex, id))?.owner;
+  }
+
+  /**
+   * The session of a playback URL, brought back if it ended by itself; null when there is none. `caller` tells callers
+   * apart: from now on it may use the session's segments. Rejects as `start`.
+   */
+  async open(infohashHex: string, id: string, caller: string, signal: AbortSignal): Promise<AnySession | null> {
+    const record = this.#records.find(infohashHex, id);
+    if (record !== null) this.#records.addHolder(id, caller);
+    const running = this.find(infohashHex, id);
+    if (running !== null || record === null) return running;
+    return await this.#bringBack(record, signal);
+  }
+
+  /**
+   * The HLS session that a segment's URL belongs to: the client's own first, then any on that file. One that ended by
+   * itself is brought back for a caller that once showed its id, for nobody else: an infohash is no secret. Null when
+   * there is none. Rejects as `start`.
+   */
+  async openForSegment(
+    query: SegmentQuery,
+    client: SegmentClient,
+    signal: AbortSignal,
+  ): Promise<AnySession | null> {
+    const running = this.#findForSegment(query, client);
+    if (running !== null) return running;
+    const record = this.#records.findForSegment(query, client.caller);
+    return record === null ? null : await this.#bringBack(record, signal);
+  }
+
+  /** A page finds what it started or showed the id of: the infohash alone would tell it what the user watches. */
+  #findForSegment(query: SegmentQuery, client: SegmentClient): AnySession | null {
+    const { fileIndex } = query;
     let found: AnySession | null = null;
     for (const session of this.#byId.values()) {
       const { identity } = session;
-      if (identity.infohashHex !== infohashHex || identity.output !== "hls") continue;
-      if (session.preferredAudioLanguage !== preferredAudioLanguage) continue;
+      if (identity.infohashHex !== query.infohashHex || identity.output !== "hls" || session.failed) continue;
+      if (session.preferredAudioLanguage !== query.preferredAudioLanguage) continue;
       if (session.kind === "file") {
         if (fileIndex === undefined ? !session.isDefaultFile : identity.fileIndex !== fileIndex) continue;
-        if (!sameTranscoding(session.transcode, transcode)) continue;
+        if (!sameTranscoding(session.transcode, query.transcode)) continue;
       }
-      if (identity.client === clientHost) return session;
+      if (client.owner !== null && identity.owner !== client.owner) {
+        const record = this.#records.find(identity.infohashHex, session.id);
+        if (record === null || !record.holders.includes(client.caller)) continue;
+      }
+      if (identity.client === client.host) return session;
       found ??= session;
     }
     return found;
+  }
+
+  async #bringBack(record: SessionRecord, signal: AbortSignal): Promise<AnySession> {
+    const { id } = record;
+    let task = this.#returning.get(id);
+    if (task === undefined || task.abandoned) {
+      task = new SharedTask((own) => this.start(requestOf(record, own)));
+      this.#returning.set(id, task);
+    }
+    try {
+      return await task.wait(signal);
+    } finally {
+      if (this.#returning.get(id) === task) this.#returning.delete(id);
+    }
+  }
+
+  /** Ends a session for good, one too that ended by itself. Does nothing where there is none of that id. */
+  stop(infohashHex: string, id: string, reason: string): void {
+    const record = this.#records.find(infohashHex, id);
+    if (record !== null) this.#records.forget(id);
+    this.find(infohashHex, id)?.stop(reason);
   }
 
   /**
@@ -163,7 +214,7 @@ export class Sessions {
       }
       const held = lease!;
       lease = null;
-      attempt.reason = () => held.swarm.status().peers === 0 ? "no_peers" : "no_data";
+      attempt.reason = () => waitingFor(held.swarm);
       return await this.#startFile(held, metainfo, magnet?.selectOnly, request, late.signal);
     } finally {
       late.cancel();
@@ -185,31 +236,50 @@ export class Sessions {
       const { identity, key } = identify(metainfo.infohashHex, file.index, request.output, request);
       if (request.forceRestart) this.#byKey.get(key)?.stop("restarted");
       const running = this.#joinFile(key, request);
-      if (running !== null) return running;
-      const presentation = request.output === "file" ? null : await this.#presentations.open({
-        swarm: lease.swarm,
-        file,
-        preferredAudioLanguage: request.preferredAudioLanguage,
-        transcode: request.transcode,
-      }, signal);
+      if (running !== null) return await this.#readied(running, request, signal);
+      const open = (opening: AbortSignal) =>
+        this.#presentations.open({
+          swarm: lease.swarm,
+          file,
+          preferredAudioLanguage: request.preferredAudioLanguage,
+          transcode: request.transcode,
+          hls: request.output === "hls",
+        }, opening);
+      const media = request.output === "file" ? null : request.atOnce ? open : await open(signal);
       const meanwhile = this.#joinFile(key, request);
-      if (meanwhile !== null) return meanwhile;
+      if (meanwhile !== null) return await this.#readied(meanwhile, request, signal);
       const session = new PlaybackSession({
         ...this.#common(identity, key, request),
         lease,
-        buffers: this.#buffers,
+        shared: this.#shared,
         file,
         isDefaultFile: isDefault(metainfo, file.index),
-        presentation,
+        media,
         transcode: request.transcode,
         nextFile: nextFile(metainfo, file, request.nextIndexes ?? []),
       });
       session.singleReader = request.singleReader ?? false;
       kept = true;
-      return this.#keep(key, session);
+      return await this.#readied(this.#keep(key, session, request), request, signal);
     } finally {
       if (!kept) lease.release();
     }
+  }
+
+  /** `session` once it can be played; where that is not waited for, unless it fails in a moment. */
+  async #readied(session: PlaybackSession, request: StartRequest, signal: AbortSignal): Promise<PlaybackSession> {
+    const moment = request.atOnce ? deadline(this.#parts.clock, FAIL_FAST_MS, signal) : null;
+    try {
+      await session.ready(moment?.signal ?? signal);
+    } catch (error) {
+      const isLate = moment?.signal.aborted === true && !signal.aborted;
+      if (isLate) return session;
+      if (session.failed) session.stop("it can't be played");
+      throw error;
+    } finally {
+      moment?.cancel();
+    }
+    return session;
   }
 
   /** Of a broadcast: once anything of it arrives. There is one stream, so `file` is its MPEG TS, too. */
@@ -231,9 +301,9 @@ export class Sessions {
       await lease.stream.arriving(signal);
       const meanwhile = this.#joinLive(key, request);
       if (meanwhile !== null) return meanwhile;
-      const session = new LiveSession({ ...this.#common(identity, key, request), lease });
+      const session = new LiveSession({ ...this.#common(identity, key, request), lease, shared: this.#shared });
       kept = true;
-      return this.#keep(key, session);
+      return this.#keep(key, session, request);
     } finally {
       if (!kept) lease.release();
     }
@@ -241,10 +311,8 @@ export class Sessions {
 
   /** What sessions of all kinds are made of. Throws `too_busy`. */
   #common(identity: SessionIdentity, key: string, request: StartRequest): SessionBaseParts {
-    if (this.#byId.size >= MAX_SESSIONS) {
-      throw new MillraceError("too_busy", "too many sessions are running; stop one first");
-    }
-    const id = newSessionId();
+    this.#limits.makeRoom(request.holder ?? OWN, INACTIVITY);
+    const id = request.id ?? newSessionId();
     return {
       id,
       identity,
@@ -254,16 +322,31 @@ export class Sessions {
       activityTimeoutMs: request.useApiStop ? API_STOP_TIMEOUT_MS : ACTIVITY_TIMEOUT_MS,
       readTimeoutMs: this.#parts.startTimeoutMs,
       stopNotifications: request.stopNotifications,
-      onStopped: () => {
+      onStopped: (reason) => {
+        if (reason !== INACTIVITY && reason !== SHUTDOWN) this.#records.forget(id);
+        const session = this.#byId.get(id);
+        if (session !== undefined) {
+          this.#limits.remove(session);
+          this.#ended.keep({ id, ...identity, events: session.events });
+        }
         this.#byId.delete(id);
+        if (this.#byKey.get(key)?.id === id) this.#byKey.delete(key);
+      },
+      onFailed: () => {
+        this.#records.forget(id);
         if (this.#byKey.get(key)?.id === id) this.#byKey.delete(key);
       },
     };
   }
 
-  #keep<T extends AnySession>(key: string, session: T): T {
+  #keep<T extends AnySession>(key: string, session: T, request: StartRequest): T {
     this.#byKey.set(key, session);
     this.#byId.set(session.id, session);
+    this.#limits.add(session, request.holder ?? OWN);
+    const known = this.#records.find(session.identity.infohashHex, session.id);
+    const isFile = session.kind === "file";
+    const facts = { id: session.id, isLive: !isFile, isDefaultFile: isFile && session.isDefaultFile };
+    this.#records.keep(known ?? recordOf(facts, session.identity, request));
     return session;
   }
 
@@ -275,7 +358,7 @@ export class Sessions {
   /** Ends all sessions at once and refuses new ones; resolves when nothing of them is left on disk. */
   async close(): Promise<void> {
     this.#closing.abort(new MillraceError("too_busy", "the engine is shutting down"));
-    for (const session of this.list()) session.stop("shutdown");
+    for (const session of this.list()) session.stop(SHUTDOWN);
     await this.#live.close();
   }
 
@@ -302,10 +385,6 @@ function rejoin<T extends AnySession>(running: T, request: StartRequest): T {
   return running;
 }
 
-function sameTranscoding(a: AudioTranscoding | null, b: AudioTranscoding | null): boolean {
-  return a === b || (a !== null && b !== null && a.mp3 === b.mp3 && a.ac3 === b.ac3);
-}
-
 function isDefault(metainfo: Metainfo, index: number): boolean {
   try {
     return defaultFile(metainfo).index === index;
@@ -313,27 +392,4 @@ function isDefault(metainfo: Metainfo, index: number): boolean {
     if (hasCode(error, "no_playable_file")) return false;
     throw error;
   }
-}
-
-/** What makes two requests the same session, and the same as text. */
-function identify(
-  infohashHex: string,
-  fileIndex: number,
-  output: OutputKind,
-  request: StartRequest,
-): { identity: SessionIdentity; key: string } {
-  const client = request.pid ?? request.clientHost;
-  const identity = { infohashHex, fileIndex, output, client };
-  return { identity, key: JSON.stringify([infohashHex, fileIndex, output, client]) };
-}
-
-/** Why nothing of a broadcast arrives. */
-function liveReason({ source }: LiveStream): string {
-  if (source.status().peers === 0) return "no_peers";
-  return source.node.joined ? "no_data" : "not on the air: no peer has anything of the last 30 s";
-}
-
-/** 128 random bits as 32 hexadecimal characters. */
-function newSessionId(): string {
-  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }

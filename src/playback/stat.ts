@@ -1,4 +1,4 @@
-/** What `stat_url` answers: section 2.3 of the HTTP API, B15. */
+/** What `stat_url` answers: section 2.3 of the HTTP API. */
 import type { LiveSession } from "./live/live-session.ts";
 import type { PlaybackSession } from "./session.ts";
 import type { AnySession } from "./sessions.ts";
@@ -68,7 +68,7 @@ function ofBroadcast(session: LiveSession) {
   return { status: session.stream.source.status(), activeBytes: 0, totalProgress: 0 };
 }
 
-/** B16: Unix seconds as strings. */
+/** Unix seconds as strings. */
 function livePosition(session: LiveSession): Record<string, string> {
   const { position } = session;
   const seconds = (ms: number | undefined) => ms === undefined ? "-1" : String(Math.floor(ms / 1000));
@@ -80,7 +80,7 @@ function livePosition(session: LiveSession): Record<string, string> {
     last_ts: last,
     live_last: last,
     last,
-    is_live: position?.isLive === false ? "0" : "1",
+    is_live: position?.isLive ?? !session.stream.ended ? "1" : "0",
     buffer_pieces: String(position?.piecesAhead ?? 0),
   };
 }

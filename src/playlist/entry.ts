@@ -41,6 +41,34 @@ export interface ListFacts {
   readonly isBroadcast: boolean;
 }
 
+/** Entries written in one transaction: a few milliseconds in which the engine does nothing else. */
+export const BATCH_ENTRIES = 100;
+/** Text of one batch, characters: a thousand times what an entry has, but some carry 16 MiB of directives. */
+const BATCH_CHARS = 256 * 1024;
+
+/** Entries that are written together: few enough to keep nobody waiting, short enough to be held several times over. */
+export class EntryBatch {
+  #entries: M3uEntry[] = [];
+  #chars = 0;
+
+  /** Adds an entry; true when the batch is full. */
+  push(entry: M3uEntry): boolean {
+    this.#entries.push(entry);
+    this.#chars += entry.url.length + entry.title.length + entry.group.length;
+    for (const directive of entry.directives) this.#chars += directive.length;
+    for (const value of Object.values(entry.attributes)) this.#chars += value.length;
+    return this.#entries.length === BATCH_ENTRIES || this.#chars >= BATCH_CHARS;
+  }
+
+  /** What was added since the last time. */
+  take(): readonly M3uEntry[] {
+    const entries = this.#entries;
+    this.#entries = [];
+    this.#chars = 0;
+    return entries;
+  }
+}
+
 /** Header attributes that entries inherit, as players read them. */
 const INHERITED = ["catchup", "catchup-type", "catchup-days", "catchup-source", "tvg-shift"];
 /** Names and other short texts, characters, as in the API. */

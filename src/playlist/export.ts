@@ -1,8 +1,8 @@
 /** The playlist as an M3U list that players open, and that imports back unchanged. */
-import type { SqlBool } from "kysely";
+import type { Kysely, SqlBool } from "kysely";
 import { nextTurn } from "../bytes/turn.ts";
 import type { Store } from "../database/store.ts";
-import type { PlaylistItemsTable } from "../database/schema.ts";
+import type { PlaylistItemsTable, Schema } from "../database/schema.ts";
 import type { ImportedEntry } from "./entry.ts";
 import type { M3uEntry, M3uHeader } from "./m3u/types.ts";
 import { writeM3u } from "./m3u/write.ts";
@@ -33,22 +33,29 @@ type Row =
   & {
     readonly id: number;
     readonly imported: string | null;
-    /** 1: whoever named its address may name those in the private network (B27). */
+    /** 1: whoever named its address may name those in the private network. */
     readonly may_sign: SqlBool;
   };
 
-/** The list in parts: enabled items that can be played, oldest first, and the guides that imported lists named. */
+/** The list as it is now, in parts: enabled items that can be played, oldest first, and the guides that imported lists named. */
 export async function* exportM3u(store: Store, request: ExportRequest): AsyncGenerator<string> {
-  const db = await store.open();
+  const snapshot = await store.snapshot();
+  try {
+    yield* exported(snapshot.db, request);
+  } finally {
+    await snapshot.release();
+  }
+}
+
+async function* exported(db: Kysely<Schema>, request: ExportRequest): AsyncGenerator<string> {
   const guides = await db.selectFrom("guides").select("url").distinct().orderBy("url").execute();
   const header: M3uHeader = {
     attributes: guides.length === 0 ? {} : { "url-tvg": guides.map(({ url }) => url).join(",") },
   };
-  yield* writeM3u(header, entries(store, request));
+  yield* writeM3u(header, entries(db, request));
 }
 
-async function* entries(store: Store, request: ExportRequest): AsyncGenerator<M3uEntry> {
-  const db = await store.open();
+async function* entries(db: Kysely<Schema>, request: ExportRequest): AsyncGenerator<M3uEntry> {
   const { owner, category } = request;
   for (let after = 0;;) {
     let query = db.selectFrom("playlist_items").select((eb) => [

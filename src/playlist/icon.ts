@@ -26,7 +26,7 @@ export async function iconOf(
   store: Store,
   { id = -1, commonName = "", hash = "" }: IconRequest,
 ): Promise<string | null> {
-  const db = await store.open();
+  const db = await store.read();
   const digest = hash.toLowerCase() || null;
   const groups = commonName === "" ? [] : [
     mediaGroup({ title: commonName, tvgId: "" }),

@@ -4,14 +4,10 @@ import { nextTurn } from "../bytes/turn.ts";
 import type { Store } from "../database/store.ts";
 import { abortError } from "../errors.ts";
 import type { Clock } from "../ports.ts";
-import { type EntryFields, entryFields, groupOf, type ImportedEntry } from "./entry.ts";
+import { EntryBatch, type EntryFields, entryFields, groupOf, type ImportedEntry } from "./entry.ts";
 import { insertRows } from "./item-rows.ts";
 import { guidesOf, readM3u, type ReadM3uOptions } from "./m3u/read.ts";
-import type { M3uEntry } from "./m3u/types.ts";
 import type { TaskProgress } from "./tasks.ts";
-
-/** Entries written in one transaction: a few milliseconds in which the engine does nothing else. */
-export const BATCH_ENTRIES = 200;
 
 /** Entries counted before others get a turn. */
 const COUNTED_AT_ONCE = 1000;
@@ -22,8 +18,10 @@ export interface ImportRequest {
   readonly open: () => ReadableStream<Uint8Array>;
   /** What relative addresses are relative to. */
   readonly baseUrl?: string | undefined;
+  /** One layer of gzip was undone already. Default false. */
+  readonly isUnpacked?: boolean | undefined;
   readonly owner: string;
-  /** Whether the caller may name addresses in the private network (B27). */
+  /** Whether the caller may name addresses in the private network. */
   readonly allowPrivate: boolean;
 }
 
@@ -40,6 +38,7 @@ export async function importList(
 ): Promise<void> {
   const options: ReadM3uOptions = {
     signal: progress.signal,
+    isUnpacked: request.isUnpacked === true,
     ...(request.baseUrl === undefined ? {} : { baseUrl: request.baseUrl }),
   };
   let total = 0;
@@ -48,13 +47,12 @@ export async function importList(
   }
   progress.total = total;
   let header: Readonly<Record<string, string>> = {};
-  let batch: M3uEntry[] = [];
+  const batch = new EntryBatch();
   const flush = async () => {
     if (progress.signal.aborted) throw abortError(progress.signal);
-    const fields = batch.map((entry) => entryFields(entry, { header, category: "", isBroadcast: false }));
+    const fields = batch.take().map((entry) => entryFields(entry, { header, category: "", isBroadcast: false }));
     progress.skipped += fields.length - await addNew(store, clock, request, fields);
     progress.done += fields.length;
-    batch = [];
     await nextTurn();
   };
   for await (const event of readM3u(request.open(), options)) {
@@ -62,7 +60,7 @@ export async function importList(
       header = event.header.attributes;
       await addGuides(store, -1, guidesOf(event.header));
     } else if (event.kind === "error") progress.report(event.error);
-    else if (batch.push(event.entry) === BATCH_ENTRIES) await flush();
+    else if (batch.push(event.entry)) await flush();
   }
   await flush();
 }

@@ -46,7 +46,7 @@ const ICONS = `CASE WHEN tvg_logo <> '' AND poster <> '' THEN json_array(tvg_log
 /** An item that is searched for, or has nothing to play yet. */
 const SHOW_AUTOSEARCH = "auto_search OR (infohash = '' AND content_id IS NULL AND url IS NULL)";
 
-// What is constant inside json() SQLite makes once a page; anything else it parses anew for every row.
+// What is constant inside json() SQLite makes once a page; anything else it parses again for every row.
 const flag = (expression: string) => `iif(${expression}, json('true'), json('false'))`;
 const list = (column: string) => `iif(${column} = '[]', json('[]'), json(${column}))`;
 

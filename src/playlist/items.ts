@@ -5,6 +5,7 @@
 import { type ExpressionBuilder, type Kysely, type Selectable, sql, type Transaction, type Updateable } from "kysely";
 import { foldText, mediaGroup } from "../database/names.ts";
 import type { PlaylistItemsTable, Schema } from "../database/schema.ts";
+import type { Snapshot } from "../database/readers.ts";
 import type { Store } from "../database/store.ts";
 import { MillraceError } from "../errors.ts";
 import type { Clock } from "../ports.ts";
@@ -62,10 +63,11 @@ export interface Scope {
 type Db = Kysely<Schema> | Transaction<Schema>;
 type Where = ExpressionBuilder<Schema, "playlist_items">;
 
-const ownedBy = (owner: string | undefined) => (eb: Where) =>
-  owner === undefined || owner === "" ? eb.lit(true) : eb("owner", "in", ["", owner]);
+/** Items that `owner` sees: its own and everybody's; with `isExact` its own alone. Without an owner all. */
+const ownedBy = (owner: string | undefined, isExact = false) => (eb: Where) =>
+  owner === undefined || owner === "" ? eb.lit(true) : eb("owner", "in", isExact ? [owner] : ["", owner]);
 
-/** See the module. */
+/** The items of the playlist in the database. */
 export class Playlist {
   private readonly store: Store;
   private readonly clock: Clock;
@@ -75,10 +77,15 @@ export class Playlist {
     this.clock = clock;
   }
 
+  /** The database was damaged and set aside; the playlist began from nothing in this run. */
+  get wasReplaced(): boolean {
+    return this.store.wasReplaced;
+  }
+
   /** Whether the playlist can be read. */
   async isLoaded(): Promise<boolean> {
     try {
-      const db = await this.store.open();
+      const db = await this.store.read();
       await db.selectFrom("playlist_items").select("id").limit(1).execute();
       return true;
     } catch {
@@ -145,7 +152,7 @@ export class Playlist {
 
   /** One item of the playlist. Rejects with `not_found`. */
   async get(id: number): Promise<PlaylistItem> {
-    const db = await this.store.open();
+    const db = await this.store.read();
     const item = await db.selectFrom("playlist_items").selectAll().where("id", "=", id).where("is_deleted", "=", 0)
       .executeTakeFirst();
     if (item === undefined) throw notFound(id, "playlist");
@@ -211,35 +218,58 @@ export class Playlist {
     if (restored.length === 0) throw notFound(id, "trash");
   }
 
-  /** Empties the trash for good. What the user had deleted of an external playlist does not come back with it. */
+  /** Empties the trash, or what `owner` has in it, for good. What the user had deleted of an external playlist does not come back with it. */
   async clearTrash(owner?: string): Promise<void> {
     const db = await this.store.open();
     await db.transaction().execute(async (trx) => {
       await trx.insertInto("external_removed").columns(["external_playlist_id", "hash"]).expression((eb) =>
         eb.selectFrom("playlist_items").select(["external_playlist_id", "hash"]).where("is_deleted", "=", 1)
-          .where("external_playlist_id", ">=", 0).where("vanished_at", "is", null).where(ownedBy(owner))
+          .where("external_playlist_id", ">=", 0).where("vanished_at", "is", null).where(ownedBy(owner, true))
       ).onConflict((clash) => clash.doNothing()).execute();
-      await deleteItems(trx, (eb) => eb.and([eb("is_deleted", "=", 1), ownedBy(owner)(eb)]));
+      await deleteItems(trx, (eb) => eb.and([eb("is_deleted", "=", 1), ownedBy(owner, true)(eb)]));
     });
   }
 
-  /** Deletes all items of the playlist for good, but locked ones. The trash stays. */
-  async clear(owner?: string): Promise<void> {
+  /** Deletes all items of the playlist, or those of `owner`, for good, but locked ones, and counts those. The trash stays. */
+  async clear(owner?: string): Promise<{ readonly keptLocked: number }> {
     const db = await this.store.open();
-    await db.transaction().execute(async (trx) => {
-      await deleteItems(trx, (eb) => eb.and([eb("is_deleted", "=", 0), eb("locked", "=", 0), ownedBy(owner)(eb)]));
+    return await db.transaction().execute(async (trx) => {
+      const theirs = ownedBy(owner, true);
+      await deleteItems(trx, (eb) => eb.and([eb("is_deleted", "=", 0), eb("locked", "=", 0), theirs(eb)]));
       if (!owner) await trx.deleteFrom("guides").where("external_playlist_id", "=", -1).execute();
+      const { kept } = await trx.selectFrom("playlist_items").select((eb) => eb.fn.countAll<number>().as("kept"))
+        .where("is_deleted", "=", 0).where("locked", "=", 1).where(theirs).executeTakeFirstOrThrow();
+      return { keptLocked: kept };
     });
   }
 
   /** How many items match; `offset` and `limit` do not count. */
   async count(request: ListRequest = {}): Promise<number> {
-    return await countItems(await this.store.open(), request);
+    return await countItems(await this.store.read(), request);
   }
 
-  /** See `itemsJson`. */
+  /** The items that match as `itemsJson` gives them, and how many match without `offset` and `limit`, at one moment. */
+  async list(request: ListRequest = {}): Promise<{ total: number; items: AsyncGenerator<Uint8Array<ArrayBuffer>> }> {
+    const snapshot = await this.store.snapshot();
+    try {
+      return { total: await countItems(snapshot.db, request), items: this.itemsOf(snapshot, request) };
+    } catch (error) {
+      await snapshot.release();
+      throw error;
+    }
+  }
+
+  /** The items of `list` alone. */
   async *json(request: ListRequest = {}): AsyncGenerator<Uint8Array<ArrayBuffer>> {
-    yield* itemsJson(await this.store.open(), request, this.store.isRemote ? "text" : "bytes");
+    yield* this.itemsOf(await this.store.snapshot(), request);
+  }
+
+  private async *itemsOf(snapshot: Snapshot, request: ListRequest): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+    try {
+      yield* itemsJson(snapshot.db, request, this.store.isRemote ? "text" : "bytes");
+    } finally {
+      await snapshot.release();
+    }
   }
 
   /** See `iconOf`. */

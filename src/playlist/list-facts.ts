@@ -7,6 +7,8 @@ const MAX_ENTRIES = 20_000;
 const MAX_BYTES = 16 * 1024 * 1024;
 /** Groups told at most. */
 const MAX_CATEGORIES = 100;
+/** Longest name, characters: as long as titles in the playlist. */
+const MAX_NAME_CHARS = 1000;
 /** Names told at most. */
 const MAX_NAMES = 1000;
 
@@ -18,21 +20,29 @@ export async function readListFacts(
   body: ReadableStream<Uint8Array>,
   url: string,
   signal: AbortSignal,
+  isUnpacked = false,
 ): Promise<{ readonly entries: readonly string[]; readonly categories: readonly string[] } | null> {
   const names: string[] = [];
   const categories = new Set<string>();
-  const options = { baseUrl: url, signal, maxEntries: MAX_ENTRIES, maxBytes: MAX_BYTES, maxUnpackedBytes: MAX_BYTES };
+  const bytes = { maxBytes: MAX_BYTES, maxUnpackedBytes: MAX_BYTES, isUnpacked };
+  const options = { baseUrl: url, signal, maxEntries: MAX_ENTRIES, ...bytes };
   try {
     for await (const event of readM3u(body, options)) {
       if (event.kind !== "entry") continue;
-      if (names.length < MAX_NAMES) names.push(event.entry.title);
-      for (const name of (event.entry.attributes["group-title"] || event.entry.group).split(";")) {
-        if (name.trim() !== "") categories.add(name.trim());
+      if (names.length < MAX_NAMES) names.push(shortCopy(event.entry.title));
+      for (const name of (event.entry.attributes["group-title"] || event.entry.group).split(";", MAX_CATEGORIES)) {
+        if (categories.size === MAX_CATEGORIES) break;
+        if (name.trim() !== "") categories.add(shortCopy(name.trim()));
       }
-      if (names.length === MAX_NAMES && categories.size >= MAX_CATEGORIES) break;
+      if (names.length === MAX_NAMES && categories.size === MAX_CATEGORIES) break;
     }
   } catch {
     // Damaged, too large or no list at all: the entries tell.
   }
-  return names.length === 0 ? null : { entries: names, categories: [...categories].slice(0, MAX_CATEGORIES) };
+  return names.length === 0 ? null : { entries: names, categories: [...categories] };
+}
+
+/** `text` cut, in memory of its own: a part of a line keeps the whole line. */
+function shortCopy(text: string): string {
+  return new TextDecoder().decode(new TextEncoder().encode(text.slice(0, MAX_NAME_CHARS)));
 }

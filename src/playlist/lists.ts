@@ -12,11 +12,13 @@ import { importList } from "./import.ts";
 import { type ItemFacts, itemsToAnalyze, learn } from "./learn.ts";
 import { guidesOf, readM3u } from "./m3u/read.ts";
 import { searchItems, type SearchPage, type SearchRequest } from "./search.ts";
-import { spool, type Spooled } from "./spool.ts";
+import { removeLeftSpools, spool, type Spooled, type SpoolParts } from "./spool.ts";
 import { TaskList } from "./tasks.ts";
 
 /** Largest list that is imported, bytes as they come. */
 export const MAX_IMPORT_BYTES = 64 * 1024 * 1024;
+/** Read of a list for the guides in its first line, bytes: comments may stand before the first entry. */
+const MAX_GUIDES_BYTES = 1024 * 1024;
 /** Until the server of a list answers. */
 const ANSWER_TIMEOUT_MS = 30_000;
 /** For a whole list to come. */
@@ -36,7 +38,7 @@ export interface ListsParts {
   readonly random?: () => number;
 }
 
-/** See the module. */
+/** Everything that reads or writes lists, behind one object. */
 export class Lists {
   readonly tasks: TaskList;
   readonly external: Pick<ExternalPlaylists, "get">;
@@ -55,19 +57,22 @@ export class Lists {
     this.schedule = new ExternalSchedule({ store, updater: this.updater, clock, log });
   }
 
-  /** Begins the schedule of external playlists, unless the database is still empty. */
+  /** Removes what a killed run left, and begins the schedule of external playlists, unless the database is still empty. */
   async start(): Promise<void> {
+    await removeLeftSpools(this.spools).catch((error) => {
+      this.parts.log.log("warn", "lists that an earlier run left could not be removed", { error });
+    });
     if (await this.parts.store.mayHoldData()) void this.schedule.wake();
   }
 
   /** Keeps a list aside that is to be imported. Rejects with `too_large`, `disk_full` or `io`. */
   keep(chunks: AsyncIterable<Uint8Array>): Promise<Spooled> {
-    const { files, clock, stateDir } = this.parts;
-    return spool(
-      { files, clock, directory: stateDir === null ? null : `${stateDir}/imports` },
-      chunks,
-      MAX_IMPORT_BYTES,
-    );
+    return spool(this.spools, chunks, MAX_IMPORT_BYTES);
+  }
+
+  private get spools(): SpoolParts {
+    const { files, stateDir } = this.parts;
+    return { files, directory: stateDir === null ? null : `${stateDir}/imports` };
   }
 
   /** Imports a list in the background, then lets it go; answers the task. Rejects with `too_busy`. */
@@ -99,7 +104,8 @@ export class Lists {
           await answer.body.cancel().catch(() => {});
           throw error;
         });
-        await importList(store, clock, { open: list.open, baseUrl: answer.url, owner, allowPrivate }, progress);
+        const { url: baseUrl, isUnpacked } = answer;
+        await importList(store, clock, { open: list.open, baseUrl, isUnpacked, owner, allowPrivate }, progress);
       } finally {
         late.cancel();
         await list?.remove();
@@ -164,7 +170,7 @@ export class Lists {
 
   /** Programme guides that lists named, in the order of their addresses. */
   async guides(): Promise<string[]> {
-    const db = await this.parts.store.open();
+    const db = await this.parts.store.read();
     const rows = await db.selectFrom("guides").select("url").distinct().orderBy("url").execute();
     return rows.map(({ url }) => url);
   }
@@ -188,8 +194,14 @@ export class Lists {
     const late = deadline(clock, ANSWER_TIMEOUT_MS, signal);
     try {
       const options = { timeoutMs: ANSWER_TIMEOUT_MS, maxBytes: MAX_IMPORT_BYTES, allowPrivate };
-      const { body } = await opened(open, url, options, late.signal);
-      for await (const event of readM3u(body, { signal: late.signal })) {
+      const { body, isUnpacked = false } = await opened(open, url, options, late.signal);
+      const limits = {
+        signal: late.signal,
+        isUnpacked,
+        maxBytes: MAX_GUIDES_BYTES,
+        maxUnpackedBytes: MAX_GUIDES_BYTES,
+      };
+      for await (const event of readM3u(body, limits)) {
         if (event.kind === "header") return guidesOf(event.header);
         if (event.kind === "entry") return [];
       }

@@ -54,7 +54,7 @@ export function locateItem(address: string, durationSeconds = -1): LocatedItem {
   return item("direct", RECORDED.test(path) ? 0 : isLive, { url: text });
 }
 
-/** Selector order of section 4.1: the first present wins, even if a later one is valid (B9). */
+/** Selector order of section 4.1: the first present wins, even if a later one is valid. */
 function playback(url: URL, text: string, isLive: -1 | 0): LocatedItem {
   const params = url.searchParams;
   const id = params.get("content_id") || params.get("id");

@@ -36,7 +36,7 @@ const MAX_ITEMS = 100;
 
 /** Enabled items that match, oldest first; channels by their oldest item. */
 export async function searchItems(store: Store, request: SearchRequest): Promise<SearchPage> {
-  const db = await store.open();
+  const db = await store.read();
   const { from, where: filter, key } = filterSql(request);
   const where = sql`${filter} AND enabled = 1`;
   const page = sql`LIMIT ${request.pageSize} OFFSET ${request.page * request.pageSize}`;

@@ -1,12 +1,12 @@
 /** Lists that were sent along, kept aside until a task has read them: in a file of the state directory, else in memory. */
-import { MillraceError } from "../errors.ts";
-import type { Clock, FileHandle, FilePort } from "../ports.ts";
+import { hasCode, MillraceError } from "../errors.ts";
+import type { FileHandle, FilePort } from "../ports.ts";
 import { toHex } from "../bytes/hex.ts";
 
 /** Bytes read at once. */
 const READ_BYTES = 64 * 1024;
-/** What an earlier run left behind goes after so long: another engine may use the same directory now. */
-const STALE_MS = 86_400_000;
+/** What the names of spools end in. */
+const SPOOL_ENDING = ".list";
 
 /** A list kept aside. */
 export interface Spooled {
@@ -20,7 +20,6 @@ export interface Spooled {
 /** What spooling needs. */
 export interface SpoolParts {
   readonly files: FilePort;
-  readonly clock: Clock;
   /** null: memory. */
   readonly directory: string | null;
 }
@@ -79,10 +78,9 @@ function memorySpool(): Target {
   };
 }
 
-async function fileSpool({ files, clock }: SpoolParts, directory: string): Promise<Target> {
+async function fileSpool({ files }: SpoolParts, directory: string): Promise<Target> {
   await files.makeDirectory(directory);
-  await removeStale(files, clock, directory);
-  const path = `${directory}/${toHex(crypto.getRandomValues(new Uint8Array(16)))}.list`;
+  const path = `${directory}/${toHex(crypto.getRandomValues(new Uint8Array(16)))}${SPOOL_ENDING}`;
   const writing = await files.open(path, "write", { permissions: 0o600 });
   return {
     write: (chunk, position) => writing.write(chunk, position),
@@ -110,10 +108,15 @@ async function fileSpool({ files, clock }: SpoolParts, directory: string): Promi
   };
 }
 
-async function removeStale(files: FilePort, clock: Clock, directory: string): Promise<void> {
-  for (const name of await files.list(directory)) {
-    const path = `${directory}/${name}`;
-    const info = await files.info(path).catch(() => null);
-    if (info !== null && clock.now() - info.modifiedMs > STALE_MS) await files.remove(path);
-  }
+/**
+ * Removes what a run left behind that was killed. Only before the first `spool`: no other engine uses the directory. Rejects
+ * with `io`.
+ */
+export async function removeLeftSpools({ files, directory }: SpoolParts): Promise<void> {
+  if (directory === null) return;
+  const names = await files.list(directory).catch((error) => {
+    if (hasCode(error, "not_found")) return [];
+    throw error;
+  });
+  for (const name of names) if (name.endsWith(SPOOL_ENDING)) await files.remove(`${directory}/${name}`);
 }

@@ -83,7 +83,7 @@ class Task implements TaskProgress {
   }
 }
 
-/** See the module. */
+/** The tasks of one engine, by number. */
 export class TaskList {
   private readonly clock: Clock;
   private readonly onFault: (kind: string, error: unknown) => void;

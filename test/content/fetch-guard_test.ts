@@ -3,6 +3,7 @@ import { gzipSync } from "node:zlib";
 import { assertEquals, assertRejects } from "@std/assert";
 import { loadPorts } from "../../platform/detect.ts";
 import { guardedFetch, guardedOpen } from "../../src/content/fetch-guard.ts";
+import { Surroundings } from "../../src/discovery/nearness.ts";
 import { type ErrorCode, MillraceError } from "../../src/errors.ts";
 import { type Answer, fakeWeb } from "../support/fake-web.ts";
 import { noise } from "../support/random.ts";
@@ -19,7 +20,7 @@ async function codeOf(work: () => Promise<unknown>): Promise<ErrorCode> {
   return (await assertRejects(work, MillraceError)).code;
 }
 
-test("guardedOpen() refuses private targets, also behind a redirect or a name (B27)", async () => {
+test("guardedOpen() refuses private targets, also behind a redirect or a name", async () => {
   const { ports, asked } = fakeWeb({ "http://pub.example/": moved("http://10.0.0.1/x") }, {
     "mixed.example": [["8.8.8.8", "127.0.0.1"]],
     "nowhere.example": [[]],
@@ -38,7 +39,55 @@ test("guardedOpen() refuses private targets, also behind a redirect or a name (B
   assertEquals(asked.map(({ url }) => url.href), ["http://pub.example/"]);
 });
 
-test("guardedOpen() connects to what it checked when the name's addresses change (B27)", async () => {
+test("guardedOpen() takes this machine's public addresses and subnets for private, and its router's", async () => {
+  const { ports, asked } = fakeWeb({
+    "http://pub.example/": moved("http://9.9.9.9:6878/"),
+    "http://far.example/": moved("/"),
+  }, {
+    "own.example": [["9.9.9.9"]],
+    "neighbour.example": [["11.22.33.41"]],
+    "home.example": [["8.8.8.8", "2a01:db::6"]],
+    "router.example": [["93.184.216.34"]],
+  });
+  const at = (host: string, prefixLength: number) => {
+    return { name: "eth0", host, prefixLength, family: host.includes(":") ? 6 : 4, loopback: false } as const;
+  };
+  const network = {
+    ...ports.network,
+    interfaces: () => [at("9.9.9.9", 32), at("11.22.33.44", 29), at("2a01:db::5", 64)],
+  };
+  const surroundings = new Surroundings(network, () => 0);
+  const here = { ...ports, network, surroundings };
+  const router = () => guardedOpen(here, "http://router.example/", { ...LIMITS, timeoutMs: 1 }, AbortSignal.abort());
+  assertEquals(await codeOf(router), "aborted");
+  assertEquals(asked.splice(0).length, 1);
+  for (const peer of ["5.5.5.5", "6.6.6.6", "7.7.7.7"]) surroundings.external.report("93.184.216.34", peer);
+  for (
+    const url of [
+      "http://9.9.9.9:6878/engine/playlist.m3u",
+      "http://[::ffff:9.9.9.9]/",
+      "http://0x09090909/",
+      "http://own.example/",
+      "http://11.22.33.41/",
+      "http://neighbour.example/",
+      "http://[2a01:db::6]/",
+      "http://home.example/",
+      "http://pub.example/",
+      "http://93.184.216.34/",
+      "http://router.example/",
+    ]
+  ) {
+    assertEquals(await codeOf(() => guardedOpen(here, url, LIMITS, never)), "denied", url);
+  }
+  assertEquals(asked.map(({ url }) => url.href), ["http://pub.example/"]);
+  // Without knowing the router the interfaces count all the same.
+  assertEquals(await codeOf(() => guardedOpen({ ...ports, network }, "http://9.9.9.9/", LIMITS, never)), "denied");
+  // For callers on this machine all of that is open; the rest of the Internet is for everybody.
+  const far = guardedOpen(here, "http://far.example/", LIMITS, never);
+  assertEquals(await codeOf(() => far), "connection_failed");
+});
+
+test("guardedOpen() connects to what it checked when the name's addresses change", async () => {
   const changing = { "turn.example": [["8.8.8.8"], ["127.0.0.1"]] };
   const { ports, asked, looked } = fakeWeb({ "http://turn.example/": () => new Response("fine") }, changing);
   assertEquals(await text(await guardedOpen(ports, "http://turn.example/", LIMITS, never)), "fine");
@@ -47,7 +96,7 @@ test("guardedOpen() connects to what it checked when the name's addresses change
   assertEquals(asked.length, 1);
 });
 
-test("guardedOpen() checks a name anew at each redirect (B27)", async () => {
+test("guardedOpen() checks a name again at each redirect", async () => {
   const { ports, asked } = fakeWeb(
     { "http://turn.example/": moved("/again"), "http://turn.example/again": () => new Response("secret") },
     { "turn.example": [["8.8.8.8"], ["127.0.0.1"]] },
@@ -56,7 +105,7 @@ test("guardedOpen() checks a name anew at each redirect (B27)", async () => {
   assertEquals(asked.length, 1);
 });
 
-test("guardedOpen() reaches a server by the checked address alone (B27)", async () => {
+test("guardedOpen() reaches a server by the checked address alone", async () => {
   const web = await serveWeb((request, response) => response.end(request.headers.host));
   try {
     const real = await loadPorts();

@@ -15,7 +15,7 @@ function metainfo(files: [string, number, boolean?][]): Metainfo {
   } as unknown as Metainfo;
 }
 
-test("defaultFile() picks the largest playable file (B19)", () => {
+test("defaultFile() picks the largest playable file", () => {
   const pack = metainfo([["readme.txt", 9000], ["a/1.mkv", 500], ["a/2.mp4", 700], ["pad", 8000, true], [
     "big.iso",
     90000,
@@ -30,7 +30,7 @@ test("defaultFile() picks the largest playable file (B19)", () => {
   assertThrows(() => defaultFile(metainfo([["a.mkv", 0]])), MillraceError, "no playable file");
 });
 
-test("chooseFile() obeys _idx and explains a wrong one (B19)", () => {
+test("chooseFile() obeys _idx and explains a wrong one", () => {
   const pack = metainfo([["a.mkv", 5], ["b.mkv", 6], ["c.mkv", 0]]);
   assertEquals(chooseFile(pack, 0).name, "a.mkv");
   assertThrows(() => chooseFile(pack, 3), MillraceError, "files 0 to 2");

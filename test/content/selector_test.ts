@@ -5,7 +5,7 @@ import { MillraceError } from "../../src/errors.ts";
 
 const A = "a".repeat(40), B = "B".repeat(40);
 
-test("selectStream() takes the first selector of the documented order (B9)", () => {
+test("selectStream() takes the first selector of the documented order", () => {
   const all = { content_id: A, infohash: B, url: "http://x/t", magnet: "magnet:?xt=urn:btih:" + A };
   assertEquals(selectStream(all), { kind: "content_id", contentId: A });
   assertEquals(selectStream({ ...all, content_id: undefined }), { kind: "infohash", infohash: "b".repeat(40) });
@@ -13,11 +13,11 @@ test("selectStream() takes the first selector of the documented order (B9)", () 
   assertEquals(selectStream({ magnet: all.magnet }), { kind: "magnet", magnet: all.magnet });
 });
 
-test("selectStream() lets the first present win even when only a later one is valid (B9)", () => {
+test("selectStream() lets the first present win even when only a later one is valid", () => {
   assertThrows(() => selectStream({ content_id: "nonsense", infohash: A }), MillraceError, "content_id");
 });
 
-test("selectStream() says so when no selector is given (B9)", () => {
+test("selectStream() says so when no selector is given", () => {
   assertThrows(() => selectStream({}), MillraceError, "missing stream selector");
   assertThrows(() => selectStream({ content_id: "" }), MillraceError, "missing stream selector");
 });

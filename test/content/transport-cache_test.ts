@@ -8,7 +8,7 @@ import { createTransportCache } from "../../src/content/transport-cache.ts";
 import { parseTransportFile } from "../../src/transport/transport-file.ts";
 import { ports, withDirectory } from "../contract/support.ts";
 
-test("TransportCache.keep(): every content id that it answers resolves, in memory and on disk (B30)", async () => {
+test("TransportCache.keep(): every content id that it answers resolves, in memory and on disk", async () => {
   const bytes = await readFile(new URL("../fixtures/single.torrent", import.meta.url));
   const metainfo = await parseTransportFile(new Uint8Array(bytes));
   // The same torrent by way of a magnet without its trackers has another transport record.

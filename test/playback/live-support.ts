@@ -47,7 +47,7 @@ export class EndlessClip {
   }
 }
 
-/** See the module. With a `FakeClock`, `run` moves it; with a real one, it only publishes. */
+/** A broadcast without a network, for playback tests. */
 export class Studio implements LiveSource {
   readonly metainfo: LiveMetainfo;
   readonly transportFile: Uint8Array;
@@ -81,7 +81,7 @@ export class Studio implements LiveSource {
       random: () => 0.5,
       role: "source",
       stream: parts.metainfo,
-      uplinkBytesPerS: 1_000_000,
+      uplinkBytesPerS: null,
       onPiece: () => {
         for (const listener of [...this.listeners]) listener();
       },

@@ -5,7 +5,7 @@ import type { PlaybackEvent } from "../../src/playback/events.ts";
 import type { LiveSession } from "../../src/playback/live/live-session.ts";
 import { WindowFiles } from "../../src/playback/live/window-files.ts";
 import { manifestText, segmentBody } from "../../src/playback/output.ts";
-import type { StartRequest } from "../../src/playback/sessions.ts";
+import type { StartRequest } from "../../src/playback/start-request.ts";
 import { statOf } from "../../src/playback/stat.ts";
 import type { SwarmManager } from "../../src/swarm/types.ts";
 import { bareMagnet } from "../../src/content/resolve.ts";
@@ -62,7 +62,7 @@ async function drain(session: LiveSession, clock: FakeClock): Promise<PlaybackEv
 
 const pos = (session: LiveSession) => statOf(session, NO_CACHE, "prefuf").livepos as Record<string, string>;
 
-test("Sessions.start() of a broadcast joins the session of the same key and shares the swarm with others (B8)", async () => {
+test("Sessions.start() of a broadcast joins the session of the same key and shares the swarm with others", async () => {
   const { start, studio, live, sessions, seen } = await setUp();
   await studio.run(4000);
   const one = await start();
@@ -93,7 +93,7 @@ test("Sessions.start() of a broadcast that nobody sends fails in time and says w
   assertEquals(clock.pendingTimers, 0);
 });
 
-test("LiveSession tells prebuffering and playing, and stat its status (B14, B15)", async () => {
+test("LiveSession tells prebuffering and playing, and stat its status", async () => {
   const { start, studio, clock } = await setUp();
   const starting = start();
   await studio.run(1000);
@@ -115,7 +115,7 @@ test("LiveSession tells prebuffering and playing, and stat its status (B14, B15)
   session.stop("test");
 });
 
-test("LiveSession.position follows its reader: Unix seconds as strings in livepos (B16)", async () => {
+test("LiveSession.position follows its reader: Unix seconds as strings in livepos", async () => {
   const { start, studio } = await setUp({ windowMs: 15_000 });
   await studio.run(4000);
   const session = await start();
@@ -135,7 +135,7 @@ test("LiveSession.position follows its reader: Unix seconds as strings in livepo
   session.stop("test");
 });
 
-test("LiveSession.seek() goes back inside the window and to the edge again, and tells live_changed (B13, B14)", async () => {
+test("LiveSession.seek() goes back inside the window and to the edge again, and tells live_changed", async () => {
   const { start, studio, clock } = await setUp();
   await studio.run(4000);
   const session = await start();
@@ -158,7 +158,7 @@ test("LiveSession.seek() goes back inside the window and to the edge again, and 
   session.stop("test");
 });
 
-test("LiveSession tells stalled with its reason, playing when it goes on, and missing_content (B14)", async () => {
+test("LiveSession tells stalled with its reason, playing when it goes on, and missing_content", async () => {
   const { start, studio, clock } = await setUp();
   await studio.run(4000);
   const session = await start();
@@ -181,7 +181,7 @@ test("LiveSession tells stalled with its reason, playing when it goes on, and mi
   session.stop("test");
 });
 
-test("LiveSession.playlist() slides, begins where the viewer sought, and ends with the broadcast (B18)", async () => {
+test("LiveSession.playlist() slides, begins where the viewer sought, and ends with the broadcast", async () => {
   const { start, studio } = await setUp({ windowMs: 12_000 });
   const none = new AbortController().signal;
   await studio.run(3000);
@@ -210,7 +210,7 @@ test("LiveSession.playlist() slides, begins where the viewer sought, and ends wi
   assertEquals(await manifestText(await start({ pid: "ts" }), String, none), null);
 });
 
-test("segmentBody() gives segments of the window with PAT and PMT first, and none besides (B18)", async () => {
+test("segmentBody() gives segments of the window with PAT and PMT first, and none besides", async () => {
   const { start, studio } = await setUp();
   await studio.run(3000);
   const session = await start({ output: "hls" });
@@ -244,7 +244,7 @@ test("LiveSession.openStream() ends cleanly with the broadcast, and with an erro
   assertMatch(other.errorMessage!, /no data/);
 });
 
-test("LiveSession stops itself without activity and gives everything back (B12)", async () => {
+test("LiveSession stops itself without activity and gives everything back", async () => {
   const { start, studio, live, clock, sessions } = await setUp();
   await studio.run(4000);
   const session = await start({ useApiStop: false, stopNotifications: true });
@@ -259,7 +259,7 @@ test("LiveSession stops itself without activity and gives everything back (B12)"
   assertEquals(session.errorMessage, null);
 });
 
-test("Sessions.start() of a broadcast that was played before gives no segment number twice (B18)", async () => {
+test("Sessions.start() of a broadcast that was played before gives no segment number twice", async () => {
   const { start, studio } = await setUp();
   await studio.run(3000);
   const first = await start({ output: "hls" });
@@ -317,4 +317,35 @@ test("Sessions.start() of a magnet finds the broadcast that runs here, even one 
   const third = await start({ selector, pid: "q" });
   assert(one.stream === other.stream && one.stream === third.stream);
   assertEquals(swarms.leases, 0);
+});
+
+test("LiveSession tells the end of the broadcast in events, stat and livepos, once", async () => {
+  const { start, studio, clock } = await setUp();
+  await studio.run(4000);
+  const session = await start();
+  await drain(session, clock);
+  assertEquals(statOf(session, NO_CACHE, "prefuf").error_message, null);
+  await studio.publisher.end();
+  await studio.silence(3000);
+  const told = await drain(session, clock);
+  assertEquals(told.filter(({ name }) => name !== "playing"), [
+    { name: "live_changed", params: { is_live: 0 } },
+    { name: "download_stopped", params: { reason: "the broadcast has ended" } },
+  ]);
+  const stat = statOf(session, NO_CACHE, "prefuf");
+  assertEquals([stat.error_message, stat.stall_reason], ["the broadcast has ended", null]);
+  assertEquals((stat.livepos as { is_live: string }).is_live, "0");
+  session.stop("inactivity");
+  assertEquals(await drain(session, clock), []);
+});
+
+test("LiveSession does not blame the peers when the source falls silent", async () => {
+  const { start, studio, clock } = await setUp();
+  await studio.run(4000);
+  const session = await start();
+  await drain(session, clock);
+  await studio.silence(4000);
+  assertEquals(await drain(session, clock), [{ name: "stalled", params: { reason: "source_silent" } }]);
+  assertEquals(statOf(session, NO_CACHE, "prefuf").stall_reason, "source_silent");
+  session.stop("test");
 });

@@ -22,7 +22,7 @@ const CLIPS: readonly (readonly [string, number])[] = [
   ["ts-wrap.ts", 6],
 ];
 
-/** The clips' clock comes too seldom where they begin anew, and in sound alone; the rest is ours to get right. */
+/** The clips' clock comes too seldom where they begin again, and in sound alone; the rest is ours to get right. */
 function problems(ts: Uint8Array, isSegment: boolean): string[] {
   return checkTs(ts, { isSegment }).problems.filter((problem) => !problem.includes("PCR gap"));
 }
@@ -51,7 +51,7 @@ function marks(ts: Uint8Array): number[] {
 const pidAt = (ts: Uint8Array, packet: number) => ((ts[packet * 188 + 1]! & 31) << 8) | ts[packet * 188 + 2]!;
 
 for (const [clip, durationS] of CLIPS) {
-  test(`LiveReader gives ${clip} out from PAT, PMT and a random access point to its end (B17)`, async () => {
+  test(`LiveReader gives ${clip} out from PAT, PMT and a random access point to its end`, async () => {
     const studio = await Studio.open({ clip, durationS });
     const stream = new LiveStream(studio, studio.clock, { limits: ROOM });
     const parts: Uint8Array[] = [];
@@ -71,7 +71,7 @@ for (const [clip, durationS] of CLIPS) {
     stream.close();
   });
 
-  test(`LiveStream.readSegment() gives each access unit of ${clip} once, in segments that stand alone (B18)`, async () => {
+  test(`LiveStream.readSegment() gives each access unit of ${clip} once, in segments that stand alone`, async () => {
     const studio = await Studio.open({ clip, durationS });
     const stream = new LiveStream(studio, studio.clock, { limits: ROOM });
     await studio.run(15_000);
@@ -135,7 +135,7 @@ test("LiveReader and LiveCuts skip a gap to the next random access point and mar
   stream.close();
 });
 
-test("LiveReader begins anew behind what the broadcaster marks as a discontinuity", async () => {
+test("LiveReader begins again behind what the broadcaster marks as a discontinuity", async () => {
   const studio = await Studio.open();
   const stream = new LiveStream(studio, studio.clock, { limits: ROOM });
   const parts: Uint8Array[] = [];
@@ -206,7 +206,7 @@ test("LiveReader.seek() goes to the random access point before a time and back t
   stream.close();
 });
 
-test("LiveStream numbers segments once and for all while the window slides (B18)", async () => {
+test("LiveStream numbers segments once and for all while the window slides", async () => {
   const studio = await Studio.open({ windowS: 10 });
   const stream = new LiveStream(studio, studio.clock, { limits: { windowMs: 10_000, maxBytes: 2 ** 30 } });
   const seen = new Map<number, string>();
@@ -281,7 +281,7 @@ test("LiveStream of a broadcast that was joined before begins with what the swar
   assertLess(12_000, stream.window.newestMs! - stream.window.oldestMs!);
   assertLess(stream.window.newestMs! - stream.window.oldestMs!, 18_500);
   assertLess(5, stream.segments.length);
-  // Who begins now begins at the edge all the same.
+  // A reader that begins now still begins at the edge.
   assertLess(stream.window.newestMs! - stream.window.timeOf(stream.startPoint()!.packet), 3000);
   const ts = await segmentBytes(stream, stream.segments[0]!);
   assertEquals(problems(ts, true), []);

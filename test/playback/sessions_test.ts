@@ -2,7 +2,7 @@ import { test } from "node:test";
 import { assert, assertEquals, assertNotEquals, assertRejects, assertThrows } from "@std/assert";
 import { MillraceError } from "../../src/errors.ts";
 import { fileBody } from "../../src/playback/output.ts";
-import type { StartRequest } from "../../src/playback/sessions.ts";
+import type { StartRequest } from "../../src/playback/start-request.ts";
 import { statOf } from "../../src/playback/stat.ts";
 import { FakeClock, settle } from "../support/fake-clock.ts";
 import { nextFile } from "../../src/playback/next-file.ts";
@@ -31,7 +31,7 @@ async function readAll(stream: ReadableStream<Uint8Array>): Promise<Uint8Array> 
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
-test("Sessions.start() joins the session of the same key and makes another for any other (B8)", async () => {
+test("Sessions.start() joins the session of the same key and makes another for any other", async () => {
   const { start, sessions } = setUp();
   const first = await start();
   assert(/^[0-9a-f]{32}$/.test(first.id));
@@ -46,7 +46,7 @@ test("Sessions.start() joins the session of the same key and makes another for a
   assertEquals(await start({ pid: "p" }), await start({ pid: "p", clientHost: "10.9.9.9" }));
 });
 
-test("PlaybackSession.stop() disturbs no other session and gives the lease back (B8)", async () => {
+test("PlaybackSession.stop() disturbs no other session and gives the lease back", async () => {
   const { start, swarms, sessions } = setUp();
   const one = await start(), two = await start({ pid: "two" });
   const stream = fileBody(one)!.open(0, null).getReader();
@@ -64,7 +64,7 @@ test("PlaybackSession.stop() disturbs no other session and gives the lease back 
   assertEquals(sessions.find("2".repeat(40), two.id), null);
 });
 
-test("PlaybackSession stops itself after 60 s without activity, an hour with use_api_stop (B12)", async () => {
+test("PlaybackSession stops itself after 60 s without activity, an hour with use_api_stop", async () => {
   const { start, clock, swarms, swarm } = setUp();
   const plain = await start(), patient = await start({ pid: "api", useApiStop: true });
   clock.advance(50_000);
@@ -142,7 +142,7 @@ test("PlaybackSession.stream() lets a stalled client hold no more than one chunk
   await reader.cancel();
 });
 
-test("statOf() carries every field of section 2.3 and of B15", async () => {
+test("statOf() carries every field of section 2.3 and our additions", async () => {
   const { start, clock } = setUp();
   const session = await start({ clientSessionId: 77 });
   for (let i = 0; i < 100; i++) await Promise.resolve();
@@ -182,7 +182,7 @@ test("statOf() carries every field of section 2.3 and of B15", async () => {
   assertEquals(stat.disk_cache_stats, { avail: 600, disk_cache_limit: 1000, inactive_inuse: 0, active_inuse: 400 });
 });
 
-test("PlaybackSession tells prebuffering, playing and download_stopped (B14)", async () => {
+test("PlaybackSession tells prebuffering, playing and download_stopped", async () => {
   const { start, clock } = setUp();
   const session = await start({ stopNotifications: true });
   for (let i = 0; i < 200; i++) await Promise.resolve();
@@ -198,7 +198,7 @@ test("PlaybackSession tells prebuffering, playing and download_stopped (B14)", a
   assertEquals(await session.events.next(clock, signal), null);
 });
 
-test("PlaybackSession tells stalled with its reason, where content is missing, and playing again (B14)", async () => {
+test("PlaybackSession tells stalled with its reason, where content is missing, and playing again", async () => {
   const { start, swarm, clock } = setUp();
   const session = await start();
   const signal = new AbortController().signal;
@@ -240,7 +240,7 @@ test("fileBody() gives what is here of a chunk without waiting for the rest of i
   assertEquals(reads, [[131_072, 10_000], [141_072, 65_536]]);
 });
 
-test("Sessions.start() with singleReader has each new body end the one before; without, any number read (B8)", async () => {
+test("Sessions.start() with singleReader has each new body end the one before; without, any number read", async () => {
   const { start } = setUp();
   const open = async (singleReader: boolean) => {
     const session = await start({ pid: String(singleReader), singleReader });
@@ -260,7 +260,7 @@ test("Sessions.start() with singleReader has each new body end the one before; w
   assertEquals([single.second, single.message], [BYTES, null]);
 });
 
-test("Sessions.start() takes the default file from playlist_selected_indexes (B19)", async () => {
+test("Sessions.start() takes the default file from playlist_selected_indexes", async () => {
   const { start } = setUp();
   assertEquals((await start()).file.index, 0);
   assertEquals((await start({ selectedIndexes: [1] })).file.index, 1);
@@ -280,7 +280,7 @@ test("PlaybackSession fetches the beginning of the next file near the end of its
   assert(session.file.index === 0);
 });
 
-test("nextFile() goes by natural order of the names (B19)", () => {
+test("nextFile() goes by natural order of the names", () => {
   const names = ["S01E10.mkv", "S01E2.mkv", "S01E1.mkv", "notes.txt"];
   const metainfo = fakeMetainfo(names.map((name) => ({ name, bytes: new Uint8Array(10) })));
   const after = (index: number, indexes: number[]) => nextFile(metainfo, metainfo.files[index]!, indexes)?.name ?? null;

@@ -3,7 +3,8 @@ import type { ReadOptions } from "../../src/bytes/source.ts";
 import { MemorySource } from "../support/memory-source.ts";
 import { abortError, MillraceError } from "../../src/errors.ts";
 import type { Clock } from "../../src/ports.ts";
-import { Sessions, type SessionsParts, type StartRequest } from "../../src/playback/sessions.ts";
+import { Sessions, type SessionsParts } from "../../src/playback/sessions.ts";
+import type { StartRequest } from "../../src/playback/start-request.ts";
 import type {
   StallReason,
   Swarm,
@@ -43,23 +44,27 @@ export function fakeMetainfo(
   };
 }
 
-/** A swarm whose files are all there, unless `silent`: then every read and the metadata wait for ever. */
+/** A swarm whose files are all there, unless `silent`: then every read and the metadata wait forever. */
 export class FakeSwarm implements Swarm {
   readonly infohashHex: string;
   metainfo: Metainfo | null;
   readonly readers = new Set<SwarmReader>();
   silent: boolean;
-  /** Reads wait for ever, the metadata does not. */
+  /** Reads wait forever, the metadata does not. */
   silentReads = false;
   /** Readers that may be open at once. */
   maxReaders = Infinity;
   /** Bytes of each file that are here. */
   hereBytes = Infinity;
   peers = 3;
+  downloadedBytes = 5000;
+  downloadBytesPerSecond = 204_800;
   /** Why a read that waits does so. */
   reason: StallReason = "no_peers";
   /** Every read so far. */
   readonly reads: { readonly fileIndex: number; readonly offset: number; readonly length: number }[] = [];
+  /** Reads that wait. */
+  readonly #waiting = new Set<() => void>();
   readonly #files: readonly { name: string; bytes: Uint8Array }[];
   readonly #known: Metainfo;
 
@@ -69,6 +74,11 @@ export class FakeSwarm implements Swarm {
     this.infohashHex = this.#known.infohashHex;
     this.silent = options.silent ?? false;
     this.metainfo = this.silent ? null : this.#known;
+  }
+
+  /** Reads that wait come through as far as they may now. */
+  wake(): void {
+    for (const wake of [...this.#waiting]) wake();
   }
 
   metadata(signal: AbortSignal): Promise<Metainfo> {
@@ -87,9 +97,12 @@ export class FakeSwarm implements Swarm {
       stallReason: () => this.silent ? this.reason : null,
       read: (offset: number, length: number, options: ReadOptions) => {
         this.reads.push({ fileIndex, offset, length });
-        return this.silent || this.silentReads
-          ? waitForAbort(AbortSignal.any([options.signal, closing.signal]))
-          : source.read(offset, length, options);
+        if (!this.silent && !this.silentReads) return source.read(offset, length, options);
+        let wake = () => {};
+        const woken = new Promise<void>((resolve) => this.#waiting.add(wake = resolve));
+        const given = waitForAbort(AbortSignal.any([options.signal, closing.signal]));
+        return Promise.race([woken, given]).finally(() => this.#waiting.delete(wake))
+          .then(() => source.read(offset, length, options));
       },
       close: () => {
         closing.abort(new MillraceError("closed", "the reader was closed"));
@@ -108,9 +121,9 @@ export class FakeSwarm implements Swarm {
   status(): SwarmStatus {
     return {
       peers: this.peers,
-      downloadBytesPerSecond: 204_800,
+      downloadBytesPerSecond: this.downloadBytesPerSecond,
       uploadBytesPerSecond: 1024,
-      downloadedBytes: 5000,
+      downloadedBytes: this.downloadedBytes,
       uploadedBytes: 70,
       wastedBytes: 0,
       havePieces: 1,

@@ -81,7 +81,7 @@ test("a failure wipes nothing: statuses, damage, pages, empty and endless lists,
   });
 });
 
-test("a server that says nothing, or goes on for ever, is given up; so is everything at the end", async () => {
+test("a server that says nothing, or goes on forever, is given up; so is everything at the end", async () => {
   const silent: ((response: ServerResponse) => void)[] = [
     () => {},
     (response) => void response.writeHead(200).write("#EXTM3U\n#EXTINF:-1,X\nhttp://h/x\n"),
@@ -152,7 +152,7 @@ test("credentials do not follow a redirect to another origin", async () => {
   }
 });
 
-test("a private address is fetched only when the one who added it may name it (B27)", async () => {
+test("a private address is fetched only when the one who added it may name it", async () => {
   await withLists(new FakeClock(), async ({ lists }) => {
     const id = await lists.addExternal(added({ allowPrivate: false }), false);
     await fails(() => lists.updateExternal(id), /private network/);
@@ -186,7 +186,7 @@ test("passwords are sealed at rest, never told, never logged, and bound to their
       await fails(() => lists.updateExternal(id), /401/);
       await lists.editExternal(id, { ...edit, login: "me", password: "hunter2!" });
       await lists.updateExternal(id);
-      // Whoever writes the database cannot send the password elsewhere.
+      // Write access to the database is not enough to send the password elsewhere.
       await db.updateTable("external_playlists").set({ url: `${server.url}/evil.m3u` }).execute();
       await fails(() => lists.updateExternal(id), /sealed with another key/);
       await db.updateTable("external_playlists").set({ url: `${server.url}/list.m3u` }).execute();

@@ -268,7 +268,7 @@ test("importList() takes no longer for an entry when there are many", async () =
   });
 });
 
-test("exportM3u() signs no address of a list that a caller elsewhere added or sent (B27)", async () => {
+test("exportM3u() signs no address of a list that a caller elsewhere added or sent", async () => {
   await withStore(async (store) => {
     const db = await store.open();
     const list = { type: "content", category: "", url: "http://h/", login: "", password: "", update_interval: 0 };

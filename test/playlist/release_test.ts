@@ -23,8 +23,11 @@ async function withFailing(
   const broken = () => new MillraceError("io", "broken");
   const store: Store = {
     open: () => isBroken && part === "database" ? Promise.reject(broken()) : real.open(),
+    read: () => store.open(),
+    snapshot: async () => ({ db: await store.open(), release: () => Promise.resolve() }),
     isRemote: real.isRemote,
     mayHoldData: () => real.mayHoldData(),
+    wasReplaced: false,
     close: () => real.close(),
   };
   files.hook = () => {

@@ -12,7 +12,7 @@ import { torrent, wrapped } from "./describe.ts";
 import { inspectUrl } from "./inspect-url.ts";
 import type { Analysis, AnalyzerParts, Inspection, Outcome } from "./types.ts";
 
-/** See the module. */
+/** Tells what pasted texts name. Made by `createAnalyzer`. */
 export interface Analyzer {
   /** Analyses each query; outcomes stand in the order of the queries. Rejects only when the caller gave up. */
   analyze(queries: readonly string[], context: ResolveContext): Promise<readonly Outcome[]>;

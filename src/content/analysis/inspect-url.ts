@@ -73,12 +73,15 @@ class UrlInspection {
   }
 
   async run(): Promise<Inspection | null> {
-    const opened = await this.open(this.address.url);
+    let opened = await this.open(this.address.url);
     let head = new BodyHead(opened.body);
     try {
       let kind = await this.classify(head, opened);
       if (kind === "gzip") {
+        // A second layer makes a gigabyte of a kilobyte.
+        if (opened.isUnpacked) return null;
         head = new BodyHead(unpacked(head.stream()));
+        opened = { ...opened, isUnpacked: true };
         kind = await this.classify(head, opened).catch(() => null);
         // Media and transport files are not packed; what claims to be is no content.
         if (kind !== "m3u") return null;
@@ -138,7 +141,7 @@ class UrlInspection {
   private async playlist(head: BodyHead, opened: OpenedUrl): Promise<Inspection | null> {
     if (isHlsPlaylist(headText(await head.read(LIST_HEAD_BYTES)))) return await this.hls(head, opened);
     const named = /^#PLAYLIST:(.+)$/m.exec(headText(await head.read(LIST_HEAD_BYTES)))?.[1]?.trim();
-    const facts = await this.parts.readList(head.stream(), opened.url, this.signal);
+    const facts = await this.parts.readList(head.stream(), opened.url, this.signal, opened.isUnpacked);
     if (facts === null) return null;
     const analysis: Analysis = {
       ...NOTHING,

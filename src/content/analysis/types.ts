@@ -51,8 +51,13 @@ export interface AnalyzerParts {
   readonly wrappers: Pick<TransportCache<Wrapper>, "byInfohash" | "byContentId">;
   /** Also lets callers elsewhere name private addresses. */
   readonly allowPrivateFetch: boolean;
-  /** Reads an M3U list as far as it likes; null when it is none. */
-  readonly readList: (body: ReadableStream<Uint8Array>, url: string, signal: AbortSignal) => Promise<ListFacts | null>;
+  /** Reads an M3U list as far as it likes, packed unless `isUnpacked`; null when it is none. */
+  readonly readList: (
+    body: ReadableStream<Uint8Array>,
+    url: string,
+    signal: AbortSignal,
+    isUnpacked: boolean,
+  ) => Promise<ListFacts | null>;
   /** For asking peers about ids that were never seen; of all queries of one call together. */
   readonly searchTimeoutMs: number;
 }

@@ -76,7 +76,7 @@ interface Closing {
   readonly unfinished: Set<number>;
 }
 
-/** See the module. */
+/** Cuts and numbers the segments of one broadcast. */
 export class LiveCuts implements ScanListener {
   /** Segments that can be made, oldest first. */
   readonly segments: LiveSegment[] = [];
@@ -141,7 +141,7 @@ export class LiveCuts implements ScanListener {
     const cut = !isWhole && open.lastUnit > open.point.packet ? open.lastUnit : packet;
     const endPts90k = open.lastPts90k === null ? null : open.lastPts90k + PICTURE_90K;
     const isLong = isLast || this.lengthMs(open, endPts90k, this.parts.timeOf(cut)) >= LEAST_TAIL_MS;
-    // Players wait for ever for the sound of a segment that has none.
+    // Players wait forever for the sound of a segment that has none.
     if (isLong && this.hasAll(open.point.program, open.begun)) {
       this.close(open, cut, endPts90k);
       this.publish();

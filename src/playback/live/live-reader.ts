@@ -1,6 +1,6 @@
 /**
  * One player's MPEG TS of a broadcast: a place in the window and the splices made so far. It waits at the edge, is sent
- * on over gaps to the next random access point, and begins anew near the edge when the window has left it behind.
+ * on over gaps to the next random access point, and begins again near the edge when the window has left it behind.
  */
 import { concatBytes } from "../../bytes/hex.ts";
 import { abortError, hasCode } from "../../errors.ts";
@@ -11,7 +11,7 @@ import type { LiveStream } from "./live-stream.ts";
 /** Most packets given out at a time, just under 64 KiB: what a player that does not read holds up. */
 const CHUNK_PACKETS = 348;
 
-/** See the module. */
+/** Reads one player's stream out of the shared window. */
 export class LiveReader {
   private readonly stream: LiveStream;
   private readonly splicer = new TsSplicer();

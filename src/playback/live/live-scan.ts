@@ -28,7 +28,7 @@ export interface LivePoint {
   readonly program: ChosenProgram;
 }
 
-/** Who is told what was found, in the order of the packets. */
+/** Receives what was found, in the order of the packets. */
 export interface ScanListener {
   /** A run ends before `packet`; the next begins there. `isWhole`: no access unit of the main stream is cut short. */
   runEnded(packet: number, isWhole: boolean): void;
@@ -38,7 +38,7 @@ export interface ScanListener {
   point(point: LivePoint): void;
 }
 
-/** See the module. */
+/** Finds entry points and programs, and tells its listener. */
 export class LiveScan {
   private readonly listener: ScanListener;
   private readonly watch = new TsWatch();
@@ -81,7 +81,7 @@ export class LiveScan {
     this.units.push({ packet, pts90k });
     if (this.units.length > 4) this.units.shift();
     if (pts90k !== null) {
-      // Unmarked, as where a file begins anew: what follows is another run.
+      // Unmarked, as where a file begins again: what follows is another run.
       const isJump = this.lastPts90k !== null && Math.abs(stepBetween(this.lastPts90k, pts90k)) > JUMP_90K;
       if (isJump) this.endRun(packet, true);
       this.lastPts90k = pts90k;

@@ -4,6 +4,7 @@ import { renderLivePlaylist } from "../../media/hls/live-playlist.ts";
 import type { StallReason } from "../../swarm/types.ts";
 import type { LiveMetainfo } from "../../transport/live.ts";
 import { Session, type SessionBaseParts } from "../session-base.ts";
+import { type SharedOutputs, skipBytes } from "../shared-output.ts";
 import { LiveReader } from "./live-reader.ts";
 import type { LiveSegment } from "./live-cuts.ts";
 import type { LiveStream } from "./live-stream.ts";
@@ -22,9 +23,14 @@ const AT_EDGE_SEGMENTS = 5;
  */
 const FIRST_PLAYLIST_MS = 3500;
 
+/** Told of a broadcast whose broadcaster said that it is over. */
+const ENDED = "the broadcast has ended";
+
 /** What a live session is made of. */
 export interface LiveSessionParts extends SessionBaseParts {
   readonly lease: LiveStreamLease;
+  /** Segments made for other sessions. */
+  readonly shared: SharedOutputs;
 }
 
 /** Where playing is; times are Unix ms. */
@@ -37,10 +43,11 @@ export interface LivePosition {
   readonly piecesAhead: number;
 }
 
-/** See the module. */
+/** One session on a broadcast. */
 export class LiveSession extends Session {
   readonly kind = "live";
   private readonly lease: LiveStreamLease;
+  private readonly shared: SharedOutputs;
   private readonly readers = new Set<LiveReader>();
   private readonly forgetGaps: () => void;
   /** Where the viewer asked to be, Unix ms, and when (monotonic ms); null: at the edge. */
@@ -55,6 +62,8 @@ export class LiveSession extends Session {
   constructor(parts: LiveSessionParts) {
     super(parts);
     this.lease = parts.lease;
+    this.shared = parts.shared;
+    if (this.identity.output === "hls") this.shared.joinAudience(this.stream);
     this.forgetGaps = this.stream.onGap(({ fromMs, toMs }) => {
       this.tell("missing_content", { positions: [Math.floor(fromMs / 1000), Math.floor(toMs / 1000)] });
     });
@@ -79,7 +88,7 @@ export class LiveSession extends Session {
   }
 
   get errorMessage(): string | null {
-    return this.trouble ?? this.stream.source.status().message;
+    return this.trouble ?? (this.stream.ended ? ENDED : this.stream.source.status().message);
   }
 
   /** Where playing is; null before there is anything to play. */
@@ -87,7 +96,7 @@ export class LiveSession extends Session {
     const { window } = this.stream;
     if (window.oldestMs === null || window.newestMs === null) return null;
     const own = this.packet();
-    // Who has not begun would begin at the edge.
+    // A reader that has not begun would begin at the edge.
     const packet = own ?? this.stream.startPoint()?.packet ?? window.end;
     const positionMs = window.timeOf(packet);
     const end = this.stream.runEnd(packet) ?? window.end;
@@ -95,7 +104,7 @@ export class LiveSession extends Session {
       oldestMs: window.oldestMs,
       newestMs: window.newestMs,
       positionMs,
-      isLive: own === null || this.isLive(packet, window.newestMs - positionMs),
+      isLive: !this.stream.ended && (own === null || this.isLive(packet, window.newestMs - positionMs)),
       piecesAhead: window.chunksBetween(packet, end),
     };
   }
@@ -108,7 +117,7 @@ export class LiveSession extends Session {
     this.readers.add(reader);
     return this.body({
       produce: (signal) => reader.read(signal),
-      silence: () => this.stall() ?? "slow_peers",
+      silence: () => this.missing(),
       finish: () => void this.readers.delete(reader),
     });
   }
@@ -119,7 +128,7 @@ export class LiveSession extends Session {
     const { stream } = this;
     const late = new AbortController();
     const waiting = AbortSignal.any([signal, this.signal, late.signal]);
-    const timer = this.clock.setTimeout(() => late.abort(this.silence("slow_peers")), this.readTimeoutMs);
+    const timer = this.clock.setTimeout(() => late.abort(this.silence(this.missing())), this.readTimeoutMs);
     try {
       const heldMs = () => stream.segments.reduce((sum, { durationMs }) => sum + durationMs, 0);
       while (heldMs() < FIRST_PLAYLIST_MS && !stream.ended) {
@@ -149,16 +158,24 @@ export class LiveSession extends Session {
   /** The bytes of a segment. */
   openSegment(segment: LiveSegment): ReadableStream<Uint8Array> {
     this.fetchedPacket = segment.firstPacket;
+    const { stream, preferredAudioLanguage } = this;
+    const name = JSON.stringify([segment.n, preferredAudioLanguage]);
+    const reader = this.shared.read(stream, name, 0, null, (offset, signal) => ({
+      chunks: skipBytes(stream.readSegment(segment, preferredAudioLanguage, signal), offset),
+      stallReason: () => null,
+      positionBytes: null,
+      close: () => {},
+    }));
     return this.body({
-      produce: (signal) => this.stream.readSegment(segment, this.preferredAudioLanguage, signal),
+      produce: (signal) => reader.read(signal),
       silence: () => "slow_peers",
-      finish: () => {},
+      finish: () => reader.close(),
     });
   }
 
   /**
    * Goes to the random access point at or before `ms` (Unix ms), to the edge with null. Readers jump; players of HLS
-   * begin there when they load the playlist anew. Throws `invalid_argument` for a time that has not come yet.
+   * begin there when they load the playlist again. Throws `invalid_argument` for a time that has not come yet.
    */
   seek(ms: number | null): void {
     const { window } = this.stream;
@@ -175,15 +192,23 @@ export class LiveSession extends Session {
 
   protected stall(): StallReason | null {
     this.noteLive();
+    if (this.stream.ended) this.tellEnd(ENDED);
     if (this.prebuffering || this.stream.ended || this.stream.silentMs < STALLED_MS) return null;
     if (this.position?.isLive === false) return null;
+    return this.missing();
+  }
+
+  /** Why nothing new comes. */
+  private missing(): StallReason {
     if (this.stream.source.status().peers === 0) return "no_peers";
-    return this.stream.missesPieces ? "missing_piece" : "slow_peers";
+    // Peers have told of nothing that is not here.
+    return this.stream.missesPieces ? "missing_piece" : "source_silent";
   }
 
   protected release(): void {
     this.forgetGaps();
     this.readers.clear();
+    if (this.identity.output === "hls") this.shared.leaveAudience(this.stream);
     this.lease.release();
   }
 
@@ -210,7 +235,7 @@ export class LiveSession extends Session {
 
   /** Tells when the session left the edge or came back to it. */
   private noteLive(): void {
-    const isLive = this.position?.isLive ?? true;
+    const isLive = this.position?.isLive ?? !this.stream.ended;
     if (isLive === this.wasLive) return;
     this.wasLive = isLive;
     this.tell("live_changed", { is_live: isLive ? 1 : 0 });

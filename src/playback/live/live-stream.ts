@@ -46,7 +46,7 @@ export interface LiveStreamOptions {
   readonly leastNumber?: number;
 }
 
-/** See the module. `close` ends it. */
+/** One broadcast being played. `close` ends it. */
 export class LiveStream {
   readonly source: LiveSource;
   readonly window: PacketWindow;

@@ -21,7 +21,7 @@ interface Entry {
   users: number;
 }
 
-/** See the module. */
+/** Opens broadcasts for sessions and closes them after the last one. */
 export class LiveStreams {
   private readonly swarms: LiveSwarms;
   private readonly clock: Clock;
@@ -42,7 +42,7 @@ export class LiveStreams {
   open(target: LiveTarget): LiveStreamLease {
     const { infohashHex } = target.metainfo;
     const running = this.entries.get(infohashHex);
-    // One that has ended stays for those who still read it; a broadcaster that went on under the same id is joined anew.
+    // A broadcast that ended stays for its readers; if the broadcaster went on under the same id, it is joined again.
     const entry = running !== undefined && !running.stream.ended ? running : this.join(target);
     entry.users++;
     let released = false;

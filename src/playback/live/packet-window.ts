@@ -1,4 +1,4 @@
-/** The newest minutes of a broadcast as a row of transport packets, numbered from 0 and never anew. */
+/** The newest minutes of a broadcast as a row of transport packets, numbered from 0 and never renumbered. */
 import type { ByteSource, ReadOptions } from "../../bytes/source.ts";
 import { PACKET_BYTES } from "../../bytes/ts/packet.ts";
 import { concatBytes } from "../../bytes/hex.ts";

@@ -26,7 +26,7 @@ interface WindowFile {
   closed: boolean;
 }
 
-/** See the module. One owner, one directory. */
+/** Writes, reads and removes these files. One owner, one directory. */
 export class WindowFiles {
   private readonly files: WindowFilePort;
   private readonly directory: string;
@@ -63,7 +63,7 @@ export class WindowFiles {
       } catch (error) {
         this.broken = true;
         this.log.log("warn", "the window of a broadcast stays in memory: its disk takes no more", {
-          error: String(error),
+          error,
         });
         return null;
       }

@@ -1,12 +1,12 @@
 /** From staged and matched entries to items: what is new comes in, what changed follows, what the user changed stays. */
 import { sql, type Transaction } from "kysely";
+import { StepSize } from "../../bytes/step-size.ts";
 import { nextTurn } from "../../bytes/turn.ts";
 import { foldText, mediaGroup } from "../../database/names.ts";
 import type { Schema } from "../../database/schema.ts";
 import type { Store } from "../../database/store.ts";
 import { abortError, MillraceError } from "../../errors.ts";
-import type { EntryFields } from "../entry.ts";
-import { BATCH_ENTRIES } from "../import.ts";
+import { BATCH_ENTRIES, type EntryFields } from "../entry.ts";
 import { ENTRY_COLUMNS, insertRows, type NewRow } from "../item-rows.ts";
 import type { PlaylistItem } from "../items.ts";
 import { EDITED } from "../overlay.ts";
@@ -16,6 +16,10 @@ const WRITTEN = [...ENTRY_COLUMNS, "enabled", "is_deleted", "vanished_at", "enab
 const UPDATE = `UPDATE playlist_items SET ${
   WRITTEN.map((name) => `${name} = made.value ->> '${name}'`).join(", ")
 } FROM json_each(`;
+
+/** Items looked at in one statement when it is found out which vanished, at least and at most. */
+const MIN_MARKED = 100;
+const MAX_MARKED = 5000;
 
 /** What this update has set down. */
 export interface Expected {
@@ -47,9 +51,24 @@ export async function markVanished(store: Store, id: number, now: number, expect
       .executeTakeFirstOrThrow();
     if (!await exists(trx, id)) return;
     if (found.rows !== expected.rows || found.matched !== expected.matched) throw overtaken();
-    await sql`UPDATE playlist_items SET vanished_at = ${now}, enabled_before = enabled, enabled = 0, updated_at = ${now}
-      WHERE external_playlist_id = ${id} AND is_deleted = 0 AND locked = 0 AND vanished_at IS NULL
-        AND NOT EXISTS (SELECT 1 FROM external_entries WHERE item_id = playlist_items.id)`.execute(trx);
+    const size = new StepSize(MIN_MARKED, MAX_MARKED);
+    // By the index of contents, so that each step begins where the last one ended.
+    for (let hash = "", after = 0;;) {
+      await nextTurn();
+      const { rows } = await sql<{ id: number; hash: string }>`SELECT id, hash FROM playlist_items
+        WHERE external_playlist_id = ${id} AND (hash, id) > (${hash}, ${after}) ORDER BY hash, id LIMIT ${size.value}`
+        .execute(trx);
+      const last = rows[rows.length - 1];
+      if (last === undefined) break;
+      const ids = JSON.stringify(rows.map((row) => row.id));
+      await size.run(() =>
+        sql`UPDATE playlist_items
+          SET vanished_at = ${now}, enabled_before = enabled, enabled = 0, updated_at = ${now}
+          WHERE id IN (SELECT value FROM json_each(${ids})) AND is_deleted = 0 AND locked = 0 AND vanished_at IS NULL
+            AND NOT EXISTS (SELECT 1 FROM external_entries WHERE item_id = playlist_items.id)`.execute(trx)
+      );
+      [hash, after] = [last.hash, last.id];
+    }
   });
 }
 

@@ -20,7 +20,7 @@ const CHANGED_AT_ONCE = 1000;
 /** Group of an imported item, SQL. */
 const GROUP = `coalesce(nullif(imported ->> '$.attributes."group-title"', ''), imported ->> '$.group', '')`;
 
-/** See the module. */
+/** The external playlists in the database. */
 export class ExternalPlaylists {
   private readonly store: Store;
   private readonly clock: Clock;
@@ -83,7 +83,7 @@ export class ExternalPlaylists {
         ...(edit.updateInterval === row.update_interval
           ? {}
           : { next_update: edit.updateInterval === 0 ? 0 : now + edit.updateInterval }),
-        // Who asks decides what the server answers, and the category what is made of it.
+        // The login decides what the server sends, and the category what becomes of it.
         etag: "",
         last_modified: "",
       }).where("id", "=", id).returning("id").execute();
@@ -109,13 +109,13 @@ export class ExternalPlaylists {
   /** All lists, or the one. Rejects with `not_found`. */
   async get(id?: number): Promise<ExternalPlaylist[]> {
     if (id !== undefined) return [shown(await this.row(id))];
-    const db = await this.store.open();
+    const db = await this.store.read();
     return (await db.selectFrom("external_playlists").selectAll().orderBy("id").execute()).map(shown);
   }
 
   /** The row of a list. Rejects with `not_found`. */
   async row(id: number): Promise<ExternalRow> {
-    const db = await this.store.open();
+    const db = await this.store.read();
     const row = await db.selectFrom("external_playlists").selectAll().where("id", "=", id).executeTakeFirst();
     if (row === undefined) throw notFound(id);
     return row;
@@ -155,6 +155,7 @@ function shown(row: ExternalRow): ExternalPlaylist {
     updatedAt: row.updated_at,
     lastUpdate: row.last_update,
     nextUpdate: row.next_update,
+    lastError: row.last_error,
   };
 }
 

@@ -21,7 +21,7 @@ export interface ScheduleParts {
   readonly log: Logger;
 }
 
-/** See the module. One timer, set for the list that is due next. */
+/** Runs the updates that are due. One timer, set for the list that is due next. */
 export class ExternalSchedule {
   private readonly parts: ScheduleParts;
   private timer: Timer | null = null;

@@ -7,8 +7,7 @@ import { toHex } from "../../bytes/hex.ts";
 import { nextTurn } from "../../bytes/turn.ts";
 import type { Store } from "../../database/store.ts";
 import { abortError, MillraceError } from "../../errors.ts";
-import { entryFields, entryName, groupOf, type ImportedEntry, type ListFacts } from "../entry.ts";
-import { BATCH_ENTRIES } from "../import.ts";
+import { EntryBatch, entryFields, entryName, groupOf, type ImportedEntry, type ListFacts } from "../entry.ts";
 import { guidesOf, readM3u } from "../m3u/read.ts";
 import type { M3uEntry, M3uHeader } from "../m3u/types.ts";
 import type { TaskError } from "../tasks.ts";
@@ -34,6 +33,8 @@ export interface Staged {
 export interface StageRequest {
   readonly id: number;
   readonly body: ReadableStream<Uint8Array>;
+  /** The body came packed; a list packed once more is refused. Default false. */
+  readonly isUnpacked?: boolean | undefined;
   readonly baseUrl: string;
   /** Largest list, bytes, packed or not. */
   readonly maxBytes: number;
@@ -47,7 +48,7 @@ export interface StageRequest {
  * `too_large` for more than 500,000 entries, `invalid_argument` for none.
  */
 export async function stage(store: Store, request: StageRequest): Promise<Staged> {
-  const { id, signal, baseUrl, maxBytes } = request;
+  const { id, signal, baseUrl, maxBytes, isUnpacked = false } = request;
   const db = await store.open();
   await clearStage(store, id);
   const removedRows = await db.selectFrom("external_removed").select("hash").where("external_playlist_id", "=", id)
@@ -58,12 +59,11 @@ export async function stage(store: Store, request: StageRequest): Promise<Staged
   let header: M3uHeader = { attributes: {} };
   let entries = 0;
   let position = 0;
-  let batch: M3uEntry[] = [];
+  const batch = new EntryBatch();
   const flush = async () => {
     if (signal.aborted) throw abortError(signal);
     const facts = { ...request.facts, header: header.attributes };
-    const all = batch.map((entry) => entryFields(entry, facts));
-    batch = [];
+    const all = batch.take().map((entry) => entryFields(entry, facts));
     const rows = all.filter(({ hash }) => !removed.has(hash)).map((fields) => {
       const nth = seen.get(fields.hash) ?? 0;
       seen.set(fields.hash, nth + 1);
@@ -76,7 +76,7 @@ export async function stage(store: Store, request: StageRequest): Promise<Staged
       FROM json_each(${JSON.stringify(rows)})`.execute(db);
     await nextTurn();
   };
-  const limits = { maxBytes, maxUnpackedBytes: maxBytes, maxEntries: MAX_ENTRIES + 1 };
+  const limits = { maxBytes, maxUnpackedBytes: maxBytes, isUnpacked, maxEntries: MAX_ENTRIES + 1 };
   for await (const event of readM3u(request.body, { baseUrl, signal, ...limits })) {
     if (event.kind === "header") header = event.header;
     else if (event.kind === "error") request.report(event.error);
@@ -87,7 +87,7 @@ export async function stage(store: Store, request: StageRequest): Promise<Staged
       const key = await keyOf(event.entry);
       if (known.has(key)) continue;
       known.add(key);
-      if (batch.push(event.entry) === BATCH_ENTRIES) await flush();
+      if (batch.push(event.entry)) await flush();
     }
   }
   await flush();

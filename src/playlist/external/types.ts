@@ -18,6 +18,8 @@ export interface ExternalPlaylist {
   /** When it was last fetched with success. */
   readonly lastUpdate: number;
   readonly nextUpdate: number;
+  /** Why the last fetch failed; empty when it did not. */
+  readonly lastError: string;
 }
 
 /** A new list. */
@@ -31,7 +33,7 @@ export interface NewExternalPlaylist {
   readonly updateInterval: number;
   readonly login?: string | undefined;
   readonly password?: string | undefined;
-  /** Whether the caller may name private addresses (B27); it holds for all later fetches, too. */
+  /** Whether the caller may name private addresses; it holds for all later fetches, too. */
   readonly allowPrivate: boolean;
 }
 
@@ -61,6 +63,8 @@ export type OpenUrl = (
   readonly status: number;
   readonly headers: Headers;
   readonly url: string;
+  /** The body came packed. */
+  readonly isUnpacked?: boolean;
   readonly body: ReadableStream<Uint8Array>;
 }>;
 

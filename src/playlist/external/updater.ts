@@ -34,7 +34,7 @@ export interface UpdaterParts {
   readonly random: () => number;
 }
 
-/** See the module. */
+/** Fetches lists and applies them, each in one transaction. */
 export class ExternalUpdater {
   private readonly parts: UpdaterParts;
   private readonly running = new Map<number, Promise<void>>();
@@ -112,6 +112,7 @@ export class ExternalUpdater {
       const staged = await stage(store, {
         id: row.id,
         body: answer.body,
+        isUnpacked: answer.isUnpacked === true,
         baseUrl: withoutCredentials(answer.url),
         maxBytes: MAX_LIST_BYTES,
         facts,

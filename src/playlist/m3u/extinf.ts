@@ -85,7 +85,11 @@ export function safeTitle(title: string): string {
   return ATTRIBUTE_AFTER_COMMA.test(name) ? name.replaceAll('"', "'") : name;
 }
 
-/** `text` without line ends, trimmed. */
+/** Control characters but the tab, and the separators of Unicode: readers of lists break lines at many of them. */
+// deno-lint-ignore no-control-regex
+const LINE_BREAKING = /[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029]+/g;
+
+/** `text` as one line whatever its reader takes for a line end, trimmed. */
 export function oneLine(text: string): string {
-  return text.replace(/[\r\n\0]+/g, " ").trim();
+  return text.replace(LINE_BREAKING, " ").trim();
 }

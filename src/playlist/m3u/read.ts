@@ -4,10 +4,12 @@
  * The reader is our own. The npm parsers that know the attributes of real lists (iptv-playlist-parser and its kin) want
  * the whole text as one string and answer one array; those made for HLS (m3u8-parser, hls-parser) don't know them.
  */
+import { trimEndOf } from "../../bytes/trim.ts";
 import { abortError, MillraceError } from "../../errors.ts";
 import { type ExtInf, oneLine, readAttributes, readExtInf, safeTitle } from "./extinf.ts";
-import { textLines, unpacked } from "./lines.ts";
+import { textLines } from "./lines.ts";
 import type { M3uEntry, M3uEvent, M3uHeader, M3uLimits } from "./types.ts";
+import { unpacked } from "./unpack.ts";
 
 /** Options of `readM3u`. */
 export interface ReadM3uOptions extends M3uLimits {
@@ -51,8 +53,9 @@ export async function* readM3u(
     group = "";
     directives = [];
   };
-  for await (const { number, text: raw } of textLines(unpacked(stream, options), options.maxLineBytes)) {
-    if (options.signal?.aborted) throw abortError(options.signal);
+  const { signal, maxLineBytes } = options;
+  for await (const { number, text: raw } of textLines(unpacked(stream, options), { signal, maxLineBytes })) {
+    if (signal?.aborted) throw abortError(signal);
     if (raw === null) {
       yield fail(number, "the line is too long");
       continue;
@@ -130,7 +133,7 @@ function address(text: string, baseUrl: string | undefined): string | null {
 
 /** The last part of the path, else the address. */
 function titleOf(url: string): string {
-  const path = url.split(/[?#|]/, 1)[0]!.replace(/\/+$/, "");
+  const path = trimEndOf(url.split(/[?#|]/, 1)[0]!, "/");
   const name = path.slice(path.lastIndexOf("/") + 1) || url;
   try {
     return oneLine(decodeURIComponent(name)) || url;

@@ -41,6 +41,8 @@ export interface M3uLimits {
   readonly maxBytes?: number;
   /** Bytes after gzip. Default 256 MiB: 800,000 entries; memory does not grow with it. */
   readonly maxUnpackedBytes?: number;
+  /** One layer of gzip was undone on the way; another is refused. Default false. */
+  readonly isUnpacked?: boolean;
   /** Default 256 KiB: some headers name hundreds of guides. Longer lines are errors. */
   readonly maxLineBytes?: number;
   /** Default 500,000. The rest is left out with one error. */

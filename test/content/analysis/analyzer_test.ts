@@ -64,7 +64,7 @@ test("Analyzer.analyze() gives up on an address that says nothing", async () => 
   assertEquals(clock.pendingTimers, 0);
 });
 
-test("Analyzer.analyze() follows no master playlist into the private network (B27)", async () => {
+test("Analyzer.analyze() follows no master playlist into the private network", async () => {
   const master = "#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=1\nhttp://127.0.0.1/x.m3u8\n";
   const { analyzer, asked } = build({
     "http://a.example/": () => new Response(master),

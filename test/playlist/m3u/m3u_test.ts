@@ -236,6 +236,26 @@ test("writeM3u() lets no value break out of its line", async () => {
   assertEquals(entries[0]?.attributes, { "tvg-id": "a'b'c http://evil/" });
 });
 
+test("writeM3u() leaves nothing that any reader takes for the end of a line", async () => {
+  for (const end of ["\n", "\r", "\v", "\f", "\x1c", "\x1d", "\x1e", "\x85", "\u2028", "\u2029", "\0"]) {
+    const evil = `x${end}http://evil/${end}#EXTINF:-1,y`;
+    const text = await write({ attributes: { a: evil } }, [
+      {
+        url: `http://a/${evil}`,
+        title: evil,
+        durationSeconds: -1,
+        attributes: { b: evil },
+        group: evil,
+        directives: [],
+      },
+    ]);
+    // deno-lint-ignore no-control-regex
+    const lines = text.split(/[\n\r\v\f\x1c-\x1e\x85\u2028\u2029\0]/);
+    assertEquals(lines.length, 5, JSON.stringify(lines));
+    assertEquals(lines.filter((line) => line.startsWith("http://evil")), []);
+  }
+});
+
 test("readM3u() reads 100,000 entries one at a time", async () => {
   let made = 0;
   const stream = new ReadableStream<Uint8Array>({

@@ -1,0 +1,76 @@
+/** Dividing something that there is little of among those who ask, so that nobody takes it from all others. */
+
+/** Who asks. */
+export interface Holder {
+  /** `own`: a program on this machine, the engine's own pages included. `page`: a page of another site. `other`: another machine. */
+  readonly kind: "own" | "page" | "other";
+  /** Tells holders of one kind apart. */
+  readonly name: string;
+}
+
+/** Programs on this machine, as one holder. */
+export const OWN: Holder = { kind: "own", name: "" };
+
+/** How much there is, in any unit. */
+export interface ShareLimits {
+  /** For all together. */
+  readonly total: number;
+  /** Part of `total` that only `own` gets. */
+  readonly reserved: number;
+  /** For one page, or rather for all pages that one machine shows. */
+  readonly page: number;
+  /** For one other machine. */
+  readonly other: number;
+}
+
+/** Why there is nothing left: the asking holder has its share, or all together have theirs. */
+export type Shortage = "share" | "total";
+
+/** Counts what each holder has. */
+export class Shares {
+  readonly limits: ShareLimits;
+  readonly #taken = new Map<string, number>();
+  #total = 0;
+  #strangers = 0;
+
+  constructor(limits: ShareLimits) {
+    this.limits = limits;
+  }
+
+  /** What all holders have. */
+  get total(): number {
+    return this.#total;
+  }
+
+  /** Whether `holder` may have `amount` more: null, or what is short. */
+  shortage(holder: Holder, amount = 1): Shortage | null {
+    const { total, reserved } = this.limits;
+    if (holder.kind !== "own") {
+      if ((this.#taken.get(keyOf(holder)) ?? 0) + amount > this.limits[holder.kind]) return "share";
+      if (this.#strangers + amount > total - reserved) return "total";
+    }
+    return this.#total + amount > total ? "total" : null;
+  }
+
+  /** Gives `holder` `amount` more, whatever the limits are. */
+  take(holder: Holder, amount = 1): void {
+    this.#add(holder, amount);
+  }
+
+  /** Takes back `amount` that `holder` had. */
+  giveBack(holder: Holder, amount = 1): void {
+    this.#add(holder, -amount);
+  }
+
+  #add(holder: Holder, amount: number): void {
+    this.#total += amount;
+    if (holder.kind === "own") return;
+    this.#strangers += amount;
+    const key = keyOf(holder);
+    const left = (this.#taken.get(key) ?? 0) + amount;
+    if (left > 0) this.#taken.set(key, left);
+    else this.#taken.delete(key);
+  }
+}
+
+const keyOf = ({ kind, name }: Holder) => `${kind} ${name}`;

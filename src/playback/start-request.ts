@@ -1,0 +1,102 @@
+/** What a session is started by, and how it is started again when it comes back. */
+import type { StreamSelector } from "../content/selector.ts";
+import type { AudioTranscoding } from "../media/transcode/types.ts";
+import type { OutputKind, SessionIdentity } from "./session-base.ts";
+import type { SessionRecord } from "./session-records.ts";
+import { type Holder, OWN } from "./shares.ts";
+
+/** What a start needs; the HTTP layer has parsed and typed it. */
+export interface StartRequest {
+  readonly selector: StreamSelector;
+  readonly output: OutputKind;
+  readonly fileIndex: number | undefined;
+  readonly pid: string | undefined;
+  /** Address of the caller. */
+  readonly clientHost: string;
+  /** The caller as `Sessions.open` names it; it may use segments without the id. Default: `clientHost`. */
+  readonly caller?: string;
+  /** As in `SessionIdentity`. Default: a program of the user's. */
+  readonly owner?: string | null;
+  /** Whose share of the sessions this one is taken from. Default: this machine's own programs. */
+  readonly holder?: Holder;
+  readonly callerIsLocal: boolean;
+  readonly preferredAudioLanguage: string | null;
+  /** Which audio is made into AAC; null: none. */
+  readonly transcode: AudioTranscoding | null;
+  readonly clientSessionId: number;
+  readonly useApiStop: boolean;
+  readonly stopNotifications: boolean;
+  /** Ends a running session of the same key first. */
+  readonly forceRestart: boolean;
+  /** Each new read of a file session ends the ones before. Default: any number read at once. */
+  readonly singleReader?: boolean;
+  /** Files that the default one is taken from; null or absent: all. */
+  readonly selectedIndexes?: readonly number[] | null;
+  /** Files that may be played next; their beginning is fetched ahead. Null or absent: not known. */
+  readonly nextIndexes?: readonly number[] | null;
+  /**
+   * The session is given out as soon as stream and file are known; it opens the container by itself, and fails by itself.
+   * Default: when there is something to read.
+   */
+  readonly atOnce?: boolean;
+  /** Id of a session that comes back. Default: a new one. */
+  readonly id?: string;
+  /** The caller gave up. */
+  readonly signal: AbortSignal;
+}
+
+/** What makes two requests the same session, and the same as text. */
+export function identify(
+  infohashHex: string,
+  fileIndex: number,
+  output: OutputKind,
+  request: StartRequest,
+): { identity: SessionIdentity; key: string } {
+  const client = request.pid ?? request.clientHost;
+  const owner = request.owner ?? null;
+  const identity = { infohashHex, fileIndex, output, client, owner };
+  return { identity, key: JSON.stringify([infohashHex, fileIndex, output, client, owner]) };
+}
+
+/** What brings a session back that was started by `request`. */
+export function recordOf(
+  session: Pick<SessionRecord, "id" | "isLive" | "isDefaultFile">,
+  identity: SessionIdentity,
+  request: StartRequest,
+): SessionRecord {
+  const { selector } = request;
+  return {
+    ...session,
+    ...identity,
+    clientHost: request.clientHost,
+    callerIsLocal: request.callerIsLocal,
+    preferredAudioLanguage: request.preferredAudioLanguage,
+    transcode: request.transcode,
+    clientSessionId: request.clientSessionId,
+    useApiStop: request.useApiStop,
+    stopNotifications: request.stopNotifications,
+    singleReader: request.singleReader ?? false,
+    nextIndexes: request.nextIndexes ?? [],
+    magnet: selector.kind === "magnet" ? selector.magnet : null,
+    holder: request.holder ?? OWN,
+    holders: [request.caller ?? request.clientHost],
+  };
+}
+
+/** The start of a session that comes back. */
+export function requestOf(record: SessionRecord, signal: AbortSignal): StartRequest {
+  const { magnet, infohashHex } = record;
+  return {
+    ...record,
+    selector: magnet === null ? { kind: "infohash", infohash: infohashHex } : { kind: "magnet", magnet },
+    fileIndex: record.isLive ? undefined : record.fileIndex,
+    pid: record.client,
+    forceRestart: false,
+    signal,
+  };
+}
+
+/** 128 random bits as 32 hexadecimal characters. */
+export function newSessionId(): string {
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+}

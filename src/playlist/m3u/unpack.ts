@@ -1,0 +1,100 @@
+/** Lists as they come, packed or not. */
+import { gunzipped, isGzip } from "../../bytes/gunzip.ts";
+import { concatBytes } from "../../bytes/hex.ts";
+import { MillraceError } from "../../errors.ts";
+import type { M3uLimits } from "./types.ts";
+
+const MIB = 1024 * 1024;
+
+/**
+ * Bytes of `stream` with one layer of gzip (RFC 1952) undone, none when `isUnpacked`. Throws `too_large` over a limit,
+ * `invalid_argument` for gzip data that is damaged or packed once more: a second layer makes a gigabyte of a kilobyte.
+ * Leaving the loop cancels `stream`.
+ */
+export async function* unpacked(
+  stream: ReadableStream<Uint8Array>,
+  limits: M3uLimits = {},
+): AsyncGenerator<Uint8Array> {
+  const { maxBytes = 64 * MIB, maxUnpackedBytes = 256 * MIB, isUnpacked = false } = limits;
+  const packed = new CountedChunks(stream, maxBytes, `the playlist is larger than ${maxBytes} bytes`);
+  try {
+    if (!isGzip(await packed.head())) return yield* packed.chunks();
+    if (isUnpacked) throw packedTwice();
+    const plain = new CountedChunks(
+      gunzipped(packed.stream(), damaged),
+      maxUnpackedBytes,
+      `the playlist unpacks to more than ${maxUnpackedBytes} bytes`,
+    );
+    try {
+      if (isGzip(await plain.head())) throw packedTwice();
+      yield* plain.chunks();
+    } finally {
+      await plain.cancel();
+    }
+  } finally {
+    await packed.cancel();
+  }
+}
+
+function packedTwice(): MillraceError {
+  return new MillraceError("invalid_argument", "invalid playlist: it is packed twice");
+}
+
+function damaged(cause: unknown): MillraceError {
+  return new MillraceError("invalid_argument", "invalid playlist: its gzip data is damaged", { cause });
+}
+
+/** Chunks of a stream whose first bytes can be looked at; more than `maxBytes` throw `too_large` with `message`. */
+class CountedChunks {
+  readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
+  readonly #maxBytes: number;
+  readonly #message: string;
+  #total = 0;
+  #held: Uint8Array | null = null;
+
+  constructor(stream: ReadableStream<Uint8Array>, maxBytes: number, message: string) {
+    this.#reader = stream.getReader();
+    this.#maxBytes = maxBytes;
+    this.#message = message;
+  }
+
+  /** Two bytes or more, fewer of a shorter stream; `chunks` and `stream` begin with them all the same. */
+  async head(): Promise<Uint8Array> {
+    let head: Uint8Array = new Uint8Array(0);
+    for (let next = await this.#next(); next !== null; next = await this.#next()) {
+      head = head.length === 0 ? next : concatBytes([head, next]);
+      if (head.length >= 2) break;
+    }
+    return this.#held = head;
+  }
+
+  async *chunks(): AsyncGenerator<Uint8Array> {
+    for (let next = await this.#next(); next !== null; next = await this.#next()) yield next;
+  }
+
+  stream(): ReadableStream<Uint8Array> {
+    return new ReadableStream<Uint8Array>({
+      pull: async (controller) => {
+        const next = await this.#next();
+        if (next === null) controller.close();
+        else controller.enqueue(next);
+      },
+      cancel: (reason) => this.#reader.cancel(reason),
+    }, { highWaterMark: 0 });
+  }
+
+  async cancel(): Promise<void> {
+    await this.#reader.cancel().catch(() => {});
+  }
+
+  async #next(): Promise<Uint8Array | null> {
+    const held = this.#held;
+    this.#held = null;
+    if (held !== null && held.length > 0) return held;
+    const { done, value } = await this.#reader.read();
+    if (done) return null;
+    this.#total += value.length;
+    if (this.#total > this.#maxBytes) throw new MillraceError("too_large", this.#message);
+    return value;
+  }
+}
