@@ -26,7 +26,7 @@ function option<T>(
 
 const FLAG_ONLY = { flagOnly: true } as const;
 
-/** All options, in the order of `--help`, with the defaults of B4. Names of fields carry their units. */
+/** All options, in the order of `--help`, with their defaults. Names of fields carry their units. */
 const OPTIONS = {
   httpHost: option("http-host", value.host, "127.0.0.1", "Address for HTTP clients"),
   httpPort: option("http-port", value.port, 6878, "Port for HTTP clients; 0 picks a free one"),
@@ -36,6 +36,12 @@ const OPTIONS = {
     value.list(value.host),
     [],
     "Further host name that clients may use; repeatable",
+  ),
+  allowOrigins: option(
+    "allow-origin",
+    value.list(value.origin),
+    [],
+    "Origin of web pages that may play and use the API's public methods, such as https://tv.example; repeatable",
   ),
   publicUrl: option(
     "public-url",
@@ -47,7 +53,7 @@ const OPTIONS = {
     "trust-proxy",
     value.list(value.text("ADDRESS")),
     [],
-    "Proxy whose X-Forwarded-* headers count: address or CIDR range; repeatable",
+    "Reverse proxy whose X-Forwarded-*, Forwarded and X-Real-IP count: address or CIDR range; repeatable",
   ),
   pathAliases: option(
     "path-alias",

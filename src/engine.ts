@@ -8,17 +8,21 @@ import { createAnalyzer } from "./content/analysis/analyzer.ts";
 import { basicAuthorization, guardedFetch, guardedOpen } from "./content/fetch-guard.ts";
 import { createMediaFinder } from "./content/media-files.ts";
 import { createMetainfoFinder } from "./content/metainfo.ts";
+import { OwnRequests } from "./content/own-requests.ts";
 import { createPublicFetch } from "./content/public-fetch.ts";
 import { createResolver, type MetadataSearch } from "./content/resolve.ts";
-import { createTransportCache, createWrapperCache } from "./content/transport-cache.ts";
+import { createTransportCache } from "./content/transport-cache.ts";
+import { createWrapperCache } from "./content/wrapper-cache.ts";
 import { createStore, storeLocation } from "./database/store.ts";
 import { createDiscovery } from "./discovery/discovery.ts";
+import { Surroundings } from "./discovery/nearness.ts";
 import type { Engine, EngineOptions } from "./engine/options.ts";
 import { createPublisher } from "./engine/publisher.ts";
 import { SentBroadcasts } from "./engine/sent-broadcasts.ts";
 import { applySettings, isConnected } from "./engine/state.ts";
 import { createCache, createWindowMaker } from "./engine/storage.ts";
 import { AccessPolicy } from "./http/address.ts";
+import { Admission } from "./http/admission.ts";
 import { createApp } from "./http/app.ts";
 import { Players } from "./player/players.ts";
 import { Playlist } from "./playlist/items.ts";
@@ -28,6 +32,7 @@ import { RecordRefresh } from "./live/broadcast/record-refresh.ts";
 import { startRelay } from "./live/broadcast/relay.ts";
 import { Lists } from "./playlist/lists.ts";
 import { FfmpegEncoder } from "./media/transcode/ffmpeg.ts";
+import { SessionRecords } from "./playback/session-records.ts";
 import { Sessions } from "./playback/sessions.ts";
 import { MillraceError } from "./errors.ts";
 import type { Logger, Ports, RequestInfo } from "./ports.ts";
@@ -46,7 +51,7 @@ const DEFAULT_START_TIMEOUT_MS = 60_000;
 const DEFAULT_ANALYSIS_TIMEOUT_MS = 5000;
 /** For one list that an API caller names. */
 const FETCH_TIMEOUT_MS = 20_000;
-/** Caller that an embedder's request counts as. */
+/** Other end of a request that an embedder says nothing about. */
 const LOCAL: RequestInfo = { remote: { host: "127.0.0.1", port: 0 } };
 
 /**
@@ -72,22 +77,26 @@ async function closeParts(log: Logger, parts: readonly Closer[]): Promise<void> 
 }
 
 /** Makes the engine; each part that holds something of the machine is added to `opened` as soon as it does. */
-async function assemble(ports: Ports, options: EngineOptions, opened: Closer[]): Promise<Engine> {
-  const { clock, log } = ports;
+async function assemble(machine: Ports, options: EngineOptions, opened: Closer[]): Promise<Engine> {
+  const { clock, log } = machine;
   const stateDir = options.stateDir ?? null;
+  const ownRequests = new OwnRequests();
+  const surroundings = new Surroundings(machine.network, () => clock.monotonic());
+  const ports = { ...ownRequests.marked(machine), surroundings };
   const policy = new AccessPolicy(ports.network, {
     allowedHosts: options.allowedHosts ?? [],
+    allowedOrigins: options.allowOrigins ?? [],
     publicUrl: options.publicUrl ?? null,
     trustedProxies: options.trustProxy ?? [],
     allowIntranet: true,
     allowInternet: false,
   });
-  const token = options.accessToken ? accessToken(options.accessToken) : await loadAccessToken(ports.files, stateDir);
+  const token = options.accessToken ? accessToken(options.accessToken) : await loadAccessToken(ports, stateDir);
   const location = storeLocation({ databaseUrl: null, databaseToken: null, ...options, stateDir });
-  const store = createStore(ports, location);
+  const store = createStore(ports, location, { replacesDamaged: true });
   opened.push(() => store.close());
   const settings = createSettings(store);
-  await applySettings(settings, policy, location);
+  await applySettings(settings, policy, store, location);
   const signIn = createSignIn({
     store,
     clock,
@@ -109,6 +118,7 @@ async function assemble(ports: Ports, options: EngineOptions, opened: Closer[]):
     peerPort: () => swarms?.peerAddress?.port ?? 0,
     trackers: options.trackers ?? [],
     dht: {
+      surroundings,
       enabled: options.dht ?? true,
       bootstrap: options.dhtBootstrap?.length ? options.dhtBootstrap : DHT_ROUTERS,
       statePath: stateDir === null ? null : `${stateDir}/dht.json`,
@@ -122,6 +132,7 @@ async function assemble(ports: Ports, options: EngineOptions, opened: Closer[]):
   });
   opened.push(() => discovery.close());
   const manager = swarms = await createSwarmManager(ports, {
+    surroundings,
     cache,
     discovery,
     publicFetch,
@@ -183,7 +194,9 @@ async function assemble(ports: Ports, options: EngineOptions, opened: Closer[]):
   });
   const publisher = createPublisher(discovery, clock, log);
   const liveWindow = await createWindowMaker(ports, options);
+  const sessionRecords = await SessionRecords.load({ files: ports.files, stateDir, clock, log });
   const sessions = new Sessions({
+    records: sessionRecords,
     clock,
     log,
     swarms: manager,
@@ -194,7 +207,7 @@ async function assemble(ports: Ports, options: EngineOptions, opened: Closer[]):
     audioEncoder: new FfmpegEncoder(ports.processes, clock),
     onMetadata: (metainfo) => {
       void transportCache.keep(metainfo);
-      // Who watches a broadcast helps its record along by other rules.
+      // Records of watched broadcasts are kept in the DHT by `RecordRefresh`.
       if (!isLive(metainfo)) publisher.publish(metainfo);
     },
   });
@@ -218,11 +231,14 @@ async function assemble(ports: Ports, options: EngineOptions, opened: Closer[]):
     sessions,
     cacheFigures: () => ({ limitBytes: cache.limitBytes, usedBytes: cache.usedBytes }),
     policy,
+    isOwnRequest: (headers) => ownRequests.isOwn(headers),
+    admission: new Admission(),
     publicUrl: options.publicUrl ?? null,
     prefixes: ["engine", ...options.pathAliases ?? []],
     clock,
     log,
     runtime: ports.runtime,
+    hlsModule: ports.hlsModule,
     api: {
       token,
       settings,
@@ -246,7 +262,7 @@ async function assemble(ports: Ports, options: EngineOptions, opened: Closer[]):
   let closing: Promise<void> | null = null;
   const sent = new SentBroadcasts({ files: ports.files, log, clock, swarms: broadcasts });
   return {
-    fetch: async (request, info = LOCAL) => await app.fetch(request, { info }),
+    fetch: async (request, info) => await app.fetch(request, { info: info ?? LOCAL, isChecked: info === undefined }),
     get peerAddress() {
       return manager.peerAddress;
     },
@@ -275,6 +291,7 @@ async function assemble(ports: Ports, options: EngineOptions, opened: Closer[]):
         await end(() => lists.close());
         await end(() => broadcasts.close(), () => manager.close());
         await end(() => discovery.close(), () => transportCache.close(), () => wrappers.close());
+        await end(() => sessionRecords.close());
         await end(() => cache.close(), () => sessionsEnd);
         await end(() => store.close());
       })(),

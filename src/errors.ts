@@ -30,7 +30,10 @@ export type ErrorCode =
   | "config" // a flag, variable or key of the configuration is wrong
   | "internal";
 
-/** Typed error; `cause` keeps the original, `detail` carries fields for logs. */
+/**
+ * Typed error; `cause` keeps the original, `detail` carries fields for logs. Clients read the message, so paths of this
+ * machine stand in `detail.path` alone; `describeError` gives both.
+ */
 export class MillraceError extends Error {
   override readonly name = "MillraceError";
   readonly code: ErrorCode;
@@ -41,6 +44,12 @@ export class MillraceError extends Error {
     this.code = code;
     this.detail = options.detail;
   }
+}
+
+/** `error` with the path that it is about, for logs and for the user at the terminal. */
+export function describeError(error: Error): string {
+  const path = error instanceof MillraceError ? error.detail?.["path"] : undefined;
+  return typeof path === "string" ? `${error.message}: ${path}` : error.message;
 }
 
 /** True when `error` is ours and carries `code`. */

@@ -97,6 +97,8 @@ export interface UdpBindOptions {
   readonly multicastGroup?: string;
   /** Address of the interface to join and send multicast on; default: the system's choice. */
   readonly multicastInterface?: string;
+  /** Asks the kernel to keep so much that was not read yet; it may give less. Default: the system's choice. */
+  readonly receiveBufferBytes?: number;
 }
 
 /** UDP. */
@@ -248,6 +250,8 @@ export interface Ports {
   readonly network: NetworkPort;
   readonly http: HttpPort;
   readonly httpClient: HttpClientPort;
+  /** hls.js as an ES module, for the web page; null where the program does not have it: browsers then play HLS themselves or not at all. */
+  readonly hlsModule: () => Promise<Uint8Array | null>;
   readonly fetch: typeof fetch;
   readonly log: Logger;
 }

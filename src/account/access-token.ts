@@ -1,7 +1,8 @@
-/** The access token of the JSON API (B23): made once, kept in the state directory, compared in constant time. */
+/** The access token of the JSON API: made once, kept in the state directory, compared in constant time. */
 import { toHex } from "../bytes/hex.ts";
 import { hasCode, MillraceError } from "../errors.ts";
-import type { FilePort } from "../ports.ts";
+import { setAside } from "../bytes/set-aside.ts";
+import type { Ports } from "../ports.ts";
 
 /** Bytes of entropy; 64 hexadecimal characters. */
 const TOKEN_BYTES = 32;
@@ -9,14 +10,14 @@ const TOKEN = /^[0-9a-f]{64}$/;
 /** Read and write for the owner alone. */
 const SECRET_MODE = 0o600;
 
-/** Whoever holds the token may call private methods. */
+/** The token: its holder may call private methods. */
 export interface AccessToken {
   readonly value: string;
   /** Whether `candidate` is the token, in a time that does not depend on where they differ. */
   matches(candidate: string): boolean;
   /**
-   * Takes over a token that was put into the state directory since (`rotateAccessToken`). Rejects with `corrupt` when
-   * the file was damaged: whoever did that may have meant to shut others out.
+   * Takes over a token that was put into the state directory since (`rotateAccessToken`), or makes a new one when the file is
+   * damaged, as `loadAccessToken` does.
    */
   refresh(): Promise<void>;
 }
@@ -33,16 +34,31 @@ export function randomToken(): AccessToken {
   return accessToken(toHex(crypto.getRandomValues(new Uint8Array(TOKEN_BYTES))));
 }
 
+/** What keeping the token needs of the machine. */
+export type TokenPorts = Pick<Ports, "files" | "clock" | "log">;
+
 /**
  * The token kept in `<stateDir>/access-token`, made (mode 600) when there is none; without a state directory one for this
- * run. Rejects with `corrupt` when the file holds something else: it is not replaced, clients may still rely on it.
+ * run. A file that holds something else is set aside and a new token made: playback must not end with it, and whoever
+ * damaged it may have meant to shut others out.
  */
-export async function loadAccessToken(files: FilePort, stateDir: string | null): Promise<AccessToken> {
+export async function loadAccessToken(ports: TokenPorts, stateDir: string | null): Promise<AccessToken> {
   if (stateDir === null) return randomToken();
   let making: Promise<AccessToken> | null = null;
-  // One for all calls that find none: each its own would leave all but one with a token that nobody else knows.
-  const make = () => making ??= rotateAccessToken(files, stateDir).finally(() => making = null);
-  const load = async () => await read(files, stateDir) ?? (await make()).value;
+  const replace = async (isDamaged: boolean) => {
+    if (isDamaged) {
+      const path = await setAside(ports.files, ports.clock, pathIn(stateDir));
+      ports.log.log("error", "the access token's file was damaged: clients need the new token", { kept: path });
+    }
+    return await rotateAccessToken(ports.files, stateDir);
+  };
+  const load = async () => {
+    const kept = await read(ports.files, stateDir);
+    if (typeof kept === "string") return kept;
+    // One for all calls that find none: each its own would leave all but one with a token that nobody else knows.
+    making ??= replace(kept === DAMAGED).finally(() => making = null);
+    return (await making).value;
+  };
   let value = await load();
   return {
     get value() {
@@ -56,7 +72,7 @@ export async function loadAccessToken(files: FilePort, stateDir: string | null):
 }
 
 /** Replaces the token in `<stateDir>/access-token` by a new one; a running engine takes it over at its next call. */
-export async function rotateAccessToken(files: FilePort, stateDir: string): Promise<AccessToken> {
+export async function rotateAccessToken(files: Ports["files"], stateDir: string): Promise<AccessToken> {
   const made = randomToken();
   await files.makeDirectory(stateDir);
   const text = new TextEncoder().encode(`${made.value}\n`);
@@ -66,15 +82,19 @@ export async function rotateAccessToken(files: FilePort, stateDir: string): Prom
 
 const pathIn = (stateDir: string) => `${stateDir}/access-token`;
 
+/** Something else than a token is in its place. */
+const DAMAGED = Symbol("damaged");
+
 /** The token in the state directory; null when there is none. */
-async function read(files: FilePort, stateDir: string): Promise<string | null> {
+async function read(files: Ports["files"], stateDir: string): Promise<string | typeof DAMAGED | null> {
   const path = pathIn(stateDir);
   try {
-    const text = new TextDecoder().decode(await files.readFile(path, { maxBytes: 1024 }));
-    if (TOKEN.test(text.trim())) return text.trim();
-    throw new MillraceError("corrupt", `${path} does not hold an access token; remove it to get a new one`);
+    if ((await files.info(path)).isDirectory) return DAMAGED;
+    const text = new TextDecoder().decode(await files.readFile(path, { maxBytes: 1024 })).trim();
+    return TOKEN.test(text) ? text : DAMAGED;
   } catch (error) {
     if (hasCode(error, "not_found")) return null;
+    if (hasCode(error, "too_large")) return DAMAGED;
     throw error;
   }
 }

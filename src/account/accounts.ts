@@ -31,7 +31,7 @@ export function normalEmail(email: string): string {
   return email.trim().normalize("NFC").toLowerCase();
 }
 
-/** See the module. */
+/** Local accounts in the database. Passwords are kept as scrypt hashes, never as they are. */
 export class Accounts {
   private readonly store: Store;
   private readonly clock: Clock;

@@ -15,7 +15,7 @@ export interface AttemptLimit {
 /** Keys remembered, each some 100 bytes. */
 const MAX_KEYS = 4096;
 
-/** See the module. */
+/** Counts attempts by key and says how long the next one has to wait. */
 export class AttemptLimiter {
   private readonly limit: AttemptLimit;
   private readonly clock: Clock;

@@ -1,4 +1,5 @@
 /** Sign-in through an identity provider: checks the ID tokens of OpenID Connect (Core 1.0 section 3.1.3.7). */
+import { trimEndOf } from "../bytes/trim.ts";
 import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTPayload, jwtVerify, type JWTVerifyOptions } from "jose";
 import { type ErrorCode, hasCode, MillraceError } from "../errors.ts";
 import type { Clock } from "../ports.ts";
@@ -59,7 +60,7 @@ function requireIssuer(issuer: string): void {
   if (search !== "" || hash !== "") throw new MillraceError("config", "--oidc-issuer has no query and no fragment");
 }
 
-/** See the module. Asks nothing before the first sign-in. */
+/** Checks ID tokens of one provider. Asks it nothing before the first sign-in. */
 export class IdentityProvider {
   private readonly options: IdentityProviderOptions;
   private keys: Keys | null = null;
@@ -137,7 +138,7 @@ export class IdentityProvider {
 
   private async fetchKeys(signal: AbortSignal): Promise<Keys> {
     const { issuer, clock } = this.options;
-    const base = issuer.replace(/\/+$/, "");
+    const base = trimEndOf(issuer, "/");
     // Discovery 1.0 section 4.
     const discovery = await this.fetchJson(`${base}/.well-known/openid-configuration`, signal);
     const { issuer: named, jwks_uri: keysUrl } = discovery as { issuer?: unknown; jwks_uri?: unknown };

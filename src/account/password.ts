@@ -2,6 +2,7 @@
  * Passwords as they are stored: scrypt (RFC 7914) in the PHC string format. Its memory makes guessing a stolen database
  * dear; the library works in slices of a few milliseconds, so that streams go on while a password is checked.
  */
+import { trimEndOf } from "../bytes/trim.ts";
 import { scryptAsync } from "@noble/hashes/scrypt.js";
 import { MillraceError } from "../errors.ts";
 
@@ -67,7 +68,7 @@ function derive(password: string, salt: Uint8Array, { logN, r, p }: Cost): Promi
 }
 
 function toBase64(bytes: Uint8Array): string {
-  return btoa(String.fromCharCode(...bytes)).replace(/=+$/, "");
+  return trimEndOf(btoa(String.fromCharCode(...bytes)), "=");
 }
 
 function fromBase64(text: string): Uint8Array {

@@ -74,7 +74,9 @@ async function loadKey(files: FilePort, stateDir: string | null): Promise<Uint8A
   const path = `${stateDir}/secret-key`;
   try {
     const text = new TextDecoder().decode(await files.readFile(path, { maxBytes: 1024 })).trim();
-    if (!/^[0-9a-f]{64}$/.test(text)) throw new MillraceError("corrupt", `${path} does not hold a key`);
+    if (!/^[0-9a-f]{64}$/.test(text)) {
+      throw new MillraceError("corrupt", "the file does not hold a key", { detail: { path } });
+    }
     return fromHex(text);
   } catch (error) {
     if (!hasCode(error, "not_found")) throw error;

@@ -3,10 +3,10 @@
  * One user at a time. The sign-in is a row in the database and a key in the state directory, each worth nothing without
  * the other, so that it survives a restart, and so that engines which share a database have each their own.
  */
-import ipaddr from "ipaddr.js";
 import type { JWK } from "jose";
 import { toHex } from "../bytes/hex.ts";
 import type { Store } from "../database/store.ts";
+import { machineKey } from "../bytes/machine-key.ts";
 import { MillraceError } from "../errors.ts";
 import type { Clock } from "../ports.ts";
 import { type Accounts, normalEmail } from "./accounts.ts";
@@ -56,7 +56,7 @@ const ACCOUNT_LIMIT = { burst: 5, refillMs: 60_000 };
 /** Attempts that wait for their turn: passwords are checked one after the other, 16 MiB and 0.4 s each. */
 const MAX_WAITING = 16;
 
-/** See the module. */
+/** Signs the engine's one user in and out, and tells who it is. */
 export class SignIn {
   private readonly parts: SignInParts;
   private readonly byAddress: AttemptLimiter;
@@ -76,7 +76,7 @@ export class SignIn {
    * used, `connection_failed` or `timeout` when it cannot be reached.
    */
   async signIn(credentials: Credentials, clientHost: string, signal: AbortSignal): Promise<SignInOutcome> {
-    const address = addressKey(clientHost);
+    const address = machineKey(clientHost);
     const account = credentials.kind === "password" ? normalEmail(credentials.email).slice(0, 254) : null;
     const waitMs = Math.max(this.byAddress.waitMs(address), account === null ? 0 : this.byAccount.waitMs(account));
     if (waitMs > 0) return { kind: "limited", waitMs };
@@ -206,11 +206,4 @@ export class SignIn {
   private nowS(): number {
     return Math.floor(this.parts.clock.now() / 1000);
   }
-}
-
-/** A host of IPv6 has a whole /64 of addresses (RFC 4291 section 2.5.1): they count as one. */
-function addressKey(host: string): string {
-  if (!ipaddr.isValid(host)) return host.slice(0, 64);
-  const address = ipaddr.process(host);
-  return address instanceof ipaddr.IPv6 ? address.parts.slice(0, 4).join(":") : address.toString();
 }

@@ -5,8 +5,15 @@
 
 /** Idle bytes kept by default: a few reads and what a pipe has under way. */
 const DEFAULT_MAX_IDLE_BYTES = 4 * 1024 * 1024;
-/** Sizes are rounded up to multiples of this, so that one of about a size serves for another. */
+/** Sizes are rounded up to multiples of this, so that one of about a size serves for another … */
 const STEP_BYTES = 64 * 1024;
+/** … and large ones to multiples of this part of the power of two below: stretches of a film are never of one size. */
+const STEP_SHARE = 4;
+
+function rounded(sizeBytes: number): number {
+  const step = Math.max(STEP_BYTES, 2 ** Math.floor(Math.log2(Math.max(1, sizeBytes))) / STEP_SHARE);
+  return Math.ceil(sizeBytes / step) * step;
+}
 
 /**
  * Hands out memory and counts who holds views of it. One who never lets go costs nothing but a buffer that is not used
@@ -32,7 +39,7 @@ export class ChunkBuffers {
 
   /** `sizeBytes` of memory with anything in it, held once. */
   acquire(sizeBytes: number): Uint8Array<ArrayBuffer> {
-    const size = Math.ceil(sizeBytes / STEP_BYTES) * STEP_BYTES;
+    const size = rounded(sizeBytes);
     let memory = this.#idle.get(size)?.pop();
     if (memory === undefined) memory = new ArrayBuffer(size);
     else this.#idleBytes -= size;
@@ -53,10 +60,22 @@ export class ChunkBuffers {
     if (holders === undefined) return;
     if (holders > 1) return void this.#holders.set(memory, holders - 1);
     this.#holders.delete(memory);
-    if (!(memory instanceof ArrayBuffer) || this.#idleBytes + memory.byteLength > this.#maxIdleBytes) return;
+    if (!(memory instanceof ArrayBuffer) || memory.byteLength > this.#maxIdleBytes) return;
+    this.#makeRoom(memory.byteLength);
+    if (this.#idleBytes + memory.byteLength > this.#maxIdleBytes) return;
     this.#idleBytes += memory.byteLength;
     const idle = this.#idle.get(memory.byteLength);
     if (idle === undefined) this.#idle.set(memory.byteLength, [memory]);
     else idle.push(memory);
+  }
+
+  /** Lets memory of other sizes go for one of `size`: what is used now is used again first. */
+  #makeRoom(size: number): void {
+    for (const [other, idle] of this.#idle) {
+      while (other !== size && idle.length > 0 && this.#idleBytes + size > this.#maxIdleBytes) {
+        idle.pop();
+        this.#idleBytes -= other;
+      }
+    }
   }
 }

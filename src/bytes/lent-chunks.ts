@@ -1,8 +1,8 @@
 /** Bodies whose reader may give their chunks back. */
 
-/** Who gets chunks back. `ChunkBuffers` is one. */
+/** Takes chunks back. `ChunkBuffers` is one. */
 export interface Lender {
-  /** Whoever calls this promises that nobody looks at `chunk` afterwards. */
+  /** The caller promises that nobody reads `chunk` afterwards. */
   release(chunk: Uint8Array): void;
 }
 

@@ -1,19 +1,37 @@
 /** Reading a whole stream within a limit. */
 import { concatBytes } from "./hex.ts";
 
-/** All bytes of `stream`; beyond `maxBytes` it is cancelled and `tooLarge()` is thrown. */
+/** Size of the first block and of the largest, bytes. */
+const FIRST_BLOCK_BYTES = 4 * 1024;
+const BLOCK_BYTES = 64 * 1024;
+
+/**
+ * All bytes of `stream`; beyond `maxBytes` it is cancelled and `tooLarge()` is thrown. They are copied into blocks as they
+ * come: kept as they are, a million chunks of one byte each would take a hundred times their size.
+ */
 export async function readBounded(
   stream: AsyncIterable<Uint8Array>,
   maxBytes: number,
   tooLarge: () => Error,
 ): Promise<Uint8Array<ArrayBuffer>> {
-  const chunks: Uint8Array[] = [];
+  const full: Uint8Array[] = [];
+  let block = new Uint8Array(FIRST_BLOCK_BYTES);
+  let filled = 0;
   let total = 0;
   // Leaving the loop by an exception cancels the stream.
   for await (const chunk of stream) {
     total += chunk.length;
     if (total > maxBytes) throw tooLarge();
-    chunks.push(chunk);
+    for (let at = 0; at < chunk.length;) {
+      const count = Math.min(block.length - filled, chunk.length - at);
+      block.set(chunk.subarray(at, at + count), filled);
+      filled += count;
+      at += count;
+      if (filled < block.length) continue;
+      full.push(block);
+      block = new Uint8Array(Math.min(BLOCK_BYTES, 2 * block.length));
+      filled = 0;
+    }
   }
-  return concatBytes(chunks);
+  return concatBytes([...full, block.subarray(0, filled)]);
 }

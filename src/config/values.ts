@@ -2,6 +2,8 @@
  * Kinds of option values: how text becomes a typed value and how `--help` names it. A parser throws a plain `Error`
  * whose message continues the sentence "--flag …"; the caller adds the name.
  */
+import { exactOrigin } from "../bytes/origin.ts";
+import { trimEndOf } from "../bytes/trim.ts";
 
 /** Reads values of one kind. */
 export interface ValueKind<T> {
@@ -106,9 +108,16 @@ export function url(...schemes: readonly string[]): ValueKind<string> {
     if (parsed === undefined || !schemes.includes(parsed.protocol.slice(0, -1)) || parsed.hostname === "") {
       return undefined;
     }
-    return value.replace(/\/+$/, "");
+    return trimEndOf(value, "/");
   });
 }
+
+/** The origin of a page. Neither `null` nor `*`: each stands for any page. */
+export const origin: ValueKind<string> = kind(
+  "ORIGIN",
+  "one origin such as https://tv.example:8443",
+  (value) => exactOrigin(value) ?? undefined,
+);
 
 /** A path component made of letters, digits, `-` and `_`. */
 export const pathName: ValueKind<string> = kind(

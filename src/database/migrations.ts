@@ -118,7 +118,7 @@ export async function migrate(db: Kysely<Schema>, target: number = MIGRATIONS.le
   });
 }
 
-/** Makes what names are compared by anew, for all items. */
+/** Recomputes the key by which names are compared, for all items. */
 async function renameItems(trx: Transaction<Schema>): Promise<void> {
   for (let after = 0;;) {
     const page = await trx.selectFrom("playlist_items").select(["id", "title", "tvg_id"]).where("id", ">", after)

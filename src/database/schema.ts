@@ -45,7 +45,7 @@ export interface PlaylistItemsTable {
   is_deleted: number;
   /** -1: the user's own. */
   external_playlist_id: number;
-  /** 1: its address came from a caller who may name private ones (B27); items of external playlists have their list's. */
+  /** 1: its address came from a caller who may name private ones; items of external playlists have their list's. */
   allow_private: Generated<number>;
   /** Items of one channel share it. */
   media_group: string;

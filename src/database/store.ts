@@ -1,10 +1,13 @@
 /** The engine's database: opened at the first use, so that an engine which needs none also needs no native library. */
+import type { Client } from "@libsql/client";
 import { Kysely, sql } from "kysely";
 import { hasCode, MillraceError } from "../errors.ts";
-import type { Clock, FilePort } from "../ports.ts";
+import { setAside } from "../bytes/set-aside.ts";
+import type { Clock, FilePort, Logger } from "../ports.ts";
 import { libsqlDialect } from "./dialect.ts";
 import { databaseError } from "./errors.ts";
 import { currentVersion, migrate, requireUsable } from "./migrations.ts";
+import { Readers, type Snapshot } from "./readers.ts";
 import type { Schema } from "./schema.ts";
 
 /** Where the data is. */
@@ -34,6 +37,15 @@ export interface Store {
    * program's), `unavailable` (the native library is missing) or `connection_failed`; the next use tries again.
    */
   open(): Promise<Kysely<Schema>>;
+  /** As `open`, for short statements that only read: in a file they do not wait for those that write. */
+  read(): Promise<Kysely<Schema>>;
+  /**
+   * What was committed up to now, for reading in many statements; release it. In a file it stays as it is; elsewhere it is the
+   * database itself. Rejects as `open`, and with `too_busy`.
+   */
+  snapshot(): Promise<Snapshot>;
+  /** Its file was damaged, lies beside it now, and what is stored began from nothing in this run. */
+  readonly wasReplaced: boolean;
   /** Whether it is a server: answers come over a network. */
   readonly isRemote: boolean;
   /** Whether there may be something in it, found out without opening it. */
@@ -46,25 +58,60 @@ export interface Store {
 export interface StorePorts {
   readonly files: FilePort;
   readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/** Settings of `createStore`. */
+export interface StoreOptions {
+  /** Sets a damaged file aside and goes on with a new one instead of rejecting with `corrupt`. Default false. */
+  readonly replacesDamaged?: boolean;
 }
 
 /** Accounts and playlists are nobody else's business. */
 const OWNER_ONLY = 0o600;
 
 /** See `Store`. Opens nothing. */
-export function createStore(ports: StorePorts, location: StoreLocation): Store {
+export function createStore(
+  ports: StorePorts,
+  location: StoreLocation,
+  { replacesDamaged = false }: StoreOptions = {},
+): Store {
   let opening: Promise<Kysely<Schema>> | null = null;
   let closed = false;
+  let wasReplaced = false;
+  const connected = async () => {
+    try {
+      return await connect(ports, location);
+    } catch (error) {
+      if (!replacesDamaged || location.kind !== "file" || !hasCode(error, "corrupt")) throw error;
+      await setDatabaseAside(ports, location.path);
+      wasReplaced = true;
+      return await connect(ports, location);
+    }
+  };
+  const open = () => {
+    if (closed) return Promise.reject(new MillraceError("closed", "the database is closed"));
+    opening ??= connected().catch((error) => {
+      opening = null;
+      throw error;
+    });
+    return opening;
+  };
+  const readers = location.kind !== "file" ? null : new Readers(async () => {
+    await open();
+    return await connection(ports, location);
+  });
   return {
-    isRemote: location.kind === "server",
-    open() {
-      if (closed) return Promise.reject(new MillraceError("closed", "the database is closed"));
-      opening ??= connect(ports, location).catch((error) => {
-        opening = null;
-        throw error;
-      });
-      return opening;
+    open,
+    read: () => closed || readers === null ? open() : readers.shared(),
+    async snapshot() {
+      if (!closed && readers !== null) return await readers.snapshot();
+      return { db: await open(), release: () => Promise.resolve() };
     },
+    get wasReplaced() {
+      return wasReplaced;
+    },
+    isRemote: location.kind === "server",
     async mayHoldData() {
       if (location.kind !== "file") return location.kind === "server";
       try {
@@ -76,6 +123,7 @@ export function createStore(ports: StorePorts, location: StoreLocation): Store {
     },
     async close() {
       closed = true;
+      await readers?.close();
       const db = await opening?.catch(() => null) ?? null;
       if (db === null) return;
       // The library may put the last close off to a garbage collection that never comes; the data is safe either way.
@@ -85,19 +133,37 @@ export function createStore(ports: StorePorts, location: StoreLocation): Store {
   };
 }
 
-async function connect(ports: StorePorts, location: StoreLocation): Promise<Kysely<Schema>> {
-  if (location.kind === "file") await prepareFile(ports.files, location.path);
+/** SQLite leaves the files of a database alone that was renamed while it had it open. */
+async function setDatabaseAside({ files, clock, log }: StorePorts, path: string): Promise<void> {
+  const kept = await setAside(files, clock, path);
+  for (const suffix of ["-wal", "-shm"]) {
+    // They belong to the database that they were written for.
+    await files.rename(path + suffix, kept + suffix).catch((error) => {
+      if (!hasCode(error, "not_found")) throw error;
+    });
+  }
+  log.log("error", "the database was damaged: playlists, accounts and settings begin from nothing", { kept });
+}
+
+/** One connection to the database, as it is. */
+async function connection(ports: StorePorts, location: StoreLocation): Promise<Kysely<Schema>> {
+  return new Kysely<Schema>({ dialect: libsqlDialect(await newClient(location), ports.clock) });
+}
+
+async function newClient(location: StoreLocation): Promise<Client> {
   const { createClient } = await import("@libsql/client").catch((cause) => {
     throw new MillraceError("unavailable", "the native library of libSQL cannot be loaded", { cause });
   });
-  const client = (() => {
-    try {
-      return createClient({ ...clientConfig(location), concurrency: 1, timeout: 0 });
-    } catch (error) {
-      throw databaseError(error);
-    }
-  })();
-  const db = new Kysely<Schema>({ dialect: libsqlDialect(client, ports.clock) });
+  try {
+    return createClient({ ...clientConfig(location), concurrency: 1, timeout: 0 });
+  } catch (error) {
+    throw databaseError(error);
+  }
+}
+
+async function connect(ports: StorePorts, location: StoreLocation): Promise<Kysely<Schema>> {
+  if (location.kind === "file") await prepareFile(ports.files, location.path);
+  const db = await connection(ports, location);
   try {
     if (location.kind === "file") await requireSound(db);
     requireUsable(await currentVersion(db));
@@ -124,6 +190,8 @@ function clientConfig(location: StoreLocation): { url: string; authToken?: strin
 
 async function prepareFile(files: FilePort, path: string): Promise<void> {
   await files.makeDirectory(path.slice(0, path.lastIndexOf("/")) || "/");
+  const found = await files.info(path).catch(() => null);
+  if (found?.isDirectory) throw new MillraceError("corrupt", "a directory lies in the place of the database");
   const handle = await files.open(path, "write", { permissions: OWNER_ONLY });
   await handle.close();
 }

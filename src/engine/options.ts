@@ -51,9 +51,11 @@ export interface EngineOptions {
   readonly swarmLingerMs?: number;
   /** Names besides `localhost` and this machine's addresses that `Host` may carry. */
   readonly allowedHosts?: readonly string[];
+  /** Origins of web pages that may play and use the API's public methods. Default: none. */
+  readonly allowOrigins?: readonly string[];
   /** Base of all URLs in answers when a reverse proxy stands in front. */
   readonly publicUrl?: string | null;
-  /** Addresses or CIDR ranges of proxies whose `X-Forwarded-*` is believed. */
+  /** Addresses or CIDR ranges of proxies whose `X-Forwarded-*`, `Forwarded` and `X-Real-IP` are believed. */
   readonly trustProxy?: readonly string[];
   /** Further prefixes that serve what `/engine` serves. */
   readonly pathAliases?: readonly string[];

@@ -10,7 +10,7 @@ const MAX_PUBLISHED = 1000;
 /** For one record to reach the DHT. */
 const PUBLISH_TIMEOUT_MS = 30_000;
 
-/** Puts transport records into the DHT (B30), once each, in the background. */
+/** Puts transport records into the DHT, once each, in the background. */
 export function createPublisher(discovery: Discovery, clock: Ports["clock"], log: Logger) {
   const published = new Set<string>();
   const closing = new AbortController();

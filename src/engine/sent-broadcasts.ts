@@ -3,7 +3,7 @@ import { abortError, MillraceError } from "../errors.ts";
 import { type BroadcastParts, startBroadcast } from "../live/broadcast/broadcast.ts";
 import type { Broadcast, BroadcastOptions } from "../live/broadcast/broadcast-types.ts";
 
-/** See the module. */
+/** Starts broadcasts and ends all of them with the engine. */
 export class SentBroadcasts {
   private readonly parts: BroadcastParts;
   private readonly all = new Set<Promise<Broadcast>>();

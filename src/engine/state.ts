@@ -1,6 +1,6 @@
 /** What outlives a restart is put in force; what the network says is summed up. */
 import type { SettingsStore } from "../account/settings.ts";
-import type { StoreLocation } from "../database/store.ts";
+import type { Store, StoreLocation } from "../database/store.ts";
 import type { Discovery } from "../discovery/types.ts";
 import { MillraceError } from "../errors.ts";
 import type { AccessPolicy } from "../http/address.ts";
@@ -20,14 +20,20 @@ export function isConnected(
   });
 }
 
-/** Whom the user let in before the restart. Names the database when it cannot be read: the message is for the user. */
+/** Applies what the user allowed before the restart. Names the database when it cannot be read: the message is for the user. */
 export async function applySettings(
   settings: SettingsStore,
   policy: AccessPolicy,
+  store: Store,
   location: StoreLocation,
 ): Promise<void> {
   try {
     const { allow_intranet, allow_internet } = await settings.load();
+    if (store.wasReplaced) {
+      // The refusals are lost with the database, so nobody elsewhere is let in until the user allows it again.
+      await settings.set("allow_intranet", false);
+      policy.setAllowed("intranet", false);
+    }
     if (allow_intranet !== undefined) policy.setAllowed("intranet", allow_intranet);
     if (allow_internet !== undefined) policy.setAllowed("internet", allow_internet);
   } catch (error) {

@@ -1,4 +1,5 @@
 /** Names that every file system takes, no two of which are one. */
+import { trimEndOf } from "../bytes/trim.ts";
 
 const ENCODER = new TextEncoder();
 /** Longest component, bytes: 255 is the limit of Linux; the rest is for what makes it unique. */
@@ -9,7 +10,9 @@ const RESERVED = /^(con|prn|aux|nul|com\d|lpt\d)(\.|$)/i;
 /** One component with what some file system refuses replaced by `_`, cut to 200 bytes; its extension stays. */
 export function diskComponent(name: string): string {
   // deno-lint-ignore no-control-regex
-  let text = name.normalize("NFC").replace(/[\u0000-\u001f\u007f<>:"/\\|?*]/g, "_").replace(/[. ]+$/, "_");
+  const plain = name.normalize("NFC").replace(/[\u0000-\u001f\u007f<>:"/\\|?*]/g, "_");
+  const trimmed = trimEndOf(plain, ". ");
+  let text = trimmed === plain ? plain : `${trimmed}_`;
   // A lone surrogate can't be written as UTF-8.
   text = text.replace(/[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g, "_");
   if (RESERVED.test(text)) text = `_${text}`;

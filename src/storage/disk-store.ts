@@ -53,7 +53,7 @@ const NOTICE_PAUSE_MS = 60_000;
 /** Space to free when the disk is full although the limit isn't reached, bytes. */
 const DISK_FULL_EVICTION_BYTES = 64 * 1024 * 1024;
 
-/** See the module. */
+/** One torrent's pieces on disk. */
 export class DiskStore implements PieceStore, UnitOwner {
   readonly have: Bitfield;
   readonly evictable: boolean;
@@ -393,7 +393,7 @@ export class DiskStore implements PieceStore, UnitOwner {
     } catch (error) {
       this.shared.log.log("warn", "the resume file could not be saved", {
         infohash: this.layout.infohashHex,
-        error: error instanceof Error ? error.message : String(error),
+        error,
       });
     }
   }

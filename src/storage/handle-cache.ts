@@ -49,7 +49,7 @@ export class HandleCache {
     try {
       return await work(await entry.handle);
     } catch (error) {
-      // What failed once is opened anew the next time: the file may have been replaced.
+      // What failed once is opened again the next time: the file may have been replaced.
       if (this.entries.get(path) === entry) this.entries.delete(path);
       entry.dropped = true;
       throw error;
@@ -59,7 +59,7 @@ export class HandleCache {
     }
   }
 
-  /** Closes the file once nobody uses it; the next use opens it anew. */
+  /** Closes the file once nobody uses it; the next use opens it again. */
   forget(path: string): void {
     const entry = this.entries.get(path);
     if (entry === undefined) return;

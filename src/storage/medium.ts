@@ -28,7 +28,7 @@ interface UnitState {
   looking: Promise<UnitChange> | null;
 }
 
-/** See the module. Offsets are in the torrent's byte space. */
+/** Reads and writes one torrent's files. Offsets are in the torrent's byte space. */
 export class Medium {
   readonly placement: Placement;
   private readonly files: FilePort;

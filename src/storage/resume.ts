@@ -38,7 +38,7 @@ export async function loadResume(
     const resume = parseResume(new TextDecoder().decode(bytes));
     return resume === null ? null : { resume, savedMs: modifiedMs };
   } catch {
-    // Missing, unreadable or damaged is all the same: what it would have claimed is fetched anew.
+    // Missing, unreadable or damaged is all the same: what it would have claimed is fetched again.
     return null;
   }
 }

@@ -15,7 +15,7 @@ export interface PieceStore {
   put(piece: number, data: Uint8Array): Promise<void>;
   /**
    * Bytes of one stored piece. Rejects with `not_found` when the piece is not (or no longer) here, `io`/`corrupt` when
-   * the medium lost it; the bit is cleared then and `onLost` fires, so that the swarm fetches it anew. The bytes are a
+   * the medium lost it; the bit is cleared then and `onLost` fires, so that the swarm fetches it again. The bytes are a
    * copy and the caller's to keep, in memory from `allocate` if there is one.
    */
   read(piece: number, offset: number, length: number, allocate?: Allocate): Promise<Uint8Array>;

@@ -1,6 +1,6 @@
 /** Which extents of all torrents go when space is needed: the least recently used that nobody is about to read. */
 
-/** Who has extents. */
+/** Owns extents. */
 export interface UnitOwner {
   /** False for torrents stored as ordinary files: they count as used, not against the limit. */
   readonly evictable: boolean;

@@ -202,7 +202,7 @@ test("sign_in finds out when the provider changes its keys, and does not let for
     served.clock.advance(10 * 60_000);
     const later = Math.floor(served.clock.now() / 1000);
     assertEquals((await signIn(served, await provider.token({ iat: later, exp: later + 300 }))).result, "ok");
-    assertEquals(provider.requests.length, 4, "keys are not used for ever");
+    assertEquals(provider.requests.length, 4, "keys are not used forever");
   });
 });
 

@@ -6,6 +6,7 @@ import { createStore } from "../../src/database/store.ts";
 import { createEngine, type EngineOptions } from "../../src/engine.ts";
 import type { Clock, NetworkPort } from "../../src/ports.ts";
 import { TOKEN } from "../api/support.ts";
+import { byNamedCaller, FROM } from "../support/caller.ts";
 
 /** The machine's clock, some time ahead. */
 export class ShiftedClock implements Clock {
@@ -59,12 +60,11 @@ export async function withServed(
     dht: false,
     lsd: false,
     accessToken: TOKEN,
-    trustProxy: ["127.0.0.1"],
     ...options,
   });
   // Callers of all addresses, for limits that count by address.
   engine.access.setAllowed("internet", true);
-  const server = await ports.http.serve({ host: "127.0.0.1", port: 0 }, (request, info) => engine.fetch(request, info));
+  const server = await ports.http.serve({ host: "127.0.0.1", port: 0 }, byNamedCaller(engine));
   const url = `http://127.0.0.1:${server.address.port}`;
   try {
     await body({
@@ -74,7 +74,7 @@ export async function withServed(
         const response = await fetch(`${url}/server/api`, {
           method: "POST",
           body: new URLSearchParams({ token: TOKEN, method, ...params }),
-          headers: from === undefined ? {} : { "x-forwarded-for": from },
+          headers: from === undefined ? {} : { [FROM]: from },
         });
         const { result, error } = await response.json();
         const retryAfter = response.headers.get("retry-after");

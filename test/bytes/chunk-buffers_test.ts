@@ -26,3 +26,20 @@ test("ChunkBuffers.release() takes nothing twice and nothing from elsewhere, and
   assert(buffers.acquire(1).buffer !== buffers.acquire(1).buffer);
   assertEquals(buffers.idleBytes, 0);
 });
+
+test("ChunkBuffers serves large sizes that differ by a tenth from the same memory, and lets unused sizes go", () => {
+  const mib = 1024 * 1024;
+  const buffers = new ChunkBuffers(4 * mib);
+  const run = buffers.acquire(2.1 * mib);
+  buffers.release(run);
+  const next = buffers.acquire(2.3 * mib);
+  assert(next.buffer === run.buffer);
+  const others = [1, 2, 3, 4].map((n) => buffers.acquire(n * 64 * 1024));
+  for (const other of others) buffers.release(other);
+  const large = buffers.acquire(3.9 * mib);
+  buffers.release(large);
+  assert(buffers.idleBytes <= 4 * mib);
+  assert(buffers.acquire(3.9 * mib).buffer === large.buffer);
+  buffers.release(next);
+  assert(buffers.acquire(2.2 * mib).buffer === next.buffer);
+});

@@ -14,7 +14,7 @@ interface Node {
 /** What `MemoryFiles.hook` is told. */
 export type FileOperation = "open" | "read" | "write" | "sync" | "replace" | "info" | "list" | "remove" | "rename";
 
-/** See the module. Directories are implied, except that opening for writing wants its own to be made. */
+/** Files in memory that a test can break. */
 export class MemoryFiles implements FilePort {
   readonly nodes = new Map<string, Node>();
   readonly directories = new Set<string>();

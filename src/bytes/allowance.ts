@@ -1,0 +1,61 @@
+/** How much of something may be had: so much a second, and so much saved up. */
+
+/** One allowance. Times are monotonic ms. */
+export class Allowance {
+  readonly #perSecond: number;
+  #most: number;
+  #left: number;
+  #filledMs: number;
+
+  /** Begins with `most` saved up. */
+  constructor(perSecond: number, most: number, nowMs: number) {
+    this.#perSecond = perSecond;
+    this.#most = most;
+    this.#left = most;
+    this.#filledMs = nowMs;
+  }
+
+  /** Allows `units` more to be saved up, and gives them at once. */
+  widen(units: number): void {
+    this.#most += units;
+    this.#left += units;
+  }
+
+  /** Takes `units`; false, and nothing taken, when so many are not there. `nowMs` is called only when it matters. */
+  take(units: number, nowMs: () => number): boolean {
+    if (this.#left < units) {
+      const now = nowMs();
+      this.#left = Math.min(this.#most, this.#left + (now - this.#filledMs) * this.#perSecond / 1000);
+      this.#filledMs = now;
+      if (this.#left < units) return false;
+    }
+    this.#left -= units;
+    return true;
+  }
+}
+
+/** An allowance for each of many strangers, who are forgotten in time. */
+export class Allowances {
+  readonly #perSecond: number;
+  readonly #most: number;
+  readonly #limit: number;
+  readonly #nowMs: () => number;
+  readonly #byKey = new Map<string, Allowance>();
+
+  /** `limit`: strangers remembered; who was served longest ago is forgotten first. */
+  constructor(options: { perSecond: number; most: number; limit: number; nowMs: () => number }) {
+    this.#perSecond = options.perSecond;
+    this.#most = options.most;
+    this.#limit = options.limit;
+    this.#nowMs = options.nowMs;
+  }
+
+  /** Takes one unit for `key`; false when it has none. */
+  take(key: string): boolean {
+    const allowance = this.#byKey.get(key) ?? new Allowance(this.#perSecond, this.#most, this.#nowMs());
+    this.#byKey.delete(key);
+    if (this.#byKey.size >= this.#limit) this.#byKey.delete(this.#byKey.keys().next().value!);
+    this.#byKey.set(key, allowance);
+    return allowance.take(1, this.#nowMs);
+  }
+}

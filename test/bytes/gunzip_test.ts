@@ -1,0 +1,91 @@
+import { test } from "node:test";
+import { gzipSync } from "node:zlib";
+import { assert, assertEquals, assertLess, assertRejects } from "@std/assert";
+import { gunzipped } from "../../src/bytes/gunzip.ts";
+
+const MIB = 1024 * 1024;
+const failed = () => new Error("damaged");
+
+/** `bytes` in chunks of `size`, as a stream that tells `onCancel`. */
+function stream(bytes: Uint8Array, size: number, onCancel = () => {}): ReadableStream<Uint8Array> {
+  let at = 0;
+  return new ReadableStream({
+    pull(controller) {
+      const chunk = bytes.slice(at, at + size);
+      at += size;
+      if (chunk.length > 0) controller.enqueue(chunk);
+      else controller.close();
+    },
+    cancel: onCancel,
+  }, { highWaterMark: 0 });
+}
+
+async function read(body: ReadableStream<Uint8Array>): Promise<Uint8Array[]> {
+  const reader = body.getReader();
+  const chunks: Uint8Array[] = [];
+  for (let part = await reader.read(); !part.done; part = await reader.read()) chunks.push(part.value);
+  return chunks;
+}
+
+test("gunzipped() undoes gzip, whatever the chunks, in chunks of half a MiB at most", async () => {
+  const plain = Uint8Array.from({ length: 300_000 }, (_, i) => (i * i) >> 7);
+  for (const size of [1, 7, 511, 512, 513, MIB]) {
+    const chunks = await read(gunzipped(stream(gzipSync(plain).subarray(0, MIB), size), failed));
+    assertEquals(Buffer.concat(chunks).equals(plain), true, `${size}`);
+  }
+  const chunks = await read(gunzipped(stream(gzipSync(new Uint8Array(32 * MIB)), MIB), failed));
+  assertEquals(chunks.reduce((sum, { length }) => sum + length, 0), 32 * MIB);
+  for (const { length } of chunks) assertLess(length, 0.55 * MIB);
+});
+
+test("gunzipped() reads no further ahead than a few steps", async () => {
+  let pulls = 0;
+  const packed = gzipSync(new Uint8Array(512 * MIB));
+  const body = gunzipped(
+    new ReadableStream<Uint8Array>({
+      pull(controller) {
+        controller.enqueue(packed.subarray(pulls * 1024, ++pulls * 1024));
+      },
+    }, { highWaterMark: 0 }),
+    failed,
+  );
+  const reader = body.getReader();
+  assertEquals((await reader.read()).done, false);
+  for (let turns = 0; turns < 50; turns++) await new Promise((resolve) => setTimeout(resolve, 0));
+  assertLess(pulls, 200);
+  await reader.cancel();
+});
+
+test("gunzipped() tells damaged data from a source that fails", async () => {
+  const packed = gzipSync(crypto.getRandomValues(new Uint8Array(50_000)));
+  const flipped = Uint8Array.from(packed, (byte, i) => i === 40_000 ? byte ^ 0xff : byte);
+  for (const bytes of [flipped, packed.subarray(0, 30_000), packed.subarray(0, 5), new Uint8Array(20)]) {
+    await assertRejects(() => read(gunzipped(stream(bytes, 4096), failed)), Error, "damaged");
+  }
+  let pulls = 0;
+  const broken = new ReadableStream<Uint8Array>({
+    pull(controller) {
+      if (pulls++ > 3) throw new Error("the line is dead");
+      controller.enqueue(packed.subarray(pulls * 1000 - 1000, pulls * 1000));
+    },
+  });
+  await assertRejects(() => read(gunzipped(broken, failed)), Error, "the line is dead");
+});
+
+test("gunzipped() can be left at any moment", async () => {
+  // Steps that make much of little first, then more than any queue holds.
+  const noise = Array.from({ length: 16 }, () => crypto.getRandomValues(new Uint8Array(65_536)));
+  const packed = gzipSync(Buffer.concat([new Uint8Array(2 * MIB), ...noise]));
+  for (let round = 0; round < 100; round++) {
+    let cancelled = false;
+    const reader = gunzipped(stream(packed, 1 + 97 * round, () => cancelled = true), failed).getReader();
+    for (let reads = 0; reads <= round % 5; reads++) await reader.read();
+    const pending = round % 3 === 0 ? reader.read().catch(() => {}) : null;
+    for (let steps = 0; steps < round % 4; steps++) await null;
+    await reader.cancel(round % 2 === 0 ? undefined : new Error("left"));
+    await pending;
+    assert(cancelled, `round ${round}`);
+    // What the runtime does later must not end the process either.
+    await new Promise((resolve) => setTimeout(resolve, 0));
+  }
+});
