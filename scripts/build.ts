@@ -15,19 +15,31 @@ import { commandOf, exit, run } from "./support/runtimes.ts";
 const DIST = path.join(ROOT, "dist");
 const BUNDLE = path.join(DIST, "millrace.mjs");
 
-/** Puts the demo's clip into the bundle in place of the module that reads it from the disk. */
-const embedClip: Plugin = {
-  name: "embed-clip",
+/** Modules that read a file from the disk: the function that they export, and the file. The bundle has the bytes instead. */
+const EMBEDDED = [
+  { module: /[\\/]platform[\\/]demo[\\/]clip\.ts$/, name: "loadClip", file: "platform/demo/clip.mp4" },
+  {
+    module: /[\\/]platform[\\/]shared[\\/]assets\.ts$/,
+    name: "loadHlsModule",
+    file: createRequire(import.meta.url).resolve("hls.js/dist/hls.light.min.mjs"),
+  },
+] as const;
+
+/** Puts those files into the bundle. */
+const embedFiles: Plugin = {
+  name: "embed-files",
   setup(builder) {
-    builder.onLoad({ filter: /[\\/]platform[\\/]demo[\\/]clip\.ts$/ }, () => {
-      const base64 = readFileSync(path.join(ROOT, "platform/demo/clip.mp4")).toString("base64");
-      return {
-        loader: "ts",
-        contents: `export async function loadClip() {
+    for (const { module, name, file } of EMBEDDED) {
+      builder.onLoad({ filter: module }, () => {
+        const base64 = readFileSync(path.resolve(ROOT, file)).toString("base64");
+        return {
+          loader: "ts",
+          contents: `export async function ${name}() {
   return Uint8Array.from(atob("${base64}"), (c) => c.charCodeAt(0));
 }`,
-      };
-    });
+        };
+      });
+    }
   },
 };
 
@@ -69,7 +81,7 @@ async function bundle(): Promise<void> {
     outfile: BUNDLE,
     legalComments: "eof",
     banner: { js: `#!/usr/bin/env node\n${REQUIRE_BANNER}` },
-    plugins: [embedClip, nativeBeside],
+    plugins: [embedFiles, nativeBeside],
   });
   await stop();
   chmodSync(BUNDLE, 0o755);
@@ -95,7 +107,7 @@ function binaries(): boolean {
   rmSync(forBun);
   if (ok) report(byBun);
   const byDeno = path.join(DIST, `millrace-deno${suffix}`);
-  const flags = ["compile", "-A", "--no-check", "-q", "--unstable-no-legacy-abort", "--output", byDeno, BUNDLE];
+  const flags = ["compile", "-A", "--no-check", "-q", "--output", byDeno, BUNDLE];
   if (run(commandOf("deno"), flags, DIST)) report(byDeno);
   else console.log("deno compile: left out, its runtime file could not be fetched from dl.deno.land");
   return ok;

@@ -1,25 +1,41 @@
-/** Fails when an exported symbol of `src` has no doc comment or the README's tables are stale; `--write` renews those. */
+/**
+ * Fails when an exported symbol of `src` has no doc comment, a link between pages leads nowhere, or a table that is made from code
+ * is stale; `--write` renews those.
+ */
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import process from "node:process";
 import { optionsTable } from "../src/config.ts";
 import { methodMarkdown } from "../src/http/api/method-table.ts";
 import { METHODS } from "../src/http/api/registry.ts";
-import { docFaults, withTable } from "./support/doc-rules.ts";
-import { readSources, ROOT } from "./support/files.ts";
+import { docFaults, withTable, wordingFaults } from "./support/doc-rules.ts";
+import { readPages, readSources, ROOT } from "./support/files.ts";
+import { linkFaults } from "./support/link-rules.ts";
 
 const files = [...readSources("src"), ...readSources("platform")];
-const faults = docFaults(files);
-const readmePath = path.join(ROOT, "README.md");
-const readme = existsSync(readmePath) ? readFileSync(readmePath, "utf8") : "";
-let wanted = readme;
-for (const [name, table] of [["options", optionsTable()], ["methods", methodMarkdown(METHODS)]] as const) {
-  const renewed = withTable(wanted, name, table);
-  if (renewed === null) faults.push(`README.md: no place for the ${name}: <!-- ${name} --> … <!-- /${name} -->`);
-  wanted = renewed ?? wanted;
+/** The rules themselves name what they refuse, and fixtures are bytes. */
+const worded = [...files, ...readSources("test"), ...readPages()].filter(({ path }) =>
+  !path.startsWith("test/fixtures/") && !path.startsWith("test/scripts/doc_rules") && !path.endsWith(".generated.ts")
+);
+const faults = [
+  ...docFaults(files),
+  ...wordingFaults(worded),
+  ...linkFaults(readPages(), (file) => existsSync(path.join(ROOT, file))),
+];
+/** Tables that are made from code, by the page that shows them. */
+const TABLES = [
+  ["platform/README.md", "options", optionsTable()],
+  ["src/http/README.md", "methods", methodMarkdown(METHODS)],
+] as const;
+
+for (const [page, name, table] of TABLES) {
+  const file = path.join(ROOT, page);
+  const text = readFileSync(file, "utf8");
+  const renewed = withTable(text, name, table);
+  if (renewed === null) faults.push(`${page}: no place for the ${name}: <!-- ${name} --> … <!-- /${name} -->`);
+  else if (renewed !== text && process.argv.includes("--write")) writeFileSync(file, renewed);
+  else if (renewed !== text) faults.push(`${page}: the table of ${name} is stale; run scripts/check-docs.ts --write`);
 }
-if (wanted !== readme && process.argv.includes("--write")) writeFileSync(readmePath, wanted);
-else if (wanted !== readme) faults.push("README.md: a table is stale; run scripts/check-docs.ts --write");
 for (const fault of faults) console.error(fault);
 console.log(`docs: ${files.length} files, ${faults.length} faults`);
 process.exit(faults.length === 0 ? 0 : 1);

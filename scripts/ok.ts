@@ -1,5 +1,5 @@
 /**
- * Everything that must hold before a change lands: format, lint, types, import directions, docs, tests on three
+ * Everything that must hold before a change lands: format, lint, types, import directions, regular expressions, docs, tests on three
  * runtimes. `--without-deno-tests` for callers that have run those.
  */
 import process from "node:process";
@@ -16,7 +16,9 @@ const steps: readonly (readonly [string, () => boolean])[] = [
   ["lint", () => run(deno, ["lint", "-q"], ROOT)],
   ["types", () => run(deno, ["check", "-q", "src", "platform", "scripts", "test"], ROOT)],
   ["import directions", script("check-imports")],
+  ["regular expressions", script("check-regexes")],
   ["docs", script("check-docs")],
+  ["web page", script("build-webui", "--check")],
   ["tests", script("test", ...denoTests, "node", "bun")],
 ];
 

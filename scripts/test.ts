@@ -17,11 +17,11 @@ const FLAGS: Readonly<Record<Runtime, readonly string[]>> = {
   bun: ["test", `--timeout=${TEST_TIMEOUT_MS}`, `--parallel=${JOBS}`],
 };
 
-/** These measure the memory of their process, in which Deno and Bun test other files, too. */
-const ALONE = "./test/memory/";
-const FLAGS_ALONE: Readonly<Record<Runtime, readonly string[] | null>> = {
+/** These measure memory and delays, which other tests on the same cores would distort: one file at a time. */
+const ALONE = ["./test/memory/", "./test/attack/"];
+const FLAGS_ALONE: Readonly<Record<Runtime, readonly string[]>> = {
   deno: ["test", "-A", "--no-check", "-q"],
-  node: null,
+  node: ["--test", "--test-concurrency=1"],
   bun: ["test", `--timeout=${TEST_TIMEOUT_MS}`],
 };
 
@@ -29,16 +29,15 @@ const args = process.argv.slice(2);
 const named = args.filter(isRuntime);
 const files = testFiles(args.filter((arg) => !isRuntime(arg))).map((file) => `./${file}`);
 process.env["DENO_JOBS"] ??= String(JOBS);
-// Every file of tests is a process of its own on Node: without it each strips and compiles the same modules anew.
+// Every file of tests is a process of its own on Node: without it each strips and compiles the same modules again.
 process.env["NODE_COMPILE_CACHE"] ??= path.join(ROOT, "node_modules/.cache/node");
 let ok = files.length > 0;
 if (!ok) console.error("no test has such a path");
 for (const runtime of named.length > 0 ? named : [runtimeName()]) {
   console.log(`\n== tests on ${runtime}`);
-  const alone = FLAGS_ALONE[runtime];
-  const apart = alone === null ? [] : files.filter((file) => file.startsWith(ALONE));
+  const apart = files.filter((file) => ALONE.some((folder) => file.startsWith(folder)));
   const together = files.filter((file) => !apart.includes(file));
   if (together.length > 0) ok = run(commandOf(runtime), [...FLAGS[runtime], ...together], ROOT) && ok;
-  if (alone !== null && apart.length > 0) ok = run(commandOf(runtime), [...alone, ...apart], ROOT) && ok;
+  if (apart.length > 0) ok = run(commandOf(runtime), [...FLAGS_ALONE[runtime], ...apart], ROOT) && ok;
 }
 exit(ok);

@@ -1,4 +1,4 @@
-/** Every exported symbol of `src` says what it is. */
+/** Every exported symbol of `src` says what it is, in words that a reader has to read once, citing only what is here. */
 import type { SourceFile } from "./files.ts";
 
 const EXPORT =
@@ -17,6 +17,30 @@ export function docFaults(files: readonly SourceFile[]): string[] {
       while (above >= 0 && /^\s*\/\/ deno-lint-ignore/.test(lines[above]!)) above--;
       if (above >= 0 && lines[above]!.trimEnd().endsWith("*/")) documented.add(name);
       else if (!documented.has(name)) faults.push(`${path}:${i + 1}: ${name} has no doc comment`);
+    });
+  }
+  return faults;
+}
+
+/** Wording that comments, tests and texts do not have, each with what is wrong with it. */
+const REFUSED: readonly (readonly [RegExp, string])[] = [
+  [/See the module\b/, "says nothing: write what the symbol is for"],
+  [/\bB\d{1,2}\b(?!%)/, "cites a row of a document that is not in the repository"],
+  [/\b(?:live|http-api|behaviour|design)\.md\b/, "cites a document that is not in the repository"],
+  [/\banew\b/, 'write "again"'],
+  [/\bfor ever\b/, 'write "forever"'],
+];
+
+/** Lines of `files` with such wording. Percent-encoded bytes (`%5Bhu`) are no citations. */
+export function wordingFaults(files: readonly SourceFile[]): string[] {
+  const faults: string[] = [];
+  for (const { path, text } of files) {
+    text.split("\n").forEach((line, i) => {
+      const readable = line.replace(/%[0-9A-F]{2}/gi, " ");
+      for (const [pattern, why] of REFUSED) {
+        const found = pattern.exec(readable);
+        if (found !== null) faults.push(`${path}:${i + 1}: "${found[0]}" ${why}`);
+      }
     });
   }
   return faults;

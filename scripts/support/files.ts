@@ -27,6 +27,14 @@ export function readSources(folder: string, root = ROOT): SourceFile[] {
     .map((file) => ({ path: file, text: readFileSync(path.join(root, file), "utf8") }));
 }
 
+/** The project's pages: every `README.md`. */
+export function readPages(root = ROOT): SourceFile[] {
+  const inside = ["src", "platform", "scripts", "test"].flatMap((folder) =>
+    listFiles(folder, (file) => path.basename(file) === "README.md", root)
+  );
+  return ["README.md", ...inside].map((file) => ({ path: file, text: readFileSync(path.join(root, file), "utf8") }));
+}
+
 /** Suites that need programs beside the runtime (peers, players, a browser): CI runs them by themselves. */
 const EXTERNAL = ["test/interop/", "test/browser/"];
 

@@ -2,7 +2,8 @@
 
 /** One piece of a source file. */
 export interface Token {
-  readonly kind: "code" | "comment" | "string";
+  /** `regex`: a literal with its slashes and flags. */
+  readonly kind: "code" | "comment" | "string" | "regex";
   readonly text: string;
   /** Line on which it begins, 1-based. */
   readonly line: number;
@@ -11,10 +12,15 @@ export interface Token {
 /** Characters after which a `/` begins a regular expression, not a division. */
 const BEFORE_REGEX = /(?:^|[=(,:;!&|?{}[\]+\-*%~^<>]|\b(?:return|typeof|case|in|of|await|yield|void|delete))\s*$/;
 
+/** Code looked at before a `/`: longer than any word of `BEFORE_REGEX` with the spaces and line ends around it. */
+const CONTEXT_CHARS = 200;
+
 /** Splits `source`. Template literals count as text up to each `${`; what stands within the braces is code. */
 export function tokenize(source: string): Token[] {
   const tokens: Token[] = [];
   let code = "";
+  /** The code so far without comments, each text in it as one letter: tells whether a `/` divides. */
+  let context = "";
   let line = 1;
   let codeLine = 1;
   /** Open braces of each template literal that is being evaluated. */
@@ -24,9 +30,10 @@ export function tokenize(source: string): Token[] {
     if (code !== "") tokens.push({ kind: "code", text: code, line: codeLine });
     code = "";
   };
-  const take = (kind: "comment" | "string", end: number) => {
+  const take = (kind: "comment" | "string" | "regex", end: number) => {
     flush();
     const text = source.slice(at, end);
+    if (kind !== "comment") context = text.endsWith("${") ? "(" : "x";
     tokens.push({ kind, text, line });
     line += text.split("\n").length - 1;
     codeLine = line;
@@ -48,8 +55,8 @@ export function tokenize(source: string): Token[] {
     else if (source.startsWith("/*", at)) take("comment", indexOr(source, "*/", at + 2) + 2);
     else if (c === '"' || c === "'") take("string", endOfQuoted(source, at, c));
     else if (c === "`") template(at + 1);
-    else if (c === "/" && BEFORE_REGEX.test(code.slice(-20)) && endOfRegex(source, at) > 0) {
-      take("string", endOfRegex(source, at));
+    else if (c === "/" && BEFORE_REGEX.test(context) && endOfRegex(source, at) > 0) {
+      take("regex", endOfRegex(source, at));
     } else if (c === "}" && templates.length > 0 && templates[templates.length - 1] === 0) {
       templates.pop();
       template(at + 1);
@@ -59,6 +66,7 @@ export function tokenize(source: string): Token[] {
       if (code === "") codeLine = line;
       if (c === "\n") line++;
       code += c;
+      context = (context + c).slice(-CONTEXT_CHARS);
       at++;
     }
   }
@@ -77,7 +85,7 @@ function endOfQuoted(source: string, from: number, quote: string): number {
   return end + 1;
 }
 
-/** End of the regular expression at `from`; 0 when it is none. */
+/** End of the regular expression at `from`, flags included; 0 when it is none. */
 function endOfRegex(source: string, from: number): number {
   let inClass = false;
   for (let end = from + 1; end < source.length && source[end] !== "\n"; end++) {
@@ -85,7 +93,10 @@ function endOfRegex(source: string, from: number): number {
     if (c === "\\") end++;
     else if (c === "[") inClass = true;
     else if (c === "]") inClass = false;
-    else if (c === "/" && !inClass) return end + 1;
+    else if (c === "/" && !inClass) {
+      while (/[a-z]/.test(source[end + 1] ?? "")) end++;
+      return end + 1;
+    }
   }
   return 0;
 }

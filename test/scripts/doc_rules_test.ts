@@ -1,6 +1,6 @@
 import { test } from "node:test";
 import { assertEquals } from "@std/assert";
-import { docFaults, withTable } from "../../scripts/support/doc-rules.ts";
+import { docFaults, withTable, wordingFaults } from "../../scripts/support/doc-rules.ts";
 
 test("docFaults() names exported symbols without a doc comment", () => {
   const text = [
@@ -37,4 +37,20 @@ test("withTable() puts the table between its own marks and nothing elsewhere", (
   for (const readme of ["# a", "<!-- /x --><!-- x -->\n", "<!-- x -->\n"]) {
     assertEquals(withTable(readme, "x", "| x |"), null, readme);
   }
+});
+
+test("wordingFaults() names lines with wording that is refused, and leaves percent-encoded bytes alone", () => {
+  const text = [
+    "/** See the module. */",
+    "// Fetched anew (B12), as live.md says.",
+    'const query = "%5B12%B6%C3";',
+    "// Waits for ever.",
+  ].join("\n");
+  assertEquals(wordingFaults([{ path: "a.ts", text }]), [
+    'a.ts:1: "See the module" says nothing: write what the symbol is for',
+    'a.ts:2: "B12" cites a row of a document that is not in the repository',
+    'a.ts:2: "live.md" cites a document that is not in the repository',
+    'a.ts:2: "anew" write "again"',
+    'a.ts:4: "for ever" write "forever"',
+  ]);
 });

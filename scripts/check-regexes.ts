@@ -1,0 +1,11 @@
+/** Fails when a regular expression of `src` or `platform` can take more than linear time. */
+import process from "node:process";
+import { readSources } from "./support/files.ts";
+import { regexFaults } from "./support/regex-rules.ts";
+
+// To the lexer JSX reads like regular expressions, so files with it may hold none: the web page has its own in naming.ts.
+const files = [...readSources("src"), ...readSources("platform")].filter(({ path }) => !path.endsWith(".tsx"));
+const { literals, faults } = regexFaults(files);
+for (const fault of faults) console.error(fault);
+console.log(`regular expressions: ${literals}, ${faults.length} faults`);
+process.exit(faults.length === 0 ? 0 : 1);
