@@ -7,7 +7,7 @@ import { liveScenarios } from "../test/simulation/live-scenarios.ts";
 import { type LiveResult, simulateLive } from "../test/simulation/live-sim.ts";
 
 const COLUMNS = ["viewers", "lag p50", "lag p95", "continuity", "by viewers", "twice", "control"];
-const MORE_COLUMNS = ["join p50", "join p95", "bad bytes", "back p95", "cpu ms"];
+const MORE_COLUMNS = ["join p50", "join p95", "never", "bad bytes", "back p95", "gap p95", "cpu ms"];
 
 const NUMBER_FLAGS = { "--peers": "peers", "--seed": "seed", "--seconds": "seconds" } as const;
 
@@ -54,8 +54,10 @@ function cells(result: LiveResult, cpuMs: number): readonly unknown[] {
     percent(result.controlShare),
     seconds(result.joinP50S),
     seconds(result.joinP95S),
+    result.never,
     result.badBytesDelivered,
     seconds(result.recoveryP95S),
+    seconds(result.gapP95S),
     cpuMs.toFixed(2),
   ];
 }

@@ -118,7 +118,7 @@ async function viewer(name: string, magnet: string): Promise<void> {
       first ??= pcr;
       const stepMs = last === null ? 0 : stepBetween(last, pcr) / 90;
       playedMs += stepMs;
-      // The clip begins anew with a longer step than its PCRs have.
+      // The clip begins again with a longer step than its PCRs have.
       if (stepMs > LONGEST_STEP_MS || stepMs < 0) missingMs += Math.abs(stepMs);
       last = pcr;
       offsets.push(Date.now() - pcr / 90);

@@ -25,7 +25,7 @@ const signal = new AbortController().signal;
 
 /**
  * Standard output as a file that the runtime's threads write to, as ffmpeg's do: the pipe fills while muxing goes on, and
- * a slow far end blocks a thread, not the muxer. Opened anew, for the runtime sets its own to non-blocking.
+ * a slow far end blocks a thread, not the muxer. Opened again, for the runtime sets its own to non-blocking.
  */
 class PipeWriter {
   readonly #fd = openSync("/dev/stdout", "w");
@@ -70,7 +70,7 @@ class PipeWriter {
       }
       if (batch.length > 0) this.#queue.unshift(batch[0]!.subarray(written), ...batch.slice(1));
       this.#writing = false;
-      // Who waits for room asks again, and has the rest written.
+      // A writer that waits for room asks again, which has the rest written.
       if (this.#queuedBytes >= BATCH_BYTES) this.#writeBatch();
       this.#wake?.();
     });

@@ -2,7 +2,8 @@
  * The comparison that anyone can rerun: `deno task bench [MiB=512] [rounds=3]`.
  *
  * Full downloads from one seeder on loopback (libtorrent, else ourselves), to disk, every piece hashed, all contenders in
- * turn round by round; remuxing to a pipe against `ffmpeg -c copy`; then what players wait for (`stream.ts`). Prints Markdown with ratios to ourselves on Node;
+ * turn round by round; remuxing to a pipe against `ffmpeg -c copy`; then what players wait for (`stream.ts`), and the
+ * outputs beside each other (`outputs.ts`). Prints Markdown with ratios to ourselves on Node;
  * rivals that are not installed are named. Works under $BENCH_DIR (default: the system's temporary directory). CPU and
  * memory come from /proc, so they are empty on other systems than Linux.
  */
@@ -15,6 +16,7 @@ import { createTransportFile, hashPieces } from "../../src/transport/create.ts";
 import { commandOf, run } from "../support/runtimes.ts";
 import { deadline, line, median, start, stop, usage } from "./children.ts";
 import { bundle, type Contender, contenders, findLibtorrent, has } from "./contenders.ts";
+import { outputs } from "./outputs.ts";
 import { streaming } from "./stream.ts";
 import { track } from "./tracker.ts";
 
@@ -120,6 +122,7 @@ async function main(mib: number, rounds: number): Promise<void> {
     if (has("ffmpeg", "-version") && findLibtorrent() !== null) {
       const ours = await bundle("scripts/bench/contestant.ts", work);
       console.log((await streaming(work, ours, rounds)).join("\n"));
+      console.log(`\n${(await outputs(work, ours, rounds, ["ts", "mkv", "mp4"])).join("\n")}`);
     } else console.log("Not measured without ffmpeg and libtorrent: streaming.");
     console.log(`\nload at the end ${load()}`);
   } finally {

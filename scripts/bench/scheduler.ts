@@ -28,6 +28,7 @@ function measure(run: Case): number {
       cancel: () => {},
       interested: () => {},
       drop: () => {},
+      forget: () => {},
     },
   );
   let nowMs = 0;

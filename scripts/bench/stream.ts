@@ -4,20 +4,13 @@
  * seek (a request into what isn't there), a seeder that freezes, and many clients on a file that is there.
  */
 import { spawnSync } from "node:child_process";
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { Agent, get } from "node:http";
+import { readFileSync } from "node:fs";
 import path from "node:path";
-import { createTransportFile, hashPieces } from "../../src/transport/create.ts";
-import { deadline, line, median, start, stop, usage } from "./children.ts";
-import { type Contender, findLibtorrent, isOnPath, streamers } from "./contenders.ts";
-import { track } from "./tracker.ts";
-import { type Link, openLink } from "./wan.ts";
+import { median, start, usage } from "./children.ts";
+import { type Contender, isOnPath, streamers } from "./contenders.ts";
+import { LINK, SEEDERS, Swarm } from "./far-swarm.ts";
+import { fresh, read, Serving, within } from "./serving.ts";
 
-const MIB = 1 << 20;
-const SEEDERS = 4;
-const LINK = { delayMs: 25, bytesPerS: 20e6 / 8 };
-const START_TIMEOUT_MS = 30_000;
-const STEP_TIMEOUT_MS = 60_000;
 const CLIP_SECONDS = 60;
 const SEEKS = 5;
 const CLIENTS = 200;
@@ -32,7 +25,7 @@ const NEAR_BYTES_PER_S = 1e9;
 const PLAYER_BUFFER_S = 2;
 
 /** Clips of 8 Mbit/s whose picture can't be compressed away. */
-function makeClips(work: string): string[] {
+export function makeClips(work: string): [mkv: string, mp4: string, ts: string] {
   const base = path.join(work, "clip.mkv");
   const encode = [
     ...["-f", "lavfi", "-i", "testsrc2=s=1280x720:r=25,noise=alls=30:allf=t", "-f", "lavfi", "-i", "sine=r=48000"],
@@ -41,121 +34,14 @@ function makeClips(work: string): string[] {
     ...["-x264-params", "nal-hrd=cbr:force-cfr=1", "-c:a", "aac", "-b:a", "128k", base],
   ];
   const mp4 = path.join(work, "clip.mp4");
-  for (const args of [encode, ["-i", base, "-c", "copy", mp4]]) {
+  const ts = path.join(work, "clip.ts");
+  for (const args of [encode, ["-i", base, "-c", "copy", mp4], ["-i", base, "-c", "copy", ts]]) {
     if (spawnSync("ffmpeg", ["-v", "error", "-y", ...args], { stdio: "inherit" }).status !== 0) {
       throw new Error("ffmpeg failed");
     }
   }
-  return [base, mp4];
+  return [base, mp4, ts];
 }
-
-/** Seeders of one clip behind links, and the torrent that leads to them. */
-class Swarm {
-  readonly torrent: string;
-  readonly sizeBytes: number;
-  private readonly links: Link[];
-  private readonly ends: (() => unknown)[];
-
-  private constructor(torrent: string, sizeBytes: number, links: Link[], ends: (() => unknown)[]) {
-    this.torrent = torrent;
-    this.sizeBytes = sizeBytes;
-    this.links = links;
-    this.ends = ends;
-  }
-
-  static async open(clip: string, work: string, bytesPerS = LINK.bytesPerS): Promise<Swarm> {
-    const links: Link[] = [];
-    const tracker = await track(() => links.map((link) => link.port));
-    const data = readFileSync(clip);
-    const pieceHashes = await hashPieces(data.length, MIB, (at, n) => Promise.resolve(data.subarray(at, at + n)));
-    const contents = { name: path.basename(clip), sizeBytes: data.length, pieceLengthBytes: MIB, pieceHashes };
-    const ends: (() => unknown)[] = [() => tracker.close()];
-    const torrent = path.join(work, "stream.torrent");
-    const seeded = path.join(work, "seeded.torrent");
-    writeFileSync(torrent, (await createTransportFile({ ...contents, trackers: [[tracker.url]] })).bytes);
-    const libtorrent = findLibtorrent()!;
-    for (let i = 0; i < SEEDERS; i++) {
-      // A tracker of its own: the seeders aren't to learn of each other, and turn peers away until they have announced.
-      const alone = await track(() => []);
-      writeFileSync(seeded, (await createTransportFile({ ...contents, trackers: [[alone.url]] })).bytes);
-      const seeder = start(libtorrent("seed", seeded, path.dirname(clip)));
-      ends.push(() => alone.close(), () => stop(seeder));
-      const port = Number((await line(seeder, "READY", START_TIMEOUT_MS)).split(" ")[1]);
-      await Promise.race([alone.announced, deadline(START_TIMEOUT_MS, "a seeder announced itself")]);
-      const link = await openLink(port, { ...LINK, bytesPerS });
-      links.push(link);
-      ends.push(() => link.close());
-    }
-    return new Swarm(torrent, data.length, links, ends);
-  }
-
-  freezeOne(): void {
-    this.links[1]!.freeze();
-  }
-
-  async close(): Promise<void> {
-    for (const end of this.ends.reverse()) await end();
-  }
-}
-
-/** A contender that serves; its clock began when it was told to. */
-class Serving {
-  readonly beganMs: number;
-  readonly url: string;
-  readonly pid: number;
-  private readonly end: () => Promise<void>;
-
-  private constructor(beganMs: number, url: string, pid: number, end: () => Promise<void>) {
-    this.beganMs = beganMs;
-    this.url = url;
-    this.pid = pid;
-    this.end = end;
-  }
-
-  static async open(who: Contender, swarm: Swarm, work: string): Promise<Serving> {
-    const into = path.join(work, "leech");
-    rmSync(into, { recursive: true, force: true });
-    mkdirSync(into, { recursive: true });
-    const child = start(who.command(swarm.torrent, into));
-    const end = async () => {
-      await stop(child);
-      rmSync(into, { recursive: true, force: true });
-    };
-    try {
-      await line(child, "READY", START_TIMEOUT_MS);
-      const told = line(child, "URL ", START_TIMEOUT_MS);
-      const beganMs = performance.now();
-      child.stdin!.write("ADD\n");
-      return new Serving(beganMs, (await told).slice(4).trim(), child.pid!, end);
-    } catch (error) {
-      await end();
-      throw error;
-    }
-  }
-
-  close(): Promise<void> {
-    return this.end();
-  }
-}
-
-/** Reads from `offset` until `take` answers false or the end; `take` sees each chunk's size. */
-function read(url: string, offset: number, agent: Agent, take: (bytes: number) => boolean): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const request = get(url, { agent, headers: { range: `bytes=${offset}-` } }, (response) => {
-      response.on("data", (chunk: Uint8Array) => {
-        if (take(chunk.length)) return;
-        response.destroy();
-        resolve();
-      });
-      response.once("end", resolve);
-      response.once("error", reject);
-    });
-    request.once("error", reject);
-  });
-}
-
-const fresh = () => new Agent({ keepAlive: false, maxSockets: Infinity });
-const within = <T>(what: string, work: Promise<T>) => Promise.race([work, deadline(STEP_TIMEOUT_MS, what)]);
 
 async function firstFrame(who: Contender, swarm: Swarm, work: string): Promise<number> {
   const serving = await Serving.open(who, swarm, work);
@@ -222,7 +108,11 @@ async function freeze(who: Contender, swarm: Swarm, work: string): Promise<{ sta
 }
 
 /** MB/s of many clients that read a whole file again and again (by wrk), and the megabytes that each of them adds. */
-async function fanOut(who: Contender, swarm: Swarm, work: string): Promise<{ rate: number; perClientMB: number }> {
+export async function fanOut(
+  who: Contender,
+  swarm: Swarm,
+  work: string,
+): Promise<{ rate: number; perClientMB: number }> {
   const serving = await Serving.open(who, swarm, work);
   try {
     await within("the whole file", read(serving.url, 0, fresh(), () => true));
@@ -241,7 +131,7 @@ async function fanOut(who: Contender, swarm: Swarm, work: string): Promise<{ rat
 }
 
 /** Runs `measure` for everybody, round by round; answers a Markdown table. A contender that fails says why. */
-async function compare<T>(
+export async function compare<T>(
   title: string,
   columns: readonly string[],
   who: readonly Contender[],
@@ -280,13 +170,13 @@ async function compare<T>(
 
 /** All scenarios as Markdown. `ours` is the bundled contestant; needs ffmpeg and libtorrent's binding. */
 export async function streaming(work: string, ours: string, rounds: number): Promise<string[]> {
-  const [mkv, mp4] = makeClips(work) as [string, string];
+  const [mkv, mp4] = makeClips(work);
   const who = streamers(ours);
   const seconds = (list: readonly number[]) => [median(list).toFixed(2)];
   const far = (clip: string) => () => Swarm.open(clip, work);
   const bitrate = readFileSync(mkv).length / CLIP_SECONDS;
-  const tight = () => Swarm.open(mkv, work, FREEZE_RATE * bitrate / SEEDERS);
-  const near = () => Swarm.open(mkv, work, NEAR_BYTES_PER_S);
+  const tight = () => Swarm.open(mkv, work, { bytesPerS: FREEZE_RATE * bitrate / SEEDERS });
+  const near = () => Swarm.open(mkv, work, { bytesPerS: NEAR_BYTES_PER_S });
   const frame = (one: Contender, swarm: Swarm) => firstFrame(one, swarm, work);
   const ms = LINK.delayMs * 2;
   return [

@@ -10,7 +10,7 @@ import { openFrames } from "../../src/media/index/audio/frames.ts";
 import { openMedia } from "../../src/media/open.ts";
 import { presentIndex } from "../../src/media/presentation.ts";
 import { MemorySource } from "../support/memory-source.ts";
-import { collect, CountingSource, NEVER } from "../media/support/files.ts";
+import { collect, CountingSource, NEVER, UNCOUNTED } from "../media/support/files.ts";
 
 const QUIET = ["-nostdin", "-v", "error"];
 /** Loud and quiet stretches, so that variable bit rates vary. */
@@ -68,10 +68,11 @@ for (const { name, args, isSized, slackMs = 1, wholeBytes = 400_000, isLong = fa
       const bytes = new Uint8Array(readFileSync(path));
       assertLess(1024 * 1024, bytes.length);
       const opening = new CountingSource(bytes);
-      const { ts, hls, durationMs } = isLong
+      const { ts, planHls, durationMs } = isLong
         // As if it were too long to be read whole.
-        ? presentIndex(await openFrames(opening, "aac", { signal: NEVER, wholeBytes: 0 }), {})
+        ? await presentIndex(await openFrames(opening, "aac", { signal: NEVER, wholeBytes: 0 }), {}, UNCOUNTED)
         : await openMedia(opening, { fileName: name, signal: NEVER });
+      const hls = await planHls(opening, NEVER);
       assert(opening.bytesRead < wholeBytes, `${opening.bytesRead} bytes to open`);
       assertEquals(ts.sizeBytes !== null, isSized);
       assertLessOrEqual(Math.abs(durationMs! - 150_050), 60 + slackMs);

@@ -6,7 +6,7 @@ import { clip } from "../support/fixtures.ts";
 import { run } from "../support/process.ts";
 import { concatBytes } from "../../src/bytes/hex.ts";
 
-test("ffmpeg decodes every picture on both sides of EXT-X-DISCONTINUITY (B18)", async () => {
+test("ffmpeg decodes every picture on both sides of EXT-X-DISCONTINUITY", async () => {
   const bytes = concatBytes([clip("ts-188.ts"), clip("ts-188.ts")]);
   const seeder = await seedFiles([{ path: "twice.ts", bytes }], { name: "twice" });
   const served = await serveEngine();

@@ -36,7 +36,7 @@ test("ffmpeg decodes both outputs through restarts of the broadcaster and has no
   const decoding = OUTPUTS.map(async (path) => {
     const input = ["-v", "warning", "-nostdin", "-i", address(path, "restarts"), "-t", "18", "-f", "null", "-"];
     const { code, stderr } = await run("ffmpeg", input);
-    // The clip begins anew: where ffmpeg lays its times behind the old ones it may be some pictures out.
+    // The clip begins again: where ffmpeg lays its times behind the old ones it may be some pictures out.
     const complaints = stderr.split("\n").filter((line) =>
       line !== "" && !/non monotonically increasing dts/.test(line)
     );
@@ -56,7 +56,7 @@ test("mpv plays both outputs of a broadcast", async () => {
     assertEquals(code, 0, `${path}: ${text.slice(-800)}`);
     assertMatch(text, /Exiting\.\.\. \(End of file\)/, path);
     // Counters, times and starts are right: no demuxer or decoder complains.
-    // The clip has no sound for an eighth of a second where it begins anew.
+    // The clip has no sound for an eighth of a second where it begins again.
     const complaints = text.split("\n").filter((line) =>
       /\b(error|invalid|corrupt|discontinu)/i.test(line) && !/Invalid audio PTS/.test(line)
     );

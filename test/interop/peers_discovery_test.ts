@@ -76,7 +76,7 @@ test("the DHT alone brings together them and us, by magnet", async () => {
   }
 });
 
-test("a content id alone is enough: one engine put its record into the DHT, another resolves it (B30)", async () => {
+test("a content id alone is enough: one engine put its record into the DHT, another resolves it", async () => {
   const dht = await startDht();
   try {
     await withContent({ filmMib: 2 }, async (content, cleanup) => {

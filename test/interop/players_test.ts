@@ -84,7 +84,7 @@ for (const path of ["getstream", "manifest.m3u8"] as const) {
   test(`ffprobe sees the source's duration in ${path} of every fixture`, async () => {
     for (const name of PLAYABLE) {
       const url = await playbackUrl(path, name);
-      // Without an index that can be read apart the MPEG TS has no length (B17), and so no duration to probe.
+      // Without an index that can be read apart the MPEG TS has no length, and so no duration to probe.
       if (path === "getstream" && (await fetch(url, { method: "HEAD" })).headers.get("accept-ranges") === "none") {
         continue;
       }
@@ -147,7 +147,7 @@ test("ffprobe finds video in a range from the middle of the MPEG TS", async () =
   }
 });
 
-test("a codec that MPEG TS cannot carry is refused with 415 and its name (B20)", async () => {
+test("a codec that MPEG TS cannot carry is refused with 415 and its name", async () => {
   const codecs: Readonly<Record<string, RegExp>> = {
     "webm-vp9-opus.webm": /vp9/i,
     "audio.flac": /flac/,

@@ -28,7 +28,7 @@ const CASES: readonly Beeping[] = [
 ];
 
 for (const item of CASES) {
-  test(`sound of ${item.name} becomes AAC in its own packets, in step, the same in any order of reading (B20)`, async () => {
+  test(`sound of ${item.name} becomes AAC in its own packets, in step, the same in any order of reading`, async () => {
     const folder = mkdtempSync(join(tmpdir(), "transcode-ts-"));
     const { processes, clock } = await loadPorts();
     const original = join(folder, item.name);

@@ -1,0 +1,81 @@
+/** Seeders of libtorrent behind links, for what players wait for. */
+import { readFileSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { createTransportFile, hashPieces } from "../../src/transport/create.ts";
+import { deadline, line, start, stop } from "./children.ts";
+import { findLibtorrent } from "./contenders.ts";
+import { track } from "./tracker.ts";
+import { type Link, openLink } from "./wan.ts";
+
+const MIB = 1 << 20;
+/** Seeders unless told otherwise. */
+export const SEEDERS = 4;
+/** Their links unless told otherwise: 50 ms there and back, 20 Mbit/s. */
+export const LINK = { delayMs: 25, bytesPerS: 20e6 / 8 };
+/** For a child to say that it is there. */
+export const START_TIMEOUT_MS = 30_000;
+
+/** How a swarm differs from the usual. */
+export interface SwarmOptions {
+  /** Of each link. */
+  readonly bytesPerS?: number;
+  readonly seeders?: number;
+  readonly pieceLengthBytes?: number;
+}
+
+/** Seeders of one clip behind links, and the torrent that leads to them. */
+export class Swarm {
+  readonly torrent: string;
+  readonly sizeBytes: number;
+  private readonly links: Link[];
+  private readonly ends: (() => unknown)[];
+
+  private constructor(torrent: string, sizeBytes: number, links: Link[], ends: (() => unknown)[]) {
+    this.torrent = torrent;
+    this.sizeBytes = sizeBytes;
+    this.links = links;
+    this.ends = ends;
+  }
+
+  /** Seeds `clip` from `work`. Default: four seeders of 20 Mbit/s and 50 ms, pieces of 1 MiB. */
+  static async open(clip: string, work: string, options: SwarmOptions = {}): Promise<Swarm> {
+    const { bytesPerS = LINK.bytesPerS, seeders = SEEDERS, pieceLengthBytes = MIB } = options;
+    const links: Link[] = [];
+    const tracker = await track(() => links.map((link) => link.port));
+    const data = readFileSync(clip);
+    const pieceHashes = await hashPieces(
+      data.length,
+      pieceLengthBytes,
+      (at, n) => Promise.resolve(data.subarray(at, at + n)),
+    );
+    const contents = { name: path.basename(clip), sizeBytes: data.length, pieceLengthBytes, pieceHashes };
+    const ends: (() => unknown)[] = [() => tracker.close()];
+    const torrent = path.join(work, "stream.torrent");
+    const seeded = path.join(work, "seeded.torrent");
+    writeFileSync(torrent, (await createTransportFile({ ...contents, trackers: [[tracker.url]] })).bytes);
+    const libtorrent = findLibtorrent()!;
+    for (let i = 0; i < seeders; i++) {
+      // A tracker of its own: the seeders aren't to learn of each other, and turn peers away until they have announced.
+      const alone = await track(() => []);
+      writeFileSync(seeded, (await createTransportFile({ ...contents, trackers: [[alone.url]] })).bytes);
+      const seeder = start(libtorrent("seed", seeded, path.dirname(clip)));
+      ends.push(() => alone.close(), () => stop(seeder));
+      const port = Number((await line(seeder, "READY", START_TIMEOUT_MS)).split(" ")[1]);
+      await Promise.race([alone.announced, deadline(START_TIMEOUT_MS, "a seeder announced itself")]);
+      const link = await openLink(port, { ...LINK, bytesPerS });
+      links.push(link);
+      ends.push(() => link.close());
+    }
+    return new Swarm(torrent, data.length, links, ends);
+  }
+
+  /** One of several seeders sends nothing any more. */
+  freezeOne(): void {
+    this.links[1]!.freeze();
+  }
+
+  /** Ends seeders, links and tracker. */
+  async close(): Promise<void> {
+    for (const end of this.ends.reverse()) await end();
+  }
+}

@@ -1,0 +1,74 @@
+/** Contenders that serve a torrent over HTTP, and what a player does with them. */
+import { mkdirSync, rmSync } from "node:fs";
+import { Agent, get } from "node:http";
+import path from "node:path";
+import { deadline, line, start, stop } from "./children.ts";
+import type { Contender } from "./contenders.ts";
+import { START_TIMEOUT_MS, type Swarm } from "./far-swarm.ts";
+
+/** Longest that one step of a scenario takes. */
+const STEP_TIMEOUT_MS = 120_000;
+
+/** A contender that serves; its clock began when it was told to. */
+export class Serving {
+  /** When it was told to add the torrent, monotonic ms. */
+  readonly beganMs: number;
+  readonly url: string;
+  readonly pid: number;
+  private readonly end: () => Promise<void>;
+
+  private constructor(beganMs: number, url: string, pid: number, end: () => Promise<void>) {
+    this.beganMs = beganMs;
+    this.url = url;
+    this.pid = pid;
+    this.end = end;
+  }
+
+  /** Starts `who` and has it add the torrent. */
+  static async open(who: Contender, swarm: Swarm, work: string): Promise<Serving> {
+    const into = path.join(work, "leech");
+    rmSync(into, { recursive: true, force: true });
+    mkdirSync(into, { recursive: true });
+    const child = start(who.command(swarm.torrent, into));
+    const end = async () => {
+      await stop(child);
+      rmSync(into, { recursive: true, force: true });
+    };
+    try {
+      await line(child, "READY", START_TIMEOUT_MS);
+      const told = line(child, "URL ", START_TIMEOUT_MS);
+      const beganMs = performance.now();
+      child.stdin!.write("ADD\n");
+      return new Serving(beganMs, (await told).slice(4).trim(), child.pid!, end);
+    } catch (error) {
+      await end();
+      throw error;
+    }
+  }
+
+  /** Ends it and removes what it wrote. */
+  close(): Promise<void> {
+    return this.end();
+  }
+}
+
+/** Reads from `offset` until `take` answers false or the end; `take` sees each chunk's size. */
+export function read(url: string, offset: number, agent: Agent, take: (bytes: number) => boolean): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const request = get(url, { agent, headers: { range: `bytes=${offset}-` } }, (response) => {
+      response.on("data", (chunk: Uint8Array) => {
+        if (take(chunk.length)) return;
+        response.destroy();
+        resolve();
+      });
+      response.once("end", resolve);
+      response.once("error", reject);
+    });
+    request.once("error", reject);
+  });
+}
+
+/** An agent that opens a connection for each request. */
+export const fresh = () => new Agent({ keepAlive: false, maxSockets: Infinity });
+/** `work`, or a failure that names it. */
+export const within = <T>(what: string, work: Promise<T>) => Promise.race([work, deadline(STEP_TIMEOUT_MS, what)]);
