@@ -11,6 +11,11 @@ import { descriptorLimit } from "./descriptors.ts";
 const MAX_CONNECTIONS = 1024;
 /** Part of the process's descriptors that HTTP may take; peers (200 by default), files and the database need the rest. */
 const DESCRIPTOR_SHARE = 1 / 2;
+/**
+ * Descriptors that stay free of the places: Deno accepts up to 128 connections before any that was dropped for them is
+ * closed, and 64 are for the engine's own files and sockets on a system with very few.
+ */
+const UNPLACED_DESCRIPTORS = 128 + 64;
 /** Even a system with very few descriptors serves this many. */
 const MIN_CONNECTIONS = 16;
 /** Part of the places that all other machines together may take. */
@@ -29,7 +34,8 @@ interface Entry {
 /** How many connections a server holds in a process that may open so many `descriptors`; null: as many as it likes. */
 export function connectionLimit(descriptors: number | null): number {
   if (descriptors === null) return MAX_CONNECTIONS;
-  return Math.max(MIN_CONNECTIONS, Math.min(MAX_CONNECTIONS, Math.floor(descriptors * DESCRIPTOR_SHARE)));
+  const share = Math.min(Math.floor(descriptors * DESCRIPTOR_SHARE), descriptors - UNPLACED_DESCRIPTORS);
+  return Math.max(MIN_CONNECTIONS, Math.min(MAX_CONNECTIONS, share));
 }
 
 /** Open connections within their limits. */

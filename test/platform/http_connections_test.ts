@@ -78,7 +78,7 @@ test("HttpConnections counts a connection as idle after its last request", () =>
 });
 
 test("connectionLimit() stays below what the process may open", () => {
-  assertEquals([null, 10, 256, 1024, 1_000_000].map(connectionLimit), [1024, 16, 128, 512, 1024]);
+  assertEquals([null, 10, 256, 1024, 1_000_000].map(connectionLimit), [1024, 16, 64, 512, 1024]);
 });
 
 test("descriptorLimit() knows the limit of this process where the system tells it", () => {
