@@ -48,6 +48,11 @@ const TINY_CHUNK_BYTES = 16;
  * no two of them read the same bytes.
  */
 const TURN_BYTES = 1024 * 1024;
+/**
+ * Connections that wait in the system until we accept them, trimmed to what it allows (4096 on Linux by default). Where they
+ * do not fit the system is silent, and the client tries again after a second: 511, the usual number, is too few for a flood.
+ */
+const LISTEN_BACKLOG = 4096;
 /** While closing, connections that fell idle are looked for this often, ms. */
 const IDLE_CHECK_MS = 50;
 
@@ -114,7 +119,7 @@ function createServer(
 function listening(server: http.Server, at: SocketAddress): Promise<SocketAddress> {
   return new Promise((resolve, reject) => {
     server.once("error", (error) => reject(bindError(error, at, "HTTP")));
-    server.listen({ host: at.host, port: at.port }, () => {
+    server.listen({ host: at.host, port: at.port, backlog: LISTEN_BACKLOG }, () => {
       server.removeAllListeners("error");
       server.on("error", () => {});
       const { address, port } = server.address() as AddressInfo;

@@ -9,6 +9,8 @@ import { parentPort, workerData } from "node:worker_threads";
 const PAUSE_MS = 20;
 /** One question is given up after this; the gap goes on growing, ms. */
 const QUESTION_TIMEOUT_MS = 30_000;
+/** Once the attack is over, an engine that answers nothing for this long is not asked again, ms. */
+const GIVE_UP_MS = 10_000;
 
 const { url } = workerData as { url: string };
 let lastAnswerMs = performance.now();
@@ -39,14 +41,18 @@ async function watch(): Promise<void> {
   answers = 1;
   lastAnswerMs = performance.now();
   parentPort!.postMessage("watching");
-  while (!isOver) {
+  let isAnswered = true;
+  const isDue = () => !isOver || (!isAnswered && performance.now() - lastAnswerMs < GIVE_UP_MS);
+  while (isDue()) {
     await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
     try {
       await ask();
+      isAnswered = true;
       answers++;
       note();
     } catch {
       // Counted by the gap: only an answer ends it.
+      isAnswered = false;
     }
   }
   // A gap that is still open counts as well.
