@@ -7,6 +7,8 @@
 /** Values per block, a power of two. */
 const BLOCK = 1024;
 const BLOCK_SHIFT = 10;
+/** A block's own object and the head of its array, roughly. */
+const BLOCK_OVERHEAD_BYTES = 128;
 
 type Rests = Uint8Array | Uint16Array | Uint32Array | Float64Array;
 
@@ -27,6 +29,11 @@ export class Column implements Iterable<number> {
   constructor(length: number, blocks: readonly Block[]) {
     this.length = length;
     this.#blocks = blocks;
+  }
+
+  /** Memory that it takes, bytes. */
+  get memoryBytes(): number {
+    return this.#blocks.reduce((sum, { rests }) => sum + BLOCK_OVERHEAD_BYTES + (rests?.byteLength ?? 0), 0);
   }
 
   /** The number at `index`, which must be from 0 to `length - 1`. */

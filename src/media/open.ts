@@ -19,7 +19,8 @@ import type { HlsPlan, Presentation } from "./types.ts";
  * `bad_media` (damaged, or too much work), or the read's error.
  */
 export async function openMedia(source: ByteSource, options: OpenOptions): Promise<Presentation> {
-  const presentation = await present(IndexWork.on(source, options.signal), options);
+  const work = new IndexWork(source, options.signal, {}, options.memory);
+  const presentation = await present(work, options).finally(() => work.end());
   const { ts } = presentation;
   let plan: HlsPlan | null = null;
   return {

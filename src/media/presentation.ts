@@ -8,7 +8,7 @@ import { selectTracks } from "./select.ts";
 import type { IndexWork } from "./index/work.ts";
 import { type Layout, layOutTables } from "./tabled-layout.ts";
 import { longestS, requirePlausible } from "./plausible.ts";
-import type { MediaIndex, StreamedTimeline } from "./timeline.ts";
+import { type MediaIndex, type StreamedTimeline, timelineBytes } from "./timeline.ts";
 import type { HlsPlan, IndexedPresentation, PresentationOptions, TsLayout } from "./types.ts";
 
 /** Part of the fingerprint: raise it whenever the bytes of a layout change. */
@@ -62,6 +62,7 @@ export async function presentIndex(
     durationMs,
     bytesPerSecond: durationMs === null || durationMs <= 0 ? null : (index.sourceBytes * 1000) / durationMs,
     warnings: [...index.warnings, ...selection.warnings],
+    indexBytes: timelineBytes(timeline),
     ts,
     hls,
     planHls: () => Promise.resolve(hls),

@@ -9,6 +9,7 @@
  */
 import type { ByteSource } from "../bytes/source.ts";
 import type { Column } from "./column.ts";
+import type { MemoryAccount } from "./index/work.ts";
 import type { PresentationOptions, Run, Track } from "./types.ts";
 
 /** Every access unit of one track in decoding order, in columns of equal length. */
@@ -105,4 +106,25 @@ export interface MediaIndex {
 }
 
 /** Options every opener gets. */
-export type OpenOptions = PresentationOptions & { readonly fileName: string; readonly signal: AbortSignal };
+export type OpenOptions = PresentationOptions & {
+  readonly fileName: string;
+  readonly signal: AbortSignal;
+  /** Counts the memory that is needed while the index is read; absent: nobody does. */
+  readonly memory?: MemoryAccount;
+};
+
+/** Memory of a run of a streamed timeline, bytes: an object of ten numbers or so. */
+const RUN_BYTES = 256;
+
+/** Memory that a timeline takes, bytes, roughly. */
+export function timelineBytes(timeline: TabledTimeline | StreamedTimeline): number {
+  if (timeline.kind === "streamed") return timeline.runs.length * RUN_BYTES;
+  let bytes = 0;
+  for (const table of timeline.tables) {
+    if (table === null) continue;
+    const { offsets, sizes, dts90k, ptsShift90k, keyframes } = table;
+    for (const column of [offsets, sizes, dts90k, ptsShift90k]) bytes += column?.memoryBytes ?? 0;
+    bytes += keyframes?.byteLength ?? 0;
+  }
+  return bytes;
+}

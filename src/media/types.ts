@@ -155,6 +155,8 @@ export interface Presentation {
   readonly bytesPerSecond: number | null;
   /** What was left out and why, for stat. */
   readonly warnings: readonly string[];
+  /** Memory that its index takes, bytes, roughly. */
+  readonly indexBytes: number;
   readonly ts: TsLayout;
   /**
    * The HLS plan, the same for the same file and options whoever asks and when. Where it is not known from the index it

@@ -4,8 +4,12 @@ import type { AudioEncoder, AudioTranscoding } from "../media/transcode/types.ts
 import type { HlsPlan, Presentation } from "../media/types.ts";
 import type { Swarm, SwarmReader } from "../swarm/types.ts";
 import type { MetainfoFile } from "../transport/types.ts";
+import { abortError } from "../errors.ts";
+import type { MemoryAccount } from "../media/index/work.ts";
 import { fetchIndexTail } from "./index-tail.ts";
+import { IndexMemory } from "./index-memory.ts";
 import { SharedTask } from "./shared-task.ts";
+import { type Holder, OWN } from "./shares.ts";
 
 /** Presentations kept; the index of a two-hour film is some 10–20 MB, so few are. */
 const MAX_KEPT = 8;
@@ -18,6 +22,8 @@ export interface PresentationRequest {
   readonly transcode: AudioTranscoding | null;
   /** Whether the HLS plan is wanted. */
   readonly hls: boolean;
+  /** Whose memory it takes, if it is not open yet; default: this machine's. */
+  readonly holder?: Holder;
 }
 
 /** What an output is made from. */
@@ -25,13 +31,29 @@ export interface OpenedFile {
   readonly presentation: Presentation;
   /** null for MPEG TS, which needs none. */
   readonly hls: HlsPlan | null;
+  /** To be called when it is not used any more. Idempotent. */
+  release(): void;
+}
+
+/** A presentation that was opened, and who uses it. */
+interface Opened {
+  readonly presentation: Presentation;
+  readonly memory: MemoryAccount;
+  users: number;
+  /** It may be used again. */
+  isKept: boolean;
+  /** It is counted in `memory`: as long as it may be used again or is in use. */
+  isCounted: boolean;
 }
 
 /** Opens files and keeps what it knows of the last ones. */
 export class Presentations {
   readonly #audioEncoder: AudioEncoder | null;
-  readonly #tasks = new Map<string, SharedTask<Presentation>>();
+  readonly #tasks = new Map<string, SharedTask<Opened>>();
+  /** Those of `#tasks` that have ended. */
+  readonly #opened = new Map<string, Opened>();
   readonly #plans = new Map<string, SharedTask<HlsPlan>>();
+  readonly #memory = new IndexMemory(() => this.#dropIdle());
 
   constructor(audioEncoder: AudioEncoder | null = null) {
     this.#audioEncoder = audioEncoder;
@@ -42,24 +64,81 @@ export class Presentations {
     return this.#tasks.size;
   }
 
-  /** A file's presentation and what else its output needs; rejects as `openMedia` does, or with the signal's reason. */
+  /** Memory that indexes take, bytes. */
+  get heldBytes(): number {
+    return this.#memory.heldBytes;
+  }
+
+  /**
+   * A file's presentation and what else its output needs; rejects as `openMedia` does, with `too_busy` when there is no
+   * memory for its index, or with the signal's reason.
+   */
   async open(request: PresentationRequest, signal: AbortSignal): Promise<OpenedFile> {
     const { swarm, file, preferredAudioLanguage, transcode } = request;
     const key = JSON.stringify([swarm.infohashHex, file.index, preferredAudioLanguage, transcode]);
-    const presentation = await share(this.#tasks, key, (own) => openFile(request, this.#audioEncoder, own), signal);
-    const plan = (own: AbortSignal) => withReader(request, (reader) => presentation.planHls(reader, own));
-    const hls = request.hls ? await share(this.#plans, key, plan, signal) : null;
-    this.#trim();
-    return { presentation, hls };
+    const opened = await share(this.#tasks, key, (own) => this.#openFile(key, request, own), signal);
+    opened.users++;
+    let isInUse = true;
+    const release = () => {
+      if (!isInUse) return;
+      isInUse = false;
+      opened.users--;
+      this.#settle(opened);
+    };
+    try {
+      const { presentation } = opened;
+      const plan = (own: AbortSignal) => withReader(request, (reader) => presentation.planHls(reader, own));
+      const hls = request.hls ? await share(this.#plans, key, plan, signal) : null;
+      this.#trim();
+      return { presentation, hls, release };
+    } catch (error) {
+      release();
+      throw error;
+    }
+  }
+
+  async #openFile(key: string, request: PresentationRequest, signal: AbortSignal): Promise<Opened> {
+    const memory = this.#memory.accountOf(request.holder ?? OWN);
+    const presentation = await openFile(request, this.#audioEncoder, memory, signal);
+    // Nobody waits any more, and another task may have taken this one's place.
+    if (signal.aborted) throw abortError(signal);
+    memory.take(presentation.indexBytes);
+    const opened = { presentation, memory, users: 0, isKept: true, isCounted: true };
+    this.#opened.set(key, opened);
+    return opened;
   }
 
   #trim(): void {
-    while (this.#tasks.size > MAX_KEPT) {
-      const oldest = this.#tasks.keys().next().value;
-      if (oldest === undefined) return;
-      this.#tasks.delete(oldest);
-      this.#plans.delete(oldest);
+    for (const key of this.#tasks.keys()) {
+      if (this.#opened.size <= MAX_KEPT) return;
+      if (this.#opened.has(key)) this.#drop(key);
     }
+  }
+
+  /** Drops the one of those that nobody uses which was used longest ago; false when there is none. */
+  #dropIdle(): boolean {
+    for (const key of this.#tasks.keys()) {
+      if (this.#opened.get(key)?.users !== 0) continue;
+      this.#drop(key);
+      return true;
+    }
+    return false;
+  }
+
+  #drop(key: string): void {
+    const opened = this.#opened.get(key);
+    this.#tasks.delete(key);
+    this.#plans.delete(key);
+    this.#opened.delete(key);
+    if (opened === undefined) return;
+    opened.isKept = false;
+    this.#settle(opened);
+  }
+
+  #settle(opened: Opened): void {
+    if (opened.users > 0 || opened.isKept || !opened.isCounted) return;
+    opened.isCounted = false;
+    opened.memory.giveBack(opened.presentation.indexBytes);
   }
 }
 
@@ -100,6 +179,7 @@ async function withReader<T>(
 function openFile(
   request: PresentationRequest,
   audioEncoder: AudioEncoder | null,
+  memory: MemoryAccount,
   signal: AbortSignal,
 ): Promise<Presentation> {
   return withReader(request, async (reader) => {
@@ -108,6 +188,7 @@ function openFile(
       preferredAudioLanguage: request.preferredAudioLanguage,
       transcode: request.transcode,
       audioEncoder,
+      memory,
       signal,
     });
     const forgetTail = fetchIndexTail(request.swarm, request.file, signal);

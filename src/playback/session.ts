@@ -230,6 +230,7 @@ export class PlaybackSession extends Session {
     for (const reader of this.#readers) reader.close();
     this.#readers.clear();
     this.#leaveAudience();
+    this.#media?.release();
     this.#lease.release();
   }
 
@@ -258,6 +259,8 @@ export class PlaybackSession extends Session {
 
   #use(media: OpenedFile | null): void {
     this.#media = media;
+    // Whatever ended the session meanwhile found nothing to give back.
+    if (this.stopped || this.failed) media?.release();
     const { hls } = this;
     if (hls !== null && !this.stopped) {
       this.#shared.joinAudience(hls);

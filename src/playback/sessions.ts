@@ -13,7 +13,7 @@ import type { SwarmLease, SwarmManager } from "../swarm/types.ts";
 import { EndedSessions } from "./ended-sessions.ts";
 import type { EventLog } from "./events.ts";
 import { nextFile } from "./next-file.ts";
-import { Presentations } from "./presentations.ts";
+import { type OpenedFile, Presentations } from "./presentations.ts";
 import { PlaybackSession, waitingFor } from "./session.ts";
 import { LiveSession } from "./live/live-session.ts";
 import { liveReason } from "./live/live-reason.ts";
@@ -231,6 +231,7 @@ export class Sessions {
     signal: AbortSignal,
   ): Promise<PlaybackSession> {
     let kept = false;
+    let opened: OpenedFile | null = null;
     try {
       const file = chooseFile(metainfo, request.fileIndex, request.selectedIndexes ?? selectOnly);
       const { identity, key } = identify(metainfo.infohashHex, file.index, request.output, request);
@@ -244,8 +245,9 @@ export class Sessions {
           preferredAudioLanguage: request.preferredAudioLanguage,
           transcode: request.transcode,
           hls: request.output === "hls",
+          holder: request.holder ?? OWN,
         }, opening);
-      const media = request.output === "file" ? null : request.atOnce ? open : await open(signal);
+      const media = request.output === "file" ? null : request.atOnce ? open : opened = await open(signal);
       const meanwhile = this.#joinFile(key, request);
       if (meanwhile !== null) return await this.#readied(meanwhile, request, signal);
       const session = new PlaybackSession({
@@ -262,7 +264,10 @@ export class Sessions {
       kept = true;
       return await this.#readied(this.#keep(key, session, request), request, signal);
     } finally {
-      if (!kept) lease.release();
+      if (!kept) {
+        opened?.release();
+        lease.release();
+      }
     }
   }
 

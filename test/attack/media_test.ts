@@ -1,7 +1,7 @@
 /** Media files made to cost: a few kilobytes that ask for much work, memory, or an endless answer. */
 import { test } from "node:test";
 import { assert, assertEquals } from "@std/assert";
-import { fragmentTail, longFragments, sidxFile, tabledFile } from "../media/support/hostile.ts";
+import { fragmentTail, irregularFile, longFragments, sidxFile, tabledFile } from "../media/support/hostile.ts";
 import { type SeededFiles, seedFiles } from "../support/engine.ts";
 import { assertHarmless, type Target, withTarget } from "./support/target.ts";
 
@@ -67,5 +67,44 @@ test("media files that ask for much cost nobody else anything, one by one, all a
   } finally {
     await Promise.all(seeds.map((seed) => seed.close()));
     console.log(`  ${costs.join("; ")}`);
+  }
+});
+
+/** A page that the user lets play. */
+const PAGE = { origin: "http://page.example", "sec-fetch-site": "cross-site" };
+
+test("a page that may play opens films with large indexes, again and again, in bounded memory", async () => {
+  const seed = await seedFiles([{ path: "film.mp4", bytes: irregularFile(2_000_000) }], {
+    pieceLengthBytes: 256 * 1024,
+  });
+  try {
+    await withTarget(async (target) => {
+      // The user has the film: pages have nobody dial a peer of this machine.
+      assertEquals((await play(target, "getstream", seed.magnet, "own")).status, 200);
+      const statuses: number[] = [];
+      const { longestGapMs, growthMib } = await assertHarmless(target, async () => {
+        const start = async (n: number) => {
+          const query = new URLSearchParams({
+            magnet: seed.magnet,
+            pid: `film${n}`,
+            preferred_audio_language: `l${n}`,
+            use_api_stop: "1",
+          });
+          const answer = await fetch(`${target.url}/engine/getstream?${query}`, {
+            headers: { ...PAGE, connection: "close" },
+            redirect: "manual",
+          });
+          await answer.body?.cancel();
+          statuses.push(answer.status);
+        };
+        for (let n = 0; n < 16; n++) await start(n);
+        await Promise.all(Array.from({ length: 16 }, (_, n) => start(16 + n)));
+      });
+      console.log(`  ${statuses.sort()}: ${Math.round(longestGapMs)} ms, ${Math.round(growthMib)} MiB`);
+      assert(statuses.filter((status) => status === 302).length > 1, "some are opened");
+      assert(statuses.every((status) => [302, 429, 503].includes(status)), String(statuses));
+    }, ["--allow-origin", PAGE.origin]);
+  } finally {
+    await seed.close();
   }
 });

@@ -24,12 +24,27 @@ export interface WorkLimits {
   readonly busyMs?: number;
 }
 
+/** Where the memory of an index is counted. */
+export interface MemoryAccount {
+  /** `bytes` more are needed. Throws `too_busy`. */
+  take(bytes: number): void;
+  /** `bytes` of those taken are free again. */
+  giveBack(bytes: number): void;
+}
+
+/** A read of this size or less is not counted, bytes: there is one at a time. */
+const SMALL_READ_BYTES = 256 * 1024;
+/** A table takes as much memory again while it is read. */
+const MEMORY_FACTOR = 2;
+
 /** The source of a file whose index is being read, with the account of what that costs. */
 export class IndexWork implements ByteSource {
   readonly sizeBytes: number;
   readonly signal: AbortSignal;
   readonly #source: ByteSource;
   readonly #limits: Required<WorkLimits>;
+  readonly #memory: MemoryAccount | null;
+  #heldBytes = 0;
   #steps = 0;
   #reads = 0;
   #busyMs = 0;
@@ -40,16 +55,19 @@ export class IndexWork implements ByteSource {
     return source instanceof IndexWork ? source : new IndexWork(source, signal);
   }
 
-  constructor(source: ByteSource, signal: AbortSignal, limits: WorkLimits = {}) {
+  /** `memory` counts what the largest read holds, until `end`; null: nobody does. */
+  constructor(source: ByteSource, signal: AbortSignal, limits: WorkLimits = {}, memory: MemoryAccount | null = null) {
     this.#source = source;
     this.signal = signal;
+    this.#memory = memory;
     this.sizeBytes = source.sizeBytes;
     this.#limits = { steps: MAX_STEPS, reads: MAX_READS, busyMs: MAX_BUSY_MS, ...limits };
   }
 
-  /** As `ByteSource.read`; a step of the work. */
+  /** As `ByteSource.read`; a step of the work. Rejects with `too_busy` when there is no memory for it. */
   async read(offset: number, length: number, options: ReadOptions): Promise<Uint8Array> {
     if (++this.#reads > this.#limits.reads) throw tooMuch(`${this.#limits.reads} reads`);
+    this.#hold(length);
     await this.spend(1);
     this.#pause();
     try {
@@ -62,6 +80,12 @@ export class IndexWork implements ByteSource {
   /** As `ByteSource.release`. */
   release(bytes: Uint8Array): void {
     this.#source.release?.(bytes);
+  }
+
+  /** The index was read, or never will be: gives its memory back. Idempotent. */
+  end(): void {
+    this.#memory?.giveBack(this.#heldBytes);
+    this.#heldBytes = 0;
   }
 
   /**
@@ -77,6 +101,13 @@ export class IndexWork implements ByteSource {
     await nextTurn();
     this.#resumedMs = performance.now();
     if (this.signal.aborted) throw abortError(this.signal);
+  }
+
+  #hold(readBytes: number): void {
+    const bytes = readBytes > SMALL_READ_BYTES ? readBytes * MEMORY_FACTOR : 0;
+    if (this.#memory === null || bytes <= this.#heldBytes) return;
+    this.#memory.take(bytes - this.#heldBytes);
+    this.#heldBytes = bytes;
   }
 
   #pause(): void {

@@ -64,3 +64,18 @@ test("IndexWork.on() keeps the account of a source that has one", () => {
   const work = new IndexWork(SOURCE, NEVER);
   assert(IndexWork.on(work, NEVER) === work);
 });
+
+test("IndexWork counts twice the largest read until its end, and small reads not at all", async () => {
+  let taken = 0;
+  const memory = { take: (bytes: number) => void (taken += bytes), giveBack: (bytes: number) => void (taken -= bytes) };
+  const source = { sizeBytes: 1e9, read: () => Promise.resolve(new Uint8Array(0)) };
+  const work = new IndexWork(source, NEVER, {}, memory);
+  const held: number[] = [];
+  for (const length of [1000, 1_000_000, 500_000, 3_000_000]) {
+    await work.read(0, length, { signal: NEVER });
+    held.push(taken);
+  }
+  work.end();
+  work.end();
+  assertEquals([...held, taken], [0, 2_000_000, 2_000_000, 6_000_000, 0]);
+});

@@ -31,6 +31,33 @@ export function tabledFile(
   ]);
 }
 
+/** A film whose index has `count` access units of few bytes, of which no two are alike: tables that are as large as they say. */
+export function irregularFile(count: number): Uint8Array {
+  let seed = 1;
+  const random = (below: number) => (seed = (seed * 16807) % 0x7fffffff) % below;
+  const sizes = new DataView(new ArrayBuffer(count * 4));
+  const shifts = new DataView(new ArrayBuffer(count * 8));
+  let mediaBytes = 0;
+  for (let i = 0; i < count; i++) {
+    const size = 1 + random(5);
+    mediaBytes += size;
+    sizes.setUint32(i * 4, size);
+    shifts.setUint32(i * 8, 1);
+    shifts.setUint32(i * 8 + 4, random(60_000));
+  }
+  const bytesOf = (view: DataView) => new Uint8Array(view.buffer);
+  const keyframes = Array.from({ length: Math.ceil(count / 500) }, (_, i) => i * 500 + 1);
+  const tables = (offset: number) => [
+    fullBox("stts", 0, 0, u32(1, count, 900)),
+    fullBox("ctts", 0, 0, concatBytes([u32(count), bytesOf(shifts)])),
+    fullBox("stsc", 0, 0, u32(1, 1, count, 1)),
+    fullBox("stsz", 0, 0, concatBytes([u32(0, count), bytesOf(sizes)])),
+    fullBox("stco", 0, 0, u32(1, offset)),
+    fullBox("stss", 0, 0, u32(keyframes.length, ...keyframes)),
+  ];
+  return fileOf((offset) => movieBox([video(tables(offset))]), [new Uint8Array(mediaBytes)]);
+}
+
 /** An H.264 entry whose parameter sets have `bytes` bytes: they come before every random access point. */
 export function entryWithParameters(bytes: number): Uint8Array {
   return avcEntry(4, [0x67, ...new Array(bytes).fill(1)]);

@@ -198,6 +198,8 @@ export async function openTransportStream(source: ByteSource, options: OpenOptio
     durationMs: timed?.durationMs ?? null,
     bytesPerSecond,
     warnings: [...warnings, ...program.warnings],
+    // Tables of the program and the plan of segments: next to nothing.
+    indexBytes: 0,
     ts: {
       sizeBytes,
       ...(delivered.isFile && strideBytes === PACKET_BYTES ? { copiedFrom: firstAt } : {}),

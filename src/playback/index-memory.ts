@@ -1,0 +1,48 @@
+/**
+ * The memory that indexes of media files take, of all sessions together. One index is bounded, but whoever starts sessions
+ * on many files with the largest ones would take that many times as much.
+ */
+import { MillraceError } from "../errors.ts";
+import type { MemoryAccount } from "../media/index/work.ts";
+import { type Holder, Shares } from "./shares.ts";
+
+const MIB = 1024 * 1024;
+
+/**
+ * Bytes of indexes at once, those that are being read included. The index of a two-hour film takes 5 MiB, and twice that
+ * while it is read: a household behind one address has sixteen of them open.
+ */
+export const INDEX_LIMITS = { total: 256 * MIB, reserved: 160 * MIB, page: 64 * MIB, other: 80 * MIB };
+
+/** One for all presentations of an engine. */
+export class IndexMemory {
+  readonly #shares = new Shares(INDEX_LIMITS);
+  readonly #makeRoom: () => boolean;
+
+  /** `makeRoom` gives back what nobody uses, some at each call; false when there is nothing left of it. */
+  constructor(makeRoom: () => boolean) {
+    this.#makeRoom = makeRoom;
+  }
+
+  /** Bytes that are held now. */
+  get heldBytes(): number {
+    return this.#shares.total;
+  }
+
+  /** The account of `holder`: its `take` throws `too_busy` when there is no room. */
+  accountOf(holder: Holder): MemoryAccount {
+    return {
+      take: (bytes) => {
+        while (this.#shares.shortage(holder, bytes) !== null) {
+          if (this.#makeRoom()) continue;
+          throw new MillraceError(
+            "too_busy",
+            "too many large media files are open: try again when the playback of another one has ended",
+          );
+        }
+        this.#shares.take(holder, bytes);
+      },
+      giveBack: (bytes) => this.#shares.giveBack(holder, bytes),
+    };
+  }
+}
