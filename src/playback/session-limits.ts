@@ -14,10 +14,10 @@ export const SESSION_LIMITS = {
 };
 
 /**
- * A session that did nothing for this long may make room, ms. Somebody who zaps leaves one behind every second, and a player
- * that only paused loses nothing: its session comes back with its next request.
+ * A session that did nothing for this long may make room, ms. Somebody who zaps leaves up to four behind in a second, and a
+ * player that only paused loses nothing: its session comes back with its next request.
  */
-const EVICT_IDLE_MS = 5_000;
+const EVICT_IDLE_MS = 3_000;
 
 /** What is looked at in a session. */
 export interface LimitedSession {
