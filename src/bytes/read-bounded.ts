@@ -7,15 +7,17 @@ const BLOCK_BYTES = 64 * 1024;
 
 /**
  * All bytes of `stream`; beyond `maxBytes` it is cancelled and `tooLarge()` is thrown. They are copied into blocks as they
- * come: kept as they are, a million chunks of one byte each would take a hundred times their size.
+ * come: kept as they are, a million chunks of one byte each would take a hundred times their size. Where `expectedBytes`
+ * tells how many come there is one block, and none of them is in memory twice; default: not known.
  */
 export async function readBounded(
   stream: AsyncIterable<Uint8Array>,
   maxBytes: number,
   tooLarge: () => Error,
+  expectedBytes?: number,
 ): Promise<Uint8Array<ArrayBuffer>> {
   const full: Uint8Array[] = [];
-  let block = new Uint8Array(FIRST_BLOCK_BYTES);
+  let block = new Uint8Array(expectedBytes === undefined ? FIRST_BLOCK_BYTES : Math.min(expectedBytes, maxBytes));
   let filled = 0;
   let total = 0;
   // Leaving the loop by an exception cancels the stream.
@@ -27,11 +29,12 @@ export async function readBounded(
       block.set(chunk.subarray(at, at + count), filled);
       filled += count;
       at += count;
-      if (filled < block.length) continue;
+      if (filled < block.length || at === chunk.length) continue;
       full.push(block);
-      block = new Uint8Array(Math.min(BLOCK_BYTES, 2 * block.length));
+      block = new Uint8Array(Math.max(FIRST_BLOCK_BYTES, Math.min(BLOCK_BYTES, 2 * block.length)));
       filled = 0;
     }
   }
+  if (full.length === 0) return filled === block.length ? block : block.slice(0, filled);
   return concatBytes([...full, block.subarray(0, filled)]);
 }

@@ -27,7 +27,10 @@ export type Leave = () => void;
 
 /** The memory of one request's body. */
 export interface BodyHold {
-  /** Before anything is read: the body has `bytes`, null when that is not known. Throws `too_busy`. */
+  /**
+   * Before anything is read: the body has `bytes`, for which there is room from now on; null when that is not known. A body
+   * that is refused half-way has taken its memory already. Throws `too_busy`.
+   */
   announce(bytes: number | null): void;
   /** `bytes` more arrived. Throws `too_busy` when there is no room for them. */
   add(bytes: number): void;
@@ -63,6 +66,7 @@ export class Admission {
   /** Room for the body of a request of `holder`, none of which has been read. */
   body(holder: Holder): BodyHold {
     let held = 0;
+    let arrived = 0;
     let isLarge = false;
     const refuse = () => new MillraceError("too_busy", "too many large requests at once: try again in a minute");
     const grow = () => {
@@ -71,20 +75,27 @@ export class Admission {
       this.#largeBodies.take(holder);
       isLarge = true;
     };
+    const hold = (bytes: number) => {
+      if (bytes <= held) return;
+      if (this.#bodies.shortage(holder, bytes - held) !== null) throw refuse();
+      this.#bodies.take(holder, bytes - held);
+      held = bytes;
+    };
     return {
       announce: (bytes) => {
         if (bytes === null || bytes > LARGE_BODY_BYTES) grow();
+        hold(bytes ?? 0);
       },
       add: (bytes) => {
-        if (held + bytes > LARGE_BODY_BYTES) grow();
-        if (this.#bodies.shortage(holder, bytes) !== null) throw refuse();
-        this.#bodies.take(holder, bytes);
-        held += bytes;
+        arrived += bytes;
+        if (arrived > LARGE_BODY_BYTES) grow();
+        hold(arrived);
       },
       release: () => {
         this.#bodies.giveBack(holder, held);
         if (isLarge) this.#largeBodies.giveBack(holder);
         held = 0;
+        arrived = 0;
         isLarge = false;
       },
     };

@@ -60,5 +60,5 @@ export async function readBody(
       lender?.release(chunk);
     }
   };
-  return await readBounded(counted(), maxBytes, tooLarge);
+  return await readBounded(counted(), maxBytes, tooLarge, declared === null ? undefined : Number(declared));
 }

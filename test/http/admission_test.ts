@@ -5,6 +5,7 @@ import { type Holder, OWN } from "../../src/playback/shares.ts";
 import { MillraceError } from "../../src/errors.ts";
 
 const PAGE: Holder = { kind: "page", name: "127.0.0.1" };
+const OTHER: Holder = { kind: "other", name: "192.168.1.7" };
 const busy = (what: () => unknown) => assertEquals(assertThrows(what, MillraceError).code, "too_busy");
 
 test("Admission.enter() admits so many calls of a page, and more when one has left", () => {
@@ -67,4 +68,18 @@ test("Admission.body() lets few large bodies come at once, and any number of sma
   busy(() => holds.at(-1)!.add(20_000));
   large[0]!.release();
   holds.at(-1)!.add(20_000);
+});
+
+test("Admission.body() keeps room for a body that says how long it is, and refuses the next before it is read", () => {
+  const admission = new Admission();
+  const first = admission.body(OTHER);
+  first.announce(BODY_LIMITS.other - 1);
+  assertEquals(admission.bodyBytes, BODY_LIMITS.other - 1);
+  first.add(1000);
+  assertEquals(admission.bodyBytes, BODY_LIMITS.other - 1, "what arrives was counted");
+  const second = admission.body(OTHER);
+  busy(() => second.announce(2));
+  second.release();
+  first.release();
+  assertEquals(admission.bodyBytes, 0);
 });
