@@ -102,6 +102,12 @@ const OPTIONS = {
     60_000,
     "How far back players of a broadcast can go (with --cache disk beyond 90s on disk); with broadcast: and peers, part of the id",
   ),
+  fronts: option(
+    "front",
+    value.list(value.choice("hdhomerun")),
+    [],
+    "Also serve the interface of this device to the local network: hdhomerun, a tuner with the library's channels",
+  ),
   allowPrivateFetch: option(
     "allow-private-fetch",
     value.boolean,

@@ -25,6 +25,7 @@ import { AccessPolicy } from "./http/address.ts";
 import { Admission } from "./http/admission.ts";
 import { createApp } from "./http/app.ts";
 import { Players } from "./player/players.ts";
+import { Channels } from "./playlist/channel.ts";
 import { Playlist } from "./playlist/items.ts";
 import { readListFacts } from "./playlist/list-facts.ts";
 import { LiveSwarmManager } from "./live/swarm/live-swarms.ts";
@@ -235,6 +236,7 @@ async function assemble(machine: Ports, options: EngineOptions, opened: Closer[]
     admission: new Admission(),
     publicUrl: options.publicUrl ?? null,
     prefixes: ["engine", ...options.pathAliases ?? []],
+    fronts: options.fronts ?? [],
     clock,
     log,
     runtime: ports.runtime,
@@ -248,6 +250,7 @@ async function assemble(machine: Ports, options: EngineOptions, opened: Closer[]
       analyzer,
       media: createMediaFinder({ content, analyzer, wrappers }),
       playlist: new Playlist(store, clock),
+      channels: new Channels(store),
       lists,
       allowPrivateFetch: options.allowPrivateFetch ?? false,
       fetchBytes: async (url, maxBytes, { callerIsLocal, signal }) => {

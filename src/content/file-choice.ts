@@ -79,7 +79,7 @@ export function mimeTypeOf(name: string): string {
 }
 
 /** True when the name promises a container that the engine can carry. */
-export function looksPlayable(file: MetainfoFile): boolean {
+export function looksPlayable(file: Pick<MetainfoFile, "name" | "sizeBytes" | "padding">): boolean {
   const extension = extensionOf(file.name);
   return !file.padding && file.sizeBytes > 0 && (CARRIED.has(extension) || CARRIED_AS_AAC.has(extension));
 }

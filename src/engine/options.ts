@@ -1,6 +1,7 @@
 /** What an engine is asked for and what it is: the types of the composition root. */
 import type { StreamSelector } from "../content/selector.ts";
 import type { AccessPolicy } from "../http/address.ts";
+import type { Front } from "../http/context.ts";
 import type { Broadcast, BroadcastOptions, LiveMembership, Relay } from "../live/broadcast/broadcast-types.ts";
 import type { RequestInfo } from "../ports.ts";
 import type { SwarmManager } from "../swarm/types.ts";
@@ -59,6 +60,8 @@ export interface EngineOptions {
   readonly trustProxy?: readonly string[];
   /** Further prefixes that serve what `/engine` serves. */
   readonly pathAliases?: readonly string[];
+  /** Other makers' interfaces served besides. Default: none. */
+  readonly fronts?: readonly Front[];
   /** Lets callers elsewhere name private addresses in `url`. Default false. */
   readonly allowPrivateFetch?: boolean;
   /** Token of the JSON API, 64 hexadecimal characters. Default: the one in `stateDir`, made at the first start. */

@@ -5,6 +5,7 @@ import { addApiRoutes } from "./api-routes.ts";
 import type { HttpEnv, HttpParts } from "./context.ts";
 import { addControlRoutes } from "./control-routes.ts";
 import { publicError } from "./errors.ts";
+import { addHdHomeRunRoutes } from "./hdhomerun.ts";
 import { addGuard, addPageGuard, text } from "./guard.ts";
 import { addServiceRoutes } from "./service-routes.ts";
 import { addStartRoutes } from "./start-routes.ts";
@@ -19,6 +20,7 @@ export function createApp(parts: HttpParts): Hono<HttpEnv> {
   addStartRoutes(app, parts);
   addStreamRoutes(app, parts);
   addControlRoutes(app, parts);
+  if (parts.fronts.includes("hdhomerun")) addHdHomeRunRoutes(app, parts);
   addServiceRoutes(app, parts);
   addApiRoutes(app, parts);
   addAccountRoutes(app, parts);

@@ -9,6 +9,9 @@ import type { ApiParts } from "./api/parts.ts";
 import { baseUrl } from "./base-url.ts";
 import type { Page } from "./page.ts";
 
+/** An interface of another maker's device that the engine can show: see the page on the API. */
+export type Front = "hdhomerun";
+
 /** Parts of the engine that routes use. */
 export interface HttpParts {
   readonly sessions: Sessions;
@@ -21,6 +24,8 @@ export interface HttpParts {
   readonly publicUrl: string | null;
   /** Prefixes that serve playback, `engine` first. */
   readonly prefixes: readonly string[];
+  /** Other programs' interfaces that are served besides. */
+  readonly fronts: readonly Front[];
   readonly clock: Clock;
   readonly log: Logger;
   readonly runtime: RuntimeFacts;

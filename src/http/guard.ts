@@ -5,6 +5,7 @@ import { API_CODES, ApiError } from "./api/codes.ts";
 import { failure } from "./api/dispatch.ts";
 import { isApiPath } from "./api-routes.ts";
 import { baseOf, type HttpContext, type HttpEnv, type HttpParts } from "./context.ts";
+import { HDHOMERUN_PATHS } from "./hdhomerun-paths.ts";
 import { allowReading } from "./page-fields.ts";
 import { type Page, pageOf } from "./page.ts";
 
@@ -29,8 +30,9 @@ export function addGuard(app: Hono<HttpEnv>, parts: HttpParts): void {
 
 /** Adds the rule for pages to the paths of playback: those of other origins play nothing, unless the user allows them. */
 export function addPageGuard(app: Hono<HttpEnv>, parts: HttpParts): void {
-  for (const prefix of parts.prefixes) {
-    app.use(`/${prefix}/*`, async (c, next) => {
+  const playback = parts.prefixes.map((prefix) => `/${prefix}/*`);
+  for (const path of [...playback, ...parts.fronts.includes("hdhomerun") ? HDHOMERUN_PATHS : []]) {
+    app.use(path, async (c, next) => {
       const page = pageOf(c.req.raw, baseOf(c, parts));
       c.set("page", page);
       if (page.relation !== "foreign") {

@@ -17,6 +17,9 @@ const TABLE = {
   magnet: ["string", true],
   /** Our addition: `/engine/playlist.m3u` signs addresses for players elsewhere. */
   key: ["string", true],
+  /** Our additions: an item of the library, and a channel of it. */
+  item: ["integer", true],
+  group: ["string", true],
   format: ["format", true],
   pid: ["string", true],
   sid: ["string", true],

@@ -30,10 +30,26 @@ export async function playbackKeys(accessToken: string): Promise<(kind: string, 
  */
 export async function isSigned(token: AccessToken, key: string | undefined, stream: StreamSelector): Promise<boolean> {
   if (key === undefined) return false;
+  if (stream.kind !== "transport_file") return await isSignedAs(token, key, stream.kind, valueOf(stream));
+  throw outdated();
+}
+
+/** As `isSigned`, for anything that `playbackKeys` made a key of. */
+export async function isSignedAs(
+  token: AccessToken,
+  key: string | undefined,
+  kind: string,
+  value: string,
+): Promise<boolean> {
+  if (key === undefined) return false;
   await token.refresh();
   const keyOf = await playbackKeys(token.value);
-  if (stream.kind !== "transport_file" && sameSecret(key, await keyOf(stream.kind, valueOf(stream)))) return true;
-  throw new MillraceError("denied", "the key of this address is not valid any more: open the playlist again");
+  if (sameSecret(key, await keyOf(kind, value))) return true;
+  throw outdated();
+}
+
+function outdated(): MillraceError {
+  return new MillraceError("denied", "the key of this address is not valid any more: open the playlist again");
 }
 
 function valueOf(stream: Exclude<StreamSelector, { kind: "transport_file" }>): string {

@@ -2,6 +2,8 @@
 import type { Hono } from "hono";
 import type { Dispatch } from "./api/dispatch.ts";
 import { baseOf, type HttpContext, type HttpEnv, type HttpParts } from "./context.ts";
+import { playbackFailure } from "./errors.ts";
+import { namesTorrent, torrentList } from "./torrent-list-route.ts";
 import { apiCaller } from "./api-caller.ts";
 import { playbackKeys, playlistKey } from "./playlist-key.ts";
 import { sameSecret } from "../account/access-token.ts";
@@ -9,9 +11,22 @@ import { sameSecret } from "../account/access-token.ts";
 /** Longest owner or category, characters, as in the API. */
 const MAX_NAME_CHARS = 1000;
 
+const HEADERS = {
+  "content-type": "audio/x-mpegurl; charset=utf-8",
+  "content-disposition": 'inline; filename="playlist.m3u"',
+  "cache-control": "no-store",
+  "x-content-type-options": "nosniff",
+  "cross-origin-resource-policy": "same-origin",
+};
+
 /** Adds the routes; `dispatch` answers API calls. */
 export function addPlaylistRoutes(app: Hono<HttpEnv>, parts: HttpParts, dispatch: Dispatch): void {
-  for (const prefix of parts.prefixes) app.get(`/${prefix}/playlist.m3u`, (c) => playlist(c, parts, prefix));
+  for (const prefix of parts.prefixes) {
+    app.get(`/${prefix}/playlist.m3u`, (c) => {
+      const isTorrent = namesTorrent(new URL(c.req.url).searchParams);
+      return isTorrent ? ofTorrent(c, parts, prefix) : playlist(c, parts, prefix);
+    });
+  }
   app.on(["GET", "POST"], "/search", (c) => {
     if (c.req.raw.method === "HEAD") return c.body(null, 200, { "content-type": "application/json; charset=utf-8" });
     const url = new URL(c.req.url);
@@ -35,24 +50,29 @@ async function playlist(c: HttpContext, parts: HttpParts, prefix: string): Promi
   }
   const output = query.get("output") ?? "ts";
   if (output !== "ts" && output !== "hls") return text("invalid output: ts or hls is expected", 400);
-  const headers = {
-    "content-type": "audio/x-mpegurl; charset=utf-8",
-    "content-disposition": 'inline; filename="playlist.m3u"',
-    "cache-control": "no-store",
-    "x-content-type-options": "nosniff",
-    "cross-origin-resource-policy": "same-origin",
-  };
-  if (c.req.raw.method === "HEAD") return c.body(null, 200, headers);
+  if (c.req.raw.method === "HEAD") return c.body(null, 200, HEADERS);
   const base = baseOf(c, parts);
   const list = parts.api.lists.export({
     owner,
     category: category === "" ? undefined : category,
     playbackBase: `${base}/${prefix}`,
     output: output === "hls" ? "manifest.m3u8" : "getstream",
+    failover: query.get("failover") === "1",
     logoUrl: (id) => `${base}/server/api?method=get_channel_icon&id=${id}`,
     keyOf: c.get("addressClass") === "loopback" ? undefined : await playbackKeys(parts.api.token.value),
   });
-  return new Response(await bytesOf(list), { headers });
+  return new Response(await bytesOf(list), { headers: HEADERS });
+}
+
+/** The files of one torrent: whoever may play it. */
+async function ofTorrent(c: HttpContext, parts: HttpParts, prefix: string): Promise<Response> {
+  // A HEAD looks nothing up among peers.
+  if (c.req.raw.method === "HEAD") return c.body(null, 200, HEADERS);
+  try {
+    return new Response(await bytesOf(await torrentList(c, parts, prefix)), { headers: HEADERS });
+  } catch (error) {
+    return playbackFailure(error);
+  }
 }
 
 async function mayRead(c: HttpContext, parts: HttpParts, query: URLSearchParams, owner: string): Promise<boolean> {

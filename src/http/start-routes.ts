@@ -6,12 +6,15 @@ import { MillraceError } from "../errors.ts";
 import type { AnySession } from "../playback/sessions.ts";
 import type { OutputKind } from "../playback/session-base.ts";
 import type { BodyHold, Leave } from "./admission.ts";
-import { callerOf, holderOf, sessionHolderOf } from "./caller.ts";
+import { holderOf } from "./caller.ts";
 import { baseOf, type HttpContext, type HttpEnv, type HttpParts } from "./context.ts";
 import { playbackFailure, publicError } from "./errors.ts";
-import { sessionOwner } from "./page.ts";
-import { parsePlaybackParams, type PlaybackParams, transcodingOf, wantsSingleReader } from "./playback-params.ts";
+import { channelResponse, channelSources } from "./channel.ts";
+import { startOne } from "../playback/failover.ts";
+import { startRequest } from "./start-request.ts";
+import { parsePlaybackParams, type PlaybackParams } from "./playback-params.ts";
 import { isSigned } from "./playlist-key.ts";
+import { playbackUrl } from "./playback-url.ts";
 import { readBody } from "./request-body.ts";
 import { OUTPUT_TYPES } from "./stream-routes.ts";
 
@@ -39,42 +42,28 @@ async function start(c: HttpContext, parts: HttpParts, prefix: string, output: O
     const params = parsePlaybackParams(new URL(c.req.url).searchParams);
     wantsJson = params.format === "json";
     if (c.req.raw.method === "HEAD") {
-      selectorOf(params);
+      if (params.item === undefined && params.group === undefined) selectorOf(params);
       return c.body(null, 200, {
         "content-type": output === "file" ? "application/octet-stream" : OUTPUT_TYPES[output],
       });
     }
     leave = parts.admission.enter(holder);
+    const channel = await channelSources(c, parts, params, output);
+    const { signal } = c.req.raw;
+    if (channel !== null) {
+      const started = await startOne(channel.parts, channel.sources, signal);
+      if (started.session.kind === "live" && output === "ts" && !wantsJson) {
+        return channelResponse(channel, { ...started, session: started.session });
+      }
+      return startedResponse(c, parts, prefix, params, started.session);
+    }
     const selector = c.req.method === "POST" ? await postedSelector(c, parts, params, hold) : selectorOf(params);
-    const session = await parts.sessions.start({
-      selector,
-      output,
-      fileIndex: params._idx,
-      pid: params.pid ?? params.sid,
-      clientHost: c.get("clientHost"),
-      caller: callerOf(c),
-      owner: sessionOwner(c.req.raw, c.get("page")),
-      holder: sessionHolderOf(c, parts),
-      // No page of another origin looks around in the user's network; what is signed, the user chose.
-      callerIsLocal: await isSigned(parts.api.token, params.key, selector) ||
-        c.get("addressClass") === "loopback" && c.get("page").relation !== "foreign",
-      preferredAudioLanguage: params.preferred_audio_language ?? null,
-      transcode: output === "file" ? null : transcodingOf(params),
-      clientSessionId: params.client_session_id ?? -1,
-      useApiStop: params.use_api_stop ?? false,
-      stopNotifications: params.use_stop_notifications ?? false,
-      forceRestart: params.force_session_restart ?? false,
-      singleReader: wantsSingleReader(params),
-      selectedIndexes: params.playlist_selected_indexes ?? null,
-      nextIndexes: params.next_file_indexes ?? null,
-      // Middleware shows the progress; a player that is redirected is told by status what can't be played.
-      atOnce: wantsJson,
-      signal: c.req.raw.signal,
-    });
-    const base = `${baseOf(c, parts)}/${prefix}`;
-    const playback = playbackUrl(base, session);
-    if (!wantsJson) return c.body(null, 302, { location: playback });
-    return c.json({ response: startResponse(base, session, playback, params), error: null });
+    // What is signed, the user chose.
+    const mayNamePrivate = await isSigned(parts.api.token, params.key, selector);
+    const session = await parts.sessions.start(
+      startRequest(c, parts, params, { selector, output, mayNamePrivate, signal }),
+    );
+    return startedResponse(c, parts, prefix, params, session);
   } catch (error) {
     const told = publicError(error);
     // Starts that fail because the engine ends are no news to the person who ended it.
@@ -90,6 +79,20 @@ async function start(c: HttpContext, parts: HttpParts, prefix: string, output: O
     hold.release();
     leave?.();
   }
+}
+
+/** Where the session is played, as a redirect or with its control addresses. */
+function startedResponse(
+  c: HttpContext,
+  parts: HttpParts,
+  prefix: string,
+  params: PlaybackParams,
+  session: AnySession,
+): Response {
+  const base = `${baseOf(c, parts)}/${prefix}`;
+  const playback = playbackUrl(base, session);
+  if (params.format !== "json") return c.body(null, 302, { location: playback });
+  return c.json({ response: startResponse(base, session, playback, params), error: null });
 }
 
 function selectorOf(params: PlaybackParams): StreamSelector {
@@ -111,14 +114,6 @@ async function postedSelector(
     () => new MillraceError("too_large", `a transport file is at most ${MAX_TRANSPORT_FILE_BYTES} bytes`),
   );
   return bytes.length > 0 ? { kind: "transport_file", bytes } : selectorOf(params);
-}
-
-function playbackUrl(base: string, session: AnySession): string {
-  const where = `${session.identity.infohashHex}/${session.id}`;
-  if (session.identity.output === "hls") return `${base}/m/${where}.m3u8`;
-  return session.kind === "file" && session.identity.output === "file"
-    ? `${base}/f/${where}/${encodeURIComponent(session.file.name)}`
-    : `${base}/r/${where}`;
 }
 
 /** Section 2.2. */

@@ -355,6 +355,11 @@ export class Sessions {
     return session;
   }
 
+  /** For one start, ms. */
+  get startTimeoutMs(): number {
+    return this.#parts.startTimeoutMs;
+  }
+
   /** Whether `close` was called. */
   get isClosing(): boolean {
     return this.#closing.signal.aborted;

@@ -3,6 +3,7 @@ import type { Kysely, SqlBool } from "kysely";
 import { nextTurn } from "../bytes/turn.ts";
 import type { Store } from "../database/store.ts";
 import type { PlaylistItemsTable, Schema } from "../database/schema.ts";
+import { ChannelNumbers } from "./channel-numbers.ts";
 import type { ImportedEntry } from "./entry.ts";
 import type { M3uEntry, M3uHeader } from "./m3u/types.ts";
 import { writeM3u } from "./m3u/write.ts";
@@ -17,6 +18,8 @@ export interface ExportRequest {
   readonly category?: string | undefined;
   /** Base of playback addresses: `http://host/engine`. */
   readonly playbackBase: string;
+  /** Addresses name the item instead of its stream, so that other items of its channel go on for it. Default false. */
+  readonly failover?: boolean;
   /** Playback route for torrents: MPEG TS or HLS. */
   readonly output: "getstream" | "manifest.m3u8";
   /** Address of the picture of an item whose logo was sent along with it. */
@@ -28,7 +31,16 @@ export interface ExportRequest {
 type Row =
   & Pick<
     PlaylistItemsTable,
-    "title" | "category" | "tvg_id" | "tvg_name" | "tvg_logo" | "url" | "content_id" | "infohash" | "transport_type"
+    | "title"
+    | "is_live"
+    | "category"
+    | "tvg_id"
+    | "tvg_name"
+    | "tvg_logo"
+    | "url"
+    | "content_id"
+    | "infohash"
+    | "transport_type"
   >
   & {
     readonly id: number;
@@ -57,6 +69,7 @@ async function* exported(db: Kysely<Schema>, request: ExportRequest): AsyncGener
 
 async function* entries(db: Kysely<Schema>, request: ExportRequest): AsyncGenerator<M3uEntry> {
   const { owner, category } = request;
+  const numbers = await ChannelNumbers.load(db);
   for (let after = 0;;) {
     let query = db.selectFrom("playlist_items").select((eb) => [
       eb.or([
@@ -68,6 +81,7 @@ async function* entries(db: Kysely<Schema>, request: ExportRequest): AsyncGenera
       ]).as("may_sign"),
       "id",
       "title",
+      "is_live",
       "category",
       "tvg_id",
       "tvg_name",
@@ -85,7 +99,7 @@ async function* entries(db: Kysely<Schema>, request: ExportRequest): AsyncGenera
     const urls = await Promise.all(page.map((row) => playbackUrl(row, request)));
     for (const [index, row] of page.entries()) {
       const url = urls[index]!;
-      if (url !== null) yield entryOf(row, url, request);
+      if (url !== null) yield entryOf(row, url, numbers, request);
     }
     const last = page[page.length - 1];
     if (last === undefined || page.length < PAGE_ITEMS) return;
@@ -94,10 +108,15 @@ async function* entries(db: Kysely<Schema>, request: ExportRequest): AsyncGenera
 }
 
 /** Torrents are played by this engine, everything else by the player itself; null when there is nothing to play yet. */
-async function playbackUrl(row: Row, { playbackBase, output, keyOf }: ExportRequest): Promise<string | null> {
+async function playbackUrl(row: Row, request: ExportRequest): Promise<string | null> {
+  const { playbackBase, output, keyOf } = request;
   if (row.transport_type !== "bt") return row.url;
   const selector = selectorOf(row);
   if (selector === null) return null;
+  if (request.failover === true) {
+    const id = String(row.id);
+    return `${playbackBase}/${output}?item=${id}${keyOf === undefined ? "" : `&key=${await keyOf("item", id)}`}`;
+  }
   const [name, value] = selector;
   // What is signed is fetched as if a caller on this machine had named it.
   const isSigned = keyOf !== undefined && (name !== "url" || row.may_sign);
@@ -105,7 +124,10 @@ async function playbackUrl(row: Row, { playbackBase, output, keyOf }: ExportRequ
   return `${playbackBase}/${output}?${name}=${encodeURIComponent(value)}${key}`;
 }
 
-function selectorOf({ content_id, infohash, url }: Row): readonly [name: string, value: string] | null {
+/** Name and value of the playback parameter that names an item's stream; null when there is nothing to play yet. */
+export function selectorOf(
+  { content_id, infohash, url }: Pick<Row, "content_id" | "infohash" | "url">,
+): readonly [name: "content_id" | "infohash" | "url" | "magnet", value: string] | null {
   if (content_id !== null) return ["content_id", content_id];
   // A magnet knows more than its infohash.
   if (url?.startsWith("magnet:")) return ["magnet", url];
@@ -113,7 +135,7 @@ function selectorOf({ content_id, infohash, url }: Row): readonly [name: string,
   return url === null ? null : ["url", url];
 }
 
-function entryOf(row: Row, url: string, request: ExportRequest): M3uEntry {
+function entryOf(row: Row, url: string, numbers: ChannelNumbers, request: ExportRequest): M3uEntry {
   const imported: ImportedEntry = row.imported === null
     ? { title: row.title, durationSeconds: -1, attributes: {}, group: "", directives: [] }
     : JSON.parse(row.imported);
@@ -124,6 +146,8 @@ function entryOf(row: Row, url: string, request: ExportRequest): M3uEntry {
   set("tvg-id", row.tvg_id);
   set("tvg-name", row.tvg_name);
   set("tvg-logo", row.tvg_logo.startsWith("data:") ? request.logoUrl(row.id) : row.tvg_logo);
+  // Films have none.
+  if (row.is_live !== 0) attributes["tvg-chno"] ??= numbers.of(row.id);
   if (!attributes["group-title"] && imported.group === "") set("group-title", row.category ?? "");
   return { ...imported, title: row.title, attributes, url };
 }

@@ -20,8 +20,8 @@ test("/engine/playlist.m3u lists what is enabled, with this engine's addresses, 
   };
   assertEquals(
     await get(""),
-    `#EXTM3U\n#EXTINF:-1 group-title="Films",Torrent\n${served.url}/engine/getstream?content_id=${content}\n` +
-      `#EXTINF:-1,Ann's\nhttp://h/v.mp4\n`,
+    `#EXTM3U\n#EXTINF:-1 tvg-chno="1" group-title="Films",Torrent\n${served.url}/engine/getstream?content_id=${content}\n` +
+      `#EXTINF:-1 tvg-chno="4",Ann's\nhttp://h/v.mp4\n`,
   );
   assert((await get("?output=hls")).includes(`${served.url}/engine/manifest.m3u8?content_id=${content}`));
   assert(!(await get("?owner=bob")).includes("Ann"));

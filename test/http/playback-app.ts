@@ -43,6 +43,7 @@ export function playbackApp(files: readonly { name: string; bytes: Uint8Array }[
     admission: new Admission(),
     publicUrl: null,
     prefixes,
+    fronts: [],
     clock,
     log,
     api: { token: randomToken() },

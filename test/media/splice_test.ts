@@ -110,3 +110,14 @@ test("TsSplicer marks a clock that comes late, and one on a PID of its own", () 
   apart.enter(point);
   assertEquals(shown(apart.push(join(clock, clock))), ["102:15M", "102:15"]);
 });
+
+test("TsSplicer.changeSource() makes players look at the tables again: their counters jump with a mark, once", () => {
+  const splicer = new TsSplicer();
+  splicer.changeSource();
+  assertEquals(shown(splicer.enter(POINT)), ["0:0", "1000:0"], "nothing was before");
+  splicer.push(join(packet(VIDEO, { starts: true, field: PCR }), packet(AUDIO, { starts: true })));
+  splicer.changeSource();
+  assertEquals(shown(splicer.enter(POINT)), ["0:8M", "0:9", "1000:8M", "1000:9"]);
+  assertEquals(shown(splicer.push(packet(VIDEO, { counter: 5, starts: true, field: PCR }))), ["100:1M"]);
+  assertEquals(shown(splicer.enter(POINT)), ["0:10", "1000:10"], "the same source goes on");
+});

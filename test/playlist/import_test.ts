@@ -98,7 +98,9 @@ ${ID}\r
     const text = await exported(store);
     assertMatch(text, /^#EXTM3U url-tvg="http:\/\/g\/a.xml,http:\/\/g\/b.xml"\n/);
     assert(
-      text.includes('catchup="shift" catchup-days="3",Télé Un HD\n#EXTVLCOPT:http-user-agent=Box\nhttp://h/one.m3u8'),
+      text.includes(
+        'catchup="shift" catchup-days="3" tvg-chno="1",Télé Un HD\n#EXTVLCOPT:http-user-agent=Box\nhttp://h/one.m3u8',
+      ),
     );
     assert(text.includes("#EXTGRP:Films\nhttp://h/film.mp4"), text);
     assert(text.includes('catchup="flussonic"'), text);

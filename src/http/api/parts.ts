@@ -7,6 +7,7 @@ import type { MediaFinder } from "../../content/media-files.ts";
 import type { MetainfoFinder } from "../../content/metainfo.ts";
 import type { ResolveContext } from "../../content/resolve.ts";
 import type { Players } from "../../player/players.ts";
+import type { Channels } from "../../playlist/channel.ts";
 import type { Playlist } from "../../playlist/items.ts";
 import type { Lists } from "../../playlist/lists.ts";
 import type { Clock, Logger, RuntimeFacts } from "../../ports.ts";
@@ -24,6 +25,7 @@ export interface ApiParts {
   readonly analyzer: Analyzer;
   readonly media: MediaFinder;
   readonly playlist: Playlist;
+  readonly channels: Channels;
   readonly lists: Lists;
   /** Whether callers elsewhere may name private addresses. */
   readonly allowPrivateFetch: boolean;

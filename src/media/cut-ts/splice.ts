@@ -11,6 +11,8 @@ const SYNC_BYTE = 0x47;
 const FLAG_DISCONTINUITY = 0x80;
 const FLAG_PCR = 0x10;
 const UNSEEN = -1;
+/** Steps by which the counters of tables jump where another source begins: any but 1, and 16, which would be 0. */
+const TABLE_JUMP = 8;
 
 /** Where a stretch begins. */
 export interface SplicePoint {
@@ -31,14 +33,28 @@ export class TsSplicer {
   readonly #isTable = new Uint8Array(PID_COUNT);
   #pcrPid = NULL_PID;
   #hasEntered = false;
+  #sourceChanged = false;
   /** Streams that begin with a mark in this stretch: all, unless it is the first. */
   #marked: ReadonlySet<number> = new Set();
   /** The clock's new time has still to be marked. */
   #clockMarked = true;
 
+  /**
+   * The next stretch is of another source. Its tables may have the version of those before and say something else: players
+   * look at them again when their counters jump.
+   */
+  changeSource(): void {
+    this.#sourceChanged = this.#hasEntered;
+  }
+
   /** A stretch begins: answers its tables. */
   enter(point: SplicePoint): Uint8Array {
-    this.#marked = new Set(this.#hasEntered ? point.streamPids : []);
+    const newTables = this.#sourceChanged ? [0, ...point.tables.map((packet) => pidOf(packet, 0))] : [];
+    this.#sourceChanged = false;
+    for (const pid of new Set(newTables)) {
+      if (this.#out[pid] !== UNSEEN) this.#out[pid] = (this.#out[pid]! + TABLE_JUMP) & 15;
+    }
+    this.#marked = new Set(this.#hasEntered ? [...newTables, ...point.streamPids] : []);
     this.#clockMarked = !this.#hasEntered;
     this.#hasEntered = true;
     this.#in.fill(UNSEEN);

@@ -14,16 +14,17 @@ const CHUNK_PACKETS = 348;
 /** Reads one player's stream out of the shared window. */
 export class LiveReader {
   private readonly stream: LiveStream;
-  private readonly splicer = new TsSplicer();
+  private readonly splicer: TsSplicer;
   /** Packet read next; null: at a random access point that is still to be chosen. */
   private next: number | null = null;
   /** Packet where the present stretch began. */
   private entered = 0;
   private wanted: LivePoint | null = null;
 
-  /** Begins at `start`, or where new readers do. */
-  constructor(stream: LiveStream, start: LivePoint | null = null) {
+  /** Begins at `start`, or where new readers do; `splicer` puts its stretches behind what that has put out before. */
+  constructor(stream: LiveStream, start: LivePoint | null = null, splicer: TsSplicer = new TsSplicer()) {
     this.stream = stream;
+    this.splicer = splicer;
     this.wanted = start;
   }
 

@@ -1,5 +1,6 @@
 /** A playback session of a broadcast. Its window is shared; place, events and end are its own. */
 import { MillraceError } from "../../errors.ts";
+import type { TsSplicer } from "../../media/cut-ts/splice.ts";
 import { renderLivePlaylist } from "../../media/hls/live-playlist.ts";
 import type { StallReason } from "../../swarm/types.ts";
 import type { LiveMetainfo } from "../../transport/live.ts";
@@ -109,11 +110,11 @@ export class LiveSession extends Session {
     };
   }
 
-  /** The MPEG TS from the place where this session is. */
-  openStream(): ReadableStream<Uint8Array> {
+  /** The MPEG TS from the place where this session is; with `splicer` as the continuation of what that has put out. */
+  openStream(splicer?: TsSplicer): ReadableStream<Uint8Array> {
     const { wantedMs } = this;
     const start = wantedMs === null ? null : this.stream.pointAt(wantedMs);
-    const reader = new LiveReader(this.stream, start);
+    const reader = new LiveReader(this.stream, start, splicer);
     this.readers.add(reader);
     return this.body({
       produce: (signal) => reader.read(signal),

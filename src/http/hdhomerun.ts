@@ -1,0 +1,126 @@
+/**
+ * The front of an HDHomeRun tuner (`--front hdhomerun`): television servers such as Jellyfin, Emby and Plex take the channels of the
+ * library as those of a tuner. Its HTTP interface as Silicondust documents it ("HDHomeRun HTTP Development Guide").
+ */
+import type { Hono } from "hono";
+import { MillraceError } from "../errors.ts";
+import { startOne } from "../playback/failover.ts";
+import { tsBody } from "../playback/output.ts";
+import { escapeXml } from "../bytes/xml.ts";
+import { holderOf } from "./caller.ts";
+import { channelResponse, playbackOf } from "./channel.ts";
+import { baseOf, type HttpContext, type HttpEnv, type HttpParts } from "./context.ts";
+import { playbackFailure } from "./errors.ts";
+import { text } from "./guard.ts";
+import { HDHOMERUN_PATHS } from "./hdhomerun-paths.ts";
+import { OUTPUT_TYPES } from "./stream-routes.ts";
+
+/** A model whose streams servers take as they come. */
+const MODEL = "HDTC-2US";
+/** Streams at once that are promised: servers refuse to start more than there are tuners. */
+const TUNERS = 8;
+
+/** Adds the routes. The library is the user's: the local network alone gets them, which the user opened it for. */
+export function addHdHomeRunRoutes(app: Hono<HttpEnv>, parts: HttpParts): void {
+  for (const path of HDHOMERUN_PATHS) {
+    app.use(path, async (c, next) => {
+      if (c.get("addressClass") !== "internet") return await next();
+      c.res = text("the tuner is for the local network", 403);
+    });
+  }
+  app.get("/discover.json", async (c) => {
+    const base = baseOf(c, parts);
+    return c.json({
+      FriendlyName: "millrace",
+      Manufacturer: "Silicondust",
+      ModelNumber: MODEL,
+      FirmwareName: "hdhomeruntc_atsc",
+      FirmwareVersion: "20240101",
+      DeviceID: await deviceId(parts),
+      DeviceAuth: "",
+      TunerCount: TUNERS,
+      BaseURL: base,
+      LineupURL: `${base}/lineup.json`,
+    });
+  });
+  app.get(
+    "/lineup_status.json",
+    (c) => c.json({ ScanInProgress: 0, ScanPossible: 1, Source: "Cable", SourceList: ["Cable"] }),
+  );
+  // A scan finds what the lineup says.
+  app.post("/lineup.post", (c) => c.body(null, 200));
+  app.get("/lineup.json", async (c) => {
+    const base = baseOf(c, parts);
+    const lineup = await parts.api.channels.lineup();
+    return c.json(lineup.map(({ number, title }) => ({
+      GuideNumber: number,
+      GuideName: title,
+      URL: `${base}/auto/v${number}`,
+    })));
+  });
+  app.get("/device.xml", async (c) =>
+    c.body(deviceDescription(baseOf(c, parts), await deviceId(parts)), 200, {
+      "content-type": "application/xml; charset=utf-8",
+    }));
+  app.get("/auto/:channel", async (c) => {
+    try {
+      return await tune(c, parts);
+    } catch (error) {
+      return playbackFailure(error);
+    }
+  });
+}
+
+/** The MPEG TS of a channel in the response itself: tuners redirect nobody. */
+async function tune(c: HttpContext, parts: HttpParts): Promise<Response> {
+  const number = /^v(.+)$/.exec(c.req.param("channel") ?? "")?.[1] ?? "";
+  const item = await parts.api.channels.itemOf(number);
+  const members = item === null ? [] : await parts.api.channels.members({ item });
+  if (members.length === 0) throw new MillraceError("not_found", "no channel has this number: see /lineup.json");
+  if (c.req.raw.method === "HEAD") return c.body(null, 200, { "content-type": OUTPUT_TYPES.ts });
+  const leave = parts.admission.enter(holderOf(c, parts));
+  try {
+    const channel = playbackOf(c, parts, {}, "ts", members);
+    const { index, session } = await startOne(channel.parts, channel.sources, c.req.raw.signal);
+    if (session.kind === "live") return channelResponse(channel, { index, session });
+    // Nobody knew that it is a film: it plays to its end.
+    return new Response(tsBody(session)?.open(0, null) ?? null, { headers: { "content-type": OUTPUT_TYPES.ts } });
+  } finally {
+    leave();
+  }
+}
+
+/**
+ * Eight hexadecimal digits by which servers know the tuner again: the same for the same access token, and nothing can be
+ * learnt of the token from them. The last digit is the check digit that servers look at.
+ */
+async function deviceId({ api: { token } }: HttpParts): Promise<string> {
+  await token.refresh();
+  const hash = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(`hdhomerun ${token.value}`));
+  const digits = [...new Uint8Array(hash).subarray(0, 7)].map((byte) => byte & 15);
+  return [...digits, checkDigit(digits)].map((digit) => digit.toString(16).toUpperCase()).join("");
+}
+
+/** What makes all eight digits together 0 (libhdhomerun, `hdhomerun_discover_validate_device_id`). */
+function checkDigit(digits: readonly number[]): number {
+  const table = [0xa, 0x5, 0xf, 0x6, 0x7, 0xc, 0x1, 0xb, 0x9, 0x2, 0x8, 0xd, 0x4, 0x3, 0xe, 0x0];
+  return digits.reduce((sum, digit, place) => sum ^ (place % 2 === 0 ? table[digit]! : digit), 0);
+}
+
+function deviceDescription(base: string, id: string): string {
+  return `<?xml version="1.0" encoding="UTF-8"?>
+<root xmlns="urn:schemas-upnp-org:device-1-0">
+  <specVersion><major>1</major><minor>0</minor></specVersion>
+  <URLBase>${escapeXml(base)}</URLBase>
+  <device>
+    <deviceType>urn:schemas-upnp-org:device:MediaServer:1</deviceType>
+    <friendlyName>millrace</friendlyName>
+    <manufacturer>Silicondust</manufacturer>
+    <modelName>${MODEL}</modelName>
+    <modelNumber>${MODEL}</modelNumber>
+    <serialNumber>${id}</serialNumber>
+    <UDN>uuid:6d696c6c-7261-6365-0000-0000${id.toLowerCase()}</UDN>
+  </device>
+</root>
+`;
+}

@@ -1,0 +1,50 @@
+/** From the parameters of a start to what playback is asked for. */
+import type { StreamSelector } from "../content/selector.ts";
+import type { OutputKind } from "../playback/session-base.ts";
+import type { StartRequest } from "../playback/start-request.ts";
+import { callerOf, sessionHolderOf } from "./caller.ts";
+import type { HttpContext, HttpParts } from "./context.ts";
+import { sessionOwner } from "./page.ts";
+import { type PlaybackParams, transcodingOf, wantsSingleReader } from "./playback-params.ts";
+
+/** What the parameters do not say. */
+export interface StartFacts {
+  readonly selector: StreamSelector;
+  readonly output: OutputKind;
+  /** The user chose the stream, so that it may lead into the private network. */
+  readonly mayNamePrivate: boolean;
+  readonly signal: AbortSignal;
+}
+
+/** The start that the request of `c` asks for. */
+export function startRequest(
+  c: HttpContext,
+  parts: HttpParts,
+  params: PlaybackParams,
+  { selector, output, mayNamePrivate, signal }: StartFacts,
+): StartRequest {
+  return {
+    selector,
+    output,
+    fileIndex: params._idx,
+    pid: params.pid ?? params.sid,
+    clientHost: c.get("clientHost"),
+    caller: callerOf(c),
+    owner: sessionOwner(c.req.raw, c.get("page")),
+    holder: sessionHolderOf(c, parts),
+    // No page of another origin looks around in the user's network.
+    callerIsLocal: mayNamePrivate || c.get("addressClass") === "loopback" && c.get("page").relation !== "foreign",
+    preferredAudioLanguage: params.preferred_audio_language ?? null,
+    transcode: output === "file" ? null : transcodingOf(params),
+    clientSessionId: params.client_session_id ?? -1,
+    useApiStop: params.use_api_stop ?? false,
+    stopNotifications: params.use_stop_notifications ?? false,
+    forceRestart: params.force_session_restart ?? false,
+    singleReader: wantsSingleReader(params),
+    selectedIndexes: params.playlist_selected_indexes ?? null,
+    nextIndexes: params.next_file_indexes ?? null,
+    // Middleware shows the progress; a player that is redirected is told by status what can't be played.
+    atOnce: params.format === "json",
+    signal,
+  };
+}

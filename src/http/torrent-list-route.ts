@@ -1,0 +1,77 @@
+/** `/engine/playlist.m3u` with a stream: the files of one torrent as a list. Our addition. */
+import { looksPlayable } from "../content/file-choice.ts";
+import type { MediaFiles } from "../content/media-files.ts";
+import { selectStream, type StreamSelector } from "../content/selector.ts";
+import { MillraceError } from "../errors.ts";
+import { torrentM3u } from "../playlist/torrent-list.ts";
+import { holderOf } from "./caller.ts";
+import { baseOf, type HttpContext, type HttpParts } from "./context.ts";
+import { parsePlaybackParams, type PlaybackParams } from "./playback-params.ts";
+import { isSigned } from "./playlist-key.ts";
+
+/** Playback routes by `output`. */
+const ROUTES: Readonly<Record<string, string>> = { ts: "getstream", hls: "manifest.m3u8", file: "getfile" };
+
+/** Whether a query of `/engine/playlist.m3u` asks for one torrent, not for the user's playlist. */
+export function namesTorrent(query: URLSearchParams): boolean {
+  return ["content_id", "id", "infohash", "url", "magnet"].some((name) => (query.get(name) ?? "") !== "");
+}
+
+/**
+ * The list. Who may play the torrent may have it; addresses in it name the torrent as the request does, with its key if it
+ * has one. Rejects as playback.
+ */
+export async function torrentList(
+  c: HttpContext,
+  parts: HttpParts,
+  prefix: string,
+): Promise<AsyncGenerator<string>> {
+  const query = new URL(c.req.url).searchParams;
+  const route = ROUTES[query.get("output") ?? "ts"];
+  if (route === undefined) throw new MillraceError("invalid_argument", "invalid output: ts, hls or file is expected");
+  const params = parsePlaybackParams(query);
+  const selector = selectStream({ ...params, content_id: params.content_id ?? params.id });
+  const leave = parts.admission.enter(holderOf(c, parts));
+  try {
+    const isLocal = c.get("addressClass") === "loopback" && c.get("page").relation !== "foreign";
+    const found = await parts.api.media.find(
+      selector,
+      { expandWrapper: false, createWrappers: false, analyze: false },
+      {
+        callerIsLocal: await isSigned(parts.api.token, params.key, selector) || isLocal,
+        signal: c.req.raw.signal,
+      },
+    );
+    if (found.transportType !== "bt") {
+      throw new MillraceError("bad_transport_file", "bad transport file: it names no torrent or broadcast");
+    }
+    const base = `${baseOf(c, parts)}/${prefix}/${route}`;
+    const named = namedAs(selector, params);
+    return torrentM3u({
+      name: found.name,
+      files: filesOf(found, route),
+      urlOf: (index) => `${base}?${named}${index === null ? "" : `&_idx=${index}`}`,
+    });
+  } finally {
+    leave();
+  }
+}
+
+/** Those that the output can carry, as far as names say; all of them where that leaves none. */
+function filesOf({ isLive, files }: MediaFiles, route: string): MediaFiles["files"] {
+  if (isLive) return [];
+  if (route === "getfile") return files;
+  const carried = files.filter(({ filename: name, sizeBytes }) => looksPlayable({ name, sizeBytes, padding: false }));
+  return carried.length > 0 ? carried : files;
+}
+
+/** The selector as it was given: a magnet and an address know more than the infohash. */
+function namedAs(selector: StreamSelector, { key }: PlaybackParams): URLSearchParams {
+  const query = new URLSearchParams();
+  if (selector.kind === "content_id") query.set("content_id", selector.contentId);
+  else if (selector.kind === "infohash") query.set("infohash", selector.infohash);
+  else if (selector.kind === "magnet") query.set("magnet", selector.magnet);
+  else if (selector.kind === "url") query.set("url", selector.url);
+  if (key !== undefined) query.set("key", key);
+  return query;
+}

@@ -1,0 +1,52 @@
+/** Numbers of channels, for players and television software that sort and remember channels by number. */
+import { type Kysely, sql } from "kysely";
+import type { Schema } from "../database/schema.ts";
+
+/** What is taken for a number: `5`, and `5.1` as in digital television. Others (`HD 5`) would confuse who reads them as one. */
+const NUMBER = /^\d{1,9}(?:\.\d{1,4})?$/;
+
+/**
+ * Every enabled item has a number of its own that stays: the `tvg-chno` of the list it came from where no older item has it, else the item's
+ * id, which is followed by `.1` (`.2`, …) where some list gave that number away.
+ */
+export class ChannelNumbers {
+  /** Item by number, of numbers that lists gave. */
+  readonly #holders: ReadonlyMap<string, number>;
+  /** Number by item, of the same. */
+  readonly #numbers: ReadonlyMap<number, string>;
+
+  private constructor(holders: ReadonlyMap<string, number>) {
+    this.#holders = holders;
+    this.#numbers = new Map([...holders].map(([number, id]) => [id, number]));
+  }
+
+  /** The numbers as they are now. */
+  static async load(db: Kysely<Schema>): Promise<ChannelNumbers> {
+    const given = sql<string | null>`imported ->> '$.attributes."tvg-chno"'`;
+    const rows = await db.selectFrom("playlist_items").select(["id", given.as("number")])
+      .where("is_deleted", "=", 0).where("enabled", "=", 1).where(given, "is not", null).orderBy("id").execute();
+    const holders = new Map<string, number>();
+    for (const { id, number } of rows) {
+      if (number !== null && NUMBER.test(number) && !holders.has(number)) holders.set(number, id);
+    }
+    return new ChannelNumbers(holders);
+  }
+
+  /** The number of an item. */
+  of(id: number): string {
+    const given = this.#numbers.get(id);
+    if (given !== undefined) return given;
+    let number = String(id);
+    for (let n = 1; this.#holders.has(number); n++) number = `${id}.${n}`;
+    return number;
+  }
+
+  /** The item that has this number if it is there: the reverse of `of`; null for what is no number. */
+  itemOf(number: string): number | null {
+    if (!NUMBER.test(number)) return null;
+    const holder = this.#holders.get(number);
+    if (holder !== undefined) return holder;
+    const id = Number(number.split(".")[0]);
+    return this.of(id) === number ? id : null;
+  }
+}

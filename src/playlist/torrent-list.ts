@@ -1,0 +1,39 @@
+/** One torrent as an M3U list: a season, an album, the parts of a film. */
+import { compareNatural } from "../transport/natural-order.ts";
+import type { M3uEntry } from "./m3u/types.ts";
+import { writeM3u } from "./m3u/write.ts";
+
+/** A file of the torrent. */
+export interface ListedFile {
+  readonly index: number;
+  /** With its folders, separated by `/`. */
+  readonly filename: string;
+}
+
+/** What is listed. */
+export interface TorrentList {
+  readonly name: string;
+  readonly files: readonly ListedFile[];
+  /** Where the file is played; null: the one stream of a broadcast. */
+  readonly urlOf: (index: number | null) => string;
+}
+
+/** The list: files in natural order, each called by its name without folders and ending; a broadcast is one entry. */
+export function torrentM3u({ name, files, urlOf }: TorrentList): AsyncGenerator<string> {
+  const sorted = [...files].sort((a, b) => compareNatural(a.filename, b.filename) || a.index - b.index);
+  const entries = sorted.length === 0
+    ? [entry(name, urlOf(null), "")]
+    : sorted.map(({ filename, index }) => entry(titleOf(filename), urlOf(index), name));
+  return writeM3u({ attributes: {} }, entries);
+}
+
+function entry(title: string, url: string, group: string): M3uEntry {
+  const attributes: Record<string, string> = group === "" ? {} : { "group-title": group };
+  return { url, title, durationSeconds: -1, attributes, group: "", directives: [] };
+}
+
+function titleOf(filename: string): string {
+  const name = filename.slice(filename.lastIndexOf("/") + 1);
+  const dot = name.lastIndexOf(".");
+  return dot > 0 ? name.slice(0, dot) : name;
+}

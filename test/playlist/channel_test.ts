@@ -1,0 +1,110 @@
+import { test } from "node:test";
+import { assert, assertEquals } from "@std/assert";
+import { loadPorts } from "../../platform/detect.ts";
+import { createStore, type Store } from "../../src/database/store.ts";
+import { ChannelNumbers } from "../../src/playlist/channel-numbers.ts";
+import { Channels } from "../../src/playlist/channel.ts";
+import { type NewItem, Playlist } from "../../src/playlist/items.ts";
+import { FakeClock } from "../support/fake-clock.ts";
+
+async function withLibrary(body: (library: { store: Store; playlist: Playlist; channels: Channels }) => Promise<void>) {
+  const store = createStore(await loadPorts(), { kind: "memory" });
+  try {
+    await body({ store, playlist: new Playlist(store, new FakeClock()), channels: new Channels(store) });
+  } finally {
+    await store.close();
+  }
+}
+const hash = (digit: number) => String(digit).repeat(40);
+const item = (title: string, digit: number, more: Partial<NewItem> = {}): NewItem => ({
+  title,
+  infohash: hash(digit),
+  transportType: "bt",
+  isLive: 1,
+  ...more,
+});
+
+/** Gives an item what a list said of its number. */
+async function number(store: Store, id: number, text: string): Promise<void> {
+  const db = await store.open();
+  await db.updateTable("playlist_items").set({ imported: JSON.stringify({ attributes: { "tvg-chno": text } }) })
+    .where("id", "=", id).execute();
+}
+
+test("Channels.members() gives the named item, the one that played last, favourites, then the oldest", async () => {
+  await withLibrary(async ({ playlist, channels }) => {
+    const [one, two, three, four] = [
+      await playlist.add(item("News HD", 1)),
+      await playlist.add(item("NEWS 4K", 2)),
+      await playlist.add(item("News", 3)),
+      await playlist.add(item("Néws SD", 4)),
+    ];
+    await playlist.add(item("Sport", 5));
+    const ids = async (name: Parameters<Channels["members"]>[0]) => (await channels.members(name)).map(({ id }) => id);
+    assertEquals(await ids({ group: "name:news" }), [one, two, three, four]);
+    await playlist.setFlag("is_favorite", [four], true, {});
+    assertEquals(await ids({ group: "name:news" }), [four, one, two, three]);
+    const [member] = (await channels.members({ group: "name:news" })).filter(({ id }) => id === three);
+    channels.played(member!);
+    assertEquals(await ids({ group: "name:news" }), [three, four, one, two]);
+    assertEquals(await ids({ item: two }), [two, three, four, one]);
+    assertEquals(member!.selector, ["infohash", hash(3)]);
+  });
+});
+
+test("Channels.members() leaves out what is disabled, deleted or not the engine's to play", async () => {
+  await withLibrary(async ({ playlist, channels }) => {
+    const [one, two, three] = [
+      await playlist.add(item("News", 1)),
+      await playlist.add(item("News", 2)),
+      await playlist.add(item("News", 3)),
+    ];
+    await playlist.add({ title: "News", url: "http://h/news.m3u8", transportType: "hls", isLive: 1 });
+    await playlist.add({ title: "News", transportType: "bt", isLive: 1, autoSearch: true });
+    await playlist.remove([two], {});
+    await playlist.setFlag("enabled", [three], false, {});
+    assertEquals((await channels.members({ group: "name:news" })).map(({ id }) => id), [one]);
+    assertEquals((await channels.members({ item: three })).map(({ id }) => id), [three, one], "asked for by itself");
+    assertEquals(await channels.members({ item: two }), []);
+    assertEquals(await channels.members({ item: 999 }), []);
+    assertEquals(await channels.members({ group: "name:nothing" }), []);
+  });
+});
+
+test("Channels.members() gives 16 items at most", async () => {
+  await withLibrary(async ({ playlist, channels }) => {
+    for (let i = 0; i < 20; i++) await playlist.add(item("News", 1 + i % 9));
+    assertEquals((await channels.members({ group: "name:news" })).length, 16);
+  });
+});
+
+test("ChannelNumbers keep the numbers of lists, and give every other item one of its own that leads back to it", async () => {
+  await withLibrary(async ({ store, playlist }) => {
+    const ids: number[] = [];
+    for (let i = 0; i < 8; i++) ids.push(await playlist.add(item(`Channel ${i}`, 1 + i)));
+    // Given twice; that of another item's id; that id's way out; no number at all.
+    for (const [at, text] of [[0, "7"], [1, "7"], [2, "5"], [3, "7.1"], [5, "HD 5"]] as const) {
+      await number(store, ids[at]!, text);
+    }
+    const numbers = await ChannelNumbers.load(await store.read());
+    assertEquals(ids.map((id) => numbers.of(id)), ["7", "2", "5", "7.1", "5.1", "6", "7.2", "8"]);
+    for (const id of ids) assertEquals(numbers.itemOf(numbers.of(id)), id);
+    assertEquals(["", "x", "5.3", "7.3", "-1", "1e3", "2.1"].map((text) => numbers.itemOf(text)), Array(7).fill(null));
+  });
+});
+
+test("Channels.lineup() has one entry per channel, by its oldest item, and no films", async () => {
+  await withLibrary(async ({ store, playlist, channels }) => {
+    const news = await playlist.add(item("News HD", 1));
+    await playlist.add(item("News 4K", 2));
+    await playlist.add(item("A film", 3, { isLive: 0 }));
+    const sport = await playlist.add(item("Sport & more", 4, { isLive: -1 }));
+    await playlist.add({ title: "Web", url: "http://h/web.m3u8", transportType: "hls", isLive: 1 });
+    await number(store, sport, "101");
+    const lineup = await channels.lineup();
+    assertEquals(lineup, [{ number: String(news), title: "News HD" }, { number: "101", title: "Sport & more" }]);
+    assertEquals(await Promise.all(lineup.map((entry) => channels.itemOf(entry.number))), [news, sport]);
+    assert(await channels.itemOf("102") === 102, "an id that nobody has yet leads to no members");
+    assertEquals(await channels.members({ item: 102 }), []);
+  });
+});
