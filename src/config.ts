@@ -108,6 +108,14 @@ const OPTIONS = {
     [],
     "Also serve the interface of this device to the local network: hdhomerun, a tuner with the library's channels",
   ),
+  playerPrograms: option(
+    "player",
+    value.list(value.text("PROGRAM")),
+    [],
+    "Player program on this machine, mpv or VLC: a command or path; repeatable",
+    { shownDefault: "those that are found" },
+  ),
+  playerDiscovery: option("no-player-discovery", value.negated, true, "Do not look for players that are not named"),
   allowPrivateFetch: option(
     "allow-private-fetch",
     value.boolean,

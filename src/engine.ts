@@ -24,7 +24,8 @@ import { createCache, createWindowMaker } from "./engine/storage.ts";
 import { AccessPolicy } from "./http/address.ts";
 import { Admission } from "./http/admission.ts";
 import { createApp } from "./http/app.ts";
-import { Players } from "./player/players.ts";
+import { Players } from "./players/players.ts";
+import { ProgramFinder } from "./players/programs/program-finder.ts";
 import { Channels } from "./playlist/channel.ts";
 import { Playlist } from "./playlist/items.ts";
 import { readListFacts } from "./playlist/list-facts.ts";
@@ -227,6 +228,10 @@ async function assemble(machine: Ports, options: EngineOptions, opened: Closer[]
     },
   });
   opened.push(() => lists.close());
+  const playerDiscovery = options.playerDiscovery ?? true;
+  const players = new Players([
+    new ProgramFinder(ports, { programs: options.playerPrograms ?? [], discovery: playerDiscovery }),
+  ], clock);
   const ending = new AbortController();
   const app = createApp({
     sessions,
@@ -245,7 +250,7 @@ async function assemble(machine: Ports, options: EngineOptions, opened: Closer[]
       token,
       settings,
       signIn,
-      players: new Players([]),
+      players,
       content,
       analyzer,
       media: createMediaFinder({ content, analyzer, wrappers }),
@@ -290,7 +295,7 @@ async function assemble(machine: Ports, options: EngineOptions, opened: Closer[]
         records.close();
         const sessionsEnd = sessions.close();
         const end = (...parts: Closer[]) => closeParts(log, parts);
-        await end(() => sent.close());
+        await end(() => sent.close(), () => players.close());
         await end(() => lists.close());
         await end(() => broadcasts.close(), () => manager.close());
         await end(() => discovery.close(), () => transportCache.close(), () => wrappers.close());

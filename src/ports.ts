@@ -162,6 +162,38 @@ export interface ProcessPort {
   spawn(command: string, args: readonly string[], options?: { env?: Record<string, string> }): Promise<ChildProcess>;
 }
 
+/** Programs that a user of this machine may start. */
+export interface ProgramPort {
+  /** Absolute path of the program that `command` (a name on the PATH, or a path) would start; null when there is none. */
+  find(command: string): Promise<string | null>;
+  /** Whether programs that this process starts can show windows to somebody. */
+  hasDesktop(): boolean;
+}
+
+/** A place where a program of this user may listen for others of this user. */
+export interface LocalAddress {
+  /** Path of a Unix domain socket in a directory of its own that only this user enters; on Windows a pipe's name. */
+  readonly path: string;
+  /** Removes the directory. */
+  remove(): Promise<void>;
+}
+
+/** A connection to a program on this machine. */
+export interface LocalConnection {
+  readonly readable: ReadableStream<Uint8Array>;
+  readonly writable: WritableStream<Uint8Array>;
+  /** Drops it at once. Idempotent. */
+  close(): void;
+}
+
+/** Connections between programs of one machine: Unix domain sockets, named pipes on Windows. */
+export interface LocalSocketPort {
+  /** A new address, for a program that is going to listen there. Rejects with `io`. */
+  newAddress(): Promise<LocalAddress>;
+  /** Rejects with `connection_failed` while nobody listens, or with the signal's reason. */
+  connect(path: string, options: { signal: AbortSignal }): Promise<LocalConnection>;
+}
+
 /** One address of this machine. */
 export interface InterfaceAddress {
   readonly name: string;
@@ -247,6 +279,8 @@ export interface Ports {
   readonly udp: UdpPort;
   readonly files: FilePort;
   readonly processes: ProcessPort;
+  readonly programs: ProgramPort;
+  readonly localSockets: LocalSocketPort;
   readonly network: NetworkPort;
   readonly http: HttpPort;
   readonly httpClient: HttpClientPort;

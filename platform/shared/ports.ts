@@ -5,10 +5,12 @@ import { loadHlsModule } from "./assets.ts";
 import { createClock } from "./clock.ts";
 import { files } from "./files.ts";
 import { createHttpClient } from "./http-client.ts";
+import { localSockets } from "./local-sockets.ts";
 import { createLogger } from "./logger.ts";
 import { network } from "./network.ts";
 import type { PlatformOptions } from "./options.ts";
 import { processes } from "./processes.ts";
+import { programs } from "./programs.ts";
 import { sha1 } from "./sha1.ts";
 import { udp } from "./udp.ts";
 
@@ -34,6 +36,8 @@ export function assemblePorts(parts: RuntimeParts, options: PlatformOptions): Po
     udp,
     files,
     processes,
+    programs,
+    localSockets,
     network,
     http: parts.http,
     httpClient: createHttpClient(),

@@ -62,6 +62,10 @@ export interface EngineOptions {
   readonly pathAliases?: readonly string[];
   /** Other makers' interfaces served besides. Default: none. */
   readonly fronts?: readonly Front[];
+  /** Programs that `open_in_player` may start: commands or paths of mpv and VLC. Default: those that are found. */
+  readonly playerPrograms?: readonly string[];
+  /** Whether to look for players that nobody named. Default true. */
+  readonly playerDiscovery?: boolean;
   /** Lets callers elsewhere name private addresses in `url`. Default false. */
   readonly allowPrivateFetch?: boolean;
   /** Token of the JSON API, 64 hexadecimal characters. Default: the one in `stateDir`, made at the first start. */

@@ -148,6 +148,17 @@ export class AccessPolicy {
     return "internet";
   }
 
+  /** This machine's address in the network that `host` is in; null when they have none in common. */
+  ownAddressNear(host: string): string | null {
+    const address = parse(host);
+    if (address === null) return null;
+    for (const own of this.#network.interfaces()) {
+      const base = parse(own.host);
+      if (base !== null && matches(address, base, own.prefixLength)) return own.host;
+    }
+    return null;
+  }
+
   allows(kind: AddressClass): boolean {
     if (kind === "loopback") return true;
     return kind === "intranet" ? this.#allowIntranet : this.#allowInternet;

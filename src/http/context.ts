@@ -32,7 +32,7 @@ export interface HttpParts {
   /** As in `Ports`. */
   readonly hlsModule: Ports["hlsModule"];
   /** What the JSON method API needs besides. */
-  readonly api: Omit<ApiParts, "policy" | "clock" | "log" | "runtime" | "pictures">;
+  readonly api: Omit<ApiParts, "policy" | "sessions" | "clock" | "log" | "runtime" | "pictures">;
 }
 
 /** Hono's variables. */

@@ -44,6 +44,14 @@ export function pageOf(request: Request, own: string): Page {
  */
 export function sessionOwner(request: Request, page: Page): string | null {
   if (page.relation === "foreign") return page.origin ?? "null";
+  return isUntoldBrowser(request, page) ? "browser" : null;
+}
+
+/**
+ * Whether a browser sent `request` without a word of the page behind it: any page, or the user. So it is with a GET to an
+ * address of the local network, unencrypted, from a page that sends no `Referer`.
+ */
+export function isUntoldBrowser(request: Request, page: Page): boolean {
   const isUntold = page.relation === "none" && request.headers.get("sec-fetch-site") === null;
-  return isUntold && /^Mozilla\//.test(request.headers.get("user-agent") ?? "") ? "browser" : null;
+  return isUntold && /^Mozilla\//.test(request.headers.get("user-agent") ?? "");
 }

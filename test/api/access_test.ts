@@ -53,6 +53,8 @@ const FLAGS: Readonly<Record<string, readonly [isPublic: boolean, isRemote: bool
   external_playlist_get: [false, true],
   update_all_external_playlists: [false, true],
   // Our additions.
+  get_player_status: [true, true],
+  control_player: [true, true],
   get_task: [false, true],
   cancel_task: [false, true],
   get_playlist_url: [false, true],

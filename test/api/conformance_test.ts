@@ -160,6 +160,8 @@ const ELSEWHERE = [
   "parse_m3u_playlist",
   "sign_in",
   "open_in_player",
+  "get_player_status",
+  "control_player",
   "playlist_import",
   "get_task",
   "cancel_task",

@@ -53,7 +53,7 @@ const DOCUMENTED: Readonly<Record<string, string>> = {
   update_all_external_playlists: "",
 };
 /** Ours. */
-const ADDITIONS = ["get_task", "cancel_task", "get_playlist_url", "search"];
+const ADDITIONS = ["get_player_status", "control_player", "get_task", "cancel_task", "get_playlist_url", "search"];
 /** Methods that need no token. */
 const PUBLIC = [
   "get_api_access_token",

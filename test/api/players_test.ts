@@ -1,7 +1,5 @@
 import { test } from "node:test";
-import { assertEquals, assertMatch, assertRejects } from "@std/assert";
-import { MillraceError } from "../../src/errors.ts";
-import { type Player, type PlayerFinder, type PlayerRequest, Players } from "../../src/player/players.ts";
+import { assertEquals, assertMatch } from "@std/assert";
 import { serveEngine } from "../support/engine.ts";
 import { withEngine } from "./support.ts";
 
@@ -36,43 +34,46 @@ test("open_in_player answers code 5 for a player that is not in reach, over HTTP
   }
 });
 
-test("open_in_player needs no token, yet no page of another origin starts a player with it", async () => {
+test("methods of players need no token, yet no page of another origin starts or steers a player with them", async () => {
   await withEngine(async ({ call }) => {
-    const params = { player_id: "tv", infohash: ID };
-    assertEquals((await call("open_in_player", params)).error?.code, 5);
-    for (const headers of [{ origin: "https://page.example" }, { "sec-fetch-site": "cross-site" }]) {
-      assertEquals((await call("open_in_player", params, { headers })).error?.code, 4, JSON.stringify(headers));
+    const calls = [
+      ["open_in_player", { player_id: "tv", infohash: ID }],
+      ["get_player_status", { player_id: "tv" }],
+      ["control_player", { player_id: "tv", command: "stop" }],
+    ] as const;
+    // Of a page whose browser does not say which it is: as with a picture at an address of the local network.
+    const untold = { "user-agent": "Mozilla/5.0 (X11; Linux x86_64) Gecko/20100101 Firefox/140.0" };
+    for (const [method, params] of calls) {
+      assertEquals((await call(method, params)).error?.code, 5, method);
+      for (const headers of [{ origin: "https://page.example" }, { "sec-fetch-site": "cross-site" }, untold]) {
+        assertEquals((await call(method, params, { headers })).error?.code, 4, `${method} ${JSON.stringify(headers)}`);
+      }
+      for (const headers of [{ origin: "http://127.0.0.1:6878", ...untold }, { "sec-fetch-site": "same-origin" }]) {
+        assertEquals((await call(method, params, { headers })).error?.code, 5, `${method} ${JSON.stringify(headers)}`);
+      }
     }
   });
 });
 
-/** Players that remember what they were told. */
-class Shelf implements PlayerFinder {
-  readonly told: [string, PlayerRequest][] = [];
-  private readonly players: readonly Player[];
-
-  constructor(...names: string[]) {
-    this.players = names.map((name) => ({ id: name, type: "proxy", protocol: null, name, icon: null }));
-  }
-
-  list() {
-    return Promise.resolve(this.players);
-  }
-
-  open(player: Player, request: PlayerRequest) {
-    this.told.push([player.id, request]);
-    return Promise.resolve();
-  }
-}
-
-test("Players lists the players of all finders and hands a stream to the one it is for", async () => {
-  const [one, two] = [new Shelf("a", "b"), new Shelf("c")];
-  const players = new Players([one, two]);
-  assertEquals((await players.list()).map(({ id }) => id), ["a", "b", "c"]);
-  const { signal } = new AbortController();
-  await players.open("c", { infohash: ID }, signal);
-  assertEquals([one.told, two.told], [[], [["c", { infohash: ID }]]]);
-  const error = await assertRejects(() => players.open("d", { infohash: ID }, signal), MillraceError);
-  assertEquals((error as MillraceError).code, "not_found");
-  assertEquals(await new Players([]).list(), []);
+test("a program of the engine's machine is listed for callers there, and refused to others", async () => {
+  await withEngine(async ({ call }) => {
+    const listed = async (from: "loopback" | "intranet", headers = {}) => {
+      const { result } = await call("get_available_players", {}, { from, headers });
+      return result.players.map(({ id }: { id: string }) => id);
+    };
+    assertEquals(await listed("loopback"), ["program:mpv"]);
+    assertEquals(await listed("intranet"), []);
+    assertEquals(await listed("loopback", { origin: "https://tv.example" }), [], "a page that may use public methods");
+    const open = await call("open_in_player", { player_id: "program:mpv", infohash: ID }, { from: "intranet" });
+    assertEquals(open.error?.code, 4);
+    assertMatch(open.error!.message, /engine's own machine/);
+    assertEquals((await call("get_player_status", { player_id: "program:mpv" })).result, {
+      state: "idle",
+      position: null,
+      duration: null,
+    });
+    assertEquals((await call("control_player", { player_id: "program:mpv", command: "pause" })).error?.code, 8);
+    assertEquals((await call("control_player", { player_id: "program:mpv", command: "seek" })).error?.code, 2);
+    assertEquals((await call("control_player", { player_id: "program:mpv", command: "eject" })).error?.code, 3);
+  }, { playerPrograms: ["mpv"], allowOrigins: ["https://tv.example"] });
 });

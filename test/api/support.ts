@@ -50,6 +50,7 @@ export async function withEngine(body: (called: CalledEngine) => Promise<void>, 
     peerPort: 0,
     dht: false,
     lsd: false,
+    playerDiscovery: false,
     accessToken: TOKEN,
     // Nobody is there to be asked.
     analysisTimeoutMs: 100,

@@ -23,8 +23,15 @@ export interface ServedEngine {
   close(): Promise<void>;
 }
 
-/** Nothing but what the test names: no DHT, no LSD, free ports, RAM. */
-const ALONE: EngineOptions = { peerHost: "127.0.0.1", peerPort: 0, dht: false, lsd: false, cache: "ram" };
+/** Nothing but what the test names: no DHT, no LSD, no players, free ports, RAM. */
+const ALONE: EngineOptions = {
+  peerHost: "127.0.0.1",
+  peerPort: 0,
+  dht: false,
+  lsd: false,
+  playerDiscovery: false,
+  cache: "ram",
+};
 
 /** Starts an engine and serves it. */
 export async function serveEngine(options: EngineOptions = {}): Promise<ServedEngine> {

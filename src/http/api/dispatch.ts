@@ -10,7 +10,7 @@ import { JsonStream } from "./json-stream.ts";
 import type { Method } from "./method.ts";
 import { Noted } from "./noted.ts";
 import { allowReading } from "../page-fields.ts";
-import { pageOf } from "../page.ts";
+import { isUntoldBrowser, pageOf } from "../page.ts";
 import { isStrictlySameOrigin, pageOrigin } from "./origin.ts";
 import { type ParamReader, paramReader } from "./params.ts";
 import { KEEP_MS, Picture } from "./picture.ts";
@@ -92,6 +92,7 @@ export function createDispatch(methods: readonly Method[], parts: ApiParts, admi
       clientHost: caller.clientHost,
       ownUrl: caller.ownUrl,
       callerIsLocal: local,
+      holder: caller.holder,
       upload,
       signal: AbortSignal.any([request.signal, parts.closing]),
     });
@@ -161,6 +162,9 @@ function requirePage(method: Method, request: Request, caller: Caller, parts: Ap
     (method.public && parts.policy.allowsOrigin(page.origin));
   if (!mayCall || (method.sameOriginOnly && !isStrictlySameOrigin(request, caller.ownUrl))) {
     throw denied("access denied: cross-origin requests are refused; see --allow-origin", 200);
+  }
+  if (method.needsNamedPage && isUntoldBrowser(request, page)) {
+    throw denied("access denied: a browser has to say which page asks; send the request by POST", 200);
   }
 }
 

@@ -1,5 +1,6 @@
 /** What a method of the JSON API is. Parsing, access rules, OpenAPI and the conformance test come from these fields. */
 import type * as z from "zod";
+import type { Holder } from "../../playback/shares.ts";
 import type { Spooled } from "../../playlist/spool.ts";
 import type { AddressClass } from "../address.ts";
 import type { JsonStream } from "./json-stream.ts";
@@ -19,6 +20,8 @@ export interface ApiCall {
    * page would otherwise borrow the user's place in the network.
    */
   readonly callerIsLocal: boolean;
+  /** Whose share of sessions the call takes. */
+  readonly holder: Holder;
   /** The file named by `Method.upload` when it came as a stream; the handler lets it go. */
   readonly upload?: Spooled | undefined;
   /** The caller gave up. */
@@ -41,6 +44,11 @@ export interface Method<Params extends z.ZodObject = z.ZodObject, Result extends
   readonly openToPages?: boolean;
   /** Refuses whatever a browser sends on behalf of another origin. Private methods do so always. Default false. */
   readonly sameOriginOnly?: boolean;
+  /**
+   * Refuses a browser that does not say which page sends a request, as with a GET to an address of the local network: it may
+   * be any page. Default false.
+   */
+  readonly needsNamedPage?: boolean;
   /**
    * The file parameter that may be larger than a body otherwise is: with method and token in the query it is received as a
    * stream and kept aside as `ApiCall.upload`. Default: none.

@@ -1,7 +1,9 @@
-/** "Players" of section 4.4. */
+/** "Players" of section 4.4, and, our additions, what becomes of a player afterwards. */
 import * as z from "zod";
 import { selectStream } from "../../../content/selector.ts";
-import { defineMethod, type Method } from "../method.ts";
+import { startForPlayer } from "../../player-stream.ts";
+import { API_CODES, ApiError } from "../codes.ts";
+import { type ApiCall, defineMethod, type Method } from "../method.ts";
 import { OK } from "../schemas.ts";
 
 /** Section 2.5. */
@@ -12,39 +14,105 @@ const PLAYER = z.object({
   name: z.string(),
   icon: z.string().nullable(),
 });
+const PLAYER_ID = z.string().min(1).max(1024).describe("From get_available_players");
 /** Longest selector: a magnet link. */
 const SELECTOR = z.string().max(65_536).optional();
+/** A day: longer than any film. */
+const MAX_POSITION_SECONDS = 86_400;
 
-/** The methods that list players and start playback in one. */
+const callerOf = ({ callerIsLocal }: ApiCall) => ({ isLocal: callerIsLocal });
+
+/** The methods that list players, start playback in one, and steer it. */
 export const PLAYER_METHODS: readonly Method[] = [
   defineMethod({
     name: "get_available_players",
-    summary: "Players in reach; none so far, since the engine looks for none.",
+    summary: "Players in reach that the caller may use; programs on the engine's machine only for callers there.",
     public: true,
     remote: true,
     params: z.object({ content_id: SELECTOR.describe("Needed by old versions alone; any text") }),
     result: z.object({ players: z.array(PLAYER) }),
-    handle: async (_params, { parts }) => ({ players: await parts.players.list() }),
+    handle: async (_params, call) => ({ players: await call.parts.players.list(callerOf(call)) }),
   }),
-  defineMethod({
-    name: "open_in_player",
-    summary: "Plays a stream in a player of get_available_players.",
-    public: true,
-    remote: true,
-    // It needs no token, and a page that the user merely visits is not to start anything on the television.
-    sameOriginOnly: true,
-    params: z.object({
-      player_id: z.string().min(1).max(1024).describe("From get_available_players"),
+  playerMethod(
+    "open_in_player",
+    "Plays a stream in a player of get_available_players; returns once it plays there, or says why it does not.",
+    z.object({
+      player_id: PLAYER_ID,
       content_id: SELECTOR,
       infohash: SELECTOR,
       url: SELECTOR.describe("Address of a transport file"),
+      _idx: z.int().min(0).optional().describe("File of the torrent; the largest playable one by default"),
     }),
-    result: OK,
-    async handle({ player_id: id, ...request }, { parts, signal }) {
+    OK,
+    async ({ player_id: playerId, _idx: fileIndex, ...named }, call) => {
       // Refuses what names no stream before any player is asked.
-      selectStream(request);
-      await parts.players.open(id, request, signal);
+      const selector = selectStream(named);
+      await call.parts.players.open(
+        playerId,
+        callerOf(call),
+        (needs, signal) => startForPlayer(call, { selector, fileIndex, needs, playerId }, signal),
+        call.signal,
+      );
       return "ok" as const;
     },
-  }),
+  ),
+  playerMethod(
+    "get_player_status",
+    "What a player does: its state, and position and duration in seconds where it says so.",
+    z.object({ player_id: PLAYER_ID }),
+    z.object({
+      state: z.enum(["idle", "playing", "paused"]),
+      position: z.number().nullable(),
+      duration: z.number().nullable(),
+    }),
+    async ({ player_id: id }, call) => {
+      const { state, positionSeconds, durationSeconds } = await call.parts.players.status(
+        id,
+        callerOf(call),
+        call.signal,
+      );
+      return { state, position: positionSeconds, duration: durationSeconds };
+    },
+  ),
+  playerMethod(
+    "control_player",
+    "Pauses, resumes, seeks or stops what a player plays.",
+    z.object({
+      player_id: PLAYER_ID,
+      command: z.enum(["pause", "resume", "seek", "stop"]),
+      position: z.int().min(0).max(MAX_POSITION_SECONDS).optional().describe(
+        "With seek: seconds from the beginning",
+      ),
+    }),
+    OK,
+    async ({ player_id: id, command: kind, position }, call) => {
+      if (kind === "seek" && position === undefined) {
+        throw new ApiError(API_CODES.missingParameter, "missing parameter: position");
+      }
+      const command = kind === "seek" ? { kind, positionSeconds: position! } : { kind };
+      await call.parts.players.control(id, callerOf(call), command, call.signal);
+      return "ok" as const;
+    },
+  ),
 ];
+
+/** None needs a token; a page that the user merely visits is not to start anything on the television, nor to watch it. */
+function playerMethod<Params extends z.ZodObject, Result extends z.ZodType>(
+  name: string,
+  summary: string,
+  params: Params,
+  result: Result,
+  handle: (params: z.output<Params>, call: ApiCall) => Promise<z.input<Result>>,
+): Method {
+  return defineMethod({
+    name,
+    summary,
+    public: true,
+    remote: true,
+    sameOriginOnly: true,
+    needsNamedPage: true,
+    params,
+    result,
+    handle,
+  });
+}

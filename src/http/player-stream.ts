@@ -1,0 +1,60 @@
+/** Starts a session for a player that `open_in_player` names. */
+import type { StreamSelector } from "../content/selector.ts";
+import type { PlayerStream, StreamNeeds } from "../players/types.ts";
+import type { ApiCall } from "./api/method.ts";
+import { playbackUrl } from "./playback-url.ts";
+
+/** What a player is to play. */
+export interface WantedStream {
+  readonly selector: StreamSelector;
+  readonly fileIndex: number | undefined;
+  readonly needs: StreamNeeds;
+  readonly playerId: string;
+}
+
+/**
+ * Starts the stream as if the caller played it, in a session of the player's own. Its address needs no key: the last part
+ * is the session's secret. Rejects as `Sessions.start`.
+ */
+export async function startForPlayer(call: ApiCall, wanted: WantedStream, signal: AbortSignal): Promise<PlayerStream> {
+  const { sessions } = call.parts;
+  const session = await sessions.start({
+    selector: wanted.selector,
+    output: wanted.needs.output,
+    fileIndex: wanted.fileIndex,
+    pid: `player ${wanted.playerId}`,
+    clientHost: call.clientHost,
+    holder: call.holder,
+    callerIsLocal: call.callerIsLocal,
+    preferredAudioLanguage: null,
+    transcode: null,
+    clientSessionId: -1,
+    useApiStop: false,
+    stopNotifications: false,
+    forceRestart: false,
+    signal,
+  });
+  const { infohashHex } = session.identity;
+  return {
+    id: session.id,
+    url: playbackUrl(`${baseFor(call, wanted.needs.host)}/engine`, session),
+    title: session.kind === "file" ? session.file.name : session.metainfo.name,
+    isLive: session.kind === "live",
+    trouble: () => session.errorMessage ?? session.stallReason,
+    stop: () => sessions.stop(infohashHex, session.id, "its player needs it no longer"),
+  };
+}
+
+/**
+ * The engine's base URL as a player on the machine `host` reaches it. The caller may know the engine by a loopback address
+ * or by a name that only its own machine knows: then by this machine's address in the player's network.
+ */
+function baseFor({ ownUrl, parts: { policy } }: ApiCall, host: string | null): string {
+  const base = new URL(ownUrl);
+  // What comes by TLS comes by its name, which is in the certificate.
+  if (host === null || base.protocol === "https:") return ownUrl;
+  const near = policy.ownAddressNear(host);
+  if (near === null) return ownUrl;
+  base.hostname = near.includes(":") ? `[${near}]` : near;
+  return base.href.replace(/\/$/, "");
+}

@@ -1,0 +1,136 @@
+/** All players in reach, and who may use which: "Players" of section 4.4 of the HTTP API. */
+import { deadline } from "../bytes/deadline.ts";
+import { MillraceError } from "../errors.ts";
+import type { Clock } from "../ports.ts";
+import type {
+  Player,
+  PlayerCaller,
+  PlayerCommand,
+  PlayerDevice,
+  PlayerFinder,
+  PlayerStatus,
+  PlayerStream,
+  StartStream,
+} from "./types.ts";
+
+/** For a player to show a stream that the engine can read: a program starts, opens a window and fills its buffers. */
+const PLAY_TIMEOUT_MS = 60_000;
+/** For a player to take a command or to say what it does. */
+const COMMAND_TIMEOUT_MS = 5000;
+
+/** An `open` that is under way. */
+interface Opening {
+  /** Ends it in favour of another. */
+  readonly giveWay: AbortController;
+  readonly over: Promise<void>;
+}
+
+/** All players. */
+export class Players {
+  readonly #finders: readonly PlayerFinder[];
+  readonly #clock: Clock;
+  /** What each player was given last, by its id: as many as there are players. */
+  readonly #streams = new Map<string, PlayerStream>();
+  readonly #openings = new Map<string, Opening>();
+
+  constructor(finders: readonly PlayerFinder[], clock: Clock) {
+    this.#finders = finders;
+    this.#clock = clock;
+  }
+
+  /** Players that `caller` may use. */
+  async list(caller: PlayerCaller): Promise<Player[]> {
+    return (await this.#devices()).filter((device) => caller.isLocal || !device.localOnly).map(({ facts }) => facts);
+  }
+
+  /**
+   * Starts a stream and plays it in the player with this id; resolves when it plays there. A newer call for the same
+   * player ends this one (`aborted`). Rejects with `not_found`, `denied`, as `start` does, `unavailable` when the player
+   * fails, and `timeout`.
+   */
+  async open(id: string, caller: PlayerCaller, start: StartStream, signal: AbortSignal): Promise<void> {
+    const device = await this.#device(id, caller);
+    const before = this.#openings.get(id);
+    const giveWay = new AbortController();
+    let finish!: () => void;
+    const opening: Opening = { giveWay, over: new Promise((resolve) => finish = resolve) };
+    this.#openings.set(id, opening);
+    before?.giveWay.abort(new MillraceError("aborted", "another stream was opened in the player"));
+    try {
+      await before?.over;
+      await this.#play(device, start, AbortSignal.any([signal, giveWay.signal]));
+    } finally {
+      if (this.#openings.get(id) === opening) this.#openings.delete(id);
+      finish();
+    }
+  }
+
+  /** What the player does. Rejects with `not_found` and `denied`, `unavailable` when it does not say, and `timeout`. */
+  async status(id: string, caller: PlayerCaller, signal: AbortSignal): Promise<PlayerStatus> {
+    const device = await this.#device(id, caller);
+    return await this.#timed(COMMAND_TIMEOUT_MS, signal, (late) => device.status(late));
+  }
+
+  /** Tells a player that plays what to do. Rejects as `status`, and with `conflict` when it plays nothing. */
+  async control(id: string, caller: PlayerCaller, command: PlayerCommand, signal: AbortSignal): Promise<void> {
+    const device = await this.#device(id, caller);
+    await this.#timed(COMMAND_TIMEOUT_MS, signal, (late) => device.control(command, late));
+    if (command.kind !== "stop") return;
+    this.#streams.get(id)?.stop();
+    this.#streams.delete(id);
+  }
+
+  /** Lets all players go. */
+  async close(): Promise<void> {
+    const reason = new MillraceError("closed", "the engine is closing");
+    for (const { giveWay } of this.#openings.values()) giveWay.abort(reason);
+    await Promise.all(this.#finders.map((finder) => finder.close()));
+  }
+
+  async #play(device: PlayerDevice, start: StartStream, signal: AbortSignal): Promise<void> {
+    const { id } = device.facts;
+    const stream = await start(device, signal);
+    const before = this.#streams.get(id);
+    try {
+      await this.#timed(PLAY_TIMEOUT_MS, signal, (late) => device.open(stream, late), () => {
+        const why = stream.trouble();
+        return `${device.facts.name} did not begin to play in time${why === null ? "" : `: ${why}`}`;
+      });
+    } catch (error) {
+      // What played before was a stream of its own, unless it is this one.
+      if (before?.id !== stream.id) stream.stop();
+      throw error;
+    }
+    if (before !== undefined && before.id !== stream.id) before.stop();
+    this.#streams.set(id, stream);
+  }
+
+  async #timed<T>(
+    timeoutMs: number,
+    signal: AbortSignal,
+    work: (signal: AbortSignal) => Promise<T>,
+    says: () => string = () => "the player did not respond in time",
+  ): Promise<T> {
+    const late = deadline(this.#clock, timeoutMs, signal, () => new MillraceError("timeout", says()));
+    try {
+      return await work(late.signal);
+    } finally {
+      late.cancel();
+    }
+  }
+
+  async #device(id: string, caller: PlayerCaller): Promise<PlayerDevice> {
+    const device = (await this.#devices()).find(({ facts }) => facts.id === id);
+    if (device === undefined) {
+      throw new MillraceError("not_found", "no player with this player_id is in reach; see get_available_players");
+    }
+    if (device.localOnly && !caller.isLocal) {
+      throw new MillraceError("denied", "access denied: only callers on the engine's own machine use this player");
+    }
+    return device;
+  }
+
+  async #devices(): Promise<PlayerDevice[]> {
+    return (await Promise.all(this.#finders.map((finder) => finder.list()))).flat();
+  }
+}
