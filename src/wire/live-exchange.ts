@@ -9,10 +9,14 @@ const NAME = "live1";
 /** Version of the protocol. */
 const VERSION = 1;
 
+/** Latest time that a handshake can tell, Unix seconds: the year 10889. */
+const MAX_CLOCK_S = 281_474_976_710;
+
 /** The field `live` of our handshake. */
 export function liveField(offer: LiveOffer): Record<string, unknown> {
   const field: Record<string, unknown> = { v: VERSION, role: offer.role };
   if (offer.upBytesPerS !== null) field.up = Math.floor(offer.upBytesPerS);
+  if (offer.clockMs !== undefined) field.t = Math.floor(offer.clockMs / 1000);
   return field;
 }
 
@@ -21,9 +25,11 @@ export function readLiveOffer(handshake: BencodeDictionary): LiveOffer | null {
   const field = handshake["live"];
   if (!isDictionary(field) || field["v"] !== VERSION) return null;
   const role = field["role"] instanceof Uint8Array ? new TextDecoder().decode(field["role"].subarray(0, 16)) : "";
+  const clockS = integerWithin(field["t"], 0, MAX_CLOCK_S);
   return {
     role: role === "source" ? "source" : "viewer",
     upBytesPerS: integerWithin(field["up"], 0, Number.MAX_SAFE_INTEGER),
+    ...(clockS === null ? {} : { clockMs: 1000 * clockS }),
   };
 }
 

@@ -9,6 +9,8 @@ export interface LiveOffer {
   readonly role: "source" | "viewer";
   /** Its uplink, bytes a second; null when it isn't told. */
   readonly upBytesPerS: number | null;
+  /** Its wall clock when it said so, Unix ms, in whole seconds; absent when it isn't told. */
+  readonly clockMs?: number;
 }
 
 /** What the far end said in the BEP 10 handshake. */

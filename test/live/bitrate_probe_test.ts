@@ -1,5 +1,6 @@
 import { test } from "node:test";
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals, assertRejects } from "@std/assert";
+import { MillraceError } from "../../src/errors.ts";
 import { probeBitrate } from "../../src/live/broadcast/bitrate-probe.ts";
 import type { LiveInputEvent } from "../../src/live/broadcast/input.ts";
 import { clip } from "../support/fixtures.ts";
@@ -38,4 +39,26 @@ test("probeBitrate() goes by the time of arrival where the stream has no clock",
   const clock = new FakeClock();
   const chunks = Array.from({ length: 100 }, () => new Uint8Array(10_240));
   assertEquals((await probeBitrate(arriving(clock, chunks, 100), clock, NEVER)).bytesPerS, 102_400);
+});
+
+test("probeBitrate() takes no stand-still at the start for the stream, and waits for a second of it", async () => {
+  const clock = new FakeClock();
+  async function* slow(): AsyncGenerator<LiveInputEvent> {
+    yield { kind: "data", bytes: new Uint8Array(1024) };
+    clock.advance(20_000);
+    await Promise.resolve();
+    yield* arriving(clock, Array.from({ length: 100 }, () => new Uint8Array(10_240)), 100);
+  }
+  const { bytesPerS, events } = await probeBitrate(slow(), clock, NEVER);
+  assert(bytesPerS > 60_000 && bytesPerS < 110_000, `${bytesPerS}`);
+  assert(events.length < 20);
+});
+
+test("probeBitrate() rejects when the source ends before there was a second of it", async () => {
+  const clock = new FakeClock();
+  const early = clip("ts-188.ts").slice(0, 10_000);
+  for (const chunks of [[], [new Uint8Array(5000)], chunked(early, 1880)]) {
+    const error = await assertRejects(() => probeBitrate(arriving(clock, chunks, 20), clock, NEVER), MillraceError);
+    assertEquals(error.code, "bad_media");
+  }
 });

@@ -181,3 +181,15 @@ test("LiveFeed ends with the broadcast", () => {
   feed.take(stage.clock.monotonic());
   assert(feed.ended);
 });
+
+test("LiveFeed goes on at once when its broadcaster is back with a clock that is hours ahead, and does not wait for them", () => {
+  const { stage, peer, feed } = reader();
+  stage.pass(1500);
+  comesBack(stage, peer, 32, 3_600_000);
+  stage.piece(peer, 32);
+  stage.pass(2500);
+  const at = given(feed, stage);
+  assertEquals(at, [[32, true]]);
+  const header = stage.node.window.newest!;
+  assert(feed.dueMs(header) - stage.clock.monotonic() < 1000);
+});

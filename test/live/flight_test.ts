@@ -32,7 +32,7 @@ class Rig {
       limit?: number;
     },
   ) {
-    const options = { guessBytesPerS: 125_000, isTold: false, limitBytesPerS: limit, random: seededRandom(1) };
+    const options = { guessBytesPerS: () => 125_000, isTold: false, limitBytesPerS: limit, random: seededRandom(1) };
     this.flight = new Flight(options);
     const line = new SimLine(this.queue, rate);
     this.peers = Array.from({ length: peers }, (_, i) => this.neighbour(line, 20 + 20 * i));

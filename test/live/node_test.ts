@@ -3,7 +3,7 @@ import { assert, assertEquals } from "@std/assert";
 import { UnsubscribeReason } from "../../src/live/messages.ts";
 import { GENUINE } from "../simulation/live-network.ts";
 import { CLOSED, emptyPaths, UNFED } from "../../src/live/node/place.ts";
-import { publish, source, Stage } from "./support.ts";
+import { type Neighbour, publish, source, Stage } from "./support.ts";
 
 test("LiveNode tells a newcomer its window, the newest header and where to start", () => {
   const { link } = source(21).neighbour();
@@ -369,3 +369,60 @@ test("LiveNode takes the places of a child that nothing reaches for one and a ha
   stage.pass(200);
   assertEquals([child.peer.childMask, stage.node.childCount], [0, 0]);
 });
+
+/** Three neighbours, of whom the first pushes what the others lack: all of it but for the substreams of `lacking`. */
+function branchless(lacking: number): { stage: Stage; peers: Neighbour[]; run: (from: number, to: number) => void } {
+  const { stage, peers } = Stage.joined(3);
+  stage.fill(peers[0]!);
+  const run = (from: number, to: number) => {
+    for (let seq = from; seq <= to; seq++) {
+      stage.header(peers[0]!, seq);
+      for (let block = 0; block < 4; block++) {
+        const substream = (4 * seq + block) % 8;
+        if ((lacking & (1 << substream)) !== 0) continue;
+        const parent = peers.find(({ peer }) => (peer.parentMask & (1 << substream)) !== 0) ?? peers[0]!;
+        stage.node.block(parent.peer, seq, 16_384 * block, GENUINE.subarray(0, 16_384));
+      }
+      stage.pass(500);
+    }
+  };
+  return { stage, peers, run };
+}
+
+test("LiveNode leaves a parent whose tree nobody gets, by the blocks of other trees", () => {
+  const { stage, peers, run } = branchless(0);
+  run(21, 24);
+  const { parents } = stage.node["parents"];
+  const had = parents[1]!;
+  assert(had !== null);
+  for (let seq = 25; seq <= 40 && parents[1] === had; seq++) {
+    stage.header(peers[0]!, seq);
+    for (let block = 0; block < 4; block++) {
+      const substream = (4 * seq + block) % 8;
+      const { peer } = peers.find((one) => one.peer === parents[substream]) ?? peers[0]!;
+      if (substream !== 1) stage.node.block(peer, seq, 16_384 * block, GENUINE.subarray(0, 16_384));
+    }
+    // Nobody tells of a whole piece.
+    stage.pass(500);
+    assert(parents[0] !== null && parents[2] !== null);
+    assert(seq >= 28 || parents[1] === had, "it is left before it is overdue");
+  }
+  assert(parents[1] !== had);
+  assert(had.link !== undefined && nowOf(stage) < had.refusedUntilMs[1]!);
+});
+
+test("LiveNode asks a parent that brings nothing at all less and less often", () => {
+  const { stage, peers, run } = branchless(0xff);
+  run(21, 27);
+  const barren = peers.filter(({ peer }) => peer.barrenTimes > 0);
+  assert(barren.length > 0);
+  for (const { peer } of barren) {
+    const restMs = peer.barrenUntilMs - nowOf(stage);
+    assert(restMs > 5000 && restMs <= 10_000, `${restMs}`);
+    assertEquals(peer.parentMask, 0);
+  }
+});
+
+function nowOf(stage: Stage): number {
+  return stage.clock.monotonic();
+}

@@ -12,6 +12,7 @@ import {
 } from "../../src/live/broadcast/broadcast-state.ts";
 import { BLOCK_BYTES } from "../../src/wire/types.ts";
 import { FLAG_DISCONTINUITY, FLAG_END, hashOfBlock, MAX_SEQUENCE } from "../../src/live/header.ts";
+import { RateWatch } from "../../src/live/broadcast/rate-watch.ts";
 import { Publisher, type SignedPiece } from "../../src/live/broadcast/publisher.ts";
 import { createLiveKey, CryptoVerifier, HeaderSigner } from "../../src/live/signer.ts";
 import type { FilePort } from "../../src/ports.ts";
@@ -23,7 +24,7 @@ const TS = new Uint8Array(readFileSync(new URL("../fixtures/ts-188.ts", import.m
 const PATH = "/state/live";
 
 async function newState(): Promise<BroadcastState> {
-  return { ...(await createLiveKey()), epoch: 4, nextSeq: 0 };
+  return { ...(await createLiveKey()), epoch: 4, nextSeq: 0, timestampMs: 0 };
 }
 
 test("Publisher makes signed pieces that verify and hold the source's bytes", async () => {
@@ -129,7 +130,7 @@ test("SequenceAllocator never gives a number twice, whenever it is killed", asyn
   for (let life = 0; life < 20; life++) {
     const allocator = new SequenceAllocator(saved, (state) => Promise.resolve(void (saved = state)));
     for (let i = 0; i < life * 3; i++) {
-      const { epoch, seq } = await allocator.take();
+      const { epoch, seq } = await allocator.take(1);
       assert(!used.has(`${epoch}:${seq}`));
       used.add(`${epoch}:${seq}`);
     }
@@ -143,8 +144,8 @@ test("SequenceAllocator never gives a number twice, whenever it is killed", asyn
 test("SequenceAllocator begins a new epoch after the last number", async () => {
   let saved: BroadcastState = { ...(await newState()), nextSeq: MAX_SEQUENCE };
   const allocator = new SequenceAllocator(saved, (state) => Promise.resolve(void (saved = state)));
-  assertEquals(await allocator.take(), { epoch: 4, seq: MAX_SEQUENCE });
-  assertEquals(await allocator.take(), { epoch: 5, seq: 0 });
+  assertEquals(await allocator.take(1), { epoch: 4, seq: MAX_SEQUENCE });
+  assertEquals(await allocator.take(1), { epoch: 5, seq: 0 });
   assertEquals(saved.epoch, 5);
 });
 
@@ -153,7 +154,55 @@ test("SequenceAllocator gives no number that it could not save", async () => {
   const allocator = new SequenceAllocator(await newState(), () => {
     return broken ? Promise.reject(new MillraceError("disk_full", "full")) : Promise.resolve();
   });
-  await assertRejects(() => allocator.take(), MillraceError);
+  await assertRejects(() => allocator.take(1), MillraceError);
   broken = false;
-  assertEquals((await allocator.take()).seq, 0);
+  assertEquals((await allocator.take(1)).seq, 0);
+});
+
+test("Publisher goes on above all it has stamped when it is killed and its wall clock is an hour earlier then", async () => {
+  let saved = await newState();
+  const times: number[] = [];
+  const run = async (wallMs: number) => {
+    const clock = new FakeClock(wallMs);
+    const publisher = new Publisher({
+      clock,
+      signer: await HeaderSigner.create(saved.privateKey, INFOHASH),
+      sequence: new SequenceAllocator(saved, (state) => Promise.resolve(void (saved = state))),
+      pieceLengthBytes: 16384,
+      continues: false,
+      publish: ({ header }) => times.push(header.timestampMs),
+    });
+    for (let at = 0; at < TS.length; at += 5000, clock.advance(700)) await publisher.push(TS.subarray(at, at + 5000));
+    return clock.now();
+  };
+  const wallMs = 1_800_000_000_000;
+  await run(wallMs);
+  const before = times.length;
+  await run(wallMs - 3_600_000);
+  assert(times.length > before + 5);
+  assert(times.every((time, i) => i === 0 || time > times[i - 1]!));
+  const spanMs = times.at(-1)! - times[before]!;
+  assert(spanMs > 690 * (times.length - before - 2), `pieces seem to come ${spanMs} ms apart in all`);
+  // A clock that is right again is believed.
+  const end = times.length;
+  await run(wallMs + 86_400_000);
+  assertEquals(times[end], wallMs + 86_400_000);
+});
+
+test("RateWatch warns once when the stream is a quarter off what was announced for ten seconds, and tells that until they agree", () => {
+  const warnings: string[] = [];
+  const watch = new RateWatch(100_000, (message) => warnings.push(message));
+  let nowMs = 0;
+  const run = (rate: number | null, ms: number) => {
+    for (const end = nowMs + ms; nowMs < end; nowMs += 1000) watch.look(rate, nowMs);
+  };
+  for (const rate of [null, 100_000, 124_000, 76_000]) run(rate, 20_000);
+  for (const rate of [300_000, 100_000, 20_000, 100_000]) run(rate, 9000);
+  assertEquals([watch.trouble, warnings], [null, []]);
+  for (const rate of [126_000, 50_000, 80_000]) run(rate, 20_000);
+  assertEquals(warnings.length, 1);
+  assert(/1008 kbit\/s, but 800 kbit\/s are announced/.test(warnings[0]!), warnings[0]);
+  assert(watch.trouble !== null);
+  run(90_000, 1000);
+  assertEquals(watch.trouble, null);
 });

@@ -115,7 +115,7 @@ export class Studio implements LiveSource {
       transportFile: bytes,
       verifier: await CryptoVerifier.create(key.publicKey, metainfo.infohash),
       signer: await HeaderSigner.create(key.privateKey, metainfo.infohash),
-      sequence: new SequenceAllocator({ ...key, epoch: 1, nextSeq: 0 }, () => Promise.resolve()),
+      sequence: new SequenceAllocator({ ...key, epoch: 1, nextSeq: 0, timestampMs: 0 }, () => Promise.resolve()),
       media: new EndlessClip(options.clip, options.durationS),
     });
   }

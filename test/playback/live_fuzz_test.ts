@@ -26,6 +26,7 @@ class ScriptedSource {
     node: {
       window: this.window,
       joined: true,
+      behindMs: 0,
       openFeed: () => this.feed as unknown as LiveFeed,
       closeFeed: () => {},
     },

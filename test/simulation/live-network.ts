@@ -40,6 +40,8 @@ export interface HostOptions {
   readonly poisons?: boolean;
   /** Share of packets that is lost on the way. Default 0. */
   readonly loss?: number;
+  /** How far its wall clock is ahead of the true time, ms. Default 0. */
+  readonly clockAheadMs?: number;
 }
 
 /** Payload of a packet. */
@@ -71,7 +73,7 @@ export class SimHost {
     this.bornMs = queue.nowMs;
     this.node = new LiveNode({
       clock: {
-        now: () => EPOCH_MS + Math.floor(queue.nowMs),
+        now: () => EPOCH_MS + (options.clockAheadMs ?? 0) + Math.floor(queue.nowMs),
         monotonic: () => queue.nowMs,
         setTimeout: (run, ms) => queue.timer(run, ms),
       },

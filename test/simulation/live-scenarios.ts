@@ -16,6 +16,10 @@ export function liveScenarios(viewers: number, seed = 1): LiveScenario[] {
     { ...crowd, name: "flash crowd" },
     { ...calm, name: "source gone 10 s", outageS: [85, 95], durationS: 160 },
     { ...calm, name: "1 % loss", loss: 0.01 },
+    { ...calm, name: "told 0.5 ×", toldShare: 0.5 },
+    { ...calm, name: "told 2 ×", toldShare: 2 },
+    { ...calm, name: "slate at first", toldShare: 0.072, slateS: 8 },
+    { ...calm, name: "clocks ± 1 h", clocksWrongMs: 3_600_000 },
     { ...calm, name: "30 % vanish", silentDeath: { atS: 90, share: 0.3 }, durationS: 160 },
   ];
 }

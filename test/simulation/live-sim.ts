@@ -34,6 +34,12 @@ export interface LiveScenario {
   readonly latencyMs?: readonly [number, number];
   /** A share of the viewers vanishes at `atS` without closing a connection. */
   readonly silentDeath?: { readonly atS: number; readonly share: number };
+  /** Announced bitrate in shares of the true one. Default 1. */
+  readonly toldShare?: number;
+  /** The stream begins with so many seconds of a slate: `SLATE_BYTES_PER_S`. */
+  readonly slateS?: number;
+  /** Wall clocks of viewers are wrong by up to this, ms, either way. Default 0. */
+  readonly clocksWrongMs?: number;
   /** The source is gone in [from, to), s. */
   readonly outageS?: readonly [number, number];
 }
@@ -67,6 +73,9 @@ const NEIGHBOURS = 20;
 const MAX_LINKS = 30;
 const GOP_MS = 1000;
 const PIECE_BYTES = 65536 - 65536 % 188;
+/** A black picture and silence, in pieces that are sent before they are full. */
+const SLATE_BYTES_PER_S = 18_000;
+const SLATE_PIECE_MS = 500;
 /** Who had this long to begin to play and did not never will, ms. */
 const NEVER_MS = 10_000;
 /** A neighbour that takes nothing of what is pushed to it is dropped after this, and any that says nothing after that, ms. */
@@ -119,7 +128,8 @@ export class LiveSimulation {
     this.scenario = scenario;
     this.random = seededRandom(scenario.seed ?? 1);
     this.bytesPerS = scenario.bytesPerS ?? 250_000;
-    this.stream = { pieceLengthBytes: 65536, bytesPerS: this.bytesPerS, substreams: 8, windowS: 30 };
+    const toldBytesPerS = (scenario.toldShare ?? 1) * this.bytesPerS;
+    this.stream = { pieceLengthBytes: 65536, bytesPerS: toldBytesPerS, substreams: 8, windowS: 30 };
     this.source = new SimHost(
       this.queue,
       { role: "source", uplinkBytesPerS: 2 * this.bytesPerS, loss: scenario.loss ?? 0 },
@@ -156,7 +166,9 @@ export class LiveSimulation {
   }
 
   private publish(seq: number, mediaMs: number): void {
-    const pieceMs = PIECE_BYTES / this.bytesPerS * 1000;
+    const isSlate = mediaMs < 1000 * (this.scenario.slateS ?? 0);
+    const pieceMs = isSlate ? SLATE_PIECE_MS : PIECE_BYTES / this.bytesPerS * 1000;
+    const lengthBytes = isSlate ? SLATE_BYTES_PER_S * SLATE_PIECE_MS / 1000 : PIECE_BYTES;
     const startMs = this.queue.nowMs;
     this.queue.after(pieceMs, () => {
       if (!this.away) {
@@ -166,8 +178,8 @@ export class LiveSimulation {
         if (this.resume) seq = this.restarted(seq);
         this.resume = false;
         const timestampMs = EPOCH_MS + Math.floor(startMs);
-        const header = simulatedHeader({ seq, timestampMs, flags, lengthBytes: PIECE_BYTES });
-        this.source.node.publish({ header, data: GENUINE.subarray(0, PIECE_BYTES) });
+        const header = simulatedHeader({ seq, timestampMs, flags, lengthBytes });
+        this.source.node.publish({ header, data: GENUINE.subarray(0, lengthBytes) });
       }
       this.publish(this.away ? seq : seq + 1, mediaMs + pieceMs);
     });
@@ -197,8 +209,9 @@ export class LiveSimulation {
 
   private arrive(): void {
     const { rate, poisons } = this.uplink();
-    const { loss = 0 } = this.scenario;
-    const options = { role: "viewer", uplinkBytesPerS: rate, poisons, loss } as const;
+    const { loss = 0, clocksWrongMs = 0 } = this.scenario;
+    const clockAheadMs = clocksWrongMs === 0 ? 0 : clocksWrongMs * (2 * this.random() - 1);
+    const options = { role: "viewer", uplinkBytesPerS: rate, poisons, loss, clockAheadMs } as const;
     const host = new SimHost(this.queue, options, this.stream, this.random);
     const viewer: Viewer = {
       host,

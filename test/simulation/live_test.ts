@@ -60,6 +60,27 @@ test("LiveNode stands still for three seconds at most when a third vanishes with
   assertWithin(result, { lagP95S: 4, continuity: 0.93, viewerShare: 0.9 });
 });
 
+for (const toldShare of [0.5, 2]) {
+  test(`LiveNode goes by the stream's own bitrate when ${toldShare} of it is announced`, () => {
+    const result = simulateLive({ ...CALM, name: "told", toldShare });
+    assertEquals(result.joined, 60);
+    assertWithin(result, { lagP95S: 4, continuity: 0.995, viewerShare: 0.94 });
+  });
+}
+
+test("LiveNode recovers within seconds from a slate at the start that made everything seem to carry much", () => {
+  const slate = { arriveFromS: 22, durationS: 70, slateS: 8, toldShare: 0.072 };
+  const result = simulateLive({ ...CALM, ...slate, name: "slate" });
+  assertEquals(result.joined, 60);
+  assertWithin(result, { lagP95S: 4, continuity: 0.97, viewerShare: 0.94 });
+});
+
+test("LiveNode plays whatever wall clocks say", () => {
+  const result = simulateLive({ ...CALM, name: "clocks", clocksWrongMs: 3_600_000 });
+  assertEquals([result.joined, result.never], [60, 0]);
+  assertWithin(result, { lagP95S: 4, continuity: 0.995, viewerShare: 0.95 });
+});
+
 test("simulateLive() gives the same figures for the same seed", () => {
   const scenario = { name: "seed", viewers: 15, arriveS: 5, durationS: 20, seed: 7 };
   assertEquals(simulateLive(scenario), simulateLive(scenario));

@@ -22,6 +22,20 @@ test("connectPeer() with live tells role and uplink both ways", async () => {
   assertEquals((atClient.of("extended")[0]![1] as ExtendedHandshake).live, SOURCE);
 });
 
+test("connectPeer() with live tells the wall clock in whole seconds, and takes none that is no number", async () => {
+  const { atClient } = await joined({
+    client: { live: VIEWER },
+    server: { live: { ...SOURCE, clockMs: 1_800_000_000_999 } },
+  });
+  assertEquals((atClient.of("extended")[0]![1] as ExtendedHandshake).live, { ...SOURCE, clockMs: 1_800_000_000_000 });
+  for (const told of ["i-1e", "1:x", "i281474976711e"]) {
+    const { raw, events } = await againstRaw({ link: { live: VIEWER } });
+    raw.send(handshake(`d4:role6:source1:t${told}1:vi1ee`));
+    await quiet();
+    assertEquals((events.of("extended")[0]![1] as ExtendedHandshake).live, SOURCE);
+  }
+});
+
 test("connectPeer() registers live1 on no other torrent", async () => {
   const { client, atServer } = await joined({ server: { live: SOURCE } });
   const { extensions, live } = atServer.of("extended")[0]![1] as ExtendedHandshake;

@@ -1,5 +1,6 @@
 /** Finds the bitrate of a source that nobody named, before its transport file can be made. */
 import { withSignal } from "../../bytes/deadline.ts";
+import { MillraceError } from "../../errors.ts";
 import type { Clock } from "../../ports.ts";
 import { MAX_LIVE_BYTES_PER_S } from "../../transport/live.ts";
 import type { LiveInputEvent } from "./input.ts";
@@ -7,8 +8,10 @@ import { PcrRate } from "./pcr-rate.ts";
 
 /** Stream that is looked at, ms: more than the distance of keyframes, whose bursts would sway it. */
 const PROBE_MS = 3000;
-/** A stretch of the stream's own clock that is believed rather than the time in which it came, ms. */
-const ENOUGH_CLOCK_MS = 1000;
+/** Less of a stream says nothing of its bitrate, which is part of the id for good, ms. */
+const LEAST_STREAM_MS = 1000;
+/** While nothing has come for longer, a stream without a clock stands still, ms. */
+const STANDSTILL_MS = 500;
 /** Kept meanwhile at most: what the fastest broadcast sends in that time. */
 const MAX_PROBE_BYTES = MAX_LIVE_BYTES_PER_S * PROBE_MS / 1000;
 
@@ -20,7 +23,10 @@ export interface Probe {
   readonly events: readonly LiveInputEvent[];
 }
 
-/** Reads the first seconds of `input`. Rejects as `signal` and `input` do. */
+/**
+ * Reads the first seconds of `input`, and goes on until there was a second of stream. Rejects with `bad_media` when it ends
+ * before that, and as `signal` and `input` do.
+ */
 export async function probeBitrate(
   input: AsyncIterator<LiveInputEvent>,
   clock: Clock,
@@ -29,11 +35,17 @@ export async function probeBitrate(
   const events: LiveInputEvent[] = [];
   let bytes = 0;
   let startMs: number | null = null;
+  let lastMs = 0;
   let firstBytes = 0;
+  /** Time in which the stream came, without the time in which it stood still. */
+  let flowedMs = 0;
   const byClock = new PcrRate();
   for (;;) {
     const { done, value } = await withSignal(input.next(), signal);
-    if (done === true) break;
+    if (done === true) {
+      if (byClock.spanMs >= LEAST_STREAM_MS) break;
+      throw new MillraceError("bad_media", "the source ended before there was a second of it: name its bitrate");
+    }
     events.push(value);
     if (value.kind !== "data") {
       byClock.cut();
@@ -44,10 +56,13 @@ export async function probeBitrate(
     const nowMs = clock.monotonic();
     // The first chunk came in no time that was seen.
     if (startMs === null) [startMs, firstBytes] = [nowMs, value.bytes.length];
-    if (byClock.spanMs >= PROBE_MS || nowMs - startMs >= PROBE_MS || bytes >= MAX_PROBE_BYTES) break;
+    else flowedMs += Math.min(STANDSTILL_MS, nowMs - lastMs);
+    lastMs = nowMs;
+    if (byClock.spanMs >= PROBE_MS || bytes >= MAX_PROBE_BYTES) break;
+    const streamMs = byClock.hasClock ? byClock.spanMs : flowedMs;
+    if (nowMs - startMs >= PROBE_MS && streamMs >= LEAST_STREAM_MS) break;
   }
-  const seconds = startMs === null ? 0 : (clock.monotonic() - startMs) / 1000;
-  const byTime = seconds < 0.1 ? bytes : (bytes - firstBytes) / seconds;
-  const rate = byClock.spanMs >= ENOUGH_CLOCK_MS ? byClock.bytesPerS : byTime;
+  const byTime = flowedMs === 0 ? bytes : (bytes - firstBytes) / flowedMs * 1000;
+  const rate = byClock.spanMs >= LEAST_STREAM_MS ? byClock.bytesPerS : byTime;
   return { bytesPerS: Math.min(MAX_LIVE_BYTES_PER_S, Math.max(1, Math.ceil(rate / 1024)) * 1024), events };
 }

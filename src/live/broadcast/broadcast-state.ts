@@ -3,6 +3,7 @@ import { decodeBencode, encodeBencode, integerWithin, isDictionary } from "../..
 import { hasCode, MillraceError } from "../../errors.ts";
 import type { FilePort } from "../../ports.ts";
 import { MAX_SEQUENCE } from "../header.ts";
+import { UNSAVED_MS } from "./capture-clock.ts";
 import type { LiveKey } from "../signer.ts";
 
 /** Key and position of a broadcast. */
@@ -10,6 +11,8 @@ export interface BroadcastState extends LiveKey {
   readonly epoch: number;
   /** Next sequence number that is surely unused. */
   readonly nextSeq: number;
+  /** A capture time that was used, Unix ms: what comes later must be above it. 0 before the first piece. */
+  readonly timestampMs: number;
 }
 
 /**
@@ -40,8 +43,10 @@ export async function readBroadcastState(files: FilePort, path: string): Promise
   const epoch = integerWithin(state["epoch"], 0, 0xffffffff);
   const nextSeq = integerWithin(state["next"], 0, MAX_SEQUENCE + 1);
   if (!(key instanceof Uint8Array) || !(publicKey instanceof Uint8Array) || publicKey.length !== 32) throw fail();
-  if (epoch === null || nextSeq === null) throw fail();
-  return { privateKey: key, publicKey, epoch, nextSeq };
+  // Earlier versions kept no time.
+  const timestampMs = integerWithin(state["time"] ?? 0, 0, Number.MAX_SAFE_INTEGER);
+  if (epoch === null || nextSeq === null || timestampMs === null) throw fail();
+  return { privateKey: key, publicKey, epoch, nextSeq, timestampMs };
 }
 
 /** Writes the state in one step, readable by its owner alone. */
@@ -51,6 +56,7 @@ export async function writeBroadcastState(files: FilePort, path: string, state: 
     key: state.privateKey,
     next: state.nextSeq,
     public: state.publicKey,
+    time: state.timestampMs,
     v: VERSION,
   });
   await files.writeFile(path, bytes, { mode: PRIVATE_MODE });
@@ -61,12 +67,19 @@ export class SequenceAllocator {
   private readonly save: (state: BroadcastState) => Promise<void>;
   private state: BroadcastState;
   private next: number;
+  private lastMs: number;
 
   /** `save` persists a state. */
   constructor(state: BroadcastState, save: (state: BroadcastState) => Promise<void>) {
     this.state = state;
     this.next = state.nextSeq;
+    this.lastMs = state.timestampMs;
     this.save = save;
+  }
+
+  /** The capture time that is on disk, Unix ms: less than `UNSAVED_MS` before the newest. */
+  get savedMs(): number {
+    return this.state.timestampMs;
   }
 
   /** Current epoch. */
@@ -75,12 +88,13 @@ export class SequenceAllocator {
   }
 
   /**
-   * The next number and its epoch. When the numbers are used up, after 2^31 pieces, a new epoch begins at 0. Rejects
-   * when the state can't be written: an unsaved number could come twice.
+   * The number and epoch of the piece captured at `timestampMs`. When the numbers are used up, after 2^31 pieces, a new
+   * epoch begins at 0. Rejects when the state can't be written: an unsaved number could come twice.
    */
-  async take(): Promise<{ epoch: number; seq: number }> {
+  async take(timestampMs: number): Promise<{ epoch: number; seq: number }> {
+    this.lastMs = timestampMs;
     if (this.next > MAX_SEQUENCE) await this.write({ ...this.state, epoch: this.state.epoch + 1, nextSeq: 0 }, 0);
-    if (this.next >= this.state.nextSeq) {
+    if (this.next >= this.state.nextSeq || timestampMs - this.state.timestampMs >= UNSAVED_MS) {
       await this.write({ ...this.state, nextSeq: Math.min(this.next + RESERVED_PIECES, MAX_SEQUENCE + 1) }, this.next);
     }
     return { epoch: this.state.epoch, seq: this.next++ };
@@ -92,8 +106,9 @@ export class SequenceAllocator {
   }
 
   private async write(state: BroadcastState, next: number): Promise<void> {
-    await this.save(state);
-    this.state = state;
+    const saved = { ...state, timestampMs: this.lastMs };
+    await this.save(saved);
+    this.state = saved;
     this.next = next;
   }
 }

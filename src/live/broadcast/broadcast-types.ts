@@ -14,7 +14,10 @@ export interface BroadcastOptions {
    * with the same directory goes on under the same id. null: nothing is kept, each start is a new broadcast.
    */
   readonly directory: string | null;
-  /** Bytes a second, 1 to 12,500,000. Default: measured over the first seconds of the first start. */
+  /**
+   * Bytes a second, 1 to 12,500,000; part of the id. Viewers go by it until they have half a second of the stream. Default:
+   * measured over the first seconds of the first start.
+   */
   readonly bytesPerS?: number;
   /** A multiple of 16 KiB up to 1 MiB. Default 65536. */
   readonly pieceLengthBytes?: number;

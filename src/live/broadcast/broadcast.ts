@@ -11,6 +11,7 @@ import type { Broadcast, BroadcastOptions, BroadcastStatus } from "./broadcast-t
 import type { LiveInputEvent } from "./input.ts";
 import type { LiveSwarmLease, LiveSwarmManager } from "../swarm/live-swarms.ts";
 import { Publisher } from "./publisher.ts";
+import { RateWatch } from "./rate-watch.ts";
 import { createLiveKey, HeaderSigner } from "../signer.ts";
 
 /** A source that delivers nothing for this long at the first start is given up, ms. */
@@ -78,7 +79,7 @@ async function letGo(input: AsyncIterator<LiveInputEvent>): Promise<void> {
 
 /** A new key. The epoch grows with time: whoever lost the position but not the key is believed. */
 async function newState(parts: BroadcastParts): Promise<BroadcastState> {
-  return { ...await createLiveKey(), epoch: Math.floor(parts.clock.now() / 1000), nextSeq: 0 };
+  return { ...await createLiveKey(), epoch: Math.floor(parts.clock.now() / 1000), nextSeq: 0, timestampMs: 0 };
 }
 
 async function probed(parts: BroadcastParts, input: AsyncIterator<LiveInputEvent>, signal: AbortSignal | undefined) {
@@ -116,6 +117,7 @@ class RunningBroadcast implements Broadcast {
   private readonly running: Running;
   private readonly publisher: Publisher;
   private readonly sequence: SequenceAllocator;
+  private readonly rate: RateWatch;
   private readonly stopping = new AbortController();
   private headSeq = -1;
   private lost: string | null = null;
@@ -143,14 +145,17 @@ class RunningBroadcast implements Broadcast {
         lease.source.node.publish(piece);
       },
     });
+    this.rate = new RateWatch(this.metainfo.bytesPerS, (message) => parts.log.log("warn", message));
     this.timer = this.saveViewersLater();
     this.done = this.run();
     this.done.catch((error) => parts.log.log("error", "a broadcast failed", { error: String(error) }));
   }
 
   status(): BroadcastStatus {
+    const swarm = this.running.lease.source.status();
     return {
-      ...this.running.lease.source.status(),
+      ...swarm,
+      message: swarm.message ?? this.rate.trouble,
       inputBytesPerSecond: this.publisher.bytesPerS,
       headSeq: this.headSeq,
       droppedBytes: this.publisher.droppedBytes,
@@ -182,7 +187,8 @@ class RunningBroadcast implements Broadcast {
   private async take(event: LiveInputEvent): Promise<void> {
     if (event.kind === "data") {
       this.lost = null;
-      return await this.publisher.push(event.bytes);
+      await this.publisher.push(event.bytes);
+      return this.rate.look(this.publisher.bytesPerS, this.parts.clock.monotonic());
     }
     this.lost = event.reason;
     this.parts.log.log("warn", "the source of a broadcast was lost", { reason: event.reason });

@@ -32,6 +32,11 @@ export class PcrRate {
     this.#last = null;
   }
 
+  /** The stream has a clock. */
+  get hasClock(): boolean {
+    return this.#pid >= 0;
+  }
+
   /** Stream that was looked at, ms. */
   get spanMs(): number {
     return this.#span90k / 90;

@@ -2,6 +2,7 @@
 import type { Clock } from "../../ports.ts";
 import type { SequenceAllocator } from "./broadcast-state.ts";
 import { BitrateMeter } from "./bitrate-meter.ts";
+import { CaptureClock } from "./capture-clock.ts";
 import { type CutPiece, PieceCutter } from "./cutter.ts";
 import type { PieceHeader } from "../header.ts";
 import { hashBlocks, type HeaderSigner } from "../signer.ts";
@@ -29,6 +30,7 @@ export class Publisher {
   private readonly options: PublisherOptions;
   private readonly cutter: PieceCutter;
   private readonly meter: BitrateMeter;
+  private readonly captureClock: CaptureClock;
   private lastTimestampMs = 0;
   private tail: Promise<void> = Promise.resolve();
 
@@ -36,6 +38,7 @@ export class Publisher {
     this.options = options;
     this.cutter = new PieceCutter(options.pieceLengthBytes, options.continues);
     this.meter = new BitrateMeter();
+    this.captureClock = new CaptureClock(options.clock, options.sequence.savedMs);
   }
 
   /** Bytes a second over the last 10 s; null before the first 2 s. */
@@ -54,7 +57,7 @@ export class Publisher {
    */
   push(chunk: Uint8Array): Promise<void> {
     this.meter.add(chunk.length, this.options.clock.monotonic());
-    return this.enqueue(this.cutter.push(chunk, this.options.clock.now()));
+    return this.enqueue(this.cutter.push(chunk, this.captureClock.now()));
   }
 
   /** The source was lost; what follows is marked as a discontinuity. */
@@ -64,7 +67,7 @@ export class Publisher {
 
   /** Ends the broadcast with a piece that says so. */
   async end(): Promise<void> {
-    await this.enqueue(this.cutter.end(this.options.clock.now()));
+    await this.enqueue(this.cutter.end(this.captureClock.now()));
     await this.options.sequence.close();
   }
 
@@ -79,9 +82,9 @@ export class Publisher {
 
   private async sign(piece: CutPiece): Promise<void> {
     const { signer, sequence, publish } = this.options;
-    const [place, hashes] = await Promise.all([sequence.take(), hashBlocks(piece.data)]);
-    // Receivers take a time that does not grow for a replay; a wall clock may be set back.
+    // Receivers take a time that does not grow for a replay; a quick source fills several pieces in a millisecond.
     const timestampMs = Math.max(piece.timestampMs, this.lastTimestampMs + 1);
+    const [place, hashes] = await Promise.all([sequence.take(timestampMs), hashBlocks(piece.data)]);
     const { flags, data } = piece;
     const header = await signer.sign({ ...place, timestampMs, flags, lengthBytes: data.length, hashes });
     this.lastTimestampMs = timestampMs;

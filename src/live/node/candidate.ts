@@ -3,9 +3,17 @@ import type { LivePeer } from "./live-peer.ts";
 import type { PieceWindow } from "./piece-window.ts";
 import { isOnPath, type Mark } from "./place.ts";
 import { POLICY } from "./policy.ts";
+import type { StreamRate } from "./stream-rate.ts";
 
-/** A peer that tells no place is no parent further behind the newest neighbour than this, pieces. */
-const MAX_LAG_PIECES = 12;
+/** A peer that tells no place is no parent further behind the newest neighbour than this, ms. */
+const MAX_LAG_MS = 3200;
+const LEAST_LAG_PIECES = 12;
+/** Being so far behind speaks against nobody, ms: WINDOWs tell of whole pieces, and only four times a second. */
+const FREE_LAG_MS = 1050;
+const FREE_LAG_PIECES = 4;
+/** Each further part of this length counts as a step, up to `MAX_LAG_STEPS`, ms. */
+const LAG_STEP_MS = 260;
+const MAX_LAG_STEPS = 12;
 /** Depth that is assumed of a peer that tells none. */
 const UNTOLD_DEPTH = 12;
 
@@ -23,15 +31,21 @@ export function isBelow({ place }: LivePeer, substream: number, mark: Mark): boo
  * True when it tells of the same epoch as `window`, and does not lag. Who tells of its place need not have whole pieces:
  * in a crowd most are fed on some substreams only, and can pass those on.
  */
-export function isUsable(peer: LivePeer, { epoch, base }: PieceWindow): boolean {
-  if (peer.window?.epoch !== epoch) return false;
-  return peer.place !== null || (peer.newestSeq >= base && peer.lagPieces <= MAX_LAG_PIECES);
+export function isUsable(peer: LivePeer, { window, rate }: { window: PieceWindow; rate: StreamRate }): boolean {
+  if (peer.window?.epoch !== window.epoch) return false;
+  if (peer.place !== null) return true;
+  return peer.newestSeq >= window.base && peer.lagPieces <= rate.pieces(MAX_LAG_MS, LEAST_LAG_PIECES);
 }
 
 /** Lower is better, in steps: several parents are better than one, near ones than far ones, proven ones than others. */
-export function costOf(peer: LivePeer, { random, isWary }: { random: () => number; isWary: () => boolean }): number {
+export function costOf(
+  peer: LivePeer,
+  { random, isWary, rate }: { random: () => number; isWary: () => boolean; rate: StreamRate },
+): number {
+  const latePieces = Math.max(0, peer.lagPieces - rate.pieces(FREE_LAG_MS, FREE_LAG_PIECES));
   return (peer.rttMs ?? 100) / 100 + 0.3 * bitCount(peer.parentMask) + 0.5 * random() +
-    Math.min(MAX_LAG_PIECES, Math.max(0, peer.lagPieces - 4)) + (peer.isProven || !isWary() ? 0 : POLICY.unprovenSteps);
+    Math.min(MAX_LAG_STEPS, latePieces / rate.pieces(LAG_STEP_MS, 1)) +
+    (peer.isProven || !isWary() ? 0 : POLICY.unprovenSteps);
 }
 
 /** Bits set in a byte. */

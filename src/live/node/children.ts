@@ -169,7 +169,10 @@ export class Children {
    */
   excess(nowMs: number): [LivePeer, number][] {
     const perSubstream = this.options.bytesPerS() / this.options.substreams;
-    const spare = this.options.uplinkBytesPerS() - this.total * perSubstream;
+    // A queue that is there already has to drain, too.
+    const isFull = this.options.isMeasured() && this.options.pushDelayMs() > POLICY.drainAboveMs;
+    const carried = isFull ? this.slots * perSubstream : this.options.uplinkBytesPerS();
+    const spare = carried - this.total * perSubstream;
     if (spare >= 0 || this.total === 0 || nowMs - this.droppedMs < EXCESS_MS) return [];
     this.droppedMs = nowMs;
     let count = Math.ceil(-spare / perSubstream);

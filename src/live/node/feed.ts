@@ -116,6 +116,7 @@ export class LiveFeed {
       const entry = this.window.get(this.nextSeq!);
       if (!this.gap && isComplete(entry)) {
         if (this.dry) this.stall(entry.header, nowMs);
+        this.returned(entry.header, nowMs);
         this.give(entry, out);
       } else if (!this.skipGap(entry, nowMs)) break;
     }
@@ -154,6 +155,16 @@ export class LiveFeed {
   private endMs(header: PieceHeader): number {
     const before = this.window.get(header.seq - 1)?.header;
     return 2 * header.timestampMs - (before?.timestampMs ?? header.timestampMs);
+  }
+
+  /**
+   * A broadcaster whose clock was set forward while it was away stamps its pieces with what seems hours later. The player
+   * has them now: were its clock kept, it would stand still for those hours at the first piece that is lost.
+   */
+  private returned(header: PieceHeader, nowMs: number): void {
+    if ((header.flags & FLAG_DISCONTINUITY) === 0) return;
+    const soonestMs = Math.max(nowMs, this.shownMs);
+    if (this.dueMs(header) - soonestMs > POLICY.stallBehindMs) this.offsetMs = header.timestampMs - soonestMs;
   }
 
   private give(entry: PieceEntry & { header: PieceHeader }, out: FeedPiece[]): void {

@@ -37,7 +37,8 @@ const SAVED_MS = 10;
 
 /** What a flight depends on. */
 export interface FlightOptions {
-  readonly guessBytesPerS: number;
+  /** What the line is taken for until something is known. */
+  readonly guessBytesPerS: () => number;
   /** The guess is what a user says of the line. */
   readonly isTold: boolean;
   /** No more is handed over, whatever the line carries, bytes a second. */

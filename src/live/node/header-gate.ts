@@ -5,11 +5,13 @@ import type { LiveCounters } from "./live-counters.ts";
 import type { LivePeer } from "./live-peer.ts";
 import type { PieceWindow } from "./piece-window.ts";
 import { POLICY } from "./policy.ts";
+import type { StreamRate } from "./stream-rate.ts";
 import type { LiveVerifier } from "../signer.ts";
 
 /** What a gate works with. */
 export interface HeaderGateOptions {
   readonly window: PieceWindow;
+  readonly rate: StreamRate;
   readonly verifier: LiveVerifier;
   readonly counters: LiveCounters;
   /** `peer` sent a header that verified. */
@@ -48,10 +50,10 @@ export class HeaderGate {
 
   /** `peer` sent `header`. */
   offer(peer: LivePeer, header: PieceHeader, nowMs: number): void {
-    const { window, counters, verifier, genuine } = this.options;
+    const { window, rate, counters, verifier, genuine } = this.options;
     peer.knowsHeader(header.seq);
     if (isReplay(header, window) || peer.verifying.has(header.seq)) return;
-    if (!peer.headerBucket.take(nowMs)) {
+    if (!peer.headerBucket.take(nowMs, rate.pieces(2000, POLICY.headersPerS))) {
       counters.skippedVerifications++;
       return;
     }

@@ -5,7 +5,7 @@ import type { LivePeer } from "./live-peer.ts";
 import { windowNewest } from "../messages.ts";
 import { POLICY } from "./policy.ts";
 
-/** Verified headers kept of one peer while joining: its newest and where it would start. */
+/** Verified headers kept of one peer while joining: its newest, and the random access points behind that. */
 const HEADERS_PER_PEER = 4;
 
 /** The place found. */
@@ -21,22 +21,30 @@ export class Joiner {
   private readonly clock: Pick<Clock, "now">;
   private readonly shown = new Map<LivePeer, PieceHeader[]>();
   private firstMs: number | null = null;
+  /** The edge as it was seen first, and as it is, each with its monotonic ms: one that moves on is that of a live stream. */
+  private first: { readonly header: PieceHeader; readonly atMs: number } | null = null;
+  private last: { readonly header: PieceHeader; readonly atMs: number } | null = null;
   /** The place is found. */
   done = false;
   /** Pieces up to here are fetched at once, not only when pushes fail. */
   urgentUntil = -1;
+  /** Own wall clock minus the capture time of the newest piece that was shown, ms; null before there was one. */
+  behindMs: number | null = null;
 
   constructor(clock: Pick<Clock, "now">) {
     this.clock = clock;
   }
 
-  /** `peer` sent a header that verified. Those of a stream that has ended are replays, and don't count. */
+  /** `peer` sent a header that verified. */
   headerOf(peer: LivePeer, header: PieceHeader): void {
     const list = this.shown.get(peer) ?? [];
     list.push(header);
-    // Verified in any order: the oldest goes, not the first that was done.
+    // Verified in any order, and on a quick stream the newest are many: what goes is the oldest that nobody can start at.
     list.sort((a, b) => (isNewer(a, b) ? 1 : -1));
-    if (list.length > HEADERS_PER_PEER) list.shift();
+    if (list.length > HEADERS_PER_PEER) {
+      const useless = list.findIndex((one, i) => i < list.length - 1 && (one.flags & FLAG_RANDOM_ACCESS) === 0);
+      list.splice(Math.max(0, useless), 1);
+    }
     this.shown.set(peer, list);
   }
 
@@ -51,7 +59,7 @@ export class Joiner {
     if (this.shown.size < wanted && nowMs - this.firstMs < POLICY.joinWaitMs) return null;
     const all = [...this.shown.values()].flat();
     const edge = all.reduce((best, header) => (isNewer(header, best) ? header : best));
-    if (this.clock.now() - edge.timestampMs > POLICY.staleMs) return null;
+    if (!this.isLive(edge, nowMs)) return null;
     const usable = all.filter((header) => header.epoch === edge.epoch).sort((a, b) => a.seq - b.seq);
     const starts = usable.filter((header) => (header.flags & FLAG_RANDOM_ACCESS) !== 0);
     const behind = starts.filter((header) => header.timestampMs <= edge.timestampMs - POLICY.joinBehindMs);
@@ -60,6 +68,19 @@ export class Joiner {
     this.urgentUntil = edge.seq;
     this.shown.clear();
     return { base: start.seq, headers: usable.filter((header) => header.seq >= start.seq) };
+  }
+
+  /**
+   * False while `edge` may be what is left of a stream that has ended. Wall clocks are only a hint, since any of them may
+   * be wrong by hours: an edge that seems too old is live all the same when it moves on.
+   */
+  private isLive(edge: PieceHeader, nowMs: number): boolean {
+    this.behindMs = this.clock.now() - edge.timestampMs;
+    if (this.behindMs <= POLICY.staleMs) return true;
+    if (this.first?.header.epoch !== edge.epoch) this.first = { header: edge, atMs: nowMs };
+    if (this.last?.header.bytes !== edge.bytes) this.last = { header: edge, atMs: nowMs };
+    const movedMs = edge.timestampMs - this.first.header.timestampMs;
+    return Math.min(movedMs, this.last.atMs - this.first.atMs) >= POLICY.aliveMs;
   }
 }
 

@@ -61,8 +61,9 @@ export interface Arrival {
 
 /** Measures the up-link. One per node: all its connections share the line. */
 export class LineMeter {
-  private readonly guess: number;
-  private rate: number;
+  private readonly guess: () => number;
+  /** What was learned, bytes a second; 0 before. */
+  private rate = 0;
   /** Samples taken while the line was the limit. */
   private samples = 0;
   /** What the quickest two blocks say that the line carries, bytes a second, the quicker first. */
@@ -83,14 +84,16 @@ export class LineMeter {
   private window = FIRST_WINDOW_BYTES;
 
   /** `guessBytesPerS`: what the line is taken for until something is known. `isTold`: somebody knows it. */
-  constructor(guessBytesPerS: number, isTold: boolean) {
-    this.guess = this.rate = guessBytesPerS;
-    if (isTold) this.samples = MANY_SAMPLES;
+  constructor(guessBytesPerS: () => number, isTold: boolean) {
+    this.guess = guessBytesPerS;
+    if (!isTold) return;
+    this.samples = MANY_SAMPLES;
+    this.rate = guessBytesPerS();
   }
 
   /** The line's rate, bytes a second: as measured, or what is the least that it can be. */
   get bytesPerS(): number {
-    return this.rate;
+    return this.isKnown ? this.rate : Math.max(this.rate, this.guess());
   }
 
   /** True when the line was the limit at least once, so that its rate is more than the least that it can be. */
@@ -126,7 +129,7 @@ export class LineMeter {
 
   /** The part of `inFlightBytes` that waits for the line, bytes; the rest travels. */
   waitingBytes(inFlightBytes: number): number {
-    return Math.max(0, inFlightBytes - this.rate * this.meanBaseMs / 1000);
+    return Math.max(0, inFlightBytes - this.bytesPerS * this.meanBaseMs / 1000);
   }
 
   /** Something has arrived. */
@@ -136,7 +139,7 @@ export class LineMeter {
     this.judge(bytes, aheadBytes, waitedMs);
     this.meanBaseMs += (baseMs - this.meanBaseMs) * (this.meanBaseMs === 0 ? 1 : 0.1);
     // A block waits for itself, too.
-    this.noteWait(waitedMs - bytes / this.rate * 1000, nowMs);
+    this.noteWait(waitedMs - bytes / this.bytesPerS * 1000, nowMs);
     if (wasLimited) {
       this.sample(allBytes, nowMs);
       this.adapt(allBytes, nowMs);
@@ -152,11 +155,11 @@ export class LineMeter {
     // Part of what was ahead may have arrived already.
     if (!this.isKnown && this.slowBlocks >= SLOW_BLOCKS) this.learn((bytes + aheadBytes) / 2 / waitedMs * 1000, true);
     const leastBytesPerS = Math.min(
-      Math.max(this.mostBytesPerS, SHOWN * this.guess),
+      Math.max(this.mostBytesPerS, SHOWN * this.guess()),
       bytes / (waitedMs + LEAST_WAIT_MS) * 1000,
     );
     // What was learned from other blocks was wrong, and not only inexact.
-    if (leastBytesPerS > 2 * this.rate) this.samples = 0;
+    if (leastBytesPerS > 2 * this.bytesPerS) this.samples = 0;
     this.rate = Math.max(this.rate, leastBytesPerS);
   }
 
@@ -189,7 +192,7 @@ export class LineMeter {
     if (!isLine && this.fullMs < LONG_SAMPLE_MS) return;
     const sample = this.fullBytes / this.fullMs * 1000;
     this.fullMs = this.fullBytes = 0;
-    if (!isLine && sample < this.rate) return;
+    if (!isLine && sample < this.bytesPerS) return;
     this.learn(sample, isLine);
   }
 
@@ -200,7 +203,7 @@ export class LineMeter {
   }
 
   private get mostBytesPerS(): number {
-    return BELIEF * Math.max(this.bestBytesPerS, this.guess);
+    return BELIEF * Math.max(this.bestBytesPerS, this.guess());
   }
 
   /** More was waiting than went out: while nothing is known the window grows until that costs time. */

@@ -6,11 +6,10 @@ import { MillraceError } from "../../errors.ts";
 import { BLOCK_BYTES } from "../../wire/types.ts";
 import { Announcer } from "./announcer.ts";
 import { Children } from "./children.ts";
+import { Edge } from "./edge.ts";
 import { LiveFeed, oldestWanted } from "./feed.ts";
-import { blockCount, decodeHeader, type PieceHeader } from "../header.ts";
+import { blockCount, type PieceHeader } from "../header.ts";
 import { Intake } from "./intake.ts";
-import { HeaderGate, isReplay } from "./header-gate.ts";
-import { Joiner } from "./joiner.ts";
 import { type LiveCounters, newCounters } from "./live-counters.ts";
 import { expendableOf } from "./expendable.ts";
 import type { LiveNodeOptions } from "./live-options.ts";
@@ -26,6 +25,7 @@ import { Puller } from "./puller.ts";
 import { Serving } from "./serving.ts";
 import { Sightings } from "./sightings.ts";
 import { Silence, silentMs } from "./silence.ts";
+import { StreamRate } from "./stream-rate.ts";
 import { Uploader } from "./uploader.ts";
 import { Waker } from "./waker.ts";
 
@@ -45,8 +45,7 @@ export class LiveNode {
   private readonly serving: Serving;
   private readonly intake: Intake;
   private readonly probation: Probation;
-  private readonly joiner: Joiner;
-  private readonly gate: HeaderGate;
+  private readonly edge: Edge;
   private readonly sightings: Sightings;
   private readonly silence: Silence;
   private readonly announcer: Announcer;
@@ -61,12 +60,13 @@ export class LiveNode {
     this.blocksPerPiece = blockCount(stream.pieceLengthBytes);
     this.window = new PieceWindow(stream.windowS * 1000);
     this.waker = new Waker(options.clock, () => this.pump());
-    this.uploader = new Uploader(this.window, options, (afterMs) => this.waker.wake(afterMs));
+    const rate = new StreamRate(this.window, stream);
+    this.uploader = new Uploader(this.window, options, () => rate.bytesPerS, (afterMs) => this.waker.wake(afterMs));
     const upBytesPerS = () => this.uploader.uplinkBytesPerS;
     this.children = new Children({
       substreams: stream.substreams,
       isSource: options.role === "source",
-      bytesPerS: () => stream.bytesPerS,
+      bytesPerS: () => rate.bytesPerS,
       uplinkBytesPerS: upBytesPerS,
       isMeasured: () => this.uploader.isMeasured,
       shownBytesPerS: () => this.uploader.shownBytesPerS,
@@ -77,17 +77,19 @@ export class LiveNode {
     });
     this.parents = new Parents({
       window: this.window,
+      rate,
       substreams: stream.substreams,
       blocksPerPiece: this.blocksPerPiece,
       random,
       peers,
-      upEighths: () => eighths(upBytesPerS(), stream.bytesPerS),
+      upEighths: () => eighths(upBytesPerS(), rate.bytesPerS),
       step: () => stepOf(upBytesPerS(), this.uploader.stepMs),
       mark,
       isWary: () => this.isWary,
     });
     this.puller = new Puller({
       window: this.window,
+      rate,
       peers,
       random,
       isPushed: (seq, block) => this.parents.depth(this.substreamOf(seq, block)) !== UNFED,
@@ -98,7 +100,7 @@ export class LiveNode {
       children: this.children,
       uploader: this.uploader,
       isSource: options.role === "source",
-      bytesPerS: stream.bytesPerS,
+      rate,
       substreamOf: (seq, block) => this.substreamOf(seq, block),
       tellPlace: (peer, nowMs) => this.announcer.answer(peer, nowMs),
     });
@@ -115,14 +117,14 @@ export class LiveNode {
     });
     this.probation = new Probation({
       window: this.window,
+      rate,
       isWary: () => this.isWary,
       random,
       ask: (peer, seq, block, nowMs) => this.puller.probe(peer, seq, block, nowMs),
       refuse: (peer, mask) => this.serving.refuse(peer, mask),
     });
-    this.joiner = new Joiner(options.clock);
     this.silence = new Silence(this.window, this.peers);
-    this.sightings = new Sightings(this.window, this.peers, this.counters);
+    this.sightings = new Sightings(this.window, rate, this.peers, this.counters);
     this.announcer = new Announcer({
       isSource: options.role === "source",
       substreams: stream.substreams,
@@ -135,18 +137,33 @@ export class LiveNode {
       step: () => stepOf(upBytesPerS(), this.uploader.stepMs),
       toldUpBytesPerS: () => this.uploader.toldBytesPerS,
     });
-    this.gate = new HeaderGate({
+    this.edge = new Edge({
+      clock: options.clock,
+      isSource: options.role === "source",
+      pieceLengthBytes: stream.pieceLengthBytes,
       window: this.window,
+      rate,
+      peers: this.peers,
       verifier: options.verifier,
       counters: this.counters,
-      genuine: (peer, header) => this.headerVerified(peer, header),
+      moved: (nowMs) => this.sightings.noteAll(nowMs),
       ban: (peer, error) => this.ban(peer, error),
     });
   }
 
   /** True when the edge of the stream is known; a broadcaster knows it. */
   get joined(): boolean {
-    return this.options.role === "source" || this.joiner.done;
+    return this.edge.isKnown;
+  }
+
+  /** Our wall clock minus the capture time of the newest piece shown while joining, ms; null before there was one. */
+  get behindMs(): number | null {
+    return this.edge.behindMs;
+  }
+
+  /** What is wrong with wall clocks, ours or the broadcaster's; null when they agree, or before the edge is known. */
+  get clockTrouble(): string | null {
+    return this.edge.clockTrouble;
   }
 
   /** Uplink to tell others of, bytes a second; null before anything was measured. */
@@ -188,6 +205,7 @@ export class LiveNode {
   /** Both handshakes of `link` are done. Answers the peer to hand its messages to. */
   connected(link: LiveLink, info: LivePeerInfo): LivePeer {
     const peer = new LivePeer(link, info, this.now());
+    if (info.clockMs !== undefined) peer.clockAheadMs = info.clockMs - this.options.clock.now();
     this.peers.add(peer);
     this.uploader.flight.mark(peer, this.now());
     this.announcer.introduce(peer, this.now());
@@ -203,7 +221,7 @@ export class LiveNode {
     this.parents.lost(peer, peer.parentMask, this.now(), false);
     this.puller.dropPeer(peer);
     this.uploader.dropPeer(peer);
-    if (this.joined && this.options.role === "viewer") this.parents.tick(this.now(), this.joiner.urgentUntil + 1);
+    if (this.joined && this.options.role === "viewer") this.parents.tick(this.now(), this.edge.urgentUntil + 1);
   }
 
   /** A piece of our own (broadcaster): it is served at once. */
@@ -289,10 +307,10 @@ export class LiveNode {
     this.serving.tick(this.peers, nowMs);
     this.silence.tick(nowMs);
     if (this.options.role === "viewer") {
-      if (!this.joiner.done) this.join(nowMs);
-      if (this.joiner.done) {
-        this.parents.tick(nowMs, this.joiner.urgentUntil + 1);
-        this.puller.tick(oldestWanted(this.feeds) ?? this.window.solid, this.joiner.urgentUntil, nowMs);
+      this.edge.tick(nowMs);
+      if (this.edge.isKnown) {
+        this.parents.tick(nowMs, this.edge.urgentUntil + 1);
+        this.puller.tick(oldestWanted(this.feeds) ?? this.window.solid, this.edge.urgentUntil, nowMs);
       }
     }
     this.announcer.tick(nowMs);
@@ -321,8 +339,7 @@ export class LiveNode {
       case "window":
         return this.sightings.told(peer, message, nowMs);
       case "header":
-        if (this.gate.isKnown(peer, message.bytes)) return;
-        return this.gate.offer(peer, decodeHeader(message.bytes, this.options.stream.pieceLengthBytes), nowMs);
+        return this.edge.offered(peer, message.bytes, nowMs);
       case "subscribe":
         if (this.probation.holds(peer, message.mask, message.from, nowMs)) return;
         return this.serving.subscribed(peer, message.mask, message.from, nowMs);
@@ -331,7 +348,7 @@ export class LiveNode {
         this.children.drop(peer, message.mask);
         this.parents.lost(peer, message.mask, nowMs, message.reason !== UnsubscribeReason.moved);
         // In a crowd places go fast: who waits for a tick after each refusal comes too late again and again.
-        if (this.joined && this.options.role === "viewer") this.parents.adopt(nowMs, this.joiner.urgentUntil + 1);
+        if (this.joined && this.options.role === "viewer") this.parents.adopt(nowMs, this.edge.urgentUntil + 1);
         return this.announcer.warn(nowMs);
       case "place":
         return this.placeTold(peer, message, nowMs);
@@ -352,23 +369,6 @@ export class LiveNode {
     const paths = place.paths ?? peer.place?.paths ?? emptyPaths(place.depths.length);
     peer.place = { ...place, paths };
     if (peer.parentMask !== 0) this.announcer.warn(nowMs);
-  }
-
-  private headerVerified(peer: LivePeer, header: PieceHeader): void {
-    if (!this.joined) return this.joiner.headerOf(peer, header);
-    if (this.options.role === "source" || isReplay(header, this.window)) return;
-    const isNewEpoch = header.epoch !== this.window.epoch;
-    if (isNewEpoch) this.window.reset(header.seq);
-    this.window.addHeader(header);
-    if (isNewEpoch) this.sightings.noteAll(this.now());
-  }
-
-  private join(nowMs: number): void {
-    const start = this.joiner.decide(this.peers, nowMs);
-    if (start === null) return;
-    this.window.reset(start.base);
-    for (const header of start.headers) this.window.addHeader(header);
-    this.sightings.noteAll(nowMs);
   }
 
   /** `peer` delivered what verified: the first time, what it asked for is given. */

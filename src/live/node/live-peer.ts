@@ -25,6 +25,8 @@ export interface LivePeerInfo {
   readonly role: "source" | "viewer";
   /** Uplink as told, bytes a second; null when it isn't. Decides about places in the trees, never about trust. */
   readonly upBytesPerS: number | null;
+  /** Its wall clock at the handshake, Unix ms; absent when it isn't told. */
+  readonly clockMs?: number;
 }
 
 /** A request of ours. */
@@ -48,6 +50,8 @@ export class LivePeer {
   readonly link: LiveLink;
   readonly info: LivePeerInfo;
   readonly connectedMs: number;
+  /** Its wall clock minus ours when it connected, ms; null when it isn't told. */
+  clockAheadMs: number | null = null;
   readonly windowBucket: TokenBucket;
   readonly headerBucket: TokenBucket;
   readonly pongBucket: TokenBucket;
@@ -98,6 +102,9 @@ export class LivePeer {
   /** Substream → monotonic ms until which it isn't asked to be parent. */
   readonly refusedUntilMs = new Float64Array(8);
   snubbedUntilMs = -Infinity;
+  /** It was asked to be parent and brought nothing: how often, and monotonic ms until which it isn't asked again. */
+  barrenTimes = 0;
+  barrenUntilMs = -Infinity;
   /** It rejected a request: monotonic ms until which it gets no other. */
   pullAfterMs = -Infinity;
   lastBlockMs = -Infinity;

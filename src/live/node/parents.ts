@@ -8,6 +8,7 @@ import { type Mark, MAX_DEPTH, NEEDY, UNFED } from "./place.ts";
 import { POLICY } from "./policy.ts";
 import { blockKey } from "./puller.ts";
 import { isSilent } from "./silence.ts";
+import type { StreamRate } from "./stream-rate.ts";
 
 /** Substream of a block: consecutive blocks go to different trees. */
 export function substreamOf(seq: number, block: number, blocksPerPiece: number, substreams: number): number {
@@ -17,6 +18,7 @@ export function substreamOf(seq: number, block: number, blocksPerPiece: number, 
 /** What the choice depends on. */
 export interface ParentsOptions {
   readonly window: PieceWindow;
+  readonly rate: StreamRate;
   readonly substreams: number;
   readonly blocksPerPiece: number;
   readonly random: () => number;
@@ -138,8 +140,9 @@ export class Parents {
 
   /** The next parent pushes the newest of the pieces that a lost one did not bring; older ones are pulled. */
   private catchUpFrom(firstSeq: number): number {
-    const { window } = this.options;
-    return Math.max(firstSeq, window.solid, (window.newest?.seq ?? 0) - POLICY.catchUpPieces);
+    const { window, rate } = this.options;
+    const oldest = (window.newest?.seq ?? 0) - rate.pieces(POLICY.catchUpMs, POLICY.leastCatchUpPieces);
+    return Math.max(firstSeq, window.solid, oldest);
   }
 
   /** `peer` sent a block of piece `seq`: one that was asked to be parent is now. */
@@ -263,29 +266,44 @@ export class Parents {
   }
 
   private dropLaggards(nowMs: number): void {
-    const { window, blocksPerPiece, substreams } = this.options;
-    const newest = window.newest;
-    if (newest === null) return;
-    const late = new Uint8Array(substreams);
-    for (let seq = Math.max(window.solid, newest.seq - 32); seq <= newest.seq; seq++) {
-      const entry = window.get(seq);
-      if (entry === undefined || entry.commonMs === null || nowMs - entry.commonMs < POLICY.parentLagMs) continue;
-      if (entry.header === null || entry.missing === 0) continue;
-      for (let block = 0; block < entry.blocks.length; block++) {
-        if (entry.blocks[block] != null) continue;
-        const substream = substreamOf(seq, block, blocksPerPiece, substreams);
-        if (seq >= this.fromSeq[substream]!) late[substream]!++;
-      }
-    }
+    const late = this.lateBlocks(nowMs);
     for (let substream = 0; substream < this.parents.length; substream++) {
       const parent = this.parents[substream];
-      const since = nowMs - this.sinceMs[substream]!;
+      const isStarted = this.proven[substream] === 1;
+      const patienceMs = isStarted ? POLICY.parentLagMs : POLICY.unstartedMs;
       // One block alone was lost above it, and is pulled: a branch does not move for that.
-      if (parent == null || late[substream]! < POLICY.lateBlocks || since < POLICY.parentLagMs) continue;
+      if (parent == null || late[substream]! < POLICY.lateBlocks) continue;
+      if (nowMs - this.sinceMs[substream]! < patienceMs) continue;
+      if (parent.lastBlockMs < this.sinceMs[substream]! && nowMs >= parent.barrenUntilMs) noteBarren(parent, nowMs);
       parent.refusedUntilMs[substream] = nowMs + 4 * POLICY.refusedMs;
       parent.send({ type: "unsubscribe", mask: 1 << substream, reason: UnsubscribeReason.moved });
       this.release(substream, nowMs);
     }
+  }
+
+  /** Blocks of each substream that its parent should have brought by now. */
+  private lateBlocks(nowMs: number): Uint16Array {
+    const { window, rate, blocksPerPiece, substreams } = this.options;
+    const late = new Uint16Array(substreams);
+    const { newest } = window;
+    if (newest === null) return late;
+    const newestMs = window.get(newest.seq)?.headerMs ?? null;
+    const isMoving = newestMs !== null && nowMs - newestMs < POLICY.movingMs;
+    const oldest = newest.seq - rate.pieces(POLICY.judgeMs, POLICY.leastPiecesJudged);
+    for (let seq = Math.max(window.solid, oldest); seq <= newest.seq; seq++) {
+      const entry = window.get(seq);
+      if (entry === undefined || entry.header === null || entry.missing === 0) continue;
+      const isCommon = entry.commonMs !== null && nowMs - entry.commonMs >= POLICY.parentLagMs;
+      const knownMs = isMoving && entry.headerMs !== null ? nowMs - entry.headerMs : 0;
+      if (!isCommon && knownMs < POLICY.unstartedMs) continue;
+      for (let block = 0; block < entry.blocks.length; block++) {
+        if (entry.blocks[block] != null) continue;
+        const substream = substreamOf(seq, block, blocksPerPiece, substreams);
+        const overdueMs = this.proven[substream] === 1 ? POLICY.overdueMs : POLICY.unstartedMs;
+        if (seq >= this.fromSeq[substream]! && (isCommon || knownMs >= overdueMs)) late[substream]!++;
+      }
+    }
+    return late;
   }
 
   /** A parent so much nearer to the source that moving is worth it; null without. */
@@ -338,8 +356,8 @@ export class Parents {
     for (const peer of this.options.peers()) {
       if (this.isReserved(peer, bit, nowMs)) continue;
       if (((peer.childMask | peer.parentMask) & bit) !== 0 || nowMs < peer.refusedUntilMs[substream]!) continue;
-      if (peer.closed || !isUsable(peer, this.options.window) || peer.isSnubbed(nowMs)) continue;
-      if (isSilent(peer, nowMs)) continue;
+      if (peer.closed || !isUsable(peer, this.options) || peer.isSnubbed(nowMs)) continue;
+      if (isSilent(peer, nowMs) || nowMs < peer.barrenUntilMs) continue;
       const { place } = peer;
       if (place !== null && place.bars[substream]! > bar && place.bars[substream]! !== needy) continue;
       const depth = depthAt(peer, substream);
@@ -359,6 +377,12 @@ export class Parents {
     if (peer.info.role !== "source" || nowMs - peer.connectedMs >= POLICY.returnMs) return false;
     return this.wasFed && (this.headMask & bit) === 0;
   }
+}
+
+/** `parent` was asked and brought nothing. */
+function noteBarren(parent: LivePeer, nowMs: number): void {
+  const doublings = Math.min(POLICY.barrenDoublings, parent.barrenTimes++);
+  parent.barrenUntilMs = nowMs + POLICY.barrenMs * 2 ** doublings;
 }
 
 /** Notes in `asked` that `peer` is asked for `substream`. */

@@ -10,6 +10,8 @@ export interface PieceEntry {
   /** Verified blocks. */
   blocks: (Uint8Array | null)[];
   missing: number;
+  /** Monotonic ms at which its header came, since when its blocks are on their way; null before, and for what was past then. */
+  headerMs: number | null;
   /** Monotonic ms since when a neighbour is known to have the whole piece; null before. */
   seenMs: number | null;
   /** Neighbours known to have it, until enough do. */
@@ -80,7 +82,7 @@ export class PieceWindow {
     let entry = this.get(seq);
     if (entry === undefined) {
       while (seq - this.base >= this.places.length) this.grow();
-      entry = { seq, header: null, blocks: [], missing: 0, seenMs: null, seenBy: 0, commonMs: null };
+      entry = { seq, header: null, blocks: [], missing: 0, headerMs: null, seenMs: null, seenBy: 0, commonMs: null };
       this.places[seq & (this.places.length - 1)] = entry;
     }
     return entry;

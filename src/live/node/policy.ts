@@ -29,6 +29,18 @@ export const POLICY = {
   parentLagMs: 1500,
   /** With at least so many. */
   lateBlocks: 2,
+  /**
+   * A block is late so long after the first of its piece has come, whoever has it: when a whole tree is cut off nobody
+   * has whole pieces, by which lateness shows otherwise. Longer, for trees differ in how long they take.
+   */
+  overdueMs: 2500,
+  /** The same of a parent that has not brought anything yet. */
+  unstartedMs: 1200,
+  /** Lateness shows by headers only while the newest has come within this: else the stream stands still for all. */
+  movingMs: 1000,
+  /** A parent that brought nothing at all is not asked again for so long, doubled each time up to `barrenDoublings`. */
+  barrenMs: 10_000,
+  barrenDoublings: 5,
   /** A neighbour that says nothing for so long while the stream goes on is taken for gone. */
   silentMs: 1000,
   /** And so is a child when for so long nothing of what it is sent arrives: its places are for others. */
@@ -81,13 +93,13 @@ export const POLICY = {
   maxServeDelayMs: 800,
   /** Requests are rejected while pushes wait longer than this: what they take, all of a branch waits for. */
   pullBelowMs: 250,
-  /** Blocks of which a child can have said that it needs them no more: pushes wait for seconds at most. */
-  unwantedLimit: 64,
+  /** Blocks of which a child can have said that it needs them no more: pushes wait for 2 s at most, which is 32 Mb/s. */
+  unwantedLimit: 512,
   /** A peer that rejected a request is asked nothing for this long. */
   rejectedMs: 300,
   /** Requests of ours under way at one peer: more would queue behind its pushes. */
   requestsPerPeer: 4,
-  /** Headers of one peer that are verified in a second. */
+  /** Headers of one peer that are verified in a second, or twice as many as the stream has when that is more. */
   headersPerS: 50,
   /** Forged headers after which a peer is banned. */
   forgedHeaderLimit: 3,
@@ -98,8 +110,15 @@ export const POLICY = {
   owedPongs: 64,
   /** A neighbour that nothing is sent to is pinged this often. */
   pingIntervalMs: 10_000,
-  /** Pieces beyond the newest verified that a neighbour's WINDOW can make us look for. */
-  maxPiecesAhead: 64,
+  /** Pieces beyond the newest verified that a neighbour's WINDOW can make us look for: what comes in so long, ms. */
+  aheadMs: 16_000,
+  leastPiecesAhead: 64,
+  /** What is further back than this from the newest piece comes too late for anyone, and is not pulled, ms. */
+  lookBackMs: 16_000,
+  leastPiecesBack: 64,
+  /** How far back from the newest piece parents are judged by what they did not bring, ms. */
+  judgeMs: 8000,
+  leastPiecesJudged: 32,
   /** Peers whose newest header is awaited before joining. */
   joinPeers: 3,
   /** A joiner waits no longer for more of them. */
@@ -135,8 +154,10 @@ export const POLICY = {
   lostAfterMs: 2000,
   /** Contiguous media with which playing starts. */
   startBufferMs: 1000,
-  /** An edge older than this (wall clocks) is a replay of a stream that ended: keep searching. */
+  /** An edge older than this by our wall clock may be left of a stream that ended, or one of two clocks is wrong. */
   staleMs: 30_000,
+  /** Then it is joined when it has moved on by so much, in as long at least: what has ended stands still. */
+  aliveMs: 1000,
   /** A parent that refused is asked again after this long. */
   refusedMs: 2000,
   /** Neighbours have to prove themselves for this long after a false block. */
@@ -162,9 +183,12 @@ export const POLICY = {
    * the queue of the simulated source grew to 1.2 s, and so did everybody's delay, when a thousand came in half a minute.
    */
   displaceBelowMs: 250,
+  /** Children beyond what the uplink should carry are dropped while pushes wait longer than this; else those beyond all of it. */
+  drainAboveMs: 1000,
   /** A child stays this long before one that is stronger, but not `manyTimes` as strong, may take its place. */
   tenureMs: 2000,
   manyTimes: 4,
-  /** Pieces that a new child is given at once, counted back from the newest. */
-  catchUpPieces: 6,
+  /** What a new child is given at once, counted back from the newest piece, ms. */
+  catchUpMs: 1600,
+  leastCatchUpPieces: 6,
 } as const;

@@ -8,13 +8,16 @@
 import type { LivePeer } from "./live-peer.ts";
 import { isComplete, isStored, type PieceWindow } from "./piece-window.ts";
 import { POLICY } from "./policy.ts";
+import type { StreamRate } from "./stream-rate.ts";
 
-/** Pieces, from the newest that both have known of back, among which one is looked for that both have. */
-const LOOK_BACK_PIECES = 8;
+/** How far back from the newest piece that both know of one is looked for that both have, ms. */
+const LOOK_BACK_MS = 2000;
+const LEAST_PIECES_BACK = 8;
 
 /** What probation works with. */
 export interface ProbationOptions {
   readonly window: PieceWindow;
+  readonly rate: StreamRate;
   /** True while proof is asked for. */
   readonly isWary: () => boolean;
   readonly random: () => number;
@@ -75,9 +78,10 @@ export class Probation {
 
   /** A block of a piece that both have. */
   private common(peer: LivePeer): Proof | null {
-    const { window, random } = this.options;
+    const { window, rate, random } = this.options;
     const newest = Math.min(peer.newestSeq, window.newest?.seq ?? -1);
-    for (let seq = newest; seq > newest - LOOK_BACK_PIECES; seq--) {
+    const oldest = newest - rate.pieces(LOOK_BACK_MS, LEAST_PIECES_BACK);
+    for (let seq = newest; seq > oldest; seq--) {
       const entry = window.get(seq);
       if (!isComplete(entry) || entry.blocks.length === 0 || !peer.has(seq)) continue;
       return { seq, block: Math.floor(random() * entry.blocks.length) };

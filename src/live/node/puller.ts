@@ -5,12 +5,10 @@ import type { LivePeer } from "./live-peer.ts";
 import type { PieceEntry, PieceWindow } from "./piece-window.ts";
 import { POLICY } from "./policy.ts";
 import { isSilent } from "./silence.ts";
+import type { StreamRate } from "./stream-rate.ts";
 
 /** Blocks of one piece at most, so that piece and block make one key. */
 const KEY_FACTOR = 256;
-/** What is further back than this from the newest piece comes too late for anyone, pieces. */
-const LOOK_PIECES = 64;
-
 /** Spoilt blocks noted: what a dozen poisoners bring before they are banned. */
 const MAX_SPOILT = 256;
 
@@ -29,6 +27,7 @@ function isLate(entry: PieceEntry, nowMs: number): boolean {
 /** What pulling works with. */
 export interface PullerOptions {
   readonly window: PieceWindow;
+  readonly rate: StreamRate;
   readonly peers: () => Iterable<LivePeer>;
   readonly random: () => number;
   /** True when a parent brings the block. */
@@ -59,8 +58,10 @@ export class Puller {
    */
   tick(from: number, urgentUntil: number, nowMs: number): void {
     const newest = this.window.newest?.seq ?? -1;
-    const to = newest + POLICY.maxPiecesAhead;
-    for (let seq = Math.max(from, this.window.base, newest - LOOK_PIECES); seq <= to; seq++) {
+    const { rate } = this.options;
+    const to = newest + rate.pieces(POLICY.aheadMs, POLICY.leastPiecesAhead);
+    const oldest = newest - rate.pieces(POLICY.lookBackMs, POLICY.leastPiecesBack);
+    for (let seq = Math.max(from, this.window.base, oldest); seq <= to; seq++) {
       const entry = this.window.get(seq);
       if (entry === undefined || entry.seenMs === null) continue;
       if (entry.header !== null && entry.missing === 0) continue;

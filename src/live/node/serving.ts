@@ -5,16 +5,16 @@ import type { LivePeer } from "./live-peer.ts";
 import { isStored, type PieceEntry, type PieceWindow } from "./piece-window.ts";
 import { POLICY } from "./policy.ts";
 import { blockKey } from "./puller.ts";
+import type { StreamRate } from "./stream-rate.ts";
 import type { Uploader } from "./uploader.ts";
 
 /** What serving works with. */
 export interface ServingOptions {
   readonly window: PieceWindow;
+  readonly rate: StreamRate;
   readonly children: Children;
   readonly uploader: Uploader;
   readonly isSource: boolean;
-  /** Bitrate of the stream, bytes a second. */
-  readonly bytesPerS: number;
   readonly substreamOf: (seq: number, block: number) => number;
   /** Tells `peer` what places there are now: it thought that there was one. */
   readonly tellPlace: (peer: LivePeer, nowMs: number) => void;
@@ -66,9 +66,13 @@ export class Serving {
     if (this.options.isSource && this.options.children.hasPlaces) this.noteEarly(entry.seq, block);
   }
 
+  private get catchUpPieces(): number {
+    return this.options.rate.pieces(POLICY.catchUpMs, POLICY.leastCatchUpPieces);
+  }
+
   private noteEarly(seq: number, block: number): void {
     this.early.add(blockKey(seq, block));
-    const oldest = blockKey(seq - POLICY.catchUpPieces, 0);
+    const oldest = blockKey(seq - this.catchUpPieces, 0);
     for (const key of this.early) if (key < oldest) this.early.delete(key);
   }
 
@@ -91,7 +95,7 @@ export class Serving {
     const newest = window.newest!.seq;
     // A stream that began again.
     peer.caughtUp.forEach((seq, substream) => seq > newest && (peer.caughtUp[substream] = -1));
-    for (let seq = Math.max(from, newest - POLICY.catchUpPieces); seq <= newest; seq++) {
+    for (let seq = Math.max(from, newest - this.catchUpPieces); seq <= newest; seq++) {
       const entry = window.get(seq);
       if (entry?.header == null || peer.has(seq)) continue;
       for (let block = 0; block < entry.blocks.length; block++) {
@@ -110,6 +114,6 @@ export class Serving {
   }
 
   private passesOn(peer: LivePeer): boolean {
-    return (peer.upBytesPerS ?? 0) >= POLICY.relayShare * this.options.bytesPerS;
+    return (peer.upBytesPerS ?? 0) >= POLICY.relayShare * this.options.rate.bytesPerS;
   }
 }

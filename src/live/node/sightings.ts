@@ -5,15 +5,18 @@ import type { LiveCounters } from "./live-counters.ts";
 import type { LivePeer } from "./live-peer.ts";
 import { isComplete, type PieceWindow } from "./piece-window.ts";
 import { POLICY } from "./policy.ts";
+import type { StreamRate } from "./stream-rate.ts";
 
 /** Marks pieces of a window as seen. */
 export class Sightings {
   private readonly window: PieceWindow;
   private readonly peers: ReadonlySet<LivePeer>;
   private readonly counters: LiveCounters;
+  private readonly rate: StreamRate;
 
-  constructor(window: PieceWindow, peers: ReadonlySet<LivePeer>, counters: LiveCounters) {
+  constructor(window: PieceWindow, rate: StreamRate, peers: ReadonlySet<LivePeer>, counters: LiveCounters) {
     this.window = window;
+    this.rate = rate;
     this.peers = peers;
     this.counters = counters;
   }
@@ -56,7 +59,7 @@ export class Sightings {
     const told = peer.window;
     if (window.newest === null || told === null || told.epoch !== window.epoch) return;
     const before = peer.noted;
-    const limit = window.newest.seq + POLICY.maxPiecesAhead;
+    const limit = window.newest.seq + this.rate.pieces(POLICY.aheadMs, POLICY.leastPiecesAhead);
     // What it tells of too early to be marked is marked with the rest once we have come closer.
     peer.noted = peer.newestSeq <= limit ? told : null;
     const last = Math.min(peer.newestSeq, limit);

@@ -11,9 +11,9 @@ export class TokenBucket {
     this.atMs = nowMs;
   }
 
-  /** Takes one token; false when there is none. */
-  take(nowMs: number): boolean {
-    this.tokens = Math.min(this.perS, this.tokens + (Math.max(0, nowMs - this.atMs) / 1000) * this.perS);
+  /** Takes one token; false when there is none. `perS`: the rate of late, if it is another one. */
+  take(nowMs: number, perS: number = this.perS): boolean {
+    this.tokens = Math.min(perS, this.tokens + (Math.max(0, nowMs - this.atMs) / 1000) * perS);
     this.atMs = nowMs;
     if (this.tokens < 1) return false;
     this.tokens--;

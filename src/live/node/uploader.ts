@@ -49,16 +49,21 @@ export class Uploader {
   /** Pushes that were shed. */
   shedCount = 0;
 
-  /** `wake` has `pump` called after so many ms. */
-  constructor(window: PieceWindow, options: LiveNodeOptions, wake: (afterMs: number) => void) {
-    const { role, stream, uplinkBytesPerS, random } = options;
+  /** `streamBytesPerS`: the bitrate. `wake` has `pump` called after so many ms. */
+  constructor(
+    window: PieceWindow,
+    options: LiveNodeOptions,
+    streamBytesPerS: () => number,
+    wake: (afterMs: number) => void,
+  ) {
+    const { role, uplinkBytesPerS, random } = options;
     this.window = window;
     this.gate = options.gate;
     this.wake = wake;
     this.limitBytesPerS = uplinkBytesPerS;
     // A broadcaster's user knows what its line carries; who knows nothing starts low.
     const isTold = role === "source" && uplinkBytesPerS !== null;
-    const guessBytesPerS = isTold ? uplinkBytesPerS : stream.bytesPerS / 2;
+    const guessBytesPerS = () => isTold ? uplinkBytesPerS : streamBytesPerS() / 2;
     this.flight = new Flight({ guessBytesPerS, isTold, limitBytesPerS: uplinkBytesPerS || Infinity, random });
     this.averageMs = this.toldMs = BLOCK_BYTES / this.uplinkBytesPerS * 1000;
   }

@@ -21,7 +21,7 @@ export interface LiveStatus {
 export interface LiveSource {
   readonly metainfo: LiveMetainfo;
   /** The member of the swarm whose pieces are read; a feed asks nothing of the network by itself. */
-  readonly node: Pick<LiveNode, "window" | "joined" | "openFeed" | "closeFeed">;
+  readonly node: Pick<LiveNode, "window" | "joined" | "behindMs" | "openFeed" | "closeFeed">;
   status(): LiveStatus;
   /**
    * Calls `listener` after a piece was completed, in no particular turn. Answers the way to stop it. Whatever depends on

@@ -80,7 +80,13 @@ export class LiveSwarm implements LiveSource, GuestSwarm {
       node: this.node,
       uplink: this.uplink,
       // A limit says what may be sent, not what the line carries: a broadcaster's user is taken to know both.
-      offer: { role, upBytesPerS: role === "source" && limit < Infinity ? limit : null },
+      offer: {
+        role,
+        upBytesPerS: role === "source" && limit < Infinity ? limit : null,
+        get clockMs() {
+          return clock.now();
+        },
+      },
       random: Math.random,
       needPeers: () => this.discovery.needPeers(),
       everyRound: () => {},
@@ -156,7 +162,8 @@ export class LiveSwarm implements LiveSource, GuestSwarm {
       wastedBytes: Math.max(0, this.peers.downloadRate.totalBytes - this.verifiedBytes),
       havePieces: window.solid - window.base,
       sources,
-      message: this.trouble ?? (failing ? `no tracker answers: ${trackers[0]!.lastError}` : null),
+      message: this.trouble ?? this.node.clockTrouble ??
+        (failing ? `no tracker answers: ${trackers[0]!.lastError}` : null),
       parents: this.node.parentCount,
       children: this.node.childCount,
       uplinkBytesPerSecond: Math.round(uploader.uplinkBytesPerS),

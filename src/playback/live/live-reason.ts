@@ -4,5 +4,9 @@ import type { LiveStream } from "./live-stream.ts";
 /** Why nothing of a broadcast arrives. */
 export function liveReason({ source }: LiveStream): string {
   if (source.status().peers === 0) return "no_peers";
-  return source.node.joined ? "no_data" : "not on the air: no peer has anything of the last 30 s";
+  const { joined, behindMs } = source.node;
+  if (joined) return "no_data";
+  if (behindMs === null) return "not on the air: no peer has anything of it";
+  const age = `${Math.round(behindMs / 1000)} s old by this machine's clock`;
+  return `not on the air: the newest piece that any peer has is ${age}, and no newer one comes`;
 }

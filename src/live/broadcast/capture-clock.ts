@@ -1,0 +1,41 @@
+/**
+ * The time that pieces are stamped with. Receivers drop what does not grow, play at the speed at which it grows, and skip
+ * when it jumps, while a wall clock may be set to any time at any moment, and start at 1970 on a machine without a
+ * battery. So capture times run with the monotonic clock and only drift towards the wall clock.
+ */
+import type { Clock } from "../../ports.ts";
+
+/** Share of the time that has passed by which the wall clock is approached, as `adjtime` does it. */
+const SLEW_SHARE = 0.01;
+/**
+ * What was stamped after the state was saved last, at most, ms: a broadcaster that was killed and finds its clock set back
+ * goes on from there.
+ */
+export const UNSAVED_MS = 10_000;
+
+/** Capture times of one broadcast. */
+export class CaptureClock {
+  private readonly clock: Pick<Clock, "now" | "monotonic">;
+  private timeMs: number;
+  private atMs: number;
+
+  /** `savedMs`: a capture time of the last start, at most `UNSAVED_MS` before its last one; 0 at the first start. */
+  constructor(clock: Pick<Clock, "now" | "monotonic">, savedMs: number) {
+    this.clock = clock;
+    const wallMs = clock.now();
+    // A clock that has gone on since then is right, as far as can be told.
+    this.timeMs = wallMs > savedMs ? wallMs : savedMs + UNSAVED_MS;
+    this.atMs = clock.monotonic();
+  }
+
+  /** Unix ms, as far as the wall clock was right; never less than before. */
+  now(): number {
+    const nowMs = this.clock.monotonic();
+    const passedMs = Math.max(0, nowMs - this.atMs);
+    this.atMs = nowMs;
+    const offMs = this.clock.now() - (this.timeMs + passedMs);
+    const mostMs = SLEW_SHARE * passedMs;
+    this.timeMs += passedMs + Math.max(-mostMs, Math.min(mostMs, offMs));
+    return Math.floor(this.timeMs);
+  }
+}

@@ -1,0 +1,100 @@
+/**
+ * How fast the stream is, by what its broadcaster signed: bytes of the pieces over the time in which they were captured.
+ * The bitrate in the transport file was measured or guessed before the first piece, and a slate, a variable bitrate or a
+ * slip of the pen makes it wrong by any factor; it counts only until half a second of headers is known.
+ */
+import { FLAG_DISCONTINUITY } from "../header.ts";
+import type { PieceWindow } from "./piece-window.ts";
+
+/** Stream that says something, ms. */
+const LEAST_SPAN_MS = 500;
+/**
+ * A rate that rises shows over so much of the stream, ms, and counts by that share: keyframes make a second much more than
+ * the mean, but the end of a slate makes it more than that. One that falls shows only over the whole window.
+ */
+const RISES = [{ spanMs: 750, share: 0.75 }, { spanMs: 2000, share: 0.9 }, { spanMs: 4000, share: 1 }] as const;
+/** The rate is looked at again when so much more of the stream is known, ms. */
+const RENEW_MS = 250;
+/** Differences below this share are ignored: places in the trees are counted by the rate, and must not swing with it. */
+const STEADY_SHARE = 0.05;
+
+/** What a stretch of the stream shows. */
+interface Stretch {
+  readonly bytesPerMs: number;
+  readonly piecesPerMs: number;
+}
+
+/** The rate of the stream in a window. */
+export class StreamRate {
+  private readonly window: PieceWindow;
+  private bytesPerMs: number;
+  private piecesPerMs: number;
+  private seenEpoch = -1;
+  private seenMs = -Infinity;
+
+  /** `told` holds until the headers in `window` say more. */
+  constructor(window: PieceWindow, told: { readonly bytesPerS: number; readonly pieceLengthBytes: number }) {
+    this.window = window;
+    this.bytesPerMs = told.bytesPerS / 1000;
+    this.piecesPerMs = this.bytesPerMs / told.pieceLengthBytes;
+  }
+
+  /** Bytes a second. */
+  get bytesPerS(): number {
+    this.renew();
+    return 1000 * this.bytesPerMs;
+  }
+
+  /** Pieces that are made in `ms`, but at least `least`. */
+  pieces(ms: number, least: number): number {
+    this.renew();
+    return Math.max(least, Math.round(ms * this.piecesPerMs));
+  }
+
+  private renew(): void {
+    const { newest } = this.window;
+    if (newest === null) return;
+    if (newest.epoch === this.seenEpoch && newest.timestampMs - this.seenMs < RENEW_MS) return;
+    this.seenEpoch = newest.epoch;
+    this.seenMs = newest.timestampMs;
+    const shown = this.measure();
+    if (shown === null) return;
+    this.bytesPerMs = steady(this.bytesPerMs, shown.bytesPerMs);
+    this.piecesPerMs = steady(this.piecesPerMs, shown.piecesPerMs);
+  }
+
+  /**
+   * Goes from the newest header back. Pieces whose headers are missing count as long as the mean of those that are known;
+   * time in which the broadcaster was away, or its source, counts for nothing.
+   */
+  private measure(): Stretch | null {
+    const { window } = this;
+    let next = window.newest!;
+    let [pieces, ms, bytes, known] = [0, 0, 0, 0];
+    const stretches: Stretch[] = [];
+    for (let seq = next.seq - 1; seq >= window.base; seq--) {
+      const header = window.get(seq)?.header;
+      if (header == null) continue;
+      if ((next.flags & FLAG_DISCONTINUITY) === 0) {
+        pieces += next.seq - seq;
+        ms += next.timestampMs - header.timestampMs;
+        bytes += header.lengthBytes;
+        known++;
+        const rise = RISES[stretches.length];
+        if (rise !== undefined && ms >= rise.spanMs) stretches.push(stretch(rise.share * pieces, ms, bytes / known));
+      }
+      next = header;
+    }
+    if (ms < LEAST_SPAN_MS || bytes === 0) return null;
+    const whole = stretch(pieces, ms, bytes / known);
+    return stretches.reduce((most, one) => (one.bytesPerMs > most.bytesPerMs ? one : most), whole);
+  }
+}
+
+function stretch(pieces: number, ms: number, meanBytes: number): Stretch {
+  return { bytesPerMs: pieces * meanBytes / ms, piecesPerMs: pieces / ms };
+}
+
+function steady(before: number, now: number): number {
+  return Math.abs(now - before) < STEADY_SHARE * before ? before : now;
+}
