@@ -1,4 +1,4 @@
-/** The shared peer port: incoming connections find their swarm by infohash. */
+/** The shared peer port: matches incoming connections to swarms by infohash. */
 import { Allowances } from "../bytes/allowance.ts";
 import type { Clock, SocketAddress, TcpConnection } from "../ports.ts";
 import type { AcceptPeerOptions, AcceptTarget, EncryptionMode } from "../wire/options.ts";
@@ -7,11 +7,11 @@ import { hostKey } from "./address.ts";
 import type { BanList } from "./bans.ts";
 import { displacedBy, type Holder } from "./places.ts";
 
-/** Incoming connections whose torrent is not known yet, over all hosts and for each. */
+/** Incoming connections whose torrent is not known yet: over all hosts, and per host. */
 const MAX_PENDING = 64;
 const MAX_PENDING_PER_HOST = 16;
 
-/** Connections of one host, a second and at once: viewers behind one router may all come back at the same moment. */
+/** Connections of one host, per second and at once: viewers who share a router may all come back at the same moment. */
 const MAX_RATE = 100;
 const MAX_BURST = 200;
 
@@ -46,7 +46,7 @@ export class Acceptor {
     this.rates = new Allowances({ perSecond: MAX_RATE, most: MAX_BURST, limit: MAX_HOSTS, nowMs });
   }
 
-  /** A connection came in; refused ones are dropped at once. */
+  /** Takes an incoming connection; a refused one is dropped at once. */
   take(connection: TcpConnection): void {
     const from = hostKey(connection.remote.host);
     const { bans, clock } = this.host;
@@ -56,7 +56,7 @@ export class Acceptor {
     if (this.closed || sameHost >= MAX_PENDING_PER_HOST || bans.has(from, clock.monotonic()) || !this.makeRoom(from)) {
       return connection.abort();
     }
-    // Settling may happen before `accept` has answered, hence the handle of our own.
+    // `failed` may be called before `accept` returns its handle, hence our own entry.
     const entry: Pending = { host: from, isProven: false, close: () => {} };
     this.pending.add(entry);
     const settled = () => void this.pending.delete(entry);
@@ -80,7 +80,7 @@ export class Acceptor {
     this.pending.clear();
   }
 
-  /** Whether there is a place for `host`, if need be after another gave way. */
+  /** Whether there is a place for `host`; displaces another connection if it must. */
   private makeRoom(host: string): boolean {
     if (this.pending.size < MAX_PENDING) return true;
     const displaced = displacedBy(this.pending, host);

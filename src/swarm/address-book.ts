@@ -13,18 +13,18 @@ const MAX_PER_HOST = 16;
 const FIRST_RETRY_MS = 5_000;
 const LAST_RETRY_MS = 600_000;
 
-/** After so many failures in a row an address is forgotten. */
+/** An address is forgotten after this many failures in a row. */
 const MAX_FAILURES = 6;
 
-/** What a kind of swarm decides of addresses. */
+/** How a kind of swarm rates addresses. */
 export interface BookPolicy {
-  /** Time until an address is tried again after so many failures in a row (0: its connection had worked), ms; null: never. */
+  /** Delay before an address is tried again after its failures in a row (0: the last connection worked), ms; null: never. */
   retryDelayMs(entry: KnownAddress): number | null;
   /** Lower is dialled first. */
   score(entry: KnownAddress): number;
 }
 
-/** Best first: those the user named, then those nobody can forge cheaply. */
+/** Best first: peers the user named, then origins that are hard to forge. */
 const ORIGIN_RANK: Readonly<Record<PeerOrigin, number>> = {
   manual: 0,
   magnet: 0,
@@ -46,9 +46,9 @@ export interface KnownAddress {
   retryAtMs: number;
   /** It hung up during our handshake: begin the other way (encrypted or plain) next time. */
   flipEncryption: boolean;
-  /** It could not take what followed our handshake in the same packet: wait for its own handshake next time. */
+  /** It could not take data in the same packet as our handshake: wait for its own handshake next time. */
   patient: boolean;
-  /** It rests because both of us had everything. */
+  /** It rests because both sides had everything. */
   seed: boolean;
 }
 
@@ -67,7 +67,7 @@ export class AddressBook {
     return this.entries.size;
   }
 
-  /** Learns an address; answers false when it was known already, is unusable, or the book is full of better ones. */
+  /** Learns an address; false when it was already known, is unusable, or the book is full of better ones. */
   add(address: SocketAddress, origin: PeerOrigin): boolean {
     if (address.port < 1 || address.port > 65535 || address.host === "") return false;
     const key = addressKey(address);
@@ -130,7 +130,7 @@ export class AddressBook {
     this.retryLater(entry, nowMs);
   }
 
-  /** It answered, but not to this kind of handshake: the other kind is tried at once. */
+  /** The peer answered, but not to this kind of handshake: the other kind is tried at once. */
   flip(entry: KnownAddress, nowMs: number): void {
     entry.state = "idle";
     entry.flipEncryption = true;
@@ -138,14 +138,14 @@ export class AddressBook {
     entry.retryAtMs = nowMs;
   }
 
-  /** It shook hands and then heard nothing of what came with our handshake: it is dialled again at once, more slowly. */
+  /** It shook hands but never noticed what came with our handshake: it is dialled again at once, more slowly. */
   slower(entry: KnownAddress, nowMs: number): void {
     entry.state = "idle";
     entry.patient = true;
     entry.retryAtMs = nowMs;
   }
 
-  /** There is no use for the peer for a while: the swarm is full or, `asSeed`, both have everything. */
+  /** The peer is of no use for a while: the swarm is full or, with `asSeed`, both sides have everything. */
   rest(entry: KnownAddress, nowMs: number, asSeed: boolean): void {
     entry.state = "idle";
     entry.seed = asSeed;
@@ -153,7 +153,7 @@ export class AddressBook {
     entry.retryAtMs = nowMs + LAST_RETRY_MS;
   }
 
-  /** We lack something again: seeds that rest may be dialled at once. Answers whether there are any. */
+  /** We lack something again: resting seeds may be dialled at once. Returns whether there are any. */
   wakeSeeds(nowMs: number): boolean {
     if (!this.seedsRest) return false;
     this.seedsRest = false;
@@ -196,10 +196,10 @@ export class AddressBook {
   }
 }
 
-/** Failures before the origin. */
+/** The policy of torrent swarms: fewest failures first, then the best origin. */
 const FILE_SWARM: BookPolicy = { retryDelayMs: backOff, score };
 
-/** Doubled with every failure; null when there were too many. */
+/** The delay, doubled with every failure; null after too many. */
 export function backOff(entry: Pick<KnownAddress, "failures">): number | null {
   if (entry.failures >= MAX_FAILURES) return null;
   return Math.min(LAST_RETRY_MS, FIRST_RETRY_MS * 2 ** Math.max(0, entry.failures - 1));

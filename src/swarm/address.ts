@@ -15,7 +15,7 @@ export function parseAddress(text: string): SocketAddress | null {
   return { host: (match[1] ?? match[2])!, port };
 }
 
-/** The form of an address under which one machine is counted: IPv4 as it is (also when mapped into IPv6), IPv6 lower-case. */
+/** The form of an address by which a machine is counted: IPv4 (unwrapped when mapped into IPv6), or IPv6 in lower case. */
 export function hostKey(host: string): string {
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(host);
   return mapped === null ? host.toLowerCase() : mapped[1]!;

@@ -1,6 +1,6 @@
 /**
- * Discovery that begins when told to. Trackers count a peer by what its first announce says is left, so a swarm whose
- * metadata is known announces itself only when it knows what it has; a magnet cannot wait, for it has yet to find peers.
+ * Discovery that begins when told to. Trackers classify a peer by the "left" of its first announce, so a swarm that
+ * knows its metadata announces only once it knows what it has; a magnet cannot wait, because it has yet to find peers.
  */
 import type {
   Discovery,
@@ -14,7 +14,7 @@ import type {
 export class Announcing implements DiscoverySession {
   private readonly discovery: Discovery | null;
   private readonly request: DiscoveryRequest;
-  /** What was learnt before it began; bounded by what one magnet or transport file may name. */
+  /** Trackers learnt before it began; bounded by what one magnet or transport file may name. */
   private later: { readonly tiers: readonly (readonly string[])[]; readonly scope: ServerScope }[] = [];
   private session: DiscoverySession | null = null;
   private isPrivate: boolean;
@@ -26,7 +26,7 @@ export class Announcing implements DiscoverySession {
     this.isPrivate = request.isPrivate;
   }
 
-  /** Starts it; once. Answers whether it had begun before. */
+  /** Starts it once. Returns whether it had already begun. */
   begin(): boolean {
     if (this.session !== null) return true;
     if (this.closed || this.discovery === null) return false;

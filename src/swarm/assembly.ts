@@ -1,6 +1,6 @@
 /**
  * A piece in the making. Blocks are written straight into the piece's buffer as they come off the socket, by at most one
- * peer a block; each block remembers who sent it, so that a failed hash can be traced.
+ * peer per block; each block remembers its sender, so that a failed hash can be traced.
  */
 import { BLOCK_BYTES } from "../wire/types.ts";
 
@@ -12,15 +12,15 @@ export class Assembly {
   readonly piece: number;
   readonly lengthBytes: number;
   readonly blocks: number;
-  /** Where the piece is put together; replaced when a slow writer is left behind (see `finishElsewhere`). */
+  /** Where the piece is assembled; replaced when a slow writer is abandoned (see `finishElsewhere`). */
   buffer: Uint8Array;
   /** Monotonic ms of the last finished block. */
   touchedMs: number;
   private doneCount = 0;
   private writers = 0;
-  /** Who sent each finished block. */
+  /** The sender of each finished block. */
   private readonly source: Int32Array;
-  /** Who is writing each block now. */
+  /** The peer that is writing each block now. */
   private readonly writer: Int32Array;
 
   constructor(piece: number, buffer: Uint8Array, nowMs: number) {
@@ -38,7 +38,7 @@ export class Assembly {
     return this.doneCount === this.blocks;
   }
 
-  /** Nothing is here and nobody writes. */
+  /** No block is here and nobody is writing. */
   get empty(): boolean {
     return this.doneCount === 0 && this.writers === 0;
   }
@@ -52,7 +52,7 @@ export class Assembly {
     return this.source[block] !== NONE;
   }
 
-  /** Is somebody writing this block? */
+  /** Whether somebody is writing this block. */
   writing(block: number): boolean {
     return this.writer[block] !== NONE;
   }
@@ -63,7 +63,7 @@ export class Assembly {
     return this.buffer.subarray(from, Math.min(from + BLOCK_BYTES, this.lengthBytes));
   }
 
-  /** `peer` begins to write the block, which nobody has finished or is writing. */
+  /** `peer` begins to write the block, which is neither finished nor being written. */
   begin(block: number, peer: number): Uint8Array {
     this.writer[block] = peer;
     this.writers++;
@@ -77,7 +77,7 @@ export class Assembly {
     this.writers--;
   }
 
-  /** The writer finished the block; false when it is not the writer any more. */
+  /** The writer finished the block; false when it is no longer the writer. */
   finish(block: number, peer: number, nowMs: number): boolean {
     if (this.writer[block] !== peer) return false;
     this.writer[block] = NONE;
@@ -88,8 +88,8 @@ export class Assembly {
 
   /**
    * Another peer delivered the block (in `bytes`) before its writer was done. The writer keeps the old buffer, which
-   * nobody else looks at again: otherwise what it still writes could change bytes that are verified by then. Writers of
-   * other blocks are left behind too; they come here when they are done.
+   * nobody else looks at again: otherwise it could still overwrite bytes that have been verified by then. Writers of
+   * other blocks keep the old buffer too; their blocks are copied into the new one when they finish.
    */
   finishElsewhere(block: number, peer: number, bytes: Uint8Array, nowMs: number): void {
     if (this.writing(block)) {
@@ -101,13 +101,13 @@ export class Assembly {
     this.markDone(block, peer, nowMs);
   }
 
-  /** Who sent the block; undefined when it is missing. */
+  /** The sender of the block; undefined when it is missing. */
   sourceOf(block: number): number | undefined {
     const peer = this.source[block];
     return peer === undefined || peer === NONE ? undefined : peer;
   }
 
-  /** Everybody who sent a block of it. */
+  /** Every sender of one of its blocks. */
   contributors(): Set<number> {
     const all = new Set(this.source);
     all.delete(NONE);

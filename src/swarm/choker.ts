@@ -1,6 +1,6 @@
 /**
- * Who may download from us (BEP 3, "choking and optimistic unchoking"). Pure: the swarm asks every round and carries
- * the answer out.
+ * Decides who may download from us (BEP 3, "choking and optimistic unchoking"). Pure: the swarm asks every round and
+ * carries out the decision.
  */
 
 /** Length of a round, ms (BEP 3: ten seconds, against fibrillation). */
@@ -12,7 +12,7 @@ const OPTIMISTIC_ROUNDS = 3;
 /** Upload slots by default: four as in BEP 3 would starve a swarm that we alone seed. */
 export const DEFAULT_UPLOAD_SLOTS = 8;
 
-/** Slots out of the above that go to somebody by turn, so that newcomers get a chance. */
+/** How many of those slots rotate, so that newcomers get a chance. */
 const OPTIMISTIC_SLOTS = 1;
 
 /** While seeding, a peer keeps its slot at least this long, ms: turns shorter than this waste its pipeline. */
@@ -22,18 +22,18 @@ const SEED_TURN_MS = 30_000;
 export interface ChokeCandidate {
   readonly id: number;
   readonly interested: boolean;
-  /** What it gives us. */
+  /** What it sends us. */
   readonly downloadRate: number;
-  /** What we give it. */
+  /** What we send it. */
   readonly uploadRate: number;
   readonly unchoked: boolean;
   /** When it was unchoked last; -Infinity when never. */
   readonly unchokedSinceMs: number;
-  /** It stopped giving although we ask (BEP 3 anti-snubbing): it loses its reciprocal slot. */
+  /** It stopped sending although we ask (BEP 3 anti-snubbing): it loses its reciprocal slot. */
   readonly snubbed: boolean;
 }
 
-/** Answers the ids to unchoke; everybody else is to be choked. `round` counts from 0 and drives the optimistic turn. */
+/** Returns the ids to unchoke; all others are to be choked. `round` counts from 0 and drives the optimistic turn. */
 export function chooseUnchoked(
   candidates: readonly ChokeCandidate[],
   options: { readonly seeding: boolean; readonly slots: number; readonly round: number; readonly nowMs: number },
@@ -47,7 +47,7 @@ export function chooseUnchoked(
   return chosen;
 }
 
-/** Tit for tat: who gives us most comes first; who snubs us comes last. */
+/** Tit for tat: the peers that send us most come first, those that snub us last. */
 function rankByReciprocity(peers: readonly ChokeCandidate[]): ChokeCandidate[] {
   return [...peers].sort((a, b) =>
     Number(a.snubbed) - Number(b.snubbed) || b.downloadRate - a.downloadRate || b.uploadRate - a.uploadRate ||
@@ -55,7 +55,7 @@ function rankByReciprocity(peers: readonly ChokeCandidate[]): ChokeCandidate[] {
   );
 }
 
-/** Round robin: those in their turn stay, fastest first (they spread pieces best), then who has waited longest. */
+/** Round robin: peers in their turn stay, fastest first (they spread pieces best), then those that waited longest. */
 function rankForSeed(peers: readonly ChokeCandidate[], nowMs: number): ChokeCandidate[] {
   const inTurn = (c: ChokeCandidate) => c.unchoked && nowMs - c.unchokedSinceMs < SEED_TURN_MS;
   return [...peers].sort((a, b) => {
@@ -66,7 +66,7 @@ function rankForSeed(peers: readonly ChokeCandidate[], nowMs: number): ChokeCand
   });
 }
 
-/** Keeps the present optimistic peer for its rounds, then gives the slot to whoever waited longest. */
+/** Keeps the present optimistic peer for its rounds, then gives the slot to the peer that waited longest. */
 function optimistic(
   rest: readonly ChokeCandidate[],
   options: { readonly round: number },

@@ -1,4 +1,4 @@
-/** Waiting until a torrent is complete. */
+/** Lets callers wait until a torrent is complete. */
 import { withSignal } from "../bytes/deadline.ts";
 import { abortError } from "../errors.ts";
 
@@ -7,12 +7,12 @@ export class Completion {
   private readonly ended: AbortSignal;
   private readonly waiting = new Set<() => void>();
 
-  /** `ended` fires when the swarm is closed: whoever waits then gets its reason. */
+  /** `ended` fires when the swarm is closed: its waiters then reject with that reason. */
   constructor(ended: AbortSignal) {
     this.ended = ended;
   }
 
-  /** Everything is there, or the swarm was closed. */
+  /** Every piece is here, or the swarm was closed. */
   settle(): void {
     for (const settle of this.waiting) settle();
   }

@@ -18,7 +18,7 @@ export interface SwarmContext {
   readonly ports: Ports;
   readonly cache: PieceCache;
   readonly discovery: Discovery | null;
-  /** For web seeds of the scope "public". */
+  /** Fetches from web seeds of the scope "public". */
   readonly publicFetch: typeof fetch;
   readonly peerId: Uint8Array;
   readonly encryption: EncryptionMode;
@@ -28,7 +28,7 @@ export interface SwarmContext {
   readonly metadataBudget: MetadataBudget;
   readonly bans: BanList;
   readonly dialRule: DialRule;
-  /** Told what address peers see us by. */
+  /** Learns the addresses by which peers see us. */
   readonly externalAddresses: ExternalAddresses;
   readonly slots: DialSlots;
   readonly downloadBucket: TokenBucket;
@@ -36,10 +36,10 @@ export interface SwarmContext {
   readonly buffers: BufferSource;
   readonly createScheduler: SchedulerFactory;
   readonly connectPeer: (connection: TcpConnection, options: ConnectPeerOptions) => PeerLink;
-  /** Port that accepts peers, null when none does. */
+  /** Port that accepts peers; null when there is none. */
   listenPort(): number | null;
   /** How many more peers all swarms together may have. */
   globalRoom(): number;
-  /** Bytes that each reader may have fetched ahead so that all of them fit the cache; Infinity without a limit. */
+  /** Bytes that each reader may have fetched ahead so that all readers together fit the cache; Infinity without a limit. */
   readAheadRoom(): number;
 }

@@ -1,4 +1,4 @@
-/** Peers that are gone: what they sent may prove corrupt only later. */
+/** Peers that left: their data may prove corrupt only later. */
 import { hostKey } from "./address.ts";
 import type { Suspect } from "./evidence.ts";
 
@@ -9,7 +9,7 @@ const MAX_DEPARTED = 1024;
 export class Departed {
   readonly #suspects = new Map<number, Suspect>();
 
-  /** Remembers where the peer `source` was. */
+  /** Remembers the host of the peer `source`. */
   remember(source: number, host: string): void {
     if (this.#suspects.size >= MAX_DEPARTED) this.#suspects.delete(this.#suspects.keys().next().value!);
     this.#suspects.set(source, { source, host: hostKey(host) });

@@ -1,17 +1,18 @@
 /**
- * Which peers the engine connects to. Whoever names a peer chooses where the engine sends a handshake and, by the infohash,
- * 18 bytes of it: enough for a command to a service that trusts this machine or its network. So nobody may name an address
- * that is nearer than it could reach itself.
+ * Which peers the engine connects to. Whoever names a peer chooses where the engine sends a handshake and, with the
+ * infohash, 18 bytes of its content: enough for a command to a service that trusts this machine or its network. So
+ * nobody may name an address that is nearer to us than those it could reach itself.
  *
  * | the peer's address | is dialled when |
  * | --- | --- |
  * | this machine | a caller on this machine joined the swarm, and it named the peer itself or the source is on this machine |
  * | private | a caller on this machine named it, or the source is on this machine or in a private network |
- * | public, in a subnet of ours | as public, but a foreign caller may not name it |
+ * | public, in a subnet of ours | as any public address, except that a foreign caller may not name it |
  * | public | always |
  *
- * A source is the tracker, the DHT node or the peer that told of it; a peer that came to us, or that announces itself in the
- * local network, is its own source. At all but public addresses the ports of well-known services are left alone.
+ * A source is the tracker, DHT node or peer that reported the address; a peer that connected to us or announced itself
+ * in the local network is its own source. Except at public addresses, the ports of well-known services are never
+ * dialled.
  */
 import type { Nearness, Surroundings } from "../discovery/nearness.ts";
 import type { PeerOrigin, ServerScope } from "../discovery/types.ts";
@@ -19,27 +20,27 @@ import type { SocketAddress } from "../ports.ts";
 
 /** A peer that somebody named. */
 export interface NamedPeer {
-  /** A literal address; names are looked up before. */
+  /** A literal address; names are resolved before. */
   readonly address: SocketAddress;
   readonly origin: PeerOrigin;
-  /** Literal address of the tracker, DHT node or peer that told of it; null: unknown, taken for a public one. */
+  /** Literal address of the tracker, DHT node or peer that reported it; null: unknown, treated as public. */
   readonly source: string | null;
   /**
-   * With the origins `magnet` and `manual` that of the caller who named it, else the widest of all who joined the swarm.
-   * "any": a caller on this machine.
+   * For the origins `magnet` and `manual` the scope of the caller that named it, else the widest of all that joined the
+   * swarm. "any": a caller on this machine.
    */
   readonly scope: ServerScope;
 }
 
-/** Ports of mail servers: other clients too dial no peer there, anywhere. */
+/** Mail ports: other clients too refuse to dial peers there, on any address. */
 const MAIL_PORTS: ReadonlySet<number> = new Set([25, 110, 143, 465, 587, 993, 995]);
 
 /** Ports below this belong to the system's own services (RFC 6335 §6). */
 const FIRST_USER_PORT = 1024;
 
 /**
- * Services in local networks that often trust whoever reaches them, and take commands as lines or short frames: databases,
- * caches, queues, remote control, printers, proxies. All below the ports that systems give to programs without one.
+ * Services in local networks that often trust whoever reaches them and take commands as lines or short frames:
+ * databases, caches, queues, remote control, printers, proxies. All are below the range of ephemeral ports.
  */
 const SERVICE_PORTS: ReadonlySet<number> = new Set([
   ...[1080, 1099, 1433, 1434, 1521, 1723, 1883, 1900, 2049, 2181, 2222, 2323, 2375, 2376, 2377, 2379, 2380, 3000, 3128],
@@ -95,7 +96,7 @@ export class SwarmDialRule {
     if (scope === "any") this.#scope = "any";
   }
 
-  /** As `DialRule.allows`; `scope` by default the widest of the callers'. */
+  /** As `DialRule.allows`; `scope` defaults to the widest of those that joined. */
   allows(address: SocketAddress, origin: PeerOrigin, source: string | null, scope: ServerScope = this.#scope): boolean {
     return this.#rule.allows({ address, origin, source, scope });
   }

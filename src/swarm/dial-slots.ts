@@ -3,7 +3,7 @@
 /** Half-open connections at once. */
 const MAX_HALF_OPEN = 30;
 
-/** A counted set of slots; swarms that found none are served in turn. */
+/** A counted set of slots; swarms that found none free are served in turn. */
 export class DialSlots {
   private free: number;
   private readonly waiting = new Set<() => void>();
@@ -18,7 +18,7 @@ export class DialSlots {
     return true;
   }
 
-  /** Gives a slot back; whoever has waited longest is called. */
+  /** Gives a slot back and calls the longest waiter. */
   release(): void {
     this.free++;
     const next = this.waiting.values().next().value;

@@ -1,25 +1,25 @@
-/** Opens connections to the addresses of one swarm, the best ones first and as many at once as the slots allow. */
+/** Opens connections to the addresses of one swarm, best first, as many at once as the slots allow. */
 import { deadline } from "../bytes/deadline.ts";
 import type { Clock, TcpConnection, TcpPort, Timer } from "../ports.ts";
 import type { AddressBook, KnownAddress } from "./address-book.ts";
 import type { DialSlots } from "./dial-slots.ts";
 
-/** A TCP connection that takes longer is given up, ms: two lost SYNs still fit. */
+/** Time limit for opening a TCP connection, ms: two lost SYNs still fit. */
 const CONNECT_TIMEOUT_MS = 6_000;
 
-/** Backed-off addresses are looked at this often at most, ms. */
+/** Shortest time between two looks at addresses that back off, ms. */
 const MIN_RETRY_DELAY_MS = 1_000;
 
 /** What the dialer asks of its swarm. */
 export interface DialerHost {
   readonly clock: Clock;
   readonly tcp: TcpPort;
-  /** How many more peers are wanted, those being dialled not counted. */
+  /** How many more peers are wanted, not counting those being dialled. */
   room(): number;
   banned(host: string): boolean;
-  /** Shortest time between two looks at addresses that rest, ms. Default 1000. */
+  /** Shortest time between two looks at resting addresses, ms. Default 1000. */
   readonly minRetryDelayMs?: number;
-  /** A connection is open, `rttMs` after it was begun. The host must `open` it in this turn. */
+  /** A connection is open, `rttMs` after it was begun. The host must `open` it in the same turn. */
   connected(entry: KnownAddress, connection: TcpConnection, rttMs: number): void;
 }
 

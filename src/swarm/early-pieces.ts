@@ -1,13 +1,13 @@
-/** What a peer says to have while the number of pieces, and so what the numbers mean, is unknown. */
+/** What a peer says it has while we do not know the number of pieces, without which piece numbers mean nothing. */
 import { MAX_PIECES } from "../wire/limits.ts";
 import type { PeerLinkHandlers } from "../wire/types.ts";
 
-/** `have` messages remembered of a peer, and as many of BEP 54: what a peer that downloads while we wait may send. */
+/** `have` messages remembered per peer, and as many of BEP 54: what a peer that downloads meanwhile may send. */
 const MAX_EARLY_HAVES = 4096;
 
-/** Collects it until the metadata is there, then tells it again. */
+/** Collects these messages until the metadata is there, then replays them. */
 export class EarlyPieces {
-  /** It said to have everything. */
+  /** It said that it has everything. */
   all = false;
   private bits: Uint8Array | null = null;
   private haves: number[] = [];
@@ -32,7 +32,7 @@ export class EarlyPieces {
     if (this.lost.size < MAX_EARLY_HAVES) this.lost.add(piece);
   }
 
-  /** Tells `peer` all of it in an order that comes to the same, and forgets it. */
+  /** Replays everything to `peer`, in an order with the same result as the original, and forgets it. */
   replay(peer: Required<Pick<PeerLinkHandlers, "haveAll" | "bitfield" | "have" | "dontHave">>): void {
     if (this.all) peer.haveAll();
     else if (this.bits !== null) peer.bitfield(this.bits);

@@ -1,11 +1,11 @@
 /**
  * Finds the liars. When a piece made of several peers' blocks fails its hash, the digest of every block is kept with its sender;
- * when a good copy of the piece arrives, the blocks that differ from it name the liars.
+ * when a good copy of the piece arrives, every sender of a block that differs from it is a liar.
  */
 import type { Sha1 } from "../ports.ts";
 import { BLOCK_BYTES } from "../wire/types.ts";
 
-/** Failed attempts remembered; more than this many pieces in doubt at once means that bans will follow anyway. */
+/** Failed attempts remembered: with more pieces than this in doubt at once, bans will follow anyway. */
 const MAX_ATTEMPTS = 64;
 
 /** A sender: the swarm's number and the host, which outlives the connection. */
@@ -31,7 +31,7 @@ export async function blockDigests(piece: Uint8Array, sha1: Sha1): Promise<strin
 export class Evidence {
   private attempts: Attempt[] = [];
 
-  /** Are there failed attempts at this piece? */
+  /** Whether there are failed attempts at this piece. */
   has(piece: number): boolean {
     return this.attempts.some((a) => a.piece === piece);
   }
@@ -42,7 +42,7 @@ export class Evidence {
     this.attempts.push({ piece, digests, senders });
   }
 
-  /** Compares the failed attempts at a piece with a good copy: everybody whose block differs. Forgets the attempts. */
+  /** Compares failed attempts at a piece with a good copy, returns every sender whose block differs, forgets the attempts. */
   convict(piece: number, good: readonly string[]): Suspect[] {
     const liars = new Map<number, Suspect>();
     for (const attempt of this.attempts) {

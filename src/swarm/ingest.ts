@@ -1,6 +1,6 @@
 /**
- * Arriving blocks on their way into pieces. Sources are the swarm's numbers of peers and web seeds; a source delivers one
- * block at a time: `target` when its header is there, `deliver` or `leave` afterwards.
+ * Assembles arriving blocks into pieces. Sources are the swarm's numbers for peers and web seeds; a source delivers one
+ * block at a time: `target` when its header has arrived, then `deliver` or `leave`.
  */
 import { BLOCK_BYTES } from "../wire/types.ts";
 import { Assembly } from "./assembly.ts";
@@ -21,18 +21,18 @@ export interface BufferSource {
 
 /** What ingest asks of its owner. */
 export interface IngestHost {
-  /** Has the piece, or is verifying it: its blocks are not wanted. */
+  /** We have the piece or are verifying it: its blocks are not wanted. */
   settled(piece: number): boolean;
-  /** A place for a block that a retrial asked for, else null. */
+  /** Where a block that a retrial asked for goes; null when none did. */
   retrialTarget(source: number, piece: number, block: number): Uint8Array | null;
   retrialBlock(source: number, piece: number, block: number): void;
-  /** Whether the source was asked for the block: what comes unasked costs no memory. */
+  /** Whether the source was asked for the block: unrequested blocks cost no memory. */
   expected(source: number, piece: number, offset: number): boolean;
-  /** Tells the scheduler; true when the block is wanted. */
+  /** Reports it to the scheduler; true when the block is wanted. */
   blockReceived(source: number, piece: number, offset: number): boolean;
-  /** What had arrived of the piece is gone: all of it is wanted again. */
+  /** The piece's received blocks were thrown away: all of it is wanted again. */
   discarded(piece: number): void;
-  /** Is the piece needed soon? Others give way when memory is short. */
+  /** Whether the piece is needed soon. Others give way when memory is short. */
   wanted(piece: number): boolean;
   complete(assembly: Assembly): void;
   wasted(bytes: number): void;
@@ -80,13 +80,13 @@ export class Ingest {
     if (this.host.settled(piece) || !this.host.expected(source, piece, offset)) return null;
     const assembly = this.assembly(piece);
     if (assembly === null || assembly.has(block)) return null;
-    // A second copy of a block in flight (a hedge) waits aside: two writers must never share bytes.
+    // A second copy of a block in flight (a hedge) gets a buffer of its own: two writers must never share bytes.
     const view = assembly.writing(block) ? new Uint8Array(length) : assembly.begin(block, source);
     this.deliveries.set(source, { assembly, piece, block, view });
     return view;
   }
 
-  /** The block is complete in its target, or was discarded (`kept` false). Answers the bytes that were of use. */
+  /** The block is complete in its target, or was discarded (`kept` false). Returns how many bytes were of use. */
   deliver(source: number, piece: number, offset: number, length: number, kept: boolean): number {
     const delivery = this.deliveries.get(source);
     this.deliveries.delete(source);
@@ -117,7 +117,7 @@ export class Ingest {
     return length;
   }
 
-  /** The source is gone, or gave up its block. */
+  /** The source left, or gave up its block. */
   leave(source: number): void {
     const delivery = this.deliveries.get(source);
     if (delivery === undefined) return;
@@ -135,15 +135,15 @@ export class Ingest {
   }
 
   /**
-   * Frees what arrived of a piece that the scheduler gave up, which knows that it is missing again. Kept, its blocks would
-   * pass for duplicates when they come again, and the piece for one whose hash failed.
+   * Frees what arrived of a piece that the scheduler gave up and already counts as missing. If its blocks stayed, the
+   * same blocks would look like duplicates when they come again, and the piece like one whose hash failed.
    */
   forget(piece: number): void {
     const assembly = this.assemblies.get(piece);
     if (assembly !== undefined) this.free(assembly);
   }
 
-  /** Throws everything away, telling nobody. */
+  /** Throws everything away without telling the host. */
   clear(): void {
     this.assemblies.clear();
     this.deliveries.clear();
@@ -161,7 +161,7 @@ export class Ingest {
     return assembly;
   }
 
-  /** Keeps within the limit by giving up the piece nobody needs soon that has been quiet longest. */
+  /** Keeps within the limit by giving up the longest-quiet piece that nobody needs soon. */
   private makeRoom(bytes: number, piece: number): boolean {
     while (this.bytes + bytes > ASSEMBLY_LIMIT_BYTES && this.assemblies.size >= MIN_ASSEMBLIES) {
       let victim: Assembly | null = null;
@@ -189,10 +189,10 @@ export class Ingest {
     if (!assembly.empty || this.assemblies.get(assembly.piece) !== assembly) return;
     this.assemblies.delete(assembly.piece);
     this.bytes -= assembly.lengthBytes;
-    // The peer that left may still own a view of it: not reused.
+    // The peer that left may still hold a view of the buffer, so it is not reused.
   }
 
-  /** A block was thrown away; when the scheduler counted it as received, the piece starts over. */
+  /** A block was thrown away; if the scheduler counted it as received, the whole piece starts over. */
   private lost(piece: number, length: number, counted: boolean): number {
     this.host.wasted(length);
     if (counted) {

@@ -1,14 +1,14 @@
-/** What a peer hears of our pieces when its handshake is done. */
+/** Tells a peer which pieces we have once its handshake is done. */
 import type { Bitfield } from "../bytes/bitfield.ts";
 import type { PeerSession } from "./peer-session.ts";
 import type { Transfer } from "./transfer.ts";
 
-/** Tells it what we have, or what of that it did not hear together with our handshake. */
+/** Tells it what we have; if some of that went out together with our handshake, only the rest. */
 export function introduce(session: PeerSession, transfer: Transfer | null): void {
   const link = session.link!;
   if (session.told !== null) return tellNews(session, session.told, transfer);
   if (transfer === null || transfer.bank.have.count === 0) return link.haveNone();
-  // Needed before `haveAll` by peers without BEP 6.
+  // Peers without BEP 6 need this before `haveAll`.
   link.setPieceCount(transfer.metainfo.pieceCount, transfer.metainfo);
   if (transfer.bank.have.full) link.haveAll();
   else link.bitfield(transfer.bank.have.bytes);
@@ -17,7 +17,7 @@ export function introduce(session: PeerSession, transfer: Transfer | null): void
 function tellNews(session: PeerSession, told: Bitfield, transfer: Transfer | null): void {
   const link = session.link!;
   const have = transfer?.bank.have;
-  // A bitfield that is not the first message is no longer allowed (BEP 3).
+  // BEP 3 allows a bitfield only as the first message.
   if (have?.full && session.fast && told.count === 0) return link.haveAll();
   if (told.count === 0) link.haveNone();
   if (have === undefined) return;

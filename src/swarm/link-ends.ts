@@ -1,4 +1,4 @@
-/** What every kind of swarm does with connections and the addresses behind them when they begin and end. */
+/** What every kind of swarm does with connections and their addresses when they begin and end. */
 import { hasCode } from "../errors.ts";
 import type { PeerLink } from "../wire/types.ts";
 import type { AddressBook, KnownAddress } from "./address-book.ts";
@@ -9,10 +9,10 @@ interface Connected {
   readonly info: { readonly peerId: Uint8Array } | null;
 }
 
-/** Of two connections to one peer both ends keep the one that the larger peer id opened; answers the other. */
+/** Of two connections to one peer, both ends keep the one opened by the larger peer id. Returns the other one. */
 export function redundantOf<T extends Connected>(older: T, newer: T, ownPeerId: Uint8Array): T {
   if (older.link!.incoming === newer.link!.incoming) return newer;
-  // A peer id is no proof of who somebody is: whoever copied it is not to end a connection with its owner.
+  // A peer id proves nothing: a host that copied it must not be able to end a connection with its owner.
   if (older.link!.remote.host !== newer.link!.remote.host) return newer;
   const theirs = newer.info!.peerId;
   let at = 0;
@@ -21,14 +21,14 @@ export function redundantOf<T extends Connected>(older: T, newer: T, ownPeerId: 
   return newer.link!.incoming === theirsIsLarger ? older : newer;
 }
 
-/** Notes in the book how a connection to `entry` ended; `greeted`: its handshake was done. Times are monotonic ms. */
+/** Records in the book how a connection to `entry` ended; `greeted`: its handshake was done. Times are monotonic ms. */
 export function settleAddress(
   book: AddressBook,
   entry: KnownAddress,
   end: { readonly greeted: boolean; readonly error: Error | null; readonly mayFlip: boolean },
   nowMs: number,
 ): void {
-  // In a handshake this is the answer of our own peer id.
+  // During a handshake, `conflict` means that our own peer id answered.
   if (hasCode(end.error, "conflict") && !end.greeted) entry.state = "self";
   else if (end.greeted) book.ended(entry, nowMs);
   else if (end.mayFlip && !entry.flipEncryption) book.flip(entry, nowMs);

@@ -24,12 +24,12 @@ import type { Swarm, SwarmLease, SwarmManager, SwarmTarget } from "./types.ts";
 const MAX_SWARMS = 256;
 
 /**
- * Read-ahead that a reader has however small the cache is, bytes: less, and playback would wait at every piece. Storage
- * exceeds its limit by as much as this needs.
+ * Read-ahead that every reader gets however small the cache is, bytes: with less, playback would wait at every piece.
+ * Storage exceeds its limit by as much as this needs.
  */
 const MIN_READ_AHEAD_BYTES = 2 * 1024 * 1024;
 
-/** Linger of a swarm that has pieces, ms: a player that is restarted finds its peers still there. */
+/** Linger of a swarm that has pieces, ms: a restarted player finds its peers still connected. */
 const DEFAULT_LINGER_MS = 30_000;
 
 /** Linger of a swarm that has no piece, ms: nothing is lost with it, but the next try may follow at once. */
@@ -41,17 +41,17 @@ const CLOSE_TIMEOUT_MS = 2_500;
 /** Options of `createSwarmManager`. */
 export interface SwarmManagerOptions {
   readonly cache: PieceCache;
-  /** Default none: only peers that are named or come by themselves. */
+  /** Default none: only peers that are named or that connect to us. */
   readonly discovery?: Discovery | null;
   /** As in `DiscoveryOptions`, for web seeds. */
   readonly publicFetch?: typeof fetch;
-  /** Shared with whatever else asks how near an address is. Default: its own. */
+  /** Shared with other users that ask how near an address is. Default: a new one. */
   readonly surroundings?: Surroundings;
   /** 20 bytes (see `createPeerId`). */
   readonly peerId: Uint8Array;
   /** Default "0.0.0.0". */
   readonly peerHost?: string;
-  /** Port to accept peers on, 0 = a free one; null: accept nobody. Default 0. */
+  /** Port to accept peers on; 0 = any free one, null = accept none. Default 0. */
   readonly peerPort?: number | null;
   /** Peers over all swarms. Default 200. */
   readonly maxPeers?: number;
@@ -73,7 +73,7 @@ export interface SwarmManagerOptions {
 
 /** A swarm of another kind that shares the peer port, the places for peers and the bans: a broadcast. */
 export interface GuestSwarm {
-  /** Connections, those that still shake hands included. */
+  /** Connections, including those still in their handshake. */
   readonly peerCount: number;
   admit(remote: SocketAddress): { settings: LinkSettings; attach: (link: PeerLink) => PeerLinkHandlers } | null;
   /** There may be room for peers. */
@@ -82,31 +82,31 @@ export interface GuestSwarm {
 
 /** A guest's place. */
 export interface GuestPlace {
-  /** What a torrent swarm, which only found out that this is a broadcast, had learnt of peers. */
+  /** Peers that a torrent swarm learnt before the metadata showed that this is a broadcast. */
   readonly addresses: readonly Pick<KnownAddress, "address" | "origin">[];
-  /** Peers are sent to it no longer. */
+  /** Stops sending peers to it. */
   release(): void;
 }
 
-/** A manager that can be asked a little more than playback needs. */
+/** A swarm manager with the operations that embedding and broadcasts need besides playback. */
 export interface TorrentSwarmManager extends SwarmManager {
   acquire(target: SwarmTarget): SwarmLease & { readonly swarm: TorrentSwarm };
   /** What its swarms share. */
   readonly context: SwarmContext;
   /**
-   * Sends the peers of an infohash to `guest` from now on; a torrent swarm that has it ends. Throws `conflict` when
-   * another guest has it, `too_busy`, or `closed`.
+   * From now on sends the peers of an infohash to `guest`; a torrent swarm of that infohash ends. Throws `conflict`
+   * when another guest has it, `too_busy`, or `closed`.
    */
   host(infohashHex: string, guest: GuestSwarm): GuestPlace;
-  /** Is this host banned for corrupt data or a broken protocol? */
+  /** Whether this host is banned for corrupt data or for breaking the protocol. */
   banned(host: string): boolean;
   /** Bytes per second, 0 = unlimited. */
   setLimits(limits: { downloadBytesPerSecond?: number; uploadBytesPerSecond?: number }): void;
 }
 
-/** Starts listening and answers the manager. Rejects with `conflict` when the port is taken, `config` for bad options. */
+/** Starts listening and returns the manager. Rejects with `conflict` when the port is taken, `config` for bad options. */
 export async function createSwarmManager(ports: Ports, options: SwarmManagerOptions): Promise<TorrentSwarmManager> {
-  if (options.peerId.length !== 20) throw new MillraceError("config", "the peer id must have 20 bytes");
+  if (options.peerId.length !== 20) throw new MillraceError("config", "the peer id must be 20 bytes long");
   const manager = new Manager(ports, options);
   await manager.listen();
   return manager;
@@ -125,7 +125,7 @@ class Manager implements TorrentSwarmManager {
   private readonly acceptor: Acceptor;
   private readonly entries = new Map<string, Entry>();
   private readonly guests = new Map<string, GuestSwarm>();
-  /** Swarms that are leaving: their store must be closed before it is opened again. */
+  /** Swarms being closed: their store must be closed before it is opened again. */
   private readonly leaving = new Map<string, Promise<void>>();
   private listener: TcpListener | null = null;
   private closing: Promise<void> | null = null;
@@ -195,7 +195,7 @@ class Manager implements TorrentSwarmManager {
     if (infohashHex === undefined) throw new MillraceError("invalid_argument", "neither metainfo nor magnet given");
     let entry = this.entries.get(infohashHex);
     if (entry === undefined) {
-      if (this.guests.has(infohashHex)) throw new MillraceError("conflict", "this is a broadcast that runs already");
+      if (this.guests.has(infohashHex)) throw new MillraceError("conflict", "this broadcast is already running");
       this.makeRoom();
       entry = { swarm: new TorrentSwarm(this.context, target), leases: 0, linger: null };
       this.entries.set(infohashHex, entry);
@@ -219,7 +219,7 @@ class Manager implements TorrentSwarmManager {
 
   host(infohashHex: string, guest: GuestSwarm): GuestPlace {
     if (this.closing !== null) throw new MillraceError("closed", "the engine is closing");
-    if (this.guests.has(infohashHex)) throw new MillraceError("conflict", "this broadcast runs already");
+    if (this.guests.has(infohashHex)) throw new MillraceError("conflict", "this broadcast is already running");
     this.makeRoom();
     const entry = this.entries.get(infohashHex);
     const addresses = entry?.swarm.knownAddresses().map(({ address, origin }) => ({ address, origin })) ?? [];
@@ -287,7 +287,7 @@ class Manager implements TorrentSwarmManager {
     return job;
   }
 
-  /** A lingering swarm gives way to a new one; when all are in use there is no room. */
+  /** Closes a lingering swarm to make room for a new one; throws when all are in use. */
   private makeRoom(): void {
     if (this.entries.size + this.guests.size < MAX_SWARMS) return;
     for (const [infohashHex, entry] of this.entries) {
@@ -303,7 +303,7 @@ class Manager implements TorrentSwarmManager {
     return (this.options.maxPeers ?? 200) - used;
   }
 
-  /** Half of the cache for what is to come; the other half holds what was read and pieces under way. */
+  /** Half of the cache is for read-ahead; the other half holds what was read and pieces under way. */
   private readAheadRoom(): number {
     const { limitBytes } = this.options.cache;
     if (limitBytes === 0) return Infinity;
@@ -312,7 +312,7 @@ class Manager implements TorrentSwarmManager {
     return Math.max(MIN_READ_AHEAD_BYTES, Math.floor(limitBytes / 2 / Math.max(1, readers)));
   }
 
-  /** A torrent that is joined again while it is still being left waits for its store to be closed. */
+  /** A torrent joined again while its old swarm is closing waits until the old store is closed. */
   private orderedCache(cache: PieceCache): PieceCache {
     return {
       open: async (layout) => {

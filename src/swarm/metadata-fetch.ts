@@ -1,6 +1,6 @@
 /**
- * Gets the metadata of a magnet from peers (BEP 9). A few are asked at once and the first good answer wins. Peers that send
- * it slowly go on, but count no longer: others are asked beside them, and in their place once there are too many.
+ * Gets the metadata of a magnet from peers (BEP 9). A few are asked at once and the first good answer wins. Slow peers
+ * may go on but no longer count: others are asked as well, and replace them once too many are being asked.
  */
 import type { Clock, Timer } from "../ports.ts";
 import type { PeerLink } from "../wire/types.ts";
@@ -12,35 +12,35 @@ const MAX_ASKED = 4;
 /** Peers asked at the same time, slow ones included. */
 const MAX_BESIDE = 12;
 
-/** A peer that sends no block for so long is slow, ms: two round trips across the world. */
+/** A peer that sends no block for this long is slow, ms: two round trips across the world. */
 const FIRST_BLOCK_MS = 600;
 
-/** A peer's rate is judged after this, ms, */
+/** A peer's rate is judged after this, ms. */
 const RATE_AFTER_MS = 1_000;
 
-/** and it is slow when the rest would take longer than this, ms: a viewer waits for it. */
+/** A peer is slow when, at its rate, the rest would take longer than this, ms: a viewer is waiting. */
 const MAX_REST_MS = 3_000;
 
-/** How often the rates are looked at, ms. */
+/** How often the rates are checked, ms. */
 const LOOK_MS = 250;
 
-/** A swarm full of peers that offer no metadata parts from those older than this, ms, */
+/** A swarm full of peers without metadata drops those connected for longer than this, ms. */
 const USELESS_MS = 5_000;
 
-/** so many a second. */
+/** How many such peers are dropped per second. */
 const PARTED_PER_ROUND = 4;
 
-/** What all fetches of an engine may hold, bytes, by the sizes that the peers named. */
+/** Memory that all fetches of an engine may hold, bytes, counted by the sizes that the peers announced. */
 export const METADATA_BUDGET_BYTES = 96 * 1024 * 1024;
 
-/** One fetch takes at most this part of what is left: a few huge ones keep no small one out. */
+/** One fetch takes at most this fraction (1/n) of what is left: a few huge ones must not keep a small one out. */
 const BUDGET_PART = 8;
 
 /** Memory that metadata under way may take, over all swarms. */
 export class MetadataBudget {
   #left = METADATA_BUDGET_BYTES;
 
-  /** Takes memory for one fetch; false when that is more than its part. */
+  /** Takes memory for one fetch; false when that is more than its share. */
   take(bytes: number): boolean {
     if (bytes > this.#left / BUDGET_PART) return false;
     this.#left -= bytes;
@@ -53,10 +53,10 @@ export class MetadataBudget {
   }
 }
 
-/** A peer as far as its metadata goes. */
+/** A peer as the fetch sees it. */
 export interface MetadataSource {
   readonly isReady: boolean;
-  /** Its metadata was refused, false or late. */
+  /** Its metadata was refused, wrong or late. */
   readonly metadataUseless: boolean;
   readonly extensions: { readonly extensions: readonly string[]; readonly metadataBytes: number | null } | null;
   readonly link: Pick<PeerLink, "remote" | "fetchMetadata" | "cancelMetadata" | "metadataBytes"> | null;
@@ -69,9 +69,9 @@ export interface MetadataFetchHost<T extends MetadataSource> {
   readonly clock: Clock;
   readonly budget: MetadataBudget;
   sessions(): Iterable<T>;
-  /** No more peers fit, and there are addresses left to try. */
+  /** No more peers fit, and untried addresses are left. */
   crowded(): boolean;
-  /** Parts from a peer of no use. */
+  /** Drops a useless peer. */
   part(session: T): void;
 }
 
@@ -80,7 +80,7 @@ interface Fetch {
   readonly sizeBytes: number;
 }
 
-/** Chooses whom to ask. The link checks what arrives against the infohash. */
+/** Chooses which peers to ask. The link checks what arrives against the infohash. */
 export class MetadataFetch<T extends MetadataSource> {
   readonly #host: MetadataFetchHost<T>;
   readonly #fetches = new Map<T, Fetch>();
@@ -92,7 +92,7 @@ export class MetadataFetch<T extends MetadataSource> {
     this.#host = host;
   }
 
-  /** Asks more peers when too few are being asked or send fast. Call when a peer said what it offers, failed or left. */
+  /** Asks more peers when too few are being asked or are fast. Call when a peer said what it offers, failed or left. */
   pump(): void {
     if (this.#isOver) return;
     this.#forgetEnded();
@@ -144,7 +144,7 @@ export class MetadataFetch<T extends MetadataSource> {
     return count;
   }
 
-  /** The least tried peer; among those one of a host that is asked the least, and of the smallest metadata: it is soon proved. */
+  /** The least tried peer; on a tie from the host asked least, then with the smallest metadata, which is checked soonest. */
   #best(): T | null {
     const asked = new Map<string, number>();
     for (const { link } of this.#fetches.keys()) {
@@ -161,7 +161,7 @@ export class MetadataFetch<T extends MetadataSource> {
     return best?.session ?? null;
   }
 
-  /** Takes memory for a peer's metadata, if need be in place of slow peers that were tried more often. */
+  /** Takes memory for a peer's metadata, if necessary from slow peers that were tried more often. */
   #makeRoom(session: T, nowMs: number): boolean {
     const bytes = offeredBytes(session)!;
     while (this.#fetches.size >= MAX_BESIDE || !this.#host.budget.take(bytes)) {
@@ -203,7 +203,7 @@ export class MetadataFetch<T extends MetadataSource> {
   }
 }
 
-/** Size of the metadata that the peer can be asked for; null when it cannot. */
+/** Size of the metadata this peer can be asked for; null when it cannot. */
 function offeredBytes(session: MetadataSource): number | null {
   if (!session.isReady || session.metadataUseless) return null;
   const offers = session.extensions;

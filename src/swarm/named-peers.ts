@@ -1,4 +1,7 @@
-/** The peers that a magnet names (`x.pe`, BEP 9) and the DHT nodes of a transport file, as addresses that can be judged: a name could lead anywhere later. */
+/**
+ * Resolves peers of magnets (`x.pe`, BEP 9) and DHT nodes of transport files to addresses that can be judged: a name
+ * could change.
+ */
 import { canonicalHost } from "../discovery/addresses.ts";
 import { deadline, withSignal } from "../bytes/deadline.ts";
 import type { ServerScope } from "../discovery/types.ts";
@@ -7,18 +10,18 @@ import type { Metainfo } from "../transport/types.ts";
 import { parseAddress } from "./address.ts";
 import type { SwarmDialRule } from "./dial-rule.ts";
 
-/** Looking one name up may take so long, ms. */
+/** Time limit for resolving one name, ms. */
 const RESOLVE_DEADLINE_MS = 5_000;
 
-/** Addresses of one name that are taken. */
+/** Addresses used per name. */
 const MAX_ADDRESSES_PER_NAME = 4;
 
-/** Names of one magnet that are looked up; literal addresses are not counted. */
+/** Names resolved per magnet; literal addresses are not counted. */
 const MAX_NAMES = 16;
 
 /**
- * Calls `learn` with the literal address of each peer of `texts` (`host:port`): at once where it stands there, after looking
- * the name up otherwise. What cannot be read or found is left out.
+ * Calls `learn` with the literal address of each peer of `texts` (`host:port`): at once if it is literal, after
+ * resolving the name otherwise. Unreadable and unresolvable ones are left out.
  */
 export function learnNamedPeers(
   ports: Pick<Ports, "clock" | "network">,
@@ -36,7 +39,7 @@ export function learnNamedPeers(
   }
 }
 
-/** The DHT nodes (BEP 5) that a transport file names and a caller of `scope` may have asked; none of a private torrent. */
+/** The DHT nodes (BEP 5) of a transport file that a caller of `scope` may have us ask; none for a private torrent. */
 export function namedDhtNodes(
   { isPrivate, nodes }: Pick<Metainfo, "isPrivate" | "nodes">,
   rule: SwarmDialRule,
@@ -62,7 +65,7 @@ async function resolve(
       if (canonical !== null) learn({ host: canonical, port });
     }
   } catch {
-    // No such name, or the swarm is gone: other peers may do.
+    // No such name, or the swarm is gone: other peers may still work.
   } finally {
     limit.cancel();
   }

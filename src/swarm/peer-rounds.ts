@@ -1,9 +1,9 @@
-/** What is done with peers by the clock: choking rounds, keep-alives, PEX, and parting from those of no use. */
+/** Periodic work on peers: choking rounds, keep-alives, PEX, and dropping those of no use. */
 import { CHOKE_ROUND_MS, chooseUnchoked } from "./choker.ts";
 import type { PeerSession } from "./peer-session.ts";
 import { PexRounds } from "./pex-rounds.ts";
 
-/** How often peers are looked at, ms. */
+/** How often peers are checked, ms. */
 export const ROUND_MS = 1_000;
 
 /** Silence after which we send a keep-alive, ms (BEP 3: two minutes end a connection). */
@@ -12,29 +12,29 @@ const KEEP_ALIVE_MS = 100_000;
 /** Silence after which a peer is dropped, ms. */
 const SILENT_MS = 180_000;
 
-/** A peer that sends nothing for so long after its handshake did not understand ours, ms: others tell their pieces at once. */
+/** A peer silent for this long after its handshake did not understand ours, ms: others announce pieces at once. */
 const DEAF_MS = 800;
 
-/** Without payload either way for so long, a peer gives way when the swarm is full and others wait, ms. */
+/** A peer without payload either way for this long gives way when the swarm is full and others wait, ms. */
 const IDLE_MS = 60_000;
 
-/** Neither side wants anything of the other for so long: part, ms. */
+/** When neither side has wanted anything for this long, the peer is dropped, ms. */
 const USELESS_MS = 600_000;
 
-/** Delay of a peer's first PEX message, ms: long enough to have something to tell, short enough to help newcomers. */
+/** Delay of a peer's first PEX message, ms: long enough to know some peers, short enough to help newcomers. */
 const PEX_FIRST_MS = 5_000;
 
-/** Why peers part. */
+/** Why a peer was dropped. */
 export type PartReason = "silent" | "deaf" | "both_seeds" | "useless" | "makes_room";
 
 /** What the rounds ask of the swarm. */
 export interface RoundsHost {
   sessions(): Iterable<PeerSession>;
   readonly uploadSlots: number;
-  /** Tell peers of each other? Not in private torrents (BEP 27). */
+  /** Whether peers are told of each other. Not in private torrents (BEP 27). */
   pexEnabled(): boolean;
   seeding(): boolean;
-  /** No more peers fit, and there are addresses left to try. */
+  /** No more peers fit, and untried addresses are left. */
   crowded(): boolean;
   part(session: PeerSession, reason: PartReason): void;
 }
@@ -75,12 +75,12 @@ export class PeerRounds {
     if (!session.amChoking) this.fillSlots();
   }
 
-  /** Somebody's interest began or ended between rounds: a free slot is given at once. */
+  /** A peer's interest began or ended between rounds: a free slot is given away at once. */
   interestChanged(_session: PeerSession): void {
     this.fillSlots();
   }
 
-  /** Gives free slots to those who wait, longest first. */
+  /** Gives free slots to the waiting peers, longest first. */
   private fillSlots(): void {
     let used = 0;
     const waiting: PeerSession[] = [];
@@ -118,7 +118,7 @@ export class PeerRounds {
     return null;
   }
 
-  /** One idle peer a round makes room for an address that might be better. */
+  /** One idle peer per round makes room for an address that might be better. */
   private makeRoom(nowMs: number): void {
     if (!this.host.crowded()) return;
     let idlest: PeerSession | null = null;

@@ -1,6 +1,6 @@
 /**
- * One connected peer: what it said, what we told it, and the glue between its link and the torrent's data path. Until the
- * metadata is known it only remembers what the peer has.
+ * One connected peer: what each side told the other, and the connection between its link and the torrent's data path.
+ * Until the metadata is known it only remembers what the peer has.
  */
 import { Bitfield } from "../bytes/bitfield.ts";
 import type { Clock, SocketAddress, Timer } from "../ports.ts";
@@ -15,16 +15,16 @@ import type { Transfer } from "./transfer.ts";
 import type { UploadCache } from "./upload-cache.ts";
 import { UploadQueue } from "./upload-queue.ts";
 
-/** What the peer is told to hold when it says nothing, requests. */
+/** Requests assumed to fit the peer's queue when it does not say. */
 const DEFAULT_QUEUE_LIMIT = 250;
 
-/** Asked for and not answered for so long, the peer snubs us, ms (BEP 3 anti-snubbing). */
+/** A peer that leaves requests unanswered for this long snubs us, ms (BEP 3 anti-snubbing). */
 const SNUB_MS = 60_000;
 
 /** A handshake, bytes (BEP 3). */
 const HANDSHAKE_BYTES = 68;
 
-/** A dialled peer answers within two round trips and this, ms, unless what came with our handshake is in its way. */
+/** A dialled peer answers within two round trips plus this, ms, unless the data sent with our handshake confuses it. */
 const ANSWER_MS = 300;
 
 /** What a session asks of its swarm. */
@@ -37,7 +37,7 @@ export interface SessionHost {
   extended(session: PeerSession): void;
   /** It has become interested or lost interest. */
   interestChanged(session: PeerSession): void;
-  /** What it has changed. */
+  /** The set of pieces it has changed. */
   piecesChanged(session: PeerSession): void;
   downloaded(session: PeerSession, bytes: number): void;
   uploaded(bytes: number): void;
@@ -48,7 +48,7 @@ export interface SessionHost {
   closedSession(session: PeerSession, error: Error | null): void;
 }
 
-/** What the reserved bits of the handshake said. */
+/** What the peer's handshake said: its id and reserved bits. */
 export interface HandshakeInfo {
   readonly peerId: Uint8Array;
   readonly fast: boolean;
@@ -58,10 +58,10 @@ export interface HandshakeInfo {
 
 /** A peer of one swarm. */
 export class PeerSession implements PeerLinkHandlers {
-  /** The swarm's number for it. */
+  /** Its number in the swarm. */
   readonly id: number;
   readonly startedMs: number;
-  /** Where it was dialled; null for incoming peers until they tell their port. */
+  /** The address it was dialled at; null for incoming peers until they announce their port. */
   address: KnownAddress | null;
   link: PeerLink | null = null;
   info: HandshakeInfo | null = null;
@@ -76,19 +76,19 @@ export class PeerSession implements PeerLinkHandlers {
   unchokedSinceMs = -Infinity;
   /** Last time payload went either way, or the session began. */
   usefulMs: number;
-  /** Last block received; for snubbing. */
+  /** Last block received; to detect snubbing. */
   lastBlockMs: number;
   readonly downloadRate: RateMeter;
   readonly uploadRate: RateMeter;
   queue: UploadQueue | null = null;
-  /** Its metadata fetch failed, or it has none. */
+  /** Fetching its metadata failed, or it has none. */
   metadataUseless = false;
   private readonly swarm: SessionHost;
   private readonly early = new EarlyPieces();
   private readonly pauses = new Pauses();
-  /** What we said to have together with our handshake; null when nothing was said before the peer answered. */
+  /** The pieces we announced together with our handshake; null when we announced none before the peer answered. */
   told: Bitfield | null = null;
-  /** We hung up to dial it again more slowly: it did not answer what we went ahead with. */
+  /** We hung up to dial it again more slowly: it did not react to what we sent with our handshake. */
   hasteGivenUp = false;
   private answerTimer: Timer | null = null;
   private anticipated = false;
@@ -108,12 +108,12 @@ export class PeerSession implements PeerLinkHandlers {
     this.uploadRate = new RateMeter(now);
   }
 
-  /** Where it is; empty before its link exists. */
+  /** Its host; empty before its link exists. */
   get host(): string {
     return this.link?.remote.host ?? this.address?.address.host ?? "";
   }
 
-  /** It gave or took payload. */
+  /** It sent or took payload. */
   get isProven(): boolean {
     return this.downloadRate.totalBytes + this.uploadRate.totalBytes > 0;
   }
@@ -126,7 +126,7 @@ export class PeerSession implements PeerLinkHandlers {
     return this.isClosed;
   }
 
-  /** Said nothing since its handshake though we went ahead of it: aria2 loses its place when anything follows one. */
+  /** Silent since its handshake, with which we sent more data: aria2 loses its place when anything follows a handshake. */
   get deaf(): boolean {
     return this.told !== null && this.info !== null && this.link!.counters.receivedBytes <= HANDSHAKE_BYTES;
   }
@@ -139,7 +139,7 @@ export class PeerSession implements PeerLinkHandlers {
     return this.info?.fast ?? false;
   }
 
-  /** Requests it queues. */
+  /** How many requests it queues. */
   get requestQueueLimit(): number {
     return this.extensions?.requestQueueLimit ?? DEFAULT_QUEUE_LIMIT;
   }
@@ -149,8 +149,9 @@ export class PeerSession implements PeerLinkHandlers {
   }
 
   /**
-   * Dialled in plaintext: what we have, our interest and the first requests leave together with our handshake, which saves
-   * two round trips at a seed that unchokes whoever is interested. Call it in the turn of the link's creation.
+   * For a peer dialled in plaintext: sends what we have, our interest and the first requests together with our
+   * handshake, which saves two round trips with a seed that unchokes every interested peer. Call it in the turn that
+   * creates the link.
    */
   anticipate(): void {
     const { transfer } = this.swarm;
@@ -168,7 +169,7 @@ export class PeerSession implements PeerLinkHandlers {
     transfer.kick();
   }
 
-  /** The data path exists (or the handshake is done): takes part in it, with what is known of the peer so far. */
+  /** The data path exists (or the handshake is done): the peer takes part in it, with what is known of it so far. */
   join(): void {
     const { transfer, uploads } = this.swarm;
     if (this.joined || transfer === null || uploads === null || this.info === null || this.isClosed) return;
@@ -205,7 +206,7 @@ export class PeerSession implements PeerLinkHandlers {
     transfer.kick();
   }
 
-  /** Tells the scheduler of bytes that belong to unfinished blocks. */
+  /** Reports the bytes of unfinished blocks to the scheduler. */
   reportProgress(nowMs: number): void {
     const total = this.link?.counters.downloadedPayloadBytes ?? 0;
     if (total === this.reportedBytes || !this.joined) return;
@@ -234,7 +235,7 @@ export class PeerSession implements PeerLinkHandlers {
     }
   }
 
-  /** Stops reading from the peer while at least one reason to do so holds. */
+  /** Stops reading from the peer as long as at least one reason holds. */
   setPaused(reason: PauseReason, value: boolean): void {
     this.pauses.set(this.link, reason, value);
   }
@@ -332,7 +333,7 @@ export class PeerSession implements PeerLinkHandlers {
   }
 
   cancel(piece: number, offset: number, length: number): void {
-    // BEP 6: a cancelled request is answered all the same, by the block or by a reject.
+    // BEP 6: a cancelled request still gets an answer, the block or a reject.
     if (this.queue?.cancel(piece, offset, length) && this.fast) this.link?.reject(piece, offset, length);
   }
 

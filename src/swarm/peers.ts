@@ -1,4 +1,4 @@
-/** All peers of one swarm: from addresses over connections to sessions, and what becomes of them. */
+/** All peers of one swarm: from address to connection to session, and how each ends. */
 import type { PeerOrigin, ServerScope } from "../discovery/types.ts";
 import { hasCode, MillraceError } from "../errors.ts";
 import type { SocketAddress, TcpConnection, Timer } from "../ports.ts";
@@ -20,7 +20,7 @@ import type { Transfer } from "./transfer.ts";
 import { RateMeter } from "./rate-meter.ts";
 import type { UploadCache } from "./upload-cache.ts";
 
-/** Incoming connections from one address, over a swarm: several machines may share a router, none needs more. */
+/** Incoming connections per address and swarm: several machines may share a router, but none needs more. */
 const MAX_INCOMING_PER_HOST = 16;
 
 /** What the peers ask of their swarm. */
@@ -31,7 +31,7 @@ export interface PeersHost {
     readonly uploads: UploadCache | null;
     /** BEP 27. */
     readonly isPrivate: boolean;
-    /** Is there something to download? Then interest is told right after the handshake, to save a round trip. */
+    /** Whether there is something to download. Interest is then sent right after the handshake, to save a round trip. */
     readonly eager: boolean;
   };
   extended(session: PeerSession): void;
@@ -102,7 +102,7 @@ export class Peers implements SessionHost {
     return this.host.swarm.uploads;
   }
 
-  /** All sessions, those that still shake hands included. */
+  /** All sessions, including those still in their handshake. */
   get sessions(): Iterable<PeerSession> {
     return this.byId.values();
   }
@@ -122,7 +122,7 @@ export class Peers implements SessionHost {
     return this.byId.get(id);
   }
 
-  /** A number for a source that is no peer (a web seed). */
+  /** A number for a source that is not a peer (a web seed). */
   takeId(): number {
     return this.nextId++;
   }
@@ -136,7 +136,7 @@ export class Peers implements SessionHost {
     if (this.book.add(address, origin)) this.dialer.pump();
   }
 
-  /** A piece is gone of what was complete: those who parted from us as seeds are needed again. */
+  /** A piece of a complete torrent was lost: the seeds we parted from are needed again. */
   wakeSeeds(): void {
     if (this.book.wakeSeeds(this.clock.monotonic())) this.dialer.pump();
   }
@@ -146,13 +146,13 @@ export class Peers implements SessionHost {
     this.dialer.pump();
   }
 
-  /** Who a source was. */
+  /** The suspect for a source. */
   suspect(source: number): Suspect | undefined {
     const host = this.byId.get(source)?.link?.remote.host;
     return host === undefined ? this.departed.get(source) : { source, host: hostKey(host) };
   }
 
-  /** It sent corrupt data: the host is banned and every connection to it ends. */
+  /** It sent corrupt data: bans its host and ends every connection to it. */
   convict(suspect: Suspect): void {
     this.context.ports.log.log("info", "peer sent corrupt data", { host: suspect.host });
     this.ban(suspect.host);
@@ -176,7 +176,7 @@ export class Peers implements SessionHost {
     };
   }
 
-  /** The data path exists now: everybody takes part in it and hears what we have. */
+  /** The data path exists now: all peers join it and are told what we have. */
   joinAll(): void {
     for (const session of this.byId.values()) {
       if (!session.isReady) continue;
@@ -186,19 +186,19 @@ export class Peers implements SessionHost {
     }
   }
 
-  /** Tells everybody who lacks the piece that we have it. */
+  /** Tells every peer that lacks the piece that we have it. */
   broadcastHave(piece: number): void {
     for (const session of this.byId.values()) {
       if (session.isReady && !session.pieces?.has(piece)) session.link?.have(piece);
     }
   }
 
-  /** Tells everybody that we lost the piece (BEP 54). */
+  /** Tells every peer that we lost the piece (BEP 54). */
   broadcastLost(piece: number): void {
     for (const session of this.byId.values()) if (session.isReady) session.link?.dontHave(piece);
   }
 
-  /** Stops (or goes on) reading from all peers. */
+  /** Stops reading from all peers, or resumes. */
   setCongested(value: boolean): void {
     this.congestion = value;
     for (const session of this.byId.values()) session.setPaused(2, value);
@@ -299,7 +299,7 @@ export class Peers implements SessionHost {
   }
 
   private settle(session: PeerSession, entry: KnownAddress, error: Error | null, nowMs: number): void {
-    // No matter which side hung up first: two seeds have no use for each other.
+    // Two seeds have no use for each other, no matter which side hung up first.
     const seeds = session.isSeed && this.transfer?.complete === true;
     if (seeds || this.resting.has(session)) this.book.rest(entry, nowMs, seeds);
     else if (session.deaf || session.hasteGivenUp) this.book.slower(entry, nowMs);
@@ -348,14 +348,14 @@ export class Peers implements SessionHost {
     return Math.min(this.context.maxPeersPerSwarm - this.byId.size, this.context.globalRoom());
   }
 
-  /** No more peers fit, and there are addresses left to try. */
+  /** No more peers fit, and untried addresses are left. */
   crowded(): boolean {
     if (this.room() > 0) return false;
     const now = this.clock.monotonic();
     return this.book.next(now, (host) => this.context.bans.has(host, now)) !== null;
   }
 
-  /** Hangs up on a peer of no use for a while; its address rests. */
+  /** Hangs up on a peer that is of no use for a while; its address rests. */
   part(session: PeerSession, reason: PartReason): void {
     if (reason !== "silent" && reason !== "deaf") this.resting.add(session);
     session.drop(new MillraceError("closed", `parted: ${reason}`));
@@ -371,7 +371,7 @@ export class Peers implements SessionHost {
     }
   }
 
-  /** Whether there is a place for an incoming peer, if need be after one of no use so far gave way. */
+  /** Whether there is a place for an incoming peer; an unproven one gives way if necessary. */
   private makeRoom(host: string): boolean {
     if (this.closed || this.room() > 0) return !this.closed;
     const displaced = displacedBy(this.byId.values(), host);
@@ -388,12 +388,12 @@ export class Peers implements SessionHost {
     this.timer = this.clock.setTimeout(() => this.round(), ROUND_MS);
   }
 
-  /** Addresses known, connected or not. */
+  /** All known addresses, connected or not. */
   known(): KnownAddress[] {
     return this.book.list();
   }
 
-  /** `host:port` of everybody, for logs and tests. */
+  /** `host:port` of every peer, for logs and tests. */
   addresses(): string[] {
     return [...this.byId.values()].flatMap((s) => s.link === null ? [] : [addressKey(s.link.remote)]);
   }

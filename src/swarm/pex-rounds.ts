@@ -4,7 +4,7 @@ import type { SocketAddress } from "../ports.ts";
 import type { ExtendedHandshake, PeerLink } from "../wire/types.ts";
 import type { KnownAddress } from "./address-book.ts";
 
-/** What of a session is looked at. */
+/** The part of a session that the exchange needs. */
 export interface PexPartner {
   readonly id: number;
   readonly isReady: boolean;
@@ -15,13 +15,13 @@ export interface PexPartner {
   readonly extensions: ExtendedHandshake | null;
 }
 
-/** The exchange of one swarm; not for private ones (BEP 27). Times are monotonic ms. */
+/** Peer exchange of one swarm; not for private torrents (BEP 27). Times are monotonic ms. */
 export class PexRounds {
   private readonly firstMs: number;
   private readonly book = new PexBook();
   private known = new Map<string, SocketAddress>();
 
-  /** `firstMs`: age of a connection at its first message. */
+  /** `firstMs`: age at which a connection gets its first message. */
   constructor(firstMs: number) {
     this.firstMs = firstMs;
   }
@@ -31,7 +31,7 @@ export class PexRounds {
     this.book.forget(String(session.id));
   }
 
-  /** Sends what is due. Call it every second or so. */
+  /** Sends the messages that are due. Call it about every second. */
   run(sessions: () => Iterable<PexPartner>, nowMs: number): void {
     const known = new Map<string, SocketAddress>();
     for (const session of sessions()) {

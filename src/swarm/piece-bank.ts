@@ -1,6 +1,6 @@
 /**
  * The pieces a swarm has: those in its store and, when the store is in trouble (disk full), the newest few in memory, so
- * that playing goes on. Nothing here rejects because of the medium: trouble is told and the piece is fetched again.
+ * playback goes on. Nothing here rejects because of the medium: trouble is reported and the piece is fetched again.
  */
 import { type Allocate, copyOf } from "../bytes/source.ts";
 import { Bitfield } from "../bytes/bitfield.ts";
@@ -11,22 +11,22 @@ import type { PieceStore } from "../storage/types.ts";
 /** Pieces kept in memory while the store refuses them, bytes: tens of seconds of video. */
 const OVERFLOW_BYTES = 64 * 1024 * 1024;
 
-/** Time without a new try after the store refused a piece, ms. */
+/** Time until the next try after the store refused a piece, ms. */
 const STORE_RETRY_MS = 30_000;
 
-/** What a bank tells its owner. */
+/** What a bank reports to its owner. */
 export interface PieceBankEvents {
-  /** A piece we had is gone. */
+  /** A piece we had was lost. */
   lost(piece: number): void;
   /** A piece was found on the medium after all. */
   found(piece: number): void;
-  /** Trouble a user should know of; null when it is over. */
+  /** Trouble that a user should know about; null when it is over. */
   trouble(message: string | null): void;
 }
 
 /** Verified pieces of one torrent. */
 export class PieceBank {
-  /** What we have. Read-only for users. */
+  /** The pieces we have. Read-only for users. */
   readonly have: Bitfield;
   private readonly store: PieceStore;
   private readonly clock: Clock;
@@ -47,19 +47,19 @@ export class PieceBank {
     };
   }
 
-  /** Pieces for which this answers true stay (see `PieceStore.protect`). */
+  /** Pieces for which this returns true are kept (see `PieceStore.protect`). */
   set protect(fn: (piece: number) => boolean) {
     this.store.protect = fn;
   }
 
-  /** Takes a verified piece; resolves when it is stored or given up on. Reads work at once. */
+  /** Takes a verified piece; resolves when it is stored or given up. It can be read at once. */
   async put(piece: number, data: Uint8Array): Promise<void> {
     this.have.set(piece);
     if (this.clock.monotonic() < this.storeRefusedUntilMs) return this.keepInMemory(piece, data);
     const refusedUntilMs = this.storeRefusedUntilMs;
     try {
       await this.store.put(piece, data);
-      // Not by a piece that was on its way when another was refused.
+      // A piece that was already under way when another was refused proves nothing.
       if (this.troubled && refusedUntilMs === this.storeRefusedUntilMs) this.setTrouble(null);
     } catch (error) {
       if (hasCode(error, "closed")) return;
@@ -77,7 +77,7 @@ export class PieceBank {
       : copyOf(kept, offset, length, allocate);
   }
 
-  /** A copy of bytes of a piece; rejects with `not_found` (or what the medium said) when it is gone, which `lost` tells too. */
+  /** A copy of bytes of a piece; when it is gone rejects with `not_found` or the medium's error, and `lost` is called. */
   async read(piece: number, offset: number, length: number, allocate?: Allocate): Promise<Uint8Array> {
     const kept = this.overflow.get(piece);
     if (kept !== undefined) return copyOf(kept, offset, length, allocate);

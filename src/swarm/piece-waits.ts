@@ -1,11 +1,11 @@
 /** Readers waiting for pieces. */
 import { abortError, type MillraceError } from "../errors.ts";
 
-/** Promises by piece. */
+/** Promises by piece number. */
 export class PieceWaits {
   private readonly waiting = new Map<number, Set<{ wake: () => void; fail: (error: MillraceError) => void }>>();
 
-  /** Resolves when the piece is woken; rejects with the signal's reason or what `failAll` says. */
+  /** Resolves when the piece is woken; rejects with the signal's reason or the error given to `failAll`. */
   wait(piece: number, signal: AbortSignal): Promise<void> {
     if (signal.aborted) return Promise.reject(abortError(signal));
     return new Promise<void>((resolve, reject) => {

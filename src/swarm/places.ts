@@ -1,17 +1,17 @@
-/** Places that few hosts must not fill: when all are taken, those who hold the most and have shown the least give way. */
+/** Shares places fairly: when all are taken, the networks with the most unproven holders give way. */
 import { networkOf } from "../discovery/addresses.ts";
 
-/** Who holds a place. */
+/** The holder of a place. */
 export interface Holder {
   readonly host: string;
-  /** It shook hands, or exchanged payload: whatever shows that it is worth its place. */
+  /** It shook hands, exchanged payload or otherwise showed that it is worth its place. */
   readonly isProven: boolean;
 }
 
 /**
- * Who gives way to a newcomer: the first unproven holder of the network that has the most of them (see `networkOf`), as long
- * as the newcomer's network stays behind that one. Null when nobody has to: twenty viewers behind one router are as good as
- * twenty elsewhere, once they are proven.
+ * Picks the holder that gives way to a newcomer: the first unproven one of the network with the most unproven holders
+ * (see `networkOf`), if the newcomer's network would still have fewer. Null when none has to: twenty viewers who share
+ * a router are as good as twenty elsewhere, once they are proven.
  */
 export function displacedBy<T extends Holder>(holders: Iterable<T>, newcomer: string): T | null {
   const networks = new Map<string, { first: T; count: number }>();

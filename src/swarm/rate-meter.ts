@@ -7,7 +7,7 @@ const RATE_WINDOW_MS = 2000;
 const SLOT_MS = 250;
 const SLOTS = RATE_WINDOW_MS / SLOT_MS;
 
-/** Counts bytes and answers their mean rate over the last two seconds. Times are monotonic ms. */
+/** Counts bytes and returns their mean rate over the last two seconds. Times are monotonic ms. */
 export class RateMeter {
   /** Bytes counted since the start. */
   totalBytes = 0;

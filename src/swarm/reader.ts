@@ -1,4 +1,4 @@
-/** A view of one file of a torrent that waits for what is not here yet. */
+/** Reads one file of a torrent, waiting for bytes that are not downloaded yet. */
 import { abortError, hasCode, MillraceError } from "../errors.ts";
 import type { Allocate, ReadOptions } from "../bytes/source.ts";
 import { defaultTuning } from "./scheduler/tuning.ts";
@@ -7,10 +7,10 @@ import type { SharedReads } from "./shared-reads.ts";
 import type { Transfer } from "./transfer.ts";
 import type { StallReason, SwarmReader } from "./types.ts";
 
-/** Largest single read, bytes: players and media code read far less; more would be an unbounded allocation. */
+/** Largest single read, bytes: players and media code read far less, and memory must stay bounded. */
 export const MAX_READ_BYTES = 64 * 1024 * 1024;
 
-/** How often one piece may vanish from the cache while it is being read before the read fails. */
+/** How many times a piece may vanish from the cache during a read before the read fails. */
 const MAX_REFETCHES = 8;
 
 /** A wait shorter than this is not a stall, ms. */
@@ -19,12 +19,12 @@ const LATE_MS = 500;
 /** What a reader needs of its swarm. */
 export interface ReaderHost {
   readonly transfer: Transfer;
-  /** Of the torrent. */
+  /** Shared by all readers of the torrent. */
   readonly sharedReads: SharedReads;
   now(): number;
   /** No peer is connected. */
   stallWithoutPeers(): boolean;
-  /** Bytes that the cache has for this reader's read-ahead. */
+  /** Bytes of cache available to this reader's read-ahead. */
   readAheadRoom(): number;
   closed(reader: TorrentReader): void;
 }
@@ -106,7 +106,7 @@ export class TorrentReader implements SwarmReader {
     return Promise.resolve(ready);
   }
 
-  /** Bytes of one piece that is here are given on as the store answers them; all else is collected. */
+  /** Bytes of one piece that is here are returned as the store delivers them; all other reads are collected. */
   private async fromStore(
     start: number,
     length: number,
@@ -135,7 +135,7 @@ export class TorrentReader implements SwarmReader {
     const shared = this.host.sharedReads;
     const own = () => this.readOwn(start, length, signal);
     const kept = shared.get(start, length);
-    // What is not here yet each waits for alone: it has deadlines of its own.
+    // Bytes not downloaded yet are not shared: each reader waits with its own deadline.
     const bytes = kept ??
       (this.availableFrom(start - this.base, length) < length ? await own() : await shared.through(start, length, own));
     if (this.isClosed) throw closedError();
@@ -182,7 +182,7 @@ export class TorrentReader implements SwarmReader {
     const offset = start - first * pieceLength;
     if (offset + length <= pieceLength) return bank.peek(first, offset, length, allocate);
     const last = Math.floor((start + length - 1) / pieceLength);
-    // Looked at before memory is taken for it: most of what is read again is on disk by now.
+    // Check before allocating: most of what is read again is on disk by now.
     for (let piece = first; piece <= last; piece++) if (bank.peek(piece, 0, 0) === null) return null;
     const out = allocate?.(length) ?? new Uint8Array(length);
     for (let at = 0; at < length;) {
@@ -197,7 +197,7 @@ export class TorrentReader implements SwarmReader {
     return out;
   }
 
-  /** Piece by piece: what is here is copied at once, so that it may be evicted while the rest is waited for. */
+  /** Piece by piece: bytes that are here are copied at once, so that they may be evicted while the rest is awaited. */
   private async collect(
     start: number,
     length: number,
@@ -234,7 +234,7 @@ export class TorrentReader implements SwarmReader {
 
   private async copyPiece(piece: number, from: number, into: Uint8Array, signal: AbortSignal): Promise<void> {
     const { bank, waits } = this.host.transfer;
-    // Straight to its place: else each part of a long read would be cleared, copied and collected once more.
+    // The store writes straight into place: otherwise each part of a long read would be cleared, copied and collected again.
     const place = () => into;
     for (let refetches = 0;;) {
       if (signal.aborted) throw abortError(signal);
@@ -255,7 +255,7 @@ export class TorrentReader implements SwarmReader {
     }
   }
 
-  /** The scheduler's choice (null) or a number when the cache has less room than that. */
+  /** null: the scheduler decides. A number: what was asked for, or less when the cache has less room. */
   private readAhead(): number | null {
     const { readAheadBytes, bytesPerSecond } = this.demand;
     const room = this.host.readAheadRoom();
@@ -265,7 +265,7 @@ export class TorrentReader implements SwarmReader {
     return Math.min(room, Math.max(readAheadMinBytes, (bytesPerSecond ?? 0) * readAheadMs / 1000));
   }
 
-  /** The reader stands at `position` now: what follows is fetched ahead. */
+  /** The reader is at `position` now; what follows is fetched ahead. */
   private moveTo(position: number): void {
     this.demand.position = position;
     this.tell();
@@ -290,7 +290,7 @@ export class TorrentReader implements SwarmReader {
   }
 }
 
-/** Brings bytes to their place unless the store put them there. */
+/** Copies bytes into place unless the store put them there. */
 function put(bytes: Uint8Array, into: Uint8Array): void {
   if (bytes !== into) into.set(bytes);
 }
@@ -299,7 +299,7 @@ function closedError(): MillraceError {
   return new MillraceError("closed", "the reader was closed");
 }
 
-/** A signal that fires with whichever fires first; `release` lets both go. */
+/** A signal that fires with the first of both; `release` lets both go. */
 function joinSignals(a: AbortSignal, b: AbortSignal): { signal: AbortSignal; release: () => void } {
   const controller = new AbortController();
   const onA = () => controller.abort(abortError(a));

@@ -1,5 +1,5 @@
 /**
- * A failed piece fetched again from one of its senders alone, so that the next hash speaks about that peer only: good
+ * A failed piece fetched again from one of its senders alone, so that the next hash judges that peer only: good
  * bytes show which blocks of the failed attempt were forged, bad bytes convict the peer itself. Without it three peers
  * sharing every piece with one liar would never finish a piece.
  */
@@ -7,16 +7,16 @@ import type { Clock, Timer } from "../ports.ts";
 import { BLOCK_BYTES } from "../wire/types.ts";
 import { Assembly } from "./assembly.ts";
 
-/** Requests kept under way; the peer's other requests share its pipe. */
+/** Requests kept under way; the peer's other requests share its connection. */
 const DEPTH = 32;
 
-/** A witness that is silent for so long is passed over, ms. */
+/** A witness that is silent for this long is skipped, ms. */
 const WITNESS_TIMEOUT_MS = 8_000;
 
 /** What a retrial needs. */
 export interface RetrialHost {
   readonly clock: Clock;
-  /** Can this peer be asked for the piece now (connected, unchoked, has it)? */
+  /** Whether this peer can be asked for the piece now (connected, unchoked, has it). */
   canAsk(source: number, piece: number): boolean;
   request(source: number, piece: number, offset: number, length: number): void;
   cancel(source: number, piece: number, offset: number, length: number): void;
@@ -39,7 +39,7 @@ export class Retrial {
   private readonly asked = new Set<number>();
   private timer: Timer | null = null;
 
-  /** `suspects` in the order in which they are heard. Call `proceed` to begin. */
+  /** `suspects` in the order in which they are asked. Call `proceed` to begin. */
   constructor(host: RetrialHost, piece: number, lengthBytes: number, suspects: readonly number[]) {
     this.host = host;
     this.piece = piece;
@@ -47,7 +47,7 @@ export class Retrial {
     this.suspects = [...suspects];
   }
 
-  /** Who is being heard, -1 when nobody. */
+  /** The peer being asked, -1 when there is none. */
   get source(): number {
     return this.witness;
   }
@@ -91,12 +91,12 @@ export class Retrial {
     this.host.heard(this, assembly);
   }
 
-  /** The peer left, choked us or refused: the next one is asked when it was the witness. */
+  /** The peer left, choked us or refused: if it was the witness, the next one is asked. */
   unavailable(source: number): void {
     if (source === this.witness && this.assembly !== null) this.proceed();
   }
 
-  /** Ends it without a word. */
+  /** Ends it without reporting anything. */
   close(): void {
     this.suspects.length = 0;
     this.dismiss();

@@ -1,39 +1,39 @@
 /**
- * Bytes read lately, for readers that stand at the same place: two hundred viewers of one broadcast cost one copy out of
- * the cache and stay in the processor's cache, where a copy each is bound by memory.
+ * Recently read bytes, for readers at the same position: two hundred viewers of one broadcast then cost one copy out of
+ * the cache, and the bytes stay in the processor's cache; one copy per viewer would be limited by memory bandwidth.
  */
 
 /**
- * Bytes kept for each reader: players that began together drift apart, the further the more they are. What all of them
- * have read goes at once.
+ * Bytes kept per reader: players that began together drift apart, and more players drift further. Bytes that all of
+ * them have read are dropped at once.
  */
 const SHARED_BYTES_PER_READER = 128 * 1024;
 
-/** Bytes kept at least, when there are several readers: a second or two of what two players take. */
+/** Bytes kept at least, when there are several readers: what two players read in a second or two. */
 const MIN_SHARED_BYTES = 4 * 1024 * 1024;
 
-/** Bytes kept at most, a torrent: what hundreds of readers need. */
+/** Bytes kept at most per torrent: what hundreds of readers need. */
 const MAX_SHARED_BYTES = 64 * 1024 * 1024;
 
-/** A read that is kept, and by how many it has been used. */
+/** A kept read, and how many readers have used it. */
 interface Kept {
   readonly bytes: Uint8Array;
   uses: number;
 }
 
-/** A read that has begun, and how many wait for it. */
+/** A read under way, and how many readers wait for it. */
 interface UnderWay {
   readonly length: number;
   readonly bytes: Promise<Uint8Array>;
   uses: number;
 }
 
-/** Each reader reads this often elsewhere, and none at the front, before the front moves to where they are. */
+/** The front moves once there were this many reads elsewhere per reader, and none at the front. */
 const STRAYS_PER_READER = 8;
 
 /**
- * Reads of one torrent around one place, by their first byte. What is in it is never changed. What a reader far from that
- * place reads is not kept: it would push out what the others are about to use, until nobody found anything.
+ * Recent reads of one torrent around one position, by their first byte. Their bytes never change. A read far from that
+ * position is not kept: it would push out what the other readers are about to use, until nobody found anything.
  */
 export class SharedReads {
   private readonly fixedLimitBytes: number | null;
@@ -44,10 +44,10 @@ export class SharedReads {
   private readers = 0;
   /** First byte of the foremost read that was kept. */
   private front = 0;
-  /** Reads too far from the front since it moved last. */
+  /** Reads too far from the front since it last moved. */
   private strays = 0;
 
-  /** `limitBytes`: what is kept at most; null (default): by the number of readers. */
+  /** `limitBytes`: how much is kept at most; null (default): depends on the number of readers. */
   constructor(limitBytes: number | null = null) {
     this.fixedLimitBytes = limitBytes;
   }
@@ -63,7 +63,7 @@ export class SharedReads {
     return this.bytes;
   }
 
-  /** What another reader read at just this place, else null. */
+  /** What another reader read at exactly this position, else null. */
   get(start: number, length: number): Uint8Array | null {
     const found = this.kept.get(start);
     if (found === undefined || found.bytes.length !== length) return null;
@@ -73,7 +73,7 @@ export class SharedReads {
     return found.bytes;
   }
 
-  /** The same read if somebody is at it, else `read`; its answer is kept. A failed one is tried by everybody alone. */
+  /** Joins the same read if it is under way, else calls `read` and keeps its result. After a failure each reads alone. */
   async through(start: number, length: number, read: () => Promise<Uint8Array>): Promise<Uint8Array> {
     const other = this.underWay.get(start);
     if (other !== undefined && other.length === length) {
@@ -96,7 +96,7 @@ export class SharedReads {
     }
   }
 
-  /** Are there several readers? One alone would only waste memory here. */
+  /** Whether there are several readers. A single reader would only waste memory here. */
   get worthwhile(): boolean {
     return this.readers > 1;
   }
@@ -106,14 +106,14 @@ export class SharedReads {
     this.readers++;
   }
 
-  /** One reader less; the last but one takes everything with it. */
+  /** One reader less; when at most one remains, everything is dropped. */
   leave(): void {
     if (--this.readers > 1) return;
     this.kept.clear();
     this.bytes = 0;
   }
 
-  /** As many have used it as there are readers: nobody is left behind it, unless somebody reads it again. */
+  /** As many readers have used it as there are, so nobody needs it unless somebody reads it again. */
   private isSpent(uses: number): boolean {
     return this.readers > 1 && uses >= this.readers;
   }
@@ -122,7 +122,7 @@ export class SharedReads {
     if (this.isSpent(uses)) return;
     const { limitBytes } = this;
     const isNear = this.kept.size === 0 || Math.abs(start - this.front) < limitBytes;
-    // One who reads elsewhere shares with nobody here. Were he to lead, those at the front would find nothing.
+    // A reader at another position shares nothing; if it led, the readers at the front would find nothing.
     if (!isNear && ++this.strays <= this.readers * STRAYS_PER_READER) return;
     if (!isNear || start >= this.front) {
       this.front = start;

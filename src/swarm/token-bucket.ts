@@ -9,7 +9,7 @@ const MIN_BURST_BYTES = 32 * 1024;
 
 /**
  * A token bucket that may run into debt: the bytes of a block that has arrived are counted whether or not there were
- * tokens, and everybody waits until the debt is paid. Limit 0 means none.
+ * tokens, and everybody waits until the debt is paid. Limit 0 means unlimited.
  */
 export class TokenBucket {
   private readonly clock: Clock;
@@ -56,7 +56,7 @@ export class TokenBucket {
     return this.tokens > 0;
   }
 
-  /** Calls `fn` once as soon as the bucket is open (at once in a later turn when it is). The same `fn` waits once. */
+  /** Calls `fn` once as soon as the bucket is open (in a later turn if it is open now). The same `fn` waits once. */
   whenOpen(fn: () => void): void {
     this.waiting.add(fn);
     this.arm();
@@ -93,7 +93,7 @@ export class TokenBucket {
     }, Math.max(1, Math.ceil(waitMs)));
   }
 
-  /** Serves waiters while the bucket is open: those who get nothing wait for the next turn, first in, first out. */
+  /** Serves waiters while the bucket is open; those left wait for the next turn, first in, first out. */
   private wake(): void {
     for (const fn of [...this.waiting]) {
       if (!this.open) break;

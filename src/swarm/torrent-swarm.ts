@@ -28,16 +28,16 @@ import { MAX_WEB_SEEDS, WebSeeds } from "./web-seeds.ts";
 /** Readers of one swarm at once: far more than sessions, few enough for the scheduler. */
 const MAX_READERS = 1024;
 
-/** Discovery is asked for more while fewer peers than this are connected. */
+/** Discovery is asked for more peers while fewer than this are connected. */
 const FEW_PEERS = 8;
 
 /** Time between two such requests, ms. */
 const NEED_PEERS_MS = 15_000;
 
-/** Bytes left to tell trackers while the size is unknown: anything but 0, which would make us a seeder. */
+/** "Left" bytes reported to trackers while the size is unknown: anything but 0, which would make us a seeder. */
 const UNKNOWN_LEFT_BYTES = 16_384;
 
-/** Web seeds of which it is known who may be asked; what is beyond has to be in the public network. */
+/** Web seeds whose scope is remembered; any more must be in the public network. */
 const MAX_NAMED_WEB_SEEDS = 256;
 
 /** A swarm that runs until `close`. */
@@ -67,7 +67,7 @@ export class TorrentSwarm implements Swarm {
   private readonly started: Promise<AnyMetainfo>;
   private startedWith!: (metainfo: AnyMetainfo) => void;
   private startFailed!: (error: Error) => void;
-  /** Known as soon as it has arrived; public as `metainfo` when the store is open. */
+  /** Set when the metadata has arrived; public as `metainfo` when the store is open. */
   private description: Metainfo | null = null;
   private readonly completion = new Completion(this.ending.signal);
 
@@ -126,7 +126,7 @@ export class TorrentSwarm implements Swarm {
     return this.description?.isPrivate ?? false;
   }
 
-  /** Connections, those that still shake hands included. */
+  /** Connections, including those still in their handshake. */
   get peerCount(): number {
     return this.peers.count;
   }
@@ -136,13 +136,13 @@ export class TorrentSwarm implements Swarm {
     return [...this.readers].filter((reader) => reader.readsAhead).length;
   }
 
-  /** Somebody reads, everything is wanted, or it is not known yet what there is. */
+  /** Somebody reads, everything is wanted, or the metadata is not known yet. */
   get eager(): boolean {
     if (this.transfer === null) return true;
     return !this.transfer.complete && (this.readers.size > 0 || this.downloadAll);
   }
 
-  /** Takes what another description of the same torrent knows: metadata, trackers, peers, web seeds. */
+  /** Learns from another description of the same torrent: metadata, trackers, peers, web seeds. */
   learn(target: SwarmTarget): void {
     const { magnet, metainfo, servers = "any" } = target;
     this.peers.rule.joinedBy(servers);
@@ -168,7 +168,7 @@ export class TorrentSwarm implements Swarm {
     this.peers.learn(address, "manual", null, "any");
   }
 
-  /** Peer addresses learnt so far, with where they came from. */
+  /** Peer addresses learnt so far, with their origins. */
   knownAddresses(): readonly Pick<KnownAddress, "address" | "origin">[] {
     return this.peers.known();
   }
@@ -178,7 +178,7 @@ export class TorrentSwarm implements Swarm {
     this.peers.pump();
   }
 
-  /** For the listener: how to take an incoming link, or null. */
+  /** For the listener: how to take an incoming link; null refuses it. */
   admit(remote: SocketAddress): { settings: LinkSettings; attach: (link: PeerLink) => PeerLinkHandlers } | null {
     return this.peers.admit(remote);
   }
@@ -244,7 +244,7 @@ export class TorrentSwarm implements Swarm {
     };
   }
 
-  /** Leaves: readers and connections end at once, the store and the trackers are told before it resolves. */
+  /** Leaves: readers and connections end at once; it resolves when the store is closed and the trackers have been told. */
   close(): Promise<void> {
     return this.closing ??= this.leave();
   }
@@ -273,12 +273,12 @@ export class TorrentSwarm implements Swarm {
       const webSeeds = [...this.extraWebSeeds];
       const metainfo = await parseAnyInfo(bytes, { trackers: this.extraTrackers.map((t) => [t]), webSeeds });
       if (!isLive(metainfo)) return this.begin(metainfo);
-      // It is another kind of swarm that goes on from here; it has use for the addresses found.
+      // A broadcast: another kind of swarm takes over and uses the addresses found here.
       this.fetcher.close();
       this.peers.close();
       this.startedWith(metainfo);
     } catch (error) {
-      // The bytes are those of the infohash, so no other peer can have better ones.
+      // The bytes match the infohash, so no other peer can have better ones.
       const reason = error instanceof MillraceError
         ? error
         : new MillraceError("bad_transport_file", "the metadata is unreadable", { cause: error });
@@ -333,7 +333,7 @@ export class TorrentSwarm implements Swarm {
     this.peers.joinAll();
     this.openWebSeeds();
     this.applyBackground();
-    // A magnet of what is in the cache already was announced as somebody who lacks all of it.
+    // A magnet of a torrent that is already in the cache was announced as lacking all of it.
     if (this.discovery.begin() && transfer.complete) this.discovery.needPeers();
     this.startedWith(metainfo);
   }
@@ -383,14 +383,14 @@ export class TorrentSwarm implements Swarm {
     };
   }
 
-  /** A cache smaller than the torrent would download forever what it evicts: then only readers fetch. */
+  /** With a cache smaller than the torrent, a full download would fetch what it evicts forever: then only readers fetch. */
   private applyBackground(): void {
     const { transfer, context } = this;
     if (transfer === null) return;
     const limit = context.cache.limitBytes;
     const fits = limit === 0 || transfer.metainfo.totalBytes <= limit;
     if (this.downloadAll && !fits) {
-      this.setTrouble("the cache is smaller than the torrent: only what is read is fetched");
+      this.setTrouble("the cache is smaller than the torrent: only what is being read is fetched");
     }
     const range = this.downloadAll && fits ? { firstPiece: 0, endPiece: transfer.metainfo.pieceCount } : null;
     transfer.scheduler.setBackground(range, context.ports.clock.monotonic());

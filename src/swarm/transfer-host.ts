@@ -1,10 +1,10 @@
-/** What the data path of a torrent, which knows sources by number, asks of the peers and web seeds behind these. */
+/** Connects a torrent's data path, which knows sources only by number, to its peers and web seeds. */
 import { MillraceError } from "../errors.ts";
 import type { Peers } from "./peers.ts";
 import type { TransferHost } from "./transfer.ts";
 import type { WebSeeds } from "./web-seeds.ts";
 
-/** The host of a torrent's `Transfer`. `more` is what the swarm does itself; `lost` comes before anybody is told. */
+/** The host of a torrent's `Transfer`. `more` is what the swarm does itself; its `lost` runs before any peer is told. */
 export function transferHost(
   peers: Peers,
   webSeeds: WebSeeds,

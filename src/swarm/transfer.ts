@@ -1,6 +1,6 @@
 /**
  * The data path of one torrent: scheduler, unfinished pieces, verification and the pieces we have. It knows peers and web
- * seeds only by number; who they are is the swarm's business.
+ * seeds only by number; the swarm knows who they are.
  */
 import { MillraceError } from "../errors.ts";
 import type { Clock, Sha1, Timer } from "../ports.ts";
@@ -14,25 +14,25 @@ import { PieceWaits } from "./piece-waits.ts";
 import type { SchedulerActions, SchedulerApi, SchedulerShape } from "./scheduler/types.ts";
 import { Verifier } from "./verifier.ts";
 
-/** The scheduler's timer, ms: what its contract asks for while there is demand. */
+/** The period of the scheduler's timer, ms: what its contract asks for while there is demand. */
 const TICK_MS = 20;
 
 /** Makes a scheduler. */
 export type SchedulerFactory = (shape: SchedulerShape, actions: SchedulerActions) => SchedulerApi;
 
-/** What the data path asks of the swarm. Unfinished pieces are its own, so forgetting one is no business of the swarm. */
+/** What the data path asks of the swarm. It forgets unfinished pieces itself. */
 export interface TransferHost extends Omit<SchedulerActions, "forget"> {
-  /** Who a source is, also after it left. */
+  /** The suspect for a source, even after it left. */
   suspect(source: number): Suspect | undefined;
   convicted(suspect: Suspect): void;
-  /** Can this peer be asked for the piece now? */
+  /** Whether this peer can be asked for the piece now. */
   canAsk(source: number, piece: number): boolean;
   /** A piece was verified. */
   verified(piece: number): void;
-  /** Stop (or go on) reading from peers: what has arrived waits to be hashed and written. */
+  /** Stops reading from peers, because arrived data waits to be hashed and written, or resumes. */
   congested(value: boolean): void;
   trouble(message: string | null): void;
-  /** A piece we had is gone. */
+  /** A piece we had was lost. */
   lost(piece: number): void;
   /** Called before each tick, to report bytes of unfinished blocks. */
   beforeTick(nowMs: number): void;
@@ -142,7 +142,7 @@ export class Transfer {
     return this.bank.have.full;
   }
 
-  /** Bytes not here yet. */
+  /** Bytes that are still missing. */
   get leftBytes(): number {
     const { have } = this.bank;
     const { pieceCount, pieceLengthBytes, totalBytes } = this.metainfo;
@@ -157,7 +157,7 @@ export class Transfer {
     return this.closed ? null : this.ingest.target(source, piece, offset, length);
   }
 
-  /** A block arrived; answers the bytes that were of use. */
+  /** A block arrived; returns how many bytes were of use. */
   blockArrived(source: number, piece: number, offset: number, length: number, kept: boolean): number {
     if (this.closed) return 0;
     const used = this.ingest.deliver(source, piece, offset, length, kept);
@@ -165,12 +165,12 @@ export class Transfer {
     return used;
   }
 
-  /** A peer choked us: no retrial waits for it. */
+  /** A peer choked us: a retrial does not wait for it. */
   sourceChoked(source: number): void {
     this.verifier.unavailable(source);
   }
 
-  /** A peer refused a block. Answers true when it was asked by a retrial and not by the scheduler. */
+  /** A peer refused a block. Returns true when a retrial had asked for it and the scheduler had not. */
   sourceRefused(source: number, piece: number): boolean {
     const retrial = this.verifier.retrial(piece);
     if (retrial === undefined || retrial.source !== source) return false;
@@ -184,25 +184,25 @@ export class Transfer {
     this.verifier.unavailable(source);
   }
 
-  /** A source gives up the block it was delivering. */
+  /** A source gave up the block it was delivering. */
   abandonBlock(source: number): void {
     this.ingest.leave(source);
   }
 
-  /** Calls `fn` after each change that may give a web seed work, until the answer is called. */
+  /** Calls `fn` after each change that may give a web seed work, until the returned function is called. */
   onWork(fn: () => void): () => void {
     this.wakeups.add(fn);
     return () => this.wakeups.delete(fn);
   }
 
-  /** Something changed: the scheduler's timer runs soon. */
+  /** Something changed: the scheduler's timer will run soon. */
   kick(): void {
     const now = this.clock.monotonic();
     if (this.closed || this.dueMs <= now + TICK_MS) return;
     this.arm(TICK_MS, now);
   }
 
-  /** Ends it: waiting readers get `error`. The store is the caller's to close. */
+  /** Ends it: waiting readers reject with `error`. The caller closes the store. */
   close(error: MillraceError = new MillraceError("closed", "the swarm was closed")): void {
     if (this.closed) return;
     this.closed = true;
@@ -235,7 +235,7 @@ export class Transfer {
     this.announce(piece);
   }
 
-  /** The piece is here now: the scheduler, readers and peers hear of it. */
+  /** The piece is here now: tells the scheduler, readers and peers. */
   private announce(piece: number): void {
     this.scheduler.pieceVerified(piece, this.clock.monotonic());
     this.waits.wake(piece);
@@ -246,7 +246,7 @@ export class Transfer {
   private lost(piece: number): void {
     this.scheduler.pieceLost(piece, this.clock.monotonic());
     this.host.lost(piece);
-    // Readers that wait for it look again and go on waiting; those that were reading it fetch it again.
+    // Readers waiting for it check again and go on waiting; those that were reading it fetch it again.
     this.kick();
   }
 }

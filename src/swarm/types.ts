@@ -4,7 +4,7 @@ import type { DiscoverySourceStatus, ServerScope } from "../discovery/types.ts";
 import type { AnyMetainfo } from "../transport/live.ts";
 import type { Magnet, Metainfo } from "../transport/types.ts";
 
-/** Why a reader waits. `source_silent`: of a broadcast all is here that any peer has told of. */
+/** Why a reader waits. `source_silent`: all of a broadcast that any peer has announced is already here. */
 export type StallReason = "no_peers" | "no_metadata" | "slow_peers" | "missing_piece" | "choked" | "source_silent";
 
 /** Figures for stat. Rates are means over the last 2 s. */
@@ -20,18 +20,18 @@ export interface SwarmStatus {
   readonly wastedBytes: number;
   readonly havePieces: number;
   readonly sources: readonly DiscoverySourceStatus[];
-  /** Newest trouble a user should know of (disk full, all trackers failing), else null. */
+  /** Newest trouble that a user should know about (disk full, all trackers failing), else null. */
   readonly message: string | null;
 }
 
-/** Reads one file of a torrent, waiting for pieces as need be. Each has its own deadlines; none slows another. */
+/** Reads one file of a torrent, waiting for pieces if necessary. Each has its own deadlines; none slows another. */
 export interface SwarmReader extends ByteSource {
   readonly fileIndex: number;
   /** Media bitrate, once known, for deadlines and read-ahead. */
   setBitrate(bytesPerSecond: number): void;
   /** Bytes verified and stored contiguously from `offset`, at most `maxBytes` looked at. */
   availableFrom(offset: number, maxBytes: number): number;
-  /** Why the present read waits, null when none does or it is not late. */
+  /** Why the current read waits; null when none waits or it is not late. */
   stallReason(): StallReason | null;
   /** Ends all its reads with `closed` and its demand at once. */
   close(): void;
@@ -39,7 +39,7 @@ export interface SwarmReader extends ByteSource {
 
 /** Options of a reader. */
 export interface ReaderOptions {
-  /** null (default): by bitrate. 0: only what is asked (index reading). */
+  /** null (default): by bitrate. 0: only what is asked for (index reading). */
   readonly readAheadBytes?: number | null;
 }
 
@@ -49,11 +49,11 @@ export interface Swarm {
   /** null until the metadata is known. */
   readonly metainfo: Metainfo | null;
   /**
-   * Resolves with the metadata; rejects with the signal's reason (`start_timeout`, `aborted`) or `closed`. That of a
-   * broadcast ends this swarm's work: `LiveSwarms` goes on.
+   * Resolves with the metadata; rejects with the signal's reason (`start_timeout`, `aborted`) or `closed`. If it
+   * describes a broadcast, this swarm's work ends and `LiveSwarms` takes over.
    */
   metadata(signal: AbortSignal): Promise<AnyMetainfo>;
-  /** After the metadata is known, else `conflict`. */
+  /** Throws `conflict` before the metadata is known. */
   openReader(fileIndex: number, options?: ReaderOptions): SwarmReader;
   /** Downloads everything in the background (seeding, the `download` command). */
   setDownloadAll(value: boolean): void;
@@ -72,7 +72,7 @@ export interface SwarmLease {
 export interface SwarmTarget {
   readonly metainfo?: Metainfo;
   readonly magnet?: Magnet;
-  /** Of the trackers, web seeds and peers in either. Default "any". */
+  /** Scope of the trackers, web seeds and peers in either. Default "any". */
   readonly servers?: ServerScope;
 }
 

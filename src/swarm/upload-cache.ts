@@ -1,16 +1,16 @@
 /**
  * Bytes on their way to peers. The medium is read in runs much larger than a block, each once for all peers that ask for
- * it, so that serving costs memory copies and not one disk read a block.
+ * it, so that serving a block costs a memory copy instead of a disk read.
  */
 import type { PieceBank } from "./piece-bank.ts";
 
 /** Bytes read at once: large enough to make reads cheap, small enough to waste little on 16 MiB pieces. */
 const RUN_BYTES = 1024 * 1024;
 
-/** Runs kept, bytes: what eight unchoked peers with deep queues are served from. */
+/** Memory for kept runs, bytes: enough for eight unchoked peers with deep queues. */
 const LIMIT_BYTES = 24 * 1024 * 1024;
 
-/** Stores bring pieces up to this size to memory as a whole when a block is read: no second copy is kept of those. */
+/** Up to this size the store itself loads a whole piece when one of its blocks is read: no second copy is kept. */
 const SMALL_PIECE_BYTES = 2 * 1024 * 1024;
 
 interface Run {
@@ -51,7 +51,7 @@ export class UploadCache {
     return this.bank.peek(piece, offset, length);
   }
 
-  /** Brings the run with these bytes into memory; rejects as `PieceBank.read` does. */
+  /** Loads the run with these bytes into memory; rejects as `PieceBank.read` does. */
   load(piece: number, offset: number): Promise<void> {
     const run = this.smallPieces ? 0 : Math.floor(offset / RUN_BYTES);
     const key = piece * this.runsPerPiece + run;
@@ -67,7 +67,7 @@ export class UploadCache {
     return job;
   }
 
-  /** Starts to load what will be asked for next, unless it is in memory. Failures show when it is asked for. */
+  /** Starts to load what will be asked for next, unless it is in memory. A failure surfaces when it is asked for. */
   prefetch(piece: number, offset: number): void {
     if (this.loading.size >= 4 || this.peek(piece, offset, 1) !== null) return;
     this.load(piece, offset).catch(() => {});
@@ -78,7 +78,7 @@ export class UploadCache {
     return this.bank.read(piece, offset, length);
   }
 
-  /** Whether a run is kept here that holds all of it. */
+  /** Whether a single run of this cache holds all of it. */
   fits(offset: number, length: number): boolean {
     return !this.smallPieces && Math.floor(offset / RUN_BYTES) === Math.floor((offset + length - 1) / RUN_BYTES);
   }

@@ -1,9 +1,9 @@
-/** What one peer asked of us, served in order as fast as its socket and the rate limit allow. */
+/** The requests of one peer, served in order as fast as its socket and the rate limit allow. */
 import type { PeerLink } from "../wire/types.ts";
 import type { TokenBucket } from "./token-bucket.ts";
 import type { UploadCache } from "./upload-cache.ts";
 
-/** Requests a peer may have waiting; twice what the extended handshake announces, so that nobody is refused by a race. */
+/** Requests a peer may have waiting; twice what our extended handshake announces, so that no race causes a refusal. */
 const MAX_QUEUED_REQUESTS = 512;
 
 /** Bytes beyond a block that a piece message costs (BEP 3). */
@@ -18,9 +18,9 @@ interface Request {
 /** What the queue needs of its peer. */
 export interface UploadQueueHost {
   readonly link: PeerLink;
-  /** May `reject` be sent (BEP 6)? */
+  /** Whether `reject` may be sent (BEP 6). */
   readonly fast: boolean;
-  /** Must every block be a copy, because the link changes what it sends (encryption)? */
+  /** Whether every block must be a copy, because the link changes what it sends (encryption). */
   readonly copies: boolean;
   sent(bytes: number): void;
 }
@@ -52,7 +52,7 @@ export class UploadQueue {
     return this.requests.length - this.head;
   }
 
-  /** Queues a request that was checked; false when the queue is full. */
+  /** Queues a request that was already checked; false when the queue is full. */
   push(piece: number, offset: number, length: number): boolean {
     if (this.isClosed || this.length >= MAX_QUEUED_REQUESTS) return false;
     this.requests.push({ piece, offset, length });
@@ -61,7 +61,7 @@ export class UploadQueue {
     return true;
   }
 
-  /** Withdraws a request; answers whether it was still waiting. */
+  /** Withdraws a request; returns whether it was still waiting. */
   cancel(piece: number, offset: number, length: number): boolean {
     for (let i = this.head; i < this.requests.length; i++) {
       const r = this.requests[i]!;
@@ -72,7 +72,7 @@ export class UploadQueue {
     return false;
   }
 
-  /** Empties the queue; what was waiting is refused where BEP 6 says so. */
+  /** Empties the queue; waiting requests are rejected if the peer supports BEP 6. */
   refuseAll(): void {
     for (let i = this.head; i < this.requests.length; i++) this.refuse(this.requests[i]!);
     this.requests = [];
@@ -129,7 +129,7 @@ export class UploadQueue {
 
   private shift(): void {
     this.head++;
-    // Compacting now and then keeps shifting free of a copy per request.
+    // Compacting only now and then makes shifting cheap: no copy per request.
     if (this.head < 256 && this.head < this.requests.length) return;
     this.requests = this.requests.slice(this.head);
     this.head = 0;

@@ -1,6 +1,6 @@
 /**
- * Complete pieces are hashed (several at once, off the main thread) and stored, or their failure is traced to a peer:
- * a sole sender is convicted at once, several are heard one by one (see `retrial.ts`).
+ * Hashes complete pieces (several at once, off the main thread) and stores them, or traces a failure to a peer:
+ * a sole sender is convicted at once; several are asked again one by one (see `retrial.ts`).
  */
 import type { Clock, Sha1 } from "../ports.ts";
 import type { Assembly } from "./assembly.ts";
@@ -10,7 +10,7 @@ import { pieceBytes, type PieceShape } from "./layout.ts";
 import type { PieceBank } from "./piece-bank.ts";
 import { Retrial } from "./retrial.ts";
 
-/** Pieces verified or written at once, bytes; above it peers are not read from until half of it has gone. */
+/** Bytes of pieces being verified or written at once; above it, peers are not read from until half of it is done. */
 const BACKLOG_LIMIT_BYTES = 8 * 1024 * 1024;
 
 /** The same in pieces, for torrents whose pieces are huge. */
@@ -19,9 +19,9 @@ const MIN_BACKLOG_PIECES = 3;
 /** What the verifier asks of its owner. */
 export interface VerifierHost {
   readonly clock: Clock;
-  /** Who a source is, also after it left. */
+  /** The suspect for a source, even after it left. */
   suspect(source: number): Suspect | undefined;
-  /** Its data was corrupt: ban it. Its other unfinished pieces are in doubt, too. */
+  /** Its data was corrupt: ban it. Its other unfinished pieces are in doubt too. */
   convicted(suspect: Suspect): void;
   canAsk(source: number, piece: number): boolean;
   request(source: number, piece: number, offset: number, length: number): void;
@@ -70,7 +70,7 @@ export class Verifier {
     this.backlogLimit = Math.max(BACKLOG_LIMIT_BYTES, MIN_BACKLOG_PIECES * this.shape.pieceLengthBytes);
   }
 
-  /** Is the piece being hashed, or in doubt and being heard again? */
+  /** Whether the piece is being hashed, or is in doubt and being fetched again. */
   holds(piece: number): boolean {
     return this.hashing.has(piece) || this.retrials.has(piece);
   }
@@ -96,7 +96,7 @@ export class Verifier {
       if (this.matches(piece, digest)) await this.accept(piece, buffer);
       else await this.refuse(assembly);
     } catch {
-      // Only hashing can fail here, and only for want of memory: the piece is fetched again.
+      // Hashing can fail only for lack of memory: the piece is fetched again.
       this.hashing.delete(piece);
       if (!this.closed) this.host.failed(piece);
     } finally {
@@ -150,7 +150,7 @@ export class Verifier {
     retrial.proceed();
   }
 
-  /** A retrial of the piece; with a sole sender it has nobody to hear and ends at once. */
+  /** A retrial of the piece; with a sole sender it has nobody to ask and ends at once. */
   private open(piece: number, sources: readonly number[]): Retrial {
     const suspects = sources.length > 1 ? sources : [];
     const retrial = new Retrial(

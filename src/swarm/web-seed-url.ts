@@ -23,7 +23,7 @@ export function webSpans(metainfo: Metainfo, base: string, start: number, length
   return spans;
 }
 
-/** BEP 19: a single file is the URL itself unless that ends in a slash; several lie in a directory of the torrent's name. */
+/** BEP 19: a single file is the URL itself unless that ends in a slash; several lie in a directory named like the torrent. */
 function fileUrl(metainfo: Metainfo, base: string, path: string): string {
   const multiFile = metainfo.multiFile ?? metainfo.files.length > 1;
   if (!multiFile) return base.endsWith("/") ? base + encodePath(metainfo.name) : base;

@@ -9,20 +9,20 @@ import type { TokenBucket } from "./token-bucket.ts";
 import type { Transfer } from "./transfer.ts";
 import { webSpans } from "./web-seed-url.ts";
 
-/** Most bytes of one request: a request costs a round trip, and what a seek makes useless is at most this. */
+/** Size limit of one request, bytes: a request costs a round trip, and a seek wastes at most this much. */
 const RUN_BYTES = 4 * 1024 * 1024;
 
-/** A server that sends nothing for so long is given up, ms. */
+/** A server that sends nothing for this long is given up, ms. */
 const SILENCE_MS = 10_000;
 
-/** Pause after a failure, ms, doubled with each in a row. */
+/** Pause after a failure, ms, doubled with each further failure in a row. */
 const FIRST_BACKOFF_MS = 2_000;
 const LAST_BACKOFF_MS = 300_000;
 
 /** What a web seed needs. */
 export interface WebSeedHost {
   readonly clock: Clock;
-  /** Asks the web seed of that address, or refuses to. */
+  /** The fetch function for a web seed's URL; it may refuse to fetch. */
   fetchFor(url: string): typeof fetch;
   readonly downloadBucket: TokenBucket;
   downloaded(bytes: number): void;
@@ -30,7 +30,7 @@ export interface WebSeedHost {
   failed(url: string, reason: string): void;
 }
 
-/** A run reserved at the scheduler. */
+/** A run reserved with the scheduler. */
 interface Run {
   readonly piece: number;
   readonly offset: number;
@@ -73,7 +73,7 @@ export class WebSeed {
     return this.host.clock.monotonic();
   }
 
-  /** Takes its place in the scheduler; a queue limit of 0 means that it asks by runs. */
+  /** Registers with the scheduler; a queue limit of 0 means that it asks for runs. */
   private enter(): void {
     this.transfer.scheduler.addPeer(this.source, this.nowMs, { requestQueueLimit: 0, rttMs: null, fast: true });
     this.transfer.scheduler.peerHasAll(this.source, this.nowMs);
@@ -100,7 +100,7 @@ export class WebSeed {
     this.work();
   }
 
-  /** What was reserved goes to others at once; the server gets a pause. */
+  /** Reserved blocks go to other sources at once, and the server gets a pause. */
   private fail(error: unknown): void {
     this.busy = false;
     if (this.closed) return;
@@ -147,13 +147,13 @@ export class WebSeed {
       alive();
       if (response.status !== 206) {
         await response.body?.cancel();
-        throw new MillraceError("connection_failed", `web seed answered ${response.status} to a range request`);
+        throw new MillraceError("connection_failed", `web seed returned ${response.status} to a range request`);
       }
       let left = length;
       if (response.body === null) throw new MillraceError("connection_failed", "web seed sent no body");
       for await (const chunk of response.body) {
         alive();
-        if (chunk.length > left) throw new MillraceError("protocol_violation", "web seed sent more than was asked");
+        if (chunk.length > left) throw new MillraceError("protocol_violation", "web seed sent more than was requested");
         left -= chunk.length;
         writer.write(chunk);
         await this.throttle();
@@ -215,7 +215,7 @@ class RunWriter {
     }
   }
 
-  /** The run is over; a block cut short is given up. */
+  /** The run is over; an incomplete block is given up. */
   end(): void {
     if (this.filled > 0) this.transfer.abandonBlock(this.source);
   }

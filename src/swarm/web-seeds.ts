@@ -3,17 +3,17 @@ import type { Suspect } from "./evidence.ts";
 import type { Transfer } from "./transfer.ts";
 import { WebSeed, type WebSeedHost } from "./web-seed.ts";
 
-/** Web seeds used of a torrent. */
+/** Web seeds used per torrent. */
 export const MAX_WEB_SEEDS = 4;
 
-/** Opens, finds and closes them. */
+/** Opens, finds and closes web seeds. */
 export class WebSeeds {
   private seeds: WebSeed[] = [];
   private readonly barred = new Set<string>();
   private readonly host: WebSeedHost;
   private readonly takeId: () => number;
 
-  /** `takeId` gives each its number among the swarm's sources. */
+  /** `takeId` numbers each among the swarm's sources. */
   constructor(host: WebSeedHost, takeId: () => number) {
     this.host = host;
     this.takeId = takeId;
@@ -27,7 +27,7 @@ export class WebSeeds {
     return this.seeds.some((seed) => seed.source === source);
   }
 
-  /** Opens those of `urls` that are not open yet and never lied, up to the limit. */
+  /** Opens those of `urls` that are not open yet and never sent corrupt data, up to the limit. */
   open(transfer: Transfer, urls: Iterable<string>): void {
     for (const url of urls) {
       if (this.seeds.length >= MAX_WEB_SEEDS) break;
@@ -37,13 +37,13 @@ export class WebSeeds {
     transfer.kick();
   }
 
-  /** Which one a source is. */
+  /** The web seed with this source number. */
   suspect(source: number): Suspect | undefined {
     const seed = this.seeds.find((s) => s.source === source);
     return seed === undefined ? undefined : { source, host: seed.url };
   }
 
-  /** It sent corrupt data: never used again. False when the suspect is no web seed. */
+  /** It sent corrupt data and is never used again. False when the suspect is not a web seed. */
   convict(suspect: Suspect): boolean {
     const at = this.seeds.findIndex((seed) => seed.source === suspect.source);
     if (at < 0) return false;

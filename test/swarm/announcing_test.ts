@@ -7,7 +7,7 @@ import { until } from "../support/until.ts";
 import { Lab } from "./support/lab.ts";
 import { makeTorrent } from "./support/torrent.ts";
 
-test("TorrentSwarm first tells trackers what is left when it knows it: nothing as a seeder, all as a newcomer", async () => {
+test("TorrentSwarm first announces once it knows what is left: nothing as a seeder, all as a newcomer", async () => {
   const torrent = await makeTorrent({ bytes: 300_000 });
   const tracker = await startHttpTracker((_, response) => response.end("d8:intervali1800e5:peers0:e"));
   const discover = () =>

@@ -22,7 +22,7 @@ function allows(host: string, origin: PeerOrigin, source: string | null, scope: 
   return rule.allows({ address: { host, port }, origin, source, scope });
 }
 
-test("DialRule.allows() lets nobody name a peer that is nearer than the one who names it", () => {
+test("DialRule.allows() lets nobody name a peer nearer to us than the one who names it", () => {
   const loopback = "127.0.0.1";
   // Address, origin, source, allowed in a swarm of a foreign caller, allowed in one of a caller on this machine.
   const table: [string, PeerOrigin, string | null, boolean, boolean][] = [
@@ -76,7 +76,7 @@ test("DialRule.allows() lets nobody name a peer that is nearer than the one who 
   }
 });
 
-test("DialRule.allows() leaves services of the local network alone, and mail servers everywhere", () => {
+test("DialRule.allows() refuses service ports in the local network, and mail ports everywhere", () => {
   for (const port of [22, 80, 443, 1023, 6379, 11211, 5432, 8080, 27017, 9100]) {
     for (const host of ["127.0.0.1", OWN, PRIVATE, NEIGHBOUR]) {
       assertEquals(allows(host, "magnet", null, "any", port), false, `${host}:${port}`);
@@ -89,7 +89,7 @@ test("DialRule.allows() leaves services of the local network alone, and mail ser
   }
 });
 
-test("SwarmDialRule.allows() widens when a caller on this machine joins, yet judges each caller's magnet by itself", () => {
+test("SwarmDialRule.allows() widens when a caller on this machine joins, but judges each caller's magnet separately", () => {
   const swarm = new SwarmDialRule(rule);
   const peer = { host: "127.0.0.1", port: 51413 };
   swarm.joinedBy("public");
@@ -100,7 +100,7 @@ test("SwarmDialRule.allows() widens when a caller on this machine joins, yet jud
   assertEquals(swarm.allows(peer, "magnet", null, "public"), false);
 });
 
-test("learnNamedPeers() hands on addresses at once, names by what they stand for, and never a name", async () => {
+test("learnNamedPeers() reports literal addresses at once, names only after resolving them", async () => {
   const looked: string[] = [];
   const network = {
     interfaces,
@@ -123,7 +123,7 @@ test("learnNamedPeers() hands on addresses at once, names by what they stand for
   assertEquals(learnt.slice(2), [{ host: "127.0.0.1", port: 9 }, { host: "1.2.3.4", port: 9 }]);
 });
 
-test("learnNamedPeers() looks up few names of one magnet", async () => {
+test("learnNamedPeers() resolves only a few names per magnet", async () => {
   let looked = 0;
   const network = { interfaces, resolve: () => (looked++, Promise.resolve(["1.2.3.4"])) };
   const texts = Array.from({ length: 100 }, (_, n) => `host${n}.example:9`);

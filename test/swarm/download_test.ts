@@ -94,7 +94,7 @@ test("TorrentSwarm spreads a torrent over leechers that find each other by PEX",
   });
 });
 
-test("TorrentSwarm reports what it shares by its file layout", async () => {
+test("TorrentSwarm maps files to pieces by the torrent's file layout", async () => {
   const torrent = await makeTorrent({ bytes: 300_000, pieceLength: 32768, files: [100_000, 50_000, 150_000] });
   await Lab.run(async (lab) => {
     const seeder = await lab.seeder(torrent);
@@ -106,7 +106,7 @@ test("TorrentSwarm reports what it shares by its file layout", async () => {
     assertEquals(await reader.read(0, 50_000, { signal: soon() }), torrent.data.slice(100_000, 150_000));
     assertEquals(reader.availableFrom(0, 1_000_000), 50_000);
     assertEquals(reader.availableFrom(49_000, 10), 10);
-    // Only what was asked for, in whole pieces.
+    // Only what was read, in whole pieces.
     assertEquals(swarm.status().havePieces, 2);
     await assertRejects(() => reader.read(40_000, 10_001, { signal: soon() }), MillraceError, "outside the file");
   });
@@ -143,7 +143,7 @@ test("TorrentSwarm bans the peer that corrupts blocks and completes", async () =
   });
 });
 
-test("TorrentSwarm goes on when a peer freezes in the middle of a block", async () => {
+test("TorrentSwarm continues when a peer freezes in the middle of a block", async () => {
   const torrent = await makeTorrent({ bytes: 1_000_000, pieceLength: 65536 });
   await Lab.run(async (lab) => {
     let answered = 0;
@@ -188,7 +188,7 @@ test("TorrentReader.read() follows seeks, and close() ends reads with `closed`",
   });
 });
 
-test("SwarmManager shares one swarm an infohash and leaves it after the linger", async () => {
+test("SwarmManager shares one swarm per infohash and leaves it after the linger", async () => {
   const torrent = await makeTorrent({ bytes: 100_000 });
   await Lab.run(async (lab) => {
     const node = await lab.node({ lingerMs: 0 });
@@ -202,7 +202,7 @@ test("SwarmManager shares one swarm an infohash and leaves it after the linger",
     b.release();
     await ended;
     assertEquals(node.manager.list().length, 0);
-    // Joined again, it opens the store again.
+    // Joining again opens the store again.
     const again = node.join({ metainfo: torrent.metainfo });
     await again.swarm.metadata(soon());
     again.release();

@@ -1,4 +1,4 @@
-/** Swarms of another kind on the peer port of the manager. */
+/** Swarms of another kind on the manager's peer port. */
 import { test } from "node:test";
 import { assertEquals, assertThrows } from "@std/assert";
 import { MillraceError } from "../../src/errors.ts";
@@ -10,13 +10,13 @@ import { idleHandlers } from "./support/bad-peer.ts";
 import { Lab, soon } from "./support/lab.ts";
 import { makeTorrent } from "./support/torrent.ts";
 
-/** A guest that counts whom it is asked for, and lets nobody in. */
+/** A guest that records the peers it is asked to admit, and admits none. */
 function guest(peerCount = 0): GuestSwarm & { readonly asked: string[] } {
   const asked: string[] = [];
   return { asked, peerCount, admit: ({ host }) => (asked.push(host), null), pump: () => {} };
 }
 
-test("SwarmManager.host() ends a torrent swarm of that infohash and passes its addresses on", async () => {
+test("SwarmManager.host() ends a torrent swarm of that infohash and passes on its addresses", async () => {
   await Lab.run(async (lab) => {
     const torrent = await makeTorrent({ bytes: 65536, pieceLength: 32768 });
     const { infohash, infohashHex } = torrent.metainfo;
@@ -42,7 +42,7 @@ test("SwarmManager.host() ends a torrent swarm of that infohash and passes its a
   });
 });
 
-test("SwarmManager asks the guest for peers of its infohash, and counts its connections", async () => {
+test("SwarmManager offers peers of its infohash to the guest, and counts the guest's connections", async () => {
   await Lab.run(async (lab) => {
     const torrent = await makeTorrent({ bytes: 65536, pieceLength: 32768 });
     const { manager, address } = await lab.node({ maxPeers: 10 });
@@ -57,7 +57,7 @@ test("SwarmManager asks the guest for peers of its infohash, and counts its conn
       peerId: createPeerId(),
       handlers: { ...idleHandlers(), close: () => void (closed = true) },
     });
-    await until("it is refused", () => closed);
+    await until("the connection is refused", () => closed);
     assertEquals(host.asked, ["127.0.0.1"]);
   });
 });

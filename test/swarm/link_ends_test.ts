@@ -9,7 +9,7 @@ const OWN = new Uint8Array(20).fill(5);
 const connection = (incoming: boolean, first: number, host = "10.0.0.1") =>
   ({ link: { incoming, remote: { host, port: 1 } }, info: { peerId: new Uint8Array(20).fill(first) } }) as Connected;
 
-test("redundantOf() leaves one of two connections that cross, the same at both ends", () => {
+test("redundantOf() keeps one of two crossing connections, the same at both ends", () => {
   for (const first of [4, 6]) {
     const [dialled, accepted] = [connection(false, first), connection(true, first)];
     const loser = first > 5 ? dialled : accepted;
@@ -25,7 +25,7 @@ test("redundantOf() keeps the older of two in one direction", () => {
   }
 });
 
-test("redundantOf() keeps the older when another host shows its peer id", () => {
+test("redundantOf() keeps the older when another host presents its peer id", () => {
   for (const first of [4, 6]) {
     for (const incoming of [true, false]) {
       const newer = connection(incoming, first, "10.0.0.2");

@@ -33,7 +33,7 @@ class Source {
     };
   }
 
-  /** So many bytes of its metadata are here. */
+  /** This many bytes of its metadata have arrived. */
   arrived(bytes: number): void {
     this.link.metadataBytes = bytes;
   }
@@ -89,7 +89,7 @@ test("MetadataFetch.pump() asks four peers, and another when one fails", () => {
   rig.fetch.close();
 });
 
-test("MetadataFetch asks others beside peers that send nothing or drip, within a second", () => {
+test("MetadataFetch asks more peers within a second when some send nothing or only drip", () => {
   const rig = new Rig();
   const drips = rig.add(3, HUGE, 1);
   const mute = rig.add(1, BLOCK, 2);
@@ -100,13 +100,13 @@ test("MetadataFetch asks others beside peers that send nothing or drip, within a
   for (const drip of drips) drip.arrived(BLOCK);
   rig.clock.advance(750);
   assertEquals(honest!.asked, 1);
-  // The slow ones go on: they may be all there is.
+  // The slow ones continue: they may be the only ones.
   assertEquals(rig.fetching.length, 5);
   assertEquals([...drips, ...mute].map(({ asked }) => asked), [1, 1, 1, 1]);
   rig.fetch.close();
 });
 
-test("MetadataFetch leaves peers that are fast enough alone", () => {
+test("MetadataFetch asks no more peers while those asked are fast enough", () => {
   const rig = new Rig();
   const sources = rig.add(6, 60 * BLOCK);
   rig.fetch.pump();
@@ -120,7 +120,7 @@ test("MetadataFetch leaves peers that are fast enough alone", () => {
   rig.fetch.close();
 });
 
-test("MetadataFetch replaces the slowest once twelve are asked, until every peer was", () => {
+test("MetadataFetch replaces the slowest once twelve are being asked, until every peer has been asked", () => {
   const rig = new Rig();
   const drips = rig.add(40, BLOCK * 64);
   rig.fetch.pump();
@@ -131,7 +131,7 @@ test("MetadataFetch replaces the slowest once twelve are asked, until every peer
     most = Math.max(most, rig.fetching.length);
   }
   assertEquals(most, 12);
-  assert(drips.every(({ asked }) => asked === 1), "a peer was asked twice while it was replaced, or never");
+  assert(drips.every(({ asked }) => asked === 1), "a peer was asked twice, or never");
   // A newcomer is asked at once; the others go on.
   const [honest] = rig.add(1, BLOCK * 64, 2);
   rig.fetch.pump();
@@ -139,7 +139,7 @@ test("MetadataFetch replaces the slowest once twelve are asked, until every peer
   rig.fetch.close();
 });
 
-test("MetadataFetch prefers a host that is not asked yet, then the smaller metadata", () => {
+test("MetadataFetch prefers a host that is not being asked, then the smaller metadata", () => {
   const rig = new Rig();
   for (let i = 0; i < 6; i++) rig.sources.push(new Source("10.9.9.9", BLOCK));
   rig.sources.push(new Source("10.1.1.1", HUGE), new Source("10.1.1.2", 2 * BLOCK), new Source("10.1.1.3", BLOCK));
@@ -167,7 +167,7 @@ test("MetadataFetch gives memory back when a fetch fails, its peer leaves, or it
   assert(budget.take(METADATA_BUDGET_BYTES / 8));
 });
 
-test("MetadataBudget.take() leaves room for small metadata however many huge ones are under way", () => {
+test("MetadataBudget.take() leaves room for small metadata however much huge metadata is under way", () => {
   const budget = new MetadataBudget();
   let huge = 0;
   while (budget.take(HUGE)) huge++;
@@ -176,7 +176,7 @@ test("MetadataBudget.take() leaves room for small metadata however many huge one
   assert(budget.take(200_000));
 });
 
-test("MetadataFetch.round() makes room in a full swarm of peers that offer no metadata", () => {
+test("MetadataFetch.round() makes room in a full swarm by dropping peers that offer no metadata", () => {
   const rig = new Rig();
   const silent = rig.add(10, null);
   rig.isCrowded = true;

@@ -20,7 +20,7 @@ test("RateMeter.rate() is the mean of the last two seconds", () => {
   assertEquals(meter.totalBytes, 2000);
 });
 
-test("TokenBucket lets the limit through, in debt waits, and serves waiters in order", () => {
+test("TokenBucket passes bytes at its limit, pauses while in debt, and serves waiters in order", () => {
   const clock = new FakeClock();
   const bucket = new TokenBucket(clock, 1_000_000);
   let passed = 0;
@@ -49,7 +49,7 @@ test("BanList forgets after an hour and stays bounded", () => {
   assertEquals(bans.size, MAX_BANS);
 });
 
-test("parseAddress() reads IPv4, names and IPv6, and refuses the rest", () => {
+test("parseAddress() reads IPv4, names and IPv6, and rejects anything else", () => {
   assertEquals(parseAddress("1.2.3.4:80"), { host: "1.2.3.4", port: 80 });
   assertEquals(parseAddress("[::1]:80"), { host: "::1", port: 80 });
   for (const bad of ["1.2.3.4", "::1:80", "a:0", "a:65536", ":1", "a b:1"]) assertEquals(parseAddress(bad), null);
@@ -71,7 +71,7 @@ test("AddressBook.next() prefers better origins and backs off failures", () => {
   assertEquals(book.size, 1);
 });
 
-test("AddressBook.wakeSeeds() lets seeds that rest be dialled, and nobody else", () => {
+test("AddressBook.wakeSeeds() lets resting seeds be dialled, and no other peer", () => {
   const book = new AddressBook();
   for (const host of ["seed", "idle"]) {
     book.add({ host, port: 1 }, "tracker");
@@ -84,7 +84,7 @@ test("AddressBook.wakeSeeds() lets seeds that rest be dialled, and nobody else",
   assertEquals(book.next(1_000, (host) => host === "seed"), null);
 });
 
-test("AddressBook stays bounded, a host at a time too", () => {
+test("AddressBook stays bounded, in total and per host", () => {
   const book = new AddressBook();
   for (let i = 0; i < MAX_ADDRESSES + 100; i++) book.add({ host: `h${i}`, port: 1 }, "dht");
   assertEquals(book.size, MAX_ADDRESSES);
@@ -108,7 +108,7 @@ function candidate(id: number, fields: Partial<ChokeCandidate> = {}): ChokeCandi
   };
 }
 
-test("chooseUnchoked() returns favours, leaves a slot to chance and starves nobody who waits", () => {
+test("chooseUnchoked() rewards uploaders, keeps an optimistic slot and starves no waiting peer", () => {
   const peers = [1, 2, 3, 4, 5, 6].map((id) => candidate(id, { downloadRate: id * 10 }));
   const chosen = chooseUnchoked(peers, { seeding: false, slots: 4, round: 0, nowMs: 0 });
   assertEquals([...chosen].sort(), [1, 4, 5, 6]);
@@ -134,7 +134,7 @@ test("chooseUnchoked() gives every leecher of a seed its turn", () => {
   assertEquals(served.size, 7);
 });
 
-test("Assembly keeps a late writer away from what another peer finished", () => {
+test("Assembly keeps a late writer from changing a block that another peer finished", () => {
   const assembly = new Assembly(0, new Uint8Array(40_000), 0);
   assertEquals(assembly.blocks, 3);
   const slow = assembly.begin(0, 1);
@@ -153,7 +153,7 @@ test("Assembly keeps a late writer away from what another peer finished", () => 
   assertEquals([...assembly.contributors()].sort(), [1, 2]);
 });
 
-test("Evidence.convict() names those whose blocks differ from the good copy", () => {
+test("Evidence.convict() returns the senders whose blocks differ from the good copy", () => {
   const evidence = new Evidence();
   const peer = (source: number) => ({ source, host: `h${source}` });
   evidence.record(5, ["a", "x", "c"], [peer(1), peer(2), peer(1)]);

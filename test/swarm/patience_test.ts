@@ -7,7 +7,7 @@ import { makeTorrent } from "./support/torrent.ts";
 
 const HANDSHAKE_BYTES = 68;
 
-test("TorrentSwarm dials a peer again, saying only the handshake, that does not answer what came with the first", async () => {
+test("TorrentSwarm redials with a bare handshake when the peer ignored data sent with the first one", async () => {
   const torrent = await makeTorrent({ bytes: 100_000 });
   const heard: number[] = [];
   const sockets: Socket[] = [];
@@ -23,8 +23,8 @@ test("TorrentSwarm dials a peer again, saying only the handshake, that does not 
       await swarm.metadata(soon());
       swarm.openReader(0);
       swarm.addPeer({ host: "127.0.0.1", port: (server.address() as AddressInfo).port });
-      await until("the second dial said something", () => (heard[1] ?? 0) > 0);
-      assert(heard[0]! > HANDSHAKE_BYTES, `the first dial said ${heard[0]} bytes`);
+      await until("the second dial sent something", () => (heard[1] ?? 0) > 0);
+      assert(heard[0]! > HANDSHAKE_BYTES, `the first dial sent ${heard[0]} bytes`);
       assertEquals(heard[1], HANDSHAKE_BYTES);
     });
   } finally {

@@ -1,4 +1,4 @@
-/** Over real links: who uploads to us gets more of us than those who only take (BEP 3, tit for tat). */
+/** Over real links: a peer that uploads to us gets more from us than peers that only take (BEP 3, tit for tat). */
 import { test } from "node:test";
 import { assert } from "@std/assert";
 import { until } from "../support/until.ts";
@@ -6,7 +6,7 @@ import { hurried, Lab, soon } from "./support/lab.ts";
 import { MemoryCache, MemoryStore } from "./support/memory-cache.ts";
 import { makeTorrent } from "./support/torrent.ts";
 
-test("TorrentSwarm gives more to the peer that gives than to those that only take", { timeout: 40_000 }, async () => {
+test("TorrentSwarm uploads more to a peer that uploads than to those that only take", { timeout: 40_000 }, async () => {
   const torrent = await makeTorrent({ bytes: 16_000_000 });
   const { metainfo } = torrent;
   const half = Math.floor(metainfo.pieceCount / 2);
@@ -19,7 +19,7 @@ test("TorrentSwarm gives more to the peer that gives than to those that only tak
     return cache;
   };
   await Lab.run(async (lab) => {
-    // Rounds of 10 s take half a second; rates are per hurried second.
+    // A 10 s round takes half a second here; rates are per sped-up second.
     const ports = hurried(lab.ports, 20);
     const own = await lab.node({
       ports,
@@ -41,9 +41,9 @@ test("TorrentSwarm gives more to the peer that gives than to those that only tak
     for (const swarm of swarms) swarm.setDownloadAll(true);
     for (const swarm of swarms.slice(1)) swarm.addPeer(own.address);
     const received = (n: number) => swarms[n]!.status().downloadedBytes;
-    await until("the giver has been given something", () => received(1) > 2_500_000, 30_000);
+    await until("the giver received something", () => received(1) > 2_500_000, 30_000);
     const most = Math.max(...takers.map((_, n) => received(n + 2)));
     assert(received(1) > 1.3 * most, `${received(1)} to the giver, ${most} to a taker`);
-    assert(takers.some((_, n) => received(n + 2) > 0), "takers get their turn too");
+    assert(takers.some((_, n) => received(n + 2) > 0), "takers never got their turn");
   });
 });

@@ -2,7 +2,7 @@ import { test } from "node:test";
 import { assertEquals, assertRejects } from "@std/assert";
 import { SharedReads } from "../../src/swarm/shared-reads.ts";
 
-test("SharedReads gives one copy to all who read at one place", async () => {
+test("SharedReads gives one copy to all readers at one position", async () => {
   const shared = new SharedReads(100);
   let reads = 0;
   const read = () => Promise.resolve(new Uint8Array(10).fill(++reads));
@@ -24,7 +24,7 @@ test("SharedReads drops the least recently used beyond its limit", async () => {
   assertEquals([0, 10, 20, 30].map((start) => shared.get(start, 10) !== null), [true, false, true, true]);
 });
 
-test("SharedReads lets everybody try alone when a read fails", async () => {
+test("SharedReads lets each reader try alone when a shared read fails", async () => {
   const shared = new SharedReads(30);
   let reads = 0;
   const read = () => ++reads === 1 ? Promise.reject(new Error("gone")) : Promise.resolve(new Uint8Array(1));
@@ -34,7 +34,7 @@ test("SharedReads lets everybody try alone when a read fails", async () => {
   assertEquals((await second).length, 1);
 });
 
-test("SharedReads lets go of what all readers have used", async () => {
+test("SharedReads drops bytes that all readers have used", async () => {
   const shared = new SharedReads(100);
   for (let reader = 0; reader < 3; reader++) shared.join();
   const read = () => Promise.resolve(new Uint8Array(10));
@@ -43,7 +43,7 @@ test("SharedReads lets go of what all readers have used", async () => {
   assertEquals(shared.sizeBytes, 10);
   assertEquals(shared.get(0, 10)?.length, 10);
   assertEquals([shared.get(0, 10), shared.sizeBytes], [null, 0]);
-  // Those who waited for a read that was under way have used it, too.
+  // Readers that waited for a read under way have used it too.
   await Promise.all([1, 2, 3].map(() => shared.through(20, 10, read)));
   assertEquals(shared.sizeBytes, 0);
 });
@@ -59,7 +59,7 @@ test("SharedReads is worthwhile for several readers, and empty once they are gon
   assertEquals([shared.worthwhile, shared.sizeBytes], [false, 0]);
 });
 
-test("SharedReads keeps what the foremost read when others fall behind by more than is kept", async () => {
+test("SharedReads keeps what the foremost reader read when others fall behind by more than its limit", async () => {
   const shared = new SharedReads(40);
   for (let reader = 0; reader < 2; reader++) shared.join();
   const read = (start: number) => shared.through(start, 10, () => Promise.resolve(new Uint8Array(10)));
@@ -71,7 +71,7 @@ test("SharedReads keeps what the foremost read when others fall behind by more t
   assertEquals(shared.get(90, 10), null);
 });
 
-test("SharedReads moves to where the readers are when nobody reads at its front any more", async () => {
+test("SharedReads moves its front to the readers when nobody reads at the old one any more", async () => {
   const shared = new SharedReads(40);
   for (let reader = 0; reader < 2; reader++) shared.join();
   const read = (start: number) => shared.through(start, 10, () => Promise.resolve(new Uint8Array(10)));

@@ -1,4 +1,4 @@
-/** The data path of a torrent without peers: what becomes of blocks when the scheduler changes its mind. */
+/** The data path of a torrent without peers: what happens to blocks when the scheduler changes its mind. */
 import { before, test } from "node:test";
 import { assert, assertEquals } from "@std/assert";
 import { loadPorts } from "../../platform/detect.ts";
@@ -18,7 +18,7 @@ before(async () => {
   ports = await loadPorts();
 });
 
-test("Transfer takes a given-up piece's blocks again when they are asked for again", async () => {
+test("Transfer accepts the blocks of a given-up piece when they are requested again", async () => {
   const torrent = await makeTorrent({ bytes: 64 * PIECE_BYTES, pieceLength: PIECE_BYTES });
   let scheduler!: Scheduler;
   const failed: number[] = [];
@@ -44,7 +44,7 @@ test("Transfer takes a given-up piece's blocks again when they are asked for aga
     buffers: { acquire: (bytes) => new Uint8Array(bytes), release: () => {} },
     sha1: ports.sha1,
     createScheduler: (shape, actions) => {
-      // Whatever no reader wants any more is given up at once.
+      // Pieces that no reader wants any more are given up at once.
       scheduler = new Scheduler(shape, actions, { abandonedLimitBytes: 0 });
       const fail = scheduler.pieceFailed.bind(scheduler);
       scheduler.pieceFailed = (piece, nowMs) => {
@@ -75,9 +75,9 @@ test("Transfer takes a given-up piece's blocks again when they are asked for aga
     readPiece(60);
     asked.length = 0;
     readPiece(0);
-    assert(asked.some(([piece, offset]) => piece === 0 && offset === 0), "the given-up block is asked for again");
+    assert(asked.some(([piece, offset]) => piece === 0 && offset === 0), "the given-up block was not requested again");
     assertEquals(deliver(0), BLOCK_BYTES, "and counts again");
-    assertEquals(failed, [], "nothing is booked as a failed hash");
+    assertEquals(failed, [], "a failed hash was counted");
   } finally {
     transfer.close();
   }

@@ -9,7 +9,7 @@ import { MemoryCache, type MemoryStore } from "./support/memory-cache.ts";
 import { makeTorrent } from "./support/torrent.ts";
 import { until } from "../support/until.ts";
 
-test("TorrentSwarm plays on from memory and says so when the disk is full", async () => {
+test("TorrentSwarm plays on from memory and reports it when the disk is full", async () => {
   const torrent = await makeTorrent({ bytes: 400_000 });
   await Lab.run(async (lab) => {
     const seeder = await lab.seeder(torrent);
@@ -25,7 +25,7 @@ test("TorrentSwarm plays on from memory and says so when the disk is full", asyn
   });
 });
 
-test("TorrentSwarm tells peers of pieces that it lost, and of them again when it has them (BEP 54)", async () => {
+test("TorrentSwarm tells peers that it lost pieces, and again when it has them back (BEP 54)", async () => {
   const torrent = await makeTorrent({ bytes: 300_000 });
   await Lab.run(async (lab) => {
     const first = await lab.seeder(torrent);
@@ -37,8 +37,8 @@ test("TorrentSwarm tells peers of pieces that it lost, and of them again when it
     const store = (first.cache as MemoryCache).stores.get(torrent.metainfo.infohashHex)!;
     store.evict(3);
     const waiting = reader.read(200_000, 1000, { signal: soon() });
-    await until("it knows that nobody has the piece", () => reader.stallReason() === "missing_piece");
-    // The seeder fetches it from another one, and says so.
+    await until("the leecher knows that nobody has the piece", () => reader.stallReason() === "missing_piece");
+    // The seeder fetches it from another seeder, and announces it.
     const second = await lab.seeder(torrent);
     const lease = first.join({ metainfo: torrent.metainfo });
     lease.swarm.addPeer(second.address);
@@ -78,7 +78,7 @@ test("TorrentSwarm fetches evicted pieces again when they are read", async () =>
   });
 });
 
-test("TorrentSwarm finds the seeds again that it parted from when pieces are lost", async () => {
+test("TorrentSwarm reconnects to the seeds it parted from when pieces are lost", async () => {
   await withSeededReader(async ({ swarm, reader, store, data }) => {
     await until("both seeds part", () => swarm.status().peers === 0);
     store.evict(1);
@@ -100,7 +100,7 @@ test("TorrentSwarm keeps the download limit", async () => {
     swarm.addPeer(seeder.address);
     await swarm.completed(soon());
     const seconds = (ports.clock.monotonic() - startedMs) / 1000;
-    // What was under way when the bucket ran dry still arrives: the pipe is 2 MB/s at most over the limit's burst.
+    // Requests under way when the bucket ran dry still arrive: at most 2 MB/s of pipeline beyond the limit's burst.
     assert(seconds > 1.5, `2 MB at 0.5 MB/s in ${seconds} s`);
   });
 });

@@ -1,4 +1,4 @@
-/** State that the parts of the scheduler share, and the few operations that change it and speak to the host. */
+/** State shared by the parts of the scheduler, and the few operations that change it and call the host. */
 import { active, PieceBook } from "./pieces.ts";
 import type { ActivePiece, BlockRequest, PeerState } from "./peer-state.ts";
 import type { Rarity } from "./rarity.ts";
@@ -6,7 +6,7 @@ import type { ReaderState } from "./reader-state.ts";
 import type { Tuning } from "./tuning.ts";
 import type { SchedulerActions, SchedulerShape } from "./types.ts";
 
-/** Sums over peers are good for this long. */
+/** Sums over peers stay valid for this long. */
 const surveyEveryMs = 5;
 
 /** The scheduler's shared state. */
@@ -16,13 +16,13 @@ export class Core {
   readonly tuning: Tuning;
   readonly peers = new Map<number, PeerState>();
   readonly readers = new Map<number, ReaderState>();
-  /** Background download; null when none is asked for. */
+  /** The background download; null when there is none. */
   rarity: Rarity | null = null;
   /** Counts changes that may give an idle peer something to do. */
   version = 0;
-  /** Bytes/s for peers of which nothing is known: half the median of the known ones. */
+  /** Bytes/s assumed for peers with no history: half the median of the known rates. */
   unknownRate: number;
-  /** Has any usable peer delivered enough to know its rate? */
+  /** Whether any usable peer has delivered enough for its rate to be known. */
   proven = false;
   /** Bytes/s of all usable peers. */
   poolRate = 0;
@@ -30,11 +30,11 @@ export class Core {
   bestEtaMs = 0;
   /** Unfinished pieces no reader wants, least recently wanted first. */
   readonly abandoned = new Set<ActivePiece>();
-  /** Blocks that are critical to one reader, divided by the peers: what one of unknown rate may be trusted with. */
+  /** A reader's critical span in blocks, divided by the peers: as much as a peer of unknown rate may be trusted with. */
   share = 1;
   /** Every reader has media ahead and the peers bring much more than the bitrate: speed matters less than seeks do. */
   private calm = false;
-  /** Memory for unfinished pieces kept a peer from starting one. */
+  /** The memory limit for unfinished pieces kept a peer from starting one. */
   limited = false;
   private surveyedMs = Number.NEGATIVE_INFINITY;
   private surveyedPeers = 0;
@@ -47,7 +47,7 @@ export class Core {
     this.unknownRate = tuning.unknownBytesPerSecond;
   }
 
-  /** Queue that a peer may keep beyond its round trip. */
+  /** How much queue a peer may keep beyond its round trip. */
   slackMs(peer: PeerState): number {
     const { tuning } = this;
     if (this.readers.size === 0) return tuning.backgroundSlackMs;
@@ -90,7 +90,7 @@ export class Core {
     this.actions.request(peer.id, part.piece, block * book.blockBytes, book.blockLength(part.piece, block));
   }
 
-  /** Ends a request without its block; with `tell` the peer hears of it, and the block may still come. */
+  /** Ends a request without its block; with `tell` the peer is told, and the block may still come. */
   release(request: BlockRequest, tell: boolean): void {
     const { book } = this;
     const { peer, part, block } = request;
@@ -114,13 +114,13 @@ export class Core {
     for (const reader of this.readers.values()) reader.rewind(piece);
   }
 
-  /** The piece is wanted from nothing again. */
+  /** The piece is entirely missing again. */
   reopened(piece: number): void {
     this.rarity?.add(piece);
     this.freed(piece);
   }
 
-  /** Takes back what was asked of pieces in `[from, end)` that nobody wants any more. */
+  /** Cancels the requests for pieces in `[from, end)` that nobody wants any more. */
   abandon(from: number, end: number): void {
     const { book } = this;
     if (end - from < book.parts.size) {
@@ -152,7 +152,7 @@ export class Core {
     }
   }
 
-  /** Gives up what is here of a piece. */
+  /** Gives up the arrived blocks of a piece. */
   forget(part: ActivePiece): void {
     this.abandoned.delete(part);
     this.releasePart(part);
@@ -162,9 +162,9 @@ export class Core {
     if (held) this.actions.forget(part.piece);
   }
 
-  /** Is there anything that a peer could be asked for? */
+  /** Whether there is anything a peer could be asked for. */
   hasWork(): boolean {
-    // Each step of each reader of what is all here asks this.
+    // Called at every step of every reader, even when nothing is missing.
     if (this.book.missingCount === 0) return false;
     if (this.rarity !== null) return true;
     for (const reader of this.readers.values()) if (reader.advance() < reader.windowEnd) return true;
@@ -181,10 +181,10 @@ export class Core {
     for (const peer of this.peers.values()) if (peer.measured && peer.usable) rates.push(peer.rate(0));
     rates.sort((a, b) => a - b);
     this.proven = rates.length > 0;
-    // Half of the median: beside peers that have shown what they can, a stranger isn't trusted with what is due now.
+    // Half the median: when others have a known rate, a stranger must not be trusted with blocks that are due now.
     this.unknownRate = this.proven ? rates[rates.length >> 1]! / 2 : this.tuning.unknownBytesPerSecond;
     const critical = Math.max(this.tuning.criticalBytes, this.book.pieceBytes) / this.book.blockBytes;
-    // Peers that still choke count too: they will want their share a round trip later.
+    // Choking peers count too: they will want their share a round trip later.
     this.share = Math.max(1, Math.floor(critical / Math.max(1, this.peers.size)));
     this.poolRate = 0;
     this.bestEtaMs = Number.POSITIVE_INFINITY;

@@ -4,7 +4,7 @@ import type { PeerState } from "./peer-state.ts";
 import { Picker } from "./picker.ts";
 import { blockFree } from "./pieces.ts";
 
-/** By the time a peer would need for one more block, the soonest at the end. */
+/** By the time a peer needs for one more block, the soonest at the end. */
 const latestFirst = (a: PeerState, b: PeerState): number => b.sortMs - a.sortMs || b.id - a.id;
 
 /** Gives free blocks to peers with room. */
@@ -68,7 +68,7 @@ export class Dispatch {
     }
   }
 
-  /** A run of free blocks for a peer that fetches by ranges. */
+  /** A run of free blocks for a peer that fetches ranges. */
   run(peer: PeerState, maxBytes: number, nowMs: number): { piece: number; offset: number; length: number } | null {
     const { core, picker } = this;
     const { book } = core;

@@ -1,26 +1,26 @@
 /**
  * One peer as the scheduler sees it: what it has, how fast it delivers, what it owes.
  *
- * The rate counts only time in which the peer owed something and had begun to answer, so idle spells and the first
+ * The rate counts only time in which the peer owed something and had begun to deliver, so idle spells and the first
  * round trip don't spoil it. The depth follows from it: rate × (base round trip + slack). Before the rate is known the
  * depth doubles each round trip (one more for every block that arrives) until blocks begin to queue at the far end.
  *
- * Some clients answer at the beat of a timer (Transmission: every 500 ms) and then all that was asked at once. For them
+ * Some clients answer on a timer (Transmission: every 500 ms), then with everything that was asked for. For them
  * the pause counts as part of the round trip, or they would be silent most of the time.
  */
 import type { Tuning } from "./tuning.ts";
 
-/** Blocks asked for and taken back that may still arrive, a peer. Bounds memory; the oldest is forgotten. */
+/** Blocks per peer that were requested and cancelled but may still arrive. Bounds memory; the oldest is forgotten. */
 const maxLate = 1024;
-/** Pieces a peer rejected lately, a peer. */
+/** Recently rejected pieces remembered per peer. */
 const maxAvoided = 256;
 /** Base round trips are re-measured this often, so that a changed route is noticed. */
 const baseWindowMs = 10_000;
 /** Shorter silences are jitter, ms. */
 const minPauseMs = 100;
-/** Longest pause between bursts that the depth makes up for, ms: bounds what a seek waits for. */
+/** Longest pause between bursts that the depth compensates for, ms: bounds what a seek waits for. */
 const maxPauseMs = 1000;
-/** A pause not seen again for so long is forgotten, and a longer one is then replaced by the latest, ms. */
+/** After this long without recurring, a pause is forgotten, or replaced by a shorter one that did recur, ms. */
 const pauseMemoryMs = 15_000;
 
 /** One request at one peer. Reused through the pool of `PieceBook`. */
@@ -34,7 +34,7 @@ export interface BlockRequest {
   newer: BlockRequest | null;
   /** Next copy of the same block at another peer. */
   copy: BlockRequest | null;
-  /** Place in the peer's queue as of the last `PeerState.rank`. */
+  /** Its position in the peer's queue at the last `PeerState.rank`. */
   rank: number;
 }
 
@@ -50,9 +50,9 @@ export interface ActivePiece {
   here: number;
   /** No free block below this index. */
   hint: number;
-  /** Peer that fetches it in the background, so that others start other pieces. */
+  /** The peer that fetches it in the background, so that others start other pieces. */
   owner: PeerState | null;
-  /** Since when. */
+  /** Since when, monotonic ms. */
   ownedMs: number;
   /** Its hash failed: one peer at a time fetches it so that the next failure names somebody. */
   sole: boolean;
@@ -65,16 +65,16 @@ export class PeerState {
   limit: number;
   seed = false;
   bits: Uint8Array | null = null;
-  /** Its handshake is not done: taken to have everything and not to choke. */
+  /** Its handshake is not done: assumed to have everything and not to choke. */
   presumed = false;
-  /** It was asked while presumed and has sent no block yet. */
+  /** It was asked while presumed and has not sent a block yet. */
   doubtful = false;
   /** Pieces it has and we lack (unused for seeds). */
   useful = 0;
   interested = false;
   choked = true;
   allowed: Set<number> | null = null;
-  /** Silent too long: asked for nothing but probes. */
+  /** Silent too long: it is only probed. */
   stalled = false;
   silentSinceMs = 0;
   /** The host was asked to drop it. */
@@ -84,20 +84,20 @@ export class PeerState {
   outstanding = 0;
   oldest: BlockRequest | null = null;
   newest: BlockRequest | null = null;
-  /** Since when it owes something without a break. */
+  /** Since when it has owed something without a break. */
   busySinceMs = 0;
   lastDataMs = Number.NEGATIVE_INFINITY;
   /** Smallest time from request to block, or the host's round trip; infinite when unknown. */
   baseMs = Number.POSITIVE_INFINITY;
   slowStart = true;
   window: number;
-  /** Work version at which nothing was found for it. */
+  /** Value of `Core.version` at which no work was found for it. */
   idleVersion = -1;
   /** Scratch of the scheduler's ordering. */
   sortMs = 0;
-  /** Where the scan of its bits for background work goes on. */
+  /** Where the scan of its bits for background work continues. */
   scanByte = 0;
-  /** Piece it fetches in the background. */
+  /** The piece it fetches in the background. */
   current: number = -1;
   private readonly late = new Set<number>();
   private readonly avoided = new Map<number, number>();
@@ -114,7 +114,7 @@ export class PeerState {
   private pauseMs = 0;
   private pauseSetMs = 0;
   private pauseSeenMs = 0;
-  /** Data arrives without a longer silence since then, and these blocks were among it. */
+  /** Start of the present burst (data without a longer silence since then), and the number of its blocks. */
   private burstMs = Number.POSITIVE_INFINITY;
   private burstBlocks = 0;
 
@@ -132,7 +132,7 @@ export class PeerState {
     return this.seed || (this.bits !== null && (this.bits[piece >> 3]! & (0x80 >> (piece & 7))) !== 0);
   }
 
-  /** May it be asked for the piece now (it has it, isn't choking it, didn't just reject it)? */
+  /** Whether it may be asked for the piece now (it has it, isn't choking it, didn't just reject it). */
   offers(piece: number, nowMs: number): boolean {
     if (this.presumed) return true;
     if (!this.has(piece)) return false;
@@ -140,7 +140,7 @@ export class PeerState {
     return this.avoided.size === 0 || !this.avoids(piece, nowMs);
   }
 
-  /** Could it be asked for something? */
+  /** Whether it could be asked for anything. */
   get usable(): boolean {
     return !this.stalled && (this.presumed || !this.choked || this.allowed !== null);
   }
@@ -157,7 +157,7 @@ export class PeerState {
     this.avoided.set(piece, untilMs);
   }
 
-  /** It has the piece again: what it rejected before says nothing any more. */
+  /** It has the piece again: its earlier rejects no longer count. */
   forgive(piece: number): void {
     this.avoided.delete(piece);
   }
@@ -170,18 +170,18 @@ export class PeerState {
     return false;
   }
 
-  /** Notes a block taken back that may still come. */
+  /** Notes a cancelled block that may still come. */
   expectLate(key: number): void {
     if (this.late.size >= maxLate) this.late.delete(this.late.keys().next().value!);
     this.late.add(key);
   }
 
-  /** Was the block asked for and taken back? */
+  /** Whether the block was requested and cancelled. */
   mayComeLate(key: number): boolean {
     return this.late.has(key);
   }
 
-  /** Was the block asked for and taken back? Forgets it. */
+  /** Whether the block was requested and cancelled; forgets that. */
   takeLate(key: number): boolean {
     return this.late.size > 0 && this.late.delete(key);
   }
@@ -206,7 +206,7 @@ export class PeerState {
     this.outstanding--;
   }
 
-  /** Numbers its requests by their place in its queue. */
+  /** Numbers its requests by their position in its queue. */
   rank(): void {
     let place = 0;
     for (let request = this.oldest; request !== null; request = request.newer) request.rank = place++;
@@ -216,15 +216,15 @@ export class PeerState {
     return this.counted >= (3 * this.blockBytes) / 4 && this.spanMs > 0;
   }
 
-  /** Bytes/s; `unknown` before two blocks were counted. */
+  /** Bytes/s; returns `unknown` until two blocks were counted. */
   rate(unknown: number): number {
     if (!this.measured) return unknown;
-    // What waited in a buffer on its way arrives at once: that burst says nothing of the link behind it.
+    // Bytes held up in a buffer on the way arrive at once: such a burst says nothing about the link.
     const spanMs = Math.max(this.spanMs, this.tuning.rateSpanMinMs);
     return Math.max((this.bytes * 1000) / spanMs, 1);
   }
 
-  /** Base round trip, and the pause of a peer that answers in bursts. */
+  /** Base round trip, plus the pause of a peer that answers in bursts. */
   get rttMs(): number {
     return this.routeMs + this.pauseMs;
   }
@@ -233,17 +233,17 @@ export class PeerState {
     return this.baseMs === Number.POSITIVE_INFINITY ? this.tuning.unknownRttMs : this.baseMs;
   }
 
-  /** Time until one more block would be here. */
+  /** Time until one more block could be here. */
   etaMs(unknownRate: number): number {
     return this.rttMs + ((this.outstanding + 1) * this.blockBytes * 1000) / this.rate(unknownRate);
   }
 
-  /** Time since it last gave a sign while owing something. */
+  /** Time since its last sign of life while it owed something. */
   silenceMs(nowMs: number): number {
     return this.outstanding === 0 ? 0 : nowMs - Math.max(this.busySinceMs, this.lastDataMs);
   }
 
-  /** Time until a ranked request is likely answered; silence makes it longer the longer it lasts. */
+  /** Time until a ranked request is likely to be served; the longer the silence, the longer this gets. */
   remainingMs(request: BlockRequest, unknownRate: number, nowMs: number): number {
     const blockMs = (this.blockBytes * 1000) / this.rate(unknownRate);
     const sinceMs = nowMs - Math.max(this.lastDataMs, this.busySinceMs + this.rttMs);
@@ -271,8 +271,8 @@ export class PeerState {
   }
 
   /**
-   * Data after a silence: had the far end run dry? It had when the burst before was shorter than the silence and
-   * answered all that was asked before it; a link that is merely slow always owes something older.
+   * Data came after a silence: had the far end run dry? Yes, if the burst before was shorter than the silence and
+   * served everything requested before it; a link that is merely slow always owes something older.
    */
   private noticePause(nowMs: number): void {
     if (this.pauseMs > 0 && nowMs - this.pauseSeenMs > pauseMemoryMs) this.pauseMs = 0;
@@ -281,7 +281,7 @@ export class PeerState {
     const { burstMs, burstBlocks, oldest } = this;
     this.burstMs = nowMs;
     this.burstBlocks = 0;
-    // Idle meanwhile, or cut off for long: says nothing.
+    // It was idle meanwhile, or cut off for long: no evidence.
     if (oldest === null || this.busySinceMs > this.lastDataMs || silenceMs > 2 * maxPauseMs) return;
     if (burstBlocks < 2 || this.lastDataMs - burstMs > silenceMs || oldest.sentMs < burstMs - this.routeMs) return;
     const pauseMs = Math.min(silenceMs, maxPauseMs);
@@ -294,14 +294,14 @@ export class PeerState {
     this.slowStart = true;
   }
 
-  /** A block came `latencyMs` after it was asked for. */
+  /** A block came `latencyMs` after it was requested. */
   onBlock(latencyMs: number, slackMs: number, nowMs: number): void {
     this.doubtful = false;
     this.burstBlocks++;
     if (latencyMs < this.baseMs) this.baseMs = latencyMs;
     if (latencyMs < this.windowMinMs) this.windowMinMs = latencyMs;
     if (nowMs - this.windowStartMs > baseWindowMs) {
-      // Half of the least seen lately: low enough not to feed on our own queue, enough to follow a longer route.
+      // Half of the recent minimum: low enough not to be fed by our own queue, high enough to follow a longer route.
       if (this.windowStartMs > 0) this.baseMs = Math.max(this.baseMs, this.windowMinMs / 2);
       this.windowStartMs = nowMs;
       this.windowMinMs = Number.POSITIVE_INFINITY;
@@ -311,14 +311,17 @@ export class PeerState {
     else if (this.window < this.tuning.depthCapBlocks) this.window++;
   }
 
-  /** Starts over with a shallow pipe, after a stall. */
+  /** Starts over with a shallow pipeline, after a stall. */
   restart(): void {
     this.stalled = false;
     this.slowStart = true;
     this.window = 2;
   }
 
-  /** Requests that may be outstanding; `share` is a fair part of what is critical, the limit while its rate is unknown. */
+  /**
+   * Requests that may be outstanding; while the peer's rate is unknown at most `share`, its part of the critical
+   * blocks.
+   */
   depth(slackMs: number, share: number): number {
     const cap = Math.min(this.limit, this.tuning.depthCapBlocks);
     if (!this.measured) return Math.min(this.window, Math.max(share, 2), cap);
@@ -331,7 +334,7 @@ export class PeerState {
   criticalDepth(slackMs: number, share: number): number {
     const depth = this.depth(slackMs, share);
     const first = Math.min(share, this.tuning.firstCriticalBlocks);
-    // TCP starts slowly: until a first depth's worth is here its rate says little, and a pipe that ran dry starts again.
+    // TCP starts slowly: until the first depth's worth has arrived the rate says little. After a `restart` it stays shallow.
     if (this.counted >= first * this.blockBytes || this.window < this.tuning.firstDepthBlocks) return depth;
     return Math.min(Math.max(depth, first), this.limit, this.tuning.depthCapBlocks);
   }

@@ -1,34 +1,34 @@
 /**
- * Which block is asked of a peer next.
+ * Decides which block to request next from a peer.
  *
  * A peer with room takes the most urgent free block, *unless* the others would have that block sooner than it could:
- * then it takes the one that the pool will reach just when it could deliver. A slow peer so works ahead of the fast
- * ones instead of holding up the head of the line, and no bandwidth is left unused.
+ * then it takes the one that the pool will reach just when this peer could deliver it. So a slow peer works ahead of
+ * the fast ones instead of delaying the most urgent blocks, and no bandwidth is left unused.
  */
 import type { Core } from "./core.ts";
 import { active } from "./pieces.ts";
 import type { ActivePiece, PeerState } from "./peer-state.ts";
 import type { ReaderState } from "./reader-state.ts";
 
-/** A block is no hurry when it is due this long after the peer could have it. */
+/** A block is not urgent if it is due at least this long after the peer could deliver it. */
 const safetyMs = 1000;
 /** Peers whose times differ by less than this count as equal. */
 const toleranceMs = 40;
-/** … and by less than this factor. */
+/** … as do those whose times differ by less than this factor. */
 const toleranceFactor = 1.25;
-/** Pieces compared by rarity at one pick. */
+/** Pieces compared by rarity per pick. */
 const maxCompared = 32;
-/** Refetching a piece that failed its hash from one peer alone may take this much longer than it should … */
+/** Refetching a piece that failed its hash from one peer alone may take this much longer than expected … */
 const soleMs = 300;
-/** … and never more than this, for somebody may be waiting. */
+/** … but never more than this, because somebody may be waiting. */
 const soleMaxMs = 4000;
-/** Open pieces looked at for one to share at one background pick. */
+/** Open pieces examined per background pick when looking for one to share. */
 const maxShared = 64;
 
 /** Chooses the next block for one peer. */
 export class Picker {
   private readonly core: Core;
-  /** The answer of the last successful pick. */
+  /** The piece of the last successful pick. */
   part: ActivePiece | null = null;
   block = 0;
   private piece = -1;
@@ -39,7 +39,7 @@ export class Picker {
     this.core = core;
   }
 
-  /** Finds work for `peer`; the answer is in `part` and `block`. */
+  /** Finds work for `peer`; the result is in `part` and `block`. */
   pick(peer: PeerState, etaMs: number, criticalOnly: boolean, nowMs: number): boolean {
     const { core } = this;
     let bestPiece = -1;
@@ -75,7 +75,7 @@ export class Picker {
     return true;
   }
 
-  /** May `peer` fetch blocks of the open piece? */
+  /** Whether `peer` may fetch blocks of the open piece. */
   private may(peer: PeerState, piece: number, nowMs: number): boolean {
     if (!peer.offers(piece, nowMs)) return false;
     const { book, peers } = this.core;
@@ -90,7 +90,7 @@ export class Picker {
       part.sole = false;
     }
     if (part?.sole === false) return true;
-    // A fast peer that had no part in the failure is best, a fast one next.
+    // Best is a fast peer that had no part in the failure, then any fast peer.
     const rank = (other: PeerState): number =>
       other.rate(this.core.unknownRate) < this.core.unknownRate ? 0 : failed.suspects.has(other.id) ? 1 : 2;
     const own = rank(peer);
@@ -136,7 +136,7 @@ export class Picker {
     return false;
   }
 
-  /** The rarest of the next open pieces; one that is under way wins a tie. */
+  /** The rarest of the next open pieces; on a tie, one under way. */
   private rarest(peer: PeerState, from: number, end: number, nowMs: number): number {
     const { book } = this.core;
     let best = from;
@@ -161,7 +161,7 @@ export class Picker {
     if (current !== undefined && current.free > 0 && this.may(peer, current.piece, nowMs)) {
       return this.found(peer, current, book.freeBlock(current), nowMs);
     }
-    // What others left unfinished comes before new pieces: it holds memory.
+    // Pieces that others left unfinished come before new ones: they hold memory.
     let shared: ActivePiece | null = null;
     let looked = 0;
     for (const part of book.open) {

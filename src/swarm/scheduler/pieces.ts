@@ -1,30 +1,30 @@
 /**
- * What is known of pieces and their blocks: which are here, asked for or free, who has them. Only pieces under way
+ * What is known of pieces and their blocks: which are here, requested or free, and who has them. Only pieces under way
  * have per-block state, so the cost grows with what is being fetched and not with the torrent; availability is a
- * counter a piece (seeds are counted once, apart).
+ * counter per piece (seeds are counted once, separately).
  */
 import type { ActivePiece, BlockRequest, PeerState } from "./peer-state.ts";
 import type { SchedulerShape } from "./types.ts";
 
-/** Nothing of the piece is here or asked for. */
+/** No block is here or requested. */
 export const missing = 0;
-/** Some blocks are here or asked for. */
+/** Some blocks are here or requested. */
 export const active = 1;
-/** All blocks are here, the hash is not checked yet. */
+/** All blocks are here; the hash is not checked yet. */
 export const complete = 2;
 /** Verified. */
 export const have = 3;
 
 /** Block states of an active piece. */
 export const blockFree = 0;
-/** Asked of at least one peer. */
+/** Requested from at least one peer. */
 export const blockAsked = 1;
 /** Arrived. */
 export const blockHere = 2;
 
 /** A piece that failed its hash. */
 export interface FailedPiece {
-  /** Peers whose blocks were in it the last time. */
+  /** Peers whose blocks were in its last failed copy. */
   readonly suspects: Set<number>;
   /** To be fetched from a single peer. */
   readonly sole: boolean;
@@ -68,7 +68,7 @@ export class PieceBook {
     return Math.min(this.blockBytes, this.pieceLength(piece) - block * this.blockBytes);
   }
 
-  /** Has the piece a block that nobody is asked for? */
+  /** Whether the piece has a block that was requested from nobody. */
   isOpen(piece: number): boolean {
     const state = this.state[piece];
     if (state === missing) return true;
@@ -80,12 +80,12 @@ export class PieceBook {
     return part === undefined ? this.pieceLength(piece) : part.free * this.blockBytes;
   }
 
-  /** Who could have it: seeds and others. */
+  /** How many peers may have it: seeds and others. */
   holders(piece: number): number {
     return this.seeds + this.availability[piece]!;
   }
 
-  /** The piece's block state, made when it is absent. Only for missing and active pieces. */
+  /** The piece's block state, created if absent. Only for missing and active pieces. */
   activate(piece: number): ActivePiece {
     const known = this.parts.get(piece);
     if (known !== undefined) return known;
@@ -158,7 +158,7 @@ export class PieceBook {
     return request;
   }
 
-  /** Ends a request. Answers whether its block became free. */
+  /** Ends a request. Returns whether its block became free. */
   end(request: BlockRequest): boolean {
     const { part, block, peer } = request;
     if (part.asked[block] === request) part.asked[block] = request.copy;
@@ -177,7 +177,7 @@ export class PieceBook {
     return true;
   }
 
-  /** Records an arrived block; its live requests must be ended by the caller afterwards. */
+  /** Records an arrived block; the caller must end its live requests afterwards. */
   arrived(part: ActivePiece, block: number, peer: number): void {
     if (part.state[block] === blockFree && --part.free === 0) this.open.delete(part);
     part.state[block] = blockHere;

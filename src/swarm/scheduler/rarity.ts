@@ -1,13 +1,13 @@
 /**
- * Missing pieces of the background range by how many peers have them: buckets with swap-removal, so that a `have`, a
- * start and an end each cost O(1). Within a bucket the order is random (rarest first with random ties).
+ * Missing pieces of the background range, by how many peers have them: buckets with swap-removal, so that a `have`, a
+ * start and an end each cost O(1). The order within a bucket is random (rarest first with random ties).
  */
 import type { PeerState } from "./peer-state.ts";
 import type { PieceBook } from "./pieces.ts";
 
-/** Entries of the buckets looked at before the peer's own bits are scanned instead. */
+/** Bucket entries examined before the peer's own bits are scanned instead. */
 const maxProbes = 256;
-/** Bytes of a peer's bits scanned at one pick (each 8 pieces); the next pick goes on from there. */
+/** Bytes of a peer's bits scanned per pick (8 pieces each); the next pick continues from there. */
 const maxScanBytes = 4096;
 
 /** The missing pieces, rarest first. */
@@ -34,7 +34,7 @@ export class Rarity {
     return piece >= this.firstPiece && piece < this.endPiece;
   }
 
-  /** Takes a piece up when it is missing. */
+  /** Adds a piece if it is missing. */
   add(piece: number): void {
     if (!this.covers(piece) || this.book.state[piece] !== 0) return;
     const index = piece - this.firstPiece;
@@ -74,10 +74,10 @@ export class Rarity {
     this.add(piece);
   }
 
-  /** The rarest missing piece that `peer` offers (nearly: long searches are cut short), -1 when none was found. */
+  /** The rarest missing piece that `peer` offers (approximately: long searches are cut short), -1 when none was found. */
   pick(peer: PeerState, nowMs: number): number {
     let probes = 0;
-    // Bucket 0 holds what only seeds have.
+    // Bucket 0 holds the pieces that only seeds have.
     for (let rarity = peer.seed ? 0 : 1; rarity < this.buckets.length; rarity++) {
       const bucket = this.buckets[rarity]!;
       for (let i = bucket.length - 1; i >= 0; i--) {

@@ -1,10 +1,10 @@
 /**
  * One reader's wishes as piece ranges, and its deadline clock.
  *
- * Physically a byte is due when playback at the media bitrate gets there from the reader's position. Among several
- * readers that alone would let one that copies at full speed (always at the edge of what is here) take all from one
- * that plays; so competition uses a virtual clock that starts at each seek and runs at the bitrate: who is ahead of
- * it waits for who is behind.
+ * Physically a byte is due when playback at the media bitrate gets there from the reader's position. With several
+ * readers, that alone would let a reader that copies at full speed (always at the edge of what is here) starve one
+ * that plays. So they compete by a virtual clock that starts at each seek and runs at the bitrate: readers ahead of
+ * their clock wait for those behind theirs.
  */
 import type { PieceBook } from "./pieces.ts";
 import type { Tuning } from "./tuning.ts";
@@ -17,14 +17,14 @@ export class ReaderState {
   end = 0;
   waitingEnd = 0;
   bytesPerSecond: number;
-  /** Piece of the position. */
+  /** The piece that holds the position. */
   first = 0;
-  /** Exclusive ends, in pieces: what is critical, what is in the window. */
+  /** Exclusive ends, in pieces, of the critical span and of the window. */
   criticalEnd = 0;
   windowEnd = 0;
-  /** No piece below it (from `first` on) has a free block. */
+  /** No piece below this (from `first` on) has a free block. */
   cursor = 0;
-  /** Since when the byte at the position is waited for; null when it is here or nobody waits. */
+  /** Since when the byte at the position has been awaited; null when it is here or nobody waits. */
   waitingSinceMs: number | null = null;
   private anchorMs = 0;
   private anchorPosition = -1;
@@ -38,7 +38,7 @@ export class ReaderState {
     this.bytesPerSecond = tuning.unknownBitrateBytesPerSecond;
   }
 
-  /** Takes new wishes; answers whether the position jumped (a seek) rather than moved on. */
+  /** Takes new demand; returns whether the position jumped (a seek) rather than moved on. */
   update(demand: ReaderDemand, nowMs: number): boolean {
     const { book, tuning } = this;
     const clamp = (value: number): number => Math.min(Math.max(value, 0), book.totalBytes);
@@ -60,7 +60,7 @@ export class ReaderState {
     const ends = (bytes: number): number =>
       Math.ceil(Math.max(Math.min(this.position + bytes, this.end), this.waitingEnd) / book.pieceBytes);
     this.first = Math.floor(this.position / book.pieceBytes);
-    // A waiting read may be longer than the window (one read of a big file): only the window's worth counts at a time.
+    // A waiting read may be longer than the window (one read of a big file): only one window of it counts at a time.
     const waited = Math.min(this.waitingEnd - this.position, tuning.readAheadMaxBytes);
     this.waitingEnd = this.position + waited;
     this.criticalEnd = ends(critical);
@@ -87,12 +87,12 @@ export class ReaderState {
     return this.anchorMs + ((this.position - this.anchorPosition) * 1000) / this.bytesPerSecond - nowMs;
   }
 
-  /** How far ahead of its clock it reads, 0 to the limit. */
+  /** How far its reads are ahead of its clock, 0 to `leadMaxMs`. */
   leadMs(nowMs: number): number {
     return Math.min(Math.max(this.rawLeadMs(nowMs), 0), this.tuning.leadMaxMs);
   }
 
-  /** Playback time from the position to a byte. */
+  /** Playback time from the position to the byte at `offset`, ms; 0 for a byte that a read is waiting for. */
   dueMs(offset: number): number {
     if (offset < this.waitingEnd) return 0;
     return Math.max(0, ((offset - this.position) * 1000) / this.bytesPerSecond);

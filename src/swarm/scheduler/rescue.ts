@@ -1,21 +1,21 @@
 /**
- * What happens on the timer: silent peers lose their requests to others, critical blocks that come too late are asked
- * for a second time where they come sooner, and the last blocks of a download are shared out (endgame).
+ * What happens on the timer: requests of silent peers go to others, late critical blocks are requested a second time
+ * from a peer that can deliver sooner, and the last blocks of a download are shared out (endgame).
  *
- * Copies cost bandwidth, so they are made only for blocks with nothing free left before them, when the gain is clear.
+ * Copies cost bandwidth, so a block is copied only if no free block precedes it and the gain is clear.
  */
 import type { Core } from "./core.ts";
 import { active, blockAsked, blockHere } from "./pieces.ts";
 import type { ActivePiece, BlockRequest, PeerState } from "./peer-state.ts";
 
-/** Background blocks are copied only when this much later than at the idle peer: nobody waits for them. */
+/** A background block is copied only if the idle peer is this many times faster: nobody waits for it. */
 const endgameFactor = 2;
-/** … and at least this old. */
+/** … and the request is at least this old. */
 const endgameAfterMs = 500;
-/** Active pieces looked at for endgame in one tick. */
+/** Active pieces examined for endgame per tick. */
 const maxEndgameParts = 64;
 
-/** Finds what is late or lost, and asks for it again. */
+/** Finds late and lost blocks, and requests them again. */
 export class Rescue {
   private readonly core: Core;
   private copies = 0;
@@ -24,7 +24,7 @@ export class Rescue {
     this.core = core;
   }
 
-  /** Peers that answer: unchoked and not silent. */
+  /** Whether any other peer is serving: unchoked and not silent. */
   private others(peer: PeerState): boolean {
     for (const other of this.core.peers.values()) {
       if (other !== peer && other.usable && !other.choked) return true;
@@ -32,7 +32,7 @@ export class Rescue {
     return false;
   }
 
-  /** Finds peers that fell silent; answers whether requests were taken from one. */
+  /** Finds peers that fell silent; returns whether requests were taken from one. */
   stalls(nowMs: number): boolean {
     const { core } = this;
     const { tuning, book } = core;
@@ -48,9 +48,9 @@ export class Rescue {
       const blocksMs = (3 * book.blockBytes * 1000) / peer.rate(core.unknownRate);
       if (silenceMs < Math.max(floorMs, peer.rttMs + blocksMs)) continue;
       if (silenceMs > tuning.dropMs) this.drop(peer);
-      // Without anybody else its requests are the only hope: they stay where they are.
+      // Without any other peer its requests are the only hope: they stay where they are.
       if (!this.others(peer)) {
-        // Unless it never took them: then they are asked again.
+        // Unless they were sent before its handshake and it may have ignored them: then they are sent again.
         if (!peer.doubtful || peer.presumed) continue;
         peer.doubtful = false;
         core.releaseAll(peer, true);
@@ -68,8 +68,8 @@ export class Rescue {
   }
 
   /**
-   * What a silent peer owed is due now, but peers that were taken to be faster than they are owe more than they can
-   * send soon: the latter half is taken back and handed out again, the most urgent first.
+   * What a silent peer owed is due now, but peers whose speed was overestimated owe more than they can send soon: the
+   * latter half of their requests is taken back and handed out again, the most urgent first.
    */
   private makeRoom(): void {
     const { core } = this;
@@ -87,7 +87,7 @@ export class Rescue {
     this.core.actions.drop(peer.id, "silent");
   }
 
-  /** Asks a silent peer for one block now and then; it is dropped when it stays silent. */
+  /** Asks a silent peer for one block now and then; it is dropped if it stays silent. */
   private probe(peer: PeerState, nowMs: number): void {
     const { core } = this;
     const { tuning } = core;
@@ -111,7 +111,7 @@ export class Rescue {
     }
   }
 
-  /** The piece farthest from anybody's need that `peer` could be asked for. */
+  /** Among the pieces that `peer` could be asked for, the one needed latest. */
   private farthest(peer: PeerState, nowMs: number): ActivePiece | null {
     const { core } = this;
     const { book } = core;
@@ -129,7 +129,7 @@ export class Rescue {
     return piece < 0 ? null : core.start(piece);
   }
 
-  /** Second copies of blocks that come too late. */
+  /** Requests second copies of late blocks. */
   hedge(nowMs: number): void {
     const { core } = this;
     const { book } = core;
@@ -160,7 +160,7 @@ export class Rescue {
     }
   }
 
-  /** Nothing is free any more: idle peers help those that would take long. */
+  /** Once nothing is free any more, idle peers request copies of blocks that would take long. */
   endgame(nowMs: number): void {
     const { core } = this;
     const { book } = core;
@@ -199,7 +199,7 @@ export class Rescue {
     let last: BlockRequest | null = null;
     let remainingMs = Number.POSITIVE_INFINITY;
     for (let copy: BlockRequest | null = part.asked[block]!; copy !== null; copy = copy.copy) {
-      // The newest copy comes first in the list.
+      // The newest copy is first in the list.
       if (copies === 0 && nowMs - copy.sentMs < afterMs) return;
       copies++;
       last = copy;
@@ -223,7 +223,7 @@ export class Rescue {
     }
     if (best === null) return;
     this.copies++;
-    // What still waits behind others at the slow peer is moved; what it is sending now is only copied.
+    // A request that is still queued at the slow peer is moved; one that it is already sending is only copied.
     const behind = copies === 1 && last.rank > 0 ? last : null;
     core.request(best, part, block, nowMs);
     if (behind !== null) core.release(behind, true);

@@ -6,14 +6,14 @@ import { have } from "./pieces.ts";
 /** Keeps the pieces of all peers, and our interest in each, up to date. */
 export class Roster {
   private readonly core: Core;
-  /** When demand ended; null while there is some. */
+  /** When demand ended; null while there is demand. */
   private idleSinceMs: number | null = Number.NEGATIVE_INFINITY;
 
   constructor(core: Core) {
     this.core = core;
   }
 
-  /** One more piece; false when it is no news. */
+  /** The peer has one more piece; false when that was known. */
   has(peer: PeerState, piece: number): boolean {
     const { book, rarity } = this.core;
     if (!(piece >= 0 && piece < book.pieceCount) || peer.has(piece)) return false;
@@ -25,7 +25,7 @@ export class Roster {
     return true;
   }
 
-  /** One piece less; false when it is no news. */
+  /** The peer has one piece less; false when that was known. */
   lacks(peer: PeerState, piece: number): boolean {
     const { book, rarity } = this.core;
     if (!(piece >= 0 && piece < book.pieceCount)) return false;
@@ -44,7 +44,7 @@ export class Roster {
     return true;
   }
 
-  /** Replaces what it has; a full bitfield makes it a seed. */
+  /** Replaces the pieces it has; a full bitfield makes it a seed. */
   bitfield(peer: PeerState, bytes: Uint8Array): void {
     const { book, rarity } = this.core;
     this.clear(peer);
@@ -67,7 +67,7 @@ export class Roster {
     this.core.book.seeds++;
   }
 
-  /** It has nothing (any more). */
+  /** It has nothing, or nothing any more. */
   clear(peer: PeerState): void {
     const { book, rarity } = this.core;
     if (peer.seed) book.seeds--;
@@ -102,7 +102,7 @@ export class Roster {
     }
   }
 
-  /** Readers or the background came or went. */
+  /** Readers or the background download came or went. */
   demandChanged(nowMs: number): void {
     const { core } = this;
     const demand = core.readers.size > 0 || core.rarity !== null;

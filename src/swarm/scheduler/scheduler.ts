@@ -1,17 +1,17 @@
 /**
- * The VOD scheduler: which block is asked of which peer, and when.
+ * The VOD scheduler: which block is requested from which peer, and when.
  *
  * What it weighs, in order:
  * 1. *Deadlines.* Each reader has a critical span (what playback needs in the next seconds) and a read-ahead window.
  *    Blocks are handed out one by one, the most urgent first, to the peer that can deliver soonest, so a single piece
  *    is split over all peers and the first one is here after about a round trip plus piece ÷ total rate.
- * 2. *Shallow pipes.* What was asked for can't be called back once it sits in the far end's send buffer, so a seek
+ * 2. *Shallow pipelines.* A request can't be called back once the block sits in the far end's send buffer, so a seek
  *    waits for it. While somebody reads, a peer owes no more than its round trip and a few tens of milliseconds' worth.
  * 3. *No idle bandwidth.* Slow peers work ahead of the fast ones (see `Picker`) instead of being left out or holding
  *    up the line.
  * 4. *Doubt.* Silent, choking, rejecting and lying peers lose their requests to others within a second (see `Rescue`).
  *
- * Cost: per-block state exists only for pieces under way, requests are pooled and linked, picks go on where the last
+ * Cost: per-block state exists only for pieces under way, requests are pooled and linked, picks continue where the last
  * one ended. Nothing on the block path depends on the size of the torrent; `scripts/bench/scheduler.ts` measures it.
  */
 import { Core } from "./core.ts";
@@ -26,9 +26,9 @@ import { noteWaiting, stallReason } from "./stall-reason.ts";
 import { defaultTuning, type Tuning } from "./tuning.ts";
 import type { Millis, ReaderDemand, SchedulerActions, SchedulerApi, SchedulerShape } from "./types.ts";
 
-/** A timer this late means that we were held up, not the peers. */
+/** A timer this late means that we were held up ourselves, not the peers. */
 const pauseMs = 400;
-/** The scheduler of one torrent; what it weighs stands at the head of this file. */
+/** The scheduler of one torrent; the head of this file lists its priorities. */
 export class Scheduler implements SchedulerApi {
   private readonly core: Core;
   private readonly dispatch: Dispatch;
@@ -56,7 +56,7 @@ export class Scheduler implements SchedulerApi {
     const known = core.peers.get(peer);
     if (known?.presumed) {
       known.settle(requestQueueLimit, fast);
-      // BEP 3: what a choking peer is asked for it forgets.
+      // BEP 3: a choking peer discards its requests.
       if (!fast) core.releaseAll(known, false);
       return this.dispatch.all(nowMs);
     }
@@ -67,7 +67,7 @@ export class Scheduler implements SchedulerApi {
   presume(id: number, nowMs: Millis, rttMs: number): void {
     this.removePeer(id, nowMs);
     const { core } = this;
-    // Rejects are only sure to come with BEP 6; whether it has that is not known yet.
+    // Rejects are certain only with BEP 6, and whether it supports that is not known yet.
     const peer = new PeerState(id, core.tuning.firstCriticalBlocks, rttMs, false, core.book.blockBytes, core.tuning);
     peer.presumed = peer.doubtful = true;
     core.peers.set(id, peer);
@@ -78,7 +78,7 @@ export class Scheduler implements SchedulerApi {
     const peer = this.core.peers.get(id);
     if (peer === undefined) return;
     this.core.peers.delete(id);
-    // A walk over peers may be under way: it shall not ask this one.
+    // A loop over peers may be running: it must not ask this one.
     peer.stalled = true;
     this.core.releaseAll(peer, false);
     this.roster.clear(peer);
@@ -120,7 +120,7 @@ export class Scheduler implements SchedulerApi {
     const { core } = this;
     const peer = core.peers.get(id);
     if (peer === undefined || !this.roster.lacks(peer, piece)) return;
-    // With BEP 6 it rejects what it was asked of the piece; without, it just does not answer.
+    // With BEP 6 it rejects the requests for the piece; without, it just ignores them.
     if (!peer.fast) core.releaseAll(peer, false, (request) => request.part.piece === piece);
     this.roster.refreshInterest(peer, nowMs);
     this.dispatch.all(nowMs);
@@ -128,7 +128,7 @@ export class Scheduler implements SchedulerApi {
 
   private offered(peer: PeerState, nowMs: number): void {
     peer.idleVersion = -1;
-    // What was asked before it was known what the peer has will be rejected.
+    // Requests for pieces that it turns out not to have will be rejected.
     if (peer.doubtful) this.core.releaseAll(peer, false, (request) => !peer.has(request.part.piece));
     this.roster.refreshInterest(peer, nowMs);
     this.dispatch.one(peer, nowMs);
@@ -136,7 +136,7 @@ export class Scheduler implements SchedulerApi {
 
   allowedFast(id: number, piece: number, nowMs: Millis): void {
     const peer = this.core.peers.get(id);
-    // BEP 6 suggests sets of 10; a peer that names more than 128 pieces is not taken at its word.
+    // BEP 6 suggests sets of 10; at most 128 are accepted from a peer.
     if (peer === undefined || !peer.fast || (peer.allowed?.size ?? 0) >= 128) return;
     if (!(piece >= 0 && piece < this.core.book.pieceCount)) return;
     peer.allowed ??= new Set();
@@ -257,8 +257,8 @@ export class Scheduler implements SchedulerApi {
     const { book } = core;
     const part = book.parts.get(piece);
     if (part !== undefined) {
-      // Older senders were banned or cleared by the host meanwhile: only the latest count. Somebody may be waiting for
-      // a critical piece, so its first failure is mended by all peers at once and the host compares the blocks.
+      // Older senders were banned or cleared by the host meanwhile: only the latest count. Since somebody may be waiting for
+      // a critical piece, all peers refetch it after its first failure and the host compares the blocks.
       const suspects = new Set(part.sources.filter((peer) => peer >= 0));
       book.failed.set(piece, { suspects, sole: book.failed.has(piece) || !core.critical(piece) });
       core.releasePart(part);
@@ -332,7 +332,7 @@ export class Scheduler implements SchedulerApi {
     this.dispatch.all(nowMs);
   }
 
-  /** After a seek: everything that isn't critical somewhere makes room. */
+  /** After a seek: requests that are critical to no reader make room. */
   private clearPipes(): void {
     const { core } = this;
     for (const peer of core.peers.values()) {
@@ -355,7 +355,7 @@ export class Scheduler implements SchedulerApi {
       for (const peer of core.peers.values()) if (peer.outstanding > 0) peer.busySinceMs = nowMs;
     }
     if (nowMs >= this.retryMs) {
-      // What time alone changes (avoided pieces, estimates) is looked at again this often.
+      // Changes that come from time alone (avoided pieces, estimates) are checked this often.
       this.retryMs = nowMs + tuning.idleTickMs;
       core.version++;
     }

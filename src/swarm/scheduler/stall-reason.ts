@@ -6,7 +6,7 @@ import type { ReaderState } from "./reader-state.ts";
 /** A reader waits this long before peers count as slow. */
 const slowMs = 1000;
 
-/** First piece of what a reader waits for (or of its position) that isn't here, -1 when all is. */
+/** First missing piece of the awaited range (or at the position), -1 when all is here. */
 function firstLacking(core: Core, reader: ReaderState): number {
   const { book } = core;
   if (reader.position >= reader.end) return -1;
@@ -15,7 +15,7 @@ function firstLacking(core: Core, reader: ReaderState): number {
   return -1;
 }
 
-/** Keeps `waitingSinceMs`. */
+/** Updates `waitingSinceMs`. */
 export function noteWaiting(core: Core, reader: ReaderState, nowMs: number): void {
   const waiting = reader.waitingEnd > reader.position && firstLacking(core, reader) >= 0;
   reader.waitingSinceMs = waiting ? reader.waitingSinceMs ?? nowMs : null;

@@ -4,27 +4,30 @@
 export interface Tuning {
   /** Uniform in [0, 1): breaks ties among equally rare pieces so that peers of a swarm fetch different ones. Default `Math.random`. */
   readonly random: () => number;
-  /** Hard limit of requests outstanding at one peer, besides what the peer itself allows. Default 512: 8 MiB, 18 ms at 450 MB/s. */
+  /** Limit of outstanding requests per peer, besides the peer's own limit. Default 512: 8 MiB, 18 ms at 450 MB/s. */
   readonly depthCapBlocks: number;
-  /** Depth before anything is known of a peer. Default 4; it doubles each round trip. */
+  /** Depth before anything is known about a peer. Default 4; it doubles each round trip. */
   readonly firstDepthBlocks: number;
-  /** The same for critical blocks, 1–64. Default 16: a piece of 1 MiB is asked of four peers at once, so that a cold start never waits for a request. */
+  /**
+   * The same for critical blocks, 1–64. Default 16: a piece of 1 MiB is requested from four peers at once, so a cold
+   * start never waits for a request.
+   */
   readonly firstCriticalBlocks: number;
-  /** Queue kept at a peer beyond its round trip while somebody plays. Default 40: what a seek then has to wait for. */
+  /** Queue kept at a peer beyond its round trip while somebody plays. Default 40: a seek has to wait for that. */
   readonly readerSlackMs: number;
-  /** The same while every reader has `calmMs` of media asked for and the peers bring twice the bitrate. Default 15. */
+  /** The same while every reader has `calmMs` of media requested and the peers deliver twice the bitrate. Default 15. */
   readonly calmSlackMs: number;
-  /** See `calmSlackMs`. Default 5000. */
+  /** Media ahead of every reader for `calmSlackMs`. Default 5000. */
   readonly calmMs: number;
-  /** Peers from this rate on keep the full slack: what they owe drains at once. Default 8 MB/s. */
+  /** Peers at or above this rate keep the full slack: their queue drains at once. Default 8 MB/s. */
   readonly fastBytesPerSecond: number;
-  /** The same when nobody waits (background). Default 300: rides out pauses of either side. */
+  /** The same when nobody waits (background). Default 300: bridges pauses on either side. */
   readonly backgroundSlackMs: number;
   /** Rate assumed for a peer of which nothing is known, bytes/s. Default 100 kB/s. */
   readonly unknownBytesPerSecond: number;
   /** Time constant of the rate estimate. Default 1000. */
   readonly rateWindowMs: number;
-  /** Bytes that came in less than this are taken to be all that comes in it. Default 100. */
+  /** Shortest span that a rate is computed over, so that a burst is not taken for a high rate. Default 100. */
   readonly rateSpanMinMs: number;
   /** Round trip assumed when unknown. Default 100. */
   readonly unknownRttMs: number;
@@ -38,49 +41,49 @@ export interface Tuning {
   readonly readAheadMinBytes: number;
   /** Most read-ahead. Default 64 MiB: bounds memory and what a seek throws away. */
   readonly readAheadMaxBytes: number;
-  /** Media time from the reader on that is fetched strictly in order; beyond it the rarest piece goes first. Default 20 000. */
+  /** Media time after the reader that is fetched strictly in order; beyond it the rarest piece goes first. Default 20 000. */
   readonly inOrderMs: number;
   /** Bitrate assumed for deadlines while unknown, bytes/s. Default 1.25 MB/s (10 Mbit/s). */
   readonly unknownBitrateBytesPerSecond: number;
-  /** Most a reader's past hurry counts against it when readers compete. Default 10 000. */
+  /** How much lead a reader can build up that counts against it when readers compete. Default 10 000. */
   readonly leadMaxMs: number;
   /** A critical block younger than this is never hedged. Default 150. */
   readonly hedgeAfterMs: number;
-  /** Another peer must promise the block within this share of what remains. Default 0.7. */
+  /** Another peer must promise the block within this fraction of the remaining time. Default 0.7. */
   readonly hedgeRatio: number;
   /** … and save at least this. Default 60. */
   readonly hedgeGainMs: number;
   /** Live copies of one block. Default 3. */
   readonly maxCopies: number;
-  /** Copies started at one tick. Default 16. */
+  /** Copies started per tick. Default 16. */
   readonly maxHedgesPerTick: number;
   /** Shortest silence that counts as a stall. Default 600: above TCP's usual retransmission timeouts. */
   readonly stallMs: number;
-  /** The same for web seeds, which answer in runs. Default 3000. */
+  /** The same for web seeds, which deliver in runs. Default 3000. */
   readonly runStallMs: number;
-  /** Unanswered peers get a single new request this long after the stall. Default 10 000. */
+  /** A silent peer gets a single new request this long after the stall. Default 10 000. */
   readonly probeMs: number;
-  /** When no other peer is of use, a silent one is trusted again this long after its stall. Default 1000. */
+  /** When no other peer is of use, a silent peer is trusted again this long after its stall. Default 1000. */
   readonly lonelyProbeMs: number;
   /** Silence after which a peer is dropped. Default 30 000. */
   readonly dropMs: number;
   /** How long a peer that rejected a block isn't asked for that piece. Default 5000. */
   readonly rejectMs: number;
-  /** Unfinished pieces of a background download, bytes in all. Default 48 MiB: they live in RAM at the host. */
+  /** Unfinished pieces of a background download, bytes in total. Default 48 MiB: the host keeps them in RAM. */
   readonly activeLimitBytes: number;
-  /** Unfinished pieces that nobody wants any more (after a seek), bytes in all. Default 16 MiB. */
+  /** Unfinished pieces that nobody wants any more (after a seek), bytes in total. Default 16 MiB. */
   readonly abandonedLimitBytes: number;
   /** Interest is withdrawn this long after the last demand ended: opening the next range soon after must not cost an unchoke. Default 10 000. */
   readonly interestLingerMs: number;
-  /** How often `tick` wants to be called while requests are outstanding. Default 20. */
+  /** How often `tick` should be called while requests are outstanding. Default 20. */
   readonly tickMs: number;
-  /** How often while nothing is outstanding. Default 250. */
+  /** The same while nothing is outstanding. Default 250. */
   readonly idleTickMs: number;
 }
 
 const MiB = 1024 * 1024;
 
-/** The defaults documented at `Tuning`. */
+/** The defaults documented in `Tuning`. */
 export const defaultTuning: Tuning = {
   random: Math.random,
   depthCapBlocks: 512,

@@ -1,6 +1,7 @@
 /**
- * The scheduler decides which block is asked of which peer, when it is asked again elsewhere and when a request is
- * given up. It is pure: time comes from `nowMs` arguments, effects go to `SchedulerActions`, and nothing else is read.
+ * The scheduler decides which block is requested from which peer, when it is requested elsewhere as well, and when a
+ * request is given up. It is pure: time comes from `nowMs` arguments, effects go to `SchedulerActions`, nothing else is
+ * read.
  */
 
 /** Milliseconds, monotonic. */
@@ -14,7 +15,7 @@ export interface SchedulerActions {
   interested(peer: number, value: boolean): void;
   /** A peer was silent too long (drop it). */
   drop(peer: number, reason: "silent"): void;
-  /** An unfinished piece that nobody wants any more was given up: free what arrived of it, since all of it is missing again. */
+  /** An unfinished piece that nobody wants any more was given up: free its blocks, since all of it is missing again. */
   forget(piece: number): void;
 }
 
@@ -26,7 +27,7 @@ export interface SchedulerShape {
   readonly blockBytes: number;
 }
 
-/** A reader: somebody who plays or copies from a position on. Offsets are in the torrent's byte space. */
+/** A reader: something that plays or copies from a position on. Offsets are in the torrent's byte space. */
 export interface ReaderDemand {
   /** First byte not yet delivered. */
   position: number;
@@ -34,13 +35,13 @@ export interface ReaderDemand {
   end: number;
   /** Media bitrate, bytes/s; null when unknown. */
   bytesPerSecond: number | null;
-  /** How far to fetch ahead, bytes; null = by bitrate as the design says; 0 = only what is waited for. */
+  /** How far to fetch ahead, bytes; null: by bitrate (see `Tuning`); 0: only awaited bytes. */
   readAheadBytes: number | null;
-  /** A `read()` is waiting for `[position, waitingEnd)` now; equal to position when none is. */
+  /** A `read()` is waiting for `[position, waitingEnd)` now; equal to `position` when none is. */
   waitingEnd: number;
 }
 
-/** The host's view. Peers are numbered by the host. */
+/** The scheduler as its host uses it. The host numbers the peers. */
 export interface SchedulerApi {
   addPeer(
     peer: number,
@@ -48,9 +49,9 @@ export interface SchedulerApi {
     options: { requestQueueLimit: number; rttMs: number | null; fast: boolean },
   ): void;
   /**
-   * The handshake of a peer we dialled is under way: a few blocks that readers need now are asked of it at once, as if it
-   * had everything and did not choke (most seeds unchoke whoever is interested). `addPeer` follows when the handshake is
-   * done; without BEP 6 what was asked counts as lost then, with it the peer serves or rejects it.
+   * The handshake of a peer we dialled is under way: a few blocks that readers need now are requested from it at once,
+   * as if it had everything and did not choke (most seeds unchoke every interested peer). `addPeer` follows when the
+   * handshake is done; without BEP 6 those requests then count as lost, with it the peer serves or rejects them.
    */
   presume(peer: number, nowMs: Millis, rttMs: number): void;
   removePeer(peer: number, nowMs: Millis): void;
@@ -68,22 +69,22 @@ export interface SchedulerApi {
   unchoked(peer: number, nowMs: Millis): void;
   /** Bytes of payload arrived (also of unfinished blocks). */
   progress(peer: number, bytes: number, nowMs: Millis): void;
-  /** Whether the block was asked of the peer, also if it was taken back since: anything else of it is thrown away. */
+  /** Whether the block was requested from the peer, even if cancelled since: any other block of it is thrown away. */
   expects(peer: number, piece: number, offset: number): boolean;
-  /** A whole block arrived. Answers whether it is wanted (false = duplicate or never asked). */
+  /** A whole block arrived. Returns whether it is wanted (false = duplicate or never requested). */
   blockReceived(peer: number, piece: number, offset: number, nowMs: Millis): boolean;
   rejected(peer: number, piece: number, offset: number, nowMs: Millis): void;
   /** Peer that sent each block of an unverified piece, -1 for none; empty when nothing is known. Ask before `pieceFailed`. */
   blockSources(piece: number): Int32Array;
-  /** The same as blocks a peer. */
+  /** The same as a number of blocks per peer. */
   contributors(piece: number): Map<number, number>;
-  /** All blocks of the piece have arrived? */
+  /** Whether all blocks of the piece have arrived. */
   pieceComplete(piece: number): boolean;
   pieceVerified(piece: number, nowMs: Millis): void;
   /**
-   * The hash failed: all its blocks are wanted again. The first time that a critical piece fails, all peers mend it and
-   * the host finds the liar by comparing blocks (`blockSources`); else one peer alone fetches it, so that it is plain
-   * whose fault the next failure is.
+   * The hash failed: all its blocks are wanted again. The first time a critical piece fails, all peers refetch it and
+   * the host finds the liar by comparing blocks (`blockSources`); otherwise one peer alone fetches it, so that the next
+   * failure is certainly its fault.
    */
   pieceFailed(piece: number, nowMs: Millis): void;
   /** A piece we had was evicted or lost. */
@@ -94,17 +95,18 @@ export interface SchedulerApi {
   /** Pieces to fetch in the background when nobody reads (whole-torrent download); null = none. */
   setBackground(range: { firstPiece: number; endPiece: number } | null, nowMs: Millis): void;
   /**
-   * Web seeds are peers with `requestQueueLimit` 0: never asked, they ask what to fetch. Answers the next run of blocks nobody is
-   * fetching, within one piece, reserved for `peer`. `cancel` may take blocks back; `blockReceived` reports them.
+   * Web seeds are peers with `requestQueueLimit` 0: they are not sent requests but ask what to fetch. Returns the next
+   * run of free blocks within one piece, reserved for `peer`. `cancel` may take blocks back; `blockReceived` reports
+   * them.
    */
   reserveRun(peer: number, maxBytes: number, nowMs: Millis): { piece: number; offset: number; length: number } | null;
   /**
-   * Timer, every 20 ms while there is demand. Answers ms until it wants to be called again (null = not before an event:
-   * any other call here may bring the next one forward to 20 ms).
+   * Timer, every 20 ms while there is demand. Returns the ms until it wants to be called again (null = not before an
+   * event: any other call here may bring the next one forward to 20 ms).
    */
   tick(nowMs: Millis): number | null;
-  /** Why the nearest deadline is not met: for `stall_reason`. */
+  /** Why the nearest deadline is not met; for `stall_reason`. */
   stallReason(reader: number, nowMs: Millis): "no_peers" | "missing_piece" | "choked" | "slow_peers" | null;
-  /** Does any reader need this piece soon (critical or read-ahead)? For `PieceStore.protect`. */
+  /** Whether any reader needs this piece soon (critical or read-ahead). For `PieceStore.protect`. */
   wanted(piece: number): boolean;
 }

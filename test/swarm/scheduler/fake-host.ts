@@ -1,4 +1,4 @@
-/** Records what the scheduler asks of its host, for tests that look at single decisions. */
+/** Records what the scheduler asks of its host, for tests of single decisions. */
 import { Scheduler } from "../../../src/swarm/scheduler/scheduler.ts";
 import type { Tuning } from "../../../src/swarm/scheduler/tuning.ts";
 import type { ReaderDemand } from "../../../src/swarm/scheduler/types.ts";
@@ -77,7 +77,7 @@ export class FakeHost {
     return this.scheduler.blockReceived(ask.peer, ask.piece, ask.offset, this.nowMs);
   }
 
-  /** Delivers what is asked of a piece (from `peer` alone, when given) until it is complete. */
+  /** Delivers the requested blocks of a piece (only from `peer`, if given) until it is complete. */
   deliverPiece(piece: number, peer?: number): void {
     for (let round = 0; !this.scheduler.pieceComplete(piece) && round < 1000; round++) {
       this.nowMs += 5;
@@ -97,5 +97,5 @@ export class FakeHost {
   }
 }
 
-/** The pieces that are asked for, each once. */
+/** The distinct pieces among the requests. */
 export const pieces = (asks: readonly { piece: number }[]): number[] => [...new Set(asks.map((ask) => ask.piece))];

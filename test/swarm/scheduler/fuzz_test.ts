@@ -5,7 +5,10 @@ import { type Ask, FakeHost } from "./fake-host.ts";
 
 const pieceCount = 40;
 
-/** Drives one scheduler with random events, holding it to the protocol; then everybody behaves and all must arrive. */
+/**
+ * Drives a scheduler with random events and checks that it keeps the protocol; then all peers behave and everything
+ * must arrive.
+ */
 function run(seed: number): void {
   const random = seededRandom(seed);
   const int = (below: number): number => Math.floor(random() * below);
@@ -25,13 +28,13 @@ function run(seed: number): void {
     for (const ask of host.asked) {
       if (seen.has(ask)) continue;
       seen.add(ask);
-      assert(choking.has(ask.peer), "asks a peer that is gone");
-      assert(!choking.get(ask.peer), "asks a choking peer");
-      assert(owns.get(ask.peer)!.has(ask.piece), "asks for what the peer lacks");
-      assert(!have.has(ask.piece), "asks for what is here");
+      assert(choking.has(ask.peer), "asked a peer that is gone");
+      assert(!choking.get(ask.peer), "asked a choking peer");
+      assert(owns.get(ask.peer)!.has(ask.piece), "asked for a piece the peer lacks");
+      assert(!have.has(ask.piece), "asked for a piece that is here");
     }
-    // A few more than allowed: probes of silent peers (every 10 s, dropped after 30) aren't counted as requests.
-    for (const [peer, limit] of limits) assert(host.of(peer).length <= limit + 3, "asks for more than allowed");
+    // A few more than allowed: probes of silent peers (every 10 s, dropped after 30) don't count as requests.
+    for (const [peer, limit] of limits) assert(host.of(peer).length <= limit + 3, "asked for more than allowed");
   };
   const gone = (peer: number): void => {
     choking.delete(peer);

@@ -6,7 +6,7 @@ import { defaultTuning } from "../../../src/swarm/scheduler/tuning.ts";
 const BLOCK = 16_384;
 const SLACK_MS = 40;
 
-/** A peer whose pipe is kept as full as it wants; `answer` lets the far end answer its oldest requests. */
+/** A peer kept as busy as its depth allows; `answer` lets the far end serve its oldest requests. */
 class Pipe {
   readonly peer = new PeerState(1, 500, 1, true, BLOCK, defaultTuning);
 
@@ -46,7 +46,7 @@ test("PeerState deepens its pipe to the limit when the peer answers in bursts", 
   assert(pipe.peer.rttMs >= 500, `round trip ${pipe.peer.rttMs} ms`);
 });
 
-test("PeerState owes what two bursts hold when the peer sends so much at each and no more", () => {
+test("PeerState limits its depth to two bursts when the peer sends a fixed amount per burst", () => {
   const pipe = new Pipe();
   pipe.fill(0);
   for (let nowMs = 500; nowMs <= 20_000; nowMs += 500) pipe.answer(Math.min(32, pipe.peer.outstanding), nowMs);
@@ -54,7 +54,7 @@ test("PeerState owes what two bursts hold when the peer sends so much at each an
   assert(depth >= 32 && depth <= 72, `depth ${depth}`);
 });
 
-test("PeerState forgets the pauses of a peer that sends steadily later", () => {
+test("PeerState forgets the pauses of a peer that later sends steadily", () => {
   const pipe = new Pipe();
   pipe.fill(0);
   for (let nowMs = 500; nowMs <= 5000; nowMs += 500) pipe.answer(Math.min(32, pipe.peer.outstanding), nowMs);
@@ -63,14 +63,14 @@ test("PeerState forgets the pauses of a peer that sends steadily later", () => {
   assertLess(pipe.peer.rttMs, 200);
 });
 
-test("PeerState takes no pause from a slow link, however coarsely its blocks arrive", () => {
+test("PeerState sees no pauses on a slow link, however unevenly its blocks arrive", () => {
   const pipe = new Pipe();
   pipe.fill(0);
   for (let nowMs = 400; nowMs <= 20_000; nowMs += 400) pipe.answer(1, nowMs);
   assertLess(pipe.peer.depth(SLACK_MS, 4), 4);
 });
 
-test("rate() takes a burst for no more than a tenth of a second's worth, and finds the rate once bursts follow", () => {
+test("rate() counts a burst as at least a tenth of a second, and finds the rate once more bursts follow", () => {
   const { peer } = new Pipe();
   peer.onBytes(BLOCK, 1000);
   for (let i = 0; i < 3; i++) peer.onBytes(BLOCK, 1000.4);

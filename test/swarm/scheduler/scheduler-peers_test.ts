@@ -1,9 +1,9 @@
-/** What the scheduler makes of what peers say, before and after their handshake. */
+/** How the scheduler reacts to what peers say, before and after their handshake. */
 import { test } from "node:test";
 import { assert, assertEquals } from "@std/assert";
 import { FakeHost, pieces } from "./fake-host.ts";
 
-test("choked() hands the peer's blocks to others at once", () => {
+test("choked() moves the peer's requests to others at once", () => {
   const host = new FakeHost(10, 8);
   host.peer(0);
   host.read(1, 0, { readAheadBytes: 1 });
@@ -16,7 +16,7 @@ test("choked() hands the peer's blocks to others at once", () => {
   assertEquals(host.cancelled, []); // a choke voids requests by itself
 });
 
-test("allowedFast() lets pieces be asked of a choking peer", () => {
+test("allowedFast() allows requests for those pieces to a choking peer", () => {
   const host = new FakeHost(10, 4);
   host.peer(0, { choked: true });
   host.read(1, 0);
@@ -28,7 +28,7 @@ test("allowedFast() lets pieces be asked of a choking peer", () => {
   assertEquals(host.of(1), []);
 });
 
-test("rejected() asks another peer and leaves the rejecting one alone for that piece", () => {
+test("rejected() asks another peer and not the rejecting one for that piece", () => {
   const host = new FakeHost(10, 4);
   host.peer(0);
   host.peer(1);
@@ -40,7 +40,7 @@ test("rejected() asks another peer and leaves the rejecting one alone for that p
   assert(!host.of(0).some((other) => other.offset === ask.offset));
 });
 
-test("peerLacks() asks a peer no more for what it lost, also when it had everything (BEP 54)", () => {
+test("peerLacks() stops requests for a piece the peer lost, even if it had everything (BEP 54)", () => {
   for (const fast of [false, true]) {
     const host = new FakeHost(6, 2);
     host.peer(0, { fast });
@@ -55,7 +55,7 @@ test("peerLacks() asks a peer no more for what it lost, also when it had everyth
     host.asked = host.asked.filter((ask) => ask.piece !== 0);
     host.peer(1, { pieces: [0] });
     assertEquals(host.asked.filter((ask) => ask.piece === 0).map((ask) => ask.peer), [1, 1], `fast ${fast}`);
-    // It has it again, and the other one leaves.
+    // It gets the piece again, and the other peer leaves.
     host.scheduler.peerHas(0, 0, 0);
     host.asked = host.asked.filter((ask) => ask.peer !== 1);
     host.scheduler.removePeer(1, 0);
@@ -75,7 +75,7 @@ test("peerLacks() ends interest in a peer that has nothing else", () => {
   host.scheduler.peerLacks(7, 3, 0);
 });
 
-test("presume() asks for what a reader needs before the handshake is done, and goes on once unchoked", () => {
+test("presume() requests what a reader needs before the handshake is done, and continues once unchoked", () => {
   const host = new FakeHost(10, 64);
   host.read(1, 0);
   for (let id = 0; id < 4; id++) host.scheduler.presume(id, 0, 50);
@@ -90,14 +90,14 @@ test("presume() asks for what a reader needs before the handshake is done, and g
   assertEquals(host.cancelled, []);
 });
 
-test("presume() asks for nothing while nobody reads", () => {
+test("presume() requests nothing while nobody reads", () => {
   const host = new FakeHost(10, 64);
   host.scheduler.setBackground({ firstPiece: 0, endPiece: 10 }, 0);
   host.scheduler.presume(0, 0, 50);
   assertEquals(host.asked, []);
 });
 
-test("addPeer() takes back what was asked of a presumed peer without the fast extension", () => {
+test("addPeer() takes back requests to a presumed peer that lacks the fast extension", () => {
   const host = new FakeHost(10, 64);
   host.read(1, 0);
   host.scheduler.presume(0, 0, 50);
@@ -109,7 +109,7 @@ test("addPeer() takes back what was asked of a presumed peer without the fast ex
   assert(host.scheduler.pieceComplete(0));
 });
 
-test("rejected() hands the blocks of a presumed peer that chokes to another", () => {
+test("rejected() moves a request that a presumed, choking peer rejects to another peer", () => {
   const host = new FakeHost(10, 64);
   host.read(1, 0);
   host.scheduler.presume(0, 0, 50);
@@ -122,7 +122,7 @@ test("rejected() hands the blocks of a presumed peer that chokes to another", ()
   assert(host.scheduler.pieceComplete(0));
 });
 
-test("peerBitfield() frees what a presumed peer was asked for and lacks", () => {
+test("peerBitfield() frees blocks requested from a presumed peer that lacks them", () => {
   const host = new FakeHost(10, 64);
   host.read(1, 0);
   host.scheduler.presume(0, 0, 50);
@@ -134,7 +134,7 @@ test("peerBitfield() frees what a presumed peer was asked for and lacks", () => 
   assert(host.scheduler.pieceComplete(0));
 });
 
-test("tick() asks an only peer again that took no notice of what it was asked while presumed", () => {
+test("tick() repeats the requests that the only peer ignored while it was presumed", () => {
   const host = new FakeHost(10, 64);
   host.read(1, 0);
   host.scheduler.presume(0, 0, 50);

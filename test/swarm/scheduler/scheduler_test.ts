@@ -4,7 +4,7 @@ import { blockBytes, FakeHost, pieces } from "./fake-host.ts";
 
 const MiB = 1_048_576;
 
-test("setReader() splits a single piece evenly over peers of which nothing is known", () => {
+test("setReader() splits a single piece evenly over peers with no history", () => {
   const host = new FakeHost(10, 64);
   for (let id = 0; id < 4; id++) host.peer(id);
   host.read(1, 0);
@@ -25,7 +25,7 @@ test("setReader() asks for the short last block of the last piece with its true 
   ]]);
 });
 
-test("setReader() fetches only what is waited for when the read-ahead is 0", () => {
+test("setReader() fetches only awaited bytes when the read-ahead is 0", () => {
   const host = new FakeHost(100, 4);
   host.peer(0);
   host.read(1, 10 * host.pieceBytes + 5, { readAheadBytes: 0, waitingEnd: 10 * host.pieceBytes + 5 });
@@ -48,7 +48,7 @@ test("setReader() cancels everything that isn't critical when the position jumps
   assert(!host.scheduler.wanted(0) && host.scheduler.wanted(100));
 });
 
-test("setReader() leaves other readers' pipes alone when the new place is here already", () => {
+test("setReader() keeps other readers' requests when the new position is already here", () => {
   const host = new FakeHost(200, 64);
   host.peer(0);
   for (let piece = 100; piece < 200; piece++) host.scheduler.pieceVerified(piece, 0);
@@ -57,7 +57,7 @@ test("setReader() leaves other readers' pipes alone when the new place is here a
   assertEquals(host.cancelled, []);
 });
 
-test("removeReader() cancels what only that reader wanted", () => {
+test("removeReader() cancels requests that only that reader needed", () => {
   const host = new FakeHost(200, 8);
   for (let id = 0; id < 2; id++) host.peer(id);
   host.read(1, 0);
@@ -69,7 +69,7 @@ test("removeReader() cancels what only that reader wanted", () => {
   assertEquals(host.asked, []);
 });
 
-test("pieces given up are forgotten when more than the limit is held", () => {
+test("forget() is called for abandoned pieces beyond the limit", () => {
   const host = new FakeHost(400, 64, { abandonedLimitBytes: 3 * MiB });
   host.peer(0);
   for (let i = 0; i < 8; i++) {
@@ -80,7 +80,7 @@ test("pieces given up are forgotten when more than the limit is held", () => {
   assertEquals(host.forgotten.slice(0, 3), [0, 40, 80]);
 });
 
-test("blockReceived() wants a block that was taken back, and no block that was never asked for", () => {
+test("blockReceived() accepts a block whose request was cancelled, but none that was never requested", () => {
   const host = new FakeHost(200, 64);
   host.peer(0);
   host.peer(1);
@@ -115,7 +115,7 @@ test("tick() gives a silent peer's blocks to others, probes it and asks to drop 
   assertEquals(host.dropped, [0]);
 });
 
-test("tick() makes room for a silent peer's blocks at one that owes more than it can send soon", () => {
+test("tick() takes requests from an overloaded peer to make room for a silent peer's blocks", () => {
   const host = new FakeHost(100, 1);
   host.peer(0);
   host.peer(1);
@@ -125,7 +125,7 @@ test("tick() makes room for a silent peer's blocks at one that owes more than it
     host.nowMs++;
     host.deliver(host.of(1)[0]!);
   }
-  // What was a fast burst goes on slowly.
+  // After a fast burst it continues slowly.
   const owed = host.of(1).length;
   for (let i = 0; i < 8; i++) {
     host.advance(100);
@@ -133,10 +133,10 @@ test("tick() makes room for a silent peer's blocks at one that owes more than it
   }
   assertEquals(host.of(0), []);
   assert(owed - 8 > 16, `peer 1 owed ${owed} blocks`);
-  assert(host.of(1).some((ask) => ask.piece === first!.piece), "the most urgent block was asked of nobody");
+  assert(host.of(1).some((ask) => ask.piece === first!.piece), "the most urgent block was requested from nobody");
 });
 
-test("tick() leaves requests where they are when there is nobody else, until the peer must be dropped", () => {
+test("tick() leaves requests with the only peer until it must be dropped", () => {
   const host = new FakeHost(100, 64);
   host.peer(0);
   host.read(1, 0);
@@ -148,7 +148,7 @@ test("tick() leaves requests where they are when there is nobody else, until the
   assertEquals(host.dropped, [0]);
 });
 
-test("tick() copies a critical block that a slow peer holds up, and cancels the loser", () => {
+test("tick() requests a second copy of a critical block from a faster peer, and cancels the loser", () => {
   const host = new FakeHost(1, 8);
   host.peer(0);
   host.peer(1);
@@ -159,14 +159,14 @@ test("tick() copies a critical block that a slow peer holds up, and cancels the 
   }
   host.advance(200);
   const copies = host.of(1);
-  assert(copies.length > 0, "the fast peer takes over");
+  assert(copies.length > 0, "the fast peer did not take over");
   while (host.of(1).length > 0) host.deliver(host.of(1)[0]!);
   assert(host.scheduler.pieceComplete(0));
   assertEquals(host.asked, []);
   assert(host.cancelled.some((ask) => ask.peer === 0));
 });
 
-test("tick() answers null when there is nothing to wait for", () => {
+test("tick() returns null when there is nothing to wait for", () => {
   const host = new FakeHost(2, 1);
   assertEquals(host.scheduler.tick(0), null);
   host.peer(0);
@@ -197,7 +197,7 @@ test("interest follows what peers have, and lapses only some time after demand e
   assertEquals([...host.interest.values()], [false, false]);
 });
 
-test("pieceFailed() gets a piece again from one peer that had no part in it", () => {
+test("pieceFailed() refetches a piece from one peer that had no part in it", () => {
   const host = new FakeHost(20, 8);
   host.peer(0);
   host.scheduler.setBackground({ firstPiece: 3, endPiece: 4 }, 0);
@@ -216,7 +216,7 @@ test("pieceFailed() gets a piece again from one peer that had no part in it", ()
   assert(!host.scheduler.contributors(3).has(0));
 });
 
-test("pieceLost() makes a piece that a reader needs wanted again", () => {
+test("pieceLost() requests a piece again that a reader needs", () => {
   const host = new FakeHost(4, 1);
   host.peer(0);
   for (let piece = 0; piece < 4; piece++) host.scheduler.pieceVerified(piece, 0);
@@ -236,7 +236,7 @@ test("setBackground() fetches the rarest piece first", () => {
   assertEquals(host.asked, []);
 });
 
-test("reserveRun() hands a web seed runs that nobody else fetches", () => {
+test("reserveRun() gives a web seed runs that nobody else is fetching", () => {
   const host = new FakeHost(4, 8);
   host.peer(9, { limit: 0, choked: true });
   assertEquals(host.scheduler.reserveRun(9, MiB, 0), null);
@@ -254,7 +254,7 @@ test("reserveRun() hands a web seed runs that nobody else fetches", () => {
   assertEquals(host.scheduler.contributors(0).get(0), 7);
 });
 
-test("stallReason() tells why a reader waits", () => {
+test("stallReason() returns why a reader waits", () => {
   const host = new FakeHost(4, 1);
   assertEquals(host.scheduler.stallReason(1, 0), null);
   host.read(1, 0, { waitingEnd: 10 });
@@ -291,7 +291,7 @@ test("calls about peers, pieces and readers that don't exist do nothing", () => 
   assertEquals(host.asked, []);
 });
 
-test("expects() is true of what a peer was asked for, also when it was taken back, and of nothing else", () => {
+test("expects() is true for requested blocks, even cancelled ones, and for no others", () => {
   const host = new FakeHost(4, 8);
   host.peer(0);
   host.read(1, 0);

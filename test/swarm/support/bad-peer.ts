@@ -1,4 +1,4 @@
-/** A peer that seeds over a raw wire and misbehaves as a test likes. */
+/** A peer that seeds over a raw wire and misbehaves as the test chooses. */
 import type { Ports, TcpListener } from "../../../src/ports.ts";
 import { acceptPeer } from "../../../src/wire/mod.ts";
 import { createPeerId } from "../../../src/wire/peer-id.ts";
@@ -12,7 +12,7 @@ export type Behaviour = (
   link: PeerLink,
 ) => void;
 
-/** A listening peer; `address` is where. */
+/** A listening peer and its address. */
 export interface BadPeer {
   readonly address: { host: string; port: number };
   readonly links: PeerLink[];
@@ -50,7 +50,7 @@ export function idleHandlers(): PeerLinkHandlers {
   };
 }
 
-/** Serves `torrent` by `behaviour` on `host`. */
+/** Serves `torrent` on `host`, answering requests as `behaviour` decides. */
 export async function badPeer(
   ports: Ports,
   torrent: TestTorrent,
@@ -98,7 +98,7 @@ export async function badPeer(
   };
 }
 
-/** The true bytes of a request. */
+/** The true bytes for a request. */
 export function honest(torrent: TestTorrent, r: { piece: number; offset: number; length: number }): Uint8Array {
   const at = r.piece * torrent.metainfo.pieceLengthBytes + r.offset;
   return torrent.data.slice(at, at + r.length);

@@ -1,4 +1,4 @@
-/** Engines' swarm managers over real TCP on this machine. */
+/** Swarm managers of several engines over real TCP on this machine. */
 import { loadPorts } from "../../../platform/detect.ts";
 import type { Ports } from "../../../src/ports.ts";
 import type { PieceCache } from "../../../src/storage/types.ts";
@@ -68,7 +68,7 @@ export class Lab {
   }
 }
 
-/** Ports whose time runs `factor` times faster, for what takes minutes by design. */
+/** Ports whose clock runs `factor` times faster, for things that take minutes by design. */
 export function hurried(ports: Ports, factor: number): Ports {
   const { clock } = ports;
   return {
@@ -89,7 +89,7 @@ export function filledStore(torrent: TestTorrent): MemoryStore {
   return store;
 }
 
-/** A signal that fails a test which hangs. */
+/** A signal that makes a hanging test fail. */
 export function soon(ms = 15_000): AbortSignal {
   return AbortSignal.timeout(ms);
 }

@@ -12,7 +12,7 @@ export class MemoryStore implements PieceStore {
   closed = false;
   /** When set, `put` rejects with it. */
   broken: MillraceError | null = null;
-  /** Answer `peek` with null, as a disk would. */
+  /** Makes `peek` return null, as a disk would. */
   slow = false;
   readonly pieces = new Map<number, Uint8Array>();
 
@@ -37,7 +37,7 @@ export class MemoryStore implements PieceStore {
     return this.slow ? null : this.pieces.get(piece)?.slice(offset, offset + length) ?? null;
   }
 
-  /** Forgets a piece as an eviction would. */
+  /** Drops a piece as an eviction would. */
   evict(piece: number): void {
     this.pieces.delete(piece);
     if (this.have.set(piece, false)) this.onLost(piece, "evicted");
@@ -49,7 +49,7 @@ export class MemoryStore implements PieceStore {
   }
 }
 
-/** Stores by infohash; a closed one is opened again with what it held. */
+/** Stores by infohash; reopening a closed one finds its pieces again. */
 export class MemoryCache implements PieceCache {
   readonly stores = new Map<string, MemoryStore>();
   readonly limitBytes = 0;
