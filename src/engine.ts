@@ -25,6 +25,7 @@ import { AccessPolicy } from "./http/address.ts";
 import { Admission } from "./http/admission.ts";
 import { createApp } from "./http/app.ts";
 import { Players } from "./players/players.ts";
+import { RendererFinder } from "./players/upnp/renderer-finder.ts";
 import { ProgramFinder } from "./players/programs/program-finder.ts";
 import { Channels } from "./playlist/channel.ts";
 import { Playlist } from "./playlist/items.ts";
@@ -231,6 +232,7 @@ async function assemble(machine: Ports, options: EngineOptions, opened: Closer[]
   const playerDiscovery = options.playerDiscovery ?? true;
   const players = new Players([
     new ProgramFinder(ports, { programs: options.playerPrograms ?? [], discovery: playerDiscovery }),
+    ...playerDiscovery ? [new RendererFinder(ports)] : [],
   ], clock);
   const ending = new AbortController();
   const app = createApp({

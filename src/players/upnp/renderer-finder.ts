@@ -1,0 +1,68 @@
+/** Finds DLNA renderers of the local network: searched for when somebody asks for players, and not otherwise. */
+import { deadline } from "../../bytes/deadline.ts";
+import type { Logger, Ports } from "../../ports.ts";
+import type { PlayerDevice, PlayerFinder } from "../types.ts";
+import { describeRenderer } from "./description.ts";
+import { DlnaRenderer } from "./renderer.ts";
+import { searchDevices } from "./ssdp.ts";
+
+const TARGET = "urn:schemas-upnp-org:device:MediaRenderer:1";
+/** A list is good for this long, ms: whoever vanishes leaves it within a minute. */
+const FRESH_MS = 30_000;
+/** For a device to describe itself, ms. */
+const DESCRIBE_MS = 3000;
+
+/** What the finder needs of the machine. */
+export type RendererPorts = Pick<Ports, "udp" | "network" | "clock" | "fetch"> & { readonly log: Logger };
+
+/** DLNA renderers. */
+export class RendererFinder implements PlayerFinder {
+  readonly #ports: RendererPorts;
+  readonly #closing = new AbortController();
+  /** By USN; the same object while the device is there, for it knows what it takes. */
+  #renderers = new Map<string, DlnaRenderer>();
+  #searched: { readonly atMs: number; readonly over: Promise<void> } | null = null;
+
+  constructor(ports: RendererPorts) {
+    this.#ports = ports;
+  }
+
+  async list(): Promise<readonly PlayerDevice[]> {
+    const nowMs = this.#ports.clock.monotonic();
+    if (this.#searched === null || nowMs - this.#searched.atMs >= FRESH_MS) {
+      this.#searched = { atMs: nowMs, over: this.#search() };
+    }
+    await this.#searched.over;
+    return [...this.#renderers.values()];
+  }
+
+  close(): Promise<void> {
+    this.#closing.abort();
+    return Promise.resolve();
+  }
+
+  async #search(): Promise<void> {
+    const { clock, log } = this.#ports;
+    const { signal } = this.#closing;
+    try {
+      const answers = await searchDevices(this.#ports, TARGET, signal);
+      const found = await Promise.all(answers.map(async ({ usn, location }) => {
+        const known = this.#renderers.get(usn);
+        if (known !== undefined && known.host === location.hostname) return [usn, known] as const;
+        const late = deadline(clock, DESCRIBE_MS, signal);
+        try {
+          const description = await describeRenderer(this.#ports.fetch, location, late.signal);
+          return [usn, new DlnaRenderer(this.#ports, description)] as const;
+        } catch (error) {
+          log.log("debug", "a renderer did not describe itself", { location: location.href, error });
+          return null;
+        } finally {
+          late.cancel();
+        }
+      }));
+      this.#renderers = new Map(found.filter((entry) => entry !== null));
+    } catch (error) {
+      if (!signal.aborted) log.log("debug", "renderers could not be searched for", { error });
+    }
+  }
+}

@@ -1,0 +1,47 @@
+/** Calling a device's service (UPnP Device Architecture 1.1, section 3: SOAP 1.1 over HTTP). */
+import { escapeXml } from "../../bytes/xml.ts";
+import { MillraceError } from "../../errors.ts";
+import type { ServiceAddress } from "./description.ts";
+import { askDevice } from "./http.ts";
+import { readXml, textIn } from "./xml.ts";
+
+/** Longest reason of a device shown, characters. */
+const MAX_REASON_CHARS = 200;
+
+/**
+ * Calls `action` with `args`; resolves with a function that gives output arguments by name, empty where there are none.
+ * Rejects as `askDevice`, with `protocol_violation` for what is no SOAP, and with `unavailable` and the device's own reason
+ * when it refuses.
+ */
+export async function callAction(
+  fetcher: typeof fetch,
+  { type, controlUrl }: ServiceAddress,
+  action: string,
+  args: Readonly<Record<string, string>>,
+  signal: AbortSignal,
+): Promise<(name: string) => string> {
+  const values = Object.entries(args).map(([name, value]) => `<${name}>${escapeXml(value)}</${name}>`).join("");
+  const { status, text } = await askDevice(fetcher, controlUrl, {
+    method: "POST",
+    headers: { "content-type": 'text/xml; charset="utf-8"', soapaction: `"${type}#${action}"` },
+    body:
+      '<?xml version="1.0" encoding="utf-8"?>\n<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/" s:encodingStyle="http://schemas.xmlsoap.org/soap/encoding/">' +
+      `<s:Body><u:${action} xmlns:u="${type}">${values}</u:${action}></s:Body></s:Envelope>`,
+  }, signal);
+  if (status === 200) {
+    const root = readXml(text);
+    return (name) => textIn(root, name);
+  }
+  throw new MillraceError("unavailable", `the device refuses ${action}: ${reasonOf(status, text)}`);
+}
+
+/** A UPnPError's code and words, or the HTTP status. */
+function reasonOf(status: number, text: string): string {
+  try {
+    const root = readXml(text);
+    const reason = `${textIn(root, "errorDescription")} (${textIn(root, "errorCode")})`;
+    return reason === " ()" ? `HTTP ${status}` : reason.slice(0, MAX_REASON_CHARS);
+  } catch {
+    return `HTTP ${status}`;
+  }
+}

@@ -1,0 +1,91 @@
+/** Looking for devices in the local network: the search of SSDP (UPnP Device Architecture 1.1, section 1.3). */
+import ipaddr from "ipaddr.js";
+import { sleep } from "../../bytes/deadline.ts";
+import type { Clock, InterfaceAddress, NetworkPort, SocketAddress, UdpPort, UdpSocket } from "../../ports.ts";
+
+const GROUP: SocketAddress = { host: "239.255.255.250", port: 1900 };
+/** Devices spread their answers over this time, s; the smallest that the standard allows. */
+const MAX_WAIT_SECONDS = 1;
+/** Until all have answered, ms: what they wait, and what the network takes. */
+const SEARCH_MS = 1300;
+/** The same search again, ms: datagrams get lost. */
+const REPEAT_MS = 200;
+/** Devices of one search; whoever shouts with more voices is not listened to. */
+const MAX_FOUND = 64;
+/** Longest answer read, bytes: real ones have some hundred. */
+const MAX_ANSWER_BYTES = 4096;
+
+/** What a device answered. */
+export interface SsdpAnswer {
+  /** Unique Service Name. */
+  readonly usn: string;
+  /** Address of its description, on the machine that answered. */
+  readonly location: URL;
+}
+
+/** What a search needs of the machine. */
+export interface SsdpPorts {
+  readonly udp: UdpPort;
+  readonly network: NetworkPort;
+  readonly clock: Clock;
+}
+
+/**
+ * Searches once on every interface with an IPv4 network, for `target` (a device type). Only answers from those networks that
+ * name a description on the machine that answered. Takes 1.3 s; rejects with the signal's reason.
+ */
+export async function searchDevices(ports: SsdpPorts, target: string, signal: AbortSignal): Promise<SsdpAnswer[]> {
+  const found = new Map<string, SsdpAnswer>();
+  const hosts = ports.network.interfaces().filter(({ family, loopback }) => family === 4 && !loopback);
+  const bound = await Promise.allSettled(
+    hosts.map(({ host }) => ports.udp.bind({ multicastGroup: GROUP.host, multicastInterface: host })),
+  );
+  const sockets: UdpSocket[] = bound.flatMap((result) => result.status === "fulfilled" ? [result.value] : []);
+  if (sockets.length === 0) return [];
+  try {
+    for (const socket of sockets) {
+      socket.onMessage((data, from) => {
+        if (found.size >= MAX_FOUND || data.length > MAX_ANSWER_BYTES || !isNear(from.host, hosts)) return;
+        const answer = readAnswer(new TextDecoder().decode(data), target, from.host);
+        if (answer !== null) found.set(answer.usn, answer);
+      });
+    }
+    const question = new TextEncoder().encode(
+      `M-SEARCH * HTTP/1.1\r\nHOST: ${GROUP.host}:${GROUP.port}\r\nMAN: "ssdp:discover"\r\nMX: ${MAX_WAIT_SECONDS}\r\nST: ${target}\r\n\r\n`,
+    );
+    for (const waitMs of [REPEAT_MS, SEARCH_MS - REPEAT_MS]) {
+      await Promise.all(sockets.map((socket) => socket.send(question, GROUP)));
+      await sleep(ports.clock, waitMs, signal);
+    }
+  } finally {
+    for (const socket of sockets) socket.close();
+  }
+  return [...found.values()];
+}
+
+/** Whether `sender` is in one of the networks that were searched: whoever is elsewhere only guessed the port. */
+function isNear(sender: string, hosts: readonly InterfaceAddress[]): boolean {
+  if (!ipaddr.IPv4.isValidFourPartDecimal(sender)) return false;
+  const address = ipaddr.IPv4.parse(sender);
+  return hosts.some(({ host, prefixLength }) => address.match(ipaddr.IPv4.parse(host), prefixLength));
+}
+
+/** Null for anything but an answer about `target` from the machine that it names. */
+export function readAnswer(text: string, target: string, sender: string): SsdpAnswer | null {
+  const [first = "", ...lines] = text.split(/\r?\n/);
+  if (!/^HTTP\/1\.[01] 200\b/.test(first)) return null;
+  const fields = new Map<string, string>();
+  for (const line of lines) {
+    const colon = line.indexOf(":");
+    if (colon > 0) fields.set(line.slice(0, colon).trim().toLowerCase(), line.slice(colon + 1).trim());
+  }
+  const [usn, st, at] = ["usn", "st", "location"].map((name) => fields.get(name) ?? "");
+  if (!usn || usn.length > 256 || st !== target) return null;
+  try {
+    const location = new URL(at!);
+    // No device sends the engine to another machine.
+    return location.protocol === "http:" && location.hostname === sender ? { usn, location } : null;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,232 @@
+/** Reading what devices of the local network say; test/interop has a real renderer. */
+import { test } from "node:test";
+import { assert, assertEquals, assertMatch, assertRejects, assertThrows } from "@std/assert";
+import { MillraceError } from "../../src/errors.ts";
+import type { InterfaceAddress, SocketAddress } from "../../src/ports.ts";
+import { readDescription } from "../../src/players/upnp/description.ts";
+import { describeMedia, DlnaRenderer, readTime, writeTime } from "../../src/players/upnp/renderer.ts";
+import { callAction } from "../../src/players/upnp/soap.ts";
+import { readAnswer, searchDevices } from "../../src/players/upnp/ssdp.ts";
+import { FakeClock } from "../support/fake-clock.ts";
+import { FakeStream } from "./support.ts";
+
+const TARGET = "urn:schemas-upnp-org:device:MediaRenderer:1";
+const LOCATION = new URL("http://192.168.7.9:49494/description.xml");
+const { signal } = new AbortController();
+
+function answer(fields: Record<string, string> = {}, first = "HTTP/1.1 200 OK"): string {
+  const all = {
+    USN: `uuid:tv::${TARGET}`,
+    ST: TARGET,
+    Location: LOCATION.href,
+    "Cache-Control": "max-age=1800",
+    ...fields,
+  };
+  return [first, ...Object.entries(all).map(([name, value]) => `${name}: ${value}`), "", ""].join("\r\n");
+}
+
+test("readAnswer() takes answers about the target that name a description on the machine that sent them", () => {
+  assertEquals(readAnswer(answer(), TARGET, "192.168.7.9"), { usn: `uuid:tv::${TARGET}`, location: LOCATION });
+  const refused = [
+    answer({}, "NOTIFY * HTTP/1.1"),
+    answer({ ST: "upnp:rootdevice" }),
+    answer({ USN: "" }),
+    answer({ USN: "x".repeat(300) }),
+    answer({ Location: "http://192.168.7.1/admin" }),
+    answer({ Location: "https://192.168.7.9/x" }),
+    answer({ Location: "file:///etc/passwd" }),
+    answer({ Location: "nonsense" }),
+    "",
+    "\0\0\0",
+  ];
+  for (const text of refused) assertEquals(readAnswer(text, TARGET, "192.168.7.9"), null, text);
+  assertEquals(readAnswer(answer(), TARGET, "192.168.7.10"), null, "another sender");
+});
+
+test("searchDevices() asks twice on each network, hears nobody from elsewhere, and closes its sockets", async () => {
+  const clock = new FakeClock();
+  const bound: string[] = [];
+  const sent: string[] = [];
+  let closed = 0;
+  let hear: (data: Uint8Array, from: SocketAddress) => void = () => {};
+  const address = (host: string, more: Partial<InterfaceAddress> = {}): InterfaceAddress => {
+    return { name: "eth0", host, prefixLength: 24, family: 4, loopback: false, ...more };
+  };
+  const searching = searchDevices(
+    {
+      clock,
+      network: {
+        resolve: (host) => Promise.resolve([host]),
+        interfaces:
+          () => [address("127.0.0.1", { loopback: true }), address("192.168.7.5"), address("fe80::1", { family: 6 })],
+      },
+      udp: {
+        bind: ({ multicastInterface }) => {
+          bound.push(multicastInterface!);
+          return Promise.resolve({
+            address: { host: "0.0.0.0", port: 5 },
+            onMessage: (handler) => void (hear = handler),
+            send: (data, to) =>
+              Promise.resolve(void sent.push(`${to.host}:${to.port} ${new TextDecoder().decode(data)}`)),
+            close: () => void closed++,
+          });
+        },
+      },
+    },
+    TARGET,
+    signal,
+  );
+  await clock.advanceAsync(0);
+  const say = (host: string, text: string) => hear(new TextEncoder().encode(text), { host, port: 1900 });
+  say("192.168.7.9", answer());
+  say("192.168.7.9", answer());
+  say("8.8.8.8", answer({ USN: "uuid:far", Location: "http://8.8.8.8/d.xml" }));
+  for (let n = 0; n < 100; n++) say("192.168.7.66", answer({ USN: `uuid:${n}`, Location: "http://192.168.7.66/" }));
+  await clock.advanceAsync(1300);
+  const found = await searching;
+  assertEquals([bound, closed, clock.pendingTimers], [["192.168.7.5"], 1, 0]);
+  assertEquals(sent.length, 2);
+  assertMatch(
+    sent[0]!,
+    /^239\.255\.255\.250:1900 M-SEARCH \* HTTP\/1\.1\r\nHOST: 239[^]*MAN: "ssdp:discover"\r\nMX: 1\r\nST: urn[^]*\r\n\r\n$/,
+  );
+  assertEquals([found.length, found[0]!.location.href], [64, LOCATION.href]);
+  assert(!found.some(({ usn }) => usn === "uuid:far"));
+});
+
+const SERVICE = (name: string, url: string) =>
+  `<service><serviceType>urn:schemas-upnp-org:service:${name}:1</serviceType><controlURL>${url}</controlURL></service>`;
+const device = (services: string, more = "") =>
+  `<?xml version="1.0"?><root xmlns="urn:schemas-upnp-org:device-1-0">${more}<device><friendlyName>Wohnzimmer &amp; Küche</friendlyName>` +
+  `<UDN>uuid:4d696c6c-1</UDN><iconList><icon><url>http://evil.example/i.png</url></icon><icon><url>/i.png</url></icon></iconList>` +
+  `<serviceList>${services}</serviceList></device></root>`;
+
+test("readDescription() finds the services of a renderer, on the device itself and nowhere else", () => {
+  const read = readDescription(device(SERVICE("AVTransport", "/av") + SERVICE("ConnectionManager", "cm")), LOCATION);
+  assertEquals([read.udn, read.name, read.icon], [
+    "uuid:4d696c6c-1",
+    "Wohnzimmer & Küche",
+    "http://192.168.7.9:49494/i.png",
+  ]);
+  assertEquals(read.avTransport.controlUrl.href, "http://192.168.7.9:49494/av");
+  assertEquals(read.connectionManager?.controlUrl.href, "http://192.168.7.9:49494/cm");
+  const base = "<URLBase>http://192.168.7.9:8080/x/</URLBase>";
+  const based = readDescription(device(SERVICE("AVTransport", "av"), base), LOCATION);
+  assertEquals([based.avTransport.controlUrl.href, based.connectionManager], ["http://192.168.7.9:8080/x/av", null]);
+  const refused = [
+    device(""),
+    device(SERVICE("AVTransport", "http://192.168.7.1/reboot")),
+    device(SERVICE("AVTransport", "https://192.168.7.9/av")),
+    device(SERVICE("AVTransport", "/av")).replace("uuid:4d696c6c-1", "<b/>"),
+    "<html>",
+    "",
+    "no XML",
+    '<!DOCTYPE a [<!ENTITY x "y"><!ENTITY z "&x;&x;">]><root>&z;</root>',
+  ];
+  for (const text of refused) {
+    assertEquals(assertThrows(() => readDescription(text, LOCATION), MillraceError).code, "protocol_violation", text);
+  }
+});
+
+test("readTime() and writeTime() know the times of AVTransport, and what is none", () => {
+  assertEquals(["00:00:00", "0:01:02.500", "12:34:56", "100:00:01"].map(readTime), [0, 62, 45_296, 360_001]);
+  assertEquals(["NOT_IMPLEMENTED", "", "1:2", "00:61:00", "-1:00:00"].map(readTime), Array(5).fill(null));
+  assertEquals([0, 59.9, 3661, 360_001].map(writeTime), ["00:00:00", "00:00:59", "01:01:01", "100:00:01"]);
+});
+
+test("describeMedia() escapes a title that is anything but XML, and says whether the stream can be sought", () => {
+  const stream = { url: "http://h/engine/r/a?b=1&c=2", title: '</dc:title><res>\u0000"&\ud800', isLive: false };
+  const text = describeMedia(stream, "video/mp2t");
+  assert(text.includes("<dc:title>&lt;/dc:title&gt;&lt;res&gt;\ufffd&quot;&amp;\ufffd</dc:title>"), text);
+  assert(text.includes("http://h/engine/r/a?b=1&amp;c=2</res>"));
+  assertMatch(text, /protocolInfo="http-get:\*:video\/mp2t:DLNA\.ORG_OP=01;DLNA\.ORG_CI=0;DLNA\.ORG_FLAGS=017[0]{29}"/);
+  assertMatch(describeMedia({ ...stream, isLive: true }, "video/mpeg"), /:video\/mpeg:DLNA\.ORG_OP=00;/);
+});
+
+const AV = { type: "urn:schemas-upnp-org:service:AVTransport:1", controlUrl: new URL("http://192.168.7.9/av") };
+
+/** A device that answers each action as the test says, and remembers what it was asked. */
+function fakeDevice(answers: (action: string) => Response) {
+  const asked: { action: string; body: string }[] = [];
+  const fetcher = (_url: unknown, init: RequestInit = {}) => {
+    const action = /#(\w+)"/.exec(new Headers(init.headers).get("soapaction") ?? "")?.[1] ?? "";
+    asked.push({ action, body: String(init.body) });
+    return Promise.resolve(answers(action));
+  };
+  return { asked, fetch: fetcher as typeof fetch };
+}
+const soap = (values: string) =>
+  new Response(`<s:Envelope xmlns:s="x"><s:Body><u:R xmlns:u="y">${values}</u:R></s:Body></s:Envelope>`);
+
+test("callAction() escapes what it sends, and gives a device's refusal in the device's own words", async () => {
+  const good = fakeDevice(() => soap("<RelTime>0:00:05</RelTime>"));
+  const said = await callAction(good.fetch, AV, "GetPositionInfo", { InstanceID: "0", A: "<&>" }, signal);
+  assertEquals([said("RelTime"), said("Nothing")], ["0:00:05", ""]);
+  assertMatch(
+    good.asked[0]!.body,
+    /<u:GetPositionInfo xmlns:u="urn:[^"]+"><InstanceID>0<\/InstanceID><A>&lt;&amp;&gt;<\/A>/,
+  );
+  const refusing = fakeDevice(() => {
+    const detail =
+      "<UPnPError><errorCode>716</errorCode><errorDescription>Resource not found</errorDescription></UPnPError>";
+    return new Response(`<s:Envelope xmlns:s="x"><s:Body>${detail}</s:Body></s:Envelope>`, { status: 500 });
+  });
+  const refused = await assertRejects(() => callAction(refusing.fetch, AV, "Play", {}, signal), MillraceError);
+  assertEquals([refused.code, refused.message], ["unavailable", "the device refuses Play: Resource not found (716)"]);
+  const odd = fakeDevice(() => new Response("nonsense", { status: 404 }));
+  await assertRejects(() => callAction(odd.fetch, AV, "Play", {}, signal), MillraceError, "HTTP 404");
+  const huge = fakeDevice(() => new Response("x".repeat(300_000)));
+  assertEquals(
+    (await assertRejects(() => callAction(huge.fetch, AV, "Play", {}, signal), MillraceError)).code,
+    "too_large",
+  );
+  const gone = (() => Promise.reject(new TypeError("refused"))) as unknown as typeof fetch;
+  assertEquals(
+    (await assertRejects(() => callAction(gone, AV, "Play", {}, signal), MillraceError)).code,
+    "connection_failed",
+  );
+});
+
+test("DlnaRenderer.open() offers the type that the device takes, and gives up on one that goes on saying stopped", async () => {
+  const clock = new FakeClock();
+  let state = "STOPPED";
+  const { asked, fetch } = fakeDevice((action) => {
+    if (action === "GetProtocolInfo") {
+      return soap("<Sink>http-get:*:audio/mpeg:*,http-get:*:video/vnd.dlna.mpeg-tts:*</Sink>");
+    }
+    return soap(
+      `<CurrentTransportState>${state}</CurrentTransportState><RelTime>0:00:07</RelTime><TrackDuration>0:00:00</TrackDuration>`,
+    );
+  });
+  const renderer = new DlnaRenderer({ clock, fetch }, {
+    udn: "uuid:tv",
+    name: "TV",
+    icon: null,
+    avTransport: AV,
+    connectionManager: AV,
+  });
+  /** Bodies of answers are read in turns of the event loop, not of the clock. */
+  const pass = async (ms: number) => {
+    for (let at = 0; at < ms; at += 250) {
+      for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setTimeout(resolve, 0));
+      await clock.advanceAsync(250);
+    }
+  };
+  assertEquals(renderer.facts, { id: "dlna:uuid:tv", type: "aircast", protocol: "dlna", name: "TV", icon: null });
+  assertEquals(await renderer.status(signal), { state: "idle", positionSeconds: null, durationSeconds: null });
+  const refused = assertRejects(() => renderer.open(new FakeStream("1"), signal), MillraceError, "TV does not play it");
+  await pass(6000);
+  await refused;
+  const set = asked.find(({ action }) => action === "SetAVTransportURI")!;
+  assertMatch(set.body, /http-get:\*:video\/vnd\.dlna\.mpeg-tts:/);
+  state = "TRANSITIONING";
+  const opening = renderer.open(new FakeStream("2"), signal);
+  await pass(10_000);
+  state = "PLAYING";
+  await pass(500);
+  await opening;
+  assertEquals(await renderer.status(signal), { state: "playing", positionSeconds: 7, durationSeconds: null });
+  state = "STOPPED";
+  const error = await assertRejects(() => renderer.control({ kind: "pause" }, signal), MillraceError);
+  assertEquals([error.code, clock.pendingTimers], ["conflict", 0]);
+});
