@@ -1,4 +1,4 @@
-/** IP endpoints as `ut_pex` and `yourip` carry them. */
+/** IP endpoints as they appear in `ut_pex` and `yourip`. */
 import type { SocketAddress } from "../ports.ts";
 
 /** `host:port`, IPv6 in brackets, as a SocketAddress; null when it is malformed or the port is 0. */
@@ -15,14 +15,14 @@ export function formatEndpoint(address: SocketAddress): string {
   return address.host.includes(":") ? `[${address.host}]:${address.port}` : `${address.host}:${address.port}`;
 }
 
-/** The 4 or 16 bytes of a literal address (an IPv4-mapped IPv6 address gives 4); null when it is none. */
+/** The 4 or 16 bytes of a literal address (an IPv4-mapped IPv6 address gives 4); null for anything else. */
 export function addressBytes(host: string): Uint8Array | null {
   if (!host.includes(":")) {
     const parts = host.split(".");
     if (parts.length !== 4 || !parts.every((part) => /^\d{1,3}$/.test(part) && Number(part) < 256)) return null;
     return Uint8Array.from(parts, Number);
   }
-  // The URL parser knows every spelling of an IPv6 address and answers the canonical one: at most one "::".
+  // The URL parser knows every spelling of an IPv6 address and returns the canonical one: at most one "::".
   let canonical: string;
   try {
     canonical = new URL(`http://[${host.split("%")[0]}]`).hostname.slice(1, -1);

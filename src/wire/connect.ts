@@ -5,9 +5,9 @@ import { hex20 } from "./peer-id.ts";
 import type { PeerLink } from "./types.ts";
 
 /**
- * Shakes hands over a connection that we made. Answers at once: `handlers.ready` follows, or `handlers.close` with
+ * Shakes hands over a connection that we made. Returns at once: `handlers.ready` follows, or `handlers.close` with
  * `timeout`, `connection_failed`, `protocol_violation`, `conflict` (we reached ourselves) or the signal's reason. Until
- * `ready`, only `close`, `pause`, `resume`, `fetchMetadata`, `setMetadata` and `setPieceCount` do anything; without
+ * `ready`, only `close`, `pause`, `resume`, `fetchMetadata`, `setMetadata` and `setPieceCount` have an effect; without
  * encryption also `bitfield`, `interested`, `uninterested`, `request` and `cancel`: called right away, they leave in one
  * packet with our handshake and save a round trip each.
  * Throws `invalid_argument` for an infohash or peer id that is not 20 bytes.
@@ -25,8 +25,8 @@ export function connectPeer(connection: TcpConnection, options: ConnectPeerOptio
 }
 
 /**
- * Shakes hands over a connection that somebody made to us, plain or encrypted, and gives the link to the torrent that
- * the peer names. `close` gives up; it does nothing once a torrent has the link.
+ * Shakes hands over an incoming connection, plain or encrypted, and gives the link to the torrent that the peer names.
+ * `close` gives up; it does nothing once a torrent has the link.
  */
 export function acceptPeer(connection: TcpConnection, options: AcceptPeerOptions): { close(): void } {
   let attached = false;

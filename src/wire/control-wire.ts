@@ -1,16 +1,16 @@
 /**
  * The control plane: bittorrent-protocol, driven without its stream. The library is a Node stream that parses what is
- * written to it and emits what it sends, each a microtask later; frames that we decode and encode ourselves would
+ * written to it and emits what it sends, each a microtask later, so frames that we decode and encode ourselves would
  * overtake those that pass through it. Its parser and its output hook are synchronous, so they are called directly:
  * `_write` during the handshakes (plain or encrypted), `_onMessage` with one whole message after them.
  *
- * Only pinned versions are safe here: the members named below are not the library's public face.
+ * This is safe only with a pinned version: the members named below are not part of the library's public API.
  */
 import Library from "bittorrent-protocol";
 import { MillraceError } from "../errors.ts";
 import { MseKeyExchange } from "./mse-key-exchange.ts";
 
-/** What of an extension the library calls. */
+/** The part of an extension that the library calls. */
 export interface WireExtension {
   onHandshake?(infohashHex: string, peerIdHex: string, flags: PeerFlags): void;
   onExtendedHandshake?(handshake: unknown): void;
@@ -24,7 +24,7 @@ export interface PeerFlags {
   readonly extended: boolean;
 }
 
-/** The members of the library's class that are used, as they are in 5.0.9. */
+/** The members of the library's class that are used, as of 5.0.9. */
 interface LibraryWire {
   amChoking: boolean;
   hasFast: boolean;
@@ -71,9 +71,9 @@ const HANDSHAKE_TAIL_BYTES = 67;
 
 const ignore = (): void => {};
 
-/** One library wire whose bytes we carry. */
+/** One wire of the library, with us transporting its bytes. */
 export class ControlWire extends Base {
-  /** Takes what the library sends, encrypted already where it should be. */
+  /** Receives what the library sends, already encrypted where necessary. */
   output: (bytes: Uint8Array) => void = ignore;
   private surplus: Uint8Array | null = null;
   private rejected = false;
@@ -84,12 +84,12 @@ export class ControlWire extends Base {
     if (this._encryptor !== null) this._encryptor._dh = new MseKeyExchange(incoming);
   }
 
-  /** Bytes of an unfinished handshake that are kept. */
+  /** Bytes kept of an unfinished handshake. */
   get bufferedBytes(): number {
     return this._bufferSize;
   }
 
-  /** RC4 is on: everything passes through `encrypt` and `decrypt`. */
+  /** RC4 is on: all bytes pass through `encrypt` and `decrypt`. */
   get encrypted(): boolean {
     return this._encryptor !== null && this._encryptor._isEncrypted;
   }
@@ -107,12 +107,15 @@ export class ControlWire extends Base {
     this.guard(() => this._write(bytes, ignore));
   }
 
-  /** Names the torrent of an incoming encrypted connection and goes on. Throws `protocol_violation`. */
+  /**
+   * Names the torrent of an incoming encrypted connection, which lets its handshake continue. Throws
+   * `protocol_violation`.
+   */
   resolveInfohash(infohashHex: string): void {
     this.guard(() => this.setInfoHash(infohashHex));
   }
 
-  /** What followed the handshake in the bytes fed, decrypted; empties the library's buffer. */
+  /** The bytes fed after the handshake, decrypted; empties the library's buffer. */
   takeRest(): Uint8Array[] {
     const rest = this.surplus === null ? this._buffer : [this.surplus, ...this._buffer];
     this.surplus = null;
@@ -154,7 +157,7 @@ export class ControlWire extends Base {
     // In an encrypted handshake the initial payload may hold more than the handshake; the library drops the rest.
     if (bytes.length > HANDSHAKE_TAIL_BYTES) this.surplus = bytes.slice(HANDSHAKE_TAIL_BYTES);
     super._onHandshakeBuffer(bytes.subarray(0, HANDSHAKE_TAIL_BYTES));
-    // Messages are framed by us: what is left waits in the buffer for `takeRest`.
+    // We frame messages ourselves: the remaining bytes wait in the buffer for `takeRest`.
     this._parse(Infinity, ignore);
   }
 
@@ -163,7 +166,7 @@ export class ControlWire extends Base {
       step();
     } catch (error) {
       if (error instanceof MillraceError) throw error;
-      throw new MillraceError("protocol_violation", "the peer sent what the wire protocol does not allow", {
+      throw new MillraceError("protocol_violation", "the peer sent something that the wire protocol does not allow", {
         cause: error,
       });
     }

@@ -1,22 +1,22 @@
-/** The extended message `lt_donthave` (BEP 54): a piece that was had is gone. */
+/** The extended message `lt_donthave` (BEP 54): the sender lost a piece. */
 import type { ControlWire } from "./control-wire.ts";
 
 /** Name of the extension (BEP 10). */
 const NAME = "lt_donthave";
 
-/** Size of its payload: the piece, big-endian. */
+/** Size of its payload, bytes: the piece number, big-endian. */
 const PAYLOAD_BYTES = 4;
 
-/** Pieces that wait for the far end's handshake; who keeps silent that long hears of no more. */
+/** Pieces kept until the far end's handshake arrives; more are not reported to a peer that is silent that long. */
 const MAX_WAITING = 1024;
 
 /** The extension on one link. Create with `installDontHave`. */
 export interface DontHaveExchange {
-  /** Tells that `piece` is gone, once the far end's handshake has come; nothing when that has no `lt_donthave`. */
+  /** Reports that `piece` is gone, once the far end's handshake has come; does nothing if that lacks `lt_donthave`. */
   send(piece: number): void;
 }
 
-/** Registers `lt_donthave` on a wire, before its handshake. Messages of another size say nothing. */
+/** Registers `lt_donthave` on a wire, before its handshake. Messages of another size are ignored. */
 export function installDontHave(wire: ControlWire, received: (piece: number) => void): DontHaveExchange {
   /** Null once the far end's handshake has come. */
   let waiting: Set<number> | null = new Set();

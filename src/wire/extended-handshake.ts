@@ -1,4 +1,4 @@
-/** The BEP 10 handshake: ours, and what of the far end's is believed. */
+/** The BEP 10 handshake: ours, and the trusted part of the far end's. */
 import bencode from "bencode";
 import { addressBytes, addressText } from "./address.ts";
 import { type BencodeDictionary, integerWithin } from "../bytes/bencode.ts";
@@ -13,7 +13,7 @@ const MAX_NAME_LENGTH = 64;
 /** Extension names kept. Clients offer about ten. */
 const MAX_EXTENSIONS = 64;
 
-/** A larger `reqq` says nothing more. */
+/** Larger `reqq` values are cut to this: they would change nothing. */
 const MAX_REQUEST_QUEUE_LIMIT = 65_535;
 
 /** Fields of our handshake besides `m`, which the library adds. */
@@ -22,12 +22,12 @@ export interface OwnHandshake {
   readonly requestQueueLimit: number;
   readonly listenPort: number | null;
   readonly uploadOnly: boolean;
-  /** Address of the far end, told to it as `yourip`. */
+  /** Address of the far end, sent to it as `yourip`. */
   readonly remoteHost: string;
   readonly live: LiveOffer | null;
 }
 
-/** Our dictionary, in the library's terms. */
+/** Our handshake as a dictionary for the library. */
 export function ownHandshake(own: OwnHandshake): Record<string, unknown> {
   const handshake: Record<string, unknown> = { v: own.clientName, reqq: own.requestQueueLimit };
   if (own.listenPort !== null) handshake.p = own.listenPort;
@@ -58,7 +58,7 @@ function extensionIds(dictionary: BencodeDictionary): Record<string, number> {
 }
 
 /**
- * Reads the far end's handshake. `message` is what the library gets to see: the same with nothing but the fields known
+ * Reads the far end's handshake. `message` is what the library gets to see: only the fields known
  * here, each of the right type and range. Throws `protocol_violation` on malformed bencoding.
  */
 export function readExtendedHandshake(payload: Uint8Array): { info: ExtendedHandshake; message: Uint8Array } {

@@ -1,7 +1,7 @@
 /**
- * The data plane, receiving: cuts the byte stream into messages (BEP 3, 6, 10). Block payloads are copied once, from the
- * socket's reused buffer to where the owner wants them; fixed-size messages are decoded from a 17-byte scratch; only
- * bitfields and extended messages are gathered, within their bounds.
+ * The data plane, receiving: cuts the byte stream into messages (BEP 3, 6, 10). Block payloads are copied once, from
+ * the socket's reused buffer to where the owner wants them; fixed-size messages are decoded from a 17-byte scratch
+ * buffer; only bitfields and extended messages are gathered, within their bounds.
  */
 import { MillraceError } from "../errors.ts";
 import { MAX_BLOCK_BYTES, MAX_EXTENDED_BYTES, MAX_FRAME_BYTES, MAX_PIECES, MAX_UNKNOWN_BYTES } from "./limits.ts";
@@ -52,17 +52,17 @@ const GATHER = 1;
 const PIECE = 2;
 const SKIP = 3;
 
-/** Takes the messages, in order. A throw ends the reading. */
+/** Receives the messages, in order. A throw ends the reading. */
 export interface FrameSink {
   /** have, request, cancel, reject, allowed fast, suggest: up to three numbers (0 where the message has fewer). */
   numbers(id: number, a: number, b: number, c: number): void;
-  /** Any other message without its length prefix, `message[0]` the id; the receiver's to keep. */
+  /** Any other message without its length prefix; `message[0]` is the id. The receiver may keep the bytes. */
   message(id: number, message: Uint8Array): void;
   /** A message of an unknown id, or an empty one (BEP 3: keep-alive). */
   skipped(lengthBytes: number): void;
   /** As `PeerLinkHandlers.blockTarget`. */
   blockTarget(piece: number, offset: number, length: number): Uint8Array | null;
-  /** So many bytes of the present block arrived. */
+  /** This many bytes of the current block arrived. */
   blockBytes(count: number): void;
   block(piece: number, offset: number, length: number, kept: boolean): void;
 }
@@ -75,7 +75,7 @@ export class FrameReader {
   private wanted = PREFIX_BYTES;
   private length = 0;
   private kind = FIXED;
-  /** Bytes of a body or payload still to come; the head is being read while 0. */
+  /** Bytes of a body or payload still to come; 0 while the head is being read. */
   private left = 0;
   private body: Uint8Array | null = null;
   private position = 0;
@@ -89,25 +89,25 @@ export class FrameReader {
     this.sink = sink;
   }
 
-  /** Bitfields may be as long as this many pieces need, once it is known. */
+  /** Once the piece count is known, bitfields may be as long as it needs. */
   setPieceCount(count: number): void {
     this.bitfieldLimit = Math.max(this.bitfieldLimit, 1 + Math.ceil(count / 8));
   }
 
-  /** Drops everything from here on, also the rest of the chunk being read. */
+  /** Drops everything from here on, including the rest of the chunk being read. */
   stop(): void {
     this.stopped = true;
     this.body = null;
   }
 
-  /** Called by the sink: `push` returns after the present message. */
+  /** Called by the sink: `push` returns after the current message. */
   hold(): void {
     this.held = true;
   }
 
   /**
-   * Reads a chunk, which may be reused afterwards; returns how many bytes of it were read, fewer when the sink held it.
-   * Throws `protocol_violation` and what the sink throws.
+   * Reads a chunk, which may be reused afterwards; returns how many of its bytes were read, fewer when the sink held
+   * it. Throws `protocol_violation` and what the sink throws.
    */
   push(chunk: Uint8Array): number {
     let at = 0;
@@ -164,7 +164,7 @@ export class FrameReader {
   private idKnown(id: number): void {
     const length = this.length;
     if (id === MessageId.piece) {
-      // A block is 1 to 128 KiB: more is never asked for.
+      // A block is 1 to 128 KiB: we never request more.
       if (length <= 9 || length > 9 + MAX_BLOCK_BYTES) throw this.badLength(id);
       this.kind = PIECE;
       this.wanted = PIECE_HEADER_BYTES;

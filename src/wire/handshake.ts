@@ -6,23 +6,23 @@ import { ENCRYPTION_TIMEOUT_MS, HANDSHAKE_TIMEOUT_MS, MAX_HANDSHAKE_BUFFER_BYTES
 import type { LinkSettings } from "./options.ts";
 import { hex20 } from "./peer-id.ts";
 
-/** Where a handshake stands; `detail.stage` of the error when it fails there. */
+/** The stage of a handshake; `detail.stage` of the error when it fails there. */
 export type HandshakeStage = "encryption" | "handshake";
 
 /** What a handshake asks of its link. */
 export interface HandshakeHost {
   readonly clock: Clock;
   readonly timeoutMs: number | undefined;
-  /** Infohashes to match an encrypted handshake with. */
+  /** Infohashes that an encrypted handshake may name. */
   candidates(): Iterable<string>;
-  /** The torrent named by an incoming peer: prepares the wire for it, or answers null. Asked once. */
+  /** The torrent named by an incoming peer: prepares the wire for it, or returns null. Called once. */
   resolve(infohashHex: string): LinkSettings | null;
   /** Both sides are done. Called once, after which the handshake is over. */
   done(result: { peerId: Uint8Array; flags: PeerFlags }): void;
   failed(error: MillraceError): void;
 }
 
-/** True when `error` closed an outgoing link because the far end did not carry encryption: try again in plaintext. */
+/** True when `error` closed an outgoing link because the far end did not accept encryption: try again in plaintext. */
 export function encryptionRefused(error: unknown): boolean {
   return error instanceof MillraceError && error.detail?.stage === "encryption" && !hasCode(error, "aborted") &&
     !hasCode(error, "closed");
@@ -46,7 +46,7 @@ export class Handshake {
     wire.on("handshake", (infohashHex, _peerIdHex, flags) => this.theirs(infohashHex, flags));
   }
 
-  /** Goes first. */
+  /** Sends our handshake first. */
   startOutgoing(settings: LinkSettings, encrypted: boolean): void {
     this.settings = settings;
     if (!encrypted) {
@@ -89,7 +89,7 @@ export class Handshake {
     }, delayMs));
   }
 
-  /** Runs a step of the library; what it leads to is looked at when the library has returned. */
+  /** Runs a step of the library; its consequences are handled after the library has returned. */
   private attempt(step: () => void): void {
     if (this.over) return;
     try {
@@ -127,7 +127,7 @@ export class Handshake {
     this.settings ??= this.host.resolve(infohashHex);
     if (this.settings === null) throw unknownTorrent();
     if (hex20(this.settings.infohash) !== infohashHex) {
-      throw new MillraceError("protocol_violation", "the peer named another torrent in its handshake");
+      throw new MillraceError("protocol_violation", "the peer's handshake named another torrent");
     }
     if (hex20(peerId) === hex20(this.settings.peerId)) {
       throw new MillraceError("conflict", "connected to ourselves");
@@ -154,7 +154,7 @@ export class Handshake {
 }
 
 function unknownTorrent(): MillraceError {
-  return new MillraceError("connection_failed", "the peer asked for a torrent that is not here");
+  return new MillraceError("connection_failed", "the peer asked for an unknown torrent");
 }
 
 /** The infohash whose SHA-1 with the prefix "req2" is the given one (MSE, step 3). */

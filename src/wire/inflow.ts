@@ -1,18 +1,18 @@
 /**
- * What arrives on one link, in portions: a chunk of 64 KiB may hold 13,000 messages, and many links may have such chunks at
- * once. A link that has used up its portion stops reading and waits in one line with all others.
+ * Reads what arrives on one link in portions: a chunk of 64 KiB may hold 13,000 messages, and many links may get such
+ * chunks at once. A link that has used up its portion stops reading and waits in one queue with all others.
  */
 import { socketTurn } from "../bytes/turn.ts";
 import type { TcpConnection } from "../ports.ts";
 import type { FrameReader } from "./frame-reader.ts";
 
-/** Units of work (see `unitsOf`) that a link may do with one chunk before it has to wait. */
+/** Units of work (see `unitsOf`) that a link may do at once before it has to wait. */
 const PORTION_UNITS = 300;
 
-/** Units that all waiting links may do between two turns of everything else: some 2 ms. */
+/** Units that all waiting links together may do before other tasks get a turn: some 2 ms. */
 const TURN_UNITS = 2_000;
 
-/** Links that wait for their next portion, in order. There is one event loop, so there is one line. */
+/** Links that wait for their next portion, in order. There is one event loop, so there is one queue. */
 const line: Inflow[] = [];
 let isServing = false;
 
@@ -37,7 +37,7 @@ export class Inflow {
   #isPaused = false;
   #isClosed = false;
 
-  /** `guard` runs what may throw, and ends the link then. */
+  /** `guard` runs code that may throw, and then ends the link. */
   constructor(
     connection: Pick<TcpConnection, "pause" | "resume">,
     reader: FrameReader,
@@ -48,7 +48,7 @@ export class Inflow {
     this.#guard = guard;
   }
 
-  /** Reads a chunk, which may be reused afterwards; what goes beyond the portion is read in later turns. */
+  /** Reads a chunk, which may be reused afterwards; whatever exceeds the portion is read in later turns. */
   read(chunk: Uint8Array): void {
     if (this.#isHeld) {
       // Not `slice`: a chunk may be a Node Buffer, whose `slice` shares its memory.
@@ -65,13 +65,13 @@ export class Inflow {
     void serve();
   }
 
-  /** Counts work done for a message; from the portion's end on, reading stops after it. */
+  /** Counts work done for a message; when the portion is used up, reading stops after it. */
   spend(units: number): void {
     this.#units += units;
     if (this.#units >= PORTION_UNITS) this.#reader.hold();
   }
 
-  /** Stops reading from the socket, for reasons of the link's owner, and goes on. */
+  /** Pauses or resumes reading from the socket, for the link's owner. */
   setPaused(value: boolean): void {
     if (this.#isPaused === value || this.#isClosed) return;
     this.#isPaused = value;
@@ -80,7 +80,7 @@ export class Inflow {
     else this.#connection.resume();
   }
 
-  /** Reads the next portion of what waits; returns the units that it took. */
+  /** Reads the next portion of the waiting bytes; returns the units that it took. */
   goOn(): number {
     this.#units = 0;
     while (!this.#isClosed && this.#units < PORTION_UNITS && this.#waiting.length > 0) {
@@ -96,14 +96,14 @@ export class Inflow {
     return this.#units;
   }
 
-  /** Forgets what waits. */
+  /** Drops the waiting bytes. */
   close(): void {
     this.#isClosed = true;
     this.#waiting = [];
     this.#reader.stop();
   }
 
-  /** What of `chunk` was not read; null: nothing. */
+  /** The unread part of `chunk`; null when there is none. */
   #push(chunk: Uint8Array): Uint8Array | null {
     let read = chunk.length;
     this.#guard(() => read = this.#reader.push(chunk));

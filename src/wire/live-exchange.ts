@@ -1,4 +1,4 @@
-/** The extended message `live1` on a wire: its bytes, and what the handshake says of the sender. */
+/** The extended message `live1` on a wire: its bytes, and what the sender says of itself in the handshake. */
 import { type BencodeDictionary, integerWithin, isDictionary } from "../bytes/bencode.ts";
 import type { ControlWire } from "./control-wire.ts";
 import type { LiveOffer } from "./types.ts";
@@ -9,7 +9,7 @@ const NAME = "live1";
 /** Version of the protocol. */
 const VERSION = 1;
 
-/** Latest time that a handshake can tell, Unix seconds: the year 10889. */
+/** Latest time that a handshake can carry, Unix seconds: the year 10889. */
 const MAX_CLOCK_S = 281_474_976_710;
 
 /** The field `live` of our handshake. */
@@ -20,7 +20,7 @@ export function liveField(offer: LiveOffer): Record<string, unknown> {
   return field;
 }
 
-/** What the far end's handshake says; null when it speaks no `live1` of our version. */
+/** What the far end's handshake says; null when it does not offer our version of `live1`. */
 export function readLiveOffer(handshake: BencodeDictionary): LiveOffer | null {
   const field = handshake["live"];
   if (!isDictionary(field) || field["v"] !== VERSION) return null;
@@ -39,7 +39,7 @@ export interface LiveExchange {
   send(message: Uint8Array): void;
 }
 
-/** Registers `live1` on a wire, before its handshake. `received` may keep the bytes; what it throws ends the link. */
+/** Registers `live1` on a wire, before its handshake. `received` may keep the bytes; if it throws, the link ends. */
 export function installLive(wire: ControlWire, received: (message: Uint8Array) => void): LiveExchange {
   class Extension {
     onMessage(payload: Uint8Array): void {

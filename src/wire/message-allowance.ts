@@ -1,42 +1,42 @@
 /**
- * How much work a peer may cause by control messages. A message costs about as many units as the microseconds that it takes
- * to handle; blocks that were asked for are free, since bandwidth bounds them.
+ * Limits the work a peer may cause with control messages. A message costs about as many units as the microseconds it
+ * takes to handle; requested blocks are free, since bandwidth bounds them.
  */
 import { Allowance } from "../bytes/allowance.ts";
 import { MillraceError } from "../errors.ts";
 import type { Clock } from "../ports.ts";
 import { MessageId } from "./frame-reader.ts";
 
-/** Units a second: half a percent of a processor. A peer that downloads at 1 Gbit/s sends some 2000 `have`s a second. */
+/** Units per second: half a percent of a processor. A peer that downloads at 1 Gbit/s sends some 2000 `have`s a second. */
 const UNITS_PER_S = 5_000;
 
-/** Units saved up: a newcomer tells of its pieces one by one, and a choke refuses hundreds of requests at once. */
+/** Units saved up: a newcomer announces its pieces one by one, and a choke rejects hundreds of requests at once. */
 const BURST_UNITS = 80_000;
 
-/** Units on top for each piece of the torrent: a peer may tell of all of them, lose them, and tell again. */
+/** Extra units per piece of the torrent: a peer may announce all of them, lose them, and announce them again. */
 const UNITS_PER_PIECE = 4;
 
 /** A message of a few numbers. */
 const SMALL_UNITS = 1;
 
-/** A change of choke or interest: it looks at all peers of the swarm. */
+/** A change of choke or interest: it makes us look at all peers of the swarm. */
 const STATE_UNITS = 8;
 
-/** A bitfield or an extended message, whatever its size, */
+/** Base cost of a bitfield or an extended message. */
 const GATHERED_UNITS = 20;
 
-/** and one more unit for so many bytes of it: of a bitfield, of an extended handshake (BEP 10), of other messages. */
+/** Each unit on top covers this many bytes: of a bitfield, of an extended handshake (BEP 10), of other messages. */
 const BITFIELD_BYTES_PER_UNIT = 16;
 const HANDSHAKE_BYTES_PER_UNIT = 4;
 const EXTENDED_BYTES_PER_UNIT = 64;
 
-/** A block that nobody wants, or that is so small that its header is most of it, */
+/** Base cost of an unwanted block, or of one so small that it is mostly header. */
 const USELESS_BLOCK_UNITS = 10;
 
-/** and one more unit for so many bytes of it, or of a message that is skipped: reading them is all the work. */
+/** Each unit on top covers this many bytes of such a block or of a skipped message: reading them is all the work. */
 const SKIPPED_BYTES_PER_UNIT = 1024;
 
-/** Blocks from this length on are free when they are kept. */
+/** Kept blocks of at least this length are free. */
 const LEAST_BLOCK_BYTES = 1024;
 
 const STATE_MESSAGES: ReadonlySet<number> = new Set([
@@ -47,7 +47,7 @@ const STATE_MESSAGES: ReadonlySet<number> = new Set([
   MessageId.port,
 ]);
 
-/** Units that a message costs; `message` without its length prefix, null for one of up to three numbers. */
+/** Cost of a message in units; `message` is without its length prefix, null for one of up to three numbers. */
 export function unitsOf(id: number, message: Uint8Array | null): number {
   if (message === null) return SMALL_UNITS;
   if (STATE_MESSAGES.has(id)) return STATE_UNITS;
@@ -57,18 +57,18 @@ export function unitsOf(id: number, message: Uint8Array | null): number {
   return GATHERED_UNITS + Math.ceil(message.length / perUnit);
 }
 
-/** Units that a message of an unknown id costs, or an empty one. */
+/** Cost in units of a message of an unknown id, or of an empty one. */
 export function unitsOfSkipped(lengthBytes: number): number {
   return SMALL_UNITS + Math.floor(lengthBytes / SKIPPED_BYTES_PER_UNIT);
 }
 
-/** Units that a block costs; most cost nothing. */
+/** Cost of a block in units; most blocks cost nothing. */
 export function unitsOfBlock(lengthBytes: number, kept: boolean): number {
   if (kept && lengthBytes >= LEAST_BLOCK_BYTES) return 0;
   return USELESS_BLOCK_UNITS + Math.floor(lengthBytes / SKIPPED_BYTES_PER_UNIT);
 }
 
-/** What one peer has left. */
+/** The allowance of one peer. */
 export class MessageAllowance {
   readonly #nowMs: () => number;
   readonly #allowance: Allowance;
@@ -79,15 +79,15 @@ export class MessageAllowance {
     this.#allowance = new Allowance(UNITS_PER_S, BURST_UNITS, clock.monotonic());
   }
 
-  /** The number of pieces is known: there is that much more to tell. */
+  /** The number of pieces is known: the peer may send that many more announcements. */
   setPieceCount(count: number): void {
     this.#allowance.widen(UNITS_PER_PIECE * Math.max(0, count - this.#pieceCount));
     this.#pieceCount = Math.max(this.#pieceCount, count);
   }
 
-  /** Throws `protocol_violation` when the peer sent more than any client does. */
+  /** Throws `protocol_violation` when the peer has sent more than any client does. */
   spend(units: number): void {
     if (this.#allowance.take(units, this.#nowMs)) return;
-    throw new MillraceError("protocol_violation", "the peer floods us with messages");
+    throw new MillraceError("protocol_violation", "the peer sent a flood of messages");
   }
 }

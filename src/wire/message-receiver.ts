@@ -1,4 +1,4 @@
-/** What the messages of a finished handshake mean: checks them, keeps what must be answered, tells the handlers. */
+/** Interprets the messages after the handshake: checks them, keeps requests that must be answered, calls the handlers. */
 import { MillraceError } from "../errors.ts";
 import type { ControlWire } from "./control-wire.ts";
 import { readExtendedHandshake } from "./extended-handshake.ts";
@@ -31,11 +31,11 @@ function violation(message: string): MillraceError {
 /** The messages of one link. Its methods throw `protocol_violation`. */
 export class MessageReceiver implements FrameSink {
   private readonly parts: ReceiverParts;
-  /** Pieces that may be named while their number is unknown. */
+  /** Limit on piece numbers while the piece count is unknown. */
   private readonly maxPieces: number;
   private pieceCount: number | null = null;
   private shape: PieceShape | null = null;
-  /** Kept until the piece count is known and it can be checked. */
+  /** Kept until the piece count is known and the bitfield can be checked. */
   private bitfieldBytes: Uint8Array | null = null;
   private piecesTold = false;
   private allTold = false;
@@ -46,7 +46,7 @@ export class MessageReceiver implements FrameSink {
     this.maxPieces = parts.live ? MAX_LIVE_PIECES : MAX_PIECES;
   }
 
-  /** As `PeerLink.setPieceCount`; answers what was wrong with earlier messages. */
+  /** As `PeerLink.setPieceCount`; returns what was wrong with earlier messages. */
   setPieceCount(count: number, shape: PieceShape | null): MillraceError | null {
     this.pieceCount = count;
     this.shape = shape;
@@ -60,7 +60,7 @@ export class MessageReceiver implements FrameSink {
   numbers(id: number, a: number, b: number, c: number): void {
     if (a >= (this.pieceCount ?? this.maxPieces)) throw violation(`message ${id} names piece ${a}`);
     const handlers = this.parts.handlers;
-    // An accepted request pays by what it downloads.
+    // An accepted request is paid for by what it downloads.
     if (id !== MessageId.request) this.parts.spend(unitsOf(id, null));
     switch (id) {
       case MessageId.have:
@@ -71,7 +71,7 @@ export class MessageReceiver implements FrameSink {
         return this.requested(a, b, c);
       case MessageId.cancel:
         if (!this.parts.requests.remove(a, b)) return handlers.unwanted?.(a, b, c);
-        // BEP 6: a cancelled request is answered too.
+        // BEP 6: a cancelled request is answered as well.
         if (this.parts.wire.hasFast) this.parts.outbox.triple(MessageId.reject, a, b, c);
         return handlers.cancel(a, b, c);
     }
@@ -83,7 +83,7 @@ export class MessageReceiver implements FrameSink {
   /** BEP 54. */
   dontHave(piece: number): void {
     if (piece >= (this.pieceCount ?? this.maxPieces)) throw violation(`lt_donthave names piece ${piece}`);
-    // Until the metadata is known it counts as named, like any other.
+    // Until the metadata is known this is a piece number to check later, like any other.
     if (piece > this.highestPiece) this.highestPiece = piece;
     this.parts.handlers.dontHave?.(piece);
   }
@@ -113,17 +113,17 @@ export class MessageReceiver implements FrameSink {
       case MessageId.extended:
         return this.extendedArrived(message);
       case MessageId.haveNone:
-        // Nobody loses pieces, so a late one says nothing.
+        // A peer does not lose all its pieces, so a late one is ignored.
         if (this.piecesTold) return;
         this.piecesTold = true;
         break;
       case MessageId.haveAll:
-        // A message of five bytes that makes work for every piece counts once.
+        // A five-byte message that causes work for every piece takes effect only once.
         if (this.allTold) return;
         this.piecesTold = this.allTold = true;
     }
     if (id === MessageId.bitfield) {
-      // BEP 3 and 6 want it first and once, but aria2 sends one in place of many `have`s, as news comes in.
+      // BEP 3 and 6 want it first and only once, but aria2 sends it instead of many `have`s as it gets pieces.
       this.piecesTold = true;
       const bits = message.subarray(1);
       if (this.pieceCount === null) this.bitfieldBytes = bits;
@@ -154,7 +154,7 @@ export class MessageReceiver implements FrameSink {
 
   private extendedArrived(message: Uint8Array): void {
     if (message[1] !== 0) return this.parts.wire.feedMessage(message);
-    if (message.length > MAX_HANDSHAKE_BYTES) throw violation("an extended handshake that no client sends");
+    if (message.length > MAX_HANDSHAKE_BYTES) throw violation("the extended handshake is larger than any client's");
     const { info, message: checked } = readExtendedHandshake(message.subarray(2));
     this.parts.wire.feedMessage(checked);
     this.parts.handlers.extended(info);
@@ -169,7 +169,7 @@ export class MessageReceiver implements FrameSink {
     this.parts.spend(unitsOf(MessageId.request, null));
     if (outcome === "full") {
       if (hasFast) this.parts.outbox.triple(MessageId.reject, piece, offset, length);
-      else if (!amChoking) throw violation("more requests than were allowed");
+      else if (!amChoking) throw violation("more requests than allowed");
     }
   }
 
@@ -183,7 +183,7 @@ export class MessageReceiver implements FrameSink {
   }
 }
 
-/** Right length and spare bits zero (BEP 3). */
+/** Whether it has the right length and its spare bits are zero (BEP 3). */
 function fits(bits: Uint8Array, count: number): boolean {
   if (bits.length !== Math.ceil(count / 8)) return false;
   return (count & 7) === 0 || (bits[bits.length - 1]! & (0xff >> (count & 7))) === 0;

@@ -1,7 +1,7 @@
 /**
- * ut_metadata (BEP 9) over the npm package of that name, which is kept from seeing anything but checked messages: as it
- * comes it writes outside its buffer on a bad piece number, asks for everything at once, asks again what was refused,
- * and re-encodes what it hashed.
+ * ut_metadata (BEP 9) over the npm package of that name, which gets to see only checked messages: unprotected, it
+ * writes outside its buffer on a bad piece number, requests everything at once, repeats refused requests, and
+ * re-encodes what it hashed.
  */
 import createLibraryExtension from "ut_metadata";
 import { MillraceError } from "../errors.ts";
@@ -19,7 +19,7 @@ import {
 } from "./limits.ts";
 import { hex20 } from "./peer-id.ts";
 
-/** Bytes of a metadata piece, but the last (BEP 9). */
+/** Size of a metadata piece, except the last (BEP 9). */
 const METADATA_PIECE_BYTES = 16384;
 
 /** BEP 9 `msg_type`. */
@@ -58,7 +58,7 @@ export class MetadataExchange extends Base {
   private readonly wire: ControlWire;
   private readonly host: MetadataHost;
   private readonly outstanding = new Set<number>();
-  /** What has arrived, by piece. Memory is taken as it arrives: the size is only what the peer named. */
+  /** The pieces that have arrived. Memory is allocated as they arrive: the size is only what the peer claimed. */
   private blocks: Uint8Array[] = [];
   private next = 0;
   private received = 0;
@@ -74,19 +74,19 @@ export class MetadataExchange extends Base {
     this.host = host;
   }
 
-  /** Asks for the metadata, now or when the extended handshake has come. */
+  /** Requests the metadata, now or when the extended handshake has come. */
   override fetch(): void {
     if (this._metadataComplete || this._fetching || this.closed) return;
     this._fetching = true;
     if (this.handshakeSeen) this.startOrFail();
   }
 
-  /** Bytes of the fetch under way that have arrived. */
+  /** Bytes that have arrived of the fetch under way. */
   get receivedBytes(): number {
     return Math.min(this.received * METADATA_PIECE_BYTES, this._metadataSize ?? 0);
   }
 
-  /** Gives a fetch up without an error; it may be begun again. */
+  /** Cancels a fetch without an error; it may be started again. */
   cancel(): void {
     if (this._fetching) this.stopFetching();
   }
@@ -97,7 +97,7 @@ export class MetadataExchange extends Base {
     if (this._fetching && this.pieces === 0) this.startOrFail();
   }
 
-  /** Serves `infoBytes` from now on and tells a peer that shook hands already. */
+  /** Serves `infoBytes` from now on and tells a peer that already shook hands. */
   serve(infoBytes: Uint8Array, handshakeSent: boolean): void {
     if (this.closed || this._metadataComplete || infoBytes.length > MAX_METADATA_BYTES) return;
     this.stopFetching();
@@ -116,7 +116,7 @@ export class MetadataExchange extends Base {
 
   /** Called by the library with the checked handshake when it offers ut_metadata. */
   override onExtendedHandshake(handshake: unknown): void {
-    // A size told while we serve or fetch must not replace the size in use.
+    // A size received while we serve or fetch must not replace the size in use.
     if (!this._metadataComplete && this.pieces === 0) {
       this._metadataSize = (handshake as { metadata_size?: number }).metadata_size ?? null;
     }
@@ -151,7 +151,7 @@ export class MetadataExchange extends Base {
   }
 
   private requested(piece: number): void {
-    // Without an id of the far end's there is no way to answer.
+    // Without the far end's extension id there is no way to reply.
     if (!this.offered) return;
     const known = this._metadataComplete && piece * METADATA_PIECE_BYTES < this._metadataSize!;
     if (known && this.host.bufferedBytes() < METADATA_BACKLOG_BYTES) this._onRequest(piece);

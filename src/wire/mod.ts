@@ -1,4 +1,4 @@
-/** Peer wire protocol: what other folders may use. */
+/** The peer wire protocol: what other folders may use. */
 export { acceptPeer, connectPeer } from "./connect.ts";
 export { encryptionRefused } from "./handshake.ts";
 export { MAX_BLOCK_BYTES, MAX_METADATA_BYTES } from "./limits.ts";

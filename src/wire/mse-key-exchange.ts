@@ -1,6 +1,6 @@
 /**
- * Diffie-Hellman of Message Stream Encryption, for the library to use instead of node's: that one tests the prime again
- * at each connection (20–40 ms on the main thread) and accepts degenerate keys on some runtimes.
+ * Diffie-Hellman of Message Stream Encryption. The library uses it instead of node's, which tests the prime again
+ * on each connection (20–40 ms on the main thread) and accepts degenerate keys on some runtimes.
  */
 import { Allowance } from "../bytes/allowance.ts";
 import { MillraceError } from "../errors.ts";
@@ -12,12 +12,12 @@ const PRIME = BigInt(
 );
 /** Bytes of a public key and of the secret, zero-padded. */
 const KEY_BYTES = 96;
-/** Bytes of a private key: the specification names 160 bits as enough. */
+/** Bytes of a private key: the specification calls 160 bits enough. */
 const PRIVATE_KEY_BYTES = 20;
 
 /**
- * Exchanges that strangers may begin, a second and at once: each takes 1 to 2 ms of the one thread. Peers that are turned
- * away come again in plaintext.
+ * Exchanges that strangers may begin, per second and at once: each takes 1 to 2 ms of the single thread. Peers that are
+ * turned away retry in plaintext.
  */
 const INCOMING_PER_S = 40;
 const INCOMING_AT_ONCE = 80;
@@ -55,7 +55,7 @@ export class MseKeyExchange {
     this.isIncoming = isIncoming;
   }
 
-  /** Our public key, 96 bytes. Throws `too_busy` when strangers began more exchanges than can be served. */
+  /** Our public key, 96 bytes. Throws `too_busy` when strangers begin more exchanges than we can serve. */
   generateKeys(): Uint8Array {
     if (this.isIncoming && !incoming.take(1, () => performance.now())) {
       throw new MillraceError("too_busy", "too many encrypted handshakes at once");
@@ -63,7 +63,7 @@ export class MseKeyExchange {
     return toKey(power(2n, this.privateKey));
   }
 
-  /** The shared secret, 96 bytes. Throws `protocol_violation` for a public key that would make it known to anybody. */
+  /** The shared secret, 96 bytes. Throws `protocol_violation` for a public key that would let anybody compute it. */
   computeSecret(publicKey: Uint8Array): Uint8Array {
     const theirs = toBigInt(publicKey);
     if (theirs <= 1n || theirs >= PRIME - 1n) {

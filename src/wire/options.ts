@@ -2,13 +2,13 @@ import type { Clock, SocketAddress } from "../ports.ts";
 import type { LiveOffer, PeerLink, PeerLinkHandlers } from "./types.ts";
 
 /**
- * Message stream encryption. `off`: plaintext only. `accept`: outgoing in plaintext, incoming as the far end likes.
- * `prefer`: outgoing tries encryption first; when the far end does not carry it the link closes with an error for which
+ * Message stream encryption. `off`: plaintext only. `accept`: outgoing in plaintext, incoming as the far end chooses.
+ * `prefer`: outgoing tries encryption first; if the far end does not accept it, the link closes with an error for which
  * `encryptionRefused` is true, and the caller connects again with `accept`.
  */
 export type EncryptionMode = "off" | "accept" | "prefer";
 
-/** What a link says of us and offers. */
+/** What a link announces about us. */
 export interface LinkSettings {
   /** 20 bytes. */
   readonly infohash: Uint8Array;
@@ -16,38 +16,38 @@ export interface LinkSettings {
   readonly peerId: Uint8Array;
   /** BEP 6. Default true. */
   readonly fast?: boolean;
-  /** BEP 5: we run a DHT node (tell its port with `sendDhtPort`). Default false. */
+  /** BEP 5: we run a DHT node (announce its port with `sendDhtPort`). Default false. */
   readonly dht?: boolean;
   /** ut_metadata (BEP 9). Default true. */
   readonly metadata?: boolean;
   /** ut_pex (BEP 11). Default true; false for private torrents (BEP 27). */
   readonly pex?: boolean;
-  /** Requests of the peer that may await an answer, told as `reqq`. Default 512. */
+  /** How many unanswered requests the peer may have, announced as `reqq`. Default 512. */
   readonly requestQueueLimit?: number;
   /** `v`. Default "millrace 0.1.0". */
   readonly clientName?: string;
-  /** `p`: where we accept connections. Default null: nowhere. */
+  /** `p`: the port on which we accept connections. Default null: none. */
   readonly listenPort?: number | null;
   /** `upload_only` (BEP 21). Default false. */
   readonly uploadOnly?: boolean;
   /**
-   * As `PeerLink.setMetadata`, in time for the first extended handshake: aria2 hangs up on, and bans, a peer whose first
-   * one names no `metadata_size` while it needs the metadata. Default null: not known.
+   * As `PeerLink.setMetadata`, in time for the first extended handshake: while aria2 needs the metadata, it hangs up on
+   * and bans a peer whose first extended handshake has no `metadata_size`. Default null: not known.
    */
   readonly infoBytes?: Uint8Array | null;
   /**
-   * The torrent is a live broadcast: `live1` is offered, pieces have 31-bit numbers, their blocks may come unasked.
+   * The torrent is a live broadcast: `live1` is offered, pieces have 31-bit numbers, blocks may come unrequested.
    * Default null: plain BitTorrent.
    */
   readonly live?: LiveOffer | null;
 }
 
-/** What both directions share. */
+/** What both directions need. */
 export interface LinkEnvironment {
   readonly clock: Clock;
   /** Default `accept`. */
   readonly encryption?: EncryptionMode;
-  /** For all handshakes together, ms. Default 10 000. */
+  /** Deadline for all handshakes together, ms. Default 10 000. */
   readonly handshakeTimeoutMs?: number;
   /** Closes the link, at any time. */
   readonly signal?: AbortSignal;
@@ -60,7 +60,7 @@ export interface ConnectPeerOptions extends LinkSettings, LinkEnvironment {
 
 /** A torrent that an incoming peer may join. */
 export interface AcceptTarget extends LinkSettings {
-  /** Takes the link, whose handshake is under way, and answers its handlers; `ready` or `close` follows. */
+  /** Takes the link, whose handshake is under way, and returns its handlers; `ready` or `close` follows. */
   attach(link: PeerLink): PeerLinkHandlers;
 }
 
@@ -70,6 +70,6 @@ export interface AcceptPeerOptions extends LinkEnvironment {
   candidates(): Iterable<string>;
   /** The torrent that the peer named, or null to hang up. */
   lookup(infohashHex: string, remote: SocketAddress): AcceptTarget | null;
-  /** The connection ended before a torrent was known, so that no handlers could be told. */
+  /** The connection ended before its torrent was known, so there were no handlers to tell. */
   failed?(error: Error, remote: SocketAddress): void;
 }

@@ -1,14 +1,14 @@
 /**
- * The data plane, sending: small messages of one turn gather in one buffer and leave as one write in a microtask; a
- * block leaves as its header (with what gathered before it) and its bytes, uncopied.
+ * The data plane, sending: the small messages of one turn are gathered in one buffer and written at once in a
+ * microtask; a block is written as its header (with any messages gathered before it) and its bytes, without a copy.
  */
 import type { TcpConnection } from "../ports.ts";
 import { MessageId } from "./frame-reader.ts";
 
-/** Gathered before a write: 240 requests. */
+/** Size of the gathering buffer, bytes: 240 requests. */
 const SCRATCH_BYTES = 4096;
 
-/** Messages up to this size are gathered, larger ones written by themselves. */
+/** Messages up to this size are gathered; larger ones are written separately. */
 const GATHER_BYTES = 1024;
 
 /** Orders and gathers what one link sends. */
@@ -30,7 +30,7 @@ export class Outbox {
     this.onWritten = onWritten;
   }
 
-  /** Bytes gathered here. */
+  /** Bytes gathered but not written yet. */
   get pendingBytes(): number {
     return this.filled;
   }
@@ -40,7 +40,7 @@ export class Outbox {
     this.filled = 0;
   }
 
-  /** Queues bytes as they are (the library encrypted them); takes ownership. */
+  /** Queues bytes unchanged (the library has encrypted them); takes ownership. */
   raw(bytes: Uint8Array): void {
     if (this.closed) return;
     if (bytes.length > GATHER_BYTES) {
@@ -67,7 +67,7 @@ export class Outbox {
     this.seal(at, 17);
   }
 
-  /** `piece` (BEP 3); takes ownership of `data`. False when the connection asks to wait for its drain. */
+  /** `piece` (BEP 3); takes ownership of `data`. False when the connection asks us to wait until it drains. */
   block(piece: number, offset: number, data: Uint8Array): boolean {
     if (this.closed) return true;
     const at = this.frame(13, MessageId.piece);
@@ -79,7 +79,7 @@ export class Outbox {
     return this.write(this.cipher === null ? data : this.cipher(data));
   }
 
-  /** Gives what gathered to the connection now. */
+  /** Writes the gathered messages to the connection now. */
   flush(): void {
     if (this.closed) this.filled = 0;
     if (this.filled === 0) return;

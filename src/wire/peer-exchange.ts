@@ -1,6 +1,7 @@
 /**
- * ut_pex (BEP 11) over the npm package of that name. Its timers, its memory of peers told and its wall-clock rate check
- * (which drops the connection) are not used: the swarm decides when to tell what, and the link's clock limits what is read.
+ * ut_pex (BEP 11) over the npm package of that name. Its timers, its memory of announced peers and its wall-clock rate
+ * check (which drops the connection) are not used: the swarm decides when to send what, and the link's clock limits
+ * what is read.
  */
 import bencode from "bencode";
 import createLibraryExtension from "ut_pex";
@@ -30,7 +31,7 @@ interface LibraryExtension {
 
 const Base = createLibraryExtension() as new (wire: never) => LibraryExtension;
 
-/** Address lists of a message and the bytes of one entry. */
+/** Address lists of a message, with the bytes per entry. */
 const LISTS = { added: 6, added6: 18, dropped: 6, dropped6: 18 } as const;
 
 /** The exchange of one link. Create with `installPeerExchange`. */
@@ -49,7 +50,7 @@ export class PeerExchange extends Base {
     this.on("dropped", (endpoint) => this.dropped.push(endpoint));
   }
 
-  /** Reads a message; what comes too early is ignored. Throws `protocol_violation` on malformed bencoding. */
+  /** Reads a message; one that comes too early is ignored. Throws `protocol_violation` on malformed bencoding. */
   override onMessage(payload: Uint8Array): void {
     const now = this.host.clock.monotonic();
     if (now - this.lastReadMs < PEX_INTERVAL_MS) return;

@@ -6,7 +6,7 @@ export const PEER_ID_BYTES = 20;
 /** Azureus-style client prefix (BEP 20): MR, version 0.1.0.0. */
 const PREFIX = "-MR0100-";
 
-/** A fresh peer id: the prefix and 12 random bytes. One an engine and swarm; never derived from anything personal. */
+/** A fresh peer id: the prefix and 12 random bytes. One per engine and swarm; never derived from anything personal. */
 export function createPeerId(): Uint8Array {
   const id = crypto.getRandomValues(new Uint8Array(PEER_ID_BYTES));
   new TextEncoder().encodeInto(PREFIX, id);

@@ -1,7 +1,7 @@
 /**
- * One peer connection. During the handshakes all bytes go through the library (`Handshake`, `ControlWire`); afterwards
- * messages are framed here whether they were encrypted or not, blocks and the small hot messages never leave our code
- * (`FrameReader`, `Outbox`), and the rest is given to the library one message at a time.
+ * One peer connection. During the handshakes all bytes go through the library (`Handshake`, `ControlWire`). Afterwards
+ * messages are framed here, encrypted or not: blocks and the frequent small messages never leave our code
+ * (`FrameReader`, `Outbox`), and the rest is passed to the library one message at a time.
  */
 import { abortError, MillraceError } from "../errors.ts";
 import type { SocketAddress, TcpConnection } from "../ports.ts";
@@ -27,12 +27,12 @@ const HANDSHAKE = 0;
 const OPEN = 1;
 const CLOSED = 2;
 
-/** How a link learns whose it is. */
+/** How a link finds its torrent. */
 export interface LinkOwner {
   candidates(): Iterable<string>;
   /** The settings and handlers for a torrent, or null to hang up. */
   resolve(link: PeerLink, infohashHex: string): { settings: LinkSettings; handlers: PeerLinkHandlers } | null;
-  /** Closed before `resolve` answered. */
+  /** The link closed before `resolve` returned. */
   orphaned(error: Error): void;
 }
 
@@ -62,7 +62,7 @@ export class WireLink implements PeerLink {
   private dontHaveExchange: DontHaveExchange | null = null;
   private requests = new RequestLedger(DEFAULT_REQUEST_QUEUE_LIMIT);
   private handshakeSent = false;
-  /** Our plaintext handshake is queued: what peers may hear before they answer it can follow in the same packet. */
+  /** Our plaintext handshake is queued: messages a peer accepts before its own handshake can follow in the same packet. */
   private early = false;
   private pieceCount: number | null = null;
   private removeAbort: () => void = () => {};
@@ -96,7 +96,7 @@ export class WireLink implements PeerLink {
     return this.connection.bufferedBytes + this.outbox.pendingBytes;
   }
 
-  /** Opens the connection and begins; `infohashHex` is given when we know the torrent (outgoing). */
+  /** Opens the connection and begins; `infohashHex` is the torrent of an outgoing link, null for an incoming one. */
   start(infohashHex: string | null): void {
     this.connection.open({
       data: (chunk) => this.data(chunk),
@@ -125,7 +125,7 @@ export class WireLink implements PeerLink {
     if (this.state !== OPEN || this.wire.amChoking) return;
     this.wire.choke();
     const dropped = this.requests.clear();
-    // BEP 6: every request that will not be answered is rejected; without it a choke drops them all (BEP 3).
+    // BEP 6: every request that won't be served is rejected; without it a choke drops them all (BEP 3).
     if (this.wire.hasFast) {
       for (const { piece, offset, length } of dropped) this.outbox.triple(MessageId.reject, piece, offset, length);
     }
@@ -144,7 +144,7 @@ export class WireLink implements PeerLink {
   }
 
   bitfield(bytes: Uint8Array): void {
-    // The caller's bits change while the copy waits to leave.
+    // The caller's bits may change while the copy waits to be sent.
     if (this.speaks) this.wire.bitfield(new Uint8Array(bytes));
   }
 
@@ -155,7 +155,7 @@ export class WireLink implements PeerLink {
   }
 
   haveNone(): void {
-    // Without BEP 6 nothing is sent by who has nothing.
+    // Without BEP 6 a peer without pieces sends nothing.
     if (this.state === OPEN && this.wire.hasFast) this.wire.haveNone();
   }
 
@@ -263,12 +263,12 @@ export class WireLink implements PeerLink {
     this.inflow!.read(bytes);
   }
 
-  /** Runs what may break a rule or run a handler; a throw ends this link only. */
+  /** Runs code that may break a rule or call a handler; a throw ends only this link. */
   private guarded(step: () => void): void {
     try {
       step();
     } catch (error) {
-      // Anything but a MillraceError is a mistake of ours or of a handler; it must not take other peers down.
+      // Anything but a MillraceError is a bug of ours or of a handler; it must not take other peers down.
       this.finish(
         error instanceof MillraceError
           ? error
@@ -277,7 +277,7 @@ export class WireLink implements PeerLink {
     }
   }
 
-  /** Tells a handler in a microtask what came up inside a method of the link. */
+  /** Calls a handler in a microtask about something that came up inside a method of the link. */
   private later(step: () => void): void {
     queueMicrotask(() => this.state !== CLOSED && this.guarded(step));
   }
@@ -320,7 +320,7 @@ export class WireLink implements PeerLink {
     });
     this.reader = new FrameReader(this.receiver);
     this.inflow = new Inflow(this.connection, this.reader, (step) => this.guarded(step));
-    // The window of a broadcast moves on anyway: nobody need be told what falls out of it.
+    // A broadcast's window moves on anyway: there is no need to report what falls out of it.
     if (live === null) this.dontHaveExchange = installDontHave(wire, (piece) => this.receiver!.dontHave(piece));
     Object.assign(
       this.wire.extendedHandshake,
@@ -355,7 +355,7 @@ export class WireLink implements PeerLink {
   private written(): void {
     this.counters.sentBytes = this.outbox.sentBytes;
     if (this.connection.bufferedBytes > MAX_SEND_BACKLOG_BYTES) {
-      this.finish(new MillraceError("connection_failed", "the peer does not read what it asked for"));
+      this.finish(new MillraceError("connection_failed", "the peer does not read what it requested"));
     }
   }
 
@@ -367,7 +367,7 @@ export class WireLink implements PeerLink {
     });
   }
 
-  /** Ends everything once; the handlers hear of it in a microtask, never from inside a method of the link. */
+  /** Ends everything once; the handlers are called in a microtask, never from inside a method of the link. */
   private finish(error: Error | null): void {
     if (this.state === CLOSED) return;
     const reason = this.state === HANDSHAKE && error instanceof MillraceError

@@ -14,7 +14,7 @@ export class RequestLedger {
     return this.pending.size;
   }
 
-  /** Notes a request: `full` when there are too many, `known` when the same block is awaited already. */
+  /** Notes a request: `full` when there are too many, `known` when the same block is already awaited. */
   add(piece: number, offset: number, length: number): "added" | "known" | "full" {
     const key = piece * OFFSETS + offset;
     if (this.pending.has(key)) return "known";
@@ -23,12 +23,12 @@ export class RequestLedger {
     return "added";
   }
 
-  /** Takes a request off; false when it was not awaited (any more). */
+  /** Removes a request; false when it was not awaited, or no longer. */
   remove(piece: number, offset: number): boolean {
     return this.pending.delete(piece * OFFSETS + offset);
   }
 
-  /** Takes all off; answers them in order of arrival. */
+  /** Removes all and returns them in order of arrival. */
   clear(): { piece: number; offset: number; length: number }[] {
     const all = [...this.pending].map(([key, length]) => ({
       piece: Math.floor(key / OFFSETS),

@@ -1,15 +1,15 @@
 /** A peer connection as the swarm sees it: BEP 3, 6, 9, 10, 11 over one TCP connection, plain or encrypted. */
 import type { SocketAddress } from "../ports.ts";
 
-/** Size of a block as requested on the wire, bytes (BEP 3; larger ones are refused by most peers). */
+/** Size of a block as requested on the wire, bytes (BEP 3; most peers refuse larger ones). */
 export const BLOCK_BYTES = 16384;
 
 /** What a member of a live swarm says of itself in the BEP 10 handshake. */
 export interface LiveOffer {
   readonly role: "source" | "viewer";
-  /** Its uplink, bytes a second; null when it isn't told. */
+  /** Its uplink, bytes per second; null when unknown. */
   readonly upBytesPerS: number | null;
-  /** Its wall clock when it said so, Unix ms, in whole seconds; absent when it isn't told. */
+  /** Its wall clock when it sent this, Unix ms, in whole seconds; absent when it sent none. */
   readonly clockMs?: number;
 }
 
@@ -21,15 +21,15 @@ export interface ExtendedHandshake {
   readonly metadataBytes: number | null;
   readonly uploadOnly: boolean;
   readonly listenPort: number | null;
-  /** Our address as it sees it. */
+  /** Our address as the far end sees it. */
   readonly yourIp: string | null;
   /** Extension names it offers. */
   readonly extensions: readonly string[];
-  /** Its part in a live swarm; null when it offers no `live1`. */
+  /** Its role in a live swarm; null when it offers no `live1`. */
   readonly live: LiveOffer | null;
 }
 
-/** Sizes of a torrent, to check blocks against. */
+/** Sizes of a torrent, for checking blocks. */
 export interface PieceShape {
   readonly pieceLengthBytes: number;
   readonly totalBytes: number;
@@ -44,7 +44,7 @@ export interface PeerLinkHandlers {
   unchoke(): void;
   interested(): void;
   uninterested(): void;
-  /** Pieces the far end has; `bytes` may be longer or shorter than the torrent when the metadata is unknown. */
+  /** Pieces that the far end has; until the metadata is known, `bytes` may be longer or shorter than the torrent. */
   bitfield(bytes: Uint8Array): void;
   haveAll(): void;
   haveNone(): void;
@@ -52,13 +52,13 @@ export interface PeerLinkHandlers {
   /** BEP 54: the far end has lost a piece. */
   dontHave?(piece: number): void;
   /**
-   * The far end asks for a block (1 byte to 128 KiB) while we do not choke it. At most `requestQueueLimit` wait for an
-   * answer; the link itself refuses the excess, what comes while we choke, and a block asked for again.
+   * The far end requests a block (1 byte to 128 KiB) while we do not choke it. At most `requestQueueLimit` stay
+   * unanswered; the link itself rejects more than that, requests while we choke, and repeated ones.
    */
   request(piece: number, offset: number, length: number): void;
-  /** A request that awaited an answer is withdrawn; the link has rejected it where BEP 6 asks for that. Forget it. */
+  /** An unanswered request is withdrawn; the link has rejected it if BEP 6 requires that. Forget it. */
   cancel(piece: number, offset: number, length: number): void;
-  /** The far end withdraws what it has not asked for: in a live swarm, a block that it would be sent unasked. */
+  /** The far end cancels a block that it did not request: in a live swarm, one that would be sent unrequested. */
   unwanted?(piece: number, offset: number, length: number): void;
   /** BEP 6. */
   reject(piece: number, offset: number, length: number): void;
@@ -70,7 +70,7 @@ export interface PeerLinkHandlers {
   blockTarget(piece: number, offset: number, length: number): Uint8Array | null;
   /** The block is complete in its target (or was discarded: `kept` false). */
   block(piece: number, offset: number, length: number, kept: boolean): void;
-  /** UDP port of its DHT node (BEP 5). */
+  /** UDP port of the far end's DHT node (BEP 5). */
   dhtPort(port: number): void;
   /** ut_pex. */
   peers(added: readonly SocketAddress[], dropped: readonly SocketAddress[]): void;
@@ -78,7 +78,7 @@ export interface PeerLinkHandlers {
   metadata(infoBytes: Uint8Array): void;
   /** ut_metadata of this peer failed (refused, garbage, hash mismatch): it is not asked again. */
   metadataFailed(error: Error): void;
-  /** A `live1` message, the receiver's to keep; only with `LinkSettings.live`. */
+  /** A `live1` message, which the receiver may keep; only with `LinkSettings.live`. */
   live?(message: Uint8Array): void;
   /** Last call. `error` is a MillraceError; `protocol_violation` when the peer broke a rule (ban it). */
   close(error: Error | null): void;
@@ -95,58 +95,58 @@ export interface PeerLink {
     readonly receivedBytes: number;
     readonly sentBytes: number;
   };
-  /** Monotonic ms of the last byte received. */
+  /** When the last byte was received, monotonic ms. */
   readonly lastReceivedMs: number;
-  /** All requests of the far end that await an answer are gone: the link rejects them (BEP 6) or lets them drop (BEP 3). */
+  /** Voids all unanswered requests of the far end: the link rejects them (BEP 6) or drops them (BEP 3). */
   choke(): void;
   unchoke(): void;
   interested(): void;
   uninterested(): void;
   bitfield(bytes: Uint8Array): void;
-  /** Without BEP 6, once the piece count is set, a full bitfield; before that nothing. */
+  /** Without BEP 6 sends a full bitfield once the piece count is set, and nothing before that. */
   haveAll(): void;
-  /** Without BEP 6 nothing. */
+  /** Sends nothing without BEP 6. */
   haveNone(): void;
   have(piece: number): void;
-  /** BEP 54: we have it no longer; nothing when the far end does not speak of that. */
+  /** BEP 54: we no longer have it; sends nothing when the far end does not support that. */
   dontHave(piece: number): void;
   request(piece: number, offset: number, length: number): void;
   cancel(piece: number, offset: number, length: number): void;
-  /** Refuses a request that awaits an answer; else nothing. */
+  /** Rejects an unanswered request; does nothing otherwise. */
   reject(piece: number, offset: number, length: number): void;
   /**
-   * Sends a block that was requested and neither cancelled nor choked away since (else it is dropped and the answer is
+   * Sends a block that was requested and neither cancelled nor choked since (otherwise it drops the block and returns
    * true); takes ownership of `data`. False when over the write watermark: wait for `onDrain`.
    */
   piece(piece: number, offset: number, data: Uint8Array): boolean;
   /**
-   * Sends a block that nobody need have asked for, of any 31-bit number: only with `LinkSettings.live`. Ownership and
-   * answer as for `piece`.
+   * Sends a block of any 31-bit number, even unrequested: only with `LinkSettings.live`. Ownership and return value as
+   * for `piece`.
    */
   push(piece: number, offset: number, data: Uint8Array): boolean;
-  /** Sends a `live1` message; nothing when either end does not offer it. */
+  /** Sends a `live1` message; does nothing unless both ends offer it. */
   sendLive(message: Uint8Array): void;
   /** Bytes queued for sending. */
   readonly bufferedBytes: number;
   onDrain: (() => void) | null;
-  /** Stops reading from the socket (download rate limit) and goes on. */
+  /** Stops reading from the socket (download rate limit) until `resume`. */
   pause(): void;
   resume(): void;
-  /** ut_pex, at most once a minute as BEP 11 says; the link does not enforce it. */
+  /** ut_pex, at most once per minute (BEP 11), which the link does not enforce. */
   sendPeers(added: readonly SocketAddress[], dropped: readonly SocketAddress[]): void;
-  /** Tells the peer our DHT port. */
+  /** Sends our DHT port to the peer. */
   sendDhtPort(port: number): void;
-  /** Asks for the metadata by ut_metadata (when the peer offers it). */
+  /** Requests the metadata by ut_metadata if the peer offers it. */
   fetchMetadata(): void;
-  /** Gives up what `fetchMetadata` began, without a report; it may be asked for again. */
+  /** Cancels what `fetchMetadata` began, without a report; it may be called again. */
   cancelMetadata(): void;
-  /** Bytes of the metadata being fetched that have arrived; 0 when none is. */
+  /** Bytes that have arrived of the metadata being fetched; 0 when none is. */
   readonly metadataBytes: number;
   /** Serves the metadata by ut_metadata from now on. */
   setMetadata(infoBytes: Uint8Array): void;
   /**
-   * Number of pieces, once known: messages naming pieces beyond it, also earlier ones, are protocol violations. With
-   * `shape`, blocks outside their piece are too.
+   * Number of pieces, once known: naming a piece beyond it, even in an earlier message, is a protocol violation. With
+   * `shape`, so are blocks outside their piece.
    */
   setPieceCount(count: number, shape?: PieceShape): void;
   keepAlive(): void;

@@ -8,7 +8,7 @@ import { FakeClock } from "../support/fake-clock.ts";
 import { againstRaw, ascii, frame, joined, type JoinOptions, rawHandshake, Recorder, seeded } from "./support/links.ts";
 import { connectionPair, quiet, until } from "./support/memory-connection.ts";
 
-/** Bytes that look like nothing in particular, and their SHA-1. */
+/** Noise, and its SHA-1. */
 async function info(size: number): Promise<{ bytes: Uint8Array<ArrayBuffer>; infohash: Uint8Array; hex: string }> {
   const random = seeded(size);
   const bytes = Uint8Array.from({ length: size }, () => Math.floor(random() * 256));
@@ -29,7 +29,7 @@ async function metadataPair(infohash: Uint8Array, hex: string, options: JoinOpti
 }
 
 for (const size of [1, 16384, 16385, 1_500_000]) {
-  test(`fetchMetadata() brings ${size} bytes that setMetadata() serves`, async () => {
+  test(`fetchMetadata() fetches ${size} bytes that setMetadata() serves`, async () => {
     const { bytes, infohash, hex } = await info(size);
     const { client, server, atClient, clock } = await metadataPair(infohash, hex);
     server.setMetadata(bytes);
@@ -86,7 +86,7 @@ test("fetchMetadata() and setMetadata() called before the handshake take effect 
   assertEquals(early.raw.received.slice(-request.length), request);
 });
 
-test("infoBytes in the settings is told with the first extended handshake, by both sides", async () => {
+test("infoBytes in the settings is announced in the first extended handshake, by both sides", async () => {
   const { bytes, infohash, hex } = await info(20_000);
   for (
     const [side, options] of [["atServer", { client: { infoBytes: bytes } }], ["atClient", {
@@ -101,7 +101,7 @@ test("infoBytes in the settings is told with the first extended handshake, by bo
   }
 });
 
-test("fetchMetadata() fails when the far end has none, refuses, lies or stalls", async () => {
+test("fetchMetadata() fails when the far end has no metadata, refuses, lies or stalls", async () => {
   const { bytes, infohash, hex } = await info(20_000);
   const none = await metadataPair(infohash, hex);
   none.client.fetchMetadata();
@@ -143,7 +143,7 @@ test("fetchMetadata() fails when the far end has none, refuses, lies or stalls",
   }
 });
 
-test("setMetadata() is refused to requests beyond its end and to peers that do not read", async () => {
+test("setMetadata() serves no requests beyond its end and no peers that do not read", async () => {
   const { bytes, infohash } = await info(20_000);
   const { raw, link } = await againstRaw({ link: { infohash }, shake: false });
   raw.send([19, ...ascii("BitTorrent protocol"), 0, 0, 0, 0, 0, 16, 0, 4, ...infohash, ...new Array(20).fill(1)]);
@@ -161,7 +161,7 @@ test("setMetadata() is refused to requests beyond its end and to peers that do n
   assert(link.bufferedBytes < 600_000, String(link.bufferedBytes));
 });
 
-test("sendPeers() tells IPv4 and IPv6 peers", async () => {
+test("sendPeers() sends IPv4 and IPv6 peers", async () => {
   const { client, atServer } = await joined();
   const added = [
     { host: "203.0.113.7", port: 6881 },
@@ -179,7 +179,7 @@ test("sendPeers() tells IPv4 and IPv6 peers", async () => {
   ]]);
 });
 
-test("ut_pex is bounded to 50 peers a message and one message a minute", async () => {
+test("ut_pex is limited to 50 peers per message and one message per minute", async () => {
   const { raw, events, clock } = await againstRaw();
   const many = new Uint8Array(6 * 200 + 3).fill(9);
   for (let i = 0; i < 200; i++) many[6 * i + 3] = i;
@@ -199,7 +199,7 @@ test("ut_pex is bounded to 50 peers a message and one message a minute", async (
   assertEquals(events.of("close"), []);
 });
 
-test("pex false neither offers nor reads nor sends ut_pex", async () => {
+test("with pex false a link neither offers nor reads nor sends ut_pex", async () => {
   const { client, server, atClient, atServer } = await joined({ client: { pex: false } });
   client.sendPeers([{ host: "203.0.113.7", port: 6881 }], []);
   server.sendPeers([{ host: "203.0.113.7", port: 6881 }], []);
@@ -214,7 +214,7 @@ test("pex false neither offers nor reads nor sends ut_pex", async () => {
 /** An extended message (BEP 10) of this number. */
 const extended = (id: number, ...body: (number | Uint8Array)[]) => frame(20, new Uint8Array([id]), ...body);
 
-test("dontHave() tells the far end of a lost piece (BEP 54)", async () => {
+test("dontHave() reports a lost piece to the far end (BEP 54)", async () => {
   const { client, server, atServer, atClient } = await joined();
   for (const link of [client, server]) link.setPieceCount(70_000);
   client.dontHave(0);
@@ -225,10 +225,10 @@ test("dontHave() tells the far end of a lost piece (BEP 54)", async () => {
   assertEquals(atClient.of("dontHave"), [["dontHave", 7]]);
 });
 
-test("dontHave() sends nothing to who does not offer lt_donthave, and four bytes under its number to who does", async () => {
+test("dontHave() sends nothing to a peer without lt_donthave, and four bytes under its id to one with it", async () => {
   for (const offers of [false, true]) {
     const { link, raw } = await againstRaw();
-    // Before the far end has said what it offers, it waits.
+    // It waits until the far end has said what it offers.
     link.dontHave(3);
     await quiet();
     assertEquals([...raw.received], []);
@@ -240,11 +240,11 @@ test("dontHave() sends nothing to who does not offer lt_donthave, and four bytes
   }
 });
 
-test("lt_donthave of a piece beyond the last is a violation, of another size it says nothing", async () => {
+test("lt_donthave of a piece beyond the last is a violation; one of another size is ignored", async () => {
   const { link, events, raw } = await againstRaw({ shake: false });
   raw.send(rawHandshake(true));
   await quiet();
-  // Our number for it is in our own handshake: a length, 20, 0, and a dictionary.
+  // Our id for it is in our own handshake: a length, 20, 0, and a dictionary.
   const told = String.fromCharCode(...raw.received);
   const id = Number(/11:lt_donthavei(\d+)e/.exec(told)![1]);
   link.setPieceCount(10);

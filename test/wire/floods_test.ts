@@ -1,4 +1,4 @@
-/** Control messages without end: a peer may send as many as any client does, and delays nobody by them. */
+/** Floods of control messages: a peer may send as many as any client does, and must not delay others with them. */
 import { test } from "node:test";
 import { assert, assertEquals, assertLess, assertThrows } from "@std/assert";
 import { hasCode, MillraceError } from "../../src/errors.ts";
@@ -9,13 +9,13 @@ import { until } from "./support/memory-connection.ts";
 
 const HAVE = unitsOf(4, null);
 
-test("MessageAllowance lets a client tell of each of 400,000 pieces one by one", () => {
+test("MessageAllowance lets a client announce 400,000 pieces one by one", () => {
   const allowance = new MessageAllowance(new FakeClock());
   allowance.setPieceCount(400_000);
   for (let piece = 0; piece < 400_000; piece++) allowance.spend(HAVE);
 });
 
-test("MessageAllowance lets a client tell of 2000 pieces a second for an hour, and choke as often as it should", () => {
+test("MessageAllowance lets a client announce 2000 pieces per second for an hour, and choke at the normal rate", () => {
   const clock = new FakeClock();
   const allowance = new MessageAllowance(clock);
   const choke = unitsOf(0, Uint8Array.of(0));
@@ -41,7 +41,7 @@ test("MessageAllowance ends a peer that changes its mind thousands of times a se
   assertLess(second, 30);
 });
 
-test("a link reads a burst of 20,000 haves whole, in order, and in turns", async () => {
+test("a link reads a burst of 20,000 haves completely, in order, over several turns", async () => {
   const { raw, events } = await againstRaw();
   let turns = 0;
   let isOver = false;
@@ -59,11 +59,11 @@ test("a link reads a burst of 20,000 haves whole, in order, and in turns", async
   assert(turns >= 2, `${turns} turns of the event loop`);
 });
 
-test("a link stays paused by its owner though a burst that waited has been read", async () => {
+test("a link stays paused by its owner after a waiting burst has been read", async () => {
   const { raw, link, events } = await againstRaw();
   raw.send(Array.from({ length: 20_000 }, (_, piece) => frame(4, piece)).flat());
   await until(() => events.of("have").length > 0);
-  // Far more than one portion holds, however fast the machine.
+  // The burst is far larger than one portion, however fast the machine.
   assertLess(events.of("have").length, 20_000);
   link.pause();
   await until(() => events.of("have").length === 20_000);
@@ -75,10 +75,10 @@ test("a link stays paused by its owner though a burst that waited has been read"
   assertEquals(events.of("have").length, 20_001);
 });
 
-test("a link ends for a flood of messages that cost much, and has read a fraction of them", async () => {
+test("a link ends on a flood of expensive messages after reading a fraction of them", async () => {
   const { raw, events } = await againstRaw();
   for (let i = 0; i < 100; i++) raw.send(Array.from({ length: 2_500 }, (_, n) => frame(2 + n % 2)).flat());
-  // Read in turns, which takes many.
+  // Reading takes many turns.
   for (let i = 0; i < 50 && events.closeError === undefined; i++) await until(() => events.closeError !== undefined);
   assert(hasCode(events.closeError, "protocol_violation"), String(events.closeError));
   assertLess(events.of("interested").length, 5_100);

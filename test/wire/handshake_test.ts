@@ -9,7 +9,7 @@ import { FakeClock } from "../support/fake-clock.ts";
 import { againstRaw, frame, INFOHASH, INFOHASH_HEX, joined, rawHandshake, Recorder } from "./support/links.ts";
 import { connectionPair, type MemoryConnection, quiet, RawPeer, until } from "./support/memory-connection.ts";
 
-/** The library as it comes, over one end of a pair. `encryption` 2 takes nothing but RC4. */
+/** The unmodified library over one end of a pair. `encryption` 2 accepts only RC4. */
 // deno-lint-ignore no-explicit-any
 function libraryPeer(connection: MemoryConnection, incoming: boolean, encryption: 0 | 1 | 2): any {
   const wire = new Library(incoming ? "tcpIncoming" : "tcpOutgoing", encryption);
@@ -44,7 +44,7 @@ function accept(connection: MemoryConnection, at: Recorder, clock = new FakeCloc
 
 for (const cut of [0, 1]) {
   for (const encryption of [0, 1, 2] as const) {
-    test(`acceptPeer() serves the library as it comes, encryption ${encryption}, cut ${cut}`, async () => {
+    test(`acceptPeer() serves the unmodified library, encryption ${encryption}, cut ${cut}`, async () => {
       const [theirs, ours] = connectionPair(cut);
       const at = new Recorder();
       accept(ours, at);
@@ -70,7 +70,7 @@ for (const cut of [0, 1]) {
       assertEquals(at.events.at(-1), ["have", 9]);
     });
 
-    test(`connectPeer() talks to the library as it comes, encryption ${encryption}, cut ${cut}`, async () => {
+    test(`connectPeer() talks to the unmodified library, encryption ${encryption}, cut ${cut}`, async () => {
       const [ours, theirs] = connectionPair(cut);
       const wire = libraryPeer(theirs, true, encryption);
       wire.on("crypto-infohash", () => wire.setInfoHash(INFOHASH_HEX));
@@ -104,7 +104,7 @@ for (const cut of [0, 1]) {
   }
 }
 
-test("connectPeer() passes on what follows the handshake in the same chunk", async () => {
+test("connectPeer() passes on bytes that follow the handshake in the same chunk", async () => {
   const { raw, events } = await againstRaw({ shake: false });
   raw.send(rawHandshake(true), frame(14), frame(1), frame(4, 3));
   await quiet();
@@ -123,7 +123,7 @@ test("connectPeer() times out when the handshake does not come", async () => {
   assertEquals(clock.pendingTimers, 0);
 });
 
-test("encryptionRefused() is true when an encrypted attempt is met by silence or a hang-up", async () => {
+test("encryptionRefused() is true when an encrypted attempt ends in silence or a hang-up", async () => {
   const silent = await againstRaw({ shake: false, link: { encryption: "prefer" } });
   silent.clock.advance(4_000);
   const hangUp = await againstRaw({ shake: false, link: { encryption: "prefer" } });
@@ -133,7 +133,7 @@ test("encryptionRefused() is true when an encrypted attempt is met by silence or
   assert(hasCode(hangUp.events.closeError, "connection_failed") && encryptionRefused(hangUp.events.closeError));
 });
 
-test("connectPeer() reports a hang-up in the handshake", async () => {
+test("connectPeer() reports a hang-up during the handshake", async () => {
   const { raw, events } = await againstRaw({ shake: false });
   raw.send(rawHandshake(true).slice(0, 30));
   raw.connection.end();
@@ -142,7 +142,7 @@ test("connectPeer() reports a hang-up in the handshake", async () => {
   assertEquals(events.names, ["close"]);
 });
 
-test("connectPeer() refuses another torrent, garbage and itself", async () => {
+test("connectPeer() refuses another torrent, garbage and a connection to itself", async () => {
   const other = await againstRaw({ shake: false });
   other.raw.send(rawHandshake(true, new Uint8Array(20)));
   const garbage = await againstRaw({ shake: false });
@@ -213,14 +213,14 @@ test("acceptPeer() bounds an endless encrypted handshake and a degenerate key", 
   assert(hasCode(weak[0], "protocol_violation"));
 });
 
-test("two links agree on an encrypted handshake and go on in plaintext", async () => {
+test("two links agree on an encrypted handshake and continue in plaintext", async () => {
   const { atClient, atServer } = await joined({ client: { encryption: "prefer" }, cut: 7 });
   for (const at of [atClient, atServer]) {
     assertEquals((at.of("ready")[0]![1] as { encrypted: boolean }).encrypted, false);
   }
 });
 
-test("MseKeyExchange computes the secret that node's Diffie-Hellman computes", () => {
+test("MseKeyExchange computes the same secret as node's Diffie-Hellman", () => {
   const prime = "ffffffffffffffffc90fdaa22168c234c4c6628b80dc1cd129024e088a67cc74020bbea63b139b22514a08798e3404dd" +
     "ef9519b3cd3a431b302b0a6df25f14374fe1356d6d51c245e485b576625e7ec6f44c42e9a63a36210000000000090563";
   const theirs = createDiffieHellman(prime, "hex", 2);
@@ -236,7 +236,7 @@ test("MseKeyExchange computes the secret that node's Diffie-Hellman computes", (
   }
 });
 
-test("connectPeer() lets pieces, interest and requests leave together with our plaintext handshake", async () => {
+test("connectPeer() sends pieces, interest and requests together with our plaintext handshake", async () => {
   const { link, raw } = await againstRaw({ shake: false });
   link.bitfield(Uint8Array.of(0x80));
   link.interested();
@@ -246,7 +246,7 @@ test("connectPeer() lets pieces, interest and requests leave together with our p
   assertEquals(raw.received, [...frame(5, Uint8Array.of(0x80)), ...frame(2), ...frame(6, 1, 16384, 16384)]);
 });
 
-test("connectPeer() keeps everything behind an encrypted handshake", async () => {
+test("connectPeer() sends everything only after an encrypted handshake", async () => {
   const { link, raw } = await againstRaw({ shake: false, link: { encryption: "prefer" } });
   link.interested();
   link.request(1, 16384, 16384);

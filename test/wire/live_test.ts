@@ -8,7 +8,7 @@ const VIEWER: LiveOffer = { role: "viewer", upBytesPerS: 250_000 };
 const SOURCE: LiveOffer = { role: "source", upBytesPerS: null };
 const LAST = 2 ** 31 - 1;
 
-/** `live1` under the id 7 and what `live` holds, as an extended handshake. */
+/** An extended handshake that offers `live1` under the id 7 and has this `live` field. */
 const handshake = (live: string) => frame(20, Uint8Array.of(0), ascii(`d4:live${live}1:md5:live1i7eee`));
 
 async function liveLinks() {
@@ -16,13 +16,13 @@ async function liveLinks() {
   return pair;
 }
 
-test("connectPeer() with live tells role and uplink both ways", async () => {
+test("connectPeer() with live exchanges role and uplink both ways", async () => {
   const { atClient, atServer } = await liveLinks();
   assertEquals((atServer.of("extended")[0]![1] as ExtendedHandshake).live, VIEWER);
   assertEquals((atClient.of("extended")[0]![1] as ExtendedHandshake).live, SOURCE);
 });
 
-test("connectPeer() with live tells the wall clock in whole seconds, and takes none that is no number", async () => {
+test("connectPeer() with live sends the wall clock in whole seconds, and ignores one that is not a number", async () => {
   const { atClient } = await joined({
     client: { live: VIEWER },
     server: { live: { ...SOURCE, clockMs: 1_800_000_000_999 } },
@@ -36,7 +36,7 @@ test("connectPeer() with live tells the wall clock in whole seconds, and takes n
   }
 });
 
-test("connectPeer() registers live1 on no other torrent", async () => {
+test("connectPeer() registers live1 only for broadcasts", async () => {
   const { client, atServer } = await joined({ server: { live: SOURCE } });
   const { extensions, live } = atServer.of("extended")[0]![1] as ExtendedHandshake;
   assertEquals([extensions.includes("live1"), live], [false, null]);
@@ -55,7 +55,7 @@ test("PeerLink carries live1 messages in order, encrypted or not", async () => {
   }
 });
 
-test("PeerLink pushes blocks of 31-bit numbers that nobody asked for", async () => {
+test("PeerLink pushes unrequested blocks with 31-bit numbers", async () => {
   const { server, atClient } = await liveLinks();
   server.push(LAST, 16384, new Uint8Array(100).fill(7));
   await quiet();
@@ -63,7 +63,7 @@ test("PeerLink pushes blocks of 31-bit numbers that nobody asked for", async () 
   assertEquals(atClient.blocks[0], new Uint8Array(100).fill(7));
 });
 
-test("PeerLink takes requests and cancels of 31-bit numbers, and answers them", async () => {
+test("PeerLink accepts requests and cancels with 31-bit numbers, and answers them", async () => {
   const { client, server, atClient, atServer } = await liveLinks();
   server.unchoke();
   await quiet();
@@ -78,7 +78,7 @@ test("PeerLink takes requests and cancels of 31-bit numbers, and answers them", 
   assertEquals(atClient.of("block").length, 1);
 });
 
-test("PeerLink ends at numbers above 31 bits, also in a live swarm", async () => {
+test("PeerLink ends on numbers above 31 bits, even in a live swarm", async () => {
   for (const message of [frame(6, 2 ** 31, 0, 16384), frame(7, 2 ** 31, 0, new Uint8Array(9)), frame(4, 2 ** 31)]) {
     const { raw, events } = await againstRaw({ link: { live: VIEWER } });
     raw.send(message);
@@ -99,14 +99,14 @@ test("PeerLink rejects a peer's requests above the limit of its queue", async ()
   assertEquals([atServer.of("request").length, atClient.of("reject").length], [64, 436]);
 });
 
-test("FrameReader refuses a giant frame at its length prefix, before the id has come", async () => {
+test("FrameReader rejects a giant frame at its length prefix, before the id arrives", async () => {
   const { raw, events } = await againstRaw({ link: { live: VIEWER } });
   raw.send(uint32((1 << 20) + 1));
   await quiet();
   assertEquals((events.closeError as { code?: string } | null)?.code, "protocol_violation");
 });
 
-test("readLiveOffer() takes nothing but a live field of version 1", async () => {
+test("readLiveOffer() accepts only a live field of version 1", async () => {
   const cases: [string, LiveOffer | null][] = [
     ["d4:role6:source2:upi5e1:vi1ee", { role: "source", upBytesPerS: 5 }],
     ["d1:vi1ee", { role: "viewer", upBytesPerS: null }],

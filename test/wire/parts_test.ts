@@ -37,7 +37,7 @@ test("parseEndpoint() is the inverse of formatEndpoint()", () => {
   for (const text of ["1.2.3.4:0", "1.2.3.4:65536", "1.2.3.4", "[::1]", "x:1"]) assertEquals(parseEndpoint(text), null);
 });
 
-test("createPeerId() is random behind the client prefix", () => {
+test("createPeerId() is random after the client prefix", () => {
   const [a, b] = [createPeerId(), createPeerId()];
   assertEquals([new TextDecoder().decode(a.subarray(0, 8)), a.length], ["-MR0100-", 20]);
   assert(hex20(a) !== hex20(b));
@@ -55,7 +55,7 @@ test("RequestLedger bounds, finds and clears requests", () => {
   assertEquals(ledger.size, 0);
 });
 
-test("decodeDictionary() never hangs or throws anything else on seeded garbage", () => {
+test("decodeDictionary() never hangs or throws an unexpected error on seeded garbage", () => {
   const tokens = ["d", "l", "e", "i", "1:a", "3:abc", "-3:", "0:", "i5e", "i-", ":", "9", "x", "12:"];
   const random = seeded(42);
   let decoded = 0;

@@ -4,7 +4,7 @@ import { hasCode } from "../../src/errors.ts";
 import { againstRaw, ascii, frame, type Joined, joined, type JoinOptions, rawHandshake } from "./support/links.ts";
 import { quiet } from "./support/memory-connection.ts";
 
-/** Every message both ways; answers what arrived at each end, without the handshakes. */
+/** Sends every message both ways; returns what arrived at each end after the handshakes. */
 async function exchange(pair: Joined): Promise<unknown[][]> {
   const answers: unknown[][] = [];
   for (const [near, far] of [[pair.client, pair.atServer], [pair.server, pair.atClient]] as const) {
@@ -73,7 +73,7 @@ for (const [name, options] of Object.entries(VARIANTS)) {
   });
 }
 
-test("connectPeer() tells identity, flags and extended handshake", async () => {
+test("connectPeer() exchanges identity, flags and extended handshake", async () => {
   const pair = await joined({
     client: { clientName: "millrace 9", listenPort: 8621, requestQueueLimit: 300, uploadOnly: true, dht: true },
     server: { fast: false, pex: false },
@@ -98,7 +98,7 @@ test("connectPeer() tells identity, flags and extended handshake", async () => {
   ]);
 });
 
-test("request() sends what one turn asks for as one write", async () => {
+test("request() sends all requests of one turn in one write", async () => {
   const { client, connections } = await joined();
   const before = connections[0].writes.length;
   client.interested();
@@ -116,7 +116,7 @@ test("haveAll() sends a full bitfield when the far end has no fast extension", a
   assertEquals(atServer.of("bitfield"), [["bitfield", [0xff, 0xe0]]]);
 });
 
-test("bitfield() sends the bits as they were", async () => {
+test("bitfield() sends the bits as they were at the call", async () => {
   const { client, server, atServer } = await joined();
   server.setPieceCount(12);
   const bits = new Uint8Array([0xf0, 0x10]);
@@ -126,7 +126,7 @@ test("bitfield() sends the bits as they were", async () => {
   assertEquals(atServer.of("bitfield"), [["bitfield", [0xf0, 0x10]]]);
 });
 
-test("choke() rejects what awaits an answer and piece() drops it afterwards", async () => {
+test("choke() rejects unanswered requests, and piece() then drops their blocks", async () => {
   const { client, server, atClient, atServer } = await joined();
   server.unchoke();
   await quiet();
@@ -142,7 +142,7 @@ test("choke() rejects what awaits an answer and piece() drops it afterwards", as
   assertEquals(atClient.of("block"), []);
 });
 
-test("cancel() withdraws a request that awaits an answer and is answered once; of others the far end is told", async () => {
+test("cancel() withdraws an unanswered request, which is answered once, and reports other blocks to the far end", async () => {
   const { client, server, atClient, atServer } = await joined();
   server.unchoke();
   await quiet();
@@ -158,7 +158,7 @@ test("cancel() withdraws a request that awaits an answer and is answered once; o
   assertEquals(atClient.of("block"), []);
 });
 
-test("piece() answers false above the watermark and onDrain follows", async () => {
+test("piece() returns false above the watermark and onDrain follows", async () => {
   const { client, server, connections } = await joined();
   server.unchoke();
   await quiet();
@@ -179,7 +179,7 @@ test("piece() answers false above the watermark and onDrain follows", async () =
   assertEquals([drains, server.bufferedBytes, client.counters.downloadedPayloadBytes], [1, 0, 20 * 16384]);
 });
 
-test("blockTarget() null discards the block and says so", async () => {
+test("blockTarget() discards a block by returning null, and block() reports it", async () => {
   const { raw, events } = await againstRaw();
   events.discard = true;
   raw.send(frame(7, 1, 0, new Uint8Array(500)), frame(1));
@@ -188,7 +188,7 @@ test("blockTarget() null discards the block and says so", async () => {
   assertEquals(events.names.at(-1), "unchoke");
 });
 
-test("pause() stops reading and resume() goes on", async () => {
+test("pause() stops reading and resume() continues", async () => {
   const { raw, link, events } = await againstRaw();
   link.pause();
   raw.send(frame(1));
@@ -238,7 +238,7 @@ test("close() from a handler ends the reading at once", async () => {
   assertEquals(raw.closed, true);
 });
 
-test("an orderly end closes with null once the link is ready", async () => {
+test("close() gets null for an orderly end once the link is ready", async () => {
   const { raw, events } = await againstRaw();
   raw.connection.end();
   await quiet();

@@ -44,8 +44,8 @@ const VIOLATIONS: Record<string, { fast?: boolean; count?: number; bytes: number
   "have none without the fast extension": { fast: false, bytes: frame(15) },
   "suggest without the fast extension": { fast: false, bytes: frame(13, 0) },
   "allowed fast without the fast extension": { fast: false, bytes: frame(17, 0) },
-  "an extended handshake that is no dictionary": { bytes: frame(20, Uint8Array.of(0), ascii("i1e")) },
-  "an extended handshake of nesting": { bytes: frame(20, Uint8Array.of(0), ascii("d1:a" + "l".repeat(5000))) },
+  "an extended handshake that is not a dictionary": { bytes: frame(20, Uint8Array.of(0), ascii("i1e")) },
+  "an extended handshake with deep nesting": { bytes: frame(20, Uint8Array.of(0), ascii("d1:a" + "l".repeat(5000))) },
   "an extended handshake with a negative length": { bytes: frame(20, Uint8Array.of(0), ascii("d1:al-3:ee")) },
   "an extended handshake that names __proto__": { bytes: frame(20, Uint8Array.of(0), ascii("d1:md9:__proto__i3eee")) },
   "ut_metadata garbage": { bytes: frame(20, Uint8Array.of(1), ascii("d8:msg_typei0eel-3:")) },
@@ -67,7 +67,7 @@ for (const [name, { fast = true, count, bytes }] of Object.entries(VIOLATIONS)) 
   });
 }
 
-test("setPieceCount() finds earlier messages that do not fit", async () => {
+test("setPieceCount() detects earlier messages that do not fit", async () => {
   for (const early of [frame(4, 100), frame(5, new Uint8Array(20))]) {
     const { link, raw, events } = await againstRaw();
     raw.send(early);
@@ -79,7 +79,7 @@ test("setPieceCount() finds earlier messages that do not fit", async () => {
   }
 });
 
-test("odd but harmless messages are let pass", async () => {
+test("odd but harmless messages are accepted", async () => {
   const { raw, link, events } = await againstRaw();
   link.setPieceCount(9);
   raw.send(
@@ -103,7 +103,7 @@ test("odd but harmless messages are let pass", async () => {
   assertEquals(events.of("extended")[2]![1], { ...info, client: null, extensions: [] });
 });
 
-test("pieces may be told again, as aria2 does in place of many haves; nothing is lost by it", async () => {
+test("a repeated bitfield, which aria2 sends instead of many haves, is accepted", async () => {
   const { raw, link, events } = await againstRaw();
   link.setPieceCount(8);
   raw.send(frame(15), frame(5, Uint8Array.of(1)), frame(4, 1), frame(5, Uint8Array.of(0x41)));
@@ -113,7 +113,7 @@ test("pieces may be told again, as aria2 does in place of many haves; nothing is
   assertEquals(events.of("bitfield"), [["bitfield", [1]], ["bitfield", [0x41]]]);
 });
 
-test("requests beyond the limit are rejected with the fast extension and a violation without", async () => {
+test("requests beyond the limit are rejected with the fast extension, and are a violation without it", async () => {
   for (const fast of [true, false]) {
     const { raw, link, events } = await againstRaw({ fast, link: { requestQueueLimit: 100 } });
     link.unchoke();
@@ -126,7 +126,7 @@ test("requests beyond the limit are rejected with the fast extension and a viola
   }
 });
 
-test("requests while we choke are rejected with the fast extension and dropped without", async () => {
+test("requests while we choke are rejected with the fast extension, and dropped without it", async () => {
   for (const fast of [true, false]) {
     const { raw, events } = await againstRaw({ fast });
     for (let i = 0; i < 300; i++) raw.send(frame(6, i, 0, 16384));
@@ -138,17 +138,17 @@ test("requests while we choke are rejected with the fast extension and dropped w
 
 test("a peer that floods and does not read is dropped", async () => {
   const { raw, link, events } = await againstRaw();
-  // So large a torrent allows that many messages.
+  // A torrent this large allows that many messages.
   link.setPieceCount(400_000);
   raw.connection.other.stuck = true;
   const flood = Array.from({ length: 4000 }, (_, i) => frame(6, i, 0, 16384)).flat();
   for (let i = 0; i < 70; i++) raw.send(flood);
-  // Read in turns, which takes many.
+  // Reading takes many turns.
   for (let i = 0; i < 50 && events.closeError === undefined; i++) await until(() => events.closeError !== undefined);
   assert(hasCode(events.closeError, "connection_failed"));
 });
 
-test("messages split at every byte boundary read the same", async () => {
+test("messages split at any byte boundary are read the same", async () => {
   const messages = [
     ...frame(5, Uint8Array.of(0xa0)),
     ...frame(1),
@@ -175,7 +175,7 @@ test("messages split at every byte boundary read the same", async () => {
   }
 });
 
-test("seeded garbage ends in a MillraceError or not at all", async () => {
+test("seeded garbage ends the link with a MillraceError or not at all", async () => {
   for (let seed = 1; seed <= 150; seed++) {
     const random = seeded(seed);
     const pair = await againstRaw({

@@ -18,7 +18,7 @@ export const INFOHASH_HEX = "a0a1a2a3a4a5a6a7a8a9aaabacadaeafb0b1b2b3";
 /** One event: the handler's name and its arguments. */
 export type Event = [string, ...unknown[]];
 
-/** Handlers that note what they are told; blocks land in `blocks` unless `discard`. */
+/** Handlers that record each call; blocks land in `blocks` unless `discard`. */
 export class Recorder implements PeerLinkHandlers {
   readonly events: Event[] = [];
   readonly blocks: Uint8Array[] = [];
@@ -119,7 +119,7 @@ export class Recorder implements PeerLinkHandlers {
   }
 }
 
-/** What both ends of `joined` may be told. */
+/** Options of `joined` for each end. */
 export interface JoinOptions {
   readonly cut?: number | Cutter;
   readonly client?: Partial<ConnectPeerOptions>;
@@ -170,7 +170,7 @@ export async function joined(options: JoinOptions = {}): Promise<Joined> {
   return { clock, client, server: atServer.link!, atClient, atServer, connections };
 }
 
-/** One of our links (outgoing) against raw bytes; the handshakes are done unless `shake` is false. */
+/** One of our links (outgoing) with raw bytes at the other end; the handshakes are done unless `shake` is false. */
 export async function againstRaw(
   options: { fast?: boolean; shake?: boolean; cut?: number | Cutter; link?: Partial<ConnectPeerOptions> } = {},
 ): Promise<{ clock: FakeClock; link: PeerLink; events: Recorder; raw: RawPeer }> {
@@ -191,7 +191,7 @@ export async function againstRaw(
   return { clock, link, events, raw };
 }
 
-/** A BEP 3 handshake with the extension bits of BEP 10 and, if asked, BEP 6. */
+/** A BEP 3 handshake with the extension bit of BEP 10 and, if asked, that of BEP 6. */
 export function rawHandshake(fast: boolean, infohash: Uint8Array = INFOHASH): number[] {
   const reserved = [0, 0, 0, 0, 0, 0x10, 0, fast ? 4 : 0];
   return [

@@ -1,8 +1,8 @@
-/** TCP in memory: two joined connections whose deliveries happen a microtask after the write, cut as the test likes. */
+/** TCP in memory: two joined connections that deliver a microtask after the write, in pieces as the test chooses. */
 import type { SocketAddress, TcpConnection, TcpHandlers } from "../../../src/ports.ts";
 import { settle } from "../../support/fake-clock.ts";
 
-/** Mean size or a function of the bytes left, answering how many arrive together. */
+/** Returns how many of the available bytes arrive together. */
 export type Cutter = (available: number) => number;
 
 /** One end. */
@@ -12,7 +12,7 @@ export class MemoryConnection implements TcpConnection {
   /** Sizes of the writes made, in order. */
   readonly writes: number[] = [];
   closes = 0;
-  /** While true, what is written here stays queued: a peer that does not read. */
+  /** While true, bytes written here stay queued: a peer that does not read. */
   stuck = false;
   other!: MemoryConnection;
   private handlers: TcpHandlers | null = null;
@@ -73,7 +73,7 @@ export class MemoryConnection implements TcpConnection {
     this.handlers?.close();
   }
 
-  /** Delivers what is queued here to the other end. */
+  /** Delivers the bytes queued here to the other end. */
   schedule(): void {
     queueMicrotask(() => this.deliver());
   }
@@ -115,7 +115,7 @@ export function connectionPair(cut: number | Cutter = 0): [MemoryConnection, Mem
   return [client, server];
 }
 
-/** Lets everything queued happen. */
+/** Lets everything that is queued happen. */
 export async function quiet(turns = 4): Promise<void> {
   for (let i = 0; i < turns; i++) await settle();
 }
