@@ -1,5 +1,5 @@
 /** Which file of a torrent to play. */
-import { MillraceError } from "../errors.ts";
+import { hasCode, MillraceError } from "../errors.ts";
 import type { Metainfo, MetainfoFile } from "../transport/types.ts";
 
 /** MIME types of containers by extension; being listed is what "playable" means before the file is looked into. */
@@ -123,4 +123,14 @@ export function chooseFile(
     throw new MillraceError("no_playable_file", `_idx ${index}: the file is empty`);
   }
   return file;
+}
+
+/** Whether `defaultFile` is the file `index`. */
+export function isDefaultFile(metainfo: Metainfo, index: number): boolean {
+  try {
+    return defaultFile(metainfo).index === index;
+  } catch (error) {
+    if (hasCode(error, "no_playable_file")) return false;
+    throw error;
+  }
 }

@@ -23,6 +23,7 @@ export function startRequest(
   params: PlaybackParams,
   { selector, output, mayNamePrivate, signal }: StartFacts,
 ): StartRequest {
+  const isTrial = c.req.raw.method === "HEAD";
   return {
     selector,
     output,
@@ -39,10 +40,11 @@ export function startRequest(
     clientSessionId: params.client_session_id ?? -1,
     useApiStop: params.use_api_stop ?? false,
     stopNotifications: params.use_stop_notifications ?? false,
-    forceRestart: params.force_session_restart ?? false,
+    forceRestart: params.force_session_restart === true && !isTrial,
     singleReader: wantsSingleReader(params),
     selectedIndexes: params.playlist_selected_indexes ?? null,
     nextIndexes: params.next_file_indexes ?? null,
+    isTrial,
     // Middleware shows the progress; a player that is redirected is told by status what can't be played.
     atOnce: params.format === "json",
     signal,

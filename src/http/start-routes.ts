@@ -16,7 +16,6 @@ import { parsePlaybackParams, type PlaybackParams } from "./playback-params.ts";
 import { isSigned } from "./playlist-key.ts";
 import { playbackUrl } from "./playback-url.ts";
 import { readBody } from "./request-body.ts";
-import { OUTPUT_TYPES } from "./stream-routes.ts";
 
 /** `getfile` is our addition: the file as it is, for players that read its container themselves. */
 const STARTS: readonly (readonly [string, OutputKind])[] = [["getstream", "ts"], ["manifest.m3u8", "hls"], [
@@ -41,19 +40,14 @@ async function start(c: HttpContext, parts: HttpParts, prefix: string, output: O
   try {
     const params = parsePlaybackParams(new URL(c.req.url).searchParams);
     wantsJson = params.format === "json";
-    if (c.req.raw.method === "HEAD") {
-      if (params.item === undefined && params.group === undefined) selectorOf(params);
-      return c.body(null, 200, {
-        "content-type": output === "file" ? "application/octet-stream" : OUTPUT_TYPES[output],
-      });
-    }
     leave = parts.admission.enter(holder);
     const channel = await channelSources(c, parts, params, output);
     const { signal } = c.req.raw;
     if (channel !== null) {
       const started = await startOne(channel.parts, channel.sources, signal);
       if (started.session.kind === "live" && output === "ts" && !wantsJson) {
-        return channelResponse(channel, { ...started, session: started.session });
+        const response = channelResponse(channel, { ...started, session: started.session });
+        return c.req.raw.method === "HEAD" ? new Response(null, response) : response;
       }
       return startedResponse(c, parts, prefix, params, started.session);
     }

@@ -1,11 +1,11 @@
 /** All playback sessions of an engine: starting, joining, finding, ending. Section 3.1 of the HTTP API. */
 import { ChunkBuffers } from "../bytes/chunk-buffers.ts";
 import { deadline, withSignal } from "../bytes/deadline.ts";
-import { chooseFile, defaultFile } from "../content/file-choice.ts";
+import { chooseFile, isDefaultFile } from "../content/file-choice.ts";
 import type { Resolver } from "../content/resolve.ts";
 import { type AnyMetainfo, isLive } from "../transport/live.ts";
 import type { Metainfo } from "../transport/types.ts";
-import { hasCode, MillraceError } from "../errors.ts";
+import { MillraceError } from "../errors.ts";
 import { type AudioEncoder, sameTranscoding } from "../media/transcode/types.ts";
 import type { Clock, Logger } from "../ports.ts";
 import type { LiveSwarms, LiveTarget } from "../live/swarm/live-source.ts";
@@ -24,12 +24,7 @@ import { type SegmentClient, type SegmentQuery, type SessionRecord, SessionRecor
 import { SharedOutputs } from "./shared-output.ts";
 import { OWN } from "./shares.ts";
 import { SharedTask } from "./shared-task.ts";
-import { identify, newSessionId, recordOf, requestOf, type StartRequest } from "./start-request.ts";
-
-/** Without activity a session ends after this. */
-const ACTIVITY_TIMEOUT_MS = 60_000;
-/** The same for clients that promise to call stop (`use_api_stop=1`). */
-const API_STOP_TIMEOUT_MS = 3_600_000;
+import { activityTimeoutMs, identify, newSessionId, recordOf, requestOf, type StartRequest } from "./start-request.ts";
 
 /** A start that answers at once waits so long for the container: what is refused by its first bytes is told right away. */
 const FAIL_FAST_MS = 250;
@@ -73,6 +68,8 @@ export class Sessions {
   readonly #ended: EndedSessions;
   readonly #limits = new SessionLimits();
   readonly #records: SessionRecords;
+  /** What starts on trial made. */
+  readonly #trials = new WeakMap<StartRequest, AnySession>();
   /** Sessions that are coming back, by id: a player asks for several segments at once. */
   readonly #returning = new Map<string, SharedTask<AnySession>>();
 
@@ -219,6 +216,7 @@ export class Sessions {
     } finally {
       late.cancel();
       lease?.release();
+      this.#trials.get(request)?.stop(INACTIVITY);
     }
   }
 
@@ -255,7 +253,7 @@ export class Sessions {
         lease,
         shared: this.#shared,
         file,
-        isDefaultFile: isDefault(metainfo, file.index),
+        isDefaultFile: isDefaultFile(metainfo, file.index),
         media,
         transcode: request.transcode,
         nextFile: nextFile(metainfo, file, request.nextIndexes ?? []),
@@ -324,7 +322,7 @@ export class Sessions {
       clock: this.#parts.clock,
       preferredAudioLanguage: request.preferredAudioLanguage,
       clientSessionId: request.clientSessionId,
-      activityTimeoutMs: request.useApiStop ? API_STOP_TIMEOUT_MS : ACTIVITY_TIMEOUT_MS,
+      activityTimeoutMs: activityTimeoutMs(request),
       readTimeoutMs: this.#parts.startTimeoutMs,
       stopNotifications: request.stopNotifications,
       onStopped: (reason) => {
@@ -345,7 +343,9 @@ export class Sessions {
   }
 
   #keep<T extends AnySession>(key: string, session: T, request: StartRequest): T {
-    this.#byKey.set(key, session);
+    // Nobody joins a session that is about to end.
+    if (request.isTrial) this.#trials.set(request, session);
+    else this.#byKey.set(key, session);
     this.#byId.set(session.id, session);
     this.#limits.add(session, request.holder ?? OWN);
     const known = this.#records.find(session.identity.infohashHex, session.id);
@@ -376,7 +376,7 @@ export class Sessions {
     const running = this.#byKey.get(key);
     if (running?.kind !== "file" || running.preferredAudioLanguage !== request.preferredAudioLanguage) return null;
     if (!sameTranscoding(running.transcode, request.transcode)) return null;
-    running.singleReader = request.singleReader ?? false;
+    if (request.isTrial !== true) running.singleReader = request.singleReader ?? false;
     return rejoin(running, request);
   }
 
@@ -390,16 +390,8 @@ export class Sessions {
 }
 
 function rejoin<T extends AnySession>(running: T, request: StartRequest): T {
+  if (request.isTrial) return running;
   if (request.clientSessionId !== -1) running.clientSessionId = request.clientSessionId;
   running.touch();
   return running;
-}
-
-function isDefault(metainfo: Metainfo, index: number): boolean {
-  try {
-    return defaultFile(metainfo).index === index;
-  } catch (error) {
-    if (hasCode(error, "no_playable_file")) return false;
-    throw error;
-  }
 }

@@ -5,6 +5,11 @@ import type { OutputKind, SessionIdentity } from "./session-base.ts";
 import type { SessionRecord } from "./session-records.ts";
 import { type Holder, OWN } from "./shares.ts";
 
+/** Without activity a session ends after this. */
+const ACTIVITY_TIMEOUT_MS = 60_000;
+/** The same for clients that promise to call stop (`use_api_stop=1`). */
+const API_STOP_TIMEOUT_MS = 3_600_000;
+
 /** What a start needs; the HTTP layer has parsed and typed it. */
 export interface StartRequest {
   readonly selector: StreamSelector;
@@ -39,10 +44,20 @@ export interface StartRequest {
    * Default: when there is something to read.
    */
   readonly atOnce?: boolean;
+  /**
+   * Nothing is to change: a session that runs stays as it is, and one that had to be made ends as soon as it is known how it
+   * starts. Its URL brings it back. Must come without `forceRestart`. Default false.
+   */
+  readonly isTrial?: boolean;
   /** Id of a session that comes back. Default: a new one. */
   readonly id?: string;
   /** The caller gave up. */
   readonly signal: AbortSignal;
+}
+
+/** How long a session that `request` starts lives without activity, ms. */
+export function activityTimeoutMs({ useApiStop }: StartRequest): number {
+  return useApiStop ? API_STOP_TIMEOUT_MS : ACTIVITY_TIMEOUT_MS;
 }
 
 /** What makes two requests the same session, and the same as text. */

@@ -112,18 +112,3 @@ test("the address rule looks at whom a trusted proxy forwards for, and at nobody
     assertEquals(await statusOf({ from: "8.8.8.8", headers: { "x-forwarded-for": "127.0.0.1" } }), 403);
     assertEquals(await statusOf({ base: "http://evil.example.com" }), 421);
   }));
-
-test("HEAD on a start answers for good selectors and refuses bad ones, without a swarm", () =>
-  withEngine({}, async (engine) => {
-    const head = async (path: string) => {
-      const request = new Request(`http://127.0.0.1:6878${path}`, { method: "HEAD" });
-      const answer = await engine.fetch(request);
-      assertEquals(await answer.text(), "");
-      return [answer.status, answer.headers.get("content-type")];
-    };
-    assertEquals(await head(startPath("engine/getstream", { unknown_parameter: "x" })), [200, "video/mp2t"]);
-    assertEquals(await head(startPath("engine/manifest.m3u8")), [200, "application/vnd.apple.mpegurl"]);
-    assertEquals((await head("/engine/getstream"))[0], 400);
-    assertEquals((await head(`/engine/r/${"a".repeat(40)}/${"b".repeat(32)}`))[0], 404);
-    assertEquals(engine.swarms.list().length, 0);
-  }));

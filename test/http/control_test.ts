@@ -291,6 +291,30 @@ test("stat says prefuf while prebuffering, prebuf under an alias, and dl after",
   assertEquals([response.status, response.progress], ["dl", 100]);
 });
 
+test("HEAD on a start leaves the session that runs as it is", async () => {
+  const app = playbackApp([FILM]);
+  const path = `/engine/getstream?infohash=${INFOHASH}`;
+  const running = await app.start("/engine/getstream", "client_session_id=5");
+  app.clock.advance(30_000);
+  const more = "client_session_id=6&force_session_restart=1&stop_prev_read_thread=1";
+  const head = await app.get(`${path}&${more}`, { method: "HEAD" });
+  assertEquals([head.status, head.headers.get("location")], [302, running.playback_url]);
+  const [session, ...others] = app.sessions.list();
+  assertEquals([session?.id, session?.clientSessionId, session?.idleMs, others], [
+    running.playback_session_id,
+    5,
+    30_000,
+    [],
+  ]);
+  assertEquals(session?.kind === "file" && session.singleReader, false);
+});
+
+test("HEAD on a start ends what it began when the container can't be played", async () => {
+  const app = playbackApp([{ name: "film.mp4", bytes: new Uint8Array(100_000) }]);
+  const head = await app.get(`/engine/getstream?infohash=${INFOHASH}`, { method: "HEAD" });
+  assertEquals([head.status, app.sessions.list(), app.swarms.leases], [415, [], 0]);
+});
+
 test("the start response has exactly the fields of section 2.2", async () => {
   const app = playbackApp([FILM]);
   const started = await app.start("/engine/getstream", "client_session_id=5");

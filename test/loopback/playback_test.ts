@@ -227,16 +227,28 @@ test("a dead stream fails at its deadline with the reason and frees everything",
   }
 });
 
-test("HEAD answers without starting anything", async () => {
-  const swarms = served.engine.swarms.list().length;
-  for (const path of ["getstream", "manifest.m3u8"]) {
-    const response = await fetch(`${served.url}/engine/${path}?infohash=${"c".repeat(40)}`, {
-      method: "HEAD",
-      redirect: "manual",
-    });
-    assertEquals(response.status, 200);
+test("HEAD on a start says what GET would, and leaves no session", async () => {
+  const infohash = seeder.metainfo.infohashHex;
+  const starts = ["getstream", "manifest.m3u8", "getfile"].map((name) => `${name}?${query({ pid: "head" })}`);
+  for (const path of [...starts, `${starts[0]}&format=json`, `${starts[0]}&_idx=99`, "getstream", "getstream?_idx=x"]) {
+    const ask = async (method: string) => {
+      const answer = await fetch(`${served.url}/engine/${path}`, { method, redirect: "manual" });
+      const location = answer.headers.get("location");
+      const id = /[0-9a-f]{32}(?=$|[./])/.exec(location?.split(infohash)[1] ?? "")?.[0] ?? "";
+      const control = `${infohash}/${id || "none"}`;
+      const { error } = await (await fetch(`${served.url}/engine/stat/${control}`)).json();
+      await (await fetch(`${served.url}/engine/cmd/${control}?method=stop`)).body?.cancel();
+      const facts = [answer.status, answer.headers.get("content-type"), location?.replace(id, "ID")];
+      return { facts, text: await answer.text(), isRunning: error === null };
+    };
+    const head = await ask("HEAD");
+    const get = await ask("GET");
+    assertEquals([head.facts, head.text, head.isRunning], [get.facts, "", false], path);
+    assertEquals(get.isRunning, get.facts[0] === 302, path);
   }
-  assertEquals(served.engine.swarms.list().length, swarms);
+  // A client that follows the redirect of a HEAD finds what it was told of.
+  const followed = await fetch(`${served.url}/engine/${starts[0]}`, { method: "HEAD" });
+  assertEquals([followed.status, followed.headers.get("accept-ranges")], [200, "bytes"]);
 });
 
 test("events are told by long poll", async () => {
