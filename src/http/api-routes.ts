@@ -12,7 +12,7 @@ const PATHS: readonly string[] = ["/server/api", "/service/api"];
 
 /** Whether refusals on `path` are told in the API's envelope. */
 export function isApiPath(path: string): boolean {
-  return PATHS.includes(path) || path === "/search";
+  return PATHS.some((base) => path === base || path.startsWith(`${base}/`)) || path === "/search";
 }
 
 /** Adds the routes. A HEAD is answered without calling anything: methods have effects. */
@@ -24,9 +24,10 @@ export function addApiRoutes(app: Hono<HttpEnv>, parts: HttpParts): void {
   );
   const handle = (c: HttpContext) => {
     if (c.req.raw.method === "HEAD") return c.body(null, 200, { "content-type": "application/json; charset=utf-8" });
-    return dispatch(c.req.raw, apiCaller(c, parts));
+    return dispatch(c.req.raw, apiCaller(c, parts), c.req.param("method"));
   };
-  for (const path of PATHS) {
+  // Clients that join paths by a slash leave one at the end.
+  for (const path of PATHS.flatMap((path) => [path, `${path}/`, `${path}/:method`])) {
     app.on(["GET", "POST"], path, handle);
     app.all(path, (c) => c.text("method not allowed\n", 405, { allow: "GET, HEAD, POST" }));
   }

@@ -4,6 +4,7 @@ import { MillraceError } from "../errors.ts";
 import type { AnySession } from "../playback/sessions.ts";
 import { statOf } from "../playback/stat.ts";
 import type { HttpContext, HttpEnv, HttpParts } from "./context.ts";
+import { shortened } from "./errors.ts";
 import { UNKNOWN_SESSION } from "./stream-routes.ts";
 
 /** Longest activity timeout a client may set. */
@@ -51,7 +52,7 @@ async function event(c: HttpContext, parts: HttpParts): Promise<Response> {
   const [infohash, id] = [c.req.param("infohash") ?? "", c.req.param("id") ?? ""];
   const events = mayControl(c, parts, infohash, id) ? parts.sessions.eventsOf(infohash, id) : null;
   if (events === null) return c.json({ response: null, error: UNKNOWN_SESSION });
-  if (c.req.raw.method === "HEAD") return c.body(null, 200);
+  if (c.req.raw.method === "HEAD") return c.json(null);
   const after = c.req.query("after") ?? "";
   if (!/^\d{0,15}$/.test(after)) {
     return c.json({ response: null, error: "invalid after: the id of an event is expected" });
@@ -74,8 +75,11 @@ function mayControl(c: HttpContext, parts: HttpParts, infohash: string, id: stri
 function command(c: HttpContext, session: AnySession): Response {
   const ok = () => c.json({ response: "ok", error: null });
   const failed = (error: string) => c.json({ response: null, error });
-  if (c.req.raw.method === "HEAD") return c.body(null, 200);
-  switch (c.req.query("method")) {
+  if (c.req.raw.method === "HEAD") return c.json(null);
+  const method = c.req.query("method") ?? "";
+  switch (method) {
+    case "":
+      return failed("missing parameter: method");
     case "stop":
       return ok();
     case "set_player_activity_timeout": {
@@ -104,6 +108,6 @@ function command(c: HttpContext, session: AnySession): Response {
     case "set_stream":
       return c.req.query("stream_index") === "0" ? ok() : failed("invalid stream_index: the stream has one variant, 0");
     default:
-      return failed("unknown method");
+      return failed(`unknown method: ${shortened(method)}`);
   }
 }

@@ -29,9 +29,7 @@ export function addPlaylistRoutes(app: Hono<HttpEnv>, parts: HttpParts, dispatch
   }
   app.on(["GET", "POST"], "/search", (c) => {
     if (c.req.raw.method === "HEAD") return c.body(null, 200, { "content-type": "application/json; charset=utf-8" });
-    const url = new URL(c.req.url);
-    url.searchParams.set("method", "search");
-    return dispatch(new Request(url, c.req.raw), apiCaller(c, parts));
+    return dispatch(c.req.raw, apiCaller(c, parts), "search");
   });
 }
 

@@ -3,6 +3,7 @@ import type { Hono } from "hono";
 import type { RuntimeFacts } from "../ports.ts";
 import { VERSION, VERSION_CODE } from "../version.ts";
 import type { HttpEnv, HttpParts } from "./context.ts";
+import { shortened } from "./errors.ts";
 
 /** Version info, section 2.4. */
 export function versionInfo(
@@ -22,7 +23,7 @@ export function addServiceRoutes(app: Hono<HttpEnv>, parts: HttpParts): void {
       ? { result: versionInfo(parts.runtime), error: null }
       : method === undefined || method === ""
       ? { result: null, error: { message: "missing parameter: method", code: 2 } }
-      : { result: null, error: { message: "unknown method", code: 1 } };
+      : { result: null, error: { message: `unknown method: ${shortened(method)}`, code: 1 } };
     if (c.req.query("format") !== "jsonp") return c.json(body);
     const callback = c.req.query("callback") ?? "";
     if (!CALLBACK.test(callback)) {

@@ -7,7 +7,7 @@ import { withEngine } from "./support.ts";
 
 test("both paths answer, by GET and POST, in the envelope", async () => {
   await withEngine(async ({ call, engine }) => {
-    for (const path of ["/server/api", "/service/api"]) {
+    for (const path of ["/server/api", "/service/api", "/server/api/", "/service/api/"]) {
       for (const method of ["GET", "POST"]) {
         const answer = await call("get_network_connection_status", {}, { path, init: { method } });
         assertEquals([answer.status, answer.result, answer.error], [200, { connected: false }, null]);
@@ -17,6 +17,14 @@ test("both paths answer, by GET and POST, in the envelope", async () => {
       }
       const form = { method: "POST", body: new URLSearchParams({ method: "get_network_connection_status" }) };
       assertEquals((await call("", {}, { path, init: form })).error, null);
+      const json = {
+        method: "POST",
+        body: JSON.stringify({ method: "analyze_content_multi", api_version: 3, query: ["a,b"] }),
+        headers: { "content-type": "application/json" },
+      };
+      assertEquals((await call("", {}, { path, init: json })).result, [{
+        error: { message: "unknown protocol", code: 0 },
+      }]);
       const url = `http://127.0.0.1:6878${path}?method=get_api_access_token`;
       const head = await engine.fetch(new Request(url, { method: "HEAD" }));
       assertEquals([head.status, await head.text()], [200, ""]);
@@ -45,6 +53,8 @@ test("failures have the documented codes", async () => {
       assertEquals([status, error?.code ?? null], [200, code], `${method} ${JSON.stringify(params)}`);
       if (code !== null) assertEquals([result, typeof error?.message], [null, "string"]);
     }
+    const long = await call("x😀".repeat(100));
+    assertEquals(long.error?.message, `unknown method: ${"x😀".repeat(32)}…`);
     const huge = await call("get_network_connection_status", { x: "y".repeat(70_000) });
     assertEquals([huge.status, huge.error?.code], [413, 3]);
   });

@@ -1,10 +1,11 @@
 import { test } from "node:test";
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals, assertMatch } from "@std/assert";
 import { z } from "zod";
 import { ApiError } from "../../src/http/api/codes.ts";
 import { readOwnInput } from "../http/read-input.ts";
 import { defineMethod } from "../../src/http/api/method.ts";
 import { jsonList, paramReader } from "../../src/http/api/params.ts";
+import { METHODS } from "../../src/http/api/registry.ts";
 import { FakeClock } from "../support/fake-clock.ts";
 import { seededBelow } from "../support/random.ts";
 
@@ -14,12 +15,13 @@ const read = paramReader(defineMethod({
   public: true,
   remote: true,
   params: z.object({
-    id: z.int().optional(),
+    id: z.int().min(1).max(100).optional(),
     value: z.boolean().optional(),
-    ids: z.array(z.int()).max(4).optional(),
+    ids: z.array(z.int().min(1)).min(1).max(4).optional(),
     query: z.array(z.string()).optional(),
     tags: jsonList(3, 10).optional(),
-    mode: z.enum(["brief", "full"]).optional(),
+    mode: z.enum(["brief", "full", "none"]).optional(),
+    url: z.string().regex(/^http:/, "an http address is expected").optional(),
     title: z.string().max(5).optional(),
     file: z.file().max(8).optional(),
     must: z.string(),
@@ -46,7 +48,7 @@ test("paramReader() reads booleans, integers and lists in every accepted spellin
     ["value=false", { value: false }],
     ["value=False", { value: false }],
     ["value=", {}],
-    ["id=-7", { id: -7 }],
+    ["id=7", { id: 7 }],
     ["id=", {}],
     ["ids=1,2,%203", { ids: [1, 2, 3] }],
     ["ids=1&ids=2,3", { ids: [1, 2, 3] }],
@@ -63,28 +65,60 @@ test("paramReader() reads booleans, integers and lists in every accepted spellin
   }
 });
 
-test("paramReader() names what is missing or wrong", async () => {
+test("paramReader() says in the engine's own words what is missing or wrong", async () => {
   const table: [string, number, string][] = [
-    ["", 2, "must"],
-    ["must=x&value=yes", 3, "value"],
-    ["must=x&value=2", 3, "value"],
-    ["must=x&id=1.5", 3, "id"],
-    ["must=x&id=99999999999999999999", 3, "id"],
-    ["must=x&id=0x10", 3, "id"],
-    ["must=x&ids=1,b", 3, "ids"],
-    ["must=x&ids=1,2,3,4,5", 3, "ids"],
-    ["must=x&tags=%5B1%5D", 3, "tags"],
-    ["must=x&tags=nonsense", 3, "tags"],
-    ["must=x&tags=%7B%7D", 3, "tags"],
-    ["must=x&mode=half", 3, "mode"],
-    ["must=x&title=toolong", 3, "title"],
-    ["must=x&title=a%00b", 3, "title"],
+    ["", 2, "missing parameter: must"],
+    ["must=x&value=yes", 3, "value: 0 or 1 is expected"],
+    ["must=x&value=2", 3, "value: 0 or 1 is expected"],
+    ["must=x&id=1.5", 3, "id: an integer is expected"],
+    ["must=x&id=99999999999999999999", 3, "id: an integer is expected"],
+    ["must=x&id=0x10", 3, "id: an integer is expected"],
+    ["must=x&id=0", 3, "id: at least 1"],
+    ["must=x&id=101", 3, "id: at most 100"],
+    ["must=x&ids=1,b", 3, "ids: an integer is expected"],
+    ["must=x&ids=1,2,3,4,5", 3, "ids: at most 4 values"],
+    ["must=x&ids=1,2,0", 3, "ids: value 3: at least 1"],
+    ["must=x&ids=", 3, "ids: at least 1 value"],
+    ["must=x&tags=%5B1%5D", 3, "tags: value 1: a text is expected"],
+    ["must=x&tags=nonsense", 3, "tags: a JSON array is expected"],
+    ["must=x&tags=%7B%7D", 3, "tags: a list is expected"],
+    ["must=x&mode=half", 3, "mode: brief, full or none is expected"],
+    ["must=x&title=toolong", 3, "title: at most 5 characters"],
+    ["must=x&title=a%00b", 3, "title: a zero character has no place in it"],
+    ["must=x&url=ftp://x", 3, "url: an http address is expected"],
   ];
-  for (const [query, code, name] of table) {
-    const failed = await parse(query) as [number, string, number];
-    assertEquals([failed[0], failed[2]], [code, 200], query);
-    assert(failed[1].includes(name), failed[1]);
+  for (const [query, code, message] of table) {
+    const expected = code === 2 ? message : `invalid parameter: ${message}`;
+    assertEquals(await parse(query), [code, expected, 200], query);
   }
+});
+
+/** Phrases of the schema library's own messages. */
+const LIBRARY_TEXT = /Too (?:big|small)|Invalid|expected (?:string|number|array|file)|to have|to be|received/;
+
+test("paramReader() never shows the schema library's text, whatever a method is sent", () => {
+  const values = ["", "x", "-1", "0", "99999999999999", "[1]", "[[]]", "{}", "x".repeat(65_536), "1,".repeat(20_000)];
+  const large = new File([new Uint8Array(65 * 1024 * 1024)], "large");
+  let refused = 0;
+  for (const method of METHODS) {
+    const readOne = paramReader(method);
+    const names = Object.keys(method.params.shape);
+    for (const name of names) {
+      for (const value of [...values, large]) {
+        const texts = (asked: string) => typeof value !== "string" ? [] : asked === name ? [value] : ["1"];
+        const file = () => value instanceof File ? value : undefined;
+        try {
+          readOne({ texts, list: () => undefined, file });
+        } catch (error) {
+          refused++;
+          assert(error instanceof ApiError, String(error));
+          assertMatch(error.message, /^(?:missing|invalid) parameter: [a-z_]+(?:: .+)?$/);
+          assert(!LIBRARY_TEXT.test(error.message), `${method.name} ${name}: ${error.message}`);
+        }
+      }
+    }
+  }
+  assert(refused > 200, String(refused));
 });
 
 test("readInput() takes forms, multipart parts and a bare body", async () => {
@@ -107,6 +141,40 @@ test("readInput() takes forms, multipart parts and a bare body", async () => {
   assertEquals((await parse("must=x", post("no boundary", "multipart/form-data")) as unknown[])[0], 3);
 });
 
+test("readInput() takes a JSON object, whose members are written as in a query or as values of their kind", async () => {
+  const json = (value: unknown, type = "application/json") => ({
+    method: "POST",
+    body: typeof value === "string" ? value : JSON.stringify(value),
+    headers: { "content-type": type },
+  });
+  const table: [unknown, Record<string, unknown>][] = [
+    [{ must: "x", id: 4, value: true, title: null }, { must: "x", id: 4, value: true }],
+    [{ must: "x", id: "4", value: "0", ids: "1,2" }, { must: "x", id: 4, value: false, ids: [1, 2] }],
+    [{ must: "x", ids: [1, "2"], query: ["a,b", ""] }, { must: "x", ids: [1, 2], query: ["a,b", ""] }],
+    [{ must: "x", tags: ["x", "y"], other: [] }, { must: "x", tags: ["x", "y"] }],
+    [{ must: "x", tags: '["x"]' }, { must: "x", tags: ["x"] }],
+    ['{"must":"x","__proto__":"y","constructor":"z"}', { must: "x" }],
+  ];
+  for (const [value, expected] of table) assertEquals(await parse("", json(value)), expected, JSON.stringify(value));
+  const query = await parse("must=query&ids=3", json({ must: "body", ids: [1] }, "Application/JSON; charset=utf-8"));
+  assertEquals(query, { must: "query", ids: [3] });
+  const refused: [unknown, string][] = [
+    ["", "missing parameter: must"],
+    ["nonsense", "invalid parameter: the body is no JSON object"],
+    ["[1]", "invalid parameter: the body is no JSON object"],
+    ["null", "invalid parameter: the body is no JSON object"],
+    ["[".repeat(500_000), "invalid parameter: the body is no JSON object"],
+    [{ must: {} }, "invalid parameter: must: a text, a number, true or false, or a list of these is expected"],
+    [{ ids: [[1]] }, "invalid parameter: ids: a text, a number, true or false, or a list of these is expected"],
+    [{ must: ["x"] }, "invalid parameter: must: one value is expected, and no list"],
+    [{ must: "x", ids: [1, 1.5] }, "invalid parameter: ids: an integer is expected"],
+    [{ must: "x", tags: [1, 2, 3, 4] }, "invalid parameter: tags: at most 3 values"],
+  ];
+  for (const [value, message] of refused) {
+    assertEquals((await parse("", json(value)) as unknown[])[1], message, String(value).slice(0, 40));
+  }
+});
+
 test("readInput() refuses what is over a limit with 413", async () => {
   const body = (bytes: number, type: string) => ({
     method: "POST",
@@ -117,6 +185,8 @@ test("readInput() refuses what is over a limit with 413", async () => {
     [`must=${"x".repeat(65_537)}`, undefined],
     [`must=x${"&a=1".repeat(10_000)}`, undefined],
     ["must=x", body(1024 * 1024 + 1, "application/x-www-form-urlencoded")],
+    ["must=x", body(1024 * 1024 + 1, "application/json")],
+    ["must=x", { ...body(0, "application/json"), body: JSON.stringify({ ids: ["1", "1".repeat(65_537)] }) }],
     ["must=x", body(17 * 1024 * 1024 + 1, "application/octet-stream")],
   ];
   for (const [query, init] of table) {

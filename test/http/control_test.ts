@@ -183,9 +183,9 @@ test("cmd answers every command, and unknown method to all others", async () => 
   const timeout = "invalid timeout: 1 to 86400 seconds";
   const variant = "invalid stream_index: the stream has one variant, 0";
   const cases: readonly (readonly [string, unknown, string | null])[] = [
-    ["", null, "unknown method"],
-    ["method=", null, "unknown method"],
-    ["method=pause", null, "unknown method"],
+    ["", null, "missing parameter: method"],
+    ["method=", null, "missing parameter: method"],
+    ["method=pause", null, "unknown method: pause"],
     ["method=liveseek&pos=-1", null, "liveseek: the stream is not live"],
     ["method=set_stream&stream_index=0", "ok", null],
     ["method=set_stream&stream_index=1", null, variant],

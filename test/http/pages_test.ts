@@ -145,7 +145,12 @@ test("players, the user's own browsing and the engine's own pages play as ever",
 test("a preflight is granted to allowed origins alone", async () => {
   const app = playbackApp([FILM]);
   const ask = { "access-control-request-method": "GET", "access-control-request-headers": "range" };
-  for (const path of ["getstream", `m/${INFOHASH}/x.m3u8`, `c/${INFOHASH}/0.ts`, `stat/${INFOHASH}/x`]) {
+  for (
+    const path of [
+      "getstream",
+      ...["r", "f", "m", "c", "stat", "cmd", "event"].map((way) => `${way}/${INFOHASH}/x`),
+    ]
+  ) {
     const granted = await app.get(`/engine/${path}`, {
       method: "OPTIONS",
       headers: { ...ask, origin: ALLOWED_PAGE, "access-control-request-private-network": "true" },

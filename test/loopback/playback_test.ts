@@ -133,7 +133,7 @@ test("format=json answers every documented field and the URLs work (section 2.2)
   ]);
   assertEquals(await (await fetch(`${started.command_url}?method=nonsense`)).json(), {
     response: null,
-    error: "unknown method",
+    error: "unknown method: nonsense",
   });
   assertEquals(await (await fetch(`${started.command_url}?method=set_player_activity_timeout&timeout=90`)).json(), {
     response: "ok",

@@ -4,6 +4,7 @@ import { hasCode } from "../../errors.ts";
 import type { Holder } from "../../playback/shares.ts";
 import type { AddressClass } from "../address.ts";
 import type { Admission, BodyHold, Leave } from "../admission.ts";
+import { shortened } from "../errors.ts";
 import { API_CODES, ApiError, failureEnvelope, toApiError } from "./codes.ts";
 import { type ApiInput, MAX_BODY_BYTES, MAX_FORM_BYTES, queryFields, readInput } from "./input.ts";
 import { JsonStream } from "./json-stream.ts";
@@ -41,8 +42,8 @@ interface Received {
   readonly upload: Spooled | undefined;
 }
 
-/** Answers API requests. */
-export type Dispatch = (request: Request, caller: Caller) => Promise<Response>;
+/** Answers API requests. `method` is the name that the path has; without it the parameter says it. */
+export type Dispatch = (request: Request, caller: Caller, method?: string) => Promise<Response>;
 
 /** The dispatcher over `methods`. */
 export function createDispatch(methods: readonly Method[], parts: ApiParts, admission: Admission): Dispatch {
@@ -50,8 +51,13 @@ export function createDispatch(methods: readonly Method[], parts: ApiParts, admi
   for (const method of methods) byName.set(method.name, { method, read: paramReader(method) });
 
   /** Reads the parameters; of the body only as much as the caller may send by what the query says. */
-  const receive = async (request: Request, caller: Caller, hold: BodyHold): Promise<Received> => {
-    const fields = queryFields(request);
+  const receive = async (
+    request: Request,
+    caller: Caller,
+    hold: BodyHold,
+    named: string | undefined,
+  ): Promise<Received> => {
+    const fields = queryFields(request, named);
     const name = fields.input.texts("method")[0] ?? "";
     const method = name === "" ? undefined : methodOf(name).method;
     const token = fields.input.texts("token")[0] ?? "";
@@ -71,7 +77,7 @@ export function createDispatch(methods: readonly Method[], parts: ApiParts, admi
 
   const methodOf = (name: string) => {
     const found = byName.get(name);
-    if (found === undefined) throw new ApiError(API_CODES.unknownMethod, "unknown method");
+    if (found === undefined) throw new ApiError(API_CODES.unknownMethod, `unknown method: ${shortened(name)}`);
     return found;
   };
 
@@ -106,15 +112,15 @@ export function createDispatch(methods: readonly Method[], parts: ApiParts, admi
     return response;
   };
 
-  return async (request, caller) => {
+  return async (request, caller, named) => {
     let name = "";
     let received: Received | null = null;
     let leave: Leave | null = null;
     const hold = admission.body(caller.holder);
     try {
       leave = admission.enter(caller.holder);
-      received = await receive(request, caller, hold);
-      name = (received.input.texts("method")[0] ?? "").slice(0, 64);
+      received = await receive(request, caller, hold, named);
+      name = shortened(received.input.texts("method")[0] ?? "");
       const [method, result] = await call(request, caller, received);
       return readable(await success(method, result), request, caller);
     } catch (error) {

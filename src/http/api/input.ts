@@ -1,13 +1,14 @@
-/** The raw parameters of a call: query, and with POST a form, multipart parts or a bare body. */
+/** The raw parameters of a call: query, and with POST a form, a JSON object, multipart parts or a bare body. */
 import type { Clock } from "../../ports.ts";
 import type { BodyHold } from "../admission.ts";
+import { shortened } from "../errors.ts";
 import { readBody } from "../request-body.ts";
 import { API_CODES, ApiError } from "./codes.ts";
 
 /** Largest body, bytes: a transport file of 16 MiB and its company. */
 export const MAX_BODY_BYTES = 17 * 1024 * 1024;
 /**
- * Largest urlencoded form, bytes: forms carry text; files come as parts. Also the most that is read of a stranger who has
+ * Largest urlencoded form or JSON body, bytes: they carry text; files come as parts. Also the most that is read of a stranger who has
  * shown no token yet and brings no file that the method takes from everybody; the longest list of ids is a tenth of it.
  */
 export const MAX_FORM_BYTES = 1024 * 1024;
@@ -24,31 +25,52 @@ const BODY_PARAMETER = "file";
 export interface ApiInput {
   /** All values of a name, the query's before the form's. */
   texts(name: string): readonly string[];
+  /** Elements of a list that came as a JSON array: they are not to be split. Undefined: `texts` has what there is. */
+  list(name: string): readonly string[] | undefined;
   file(name: string): File | undefined;
 }
+
+/** A value as it was sent: a text, a list in JSON, a file. */
+export type FieldValue = string | readonly string[] | File;
 
 /** Parameters as they are gathered. */
 export interface InputFields {
   /** Throws `ApiError` with status 413 over a limit. */
-  add(name: string, value: string | File): void;
+  add(name: string, value: FieldValue): void;
   readonly input: ApiInput;
 }
 
-/** The query's parameters, and room for more. Throws as `add`. */
-export function queryFields(request: Request): InputFields {
+/** The query's parameters, and room for more; `method` stands before any of that name. Throws as `add`. */
+export function queryFields(request: Request, method?: string): InputFields {
   const texts = new Map<string, string[]>();
+  const lists = new Map<string, readonly string[]>();
   const files = new Map<string, File>();
   let fields = 0;
-  const add = (name: string, value: string | File) => {
+  const requireShort = (text: string) => {
+    if (text.length > MAX_FIELD_CHARS) throw tooLarge(`a parameter is longer than ${MAX_FIELD_CHARS} characters`);
+  };
+  const add = (name: string, value: FieldValue) => {
     if (++fields > MAX_FIELDS) throw tooLarge(`more than ${MAX_FIELDS} parameters`);
     if (name.length > MAX_NAME_CHARS) throw tooLarge(`a name is longer than ${MAX_NAME_CHARS} characters`);
-    if (typeof value !== "string") files.set(name, value);
-    else if (value.length > MAX_FIELD_CHARS) throw tooLarge(`a parameter is longer than ${MAX_FIELD_CHARS} characters`);
-    else if (texts.has(name)) texts.get(name)!.push(value);
-    else texts.set(name, [value]);
+    if (value instanceof File) {
+      files.set(name, value);
+    } else if (typeof value !== "string") {
+      value.forEach(requireShort);
+      lists.set(name, value);
+    } else {
+      requireShort(value);
+      if (texts.has(name)) texts.get(name)!.push(value);
+      else texts.set(name, [value]);
+    }
   };
+  if (method !== undefined) add("method", method);
   for (const [name, value] of new URL(request.url).searchParams) add(name, value);
-  return { add, input: { texts: (name) => texts.get(name) ?? [], file: (name) => files.get(name) } };
+  const input: ApiInput = {
+    texts: (name) => texts.get(name) ?? [],
+    list: (name) => texts.has(name) ? undefined : lists.get(name),
+    file: (name) => files.get(name),
+  };
+  return { add, input };
 }
 
 /** How the body of a call is read. */
@@ -68,15 +90,17 @@ export async function readInput(request: Request, fields: InputFields, rules: Bo
   return fields.input;
 }
 
-async function readFields(request: Request, rules: BodyRules): Promise<Iterable<[string, string | File]>> {
+async function readFields(request: Request, rules: BodyRules): Promise<Iterable<[string, FieldValue]>> {
   const header = request.headers.get("content-type") ?? "";
   const type = header.split(";")[0]!.trim().toLowerCase();
   const isForm = type === "application/x-www-form-urlencoded";
-  const maxBytes = isForm ? Math.min(MAX_FORM_BYTES, rules.maxBytes) : rules.maxBytes;
+  const isJson = type === "application/json";
+  const maxBytes = isForm || isJson ? Math.min(MAX_FORM_BYTES, rules.maxBytes) : rules.maxBytes;
   const refuse = () => tooLarge(`the body is larger than ${maxBytes} bytes`);
   const bytes = await readBody(request, rules.clock, maxBytes, rules.hold, refuse);
   if (bytes.length === 0) return [];
   if (isForm) return new URLSearchParams(new TextDecoder().decode(bytes));
+  if (isJson) return jsonFields(new TextDecoder().decode(bytes));
   if (type === "multipart/form-data") {
     try {
       return await new Response(bytes, { headers: { "content-type": header } }).formData();
@@ -89,4 +113,31 @@ async function readFields(request: Request, rules: BodyRules): Promise<Iterable<
 
 function tooLarge(message: string): ApiError {
   return new ApiError(API_CODES.invalidParameter, message, 413);
+}
+
+/** The members of a JSON object as a query would have them; those that are null count as absent. */
+function jsonFields(text: string): [string, FieldValue][] {
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(text);
+  } catch {
+    parsed = null;
+  }
+  if (typeof parsed !== "object" || parsed === null || Array.isArray(parsed)) {
+    throw new ApiError(API_CODES.invalidParameter, "invalid parameter: the body is no JSON object");
+  }
+  const members = Object.entries(parsed).filter(([, value]) => value !== null);
+  return members.map(([name, value]) => [name, jsonValue(name, value)]);
+}
+
+function jsonValue(name: string, value: unknown): FieldValue {
+  return Array.isArray(value) ? value.map((one) => jsonText(name, one)) : jsonText(name, value);
+}
+
+function jsonText(name: string, value: unknown): string {
+  if (typeof value === "string" || typeof value === "number" || typeof value === "boolean") return String(value);
+  throw new ApiError(
+    API_CODES.invalidParameter,
+    `invalid parameter: ${shortened(name)}: a text, a number, true or false, or a list of these is expected`,
+  );
 }

@@ -39,15 +39,67 @@ export function paramReader(method: Method): ParamReader {
     }
     const parsed = method.params.safeParse(raw);
     if (parsed.success) return parsed.data;
-    const issue = parsed.error.issues[0];
-    const name = String(issue?.path[0] ?? "");
+    const issue = parsed.error.issues[0]!;
+    const name = String(issue.path[0]);
     if (!(name in raw)) throw new ApiError(API_CODES.missingParameter, `missing parameter: ${name}`);
-    throw invalid(name, issue?.message ?? "it does not fit");
+    throw invalid(name, faultText(issue));
   };
+}
+
+/** What is wrong with a value in our own words: the schema's change with its version. */
+function faultText(issue: z.core.$ZodIssue): string {
+  const place = typeof issue.path[1] === "number" ? `value ${issue.path[1] + 1}: ` : "";
+  return place + ruleText(issue);
+}
+
+function ruleText(issue: z.core.$ZodIssue): string {
+  switch (issue.code) {
+    case "too_big":
+      return `at most ${limitText(issue.origin, issue.maximum)}`;
+    case "too_small":
+      return `at least ${limitText(issue.origin, issue.minimum)}`;
+    case "invalid_value":
+      return `${orText(issue.values.map(String))} is expected`;
+    case "invalid_format":
+      // Formats are regular expressions of ours, each with its text.
+      return issue.message;
+    case "invalid_type":
+      return `${TYPE_TEXTS[issue.expected] ?? "another kind of value"} is expected`;
+    default:
+      return "it does not fit";
+  }
+}
+
+/** By what the schema expects. */
+const TYPE_TEXTS: Readonly<Record<string, string>> = {
+  array: "a list",
+  boolean: "0 or 1",
+  file: "a file",
+  int: "an integer",
+  number: "a number",
+  string: "a text",
+};
+
+/** Units of limits, by what is limited; numbers have none. */
+const LIMIT_UNITS: Readonly<Record<string, readonly [one: string, many: string]>> = {
+  string: ["character", "characters"],
+  array: ["value", "values"],
+  file: ["byte", "bytes"],
+};
+
+function limitText(origin: string, limit: number | bigint): string {
+  const unit = LIMIT_UNITS[origin];
+  return unit === undefined ? String(limit) : `${limit} ${limit === 1 ? unit[0] : unit[1]}`;
+}
+
+function orText(words: readonly string[]): string {
+  return words.length < 2 ? words.join("") : `${words.slice(0, -1).join(", ")} or ${words.at(-1)}`;
 }
 
 function readField(name: string, field: FieldSchema, input: ApiInput): unknown {
   if (field.format === "binary") return input.file(name);
+  const list = input.list(name);
+  if (list !== undefined) return readListed(name, field, list);
   const texts = input.texts(name);
   const [first] = texts;
   if (first === undefined) return undefined;
@@ -55,6 +107,13 @@ function readField(name: string, field: FieldSchema, input: ApiInput): unknown {
   if (texts.some((text) => text.includes("\0"))) throw invalid(name, "a zero character has no place in it");
   if (field.type === "string") return first;
   return first.trim() === "" ? undefined : readScalar(name, field, first);
+}
+
+/** A list that came as one, so that no comma in it means anything. */
+function readListed(name: string, field: FieldSchema, list: readonly string[]): unknown {
+  if (field.type !== "array") throw invalid(name, "one value is expected, and no list");
+  const item = field.items ?? {};
+  return item.type === "string" ? list : list.map((text) => readScalar(name, item, text));
 }
 
 function readScalar(name: string, field: FieldSchema, text: string): unknown {

@@ -32,10 +32,10 @@ export async function readUpload(
   return { input: fields.input, upload: undefined };
 }
 
-/** Whether a POST with this type may carry a file that is received as a stream; forms carry text alone. */
+/** Whether a POST with this type may carry a file that is received as a stream; forms and JSON carry text alone. */
 export function mayCarryFile(request: Request): boolean {
   return request.method === "POST" &&
-    !/^application\/x-www-form-urlencoded\b/i.test(request.headers.get("content-type") ?? "");
+    !/^\s*application\/(?:x-www-form-urlencoded|json)\s*(?:;|$)/i.test(request.headers.get("content-type") ?? "");
 }
 
 const MALFORMED = "the multipart body is malformed";
