@@ -1,10 +1,13 @@
-/** `/server/api`, `/service/api`, `/openapi.json`, and what is made of the playlist. */
+/**
+ * `/server/api` and `/service/api`, where a method is named by the parameter `method` or, for clients made from
+ * `/openapi.json`, by the path; that document; and what is made of the playlist.
+ */
 import type { Hono } from "hono";
 import { createDispatch } from "./api/dispatch.ts";
 import { PictureCache } from "./api/picture.ts";
 import { METHODS } from "./api/registry.ts";
-import { openApi } from "./api/openapi.ts";
 import { apiCaller } from "./api-caller.ts";
+import { openApi } from "./openapi/document.ts";
 import { addPlaylistRoutes } from "./playlist-routes.ts";
 import { baseOf, type HttpContext, type HttpEnv, type HttpParts } from "./context.ts";
 
@@ -32,5 +35,5 @@ export function addApiRoutes(app: Hono<HttpEnv>, parts: HttpParts): void {
     app.all(path, (c) => c.text("method not allowed\n", 405, { allow: "GET, HEAD, POST" }));
   }
   addPlaylistRoutes(app, parts, dispatch);
-  app.get("/openapi.json", (c) => c.json(openApi(METHODS, baseOf(c, parts))));
+  app.get("/openapi.json", (c) => c.json(openApi(baseOf(c, parts))));
 }

@@ -75,6 +75,14 @@ export const PARAMETERS_WITHOUT_EFFECT: Readonly<Record<string, string>> = Objec
   Object.entries(TABLE).flatMap(([name, [, why]]) => why === true ? [] : [[name, why]]),
 );
 
+/** Names of the parameters that have an effect. */
+export type EffectiveName = { [Name in keyof Table]: Table[Name][1] extends true ? Name : never }[keyof Table];
+
+/** All parameters with their types, for the documentation. */
+export const PLAYBACK_PARAMETERS: readonly (readonly [name: string, kind: Kind])[] = Object.entries(TABLE).map(
+  ([name, [kind]]) => [name, kind],
+);
+
 /** Longest value read: a magnet with many trackers is some kilobytes. */
 const MAX_VALUE_CHARS = 16_384;
 /** Longest list of integers. */

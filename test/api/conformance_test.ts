@@ -4,6 +4,7 @@ import { after, before, test } from "node:test";
 import { assertEquals } from "@std/assert";
 import { METHODS } from "../../src/http/api/registry.ts";
 import { type ServedEngine, serveEngine } from "../support/engine.ts";
+import { assertDescribed } from "../support/described.ts";
 import { assertShape, type Shape } from "./shape.ts";
 import { TOKEN } from "./support.ts";
 
@@ -176,6 +177,7 @@ test("every method answers over HTTP in the documented shape", async () => {
     const body = await response.json();
     assertEquals([response.status, Object.keys(body)], [200, ["result", "error"]], method);
     assertEquals(body.error, null, `${method}?${query}`);
+    assertDescribed(`/server/api/${method}`, body);
     assertShape(body.result, shape, method);
   }
   const tried = new Set([...CALLS.map(([method]) => method), ...ELSEWHERE]);

@@ -1,8 +1,7 @@
 import { test } from "node:test";
-import { assert, assertEquals } from "@std/assert";
+import { assertEquals } from "@std/assert";
 import { ApiError, toApiError } from "../../src/http/api/codes.ts";
 import { MillraceError } from "../../src/errors.ts";
-import { METHODS } from "../../src/http/api/registry.ts";
 import { withEngine } from "./support.ts";
 
 test("both paths answer, by GET and POST, in the envelope", async () => {
@@ -67,18 +66,4 @@ test("toApiError() keeps messages of internal failures to itself", () => {
     assertEquals([toApiError(error).code, toApiError(error).message], [10, "internal error"]);
   }
   assertEquals(toApiError(new MillraceError("not_found", "no item 7")), new ApiError(5, "no item 7"));
-});
-
-test("/openapi.json describes every method with its parameters", async () => {
-  await withEngine(async ({ engine }) => {
-    const document = await (await engine.fetch(new Request("http://127.0.0.1:6878/openapi.json"))).json();
-    assertEquals(document.openapi, "3.1.0");
-    assertEquals(document.servers, [{ url: "http://127.0.0.1:6878" }]);
-    assertEquals(Object.keys(document["x-methods"]), METHODS.map(({ name }) => name));
-    const references = JSON.stringify(document).match(/"#\/components\/schemas\/[^"]+"/g) ?? [];
-    for (const reference of references) {
-      const name = reference.slice(1, -1).split("/").pop()!;
-      assert(name in document.components.schemas, name);
-    }
-  });
 });

@@ -1,7 +1,8 @@
-/** Section 4.4's parameters and section 2's enumerations by hand, against what the engine says of itself over HTTP. */
+/** `/openapi.json`: sections 4.4 and 2 by hand against what the engine says of itself over HTTP, and what generators need. */
 import { test } from "node:test";
+import { Validator } from "@seriousme/openapi-schema-validator";
 import { assert, assertEquals } from "@std/assert";
-import { withServed } from "./support.ts";
+import { TOKEN, withServed } from "./support.ts";
 
 /** Method → parameters as the document lists them: `!` is required there, `file` an upload, `a,b` one of these words. */
 const DOCUMENTED: Readonly<Record<string, string>> = {
@@ -88,12 +89,66 @@ const ENUMERATIONS: readonly (readonly [string, string, readonly string[], reado
 ];
 
 interface Schema {
+  readonly $ref?: string;
   readonly type?: string;
   readonly format?: string;
-  readonly enum?: readonly string[];
+  readonly nullable?: boolean;
+  readonly enum?: readonly unknown[];
   readonly items?: Schema;
   readonly properties?: Readonly<Record<string, Schema>>;
   readonly required?: readonly string[];
+}
+
+interface Parameter {
+  readonly $ref?: string;
+  readonly name: string;
+  readonly in: "path" | "query" | "header";
+  readonly description?: string;
+  readonly required?: boolean;
+  readonly explode?: boolean;
+  readonly schema: Schema;
+}
+
+interface Operation {
+  readonly operationId: string;
+  readonly summary: string;
+  readonly security: readonly unknown[];
+  readonly parameters?: readonly Parameter[];
+  readonly requestBody?: { readonly content: Readonly<Record<string, { readonly schema: Schema }>> };
+}
+
+interface Document {
+  readonly openapi: string;
+  readonly servers: unknown;
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+  readonly components: {
+    readonly schemas: Readonly<Record<string, Schema>>;
+    readonly parameters: Readonly<Record<string, Parameter>>;
+  };
+}
+
+const documentOf = async (url: string): Promise<Document> => await (await fetch(`${url}/openapi.json`)).json();
+
+/** Parameters of an operation, those of the query and the path and those of a multipart body. */
+function parametersOf(document: Document, { parameters = [], requestBody }: Operation): Parameter[] {
+  const named = parameters.map((one) =>
+    one.$ref === undefined ? one : document.components.parameters[one.$ref.split("/").pop()!]!
+  );
+  const form = requestBody?.content["multipart/form-data"]?.schema.$ref?.split("/").pop();
+  const parts = form === undefined ? undefined : document.components.schemas[form];
+  return [
+    ...named,
+    ...Object.entries(parts?.properties ?? {}).map(([name, schema]) => {
+      const { description } = schema as { description?: string };
+      return {
+        name,
+        in: "query" as const,
+        schema,
+        required: parts?.required?.includes(name) ?? false,
+        ...(description && { description }),
+      };
+    }),
+  ];
 }
 
 function kindOf(schema: Schema): string {
@@ -102,34 +157,109 @@ function kindOf(schema: Schema): string {
   return schema.type === "array" ? `${schema.items?.type}s` : String(schema.type);
 }
 
-test("all 38 methods of section 4.4 are there with every parameter of its kind, and no more than ours besides", async () => {
+test("all 38 methods of section 4.4 have an operation with every parameter of its kind, and no more than ours besides", async () => {
   assertEquals(Object.keys(DOCUMENTED).length, 38);
   await withServed(async ({ url }) => {
-    const { components: { schemas }, "x-methods": methods } = await (await fetch(`${url}/openapi.json`)).json();
-    assertEquals(Object.keys(methods).sort(), [...Object.keys(DOCUMENTED), ...ADDITIONS].sort());
+    const document = await documentOf(url);
+    const methods = Object.keys(document.paths).filter((path) => path.startsWith("/server/api/"));
+    const expected = [...Object.keys(DOCUMENTED), ...ADDITIONS].map((name) => `/server/api/${name}`);
+    assertEquals(methods.sort(), expected.sort());
     for (const [method, text] of Object.entries(DOCUMENTED)) {
-      const schema: Schema = schemas[`${method}.params`];
-      const common = PUBLIC.includes(method) ? ["method"] : ["method", "token"];
-      const required = [...common];
+      const { get, post } = document.paths[`/server/api/${method}`]!;
+      assertEquals(get?.operationId, method);
+      assertEquals(get?.security, PUBLIC.includes(method) ? [] : [{ token: [] }], method);
+      const required: string[] = [];
       for (const parameter of text.split(" ").filter((part) => part !== "")) {
         const [, name, kind, must] = /^(\w+):([\w,]+)(!?)$/.exec(parameter)!;
-        const field = schema.properties?.[name!];
+        const operation = kind === "file" ? post : get;
+        const field = parametersOf(document, operation!).find((one) => one.name === name);
         assert(field !== undefined, `${method} has no ${name}`);
-        assertEquals(kindOf(field), kind, `${method}.${name}`);
+        // Tags are one text, a JSON array.
+        assertEquals(kindOf(field.schema), name === "tags" ? "string" : kind, `${method}.${name}`);
+        if (field.schema.type === "array") assertEquals(field.explode, kind === "strings", `${method}.${name}`);
         if (must === "!") required.push(name!);
       }
-      assertEquals([...schema.required ?? []].sort(), required.sort(), `${method}: what is required`);
+      for (const operation of [get, post]) {
+        if (operation === undefined) continue;
+        const needed = parametersOf(document, operation).filter((one) => one.required).map(({ name }) => name);
+        assertEquals(needed.sort(), required.sort(), `${method}: what is required`);
+      }
     }
   });
 });
 
 test("enumerated fields have the words of section 2", async () => {
   await withServed(async ({ url }) => {
-    const { components: { schemas } } = await (await fetch(`${url}/openapi.json`)).json();
+    const { components: { schemas } } = await documentOf(url);
     for (const [method, path, words, ours] of ENUMERATIONS) {
-      let schema: Schema = schemas[`${method}.answer`].properties.result;
+      let schema: Schema = schemas[`${method}_answer`]!.properties!["result"]!;
       for (const step of path.split(".")) schema = (schema.items ?? schema).properties?.[step] ?? {};
       assertEquals([...schema.enum ?? []].sort(), [...words, ...ours].sort(), `${method} ${path}`);
+    }
+  });
+});
+
+test("the document is valid OpenAPI 3.0.3 by a validator that is not ours", async () => {
+  await withServed(async ({ url }) => {
+    const document = await documentOf(url);
+    assertEquals([document.openapi, document.servers], ["3.0.3", [{ url }]]);
+    const { valid, errors } = await new Validator().validate(document as unknown as Record<string, unknown>);
+    assert(valid, JSON.stringify(errors ?? []).slice(0, 2000));
+  });
+});
+
+test("every operation has an id of its own and a summary, and each of its parameters is described", async () => {
+  await withServed(async ({ url }) => {
+    const document = await documentOf(url);
+    const operations = Object.values(document.paths).flatMap((verbs) => Object.values(verbs));
+    const ids = operations.map(({ operationId }) => operationId);
+    assertEquals(ids.length, new Set(ids).size);
+    for (const operation of operations) {
+      assert(operation.summary.length > 0, operation.operationId);
+      for (const parameter of parametersOf(document, operation)) {
+        assert((parameter.description ?? "") !== "", `${operation.operationId}: ${parameter.name}`);
+      }
+    }
+  });
+});
+
+test("the engine serves every path and verb of the document", async () => {
+  await withServed(async ({ url }) => {
+    const { paths } = await documentOf(url);
+    for (const [path, verbs] of Object.entries(paths)) {
+      for (const verb of Object.keys(verbs)) {
+        const target = path.replace("{infohash}", "0".repeat(40)).replace(/\{\w+\}/g, "1");
+        const answer = await fetch(url + target, { method: verb.toUpperCase(), redirect: "manual" });
+        const text = await answer.text();
+        assert(answer.status !== 405 && text !== "not found\n", `${verb} ${path}: ${answer.status} ${text}`);
+      }
+    }
+  });
+});
+
+test("a method's own path does what the parameter does", async () => {
+  await withServed(async ({ url }) => {
+    const ask = async (path: string, init: RequestInit = {}) => await (await fetch(url + path, init)).json();
+    for (const base of ["/server/api", "/service/api"]) {
+      for (const name of ["playlist_get", "get_status"]) {
+        const byPath = await ask(`${base}/${name}?token=${TOKEN}`);
+        assertEquals([byPath.error, byPath], [null, await ask(`${base}?method=${name}&token=${TOKEN}`)]);
+      }
+      // The path says more than the query or the body.
+      const json = {
+        method: "POST",
+        body: '{"method":"sign_out","query":["x"]}',
+        headers: { "content-type": "application/json" },
+      };
+      const both = await ask(`${base}/analyze_content_multi?method=get_status`, json);
+      assertEquals(both.result?.[0]?.error, { message: "unknown protocol", code: 0 });
+      assertEquals((await ask(`${base}/nothing`)).error, { message: "unknown method: nothing", code: 1 });
+      assertEquals((await ask(`${base}/playlist_get`)).error, { message: "access denied: token is missing", code: 4 });
+      const put = await fetch(`${url}${base}/get_status`, { method: "PUT" });
+      assertEquals([put.status, put.headers.get("allow")], [405, "GET, HEAD, POST"]);
+      await put.body?.cancel();
+      const head = await fetch(`${url}${base}/get_api_access_token`, { method: "HEAD" });
+      assertEquals([head.status, await head.text()], [200, ""]);
     }
   });
 });

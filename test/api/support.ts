@@ -1,8 +1,10 @@
 /** An engine for API tests: calls with any address, on a network of the test's own. */
 import { loadPorts } from "../../platform/detect.ts";
 import { createEngine, type Engine, type EngineOptions } from "../../src/engine.ts";
+import { METHODS } from "../../src/http/api/registry.ts";
 import type { NetworkPort } from "../../src/ports.ts";
 import { byNamedCaller, FROM } from "../support/caller.ts";
+import { assertDescribed } from "../support/described.ts";
 
 /** The token that the tests' engines have. */
 export const TOKEN = "0123456789abcdef".repeat(4);
@@ -36,6 +38,18 @@ export interface Answer {
   readonly notes: Readonly<Record<string, unknown>>;
 }
 
+/** Where the document has `method`: the path that all share for those that are unknown or named elsewhere. */
+function pathOf(method: string | undefined): string {
+  return METHODS.some(({ name }) => name === method) ? `/server/api/${method}` : "/server/api";
+}
+
+async function answerOf(response: Response, path: string): Promise<Answer> {
+  const body = await response.json();
+  assertDescribed(path, body);
+  const { result, error, ...notes } = body;
+  return { status: response.status, headers: response.headers, result, error, notes };
+}
+
 /** An engine called without a server. */
 export interface CalledEngine {
   readonly engine: Engine;
@@ -63,8 +77,7 @@ export async function withEngine(body: (called: CalledEngine) => Promise<void>, 
       ...more.init,
     });
     const response = await engine.fetch(request, { remote: { host: ADDRESSES[more.from ?? "loopback"], port: 1 } });
-    const { result, error, ...notes } = await response.json();
-    return { status: response.status, headers: response.headers, result, error, notes };
+    return await answerOf(response, more.path === "/search" ? more.path : pathOf(method || params["method"]));
   };
   try {
     await body({ engine, call });
@@ -96,8 +109,7 @@ export async function withServed(body: (served: ServedApi) => Promise<void>, opt
           const query = new URLSearchParams({ method, ...params });
           const headers = { [FROM]: ADDRESSES[from] };
           const response = await fetch(`${url}/server/api?${query}`, { headers });
-          const { result, error, ...notes } = await response.json();
-          return { status: response.status, headers: response.headers, result, error, notes };
+          return await answerOf(response, pathOf(method));
         },
       });
     } finally {

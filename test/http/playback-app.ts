@@ -9,6 +9,7 @@ import { addControlRoutes } from "../../src/http/control-routes.ts";
 import { addGuard, addPageGuard } from "../../src/http/guard.ts";
 import { addStartRoutes } from "../../src/http/start-routes.ts";
 import { addStreamRoutes } from "../../src/http/stream-routes.ts";
+import { assertDescribed } from "../support/described.ts";
 import { FakeClock } from "../support/fake-clock.ts";
 import { FakeSwarm, FakeSwarms, makeSessions } from "../playback/support.ts";
 
@@ -16,6 +17,12 @@ const BASE = "http://127.0.0.1:6878";
 /** Pages of this origin may play. */
 export const ALLOWED_PAGE = "https://tv.example";
 export const INFOHASH = "1".repeat(40);
+
+/** The path of the document that `url` belongs to, which has none for aliases of `engine`. */
+function documentedPath(url: string): string {
+  const [, , name, hash] = new URL(url, BASE).pathname.split("/");
+  return hash === undefined ? `/engine/${name}` : `/engine/${name}/{infohash}/{session}`;
+}
 
 /** Files of the swarm, the routes under `engine` and the alias `tv`, and who calls. */
 export function playbackApp(files: readonly { name: string; bytes: Uint8Array }[]) {
@@ -58,7 +65,11 @@ export function playbackApp(files: readonly { name: string; bytes: Uint8Array }[
     const request = new Request(new URL(url, BASE), { ...init, headers: { host: "127.0.0.1:6878", ...init.headers } });
     return await app.fetch(request, { info: { remote: { host, port: 5 } } });
   };
-  const json = async (url: string) => await (await get(url)).json();
+  const json = async (url: string) => {
+    const answer = await (await get(url)).json();
+    assertDescribed(documentedPath(url), answer);
+    return answer;
+  };
   /** Starts a session; answers section 2.2's object. */
   const start = async (path: string, more = ""): Promise<Record<string, string>> => {
     const { response, error } = await json(`${path}?infohash=${INFOHASH}&format=json&${more}`);

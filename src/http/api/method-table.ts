@@ -5,13 +5,14 @@ import type { Method } from "./method.ts";
 /** Markdown: each method with who may call it, its parameters (those in brackets may be left out) and what it does. */
 export function methodMarkdown(methods: readonly Method[]): string {
   const rows = methods.map((method) => {
-    const cells = [`\`${method.name}\``, access(method), parameters(method), method.summary];
+    const cells = [`\`${method.name}\``, accessOf(method), parameters(method), method.summary];
     return `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`;
   });
   return ["| method | access | parameters | |", "| --- | --- | --- | --- |", ...rows].join("\n");
 }
 
-function access(method: Method): string {
+/** Who may call `method`, in words. */
+export function accessOf(method: Method): string {
   const who = method.public ? "public" : "token";
   const where = method.remote ? "" : ", this machine only";
   const pages = method.openToPages ? ", pages may read it" : method.sameOriginOnly ? ", no foreign pages" : "";

@@ -57,6 +57,8 @@ export interface Method<Params extends z.ZodObject = z.ZodObject, Result extends
   /** Parameters as typed values; `readParams` makes those from text by the same schema. */
   readonly params: Params;
   readonly result: Result;
+  /** What may stand beside the result (`Noted`). Default: nothing. */
+  readonly notes?: z.ZodObject;
   /** Large results may be a stream of their JSON, others have notes beside them. */
   handle(params: z.output<Params>, call: ApiCall): Handled<Result> | Promise<Handled<Result>>;
 }

@@ -1,4 +1,4 @@
-/** All methods of the JSON API. */
+/** All methods of the JSON API, in groups. */
 import type { Method } from "./method.ts";
 import { ACCOUNT_METHODS } from "./methods/account.ts";
 import { ACCESS_METHODS } from "./methods/access.ts";
@@ -14,19 +14,40 @@ import { PLAYLIST_METHODS } from "./methods/playlist.ts";
 import { SEARCH_METHODS } from "./methods/search.ts";
 import { STATUS_METHODS } from "./methods/status.ts";
 
+/** Methods that belong together. */
+export interface MethodGroup {
+  readonly name: string;
+  /** One sentence for the documentation. */
+  readonly summary: string;
+  readonly methods: readonly Method[];
+}
+
 /** In the order of section 4.4. */
-export const METHODS: readonly Method[] = [
-  ...ACCESS_METHODS,
-  ...STATUS_METHODS,
-  ...ACCOUNT_METHODS,
-  ...PLAYER_METHODS,
-  ...CONTENT_METHODS,
-  ...ANALYZE_METHODS,
-  ...DEFERRED_METHODS,
-  ...ICON_METHODS,
-  ...LIST_METHODS,
-  ...PLAYLIST_METHODS,
-  ...IMPORT_METHODS,
-  ...EXTERNAL_METHODS,
-  ...SEARCH_METHODS,
+export const METHOD_GROUPS: readonly MethodGroup[] = [
+  {
+    name: "Access and status",
+    summary: "The access token, who may call, and how the engine is.",
+    methods: [...ACCESS_METHODS, ...STATUS_METHODS],
+  },
+  { name: "Account", summary: "Who uses the engine.", methods: ACCOUNT_METHODS },
+  { name: "Players", summary: "Players in reach.", methods: PLAYER_METHODS },
+  {
+    name: "Content",
+    summary: "What an id, a torrent, a broadcast or an address holds.",
+    methods: [...CONTENT_METHODS, ...ANALYZE_METHODS, ...DEFERRED_METHODS, ...ICON_METHODS, ...LIST_METHODS],
+  },
+  {
+    name: "Playlist",
+    summary: "Items, their flags, the trash, imports.",
+    methods: [...PLAYLIST_METHODS, ...IMPORT_METHODS],
+  },
+  {
+    name: "External playlists",
+    summary: "Lists elsewhere that are fetched by their interval.",
+    methods: EXTERNAL_METHODS,
+  },
+  { name: "Search", summary: "Titles of the playlist.", methods: SEARCH_METHODS },
 ];
+
+/** In the same order. */
+export const METHODS: readonly Method[] = METHOD_GROUPS.flatMap(({ methods }) => methods);

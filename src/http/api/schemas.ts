@@ -14,4 +14,19 @@ export const VERSION_INFO = z.object({
 /** An infohash or a content id in an answer. */
 export const HEX_40 = z.string().regex(/^[0-9a-f]{40}$/);
 /** A background task. */
-export const TASK_ID = z.int().min(1);
+export const TASK_ID = z.int().min(1).describe("Number of a background task");
+/** What names a stream: a magnet link is the longest. */
+const SELECTOR = z.string().max(65_536);
+/** The ways to name a stream, as parameters. The first that is there counts, in the order of section 4.1. */
+export const SELECTORS = {
+  content_id: SELECTOR.optional().describe("Content id of the stream: 40 hexadecimal digits"),
+  infohash: SELECTOR.optional().describe("Infohash of the stream: 40 hexadecimal digits"),
+  url: SELECTOR.optional().describe("Address of the stream's transport file"),
+  magnet: SELECTOR.optional().describe("Magnet link of the stream"),
+};
+/** Titles and other short texts, characters. */
+export const SHORT_TEXT = z.string().max(1000);
+/** An item of the playlist. */
+export const ITEM_ID = z.int().min(1).describe("Number of an item of the playlist");
+/** Whose items a call is about, where it may be left out. */
+export const OWNER = SHORT_TEXT.optional().describe("Leaves out items of other owners");

@@ -20,7 +20,7 @@ const AUTH_STATUS = z.object({
   purse_amount: z.int().describe("-1 when signed out"),
   bonus_amount: z.int(),
   bonuses_updated_at: z.int(),
-  package_color: z.union([z.string(), z.literal(-1)]),
+  package_color: z.int().describe("-1: there is no package"),
   package_days_left: z.int(),
   token: z.string().nullable().describe("Names this sign-in; no secret"),
   login: z.string().nullable(),
@@ -29,8 +29,8 @@ const AUTH_STATUS = z.object({
 });
 
 const SIGN_IN = z.object({
-  email: z.string().max(1024).optional(),
-  password: z.string().max(8192).optional(),
+  email: z.string().max(1024).optional().describe("Name of the account; goes with password"),
+  password: z.string().max(8192).optional().describe("Password of the account"),
   idp_token: z.string().max(65_536).optional().describe("ID token of the provider of --oidc-issuer"),
 });
 
@@ -70,7 +70,7 @@ export const ACCOUNT_METHODS: readonly Method[] = [
         purse_amount: user === null ? -1 : 0,
         bonus_amount: 0,
         bonuses_updated_at: 0,
-        package_color: -1 as const,
+        package_color: -1,
         package_days_left: 0,
         token: user?.sessionId ?? null,
         login: user?.login ?? null,

@@ -21,6 +21,12 @@ export const ANALYSIS = z.object({
   categories: z.array(z.string()),
 });
 
+/** What became of one of several: the one or the other. As alternatives few generators of clients could read it. */
+export const OUTCOME = z.object({
+  result: ANALYSIS.optional(),
+  error: z.object({ message: z.string(), code: z.int() }).optional(),
+});
+
 /** An analysis as callers see it. */
 export function analysisJson(analysis: Analysis): z.input<typeof ANALYSIS> {
   const { contentType, transportType, contentId, infohash, itemUrl, title, isLive, categories } = analysis;
@@ -51,7 +57,7 @@ export const ANALYZE_METHODS: readonly Method[] = [
     public: true,
     remote: true,
     params: z.object({
-      query: QUERY,
+      query: QUERY.describe("An id, a magnet link, a URI or an address"),
       title: z.string().max(1000).optional().describe("Title to answer instead of the one that is found"),
     }),
     result: ANALYSIS,
@@ -66,11 +72,8 @@ export const ANALYZE_METHODS: readonly Method[] = [
     summary: "analyze_content for each query; the elements stand in the order of the queries.",
     public: true,
     remote: true,
-    params: z.object({ query: z.array(QUERY).min(1).max(MAX_QUERIES) }),
-    result: z.array(z.union([
-      z.object({ result: ANALYSIS }),
-      z.object({ error: z.object({ message: z.string(), code: z.int() }) }),
-    ])),
+    params: z.object({ query: z.array(QUERY).min(1).max(MAX_QUERIES).describe("Repeated: one query each") }),
+    result: z.array(OUTCOME),
     async handle({ query }, call) {
       return (await call.parts.analyzer.analyze(query, call)).map((outcome) => {
         try {

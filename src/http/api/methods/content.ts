@@ -4,11 +4,8 @@ import { MAX_TRANSPORT_FILE_BYTES } from "../../../content/resolve.ts";
 import { selectStream, type StreamSelector } from "../../../content/selector.ts";
 import { MillraceError } from "../../../errors.ts";
 import { defineMethod, type Method } from "../method.ts";
-import { HEX_40 } from "../schemas.ts";
+import { HEX_40, ITEM_ID, SELECTORS } from "../schemas.ts";
 import { ANALYSIS, analysisJson } from "./analyze.ts";
-
-/** Longest selector: a magnet link. */
-const SELECTOR = z.string().max(65_536);
 
 const MEDIA_FILES = z.object({
   infohash: HEX_40,
@@ -46,11 +43,9 @@ export const CONTENT_METHODS: readonly Method[] = [
     public: true,
     remote: true,
     params: z.object({
-      content_id: SELECTOR.optional(),
-      infohash: SELECTOR.optional(),
-      url: SELECTOR.optional(),
-      magnet: SELECTOR.optional(),
-      file: z.file().max(MAX_TRANSPORT_FILE_BYTES).optional(),
+      ...SELECTORS,
+      url: SELECTORS.url.describe("Address of a transport file, or of HLS, media or a list"),
+      file: z.file().max(MAX_TRANSPORT_FILE_BYTES).optional().describe("A transport file"),
       mode: z.enum(["brief", "full"]).default("full").describe(
         "brief: index and filename only; full: also mime and size",
       ),
@@ -94,9 +89,9 @@ export const CONTENT_METHODS: readonly Method[] = [
     public: true,
     remote: true,
     params: z.object({
-      playlist_item_id: z.int().min(1).optional(),
-      infohash: SELECTOR.optional(),
-      url: SELECTOR.optional(),
+      playlist_item_id: ITEM_ID.optional(),
+      infohash: SELECTORS.infohash,
+      url: SELECTORS.url,
     }),
     result: z.object({ content_id: HEX_40 }),
     async handle({ playlist_item_id: id, ...params }, call) {

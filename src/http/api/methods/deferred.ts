@@ -5,7 +5,8 @@ import type { Analysis } from "../../../content/analysis/types.ts";
 import { analysisQuery } from "../../../playlist/learn.ts";
 import { API_CODES, ApiError, toApiError } from "../codes.ts";
 import { type ApiCall, defineMethod, type Method } from "../method.ts";
-import { ANALYSIS, analysisJson } from "./analyze.ts";
+import { ITEM_ID } from "../schemas.ts";
+import { analysisJson, OUTCOME } from "./analyze.ts";
 
 /** Items of one call, those of their channels included. */
 const MAX_ITEMS = 200;
@@ -20,15 +21,12 @@ export const DEFERRED_METHODS: readonly Method[] = [
     remote: true,
     sameOriginOnly: true,
     params: z.object({
-      playlist_item_id: z.array(z.int().min(1)).min(1).max(MAX_ITEMS),
+      playlist_item_id: z.array(ITEM_ID).min(1).max(MAX_ITEMS).describe("Numbers of the items"),
       use_media_groups: z.boolean().default(false).describe(
         `Also the other items of their channels, ${MAX_ITEMS} in all`,
       ),
     }),
-    result: z.array(z.union([
-      z.object({ playlist_item_id: z.int(), result: ANALYSIS }),
-      z.object({ playlist_item_id: z.int(), error: z.object({ message: z.string(), code: z.int() }) }),
-    ])),
+    result: z.array(OUTCOME.extend({ playlist_item_id: z.int() })),
     async handle({ playlist_item_id, use_media_groups }, call) {
       const { lists, analyzer } = call.parts;
       const items = await lists.itemsToAnalyze(playlist_item_id, use_media_groups, MAX_ITEMS);

@@ -2,13 +2,16 @@
 import * as z from "zod";
 import type { ExternalPlaylist } from "../../../playlist/external/types.ts";
 import { defineMethod, type Method } from "../method.ts";
-import { NONE, OK, TASK_ID } from "../schemas.ts";
-import { SHORT_TEXT } from "./playlist-add.ts";
+import { NONE, OK, SHORT_TEXT, TASK_ID } from "../schemas.ts";
 
-const ID = z.int().min(1);
+const ID = z.int().min(1).describe("Number of an external playlist");
+const NAME = SHORT_TEXT.describe("Its name; any text");
+const LOGIN = SHORT_TEXT.optional().describe("Name for HTTP Basic authentication");
+const PASSWORD = SHORT_TEXT.optional().describe("Password for HTTP Basic authentication");
 /** Seconds since 1970. */
 const TIME = z.int().min(0);
 const INTERVAL = z.int().min(0).describe("Seconds: at least 60, or 0 for updates by hand alone");
+const CATEGORY = SHORT_TEXT.describe("Category of its items; empty: their own group");
 const TYPE = z.enum(["content", "broadcast"]);
 const EXTERNAL_PLAYLIST = z.object({
   id: ID,
@@ -47,13 +50,13 @@ export const EXTERNAL_METHODS: readonly Method[] = [
     remote: true,
     params: z.object({
       type: TYPE.describe("broadcast: entries are live unless they tell otherwise"),
-      category: SHORT_TEXT.describe("Category of its items; empty: their own group"),
-      name: SHORT_TEXT,
-      url: z.string().max(8192),
+      category: CATEGORY,
+      name: NAME,
+      url: z.string().max(8192).describe("Address of the M3U list"),
       update_interval: INTERVAL,
       update_now: z.boolean().default(true).describe("Fetches it at once, in the background"),
-      login: SHORT_TEXT.optional(),
-      password: SHORT_TEXT.optional(),
+      login: LOGIN,
+      password: PASSWORD,
     }),
     result: ID,
     handle: (params, { parts, callerIsLocal }) =>
@@ -99,11 +102,11 @@ export const EXTERNAL_METHODS: readonly Method[] = [
     remote: true,
     params: z.object({
       id: ID,
-      category: SHORT_TEXT,
-      name: SHORT_TEXT,
+      category: CATEGORY,
+      name: NAME,
       update_interval: INTERVAL,
-      login: SHORT_TEXT.optional(),
-      password: SHORT_TEXT.optional(),
+      login: LOGIN,
+      password: PASSWORD,
     }),
     result: OK,
     async handle({ id, update_interval: updateInterval, ...edit }, { parts }) {

@@ -4,6 +4,7 @@ import { MillraceError } from "../../../errors.ts";
 import { logoBytes } from "../logo.ts";
 import { defineMethod, type Method } from "../method.ts";
 import { MAX_PICTURE_BYTES, Picture } from "../picture.ts";
+import { ITEM_ID, SHORT_TEXT } from "../schemas.ts";
 
 const NEVER = new AbortController().signal;
 
@@ -15,9 +16,11 @@ export const ICON_METHODS: readonly Method[] = [
     public: true,
     remote: true,
     params: z.object({
-      id: z.int().min(1).optional(),
-      common_name: z.string().max(1000).optional().describe("Compared as media groups are: letters and digits alone"),
-      item_hash: z.string().max(64).optional().describe("hash or hash_v2"),
+      id: ITEM_ID.optional(),
+      common_name: SHORT_TEXT.optional().describe(
+        "Name of a channel, compared as media groups are: letters and digits alone",
+      ),
+      item_hash: z.string().max(64).optional().describe("hash or hash_v2 of an item"),
     }),
     result: z.instanceof(Picture).meta({ type: "string", format: "binary" }),
     async handle({ id, common_name, item_hash }, call) {

@@ -4,8 +4,7 @@ import { playlistKey } from "../../playlist-key.ts";
 import { MAX_IMPORT_BYTES } from "../../../playlist/lists.ts";
 import { API_CODES, ApiError } from "../codes.ts";
 import { defineMethod, type Method } from "../method.ts";
-import { OK, TASK_ID } from "../schemas.ts";
-import { SHORT_TEXT } from "./playlist-add.ts";
+import { OK, OWNER, SHORT_TEXT, TASK_ID } from "../schemas.ts";
 
 const TASK = z.object({
   task_id: TASK_ID,
@@ -34,7 +33,7 @@ export const IMPORT_METHODS: readonly Method[] = [
       url: z.string().max(8192).regex(/^https?:\/\/./i, "an http or https address is expected").optional().describe(
         "Our addition: where the playlist is, instead of a file",
       ),
-      owner: SHORT_TEXT.optional(),
+      owner: SHORT_TEXT.optional().describe("Whose items they are; without it everybody's"),
     }),
     result: z.object({ task_id: TASK_ID }),
     async handle({ file, url, owner = "" }, { parts, upload, callerIsLocal }) {
@@ -84,9 +83,11 @@ export const IMPORT_METHODS: readonly Method[] = [
     public: false,
     remote: true,
     params: z.object({
-      owner: SHORT_TEXT.optional(),
-      category: SHORT_TEXT.optional(),
-      output: z.enum(["ts", "hls"]).optional(),
+      owner: OWNER,
+      category: SHORT_TEXT.optional().describe("Items of this category alone"),
+      output: z.enum(["ts", "hls"]).optional().describe(
+        "What its playback addresses lead to: MPEG TS (default) or HLS",
+      ),
     }),
     result: z.object({ url: z.string() }),
     async handle({ owner, category, output }, { parts, ownUrl }) {

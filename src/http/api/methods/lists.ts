@@ -10,7 +10,7 @@ export const LIST_METHODS: readonly Method[] = [
     summary: "The programme guides that an M3U playlist names.",
     public: true,
     remote: true,
-    params: z.object({ url: z.string().max(8192) }),
+    params: z.object({ url: z.string().max(8192).describe("Address of the list") }),
     result: z.object({ epg_sources: z.array(z.string()) }),
     async handle({ url }, call) {
       const { lists, allowPrivateFetch } = call.parts;

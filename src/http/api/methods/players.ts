@@ -4,7 +4,7 @@ import { selectStream } from "../../../content/selector.ts";
 import { startForPlayer } from "../../player-stream.ts";
 import { API_CODES, ApiError } from "../codes.ts";
 import { type ApiCall, defineMethod, type Method } from "../method.ts";
-import { OK } from "../schemas.ts";
+import { OK, SELECTORS } from "../schemas.ts";
 
 /** Section 2.5. */
 const PLAYER = z.object({
@@ -15,8 +15,7 @@ const PLAYER = z.object({
   icon: z.string().nullable(),
 });
 const PLAYER_ID = z.string().min(1).max(1024).describe("From get_available_players");
-/** Longest selector: a magnet link. */
-const SELECTOR = z.string().max(65_536).optional();
+const { content_id, infohash, url } = SELECTORS;
 /** A day: longer than any film. */
 const MAX_POSITION_SECONDS = 86_400;
 
@@ -29,7 +28,7 @@ export const PLAYER_METHODS: readonly Method[] = [
     summary: "Players in reach that the caller may use; programs on the engine's machine only for callers there.",
     public: true,
     remote: true,
-    params: z.object({ content_id: SELECTOR.describe("Needed by old versions alone; any text") }),
+    params: z.object({ content_id: content_id.describe("Needed by old versions alone; any text") }),
     result: z.object({ players: z.array(PLAYER) }),
     handle: async (_params, call) => ({ players: await call.parts.players.list(callerOf(call)) }),
   }),
@@ -38,9 +37,9 @@ export const PLAYER_METHODS: readonly Method[] = [
     "Plays a stream in a player of get_available_players; returns once it plays there, or says why it does not.",
     z.object({
       player_id: PLAYER_ID,
-      content_id: SELECTOR,
-      infohash: SELECTOR,
-      url: SELECTOR.describe("Address of a transport file"),
+      content_id,
+      infohash,
+      url,
       _idx: z.int().min(0).optional().describe("File of the torrent; the largest playable one by default"),
     }),
     OK,
@@ -79,7 +78,7 @@ export const PLAYER_METHODS: readonly Method[] = [
     "Pauses, resumes, seeks or stops what a player plays.",
     z.object({
       player_id: PLAYER_ID,
-      command: z.enum(["pause", "resume", "seek", "stop"]),
+      command: z.enum(["pause", "resume", "seek", "stop"]).describe("What it is to do"),
       position: z.int().min(0).max(MAX_POSITION_SECONDS).optional().describe(
         "With seek: seconds from the beginning",
       ),

@@ -9,37 +9,37 @@ import * as z from "zod";
 import { API_CODES, ApiError } from "../codes.ts";
 import type { ApiCall } from "../method.ts";
 import { jsonList } from "../params.ts";
+import { SHORT_TEXT } from "../schemas.ts";
 
 /** Tags: at most so many, of so many characters. */
-export const TAGS = jsonList(100, 100);
-/** Titles and other short texts, characters. */
-export const SHORT_TEXT = z.string().max(1000);
+export const TAGS = jsonList(100, 100).describe("Tags, as a JSON array of texts");
 /** Addresses, characters. */
 const ADDRESS = z.string().max(8192).regex(/^https?:\/\/./i, "an http or https address is expected");
 /** Addresses of pictures; a logo may be inline. */
-export const PICTURE = z.string().max(8192).regex(/^(?:|https?:\/\/.*)$/i, "an http or https address is expected");
+export const PICTURE = z.string().max(8192).regex(/^(?:|https?:\/\/.*)$/i, "an http or https address is expected")
+  .describe("Address of a picture; empty: none");
 /** A picture sent along. */
-export const LOGO_FILE = z.file().max(MAX_LOGO_BYTES);
+export const LOGO_FILE = z.file().max(MAX_LOGO_BYTES).describe("PNG, JPEG, GIF or WebP");
 
 /** Parameters of `playlist_add_item`; `owner` is our addition. */
 export const ADD_PARAMS = z.object({
-  title: SHORT_TEXT.optional(),
-  description: z.string().max(10_000).optional(),
-  content_id: z.string().max(100).optional(),
-  infohash: z.string().max(100).optional(),
+  title: SHORT_TEXT.optional().describe("Title; without it that of the content, where it is known"),
+  description: z.string().max(10_000).optional().describe("Description"),
+  content_id: z.string().max(100).optional().describe("Content id of the stream: 40 hexadecimal digits"),
+  infohash: z.string().max(100).optional().describe("Infohash of the stream: 40 hexadecimal digits"),
   file: z.file().max(MAX_TRANSPORT_FILE_BYTES).optional().describe("A transport file"),
-  logo_file: LOGO_FILE.optional().describe("PNG, JPEG, GIF or WebP"),
+  logo_file: LOGO_FILE.optional(),
   use_media_groups: z.boolean().optional().describe("Takes over favourite and enabled from items of the same channel"),
-  auto_search: z.boolean().optional(),
-  is_live: z.int().min(-1).max(1).optional(),
-  hls_manifest_url: ADDRESS.optional(),
-  dash_manifest_url: ADDRESS.optional(),
-  video_url: ADDRESS.optional(),
-  category: SHORT_TEXT.optional(),
-  subcategory: SHORT_TEXT.optional(),
+  auto_search: z.boolean().optional().describe("Content is searched for by title; the item may come without any"),
+  is_live: z.int().min(-1).max(1).optional().describe("1: a broadcast; 0: a recording; -1: not known"),
+  hls_manifest_url: ADDRESS.optional().describe("Address of an HLS playlist"),
+  dash_manifest_url: ADDRESS.optional().describe("Address of a DASH manifest"),
+  video_url: ADDRESS.optional().describe("Address of a media file or an endless stream"),
+  category: SHORT_TEXT.optional().describe("Category"),
+  subcategory: SHORT_TEXT.optional().describe("Subcategory"),
   tags: TAGS.optional(),
   poster: PICTURE.optional(),
-  owner: SHORT_TEXT.optional(),
+  owner: SHORT_TEXT.optional().describe("Whose item it is; without it everybody's"),
 });
 
 type AddParams = z.output<typeof ADD_PARAMS>;

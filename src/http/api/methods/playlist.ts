@@ -4,17 +4,15 @@ import type { ItemFlag } from "../../../playlist/items.ts";
 import { jsonStream } from "../json-stream.ts";
 import { type ApiCall, defineMethod, type Handled, type Method } from "../method.ts";
 import { Noted } from "../noted.ts";
-import { OK } from "../schemas.ts";
+import { ITEM_ID, OK, OWNER, SHORT_TEXT } from "../schemas.ts";
 import { readLogo } from "../logo.ts";
-import { ADD_PARAMS, LOGO_FILE, newItem, PICTURE, SHORT_TEXT, TAGS } from "./playlist-add.ts";
+import { ADD_PARAMS, LOGO_FILE, newItem, PICTURE, TAGS } from "./playlist-add.ts";
 import { LISTED_ITEM, TRASH_ITEM } from "./playlist-item.ts";
 
 /** Ids of one call. */
 const MAX_IDS = 10_000;
 
-const ID = z.int().min(1);
-const IDS = z.array(ID).min(1).max(MAX_IDS);
-const OWNER = SHORT_TEXT.optional().describe("Leaves out items of other owners");
+const IDS = z.array(ITEM_ID).min(1).max(MAX_IDS).describe("Numbers of the items");
 /** What is deleted for good is gone for all: items without an owner are everybody's. */
 const THEIRS = SHORT_TEXT.optional().describe("Deletes items of this owner alone, none that are everybody's");
 const GROUPS = z.boolean().optional().describe("Acts on all items of the same channel");
@@ -44,8 +42,8 @@ async function setFlag(
   return true;
 }
 
-const FLAG = { value: z.boolean(), use_media_groups: GROUPS, owner: OWNER };
-const ONE_FLAG = z.object({ id: ID, ...FLAG });
+const FLAG = { value: z.boolean().describe("Whether it is so from now on"), use_media_groups: GROUPS, owner: OWNER };
+const ONE_FLAG = z.object({ id: ITEM_ID, ...FLAG });
 
 /** The methods of the playlist and its trash. */
 export const PLAYLIST_METHODS: readonly Method[] = [
@@ -53,19 +51,19 @@ export const PLAYLIST_METHODS: readonly Method[] = [
     "playlist_add_item",
     "Adds an item; answers its id.",
     ADD_PARAMS,
-    ID,
+    ITEM_ID,
     async (params, call) => await call.parts.playlist.add(await newItem(params, call)),
   ),
   playlistMethod(
     "playlist_update_item",
     "Changes an item. In a media group the title changes for the one item alone.",
     z.object({
-      id: ID,
+      id: ITEM_ID,
       logo_file: LOGO_FILE.optional(),
-      title: SHORT_TEXT.min(1).optional(),
+      title: SHORT_TEXT.min(1).optional().describe("New title"),
       poster: PICTURE.optional(),
-      auto_search: z.boolean().optional(),
-      is_favorite: z.boolean().optional(),
+      auto_search: z.boolean().optional().describe("Whether its content is searched for"),
+      is_favorite: z.boolean().optional().describe("Whether it is a favourite"),
       use_media_groups: GROUPS,
       tags: TAGS.optional(),
     }),
@@ -85,7 +83,7 @@ export const PLAYLIST_METHODS: readonly Method[] = [
   playlistMethod(
     "playlist_delete_item",
     "Moves an item to the trash.",
-    z.object({ id: ID, use_media_groups: GROUPS }),
+    z.object({ id: ITEM_ID, use_media_groups: GROUPS }),
     OK,
     async (params, { parts }) => {
       await parts.playlist.remove([params.id], { useMediaGroups: params.use_media_groups });
@@ -105,7 +103,7 @@ export const PLAYLIST_METHODS: readonly Method[] = [
   playlistMethod(
     "playlist_restore_item",
     "Brings an item back from the trash.",
-    z.object({ owner: OWNER, id: ID }),
+    z.object({ owner: OWNER, id: ITEM_ID }),
     OK,
     async ({ owner, id }, { parts }) => {
       await parts.playlist.restore(id, owner);
@@ -137,10 +135,10 @@ export const PLAYLIST_METHODS: readonly Method[] = [
     "The playlist, or a page of it; total_items counts all that match.",
     z.object({
       owner: OWNER,
-      offset: z.int().min(0).optional(),
-      limit: z.int().min(0).optional(),
+      offset: z.int().min(0).optional().describe("Items left out at the beginning"),
+      limit: z.int().min(0).optional().describe("Most items returned; without it all"),
       query: SHORT_TEXT.optional().describe("Part of the title"),
-      category: SHORT_TEXT.optional(),
+      category: SHORT_TEXT.optional().describe("Items of this category alone"),
     }),
     z.object({ total_items: z.int(), playlist: z.array(LISTED_ITEM) }),
     async (params, { parts }) => {
@@ -148,16 +146,19 @@ export const PLAYLIST_METHODS: readonly Method[] = [
       return jsonStream(`{"total_items":${total},"playlist":[`, items, "]}");
     },
   ),
-  playlistMethod(
-    "playlist_clear",
-    "Deletes all items of the playlist for good, but locked ones; kept_locked beside the result counts those.",
-    z.object({ owner: THEIRS }),
-    OK,
-    async ({ owner }, { parts }) => {
-      const { keptLocked } = await parts.playlist.clear(owner);
-      return keptLocked === 0 ? "ok" as const : new Noted("ok" as const, { kept_locked: keptLocked });
-    },
-  ),
+  {
+    ...playlistMethod(
+      "playlist_clear",
+      "Deletes all items of the playlist for good, but locked ones; kept_locked beside the result counts those.",
+      z.object({ owner: THEIRS }),
+      OK,
+      async ({ owner }, { parts }) => {
+        const { keptLocked } = await parts.playlist.clear(owner);
+        return keptLocked === 0 ? "ok" as const : new Noted("ok" as const, { kept_locked: keptLocked });
+      },
+    ),
+    notes: z.object({ kept_locked: z.int().optional().describe("Locked items that stay") }),
+  },
   playlistMethod(
     "playlist_item_set_favorite",
     "Marks an item as favourite, or no longer.",
@@ -189,7 +190,7 @@ export const PLAYLIST_METHODS: readonly Method[] = [
   playlistMethod(
     "playlist_item_set_auto_search",
     "Turns the search for an item's content on or off.",
-    z.object({ id: ID, value: z.boolean(), owner: SHORT_TEXT }),
+    z.object({ id: ITEM_ID, value: FLAG.value, owner: SHORT_TEXT.describe("Whose item it is") }),
     OK,
     async (params, call) => {
       await setFlag("auto_search", [params.id], params, call);

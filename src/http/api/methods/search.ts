@@ -2,7 +2,7 @@
 import * as z from "zod";
 import { JsonStream } from "../json-stream.ts";
 import { defineMethod, type Method } from "../method.ts";
-import { SHORT_TEXT } from "./playlist-add.ts";
+import { OWNER, SHORT_TEXT } from "../schemas.ts";
 import { LISTED_ITEM } from "./playlist-item.ts";
 
 /** Results of one page at most. */
@@ -16,13 +16,13 @@ export const SEARCH_METHODS: readonly Method[] = [
     public: false,
     remote: true,
     params: z.object({
-      query: SHORT_TEXT.default(""),
-      page: z.int().min(0).max(1_000_000).default(0),
-      page_size: z.int().min(1).max(MAX_PAGE_SIZE).default(10),
-      category: SHORT_TEXT.optional(),
-      group_by_channels: z.boolean().default(false).describe("One result a channel, with all its items"),
+      query: SHORT_TEXT.default("").describe("Part of the title; empty: all items"),
+      page: z.int().min(0).max(1_000_000).default(0).describe("Which page, from 0"),
+      page_size: z.int().min(1).max(MAX_PAGE_SIZE).default(10).describe("Results of a page"),
+      category: SHORT_TEXT.optional().describe("Items of this category alone"),
+      group_by_channels: z.boolean().default(false).describe("One result per channel, with all its items"),
       show_epg: z.boolean().default(false).describe("Adds where the programme guide of the result is found"),
-      owner: SHORT_TEXT.optional(),
+      owner: OWNER,
     }),
     result: z.object({
       total: z.int(),

@@ -1,0 +1,57 @@
+/** The OpenAPI document of the engine: what generators make clients of. The method API's part is made from the registry. */
+import { VERSION } from "../../version.ts";
+import { METHOD_GROUPS, METHODS } from "../api/registry.ts";
+import { methodPaths } from "./methods.ts";
+import { playbackPaths } from "./playback.ts";
+import { Components, type Json } from "./schema.ts";
+import { servicePaths } from "./services.ts";
+
+const ABOUT =
+  "Playback for players, and methods for programs. Every method has an operation of its own below /server/api; " +
+  "/service/api serves the same. A call that fails is answered with status 200 and `error`, one that succeeds has `result` " +
+  "(of playback `response`); the other of the two is null.";
+
+const TAGS: readonly (readonly [string, string])[] = [
+  ["Playback", "Starts of streams."],
+  ["Session", "State, commands and events of a running session."],
+  ["Streams", "What players read."],
+  ...METHOD_GROUPS.map(({ name, summary }) => [name, summary] as const),
+  ["Any method", "The paths that all methods share."],
+  ["Service", "Version, the playlist for players, keys, this document."],
+];
+
+const TOKEN: Json = {
+  type: "apiKey",
+  in: "query",
+  name: "token",
+  description:
+    "The access token: `millrace token` shows it, get_api_access_token returns it to programs on this machine.",
+};
+
+/** The document (OpenAPI 3.0.3); `baseUrl` is the engine's as this caller names it. */
+export function openApi(baseUrl: string): Json {
+  const components = new Components();
+  const search = METHODS.find(({ name }) => name === "search")!;
+  const paths = {
+    ...playbackPaths(components),
+    ...methodPaths(METHOD_GROUPS, components),
+    ...servicePaths(search, components),
+  };
+  return {
+    openapi: "3.0.3",
+    info: {
+      title: "millrace",
+      version: VERSION,
+      description: ABOUT,
+      license: { name: "MIT", url: "https://opensource.org/license/mit" },
+    },
+    servers: [{ url: baseUrl }],
+    tags: TAGS.map(([name, description]) => ({ name, description })),
+    paths,
+    components: {
+      securitySchemes: { token: TOKEN },
+      parameters: components.parameters,
+      schemas: components.schemas,
+    },
+  };
+}

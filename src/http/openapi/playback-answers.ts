@@ -1,0 +1,75 @@
+/** What playback answers: sections 2.2, 2.3, 4.2 and 6 of the HTTP API. */
+import * as z from "zod";
+
+const FLAG = z.int().min(0).max(1);
+const HEX_40 = z.string().regex(/^[0-9a-f]{40}$/);
+const SESSION_ID = z.string().regex(/^[0-9a-f]{32}$/);
+const UNIX = z.string().describe("Unix seconds; -1: not known");
+
+/** A start with `format=json`. */
+export const STARTED = z.object({
+  playback_url: z.string().describe("For the player"),
+  stat_url: z.string().describe("Tells how the session does"),
+  command_url: z.string().describe("Takes commands, as method=stop"),
+  event_url: z.string().optional().describe("Long poll for events; with use_api_events or use_stop_notifications"),
+  infohash: HEX_40,
+  playback_session_id: SESSION_ID,
+  is_live: FLAG,
+  is_encrypted: FLAG,
+  client_session_id: z.int().describe("As it was given; -1: it was not"),
+});
+
+/** `stat_url`. */
+export const SESSION_STATE = z.object({
+  status: z.enum(["prefuf", "dl", "prebuf"]).describe(
+    "prefuf: prebuffering (prebuf under a path alias); dl: after that",
+  ),
+  peers: z.int(),
+  speed_down: z.int().describe("KiB/s"),
+  speed_up: z.int().describe("KiB/s"),
+  downloaded: z.int().describe("Bytes"),
+  uploaded: z.int().describe("Bytes"),
+  progress: z.int().min(0).max(100).describe("Of the prebuffering, percent"),
+  total_progress: z.int().min(0).max(100).describe("Of the torrent, percent"),
+  network_monitor_status: z.int(),
+  network_monitor_started: z.boolean(),
+  debug_level: z.int(),
+  disk_cache_stats: z.object({
+    avail: z.int().describe("Bytes; -1: without limit"),
+    disk_cache_limit: z.int().describe("Bytes; 0: without limit"),
+    inactive_inuse: z.int().describe("Bytes of other streams"),
+    active_inuse: z.int().describe("Bytes of this stream"),
+  }),
+  selected_stream_index: z.int(),
+  selected_file_index: z.int(),
+  stream_status: z.int(),
+  manifest_access_mode: z.int(),
+  client_session_id: z.int(),
+  playback_session_id: SESSION_ID,
+  is_encrypted: FLAG,
+  is_live: FLAG,
+  infohash: HEX_40,
+  stall_reason: z.enum(["no_peers", "no_metadata", "slow_peers", "missing_piece", "choked", "source_silent"]).nullable()
+    .describe("Why playing waits now"),
+  error_message: z.string().nullable().describe("Why it does not play"),
+  livepos: z.object({
+    pos: UNIX,
+    first_ts: UNIX,
+    live_first: UNIX,
+    last_ts: UNIX,
+    live_last: UNIX,
+    last: UNIX,
+    is_live: z.enum(["0", "1"]),
+    buffer_pieces: z.string(),
+  }).optional().describe("Broadcasts only: what is being read, the oldest and the newest that can be"),
+});
+
+/** `command_url`. */
+export const COMMAND_DONE = z.literal("ok");
+
+/** `event_url`. */
+export const EVENT = z.object({
+  name: z.enum(["live_changed", "prebuffering", "playing", "stalled", "missing_content", "download_stopped"]),
+  params: z.record(z.string(), z.unknown()),
+  id: z.int().optional().describe("Number of the event in its session; with after"),
+});
