@@ -1,14 +1,18 @@
 /**
- * Bundles the web page into `src/webui/assets.generated.ts`, which the engine serves: so that it is there from a clone, in the
- * built file and in an embedder's program alike, without a build step. `--check` fails when that file is stale.
+ * Bundles the web page and the page of the API into files beside them, which the engine serves: so that they are there from a
+ * clone, in the built file and in an embedder's program alike, without a build step. `--check` fails when one is stale.
  */
-import { readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import process from "node:process";
 import { build, stop } from "esbuild";
 import { ROOT } from "./support/files.ts";
 
-const TARGET = path.join(ROOT, "src/webui/assets.generated.ts");
+/** File that is made, what its names begin with, script, style. */
+const PAGES = [
+  ["src/webui/assets.generated.ts", "APP", "app.tsx", "style.css"],
+  ["src/webui/docs/assets.generated.ts", "DOCS", "docs/docs.tsx", "docs/docs.css"],
+] as const;
 
 /** Syntax that browsers of the last five years have, those of TVs among them. */
 const SYNTAX = "es2020";
@@ -30,21 +34,23 @@ async function bundled(entry: string): Promise<string> {
   return outputFiles[0]!.text.trimEnd();
 }
 
-const [script, style] = [await bundled("app.tsx"), await bundled("style.css")];
-await stop();
-const text = `/** Made by scripts/build-webui.ts from the files beside it: change those, and run it again. */
+for (const [target, name, entry, sheet] of PAGES) {
+  const [script, style] = [await bundled(entry), await bundled(sheet)];
+  const text = `/** Made by scripts/build-webui.ts from the files beside it: change those, and run it again. */
 
 /** The page's script. */
-export const APP_JS = ${JSON.stringify(script)};
+export const ${name}_JS = ${JSON.stringify(script)};
 
 /** The page's style sheet. */
-export const APP_CSS = ${JSON.stringify(style)};
+export const ${name}_CSS = ${JSON.stringify(style)};
 `;
-if (!process.argv.includes("--check")) writeFileSync(TARGET, text);
-else if (readFileSync(TARGET, "utf8") !== text) {
-  console.error("src/webui/assets.generated.ts is stale: run scripts/build-webui.ts");
-  process.exit(1);
+  const file = path.join(ROOT, target);
+  if (!process.argv.includes("--check")) writeFileSync(file, text);
+  else if (!existsSync(file) || readFileSync(file, "utf8") !== text) {
+    console.error(`${target} is stale: run scripts/build-webui.ts`);
+    process.exitCode = 1;
+  }
+  const kilobytes = ({ length }: string) => (length / 1000).toFixed(0);
+  console.log(`${entry}: ${kilobytes(script)} KB of script, ${kilobytes(style)} KB of style`);
 }
-console.log(
-  `web page: ${(script.length / 1000).toFixed(0)} KB of script, ${(style.length / 1000).toFixed(0)} KB of style`,
-);
+await stop();

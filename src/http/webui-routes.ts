@@ -1,7 +1,11 @@
-/** The web page: `/` and `/webui/`, and the three files that it loads. Everything else it does through the public API. */
+/**
+ * The web page, `/` and `/webui/`, the page of the API, `/docs`, and the files that they load. Everything else they do through
+ * the public API.
+ */
 import type { Hono } from "hono";
 import { concatBytes } from "../bytes/hex.ts";
 import { APP_CSS, APP_JS } from "../webui/assets.generated.ts";
+import { DOCS_CSS, DOCS_JS } from "../webui/docs/assets.generated.ts";
 import { baseOf, type HttpContext, type HttpEnv, type HttpParts } from "./context.ts";
 
 /**
@@ -41,13 +45,17 @@ export function addWebuiRoutes(app: Hono<HttpEnv>, parts: HttpParts): void {
     return asset === null ? c.notFound() : assetResponse(c, asset, type);
   };
   const text = (value: string) => () => Promise.resolve(new TextEncoder().encode(value));
-  for (const path of ["/", "/webui", "/webui/"]) app.get(path, (c) => page(c, parts));
+  for (const path of ["/", "/webui", "/webui/"]) app.get(path, (c) => page(c, parts, "app"));
+  for (const path of ["/docs", "/docs/"]) app.get(path, (c) => page(c, parts, "docs"));
   app.get("/webui/app.js", (c) => send(c, "app.js", "text/javascript; charset=utf-8", text(APP_JS)));
   app.get("/webui/app.css", (c) => send(c, "app.css", "text/css; charset=utf-8", text(APP_CSS)));
+  app.get("/webui/docs.js", (c) => send(c, "docs.js", "text/javascript; charset=utf-8", text(DOCS_JS)));
+  app.get("/webui/docs.css", (c) => send(c, "docs.css", "text/css; charset=utf-8", text(DOCS_CSS)));
   app.get("/webui/hls.js", (c) => send(c, "hls.js", "text/javascript; charset=utf-8", () => parts.hlsModule()));
 }
 
-function page(c: HttpContext, parts: HttpParts): Response {
+/** The frame of a page; `name` is that of its script and style. */
+function page(c: HttpContext, parts: HttpParts, name: "app" | "docs"): Response {
   // Behind a reverse proxy the engine may stand below a path. The base is an address that the engine made: it has no quotes.
   const base = new URL(baseOf(c, parts)).pathname.replace(/\/$/, "");
   const html = `<!doctype html>
@@ -58,8 +66,8 @@ function page(c: HttpContext, parts: HttpParts): Response {
 <meta name="referrer" content="no-referrer">
 <title>millrace</title>
 <link rel="icon" href="data:,">
-<link rel="stylesheet" href="${base}/webui/app.css">
-<script type="module" src="${base}/webui/app.js"></script>
+<link rel="stylesheet" href="${base}/webui/${name}.css">
+<script type="module" src="${base}/webui/${name}.js"></script>
 <body>
 <div id="app"></div>
 <noscript>This page needs JavaScript. Players do not: open /engine/getstream?infohash=… in them.</noscript>

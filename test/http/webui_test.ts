@@ -6,9 +6,9 @@ import { withEngine } from "../api/support.ts";
 const get = (path: string, headers: Record<string, string> = {}) =>
   new Request(`http://127.0.0.1:6878${path}`, { headers });
 
-test("/ and /webui/ send the page with a policy that allows no inline script and no frame", async () => {
+test("/, /webui/ and /docs send a page with a policy that allows no inline script and no frame", async () => {
   await withEngine(async ({ engine }) => {
-    for (const path of ["/", "/webui", "/webui/"]) {
+    for (const path of ["/", "/webui", "/webui/", "/docs", "/docs/"]) {
       const response = await engine.fetch(get(path));
       assertEquals(response.status, 200, path);
       const policy = response.headers.get("content-security-policy")!;
@@ -24,7 +24,7 @@ test("/ and /webui/ send the page with a policy that allows no inline script and
 test("/webui/app.js and the others are sent packed, with a tag that saves sending them again", async () => {
   await withEngine(async ({ engine }) => {
     let packedBytes = 0;
-    for (const name of ["app.js", "app.css", "hls.js"]) {
+    for (const name of ["app.js", "app.css", "docs.js", "docs.css", "hls.js"]) {
       const packed = await engine.fetch(get(`/webui/${name}`, { "accept-encoding": "br, gzip" }));
       assertEquals([packed.status, packed.headers.get("content-encoding")], [200, "gzip"], name);
       const bytes = await packed.arrayBuffer();
@@ -45,5 +45,8 @@ test("the page names its files below the path of --public-url", async () => {
     const html = await (await engine.fetch(get("/"))).text();
     assertMatch(html, /content="\/tv"/);
     assertMatch(html, /src="\/tv\/webui\/app\.js"/);
+    const docs = await (await engine.fetch(get("/docs"))).text();
+    assertMatch(docs, /href="\/tv\/webui\/docs\.css"/);
+    assertMatch(docs, /src="\/tv\/webui\/docs\.js"/);
   }, { publicUrl: "https://example.org/tv/" });
 });
