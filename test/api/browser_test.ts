@@ -74,7 +74,13 @@ test("a page of another origin changes nothing, even with the token (CSRF)", asy
 /** Public methods that tell nothing of the user, by hand. */
 const FOR_ANY_PAGE = ["get_status", "get_network_connection_status"];
 /** Public methods that give away the token, or start and change something, by hand. */
-const FOR_NO_PAGE = ["get_api_access_token", "open_in_player", "analyze_deferred_playlist_items"];
+const FOR_NO_PAGE = [
+  "get_api_access_token",
+  "open_in_player",
+  "get_player_status",
+  "control_player",
+  "analyze_deferred_playlist_items",
+];
 
 test("public methods refuse pages of other origins but for what tells nothing of the user (CSRF)", async () => {
   await withServed(async ({ url }) => {
