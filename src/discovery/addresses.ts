@@ -5,7 +5,7 @@ import { integerWithin } from "../bytes/bencode.ts";
 import type { SocketAddress } from "../ports.ts";
 import { shortText } from "./bencode.ts";
 
-/** Most peers taken from one answer; trackers send 50–200, and a swarm connects to fewer. */
+/** Most peers taken from one reply; trackers send 50–200, and a swarm connects to fewer. */
 const MAX_PEERS_PER_ANSWER = 500;
 
 /** Bytes of one compact IPv4 peer (BEP 23). */
@@ -17,21 +17,21 @@ export const COMPACT6_BYTES = 18;
 /** Address ranges (as ipaddr.js names them) that no TCP peer can have. */
 const UNUSABLE = new Set(["unspecified", "broadcast", "multicast"]);
 
-/** `host` as the runtimes write it (IPv6 shortened, IPv4 in IPv6 as IPv4); null when it is not a literal address. */
+/** `host` in the runtimes' notation (IPv6 shortened, IPv4 in IPv6 as IPv4); null when it is not a literal address. */
 export function canonicalHost(host: string): string | null {
   if (ipaddr.IPv4.isValidFourPartDecimal(host)) return host;
   if (!ipaddr.IPv6.isValid(host)) return null;
   return ipaddr.process(upTo(host, "%")).toString();
 }
 
-/** Whether a peer could listen there: a port, and an address that is neither unspecified nor for many. */
+/** Whether a peer could listen there: it has a port and a unicast address. */
 export function isUsable(address: SocketAddress): boolean {
   if (address.port < 1 || address.port > 65535) return false;
   const host = canonicalHost(address.host);
   return host !== null && !UNUSABLE.has(ipaddr.parse(host).range());
 }
 
-/** The range of IPv6 that is given out to networks (IANA); what lies outside is for special uses. */
+/** The IPv6 range assigned to networks (IANA); addresses outside it have special uses. */
 const GLOBAL_UNICAST = ipaddr.parseCIDR("2000::/3") as [ipaddr.IPv6, number];
 
 /** Well-known prefix of NAT64 (RFC 6052): networks without IPv4 reach public IPv4 addresses through it. */
@@ -41,7 +41,7 @@ const NAT64 = ipaddr.parseCIDR("64:ff9b::/96") as [ipaddr.IPv6, number];
 const IPV4_AT_END = ["::/96", "::ffff:0:0:0/96"].map((range) => ipaddr.parseCIDR(range) as [ipaddr.IPv6, number]);
 
 /**
- * The IPv4 address that an IPv6 address stands for, in any notation that a gateway may translate back: IPv4-compatible,
+ * The IPv4 address contained in an IPv6 address, in any notation that a gateway may translate back: IPv4-compatible,
  * translated, NAT64, 6to4 (RFC 3056), Teredo (RFC 4380: the client's). Null when there is none.
  */
 export function embeddedIpv4(host: string): string | null {
@@ -56,7 +56,7 @@ export function embeddedIpv4(host: string): string | null {
   return atEnd ? bytes.slice(12).join(".") : null;
 }
 
-/** Whether a literal address can be reached from the public network, whatever the subnets of this machine (see `nearnessOf`). */
+/** Whether a literal address is reachable from the public network, whatever this machine's subnets are (see `nearnessOf`). */
 export function isPublicHost(host: string): boolean {
   const literal = canonicalHost(host);
   if (literal === null) return false;
@@ -66,10 +66,10 @@ export function isPublicHost(host: string): boolean {
   return address.range() === "unicast" && address.match(GLOBAL_UNICAST);
 }
 
-/** Bits of a public address that one party easily owns all of. */
+/** Prefix length of a public network that one party may easily own entirely. */
 const NETWORK_BITS = { ipv4: 24, ipv6: 48 } as const;
 
-/** Names the network of a public address (IPv4: /24, IPv6: /48); any other host is a network of its own. */
+/** Names the network of a public address (IPv4: /24, IPv6: /48); any other host counts as its own network. */
 export function networkOf(host: string): string {
   const literal = canonicalHost(host);
   if (literal === null || !isPublicHost(literal)) return literal ?? host;
@@ -77,19 +77,19 @@ export function networkOf(host: string): string {
   return address.toByteArray().slice(0, NETWORK_BITS[address.kind()] / 8).join(".");
 }
 
-/** Whether `hostname` (of a URL) names this machine or its surroundings rather than the public network. */
+/** Whether `hostname` (of a URL) refers to this machine or its local network rather than the public network. */
 export function isLocalName(hostname: string): boolean {
   const name = hostname.replace(/^\[|\]$/g, "").toLowerCase().replace(/\.$/, "");
   if (name === "localhost" || name.endsWith(".localhost")) return true;
   return canonicalHost(name) !== null && !isPublicHost(name);
 }
 
-/** One key an address: `host:port`, with brackets around IPv6. */
+/** An address as a map key: `host:port`, with brackets around IPv6. */
 export function addressKey(address: SocketAddress): string {
   return address.host.includes(":") ? `[${address.host}]:${address.port}` : `${address.host}:${address.port}`;
 }
 
-/** Reads `host:port` or `[v6]:port`, a name or an address; null when it is neither. */
+/** Reads `host:port` or `[v6]:port`, with a name or an address; null when it is neither. */
 export function parseHostPort(text: string): SocketAddress | null {
   const match = /^(?:\[([0-9a-fA-F:.]+)\]|([^:[\]\s/]+)):(\d{1,5})$/.exec(text);
   const port = Number(match?.[3]);
@@ -97,7 +97,7 @@ export function parseHostPort(text: string): SocketAddress | null {
   return { host: (match[1] ?? match[2])!, port };
 }
 
-/** Peers of a compact string: 4 or 16 address bytes and a big-endian port each. A broken rest is ignored. */
+/** Peers of a compact string: 4 or 16 address bytes and a big-endian port each. An incomplete last entry is ignored. */
 export function parseCompact(bytes: Uint8Array, entryBytes: typeof COMPACT4_BYTES | typeof COMPACT6_BYTES) {
   const peers: SocketAddress[] = [];
   const end = Math.min(bytes.length, MAX_PEERS_PER_ANSWER * entryBytes);
@@ -116,7 +116,7 @@ function ipv6Text(bytes: Uint8Array): string {
   return ipaddr.process(parsed.toString()).toString();
 }
 
-/** The `peers` value of a tracker: compact (BEP 23) or a list of dictionaries (BEP 3). Names instead of addresses are left out. */
+/** The `peers` value of a tracker: compact (BEP 23) or a list of dictionaries (BEP 3). Host names are left out. */
 export function parsePeers(value: unknown): SocketAddress[] {
   if (value instanceof Uint8Array) return parseCompact(value, COMPACT4_BYTES);
   if (!Array.isArray(value)) return [];

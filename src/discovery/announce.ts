@@ -1,4 +1,4 @@
-/** What is said to a tracker and what it answers, whatever the protocol. */
+/** What we send to a tracker and what it replies, in any protocol. */
 import type { SocketAddress } from "../ports.ts";
 import { MillraceError } from "../errors.ts";
 
@@ -17,16 +17,16 @@ export interface Announce {
   readonly event: AnnounceEvent;
   /** Peers wanted; 0 with `stopped`. */
   readonly numWant: number;
-  /** Lets the tracker know us again after our address changed (BEP 3 `key`), 32 bits. */
+  /** Lets the tracker recognise us after our address changed (BEP 3 `key`), 32 bits. */
   readonly key: number;
-  /** `tracker id` of an earlier answer, to be sent back. */
+  /** `tracker id` of an earlier reply, which must be sent back. */
   readonly trackerId: Uint8Array | null;
 }
 
-/** A tracker's answer. */
+/** A tracker's reply. */
 export interface AnnounceAnswer {
   readonly peers: readonly SocketAddress[];
-  /** As the tracker said, milliseconds; null when it said nothing usable. */
+  /** The tracker's interval, milliseconds; null when it gave none that is usable. */
   readonly intervalMs: number | null;
   readonly minIntervalMs: number | null;
   readonly seeders: number | null;
@@ -38,8 +38,8 @@ export interface AnnounceAnswer {
 }
 
 /**
- * Something that can announce to one tracker URL. Rejects with `tracker`, `timeout`, `connection_failed` and the like. A
- * tracker with an address of each family may answer twice: `late` gets what comes after the first.
+ * Something that can announce to one tracker URL. Rejects with `tracker`, `timeout`, `connection_failed` and similar
+ * codes. A tracker with an address of each family may reply twice: `late` gets the second reply.
  */
 export type Announcer = (
   announce: Announce,
@@ -52,7 +52,7 @@ export function trackerFailure(reason: string, retryInMs: number | null = null):
   return new MillraceError("tracker", reason, { detail: { retryInMs } });
 }
 
-/** When a refusal allows the next try (BEP 31), milliseconds; null when it did not say. */
+/** When a refusal allows the next try (BEP 31), milliseconds; null when it does not say. */
 export function retryInMs(error: unknown): number | null {
   if (!(error instanceof MillraceError) || error.code !== "tracker") return null;
   const value = error.detail?.["retryInMs"];

@@ -2,7 +2,7 @@
 import { type BencodeDictionary, decodeBencode, isDictionary, scanBencode } from "../bytes/bencode.ts";
 import { MillraceError } from "../errors.ts";
 
-/** How much one message may hold. */
+/** Limits for one message. */
 export interface MessageLimits {
   /** Longest message, bytes. */
   readonly maxBytes: number;
@@ -15,8 +15,8 @@ export interface MessageLimits {
 const utf8 = new TextDecoder();
 
 /**
- * The dictionary at the start of `bytes`; what follows is ignored, since trackers append line feeds. Throws `too_large` or
- * `protocol_violation`.
+ * The dictionary at the start of `bytes`; bytes after it are ignored, since trackers append line feeds. Throws
+ * `too_large` or `protocol_violation`.
  */
 export function decodeMessage(bytes: Uint8Array, limits: MessageLimits): BencodeDictionary {
   if (bytes.length > limits.maxBytes) {
@@ -28,10 +28,10 @@ export function decodeMessage(bytes: Uint8Array, limits: MessageLimits): Bencode
   return value;
 }
 
-/** Text of a byte string, cut to `maxChars` and freed of control characters; null when it is none. */
+/** Text of a byte string, cut to `maxChars` and without control characters; null when it is not a byte string. */
 export function shortText(value: unknown, maxChars = 200): string | null {
   if (!(value instanceof Uint8Array)) return null;
   const text = utf8.decode(value.subarray(0, maxChars * 4));
-  // deno-lint-ignore no-control-regex -- exactly those are to go
+  // deno-lint-ignore no-control-regex -- exactly those are removed
   return text.replace(/[\u0000-\u001f\u007f]+/g, " ").trim().slice(0, maxChars);
 }

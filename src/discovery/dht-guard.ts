@@ -1,40 +1,40 @@
-/** What strangers may make our DHT node do: answers at a rate, places in its table, addresses that it asks. */
+/** Limits what strangers may make our DHT node do: replies, places in its table, addresses that it contacts. */
 import { Allowance, Allowances } from "../bytes/allowance.ts";
 import { type BencodeDictionary, decodeBencode, encodeBencode, isDictionary } from "../bytes/bencode.ts";
 import type { SocketAddress } from "../ports.ts";
 import { COMPACT4_BYTES, networkOf } from "./addresses.ts";
 import type { Nearness } from "./nearness.ts";
 
-/** Queries of one address that are answered, a second and at once. A lookup asks us once or twice. */
+/** Queries per address that get a reply, per second and at once. A lookup asks us once or twice. */
 const HOST_QUERIES_PER_S = 10;
 const HOST_QUERIES_AT_ONCE = 50;
 
-/** Queries answered in all: some 5 % of a processor. A node of the public DHT is asked some dozens of times a second. */
+/** Replies in total: some 5 % of a processor. A node of the public DHT gets some dozens of queries per second. */
 const QUERIES_PER_S = 200;
 const QUERIES_AT_ONCE = 200;
 
 /** Addresses whose rate is remembered. */
 const MAX_HOSTS = 2_048;
 
-/** Addresses of which it is remembered whether they are this machine's. */
+/** Addresses for which we remember whether they are this machine's. */
 const MAX_REMEMBERED = 256;
 
-/** Nodes of one network (/24) in the table: who owns one network must not fill it (libtorrent: one of a bucket). */
+/** Nodes of one network (/24) in the table: an owner of one network must not fill it (libtorrent: one per bucket). */
 const MAX_NODES_PER_NETWORK = 4;
 
-/** Bytes of a node's id before its address, and of a node, in `nodes` (BEP 5). */
+/** In `nodes` (BEP 5): bytes of a node's id, which precedes its address, and of a whole node. */
 const ID_BYTES = 20;
 const NODE_BYTES = ID_BYTES + COMPACT4_BYTES;
 
-/** Nearer addresses come first: a node names none that is nearer than itself. */
+/** Nearest first: a node may name no address that is nearer than itself. */
 const ORDER: readonly Nearness[] = ["own", "private", "neighbour", "public"];
 
 const DICTIONARY = { maxDepth: 16, maxValues: 1_000 } as const;
 
-/** How near an address is; see `Surroundings`. */
+/** Returns how near an address is; see `Surroundings`. */
 export type NearnessOf = (host: string) => Nearness | null;
 
-/** Decides which queries are answered. */
+/** Decides which queries get a reply. */
 export class QueryRates {
   readonly #nowMs: () => number;
   readonly #nearness: NearnessOf;
@@ -54,12 +54,12 @@ export class QueryRates {
     this.#all = new Allowance(QUERIES_PER_S, QUERIES_AT_ONCE, nowMs());
   }
 
-  /** Whether a query of this host is answered. Programs on this machine share the whole alone. */
+  /** Whether this host's query gets a reply. Programs on this machine count only towards the total. */
   allows(host: string): boolean {
     return (this.#hosts.take(host) || this.#isOwn(host)) && this.#all.take(1, this.#nowMs);
   }
 
-  /** Remembered, for a flood asks for the same few hosts again and again. */
+  /** Cached, because a flood asks about the same few hosts again and again. */
   #isOwn(host: string): boolean {
     let isOwn = this.#own.get(host);
     if (isOwn === undefined) {
@@ -70,10 +70,10 @@ export class QueryRates {
   }
 }
 
-/** Which nodes have a place in the table: one of each address, few of each network. */
+/** Decides which nodes get a place in the table: one per address, a few per network. */
 export class TablePlaces {
   readonly #nearness: NearnessOf;
-  /** Address of each node, by its id in hex, and how many of each address and network there are. */
+  /** Each node's address by its id in hex, and the number of nodes per address and network. */
   readonly #hosts = new Map<string, string>();
   readonly #counts = new Map<string, number>();
 
@@ -81,7 +81,7 @@ export class TablePlaces {
     this.#nearness = nearness;
   }
 
-  /** Whether a node of this id may enter, or stay with what is known of it. */
+  /** Whether a node of this id may enter, or stay with the address known for it. */
   allows(id: string, host: string): boolean {
     if (this.#hosts.has(id)) return this.#hosts.get(id) === host;
     return this.#keys(host).every(([key, most]) => (this.#counts.get(key) ?? 0) < most);
@@ -106,7 +106,7 @@ export class TablePlaces {
     }
   }
 
-  /** What a node counts for, with the most of each. Nodes on this machine are the user's own affair. */
+  /** What a node is counted by, each with its limit. Nodes on this machine are the user's own affair. */
   #keys(host: string): [key: string, most: number][] {
     if (this.#nearness(host) === "own") return [];
     const network = networkOf(host);
@@ -114,7 +114,7 @@ export class TablePlaces {
   }
 }
 
-/** A datagram of `from` without the nodes and peers that are nearer than itself; the same bytes when there are none. */
+/** A datagram from `from` without nodes and peers nearer than that sender; the same bytes when there are none. */
 export function withoutNearer(data: Uint8Array, from: SocketAddress, nearness: NearnessOf): Uint8Array {
   const message = decodeBencode(data, DICTIONARY);
   const answer = isDictionary(message) ? message["r"] : null;

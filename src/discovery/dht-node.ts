@@ -1,7 +1,7 @@
 /**
  * Our node of the mainline DHT (BEP 5, BEP 44 immutable items; IPv4), shared by all swarms. The protocol is
- * bittorrent-dht's; socket, bootstrap, persistence, deadlines and checks are ours. Node ids are taken as they come
- * (BEP 42 is tolerated, not enforced); a node enters the table once it has answered, one of each address.
+ * bittorrent-dht's; socket, bootstrap, persistence, deadlines and checks are ours. Any node id is accepted
+ * (BEP 42 is tolerated, not enforced); a node enters the table once it has replied, one per address.
  */
 import DHT from "bittorrent-dht";
 import { decodeBencode, encodeBencode } from "../bytes/bencode.ts";
@@ -15,56 +15,56 @@ import { DhtSocket } from "./dht-socket.ts";
 import { loadTable, saveTable } from "./dht-table-file.ts";
 import { Surroundings } from "./nearness.ts";
 
-/** BEP 44: the bencoded value of an item has at most 1000 bytes. */
+/** BEP 44: the bencoded value of an item takes at most 1000 bytes. */
 const MAX_ITEM_BYTES = 1_000;
 
-/** One lookup visits some dozens of nodes with 2 s each, 16 at once. */
+/** One lookup visits some dozens of nodes, 16 at once, with 2 s for each. */
 const LOOKUP_DEADLINE_MS = 30_000;
 
-/** Looking up a bootstrap node's name. */
+/** Time to resolve a bootstrap node's name. */
 const RESOLVE_DEADLINE_MS = 5_000;
 
 /** How long an item request waits for the first node when the table is empty. */
 const FIRST_NODE_DEADLINE_MS = 10_000;
 
-/** The table changes slowly; this much is lost at a crash. */
+/** The table changes slowly; a crash loses at most this much. */
 const SAVE_EVERY_MS = 10 * 60_000;
 
-/** Saved contacts below this number are too few to rely on: bootstrap nodes are asked too. */
+/** Fewer saved contacts than this are too few to rely on: bootstrap nodes are asked too. */
 const ENOUGH_NODES = 8;
 
-/** Floor between two bootstraps of an empty table. */
+/** Shortest time between two bootstraps of an empty table. */
 const BOOTSTRAP_EVERY_MS = 30_000;
 
-/** Nodes named by others that are being tried at once; more are dropped, since any peer can name any number. */
+/** Nodes named by others that are tried at once; more are dropped, since any peer can name any number. */
 const MAX_TRIALS = 16;
 
-/** A ping takes at most 2.5 s; after this a trial's place is free again. */
+/** After this a trial's place is free again; a ping takes at most 2.5 s. */
 const TRIAL_MS = 5_000;
 
-/** A node that answered within this time is a good one (BEP 5). */
+/** A node that replied within this time is a good one (BEP 5). */
 const GOOD_NODE_MS = 15 * 60_000;
 
-/** Bounds of the library's tables: infohash lookups, items stored for others, peers stored for others and their life. */
+/** Limits of the library's tables: infohash lookups, items and peers stored for others, and how long peers are kept. */
 const LIBRARY_LIMITS = { maxTables: 200, maxValues: 500, maxPeers: 5_000, maxAge: 30 * 60_000 } as const;
 
-/** Nodes in an answer (BEP 5). */
+/** Nodes per reply (BEP 5). */
 const ANSWERED_NODES = 8;
 
-/** Peers in an answer: as many as fit one datagram with room for the rest (BEP 5: 8 bytes each). */
+/** Peers per reply: as many as fit one datagram with room for the rest (BEP 5: 8 bytes each). */
 const ANSWERED_PEERS = 50;
 
 /** Options of the DHT node. */
 export interface DhtNodeOptions {
-  /** First contacts, `host:port`; empty: none is contacted. */
+  /** First contacts, `host:port`; with an empty list none is contacted. */
   readonly bootstrap: readonly string[];
-  /** File of the node table; null keeps nothing. */
+  /** File of the node table; null: the table is not kept. */
   readonly statePath: string | null;
   /** Address to bind. Default "0.0.0.0". */
   readonly host?: string;
-  /** Shared with whatever else asks how near an address is. Default: its own. */
+  /** Shared with other users that ask how near an address is. Default: a new one. */
   readonly surroundings?: Surroundings;
-  /** UDP port wanted; another is taken when it is in use. Default 0: a free one. */
+  /** Preferred UDP port; another is used if it is taken. Default 0: any free one. */
   readonly port?: number;
 }
 
@@ -77,10 +77,10 @@ export interface DhtPorts {
   readonly log: Logger;
 }
 
-/** Gets a peer and the literal address of the node that told of it. */
+/** Receives a peer and the literal address of the node that reported it. */
 type PeerReport = (peer: SocketAddress, node: string) => void;
 
-/** A node that answered, as the library names it. */
+/** A node that replied, as the library describes it. */
 interface LibrarySender {
   readonly address?: string;
   readonly host?: string;
@@ -105,7 +105,7 @@ export class DhtNode {
   private readonly firstNodeListeners = new Set<() => void>();
   private readonly trials = new Set<Timer>();
   private saveTimer: Timer | null = null;
-  /** Writes of the table, one after the other: an older one must not replace a newer. */
+  /** Writes of the table, one after another: an older one must not replace a newer one. */
   private saving: Promise<void> = Promise.resolve();
   private lastBootstrapMs = -Infinity;
 
@@ -113,7 +113,7 @@ export class DhtNode {
     this.ports = ports;
     this.options = options;
     this.port = socket.address.port;
-    // The library gets no bootstrap list: it would resolve names itself and fall back to public nodes of its own choice.
+    // The library gets no bootstrap list: it would resolve names itself and fall back to public nodes of its own.
     const nowMs = () => ports.clock.monotonic();
     const surroundings = options.surroundings ?? new Surroundings(ports.network, nowMs);
     const nearness = (host: string) => surroundings.nearness(host);
@@ -124,7 +124,7 @@ export class DhtNode {
     this.dht.on("error", (error: unknown) => ports.log.log("warn", "DHT node failed", { error: String(error) }));
     this.dht.on("warning", () => {}); // damaged or late datagrams: everyday on the open network
     this.dht.on("peer", (peer: SocketAddress, infohash: Uint8Array, node: LibrarySender | null) => {
-      // Those that were announced to us proved their address by the token that was sent there.
+      // Peers announced to us proved their address with a token that was sent there.
       const from = node?.address ?? node?.host ?? peer.host;
       for (const report of this.lookups.get(toHex(infohash)) ?? []) report({ host: peer.host, port: peer.port }, from);
     });
@@ -132,7 +132,7 @@ export class DhtNode {
     this.dht.listen();
   }
 
-  /** Binds, restores the table and starts to bootstrap. Rejects when no UDP socket can be had. */
+  /** Binds, restores the table and starts to bootstrap. Rejects when no UDP socket is available. */
   static async open(ports: DhtPorts, options: DhtNodeOptions): Promise<DhtNode> {
     const host = options.host ?? "0.0.0.0";
     const socket = await ports.udp.bind({ host, port: options.port ?? 0 }).catch((error) => {
@@ -155,19 +155,19 @@ export class DhtNode {
     return this.dht.nodes.count();
   }
 
-  /** Whether a node answered within the last quarter of an hour; restored ones that did not answer yet do not count. */
+  /** Whether a node replied within the last quarter of an hour; restored nodes count once they reply. */
   get hasAnswers(): boolean {
     const since = this.ports.clock.now() - GOOD_NODE_MS;
     return this.dht.nodes.toArray().some((node: { seen?: number }) => (node.seen ?? 0) > since);
   }
 
-  /** Calls `listener` when an empty table gets its first node; answers how to stop that. */
+  /** Calls `listener` when an empty table gets its first node; returns a function that stops that. */
   onFirstNode(listener: () => void): () => void {
     this.firstNodeListeners.add(listener);
     return () => this.firstNodeListeners.delete(listener);
   }
 
-  /** Tries a node that somebody named; it enters the table when it answers. */
+  /** Tries a node that somebody named; it enters the table when it replies. */
   addNode(address: SocketAddress): void {
     const host = canonicalHost(address.host);
     if (this.closing.signal.aborted || host === null || host.includes(":")) return;
@@ -178,8 +178,8 @@ export class DhtNode {
   }
 
   /**
-   * Looks the swarm up (`get_peers`) and, with a `port` above 0, announces us there. Reports peers as they come; answers
-   * how many nodes replied. Rejects with `timeout` after 30 s, or as `signal` says.
+   * Looks up the swarm (`get_peers`) and, with a `port` above 0, announces us there. Reports peers as they come;
+   * returns how many nodes replied. Rejects with `timeout` after 30 s, or as `signal` says.
    */
   async lookup(infohash: Uint8Array, port: number, report: PeerReport, signal: AbortSignal) {
     const key = toHex(infohash);
@@ -192,7 +192,7 @@ export class DhtNode {
           stop = this.dht.lookup(infohash, (error: unknown, count: number) => error ? reject(error) : resolve(count));
         });
         if (port > 0 && replies > 0) {
-          // Nodes that do not take the announce are gone since the lookup: the next round finds others.
+          // Nodes that do not accept the announce have left since the lookup: the next round finds others.
           await new Promise<void>((resolve) => this.dht.announce(infohash, port, () => resolve()));
         }
         return replies;
@@ -218,8 +218,8 @@ export class DhtNode {
   }
 
   /**
-   * Stores `value` with the nodes closest to its hash; answers the hash. Rejects with `invalid_argument` when it is not
-   * canonical bencoding or above 1000 bytes, `unavailable` when no node took it.
+   * Stores `value` with the nodes closest to its hash; returns the hash. Rejects with `invalid_argument` when it is not
+   * canonical bencoding or exceeds 1000 bytes, `unavailable` when no node accepted it.
    */
   async putImmutable(value: Uint8Array, signal: AbortSignal): Promise<Uint8Array> {
     if (value.length > MAX_ITEM_BYTES) {
@@ -241,7 +241,7 @@ export class DhtNode {
     return sha1(value);
   }
 
-  /** Pings the bootstrap nodes unless that was done within 30 s; those that answer enter the table. */
+  /** Pings the bootstrap nodes unless that was done in the last 30 s; those that reply enter the table. */
   async bootstrap(): Promise<void> {
     const { clock, network } = this.ports;
     if (this.closing.signal.aborted || clock.monotonic() - this.lastBootstrapMs < BOOTSTRAP_EVERY_MS) return;
@@ -263,7 +263,7 @@ export class DhtNode {
     }));
   }
 
-  /** Saves the table and lets go of socket and timers. */
+  /** Saves the table and releases socket and timers. */
   async close(): Promise<void> {
     if (this.closing.signal.aborted) return;
     this.closing.abort(new MillraceError("closed", "the DHT node is closed"));
@@ -274,20 +274,20 @@ export class DhtNode {
     await new Promise<void>((resolve) => this.dht.destroy(() => resolve()));
   }
 
-  /** Bounds what the library leaves open. Only its pinned version has these members. */
+  /** Bounds what the library leaves unbounded. Only its pinned version has these members. */
   private restrain(socket: DhtSocket, places: TablePlaces): void {
     const { nodes, _peers: peers, _rpc: rpc } = this.dht;
     const [add, closest, get] = [nodes.add.bind(nodes), nodes.closest.bind(nodes), peers.get.bind(peers)];
     nodes.add = (node: LibraryContact) => places.allows(toHex(node.id), node.host) ? add(node) : nodes;
     nodes.on("added", (node: LibraryContact) => places.entered(toHex(node.id), node.host));
     nodes.on("removed", (node: LibraryContact) => places.left(toHex(node.id)));
-    // Without a number it answers with all nodes that it knows, or all peers.
+    // Called without a count, it would reply with all nodes that it knows, or all peers.
     nodes.closest = (target: Uint8Array, count: number = ANSWERED_NODES) => closest(target, count);
     peers.get = (infohash: string, count: number = ANSWERED_PEERS) => get(infohash, count);
     const enter = rpc._addNode.bind(rpc);
     rpc._addNode = (node: LibraryContact) => {
       if (!places.allows(toHex(node.id), node.host)) return;
-      // A node that only asks us may have forged its address, so we ask it in turn.
+      // A node that only asks us may have forged its address, so we query it in turn.
       if (socket.isAnswer) enter(node);
       else this.addNode(node);
     };
@@ -298,7 +298,7 @@ export class DhtNode {
     // A turn later, when a restored table is complete.
     queueMicrotask(() => {
       if (this.closing.signal.aborted) return;
-      // Fill the table around our own id: a lookup leaves every node that answers in it.
+      // Fill the table around our own id: a lookup leaves every node that replies in it.
       this.dht.lookup(this.dht.nodeId, () => {});
       for (const listener of [...this.firstNodeListeners]) listener();
     });
@@ -318,7 +318,7 @@ export class DhtNode {
     }
   }
 
-  /** Runs `work` under a deadline, the caller's signal and our own end (the library forgets its callbacks when destroyed). */
+  /** Runs `work` with a deadline, the caller's signal and our own end (the library drops its callbacks when destroyed). */
   private async within<T>(timeoutMs: number, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
     const own = deadline(this.ports.clock, timeoutMs, this.closing.signal);
     try {
@@ -342,7 +342,7 @@ export class DhtNode {
   private async saveNow(): Promise<void> {
     const path = this.options.statePath;
     const nodes: LibraryContact[] = this.dht.nodes.toArray();
-    // An empty table would only replace contacts that may work again tomorrow.
+    // An empty table would only overwrite contacts that may work again tomorrow.
     if (path === null || nodes.length === 0) return;
     await saveTable(this.ports.files, path, { id: this.dht.nodeId, nodes }).catch((error) => {
       this.ports.log.log("warn", "cannot save the DHT node table", { error });
@@ -355,5 +355,5 @@ async function sha1(bytes: Uint8Array): Promise<Uint8Array> {
 }
 
 function notStored(cause: unknown): MillraceError {
-  return new MillraceError("unavailable", "no DHT node took the item", { cause });
+  return new MillraceError("unavailable", "no DHT node accepted the item", { cause });
 }

@@ -1,18 +1,18 @@
-/** Keeps looking one swarm up in the DHT. */
+/** Looks up one swarm in the DHT periodically. */
 import { hasCode } from "../errors.ts";
 import type { Clock, SocketAddress, Timer } from "../ports.ts";
 import type { DiscoverySourceStatus } from "./types.ts";
 
-/** Between regular lookups; announces live about 30 min in the nodes (BEP 5). */
+/** Time between regular lookups; nodes keep announces for about 30 min (BEP 5). */
 const INTERVAL_MS = 5 * 60_000;
 
-/** Floor between lookups on demand. */
+/** Shortest time between lookups on demand. */
 const MIN_INTERVAL_MS = 15_000;
 
 /** Peers counted for `status`: nodes may name any number. */
 const MAX_COUNTED = 2_000;
 
-/** The DHT node as far as a search needs it. */
+/** The part of the DHT node that a search needs. */
 export interface DhtLookup {
   lookup(
     infohash: Uint8Array,
@@ -30,7 +30,7 @@ export interface DhtSearchContext {
   readonly node: DhtLookup;
   readonly infohash: Uint8Array;
   peerPort(): number;
-  /** `node`: literal address of the DHT node that told of it. */
+  /** `node`: literal address of the DHT node that reported it. */
   onPeer(peer: SocketAddress, node: string): void;
 }
 
@@ -41,7 +41,7 @@ export class DhtSearch {
   private readonly unsubscribe: () => void;
   private timer: Timer | null = null;
   private running = false;
-  /** A first node came while a lookup of the empty table was ending. */
+  /** The first node came while a lookup of the empty table was ending. */
   private wanted = false;
   private lastStartMs = -Infinity;
   private nextMs = 0;
@@ -51,7 +51,7 @@ export class DhtSearch {
 
   constructor(context: DhtSearchContext) {
     this.context = context;
-    // With an empty table a lookup ends at once with nothing: do it again as soon as there is somebody to ask.
+    // With an empty table a lookup ends at once without a result: repeat it as soon as there is a node to ask.
     this.unsubscribe = context.node.onFirstNode(() => {
       if (this.running) this.wanted = true;
       else if (this.replies === 0) this.scheduleAt(-Infinity);

@@ -1,26 +1,26 @@
 /**
  * The datagram socket that the DHT library expects (the part of node's `dgram` that it calls), over our UDP port. Every
- * datagram is checked before the library decodes it: answers must have been asked for, queries keep to a rate, and nobody
- * names addresses nearer than itself. What the library throws at hostile fields ends here.
+ * datagram is checked before the library decodes it: replies must match a query of ours, queries are rate-limited, and
+ * nobody may name addresses nearer than itself. Errors that the library throws on hostile fields are caught here.
  */
 import { scanBencode } from "../bytes/bencode.ts";
 import type { SocketAddress, UdpSocket } from "../ports.ts";
 import { addressKey } from "./addresses.ts";
 import { type NearnessOf, QueryRates, withoutNearer } from "./dht-guard.ts";
 
-/** Longest message read. KRPC messages fit into one Ethernet frame; some nodes answer with a little more. */
+/** Longest message read. KRPC messages fit into one Ethernet frame; some nodes reply with a little more. */
 const MAX_DATAGRAM_BYTES = 4_096;
 
-/** Longest query: a `put` of 1000 bytes (BEP 44) and its fields. What a query stores is kept. */
+/** Longest query: a `put` of 1000 bytes (BEP 44) and its fields. Bounded because we keep what a query stores. */
 const MAX_QUERY_BYTES = 1_500;
 
-/** Longest answer sent. The sender of a query may be forged: whoever gets the answer gets little. */
+/** Longest reply sent. The sender of a query may be forged, so a victim must not get much traffic from us. */
 const MAX_ANSWER_BYTES = 1_300;
 
-/** The deepest KRPC message (BEP 44 `v` in `r`) needs few levels; the values of 200 peers are the most. */
+/** The deepest KRPC message (BEP 44 `v` in `r`) needs few levels; the values of 200 peers need the most values. */
 const LIMITS = { maxDepth: 16, maxValues: 1_000 } as const;
 
-/** Addresses whose answers are awaited, and queries of each; the library has 16 under way, each for 2 s. */
+/** Addresses from which replies are awaited, and queries per address; the library has 16 under way, for 2 s each. */
 const MAX_ASKED = 1_024;
 const MAX_ASKED_OF_ONE = 64;
 
@@ -39,9 +39,9 @@ export class DhtSocket {
   private readonly context: DhtSocketContext;
   private readonly rates: QueryRates;
   private readonly listeners = new Map<string, Listener[]>();
-  /** Queries that were sent and not answered yet: transactions of each address; the oldest goes first. */
+  /** Unanswered queries: the transactions per address; the oldest is dropped first. */
   private readonly asked = new Map<string, Set<string>>();
-  /** True while a listener is told of an answer that was asked for: its sender is where it says. */
+  /** True while listeners get a reply to a query of ours, which proves the sender's address. */
   isAnswer = false;
   private closed = false;
 
@@ -61,7 +61,7 @@ export class DhtSocket {
     return { address: this.socket.address.host, family: "IPv4", port: this.socket.address.port };
   }
 
-  /** The socket is bound already: this only reports so. */
+  /** The socket is already bound: this only reports so. */
   bind(): void {
     queueMicrotask(() => {
       if (!this.closed) this.emit("listening");
@@ -77,7 +77,7 @@ export class DhtSocket {
     sent: (error?: Error) => void,
   ): void {
     if (this.closed) return;
-    // The library may reuse its buffer, the port may send later.
+    // The library may reuse its buffer before the port sends.
     const datagram = data.slice(offset, offset + length);
     const { type, transaction } = frameOf(datagram);
     if (type === QUERY) {
@@ -96,7 +96,7 @@ export class DhtSocket {
   private receive(data: Uint8Array, from: SocketAddress): void {
     if (this.closed || data.length > MAX_DATAGRAM_BYTES || from.port === 0) return;
     const key = addressKey(from);
-    // A host that we did not ask can only send queries; beyond the rate its datagrams are not even read.
+    // A host that we did not ask can only send queries; above the rate limit its datagrams are not even read.
     const mayAnswer = this.asked.has(key);
     if (!mayAnswer && !this.mayAsk(data, from)) return;
     try {
@@ -106,7 +106,7 @@ export class DhtSocket {
       const clean = this.isAnswer ? withoutNearer(data, from, this.context.nearness) : data;
       this.emit("message", clean, { address: from.host, family: "IPv4", port: from.port, size: clean.length });
     } catch {
-      // Not KRPC, or a field of a type that the library does not expect (it calls methods on them): drop the datagram.
+      // Not KRPC, or a field of a type that the library does not expect (it calls methods on it): drop the datagram.
     } finally {
       this.isAnswer = false;
     }

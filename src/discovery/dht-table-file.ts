@@ -7,7 +7,7 @@ import { isUsable } from "./addresses.ts";
 /** Nodes kept: the closest buckets and plenty of others; 300 are 25 KB. */
 const MAX_SAVED_NODES = 300;
 
-/** A table file of ours is far smaller; a larger one is not ours. */
+/** Our table files are far smaller; a larger file is not ours. */
 const MAX_FILE_BYTES = 256 * 1024;
 
 /** Length of a node id (BEP 5). */
@@ -64,7 +64,7 @@ export function decodeTable(bytes: Uint8Array): DhtTable | null {
   return { id, nodes };
 }
 
-/** Loads the table; null when there is none or it is damaged. Other file errors reject. */
+/** Loads the table; null when it is missing or damaged. Rejects on other file errors. */
 export async function loadTable(files: FilePort, path: string): Promise<DhtTable | null> {
   try {
     return decodeTable(await files.readFile(path, { maxBytes: MAX_FILE_BYTES }));
@@ -74,7 +74,7 @@ export async function loadTable(files: FilePort, path: string): Promise<DhtTable
   }
 }
 
-/** Replaces the file in one step. */
+/** Replaces the file atomically. */
 export function saveTable(files: FilePort, path: string, table: DhtTable): Promise<void> {
   return files.writeFile(path, encodeTable(table));
 }

@@ -1,4 +1,4 @@
-/** Finding peers: the sources shared by all swarms, and their composition for each. */
+/** Peer discovery: the sources shared by all swarms, and their combination for each swarm. */
 import { toHex } from "../bytes/hex.ts";
 import { MillraceError } from "../errors.ts";
 import type { Ports } from "../ports.ts";
@@ -19,27 +19,30 @@ export type DiscoveryPorts = Pick<Ports, "clock" | "udp" | "files" | "network" |
 export interface DiscoveryOptions {
   /** Our peer id, 20 bytes. */
   readonly peerId: Uint8Array;
-  /** Port that our peers listen on, asked at each announce; 0 while there is none (then only trackers are told, of port 0). */
+  /**
+   * Port on which our peers listen, asked at each announce; 0 while there is none (then only trackers are told, with
+   * port 0).
+   */
   peerPort(): number;
-  /** Trackers for every torrent that is not private, each a tier of its own after the torrent's. Default none. */
+  /** Trackers for every torrent that is not private; each is a tier after the torrent's own. Default none. */
   readonly trackers?: readonly string[];
   readonly dht: DhtNodeOptions & { readonly enabled: boolean };
   readonly lsd: LsdOptions & { readonly enabled: boolean };
   /** `User-Agent` of HTTP announces. */
   readonly userAgent: string;
   /**
-   * Asks servers of the public network, and refuses others with `denied`: for trackers of the scope "public". Default:
-   * refuses all.
+   * Fetches from servers of the public network and refuses others with `denied`: for trackers of the scope "public".
+   * Default: refuses all.
    */
   readonly publicFetch?: typeof fetch;
-  /** Shuffles and jitter, in [0, 1). Default Math.random. */
+  /** For shuffling and jitter, in [0, 1). Default Math.random. */
   readonly random?: () => number;
 }
 
 /** Length of a peer id (BEP 3). */
 const PEER_ID_BYTES = 20;
 
-/** Adds where the tracker is to an answer whose peers are not all public: then it matters whether the tracker is. */
+/** Adds the tracker's address to a reply whose peers are not all public: only then does that address matter. */
 async function withAddress(
   { network }: Pick<DiscoveryPorts, "network">,
   url: string,
@@ -49,21 +52,21 @@ async function withAddress(
   if (answer.peers.every(({ host }) => isPublicHost(host))) return answer;
   const name = new URL(url).hostname.replace(/^\[|\]$/g, "");
   const addresses = canonicalHost(name) === null ? await network.resolve(name, { signal }).catch(() => []) : [name];
-  // A name with addresses of both kinds could have been asked at either.
+  // If the name has addresses of both kinds, either may have been asked.
   return { ...answer, from: addresses.find(isPublicHost) ?? addresses[0] ?? null };
 }
 
 /**
- * Starts what all swarms share: the DHT node and the LSD sockets, as far as enabled. A source that cannot start is logged
- * and left out: trackers alone are better than nothing.
+ * Starts what all swarms share: the DHT node and the LSD sockets, if enabled. A source that cannot start is logged and
+ * left out, since trackers alone are better than nothing.
  */
 export async function createDiscovery(ports: DiscoveryPorts, options: DiscoveryOptions): Promise<Discovery> {
   if (options.peerId.length !== PEER_ID_BYTES) {
-    throw new MillraceError("invalid_argument", `a peer id has ${PEER_ID_BYTES} bytes`);
+    throw new MillraceError("invalid_argument", `a peer id must be ${PEER_ID_BYTES} bytes long`);
   }
   const random = options.random ?? Math.random;
   const leftOut = (source: string) => (error: unknown) => {
-    ports.log.log("warn", `${source} is left out: it cannot start`, { error: String(error) });
+    ports.log.log("warn", `${source} cannot start and is left out`, { error: String(error) });
     return null;
   };
   const [dht, lsd] = await Promise.all([
@@ -117,7 +120,7 @@ export async function createDiscovery(ports: DiscoveryPorts, options: DiscoveryO
       const key = toHex(request.infohash);
       if (closing !== null) throw new MillraceError("closed", "discovery is closed");
       if ([...sessions].some(([session, other]) => other === key && !session.closed)) {
-        throw new MillraceError("conflict", "discovery for this infohash runs already");
+        throw new MillraceError("conflict", "discovery for this infohash is already running");
       }
       const session = new SwarmDiscovery(shared, request, () => sessions.delete(session));
       sessions.set(session, key);

@@ -1,33 +1,36 @@
-/** The addresses that strangers see this machine under when it stands behind a router. */
+/** The addresses under which strangers see this machine when it is behind a router. */
 import ipaddr from "ipaddr.js";
 import { canonicalHost, isPublicHost } from "./addresses.ts";
 
-/** Networks that must report the same address before it is believed: one liar, or one host with two addresses, is not enough. */
+/**
+ * Networks that must report the same address before it is believed: one liar, or a host with two addresses, is not
+ * enough.
+ */
 const WITNESSES = 3;
 /** Reported addresses that are remembered; a router has one or two, liars may report more. */
 const MAX_REPORTED = 16;
-/** Bits of a reporter's address that count: the addresses of one such network easily belong to one party. */
+/** Bits of a reporter's address that count: addresses that share them may well belong to one party. */
 const WITNESS_BITS = { ipv4: 16, ipv6: 32 } as const;
 
-/** Collects what trackers, DHT nodes and peers report. One for an engine. */
+/** Collects what trackers, DHT nodes and peers report. One per engine. */
 export class ExternalAddresses {
-  /** By reported address, the networks of those that reported it. Least recently reported first. */
+  /** By reported address, the networks of its reporters. Least recently reported first. */
   readonly #reports = new Map<string, Set<string>>();
 
-  /** Whether `host`, as `canonicalHost` writes it, is believed to be ours. */
+  /** Whether `host`, in the form of `canonicalHost`, is believed to be ours. */
   has(host: string): boolean {
     return (this.#reports.get(host)?.size ?? 0) >= WITNESSES;
   }
 
   /**
-   * Notes that `reporter`, by its literal address, sees us as `host`. Believed once reporters of three networks said so.
-   * What is not a public address counts on neither side: inside a network, others see us by another address.
+   * Notes that `reporter`, a literal address, sees us as `host`. Believed once reporters of three networks said so.
+   * Only public addresses count on either side: inside a network, others see us by another address.
    */
   report(host: string, reporter: string): void {
     if (!isPublicHost(host) || !isPublicHost(reporter)) return;
     const key = canonicalHost(host)!;
     const witnesses = this.#reports.get(key) ?? new Set();
-    // Reported again: it stays longer than those that are not.
+    // Reported again: it stays longer than those that were not.
     this.#reports.delete(key);
     this.#reports.set(key, witnesses);
     if (witnesses.size < WITNESSES) witnesses.add(networkOf(reporter));

@@ -19,20 +19,20 @@ const MAX_ANSWER_BYTES = 1 << 20;
 /** Peers in the dictionary form: 3 levels, 7 values each. */
 const LIMITS: MessageLimits = { maxBytes: MAX_ANSWER_BYTES, maxDepth: 8, maxValues: 50_000 };
 
-/** A `tracker id` is echoed into every later URL. */
+/** Bounded because a `tracker id` is sent back in every later URL. */
 const MAX_TRACKER_ID_BYTES = 256;
 
-/** Longest interval read, seconds: larger ones are garbage. */
+/** Longest interval accepted, seconds: larger ones are garbage. */
 const MAX_SECONDS = 7 * 24 * 3600;
 
-/** What announcing over HTTP needs. */
+/** What an announce over HTTP needs. */
 export interface HttpTrackerContext {
   readonly fetch: typeof fetch;
   readonly clock: Clock;
   readonly userAgent: string;
 }
 
-/** Percent-escapes bytes as BEP 3 wants: unreserved characters (RFC 3986 §2.3) stay, the rest is `%XX`. */
+/** Percent-escapes bytes as BEP 3 requires: unreserved characters (RFC 3986 §2.3) stay, the rest becomes `%XX`. */
 export function escapeBytes(bytes: Uint8Array): string {
   let text = "";
   for (const byte of bytes) {
@@ -42,7 +42,7 @@ export function escapeBytes(bytes: Uint8Array): string {
   return text;
 }
 
-/** The announce URL: the tracker's own, query kept, with the announce appended. */
+/** The announce URL: the tracker's URL with its query, plus the announce's fields. */
 export function announceUrl(tracker: string, announce: Announce): string {
   const fields = [
     `info_hash=${escapeBytes(announce.infohash)}`,
@@ -76,7 +76,7 @@ function retryDelay(answer: BencodeDictionary): number | null {
   return minutes === null ? null : minutes * 60_000;
 }
 
-/** Reads the bencoded answer. Throws `tracker` with the failure reason, `protocol_violation` or `too_large`. */
+/** Reads the bencoded reply. Throws `tracker` with the failure reason, `protocol_violation` or `too_large`. */
 export function parseHttpAnswer(body: Uint8Array): AnnounceAnswer {
   const answer = decodeMessage(body, LIMITS);
   const failure = shortText(answer["failure reason"]);
@@ -97,7 +97,7 @@ export function parseHttpAnswer(body: Uint8Array): AnnounceAnswer {
   };
 }
 
-/** Announces once; at most 15 s. */
+/** Announces once; takes at most 15 s. */
 export async function announceHttp(
   context: HttpTrackerContext,
   tracker: string,
@@ -109,7 +109,7 @@ export async function announceHttp(
   });
   try {
     const request = { headers: { "user-agent": context.userAgent }, signal: limit.signal };
-    // Called without a receiver, as the platform's own fetch wants it.
+    // Called without a receiver, as the platform's own fetch requires.
     const response = await fetchRedirected(context.fetch, announceUrl(tracker, announce), request, "tracker");
     const body = await readBody(response, limit.signal);
     if (!response.ok) throw statusError(response.status, body);
@@ -128,7 +128,7 @@ function reasonOf(error: unknown): string {
   return error.cause instanceof Error ? error.cause.message : error.message;
 }
 
-/** Some trackers refuse with a status and a bencoded reason: the reason says more. */
+/** Some trackers refuse with a status and a bencoded reason; the reason says more. */
 function statusError(status: number, body: Uint8Array): MillraceError {
   try {
     parseHttpAnswer(body);

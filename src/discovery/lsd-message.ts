@@ -1,10 +1,10 @@
 /** Local service discovery messages (BEP 14). */
 import { fromHex, toHex } from "../bytes/hex.ts";
 
-/** Longest message read; BEP 14 wants it below 1400 bytes, so that it fits into one frame. */
+/** Longest message read; BEP 14 requires less than 1400 bytes, so that it fits into one frame. */
 const MAX_LSD_BYTES = 1_400;
 
-/** Infohashes a message: each line has 52 bytes. */
+/** Infohashes per message: each line takes 52 bytes. */
 export const MAX_LSD_INFOHASHES = 20;
 
 /** A search. */
@@ -12,7 +12,7 @@ export interface LsdMessage {
   /** TCP port of the sender's peer. */
   readonly port: number;
   readonly infohashes: readonly Uint8Array[];
-  /** Tells the sender its own messages. */
+  /** Lets the sender recognise its own messages. */
   readonly cookie: string | null;
 }
 
@@ -24,7 +24,7 @@ export function encodeLsd(host: string, message: LsdMessage): Uint8Array {
   return new TextEncoder().encode(text);
 }
 
-/** Reads a datagram; null when it is no search, has no port or names no infohash. Unknown headers are ignored. */
+/** Reads a datagram; null when it is not a search, has no port or names no infohash. Unknown headers are ignored. */
 export function decodeLsd(datagram: Uint8Array): LsdMessage | null {
   if (datagram.length > MAX_LSD_BYTES) return null;
   const [first, ...lines] = new TextDecoder().decode(datagram).split(/\r?\n/);

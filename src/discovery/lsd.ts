@@ -10,7 +10,7 @@ const GROUP: SocketAddress = { host: "239.192.152.143", port: 6771 };
 /** BEP 14: a torrent is announced every 5 min. */
 const INTERVAL_MS = 5 * 60_000;
 
-/** BEP 14: never more than once a minute. */
+/** BEP 14: at most one announce per minute. */
 const MIN_INTERVAL_MS = 60_000;
 
 /** What LSD needs. */
@@ -25,7 +25,7 @@ export interface LsdContext {
 export interface LsdOptions {
   /** Addresses of the interfaces to announce and listen on; default: the system's choice. */
   readonly interfaces?: readonly string[];
-  /** Group and port. Default 239.192.152.143:6771; tests take a port of their own. */
+  /** Group and port. Default 239.192.152.143:6771; tests use their own port. */
   readonly group?: SocketAddress;
 }
 
@@ -40,7 +40,7 @@ export interface LsdMembership {
 interface Member {
   readonly infohash: Uint8Array;
   readonly onPeer: (peer: SocketAddress) => void;
-  /** When to announce next, and when we did last, monotonic ms. */
+  /** Time of the next announce and of the last one, monotonic ms. */
   nextMs: number;
   lastMs: number;
   readonly heard: Set<string>;
@@ -49,7 +49,7 @@ interface Member {
 /** Peers counted for `status`. */
 const MAX_COUNTED = 100;
 
-/** The LSD sockets and the swarms that they serve. */
+/** The LSD sockets and the swarms they serve. */
 export class LocalDiscovery {
   private readonly context: LsdContext;
   private readonly sockets: readonly UdpSocket[];
@@ -67,7 +67,7 @@ export class LocalDiscovery {
     for (const socket of sockets) socket.onMessage((data, from) => this.receive(data, from));
   }
 
-  /** Joins the group on each interface. Rejects when it can be joined on none. */
+  /** Joins the group on each interface. Rejects when no interface can join. */
   static async open(context: LsdContext, options: LsdOptions = {}): Promise<LocalDiscovery> {
     const group = options.group ?? GROUP;
     const base = { host: "0.0.0.0", port: group.port, multicastGroup: group.host };
@@ -82,7 +82,7 @@ export class LocalDiscovery {
     return new LocalDiscovery(context, sockets, group);
   }
 
-  /** Announces the swarm now and from time to time; reports who else announces it. One membership an infohash. */
+  /** Announces the swarm now and periodically; reports others that announce it. One membership per infohash. */
   join(infohash: Uint8Array, onPeer: (peer: SocketAddress) => void): LsdMembership {
     const key = toHex(infohash);
     const member: Member = { infohash, onPeer, nextMs: 0, lastMs: -Infinity, heard: new Set() };
@@ -127,7 +127,7 @@ export class LocalDiscovery {
     this.timer = this.context.clock.setTimeout(() => this.announceDue(), delayMs);
   }
 
-  /** Announces what is due; swarms that start together share a datagram. */
+  /** Announces the swarms that are due; swarms that start together share a datagram. */
   private announceDue(): void {
     const nowMs = this.context.clock.monotonic();
     const due = [...this.members.values()].filter((member) => member.nextMs <= nowMs);
@@ -136,7 +136,7 @@ export class LocalDiscovery {
       const part = due.slice(at, at + MAX_LSD_INFOHASHES);
       for (const member of part) {
         member.lastMs = nowMs;
-        // Spread over the last tenth, so that machines started together do not announce together forever.
+        // Spread over a tenth, so that machines started together do not announce together forever.
         member.nextMs = nowMs + INTERVAL_MS * (0.95 + this.context.random() * 0.1);
       }
       if (port === 0) continue;
@@ -157,7 +157,7 @@ export class LocalDiscovery {
       const peer = { host: from.host, port: message.port };
       if (member.heard.size < MAX_COUNTED) member.heard.add(`${peer.host} ${peer.port}`);
       member.onPeer(peer);
-      // Answer within the rate: the other end may have started after our last announce.
+      // Reply within the rate limit: the other end may have started after our last announce.
       this.announceBy(member, member.lastMs + MIN_INTERVAL_MS);
     }
   }

@@ -1,16 +1,20 @@
-/** How near an address is to this machine. The nearer it is, the fewer may make the engine connect to it. */
+/** How near an address is to this machine. The nearer it is, the fewer callers may make the engine connect to it. */
 import ipaddr from "ipaddr.js";
 import type { InterfaceAddress, NetworkPort } from "../ports.ts";
 import { canonicalHost, embeddedIpv4, isPublicHost } from "./addresses.ts";
 import { ExternalAddresses } from "./external-addresses.ts";
 
 /**
- * `own`: this machine, by loopback or by any of its addresses, public ones and those of its router included. `private`: not reachable from the public
- * network. `neighbour`: a public address in a subnet of this machine, which may trust what lies in it. `public`: the rest.
+ * `own`: this machine, by loopback or any of its addresses, including public ones and its router's. `private`: not
+ * reachable from the public network. `neighbour`: a public address in a subnet of this machine, where hosts may trust
+ * each other. `public`: the rest.
  */
 export type Nearness = "own" | "private" | "neighbour" | "public";
 
-/** How long the list of interfaces is believed, ms: one tracker's answer asks for 500 addresses, and reading it takes 0.1 ms. */
+/**
+ * How long the list of interfaces is cached, ms: one tracker reply needs it for 500 addresses, and reading it takes 0.1
+ * ms.
+ */
 const INTERFACES_LIFE_MS = 2_000;
 
 /** How near `host` is to a machine with these `interfaces`; null when it is not a literal address. */
@@ -19,7 +23,7 @@ export function nearnessOf(host: string, interfaces: readonly InterfaceAddress[]
   if (literal === null) return null;
   const address = ipaddr.parse(literal);
   const range = address.range();
-  // Linux connects to itself at the unspecified address.
+  // On Linux, connecting to the unspecified address reaches this machine.
   if (range === "loopback" || range === "unspecified") return "own";
   const inside = embeddedIpv4(literal);
   if (inside !== null && nearnessOf(inside, interfaces) === "own") return "own";
@@ -35,9 +39,9 @@ export function nearnessOf(host: string, interfaces: readonly InterfaceAddress[]
   return inSubnet ? "neighbour" : "public";
 }
 
-/** Tells how near addresses are to the machine as it is connected now. */
+/** Judges how near addresses are to the machine with its present interfaces. */
 export class Surroundings {
-  /** Addresses of the router that this machine stands behind, as strangers report them. */
+  /** Addresses of the router in front of this machine, as strangers report them. */
   readonly external = new ExternalAddresses();
   readonly #network: Pick<NetworkPort, "interfaces">;
   readonly #nowMs: () => number;
@@ -50,7 +54,7 @@ export class Surroundings {
     this.#nowMs = nowMs;
   }
 
-  /** As `nearnessOf`; the external addresses are this machine's own, since the router sends connections to them back inside. */
+  /** As `nearnessOf`; external addresses count as this machine's, since the router sends connections to them back inside. */
   nearness(host: string): Nearness | null {
     const literal = canonicalHost(host);
     if (literal === null) return null;
@@ -64,7 +68,7 @@ export class Surroundings {
   }
 }
 
-/** An interface of a point-to-point link has a prefix of the full length, or none at all: neither is a subnet. */
+/** Whether it lies in the subnet. A point-to-point link has a full-length prefix or none: neither is a subnet. */
 function isWithin(address: ipaddr.IPv4 | ipaddr.IPv6, base: ipaddr.IPv4 | ipaddr.IPv6, prefixLength: number): boolean {
   if (prefixLength < 1) return false;
   return address instanceof ipaddr.IPv4

@@ -1,18 +1,18 @@
-/** One swarm's funnel for peer addresses from all sources. */
+/** Collects one swarm's peer addresses from all sources. */
 import type { Clock, SocketAddress } from "../ports.ts";
 import { addressKey, canonicalHost, isPublicHost, isUsable } from "./addresses.ts";
 import type { DiscoveryRequest, PeerOrigin } from "./types.ts";
 
-/** Addresses remembered; the oldest goes first. Far more than a swarm connects to. */
+/** Addresses remembered; the oldest is dropped first. Far more than a swarm connects to. */
 const MAX_REMEMBERED = 2_000;
 
 /**
- * An address is passed on again only after this time: long enough to merge the same peer named by dozens of DHT nodes in
- * one lookup, short enough that a peer that comes back at its old address is found by the next round.
+ * An address is passed on again only after this time: long enough to merge reports of the same peer by dozens of DHT
+ * nodes in one lookup, short enough that the next round finds a peer that is back at its old address.
  */
 const REPEAT_AFTER_MS = 30_000;
 
-/** Passes each address on once a while, freed of those nobody can listen at. */
+/** Passes each address on once per period, without those where nobody can listen. */
 export class PeerSink {
   private readonly seen = new Map<string, number>();
   private readonly clock: Clock;
@@ -28,7 +28,7 @@ export class PeerSink {
   add(address: SocketAddress, origin: PeerOrigin, source: string | null): void {
     if (this.closed || !isUsable(address)) return;
     const peer = { host: canonicalHost(address.host)!, port: address.port };
-    // Whether a private address is dialled depends on who named it: one source must not silence another.
+    // Whether a private address is dialled depends on its source: one source must not suppress another.
     const key = isPublicHost(peer.host) ? addressKey(peer) : `${addressKey(peer)} ${origin} ${source}`;
     const nowMs = this.clock.monotonic();
     const lastMs = this.seen.get(key);

@@ -1,4 +1,4 @@
-/** Peer exchange (BEP 11): what to tell each peer about our other connections, and how much of theirs to believe. */
+/** Peer exchange (BEP 11): what each peer is told about our other connections, and how much of its messages we believe. */
 import type { SocketAddress } from "../ports.ts";
 import { addressKey } from "./addresses.ts";
 
@@ -7,16 +7,16 @@ export const PEX_SEED = 0x02;
 /** Flag of an added peer: it is reachable, we connected to it. */
 export const PEX_REACHABLE = 0x10;
 
-/** BEP 11: at most 50 added and 50 dropped peers a message. */
+/** BEP 11: at most 50 added and 50 dropped peers per message. */
 const MAX_PEX_PEERS = 50;
 
-/** BEP 11: no message within a minute of the last. */
+/** BEP 11: at least a minute between two messages. */
 export const PEX_INTERVAL_MS = 60_000;
 
-/** Peers and recipients tracked; more connections than any swarm of ours has. */
+/** Peers and recipients tracked; more than any swarm of ours has connections. */
 const MAX_TRACKED = 500;
 
-/** Messages may come this early: the sender's minute and ours differ by the network's delay. */
+/** A message may come this much early: network delay shifts the sender's minute against ours. */
 const PEX_TOLERANCE_MS = 15_000;
 
 /** A peer in a message. */
@@ -32,18 +32,18 @@ export interface PexMessage {
 }
 
 interface Recipient {
-  /** What it was told, by address key. */
+  /** The peers it was told about, by address key. */
   readonly told: Map<string, SocketAddress>;
   lastSentMs: number;
   lastReceivedMs: number;
 }
 
-/** The book of one swarm: pure bookkeeping, times are the caller's monotonic milliseconds. Not for private torrents. */
+/** Bookkeeping for one swarm, without effects; times are the caller's monotonic milliseconds. Not for private torrents. */
 export class PexBook {
   private readonly connected = new Map<string, PexPeer>();
   private readonly recipients = new Map<string, Recipient>();
 
-  /** A connection to `address` (where that peer listens) stands; call again when its flags change. */
+  /** We are connected to the peer that listens at `address`; call again when its flags change. */
   add(address: SocketAddress, flags: number): void {
     const key = addressKey(address);
     if (this.connected.size >= MAX_TRACKED && !this.connected.has(key)) return;
@@ -55,13 +55,13 @@ export class PexBook {
     this.connected.delete(addressKey(address));
   }
 
-  /** `recipient` (any stable name of a connection) will not be told any more. */
+  /** `recipient` (any stable name of a connection) is not told any more. */
   forget(recipient: string): void {
     this.recipients.delete(recipient);
   }
 
   /**
-   * What `recipient`, who listens at `own` when that is known, should be told now; null when nothing changed for it, its
+   * What to tell `recipient`, which listens at `own` if that is known, now; null when nothing changed for it, its
    * minute is not over, or too many recipients are tracked. Counts as sent.
    */
   messageFor(recipient: string, own: SocketAddress | null, nowMs: number): PexMessage | null {
@@ -88,7 +88,7 @@ export class PexBook {
   }
 
   /**
-   * Which of the peers that `sender` added to believe: the first 50, and none when it sends more often than BEP 11 lets it,
+   * Which of the peers added by `sender` to believe: the first 50, and none if it sends more often than BEP 11 allows,
    * so that one peer cannot flood the swarm with addresses.
    */
   accept(sender: string, added: readonly PexPeer[], nowMs: number): readonly PexPeer[] {

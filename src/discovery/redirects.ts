@@ -1,4 +1,4 @@
-/** Following redirects of servers that a torrent names. */
+/** Follows redirects of servers that a torrent names. */
 import { withSignal } from "../bytes/deadline.ts";
 import { type ErrorCode, MillraceError } from "../errors.ts";
 import { isLocalName } from "./addresses.ts";
@@ -6,21 +6,21 @@ import { isLocalName } from "./addresses.ts";
 /** Redirects followed at most. */
 const MAX_REDIRECTS = 5;
 
-/** A `fetch` for servers of the public network where there is none: it refuses every address. */
+/** A `fetch` that refuses every address, for engines that were given none for the public network. */
 export function refuseAll(): Promise<Response> {
-  return Promise.reject(new MillraceError("denied", "servers that callers elsewhere name are not asked"));
+  return Promise.reject(new MillraceError("denied", "requests to servers named by remote callers are disabled"));
 }
 
-/** What is sent with each request. */
+/** What each request sends. */
 export interface RedirectedRequest {
   readonly headers: Readonly<Record<string, string>>;
   readonly signal: AbortSignal;
 }
 
 /**
- * GETs `start` and follows redirects by hand: a server on the public network may not send us to an address inside ours,
- * and a hostile torrent could otherwise make us call services that trust this machine. Rejects with `denied` then, with
- * `code` for redirects that lead nowhere, or as `fetch` and the signal say.
+ * GETs `start` and follows redirects itself: a server on the public network may not redirect us to an address inside
+ * ours, because a hostile torrent could then make us call services that trust this machine. Rejects with `denied` in
+ * that case, with `code` for redirects that lead nowhere, or as `fetch` and the signal say.
  */
 export async function fetchRedirected(
   fetch: typeof globalThis.fetch,
@@ -37,7 +37,7 @@ export async function fetchRedirected(
     if (redirects === MAX_REDIRECTS) throw new MillraceError(code, "too many redirects");
     const next = URL.canParse(location, url) ? new URL(location, url) : null;
     if (next === null || (next.protocol !== "http:" && next.protocol !== "https:")) {
-      throw new MillraceError(code, "redirected to something that is no HTTP address");
+      throw new MillraceError(code, "redirected to something that is not an HTTP address");
     }
     if (isLocalName(next.hostname) && !isLocalName(new URL(url).hostname)) {
       throw new MillraceError("denied", "redirected from the public network to a local address");

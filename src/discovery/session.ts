@@ -1,4 +1,4 @@
-/** Discovery for one swarm: all sources, or the torrent's trackers alone when it is private (BEP 27). */
+/** Discovery for one swarm: all sources, or only the torrent's trackers when it is private (BEP 27). */
 import type { Clock, SocketAddress } from "../ports.ts";
 import type { DhtNode } from "./dht-node.ts";
 import { DhtSearch } from "./dht-search.ts";
@@ -19,7 +19,7 @@ export interface SharedSources {
   readonly lsd: LocalDiscovery | null;
 }
 
-/** Discovery for one swarm, running from the constructor on. */
+/** Discovery for one swarm, running as soon as it is constructed. */
 export class SwarmDiscovery implements DiscoverySession {
   private readonly sink: PeerSink;
   private readonly trackers: TrackerSet;

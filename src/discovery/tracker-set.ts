@@ -1,7 +1,8 @@
 /**
- * All trackers of one swarm. BEP 12 asks the tiers one after another; here every tier asks its first tracker at the start,
- * in parallel, because a viewer waits: behind a dead first tier the first peer would otherwise come 15 s or more late.
- * From then on a later tier rests while an earlier one gives peers, so that the load in steady state is BEP 12's.
+ * All trackers of one swarm. BEP 12 asks the tiers one after another; here all tiers ask their first tracker in
+ * parallel at the start, because a viewer waits: after a dead first tier the first peer would otherwise come 15 s or
+ * more late. From then on a later tier rests while an earlier one gives peers, so that the steady-state load is that of
+ * BEP 12.
  */
 import { deadline, withSignal } from "../bytes/deadline.ts";
 import type { Clock } from "../ports.ts";
@@ -9,19 +10,19 @@ import type { Announcer } from "./announce.ts";
 import { type TierContext, TrackerTier } from "./tracker-tier.ts";
 import { allowServer, type DiscoverySourceStatus, type ServerScope } from "./types.ts";
 
-/** Trackers of one swarm; what comes later is ignored. Real torrents name up to 40. */
+/** Trackers per swarm; further ones are ignored. Real torrents name up to 40. */
 const MAX_TRACKERS = 64;
 
 /** Longest tracker URL: passkeys are below 100 characters. */
 const MAX_URL_CHARS = 2_048;
 
-/** Trackers get this long to hear `stopped`: a swarm closes within 2 s whatever they do. */
+/** Trackers have this long to receive `stopped`: a swarm closes within 2 s whatever they do. */
 export const STOP_DEADLINE_MS = 1_500;
 
-/** Makes the announcer of a tracker URL, which asks for `scope` each time; null when its scheme is not spoken. */
+/** Makes the announcer of a tracker URL, which calls `scope` each time; null when its scheme is not supported. */
 export type AnnouncerFactory = (url: string, scope: () => ServerScope) => Announcer | null;
 
-/** What a set needs; its tiers get the rest. */
+/** What a set needs; its tiers add the rest. */
 export interface TrackerSetContext extends Omit<TierContext, "isCovered"> {
   readonly clock: Clock;
   readonly createAnnouncer: AnnouncerFactory;
@@ -29,7 +30,7 @@ export interface TrackerSetContext extends Omit<TierContext, "isCovered"> {
 
 interface Entry {
   readonly tier: TrackerTier;
-  /** Named by the user's options, not by the torrent. */
+  /** Named in the user's options, not by the torrent. */
   readonly extra: boolean;
 }
 
@@ -47,7 +48,7 @@ export class TrackerSet {
     this.tierContext = { ...context, isCovered: (tier) => this.isCovered(tier) };
   }
 
-  /** Adds tiers and starts them; known trackers are left out. `extra` ones go when the torrent proves private. */
+  /** Adds tiers and starts them; known trackers are left out. `extra` ones are dropped if the torrent proves private. */
   add(
     tiers: readonly (readonly string[])[],
     { extra = false, scope = "any" }: { extra?: boolean; scope?: ServerScope } = {},
@@ -83,7 +84,7 @@ export class TrackerSet {
     return [...this.entries.flatMap(({ tier }) => tier.status()), ...this.ignored];
   }
 
-  /** Tells `stopped`; resolves within 1.5 s. */
+  /** Sends `stopped`; resolves within 1.5 s. */
   async close(): Promise<void> {
     if (this.closed) return;
     this.closed = true;
@@ -106,7 +107,7 @@ export class TrackerSet {
     const name = publicName(url);
     const announce = this.context.createAnnouncer(url, () => this.known.get(url)!);
     if (announce !== null) return [{ name, announce }];
-    const lastError = "not a tracker address that is spoken here (http, https, udp)";
+    const lastError = "not a supported tracker address (http, https, udp)";
     this.ignored.push({ kind: "tracker", name, peers: 0, seeders: null, lastError, nextAnnounceMs: null });
     return [];
   }

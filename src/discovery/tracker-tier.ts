@@ -1,4 +1,4 @@
-/** One tier of trackers (BEP 12): asks its trackers in turn until one answers, and keeps asking that one. */
+/** One tier of trackers (BEP 12): asks them in turn until one responds, and keeps asking that one. */
 import { deadline } from "../bytes/deadline.ts";
 import { abortError, MillraceError } from "../errors.ts";
 import type { Clock, SocketAddress, Timer } from "../ports.ts";
@@ -6,10 +6,10 @@ import { type Announce, type AnnounceAnswer, type AnnounceEvent, type Announcer,
 import { backoffMs, FAILING_MIN_INTERVAL_MS, scheduleAfter } from "./intervals.ts";
 import type { AnnounceState, DiscoverySourceStatus } from "./types.ts";
 
-/** Peers asked for: enough for a fast choice, few enough for one UDP datagram (1500 bytes hold 240). */
+/** Peers requested: enough for a fast choice, few enough for one UDP datagram (1500 bytes hold 240). */
 const NUM_WANT = 80;
 
-/** A tracker with others behind it in its tier gets this long; the last one as long as its protocol allows. */
+/** Time for a tracker that has others after it in its tier; the last one has as long as its protocol allows. */
 const PATIENCE_MS = 15_000;
 
 /** What a tier needs of its swarm. */
@@ -22,7 +22,7 @@ export interface TierContext {
   readonly key: number;
   peerPort(): number;
   state(): AnnounceState;
-  /** `from`: literal address of the tracker, null when it is not known. */
+  /** `from`: literal address of the tracker, null when unknown. */
   onPeers(peers: readonly SocketAddress[], from: string | null): void;
   /** Whether an earlier tier is giving peers, so that this one may rest (BEP 12: later tiers are backups). */
   isCovered(tier: TrackerTier): boolean;
@@ -32,16 +32,16 @@ export interface TierContext {
 interface Tracker {
   readonly name: string;
   readonly announce: Announcer;
-  /** It answered our `started`. */
+  /** It accepted our `started`. */
   acknowledged: boolean;
-  /** It may list us: `stopped` is owed. */
+  /** It may list us: we owe it `stopped`. */
   mayListUs: boolean;
   completedDue: boolean;
   trackerId: Uint8Array | null;
   lastError: string | null;
   peers: number;
   seeders: number | null;
-  /** Not to be asked before (BEP 31), monotonic ms. */
+  /** It must not be asked before this (BEP 31), monotonic ms. */
   notBeforeMs: number;
 }
 
@@ -58,12 +58,12 @@ export class TrackerTier {
   private answered = false;
   private lastPeers = 0;
   private intervalMs = 0;
-  /** When the timer is due and the earliest time on demand, monotonic ms. */
+  /** When the timer is due, and the earliest time for a request on demand, monotonic ms. */
   private nextMs = 0;
   private earliestMs = 0;
   private onDemand = false;
 
-  /** `trackers` in the order of asking; the caller shuffled them. */
+  /** `trackers` in the order in which they are asked; the caller has shuffled them. */
   constructor(context: TierContext, trackers: readonly { name: string; announce: Announcer }[]) {
     this.context = context;
     this.trackers = trackers.map((tracker) => ({
@@ -88,7 +88,7 @@ export class TrackerTier {
     void this.run();
   }
 
-  /** Asks again as early as the minimum interval allows. */
+  /** Asks again as soon as the minimum interval allows. */
   needPeers(): void {
     if (this.closed || this.running) return;
     this.onDemand = true;
@@ -96,14 +96,14 @@ export class TrackerTier {
     if (atMs < this.nextMs) this.schedule(atMs);
   }
 
-  /** Asks at once, if none of its trackers answered last time: one of them may be asked now that could not be before. */
+  /** Asks at once if none of its trackers responded last time: one of them may have been out of scope then. */
   retry(): void {
     if (this.closed || this.failures === 0) return;
     if (this.running) this.runAgain = true;
     else void this.run();
   }
 
-  /** Owes `completed` to the trackers that know us, at once: events are exempt from intervals. */
+  /** Sends `completed` at once to the trackers that know us: events are exempt from intervals. */
   completed(): void {
     if (this.closed) return;
     let due = false;
@@ -125,7 +125,7 @@ export class TrackerTier {
     }));
   }
 
-  /** Stops and tells `stopped` to every tracker that may list us; the caller bounds the wait with `signal`. */
+  /** Stops, and sends `stopped` to every tracker that may list us; the caller bounds the wait with `signal`. */
   async close(signal: AbortSignal): Promise<void> {
     if (this.closed) return;
     this.closed = true;
@@ -197,13 +197,13 @@ export class TrackerTier {
     this.failures++;
     this.intervalMs = backoffMs(this.failures, random);
     const blockedMs = Math.min(...this.trackers.map((tracker) => tracker.notBeforeMs));
-    // All refused forever (BEP 31): nothing is left to ask.
+    // Every tracker refused forever (BEP 31): none is left to ask.
     if (blockedMs === Infinity) return void (this.nextMs = this.earliestMs = Infinity);
     this.earliestMs = Math.max(blockedMs, clock.monotonic() + Math.min(this.intervalMs, FAILING_MIN_INTERVAL_MS));
     this.schedule(Math.max(blockedMs, clock.monotonic() + this.intervalMs));
   }
 
-  /** BEP 12: who answers moves to the front of its tier. */
+  /** BEP 12: a tracker that responds moves to the front of its tier. */
   private promote(tracker: Tracker): void {
     const index = this.trackers.indexOf(tracker);
     if (index > 0) this.trackers.unshift(...this.trackers.splice(index, 1));
@@ -244,7 +244,7 @@ export class TrackerTier {
   }
 }
 
-/** A count that both protocols can carry, whatever the swarm's sums are before the metadata is there (NaN, Infinity). */
+/** A count that both protocols can carry, even if the swarm has no real sum before the metadata (NaN, Infinity). */
 function byteCount(value: number): number {
   return Number.isNaN(value) ? 0 : Math.trunc(Math.min(Number.MAX_SAFE_INTEGER, Math.max(0, value)));
 }

@@ -17,7 +17,7 @@ const EVENTS: Readonly<Record<AnnounceEvent, number>> = { "": 0, completed: 1, s
 
 const CONNECT_BYTES = 16;
 const ANNOUNCE_BYTES = 98;
-/** Answer to an announce before its peers. */
+/** Length of an announce reply before its peers, bytes. */
 const ANSWER_BYTES = 20;
 
 /** BEP 41 option: a piece of the URL's path and query, at most 255 bytes. */
@@ -35,7 +35,7 @@ function view(bytes: Uint8Array): DataView {
   return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
-/** The request that opens a connection. */
+/** The connect request. */
 export function connectRequest(transactionId: number): Uint8Array {
   const bytes = new Uint8Array(CONNECT_BYTES);
   const fields = view(bytes);
@@ -45,7 +45,7 @@ export function connectRequest(transactionId: number): Uint8Array {
   return bytes;
 }
 
-/** The announce; `path` is the URL's path and query, sent as BEP 41 says unless it is empty or "/". */
+/** The announce; `path` is the URL's path and query, sent as in BEP 41 unless it is empty or "/". */
 export function announceRequest(
   connectionId: bigint,
   transactionId: number,
@@ -83,12 +83,12 @@ function urlData(path: string): Uint8Array {
   return new Uint8Array(options);
 }
 
-/** The transaction a datagram answers; null when it is too short to be an answer. */
+/** The transaction id of a reply; null when the datagram is too short to be one. */
 export function transactionOf(datagram: Uint8Array): number | null {
   return datagram.length < 8 ? null : view(datagram).getUint32(4);
 }
 
-/** Throws `tracker` when the datagram is an error, `protocol_violation` when it is not the action expected. */
+/** Throws `tracker` when the datagram is an error, `protocol_violation` when it is not the expected action. */
 function expectAction(datagram: Uint8Array, action: number, leastBytes: number): DataView {
   const fields = view(datagram);
   const actual = datagram.length < 8 ? -1 : fields.getUint32(0);
@@ -98,12 +98,12 @@ function expectAction(datagram: Uint8Array, action: number, leastBytes: number):
   return fields;
 }
 
-/** The connection id of a connect answer. */
+/** The connection id of a connect reply. */
 export function parseConnect(datagram: Uint8Array): bigint {
   return expectAction(datagram, CONNECT, CONNECT_BYTES).getBigUint64(8);
 }
 
-/** The answer to an announce; `family` is that of the address the tracker was asked at (BEP 15: it decides the peers' form). */
+/** The reply to an announce; `family` is that of the tracker's address (BEP 15: it decides the format of the peers). */
 export function parseAnnounce(datagram: Uint8Array, family: 4 | 6): AnnounceAnswer {
   const fields = expectAction(datagram, ANNOUNCE, ANSWER_BYTES);
   return {

@@ -1,4 +1,4 @@
-/** Announces to UDP trackers (BEP 15) over one socket a family, shared by all swarms. */
+/** Announces to UDP trackers (BEP 15) over one socket per address family, shared by all swarms. */
 import { abortError, MillraceError } from "../errors.ts";
 import type { Clock, NetworkPort, SocketAddress, UdpPort, UdpSocket } from "../ports.ts";
 import { canonicalHost, isPublicHost } from "./addresses.ts";
@@ -7,18 +7,19 @@ import type { ServerScope } from "./types.ts";
 import { announceRequest, connectRequest, parseAnnounce, parseConnect, transactionOf } from "./udp-tracker-messages.ts";
 
 /**
- * How long each try waits. BEP 15 says 15·2ⁿ s; one quick try comes before, since a lost datagram would otherwise cost a
- * stream's start 15 s, and the row ends at 60 s because the tier turns to its next tracker long before an hour is over.
+ * How long each try waits. BEP 15 says 15·2ⁿ s; a short try comes first, since a lost datagram would otherwise delay a
+ * stream's start by 15 s, and the series ends at 60 s because the tier moves to its next tracker long before an hour is
+ * over.
  */
 const TRY_MS = [3_000, 15_000, 30_000, 60_000] as const;
 
 /** A client may use a connection id for one minute (BEP 15). */
 const CONNECTION_LIFE_MS = 60_000;
 
-/** How long the other family may take after one answered. */
+/** How long the other family may take after one has replied. */
 const LATE_MS = 20_000;
 
-/** Trackers whose connection is remembered; the oldest goes first. */
+/** Trackers whose connection is remembered; the oldest is dropped first. */
 const MAX_CONNECTIONS = 256;
 
 /** Requests under way: every tracker of a dozen swarms at once. */
@@ -45,19 +46,19 @@ interface Endpoint {
 
 /** How to announce. */
 export interface UdpAnnounceOptions {
-  /** Whether trackers in private networks may be asked, too. Default "any". */
+  /** Whether trackers in private networks may be asked too. Default "any". */
   readonly scope?: ServerScope;
-  /** Gets the answer that came second. */
+  /** Receives the second reply. */
   readonly late?: (answer: AnnounceAnswer) => void;
 }
 
-/** Client of all UDP trackers. */
+/** Client for all UDP trackers. */
 export class UdpTrackerClient {
   private readonly ports: UdpTrackerPorts;
   private readonly sockets = new Map<4 | 6, Promise<UdpSocket>>();
   private readonly transactions = new Map<number, Transaction>();
   private readonly connections = new Map<string, { id: bigint; untilMs: number }>();
-  /** Endpoints that answered an announce, and so may list us; the oldest goes first. */
+  /** Endpoints that replied to an announce, and so may list us; the oldest is dropped first. */
   private readonly answered = new Set<string>();
   private readonly closing = new AbortController();
 
@@ -66,9 +67,9 @@ export class UdpTrackerClient {
   }
 
   /**
-   * Announces once, trying up to four times (108 s) unless `signal` fires earlier. Throws `denied` beyond `scope`. A tracker with an IPv4 and an IPv6
-   * address is told at both, since each lists the peers of its own family (BEP 7, 15): the first answer counts, `late`
-   * gets the other. `stopped` goes where an answer came from before.
+   * Announces once, in up to four tries (108 s) unless `signal` fires earlier. Throws `denied` beyond `scope`. A
+   * tracker with an IPv4 and an IPv6 address gets the announce at both, since each lists the peers of its own family
+   * (BEP 7, 15): the first reply counts, `late` gets the other. `stopped` is sent only where a reply came from before.
    */
   async announce(
     tracker: string,
@@ -112,7 +113,7 @@ export class UdpTrackerClient {
         this.remember(endpoint, announce.event);
         return parsed;
       } catch (error) {
-        // The refusal may be about a connection id that the tracker forgot early: the next announce opens a new one.
+        // The error may be about a connection id that the tracker forgot early: the next announce gets a new one.
         this.connections.delete(endpointKey(endpoint));
         throw error;
       }
@@ -120,7 +121,7 @@ export class UdpTrackerClient {
     throw new MillraceError("timeout", "the tracker does not answer");
   }
 
-  /** Lets the sockets go; what is under way runs into its signal or deadline. */
+  /** Releases the sockets; requests under way end by their signal or deadline. */
   async close(): Promise<void> {
     this.closing.abort(new MillraceError("closed", "the tracker client is closed"));
     const sockets = await Promise.allSettled(this.sockets.values());
@@ -139,7 +140,7 @@ export class UdpTrackerClient {
     if (this.answered.size > MAX_CONNECTIONS) this.answered.delete(this.answered.values().next().value!);
   }
 
-  /** One endpoint a family, at least one. */
+  /** One endpoint per address family, at least one. */
   private async endpoints(tracker: string, signal: AbortSignal): Promise<readonly Endpoint[]> {
     const url = new URL(tracker);
     const port = Number(url.port);
@@ -149,7 +150,7 @@ export class UdpTrackerClient {
     const hosts = literal === null ? await this.ports.network.resolve(name, { signal }) : [literal];
     const path = `${url.pathname}${url.search}`;
     const v4 = hosts.find((candidate) => !candidate.includes(":"));
-    // A machine without IPv6 would only run into the deadline there.
+    // On a machine without IPv6 that attempt would only run into its deadline.
     const v6 = v4 === undefined || this.hasIpv6() ? hosts.find((candidate) => candidate.includes(":")) : undefined;
     const endpoints: Endpoint[] = [];
     if (v4 !== undefined) endpoints.push({ to: { host: v4, port }, family: 4, path });
@@ -213,7 +214,7 @@ export class UdpTrackerClient {
     return draw[0]!;
   }
 
-  /** Sends the request and waits for its answer; null after `tryMs`. */
+  /** Sends the request and waits for its reply; null after `tryMs`. */
   private exchange(
     endpoint: Endpoint,
     socket: UdpSocket,
@@ -234,7 +235,7 @@ export class UdpTrackerClient {
       const timer = this.ports.clock.setTimeout(() => finish(() => resolve(null)), tryMs);
       signal.addEventListener("abort", abort, { once: true });
       this.transactions.set(id, { to: endpoint.to, answer: (datagram) => finish(() => resolve(datagram)) });
-      // A failed send counts as a lost datagram: the deadline of this try takes care of it.
+      // A failed send counts as a lost datagram: the deadline of this try handles it.
       socket.send(request, endpoint.to).catch(() => {});
     });
   }

@@ -1,4 +1,4 @@
-/** Making transport files (BEP 3, BEP 12, BEP 19, BEP 27). */
+/** Creates transport files (BEP 3, BEP 12, BEP 19, BEP 27). */
 import { encodeBencode } from "../bytes/bencode.ts";
 import { MillraceError } from "../errors.ts";
 import { parseInfo } from "./info.ts";
@@ -10,7 +10,7 @@ import type { Metainfo } from "./types.ts";
 export interface TransportFileContents {
   /** Name of the file, or of the directory when `files` is given. */
   readonly name: string;
-  /** Size of the only file, bytes; leave it out when `files` is given. */
+  /** Size of the only file, bytes; omit it when `files` is given. */
   readonly sizeBytes?: number;
   /** Several files in order: `/`-separated paths below `name`. */
   readonly files?: readonly { readonly path: string; readonly sizeBytes: number; readonly padding?: boolean }[];
@@ -18,7 +18,7 @@ export interface TransportFileContents {
   readonly pieceLengthBytes: number;
   /** SHA-1 of all pieces, 20 bytes each. */
   readonly pieceHashes: Uint8Array;
-  /** Tiers. Default none. */
+  /** Tracker tiers. Default none. */
   readonly trackers?: readonly (readonly string[])[];
   /** Default none. */
   readonly webSeeds?: readonly string[];
@@ -28,16 +28,16 @@ export interface TransportFileContents {
   readonly isPrivate?: boolean;
 }
 
-/** A new transport file and what it says. */
+/** A new transport file and its parsed contents. */
 export interface CreatedTransportFile {
   readonly bytes: Uint8Array<ArrayBuffer>;
   readonly metainfo: Metainfo;
 }
 
-/** Aim for the size of the piece list: 1,500 hashes are 30 KB, quick to get from a peer. */
+/** The number of pieces to aim for: 1,500 hashes are 30 KB, quick to get from a peer. */
 const TARGET_PIECES = 1500;
 
-/** Makes a transport file. It is read back before it is given out: throws `bad_transport_file` for what isn't valid. */
+/** Makes a transport file and reads it back as a check: throws `bad_transport_file` if it isn't valid. */
 export async function createTransportFile(contents: TransportFileContents): Promise<CreatedTransportFile> {
   const files = contents.files?.map((file) => ({
     attr: file.padding === true ? "p" : undefined,
@@ -65,8 +65,8 @@ export function choosePieceLength(totalBytes: number): number {
 }
 
 /**
- * SHA-1 of each piece of `totalBytes` bytes that `read` gives, 20 bytes each, a few hashed at once. `read` answers
- * exactly `[offset, offset + length)`. Throws `invalid_argument` when it doesn't.
+ * SHA-1 of each piece of `totalBytes` bytes from `read`, 20 bytes each, a few hashed at once. `read` must return
+ * exactly `[offset, offset + length)`; otherwise throws `invalid_argument`.
  */
 export async function hashPieces(
   totalBytes: number,

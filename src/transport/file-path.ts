@@ -1,4 +1,4 @@
-/** Names and paths that a transport file gives: hostile ones are refused, awkward ones made harmless. */
+/** Names and paths from a transport file: hostile ones are refused, awkward ones made harmless. */
 import { MillraceError } from "../errors.ts";
 import { MAX_COMPONENT_BYTES, MAX_PATH_BYTES, MAX_PATH_COMPONENTS } from "./limits.ts";
 
@@ -6,8 +6,8 @@ const ENCODER = new TextEncoder();
 const STRICT_UTF8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /**
- * Text of a name. Old creators wrote the code page of their machine: what isn't UTF-8 is read byte by byte as Latin-1,
- * which keeps different names different.
+ * Text of a name. Old creators wrote names in their machine's code page: names that aren't UTF-8 are read as Latin-1,
+ * byte by byte, which keeps different names different.
  */
 export function decodeName(bytes: Uint8Array): string {
   try {
@@ -20,8 +20,8 @@ export function decodeName(bytes: Uint8Array): string {
 }
 
 /**
- * One safe component. A name such as "AC/DC" is somebody's title and becomes "AC_DC", as do control characters; one that
- * would lead elsewhere (`..`, an absolute path, a drive, NUL) shows intent and throws `bad_transport_file`.
+ * One safe path component. A name like "AC/DC" is a title and becomes "AC_DC"; control characters are replaced too. A
+ * name that would lead elsewhere (`..`, an absolute path, a drive, NUL) shows intent and throws `bad_transport_file`.
  */
 export function safeComponent(text: string): string {
   const refuse = (reason: string): never => {
@@ -53,8 +53,8 @@ export function safePath(components: readonly string[]): string {
 }
 
 /**
- * Refuses file lists in which two files are one (`a`, `a`) or a file is also a directory (`a`, `a/b`). Names that differ
- * in case only are fine here; storage keeps them apart.
+ * Refuses file lists in which two files have one path (`a`, `a`) or a file is also a directory (`a`, `a/b`). Names that
+ * differ only in case are fine here; storage keeps them apart.
  */
 export function refusePathClashes(paths: readonly string[]): void {
   const files = new Set<string>();

@@ -6,7 +6,7 @@ import { decodeName, refusePathClashes, safeComponent, safePath } from "./file-p
 import { MAX_FILES, MAX_PIECE_LENGTH_BYTES, MAX_TRANSPORT_FILE_BYTES, PIECE_LENGTH_STEP_BYTES } from "./limits.ts";
 import type { Metainfo, MetainfoFile } from "./types.ts";
 
-/** What surrounds `info` in a transport file, or came with a magnet link. */
+/** The fields around `info` in a transport file, or those that came with a magnet link. */
 export interface InfoExtras {
   readonly trackers?: readonly (readonly string[])[];
   readonly webSeeds?: readonly string[];
@@ -25,8 +25,9 @@ export async function infohashOf(infoBytes: Uint8Array): Promise<Uint8Array> {
 }
 
 /**
- * Reads the bencoded `info` as it came (ut_metadata, or a slice of a transport file); the infohash is that of these very
- * bytes, so a peer's metadata is checked by comparing it. Throws `bad_transport_file`, or `too_large` above 16 MiB.
+ * Reads the bencoded `info` as received (ut_metadata, or a slice of a transport file). The infohash is computed from
+ * these exact bytes, so a peer's metadata is checked by comparing it. Throws `bad_transport_file`, or `too_large` above
+ * 16 MiB.
  */
 export async function parseInfo(infoBytes: Uint8Array, extras: InfoExtras = {}): Promise<Metainfo> {
   if (infoBytes.length > MAX_TRANSPORT_FILE_BYTES) {
@@ -76,7 +77,7 @@ function readPieceLength(info: BencodeDictionary): number {
   const length = integerWithin(info["piece length"], PIECE_LENGTH_STEP_BYTES, MAX_PIECE_LENGTH_BYTES);
   if (length === null || length % PIECE_LENGTH_STEP_BYTES !== 0) {
     throw bad(
-      `info["piece length"] is to be a multiple of ${PIECE_LENGTH_STEP_BYTES} up to ${MAX_PIECE_LENGTH_BYTES} bytes`,
+      `info["piece length"] must be a multiple of ${PIECE_LENGTH_STEP_BYTES} up to ${MAX_PIECE_LENGTH_BYTES} bytes`,
     );
   }
   return length;
@@ -104,7 +105,7 @@ function readFiles(info: BencodeDictionary, name: string): MetainfoFile[] {
     if (!Number.isSafeInteger(offset)) throw bad("the files are too large together");
     return file;
   });
-  // Padding files of one size share a name by convention; nobody reads them.
+  // Padding files of equal size share a name by convention; nobody reads them.
   refusePathClashes(files.filter((file) => !file.padding).map((file) => file.path));
   return files;
 }
@@ -117,7 +118,7 @@ function readFile(entry: unknown, index: number, offset: number): MetainfoFile {
   }
   const path = safePath(parts.map(decodeName));
   const attributes = entry["attr"] instanceof Uint8Array ? decodeName(entry["attr"]) : "";
-  // A symlink (BEP 47) has no data of its own; it is never made on disk.
+  // A symlink (BEP 47) has no data of its own; it is never created on disk.
   const sizeBytes = attributes.includes("l") ? 0 : integerWithin(entry["length"], 0, Number.MAX_SAFE_INTEGER);
   if (sizeBytes === null) throw bad(`info.files[${index}].length is missing or out of range`);
   const name = path.slice(path.lastIndexOf("/") + 1);

@@ -1,21 +1,21 @@
-/** Bounds on what a transport file may say. Each is far above honest use and low enough to be harmless. */
+/** Bounds on the contents of a transport file. Each is far above honest use and low enough to be harmless. */
 
 /** Largest transport file, bytes: 500,000 pieces need 10 MB. */
 export const MAX_TRANSPORT_FILE_BYTES = 16 * 1024 * 1024;
 
 /**
- * Smallest piece, bytes, and what every piece length must be a multiple of: the block that peers ask for (BEP 52 demands
- * it of hybrids; creators use powers of two from here on), so that no block ever spans two pieces.
+ * Smallest piece, bytes; every piece length must be a multiple of it. It is the block that peers request (BEP 52
+ * requires this for hybrids; creators use powers of two from here on), so that no block ever spans two pieces.
  */
 export const PIECE_LENGTH_STEP_BYTES = 16 * 1024;
 
-/** Largest piece, bytes: a piece is put together and hashed in memory. Creators stop at 16 or 32 MiB. */
+/** Largest piece, bytes: pieces are assembled and hashed in memory. Creators stop at 16 or 32 MiB. */
 export const MAX_PIECE_LENGTH_BYTES = 64 * 1024 * 1024;
 
 /** Most files; the largest honest torrents have some tens of thousands. */
 export const MAX_FILES = 100_000;
 
-/** Longest name or path component, bytes of UTF-8: 255 UTF-16 units, the limit of Windows and macOS, take up to this. */
+/** Longest name or path component, bytes of UTF-8: the limit of Windows and macOS, 255 UTF-16 units, takes up to this. */
 export const MAX_COMPONENT_BYTES = 765;
 
 /** Longest path, bytes of UTF-8: Linux's PATH_MAX. */
@@ -24,10 +24,10 @@ export const MAX_PATH_BYTES = 4096;
 /** Deepest path, components. */
 export const MAX_PATH_COMPONENTS = 64;
 
-/** Most trackers, web seeds or nodes that are kept of each list; the rest is ignored. */
+/** Most trackers, web seeds or nodes kept, per list; the rest is ignored. */
 export const MAX_URLS = 100;
 
-/** Longest URL that is kept, bytes of UTF-8 and characters alike. */
+/** Longest URL kept, in bytes of UTF-8 and in characters alike. */
 export const MAX_URL_LENGTH = 2048;
 
 /** Longest magnet link, characters. */

@@ -14,7 +14,7 @@ const MAX_LIVE_INFO_BYTES = 1000;
 /** Largest piece of a broadcast, bytes: 64 blocks, half a second at 16 Mb/s. */
 const MAX_LIVE_PIECE_BYTES = 1024 * 1024;
 
-/** Fastest broadcast, bytes a second: 100 Mb/s, above what any contribution feed uses. */
+/** Fastest broadcast, bytes per second: 100 Mb/s, above what any contribution feed uses. */
 export const MAX_LIVE_BYTES_PER_S = 12_500_000;
 
 /** Longest window, s: two hours, a long programme. */
@@ -38,7 +38,7 @@ export interface LiveMetainfo {
   readonly name: string;
   /** Most bytes of a piece: a multiple of 16 KiB up to 1 MiB. */
   readonly pieceLengthBytes: number;
-  /** Announced bitrate, bytes a second, 1 to 12,500,000. The measured one may differ. */
+  /** Announced bitrate, bytes per second, 1 to 12,500,000. The measured one may differ. */
   readonly bytesPerS: number;
   /** ed25519 key of the broadcaster, 32 bytes. */
   readonly publicKey: Uint8Array;
@@ -56,7 +56,7 @@ export interface LiveMetainfo {
   readonly nodes: readonly string[];
 }
 
-/** What a transport file of either kind, or the metadata that peers give, describes. */
+/** What either kind of transport file, or metadata from peers, describes. */
 export type AnyMetainfo = Metainfo | LiveMetainfo;
 
 /** True for a broadcast. */
@@ -76,7 +76,7 @@ export interface LiveFileContents {
   readonly substreams?: number;
   /** Default 60. */
   readonly windowS?: number;
-  /** Tiers. Default none. */
+  /** Tracker tiers. Default none. */
   readonly trackers?: readonly (readonly string[])[];
   /** DHT nodes, `host:port`. Default none. */
   readonly nodes?: readonly string[];
@@ -111,7 +111,7 @@ export async function parseLiveInfo(
   if (live["v"] !== VERSION) throw bad("its version is unknown");
   if (!equalsText(live["alg"], "ed25519")) throw bad("its signature algorithm is unknown");
   if (!equalsText(live["t"], "mpegts")) throw bad("its media type is unknown");
-  if (live["bs"] !== BLOCK_BYTES) throw bad(`its blocks are not of ${BLOCK_BYTES} bytes`);
+  if (live["bs"] !== BLOCK_BYTES) throw bad(`its block size is not ${BLOCK_BYTES} bytes`);
   const publicKey = live["k"];
   if (!(publicKey instanceof Uint8Array) || publicKey.length !== KEY_BYTES) throw bad("info.live.k is not a key");
   if (!(info["name"] instanceof Uint8Array)) throw bad("info.name is missing");
@@ -136,7 +136,7 @@ export async function parseLiveInfo(
 function readPieceLength(info: BencodeDictionary): number {
   const length = integerWithin(info["piece length"], BLOCK_BYTES, MAX_LIVE_PIECE_BYTES);
   if (length === null || length % BLOCK_BYTES !== 0) {
-    throw bad(`info["piece length"] is to be a multiple of ${BLOCK_BYTES} up to ${MAX_LIVE_PIECE_BYTES} bytes`);
+    throw bad(`info["piece length"] must be a multiple of ${BLOCK_BYTES} up to ${MAX_LIVE_PIECE_BYTES} bytes`);
   }
   return length;
 }
@@ -147,7 +147,7 @@ export async function parseLiveTransportFile(bytes: Uint8Array): Promise<LiveMet
   return await parseLiveInfo(infoBytes, extras);
 }
 
-/** Reads a bencoded `info` of either kind, as peers give it. Throws as `parseInfo`. */
+/** Reads a bencoded `info` of either kind, as received from peers. Throws as `parseInfo`. */
 export async function parseAnyInfo(infoBytes: Uint8Array, extras: InfoExtras = {}): Promise<AnyMetainfo> {
   const info = infoBytes.length > MAX_LIVE_INFO_BYTES
     ? null
@@ -167,8 +167,8 @@ export function encodeAnyMetainfo(metainfo: AnyMetainfo): Uint8Array<ArrayBuffer
 }
 
 /**
- * Makes the transport file of a broadcast; its content id is `contentId(metainfo)`. It is read back before it is given
- * out: throws `bad_transport_file` for what isn't valid.
+ * Makes the transport file of a broadcast and reads it back as a check; its content id is `contentId(metainfo)`. Throws
+ * `bad_transport_file` if it isn't valid.
  */
 export async function createLiveTransportFile(
   contents: LiveFileContents,

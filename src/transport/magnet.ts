@@ -5,13 +5,13 @@ import { MAX_COMPONENT_BYTES, MAX_MAGNET_LENGTH, MAX_URLS } from "./limits.ts";
 import { isTracker, isWebSeed } from "./transport-file.ts";
 import type { Magnet } from "./types.ts";
 
-/** Most files that `so` may select; one named twice counts twice, or ranges over each other would be long work. */
+/** Most files that `so` may select. Repeats count too, or overlapping ranges would take long to expand. */
 const MAX_SELECTED = 10_000;
 
 const BASE32 = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
 const BTIH = /^urn:btih:/i;
 
-/** 20 bytes of 40 hexadecimal or 32 base32 characters (RFC 4648), either case. Throws `invalid_argument`. */
+/** The 20 bytes of 40 hexadecimal or 32 base32 characters (RFC 4648), in either case. Throws `invalid_argument`. */
 export function parseInfohash(text: string): Uint8Array {
   const trimmed = text.trim();
   if (/^[0-9a-fA-F]{40}$/.test(trimmed)) return fromHex(trimmed);
@@ -37,13 +37,13 @@ function fromBase32(text: string): Uint8Array {
 
 /**
  * Reads a magnet link: `xt` (btih, hexadecimal or base32), `dn`, `tr`, `ws`, `x.pe`, `so`; `tr.1` counts as `tr`.
- * Addresses that nobody could use are left out. Throws `invalid_argument`.
+ * Unusable addresses are left out. Throws `invalid_argument`.
  */
 export function parseMagnet(uri: string): Magnet {
   const invalid = (reason: string) => new MillraceError("invalid_argument", `invalid magnet link: ${reason}`);
   if (uri.length > MAX_MAGNET_LENGTH) throw invalid(`longer than ${MAX_MAGNET_LENGTH} characters`);
   const text = uri.trim();
-  if (!/^magnet:\?/i.test(text)) throw invalid("it is to begin with magnet:?");
+  if (!/^magnet:\?/i.test(text)) throw invalid("it does not begin with magnet:?");
   const values = new Map<string, string[]>();
   for (const [key, value] of new URLSearchParams(text.slice("magnet:?".length))) {
     const name = key.toLowerCase().replace(/\.\d+$/, "");
@@ -75,7 +75,7 @@ function distinct(values: readonly string[]): string[] {
   return [...new Set(values)].slice(0, MAX_URLS);
 }
 
-/** `host:port` with IPv6 in brackets; null when it is neither that nor repairable. */
+/** `host:port` with IPv6 in brackets; null when it cannot be repaired to that form. */
 function normalisePeer(text: string): string | null {
   const match = /^(?:\[([0-9a-fA-F:.]{2,45})\]|([0-9A-Za-z._-]{1,253})|([0-9a-fA-F:.]{2,45})):(\d{1,5})$/.exec(text);
   if (match === null) return null;

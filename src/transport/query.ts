@@ -1,6 +1,6 @@
-/** What people paste to name content: ids, magnet links, URIs of engines like this one, addresses. */
+/** What people paste to name content: ids, magnet links, URIs of engines like this one, URLs. */
 
-/** A query, understood by its form alone. */
+/** A query, classified only by its form. */
 export type ContentQuery =
   | { readonly kind: "content_id"; readonly id: string }
   | { readonly kind: "infohash"; readonly id: string }
@@ -11,12 +11,12 @@ const HEX_40 = /^[0-9a-f]{40}$/i;
 /** RFC 3986, section 3.1; the length keeps the match cheap. */
 const SCHEME = /^([a-z][a-z0-9+.-]{0,31}):/i;
 
-/** Where engines play, under any prefix: section 4.1. */
+/** Where engines serve playback, under any prefix. */
 const PLAYBACK_PATH = /\/[\w-]{1,64}\/(?:getstream|manifest\.m3u8)$/;
 
 /**
  * Reads `text`: 40 hexadecimal characters, `magnet:?…`, `scheme:?content_id=…`, `scheme:?infohash=…` and
- * `scheme://<40 hexadecimal>` under any scheme name, the playback address of an engine, `http(s)://…`. null when it is none
+ * `scheme://<40 hexadecimal>` under any scheme name, an engine's playback URL, `http(s)://…`. Null when it is none
  * of these.
  */
 export function readContentQuery(text: string): ContentQuery | null {
@@ -38,7 +38,7 @@ export function readContentQuery(text: string): ContentQuery | null {
   return null;
 }
 
-/** The stream that a playback address names by its first selector, so that nobody asks an engine for it; else the address. */
+/** The stream that a playback URL names in its first selector, so that no engine has to be asked for it; else the URL. */
 function readAddress(address: string): ContentQuery {
   const { pathname, searchParams } = new URL(address);
   if (PLAYBACK_PATH.test(pathname)) {

@@ -1,4 +1,4 @@
-/** Transport files: `.torrent` files, and how to tell those of live broadcasts apart. */
+/** Transport files: `.torrent` files, and how to recognise those of live broadcasts. */
 import {
   type BencodeDictionary,
   decodeBencode,
@@ -37,7 +37,7 @@ export async function parseTransportFile(bytes: Uint8Array): Promise<Metainfo> {
   return await parseInfo(infoBytes, extras);
 }
 
-/** The bencoded `info` of a transport file as it stands there, and what surrounds it. Throws as `parseTransportFile`. */
+/** The bencoded `info` of a transport file, unchanged, and the fields around it. Throws as `parseTransportFile`. */
 export function splitTransportFile(bytes: Uint8Array): { infoBytes: Uint8Array; extras: Required<InfoExtras> } {
   const { outer, infoBytes } = readOuter(bytes);
   const extras = {
@@ -71,7 +71,7 @@ export function encodeMetainfo(
   });
 }
 
-/** Bencodes `fields` with `info` put in unchanged, keys sorted as BEP 3 demands. */
+/** Bencodes `fields` with `info` inserted unchanged, keys sorted as BEP 3 requires. */
 export function encodeOuter(infoBytes: Uint8Array, fields: Readonly<Record<string, unknown>>): Uint8Array<ArrayBuffer> {
   const entries: [string, Uint8Array][] = [["info", infoBytes]];
   for (const [key, value] of Object.entries(fields)) {
@@ -82,12 +82,12 @@ export function encodeOuter(infoBytes: Uint8Array, fields: Readonly<Record<strin
   return concatBytes([ENCODER.encode("d"), ...parts, ENCODER.encode("e")]);
 }
 
-/** True for an address that a tracker can have (BEP 3, BEP 15). */
+/** True for a valid tracker URL (BEP 3, BEP 15). */
 export function isTracker(url: string): boolean {
   return /^(https?|udp|wss?):\/\/[^/]/i.test(url) && url.length <= MAX_URL_LENGTH && URL.canParse(url);
 }
 
-/** True for an address that a web seed can have (BEP 19). */
+/** True for a valid web seed URL (BEP 19). */
 export function isWebSeed(url: string): boolean {
   return /^https?:\/\/[^/]/i.test(url) && url.length <= MAX_URL_LENGTH && URL.canParse(url);
 }
@@ -101,7 +101,7 @@ function readUrls(value: unknown, accept: (url: string) => boolean): string[] {
   return [...new Set(list.map(textOf).filter(accept))].slice(0, MAX_URLS);
 }
 
-/** `announce-list` wins over `announce` when it names anything (BEP 12). */
+/** `announce-list` wins over `announce` unless it is empty (BEP 12). */
 function readTrackers(outer: BencodeDictionary): string[][] {
   const seen = new Set<string>();
   const tiers: string[][] = [];

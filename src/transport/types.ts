@@ -1,4 +1,4 @@
-/** What a transport file says (BEP 3, BEP 12, BEP 19, BEP 27), checked and normalised. */
+/** The contents of a transport file (BEP 3, BEP 12, BEP 19, BEP 27), checked and normalised. */
 
 /** One file of a torrent. */
 export interface MetainfoFile {
@@ -27,8 +27,8 @@ export interface Metainfo {
   readonly pieceHashes: Uint8Array;
   readonly files: readonly MetainfoFile[];
   /**
-   * True when `info` has a file list, so that `name` is the directory which holds the files (`path` never begins with
-   * it). False: one file, whose path is `name`. Web seeds (BEP 19) tell the two apart.
+   * True when `info` has a file list, so that `name` is the directory that holds the files (`path` never begins with
+   * it). False: one file, whose path is `name`. Web seeds (BEP 19) need the distinction.
    */
   readonly multiFile?: boolean;
   /** BEP 27. */
@@ -43,7 +43,7 @@ export interface Metainfo {
   readonly nodes: readonly string[];
 }
 
-/** What a magnet link says (BEP 9, BEP 53). */
+/** The contents of a magnet link (BEP 9, BEP 53). */
 export interface Magnet {
   readonly infohash: Uint8Array;
   readonly infohashHex: string;

@@ -1,7 +1,7 @@
 /**
- * Wrappers: transport files of what comes by HTTP, so that an HLS stream or a media file has an infohash and a content id,
- * too. `info` is `{wrapper: {url, v: 1}}`, so that an address always has the same infohash; what else is known
- * of it stands outside.
+ * Wrappers: transport files of content that comes by HTTP, so that an HLS stream or a media file has an infohash and a
+ * content id too. `info` is `{wrapper: {url, v: 1}}`, so that a URL always has the same infohash; everything else known
+ * about it stays outside `info`.
  */
 import { decodeBencode, encodeBencode, integerWithin, isDictionary } from "../bytes/bencode.ts";
 import { toHex } from "../bytes/hex.ts";
@@ -10,14 +10,14 @@ import { decodeName } from "./file-path.ts";
 import { infohashOf } from "./info.ts";
 import { encodeOuter, splitTransportFile } from "./transport-file.ts";
 
-/** Longest address, characters: signed URLs are long. */
+/** Longest URL, characters: signed URLs are long. */
 const MAX_WRAPPED_URL_CHARS = 8192;
-/** Largest wrapper, bytes: the address, a title and a few fields. */
+/** Largest wrapper, bytes: the URL, a title and a few fields. */
 const MAX_WRAPPER_BYTES = 64 * 1024;
 const MAX_NAME_CHARS = 500;
 const VERSION = 1;
 
-/** What is known of an address when it is wrapped. */
+/** What is known of a URL when it is wrapped. */
 export interface WrappedContent {
   /** http or https, at most 8192 characters. */
   readonly url: string;
@@ -27,20 +27,20 @@ export interface WrappedContent {
   readonly isLive: -1 | 0 | 1;
   /** MIME type. */
   readonly mime: string;
-  /** 0 when it has no size, or none that is known. */
+  /** 0 when it has no size, or an unknown one. */
   readonly sizeBytes: number;
 }
 
-/** A wrapper, with the ids it is known by. */
+/** A wrapper with its ids. */
 export interface Wrapper extends WrappedContent {
   /** SHA-1 of the bencoded `info`, 20 bytes. */
   readonly infohash: Uint8Array;
   readonly infohashHex: string;
-  /** None: nobody announces wrappers. Content ids are made from this field, too. */
+  /** Always empty: nobody announces wrappers. The field exists because content ids are computed from it too. */
   readonly trackers: readonly (readonly string[])[];
 }
 
-/** Wraps an address. Throws `invalid_argument` when it is too long or neither http nor https. */
+/** Wraps a URL. Throws `invalid_argument` when it is too long or neither http nor https. */
 export async function createWrapper(content: WrappedContent): Promise<Wrapper> {
   const { url, isLive, sizeBytes } = content;
   if (!isWrappable(url)) throw new MillraceError("invalid_argument", "invalid url: it cannot be wrapped");
@@ -60,7 +60,7 @@ export async function createWrapper(content: WrappedContent): Promise<Wrapper> {
 /** The transport file of a wrapper. */
 export function encodeWrapper(wrapper: WrappedContent): Uint8Array<ArrayBuffer> {
   return encodeOuter(infoBytesOf(wrapper.url), {
-    // Absent: unknown.
+    // Absent means unknown.
     live: wrapper.isLive === -1 ? undefined : wrapper.isLive,
     mime: wrapper.mime,
     size: wrapper.sizeBytes,

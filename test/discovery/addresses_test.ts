@@ -14,7 +14,7 @@ import { decodeTable, encodeTable } from "../../src/discovery/dht-table-file.ts"
 import { PeerSink } from "../../src/discovery/peer-sink.ts";
 import { FakeClock } from "../support/fake-clock.ts";
 
-test("canonicalHost() writes addresses one way and rejects names and odd IPv4 forms", () => {
+test("canonicalHost() normalises addresses and rejects names and odd IPv4 forms", () => {
   const table: [string, string | null][] = [
     ["10.0.0.1", "10.0.0.1"],
     ["2001:DB8:0:0:0:0:0:1", "2001:db8::1"],
@@ -28,14 +28,14 @@ test("canonicalHost() writes addresses one way and rejects names and odd IPv4 fo
   for (const [host, expected] of table) assertEquals(canonicalHost(host), expected);
 });
 
-test("isUsable() rejects addresses that no peer listens at", () => {
+test("isUsable() rejects addresses where no peer can listen", () => {
   const bad = ["0.0.0.0", "224.0.0.1", "255.255.255.255", "::", "ff02::1", "name"];
   for (const host of bad) assert(!isUsable({ host, port: 1 }), host);
   for (const port of [0, -1, 65536]) assert(!isUsable({ host: "10.0.0.1", port }));
   for (const host of ["10.0.0.1", "127.0.0.1", "2001:db8::1"]) assert(isUsable({ host, port: 65535 }));
 });
 
-test("isLocalName() tells this machine and private networks from public hosts", () => {
+test("isLocalName() distinguishes this machine and private networks from public hosts", () => {
   for (const name of ["localhost", "a.localhost", "127.0.0.1", "[::1]", "192.168.0.1", "169.254.1.1", "[fe80::1]"]) {
     assert(isLocalName(name), name);
   }
@@ -91,7 +91,7 @@ test("embeddedIpv4() finds the IPv4 address that a gateway would translate to", 
   for (const [host, expected] of table) assertEquals(embeddedIpv4(host), expected, host);
 });
 
-test("nearnessOf() tells this machine, its subnets and private networks from the public network", () => {
+test("nearnessOf() distinguishes this machine, its subnets and private networks from the public network", () => {
   const interfaces = [
     { name: "lo", host: "127.0.0.1", prefixLength: 8, family: 4, loopback: true },
     { name: "eth0", host: "93.184.216.34", prefixLength: 24, family: 4, loopback: false },
@@ -122,7 +122,7 @@ test("nearnessOf() tells this machine, its subnets and private networks from the
   for (const [host, expected] of table) assertEquals(nearnessOf(host, interfaces), expected, host);
 });
 
-test("Surroundings.nearness() notices an address that this machine gets later", () => {
+test("Surroundings.nearness() notices an address that this machine acquires later", () => {
   const clock = new FakeClock();
   let host = "10.0.0.1";
   const network = {
@@ -142,13 +142,13 @@ test("parseHostPort() reads names, IPv4 and bracketed IPv6", () => {
   for (const text of ["", "a", "a:0", "a:65536", "::1:5", "a b:1", "a/b:1"]) assertEquals(parseHostPort(text), null);
 });
 
-test("parseCompact() writes IPv6 as the runtimes do, and IPv4 within IPv6 as IPv4", () => {
+test("parseCompact() returns IPv6 in the runtimes' notation, and IPv4 within IPv6 as IPv4", () => {
   const mapped = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 255, 255, 10, 0, 0, 1, 0, 80];
   const peers = parseCompact(new Uint8Array([...mapped, 0x20, 1, 0xd, 0xb8, ...new Array(11).fill(0), 9, 1, 0, 7]), 18);
   assertEquals(peers, [{ host: "10.0.0.1", port: 80 }, { host: "2001:db8::9", port: 256 }]);
 });
 
-test("decodeTable() reads what encodeTable() wrote, leaves bad nodes out and survives damage", () => {
+test("decodeTable() reads what encodeTable() wrote, skips bad nodes and survives damage", () => {
   const id = new Uint8Array(20).fill(5);
   const nodes = Array.from({ length: 400 }, (_, n) => ({ id, host: "10.0.0.1", port: n + 1 }));
   const bytes = encodeTable({ id, nodes });
@@ -162,7 +162,7 @@ test("decodeTable() reads what encodeTable() wrote, leaves bad nodes out and sur
   for (let cut = 0; cut < 200; cut++) assertEquals(decodeTable(bytes.slice(0, cut)), null);
 });
 
-test("PeerSink.add() passes an address on once in 30 s, whatever its form, and nothing after close()", () => {
+test("PeerSink.add() passes on an address once in 30 s, in any notation, and nothing after close()", () => {
   const clock = new FakeClock();
   const seen: string[] = [];
   const sink = new PeerSink(clock, (peer, origin) => seen.push(`${peer.host}:${peer.port} ${origin}`));
@@ -181,7 +181,7 @@ test("PeerSink.add() passes an address on once in 30 s, whatever its form, and n
   assertEquals(seen.length, 2_004);
 });
 
-test("PeerSink.add() passes a private address on for each source that names it", () => {
+test("PeerSink.add() passes on a private address once per source", () => {
   const seen: string[] = [];
   const sink = new PeerSink(new FakeClock(), (_, origin, source) => seen.push(`${origin} ${source}`));
   const peer = { host: "10.0.0.1", port: 5 };
@@ -191,7 +191,7 @@ test("PeerSink.add() passes a private address on for each source that names it",
   assertEquals(seen, ["dht 8.8.8.8", "lsd 10.0.0.1"]);
 });
 
-test("isPublicHost() knows private, loopback, link-local and mapped ranges", () => {
+test("isPublicHost() recognises private, loopback, link-local and mapped ranges", () => {
   for (
     const host of [
       "10.0.0.1",

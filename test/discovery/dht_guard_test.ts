@@ -1,4 +1,4 @@
-/** A DHT node that strangers flood, fill and lead astray. */
+/** A DHT node that strangers flood, fill and mislead. */
 import { test } from "node:test";
 import { assert, assertEquals, assertLess } from "@std/assert";
 import { decodeBencode, encodeBencode } from "../../src/bytes/bencode.ts";
@@ -14,10 +14,10 @@ const never = new AbortController().signal;
 const id = (n: number) => new Uint8Array(20).map((_, i) => i === 0 ? n & 255 : i === 19 ? n >> 8 : 7);
 const publicHost = (n: number) => `8.${n >> 8}.${n & 255}.1`;
 
-/** A network in the test's hand: what the node sends, and what it is sent. */
+/** A network controlled by the test: it sees what the node sends, and sends to the node. */
 class Network {
   readonly sent: { message: Record<string, unknown>; bytes: number; to: SocketAddress }[] = [];
-  /** The node that asked last from each host. */
+  /** The node of each host that asked last. */
   private readonly nodes = new Map<string, number>();
   private receive: (data: Uint8Array, from: SocketAddress) => void = () => {};
   readonly udp: UdpPort = {
@@ -37,13 +37,13 @@ class Network {
     this.receive(encodeBencode(message as never), { host, port });
   }
 
-  /** A query of a node that says to be `n`. */
+  /** A query from a node that claims to be `n`. */
   query(n: number, host: string, q = "ping", more: Record<string, unknown> = {}): void {
     this.nodes.set(host, n);
     this.deliver({ t: "aa", y: "q", q, a: { id: id(n), ...more } }, host);
   }
 
-  /** Answers every query that the node sent, as the node that asked last from there: it has few under way at once. */
+  /** Replies to every query of the node, as the last node that asked from that host: few are under way at once. */
   answerAll(): void {
     for (const { message, to } of this.sent.splice(0)) {
       if (text(message["y"]) !== "q") continue;
@@ -70,7 +70,7 @@ async function withNode(
   }
 }
 
-test("a node that only asks enters the table once it has answered a ping", async () => {
+test("a node that only sends queries enters the table once it replied to a ping", async () => {
   await withNode((node, network) => {
     network.query(1, "8.8.8.8");
     assertEquals(node.nodeCount, 0);
@@ -79,7 +79,7 @@ test("a node that only asks enters the table once it has answered a ping", async
   });
 });
 
-test("answers that were not asked for, and answers of another address, are thrown away", async () => {
+test("unsolicited replies, and replies from another address, are dropped", async () => {
   await withNode((node, network) => {
     network.deliver({ t: "aa", y: "r", r: { id: id(1) } }, "8.8.8.8");
     node.addNode({ host: "9.9.9.9", port: 6881 });
@@ -92,7 +92,7 @@ test("answers that were not asked for, and answers of another address, are throw
   });
 });
 
-test("one address gets one place in the table, and one network few", async () => {
+test("one address gets one place in the table, and one network a few", async () => {
   await withNode((node, network, clock) => {
     for (let n = 1; n <= 200; n++) {
       network.query(n, "8.8.8.8");
@@ -115,20 +115,20 @@ test("one address gets one place in the table, and one network few", async () =>
   });
 });
 
-test("a flood of queries from many addresses causes few pings, and few answers to each address", async () => {
+test("a flood of queries from many addresses causes few pings, and few replies per address", async () => {
   await withNode((_node, network) => {
     for (let n = 1; n <= 1_000; n++) network.query(n, publicHost(n));
     const pings = network.sent.filter(({ message }) => text(message["q"]) === "ping");
     assertLess(pings.length, 17);
     network.sent.length = 0;
-    // Also while the node awaits an answer from there.
+    // Even while the node awaits a reply from there.
     for (let n = 0; n < 1_000; n++) network.query(1, "7.7.7.7");
     for (let n = 0; n < 1_000; n++) network.query(1, publicHost(1));
     assertLess(network.sent.length, 110);
   });
 });
 
-test("an answer is no longer than a few times its query, however much is known", async () => {
+test("a reply is at most a few times longer than its query, however much is known", async () => {
   await withNode((node, network, clock) => {
     for (let n = 1; n <= 60; n++) {
       network.query(n, publicHost(n));
@@ -141,7 +141,7 @@ test("an answer is no longer than a few times its query, however much is known",
     network.query(200, "8.100.1.1", "find_node", { target: infohash });
     const nodes = network.sent.find(({ message }) => text(message["y"]) === "r")!;
     assertLess(nodes.bytes, 300);
-    // Many peers of one torrent, announced by as many hosts.
+    // Many peers of one torrent, each announced by a different host.
     for (let n = 1; n <= 300; n++) {
       const host = publicHost(1_000 + n);
       clock.advance(20);
@@ -158,7 +158,7 @@ test("an answer is no longer than a few times its query, however much is known",
   });
 });
 
-test("a lookup asks no address that a node names though it is nearer than itself, and reports none", async () => {
+test("a lookup neither contacts nor reports addresses that are nearer than the node that named them", async () => {
   await withNode(async (node, network) => {
     node.addNode({ host: "8.8.8.8", port: 6881 });
     network.answerAll();
@@ -190,7 +190,7 @@ test("a lookup asks no address that a node names though it is nearer than itself
   });
 });
 
-test("withoutNearer() lets a node of this machine name what it likes, and leaves other messages as they are", () => {
+test("withoutNearer() lets a node on this machine name any address, and leaves other messages unchanged", () => {
   const data = encodeBencode(
     { r: { id: id(1), values: [new Uint8Array([127, 0, 0, 1, 1, 2])] }, t: "aa", y: "r" } as never,
   );
@@ -201,7 +201,7 @@ test("withoutNearer() lets a node of this machine name what it likes, and leaves
   assertEquals(withoutNearer(query, { host: "8.8.8.8", port: 1 }, nearness), query);
 });
 
-test("QueryRates.allows() bounds each address and all together, those of this machine only together", () => {
+test("QueryRates.allows() limits each address and the total; for this machine only the total", () => {
   const rates = new QueryRates(() => 0, nearness);
   let local = 0;
   for (let i = 0; i < 100; i++) if (rates.allows("8.8.8.8")) local++;
@@ -212,7 +212,7 @@ test("QueryRates.allows() bounds each address and all together, those of this ma
   assert(!rates.allows("9.9.9.9"));
 });
 
-test("TablePlaces frees the place of a node that left", () => {
+test("TablePlaces frees the places of nodes that left", () => {
   const places = new TablePlaces(nearness);
   places.entered("a", "8.8.8.8");
   assert(!places.allows("b", "8.8.8.8"));

@@ -4,7 +4,7 @@ import { type DhtLookup, DhtSearch } from "../../src/discovery/dht-search.ts";
 import { abortError, MillraceError } from "../../src/errors.ts";
 import { FakeClock } from "../support/fake-clock.ts";
 
-/** A search over a node whose lookups answer with `replies`; `firstNode` plays the table's first node. */
+/** A search over a node whose lookups return `replies`; `firstNode` simulates the table's first node. */
 function setUp(replies: () => number | Promise<number>) {
   const clock = new FakeClock();
   const lookups: number[] = [];
@@ -96,7 +96,7 @@ test("DhtSearch looks up again when the first node comes while a lookup of the e
   search.close();
 });
 
-test("DhtSearch goes on after failed lookups and ends with close()", async () => {
+test("DhtSearch continues after failed lookups and ends with close()", async () => {
   const { clock, lookups, search, listeners } = setUp(() => Promise.reject(new MillraceError("timeout", "late")));
   await clock.advanceAsync(15_000);
   assertEquals(lookups, [0, 15]);

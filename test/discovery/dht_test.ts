@@ -15,7 +15,7 @@ import { testPorts, udp, until } from "./support/ports.ts";
 const never = new AbortController().signal;
 const infohash = new Uint8Array(20).fill(7);
 
-/** A network of nodes on loopback, each knowing the first. */
+/** A network of nodes on loopback; each knows the first. */
 async function withNetwork(size: number, run: (nodes: DhtNode[], entry: string) => Promise<void>): Promise<void> {
   const first = await DhtNode.open(testPorts(), { host: "127.0.0.1", bootstrap: [], statePath: null });
   const entry = `127.0.0.1:${first.port}`;
@@ -41,7 +41,7 @@ test("DhtNode.lookup() finds peers that another node announced", async () => {
   });
 });
 
-test("DhtNode.getImmutable() returns what putImmutable() stored, and null for what nobody has", async () => {
+test("DhtNode.getImmutable() returns what putImmutable() stored, and null for an unknown item", async () => {
   await withNetwork(6, async (nodes) => {
     const record = encodeBencode({ ih: infohash, nm: "clip é.mp4", tr: ["http://127.0.0.1/announce"], v: 1 });
     const target = await nodes[1]!.putImmutable(record, never);
@@ -101,7 +101,7 @@ test("DhtNode.open() restores the node table that close() saved", async () => {
   }
 });
 
-test("DhtNode.close() waits for a table that is being written, and writes its own after it", async () => {
+test("DhtNode.close() waits for a table that is being written, and then writes its own", async () => {
   const clock = new FakeClock();
   const files = new MemoryFiles(clock);
   const nodes = [{ id: new Uint8Array(20).fill(2), host: "192.0.2.1", port: 6881 }];
@@ -125,7 +125,7 @@ test("DhtNode.close() waits for a table that is being written, and writes its ow
   assertEquals([writes, clock.pendingTimers], [2, 0]);
 });
 
-test("DhtNode.addNode() takes a node into the table when it answers", async () => {
+test("DhtNode.addNode() adds a node to the table when it replies", async () => {
   const options = { host: "127.0.0.1", bootstrap: [], statePath: null };
   const [a, b] = await Promise.all([DhtNode.open(testPorts(), options), DhtNode.open(testPorts(), options)]);
   a.addNode({ host: "::1", port: b.port });
@@ -134,7 +134,7 @@ test("DhtNode.addNode() takes a node into the table when it answers", async () =
   await Promise.all([a.close(), b.close()]);
 });
 
-test("DhtNode goes on after hostile datagrams", async () => {
+test("DhtNode keeps working after hostile datagrams", async () => {
   const options = { host: "127.0.0.1", bootstrap: [], statePath: null };
   const [a, b] = await Promise.all([DhtNode.open(testPorts(), options), DhtNode.open(testPorts(), options)]);
   const attacker = await udp.bind({ host: "127.0.0.1" });
@@ -163,7 +163,7 @@ test("DhtNode goes on after hostile datagrams", async () => {
   await Promise.all([a.close(), b.close()]);
 });
 
-test("DhtNode.lookup() rejects as the signal says, and with `closed` when the node closes under it", async () => {
+test("DhtNode.lookup() rejects as the signal says, and with `closed` when the node closes meanwhile", async () => {
   const options = { host: "127.0.0.1", bootstrap: [], statePath: null };
   const [a, b] = await Promise.all([DhtNode.open(testPorts(), options), DhtNode.open(testPorts(), options)]);
   a.addNode({ host: "127.0.0.1", port: b.port });

@@ -33,7 +33,7 @@ function request(found: string[], parts: Partial<DiscoveryRequest> = {}): Discov
   };
 }
 
-test("createDiscovery() finds peers by HTTP and UDP trackers, extra ones too, and tells them when it closes", async () => {
+test("createDiscovery() finds peers by HTTP, UDP and extra trackers, and notifies them when it closes", async () => {
   const http = await startHttpTracker((_announce, response) => {
     response.end(encodeBencode({ interval: 1800, peers: compact("10.0.0.1:1") }));
   });
@@ -63,7 +63,7 @@ test("createDiscovery() finds peers by HTTP and UDP trackers, extra ones too, an
   assertEquals(assertThrows(() => discovery.start(request([])), MillraceError).code, "closed");
 });
 
-test("Discovery.start() refuses an infohash that runs, and takes it again as soon as it closes", async () => {
+test("Discovery.start() refuses an infohash that is running, and accepts it again once that is closed", async () => {
   const discovery = await createDiscovery(testPorts(), options());
   const session = discovery.start(request([]));
   assertEquals(assertThrows(() => discovery.start(request([])), MillraceError).code, "conflict");
@@ -72,7 +72,7 @@ test("Discovery.start() refuses an infohash that runs, and takes it again as soo
   await discovery.close();
 });
 
-test("createDiscovery() finds peers by DHT alone", async () => {
+test("createDiscovery() finds peers by the DHT alone", async () => {
   const first = await createDiscovery(testPorts(), options({ dht: dht(), peerPort: () => 7001 }));
   const bootstrap = [`127.0.0.1:${first.dhtPort}`];
   const [a, b] = await Promise.all([7002, 7003].map((port) => {
@@ -114,7 +114,7 @@ test("createDiscovery() finds peers by LSD alone", async () => {
   await Promise.all([a!.close(), b!.close()]);
 });
 
-test("Discovery.start() asks only the torrent's own trackers when it is private, also when that is learnt late", async () => {
+test("Discovery.start() asks only a private torrent's own trackers, even when privacy is learnt late", async () => {
   const own = await startHttpTracker((_announce, response) => void response.end(encodeBencode({ interval: 1800 })));
   const extra = await startHttpTracker((_announce, response) => void response.end(encodeBencode({ interval: 1800 })));
   let datagrams = 0;
@@ -159,7 +159,7 @@ test("Discovery.close() ends within 2 s whatever trackers do", async () => {
   await hanging.close();
 });
 
-test("createDiscovery() goes on without the sources that cannot start", async () => {
+test("createDiscovery() continues without sources that cannot start", async () => {
   const none: UdpPort = { bind: () => Promise.reject(new MillraceError("unavailable", "no UDP here")) };
   const discovery = await createDiscovery(testPorts({ udp: none }), options({ dht: dht(), lsd: { enabled: true } }));
   assertEquals(discovery.dhtPort, null);

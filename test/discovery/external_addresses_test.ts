@@ -6,11 +6,11 @@ const EXTERNAL = "93.184.216.34";
 
 const home = () => new Surroundings({ interfaces: () => [] }, () => 0);
 
-test("Surroundings.nearness() takes an external address for own once three networks report it", () => {
+test("Surroundings.nearness() treats an external address as own once three networks report it", () => {
   const here = home();
   for (let i = 0; i < 200; i++) here.external.report(EXTERNAL, `5.5.${i}.1`);
   here.external.report(EXTERNAL, "6.6.6.6");
-  // Hosts of our own network and what is no address say nothing.
+  // Hosts of our own network and invalid addresses don't count.
   for (const reporter of ["192.168.7.7", "127.0.0.1", "tracker.example", "", "fe80::1"]) {
     here.external.report(EXTERNAL, reporter);
   }
@@ -22,7 +22,7 @@ test("Surroundings.nearness() takes an external address for own once three netwo
   assertEquals(here.nearness("93.184.216.35"), "public");
 });
 
-test("ExternalAddresses.report() believes no private address and counts IPv6 reporters by their provider", () => {
+test("ExternalAddresses.report() ignores private addresses and counts IPv6 reporters by provider", () => {
   const here = home();
   for (const reporter of ["5.5.5.5", "6.6.6.6", "7.7.7.7"]) here.external.report("192.168.9.9", reporter);
   assertEquals(here.nearness("192.168.9.9"), "private");

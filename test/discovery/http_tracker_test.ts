@@ -26,7 +26,7 @@ const announce: Announce = {
 const context = { ...testPorts(), userAgent: "millrace/test" };
 const never = new AbortController().signal;
 
-/** Announces to a tracker that answers with `reply`. */
+/** Announces to a tracker that replies with `reply`. */
 async function ask(reply: (response: ServerResponse) => void, path = "/announce") {
   const tracker = await startHttpTracker((_announce, response) => reply(response));
   try {
@@ -52,14 +52,14 @@ test("announceHttp() sends escaped bytes and all fields, and keeps the tracker's
   assertEquals(rest.map((name) => query.get(name)), ["8621", "1", "2", "5000000000", "1", "80", "started", "000000ff"]);
 });
 
-test("announceUrl() leaves the event out of regular announces and echoes the tracker id", () => {
+test("announceUrl() omits the event from regular announces and echoes the tracker id", () => {
   const trackerId = new Uint8Array([0, 0x41]);
   const url = announceUrl("http://t/announce#x", { ...announce, event: "", trackerId });
   assert(!url.includes("event=") && !url.includes("#"));
   assert(url.endsWith("&trackerid=%00A"));
 });
 
-test("escapeBytes() gives text that decodes to the same bytes", () => {
+test("escapeBytes() returns text that decodes to the same bytes", () => {
   const all = new Uint8Array(256).map((_, i) => i);
   const back = escapeBytes(all).replace(/%([0-9A-F]{2})/g, (_, hex) => String.fromCharCode(parseInt(hex, 16)));
   assertEquals([...back].map((char) => char.charCodeAt(0)), [...all]);
@@ -103,7 +103,7 @@ test("parseHttpAnswer() reads compact, dictionary and IPv6 peers, intervals, cou
   });
 });
 
-test("parseHttpAnswer() takes at most 500 peers of a form and ignores a broken rest and absurd numbers", () => {
+test("parseHttpAnswer() takes at most 500 peers per form and ignores incomplete entries and absurd numbers", () => {
   const answer = parseHttpAnswer(
     encodeBencode({ interval: -5, complete: -1, peers: new Uint8Array(6 * 2000 + 5).fill(9) }),
   );
@@ -134,13 +134,13 @@ const failures: readonly [name: string, code: string, text: string, reply: (resp
   ["a dropped connection", "connection_failed", "", (response) => void response.destroy()],
 ];
 for (const [name, code, text, reply] of failures) {
-  test(`announceHttp() rejects with ${code} when the tracker answers with ${name}`, async () => {
+  test(`announceHttp() rejects with ${code} when the tracker replies with ${name}`, async () => {
     const error = await assertRejects(() => ask(reply), MillraceError, text);
     assertEquals(error.code, code);
   });
 }
 
-test("announceHttp() follows a redirect and keeps nothing of the failed try", async () => {
+test("announceHttp() follows a redirect and keeps nothing from the failed try", async () => {
   const tracker = await startHttpTracker(({ path, query }, response) => {
     if (path === "/new") return void response.end(ok);
     const fields = [...query].map(([name, value]) => `${name}=${value}`).join("&");

@@ -55,7 +55,7 @@ test("decodeLsd() never throws on 2,000 mutations and takes at most 20 infohashe
   assertEquals(decodeLsd(text(many))?.infohashes.length, 20);
 });
 
-/** A UDP port that keeps what is sent and delivers what the test says. */
+/** A UDP port that records what is sent and delivers what the test supplies. */
 function fakeUdp() {
   const sent: { infohashes: number[]; port: number }[] = [];
   let deliver: (data: Uint8Array, from: SocketAddress) => void = () => {};
@@ -91,7 +91,7 @@ async function fakeLsd(peerPort = 8621) {
   return { clock, ...network, lsd: await LocalDiscovery.open(context) };
 }
 
-test("LocalDiscovery announces at once, swarms that start together in one datagram, and again after 5 min", async () => {
+test("LocalDiscovery announces swarms that start together at once, in one datagram, and again after 5 min", async () => {
   const { lsd, clock, sent } = await fakeLsd();
   lsd.join(hash(1), () => {});
   const second = lsd.join(hash(2), () => {});
@@ -112,7 +112,7 @@ test("LocalDiscovery splits many infohashes over datagrams", async () => {
   lsd.close();
 });
 
-test("LocalDiscovery announces on demand and in answer at most once a minute", async () => {
+test("LocalDiscovery announces on demand and in reply at most once per minute", async () => {
   const { lsd, clock, sent, deliver } = await fakeLsd();
   const found: SocketAddress[] = [];
   const member = lsd.join(hash(1), (peer) => found.push(peer));
@@ -130,7 +130,7 @@ test("LocalDiscovery announces on demand and in answer at most once a minute", a
   lsd.close();
 });
 
-test("LocalDiscovery ignores its own announces and those of swarms it does not have", async () => {
+test("LocalDiscovery ignores its own announces and those of unknown swarms", async () => {
   const { lsd, clock, deliver, lastSent, closed } = await fakeLsd();
   const found: SocketAddress[] = [];
   lsd.join(hash(1), (peer) => found.push(peer));
@@ -151,7 +151,7 @@ test("LocalDiscovery stays silent while there is no listening port", async () =>
   lsd.close();
 });
 
-test("LocalDiscovery.open() rejects when the group can be joined on no interface, and goes on with those that work", async () => {
+test("LocalDiscovery.open() rejects when no interface can join the group, and otherwise uses those that can", async () => {
   const context = { clock: new FakeClock(), random: () => 0.5, peerPort: () => 1 };
   const bound: string[] = [];
   const some: UdpPort = {
@@ -170,7 +170,7 @@ test("LocalDiscovery.open() rejects when the group can be joined on no interface
   assertEquals(bound, ["10.9.9.9", "10.9.9.9", "10.0.0.1"]);
 });
 
-test("LocalDiscovery finds the other instance over multicast on loopback", async () => {
+test("LocalDiscovery finds another instance over multicast on loopback", async () => {
   const { clock } = testPorts();
   const options = { interfaces: ["127.0.0.1"] };
   const open = (port: number) =>

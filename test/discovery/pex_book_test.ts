@@ -16,7 +16,7 @@ test("PexBook.messageFor() tells each peer what changed since its last message, 
   assertEquals(book.messageFor("a", peer(1), 60_000), { added: [{ ...peer(3), flags: 0 }], dropped: [peer(2)] });
 });
 
-test("PexBook.messageFor() sends at most one message a minute to a peer", () => {
+test("PexBook.messageFor() sends at most one message per minute to a peer", () => {
   const book = new PexBook();
   book.add(peer(1), 0);
   book.messageFor("a", null, 0);
@@ -25,7 +25,7 @@ test("PexBook.messageFor() sends at most one message a minute to a peer", () => 
   assertEquals(book.messageFor("a", null, 60_000)?.added.length, 1);
 });
 
-test("PexBook.messageFor() says nothing about a peer that came and went between two messages", () => {
+test("PexBook.messageFor() leaves out a peer that came and went between two messages", () => {
   const book = new PexBook();
   book.add(peer(1), 0);
   book.messageFor("a", null, 0);
@@ -56,7 +56,7 @@ test("PexBook tracks at most 500 peers and recipients, and forgets recipients", 
   assertEquals(book.messageFor("late", null, 0)?.added.length, 50);
 });
 
-test("PexBook.accept() believes 50 peers a message and a message a minute", () => {
+test("PexBook.accept() accepts 50 peers per message and one message per minute", () => {
   const book = new PexBook();
   const added = Array.from({ length: 80 }, (_, n) => ({ ...peer(n), flags: 0 }));
   assertEquals(book.accept("a", added, 0).length, 50);

@@ -5,7 +5,7 @@ import { MillraceError } from "../../src/errors.ts";
 
 const request = { headers: { range: "bytes=0-9" }, signal: new AbortController().signal };
 
-/** A web where each address leads to the next of `path`; the last one answers. */
+/** A web in which each URL redirects to the next of `path`; the last one serves a body. */
 function web(path: readonly string[]) {
   const asked: string[] = [];
   const fetch = ((url: string, init: RequestInit) => {
@@ -19,7 +19,7 @@ function web(path: readonly string[]) {
   return { asked, go: () => fetchRedirected(fetch, path[0]!, request, "tracker") };
 }
 
-test("fetchRedirected() follows redirects, relative ones and within the local network too", async () => {
+test("fetchRedirected() follows redirects, including relative ones and those within the local network", async () => {
   for (const path of [["http://a.example/x", "/y", "https://b.example/z"], ["http://10.0.0.1/", "http://127.0.0.1/"]]) {
     assertEquals(await (await web(path).go()).text(), "end");
   }
@@ -28,7 +28,7 @@ test("fetchRedirected() follows redirects, relative ones and within the local ne
   assertEquals(relative.asked, ["http://a.example/x/y", "http://a.example/x/z?1"]);
 });
 
-test("fetchRedirected() goes from the public network to no local address, and nowhere else but HTTP", async () => {
+test("fetchRedirected() refuses redirects from the public network to local addresses, and to other schemes", async () => {
   const table: [string[], string][] = [
     [["http://a.example/", "http://127.0.0.1/"], "denied"],
     [["http://a.example/", "http://[::1]/"], "denied"],

@@ -36,7 +36,10 @@ const fails: Behaviour = () => Promise.reject(new MillraceError("connection_fail
 const hangs: Behaviour = (_announce, signal) =>
   new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
 
-/** A set whose trackers behave as told; `random` keeps the order (Fisher–Yates with j = i) and centres jitter elsewhere. */
+/**
+ * A set whose trackers behave as scripted; `random` keeps the order (Fisher–Yates with j = i) and centres jitter
+ * elsewhere.
+ */
 function setUp(
   behaviours: Record<string, Behaviour>,
   random = () => 0.999,
@@ -92,12 +95,12 @@ test("scheduleAfter() clamps intervals", () => {
   }
 });
 
-test("backoffMs() doubles from 15 s to 30 min and spreads by a quarter", () => {
+test("backoffMs() doubles from 15 s to 30 min and spreads the delay by a quarter", () => {
   assertEquals([1, 2, 3, 8, 99].map((n) => backoffMs(n, () => 0.5) / 1000), [15, 30, 60, 1800, 1800]);
   assertEquals([backoffMs(1, () => 0), backoffMs(1, () => 1)], [11_250, 18_750]);
 });
 
-test("TrackerSet asks the first tracker of every tier at once at the start", async () => {
+test("TrackerSet asks the first tracker of every tier in parallel at the start", async () => {
   const { set, clock, log, found, shut } = setUp({ a: hangs, b: works, c: works, d: works });
   set.add([["a", "b"], ["c", "d"]]);
   await clock.advanceAsync(0);
@@ -106,7 +109,7 @@ test("TrackerSet asks the first tracker of every tier at once at the start", asy
   await shut();
 });
 
-test("TrackerSet asks the next tracker of a tier after a failure or 15 s of silence, and promotes who answers", async () => {
+test("TrackerSet asks the next tracker of a tier after a failure or 15 s of silence, and promotes one that responds", async () => {
   const { set, clock, log } = setUp({ a: fails, b: hangs, c: works });
   set.add([["a", "b", "c"]]);
   await clock.advanceAsync(15_000);
@@ -177,7 +180,7 @@ test("TrackerSet backs off from a failing tier and tries it once a minute at mos
   await set.close();
 });
 
-test("TrackerSet does not ask before a refusal's `retry in`, and never after `never`", async () => {
+test("TrackerSet does not ask before a refusal's `retry in`, and never again after `never`", async () => {
   const refuses = (ms: number): Behaviour => () => Promise.reject(trackerFailure("full", ms));
   const { set, clock, log } = setUp({ a: refuses(60 * MINUTE), b: refuses(Infinity) });
   set.add([["a"], ["b"]]);
@@ -189,7 +192,7 @@ test("TrackerSet does not ask before a refusal's `retry in`, and never after `ne
   assertEquals(clock.pendingTimers, 0);
 });
 
-test("TrackerSet.completed() tells at once who knows us, also while an announce is under way, and once", async () => {
+test("TrackerSet.completed() notifies trackers that know us at once and only once, even during an announce", async () => {
   let release = () => {};
   const slow: Behaviour = () => new Promise((resolve) => release = () => resolve(answer()));
   const { set, clock, log, shut } = setUp({ a: works, b: slow, c: fails });
@@ -220,7 +223,7 @@ test("TrackerSet echoes the tracker id and asks for no peers when it stops", asy
   ]);
 });
 
-test("TrackerSet.close() ends within 1.5 s when trackers hang, and tells only those that may list us", async () => {
+test("TrackerSet.close() ends within 1.5 s when trackers hang, and notifies only those that may list us", async () => {
   const half = (first: Behaviour): Behaviour => (announce, signal) =>
     announce.event === "stopped" ? hangs(announce, signal) : first(announce, signal);
   const deaf: Behaviour = () => new Promise(() => {});
@@ -237,7 +240,7 @@ test("TrackerSet.close() ends within 1.5 s when trackers hang, and tells only th
   assertEquals(clock.pendingTimers, 0);
 });
 
-test("TrackerSet.add() ignores known, foreign and too many trackers, with a status line for foreign ones", async () => {
+test("TrackerSet.add() ignores known, unsupported and excess trackers, with a status line for unsupported ones", async () => {
   const behaviours = Object.fromEntries(Array.from({ length: 100 }, (_, i) => [`http://t${i}/a?passkey=s`, works]));
   const { set, clock, calls } = setUp(behaviours);
   set.add([["wss://web.example/x", "http://t0/a?passkey=s"], ["http://t0/a?passkey=s"], []]);
@@ -251,7 +254,7 @@ test("TrackerSet.add() ignores known, foreign and too many trackers, with a stat
   await set.close();
 });
 
-test("TrackerSet.add() widens what a known tracker may be, and never narrows it", async () => {
+test("TrackerSet.add() widens the scope of a known tracker, and never narrows it", async () => {
   const scopes: (() => ServerScope)[] = [];
   const { set, calls } = setUp({ a: works, b: works }, undefined, undefined, (scope) => void scopes.push(scope));
   const seen = () => scopes.map((scope) => scope());
@@ -275,7 +278,7 @@ test("TrackerSet.dropExtra() stops the trackers that the torrent does not name",
   await set.close();
 });
 
-test("TrackerSet sends byte counts that are whole and safe, whatever the swarm says", async () => {
+test("TrackerSet sends whole and safe byte counts, whatever the swarm reports", async () => {
   for (const [left, sent] of [[NaN, 0], [Infinity, Number.MAX_SAFE_INTEGER], [-1, 0], [1.5, 1]] as const) {
     const { set, clock, calls } = setUp({ a: works }, undefined, left);
     set.add([["a"]]);

@@ -27,7 +27,7 @@ const never = new AbortController().signal;
 const peers = compact("10.0.0.1:6881", "10.0.0.2:51413");
 const good: UdpReply = ({ action }) => ({ body: action === 0 ? connectBody() : announceBody(1800, 5, 6, peers) });
 
-/** Runs `body` with a tracker, a client and a clock that stands still. */
+/** Runs `body` with a tracker, a client and a stopped clock. */
 async function withTracker(
   reply: UdpReply,
   body: (context: {
@@ -63,7 +63,7 @@ test("UdpTrackerClient.announce() connects, announces all fields and reads the a
     assertEquals([56, 64, 72].map((at) => fields.getBigUint64(at)), [4n, 5_000_000_000n, 3n]);
     assertEquals([80, 84, 88, 92].map((at) => fields.getUint32(at)), [2, 0, 0xfffffffe, 80]);
     assertEquals(fields.getUint16(96), 8621);
-    // BEP 41: the path in pieces of at most 255 bytes.
+    // BEP 41: the path in parts of at most 255 bytes.
     assertEquals([bytes[98], bytes[99], bytes[98 + 257], bytes[98 + 258]], [2, 255, 2, 60]);
     assertEquals(new TextDecoder().decode(bytes.slice(100, 115)), "/announce?pass=");
   });
@@ -118,7 +118,7 @@ const failures: readonly [name: string, code: string, message: string, reply: Ud
   }],
 ];
 for (const [name, code, message, reply] of failures) {
-  test(`UdpTrackerClient.announce() rejects with ${code} when the tracker answers with ${name}`, async () => {
+  test(`UdpTrackerClient.announce() rejects with ${code} when the tracker replies with ${name}`, async () => {
     await withTracker(reply, async ({ client, url }) => {
       const error = await assertRejects(() => client.announce(url, announce, never), MillraceError, message);
       assertEquals(error.code, code);
@@ -127,7 +127,7 @@ for (const [name, code, message, reply] of failures) {
 }
 
 for (const forgery of ["another transaction", "another address"] as const) {
-  test(`UdpTrackerClient.announce() ignores an answer for or from ${forgery}`, async () => {
+  test(`UdpTrackerClient.announce() ignores a reply for or from ${forgery}`, async () => {
     const clock = new FakeClock();
     const stranger = await udp.bind({ host: "127.0.0.1" });
     let clientPort = 0;
@@ -196,7 +196,7 @@ test("UdpTrackerClient.announce() reads IPv6 peers from a tracker with an IPv6 a
   assertEquals(asked, ["::"]);
 });
 
-/** A UDP port on which the hosts of `replies` are trackers; what is sent to others is lost. */
+/** A UDP port on which the hosts of `replies` are trackers; datagrams to other hosts are lost. */
 function fakeUdp(replies: Record<string, UdpReply>) {
   const sent: string[] = [];
   const bind: UdpPort["bind"] = ({ host = "" }) => {
@@ -223,7 +223,7 @@ function fakeUdp(replies: Record<string, UdpReply>) {
   return { bind, sent };
 }
 
-/** A tracker with an address of each family, on a machine that has IPv6 or not. */
+/** A tracker with an address of each family, on a machine with or without IPv6. */
 function dualStack(replies: Record<string, UdpReply>, hasIpv6 = true, v4 = "192.0.2.1") {
   const clock = new FakeClock();
   const port = fakeUdp(replies);
@@ -242,7 +242,7 @@ function dualStack(replies: Record<string, UdpReply>, hasIpv6 = true, v4 = "192.
 const peer6 = new Uint8Array([0x20, 1, 0x48, 0x60, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 5, 0x1a, 0xe1]);
 const good6: UdpReply = ({ action }) => ({ body: action === 0 ? connectBody() : announceBody(900, 1, 2, peer6) });
 
-test("UdpTrackerClient.announce() tells a tracker at both of its families, and takes peers from both (BEP 7, 15)", async () => {
+test("UdpTrackerClient.announce() announces at both addresses of a tracker, and takes peers from both (BEP 7, 15)", async () => {
   const { client, clock, sent, url } = dualStack({ "192.0.2.1": good, "2001:4860::1": good6 });
   const late: string[] = [];
   const answer = await client.announce(
@@ -261,7 +261,7 @@ test("UdpTrackerClient.announce() tells a tracker at both of its families, and t
   await client.close();
 });
 
-test("UdpTrackerClient.announce() does not wait for a family that is silent, nor tells it `stopped`", async () => {
+test("UdpTrackerClient.announce() does not wait for a silent family, and sends it no `stopped`", async () => {
   for (const [host, reply] of [["192.0.2.1", good], ["2001:4860::1", good6]] as const) {
     const { client, clock, sent, url } = dualStack({ [host]: reply });
     assert((await client.announce(url, announce, never)).peers.length > 0);
@@ -274,7 +274,7 @@ test("UdpTrackerClient.announce() does not wait for a family that is silent, nor
   }
 });
 
-test("UdpTrackerClient.announce() leaves IPv6 out on a machine without it, and gives up when neither answers", async () => {
+test("UdpTrackerClient.announce() skips IPv6 on a machine without it, and gives up when neither address replies", async () => {
   const without = dualStack({ "192.0.2.1": good, "2001:4860::1": good6 }, false);
   await without.client.announce(without.url, announce, never);
   assertEquals(without.sent, ["192.0.2.1 connect", "192.0.2.1 2"]);
@@ -307,7 +307,7 @@ test("UDP tracker parsers throw only MillraceError on 3,000 random datagrams", (
   }
 });
 
-test("UdpTrackerClient.announce() sends nothing to an address that is not public where it may not", async () => {
+test("UdpTrackerClient.announce() sends nothing to a private address when the scope is public", async () => {
   for (const v4 of ["127.0.0.1", "192.168.1.1", "169.254.1.1"]) {
     const { client, sent, url } = dualStack({ [v4]: good, "2001:4860::1": good6 }, true, v4);
     const error = await assertRejects(() => client.announce(url, announce, never, { scope: "public" }), MillraceError);

@@ -20,12 +20,12 @@ test("contentId() is SHA-1 of the bencoded record", async () => {
   assertEquals(id, createHash("sha1").update(expected).digest("hex"));
 });
 
-test("encodeTransportRecord() leaves empty keys out", () => {
+test("encodeTransportRecord() leaves out empty keys", () => {
   const bytes = encodeTransportRecord({ infohash, name: null, trackers: [] });
   assertEquals(new TextDecoder().decode(bytes), `d2:ih20:${"A".repeat(20)}1:vi1ee`);
 });
 
-test("encodeTransportRecord() drops trackers from the end until 1000 bytes hold it", () => {
+test("encodeTransportRecord() drops trackers from the end until the record fits 1000 bytes", () => {
   const trackers = Array.from({ length: 100 }, (_, i) => `http://tracker-${i}.test/announce`);
   const bytes = encodeTransportRecord({ infohash, name: "ä".repeat(100), trackers });
   assert(bytes.length <= 1000 && bytes.length > 950);

@@ -23,7 +23,7 @@ function infoWith(live: Record<string, unknown> = {}, info: Record<string, unkno
   return encodeBencode({ live: { ...LIVE, ...live }, name: "News", "piece length": 65536, ...info });
 }
 
-test("createLiveTransportFile() makes what parseLiveTransportFile() reads", async () => {
+test("createLiveTransportFile() makes a file that parseLiveTransportFile() reads", async () => {
   const trackers = [["http://t.test/announce"], ["udp://u.test:1"]];
   const nodes = ["10.0.0.1:6881"];
   const made = await createLiveTransportFile({ name: "News", publicKey: KEY, bytesPerS: 125_000, trackers, nodes });
@@ -95,7 +95,7 @@ test("parseTransportFile() and parseLiveTransportFile() refuse each other's file
   await assertRejects(() => parseLiveTransportFile(vod), MillraceError, "info.live is missing");
 });
 
-test("parseAnyInfo() tells the metadata of a broadcast from that of a torrent", async () => {
+test("parseAnyInfo() distinguishes the metadata of a broadcast from that of a torrent", async () => {
   const live = await parseAnyInfo(encodeBencode({ live: LIVE, name: "x", "piece length": 65536 }));
   assert(isLive(live));
   const vod = await parseAnyInfo(

@@ -62,7 +62,7 @@ test("parseMagnet() bounds lists and selections", () => {
   assertEquals([magnet.trackers.length, magnet.selectOnly?.length], [100, 10_000]);
 });
 
-test("parseMagnet() answers or throws MillraceError on damaged links", () => {
+test("parseMagnet() returns or throws MillraceError on damaged links", () => {
   const random = seeded(7);
   const good = `magnet:?xt=urn:btih:${HEX}&dn=a%20b&tr=udp://t.test:1&x.pe=[::1]:5&so=1-3`;
   for (let round = 0; round < 3000; round++) {
@@ -84,7 +84,7 @@ test("parseMagnet() takes no longer for hostile links than for others of their l
     const text = link + part.repeat(Math.floor((MAX_MAGNET_LENGTH - link.length) / part.length));
     const begun = performance.now();
     parseMagnet(text);
-    // Some 20 ms; work that grows with the square of the parts takes seconds.
+    // Some 20 ms; work quadratic in the number of parts takes seconds.
     assertLess(performance.now() - begun, 600, part);
   }
 });

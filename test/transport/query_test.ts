@@ -6,7 +6,7 @@ import { seededBelow } from "../support/random.ts";
 const ID = "0123456789abcdef0123456789abcdef01234567";
 const MAGNET = `magnet:?xt=urn:btih:${ID}`;
 
-test("readContentQuery() knows ids, magnets, URIs of any scheme, playback addresses and addresses by their form", () => {
+test("readContentQuery() recognises ids, magnets, URIs of any scheme, playback URLs and other URLs", () => {
   const content: ContentQuery = { kind: "content_id", id: ID };
   const infohash: ContentQuery = { kind: "infohash", id: ID };
   const url = (text: string): ContentQuery => ({ kind: "url", url: text });
@@ -39,7 +39,7 @@ test("readContentQuery() knows ids, magnets, URIs of any scheme, playback addres
   }
 });
 
-test("readContentQuery() never throws, whatever it is given", () => {
+test("readContentQuery() never throws on any text", () => {
   const below = seededBelow(9);
   const pieces = [
     "http",

@@ -25,7 +25,7 @@ test("parseTransportFile() reads a single file", async () => {
   assertEquals([meta.multiFile, meta.isPrivate], [false, false]);
 });
 
-test("parseTransportFile() hashes the info bytes as they stand when keys are unsorted", async () => {
+test("parseTransportFile() hashes the info bytes unchanged when keys are unsorted", async () => {
   const info = "d4:name1:x12:piece lengthi16384e6:pieces20:aaaaaaaaaaaaaaaaaaaa6:lengthi5e5:extra2:yye";
   const meta = await parseTransportFile(text(`d4:info${info}8:announce18:udp://tracker.te:1e`));
   assertEquals(meta.infohashHex, createHash("sha1").update(info).digest("hex"));
@@ -69,7 +69,7 @@ test("parseTransportFile() reads a hybrid as v1", async () => {
   assertEquals(meta.totalBytes, 40_000);
 });
 
-test("parseTransportFile() keeps names apart that are not UTF-8", async () => {
+test("parseTransportFile() keeps names distinct that are not UTF-8", async () => {
   const meta = await parseTransportFile(fileWith(two([new Uint8Array([0xe0])], [new Uint8Array([0xe1])])));
   assertEquals(meta.files.map((f) => f.path), ["à", "á"]);
 });
@@ -151,7 +151,7 @@ test("parseTransportFile() bounds the number of values", async () => {
   await assertRejects(() => parseTransportFile(text(`d4:infol${"i0e".repeat(1_100_000)}ee`)), MillraceError, "values");
 });
 
-test("parseTransportFile() answers or throws MillraceError on damaged files", async () => {
+test("parseTransportFile() returns or throws MillraceError on damaged files", async () => {
   const random = seeded(20260101);
   const good = fileWith(two(["a", "b"], ["c"]), { "announce-list": [["http://a.test/"]], nodes: [["h", 1]] });
   for (let round = 0; round < 3000; round++) {
@@ -179,7 +179,7 @@ test("encodeMetainfo() keeps info byte for byte", async () => {
   assertEquals(await parseTransportFile(encodeMetainfo(meta)), meta);
 });
 
-test("parseInfo() gives what the transport file gives", async () => {
+test("parseInfo() returns the same as parseTransportFile()", async () => {
   const meta = await parseTransportFile(fileWith());
   assertEquals(await parseInfo(meta.infoBytes), meta);
   assert(hasCode(await assertRejects(() => parseInfo(text("i1e"))), "bad_transport_file"));

@@ -16,7 +16,7 @@ const CONTENT = {
 const text = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
 const bytes = (value: string) => new TextEncoder().encode(value);
 
-test("createWrapper() gives an address the same infohash whatever else is known of it", async () => {
+test("createWrapper() gives a URL the same infohash whatever else is known of it", async () => {
   const one = await createWrapper(CONTENT);
   const other = await createWrapper({ ...CONTENT, name: "y", isLive: -1, sizeBytes: 0 });
   assertEquals(one.infohashHex, other.infohashHex);
@@ -39,7 +39,7 @@ test("parseWrapper() reads back what encodeWrapper() wrote, ids included", async
   }
 });
 
-test("createWrapper() refuses addresses that are not HTTP, and mends what is odd", async () => {
+test("createWrapper() refuses URLs that are not HTTP, and repairs odd fields", async () => {
   for (const url of ["", "ftp://a/", "http://", "javascript:x", `http://a/${"x".repeat(9000)}`, "file:///etc/passwd"]) {
     const error = await assertRejects(() => createWrapper({ ...CONTENT, url }), MillraceError);
     assertEquals(error.code, "invalid_argument");

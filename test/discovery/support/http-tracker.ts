@@ -17,7 +17,7 @@ export interface HttpTracker {
   close(): Promise<void>;
 }
 
-/** Starts a tracker whose answers `reply` writes. */
+/** Starts a tracker whose replies come from `reply`. */
 export async function startHttpTracker(
   reply: (announce: SeenAnnounce, response: ServerResponse, request: IncomingMessage) => void,
 ): Promise<HttpTracker> {

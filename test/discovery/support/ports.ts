@@ -1,4 +1,4 @@
-/** The platform's ports for discovery tests, silent, with parts replaceable. */
+/** The platform's ports for discovery tests, without logs; tests can replace parts. */
 import { loadPorts } from "../../../platform/detect.ts";
 import type { DiscoveryPorts } from "../../../src/discovery/discovery.ts";
 import type { Logger, UdpPort } from "../../../src/ports.ts";
@@ -14,7 +14,7 @@ export function testPorts(parts: Partial<DiscoveryPorts> = {}): DiscoveryPorts {
   return { ...platform, log: silent, ...parts };
 }
 
-/** Resolves when `condition` holds; rejects after `timeoutMs`. Looks every 5 ms, for states that no event tells. */
+/** Resolves when `condition` holds; rejects after `timeoutMs`. Checks every 5 ms, for states that no event announces. */
 export async function until(condition: () => boolean, what: string, timeoutMs = 10_000): Promise<void> {
   const endMs = performance.now() + timeoutMs;
   while (!condition()) {

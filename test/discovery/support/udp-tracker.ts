@@ -8,7 +8,7 @@ export interface SeenDatagram {
   readonly bytes: Uint8Array;
 }
 
-/** What the tracker sends back: the body behind action and transaction id. Null: nothing. */
+/** What the tracker sends back: the body after action and transaction id; null sends nothing. */
 export type UdpReply = (
   seen: SeenDatagram,
   count: number,
@@ -23,14 +23,14 @@ export interface UdpTracker {
 
 const CONNECTION_ID = 0x1122334455667788n;
 
-/** The body of a connect answer. */
+/** The body of a connect reply. */
 export function connectBody(connectionId: bigint = CONNECTION_ID): Uint8Array {
   const bytes = new Uint8Array(8);
   new DataView(bytes.buffer).setBigUint64(0, connectionId);
   return bytes;
 }
 
-/** The body of an announce answer. */
+/** The body of an announce reply. */
 export function announceBody(
   intervalSeconds: number,
   leechers: number,
@@ -46,7 +46,7 @@ export function announceBody(
   return bytes;
 }
 
-/** Starts a tracker whose answers `reply` makes. */
+/** Starts a tracker whose replies come from `reply`. */
 export async function startUdpTracker(udp: UdpPort, reply: UdpReply, host = "127.0.0.1"): Promise<UdpTracker> {
   const socket: UdpSocket = await udp.bind({ host });
   const seen: SeenDatagram[] = [];
