@@ -273,14 +273,22 @@ test("splitPacket() keeps the payload, with and without an adaptation field", ()
 
 test("CounterRewriter ends every count at 15", () => {
   for (let count = 1; count < 40; count++) {
-    const rewriter = new CounterRewriter();
     const out: Uint8Array[] = [];
+    const rewriter = new CounterRewriter((bytes, at, counter) => {
+      const packet = bytes.slice(at, at + 188);
+      packet[3] = (packet[3]! & 0xf0) | counter;
+      out.push(packet);
+    });
     for (let i = 0; i < count; i++) {
       const packet = new Uint8Array(188).fill(1);
       packet.set(i % 3 === 2 ? [0x47, 1, 0, 0x30, 180, 0] : [0x47, 1, 0, 0x10]);
-      out.push(...rewriter.push(packet));
+      rewriter.push(packet, 0);
+      if (i % 7 === 0) {
+        rewriter.detach();
+        packet.fill(0);
+      }
     }
-    out.push(...rewriter.finish());
+    rewriter.finish();
     assertEquals(out.length % 16, 0);
     assertEquals(out.map((packet) => packet[3]! & 15), out.map((_, i) => i % 16));
   }

@@ -10,42 +10,63 @@ const SPLITTABLE_BYTES = 64;
 /** Most packets held; beyond that the counters of a strange stream stay unaligned. */
 const MAX_HELD = 64;
 
+/** Takes the packet at `at` of `bytes`, which is to leave with `counter`. */
+export type CountedPacket = (bytes: Uint8Array, at: number, counter: number) => void;
+
 /** Rewrites the counters of one PID. */
 export class CounterRewriter {
+  readonly #emit: CountedPacket;
   #last = 15;
-  /** The last splittable packet and what followed it. */
+  /** The last splittable packet and what followed it, with their places in these bytes. */
   #held: Uint8Array[] = [];
+  #heldAt: number[] = [];
 
-  /** Takes a packet (kept and changed); answers those that may leave. */
-  push(packet: Uint8Array): Uint8Array[] {
-    const splittable = hasPayload(packet, 0) && PACKET_BYTES - 4 - fieldBytes(packet, 0) >= SPLITTABLE_BYTES;
-    if (!splittable && this.#held.length > 0 && this.#held.length < MAX_HELD) {
-      this.#held.push(packet);
-      return [];
-    }
-    const leaving = this.#held;
-    this.#held = [packet];
-    return leaving.map((held) => this.#count(held));
+  /** `emit` is called with each packet that may leave, in order. */
+  constructor(emit: CountedPacket) {
+    this.#emit = emit;
   }
 
-  /** The segment is over: answers the rest, split so that the counter ends at 15. */
-  finish(): Uint8Array[] {
+  /** Takes the packet at `at`; `bytes` must stay as they are until `detach` or `finish`. */
+  push(bytes: Uint8Array, at: number): void {
+    if (!isSplittable(bytes, at) && this.#held.length > 0 && this.#held.length < MAX_HELD) {
+      this.#held.push(bytes);
+      this.#heldAt.push(at);
+      return;
+    }
+    for (let i = 0; i < this.#held.length; i++) this.#count(this.#held[i]!, this.#heldAt[i]!);
+    this.#held.length = this.#heldAt.length = 1;
+    this.#held[0] = bytes;
+    this.#heldAt[0] = at;
+  }
+
+  /** Copies what is held: the bytes that were pushed may be used for something else. */
+  detach(): void {
+    this.#held = this.#held.map((bytes, i) => bytes.slice(this.#heldAt[i]!, this.#heldAt[i]! + PACKET_BYTES));
+    this.#heldAt.fill(0);
+  }
+
+  /** The segment is over: emits the rest, split so that the counter ends at 15. */
+  finish(): void {
+    this.detach();
     const held = this.#held;
     this.#held = [];
+    this.#heldAt = [];
     const counted = held.filter((packet) => hasPayload(packet, 0)).length;
     const missing = (16 - ((this.#last + 1 + counted) & 15)) & 15;
     const first = held[0];
-    const canSplit = first !== undefined && hasPayload(first, 0) &&
-      PACKET_BYTES - 4 - fieldBytes(first, 0) >= SPLITTABLE_BYTES;
-    const parts = canSplit && missing > 0 ? [...splitPacket(first, missing), ...held.slice(1)] : held;
-    return parts.map((packet) => this.#count(packet));
+    const canSplit = first !== undefined && missing > 0 && isSplittable(first, 0);
+    const parts = canSplit ? [...splitPacket(first, missing), ...held.slice(1)] : held;
+    for (const packet of parts) this.#count(packet, 0);
   }
 
-  #count(packet: Uint8Array): Uint8Array {
-    if (hasPayload(packet, 0)) this.#last = (this.#last + 1) & 15;
-    packet[3] = (packet[3]! & 0xf0) | this.#last;
-    return packet;
+  #count(bytes: Uint8Array, at: number): void {
+    if (hasPayload(bytes, at)) this.#last = (this.#last + 1) & 15;
+    this.#emit(bytes, at, this.#last);
   }
+}
+
+function isSplittable(bytes: Uint8Array, at: number): boolean {
+  return hasPayload(bytes, at) && PACKET_BYTES - 4 - fieldBytes(bytes, at) >= SPLITTABLE_BYTES;
 }
 
 /** Splits a packet into one that lacks its last `more` payload bytes, and `more` packets with one of them each. */

@@ -3,8 +3,10 @@
  * begins with its first PES that starts at or after the cut and is followed to the end of the PES that is open at the
  * next, so that segments together hold every PES once. Tables are our own, and every PID's counters begin at 0.
  */
+import type { ChunkBuffers } from "../../bytes/chunk-buffers.ts";
 import type { ByteSource } from "../../bytes/source.ts";
 import {
+  fieldBytes,
   hasPayload,
   PACKET_BYTES,
   payloadOf,
@@ -17,7 +19,8 @@ import { isBefore } from "../../bytes/ts/stamps.ts";
 import { type PacketFormat, readPackets } from "../index/ts/packet-source.ts";
 import type { ChosenProgram } from "../index/ts/programs.ts";
 import type { Track } from "../types.ts";
-import { CounterRewriter } from "./counters.ts";
+import { type CountedPacket, CounterRewriter } from "./counters.ts";
+import { PacketOutput } from "./packet-output.ts";
 import { SegmentTables } from "./tables.ts";
 
 /** Where a segment lies, in packet numbers. */
@@ -34,17 +37,23 @@ export interface SegmentPlace {
   end(): Promise<number>;
 }
 
-/** Packets read at a time (about 64 KiB, the largest chunk that a layout may yield). */
-const READ_PACKETS = 348;
+/** Packets read at first: with tables between them they still fit into one chunk, and a slow swarm brings them soon. */
+const FIRST_READ_PACKETS = 340;
+/** Packets read later on, 256 KiB: each read of a file on disk costs as much as making 64 KiB of the segment. */
+const READ_PACKETS = 4 * FIRST_READ_PACKETS;
 /** How far behind the segment's end the ends of other PIDs' PES are followed, packets (about 2 MiB). */
 const FOLLOW_PACKETS = 11_200;
 
 /** One PID on its way into the segment. */
 class Stream {
-  readonly counters = new CounterRewriter();
+  readonly counters: CounterRewriter;
   state: "before" | "open" | "over" = "before";
   #left: number | null = 0;
   #sourceCounter = -1;
+
+  constructor(emit: CountedPacket) {
+    this.counters = new CounterRewriter(emit);
+  }
 
   /** Whether the PES that is open still misses bytes. */
   get unfinished(): boolean {
@@ -57,41 +66,14 @@ class Stream {
     const counter = bytes[at + 3]! & 15;
     if (counter === this.#sourceCounter && !startsUnit(bytes, at)) return false;
     this.#sourceCounter = counter;
-    const payload = payloadOf(bytes, at);
-    if (startsUnit(bytes, at)) this.#left = readPesHeader(payload)?.totalBytes ?? null;
-    if (this.#left !== null) this.#left = Math.max(0, this.#left - payload.length);
+    if (startsUnit(bytes, at)) this.#left = readPesHeader(payloadOf(bytes, at))?.totalBytes ?? null;
+    const payloadBytes = Math.max(0, PACKET_BYTES - 4 - fieldBytes(bytes, at));
+    if (this.#left !== null) this.#left = Math.max(0, this.#left - payloadBytes);
     return true;
   }
 }
 
-/** Puts packets together into chunks. */
-class Output {
-  #parts: Uint8Array[] = [];
-  add(...packets: Uint8Array[]): void {
-    this.#parts.push(...packets);
-  }
-
-  /** What was added since, in chunks of at most 64 KiB. */
-  *take(): Generator<Uint8Array> {
-    const parts = this.#parts;
-    this.#parts = [];
-    for (let i = 0; i < parts.length;) {
-      let end = i;
-      let bytes = 0;
-      while (end < parts.length && bytes + parts[end]!.length <= READ_PACKETS * PACKET_BYTES) {
-        bytes += parts[end++]!.length;
-      }
-      const chunk = new Uint8Array(bytes);
-      for (let at = 0; i < end; i++) {
-        chunk.set(parts[i]!, at);
-        at += parts[i]!.length;
-      }
-      yield chunk;
-    }
-  }
-}
-
-/** The segment's bytes. */
+/** The segment's bytes, in chunks of `buffers` that the consumer releases; absent: in memory of their own. */
 export async function* readTransportSegment(
   format: PacketFormat,
   program: ChosenProgram,
@@ -99,34 +81,37 @@ export async function* readTransportSegment(
   place: SegmentPlace,
   source: ByteSource,
   signal: AbortSignal,
+  buffers?: ChunkBuffers,
 ): AsyncGenerator<Uint8Array> {
   const mainPid = program.main.id;
   const { pcrPid } = program.map;
   const tables = new SegmentTables(program.map, program.mapPid, output.map((track) => track.id));
-  const streams = new Map(output.map((track) => [track.id, new Stream()]));
-  const out = new Output();
-  out.add(tables.next());
+  const out = new PacketOutput(buffers);
+  const emit: CountedPacket = (...packet) => out.add(...packet);
+  const streams = new Map(output.map((track) => [track.id, new Stream(emit)]));
+  out.addWhole(tables.next());
   const start = await place.start();
   let end: number | null = null;
   const from = place.first ? 0 : start;
-  for (let packet = from; packet < format.packetCount; packet += READ_PACKETS) {
-    if (end === null && packet + READ_PACKETS > place.searchEnd) end = await place.end();
+  let count = FIRST_READ_PACKETS;
+  for (let packet = from; packet < format.packetCount; packet += count) {
+    if (packet > from) count = READ_PACKETS;
+    if (end === null && packet + count > place.searchEnd) end = await place.end();
+    if (end !== null) count = Math.min(count, Math.max(FIRST_READ_PACKETS, end - packet));
     if (end !== null && packet >= end) {
       if (packet >= end + FOLLOW_PACKETS || ![...streams.values()].some((stream) => stream.unfinished)) break;
     }
-    const bytes = await readPackets(format, source, packet, READ_PACKETS, signal);
+    const bytes = await readPackets(format, source, packet, count, signal);
     for (let at = 0, number = packet; at + PACKET_BYTES <= bytes.length; at += PACKET_BYTES, number++) {
       if (unusable(bytes, at)) continue;
       const pid = pidOf(bytes, at);
       const inside = end === null || number < end;
       const stream = streams.get(pid);
       if (stream === undefined) {
-        if (pid === 0 && inside && number > start && startsUnit(bytes, at)) out.add(tables.next());
+        if (pid === 0 && inside && number > start && startsUnit(bytes, at)) out.addWhole(tables.next());
         // A PID that carries nothing but the clock has no payload, so its counter never moves.
         else if (pid === pcrPid && inside && number >= start && !hasPayload(bytes, at)) {
-          const clock = bytes.slice(at, at + PACKET_BYTES);
-          clock[3] = clock[3]! | 15;
-          out.add(clock);
+          out.add(bytes, at, 15);
         }
         continue;
       }
@@ -138,12 +123,15 @@ export async function* readTransportSegment(
         stream.state = !inside ? "over" : isEarly ? "before" : "open";
       }
       if (stream.state !== "open" || (!inside && !stream.unfinished)) continue;
-      if (stream.take(bytes, at)) out.add(...stream.counters.push(bytes.slice(at, at + PACKET_BYTES)));
+      if (stream.take(bytes, at)) stream.counters.push(bytes, at);
     }
-    if (end !== null && packet + READ_PACKETS > end) streams.get(mainPid)!.state = "over";
+    if (end !== null && packet + count > end) streams.get(mainPid)!.state = "over";
+    out.settle();
+    for (const stream of streams.values()) stream.counters.detach();
+    source.release?.(bytes);
     yield* out.take();
   }
-  for (const stream of streams.values()) out.add(...stream.counters.finish());
-  while (!tables.aligned) out.add(tables.next());
+  for (const stream of streams.values()) stream.counters.finish();
+  while (!tables.aligned) out.addWhole(tables.next());
   yield* out.take();
 }

@@ -127,7 +127,7 @@ function hlsPlan(
     segments,
     targetDurationS: targetDurationS(plan.cuts.map(({ durationMs }) => durationMs)),
     segmentBytes: () => null,
-    readSegment(n, source, signal) {
+    readSegment(n, source, signal, buffers) {
       if (segments[n] === undefined) throw new MillraceError("not_found", `no segment ${n}`);
       const place: SegmentPlace = {
         first: n === 0,
@@ -135,7 +135,7 @@ function hlsPlan(
         start: () => locate(n, source, signal),
         end: () => locate(n + 1, source, signal),
       };
-      return readTransportSegment(delivered.format, program, output, place, delivered.over(source), signal);
+      return readTransportSegment(delivered.format, program, output, place, delivered.over(source), signal, buffers);
     },
   };
 }

@@ -59,5 +59,6 @@ export async function readPackets(
   for (let i = 0; i < take; i++) {
     packets.set(bytes.subarray(i * strideBytes, i * strideBytes + PACKET_BYTES), i * PACKET_BYTES);
   }
+  source.release?.(bytes);
   return packets;
 }
