@@ -111,7 +111,7 @@ export async function parseLiveInfo(
   if (live["v"] !== VERSION) throw bad("its version is unknown");
   if (!equalsText(live["alg"], "ed25519")) throw bad("its signature algorithm is unknown");
   if (!equalsText(live["t"], "mpegts")) throw bad("its media type is unknown");
-  if (live["bs"] !== BLOCK_BYTES) throw bad(`its block size is not ${BLOCK_BYTES} bytes`);
+  if (live["bs"] !== BLOCK_BYTES) throw bad(`its blocks are not ${BLOCK_BYTES} bytes long`);
   const publicKey = live["k"];
   if (!(publicKey instanceof Uint8Array) || publicKey.length !== KEY_BYTES) throw bad("info.live.k is not a key");
   if (!(info["name"] instanceof Uint8Array)) throw bad("info.name is missing");
