@@ -24,6 +24,7 @@ import { createCache, createWindowMaker } from "./engine/storage.ts";
 import { AccessPolicy } from "./http/address.ts";
 import { Admission } from "./http/admission.ts";
 import { createApp } from "./http/app.ts";
+import { PagePlayers } from "./players/pages/page-players.ts";
 import { Players } from "./players/players.ts";
 import { RendererFinder } from "./players/upnp/renderer-finder.ts";
 import { ProgramFinder } from "./players/programs/program-finder.ts";
@@ -230,7 +231,9 @@ async function assemble(machine: Ports, options: EngineOptions, opened: Closer[]
   });
   opened.push(() => lists.close());
   const playerDiscovery = options.playerDiscovery ?? true;
+  const pages = new PagePlayers(clock);
   const players = new Players([
+    pages,
     new ProgramFinder(ports, { programs: options.playerPrograms ?? [], discovery: playerDiscovery }),
     ...playerDiscovery ? [new RendererFinder(ports)] : [],
   ], clock);
@@ -243,6 +246,7 @@ async function assemble(machine: Ports, options: EngineOptions, opened: Closer[]
     admission: new Admission(),
     publicUrl: options.publicUrl ?? null,
     prefixes: ["engine", ...options.pathAliases ?? []],
+    pages,
     fronts: options.fronts ?? [],
     clock,
     log,

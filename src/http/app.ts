@@ -7,6 +7,7 @@ import { addControlRoutes } from "./control-routes.ts";
 import { publicError } from "./errors.ts";
 import { addHdHomeRunRoutes } from "./hdhomerun.ts";
 import { addGuard, addPageGuard, text } from "./guard.ts";
+import { addPagePlayerRoutes } from "./page-player-routes.ts";
 import { addServiceRoutes } from "./service-routes.ts";
 import { addStartRoutes } from "./start-routes.ts";
 import { addStreamRoutes } from "./stream-routes.ts";
@@ -24,6 +25,7 @@ export function createApp(parts: HttpParts): Hono<HttpEnv> {
   addServiceRoutes(app, parts);
   addApiRoutes(app, parts);
   addAccountRoutes(app, parts);
+  addPagePlayerRoutes(app, parts);
   addWebuiRoutes(app, parts);
   app.notFound(() => text("not found", 404));
   app.onError((error) => {

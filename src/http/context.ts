@@ -2,6 +2,7 @@
 import type { Context } from "hono";
 import type { Sessions } from "../playback/sessions.ts";
 import type { CacheFigures } from "../playback/stat.ts";
+import type { PagePlayers } from "../players/pages/page-players.ts";
 import type { Clock, Logger, Ports, RequestInfo, RuntimeFacts } from "../ports.ts";
 import type { AccessPolicy, AddressClass } from "./address.ts";
 import type { Admission } from "./admission.ts";
@@ -24,6 +25,8 @@ export interface HttpParts {
   readonly publicUrl: string | null;
   /** Prefixes that serve playback, `engine` first. */
   readonly prefixes: readonly string[];
+  /** Open web pages that play what others send them. */
+  readonly pages: PagePlayers;
   /** Other programs' interfaces that are served besides. */
   readonly fronts: readonly Front[];
   readonly clock: Clock;

@@ -6,12 +6,36 @@ import { LibraryPage } from "./library-page.tsx";
 import { ListsPage } from "./lists-page.tsx";
 import { isListName, nameOf, placeOf, playHash } from "./naming.ts";
 import { PlayPage } from "./play-page.tsx";
+import { listen, type SentCommand, type SentStream } from "./remote.ts";
+import { SentPage } from "./sent-page.tsx";
 import { chooseLanguage, setLanguage, text } from "./texts.ts";
+
+/** Where it is kept that this page plays what others send. */
+const RECEIVE_KEY = "millrace-receives";
 
 function App() {
   const [place, setPlace] = useState(placeOf(location.hash));
   const [dropped, setDropped] = useState<File | null>(null);
   const [needsToken, setNeedsToken] = useState(false);
+  const [receives, setReceives] = useState(localStorage.getItem(RECEIVE_KEY) === "1");
+  const [sent, setSent] = useState<SentStream | null>(null);
+  const [command, setCommand] = useState<SentCommand | null>(null);
+  useEffect(() => {
+    if (!receives) return;
+    const ending = new AbortController();
+    void listen({
+      open: (stream) => {
+        setCommand(null);
+        setSent(stream);
+      },
+      command: (given) => given.kind === "stop" ? setSent(null) : setCommand(given),
+    }, ending.signal);
+    return () => ending.abort();
+  }, [receives]);
+  const receive = () => {
+    localStorage.setItem(RECEIVE_KEY, receives ? "0" : "1");
+    setReceives(!receives);
+  };
   useEffect(() => {
     const moved = () => {
       setDropped(null);
@@ -60,12 +84,17 @@ function App() {
       <main id="content" tabIndex={-1}>
         {needsToken
           ? <TokenForm done={() => setNeedsToken(false)} />
+          : sent !== null
+          ? <SentPage key={`${sent.path}/${sent.turn}`} stream={sent} command={command} close={() => setSent(null)} />
           : place.room === "library"
           ? <LibraryPage dropped={dropped} failed={failed} />
           : place.room === "lists"
           ? <ListsPage failed={failed} />
           : <PlayPage key={place.query ?? dropped?.name ?? ""} wanted={named} file={dropped} failed={failed} />}
       </main>
+      <footer>
+        <button type="button" aria-pressed={String(receives)} onClick={receive}>{text("receive")}</button>
+      </footer>
     </div>
   );
 }

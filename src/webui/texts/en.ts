@@ -18,6 +18,7 @@ export const EN = {
   copyLink: "Copy link",
   copied: "Copied",
   openIn: "Open in VLC",
+  receive: "Play here what other devices send",
   listFile: ".m3u file",
   withAac: "Make the sound AAC",
   pictureInPicture: "Picture in picture",

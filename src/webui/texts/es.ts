@@ -21,6 +21,7 @@ export const ES: Texts = {
   copyLink: "Copiar enlace",
   copied: "Copiado",
   openIn: "Abrir en VLC",
+  receive: "Reproducir aquí lo que envíen otros dispositivos",
   listFile: "Archivo .m3u",
   withAac: "Convertir el sonido a AAC",
   pictureInPicture: "Imagen en imagen",

@@ -21,6 +21,7 @@ export const RU: Texts = {
   copyLink: "Копировать ссылку",
   copied: "Скопировано",
   openIn: "Открыть в VLC",
+  receive: "Показывать здесь то, что отправят другие устройства",
   listFile: "Файл .m3u",
   withAac: "Перекодировать звук в AAC",
   pictureInPicture: "Картинка в картинке",

@@ -1,0 +1,83 @@
+/** @jsxImportSource hono/jsx/dom */
+/** The room for what others sent here: one video that does what it is told and says what became of it. */
+import { useEffect, useRef, useState } from "hono/jsx/dom";
+import { BASE } from "./engine.ts";
+import { type Attached, attachHls } from "./hls.ts";
+import { report, type SentCommand, type SentStream } from "./remote.ts";
+import { text } from "./texts.ts";
+
+/** Between two reports of the position, ms. */
+const REPORT_EVERY_MS = 1000;
+
+/** Properties of `SentPage`. */
+export interface SentPageProps {
+  readonly stream: SentStream;
+  /** The newest command; null: none yet. */
+  readonly command: SentCommand | null;
+  readonly close: () => void;
+}
+
+/** The player of a sent stream. */
+export function SentPage({ stream, command, close }: SentPageProps) {
+  const video = useRef<HTMLVideoElement>(null);
+  const [trouble, setTrouble] = useState("");
+  const tell = (state: "playing" | "paused" | "ended" | "failed", reason?: string) => {
+    const { currentTime: position, duration } = video.current!;
+    report({ turn: stream.turn, state, position, duration, ...(reason === undefined ? {} : { reason }) });
+  };
+  useEffect(() => {
+    const element = video.current!;
+    let attached: Attached | null = null;
+    let isOver = false;
+    const fail = (reason: string) => {
+      setTrouble(text("failed", reason));
+      tell("failed", reason);
+    };
+    attachHls(element, `${BASE}${stream.path}`, (codec) => fail(text("cannotDecode", codec))).then(async (made) => {
+      if (isOver) return made.close();
+      attached = made;
+      // Without a click here browsers play only what is mute.
+      await element.play().catch(() => {
+        element.muted = true;
+        return element.play();
+      });
+    }).catch((error) => fail(String(error)));
+    const timer = setInterval(() => !element.paused && element.currentTime > 0 && tell("playing"), REPORT_EVERY_MS);
+    return () => {
+      isOver = true;
+      clearInterval(timer);
+      attached?.close();
+    };
+  }, []);
+  useEffect(() => {
+    const element = video.current;
+    if (command === null || element === null || command.turn !== stream.turn) return;
+    if (command.kind === "pause") element.pause();
+    else if (command.kind === "resume") void element.play();
+    else if (command.kind === "seek") element.currentTime = command.positionSeconds ?? 0;
+  }, [command]);
+  const leave = () => {
+    tell("ended");
+    close();
+  };
+  return (
+    <section class="player">
+      <h1>{stream.title}</h1>
+      <div class="screen">
+        <video
+          ref={video}
+          controls
+          playsInline
+          onPlaying={() => tell("playing")}
+          onPause={() => tell("paused")}
+          onSeeked={() => tell(video.current!.paused ? "paused" : "playing")}
+          onEnded={() => tell("ended")}
+        />
+      </div>
+      <p class="status" role="status">{trouble}</p>
+      <div class="actions">
+        <button type="button" onClick={leave}>{text("back")}</button>
+      </div>
+    </section>
+  );
+}
