@@ -128,7 +128,7 @@ const failures: readonly [name: string, code: string, text: string, reply: (resp
   ["an endless redirect", "tracker", "redirects", (response) => {
     response.writeHead(302, { location: "/announce" }).end();
   }],
-  ["a redirect to another scheme", "tracker", "no HTTP address", (response) => {
+  ["a redirect to another scheme", "tracker", "not an HTTP address", (response) => {
     response.writeHead(302, { location: "file:///etc/passwd" }).end();
   }],
   ["a dropped connection", "connection_failed", "", (response) => void response.destroy()],
