@@ -118,3 +118,19 @@ export async function requireWritable(files: FilePort, directory: string, flag: 
     throw new MillraceError("config", `--${flag}: cannot write to ${directory} (${why})`, { cause });
   }
 }
+
+/** What `FilePort.writeFile` names a file until it is whole, and what `requireWritable` writes. */
+const LEFTOVER = /\.[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\.tmp$|^\.write-test-\d+$/;
+/** Directories in the state directory that files are written to like that. */
+const WRITTEN_DIRECTORIES = ["", "/transport", "/wrappers", "/broadcasts"];
+
+/**
+ * Removes files that an engine was writing when it was killed: nobody would ever finish or miss them. To be called by
+ * whoever holds the lock of `stateDir`. What can't be removed stays.
+ */
+export async function removeLeftovers(files: FilePort, stateDir: string): Promise<void> {
+  for (const directory of WRITTEN_DIRECTORIES.map((name) => stateDir + name)) {
+    const names = await files.list(directory).catch(() => []);
+    for (const name of names) if (LEFTOVER.test(name)) await files.remove(`${directory}/${name}`).catch(() => {});
+  }
+}

@@ -3,7 +3,13 @@ import type { Config } from "../src/config.ts";
 import { createEngine, type Engine, type EngineOptions } from "../src/engine.ts";
 import { describeError, hasCode, MillraceError } from "../src/errors.ts";
 import type { HttpServer, Ports, SocketAddress } from "../src/ports.ts";
-import { chooseDirectories, type Directories, requirePrivate, requireWritable } from "./directories.ts";
+import {
+  chooseDirectories,
+  type Directories,
+  removeLeftovers,
+  requirePrivate,
+  requireWritable,
+} from "./directories.ts";
 import { lockDirectory } from "./directory-lock.ts";
 import { formatAddress } from "./shared/os-error.ts";
 import { warmUp } from "./warm-up.ts";
@@ -30,6 +36,7 @@ export async function startServing(config: Config, ports: Ports): Promise<Servin
   await requirePrivate(ports, directories.stateDir, "state-dir");
   if (config.cache === "disk") await requireWritable(ports.files, directories.cacheDir, "cache-dir");
   const release = await lockDirectories(config, directories);
+  await removeLeftovers(ports.files, directories.stateDir);
   let engine: Engine | null = null;
   let server: HttpServer;
   try {

@@ -1,8 +1,8 @@
-import { chmod, mkdir, stat, writeFile } from "node:fs/promises";
+import { chmod, mkdir, readdir, stat, writeFile } from "node:fs/promises";
 import { test } from "node:test";
 import { assertEquals } from "@std/assert";
 import { loadPorts } from "../../platform/detect.ts";
-import { requirePrivate } from "../../platform/directories.ts";
+import { removeLeftovers, requirePrivate } from "../../platform/directories.ts";
 import { temporaryDirectory } from "../support/engine.ts";
 
 const modeOf = async (path: string) => ((await stat(path)).mode & 0o7777).toString(8);
@@ -63,4 +63,21 @@ test("requirePrivate() leaves a directory alone that others use as well, and say
       assertEquals(await modeOf(`${path}/${name}`), mode.toString(8));
     }
   });
+});
+
+test("removeLeftovers() removes what a killed engine was writing, and nothing else", async () => {
+  const { files } = await loadPorts({ log: { level: "error" } });
+  const { path, remove } = await temporaryDirectory();
+  try {
+    await mkdir(`${path}/transport`);
+    const left = [`sessions.json.${crypto.randomUUID()}.tmp`, `transport/aa.torrent.${crypto.randomUUID()}.tmp`];
+    const kept = ["sessions.json", "film.tmp", "transport/aa.torrent"];
+    for (const name of [...left, ...kept, ".write-test-17"]) await writeFile(`${path}/${name}`, "x");
+    await removeLeftovers(files, path);
+    assertEquals((await readdir(path)).sort(), ["film.tmp", "sessions.json", "transport"]);
+    assertEquals(await readdir(`${path}/transport`), ["aa.torrent"]);
+    await removeLeftovers(files, `${path}/missing`);
+  } finally {
+    await remove();
+  }
 });
