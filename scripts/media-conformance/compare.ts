@@ -1,6 +1,7 @@
 /** Compares what a file became with what it was. */
 import { writeFileSync } from "node:fs";
 import { concatBytes } from "../../src/bytes/hex.ts";
+import { PACKET_BYTES } from "../../src/bytes/ts/packet.ts";
 import { checkTs, type TsReport } from "../../test/support/ts-check.ts";
 import type { Played } from "./play.ts";
 import { type Packet, pictures, probe, type Stream } from "./probe.ts";
@@ -12,19 +13,34 @@ import { type Packet, pictures, probe, type Stream } from "./probe.ts";
 const MAX_TIME_MS = 2.5;
 /** Largest difference between EXTINF and the segment, ms: a picture or a frame of sound at its edges. */
 const MAX_EXTINF_MS = 120;
-/** A TS is no larger than so many times its source from this rate on, bits/s: a PES per picture takes its toll below. */
+/**
+ * A TS without its null packets is no larger than so many times its source from this rate on, bits/s: a PES per picture takes
+ * its toll below.
+ */
 const MAX_SIZE_RATIOS: readonly (readonly [bitsPerSecond: number, ratio: number])[] = [
-  [200_000, 1.32],
-  [60_000, 2.5],
-  [0, 6],
+  [200_000, 1.25],
+  [60_000, 2],
+  [0, 5],
 ];
+/** Slots whose access units are not known in advance keep room for them: so much of the whole at most is null packets. */
+const MAX_NULL_SHARE = 0.25;
 /** Codecs that the TS carries as they are. */
 const CARRIED = new Set(["h264", "hevc", "mpeg2video", "mpeg1video", "aac", "mp3", "mp2", "ac3", "eac3"]);
 
 /** One way in which a stream differs from its source. */
 export interface Deviation {
   /** As in `Recipe.forced`. */
-  readonly kind: "lost" | "times" | "offset" | "pictures" | "structure" | "ranges" | "joined" | "extinf" | "size";
+  readonly kind:
+    | "faults"
+    | "lost"
+    | "times"
+    | "offset"
+    | "pictures"
+    | "structure"
+    | "ranges"
+    | "joined"
+    | "extinf"
+    | "size";
   readonly text: string;
 }
 
@@ -89,7 +105,7 @@ function structure(report: TsReport): Deviation[] {
   return report.problems.slice(0, 2).map((text) => ({ kind: "structure", text }));
 }
 
-/** Compares `played` with the file it was; `scratch` is a path for the TS. */
+/** Compares `played` with the file it was, or another one with the same in it; `scratch` is a path for the TS. */
 export function compare(file: string, played: Played, sourceBytes: number, scratch: string): Comparison {
   writeFileSync(scratch, played.ts);
   const source = expected(probe(file));
@@ -119,7 +135,12 @@ export function compare(file: string, played: Played, sourceBytes: number, scrat
       deviations.push({ kind: "pictures", text: `${same} of ${was.length} decoded pictures are the same` });
     }
   }
-  deviations.push(...structure(checkTs(played.ts)));
+  const faults = Object.entries(played.presentation.faults?.counts ?? {}).filter(([, count]) => count > 0);
+  if (faults.length > 0) {
+    deviations.push({ kind: "faults", text: faults.map(([kind, count]) => `${count} ${kind}`).join(", ") });
+  }
+  const report = checkTs(played.ts);
+  deviations.push(...structure(report));
   if (played.wrongRanges.length > 0) deviations.push({ kind: "ranges", text: played.wrongRanges.join(", ") });
   const joined = concatBytes([...played.segments]);
   if (joined.length !== played.ts.length || joined.some((byte, i) => byte !== played.ts[i])) {
@@ -129,12 +150,12 @@ export function compare(file: string, played: Played, sourceBytes: number, scrat
   const seconds = Math.max(1, (played.presentation.durationMs ?? 0) / 1000);
   const rate = sourceBytes * 8 / seconds;
   const bound = MAX_SIZE_RATIOS.find(([bitsPerSecond]) => rate >= bitsPerSecond)![1];
-  const ratio = played.ts.length / sourceBytes;
-  if (ratio > bound) {
-    deviations.push({
-      kind: "size",
-      text: `${ratio.toFixed(2)} times the source of ${Math.round(rate / 1000)} kbit/s`,
-    });
+  const ratio = (played.ts.length - report.nullPackets * PACKET_BYTES) / sourceBytes;
+  const nullShare = report.nullPackets * PACKET_BYTES / played.ts.length;
+  const of = `of ${Math.round(rate / 1000)} kbit/s`;
+  if (ratio > bound) deviations.push({ kind: "size", text: `${ratio.toFixed(2)} times the source ${of}` });
+  if (nullShare > MAX_NULL_SHARE) {
+    deviations.push({ kind: "size", text: `${Math.round(nullShare * 100)} % null packets ${of}` });
   }
   return { deviations, sourceBytes, tsBytes: played.ts.length };
 }

@@ -1,6 +1,6 @@
 /** Makes the files of recipes. */
 import { execFileSync } from "node:child_process";
-import { mkdirSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import type { Recipe } from "./recipes.ts";
 
@@ -19,5 +19,7 @@ export function make(recipe: Recipe, folder: string): string {
       if (program !== "mkvmerge" || (error as { status?: number }).status !== 1) throw error;
     }
   }
-  return path.join(cwd, recipe.name);
+  const file = path.join(cwd, recipe.name);
+  if (recipe.edit !== undefined) writeFileSync(file, recipe.edit(new Uint8Array(readFileSync(file))));
+  return file;
 }

@@ -1,36 +1,52 @@
 /** The files of the suite: how each is made, and which deviations its format forces. */
 
+import { withCompactSizes } from "./edits.ts";
+
 /** How one file is made. */
 export interface Recipe {
   /** Unique; its ending is that of the file. */
   readonly name: string;
   /** Commands run one after the other in a folder of their own; the last one writes `name`. */
   readonly commands: readonly (readonly string[])[];
+  /** What is done to the bytes of `name` afterwards, where no muxer writes it so. */
+  readonly edit?: (file: Uint8Array) => Uint8Array;
+  /** File in that folder with what the output should hold; default: `name` itself, as ffmpeg reads it. */
+  readonly reference?: string;
   /** Kinds of deviation that the format forces, each with its reason. */
   readonly forced?: Readonly<Record<string, string>>;
 }
 
-type Words = readonly (string | number)[];
+/** Words of a command; lists in it are spread. */
+export type Words = readonly (string | number)[];
+type Spread = readonly (string | number | Words)[];
 
-const strings = (...words: readonly (string | number | Words)[]): string[] => words.flat().map(String);
+/** `words` as a command has them. */
+export const strings = (...words: Spread): string[] => words.flat().map(String);
 
-/** Inputs of ffmpeg that need no file. */
-const picture = (rate: string | number, seconds: number, size = "320x180") =>
-  ["-f", "lavfi", "-i", `testsrc2=s=${size}:r=${rate}:d=${seconds}`] as const;
-const sound = (seconds: number, rate = 48000) => ["-f", "lavfi", "-i", `sine=440:d=${seconds}:r=${rate}`] as const;
-const H264 = ["-c:v", "libx264", "-preset", "ultrafast", "-g", 50, "-bf", 2, "-threads", 1] as const;
-const AAC = ["-c:a", "aac", "-b:a", "64k"] as const;
+/** A test picture, as an input of ffmpeg that needs no file. */
+export const picture = (rate: string | number, seconds: number, size = "320x180"): Words => [
+  "-f",
+  "lavfi",
+  "-i",
+  `testsrc2=s=${size}:r=${rate}:d=${seconds}`,
+];
+/** A tone. */
+export const sound = (seconds: number, rate = 48000): Words => ["-f", "lavfi", "-i", `sine=440:d=${seconds}:r=${rate}`];
+/** H.264 with two pictures in reverse order, a random access point each 50. */
+export const H264: Words = ["-c:v", "libx264", "-preset", "ultrafast", "-g", 50, "-bf", 2, "-threads", 1];
+const AAC: Words = ["-c:a", "aac", "-b:a", "64k"];
 
-const ffmpeg = (...words: readonly (string | number | Words)[]) => strings("ffmpeg", "-v", "error", "-y", ...words);
-const mkvmerge = (...words: readonly (string | number | Words)[]) => strings("mkvmerge", "-q", ...words);
+/** A call of ffmpeg. */
+export const ffmpeg = (...words: Spread): string[] => strings("ffmpeg", "-v", "error", "-y", ...words);
+const mkvmerge = (...words: Spread) => strings("mkvmerge", "-q", ...words);
 
 /** What ffmpeg writes by itself. */
-function direct(name: string, ...words: readonly (string | number | Words)[]): Recipe {
+export function direct(name: string, ...words: Spread): Recipe {
   return { name, commands: [ffmpeg(...words, name)] };
 }
 
 /** What mkvmerge makes of a file that ffmpeg writes with `words`. */
-function merged(name: string, options: Words, ...words: readonly (string | number | Words)[]): Recipe {
+export function merged(name: string, options: Words, ...words: Spread): Recipe {
   return { name, commands: [ffmpeg(...words, "in.mkv"), mkvmerge("-o", name, options, "in.mkv")] };
 }
 
@@ -39,7 +55,10 @@ const forced = (recipe: Recipe, reasons: Readonly<Record<string, string>>): Reci
 const NO_INDEX = {
   extinf: "without an index only the media itself tells times: walking it would fetch the whole file",
 };
-const SPARSE = { structure: "sound stands seconds before the picture of its run: it comes late rather than playing" };
+const SPARSE = {
+  faults: "as for structure",
+  structure: "sound stands seconds before the picture of its run: it comes late rather than playing",
+};
 
 /** A pipeline of GStreamer. */
 function pipeline(name: string, mux: string): Recipe {
@@ -51,7 +70,21 @@ function pipeline(name: string, mux: string): Recipe {
   return { name, commands: [words] };
 }
 
-const film = [...picture(25, 10), ...sound(10), ...H264, ...AAC] as const;
+const film: Words = [...picture(25, 10), ...sound(10), ...H264, ...AAC];
+/** A fragmented film joined to itself, which ffmpeg reads as one whose clock runs back: its concatenation says what is meant. */
+function joined(name: string, movflags: string): Recipe {
+  return {
+    name,
+    commands: [
+      ffmpeg(film, "-movflags", movflags, "one.mp4"),
+      ["sh", "-c", `cat one.mp4 one.mp4 >${name} && printf 'file one.mp4\\nfile one.mp4\\n' >list`],
+      ffmpeg("-f", "concat", "-i", "list", "-c", "copy", "reference.mp4"),
+    ],
+    reference: "reference.mp4",
+    forced: { times: "0.1 s is between the two films, as the sound of the first one lasts longer than its picture" },
+  };
+}
+
 const rate = (
   fps: string | number,
   seconds = 10,
@@ -68,6 +101,7 @@ const MATROSKA: readonly Recipe[] = [
   forced(merged("mkvmerge-all-cues.mkv", ["--cues", "0:all", "--cues", "1:all"], film), {
     times: "its Cues name pictures that are no random access points: runs begin at them as asked",
     structure: "as for times",
+    faults: "as for times",
   }),
   merged("mkvmerge-no-lacing.mkv", ["--disable-lacing"], film),
   merged("mkvmerge-chapters.mkv", ["--generate-chapters", "interval:3s"], film),
@@ -195,7 +229,31 @@ const MP4: readonly Recipe[] = [
   }),
   direct("fragments-sidx.mp4", film, "-movflags", "frag_keyframe+empty_moov+default_base_moof+global_sidx"),
   pipeline("gstreamer.mp4", "mp4mux"),
+  pipeline("gstreamer-fragments.mp4", "mp4mux fragment-duration=1000"),
+  direct("fragments-turns.mp4", film, "-movflags", "frag_every_frame+empty_moov+separate_moof"),
+  direct("dash.mp4", film, "-movflags", "dash+delay_moov+frag_keyframe"),
+  direct("opening-in-moov.mp4", film, "-movflags", "frag_keyframe"),
+  direct("smooth.ismv", film),
+  direct("quicktime.mov", film),
+  direct("timecode.mov", film, "-timecode", "01:02:03:04"),
+  direct("chapters-text.mp4", film, "-metadata:s:v", "title=x", "-write_tmcd", 1, "-timecode", "00:00:00:00"),
+  direct("late-sound.mp4", picture(25, 10), "-itsoffset", "0.35", sound(10), H264, AAC),
+  direct("late-picture.mp4", "-itsoffset", "0.5", picture(25, 10), sound(10), H264, AAC),
+  direct("late-picture-no-edits.mp4", "-itsoffset", "0.5", picture(25, 10), sound(10), H264, AAC, "-use_editlist", 0),
+  direct("negative-shifts.mp4", film, "-movflags", "negative_cts_offsets"),
+  direct("deep-reorder.mp4", film, "-bf", 16, "-x264-params", "b-pyramid=normal:ref=16"),
+  direct("vfr.mp4", film, "-vf", "select='not(mod(n\\,7))+lt(mod(n\\,50)\\,25)'", "-fps_mode", "vfr"),
+  direct("ac3.mp4", picture(25, 8), sound(8), H264, "-c:a", "ac3"),
+  direct("mp3.mp4", picture(25, 8), sound(8, 44100), H264, "-c:a", "libmp3lame"),
+  direct("sound-only.m4a", sound(20), AAC),
+  direct("low-sound-only.m4a", sound(60, 22050), "-c:a", "aac", "-b:a", "8k", "-ac", 1),
+  direct("rate-200k.mp4", picture(25, 30), sound(30, 44100), H264, "-b:v", "150k", "-c:a", "aac", "-b:a", "48k"),
+  direct("rate-400k.mp4", picture(25, 30), sound(30, 44100), H264, "-b:v", "340k", "-c:a", "aac", "-b:a", "64k"),
+  { ...direct("stz2.mp4", film), edit: withCompactSizes },
+  joined("joined-sidx.mp4", "frag_keyframe+empty_moov+default_base_moof+global_sidx"),
+  joined("joined-mfra.mp4", "frag_keyframe+empty_moov+default_base_moof"),
+  joined("joined-bare.mp4", "frag_keyframe+empty_moov+default_base_moof+skip_trailer"),
 ];
 
-/** All files of the suite. */
-export const RECIPES: readonly Recipe[] = [...MATROSKA, ...MP4];
+/** All files that are made one by one. */
+export const SINGLE_RECIPES: readonly Recipe[] = [...MATROSKA, ...MP4];

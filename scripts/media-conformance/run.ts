@@ -12,7 +12,11 @@ import process from "node:process";
 import { compare, type Deviation } from "./compare.ts";
 import { make } from "./make.ts";
 import { play } from "./play.ts";
-import { type Recipe, RECIPES } from "./recipes.ts";
+import { MATRIX_RECIPES } from "./matrix.ts";
+import { type Recipe, SINGLE_RECIPES } from "./recipes.ts";
+
+/** All files of the suite. */
+export const RECIPES: readonly Recipe[] = [...SINGLE_RECIPES, ...MATRIX_RECIPES];
 
 /** What became of one recipe. */
 export interface Outcome {
@@ -24,7 +28,8 @@ export interface Outcome {
 export async function check(recipe: Recipe, folder: string): Promise<Outcome> {
   const file = make(recipe, folder);
   const sourceBytes = statSync(file).size;
-  const { deviations, tsBytes } = compare(file, await play(file), sourceBytes, `${file}.ts`);
+  const reference = recipe.reference === undefined ? file : path.join(path.dirname(file), recipe.reference);
+  const { deviations, tsBytes } = compare(reference, await play(file), sourceBytes, `${file}.ts`);
   return {
     deviations: deviations.filter(({ kind }) => recipe.forced?.[kind] === undefined),
     ratio: tsBytes / sourceBytes,

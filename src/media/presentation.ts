@@ -4,6 +4,7 @@ import { DEFAULT_SEGMENT_TARGET_MS, planCuts, segmentDurations, targetDurationS 
 import { PACKET_BYTES } from "../bytes/ts/packet.ts";
 import { buildProgram, type Program } from "./mux/ts/program.ts";
 import { StreamedMuxer } from "./mux/ts/streamed.ts";
+import { pictureNotes } from "./picture-notes.ts";
 import { selectTracks } from "./select.ts";
 import type { IndexWork } from "./index/work.ts";
 import { type Layout, layOutTables } from "./tabled-layout.ts";
@@ -12,7 +13,7 @@ import { type MediaIndex, type StreamedTimeline, timelineBytes } from "./timelin
 import type { HlsPlan, IndexedPresentation, PresentationOptions, TsLayout } from "./types.ts";
 
 /** Part of the fingerprint: raise it whenever the bytes of a layout change. */
-const MUXER_VERSION = 5;
+const MUXER_VERSION = 6;
 
 /**
  * Builds the presentation of `index`, which is a part of the `work` of reading it. Rejects with `unsupported_media` or
@@ -33,7 +34,7 @@ export async function presentIndex(
   const program = buildProgram(tracks, selection.indexes);
   const target90k = (options.segmentTargetMs ?? DEFAULT_SEGMENT_TARGET_MS) * 90;
   const layout = timeline.kind === "tabled"
-    ? await layOutTables(program, timeline, target90k, work)
+    ? await layOutTables(program, timeline, target90k, index.durationMs, work)
     : streamedLayout(program, timeline, target90k);
   requirePlausible((layout.end90k - (layout.starts90k[0] ?? 0)) / 90_000, index.sourceBytes);
   const told = index.durationMs;
@@ -61,7 +62,12 @@ export async function presentIndex(
     outputTracks: program.streams.map((stream) => stream.track),
     durationMs,
     bytesPerSecond: durationMs === null || durationMs <= 0 ? null : (index.sourceBytes * 1000) / durationMs,
-    warnings: [...index.warnings, ...selection.warnings],
+    warnings: [
+      ...index.warnings,
+      ...selection.warnings,
+      ...program.streams.flatMap(({ track }) => pictureNotes(track)),
+    ],
+    faults: layout.faults,
     indexBytes: timelineBytes(timeline),
     ts,
     hls,
@@ -109,6 +115,7 @@ function streamedLayout(program: Program, timeline: StreamedTimeline, target90k:
     starts90k: cuts.map((cut) => runs[cut]!.startPts90k),
     end90k,
     segmentStarts,
+    faults: muxer.faults,
     read: (...range) => muxer.read(...range),
     readSegment: (n, ...from) => muxer.readRuns(cuts[n]!, cuts[n + 1] ?? runs.length, ...from),
   };

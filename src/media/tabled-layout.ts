@@ -1,11 +1,13 @@
 /** Slots and HLS segments of a tabled timeline: one layout for both. */
 import { PACKET_BYTES } from "../bytes/ts/packet.ts";
 import { MillraceError } from "../errors.ts";
+import type { FaultLedger } from "./faults.ts";
 import { CutPlanner, segmentTarget } from "./hls/plan.ts";
 import type { IndexWork } from "./index/work.ts";
 import type { Program } from "./mux/ts/program.ts";
 import { layOutSlots, sampleAt, splitCrowded } from "./mux/ts/slots.ts";
 import { TabledMuxer } from "./mux/ts/tabled.ts";
+import { faultsOfTables } from "./table-faults.ts";
 import type { SampleTable, TabledTimeline } from "./timeline.ts";
 import type { HlsPlan, TsLayout } from "./types.ts";
 
@@ -18,6 +20,8 @@ export interface Layout {
   readonly end90k: number;
   /** First byte of each segment and the end; null when unknown. */
   readonly segmentStarts: readonly number[] | null;
+  /** What goes wrong in it. */
+  readonly faults: FaultLedger;
   /** As `TsLayout.read`. */
   read: TsLayout["read"];
   /** As `HlsPlan.readSegment`. */
@@ -35,13 +39,15 @@ const OVERHEAD_FACTOR = 8;
 const OVERHEAD_BYTES = 64 * 1024 * 1024;
 
 /**
- * Lays out the streams of `program`, in segments of `target90k` as far as random access points allow. Rejects with
+ * Lays out the streams of `program`, in segments of `target90k` as far as random access points allow. `toldMs`: how long the
+ * container says that it lasts. Rejects with
  * `bad_media` where a table of a few bytes would make a stream out of all proportion.
  */
 export async function layOutTables(
   program: Program,
   timeline: TabledTimeline,
   target90k: number,
+  toldMs: number | null,
   work: Pick<IndexWork, "spend">,
 ): Promise<Layout> {
   const tables = program.streams.map((stream) => timeline.tables[stream.trackIndex]!);
@@ -71,6 +77,7 @@ export async function layOutTables(
     starts90k,
     end90k,
     segmentStarts: bounds,
+    faults: await faultsOfTables(tables, toldMs === null ? null : toldMs * 90, work),
     read: (start, end, ...from) => muxer.read(start, Math.min(end ?? sizeBytes, sizeBytes), ...from),
     readSegment: (n, ...from) => muxer.read(bounds[n]!, bounds[n + 1]!, ...from),
   };

@@ -21,12 +21,14 @@ export interface SampleTable {
   /** Byte position in the source. */
   readonly offsets: Column;
   readonly sizes: Column;
-  /** Decoding time, 90 kHz, non-decreasing; the earliest of all tracks is ≥ 0. */
+  /** Decoding time, 90 kHz, strictly increasing where the index reader can help it; the earliest of all tracks is ≥ 0. */
   readonly dts90k: Column;
   /** Presentation time minus decoding time, 90 kHz; null when always 0. */
   readonly ptsShift90k: Column | null;
   /** Ascending indexes of the random access points; null when every access unit is one. */
   readonly keyframes: Uint32Array | null;
+  /** Access units that were moved, as the container puts them no later than the one before. Default 0. */
+  readonly ranBack?: number;
 }
 
 /** One access unit with its bytes, as a streamed run yields it. */
@@ -54,6 +56,8 @@ export interface StreamedRun extends Run {
    * run is an estimate: then the whole TS has no size in advance.
    */
   readonly maxPayloadBytes: number | null;
+  /** Nothing of the run before is decoded at `startDts90k` or later, though the end of that run may be an estimate. Default false. */
+  readonly startsAnew?: boolean;
   /** For each of `MediaIndex.tracks` a generous bound of its access units in the run (0 for tracks never carried). */
   readonly maxAccessUnits: readonly number[];
 }

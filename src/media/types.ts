@@ -4,7 +4,8 @@
  */
 import type { ChunkBuffers } from "../bytes/chunk-buffers.ts";
 import type { ByteSource } from "../bytes/source.ts";
-import type { AudioEncoder, AudioTranscoding } from "./transcode/types.ts";
+import type { FaultLedger } from "./faults.ts";
+import type { AudioEncoder, AudioTarget, AudioTranscoding } from "./transcode/types.ts";
 
 /** Codecs by their usual names; `other` carries the container's own id in `codecId`. */
 export type Codec =
@@ -28,6 +29,15 @@ export type Codec =
   | "pcm"
   | "other";
 
+/** DOVIDecoderConfigurationRecord (Dolby Vision streams within the ISO base media file format, 3.2). */
+export interface DolbyVision {
+  readonly profile: number;
+  /** What the base layer is without the enhancement: 0 nothing that other decoders show right, 1 HDR10, 2 SDR, 4 HLG. */
+  readonly compatibility: number;
+  /** The first five bytes of the record: versions, profile, level, layers, compatibility. */
+  readonly config: Uint8Array;
+}
+
 /** One elementary stream of the source. */
 export interface Track {
   /** The container's track number (MP4 track_ID, Matroska TrackNumber, TS PID). */
@@ -45,6 +55,10 @@ export interface Track {
   readonly height: number | null;
   readonly sampleRate: number | null;
   readonly channels: number | null;
+  /** Degrees by which players are to turn the picture clockwise, 0 to 359. Absent: none. */
+  readonly rotationDegrees?: number;
+  /** What a Dolby Vision decoder is to know; absent: it is none. */
+  readonly dolbyVision?: DolbyVision;
   /** Bits in a sample of PCM, where the container tells. */
   readonly bitDepth?: number | null;
   /** Its access units are whole frames with their headers (AAC in ADTS). */
@@ -85,8 +99,10 @@ export interface PresentationOptions {
   readonly preferredAudioLanguage?: string | null;
   /** Target length of an HLS segment, ms. Default 5000. */
   readonly segmentTargetMs?: number;
-  /** Which audio is made into AAC; null or absent: none. */
+  /** Which audio is made into AAC or AC-3; null or absent: none. */
   readonly transcode?: AudioTranscoding | null;
+  /** What it is made into, but in MPEG TS files, where AAC alone fits. Default AAC. */
+  readonly audioTarget?: AudioTarget;
   /** What makes it; null or absent: nothing does, which is told in a warning. */
   readonly audioEncoder?: AudioEncoder | null;
 }
@@ -157,6 +173,8 @@ export interface Presentation {
   readonly warnings: readonly string[];
   /** Memory that its index takes, bytes, roughly. */
   readonly indexBytes: number;
+  /** What went wrong in what was muxed so far, by any session; null where nothing is muxed (MPEG TS files). */
+  readonly faults: FaultLedger | null;
   readonly ts: TsLayout;
   /**
    * The HLS plan, the same for the same file and options whoever asks and when. Where it is not known from the index it

@@ -32,6 +32,9 @@ const TS_NAME = /\.(ts|m2ts|mts|m2t|tp|trp)$/i;
 /** From this share of the file on the next one is fetched. */
 const NEXT_FILE_FROM = 0.9;
 
+/** Warnings that `stat` tells at once: a file of 256 tracks has one for each. */
+const MAX_WARNINGS = 8;
+
 /** Everything a session is made of. */
 export interface SessionParts extends SessionBaseParts {
   readonly lease: SwarmLease;
@@ -131,7 +134,14 @@ export class PlaybackSession extends Session {
   }
 
   get errorMessage(): string | null {
-    return this.trouble ?? this.swarm.status().message ?? this.presentation?.warnings[0] ?? null;
+    return this.trouble ?? this.swarm.status().message ?? this.#warning;
+  }
+
+  /** What is not as the file should have it: faults that were met first, then what was known when it was opened. */
+  get #warning(): string | null {
+    const { faults, warnings } = this.presentation ?? {};
+    const all = [faults?.warning ?? null, ...warnings ?? []].filter((text) => text !== null);
+    return all.length === 0 ? null : all.slice(0, MAX_WARNINGS).join("; ");
   }
 
   /** Streams what `produce` makes of the file, in its own reader. */

@@ -4,8 +4,7 @@ import { assert, assertEquals } from "@std/assert";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { RECIPES } from "../../scripts/media-conformance/recipes.ts";
-import { check } from "../../scripts/media-conformance/run.ts";
+import { check, RECIPES } from "../../scripts/media-conformance/run.ts";
 
 const NAMES = [
   "plain.mkv",

@@ -8,7 +8,7 @@ import { loadPorts } from "../../platform/detect.ts";
 import { MemorySource } from "../support/memory-source.ts";
 import { MillraceError } from "../../src/errors.ts";
 import { FfmpegEncoder } from "../../src/media/transcode/ffmpeg.ts";
-import type { AudioTranscoding } from "../../src/media/transcode/types.ts";
+import type { AudioTarget, AudioTranscoding } from "../../src/media/transcode/types.ts";
 import { collect, NEVER, openBytes, seeded } from "../media/support/files.ts";
 import { createEngine } from "../../src/engine.ts";
 import { seedFiles, serveEngine } from "../support/engine.ts";
@@ -67,14 +67,25 @@ const CASES: readonly Beeping[] = [
   { name: "opus-alone.mka", audio: ["-c:a", "libopus"], rate: 48000, video: [] },
 ];
 
-for (const item of CASES) {
-  test(`audio of ${item.name} becomes AAC in step, without gaps, the same in any order of reading`, async () => {
+const CHANNELS: Readonly<Record<string, number>> = { mono: 1, "5.1": 6 };
+/** Made into AC-3 too. */
+const AS_AC3 = ["opus.mkv", "flac.mkv", "flac-surround.mp4", "opus-alone.mka"];
+
+const TARGETS: readonly { readonly item: Beeping; readonly audioTarget: AudioTarget }[] = [
+  ...CASES.map((item) => ({ item, audioTarget: "aac" as const })),
+  ...CASES.filter(({ name }) => AS_AC3.includes(name)).map((item) => ({ item, audioTarget: "ac3" as const })),
+];
+
+for (const { item, audioTarget } of TARGETS) {
+  const word = audioTarget === "aac" ? "AAC" : "AC-3";
+  test(`audio of ${item.name} becomes ${word} in step, without gaps, the same in any order of reading`, async () => {
     const folder = mkdtempSync(join(tmpdir(), "transcode-"));
     const { processes, clock } = await loadPorts();
     const open = () =>
       openBytes(bytes, {
         segmentTargetMs: 4000,
         transcode: ALL,
+        audioTarget,
         audioEncoder: new FfmpegEncoder(processes, clock),
       });
     const original = join(folder, item.name);
@@ -84,13 +95,17 @@ for (const item of CASES) {
       const { ts, hls, outputTracks, warnings } = await open();
       assertEquals(warnings, []);
       const sound = outputTracks.find((track) => track.kind === "audio")!;
-      assertEquals([sound.codec, sound.sampleRate, sound.channels], ["aac", 48000, item.layout === "mono" ? 1 : 2]);
+      assertEquals([sound.codec, sound.sampleRate, sound.channels], [
+        audioTarget,
+        48000,
+        CHANNELS[item.layout ?? ""] ?? 2,
+      ]);
       const whole = await collect(ts.read(0, null, source, NEVER));
       assertEquals(whole.length, ts.sizeBytes);
       assertEquals(checkTs(whole).problems, []);
       const path = join(folder, "ours.ts");
       writeFileSync(path, whole);
-      assertInStep(original, path, item, 12);
+      assertInStep(original, path, item, 12, audioTarget === "aac" ? 1024 : 1536);
       // Segments from a presentation of its own, last one first.
       const again = await open();
       const parts: Uint8Array[] = [];

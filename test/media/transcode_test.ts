@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { MemorySource } from "../support/memory-source.ts";
 import { MillraceError } from "../../src/errors.ts";
-import { adtsFrames } from "../../src/media/transcode/adts.ts";
+import { ac3Frames, adtsFrames } from "../../src/media/transcode/made-frames.ts";
 import { asksForAac } from "../../src/media/transcode/choice.ts";
 import { Kept } from "../../src/media/transcode/kept.ts";
 import { ENCODE_TIMEOUT_MS, FfmpegEncoder, MAX_PROCESSES } from "../../src/media/transcode/ffmpeg.ts";
@@ -73,6 +73,13 @@ test("Kept drops the least recently used over 4 MiB, never what was set last", (
   assertEquals([kept.get(4), kept.get(5)], ["small", "e"]);
 });
 
+test("ac3Frames() takes frames of one size and stops at what is no frame", () => {
+  const frame = (fill: number) => new Uint8Array([0x0b, 0x77, fill, fill]);
+  const bytes = concatBytes([frame(1), frame(2), new Uint8Array([1, 2, 3, 4]), frame(3)]);
+  assertEquals(ac3Frames(bytes, 4), [frame(1), frame(2)]);
+  assertEquals(ac3Frames(frame(1).subarray(0, 3), 4), []);
+});
+
 test("asksForAac() takes in MP3 and AC-3 only when told to, AAC never, all else always", () => {
   const none = { mp3: false, ac3: false };
   for (const codec of ["opus", "vorbis", "flac", "dts", "pcm", "truehd"] as const) {
@@ -136,6 +143,21 @@ test("openMedia() gives the sound of a WebM whose picture cannot be carried", as
     audioEncoder: new FakeEncoder(),
   });
   assertEquals(outputTracks.map((one) => one.codec), ["aac"]);
+});
+
+test("openMedia() makes AAC that nobody asked for only where a file would be silent otherwise", async () => {
+  const transcode = { mp3: false, ac3: false, onlyIfSilent: true };
+  const open = async (name: string) => {
+    const audioEncoder = new FakeEncoder();
+    const { outputTracks, warnings } = await openBytes(fixture(name), { transcode, audioEncoder });
+    assertEquals(warnings, []);
+    return { codecs: outputTracks.map(({ codec }) => codec) };
+  };
+  assertEquals((await open("audio.flac")).codecs, ["aac"]);
+  assertEquals((await open("mp4-ac3.mp4")).codecs.includes("ac3"), true);
+  assertEquals((await open("ts-mpeg2.ts")).codecs, ["mpeg2video", "mp2"]);
+  // A picture that cannot be carried is not left out unasked.
+  await assertRejects(() => open("webm-vp9-opus.webm"), MillraceError, "vp9");
 });
 
 test("openMedia() leaves a transport stream's audio, with a warning, where no encoder is; AAC is never asked for", async () => {
@@ -252,6 +274,7 @@ const JOB: EncodeJob = {
   input: new Uint8Array(10),
   container: "matroska",
   firstSample: 48000,
+  target: "aac",
   channels: 2,
   bitsPerSecond: 160_000,
   maxOutputBytes: 1000,

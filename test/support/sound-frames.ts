@@ -8,9 +8,27 @@ export interface SoundFrame {
   readonly data: Uint8Array;
 }
 
-/** Frames of AAC or MPEG audio; of other streams, what each PES holds. */
+/** Bit rates of AC-3 by frame size code, kbit/s (ETSI TS 102 366, table 4.13). */
+const AC3_KBITS = [32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 384, 448, 512, 576, 640];
+
+/** The frame of AC-3 at `at`, of 48 or 44.1 kHz; null where there is none. */
+function ac3Frame(data: Uint8Array, at: number) {
+  if (data[at] !== 0x0b || data[at + 1] !== 0x77) return null;
+  const [rate, code] = [data[at + 4]! >> 6, data[at + 4]! & 63];
+  const kbits = AC3_KBITS[code >> 1]!;
+  const words = rate === 0 ? kbits * 2 : Math.floor(kbits * 320 / 147) + (code & 1);
+  return { sizeBytes: words * 2, samples: 1536, sampleRate: rate === 0 ? 48_000 : 44_100 };
+}
+
+function syntaxOf(streamType: number) {
+  if (streamType === 0x0f) return adtsFrame;
+  if (streamType === 0x81) return ac3Frame;
+  return streamType === 3 || streamType === 4 ? mpegAudioFrame : null;
+}
+
+/** Frames of AAC, MPEG audio or AC-3; of other streams, what each PES holds. */
 export function soundFrames({ streamType, units }: CheckedStream): SoundFrame[] {
-  const syntax = streamType === 0x0f ? adtsFrame : streamType === 3 || streamType === 4 ? mpegAudioFrame : null;
+  const syntax = syntaxOf(streamType);
   if (syntax === null) return units.map(({ pts, data }) => ({ pts, data }));
   return units.flatMap(({ pts, data }) => {
     const frames: SoundFrame[] = [];

@@ -9,6 +9,7 @@
 import type { ByteSource, ReadOptions } from "../../bytes/source.ts";
 import { isTurnDue, nextTurn, turnWhenDue } from "../../bytes/turn.ts";
 import { abortError, MillraceError } from "../../errors.ts";
+import { PartSource } from "../source/part-source.ts";
 
 /** Steps: access units, boxes, candidates. The largest index that is taken (4 million access units) takes 16 million. */
 const MAX_STEPS = 64_000_000;
@@ -45,6 +46,8 @@ export class IndexWork implements ByteSource {
   readonly #limits: Required<WorkLimits>;
   readonly #memory: MemoryAccount | null;
   #heldBytes = 0;
+  /** The work on the whole file, which is charged; null where this is it. */
+  #whole: IndexWork | null = null;
   #steps = 0;
   #reads = 0;
   #busyMs = 0;
@@ -64,8 +67,17 @@ export class IndexWork implements ByteSource {
     this.#limits = { steps: MAX_STEPS, reads: MAX_READS, busyMs: MAX_BUSY_MS, ...limits };
   }
 
+  /** The work on the bytes `[start, end)` as on a file of their own; it is charged to this one. */
+  part(start: number, end: number): IndexWork {
+    if (start === 0 && end === this.sizeBytes) return this;
+    const part = new IndexWork(new PartSource(this, start, end), this.signal, this.#limits);
+    part.#whole = this.#whole ?? this;
+    return part;
+  }
+
   /** As `ByteSource.read`; a step of the work. Rejects with `too_busy` when there is no memory for it. */
   async read(offset: number, length: number, options: ReadOptions): Promise<Uint8Array> {
+    if (this.#whole !== null) return await this.#source.read(offset, length, options);
     if (++this.#reads > this.#limits.reads) throw tooMuch(`${this.#limits.reads} reads`);
     this.#hold(length);
     await this.spend(1);
@@ -93,6 +105,7 @@ export class IndexWork implements ByteSource {
    * thousand steps where one is short. Rejects with `bad_media` when the index takes too much, or the signal's reason.
    */
   async spend(steps: number): Promise<void> {
+    if (this.#whole !== null) return await this.#whole.spend(steps);
     this.#steps += steps;
     if (this.#steps > this.#limits.steps) throw tooMuch(`${this.#limits.steps} steps`);
     if (this.signal.aborted) throw abortError(this.signal);

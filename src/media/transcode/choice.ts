@@ -2,7 +2,7 @@
 import { elementaryFormat } from "../mux/ts/elementary/carry.ts";
 import type { Track } from "../types.ts";
 import { matroskaAudio } from "./matroska-audio.ts";
-import { AAC_RATE, type AudioTranscoding } from "./types.ts";
+import { type AudioTarget, type AudioTranscoding, MADE_RATE, type MadeChannels } from "./types.ts";
 
 /** Whether `track` of a file of `container` is to become AAC, and can be read by an encoder. */
 export function wantsAac(track: Track, container: string, wish: AudioTranscoding): boolean {
@@ -26,16 +26,23 @@ export function asksForAac(track: Track, wish: AudioTranscoding): boolean {
   }
 }
 
-/** Channels of the AAC of `track`: what has more than one becomes stereo. */
-export function aacChannels(track: Track): 1 | 2 {
-  return track.channels === 1 ? 1 : 2;
+/** Channels of what `track` becomes: 5.1 where it has that many, else stereo, or mono where it is. */
+export function madeChannels({ channels }: Track): MadeChannels {
+  return channels === 1 ? 1 : channels !== null && channels >= 6 ? 6 : 2;
 }
 
-/** The AAC track that `track` becomes. */
-export function aacTrack(track: Track): Track {
-  const channels = aacChannels(track);
+/** The track of `target` that `track` becomes. */
+export function madeTrack(track: Track, target: AudioTarget): Track {
+  const channels = madeChannels(track);
+  const { codecId } = track;
+  const common = { ...track, isFramed: false, sampleRate: MADE_RATE, channels };
+  if (target === "ac3") return { ...common, codec: "ac3", codecId: `AC-3 of ${codecId}`, codecPrivate: null };
   // AudioSpecificConfig (ISO/IEC 14496-3, 1.6.2.1): object type 2, rate index 3 (48 kHz), the channels.
   const codecPrivate = new Uint8Array([0x11, 0x80 | (channels << 3)]);
-  const made = { codec: "aac", codecId: `AAC of ${track.codecId}`, codecPrivate, isFramed: false } as const;
-  return { ...track, ...made, sampleRate: AAC_RATE, channels };
+  return { ...common, codec: "aac", codecId: `AAC of ${codecId}`, codecPrivate };
+}
+
+/** The AAC track that `track` of a transport stream becomes: no more than stereo fits where its packets were. */
+export function aacTrack(track: Track): Track {
+  return madeTrack({ ...track, channels: track.channels === 1 ? 1 : 2 }, "aac");
 }

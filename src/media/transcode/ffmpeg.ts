@@ -2,7 +2,7 @@
 import { deadline, withSignal } from "../../bytes/deadline.ts";
 import { abortError, MillraceError } from "../../errors.ts";
 import type { ChildProcess, Clock, ProcessPort } from "../../ports.ts";
-import { AAC_RATE, type AudioEncoder, type EncodeJob } from "./types.ts";
+import { type AudioEncoder, type EncodeJob, MADE_RATE } from "./types.ts";
 
 /** Processes at once: each keeps one core busy for a tenth of a second per two seconds of sound. */
 export const MAX_PROCESSES = 2;
@@ -13,17 +13,21 @@ const PROBE_TIMEOUT_MS = 5000;
 /** Bytes kept of what a process complains about, for the message. */
 const MAX_COMPLAINT_BYTES = 2048;
 
+/** AC-3 delays sound by a block of 256 samples; a frame of 1536 begins so much earlier that the next one is where it should be. */
+const AC3_LEAD_SAMPLES = 1536 - 256;
+
 /** Arguments for one piece: silence fills gaps from 20 ms on, the first sample is where the job says. */
-function encodeArguments({ container, firstSample, channels, bitsPerSecond }: EncodeJob): string[] {
+function encodeArguments({ container, target, firstSample, channels, bitsPerSecond }: EncodeJob): string[] {
+  const first = firstSample - (target === "ac3" ? AC3_LEAD_SAMPLES : 0);
   return [
     ...["-hide_banner", "-loglevel", "error", "-nostdin", "-threads", "1"],
     // What is in the input must lead nowhere else.
     ...["-protocol_whitelist", "pipe", "-f", container, "-copyts", "-i", "pipe:0", "-map", "0:a:0"],
     // Two steps: one that changes the rate as well takes first_pts for a time at another rate.
-    ...["-af", `aresample=${AAC_RATE},aresample=${AAC_RATE}:async=1:min_hard_comp=0.02:first_pts=${firstSample}`],
+    ...["-af", `aresample=${MADE_RATE},aresample=${MADE_RATE}:async=1:min_hard_comp=0.02:first_pts=${first}`],
     ...["-ac", String(channels)],
-    ...["-c:a", "aac", "-b:a", String(bitsPerSecond), "-threads", "1", "-flags", "+bitexact"],
-    ...["-f", "adts", "pipe:1"],
+    ...["-c:a", target, "-b:a", String(bitsPerSecond), "-threads", "1", "-flags", "+bitexact"],
+    ...["-f", target === "ac3" ? "ac3" : "adts", "pipe:1"],
   ];
 }
 

@@ -1,22 +1,30 @@
 /** The AAC of one run of one track: always the same frames, whichever run is made first. */
 import type { ByteSource } from "../../bytes/source.ts";
 import type { StreamedTimeline } from "../timeline.ts";
-import { adtsFrames } from "./adts.ts";
+import { ac3Frames, adtsFrames } from "./made-frames.ts";
 import { Kept } from "./kept.ts";
 import { type MatroskaAudio, opusPreSkip, type TimedPacket, writeMatroska } from "./matroska-audio.ts";
-import { AAC_BITS_PER_SECOND, AAC_FRAME_SAMPLES, AAC_RATE, type AudioEncoder } from "./types.ts";
+import { type AudioEncoder, type AudioTarget, MADE_RATE, type MadeChannels, TARGETS } from "./types.ts";
 
-/** Ticks of 90 kHz in a frame. */
-export const FRAME_90K = AAC_FRAME_SAMPLES * 90_000 / AAC_RATE;
+/** Ticks of 90 kHz in a frame of `target`. */
+export function frameTicks(target: AudioTarget): number {
+  return TARGETS[target].frameSamples * 90_000 / MADE_RATE;
+}
+
+/** … of AAC. */
+export const FRAME_90K = frameTicks("aac");
 /**
- * A run's frames end this long before its last packet begins: an encoder looks three frames ahead, and those samples must
+ * A run's frames end this many before its last packet begins: an encoder looks three frames ahead, and those samples must
  * be the run's own.
  */
-const LOOKAHEAD_90K = 4 * FRAME_90K;
+const LOOKAHEAD_FRAMES = 4;
 /** So many frames are encoded and thrown away before the first: windows overlap, and rate control settles. */
 export const PREROLL_FRAMES = 4;
-/** Packets of the run before that are decoded first: bit reservoirs and overlapping windows reach back 0.25 s at most. */
-const TAIL_90K = LOOKAHEAD_90K + PREROLL_FRAMES * FRAME_90K + 27_000;
+/**
+ * Packets of the run before that are decoded first, besides those of frames: bit reservoirs and overlapping windows reach
+ * back 0.25 s at most.
+ */
+const REACH_90K = 27_000;
 /** Time zero of the file for the encoder lies this long before the first sample wanted, so that no time is negative. */
 export const LEAD_90K = 90_000;
 /** Packets of one run, bytes: 20 s of eight channels of PCM. More is left out: all of it is held, and once more as a file. */
@@ -27,15 +35,17 @@ const MAX_INPUT_PACKETS = 50_000;
 export const MAX_RUN_FRAMES = 15_000;
 /** The AAC of one run, bytes: so many frames at twice the bit rate. */
 const MAX_OUTPUT_BYTES = 16 * 1024 * 1024;
-/** Largest frame: 6144 bits a channel (ISO/IEC 14496-3, 4.5.3.2), with its header. */
-export const MAX_FRAME_BYTES = 2 * 768 + 7;
+/** Largest frame of `channels` with its header. */
+export function maxFrameBytes(target: AudioTarget, channels: MadeChannels): number {
+  return channels * TARGETS[target].maxChannelBytes + 7;
+}
 /** Times further than this from an even spacing are no rounding errors (3 ms). */
 const MAX_ROUNDING_90K = 270;
 /** An even spacing is believed from so many packets on. */
 const LEAST_EVEN_PACKETS = 8;
 
 /** A frame with its time. */
-export interface AacFrame {
+export interface MadeFrame {
   readonly pts90k: number;
   readonly data: Uint8Array;
 }
@@ -47,35 +57,38 @@ interface Tail {
   readonly lastTime90k: number | null;
 }
 
-/** What the AAC of a track is made of. */
+/** What the sound of a track is made of. */
 export interface RunAudioParts {
   /** Index into `MediaIndex.tracks`. */
   readonly track: number;
   readonly audio: MatroskaAudio;
-  readonly channels: 1 | 2;
+  readonly target: AudioTarget;
+  readonly channels: MadeChannels;
   readonly timeline: StreamedTimeline;
   readonly encoder: AudioEncoder;
   /** Most frames of a run. */
   readonly maxFrames: (run: number) => number;
 }
 
-/** Maker of the AAC of one track. What it keeps only saves work. */
+/** Maker of the AAC or AC-3 of one track. What it keeps only saves work. */
 export class RunAudio {
   readonly #parts: RunAudioParts;
   readonly #shift90k: number;
+  readonly #frame90k: number;
   readonly #tails = new Kept<Tail>();
-  readonly #frames = new Kept<readonly AacFrame[]>();
+  readonly #frames = new Kept<readonly MadeFrame[]>();
 
   constructor(parts: RunAudioParts) {
     this.#parts = parts;
-    this.#shift90k = opusPreSkip(parts.audio) * 90_000 / AAC_RATE;
+    this.#shift90k = opusPreSkip(parts.audio) * 90_000 / MADE_RATE;
+    this.#frame90k = frameTicks(parts.target);
   }
 
   /**
-   * Frames of `run`, in order. Frame k covers the samples from 1024 k of the file's timeline at 48 kHz. A run has those
+   * Frames of `run`, in order. Frame k covers the samples from 1024 k (1536 k) of the file's timeline at 48 kHz. A run has those
    * from where the one before ended until shortly before its last packet; the last run has all.
    */
-  async framesOf(run: number, source: ByteSource, signal: AbortSignal): Promise<readonly AacFrame[]> {
+  async framesOf(run: number, source: ByteSource, signal: AbortSignal): Promise<readonly MadeFrame[]> {
     const kept = this.#frames.get(run);
     if (kept !== undefined) return kept;
     const before = run === 0 ? { packets: [], lastTime90k: null } : await this.#tailOf(run - 1, source, signal);
@@ -96,62 +109,67 @@ export class RunAudio {
         packets.push({ time90k: pts90k - this.#shift90k, data });
       }
     }
-    const tail = tailOf(packets);
+    const tail = this.#endOf(packets);
     this.#tails.set(run, tail, tail.packets.reduce((sum, packet) => sum + packet.data.length + 64, 64));
     return packets;
   }
 
-  async #tailOf(run: number, source: ByteSource, signal: AbortSignal): Promise<Tail> {
-    return this.#tails.get(run) ?? tailOf(await this.#packetsOf(run, source, signal));
+  #endOf(packets: readonly TimedPacket[]): Tail {
+    const last = packets.at(-1);
+    if (last === undefined) return { packets: [], lastTime90k: null };
+    const tail90k = (LOOKAHEAD_FRAMES + PREROLL_FRAMES) * this.#frame90k + REACH_90K;
+    const from = packets.findIndex(({ time90k }) => time90k >= last.time90k - tail90k);
+    return { packets: packets.slice(from), lastTime90k: last.time90k };
   }
 
-  async #encode(run: number, before: Tail, own: readonly TimedPacket[], signal: AbortSignal): Promise<AacFrame[]> {
-    const { encoder, channels, audio, timeline, maxFrames } = this.#parts;
+  async #tailOf(run: number, source: ByteSource, signal: AbortSignal): Promise<Tail> {
+    return this.#tails.get(run) ?? this.#endOf(await this.#packetsOf(run, source, signal));
+  }
+
+  async #encode(run: number, before: Tail, own: readonly TimedPacket[], signal: AbortSignal): Promise<MadeFrame[]> {
+    const { encoder, channels, audio, timeline, maxFrames, target } = this.#parts;
+    const frame90k = this.#frame90k;
+    const lookahead90k = LOOKAHEAD_FRAMES * frame90k;
     const packets = evenTimes([...before.packets, ...own]);
     const last = own.at(-1)!.time90k;
     const isLast = run === timeline.runs.length - 1;
     const lastDuration = own.length > 1 ? last - own.at(-2)!.time90k : 0;
-    const end = Math.ceil((isLast ? last + lastDuration : last - LOOKAHEAD_90K) / FRAME_90K);
+    const end = Math.ceil((isLast ? last + lastDuration : last - lookahead90k) / frame90k);
     const start = Math.max(
       0,
       end - maxFrames(run),
       before.lastTime90k === null
-        ? Math.floor(own[0]!.time90k / FRAME_90K)
-        : Math.ceil((before.lastTime90k - LOOKAHEAD_90K) / FRAME_90K),
+        ? Math.floor(own[0]!.time90k / frame90k)
+        : Math.ceil((before.lastTime90k - lookahead90k) / frame90k),
     );
     if (start >= end) return [];
     const first = before.lastTime90k === null ? start : Math.max(0, start - PREROLL_FRAMES);
-    const origin90k = first * FRAME_90K - LEAD_90K;
+    const origin90k = first * frame90k - LEAD_90K;
     const matroska = writeMatroska(
       audio,
       packets.filter(({ time90k }) => time90k >= origin90k)
         .map(({ time90k, data }) => ({ time90k: time90k - origin90k, data })),
     );
-    const made = adtsFrames(
-      await encoder.encode({
-        input: matroska,
-        container: "matroska",
-        firstSample: LEAD_90K * AAC_RATE / 90_000,
-        channels,
-        bitsPerSecond: AAC_BITS_PER_SECOND[channels],
-        maxOutputBytes: Math.min(MAX_OUTPUT_BYTES, (maxFrames(run) + PREROLL_FRAMES + 16) * MAX_FRAME_BYTES * 2),
-      }, signal),
-    );
-    const frames: AacFrame[] = [];
+    const bitsPerSecond = TARGETS[target].bitsPerSecond[channels];
+    const mostBytes = (maxFrames(run) + PREROLL_FRAMES + 16) * maxFrameBytes(target, channels) * 2;
+    const output = await encoder.encode({
+      input: matroska,
+      container: "matroska",
+      target,
+      firstSample: LEAD_90K * MADE_RATE / 90_000,
+      channels,
+      bitsPerSecond,
+      maxOutputBytes: Math.min(MAX_OUTPUT_BYTES, mostBytes),
+    }, signal);
+    const made = target === "aac" ? adtsFrames(output) : ac3Frames(output, meanFrameBytes(target, channels));
+    const frames: MadeFrame[] = [];
     for (let k = start; k < end; k++) {
       // The first frame out only primes the decoder.
       const data = made[k - first + 1];
-      if (data !== undefined) frames.push({ pts90k: k * FRAME_90K, data: data.slice() });
+      if (data !== undefined) frames.push({ pts90k: k * frame90k, data: data.slice() });
     }
     return frames;
   }
-}
-
-function tailOf(packets: readonly TimedPacket[]): Tail {
-  const last = packets.at(-1);
-  if (last === undefined) return { packets: [], lastTime90k: null };
-  const from = packets.findIndex(({ time90k }) => time90k >= last.time90k - TAIL_90K);
-  return { packets: packets.slice(from), lastTime90k: last.time90k };
 }
 
 /** Undoes the rounding of times to milliseconds where packets follow one another evenly: a line through all of them. */
@@ -171,8 +189,12 @@ function evenTimes(packets: readonly TimedPacket[]): readonly TimedPacket[] {
   return even.every(({ time90k }, i) => Math.abs(time90k - packets[i]!.time90k) <= MAX_ROUNDING_90K) ? even : packets;
 }
 
-/** Payload of `frames` frames that a slot foresees: half more than the bit rate asks. */
-export function foreseenBytes(frames: number, channels: 1 | 2): number {
-  const mean = AAC_BITS_PER_SECOND[channels] / 8 * AAC_FRAME_SAMPLES / AAC_RATE;
-  return Math.ceil(frames * mean * 1.5) + 4 * MAX_FRAME_BYTES;
+function meanFrameBytes(target: AudioTarget, channels: MadeChannels): number {
+  return TARGETS[target].bitsPerSecond[channels] / 8 * TARGETS[target].frameSamples / MADE_RATE;
+}
+
+/** Payload of `frames` frames that a slot foresees: of AAC half more than the bit rate asks, of AC-3 exactly that. */
+export function foreseenBytes(frames: number, target: AudioTarget, channels: MadeChannels): number {
+  const slack = target === "aac" ? 1.5 : 1;
+  return Math.ceil(frames * meanFrameBytes(target, channels) * slack) + 4 * maxFrameBytes(target, channels);
 }

@@ -2,62 +2,89 @@
 import { elementaryFormat } from "../mux/ts/elementary/carry.ts";
 import type { IndexWork } from "../index/work.ts";
 import type { MediaIndex, OpenOptions, RunSample, StreamedRun, StreamedTimeline } from "../timeline.ts";
-import { aacChannels, aacTrack, wantsAac } from "./choice.ts";
+import type { Track } from "../types.ts";
+import { madeChannels, madeTrack, wantsAac } from "./choice.ts";
 import { matroskaAudio } from "./matroska-audio.ts";
-import { foreseenBytes, FRAME_90K, MAX_RUN_FRAMES, RunAudio } from "./run-audio.ts";
+import { foreseenBytes, frameTicks, MAX_RUN_FRAMES, RunAudio } from "./run-audio.ts";
 import { runsOfTables } from "./tabled-runs.ts";
-import type { AudioEncoder } from "./types.ts";
+import type { AudioEncoder, AudioTarget } from "./types.ts";
 
+const NAMES: Readonly<Record<AudioTarget, string>> = { aac: "AAC", ac3: "AC-3" };
 /** A run's bytes hold sound of its own time give or take this: containers interleave within a second. */
 const INTERLEAVE_90K = 90_000;
 /** Sound-only runs begin this much earlier, for their frames end before their last packet does. */
 const AUDIO_LEAD_90K = 18_000;
 
-/** `index` with AAC in place of what `options.transcode` asks for; `index` itself, with a warning, where ffmpeg is missing. */
+/** `index` with AAC or AC-3 in place of what `options.transcode` asks for; `index` itself, with a warning, where ffmpeg is missing. */
 export async function transcodeIndex(
   index: MediaIndex,
   options: OpenOptions,
   work: Pick<IndexWork, "spend">,
 ): Promise<MediaIndex> {
-  const { transcode, audioEncoder } = options;
+  const { transcode, audioEncoder, audioTarget = "aac" } = options;
   if (!transcode) return index;
-  const chosen = index.tracks.flatMap((track, i) => {
-    const hasData = index.timeline.kind === "streamed" || (index.timeline.tables[i]?.count ?? 0) > 0;
-    return hasData && wantsAac(track, index.container, transcode) ? [i] : [];
-  });
+  const hasData = (i: number) =>
+    index.timeline.kind === "streamed" ? !index.timeline.empty?.has(i) : (index.timeline.tables[i]?.count ?? 0) > 0;
+  const isCarried = (kind: Track["kind"]) => (track: Track, i: number) =>
+    track.kind === kind && elementaryFormat(track) !== null && hasData(i);
+  // Nobody who wants to see a film is served by its sound alone: such a file is refused, which names its codecs.
+  const isBlind = index.tracks.some(({ kind }) => kind === "video") && !index.tracks.some(isCarried("video"));
+  if (transcode.onlyIfSilent && (isBlind || index.tracks.some(isCarried("audio")))) return index;
+  const chosen = index.tracks.flatMap((track, i) =>
+    hasData(i) && wantsAac(track, index.container, transcode) ? [i] : []
+  );
   if (chosen.length === 0) return index;
   if (!audioEncoder || !await audioEncoder.isAvailable(options.signal)) {
     const names = [...new Set(chosen.map((i) => index.tracks[i]!.codec))].join(", ");
-    return { ...index, warnings: [`ffmpeg was not found: ${names} is not made into AAC`, ...index.warnings] };
+    return {
+      ...index,
+      warnings: [`ffmpeg was not found: ${names} is not made into ${NAMES[audioTarget]}`, ...index.warnings],
+    };
   }
   const timeline = index.timeline.kind === "streamed"
     ? index.timeline
     : await runsOfTables(index.tracks, index.timeline, index.sourceBytes, work);
-  const tracks = index.tracks.map((track, i) => chosen.includes(i) ? aacTrack(track) : track);
+  const tracks = index.tracks.map((track, i) => chosen.includes(i) ? madeTrack(track, audioTarget) : track);
   const hasVideo = tracks.some((track) => track.kind === "video" && elementaryFormat(track) !== null);
-  return { ...index, tracks, timeline: withAac(index, timeline, chosen, !hasVideo, audioEncoder) };
+  return {
+    ...index,
+    tracks,
+    timeline: withSound(index, timeline, chosen, {
+      isSoundOnly: !hasVideo,
+      encoder: audioEncoder,
+      target: audioTarget,
+    }),
+  };
 }
 
-function maxFrames(run: StreamedRun): number {
-  return Math.min(MAX_RUN_FRAMES, Math.ceil((run.durationPts90k + 2 * INTERLEAVE_90K) / FRAME_90K) + 16);
+function maxFrames(run: StreamedRun, target: AudioTarget): number {
+  return Math.min(MAX_RUN_FRAMES, Math.ceil((run.durationPts90k + 2 * INTERLEAVE_90K) / frameTicks(target)) + 16);
 }
 
-function withAac(
+interface Making {
+  readonly isSoundOnly: boolean;
+  readonly encoder: AudioEncoder;
+  readonly target: AudioTarget;
+}
+
+function withSound(
   index: MediaIndex,
   timeline: StreamedTimeline,
   chosen: readonly number[],
-  isSoundOnly: boolean,
-  encoder: AudioEncoder,
+  { isSoundOnly, encoder, target }: Making,
 ): StreamedTimeline {
   const makers = new Map(chosen.map((track) => {
     const audio = matroskaAudio(index.tracks[track]!, index.container)!;
-    const channels = aacChannels(index.tracks[track]!);
-    const frames = (run: number) => maxFrames(timeline.runs[run]!);
-    return [track, new RunAudio({ track, audio, channels, timeline, encoder, maxFrames: frames })];
+    const channels = madeChannels(index.tracks[track]!);
+    const frames = (run: number) => maxFrames(timeline.runs[run]!, target);
+    return [track, new RunAudio({ track, audio, target, channels, timeline, encoder, maxFrames: frames })];
   }));
   const runs = timeline.runs.map((run): StreamedRun => {
-    const frames = maxFrames(run);
-    const made = chosen.reduce((sum, track) => sum + foreseenBytes(frames, aacChannels(index.tracks[track]!)), 0);
+    const frames = maxFrames(run, target);
+    const made = chosen.reduce(
+      (sum, track) => sum + foreseenBytes(frames, target, madeChannels(index.tracks[track]!)),
+      0,
+    );
     return {
       ...run,
       startDts90k: isSoundOnly ? Math.max(0, run.startDts90k - AUDIO_LEAD_90K) : run.startDts90k,

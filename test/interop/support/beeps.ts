@@ -76,14 +76,20 @@ export function times(path: string, stream: string): number[] {
 export const startOf = (path: string, stream: string) => Math.min(...times(path, stream));
 
 /**
- * The file at `ours` decodes in silence, its AAC (48 kHz) has no gap, and its beeps stand where those of `original` do:
+ * The file at `ours` decodes in silence, its sound (48 kHz, frames of `frameSamples`) has no gap, and its beeps stand where those of `original` do:
  * against the picture where there is one, within 25 ms. At least `fewest` beeps are there.
  */
-export function assertInStep(original: string, ours: string, { video }: Beeping, fewest: number): void {
+export function assertInStep(
+  original: string,
+  ours: string,
+  { video }: Beeping,
+  fewest: number,
+  frameSamples = 1024,
+): void {
   assertEquals(run("ffmpeg", [...QUIET, "-i", ours, "-f", "null", "-"]).err, "");
   const pts = times(ours, "a:0");
   for (let i = 1; i < pts.length; i++) {
-    assertLess(Math.abs(pts[i]! - pts[i - 1]! - 1024 / 48000), 0.001, `a gap at ${pts[i]}`);
+    assertLess(Math.abs(pts[i]! - pts[i - 1]! - frameSamples / 48000), 0.001, `a gap at ${pts[i]}`);
   }
   const stream = video === undefined ? "v:0" : "a:0";
   const [theirStart, ourStart] = [startOf(original, stream), startOf(ours, stream)];

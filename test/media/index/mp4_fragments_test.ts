@@ -16,7 +16,7 @@ import {
   sidx,
   type TimeForm,
 } from "../support/fragment-builder.ts";
-import { box } from "../support/mp4-builder.ts";
+import { avcEntry, box } from "../support/mp4-builder.ts";
 
 const SECONDS = 12;
 const CLIP = clipOf(SECONDS);
@@ -146,4 +146,64 @@ test("openMedia() keeps decoding times ascending where a fragment begins before 
   const report = checkTs(await collect(ts.read(0, null, new MemorySource(bytes), NEVER)));
   assertEquals(report.problems, []);
   assertEquals(report.streams.map((stream) => soundFrames(stream).length), CLIP.map(({ units }) => units.length));
+});
+
+const twice = (one: Uint8Array) => layOut([one, one]).bytes;
+
+const JOINED: Readonly<Record<string, () => Uint8Array>> = {
+  "a sidx each": () => {
+    const fragments = bytesOf(joint());
+    return twice(file(clipMovie(CLIP, true), sidx(VIDEO, fragments.map(({ length }) => length)), fragments).bytes);
+  },
+  "an mfra each": () => {
+    const { bytes, at } = file(clipMovie(CLIP, true), bytesOf(joint()));
+    return twice(layOut([bytes, mfra(VIDEO, at.slice(2))]).bytes);
+  },
+  "no index": () => twice(file(clipMovie(CLIP, true), bytesOf(joint())).bytes),
+  "one movie box for both": () => file(clipMovie(CLIP, true), bytesOf(joint()), bytesOf(joint())).bytes,
+};
+
+for (const [what, make] of Object.entries(JOINED)) {
+  test(`openMedia() plays a fragmented file joined to itself with ${what} twice`, async () => {
+    const bytes = make();
+    const { ts, durationMs, warnings, faults, hls } = await openBytes(bytes);
+    const source = new MemorySource(bytes);
+    const whole = await collect(ts.read(0, null, source, NEVER));
+    const report = checkTs(whole);
+    assertEquals(report.problems, []);
+    const streams = report.streams.map(soundFrames);
+    assertEquals(streams.map(({ length }) => length), CLIP.map(({ units }) => 2 * units.length));
+    for (const [i, units] of streams.entries()) {
+      const second = units[CLIP[i]!.units.length]!.pts - units[0]!.pts;
+      assertEquals(Math.abs(second - 90_000 * SECONDS) <= 9000, true, `stream ${i} begins again at ${second}`);
+    }
+    assertEquals(Math.round(durationMs! / 1000), 2 * SECONDS);
+    assertEquals(warnings[0], "the file is 2 films one after the other");
+    assertEquals(faults!.warning, null);
+    const segments = [];
+    for (const { index } of hls.segments) segments.push(await collect(hls.readSegment(index, source, NEVER)));
+    assertEquals(layOut(segments).bytes, whole);
+  });
+}
+
+test("openMedia() leaves a film out that follows another and has other codec data", async () => {
+  const fragments = bytesOf(joint());
+  const index = sidx(VIDEO, fragments.map(({ length }) => length));
+  const other = [{ ...VIDEO, entry: avcEntry(4, [0x67, 9, 9, 9]) }, AUDIO];
+  const { bytes } = layOut([
+    file(clipMovie(CLIP, true), index, fragments).bytes,
+    file(clipMovie(other, true), index, fragments).bytes,
+  ]);
+  const { ts, warnings } = await openBytes(bytes);
+  const report = checkTs(await collect(ts.read(0, null, new MemorySource(bytes), NEVER)));
+  assertEquals(report.streams.map((stream) => soundFrames(stream).length), CLIP.map(({ units }) => units.length));
+  assertEquals(warnings, ["another film follows in the file, and is left out as its codecs differ"]);
+});
+
+test("openMedia() plays what comes before a damaged film in the same file", async () => {
+  const fragments = bytesOf(joint());
+  const { bytes } = file(clipMovie(CLIP, true), sidx(VIDEO, fragments.map(({ length }) => length)), fragments);
+  const { warnings, durationMs } = await openBytes(layOut([bytes, FTYP, box("free", new Uint8Array(100))]).bytes);
+  assertEquals(Math.round(durationMs! / 1000), SECONDS);
+  assertEquals(warnings, ["what follows the first film of the file is damaged, and left out"]);
 });

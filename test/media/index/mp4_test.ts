@@ -52,9 +52,11 @@ test("openMp4() reads offsets, sizes, times and keyframes", async () => {
 });
 
 test("openMp4() reads co64, stz2 and several chunk runs", async () => {
-  const sizes = [10, 20, 30, 40, 50];
-  for (const bits of [8, 16]) {
-    const packed = bits === 8
+  for (const bits of [4, 8, 16]) {
+    const sizes = bits === 4 ? [1, 2, 3, 4, 15] : [10, 20, 30, 40, 50];
+    const packed = bits === 4
+      ? Uint8Array.of(0x12, 0x34, 0xf0)
+      : bits === 8
       ? Uint8Array.from(sizes)
       : concatBytes(sizes.map((size) => Uint8Array.of(size >> 8, size)));
     const tables = (offset: number) => [
@@ -74,7 +76,10 @@ test("openMp4() reads co64, stz2 and several chunk runs", async () => {
     const file = fileOf((offset) => movieBox([spec(start = offset)]), [new Uint8Array(300)]);
     const [table] = await tablesOf(file);
     assertEquals([...table!.sizes], sizes);
-    assertEquals([...table!.offsets].map((offset) => offset - start), [0, 10, 100, 130, 200]);
+    assertEquals(
+      [...table!.offsets].map((offset) => offset - start),
+      [0, sizes[0], 100, 100 + sizes[2]!, 200],
+    );
   }
 });
 

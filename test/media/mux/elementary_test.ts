@@ -89,6 +89,23 @@ test("h264Format() answers null without a usable configuration", () => {
   assertEquals(h264Format(track("h264", "video", [1, 100, 0, 31, 0xff, 0xe1, 0xff, 0xff, 0])), null);
 });
 
+test("hevcFormat() leaves out the NAL units of further layers, as of a second eye", () => {
+  const hvcc = [1, ...new Array(20).fill(0), 0xff, 0];
+  const format = hevcFormat(track("hevc", "video", hvcc))!;
+  const unit = (secondByte: number, firstByte = 0x26) => {
+    const nal = nalUnit(firstByte, 12);
+    nal[5] = secondByte;
+    return nal;
+  };
+  const code = [0, 0, 0, 1];
+  const delimiter = [...code, 0x46, 1, 0x50];
+  const base = [...delimiter, ...code, ...unit(1).subarray(4)];
+  assertEquals(run(format, unit(1), false), base);
+  assertEquals(run(format, concatBytes([unit(1), unit(0x09)]), false), base);
+  assertEquals(run(format, concatBytes([unit(1), unit(1, 0x27)]), false), base);
+  assertEquals(run(format, concatBytes([unit(1), unit(0x02)]), false), [...base, ...code, ...unit(2).subarray(4)]);
+});
+
 test("hevcFormat() takes VPS, SPS and PPS from hvcC and leaves other arrays", () => {
   const head = [1, ...new Array(20).fill(0), 0xf3, 4];
   const array = (type: number, ...nal: number[]) => [0x80 | type, 0, 1, 0, nal.length, ...nal];
@@ -96,6 +113,7 @@ test("hevcFormat() takes VPS, SPS and PPS from hvcC and leaves other arrays", ()
   const format = hevcFormat(track("hevc", "video", box))!;
   assertEquals(format.registration, "HEVC");
   const slice = nalUnit(0x26, 9);
+  slice[5] = 1;
   const sets = [0, 0, 0, 1, 0x40, 1, 0, 0, 0, 1, 0x42, 1, 0, 0, 0, 1, 0x44, 1];
   assertEquals(run(format, slice, true), [0, 0, 0, 1, 0x46, 1, 0x50, ...sets, 0, 0, 0, 1, ...slice.subarray(4)]);
   assertEquals(hevcFormat(track("hevc", "video", box.slice(0, 30))), null);

@@ -41,6 +41,8 @@ export interface TrackSpec {
   readonly language?: string;
   readonly edits?: Uint8Array;
   readonly isEnabled?: boolean;
+  /** First two numbers of the matrix: cosine and sine of the turn. */
+  readonly turn?: readonly [number, number];
 }
 
 /** An H.264 sample entry whose configuration says `lengthBytes` for NAL unit lengths. */
@@ -80,10 +82,12 @@ export function aacEntry(config = [0x11, 0x90]): Uint8Array {
 export function trackBox(spec: TrackSpec): Uint8Array {
   const letters = spec.language ?? "und";
   const packed = [...letters].reduce((bits, letter) => bits * 32 + letter.charCodeAt(0) - 0x60, 0);
+  const rest = new Uint8Array(60);
+  if (spec.turn) rest.set(u32(...spec.turn.map((value) => value * 0x10000)), 16);
   const edits = spec.edits === undefined ? [] : [box("edts", spec.edits)];
   return box(
     "trak",
-    fullBox("tkhd", 0, spec.isEnabled === false ? 0 : 1, u32(0, 0, spec.id, 0, 0), new Uint8Array(60)),
+    fullBox("tkhd", 0, spec.isEnabled === false ? 0 : 1, u32(0, 0, spec.id, 0, 0), rest),
     ...edits,
     box(
       "mdia",

@@ -1,5 +1,6 @@
 /** TrackEntry → Track, with what reading blocks needs besides. */
-import type { Codec, Track } from "../../types.ts";
+import type { Codec, DolbyVision, Track } from "../../types.ts";
+import { readDolbyVision } from "../dolby-vision.ts";
 import { aacConfig, codecOf, usualSamples } from "./codecs.ts";
 import { children, type ElementBudget, float, text, uint } from "./ebml.ts";
 import { ID } from "./ids.ts";
@@ -58,6 +59,29 @@ function plausibleRate(hertz: number): number {
   return hertz >= 1 && hertz <= 1_536_000 ? Math.round(hertz) : 8000;
 }
 
+/** Clockwise turn of a picture that stands upright in the scene, degrees: ProjectionPoseRoll is anticlockwise. */
+function readRotation(projection: Uint8Array, budget: ElementBudget): number {
+  for (const { id, data } of children(projection, budget)) {
+    if (id !== ID.PROJECTION_POSE_ROLL) continue;
+    const degrees = float(data);
+    return Number.isFinite(degrees) && Math.abs(degrees) <= 180 ? (Math.round(-degrees) + 360) % 360 : 0;
+  }
+  return 0;
+}
+
+/** Types of the mapping that carries Dolby Vision's configuration: "dvcC" and "dvvC". */
+const DOLBY_VISION_TYPES: ReadonlySet<number> = new Set([0x64766343, 0x64767643]);
+
+function readMapping(mapping: Uint8Array, budget: ElementBudget): DolbyVision | null {
+  let type = 0;
+  let extra: Uint8Array = new Uint8Array(0);
+  for (const { id, data } of children(mapping, budget)) {
+    if (id === ID.BLOCK_ADD_ID_TYPE) type = uint(data);
+    else if (id === ID.BLOCK_ADD_ID_EXTRA_DATA) extra = data;
+  }
+  return DOLBY_VISION_TYPES.has(type) ? readDolbyVision(extra) : null;
+}
+
 const KINDS: Readonly<Record<number, Track["kind"]>> = { 1: "video", 2: "audio", 17: "subtitle" };
 
 function needsConfig(codec: Codec, config: Uint8Array | null): boolean {
@@ -73,7 +97,11 @@ function needsConfig(codec: Codec, config: Uint8Array | null): boolean {
  */
 export function readTrack(entry: Uint8Array, budget: ElementBudget): MatroskaTrack | null {
   const fields = new Map<number, Uint8Array>();
-  for (const { id, data } of children(entry, budget)) fields.set(id, data);
+  let dolbyVision: DolbyVision | null = null;
+  for (const { id, data } of children(entry, budget)) {
+    fields.set(id, data);
+    if (id === ID.BLOCK_ADDITION_MAPPING) dolbyVision ??= readMapping(data, budget);
+  }
   const number = (id: number, otherwise: number) => {
     const data = fields.get(id);
     return data === undefined ? otherwise : uint(data);
@@ -94,10 +122,12 @@ export function readTrack(entry: Uint8Array, budget: ElementBudget): MatroskaTra
     rate: 8000,
     channels: 1,
     depth: null as number | null,
+    rotation: 0,
   };
   for (const { id, data } of children(fields.get(ID.VIDEO) ?? new Uint8Array(0), budget)) {
     if (id === ID.PIXEL_WIDTH) numbers.width = uint(data);
     else if (id === ID.PIXEL_HEIGHT) numbers.height = uint(data);
+    else if (id === ID.PROJECTION) numbers.rotation = readRotation(data, budget);
   }
   for (const { id, data } of children(fields.get(ID.AUDIO) ?? new Uint8Array(0), budget)) {
     if (id === ID.SAMPLING_FREQUENCY) numbers.rate = plausibleRate(float(data));
@@ -131,6 +161,8 @@ export function readTrack(entry: Uint8Array, budget: ElementBudget): MatroskaTra
       sampleRate: audio ? numbers.rate : null,
       channels: audio ? numbers.channels : null,
       ...(codec === "pcm" ? { bitDepth: numbers.depth } : {}),
+      ...(numbers.rotation === 0 ? {} : { rotationDegrees: numbers.rotation }),
+      ...(dolbyVision === null ? {} : { dolbyVision }),
     },
     defaultDurationNs,
     laceDurationNs: defaultDurationNs ??

@@ -54,6 +54,15 @@ export function vorbisHeadFrom(config: Uint8Array): Uint8Array | null {
   return new Uint8Array([2, ...lacing, ...parts.flatMap((part) => [...part])]);
 }
 
+/** Channels in the identification header that `vorbisHeadFrom` put first (Vorbis I, 4.2.2); null where it is none. */
+export function vorbisChannels(head: Uint8Array | null): number | null {
+  if (head === null) return null;
+  let at = 1;
+  // Two laced sizes: the first of 30 bytes takes one, the second as many as it needs.
+  for (let sizes = 0; sizes < 2 && at < head.length; at++) if (head[at] !== 255) sizes++;
+  return head[at] === 1 ? head[at + 11] || null : null;
+}
+
 /** How PCM samples are stored. */
 export interface PcmForm {
   readonly bitDepth: number;

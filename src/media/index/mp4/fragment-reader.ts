@@ -3,8 +3,7 @@ import type { ByteSource } from "../../../bytes/source.ts";
 import { turnWhenDue } from "../../../bytes/turn.ts";
 import { type ExtentBatch, readExtents } from "../../source/extents.ts";
 import type { RunSample, StreamedRun } from "../../timeline.ts";
-import { viewOf } from "./boxes.ts";
-import { looksLikeFragment } from "./fragment-index.ts";
+import { scanForFragment } from "./fragment-scan.ts";
 import { type FragmentSample, MAX_FRAGMENT_SAMPLES, readFragment } from "./fragment.ts";
 import { HeaderReader, type TopLevelBox } from "./locate.ts";
 import type { Movie } from "./movie.ts";
@@ -24,8 +23,6 @@ const MAX_GROUP = 16;
 const MAX_GROUP_SAMPLES = MAX_FRAGMENT_SAMPLES;
 /** Fragments overlap by no more than this in time, 90 kHz (0.1 s); further back is another clock. */
 const MAX_OVERLAP_90K = 9000;
-/** Bytes looked at in one go for the next fragment. */
-const SCAN_BYTES = 256 * 1024;
 
 interface PlacedSample {
   readonly sample: FragmentSample;
@@ -58,7 +55,7 @@ export class FragmentReader {
     const latest = new Map<number, number>();
     let offset: number | null = run.sourceStart;
     let started = !this.isGuessed || isFirst;
-    if (!started) offset = await this.scan(source, run.sourceStart, signal);
+    if (!started) offset = await scanForFragment(source, run.sourceStart, signal);
     let group: FragmentSample[] = [];
     let grouped = 0;
     while (offset !== null) {
@@ -123,21 +120,6 @@ export class FragmentReader {
     for await (const batch of readExtents(source, whole.map(({ sample }) => sample), signal)) {
       yield batch.data.map((_, i) => toRunSample(whole[next++]!, batch, i));
     }
-  }
-
-  /** The next fragment at or after `from`, found by its name and its first box; null when there is none. */
-  private async scan(source: ByteSource, from: number, signal: AbortSignal): Promise<number | null> {
-    for (let start = from; start + 16 <= source.sizeBytes; start += SCAN_BYTES) {
-      const length = Math.min(SCAN_BYTES + 64, source.sizeBytes - start);
-      const bytes = await source.read(start, length, { signal });
-      const view = viewOf(bytes);
-      for (let at = bytes.indexOf(0x6d, 4); at >= 4 && at + 12 <= length; at = bytes.indexOf(0x6d, at + 1)) {
-        if (at - 4 >= SCAN_BYTES || view.getUint32(at) !== 0x6d6f6f66) continue;
-        const end = at - 4 + Math.min(view.getUint32(at - 4), length - at + 4);
-        if (looksLikeFragment({ type: "moof", view, start: at + 4, end })) return start + at - 4;
-      }
-    }
-    return null;
   }
 }
 

@@ -42,16 +42,16 @@ export interface FragmentPlaces {
   readonly startS: number | null;
 }
 
-/** Reads the index behind the movie box at `moov`, or the one at the end. */
+/** Reads the index behind the movie box, which ends at `from`, or the one at the end. */
 export async function readFragmentIndex(
   work: IndexWork,
   reader: HeaderReader,
-  moov: TopLevelBox,
+  from: number,
   first: TopLevelBox,
   movie: Movie,
 ): Promise<FragmentPoint[] | null> {
   const kinds = [
-    () => pointsFromSidx(reader, moov.end, movie, work.sizeBytes),
+    () => pointsFromSidx(reader, from, movie, work.sizeBytes),
     () => pointsFromMfra(work, reader, movie),
   ];
   for (const read of kinds) {
@@ -64,13 +64,22 @@ export async function readFragmentIndex(
   return null;
 }
 
+/** What `openFragments` returns. */
+export interface OpenedFragments {
+  readonly durationMs: number | null;
+  readonly warnings: readonly string[];
+  readonly timeline: StreamedTimeline;
+  /** How long the bytes last if all are like the first fragment. */
+  readonly likelyMs: number;
+}
+
 /** The timeline of fragments. Reads the first one, and where there is no index, the last. */
 export async function openFragments(
   work: IndexWork,
   reader: HeaderReader,
   { first, indexed, startS }: FragmentPlaces,
   movie: Movie,
-): Promise<{ durationMs: number | null; warnings: readonly string[]; timeline: StreamedTimeline }> {
+): Promise<OpenedFragments> {
   const samples = await readOpening(work, reader, first, movie);
   const times = timesOf(movie, samples, startS);
   const facts = factsOf(movie, samples);
@@ -99,7 +108,7 @@ export async function openFragments(
   const last = runs[runs.length - 1]!;
   const durationMs = movieMs ?? (indexed === null ? null : (last.startPts90k + last.durationPts90k) / 90);
   const warnings = indexed === null ? ["fragmented MP4 without an index: times are estimates"] : [];
-  return { durationMs, warnings, timeline };
+  return { durationMs, warnings, timeline, likelyMs: likelyS(work.sizeBytes - first.offset, facts) * 1000 };
 }
 
 /**
@@ -205,6 +214,11 @@ function factsOf(movie: Movie, samples: Samples): FragmentFacts {
   };
 }
 
+/** How long `bytes` of the file last if they are like the first fragment, s. */
+function likelyS(bytes: number, facts: FragmentFacts): number {
+  return facts.bytes > 0 ? (facts.durationS * bytes) / facts.bytes : GUESSED_RUN_S;
+}
+
 /** Equal stretches of the file, as long as the duration (told, or reckoned from the first fragment) suggests. */
 function guessPoints(
   toldS: number | null,
@@ -214,7 +228,7 @@ function guessPoints(
   facts: FragmentFacts,
 ): FragmentPoint[] {
   const bytes = sourceBytes - from;
-  const reckonedS = facts.bytes > 0 ? (facts.durationS * bytes) / facts.bytes : GUESSED_RUN_S;
+  const reckonedS = likelyS(bytes, facts);
   const mostS = longestS(sourceBytes);
   const wholeS = toldS !== null && toldS > beginS && toldS <= mostS ? toldS - beginS : reckonedS;
   const totalS = Math.min(wholeS, mostS);
@@ -285,10 +299,11 @@ function toRuns(
       sourceStart: point.offset,
       sourceEnd: point.end,
       maxPayloadBytes: isIndexed ? bytes : null,
-      maxAccessUnits: facts.unitsPerS.map((rate) =>
-        Math.ceil(rate * (durationS + facts.durationS) * DENSITY_SLACK * (facts.inTurns ? TURNS_SLACK : 1)) +
-        EXTRA_UNITS
-      ),
+      maxAccessUnits: facts.unitsPerS.map((rate, track) => {
+        const isSparseSound = facts.inTurns && movie.tracks[track]!.track.kind === "audio";
+        const spareS = facts.inTurns || !isIndexed ? facts.durationS : 0;
+        return Math.ceil(rate * (durationS + spareS) * DENSITY_SLACK * (isSparseSound ? TURNS_SLACK : 1)) + EXTRA_UNITS;
+      }),
     };
   });
 }

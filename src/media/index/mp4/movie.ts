@@ -1,6 +1,7 @@
 /** The movie box: tracks, their clocks and edits; sample tables are left in place for `buildTable`. */
 import type { Track } from "../../types.ts";
-import { type Box, boxesIn, child, descend, entriesOf, int64, uint64, versionOf } from "./boxes.ts";
+import { type Box, boxesIn, child, descend, uint64, versionOf } from "./boxes.ts";
+import { type Edit, readEdits } from "./edit-list.ts";
 import { kindOf, readSampleEntry } from "./sample-entry.ts";
 
 /** A track with what its index needs. */
@@ -10,8 +11,8 @@ export interface MovieTrack {
   readonly timescale: number;
   /** Added to media times to get presentation times, seconds (14496-12, 8.6.6: empty edits minus the first media time). */
   readonly shiftS: number;
-  /** Edits beyond a delay and a start: the later ones are not followed. */
-  readonly hasMoreEdits: boolean;
+  /** The stretches that are presented, where there are several; null: all from the first one on, moved by `shiftS`. */
+  readonly edits: readonly Edit[] | null;
   readonly sampleTable: Box | null;
 }
 
@@ -101,8 +102,38 @@ function readTrack(trak: Box, movieTimescale: number): MovieTrack | null {
   if (entry === null) return null;
   const id = header.view.getUint32(header.start + (versionOf(header) === 1 ? 20 : 12));
   const isEnabled = (header.view.getUint32(header.start) & 1) === 1;
-  const track = { id, kind, ...entry, language: readLanguage(media, mediaHeader), isDefault: isEnabled };
-  return { track, timescale, ...readEdits(trak, movieTimescale, timescale), sampleTable: table };
+  const rotationDegrees = kind === "video" ? readRotation(header) : 0;
+  const track = {
+    id,
+    kind: kind === "video" && isStill(entry.codec, table) ? "other" as const : kind,
+    ...entry,
+    language: readLanguage(media, mediaHeader),
+    isDefault: isEnabled,
+    ...(rotationDegrees === 0 ? {} : { rotationDegrees }),
+  };
+  const edits = readEdits(trak, movieTimescale, timescale);
+  return {
+    track,
+    timescale,
+    shiftS: edits[0]?.shiftS ?? 0,
+    edits: edits.length > 1 ? edits : null,
+    sampleTable: table,
+  };
+}
+
+/** A picture of an unknown codec that stands alone is a cover, not a film. */
+function isStill(codec: Track["codec"], table: Box | null): boolean {
+  const sizes = table === null ? null : child(table, "stsz");
+  return codec === "other" && sizes !== null && sizes.start + 12 <= sizes.end &&
+    sizes.view.getUint32(sizes.start + 8) === 1;
+}
+
+/** Clockwise turn that the matrix of `tkhd` asks for (8.3.2), degrees. */
+function readRotation(header: Box): number {
+  const at = header.start + (versionOf(header) === 1 ? 52 : 40);
+  if (at + 8 > header.end) return 0;
+  const [a, b] = [header.view.getInt32(at), header.view.getInt32(at + 4)];
+  return (Math.round(Math.atan2(b, a) * 180 / Math.PI) + 360) % 360;
 }
 
 /** `elng` (BCP 47) where there is one, else the packed letters of `mdhd`. */
@@ -128,20 +159,4 @@ function readLanguage(media: Box, header: Box): string | null {
     0x60 + (packed & 31),
   );
   return /^[a-z]{3}$/.test(letters) && letters !== "und" ? letters : null;
-}
-
-function readEdits(trak: Box, movieTimescale: number, timescale: number): { shiftS: number; hasMoreEdits: boolean } {
-  const list = descend(trak, "edts", "elst");
-  if (list === null) return { shiftS: 0, hasMoreEdits: false };
-  const isLong = versionOf(list) === 1;
-  const { at, count } = entriesOf(list, 4, isLong ? 20 : 12);
-  let delayS = 0;
-  for (let i = 0; i < count; i++) {
-    const entry = at + i * (isLong ? 20 : 12);
-    const duration = isLong ? uint64(list.view, entry) : list.view.getUint32(entry);
-    const mediaTime = isLong ? int64(list.view, entry + 8) : list.view.getInt32(entry + 4);
-    if (mediaTime >= 0) return { shiftS: delayS - mediaTime / timescale, hasMoreEdits: i + 1 < count };
-    if (movieTimescale > 0) delayS += duration / movieTimescale;
-  }
-  return { shiftS: delayS, hasMoreEdits: false };
 }

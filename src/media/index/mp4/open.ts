@@ -1,19 +1,26 @@
 /** Opens MP4 and QuickTime files: reads the movie box and answers the index. */
 import type { ByteSource } from "../../../bytes/source.ts";
-import { MillraceError } from "../../../errors.ts";
+import { hasCode, MillraceError } from "../../../errors.ts";
 import { elementaryFormat } from "../../mux/ts/elementary/carry.ts";
-import type { MediaIndex, OpenOptions, SampleTable } from "../../timeline.ts";
+import type { MediaIndex, OpenOptions, SampleTable, StreamedTimeline } from "../../timeline.ts";
 import { wantsAac } from "../../transcode/choice.ts";
 import { runsOfTables } from "../../transcode/tabled-runs.ts";
 import type { Track } from "../../types.ts";
 import { IndexWork } from "../work.ts";
+import { findRestart, nextFileAfter } from "./clock-restart.ts";
 import { findFinalMovie } from "./final-movie.ts";
 import { firstFragment, fragmentBytes, openFragments, readFragmentIndex } from "./fragment-timeline.ts";
+import { canFollow, type FilePart, joinParts } from "./joined-parts.ts";
 import { joinTimelines } from "./joined-timeline.ts";
 import { findMovie, HeaderReader } from "./locate.ts";
 import { type Movie, readMovie } from "./movie.ts";
 import { buildPcmTable } from "./pcm-table.ts";
 import { buildTable, declaresMore, MAX_SAMPLES } from "./sample-table.ts";
+
+/** Films in one file; more are left out, which is told. */
+const MAX_PARTS = 32;
+/** A file whose end tells less than this share of the time that its first fragment makes likely may be several films. */
+const SUSPICIOUS_SHARE = 0.75;
 
 /**
  * Reads the index of an MP4 or MOV file. Fetches box headers, the movie box and, where fragmented, its fragment index:
@@ -21,38 +28,105 @@ import { buildTable, declaresMore, MAX_SAMPLES } from "./sample-table.ts";
  */
 export async function openMp4(source: ByteSource, options: OpenOptions): Promise<MediaIndex> {
   const work = IndexWork.on(source, options.signal);
+  const parts: FilePart[] = [];
+  const warnings: string[] = [];
+  let movie: Movie | null = null;
+  for (let offset = 0;;) {
+    let film: Film;
+    try {
+      film = await openFilm(work.part(offset, work.sizeBytes), options, movie, MAX_PARTS);
+    } catch (error) {
+      if (parts.length === 0 || !hasCode(error, "bad_media")) throw error;
+      warnings.push("what follows the first film of the file is damaged, and left out");
+      break;
+    }
+    if (parts.length > 0 && !canFollow(parts[0]!.index.tracks, film.index.tracks)) {
+      warnings.push("another film follows in the file, and is left out as its codecs differ");
+      break;
+    }
+    parts.push({ offset, index: film.index });
+    if (film.restAt === null) break;
+    if (parts.length === MAX_PARTS) {
+      warnings.push(`the file is more than ${MAX_PARTS} films: the rest is left out`);
+      break;
+    }
+    movie = film.movie;
+    offset += film.restAt;
+  }
+  const index = parts.length === 1 ? parts[0]!.index : await joinParts(parts, work);
+  return { ...index, sourceBytes: work.sizeBytes, warnings: [...index.warnings, ...warnings] };
+}
+
+/** What a file, or a part of it, begins with. */
+interface Film {
+  readonly index: MediaIndex;
+  readonly movie: Movie;
+  /** Where another film begins behind it; null where none does. */
+  readonly restAt: number | null;
+}
+
+/** Opens what begins at the beginning of `work`: with a movie box of its own, or fragments of `before`. */
+async function openFilm(
+  work: IndexWork,
+  options: OpenOptions,
+  before: Movie | null,
+  depth: number,
+): Promise<Film> {
   const reader = new HeaderReader(work, options.signal);
-  const place = await findMovie(reader);
+  const begins = before === null ? null : await reader.boxAt(0);
+  const goesOn = before !== null && begins?.type !== "ftyp" && begins?.type !== "moov";
+  const place = goesOn ? null : await findMovie(reader);
   const isUsable = (track: Track) =>
     elementaryFormat(track) !== null || (!!options.transcode && wantsAac(track, "mp4", options.transcode));
-  const movie = readMovie(await reader.load(place));
-  const tabled = await readTables(movie, work, isUsable);
-  const first = movie.fragmentDefaults === null ? null : await firstFragment(reader, place.end);
+  const movie = place === null ? before! : readMovie(await reader.load(place));
+  const tabled = place === null ? NO_TABLES : await readTables(movie, work, isUsable);
+  const moviesEnd = place?.end ?? 0;
+  const first = movie.fragmentDefaults === null ? null : await firstFragment(reader, moviesEnd);
   if (first === null) {
-    if (movie.fragmentDefaults === null || hasSamples(tabled.tables)) return indexOf(movie, work, tabled);
+    if (movie.fragmentDefaults === null || hasSamples(tabled.tables)) {
+      return { index: indexOf(movie, work, tabled), movie, restAt: null };
+    }
     throw new MillraceError("bad_media", "a fragmented movie without a fragment");
   }
-  const indexed = await readFragmentIndex(work, reader, place, first, movie);
+  const indexed = await readFragmentIndex(work, reader, moviesEnd, first, movie);
   if (indexed === null) {
     const final = await findFinalMovie(work, reader, first.end, await fragmentBytes(reader, first));
     if (final !== null) {
       const whole = readMovie(await reader.load(final));
       const tables = await readTables(whole, work, isUsable);
-      if (samplesOf(tables.tables) > samplesOf(tabled.tables)) return indexOf(whole, work, tables);
+      if (samplesOf(tables.tables) > samplesOf(tabled.tables)) {
+        return { index: indexOf(whole, work, tables), movie: whole, restAt: null };
+      }
     }
   }
   const startS = hasSamples(tabled.tables) ? tabled.earliest90k / 90_000 : null;
-  const fragments = await openFragments(work, reader, { first, indexed, startS }, movie);
+  const { likelyMs, ...fragments } = await openFragments(work, reader, { first, indexed, startS }, movie);
+  const restAt = indexed === null ? null : await nextFileAfter(reader, indexed[indexed.length - 1]!.end);
+  if (indexed === null && isSuspicious(fragments.timeline, likelyMs) && depth > 0) {
+    const border = await findRestart(work, movie, first, await fragmentBytes(reader, first));
+    if (border !== null) {
+      const film = await openFilm(work.part(0, border), options, before, depth - 1);
+      return { ...film, restAt: film.restAt ?? border };
+    }
+  }
   const tracks = movie.tracks.map((entry) => entry.track);
-  const base = { container: "mp4" as const, tracks, sourceBytes: work.sizeBytes, ...fragments };
-  if (startS === null) return base;
+  const sourceBytes = restAt ?? work.sizeBytes;
+  const base = { container: "mp4" as const, tracks, sourceBytes, ...fragments };
+  if (startS === null) return { index: base, movie, restAt };
   // Access units in the movie box, and fragments behind it: one after the other.
   const opening = await runsOfTables(tracks, { kind: "tabled", tables: tabled.tables }, work.sizeBytes, work);
-  return {
+  const index = {
     ...base,
     warnings: [...tabled.warnings, ...fragments.warnings],
     timeline: joinTimelines(opening, fragments.timeline),
   };
+  return { index, movie, restAt };
+}
+
+/** Whether fragments without an index last much shorter than their bytes make likely. */
+function isSuspicious({ runs }: StreamedTimeline, likelyMs: number): boolean {
+  const last = runs[runs.length - 1];
+  return last !== undefined && (last.startPts90k + last.durationPts90k) / 90 < likelyMs * SUSPICIOUS_SHARE;
 }
 
 function indexOf(movie: Movie, work: IndexWork, { tables, warnings }: Tables): MediaIndex {
@@ -81,6 +155,8 @@ interface Tables {
   readonly earliest90k: number;
 }
 
+const NO_TABLES: Tables = { tables: [], warnings: [], earliest90k: 0 };
+
 async function readTables(movie: Movie, work: IndexWork, isUsable: (track: Track) => boolean): Promise<Tables> {
   const warnings: string[] = [];
   let left = MAX_SAMPLES;
@@ -91,8 +167,12 @@ async function readTables(movie: Movie, work: IndexWork, isUsable: (track: Track
     tables.push(table);
     if (!isUsable(entry.track)) continue;
     left -= table?.count ?? 0;
-    if (declaresMore(entry, table)) warnings.push(`track ${entry.track.id} ends early: the file is incomplete`);
-    if (entry.hasMoreEdits) warnings.push(`track ${entry.track.id}: only the first edit is followed`);
+    if (entry.edits === null && declaresMore(entry, table)) {
+      warnings.push(`track ${entry.track.id} ends early: the file is incomplete`);
+    }
+    if (entry.edits !== null && (entry.track.codec === "pcm" || movie.fragmentDefaults !== null)) {
+      warnings.push(`track ${entry.track.id}: only the first edit is followed`);
+    }
   }
   const starts90k = tables.flatMap((table) => table === null ? [] : [table.dts90k.at(0)]);
   const earliest90k = starts90k.length === 0 ? 0 : Math.min(...starts90k);

@@ -1,13 +1,30 @@
 /** Sample descriptions (`stsd`): which codec, and the data its decoder needs. */
 import type { Codec, Track } from "../../types.ts";
 import { parseAacConfig } from "../../mux/ts/elementary/aac.ts";
-import { flacHeadFrom, matroskaPcmId, opusHeadFrom, pcmFormOf, vorbisHeadFrom } from "./audio-config.ts";
+import {
+  flacHeadFrom,
+  matroskaPcmId,
+  opusHeadFrom,
+  pcmFormOf,
+  vorbisChannels,
+  vorbisHeadFrom,
+} from "./audio-config.ts";
+import { readDolbyVision } from "../dolby-vision.ts";
 import { bodyOf, type Box, boxesIn, child, entriesOf, fourCharacters } from "./boxes.ts";
 
 /** What a sample entry says of a track. */
 export type EntryFacts = Pick<
   Track,
-  "codec" | "codecId" | "codecPrivate" | "width" | "height" | "sampleRate" | "channels" | "bitDepth" | "matroskaId"
+  | "codec"
+  | "codecId"
+  | "codecPrivate"
+  | "width"
+  | "height"
+  | "sampleRate"
+  | "channels"
+  | "bitDepth"
+  | "matroskaId"
+  | "dolbyVision"
 >;
 
 /** Sample entry types whose name alone tells the codec. */
@@ -98,7 +115,14 @@ function videoEntry(entry: Box): EntryFacts {
   const boxes: Box = { ...entry, start: inner };
   if (entry.type === "mp4v") return { ...facts, ...size, ...fromDescriptor(child(boxes, "esds")) };
   const config = child(boxes, codec === "hevc" ? "hvcC" : codec === "h264" ? "avcC" : "....");
-  return { ...facts, ...size, codecPrivate: config === null ? null : bodyOf(config) };
+  const record = child(boxes, "dvcC") ?? child(boxes, "dvvC");
+  const dolbyVision = record === null ? null : readDolbyVision(bodyOf(record));
+  return {
+    ...facts,
+    ...size,
+    codecPrivate: config === null ? null : bodyOf(config),
+    ...(dolbyVision === null ? {} : { dolbyVision }),
+  };
 }
 
 function audioEntry(entry: Box): EntryFacts {
@@ -129,7 +153,8 @@ function audioEntry(entry: Box): EntryFacts {
   const wave = child(boxes, "wave");
   const described = fromDescriptor(child(boxes, "esds") ?? (wave === null ? null : child(wave, "esds")));
   if (described.codec === "vorbis" && described.codecPrivate !== null) {
-    return { ...base, codec: "vorbis", codecPrivate: vorbisHeadFrom(described.codecPrivate) };
+    const codecPrivate = vorbisHeadFrom(described.codecPrivate);
+    return { ...base, codec: "vorbis", codecPrivate, channels: vorbisChannels(codecPrivate) ?? base.channels };
   }
   const config = described.codec === "aac" && described.codecPrivate ? parseAacConfig(described.codecPrivate) : null;
   if (config === null) return { ...base, ...described };

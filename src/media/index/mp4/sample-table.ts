@@ -8,6 +8,7 @@ import { requirePlausible } from "../../plausible.ts";
 import type { SampleTable } from "../../timeline.ts";
 import type { IndexWork } from "../work.ts";
 import { type Box, child, entriesOf, versionOf } from "./boxes.ts";
+import { followEdits } from "./edit-list.ts";
 import type { MovieTrack } from "./movie.ts";
 import { ChunkWalk, DecodingClock, leastShift, Shifts, SizeTable } from "./sample-cursors.ts";
 
@@ -17,6 +18,8 @@ export const MAX_SAMPLES = 4_000_000;
 export const MAX_SAMPLE_BYTES = 16 * 1024 * 1024;
 /** Two days after the longest film: beyond it times are looked at one by one, 90 kHz. */
 const MAX_TICKS = 33 * 24 * 3600 * 90_000;
+/** Access units in a row whose time is not later than the one before: damaged tables have a few. */
+const MAX_STANDING = 8192;
 /** Steps between two looks at the clock: half a millisecond or so. */
 const STRIDE = 4096;
 
@@ -40,6 +43,13 @@ function readKeyframes(stbl: Box, count: number, isVideo: boolean): Uint32Array 
  * with `bad_media` where what it says is too much, or cannot be.
  */
 export async function buildTable(movieTrack: MovieTrack, limit: number, work: IndexWork): Promise<SampleTable | null> {
+  const { edits } = movieTrack;
+  if (edits === null) return await buildWholeTable(movieTrack, limit, work);
+  const whole = await buildWholeTable({ ...movieTrack, shiftS: 0 }, limit, work);
+  return whole === null ? null : await followEdits(whole, edits, limit, work);
+}
+
+async function buildWholeTable(movieTrack: MovieTrack, limit: number, work: IndexWork): Promise<SampleTable | null> {
   const { sampleTable: stbl, timescale, shiftS, track } = movieTrack;
   if (stbl === null) return null;
   const sizes = SizeTable.of(stbl, work.sizeBytes);
@@ -61,6 +71,8 @@ export async function buildTable(movieTrack: MovieTrack, limit: number, work: In
   let first90k = 0;
   let last90k = -Infinity;
   let payloadBytes = 0;
+  let ranBack = 0;
+  let standing = 0;
   let count = 0;
   for (; count < sizes.count; count++) {
     if (count % STRIDE === 0) await work.spend(STRIDE);
@@ -69,7 +81,14 @@ export async function buildTable(movieTrack: MovieTrack, limit: number, work: In
     if (offset === null || offset + size > work.sizeBytes) break;
     if (size > MAX_SAMPLE_BYTES) throw new MillraceError("bad_media", "an access unit is larger than 16 MiB");
     const units = clock.next();
-    const dts90k = Math.max(last90k, Math.round((units + lag) * perUnit + offset90k));
+    const told90k = Math.round((units + lag) * perUnit + offset90k);
+    if (told90k <= last90k) {
+      ranBack++;
+      if (++standing > MAX_STANDING) {
+        throw new MillraceError("bad_media", `more than ${MAX_STANDING} access units have the same time`);
+      }
+    } else standing = 0;
+    const dts90k = Math.max(last90k + 1, told90k);
     if (count === 0) first90k = dts90k;
     // Sums beyond 2^53 are no whole numbers any more.
     if (count % STRIDE === 0 || dts90k > MAX_TICKS) requirePlausible((dts90k - first90k) / 90_000, work.sizeBytes);
@@ -94,6 +113,7 @@ export async function buildTable(movieTrack: MovieTrack, limit: number, work: In
     dts90k: columns.dts90k.finish(),
     ptsShift90k: anyShift ? columns.ptsShift90k!.finish() : null,
     keyframes: readKeyframes(stbl, count, track.kind === "video"),
+    ranBack,
   };
 }
 
@@ -106,7 +126,8 @@ export function requireFewer(count: number, limit: number): void {
 export function declaresMore(movieTrack: MovieTrack, table: SampleTable | null): boolean {
   // There an access unit is many samples.
   if (movieTrack.track.codec === "pcm") return false;
-  const box = movieTrack.sampleTable === null ? null : child(movieTrack.sampleTable, "stsz");
+  const { sampleTable } = movieTrack;
+  const box = sampleTable === null ? null : child(sampleTable, "stsz") ?? child(sampleTable, "stz2");
   if (box === null || box.start + 12 > box.end || versionOf(box) !== 0) return false;
   return box.view.getUint32(box.start + 8) > (table?.count ?? 0);
 }

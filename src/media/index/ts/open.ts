@@ -78,7 +78,10 @@ async function chooseAac(
   tracks: readonly Track[],
   { transcode, audioEncoder, signal }: OpenOptions,
 ): Promise<{ chosen: readonly Track[]; encoder: AudioEncoder | null; warnings: readonly string[] }> {
-  const asked = transcode ? tracks.filter((track) => track.codec !== "aac" && asksForAac(track, transcode)) : [];
+  // A transport stream carries what it carries: players are given it as it is unless someone asks.
+  const asked = transcode && !transcode.onlyIfSilent
+    ? tracks.filter((track) => track.codec !== "aac" && asksForAac(track, transcode))
+    : [];
   if (asked.length === 0) return { chosen: [], encoder: null, warnings: [] };
   if (audioEncoder && await audioEncoder.isAvailable(signal)) {
     return { chosen: asked, encoder: audioEncoder, warnings: [] };
@@ -200,6 +203,7 @@ export async function openTransportStream(source: ByteSource, options: OpenOptio
     warnings: [...warnings, ...program.warnings],
     // Tables of the program and the plan of segments: next to nothing.
     indexBytes: 0,
+    faults: null,
     ts: {
       sizeBytes,
       ...(delivered.isFile && strideBytes === PACKET_BYTES ? { copiedFrom: firstAt } : {}),

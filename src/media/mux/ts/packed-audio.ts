@@ -4,6 +4,7 @@
  */
 import type { RunSample } from "../../timeline.ts";
 import { detached } from "../../../bytes/detached.ts";
+import type { ElementaryFormat } from "./elementary/format.ts";
 import { Payload } from "./payload.ts";
 import type { ProgramStream } from "./program.ts";
 
@@ -12,16 +13,22 @@ const MAX_PACKED_90K = 27_000;
 /** Where the sound carries the clock, each PES has a PCR, which is due every 100 ms (2.7.2). */
 const MAX_PACKED_WITH_PCR_90K = 9000;
 /** Frames in one PES take this much at most, bytes: its length has 16 bits. 0.3 s of 640 kbit/s are 24 KB. */
-const MAX_PACKED_BYTES = 32 * 1024;
+export const MAX_PACKED_BYTES = 32 * 1024;
 /** A frame's time may be so far from where the frames before it put it, 90 kHz: 1.2 ms, as containers round to 1 ms. */
-const ROUNDING_90K = 108;
+export const ROUNDING_90K = 108;
 /** … and so far after a few times at which it was not, 90 kHz: a slot has room for so many more PES only. */
 const JITTER_90K = 3600;
 /** Frames whose times do not follow begin a PES of their own so often in a slot, which has a packet ready for each. */
 export const MAX_BREAKS = 12;
 
+/** What goes into one PES. */
+export interface PackedFrames extends RunSample {
+  /** Frames in it. Default 1. */
+  readonly frames?: number;
+}
+
 /** Most sound in one PES of `stream`, 90 kHz. */
-function packed90k(stream: ProgramStream): number {
+export function packed90k(stream: ProgramStream): number {
   return stream.carriesPcr ? MAX_PACKED_WITH_PCR_90K : MAX_PACKED_90K;
 }
 
@@ -36,6 +43,24 @@ export function packedUnits(stream: ProgramStream, units: number, duration90k: n
 
 /** Used within one synchronous call only. */
 const payload = new Payload();
+
+/** Puts the frame `data[from, to)` at `out[at]`, as the TS carries it; returns where it ends. */
+export function putFrame(
+  format: ElementaryFormat,
+  out: Uint8Array,
+  at: number,
+  data: Uint8Array,
+  from: number,
+  to: number,
+): number {
+  payload.reset(0);
+  format.fill(payload, data, from, to, true);
+  const size = payload.sizeBytes;
+  payload.take(out, at, size);
+  // The container's bytes must not be held until the next one.
+  payload.reset(0);
+  return at + size;
+}
 
 /** Frames of one stream in one slot on their way into PES. */
 export class AudioPacker {
@@ -103,20 +128,14 @@ export class AudioPacker {
   }
 
   /** The frames that wait as one: its data is the elementary stream as the TS carries it. */
-  close(): RunSample {
+  close(): PackedFrames {
     const out = new Uint8Array(this.#bytes);
     let at = 0;
-    for (const { data } of this.#frames) {
-      payload.reset(0);
-      this.#stream.format.fill(payload, data, 0, data.length, true);
-      const size = payload.sizeBytes;
-      payload.take(out, at, size);
-      at += size;
-    }
-    payload.reset(0);
+    for (const { data } of this.#frames) at = putFrame(this.#stream.format, out, at, data, 0, data.length);
     const first = this.#frames[0]!;
+    const frames = this.#frames.length;
     this.#frames = [];
     this.#detached = this.#heldBytes = this.#bytes = 0;
-    return { ...first, data: out.subarray(0, at) };
+    return { ...first, data: out.subarray(0, at), frames };
   }
 }

@@ -1,7 +1,8 @@
 /** The packets of one slot in order: tables, PCR and access units merged by decoding time. Made again whenever a slot is read. */
 import type { SampleTable } from "../../timeline.ts";
-import { maxPesBytes, pesPackets, type Program } from "./program.ts";
+import type { Program, ProgramStream } from "./program.ts";
 import { keyframeAt, type Slots } from "./slots.ts";
+import { pesAt } from "./tabled-pes.ts";
 import { MAX_PCR_GAP_90K, packetsToAlign, pcrPacketsBetween, psiRoundsIn } from "./timing.ts";
 
 /** `Schedule.what` of PAT and PMT. */
@@ -14,8 +15,10 @@ export interface Schedule {
   readonly count: number;
   /** Stream index of an access unit, or `ITEM_PSI`, `ITEM_PCR`. */
   readonly what: Uint8Array;
-  /** Access unit: index in its table; PSI: round; PCR: number of the item in `pcr90k`. */
+  /** Access unit: index in its table, of the first where several share a PES; PSI: round; PCR: number of the item in `pcr90k`. */
   readonly index: Uint32Array;
+  /** How many access units are in the PES; 0 where it is none. */
+  readonly units: Uint8Array;
   /** First packet of each item within the slot; one entry more than items. */
   readonly packets: Uint32Array;
   /** Continuity counter of the item's first packet. */
@@ -31,22 +34,29 @@ interface Cursor {
   next: number;
   readonly end: number;
   nextKeyframe: number;
-  /** Last access unit with bytes: the one that gets the aligning packets. */
+  /** Last access unit with bytes: its PES gets the aligning packets. */
   last: number;
   packets: number;
 }
 
 /** The times at which PCR-only packets stand, as `layOutSlots` counted them. */
-function pcrTimes(table: SampleTable, first: number, end: number, start90k: number, end90k: number): number[] {
+function pcrTimes(
+  stream: ProgramStream,
+  table: SampleTable,
+  { next: first, end }: Cursor,
+  start90k: number,
+  end90k: number,
+): number[] {
   const times: number[] = [];
   if (first === end || table.dts90k.at(first) > start90k) times.push(start90k);
-  let last = start90k;
-  for (let i = first; i <= end; i++) {
-    const time = i < end ? table.dts90k.at(i) : end90k;
-    const between = pcrPacketsBetween(time - last, times.length);
-    for (let n = 1; n <= between; n++) times.push(last + n * MAX_PCR_GAP_90K);
-    last = time;
-  }
+  let last90k = start90k;
+  const fill = (time90k: number) => {
+    const between = pcrPacketsBetween(time90k - last90k, times.length);
+    for (let n = 1; n <= between; n++) times.push(last90k + n * MAX_PCR_GAP_90K);
+    last90k = time90k;
+  };
+  for (let i = first; i < end; i = pesAt(stream, table, i, end, false).end) fill(table.dts90k.at(i));
+  fill(end90k);
   return times;
 }
 
@@ -63,13 +73,20 @@ export function scheduleSlot(program: Program, tables: readonly SampleTable[], s
     return { next, end, nextKeyframe: keyframeAt(table, next), last, packets: 0 };
   });
   const pcrCursor = cursors[program.pcrStream]!;
-  const pcr90k = pcrTimes(tables[program.pcrStream]!, pcrCursor.next, pcrCursor.end, start90k, end90k);
+  const pcr90k = pcrTimes(
+    program.streams[program.pcrStream]!,
+    tables[program.pcrStream]!,
+    pcrCursor,
+    start90k,
+    end90k,
+  );
   const capacity = cursors.reduce((sum, cursor) => sum + cursor.end - cursor.next, rounds + pcr90k.length);
   const what = new Uint8Array(capacity);
   const index = new Uint32Array(capacity);
   const packets = new Uint32Array(capacity + 1);
   const cc = new Uint8Array(capacity);
   const keyframe = new Uint8Array(capacity);
+  const units = new Uint8Array(capacity);
   let count = 0;
   let round = 0;
   let pcr = 0;
@@ -103,18 +120,18 @@ export function scheduleSlot(program: Program, tables: readonly SampleTable[], s
     putUntil(bestTime);
     const cursor = cursors[best]!;
     const table = tables[best]!;
-    const sample = cursor.next++;
+    const sample = cursor.next;
     const isKeyframe = table.keyframes === null || table.keyframes[cursor.nextKeyframe] === sample;
     if (isKeyframe) cursor.nextKeyframe++;
-    if (table.sizes.at(sample) === 0) continue;
-    const stream = program.streams[best]!;
-    const shift = table.ptsShift90k === null ? 0 : table.ptsShift90k.at(sample);
-    let unitPackets = pesPackets(stream, maxPesBytes(stream, table.sizes.at(sample), shift, isKeyframe));
-    if (sample === cursor.last) unitPackets += packetsToAlign(cursor.packets + unitPackets);
+    const pes = pesAt(program.streams[best]!, table, sample, cursor.end, isKeyframe);
+    cursor.next = pes.end;
+    if (pes.packets === 0) continue;
+    const aligning = pes.end > cursor.last ? packetsToAlign(cursor.packets + pes.packets) : 0;
     keyframe[count] = isKeyframe ? 1 : 0;
-    put(best, sample, cursor.packets, unitPackets);
-    cursor.packets += unitPackets;
+    units[count] = pes.end - sample;
+    put(best, sample, cursor.packets, pes.packets + aligning);
+    cursor.packets += pes.packets + aligning;
   }
   putUntil(Number.MAX_VALUE);
-  return { count, what, index, packets, cc, keyframe, pcr90k };
+  return { count, what, index, units, packets, cc, keyframe, pcr90k };
 }

@@ -6,7 +6,8 @@
 import { MillraceError } from "../../../errors.ts";
 import type { IndexWork } from "../../index/work.ts";
 import type { SampleTable } from "../../timeline.ts";
-import { maxPesBytes, pesPackets, type Program, type ProgramStream } from "./program.ts";
+import type { Program, ProgramStream } from "./program.ts";
+import { pesAt } from "./tabled-pes.ts";
 import { packetsToAlign, pcrPacketsBetween, psiRoundsIn } from "./timing.ts";
 
 /** Where the slots are. Columns have one more entry than there are slots. */
@@ -46,32 +47,39 @@ export function sampleAt(table: SampleTable, dts90k: number): number {
   return low;
 }
 
-/** PCR-only packets of the slot: they depend on the times of the PCR stream and nothing else. */
-function pcrPackets(table: SampleTable, first: number, end: number, start90k: number, end90k: number): number {
-  let count = 0;
-  let last = start90k;
-  if (first === end || table.dts90k.at(first) > start90k) count++;
-  for (let i = first; i < end; i++) {
-    const time = table.dts90k.at(i);
-    count += pcrPacketsBetween(time - last, count);
-    last = time;
-  }
-  return count + pcrPacketsBetween(end90k - last, count);
+/** What `mediaPackets` finds. */
+interface MediaPackets {
+  /** Of access units, before alignment. */
+  readonly media: number;
+  /** That carry a PCR and nothing else: they depend on the times of the PCR stream alone. */
+  readonly pcr: number;
 }
 
-/** Packets of the access units `[first, end)` in `stream`, before alignment. */
-function mediaPackets(stream: ProgramStream, table: SampleTable, first: number, end: number): number {
-  let packets = 0;
+/** Packets of the access units `[first, end)` in `stream`, in a slot from `start90k` to `end90k`. */
+function mediaPackets(
+  stream: ProgramStream,
+  table: SampleTable,
+  [first, end]: readonly [first: number, end: number],
+  [start90k, end90k]: readonly [start90k: number, end90k: number],
+): MediaPackets {
+  let media = 0;
+  let pcr = first === end || table.dts90k.at(first) > start90k ? 1 : 0;
+  let last90k = start90k;
   let nextKeyframe = keyframeAt(table, first);
-  const { keyframes, sizes, ptsShift90k } = table;
-  for (let i = first; i < end; i++) {
+  const { keyframes, dts90k } = table;
+  for (let i = first; i < end;) {
     const keyframe = keyframes === null || keyframes[nextKeyframe] === i;
     if (keyframe) nextKeyframe++;
-    const size = sizes.at(i);
-    if (size === 0) continue;
-    packets += pesPackets(stream, maxPesBytes(stream, size, ptsShift90k === null ? 0 : ptsShift90k.at(i), keyframe));
+    if (stream.carriesPcr) {
+      const time90k = dts90k.at(i);
+      pcr += pcrPacketsBetween(time90k - last90k, pcr);
+      last90k = time90k;
+    }
+    const pes = pesAt(stream, table, i, end, keyframe);
+    media += pes.packets;
+    i = pes.end;
   }
-  return packets;
+  return { media, pcr: stream.carriesPcr ? pcr + pcrPacketsBetween(end90k - last90k, pcr) : 0 };
 }
 
 /**
@@ -151,9 +159,8 @@ export async function layOutSlots(
       const end = slot + 1 < count ? sampleAt(table, end90k) : table.count;
       firstSamples[i]![slot + 1] = end;
       await work.spend(1 + end - first);
-      const media = mediaPackets(stream, table, first, end);
-      packets += media + packetsToAlign(media);
-      if (stream.carriesPcr) packets += pcrPackets(table, first, end, start90k, end90k);
+      const { media, pcr } = mediaPackets(stream, table, [first, end], [start90k, end90k]);
+      packets += media + packetsToAlign(media) + pcr;
     }
     firstPackets[slot + 1] = firstPackets[slot]! + packets;
   }

@@ -3,16 +3,19 @@
  * output depends on the access units and their order alone, never on how they were batched, so every reading of a slot
  * gives the same bytes.
  */
+import type { SlotTally, StreamSpan } from "../../faults.ts";
 import type { RunSample } from "../../timeline.ts";
 import { detached } from "../../../bytes/detached.ts";
 import { PACKET_BYTES } from "../../../bytes/ts/packet.ts";
 import type { PacketSink } from "./chunks.ts";
 import { writeNullPacket, writePcrPacket } from "./packets.ts";
 import { maxPesBytes, pesPackets, type Program, writeAccessUnit, writePsi } from "./program.ts";
-import { AudioPacker, MAX_BREAKS, packedUnits } from "./packed-audio.ts";
+import { AudioPacker, type PackedFrames } from "./packed-audio.ts";
+import { FREE_PCR_PACKETS, PCR_PER_PAYLOAD } from "./slot-bound.ts";
 import { pesHeaderBytes } from "./pes.ts";
 import {
   DECODER_DELAY_90K,
+  LONGEST_PCR_GAP_90K,
   MAX_PCR_GAP_90K,
   MAX_PCR_PACKETS_IN_GAP,
   packetsToAlign,
@@ -45,21 +48,27 @@ export interface StreamedSlotOptions {
   readonly duration90k: number;
   /** No access unit of the main stream in the next slot is decoded earlier; null when that is not known. */
   readonly endDts90k: number | null;
+  /** Presentation time after which the file has nothing, 90 kHz. Default: not known. */
+  readonly fileEnd90k?: number;
   /** Size, packets; null: as many as it takes. */
   readonly packets: number | null;
   /** The first run of the file may begin with audio long before its first picture. */
   readonly isFirst: boolean;
+  /** The clock of the slot before may have run up to `startDts90k`. Default false. */
+  readonly followsClock?: boolean;
 }
 
 interface Lane {
   /** Puts frames together before they come into the queue; null where each access unit has its own PES. */
   readonly packer: AudioPacker | null;
-  readonly queue: RunSample[];
+  readonly queue: PackedFrames[];
   /** So many of `queue`, from its beginning, have their bytes to themselves. */
   detached: number;
   packets: number;
   /** First access unit that did not fit. */
   overflow: RunSample | null;
+  /** Where its access units are in time; null before the first one. */
+  span: StreamSpan | null;
 }
 
 /** What comes next of a stream, be it ready or not. */
@@ -69,50 +78,8 @@ function headOf({ queue, packer }: Lane): RunSample | null {
 
 /** Null packets made in one go. */
 const PADDING_PACKETS = 1024;
-/** What brings a stream's counter to its end at most, in packets. */
-const ALIGNING_PACKETS = 16;
-/** Share of the access units that are reckoned to be random access points. */
-const FORESEEN_KEYFRAMES = 0.25;
-/** Access units smaller than this are not reckoned with. */
-const LEAST_UNIT_BYTES = 8;
-
-/** Up to this, a gap between PCRs needs no packet: the limit of 2.7.2, 100 ms. */
-const LONGEST_PCR_GAP_90K = 9000;
-/** PCR packets that a slot may have whatever it carries: six seconds of silence. */
-const FREE_PCR_PACKETS = 64;
-/** Beyond those, so many for each packet with payload: a layout must not be many times its file. */
-const PCR_PER_PAYLOAD = 2;
-
-function pcrPacketBound(duration90k: number, payloadBytes: number): number {
-  const wanted = Math.ceil(duration90k / MAX_PCR_GAP_90K) + 8;
-  return Math.min(wanted, FREE_PCR_PACKETS + PCR_PER_PAYLOAD * Math.ceil(payloadBytes / 184));
-}
-
-/** Upper bound of the packets of a run, given bounds of its payload and of the access units of each stream. */
-export function slotPackets(
-  program: Program,
-  duration90k: number,
-  payloadBytes: number,
-  accessUnits: readonly number[],
-): number {
-  let packets = psiRoundsIn(duration90k) * program.psiPackets + pcrPacketBound(duration90k, payloadBytes);
-  let bytes = payloadBytes;
-  // No access unit is smaller than a few bytes: what a file claims must not make a slot of many times its bytes.
-  let left = Math.ceil(payloadBytes / LEAST_UNIT_BYTES);
-  for (const [i, stream] of program.streams.entries()) {
-    // The last packet of an access unit is half empty on average; a whole one more makes it a bound.
-    const units = Math.min(accessUnits[i]!, left);
-    left -= units;
-    const packed = packedUnits(stream, units, duration90k);
-    packets += packed + ALIGNING_PACKETS + (stream.format.frame90k === null ? 0 : MAX_BREAKS);
-    bytes += units * stream.format.maxBytes(0, false) + packed * (pesHeaderBytes(1) + (stream.carriesPcr ? 8 : 0));
-    // Parameter sets come with random access points. Where all are such, their half empty packets have room for more.
-    const keyframes = Math.min(units, Math.ceil(units * FORESEEN_KEYFRAMES) + 8);
-    bytes += keyframes * (maxPesBytes(stream, 0, 1, true) - maxPesBytes(stream, 0, 1, false));
-  }
-  return packets + Math.ceil(bytes / 184);
-}
-
+/** An estimate may be so far from when a slot is first decoded, 90 kHz: half of the decoder's delay. Others are errors. */
+const MAX_CLOCK_WAIT_90K = DECODER_DELAY_90K / 2;
 /** Muxer of one slot. Push access units in file order, then `finish`; take the finished buffers at any time. */
 export class StreamedSlot {
   private readonly program: Program;
@@ -133,10 +100,11 @@ export class StreamedSlot {
   private heldUnits = 0;
   private started = false;
   private overflowed = false;
-  /** Access units left out, as they don't fit the slot. */
-  dropped = 0;
-  /** Access units that come after the time at which they should be decoded. */
-  late = 0;
+  private units = 0;
+  private dropped = 0;
+  private late = 0;
+  private ranBack = 0;
+  private beyondEnd = 0;
 
   constructor(program: Program, options: StreamedSlotOptions, sink: PacketSink) {
     this.program = program;
@@ -148,6 +116,7 @@ export class StreamedSlot {
       detached: 0,
       packets: 0,
       overflow: null,
+      span: null,
     }));
     const laneOf: (number | undefined)[] = [];
     for (const [lane, stream] of program.streams.entries()) laneOf[stream.trackIndex] = lane;
@@ -160,6 +129,7 @@ export class StreamedSlot {
   push(sample: RunSample): void {
     const lane = this.laneOf[sample.track];
     if (lane === undefined || sample.data.length === 0) return;
+    this.watch(this.lanes[lane]!, sample);
     const { packer, queue } = this.lanes[lane]!;
     this.heldBytes += sample.data.length;
     this.heldUnits++;
@@ -171,6 +141,24 @@ export class StreamedSlot {
     if (sample.dts90k > this.newest90k) this.newest90k = sample.dts90k;
     if (lane === this.program.pcrStream) this.newestMain90k = sample.dts90k;
     while (this.emitNext(false));
+  }
+
+  private watch(lane: Lane, { dts90k, pts90k }: RunSample): void {
+    const { span } = lane;
+    this.units++;
+    if (span !== null && dts90k <= span.last90k) this.ranBack++;
+    if (pts90k > (this.options.fileEnd90k ?? Infinity)) this.beyondEnd++;
+    lane.span = {
+      first90k: Math.min(span?.first90k ?? Infinity, dts90k),
+      last90k: Math.max(span?.last90k ?? -Infinity, dts90k),
+      units: (span?.units ?? 0) + 1,
+    };
+  }
+
+  /** What it has seen. Complete after `finish`. */
+  get tally(): SlotTally {
+    const { units, dropped, late, ranBack, beyondEnd } = this;
+    return { units, dropped, late, ranBack, beyondEnd, spans: this.lanes.map(({ span }) => span) };
   }
 
   /** Copies what waits: its bytes are part of what was read, all of which they would keep. Call it now and then. */
@@ -253,6 +241,14 @@ export class StreamedSlot {
     return Math.max(this.newestMain90k, this.options.endDts90k ?? -Infinity);
   }
 
+  /** The slot before may have run its clock up to an estimate of when this one is first decoded: it must not run back. */
+  private followClock(dts90k: number): void {
+    const { followsClock, startDts90k } = this.options;
+    if (followsClock && startDts90k > dts90k && startDts90k - dts90k <= MAX_CLOCK_WAIT_90K) {
+      this.lastPcr90k = startDts90k;
+    }
+  }
+
   private begin(time90k: number): void {
     if (this.started) return;
     this.started = true;
@@ -260,16 +256,19 @@ export class StreamedSlot {
     this.putPsi();
   }
 
-  private emit(index: number, sample: RunSample, mayBeLast: boolean): void {
+  private emit(index: number, sample: PackedFrames, mayBeLast: boolean): void {
     const stream = this.program.streams[index]!;
     const lane = this.lanes[index]!;
+    if (!this.started && stream.carriesPcr) this.followClock(sample.dts90k);
     const time = Math.max(sample.dts90k, this.lastPcr90k);
     this.begin(time);
     if (this.lastPcr90k === -Infinity && !stream.carriesPcr) this.putPcr(time);
     this.fillPcr(stream.carriesPcr ? time : Math.min(time, this.clockLimit()));
     while (this.round < this.rounds && this.psiTime(this.round) <= time) this.putPsi();
     const pcr90k = Math.max(this.lastPcr90k, sample.dts90k);
-    if (sample.dts90k < (stream.carriesPcr ? pcr90k : this.lastPcr90k) - DECODER_DELAY_90K) this.late++;
+    if (sample.dts90k < (stream.carriesPcr ? pcr90k : this.lastPcr90k) - DECODER_DELAY_90K) {
+      this.late += sample.frames ?? 1;
+    }
     const maxBytes = lane.packer === null
       ? maxPesBytes(stream, sample.data.length, sample.pts90k - sample.dts90k, sample.keyframe)
       : pesHeaderBytes(sample.pts90k - sample.dts90k) + sample.data.length;
@@ -278,7 +277,7 @@ export class StreamedSlot {
     if (this.overflowed || packets > this.packetsLeft()) {
       this.overflowed = true;
       lane.overflow ??= { ...sample, data: sample.data.slice(0, REMNANT_BYTES) };
-      this.dropped++;
+      this.dropped += sample.frames ?? 1;
       return;
     }
     this.write(index, sample, packets, pcr90k);

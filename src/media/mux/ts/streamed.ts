@@ -3,20 +3,27 @@ import type { ChunkBuffers } from "../../../bytes/chunk-buffers.ts";
 import type { ByteSource } from "../../../bytes/source.ts";
 import { isTurnDue, turnWhenDue } from "../../../bytes/turn.ts";
 import { CountedReads } from "../../source/counted-reads.ts";
+import { END_SLACK_90K, FaultLedger } from "../../faults.ts";
 import type { StreamedTimeline } from "../../timeline.ts";
 import { PACKET_BYTES } from "../../../bytes/ts/packet.ts";
 import { PacketSink } from "./chunks.ts";
 import type { Program } from "./program.ts";
-import { slotPackets, StreamedSlot } from "./streamed-slot.ts";
+import { slotPackets } from "./slot-bound.ts";
+import { StreamedSlot } from "./streamed-slot.ts";
 import { slotOfPacket } from "./tabled.ts";
 
-/** Reader of streamed layouts. Stateless between reads. */
+/** Presentation may go on for this share of the length after the end where the ends of runs are estimates. */
+const ESTIMATE_SLACK = 0.1;
+
+/** Reader of streamed layouts. Keeps nothing between reads but what went wrong in them. */
 export class StreamedMuxer {
   private readonly program: Program;
   private readonly timeline: StreamedTimeline;
   private readonly wanted: ReadonlySet<number>;
   /** First packet of each run's slot and, last, of the end; null when sizes are not known in advance. */
   readonly firstPackets: Float64Array | null;
+  /** What went wrong in the slots that were read so far. */
+  readonly faults = new FaultLedger();
 
   constructor(program: Program, timeline: StreamedTimeline) {
     this.program = program;
@@ -45,6 +52,19 @@ export class StreamedMuxer {
   private endDts90k(run: number): number {
     const { startDts90k, durationPts90k } = this.timeline.runs[run]!;
     return this.timeline.runs[run + 1]?.startDts90k ?? startDts90k + durationPts90k;
+  }
+
+  /** Where the ends of runs are estimates, so are their times. */
+  private isEndKnown(run: number): boolean {
+    const { runs } = this.timeline;
+    return runs[run]!.maxPayloadBytes !== null || runs[run + 1]?.startsAnew === true;
+  }
+
+  private fileEnd90k(): number {
+    const last = this.timeline.runs[this.timeline.runs.length - 1];
+    if (last === undefined) return Infinity;
+    const end90k = last.startPts90k + last.durationPts90k;
+    return end90k * (this.firstPackets === null ? 1 + ESTIMATE_SLACK : 1) + END_SLACK_90K;
   }
 
   /**
@@ -83,6 +103,7 @@ export class StreamedMuxer {
   ): AsyncGenerator<Uint8Array> {
     const { runs } = this.timeline;
     const sink = new PacketSink(buffers);
+    const fileEnd90k = this.fileEnd90k();
     const counted = this.timeline.keepsNoBytes && source.release ? new CountedReads(source) : null;
     for (let i = first; i < end; i++) {
       const run = runs[i]!;
@@ -92,10 +113,11 @@ export class StreamedMuxer {
         {
           startDts90k: run.startDts90k,
           duration90k: this.endDts90k(i) - run.startDts90k,
-          // Where the ends of runs are estimates, so are their times.
-          endDts90k: run.maxPayloadBytes === null ? null : this.endDts90k(i),
+          endDts90k: this.isEndKnown(i) ? this.endDts90k(i) : null,
+          fileEnd90k,
           packets,
           isFirst: i === 0,
+          followsClock: i > 0 && this.isEndKnown(i - 1),
         },
         sink,
       );
@@ -106,6 +128,7 @@ export class StreamedMuxer {
         if (isTurnDue()) await turnWhenDue(signal);
       }
       slot.finish();
+      this.faults.record(i, slot.tally);
       counted?.releaseAll();
       do {
         yield* sink.take();

@@ -6,9 +6,10 @@ import { type Extent, type ExtentBatch, readExtents } from "../../source/extents
 import { PACKET_BYTES } from "../../../bytes/ts/packet.ts";
 import { chunksOf, packetBuffer } from "./chunks.ts";
 import { writePcrPacket } from "./packets.ts";
-import { type Program, writeAccessUnit, writePsi } from "./program.ts";
-import { ITEM_PCR, ITEM_PSI, type Schedule, scheduleSlot } from "./schedule.ts";
+import { type Program, writePsi } from "./program.ts";
+import { ITEM_PSI, type Schedule, scheduleSlot } from "./schedule.ts";
 import type { Slots } from "./slots.ts";
+import { UnitWriter } from "./unit-writer.ts";
 import { DECODER_DELAY_90K, START_OFFSET_90K } from "./timing.ts";
 
 /** The last slot that starts at or before `packet`. */
@@ -74,6 +75,7 @@ export class TabledMuxer {
     let out: Uint8Array = new Uint8Array(0);
     let filled = 0;
     let isFirst = true;
+    const unit = new UnitWriter(this.program, this.tables);
     const take = function* (): Generator<Uint8Array> {
       const bytes = out.subarray(skip, Math.min(filled, skip + left));
       left -= bytes.length;
@@ -88,13 +90,16 @@ export class TabledMuxer {
       for (let stretch = scheduled.shift(); stretch !== undefined; stretch = scheduled.shift()) {
         const { schedule } = stretch;
         for (let item = stretch.first; item < stretch.end; item++) {
-          const what = schedule.what[item]!;
-          if (what < ITEM_PSI && (batch === null || used === batch.data.length)) {
-            if (filled > 0) yield* take();
-            for (const bytes of batch?.reads ?? []) source.release?.(bytes);
-            batch = (await batches.next()).value ?? null;
-            used = 0;
-            if (batch === null) return;
+          const isMedia = schedule.what[item]! < ITEM_PSI;
+          for (let nth = 0; isMedia && nth < schedule.units[item]!; nth++) {
+            if (batch === null || used === batch.data.length) {
+              if (filled > 0) yield* take();
+              for (const bytes of batch?.reads ?? []) source.release?.(bytes);
+              batch = (await batches.next()).value ?? null;
+              used = 0;
+              if (batch === null) return;
+            }
+            unit.next(schedule, item, nth, batch, used++);
           }
           const bytes = (schedule.packets[item + 1]! - schedule.packets[item]!) * PACKET_BYTES;
           if (filled + bytes > out.length) {
@@ -104,8 +109,8 @@ export class TabledMuxer {
               out = packetBuffer(bytes, buffers);
             }
           }
-          this.write(out, filled, schedule, item, batch, used);
-          if (what < ITEM_PSI) used++;
+          if (isMedia) unit.write(out, filled, schedule, item);
+          else this.writeOther(out, filled, schedule, item);
           filled += bytes;
           if (isFirst) {
             // A range may begin inside an access unit of many packets.
@@ -139,40 +144,23 @@ export class TabledMuxer {
   private *extents(stretches: Iterable<Stretch>, scheduled: Stretch[]): Generator<Extent> {
     for (const stretch of stretches) {
       scheduled.push(stretch);
-      const { what, index } = stretch.schedule;
+      const { what, index, units } = stretch.schedule;
       for (let item = stretch.first; item < stretch.end; item++) {
         if (what[item]! >= ITEM_PSI) continue;
         const table = this.tables[what[item]!]!;
-        yield { offset: table.offsets.at(index[item]!), sizeBytes: table.sizes.at(index[item]!) };
+        const first = index[item]!;
+        for (let i = first; i < first + units[item]!; i++) {
+          yield { offset: table.offsets.at(i), sizeBytes: table.sizes.at(i) };
+        }
       }
     }
   }
 
-  private write(
-    out: Uint8Array,
-    at: number,
-    schedule: Schedule,
-    item: number,
-    batch: ExtentBatch | null,
-    used: number,
-  ): void {
-    const what = schedule.what[item]!;
+  /** PAT and PMT, or a PCR. */
+  private writeOther(out: Uint8Array, at: number, schedule: Schedule, item: number): void {
     const index = schedule.index[item]!;
-    const cc = schedule.cc[item]!;
-    if (what === ITEM_PSI) return writePsi(this.program, out, at, index);
-    if (what === ITEM_PCR) {
-      const pcr = schedule.pcr90k[index]! + START_OFFSET_90K - DECODER_DELAY_90K;
-      return writePcrPacket(out, at, this.program.streams[this.program.pcrStream]!.pid, cc, pcr);
-    }
-    const stream = this.program.streams[what]!;
-    const table = this.tables[what]!;
-    const size = table.sizes.at(index);
-    const shift = table.ptsShift90k === null ? 0 : table.ptsShift90k.at(index);
-    const keyframe = schedule.keyframe[item] === 1;
-    const dts90k = table.dts90k.at(index);
-    const from = batch!.from[used]!;
-    const unit = { pts90k: dts90k + shift, dts90k, keyframe, data: batch!.data[used]!, from, to: from + size };
-    const packets = schedule.packets[item + 1]! - schedule.packets[item]!;
-    writeAccessUnit(out, at, packets, stream, unit, cc, dts90k);
+    if (schedule.what[item] === ITEM_PSI) return writePsi(this.program, out, at, index);
+    const pcr = schedule.pcr90k[index]! + START_OFFSET_90K - DECODER_DELAY_90K;
+    writePcrPacket(out, at, this.program.streams[this.program.pcrStream]!.pid, schedule.cc[item]!, pcr);
   }
 }

@@ -7,7 +7,9 @@ export const START_OFFSET_90K = 126000;
  * late, and is what broadcast players are used to.
  */
 export const DECODER_DELAY_90K = 63000;
-/** PCR packets are put in where the stream that carries PCR has a longer gap: 90 ms, as 100 ms is the limit (2.7.2). */
+/** A gap between the PCRs of access units needs no packet up to the limit of 2.7.2: 100 ms. */
+export const LONGEST_PCR_GAP_90K = 9000;
+/** PCR packets that fill a longer gap are so far apart: 90 ms. */
 export const MAX_PCR_GAP_90K = 8100;
 /** A hole in time gets PCR packets for this long at most (90 s); a longer one is damage, not a film. */
 export const MAX_PCR_PACKETS_IN_GAP = 1000;
@@ -23,7 +25,7 @@ const MAX_PSI_SIXTEENS = 64;
 
 /** How many PCR-only packets go between two PCRs that are `gap90k` apart, in a slot that has `before` of them so far. */
 export function pcrPacketsBetween(gap90k: number, before: number): number {
-  if (gap90k <= MAX_PCR_GAP_90K) return 0;
+  if (gap90k <= LONGEST_PCR_GAP_90K) return 0;
   const wanted = Math.min(MAX_PCR_PACKETS_IN_GAP, Math.ceil(gap90k / MAX_PCR_GAP_90K) - 1);
   return Math.max(0, Math.min(wanted, MAX_PCR_PACKETS_IN_SLOT - before));
 }

@@ -3,10 +3,10 @@ import { hasCode } from "../../../errors.ts";
 import { elementaryFormat } from "../../mux/ts/elementary/carry.ts";
 import { Payload } from "../../mux/ts/payload.ts";
 import { wrap33 } from "../../../bytes/ts/stamps.ts";
-import { adtsFrames } from "../adts.ts";
+import { adtsFrames } from "../made-frames.ts";
 import { aacTrack } from "../choice.ts";
-import { FRAME_90K, LEAD_90K, MAX_FRAME_BYTES, PREROLL_FRAMES } from "../run-audio.ts";
-import { AAC_BITS_PER_SECOND, AAC_RATE, type AudioEncoder } from "../types.ts";
+import { FRAME_90K, LEAD_90K, maxFrameBytes, PREROLL_FRAMES } from "../run-audio.ts";
+import { type AudioEncoder, MADE_RATE, TARGETS } from "../types.ts";
 import { trackOf } from "../../index/ts/stream-types.ts";
 import { type Filled, fillPackets, type LaidPes, roomOf } from "./fill.ts";
 import { jobInput, type SoundOf } from "./job-input.ts";
@@ -147,10 +147,11 @@ export class RunSound {
         await encoder.encode({
           input: jobInput(sound, stretch, part.span, zero90k),
           container: "mpegts",
-          firstSample: LEAD_90K * AAC_RATE / 90_000,
+          firstSample: LEAD_90K * MADE_RATE / 90_000,
+          target: "aac",
           channels: CHANNELS,
           bitsPerSecond,
-          maxOutputBytes: (part.to - first + stretch.packets.length + 64) * MAX_FRAME_BYTES * 2,
+          maxOutputBytes: (part.to - first + stretch.packets.length + 64) * maxFrameBytes("aac", CHANNELS) * 2,
         }, signal),
       );
     } catch (error) {
@@ -238,6 +239,6 @@ function bitRateFor(slots: readonly AudioPacket[], parts: readonly Part[], frame
   const room = slots.reduce((sum, { bytes }) => sum + roomOf(bytes), 0);
   const pes = parts.reduce((sum, { units, from, to }) => sum + Math.min(units.length, to - from), 0);
   const frameBytes = (room - pes * PES_COST_BYTES) / frames - ADTS_HEADER_BYTES;
-  const bits = stepDown(frameBytes * 8 * AAC_RATE / 1024 * RATE_MARGIN);
-  return Math.max(MIN_BITS_PER_SECOND, Math.min(AAC_BITS_PER_SECOND[CHANNELS], bits));
+  const bits = stepDown(frameBytes * 8 * MADE_RATE / 1024 * RATE_MARGIN);
+  return Math.max(MIN_BITS_PER_SECOND, Math.min(TARGETS.aac.bitsPerSecond[CHANNELS], bits));
 }

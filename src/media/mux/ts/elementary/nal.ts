@@ -16,6 +16,8 @@ interface NalSyntax {
   /** The type of a parameter set whose presence in an access unit means that none need be put in. */
   readonly parameterSetType: number;
   typeOf(firstByte: number): number;
+  /** Whether the unit belongs to a further view or layer, which has no place in a stream of this type. */
+  isFurtherLayer(firstByte: number, secondByte: number): boolean;
 }
 
 /** primary_pic_type 7 (any slice type), H.264 7.4.2.4. */
@@ -26,6 +28,8 @@ const H264: NalSyntax = {
   delimiterType: 9,
   parameterSetType: 7,
   typeOf: (firstByte) => firstByte & 0x1f,
+  // Decoders of one view ignore those of MVC and SVC, which say so in types of their own.
+  isFurtherLayer: () => false,
 };
 
 /** pic_type 2 (any slice type), H.265 7.4.3.5. */
@@ -36,6 +40,8 @@ const HEVC: NalSyntax = {
   delimiterType: 35,
   parameterSetType: 33,
   typeOf: (firstByte) => (firstByte >> 1) & 0x3f,
+  // nuh_layer_id (7.3.1.2): the second eye of MV-HEVC looks like a picture of its own to many demultiplexers.
+  isFurtherLayer: (firstByte, secondByte) => (firstByte & 1) !== 0 || secondByte >= 8,
 };
 
 /** More than this of parameter sets is not a film; real ones take 30 to 300 bytes. */
@@ -140,7 +146,9 @@ function nalFormat(syntax: NalSyntax, lengthBytes: number, parameterSets: Uint8A
         for (let i = 0; i < lengthBytes; i++) length = length * 256 + data[read++]!;
         if (length > to - read) length = to - read;
         // Our own delimiter stands already; a second one would start another access unit.
-        if (length > 0 && syntax.typeOf(data[read]!) !== syntax.delimiterType) {
+        const isWanted = length > 0 && syntax.typeOf(data[read]!) !== syntax.delimiterType &&
+          !(length > 1 && syntax.isFurtherLayer(data[read]!, data[read + 1]!));
+        if (isWanted) {
           if (put + codeBytes + length > out.length) break;
           out[put + codeBytes - 1] = 1;
           copyBytes(out, put + codeBytes, data, read, read + length);
@@ -155,7 +163,7 @@ function nalFormat(syntax: NalSyntax, lengthBytes: number, parameterSets: Uint8A
 
 /**
  * Where the NAL units of an access unit begin when it can be carried as it stands, but for the lengths: none is empty or
- * cut off, and a delimiter is at most the first. Else −1.
+ * cut off or of a further layer, and a delimiter is at most the first. Else −1.
  */
 function bodyStart(data: Uint8Array, from: number, to: number, syntax: NalSyntax): number {
   let start = from;
@@ -164,6 +172,7 @@ function bodyStart(data: Uint8Array, from: number, to: number, syntax: NalSyntax
     const length = data[read]! * 0x1000000 + (data[read + 1]! << 16 | data[read + 2]! << 8 | data[read + 3]!);
     const end = read + 4 + length;
     if (length === 0 || end > to) return -1;
+    if (length > 1 && syntax.isFurtherLayer(data[read + 4]!, data[read + 5]!)) return -1;
     if (syntax.typeOf(data[read + 4]!) === syntax.delimiterType) {
       if (read !== from) return -1;
       start = end;

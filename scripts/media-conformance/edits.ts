@@ -1,0 +1,30 @@
+/** Changes of MP4 files to forms that no muxer at hand writes. */
+
+const STSZ = [0x73, 0x74, 0x73, 0x7a];
+const STZ2 = [0x73, 0x74, 0x7a, 0x32];
+const FREE = [0x66, 0x72, 0x65, 0x65];
+
+/** Each `stsz` of `file` as `stz2` with sixteen bits for each size (14496-12, 8.7.3.3), and free space to its end. */
+export function withCompactSizes(file: Uint8Array): Uint8Array {
+  const out = file.slice();
+  const view = new DataView(out.buffer);
+  for (let at = out.indexOf(STSZ[0]!, 4); at >= 0; at = out.indexOf(STSZ[0]!, at + 1)) {
+    if (!STSZ.every((byte, i) => out[at + i] === byte)) continue;
+    const start = at - 4;
+    const boxBytes = view.getUint32(start);
+    const count = view.getUint32(at + 12);
+    // Sizes that are all the same have no entries.
+    if (view.getUint32(at + 8) !== 0 || boxBytes !== 20 + 4 * count) continue;
+    const sizes = Array.from({ length: count }, (_, i) => view.getUint32(at + 16 + 4 * i));
+    if (sizes.some((size) => size > 0xffff)) continue;
+    const usedBytes = 20 + 2 * count;
+    view.setUint32(start, usedBytes);
+    out.set(STZ2, at);
+    view.setUint32(at + 8, 16);
+    for (const [i, size] of sizes.entries()) view.setUint16(at + 16 + 2 * i, size);
+    view.setUint32(start + usedBytes, boxBytes - usedBytes);
+    out.set(FREE, start + usedBytes + 4);
+    out.fill(0, start + usedBytes + 8, start + boxBytes);
+  }
+  return out;
+}

@@ -1,0 +1,130 @@
+/** What the muxer counts when an index lies, and what the user is told. */
+import { test } from "node:test";
+import { assertEquals } from "@std/assert";
+import { FaultLedger, type SlotTally } from "../../src/media/faults.ts";
+import { presentIndex } from "../../src/media/presentation.ts";
+import type { MediaIndex, RunSample, StreamedRun } from "../../src/media/timeline.ts";
+import type { Track } from "../../src/media/types.ts";
+import { MemorySource } from "../support/memory-source.ts";
+import { collect, NEVER, openBytes, UNCOUNTED } from "./support/files.ts";
+import { avcEntry, contiguousTables, fileOf, fullBox, movieBox, nalUnit, u32 } from "./support/mp4-builder.ts";
+
+const TRACK: Track = {
+  id: 1,
+  kind: "audio",
+  codec: "mp3",
+  codecId: "mp3",
+  language: null,
+  isDefault: true,
+  codecPrivate: null,
+  width: null,
+  height: null,
+  sampleRate: 48_000,
+  channels: 2,
+};
+/** A frame of MP3 at 48 kHz. */
+const FRAME_90K = 2160;
+
+/** Frames of sound at `times90k`, 100 bytes each. */
+function framesAt(times90k: readonly number[]): RunSample[] {
+  return times90k.map((dts90k) => ({ track: 0, pts90k: dts90k, dts90k, keyframe: true, data: new Uint8Array(100) }));
+}
+
+/** `count` times from `first90k` on, a frame apart. */
+const from90k = (first90k: number, count: number) => Array.from({ length: count }, (_, i) => first90k + i * FRAME_90K);
+
+/** An index whose runs of two seconds (100 frames) hold frames at `runs`. */
+function indexOf(runs: readonly (readonly number[])[], maxPayloadBytes = 40_000): MediaIndex {
+  const told = runs.map((_, index): StreamedRun => ({
+    index,
+    startPts90k: index * 100 * FRAME_90K,
+    startDts90k: index * 100 * FRAME_90K,
+    durationPts90k: 100 * FRAME_90K,
+    sourceStart: 0,
+    sourceEnd: 1,
+    maxPayloadBytes,
+    maxAccessUnits: [200],
+  }));
+  return {
+    container: "other",
+    tracks: [TRACK],
+    durationMs: null,
+    sourceBytes: 1_000_000,
+    warnings: [],
+    timeline: {
+      kind: "streamed",
+      runs: told,
+      async *readRun(run) {
+        yield await Promise.resolve(framesAt(runs[run]!));
+      },
+    },
+  };
+}
+
+async function playedFaults(index: MediaIndex) {
+  const { ts, faults } = await presentIndex(index, {}, UNCOUNTED);
+  // Twice: what is met again counts once.
+  for (let i = 0; i < 2; i++) await collect(ts.read(0, null, new MemorySource(new Uint8Array(1)), NEVER));
+  return faults!;
+}
+
+const SOUND = { dropped: 0, repeated: 0, ranBack: 0, late: 0, beyondEnd: 0 };
+
+test("StreamedMuxer counts nothing when a file is as its index says", async () => {
+  const faults = await playedFaults(indexOf([from90k(0, 100), from90k(100 * FRAME_90K, 100)]));
+  assertEquals([faults.counts, faults.warning], [SOUND, null]);
+});
+
+test("StreamedMuxer counts access units that come again when runs overlap", async () => {
+  const faults = await playedFaults(indexOf([from90k(0, 200), from90k(100 * FRAME_90K, 100)]));
+  assertEquals(faults.counts.repeated, 100);
+  assertEquals(
+    faults.warning,
+    "the file does not play as it should: of 300 pictures and frames of sound 100 came twice",
+  );
+});
+
+test("StreamedMuxer counts access units whose times run back when a clock begins again in a run", async () => {
+  const faults = await playedFaults(indexOf([[...from90k(0, 50), ...from90k(0, 50)]]));
+  assertEquals(faults.counts.ranBack, 50);
+});
+
+test("StreamedMuxer counts access units that do not fit when a run holds more than its index says", async () => {
+  const faults = await playedFaults(indexOf([from90k(0, 180)], 100));
+  const { dropped } = faults.counts;
+  assertEquals(dropped > 50 && dropped < 180, true, `${dropped} dropped`);
+});
+
+test("StreamedMuxer counts access units when they are after the end of the file", async () => {
+  // The last run ends at 4.8 s, and two seconds are spared.
+  const faults = await playedFaults(indexOf([from90k(0, 100), from90k(100 * FRAME_90K, 190)]));
+  assertEquals(faults.counts.beyondEnd, 190 - 100 - Math.floor(180_000 / FRAME_90K) - 1);
+});
+
+test("FaultLedger tells nothing while faults are few", () => {
+  const tally = (dropped: number): SlotTally => ({ ...SOUND, dropped, units: 5000, spans: [] });
+  const ledger = new FaultLedger();
+  ledger.record(0, tally(12));
+  assertEquals(ledger.warning, null);
+  ledger.record(1, tally(12));
+  assertEquals(ledger.counts.dropped, 24);
+  assertEquals(ledger.warning?.endsWith("of 10000 pictures and frames of sound 24 were left out"), true);
+});
+
+test("openMedia() counts pictures of an MP4 when its table repeats or stops the clock, or goes beyond the movie", async () => {
+  const pictures = Array.from({ length: 60 }, (_, i) => nalUnit(i === 0 ? 0x65 : 0x41, 100));
+  const tables = (offset: number) => {
+    const [, chunks, sizes] = contiguousTables(pictures.map(({ length }) => length), 1000, offset);
+    return [
+      fullBox("stts", 0, 0, u32(2, 30, 0, 30, 10_000)),
+      chunks!,
+      sizes!,
+      fullBox("stco", 0, 0, u32(1, offset)),
+    ];
+  };
+  const movie = (offset: number) =>
+    movieBox([{ id: 1, kind: "vide", timescale: 25_000, entry: avcEntry(), tables: tables(offset) }], 1000, 4000);
+  const { faults } = await openBytes(fileOf(movie, pictures));
+  // Thirty pictures at once, then one each 0.4 s: the movie's four seconds and two to spare hold fifteen of them.
+  assertEquals(faults!.counts, { ...SOUND, ranBack: 30, beyondEnd: 60 - 30 - 16 });
+});
