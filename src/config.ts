@@ -116,6 +116,13 @@ const OPTIONS = {
     { shownDefault: "those that are found" },
   ),
   playerDiscovery: option("no-player-discovery", value.negated, true, "Do not look for players that are not named"),
+  transcodeAudio: option(
+    "transcode-audio",
+    value.choice("auto", "never", "always"),
+    "auto",
+    "Sound that MPEG TS cannot carry becomes AAC unasked: auto where a file would be silent, or always",
+  ),
+  audioTarget: option("audio-target", value.choice("aac", "ac3"), "aac", "What sound is made into"),
   allowPrivateFetch: option(
     "allow-private-fetch",
     value.boolean,

@@ -209,6 +209,7 @@ async function assemble(machine: Ports, options: EngineOptions, opened: Closer[]
     resolver,
     startTimeoutMs: timeoutMs,
     audioEncoder: new FfmpegEncoder(ports.processes, clock),
+    audioTarget: options.audioTarget ?? "aac",
     onMetadata: (metainfo) => {
       void transportCache.keep(metainfo);
       // Records of watched broadcasts are kept in the DHT by `RecordRefresh`.
@@ -245,6 +246,7 @@ async function assemble(machine: Ports, options: EngineOptions, opened: Closer[]
     isOwnRequest: (headers) => ownRequests.isOwn(headers),
     admission: new Admission(),
     publicUrl: options.publicUrl ?? null,
+    transcodeAudio: options.transcodeAudio ?? "auto",
     prefixes: ["engine", ...options.pathAliases ?? []],
     pages,
     fronts: options.fronts ?? [],

@@ -1,4 +1,5 @@
 /** What an engine is asked for and what it is: the types of the composition root. */
+import type { AudioTarget, TranscodeAudio } from "../media/transcode/types.ts";
 import type { StreamSelector } from "../content/selector.ts";
 import type { AccessPolicy } from "../http/address.ts";
 import type { Front } from "../http/context.ts";
@@ -48,6 +49,13 @@ export interface EngineOptions {
    * "disk" what is older than 90 s is on disk, at most `cacheLimitBytes` a broadcast. Default 60 000.
    */
   readonly liveWindowMs?: number;
+  /**
+   * Which sound is made into AAC where a request does not say: "auto" of files that would be silent otherwise, "always" all
+   * that MPEG TS cannot carry. Default "auto".
+   */
+  readonly transcodeAudio?: TranscodeAudio;
+  /** What sound is made into. Default "aac". */
+  readonly audioTarget?: AudioTarget;
   /** How long a swarm stays after its last session; at most 1000 while it has no data. Default 30 000. */
   readonly swarmLingerMs?: number;
   /** Names besides `localhost` and this machine's addresses that `Host` may carry. */

@@ -1,4 +1,5 @@
 /** What every route gets: the engine's parts and facts about the request that the access check found. */
+import type { TranscodeAudio } from "../media/transcode/types.ts";
 import type { Context } from "hono";
 import type { Sessions } from "../playback/sessions.ts";
 import type { CacheFigures } from "../playback/stat.ts";
@@ -23,6 +24,8 @@ export interface HttpParts {
   readonly isOwnRequest: (headers: Headers) => Promise<boolean>;
   readonly admission: Admission;
   readonly publicUrl: string | null;
+  /** Which sound is made into AAC where a request does not say. */
+  readonly transcodeAudio: TranscodeAudio;
   /** Prefixes that serve playback, `engine` first. */
   readonly prefixes: readonly string[];
   /** Open web pages that play what others send them. */

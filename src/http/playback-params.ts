@@ -1,6 +1,6 @@
 /** The query parameters of the playback endpoints: section 4.1 of the HTTP API, typed in one table. */
 import { MillraceError } from "../errors.ts";
-import type { AudioTranscoding } from "../media/transcode/types.ts";
+import { type AudioTranscoding, sameTranscoding, type TranscodeAudio } from "../media/transcode/types.ts";
 
 type Kind = "string" | "integer" | "integers" | "boolean" | "format";
 
@@ -88,10 +88,29 @@ const MAX_VALUE_CHARS = 16_384;
 /** Longest list of integers. */
 const MAX_LIST = 10_000;
 
-/** What the parameters ask to be made into AAC; null: nothing. */
-export function transcodingOf(params: PlaybackParams): AudioTranscoding | null {
-  if (params.transcode_audio !== true) return null;
+/** The parameters that choose what is made into AAC. */
+type SoundParams = Readonly<
+  Partial<Record<"transcode_audio" | "transcode_mp3" | "transcode_ac3", boolean | undefined>>
+>;
+
+/** What the parameters ask to be made into AAC, `byDefault` where they do not say; null: nothing. */
+export function transcodingOf(params: SoundParams, byDefault: TranscodeAudio): AudioTranscoding | null {
+  const asked = params.transcode_audio ?? (byDefault === "always" ? true : byDefault === "auto" ? null : false);
+  if (asked === false) return null;
+  if (asked === null) return { mp3: false, ac3: false, onlyIfSilent: true };
   return { mp3: params.transcode_mp3 ?? false, ac3: params.transcode_ac3 ?? false };
+}
+
+/** Adds the parameters from which `transcodingOf` makes `transcode`: none where that is so by default. */
+export function addTranscoding(
+  query: URLSearchParams,
+  transcode: AudioTranscoding | null,
+  byDefault: TranscodeAudio,
+): void {
+  if (sameTranscoding(transcode, transcodingOf({}, byDefault))) return;
+  query.set("transcode_audio", transcode === null ? "0" : "1");
+  if (transcode?.mp3) query.set("transcode_mp3", "1");
+  if (transcode?.ac3) query.set("transcode_ac3", "1");
 }
 
 /** Whether each read of a session is to end the one before (by default any number may read). */

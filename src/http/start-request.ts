@@ -36,7 +36,7 @@ export function startRequest(
     // No page of another origin looks around in the user's network.
     callerIsLocal: mayNamePrivate || c.get("addressClass") === "loopback" && c.get("page").relation !== "foreign",
     preferredAudioLanguage: params.preferred_audio_language ?? null,
-    transcode: output === "file" ? null : transcodingOf(params),
+    transcode: output === "file" ? null : transcodingOf(params, parts.transcodeAudio),
     clientSessionId: params.client_session_id ?? -1,
     useApiStop: params.use_api_stop ?? false,
     stopNotifications: params.use_stop_notifications ?? false,

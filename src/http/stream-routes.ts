@@ -4,12 +4,11 @@ import type { Hono } from "hono";
 import { mimeTypeOf } from "../content/file-choice.ts";
 import { fileBody, manifestText, type OutputBody, segmentBody, tsBody } from "../playback/output.ts";
 import type { LiveSession } from "../playback/live/live-session.ts";
-import type { PlaybackSession } from "../playback/session.ts";
 import type { AnySession } from "../playback/sessions.ts";
 import { callerOf } from "./caller.ts";
 import { baseOf, type HttpContext, type HttpEnv, type HttpParts } from "./context.ts";
 import { playbackFailure } from "./errors.ts";
-import { transcodingOf } from "./playback-params.ts";
+import { addTranscoding, transcodingOf } from "./playback-params.ts";
 import { sessionOwner } from "./page.ts";
 import { parseRange } from "./range.ts";
 
@@ -109,7 +108,10 @@ async function manifest(c: HttpContext, parts: HttpParts, prefix: string): Promi
   if (session === null) return notFound();
   const query = new URLSearchParams();
   if (session.preferredAudioLanguage !== null) query.set("preferred_audio_language", session.preferredAudioLanguage);
-  if (session.kind === "file") addFileQuery(query, session);
+  if (session.kind === "file") {
+    if (!session.isDefaultFile) query.set("_idx", String(session.file.index));
+    addTranscoding(query, session.transcode, parts.transcodeAudio);
+  }
   const suffix = query.size > 0 ? `?${query}` : "";
   const base = `${baseOf(c, parts)}/${prefix}/c/${session.identity.infohashHex}`;
   session.touch();
@@ -118,27 +120,23 @@ async function manifest(c: HttpContext, parts: HttpParts, prefix: string): Promi
   return new Response(text, { headers: { "content-type": OUTPUT_TYPES.hls, "cache-control": "no-cache" } });
 }
 
-function addFileQuery(query: URLSearchParams, { isDefaultFile, file, transcode }: PlaybackSession): void {
-  if (!isDefaultFile) query.set("_idx", String(file.index));
-  if (transcode === null) return;
-  query.set("transcode_audio", "1");
-  if (transcode.mp3) query.set("transcode_mp3", "1");
-  if (transcode.ac3) query.set("transcode_ac3", "1");
-}
-
 async function segment(c: HttpContext, parts: HttpParts): Promise<Response> {
   const match = /^(\d{1,9})\.ts$/.exec(c.req.param("name") ?? "");
   const index = c.req.query("_idx");
   if (match === null || (index !== undefined && !/^\d{1,9}$/.test(index))) return notFound("no such segment");
+  const isSet = (name: string) => {
+    const value = c.req.query(name);
+    return value === undefined ? undefined : value === "1";
+  };
   const query = {
     infohashHex: c.req.param("infohash") ?? "",
     fileIndex: index === undefined ? undefined : Number(index),
     preferredAudioLanguage: c.req.query("preferred_audio_language") ?? null,
     transcode: transcodingOf({
-      transcode_audio: c.req.query("transcode_audio") === "1",
-      transcode_mp3: c.req.query("transcode_mp3") === "1",
-      transcode_ac3: c.req.query("transcode_ac3") === "1",
-    }),
+      transcode_audio: isSet("transcode_audio"),
+      transcode_mp3: isSet("transcode_mp3"),
+      transcode_ac3: isSet("transcode_ac3"),
+    }, parts.transcodeAudio),
   };
   const client = { host: c.get("clientHost"), owner: sessionOwner(c.req.raw, c.get("page")), caller: callerOf(c) };
   const session = await parts.sessions.openForSegment(query, client, c.req.raw.signal);

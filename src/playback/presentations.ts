@@ -1,6 +1,6 @@
 /** Opened media, shared by every session on the same file: an index is read once. */
 import { openMedia } from "../media/open.ts";
-import type { AudioEncoder, AudioTranscoding } from "../media/transcode/types.ts";
+import type { AudioEncoder, AudioTarget, AudioTranscoding } from "../media/transcode/types.ts";
 import type { HlsPlan, Presentation } from "../media/types.ts";
 import type { Swarm, SwarmReader } from "../swarm/types.ts";
 import type { MetainfoFile } from "../transport/types.ts";
@@ -46,17 +46,20 @@ interface Opened {
   isCounted: boolean;
 }
 
+type SoundMaking = { readonly audioEncoder: AudioEncoder | null; readonly audioTarget: AudioTarget };
+
 /** Opens files and keeps what it knows of the last ones. */
 export class Presentations {
-  readonly #audioEncoder: AudioEncoder | null;
+  readonly #making: SoundMaking;
   readonly #tasks = new Map<string, SharedTask<Opened>>();
   /** Those of `#tasks` that have ended. */
   readonly #opened = new Map<string, Opened>();
   readonly #plans = new Map<string, SharedTask<HlsPlan>>();
   readonly #memory = new IndexMemory(() => this.#dropIdle());
 
-  constructor(audioEncoder: AudioEncoder | null = null) {
-    this.#audioEncoder = audioEncoder;
+  /** Sound becomes `audioTarget` by way of `audioEncoder`. */
+  constructor(audioEncoder: AudioEncoder | null = null, audioTarget: AudioTarget = "aac") {
+    this.#making = { audioEncoder, audioTarget };
   }
 
   /** Presentations that are kept or being opened. */
@@ -99,7 +102,7 @@ export class Presentations {
 
   async #openFile(key: string, request: PresentationRequest, signal: AbortSignal): Promise<Opened> {
     const memory = this.#memory.accountOf(request.holder ?? OWN);
-    const presentation = await openFile(request, this.#audioEncoder, memory, signal);
+    const presentation = await openFile(request, this.#making, memory, signal);
     // Nobody waits any more, and another task may have taken this one's place.
     if (signal.aborted) throw abortError(signal);
     memory.take(presentation.indexBytes);
@@ -178,7 +181,7 @@ async function withReader<T>(
 
 function openFile(
   request: PresentationRequest,
-  audioEncoder: AudioEncoder | null,
+  making: SoundMaking,
   memory: MemoryAccount,
   signal: AbortSignal,
 ): Promise<Presentation> {
@@ -187,7 +190,7 @@ function openFile(
       fileName: request.file.name,
       preferredAudioLanguage: request.preferredAudioLanguage,
       transcode: request.transcode,
-      audioEncoder,
+      ...making,
       memory,
       signal,
     });

@@ -221,7 +221,7 @@ const RECORD = z.object({
   owner: z.string().nullable(),
   callerIsLocal: z.boolean(),
   preferredAudioLanguage: z.string().nullable(),
-  transcode: z.object({ mp3: z.boolean(), ac3: z.boolean() }).nullable(),
+  transcode: z.object({ mp3: z.boolean(), ac3: z.boolean(), onlyIfSilent: z.boolean().optional() }).nullable(),
   clientSessionId: z.int(),
   useApiStop: z.boolean(),
   stopNotifications: z.boolean(),

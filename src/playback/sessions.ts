@@ -6,7 +6,7 @@ import type { Resolver } from "../content/resolve.ts";
 import { type AnyMetainfo, isLive } from "../transport/live.ts";
 import type { Metainfo } from "../transport/types.ts";
 import { MillraceError } from "../errors.ts";
-import { type AudioEncoder, sameTranscoding } from "../media/transcode/types.ts";
+import { type AudioEncoder, type AudioTarget, sameTranscoding } from "../media/transcode/types.ts";
 import type { Clock, Logger } from "../ports.ts";
 import type { LiveSwarms, LiveTarget } from "../live/swarm/live-source.ts";
 import type { SwarmLease, SwarmManager } from "../swarm/types.ts";
@@ -49,6 +49,8 @@ export interface SessionsParts {
   readonly startTimeoutMs: number;
   /** Makes AAC; null: nothing does. */
   readonly audioEncoder: AudioEncoder | null;
+  /** What sound is made into. */
+  readonly audioTarget: AudioTarget;
   /** The metadata of a stream that is being started is known now. */
   readonly onMetadata: (metainfo: AnyMetainfo) => void;
   /** What brings sessions back that ended by themselves. Default: those of this run. */
@@ -76,7 +78,7 @@ export class Sessions {
   constructor(parts: SessionsParts) {
     this.#parts = parts;
     this.#records = parts.records ?? new SessionRecords();
-    this.#presentations = new Presentations(parts.audioEncoder);
+    this.#presentations = new Presentations(parts.audioEncoder, parts.audioTarget);
     this.#live = new LiveStreams(parts.live, parts.clock, parts.liveWindow);
     this.#ended = new EndedSessions(parts.clock);
   }

@@ -49,6 +49,7 @@ export function playbackApp(files: readonly { name: string; bytes: Uint8Array }[
     isOwnRequest: () => Promise.resolve(false),
     admission: new Admission(),
     publicUrl: null,
+    transcodeAudio: "auto",
     prefixes,
     fronts: [],
     clock,

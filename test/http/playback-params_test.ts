@@ -1,7 +1,9 @@
 import { test } from "node:test";
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { MillraceError } from "../../src/errors.ts";
+import type { TranscodeAudio } from "../../src/media/transcode/types.ts";
 import {
+  addTranscoding,
   PARAMETERS_WITHOUT_EFFECT,
   parsePlaybackParams,
   transcodingOf,
@@ -140,9 +142,33 @@ test("wantsSingleReader() lets any number read unless told otherwise", () => {
   }
 });
 
-test("transcodingOf() is null without transcode_audio, whatever else is asked for", () => {
-  const of = (query: string) => transcodingOf(parsePlaybackParams(new URLSearchParams(query)));
-  assertEquals(of("transcode_mp3=1&transcode_ac3=1"), null);
-  assertEquals(of("transcode_audio=1"), { mp3: false, ac3: false });
-  assertEquals(of("transcode_audio=1&transcode_ac3=1"), { mp3: false, ac3: true });
+const DEFAULTS = ["auto", "never", "always"] as const;
+
+test("transcodingOf() follows transcode_audio whatever the default is", () => {
+  for (const byDefault of DEFAULTS) {
+    const of = (query: string) => transcodingOf(parsePlaybackParams(new URLSearchParams(query)), byDefault);
+    assertEquals(of("transcode_audio=0&transcode_mp3=1"), null);
+    assertEquals(of("transcode_audio=1"), { mp3: false, ac3: false });
+    assertEquals(of("transcode_audio=1&transcode_ac3=1"), { mp3: false, ac3: true });
+  }
+});
+
+test("transcodingOf() takes the default when a request says nothing of transcode_audio", () => {
+  const of = (query: string, byDefault: TranscodeAudio) =>
+    transcodingOf(parsePlaybackParams(new URLSearchParams(query)), byDefault);
+  assertEquals(of("transcode_mp3=1&transcode_ac3=1", "never"), null);
+  assertEquals(of("transcode_mp3=1", "auto"), { mp3: false, ac3: false, onlyIfSilent: true });
+  assertEquals(of("transcode_mp3=1", "always"), { mp3: true, ac3: false });
+});
+
+test("addTranscoding() adds what transcodingOf() reads again, and nothing where that is the default", () => {
+  for (const byDefault of DEFAULTS) {
+    for (const query of ["", "transcode_audio=0", "transcode_audio=1", "transcode_audio=1&transcode_mp3=1"]) {
+      const of = (text: URLSearchParams) => transcodingOf(parsePlaybackParams(text), byDefault);
+      const added = new URLSearchParams();
+      addTranscoding(added, of(new URLSearchParams(query)), byDefault);
+      assertEquals(of(added), of(new URLSearchParams(query)), `${byDefault} ${query}`);
+      if (query === "") assertEquals(added.size, 0, byDefault);
+    }
+  }
 });

@@ -73,13 +73,13 @@ test("MP3 of variable bit rate is sent without a length, and its segments are th
   assert(Math.abs(durationsS.reduce((sum, s) => sum + s, 0) - VARIABLE.length * 1152 / 44100) < 0.01);
 });
 
-test("AAC plays, what needs a transcoder is refused with 415 and says so, and every file is to be had as it is", async () => {
+test("AAC plays, what needs a transcoder is refused with 415 where none is wanted, and every file is to be had as it is", async () => {
   const aac = await fetch(address("getstream", { _idx: "2" }));
   assertEquals(aac.status, 200);
   assertEquals(checkTs(await bytesOf(aac)).problems, []);
   for (const [index, codec] of [[3, "flac"], [4, "opus"]] as const) {
     for (const path of ["getstream", "manifest.m3u8"]) {
-      const refused = await fetch(address(path, { _idx: String(index) }));
+      const refused = await fetch(address(path, { _idx: String(index), transcode_audio: "0" }));
       const text = await refused.text();
       assertEquals(refused.status, 415);
       assertStringIncludes(text, codec);

@@ -189,6 +189,7 @@ export function makeSessions(clock: Clock, swarms: SwarmManager, more: Partial<S
     resolver: { resolve: () => Promise.resolve({}) },
     startTimeoutMs: 20_000,
     audioEncoder: null,
+    audioTarget: "aac",
     onMetadata: () => {},
     ...more,
   });
