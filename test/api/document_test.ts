@@ -192,8 +192,9 @@ test("enumerated fields have the words of section 2", async () => {
   await withServed(async ({ url }) => {
     const { components: { schemas } } = await documentOf(url);
     for (const [method, path, words, ours] of ENUMERATIONS) {
+      const named = (one: Schema): Schema => one.$ref === undefined ? one : schemas[one.$ref.split("/").pop()!]!;
       let schema: Schema = schemas[`${method}_answer`]!.properties!["result"]!;
-      for (const step of path.split(".")) schema = (schema.items ?? schema).properties?.[step] ?? {};
+      for (const step of path.split(".")) schema = named(named(schema.items ?? schema).properties?.[step] ?? {});
       assertEquals([...schema.enum ?? []].sort(), [...words, ...ours].sort(), `${method} ${path}`);
     }
   });

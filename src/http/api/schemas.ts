@@ -10,7 +10,7 @@ export const VERSION_INFO = z.object({
   version: z.string(),
   code: z.int(),
   platform: z.enum(["linux", "win32", "android", "darwin"]),
-});
+}).meta({ id: "Version" });
 /** An infohash or a content id in an answer. */
 export const HEX_40 = z.string().regex(/^[0-9a-f]{40}$/);
 /** A background task. */

@@ -28,8 +28,15 @@ const TOKEN: Json = {
     "The access token: `millrace token` shows it, get_api_access_token returns it to programs on this machine.",
 };
 
+/** All but the address, made at the first request: it takes milliseconds, and anybody may ask. */
+let described: Json | null = null;
+
 /** The document (OpenAPI 3.0.3); `baseUrl` is the engine's as this caller names it. */
 export function openApi(baseUrl: string): Json {
+  return { ...described ??= describe(), servers: [{ url: baseUrl }] };
+}
+
+function describe(): Json {
   const components = new Components();
   const search = METHODS.find(({ name }) => name === "search")!;
   const paths = {
@@ -45,7 +52,6 @@ export function openApi(baseUrl: string): Json {
       description: ABOUT,
       license: { name: "MIT", url: "https://opensource.org/license/mit" },
     },
-    servers: [{ url: baseUrl }],
     tags: TAGS.map(([name, description]) => ({ name, description })),
     paths,
     components: {

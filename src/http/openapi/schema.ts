@@ -60,6 +60,8 @@ function tidy(schema: Json, named: Readonly<Record<string, Json>>): Json {
   if (schema["nullable"] === true && only?.["$ref"] !== undefined) {
     return nullable(tidy(named[String(only["$ref"]).split("/").pop()!]!, named));
   }
+  // Beside a reference nothing else counts.
+  if (only?.["$ref"] !== undefined) return tidy(only, named);
   const tidied: Json = {};
   for (const [key, value] of Object.entries(schema)) {
     const isFile = schema["format"] === "binary" && (key === "contentEncoding" || key === "maxLength");

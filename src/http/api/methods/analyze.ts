@@ -19,7 +19,7 @@ export const ANALYSIS = z.object({
   title: z.string(),
   is_live: z.literal([-1, 0, 1]),
   categories: z.array(z.string()),
-});
+}).meta({ id: "Analysis" });
 
 /** What became of one of several: the one or the other. As alternatives few generators of clients could read it. */
 export const OUTCOME = z.object({

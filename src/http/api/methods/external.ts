@@ -26,7 +26,7 @@ const EXTERNAL_PLAYLIST = z.object({
   last_update: TIME,
   next_update: TIME,
   last_error: z.string().describe("Our addition: why the last fetch failed; empty when it did not"),
-});
+}).meta({ id: "ExternalPlaylist" });
 
 function externalJson(list: ExternalPlaylist): z.input<typeof EXTERNAL_PLAYLIST> {
   const { updateInterval, updatedAt, lastUpdate, nextUpdate, lastError, ...same } = list;

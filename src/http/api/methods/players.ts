@@ -13,7 +13,7 @@ const PLAYER = z.object({
   protocol: z.string().nullable(),
   name: z.string(),
   icon: z.string().nullable(),
-});
+}).meta({ id: "Player" });
 const PLAYER_ID = z.string().min(1).max(1024).describe("From get_available_players");
 const { content_id, infohash, url } = SELECTORS;
 /** A day: longer than any film. */

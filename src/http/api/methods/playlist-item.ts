@@ -33,7 +33,7 @@ export const TRASH_ITEM = z.object({
   external_playlist_id: z.int(),
   created_at: z.int(),
   updated_at: z.int(),
-});
+}).meta({ id: "TrashItem" });
 
 /** Elements of the playlist have some fields more. */
 export const LISTED_ITEM = TRASH_ITEM.extend({
@@ -43,4 +43,4 @@ export const LISTED_ITEM = TRASH_ITEM.extend({
   ),
   hash_v2: z.string().describe("The same with SHA-256"),
   show_autosearch: z.boolean(),
-});
+}).meta({ id: "PlaylistItem" });
