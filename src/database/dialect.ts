@@ -1,9 +1,9 @@
 /**
- * kysely on a libSQL client. One connection for everybody, handed from one user to the next: calls on a local file are
- * synchronous, so more connections would bring no speed, only `SQLITE_BUSY`. For the same reason waiting for other
- * processes is done here, by a timer, and never inside SQLite, where it would stop the whole engine.
+ * kysely on a libSQL client. There is one connection, passed from one user to the next: calls on a local file are
+ * synchronous, so more connections would bring no speed, only `SQLITE_BUSY`. For the same reason we wait for other
+ * processes here, with a timer, and never inside SQLite, where waiting would stop the whole engine.
  *
- * Inside a transaction use the transaction alone: the outer database would wait for the connection that it holds.
+ * Inside a transaction use only the transaction: the outer database would wait for the connection that it holds.
  */
 import type { Client, InArgs, ResultSet, Transaction } from "@libsql/client";
 import {
@@ -20,12 +20,12 @@ import {
 import type { Clock } from "../ports.ts";
 import { databaseError, isBusy } from "./errors.ts";
 
-/** Another process's write may take this long before the caller is told to try again. */
+/** How long another process's write may take before the caller gets `too_busy`. */
 const BUSY_DEADLINE_MS = 5_000;
-/** First pause before asking again; it doubles up to `MAX_PAUSE_MS`. */
+/** First pause before the next try; it doubles up to `MAX_PAUSE_MS`. */
 const FIRST_PAUSE_MS = 2;
 const MAX_PAUSE_MS = 100;
-/** They belong to a connection, not to the file. FULL: what was acknowledged survives a power cut. */
+/** Set per connection, not stored in the file. FULL: acknowledged data survives a power cut. */
 const CONNECTION_PRAGMAS: readonly string[] = [
   "PRAGMA synchronous = FULL",
   "PRAGMA foreign_keys = ON",
@@ -33,7 +33,7 @@ const CONNECTION_PRAGMAS: readonly string[] = [
   "PRAGMA cache_size = -8192",
 ];
 
-/** The dialect over `client`, which it closes in the end. */
+/** The dialect over `client`, which it closes at the end. */
 export function libsqlDialect(client: Client, clock: Clock): Dialect {
   return {
     createAdapter: () => new SqliteAdapter(),
@@ -46,7 +46,7 @@ export function libsqlDialect(client: Client, clock: Clock): Dialect {
 class LibsqlDriver implements Driver {
   private readonly client: Client;
   private readonly connection: LibsqlConnection;
-  /** Resolves when the one who came last is done. */
+  /** Resolves when the last user in the queue is done. */
   private last: Promise<void> = Promise.resolve();
   private done: () => void = () => {};
 
@@ -131,7 +131,7 @@ class LibsqlConnection implements DatabaseConnection {
     };
   }
 
-  /** The whole answer in one part: the client offers no cursor. Read large tables page by page. */
+  /** Returns all rows in one part: the client offers no cursor. Read large tables page by page. */
   async *streamQuery<Row>(query: CompiledQuery): AsyncIterableIterator<QueryResult<Row>> {
     yield await this.executeQuery<Row>(query);
   }
@@ -144,7 +144,7 @@ class LibsqlConnection implements DatabaseConnection {
         return await action();
       } catch (error) {
         if (!isBusy(error) || this.transaction !== null) throw databaseError(error);
-        // The library leaves the statement that was refused half done, and no later transaction could commit.
+        // The library leaves the refused statement half done, and no later transaction could commit.
         this.isSetUp = false;
         await this.client.reconnect();
         if (this.clock.monotonic() >= giveUpMs) throw databaseError(error);
@@ -162,7 +162,7 @@ class LibsqlConnection implements DatabaseConnection {
   }
 }
 
-/** The client's rows are arrays and objects in one; kysely wants objects. */
+/** Converts rows, which the client returns as arrays with named fields; kysely expects plain objects. */
 function toObjects(result: ResultSet): Record<string, unknown>[] {
   return result.rows.map((row) => {
     const object: Record<string, unknown> = {};

@@ -1,4 +1,4 @@
-/** What the database reports, as the engine's errors. */
+/** Translates database errors into the engine's. */
 import { type ErrorCode, MillraceError } from "../errors.ts";
 
 const CODES: Readonly<Record<string, ErrorCode>> = {
@@ -36,14 +36,14 @@ export function isBusy(error: unknown): boolean {
   return codeOf(error) === "SQLITE_BUSY";
 }
 
-/** `error` as a `MillraceError` whose message names no statement and no value. */
+/** `error` as a `MillraceError` whose message contains no statement and no value. */
 export function databaseError(error: unknown): MillraceError {
   if (error instanceof MillraceError) return error;
   const code = CODES[codeOf(error)] ?? uncodedError(error);
   return new MillraceError(code, MESSAGES[code] ?? "the database failed", { cause: error });
 }
 
-/** The library throws some errors without a code: files that it cannot open, servers that `fetch` cannot reach. */
+/** The library throws some errors without a code: for files that it cannot open, and servers that `fetch` cannot reach. */
 function uncodedError(error: unknown): ErrorCode {
   if (!(error instanceof Error)) return "internal";
   if (error.message.startsWith("ConnectionFailed(")) return "io";

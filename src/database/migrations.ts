@@ -1,13 +1,13 @@
-/** How the tables came to be: forward only. A migration that has been released is never changed. */
+/** The history of the tables, forward only. A released migration is never changed. */
 import { type Kysely, sql, type Transaction } from "kysely";
 import { MillraceError } from "../errors.ts";
 import { foldText, mediaGroup } from "./names.ts";
 import type { Schema } from "./schema.ts";
 
-/** A statement, or what one statement cannot do. */
+/** A statement, or a function for what one statement cannot do. */
 type Step = string | ((trx: Transaction<Schema>) => Promise<void>);
 
-/** Migration i brings version i to version i + 1. */
+/** Migration i upgrades version i to version i + 1. */
 export const MIGRATIONS: readonly (readonly Step[])[] = [
   ["CREATE TABLE settings (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID"],
   [
@@ -38,7 +38,7 @@ export const MIGRATIONS: readonly (readonly Step[])[] = [
     renameItems,
     "CREATE INDEX playlist_items_by_source ON playlist_items (external_playlist_id, hash)",
     "CREATE INDEX playlist_items_vanished ON playlist_items (vanished_at) WHERE vanished_at IS NOT NULL",
-    // Substrings of at least three characters are found by it (SQLite, FTS5, section 4.3.4).
+    // Finds substrings of at least three characters (SQLite, FTS5, section 4.3.4).
     `CREATE VIRTUAL TABLE playlist_search
       USING fts5(search_text, content='playlist_items', content_rowid='id', tokenize='trigram')`,
     "INSERT INTO playlist_search(playlist_search) VALUES ('rebuild')",
@@ -85,25 +85,25 @@ export const MIGRATIONS: readonly (readonly Step[])[] = [
     "CREATE INDEX sign_ins_by_account ON sign_ins (account_id)",
     "CREATE INDEX sign_ins_by_end ON sign_ins (expires_at)",
   ],
-  // Of older items nobody knows who named them.
+  // Who named the addresses of older items is unknown.
   ["ALTER TABLE playlist_items ADD COLUMN allow_private INTEGER NOT NULL DEFAULT 0"],
 ];
 
-/** Version that a database made by another program has no place for. */
+/** Version of a database that another program made. */
 const NO_VERSION = -1;
-/** Items that `renameItems` holds at once. */
+/** Items that `renameItems` handles at once. */
 const RENAMED_AT_ONCE = 500;
 
 /**
- * Brings the database to the newest version, or to `target` (tests). All or nothing. Rejects with `conflict` when it was
- * made by a newer release, `config` when it belongs to another program; either way it is left as it was.
+ * Upgrades the database to the newest version, or to `target` (tests). All or nothing. Rejects with `conflict` when a
+ * newer release made it, `config` when it belongs to another program; either way it is left unchanged.
  */
 export async function migrate(db: Kysely<Schema>, target: number = MIGRATIONS.length): Promise<void> {
   const before = await currentVersion(db);
   requireUsable(before);
   if (before >= target) return;
   await db.transaction().execute(async (trx) => {
-    // Another process may have been faster.
+    // Another process may have migrated it meanwhile.
     const version = await currentVersion(trx);
     requireUsable(version);
     if (version === 0) await sql`CREATE TABLE IF NOT EXISTS schema_version (version INTEGER NOT NULL)`.execute(trx);
@@ -118,7 +118,7 @@ export async function migrate(db: Kysely<Schema>, target: number = MIGRATIONS.le
   });
 }
 
-/** Recomputes the key by which names are compared, for all items. */
+/** Recomputes the key for comparing names, for all items. */
 async function renameItems(trx: Transaction<Schema>): Promise<void> {
   for (let after = 0;;) {
     const page = await trx.selectFrom("playlist_items").select(["id", "title", "tvg_id"]).where("id", ">", after)
@@ -145,12 +145,12 @@ export async function currentVersion(db: Kysely<Schema> | Transaction<Schema>): 
   return typeof row?.version === "number" ? row.version : NO_VERSION;
 }
 
-/** Throws `config` or `conflict`, as `migrate` does, for a database of such a version. */
+/** Throws `config` or `conflict`, as `migrate` does, for such a version. */
 export function requireUsable(version: number): void {
   if (version === NO_VERSION) {
-    throw new MillraceError("config", "the database belongs to another program; it is left as it is");
+    throw new MillraceError("config", "the database belongs to another program; it is left unchanged");
   }
   if (version > MIGRATIONS.length) {
-    throw new MillraceError("conflict", "the database was made by a newer release; it is left as it is");
+    throw new MillraceError("conflict", "the database was made by a newer release; it is left unchanged");
   }
 }

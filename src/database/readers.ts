@@ -1,18 +1,21 @@
 /**
- * Connections of their own for reading a local file. With a write-ahead log they see what was committed and wait for no
- * writer: clearing a list of 100,000 items took the one connection for seconds, and every question waited behind it.
+ * Separate connections for reading a local file. With a write-ahead log they see committed data and never wait for a
+ * writer: clearing a list of 100,000 items kept a single connection busy for seconds, and every query waited for it.
  */
 import type { Kysely } from "kysely";
 import { MillraceError } from "../errors.ts";
 import type { Schema } from "./schema.ts";
 
-/** Snapshots open at once: each is an answer that its reader has not taken whole yet, and keeps the log from shrinking. */
+/**
+ * Snapshots open at once: each belongs to a response that its client has not read to the end, and keeps the log from
+ * shrinking.
+ */
 const MAX_SNAPSHOTS = 16;
 
 /** The database as it was at one moment. */
 export interface Snapshot {
   readonly db: Kysely<Schema>;
-  /** Lets it go; idempotent. Never rejects. */
+  /** Releases it; idempotent. Never rejects. */
   release(): Promise<void>;
 }
 
@@ -23,12 +26,12 @@ export class Readers {
   #idle: Kysely<Schema>[] = [];
   readonly #snapshots = new Set<Snapshot>();
 
-  /** `connect` opens one connection more. */
+  /** `connect` opens another connection. */
   constructor(connect: () => Promise<Kysely<Schema>>) {
     this.#connect = connect;
   }
 
-  /** For short statements; they wait for each other alone. */
+  /** A connection for short statements, which wait only for each other. */
   shared(): Promise<Kysely<Schema>> {
     return this.#shared ??= this.#connect().catch((error) => {
       this.#shared = null;
@@ -41,7 +44,7 @@ export class Readers {
     if (this.#snapshots.size >= MAX_SNAPSHOTS) {
       throw new MillraceError(
         "too_busy",
-        "too many lists are being read at once; read those that were begun to their end",
+        "too many lists are being read at once; finish reading those under way",
       );
     }
     let isReleased = false;
@@ -76,7 +79,7 @@ export class Readers {
     }
   }
 
-  /** Lets everything go, snapshots that are still read as well. */
+  /** Releases everything, including snapshots that are still being read. */
   async close(): Promise<void> {
     await Promise.all([...this.#snapshots].map((snapshot) => snapshot.release()));
     const shared = await this.#shared?.catch(() => null) ?? null;

@@ -7,11 +7,11 @@ export interface SettingsTable {
   value: string;
 }
 
-/** Playlist items, those in the trash included. Booleans are 0 and 1, times Unix seconds. */
+/** Playlist items, including those in the trash. Booleans are 0 and 1, times Unix seconds. */
 export interface PlaylistItemsTable {
-  /** Never used twice, also after a deletion. */
+  /** Never reused, even after a deletion. */
   id: Generated<number>;
-  /** Empty: everybody's. */
+  /** Empty: belongs to everybody. */
   owner: string;
   title: string;
   display_title: string | null;
@@ -28,7 +28,7 @@ export interface PlaylistItemsTable {
   tvg_logo: string;
   url: string | null;
   content_id: string | null;
-  /** Empty: not known. */
+  /** Empty: unknown. */
   infohash: string;
   content_type: string;
   transport_type: string;
@@ -43,29 +43,29 @@ export interface PlaylistItemsTable {
   enabled: number;
   /** 1: in the trash. */
   is_deleted: number;
-  /** -1: the user's own. */
+  /** -1: added by the user. */
   external_playlist_id: number;
-  /** 1: its address came from a caller who may name private ones; items of external playlists have their list's. */
+  /** 1: a caller who may name private addresses gave its address; items of external playlists have their list's value. */
   allow_private: Generated<number>;
-  /** Items of one channel share it. */
+  /** Shared by all items of one channel. */
   media_group: string;
   hash: string;
   hash_v2: string;
   created_at: number;
   updated_at: number;
-  /** Title as `foldText` gives it: what searches look into. */
+  /** Title in the form of `foldText`, used by searches. */
   search_text: Generated<string>;
-  /** What an M3U list said of it (`ImportedEntry`, JSON); null when it came from no list. */
+  /** What an M3U list said about it (`ImportedEntry`, JSON); null when it did not come from a list. */
   imported: Generated<string | null>;
-  /** Sum of `EDITED` bits: what the user changed and a refresh leaves alone. */
+  /** Sum of `EDITED` bits: fields the user changed, which a refresh leaves alone. */
   edited: Generated<number>;
-  /** When its external playlist was first seen without it; null while it is there. */
+  /** When its external playlist was first seen without it; null while the playlist has it. */
   vanished_at: Generated<number | null>;
-  /** `enabled` as it was, and will be when the item comes back; null unless it vanished. */
+  /** Value of `enabled` to restore when the item comes back; null unless it vanished. */
   enabled_before: Generated<number | null>;
 }
 
-/** Lists that are fetched again and again. Times are Unix seconds, 0 never. */
+/** Lists that are fetched periodically. Times are Unix seconds, 0 never. */
 export interface ExternalPlaylistsTable {
   id: Generated<number>;
   /** `content` or `broadcast`. */
@@ -76,7 +76,7 @@ export interface ExternalPlaylistsTable {
   login: string;
   /** Sealed by `SecretBox`; empty when there is none. */
   password: string;
-  /** Seconds; 0: by hand alone. */
+  /** Seconds; 0: only by hand. */
   update_interval: number;
   updated_at: number;
   last_update: number;
@@ -90,21 +90,21 @@ export interface ExternalPlaylistsTable {
   allow_private: number;
 }
 
-/** Entries of a list that is being read, until the items are matched with them. */
+/** Entries of a list that is being read, until they are matched with the items. */
 export interface ExternalEntriesTable {
   external_playlist_id: number;
   position: number;
   hash: string;
-  /** How many entries before it have the same hash. */
+  /** How many earlier entries have the same hash. */
   nth: number;
-  /** What it is matched by when its address changed. */
+  /** What it is matched by if its address changed. */
   name: string;
   /** Columns of the item, JSON. */
   fields: string;
   item_id: number | null;
 }
 
-/** Who can sign in by email and password. Times are Unix seconds. */
+/** Accounts that can sign in by email and password. Times are Unix seconds. */
 export interface AccountsTable {
   id: Generated<number>;
   /** Lower-case. */
@@ -115,9 +115,9 @@ export interface AccountsTable {
   updated_at: number;
 }
 
-/** Who is signed in, one row an engine. Times are Unix seconds. */
+/** Current sign-ins, one row per engine. Times are Unix seconds. */
 export interface SignInsTable {
-  /** Thumbprint of the key in the state directory of the engine that it belongs to. */
+  /** Thumbprint of the key in the state directory of its engine. */
   key_id: string;
   /** Null: an identity provider vouched for the user. */
   account_id: number | null;
@@ -136,9 +136,9 @@ export interface Schema {
   playlist_items: PlaylistItemsTable;
   external_playlists: ExternalPlaylistsTable;
   external_entries: ExternalEntriesTable;
-  /** Items that the user deleted for good and that a refresh is not to bring back. */
+  /** Items that the user deleted permanently and that a refresh must not bring back. */
   external_removed: { external_playlist_id: number; hash: string };
-  /** Programme guides that lists name; -1: imported lists. */
+  /** Programme guides named by lists; -1: imported lists. */
   guides: { external_playlist_id: number; url: string };
   accounts: AccountsTable;
   sign_ins: SignInsTable;

@@ -1,4 +1,4 @@
-/** The engine's database: opened at the first use, so that an engine which needs none also needs no native library. */
+/** The engine's database: opened at the first use, so that an engine that needs none needs no native library either. */
 import type { Client } from "@libsql/client";
 import { Kysely, sql } from "kysely";
 import { hasCode, MillraceError } from "../errors.ts";
@@ -10,13 +10,13 @@ import { currentVersion, migrate, requireUsable } from "./migrations.ts";
 import { Readers, type Snapshot } from "./readers.ts";
 import type { Schema } from "./schema.ts";
 
-/** Where the data is. */
+/** Where the data is kept. */
 export type StoreLocation =
-  /** A file; it and its directory are made at the first use. */
+  /** A file; it and its directory are created at the first use. */
   | { readonly kind: "file"; readonly path: string }
   /** A libSQL server that several engines may share: `libsql:`, `http:`, `https:`, `ws:` or `wss:`. */
   | { readonly kind: "server"; readonly url: string; readonly token: string | null }
-  /** Gone with the engine. */
+  /** Lost when the engine ends. */
   | { readonly kind: "memory" };
 
 /** Where an engine with these options keeps its data. */
@@ -37,18 +37,18 @@ export interface Store {
    * program's), `unavailable` (the native library is missing) or `connection_failed`; the next use tries again.
    */
   open(): Promise<Kysely<Schema>>;
-  /** As `open`, for short statements that only read: in a file they do not wait for those that write. */
+  /** As `open`, for short read-only statements: with a file they do not wait for writers. */
   read(): Promise<Kysely<Schema>>;
   /**
-   * What was committed up to now, for reading in many statements; release it. In a file it stays as it is; elsewhere it is the
-   * database itself. Rejects as `open`, and with `too_busy`.
+   * The data committed so far, for reading with many statements; release it. With a file it does not change; elsewhere
+   * it is the database itself. Rejects as `open`, and with `too_busy`.
    */
   snapshot(): Promise<Snapshot>;
-  /** Its file was damaged, lies beside it now, and what is stored began from nothing in this run. */
+  /** Its file was damaged and renamed, and this run began with an empty database. */
   readonly wasReplaced: boolean;
-  /** Whether it is a server: answers come over a network. */
+  /** Whether it is a server: replies come over a network. */
   readonly isRemote: boolean;
-  /** Whether there may be something in it, found out without opening it. */
+  /** Whether it may contain data, determined without opening it. */
   mayHoldData(): Promise<boolean>;
   /** Waits for running statements; later uses reject with `closed`. */
   close(): Promise<void>;
@@ -63,14 +63,14 @@ export interface StorePorts {
 
 /** Settings of `createStore`. */
 export interface StoreOptions {
-  /** Sets a damaged file aside and goes on with a new one instead of rejecting with `corrupt`. Default false. */
+  /** Sets a damaged file aside and continues with a new one instead of rejecting with `corrupt`. Default false. */
   readonly replacesDamaged?: boolean;
 }
 
-/** Accounts and playlists are nobody else's business. */
+/** File mode: accounts and playlists are private to the owner. */
 const OWNER_ONLY = 0o600;
 
-/** See `Store`. Opens nothing. */
+/** Makes a `Store`. Opens nothing. */
 export function createStore(
   ports: StorePorts,
   location: StoreLocation,
@@ -126,14 +126,14 @@ export function createStore(
       await readers?.close();
       const db = await opening?.catch(() => null) ?? null;
       if (db === null) return;
-      // The library may put the last close off to a garbage collection that never comes; the data is safe either way.
+      // The library may postpone the last close to a garbage collection that never comes; the data is safe either way.
       if (location.kind === "file") await sql`PRAGMA wal_checkpoint(TRUNCATE)`.execute(db).catch(() => {});
       await db.destroy();
     },
   };
 }
 
-/** SQLite leaves the files of a database alone that was renamed while it had it open. */
+/** Renames a damaged database. SQLite does not touch the files of a database that was renamed while open. */
 async function setDatabaseAside({ files, clock, log }: StorePorts, path: string): Promise<void> {
   const kept = await setAside(files, clock, path);
   for (const suffix of ["-wal", "-shm"]) {
@@ -142,10 +142,10 @@ async function setDatabaseAside({ files, clock, log }: StorePorts, path: string)
       if (!hasCode(error, "not_found")) throw error;
     });
   }
-  log.log("error", "the database was damaged: playlists, accounts and settings begin from nothing", { kept });
+  log.log("error", "the database was damaged: playlists, accounts and settings start empty", { kept });
 }
 
-/** One connection to the database, as it is. */
+/** One connection to the database, without replacing a damaged one. */
 async function connection(ports: StorePorts, location: StoreLocation): Promise<Kysely<Schema>> {
   return new Kysely<Schema>({ dialect: libsqlDialect(await newClient(location), ports.clock) });
 }
@@ -191,12 +191,12 @@ function clientConfig(location: StoreLocation): { url: string; authToken?: strin
 async function prepareFile(files: FilePort, path: string): Promise<void> {
   await files.makeDirectory(path.slice(0, path.lastIndexOf("/")) || "/");
   const found = await files.info(path).catch(() => null);
-  if (found?.isDirectory) throw new MillraceError("corrupt", "a directory lies in the place of the database");
+  if (found?.isDirectory) throw new MillraceError("corrupt", "there is a directory in place of the database file");
   const handle = await files.open(path, "write", { permissions: OWNER_ONLY });
   await handle.close();
 }
 
-/** Reads only, so that what is damaged or not ours stays as it is. */
+/** Only reads, so that a damaged or foreign database stays unchanged. */
 async function requireSound(db: Kysely<Schema>): Promise<void> {
   const { rows } = await sql<{ quick_check: string }>`PRAGMA quick_check(1)`.execute(db);
   if (rows[0]?.quick_check !== "ok") throw new MillraceError("corrupt", "the database is damaged");

@@ -1,12 +1,12 @@
-/** Piece buffers that are used again. */
+/** Reused piece buffers. */
 import type { PieceBuffers } from "./types.ts";
 
-/** Idle bytes kept by default: enough for what a fast peer has under way, little beside what the window holds. */
+/** Idle bytes kept by default: enough for a fast peer's blocks under way, little compared with the window. */
 const DEFAULT_MAX_IDLE_BYTES = 16 * 1024 * 1024;
 
 /**
- * Hands out buffers of exact sizes and takes them back. A buffer in the pool is known by its memory, so neither one given
- * back twice nor one from elsewhere can be handed to two owners.
+ * Hands out buffers of exact sizes and takes them back. A pooled buffer is recognised by its memory, so a buffer
+ * returned twice, or one from elsewhere, can never be handed to two owners.
  */
 export class BufferPool implements PieceBuffers {
   private readonly maxIdleBytes: number;
@@ -14,12 +14,12 @@ export class BufferPool implements PieceBuffers {
   private readonly idle = new Set<ArrayBuffer>();
   private idleSum = 0;
 
-  /** Keeps at most `maxIdleBytes` unused (default 16 MiB). */
+  /** Keeps at most `maxIdleBytes` of unused buffers (default 16 MiB). */
   constructor(maxIdleBytes: number = DEFAULT_MAX_IDLE_BYTES) {
     this.maxIdleBytes = maxIdleBytes;
   }
 
-  /** Bytes that wait to be used again. */
+  /** Bytes of unused buffers. */
   get idleBytes(): number {
     return this.idleSum;
   }

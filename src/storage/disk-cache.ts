@@ -1,6 +1,6 @@
 /**
- * Pieces on disk: `<directory>/<infohash>/…` holds a torrent, `<directory>/<infohash>.resume` says what of it is good.
- * A torrent keeps the layout that it was begun with: its own files without a limit, extents with one.
+ * Pieces on disk: `<directory>/<infohash>/…` holds a torrent, `<directory>/<infohash>.resume` says which pieces are
+ * good. A torrent keeps the layout it was begun with: its own files without a limit, extents with one.
  */
 import { Bitfield } from "../bytes/bitfield.ts";
 import { forEachLimited } from "../bytes/limited.ts";
@@ -21,7 +21,7 @@ import { UnitLru, type UnitOwner } from "./unit-lru.ts";
 /** Options of `createDiskCache` and `createSeedCache`. */
 export interface DiskCacheOptions {
   readonly files: FilePort;
-  /** Absolute; made when it is missing. */
+  /** Absolute; created if missing. */
   readonly directory: string;
   /** Bytes for all torrents; 0 (default) = no limit. */
   readonly limitBytes?: number;
@@ -34,7 +34,7 @@ export interface DiskCacheOptions {
 const INFOHASH = /^[0-9a-f]{40}$/;
 const EXTENT = /^(\d{1,9})\.extent$/;
 
-/** Directories looked at at once when the cache is opened. */
+/** Directories read at once when the cache is opened. */
 const SCAN_CONCURRENCY = 8;
 
 /** What the stores of a cache share. */
@@ -53,7 +53,7 @@ export function diskShared(options: DiskCacheOptions, limitBytes: number): DiskS
   };
 }
 
-/** Opens the cache, making room when the limit is lower than it was. Rejects with `io` when the directory can't be made. */
+/** Opens the cache, and evicts if the limit is lower than before. Rejects with `io` when the directory can't be created. */
 export async function createDiskCache(options: DiskCacheOptions): Promise<PieceCache> {
   await options.files.makeDirectory(options.directory);
   const cache = new DiskCache(options);
@@ -67,7 +67,7 @@ class DiskCache implements PieceCache {
   private readonly shared: DiskShared;
   private readonly handles: HandleCache;
   private readonly stores = new Map<string, Promise<DiskStore>>();
-  /** Accounts of torrents that aren't open. */
+  /** Space used by torrents that aren't open. */
   private readonly dormant = new Map<string, UnitOwner>();
   private closed = false;
 
@@ -92,7 +92,7 @@ class DiskCache implements PieceCache {
     if (!INFOHASH.test(id)) {
       throw new MillraceError("invalid_argument", "an infohash in lower-case hexadecimal is expected");
     }
-    if (this.stores.has(id)) throw new MillraceError("conflict", "this torrent's pieces are open already");
+    if (this.stores.has(id)) throw new MillraceError("conflict", "this torrent's pieces are already open");
     const opening = this.openNow(layout);
     this.stores.set(id, opening);
     try {
@@ -118,7 +118,7 @@ class DiskCache implements PieceCache {
     await this.handles.settled();
   }
 
-  /** Accounts for what earlier runs left, removes what nobody claims, and makes room. */
+  /** Counts what earlier runs left, removes what no resume file claims, and makes room. */
   async scan(): Promise<void> {
     const { files, lru } = this.shared;
     const names = await files.list(this.directory);
@@ -190,7 +190,7 @@ class DiskCache implements PieceCache {
     this.dormant.delete(id);
   }
 
-  /** Removes extents that the resume file doesn't claim: a crash left them, and nobody would ever account for them. */
+  /** Removes extents that the resume file doesn't claim: a crash left them, and they would never be counted. */
   private async sweepExtents(id: string, resume: Resume | null): Promise<void> {
     const claimed = resume === null ? new Map<number, number>() : unitBytes(resume);
     for (const name of await this.shared.files.list(`${this.directory}/${id}`).catch(() => [])) {
@@ -201,7 +201,7 @@ class DiskCache implements PieceCache {
   }
 }
 
-/** Bytes claimed of each extent. */
+/** Bytes claimed per extent. */
 function unitBytes(resume: Resume): Map<number, number> {
   const layout = { ...resume, infohashHex: "", name: "", pieceHashes: new Uint8Array(), files: [] };
   const perExtent = piecesPerExtent(layout);

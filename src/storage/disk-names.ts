@@ -1,13 +1,13 @@
-/** Names that every file system takes, no two of which are one. */
+/** File names that every file system accepts and that never collide. */
 import { trimEndOf } from "../bytes/trim.ts";
 
 const ENCODER = new TextEncoder();
-/** Longest component, bytes: 255 is the limit of Linux; the rest is for what makes it unique. */
+/** Longest component, bytes: Linux allows 255; the rest is for the part that makes it unique. */
 const MAX_BYTES = 200;
 /** Names that Windows reserves, whatever their extension. */
 const RESERVED = /^(con|prn|aux|nul|com\d|lpt\d)(\.|$)/i;
 
-/** One component with what some file system refuses replaced by `_`, cut to 200 bytes; its extension stays. */
+/** One component with characters that some file system refuses replaced by `_`, cut to 200 bytes; its extension stays. */
 export function diskComponent(name: string): string {
   // deno-lint-ignore no-control-regex
   const plain = name.normalize("NFC").replace(/[\u0000-\u001f\u007f<>:"/\\|?*]/g, "_");
@@ -32,14 +32,14 @@ export function diskComponent(name: string): string {
 }
 
 /**
- * Relative paths for storing `paths` (`/`-separated), in order. Where two would meet on a file system that ignores case,
- * or after unsafe characters were replaced, the later one gets its index into the name: the same torrent always gets
- * the same paths.
+ * Relative paths for storing `paths` (`/`-separated), in order. If two would collide on a file system that ignores
+ * case, or after unsafe characters were replaced, the later one gets its index added to its name: the same torrent
+ * always gets the same paths.
  */
 export function diskPaths(paths: readonly string[]): string[] {
-  /** Paths taken, as a file system that ignores case sees them. */
+  /** Paths in use, as a file system that ignores case sees them. */
   const taken = new Set<string>();
-  /** Where the torrent's directories went. */
+  /** The stored path of each of the torrent's directories. */
   const directories = new Map<string, string>();
   return paths.map((path, index) => {
     const components = path.split("/");

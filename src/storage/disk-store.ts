@@ -1,7 +1,7 @@
 /**
  * One torrent on disk. Pieces are readable from memory as soon as they are put; a bit is set in the resume file only
- * after its bytes were flushed. A piece is hashed when it first comes back from the disk, and again when its file looks
- * changed by others, before a byte of it is served.
+ * after its bytes were flushed. Before a byte of it is served, a piece is hashed when it first comes back from the
+ * disk, and again when its file looks changed by another program.
  */
 import { Bitfield } from "../bytes/bitfield.ts";
 import { type Allocate, copyOf } from "../bytes/source.ts";
@@ -17,7 +17,7 @@ import type { PieceStore, TorrentLayout } from "./types.ts";
 import type { UnitLru, UnitOwner } from "./unit-lru.ts";
 import { WriteQueue } from "./write-queue.ts";
 
-/** What stores of a cache share. */
+/** What the stores of a cache share. */
 export interface DiskShared {
   readonly files: FilePort;
   readonly clock: Clock;
@@ -30,24 +30,27 @@ export interface DiskShared {
 
 /** Options of a store. */
 export interface DiskStoreOptions {
-  /** Null: nothing is remembered (somebody's own files). */
+  /** Null: nothing is remembered (the user's own files). */
   readonly resumePath: string | null;
-  /** `put` is refused. */
+  /** `put` is rejected. */
   readonly readOnly: boolean;
-  /** Told once, when the store is closed. */
+  /** Called once, when the store is closed. */
   readonly onClosed: () => void;
 }
 
-/** Time from a change to the save of the resume file, ms: a crash costs what was fetched since. */
+/** Delay before a change is saved to the resume file, ms: a crash loses what was fetched in that time. */
 const RESUME_SAVE_MS = 5_000;
 
-/** Reads up to this size bring the whole piece to memory: a peer asks for the rest of it next, block by block. */
+/** Reads up to this size load the whole piece into memory: a peer requests the rest of it next, block by block. */
 const SMALL_READ_BYTES = 64 * 1024;
 
-/** Largest piece that is brought to memory for small reads. */
+/** Largest piece that is loaded into memory for small reads. */
 const MAX_LOADED_PIECE_BYTES = 2 * 1024 * 1024;
 
-/** After a warning of changed files the next ones are told to nobody but debuggers, ms: a cache has thousands of files. */
+/**
+ * After a warning about changed files, further ones are logged only as debug for this long, ms: a cache has thousands
+ * of files.
+ */
 const NOTICE_PAUSE_MS = 60_000;
 
 /** Space to free when the disk is full although the limit isn't reached, bytes. */
@@ -67,9 +70,9 @@ export class DiskStore implements PieceStore, UnitOwner {
   private readonly queue: WriteQueue;
   private readonly memory = new Map<number, WindowEntry>();
   private readonly loading = new Map<number, Promise<WindowEntry>>();
-  /** Pieces that somebody may have changed: hashed before they are served. */
+  /** Pieces that another program may have changed: hashed before they are served. */
   private readonly suspects: Bitfield;
-  /** Pieces hashed since anybody wrote to their file; others are hashed when they leave the disk. */
+  /** Pieces hashed since their file was last written; others are hashed when they are read from disk. */
   private readonly checked = new Set<number>();
   private quietUntilMs = -Infinity;
   private sweeping = false;
@@ -102,7 +105,7 @@ export class DiskStore implements PieceStore, UnitOwner {
       return Promise.reject(new MillraceError(code, message));
     };
     if (this.closed) return refuse("closed", "the store is closed");
-    if (this.options.readOnly) return refuse("io", "these files are only read");
+    if (this.options.readOnly) return refuse("io", "these files are read-only");
     if (!this.isPiece(piece) || data.length !== pieceBytes(this.layout, piece)) {
       return refuse("invalid_argument", `piece ${piece} of ${data.length} bytes does not fit the torrent`);
     }
@@ -111,7 +114,7 @@ export class DiskStore implements PieceStore, UnitOwner {
       return Promise.resolve();
     }
     if (this.evictable && !this.shared.lru.makeRoom(data.length)) {
-      return refuse("disk_full", "all that the cache limit allows is needed by readers: raise the limit");
+      return refuse("disk_full", "readers need everything that the cache limit allows: raise the limit");
     }
     this.markPresent(piece);
     return this.write(this.remember(piece, data, true));
@@ -144,7 +147,10 @@ export class DiskStore implements PieceStore, UnitOwner {
     }
   }
 
-  /** Takes a piece found on disk for present: `hashed` when it is known good, `announce` when the store is in use already. */
+  /**
+   * Marks a piece found on disk as present: `hashed` when it is known to be good, `announce` when the store is already
+   * in use.
+   */
   adoptFound(piece: number, { hashed, announce }: { hashed: boolean; announce: boolean }): void {
     if (this.closed || this.have.has(piece)) return;
     this.markPresent(piece);
@@ -152,7 +158,7 @@ export class DiskStore implements PieceStore, UnitOwner {
     if (announce) this.onFound(piece);
   }
 
-  /** Do the bytes on disk hash to what they should? */
+  /** Whether the bytes on disk match the piece's hash. */
   async verifyOnDisk(piece: number): Promise<boolean> {
     const data = this.shared.buffers.acquire(pieceBytes(this.layout, piece));
     try {
@@ -257,7 +263,7 @@ export class DiskStore implements PieceStore, UnitOwner {
     const loadable = length <= SMALL_READ_BYTES && this.layout.pieceLengthBytes <= MAX_LOADED_PIECE_BYTES;
     if (loadable || this.doubtful(piece)) {
       const entry = await this.load(piece);
-      // Between its arrival and this turn the window may have let it go.
+      // The window may have dropped it after the load finished.
       if (!entry.dropped) return copyOf(entry.data, offset, length, allocate);
     }
     if (!this.have.has(piece)) throw new MillraceError("not_found", `piece ${piece} is gone`);
@@ -270,7 +276,7 @@ export class DiskStore implements PieceStore, UnitOwner {
     return this.suspects.has(piece) || !this.checked.has(piece);
   }
 
-  /** Brings a whole piece to memory, once for all who wait; one that may have been changed is hashed. */
+  /** Loads a whole piece into memory, once for all waiters; a piece that may have been changed is hashed. */
   private load(piece: number): Promise<WindowEntry> {
     let load = this.loading.get(piece);
     if (load === undefined) {
@@ -303,7 +309,7 @@ export class DiskStore implements PieceStore, UnitOwner {
     return present;
   }
 
-  /** Looks whether somebody else touched the files of the range. */
+  /** Checks whether another program changed the files of the range. */
   private async watch(piece: number, offset: number, length: number): Promise<void> {
     for (const { unit, change } of await this.medium.changesIn(piece * this.layout.pieceLengthBytes + offset, length)) {
       if (change !== "written") this.distrust(unit, change === "missing");
@@ -314,7 +320,7 @@ export class DiskStore implements PieceStore, UnitOwner {
     }
   }
 
-  /** A unit was changed or deleted by somebody else. What is in memory or on its way to disk is not affected. */
+  /** Another program changed or deleted a unit. Pieces in memory or on their way to disk are not affected. */
   private distrust(unit: number, missing: boolean): void {
     const { first, end } = this.medium.placement.piecesOf(unit);
     let count = 0;
@@ -335,7 +341,7 @@ export class DiskStore implements PieceStore, UnitOwner {
     if (this.suspects.count > 0) void this.sweep();
   }
 
-  /** Hashes suspects one after the other, so that losses are known before a reader comes by. */
+  /** Hashes suspects one after another, so that losses are known before a reader needs the pieces. */
   private async sweep(): Promise<void> {
     if (this.sweeping) return;
     this.sweeping = true;
@@ -367,7 +373,7 @@ export class DiskStore implements PieceStore, UnitOwner {
   private async saveNow(): Promise<void> {
     const path = this.options.resumePath;
     if (path === null) return;
-    // What is written by now; the flush below covers it.
+    // Pieces written by now; the flush below covers them.
     const written = new Bitfield(this.layout.pieceCount, this.have.bytes);
     for (const entry of this.memory.values()) if (entry.dirty) written.set(entry.piece, false);
     for (const unit of await this.medium.settle()) {

@@ -1,19 +1,19 @@
-/** Open files, bounded in number. */
+/** A bounded number of open files. */
 import { hasCode } from "../errors.ts";
 import type { FileHandle, FilePort } from "../ports.ts";
 
-/** Files open at once by default: descriptors are scarce (macOS gives 256), opening costs some 20 µs. */
+/** Files open at once by default: descriptors are scarce (macOS allows 256), opening costs some 20 µs. */
 const DEFAULT_MAX_OPEN = 64;
 
 interface Entry {
   readonly handle: Promise<FileHandle>;
   readonly mode: "read" | "write";
   users: number;
-  /** Out of the cache: close it when the last user is done. */
+  /** No longer in the cache: close it when its last user is done. */
   dropped: boolean;
 }
 
-/** Keeps files open between uses, the least recently used are closed; one in use never is. */
+/** Keeps files open between uses and closes the least recently used; a file in use is never closed. */
 export class HandleCache {
   private readonly files: FilePort;
   private readonly maxOpen: number;
@@ -49,7 +49,7 @@ export class HandleCache {
     try {
       return await work(await entry.handle);
     } catch (error) {
-      // What failed once is opened again the next time: the file may have been replaced.
+      // After a failure the file is opened again next time: it may have been replaced.
       if (this.entries.get(path) === entry) this.entries.delete(path);
       entry.dropped = true;
       throw error;
@@ -59,7 +59,7 @@ export class HandleCache {
     }
   }
 
-  /** Closes the file once nobody uses it; the next use opens it again. */
+  /** Closes the file once nobody is using it; the next use opens it again. */
   forget(path: string): void {
     const entry = this.entries.get(path);
     if (entry === undefined) return;
@@ -68,7 +68,7 @@ export class HandleCache {
     if (entry.users === 0) this.close(entry);
   }
 
-  /** Resolves when everything that was forgotten is closed. */
+  /** Resolves when all forgotten files are closed. */
   async settled(): Promise<void> {
     while (this.closing.size > 0) await Promise.all(this.closing);
   }
@@ -91,7 +91,7 @@ export class HandleCache {
   }
 
   private close(entry: Entry): void {
-    // A file that can't be closed is the system's trouble: what was written through it has been told already.
+    // If a file can't be closed, that is the system's problem: its writes have already been reported.
     const done: Promise<void> = entry.handle.then((handle) => handle.close()).catch(() => {})
       .finally(() => this.closing.delete(done));
     this.closing.add(done);

@@ -1,30 +1,30 @@
-/** The bytes of one torrent on disk: reads, writes, and whether somebody else changed the files. */
+/** The bytes of one torrent on disk: reads, writes, and whether another program changed the files. */
 import { hasCode, MillraceError } from "../errors.ts";
 import type { Clock, FileInfo, FilePort } from "../ports.ts";
 import { forEachLimited } from "../bytes/limited.ts";
 import type { HandleCache } from "./handle-cache.ts";
 import type { Placement } from "./placement.ts";
 
-/** How long a look at a file's size and time is believed while it is read, ms: file systems tell no finer times. */
+/** How long a file's size and time are trusted after a check during reads, ms: file systems have no finer timestamps. */
 const FACTS_VALID_MS = 5;
 
 /** Files flushed at once. */
 const SYNC_CONCURRENCY = 4;
 
-/** What became of a unit since the last look; "written": we wrote to it, and others may have at the same time. */
+/** What happened to a unit since the last check; "written": we wrote to it, and other programs may have at the same time. */
 export type UnitChange = "same" | "written" | "changed" | "missing";
 
 interface UnitState {
-  /** Writes finished; tells whether `modifiedMs` is still of the last one. */
+  /** Number of finished writes; shows whether `modifiedMs` still belongs to the last one. */
   writes: number;
   active: number;
   /** As of `seenWrites` writes; null before the first look. */
   modifiedMs: number | null;
   seenWrites: number;
   checkedMs: number;
-  /** Somebody may have written since `changesIn` last told of the unit. */
+  /** Another program may have written since `changesIn` last reported the unit. */
   untold: boolean;
-  /** The look that is under way, for all who read meanwhile. */
+  /** The check under way, shared by all concurrent readers. */
   looking: Promise<UnitChange> | null;
 }
 
@@ -87,8 +87,8 @@ export class Medium {
   }
 
   /**
-   * Did somebody else touch the files of this range? Looks at a file that we do not write at most every
-   * `FACTS_VALID_MS`, once for all who ask meanwhile; marks nothing.
+   * Whether another program changed the files of this range. Checks a file that we are not writing at most every
+   * `FACTS_VALID_MS`, once for all concurrent callers; marks nothing.
    */
   async changesIn(offset: number, length: number): Promise<{ readonly unit: number; readonly change: UnitChange }[]> {
     const found: { unit: number; change: UnitChange }[] = [];
@@ -105,8 +105,8 @@ export class Medium {
   }
 
   /**
-   * Flushes what was written since the last time and looks at the files. Answers the units that can't be relied on: gone
-   * or not flushed; `changesIn` tells of others.
+   * Flushes what was written since the last call and checks the files. Returns the units that can't be relied on (gone
+   * or not flushed); `changesIn` reports the others.
    */
   async settle(): Promise<number[]> {
     const doubtful: number[] = [];
@@ -116,7 +116,7 @@ export class Medium {
       try {
         const change = await this.look(unit);
         if (change === "missing") return void doubtful.push(unit);
-        // What this look has seen the next one does not see.
+        // A change seen by this check is not seen by the next one.
         if (change === "changed") this.unit(unit).untold = true;
         await this.handles.use(this.placement.path(unit), "write", (file) => file.sync());
       } catch {
@@ -126,7 +126,7 @@ export class Medium {
     return doubtful;
   }
 
-  /** Facts of a unit's file, null when it is gone. Remembered as what the file is like when nobody else changes it. */
+  /** Facts of a unit's file, null when it is gone. Remembered as its state when nobody else changes it. */
   async facts(unit: number): Promise<FileInfo | null> {
     try {
       const info = await this.files.info(this.placement.path(unit));
@@ -140,7 +140,7 @@ export class Medium {
     }
   }
 
-  /** Makes the torrent's empty files, which no piece touches. */
+  /** Creates the torrent's empty files, which no piece touches. */
   async makeEmptyFiles(): Promise<void> {
     if (this.placement.kind !== "files") return;
     for (let unit = 0; unit < this.placement.unitCount; unit++) {
@@ -150,7 +150,7 @@ export class Medium {
     }
   }
 
-  /** Deletes the file of a unit; writes that come meanwhile wait. */
+  /** Deletes the file of a unit; writes that arrive meanwhile wait. */
   remove(unit: number): Promise<void> {
     const path = this.placement.path(unit);
     this.handles.forget(path);
@@ -163,7 +163,7 @@ export class Medium {
     return done;
   }
 
-  /** Resolves when deletions are over; closes the files. */
+  /** Resolves when all deletions are done; closes the files. */
   async close(): Promise<void> {
     await Promise.all(this.removing.values());
     for (const unit of this.units.keys()) this.handles.forget(this.placement.path(unit));
@@ -188,7 +188,7 @@ export class Medium {
       this.handles.forget(this.placement.path(unit));
       return "missing";
     }
-    // While we write, our own changes and others' can't be told apart.
+    // While we write, our own changes can't be told from those of others.
     if (state.writes !== writes || state.active > 0) return "same";
     const changed = seenWrites === writes && modifiedMs !== null && modifiedMs !== info.modifiedMs;
     state.modifiedMs = info.modifiedMs;

@@ -1,6 +1,6 @@
 /** SHA-1 of pieces, off the main thread (crypto.subtle), a few at once. */
 
-/** Hashes under way at once by default: more than the cores of a small machine gains nothing and copies more. */
+/** Default number of concurrent hashes: more than the cores of a small machine gains nothing and copies more. */
 const DEFAULT_CONCURRENCY = 4;
 
 /** SHA-1, 20 bytes. `data` must not change before it resolves. */
@@ -8,7 +8,7 @@ export async function hashPiece(data: Uint8Array): Promise<Uint8Array<ArrayBuffe
   return new Uint8Array(await crypto.subtle.digest("SHA-1", data as Uint8Array<ArrayBuffer>));
 }
 
-/** Queues hashes so that only a few are under way, first come, first served. */
+/** Queues hashes so that only a few are under way, in order of arrival. */
 export class PieceHasher {
   private readonly concurrency: number;
   private active = 0;
@@ -19,7 +19,7 @@ export class PieceHasher {
     this.concurrency = concurrency;
   }
 
-  /** As `hashPiece`, when it is its turn. */
+  /** As `hashPiece`, in turn. */
   async hash(data: Uint8Array): Promise<Uint8Array<ArrayBuffer>> {
     if (this.active >= this.concurrency) await new Promise<void>((go) => this.waiting.push(go));
     else this.active++;
@@ -32,7 +32,7 @@ export class PieceHasher {
     }
   }
 
-  /** Does `data` hash to the 20 bytes of piece `piece` in `pieceHashes`? */
+  /** Whether `data` hashes to the 20 bytes of piece `piece` in `pieceHashes`. */
   async matches(data: Uint8Array, pieceHashes: Uint8Array, piece: number): Promise<boolean> {
     const hash = await this.hash(data);
     return hash.every((byte, i) => byte === pieceHashes[20 * piece + i]);

@@ -1,22 +1,22 @@
-/** Pieces kept in memory: those on their way to the disk, and the newest ones that are there already. */
+/** Pieces kept in memory: those on their way to disk, and the newest of those already there. */
 import type { BufferPool } from "./buffer-pool.ts";
 
-/** Bytes of pieces kept in memory for reading, all torrents together, by default. */
+/** Default memory for readable pieces, bytes, over all torrents. */
 export const DEFAULT_WINDOW_BYTES = 16 * 1024 * 1024;
 
 /** A piece in memory. */
 export interface WindowEntry {
   readonly piece: number;
   readonly data: Uint8Array;
-  /** Takes it out of its torrent's map when the window lets go of it. */
+  /** Removes it from its torrent's map when the window drops it. */
   readonly drop: () => void;
-  /** Not yet on disk (or being written): it can't be let go. */
+  /** Not yet on disk, or being written: it can't be dropped. */
   dirty: boolean;
-  /** No longer in the window; its buffer goes back when the writer is done. */
+  /** No longer in the window; its buffer is returned when the writer is done. */
   dropped: boolean;
 }
 
-/** Shared by all torrents of a cache. Reading copies, so a buffer that left the window has no readers. */
+/** Shared by all torrents of a cache. Reads copy, so a buffer that left the window has no readers. */
 export class PieceWindow {
   private readonly limitBytes: number;
   private readonly buffers: BufferPool;
@@ -34,7 +34,7 @@ export class PieceWindow {
     return this.bytes;
   }
 
-  /** Takes an entry in. */
+  /** Adds an entry. */
   add(entry: WindowEntry): void {
     this.bytes += entry.data.length;
     if (!entry.dirty) this.clean.add(entry);
@@ -57,7 +57,7 @@ export class PieceWindow {
     if (this.clean.delete(entry)) this.clean.add(entry);
   }
 
-  /** Takes the entry out. The buffer of a dirty one is kept until `written`. */
+  /** Removes the entry. The buffer of a dirty one is kept until `written`. */
   remove(entry: WindowEntry): void {
     if (entry.dropped) return;
     entry.dropped = true;

@@ -1,7 +1,7 @@
 /**
- * Where the bytes of a torrent stand on disk. A *unit* is one file there. Without a limit units are the torrent's files,
- * so that others can use them; with one they are extents of a piece or about 1 MiB of small pieces, so that freeing
- * space is an unlink (punching holes is beyond what the runtimes offer).
+ * Where the bytes of a torrent are on disk. A *unit* is one file there. Without a limit, units are the torrent's files,
+ * so that other programs can use them; with a limit they are extents of one piece or about 1 MiB of small pieces, so
+ * that freeing space is an unlink (the runtimes cannot punch holes).
  */
 import { diskComponent, diskPaths } from "./disk-names.ts";
 import type { TorrentLayout } from "./types.ts";
@@ -12,7 +12,7 @@ export interface Part {
   /** Offset in the unit. */
   readonly position: number;
   readonly length: number;
-  /** Offset of this part in the range asked for. */
+  /** Offset of this part in the requested range. */
   readonly at: number;
 }
 
@@ -23,18 +23,18 @@ export interface Placement {
   /** Absolute path. */
   path(unit: number): string;
   unitBytes(unit: number): number;
-  /** A padding file (BEP 47): zeros, which needn't be stored. */
+  /** A padding file (BEP 47): zeros, which need not be stored. */
   isPadding(unit: number): boolean;
   /** The parts of `[offset, offset + length)` of the torrent's byte space, in order. */
   locate(offset: number, length: number): Part[];
-  /** Pieces of which a byte is in the unit: `[first, end)`. */
+  /** Pieces that have a byte in the unit: `[first, end)`. */
   piecesOf(unit: number): { readonly first: number; readonly end: number };
 }
 
-/** Aim for the size of extents of small pieces, bytes. */
+/** Target size of extents of small pieces, bytes. */
 const EXTENT_BYTES = 1024 * 1024;
 
-/** Pieces in an extent. */
+/** Number of pieces per extent. */
 export function piecesPerExtent(layout: TorrentLayout): number {
   return Math.max(1, Math.floor(EXTENT_BYTES / layout.pieceLengthBytes));
 }
@@ -75,7 +75,7 @@ export function filePlacement(layout: TorrentLayout, directory: string): Placeme
   const multiFile = layout.multiFile ?? (files.length > 1 || files[0]?.path !== layout.name);
   const root = multiFile ? `${directory}/${diskComponent(layout.name)}` : directory;
   const paths = diskPaths(files.map((file) => file.path));
-  /** Index of the last file that begins at or before `offset` (of several, one that isn't empty). */
+  /** Index of the last file that begins at or before `offset` (if several do, a non-empty one). */
   const fileAt = (offset: number): number => {
     let low = 0;
     let high = files.length - 1;

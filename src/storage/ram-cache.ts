@@ -16,8 +16,8 @@ export interface RamCacheOptions {
 }
 
 /**
- * A cache that forgets everything when the process ends. With a limit, a closed torrent's pieces stay until their space
- * is needed; without one they go when it is closed, for nothing else would ever free them.
+ * A cache that lasts as long as the process. With a limit, a closed torrent's pieces stay until their space
+ * is needed; without one they are freed when it is closed, because nothing else would ever free them.
  */
 export function createRamCache(options: RamCacheOptions): PieceCache {
   const buffers = new BufferPool();
@@ -35,7 +35,7 @@ export function createRamCache(options: RamCacheOptions): PieceCache {
       if (closed) throw new MillraceError("closed", "the cache is closed");
       const known = stores.get(layout.infohashHex);
       if (known !== undefined && !known.closed) {
-        throw new MillraceError("conflict", "this torrent's pieces are open already");
+        throw new MillraceError("conflict", "this torrent's pieces are already open");
       }
       if (known?.fits(layout)) return known.reopen();
       known?.clear();
@@ -94,7 +94,7 @@ class RamStore implements PieceStore, UnitOwner {
       return Promise.resolve();
     }
     if (!this.lru.makeRoom(data.length)) {
-      return refuse("disk_full", "all that the cache limit allows is needed by readers: raise the limit");
+      return refuse("disk_full", "readers need everything that the cache limit allows: raise the limit");
     }
     this.pieces.set(piece, data);
     this.have.set(piece);

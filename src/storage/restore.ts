@@ -1,13 +1,13 @@
-/** Finding out at open which pieces the disk holds, without hashing what is known to be good. */
+/** Finds out, when a torrent is opened, which pieces the disk holds, without hashing those known to be good. */
 import { forEachLimited } from "../bytes/limited.ts";
 import type { Bitfield } from "../bytes/bitfield.ts";
 import type { Clock } from "../ports.ts";
 import type { DiskStore } from "./disk-store.ts";
 
-/** How long `open()` waits for hashing; the rest goes on behind it and is told by `onFound`. */
+/** How long `open()` waits for hashing; the rest continues in the background and is reported by `onFound`. */
 const OPEN_VERIFY_MS = 1_500;
 
-/** File facts asked for at once. */
+/** Files whose facts are read at once. */
 const FACTS_CONCURRENCY = 16;
 
 /** Pieces read and hashed at once. */
@@ -19,8 +19,8 @@ const SUSPECT = 2;
 const GONE = 3;
 
 /**
- * Sets the bits of `claimed` pieces that the files can hold. Files that were changed after `savedMs` (by the file
- * system's clock) may hold something else: their pieces are hashed first. -Infinity hashes everything.
+ * Sets the bits of those `claimed` pieces that the files can hold. Files changed after `savedMs` (by the file system's
+ * clock) may hold something else, so their pieces are hashed first. -Infinity hashes everything.
  */
 export async function restore(store: DiskStore, claimed: Bitfield, savedMs: number, clock: Clock): Promise<void> {
   const { layout, medium } = store;
@@ -68,7 +68,7 @@ export async function restore(store: DiskStore, claimed: Bitfield, savedMs: numb
   opened = true;
 }
 
-/** Offset in the unit behind the last byte of the piece that is in it. */
+/** Offset in the unit just after the last byte of the piece that lies in it. */
 function endInUnit(store: DiskStore, piece: number, unit: number): number {
   const offset = piece * store.layout.pieceLengthBytes;
   const length = Math.min(store.layout.pieceLengthBytes, store.layout.totalBytes - offset);

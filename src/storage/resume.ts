@@ -1,10 +1,10 @@
-/** The resume file: what a torrent's directory held when it was last saved. */
+/** The resume file: what a torrent's directory held at the last save. */
 import { Bitfield } from "../bytes/bitfield.ts";
 import { fromHex, toHex } from "../bytes/hex.ts";
 import type { FilePort } from "../ports.ts";
 import type { Placement } from "./placement.ts";
 
-/** What a resume file claims. Nothing of it is believed before the files were looked at. */
+/** The claims of a resume file. None of them is trusted until the files have been checked. */
 export interface Resume {
   readonly layout: Placement["kind"];
   readonly pieceLengthBytes: number;
@@ -21,13 +21,13 @@ const VERSION = 1;
 /** Largest resume file read: 800,000 pieces and as many extents need 7 MB. */
 const MAX_RESUME_BYTES = 16 * 1024 * 1024;
 
-/** Saves in one step. Rejects with `disk_full` or `io`. */
+/** Saves atomically. Rejects with `disk_full` or `io`. */
 export async function saveResume(files: FilePort, path: string, resume: Resume): Promise<void> {
   const text = JSON.stringify({ version: VERSION, ...resume, have: toHex(resume.have.bytes) });
   await files.writeFile(path, new TextEncoder().encode(text));
 }
 
-/** Reads a resume file and when the file system says it was written; null when there is none that makes sense. */
+/** Reads a resume file and the file system's time of its last write; null when there is no usable one. */
 export async function loadResume(
   files: FilePort,
   path: string,
@@ -38,7 +38,7 @@ export async function loadResume(
     const resume = parseResume(new TextDecoder().decode(bytes));
     return resume === null ? null : { resume, savedMs: modifiedMs };
   } catch {
-    // Missing, unreadable or damaged is all the same: what it would have claimed is fetched again.
+    // Missing, unreadable and damaged are the same: the pieces it would have claimed are fetched again.
     return null;
   }
 }

@@ -1,4 +1,4 @@
-/** Seeding what is on disk already: a cache whose torrents are somebody's own complete files. */
+/** Seeds files that are already on disk: a cache over the user's own complete files. */
 import { Bitfield } from "../bytes/bitfield.ts";
 import { MillraceError } from "../errors.ts";
 import { type DiskCacheOptions, diskShared } from "./disk-cache.ts";
@@ -10,8 +10,9 @@ import { restore } from "./restore.ts";
 import type { PieceCache, PieceStore, TorrentLayout } from "./types.ts";
 
 /**
- * A cache over `directory`, which holds each torrent under its name. `open()` hashes everything there (it waits 1.5 s,
- * the rest is told by `onFound`) and serves what is good. Nothing is written or removed; `put` rejects with `io`.
+ * A cache over `directory`, which holds each torrent under its name. `open()` hashes everything there (it waits 1.5 s;
+ * later finds are reported by `onFound`) and serves good pieces. Nothing is written or removed; `put` rejects with
+ * `io`.
  */
 export function createSeedCache(options: Omit<DiskCacheOptions, "limitBytes">): PieceCache {
   const shared = diskShared(options, 0);
@@ -24,7 +25,7 @@ export function createSeedCache(options: Omit<DiskCacheOptions, "limitBytes">): 
     },
     async open(layout: TorrentLayout): Promise<PieceStore> {
       const id = layout.infohashHex;
-      if (stores.has(id)) throw new MillraceError("conflict", "this torrent's pieces are open already");
+      if (stores.has(id)) throw new MillraceError("conflict", "this torrent's pieces are already open");
       const medium = new Medium(options.files, handles, options.clock, filePlacement(layout, options.directory));
       const store: DiskStore = new DiskStore(shared, layout, medium, {
         resumePath: null,

@@ -1,10 +1,10 @@
-/** Which extents of all torrents go when space is needed: the least recently used that nobody is about to read. */
+/** Chooses which extents of all torrents to evict for space: the least recently used that no reader is about to need. */
 
 /** Owns extents. */
 export interface UnitOwner {
   /** False for torrents stored as ordinary files: they count as used, not against the limit. */
   readonly evictable: boolean;
-  /** Whether the unit may go now. */
+  /** Whether the unit may be evicted now. */
   mayEvict(unit: number): boolean;
   /** Deletes the unit. Resolves when the space is free. */
   evict(unit: number): Promise<void>;
@@ -17,18 +17,18 @@ interface Entry {
 }
 
 /**
- * How far the limit is exceeded when everything is protected, bytes: the read-ahead of one reader at its largest. A limit
- * smaller than what playing needs would otherwise fetch the same pieces over and over.
+ * How far the limit may be exceeded when everything is protected, bytes: the largest read-ahead of one reader. With a
+ * limit smaller than what playback needs, the same pieces would otherwise be fetched over and over.
  */
 const OVERSHOOT_BYTES = 64 * 1024 * 1024;
 
-/** Pause after a search that found nothing to evict, ms: it looks at every extent. */
+/** Pause after a search that found nothing to evict, ms: a search visits every extent. */
 const SEARCH_PAUSE_MS = 25;
 
-/** Time between two notices that the limit can't be kept, ms. */
+/** Time between two notices that the limit can't be met, ms. */
 const NOTICE_PAUSE_MS = 60_000;
 
-/** Byte accounts of all torrents of a cache. */
+/** The space used by each torrent of a cache. */
 export class UnitLru {
   readonly limitBytes: number;
   private readonly nowMs: () => number;
@@ -44,24 +44,24 @@ export class UnitLru {
   private searchAfterMs = -Infinity;
   private noticeAfterMs = -Infinity;
 
-  /** `limitBytes` 0 = none. `onOvershoot` is told when the limit can't be kept, at most once a minute. */
+  /** `limitBytes` 0 = none. `onOvershoot` is called when the limit can't be met, at most once a minute. */
   constructor(limitBytes: number, nowMs: () => number, onOvershoot: () => void) {
     this.limitBytes = limitBytes;
     this.nowMs = nowMs;
     this.onOvershoot = onOvershoot;
   }
 
-  /** Bytes held against the limit. */
+  /** Bytes that count towards the limit. */
   get evictableBytes(): number {
     return this.evictableSum;
   }
 
-  /** Bytes stored, all torrents. */
+  /** Bytes stored, over all torrents. */
   get usedBytes(): number {
     return this.evictableSum + this.fixedSum;
   }
 
-  /** `bytes` more (or fewer) are in the unit; more makes it the most recently used. */
+  /** The unit holds `bytes` more (or fewer); more makes it the most recently used. */
   change(owner: UnitOwner, unit: number, bytes: number): void {
     if (!owner.evictable) {
       this.fixed.set(owner, (this.fixed.get(owner) ?? 0) + bytes);
@@ -96,7 +96,7 @@ export class UnitLru {
     return [...this.order].filter((entry) => entry.owner === owner).map((entry) => entry.unit);
   }
 
-  /** Forgets everything of an owner. */
+  /** Forgets everything about an owner. */
   drop(owner: UnitOwner): void {
     this.fixedSum -= this.fixed.get(owner) ?? 0;
     this.fixed.delete(owner);
@@ -106,7 +106,7 @@ export class UnitLru {
     }
   }
 
-  /** Evicts so that `bytes` more fit. False when even the overshoot is used up. */
+  /** Evicts until `bytes` more fit. False when even the overshoot is used up. */
   makeRoom(bytes: number): boolean {
     if (this.limitBytes === 0 || this.evictableSum + bytes <= this.limitBytes) return true;
     const now = this.nowMs();
@@ -126,7 +126,7 @@ export class UnitLru {
     this.onOvershoot();
   }
 
-  /** Evicts at least `bytes` if it can. Answers how many when they are free. */
+  /** Evicts at least `bytes` if possible. Resolves with the number of bytes once they are free. */
   async evict(bytes: number): Promise<number> {
     let freed = 0;
     const deletions: Promise<void>[] = [];

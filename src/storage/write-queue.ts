@@ -1,16 +1,16 @@
-/** Writes pieces with as few calls as possible: neighbours among small pieces leave together. */
+/** Writes pieces with as few calls as possible: small neighbouring pieces are written together. */
 import type { Medium } from "./medium.ts";
 import { pieceBytes } from "./placement.ts";
 import type { WindowEntry } from "./piece-window.ts";
 import type { TorrentLayout } from "./types.ts";
 
-/** Writes under way at once: the disk is kept busy while the next call is made. */
+/** Concurrent writes: the disk stays busy while the next call is prepared. */
 const CONCURRENCY = 2;
 
-/** Pieces from this size on go alone: copying them together costs more than a call. */
+/** Pieces of at least this size are written alone: copying them together costs more than a call. */
 const SMALL_PIECE_BYTES = 256 * 1024;
 
-/** Most bytes of small pieces written by one call. */
+/** Most bytes of small pieces per write. */
 const RUN_BYTES = 1024 * 1024;
 
 interface Job {
@@ -39,7 +39,7 @@ export class WriteQueue {
     return this.bytes;
   }
 
-  /** Resolves when the piece is written; rejects with what the medium says. */
+  /** Resolves when the piece is written; rejects with the medium's error. */
   push(entry: WindowEntry): Promise<void> {
     return new Promise((resolve, reject) => {
       this.queued.set(entry.piece, { entry, resolve, reject });

@@ -3,7 +3,7 @@ import { assert, assertEquals } from "@std/assert";
 import { AttemptLimiter } from "../../src/account/attempt-limiter.ts";
 import { FakeClock } from "../support/fake-clock.ts";
 
-test("AttemptLimiter allows a burst, then one attempt a while, by key", () => {
+test("AttemptLimiter allows a burst, then one attempt per interval, for each key", () => {
   const clock = new FakeClock();
   const limiter = new AttemptLimiter(clock, { burst: 3, refillMs: 1000 });
   for (let i = 0; i < 3; i++) {
@@ -19,10 +19,10 @@ test("AttemptLimiter allows a burst, then one attempt a while, by key", () => {
   assertEquals(limiter.waitMs("a"), 1000);
   clock.advance(60_000);
   for (let i = 0; i < 3; i++) limiter.take("a");
-  assertEquals(limiter.waitMs("a"), 1000, "rest saves up a burst and no more");
+  assertEquals(limiter.waitMs("a"), 1000, "a rest saves up at most a burst");
 });
 
-test("AttemptLimiter.giveBack() takes back one attempt and not the failures before it", () => {
+test("AttemptLimiter.giveBack() takes back one attempt but not earlier failures", () => {
   const limiter = new AttemptLimiter(new FakeClock(), { burst: 3, refillMs: 1000 });
   for (let i = 0; i < 3; i++) limiter.take("a");
   limiter.giveBack("a");
@@ -32,7 +32,7 @@ test("AttemptLimiter.giveBack() takes back one attempt and not the failures befo
   assertEquals(limiter.size, 1);
 });
 
-test("AttemptLimiter keeps no more keys than it may, and forgets the longest unused first", () => {
+test("AttemptLimiter keeps a bounded number of keys, and forgets the longest unused first", () => {
   const limiter = new AttemptLimiter(new FakeClock(), { burst: 1, refillMs: 1000 }, 100);
   limiter.take("victim");
   for (let i = 0; i < 99; i++) limiter.take(`k${i}`);

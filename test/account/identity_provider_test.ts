@@ -23,9 +23,9 @@ async function makeKey(alg: string, kid: string | null): Promise<Key> {
   return { jwk: { ...await exportJWK(publicKey), ...(kid === null ? {} : { kid }), alg }, privateKey, alg };
 }
 
-/** A provider of the real shape: discovery and keys over HTTP, tokens signed by those keys. */
+/** A provider as in reality: discovery and keys over HTTP, tokens signed with those keys. */
 class Provider {
-  /** Changes what it answers. */
+  /** Changes its responses. */
   discovery: Record<string, unknown> = {};
   keys: readonly Key[] = [];
   status = 200;
@@ -64,7 +64,7 @@ class Provider {
     await new Promise((resolve) => this.server.close(resolve));
   }
 
-  /** A good token but for `claims`; undefined leaves one out. */
+  /** A valid token except for `claims`; undefined omits one. */
   async token(claims: Record<string, unknown> = {}, key: Key = this.keys[0]!, header = {}): Promise<string> {
     const now = Math.floor(Date.now() / 1000);
     const all = { iss: this.issuer, aud: AUDIENCE, sub: "u-17", iat: now, exp: now + 300, ...claims };
@@ -91,7 +91,7 @@ async function withProvider(body: (provider: Provider, served: Served) => Promis
 }
 
 let callers = 0;
-/** From an address of its own, so that the limit of attempts is not what is tried. */
+/** Signs in from a different address each time, so that the limit on attempts does not interfere. */
 const signIn = ({ call }: Served, token: string) =>
   call("sign_in", { idp_token: token }, `10.9.${callers++ >> 8}.${callers & 255}`);
 const loginOf = async ({ call }: Served) => (await call("check_auth")).result.login;
@@ -131,7 +131,7 @@ test("sign_in names the user by verified email, else by name, else by subject", 
   });
 });
 
-test("sign_in refuses tokens that are expired, another's, or not signed by the provider", async () => {
+test("sign_in refuses tokens that are expired, meant for others, or not signed by the provider", async () => {
   await withProvider(async (provider, served) => {
     const now = Math.floor(Date.now() / 1000);
     const good = await provider.token();
@@ -183,18 +183,18 @@ test("sign_in refuses tokens that are expired, another's, or not signed by the p
   });
 });
 
-test("sign_in finds out when the provider changes its keys, and does not let forged tokens flood it", async () => {
+test("sign_in fetches the provider's new keys, and does not let forged tokens flood it", async () => {
   await withProvider(async (provider, served) => {
     assertEquals((await signIn(served, await provider.token())).result, "ok");
     const old = provider.keys[0]!;
     provider.keys = [await makeKey("ES256", "two")];
     provider.requests = [];
     for (let i = 0; i < 5; i++) {
-      assertEquals((await signIn(served, await provider.token())).error?.code, 0, "the keys were asked for just now");
+      assertEquals((await signIn(served, await provider.token())).error?.code, 0, "the keys were fetched just now");
     }
     assertEquals(provider.requests, []);
     served.clock.advance(30_000);
-    // The token's own time is the clock's.
+    // The token's times come from the same clock.
     const iat = Math.floor(served.clock.now() / 1000);
     assertEquals((await signIn(served, await provider.token({ iat, exp: iat + 300 }))).result, "ok");
     assertEquals((await signIn(served, await provider.token({ iat, exp: iat + 300 }, old))).error?.code, 0);
@@ -202,11 +202,11 @@ test("sign_in finds out when the provider changes its keys, and does not let for
     served.clock.advance(10 * 60_000);
     const later = Math.floor(served.clock.now() / 1000);
     assertEquals((await signIn(served, await provider.token({ iat: later, exp: later + 300 }))).result, "ok");
-    assertEquals(provider.requests.length, 4, "keys are not used forever");
+    assertEquals(provider.requests.length, 4, "the keys were used forever");
   });
 });
 
-test("sign_in tries all keys of a provider that gives them no ids", async () => {
+test("sign_in tries all keys of a provider whose keys have no ids", async () => {
   await withProvider(async (provider, served) => {
     provider.keys = [await makeKey("RS256", null), await makeKey("RS256", null)];
     for (const key of provider.keys) assertEquals((await signIn(served, await provider.token({}, key))).result, "ok");
@@ -218,7 +218,7 @@ test("sign_in tries all keys of a provider that gives them no ids", async () => 
   });
 });
 
-test("sign_in says so when the provider is down or makes no sense, and takes nobody in", async () => {
+test("sign_in reports a provider that is down or returns nonsense, and signs nobody in", async () => {
   await withProvider(async (provider, served) => {
     const token = await provider.token();
     const failing: [string, () => void, RegExp][] = [
@@ -226,7 +226,7 @@ test("sign_in says so when the provider is down or makes no sense, and takes nob
       ["another issuer", () => provider.discovery = { issuer: "https://accounts.example" }, /names another issuer/],
       ["no keys", () => provider.discovery = { jwks_uri: undefined }, /names no keys/],
       ["file", () => provider.discovery = { jwks_uri: "file:///etc/passwd" }, /gives no document/],
-      // Its own host is the operator's choice; any other inside the network would be the provider's.
+      // The operator chose the provider's own host; any other private host would be the provider's choice.
       [
         "elsewhere",
         () => provider.discovery = { jwks_uri: `http://localhost:${provider.port}/keys` },
@@ -248,11 +248,11 @@ test("sign_in says so when the provider is down or makes no sense, and takes nob
       provider.discovery = {};
     }
     assertEquals(await loginOf(served), null);
-    assertEquals((await signIn(served, token)).result, "ok", "it is asked again once it works");
+    assertEquals((await signIn(served, token)).result, "ok", "the provider is not asked again once it works");
   });
 });
 
-test("createEngine() refuses an issuer that cannot be relied on", async () => {
+test("createEngine() refuses an issuer that cannot be trusted", async () => {
   const ports = await loadPorts({ log: { level: "error" } });
   const table: [string, string | null, RegExp][] = [
     ["https://accounts.example", null, /--oidc-audience/],
@@ -270,7 +270,7 @@ test("createEngine() refuses an issuer that cannot be relied on", async () => {
   }
 });
 
-/** A provider on https without a network: `documents` by address; a text is where an address redirects to in the end. */
+/** A provider on https without a network: `documents` by address; a text is the address that a redirect ends at. */
 async function providerOf(documents: Record<string, { answer: unknown; url?: string }>) {
   const { clock } = await loadPorts();
   const asked: [string, boolean][] = [];
@@ -291,7 +291,7 @@ async function providerOf(documents: Record<string, { answer: unknown; url?: str
 
 const DISCOVERY = "https://accounts.example/realm/.well-known/openid-configuration";
 
-test("IdentityProvider stays on https and lets only the issuer's own host be private", async () => {
+test("IdentityProvider stays on https and allows only the issuer's own host to be private", async () => {
   const key = await makeKey("ES256", "one");
   const set = { answer: { keys: [key.jwk] } };
   const issuer = "https://accounts.example/realm";
@@ -306,7 +306,7 @@ test("IdentityProvider stays on https and lets only the issuer's own host be pri
   assertEquals(await own.provider.verify(token, signal), { issuer, subject: "u", login: "u" });
   assertEquals(own.asked, [[DISCOVERY, true], ["https://accounts.example/keys", true]]);
   const other = await providerOf({
-    // The slash at the end is the provider's way of writing itself.
+    // Providers may write their own name with a slash at the end.
     [DISCOVERY]: { answer: { issuer: `${issuer}/`, jwks_uri: "https://keys.example/keys" } },
     "https://keys.example/keys": set,
   });
@@ -331,7 +331,7 @@ test("IdentityProvider stays on https and lets only the issuer's own host be pri
   }
 });
 
-test("IdentityProvider.verify() takes no mangled token and never fails on one", async () => {
+test("IdentityProvider.verify() accepts no mangled token and never throws on one", async () => {
   const key = await makeKey("ES256", "one");
   const issuer = "https://accounts.example/realm";
   const { provider } = await providerOf({
@@ -353,7 +353,7 @@ test("IdentityProvider.verify() takes no mangled token and never fails on one", 
         mangled.slice(at + random(3));
     }
     const identity = await provider.verify(mangled, signal);
-    // The last letter of a signature has bits that mean nothing: another token for the same signature is no forgery.
+    // The last letter of a signature has unused bits: a different text of the same signature is no forgery.
     if (identity !== null) assertEquals(mangled.slice(0, -2), token.slice(0, -2), mangled);
   }
   assertEquals((await provider.verify(token, signal))?.subject, "u");

@@ -8,7 +8,7 @@ async function rejects(run: () => Promise<unknown>, code: ErrorCode, what: strin
   assertEquals((await assertRejects(run, MillraceError, "", what) as MillraceError).code, code, what);
 }
 
-test("hashPassword() makes a record that verifyPassword() takes for that password alone", async () => {
+test("hashPassword() makes a record that verifyPassword() accepts only for that password", async () => {
   const record = await hashPassword("correct horse");
   assertMatch(record, /^\$scrypt\$ln=14,r=8,p=5\$[A-Za-z0-9+/]{22}\$[A-Za-z0-9+/]{43}$/);
   assertNotEquals(record, await hashPassword("correct horse"));
@@ -18,12 +18,12 @@ test("hashPassword() makes a record that verifyPassword() takes for that passwor
   }
 });
 
-test("verifyPassword() takes the same letters however they were typed (NFC)", async () => {
+test("verifyPassword() accepts the same letters however they were typed (NFC)", async () => {
   const record = await hashPassword("Zürich 2026");
   assertEquals(await verifyPassword(record, "Zu\u0308rich 2026"), true);
 });
 
-test("hashPassword() computes scrypt as another implementation does", async () => {
+test("hashPassword() computes the same scrypt as another implementation", async () => {
   const record = await hashPassword("correct horse");
   const [salt, hash] = record.split("$").slice(3).map((part) => Uint8Array.from(atob(part), (c) => c.charCodeAt(0)));
   const other = scryptSync("correct horse", salt!, 32, { N: 2 ** 14, r: 8, p: 5, maxmem: 64 * 2 ** 20 });
@@ -37,7 +37,7 @@ test("hashPassword() refuses passwords that are too short or too long", async ()
   assertMatch(await hashPassword("🎬".repeat(8)), /^\$scrypt/);
 });
 
-test("verifyPassword() never takes a damaged or absurdly dear record for right", async () => {
+test("verifyPassword() never accepts a damaged or absurdly expensive record", async () => {
   const good = await hashPassword("correct horse");
   const records = [
     "",
@@ -51,7 +51,7 @@ test("verifyPassword() never takes a damaged or absurdly dear record for right",
   for (const record of records) await rejects(() => verifyPassword(record, "correct horse"), "corrupt", record);
 });
 
-test("verifyPassword() works as long for an account that is not there", async () => {
+test("verifyPassword() takes as long for an unknown account", async () => {
   const record = await hashPassword("correct horse");
   const times: Record<"known" | "unknown", number[]> = { known: [], unknown: [] };
   const least = (kind: "known" | "unknown") => Math.min(...times[kind]);
@@ -63,11 +63,11 @@ test("verifyPassword() works as long for an account that is not there", async ()
       times[kind].push(performance.now() - before);
     }
   }
-  // The least of several: what else the machine does only adds. A missing hash would take no time at all.
+  // The least of several: other work on the machine only adds. A missing hash would take no time at all.
   assert(areAlike(), `${least("known")} ms and ${least("unknown")} ms`);
 });
 
-test("verifyPassword() lets others have their turn while it works", async () => {
+test("verifyPassword() lets other tasks run while it works", async () => {
   let turns = 0;
   const timer = setInterval(() => turns++, 1);
   await verifyPassword(null, "anything");

@@ -10,12 +10,12 @@ import { temporaryDirectory } from "../support/engine.ts";
 const corrupt = async (action: () => Promise<unknown>) =>
   assertEquals((await assertRejects(action, MillraceError) as MillraceError).code, "corrupt");
 
-test("a SecretBox gives back what it sealed, to the same key and context alone", async () => {
+test("a SecretBox opens what it sealed only with the same key and context", async () => {
   const box = createSecretBox(new Uint8Array(32).fill(1));
   for (const text of ["", "hunter2", "pässwörd 日本", "x".repeat(1000)]) {
     const sealed = await box.seal(text, "http://h/");
     assertEquals(await box.open(sealed, "http://h/"), text);
-    assertNotEquals(await box.seal(text, "http://h/"), sealed, "never twice the same");
+    assertNotEquals(await box.seal(text, "http://h/"), sealed, "two seals of one text are equal");
     await corrupt(() => box.open(sealed, "http://other/"));
     await corrupt(() => createSecretBox(new Uint8Array(32).fill(2)).open(sealed, "http://h/"));
     await corrupt(() => box.open(sealed.replace(/.$/, (c) => c === "0" ? "1" : "0"), "http://h/"));
@@ -23,7 +23,7 @@ test("a SecretBox gives back what it sealed, to the same key and context alone",
   for (const sealed of ["", "v1:", "v1:zz", "v2:00", "hunter2"]) await corrupt(() => box.open(sealed, ""));
 });
 
-test("loadSecretBox() makes its key at the first use, for the owner alone, and never replaces a damaged one", async () => {
+test("loadSecretBox() creates its key at the first use, for the owner only, and never replaces a damaged one", async () => {
   const directory = await temporaryDirectory();
   try {
     const { files } = await loadPorts();

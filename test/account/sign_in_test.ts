@@ -16,7 +16,7 @@ import { addCheaply, type Answer, type Served, withAccounts, withServed } from "
 
 const EMAIL = "ada@example.org";
 const PASSWORD = "correct horse";
-/** The same machine as a proxy, so that the tests' callers have addresses of their own. */
+/** Acts as a proxy on this machine, so that the tests' callers have different addresses. */
 const FROM = "127.0.0.1";
 
 async function withAda(body: (served: Served, stateDir: string) => Promise<void>): Promise<void> {
@@ -37,7 +37,7 @@ function assertAuthError(answer: Answer, what: string): void {
   assertEquals([answer.status, answer.result, answer.error], [200, null, { message: "auth_error", code: 0 }], what);
 }
 
-/** What section 2.10 shows of somebody who is signed out. */
+/** What section 2.10 shows while nobody is signed in. */
 const SIGNED_OUT = {
   package_name: null,
   global_auth_level: 0,
@@ -54,10 +54,10 @@ const SIGNED_OUT = {
   engine_auth_token: null,
 };
 
-test("sign_in, check_auth and sign_out tell who is signed in, with every field of section 2.10", async () => {
+test("sign_in, check_auth and sign_out report who is signed in, with every field of section 2.10", async () => {
   await withAda(async (served) => {
     assertEquals((await served.call("check_auth")).result, SIGNED_OUT);
-    assertEquals((await served.call("sign_out")).result, "ok", "signing out twice is fine");
+    assertEquals((await served.call("sign_out")).result, "ok", "signing out twice failed");
     assertEquals(await signIn(served), { status: 200, retryAfterS: null, result: "ok", error: null });
     const { token, engine_auth_token: jwt, ...rest } = (await served.call("check_auth")).result;
     assertEquals(rest, {
@@ -80,7 +80,7 @@ test("sign_in, check_auth and sign_out tell who is signed in, with every field o
   });
 });
 
-test("sign_in refuses a wrong password and an unknown user in the same words, and bad parameters by name", async () => {
+test("sign_in refuses a wrong password and an unknown user with the same words, and names bad parameters", async () => {
   await withAda(async (served) => {
     assertAuthError(await signIn(served, { password: "wrong horse" }), "password");
     assertAuthError(await signIn(served, { email: "nobody@example.org" }), "email");
@@ -99,11 +99,11 @@ test("sign_in refuses a wrong password and an unknown user in the same words, an
       assertEquals([status, error?.code], [200, code], JSON.stringify(params).slice(0, 80));
       assertMatch(error!.message, says);
     }
-    assertEquals(await loginOf(served), EMAIL, "a failure does not sign out");
+    assertEquals(await loginOf(served), EMAIL, "a failure signed the user out");
   });
 });
 
-test("engine_auth_token verifies with the published key until sign_out, and no longer than an hour", async () => {
+test("engine_auth_token verifies with the published key until sign_out, for at most an hour", async () => {
   await withAda(async (served, stateDir) => {
     assertEquals(await served.jwks(), { keys: [] });
     await signIn(served);
@@ -135,7 +135,7 @@ test("engine_auth_token verifies with the published key until sign_out, and no l
   });
 });
 
-test("the published keys are no page's to read", async () => {
+test("web pages cannot read the published keys", async () => {
   await withAda(async (served) => {
     const answer = await fetch(`${served.url}/.well-known/jwks.json`, { headers: { origin: "https://page.example" } });
     assertEquals(answer.headers.get("access-control-allow-origin"), null);
@@ -177,7 +177,7 @@ test("a sign-in survives a restart, ends after 90 days, and is worth nothing wit
   }
 });
 
-test("removing an account or changing its password signs it out of a running engine", async () => {
+test("removing an account or changing its password ends its sign-in at a running engine", async () => {
   await withAda(async (served, stateDir) => {
     await signIn(served);
     await withAccounts(stateDir, (accounts) => accounts.changePassword(EMAIL, "another horse"));
@@ -190,7 +190,7 @@ test("removing an account or changing its password signs it out of a running eng
   });
 });
 
-test("a second user takes the place of the first", async () => {
+test("a second user replaces the first", async () => {
   await withAda(async (served, stateDir) => {
     await addCheaply(stateDir, "bob@example.org", "battery staple");
     await signIn(served);
@@ -203,17 +203,17 @@ test("a second user takes the place of the first", async () => {
   });
 });
 
-test("an engine without a state directory keeps sign-ins for its run and has no accounts", async () => {
+test("an engine without a state directory keeps sign-ins while it runs and has no accounts", async () => {
   await withServed({}, async (served) => {
     assertAuthError(await signIn(served), "no accounts");
     assertEquals((await served.call("check_auth")).result, SIGNED_OUT);
   });
 });
 
-test("sign_in is limited by account from wherever, and by address whatever the account", async () => {
+test("sign_in is limited per account from any address, and per address for any account", async () => {
   await withAda(async (served) => {
     const wrong = { password: "wrong horse" };
-    // Five failures in a row close the account, also to the right password from elsewhere.
+    // Five failures in a row lock the account, even for the right password from elsewhere.
     for (let i = 0; i < 5; i++) assertAuthError(await signIn(served, wrong, `10.0.0.${i}`), `attempt ${i}`);
     const closed = await signIn(served, {}, "10.0.0.9");
     assertEquals([closed.status, closed.result, closed.error?.code], [429, null, 9]);
@@ -221,22 +221,22 @@ test("sign_in is limited by account from wherever, and by address whatever the a
     assert(closed.retryAfterS! > 0 && closed.retryAfterS! <= 60, String(closed.retryAfterS));
     served.clock.advance(60_000);
     assertEquals((await signIn(served, {}, "10.0.0.9")).result, "ok");
-    // A right answer does not wash off the failures before it.
+    // A correct password does not clear the failures before it.
     assertAuthError(await signIn(served, wrong, "10.0.0.9"), "one more");
     assertEquals((await signIn(served, {}, "10.0.0.9")).status, 429);
 
-    // Ten failures from one address, of which a host of IPv6 has many.
+    // Ten failures from one address, counting all IPv6 addresses of one host together.
     const token = { email: "", password: "", idp_token: "of no provider" };
     for (let i = 0; i < 10; i++) assertEquals((await signIn(served, token, `2001:db8:1:2::${i + 1}`)).status, 200);
     assertEquals((await signIn(served, token, "2001:db8:1:2:ffff::1")).status, 429);
-    assertEquals((await signIn(served, token, "2001:db8:1:3::1")).status, 200, "another network is not held back");
+    assertEquals((await signIn(served, token, "2001:db8:1:3::1")).status, 200, "another network was limited too");
     served.clock.advance(30_000);
-    assertEquals((await signIn(served, token, "2001:db8:1:2::1")).status, 200, "after a while");
+    assertEquals((await signIn(served, token, "2001:db8:1:2::1")).status, 200, "the limit did not end");
     assertEquals((await signIn(served, token, "2001:db8:1:2::1")).status, 429);
   });
 });
 
-test("SignIn checks passwords one after the other and turns away whom it cannot serve soon", async () => {
+test("SignIn checks passwords one after another and rejects callers it cannot serve soon", async () => {
   const ports = await loadPorts();
   const store = createStore(ports, { kind: "memory" });
   const open: (() => void)[] = [];
@@ -269,7 +269,7 @@ test("SignIn checks passwords one after the other and turns away whom it cannot 
   await store.close();
 });
 
-/** Sign-in on `store` with a key of its own in memory; accounts take every password. */
+/** Sign-in on `store` with its own key in memory; accounts accept any password. */
 function signInOn(store: Store, keys: SignInKeyStore, clock: Clock): SignIn {
   const accounts = { verify: (email: string) => Promise.resolve({ id: 1, email, record: "r" }) };
   return new SignIn({ store, clock, keys, accounts, identityProvider: null });
@@ -291,7 +291,7 @@ async function withStore(body: (store: Store, ports: Ports) => Promise<void>): P
 const CREDENTIALS = { kind: "password", email: EMAIL, password: "any" } as const;
 const { signal } = new AbortController();
 
-test("engines that share a database have each their own sign-in", () =>
+test("engines that share a database each have their own sign-in", () =>
   withStore(async (store, { files, clock }) => {
     const [one, two] = [0, 1].map(() => signInOn(store, createSignInKeyStore(files, null), clock));
     await one!.signIn(CREDENTIALS, FROM, signal);
@@ -302,7 +302,7 @@ test("engines that share a database have each their own sign-in", () =>
     assertEquals([(await one!.publicKeys()).length, (await two!.publicKeys()).length], [0, 1]);
   }));
 
-test("a sign-in whose key cannot be kept fails, and nobody is signed in", () =>
+test("a sign-in whose key cannot be stored fails, and nobody is signed in", () =>
   withStore(async (store, { files, clock }) => {
     const { path, remove } = await temporaryDirectory();
     try {
@@ -325,7 +325,7 @@ test("a sign-in whose key cannot be kept fails, and nobody is signed in", () =>
     }
   }));
 
-test("sign-ins and sign-outs at once leave one user or none, and one row at most", () =>
+test("concurrent sign-ins and sign-outs leave one user or none, and at most one row", () =>
   withStore(async (store, { files, clock }) => {
     const signIn = signInOn(store, createSignInKeyStore(files, null), clock);
     for (let round = 0; round < 10; round++) {

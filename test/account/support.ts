@@ -1,4 +1,4 @@
-/** Engines over HTTP with accounts, and a clock that tests move on. */
+/** Engines over HTTP with accounts, and a clock that tests can advance. */
 import { scryptSync } from "node:crypto";
 import { loadPorts } from "../../platform/detect.ts";
 import { Accounts } from "../../src/account/accounts.ts";
@@ -8,7 +8,7 @@ import type { Clock, NetworkPort } from "../../src/ports.ts";
 import { TOKEN } from "../api/support.ts";
 import { byNamedCaller, FROM } from "../support/caller.ts";
 
-/** The machine's clock, some time ahead. */
+/** The machine's clock plus an offset. */
 export class ShiftedClock implements Clock {
   private readonly clock: Clock;
   private shiftMs = 0;
@@ -21,28 +21,28 @@ export class ShiftedClock implements Clock {
   monotonic = () => this.clock.monotonic() + this.shiftMs;
   setTimeout = (fn: () => void, delayMs: number) => this.clock.setTimeout(fn, delayMs);
 
-  /** Timers that run do not see it. */
+  /** Does not affect timers that are already running. */
   advance(ms: number): void {
     this.shiftMs += ms;
   }
 }
 
-/** An answer of the method API. */
+/** A response of the method API. */
 export interface Answer {
   readonly status: number;
   readonly retryAfterS: number | null;
-  // deno-lint-ignore no-explicit-any -- the tests look into it
+  // deno-lint-ignore no-explicit-any -- the tests inspect it
   readonly result: any;
   readonly error: { message: string; code: number } | null;
 }
 
-/** A served engine. */
+/** An engine with an HTTP server. */
 export interface Served {
   readonly url: string;
   readonly clock: ShiftedClock;
-  /** A form posted to the API with the token; `from` is the address that a trusted proxy forwards for. */
+  /** Posts a form to the API with the token; `from` is the address that a trusted proxy forwards for. */
   call(method: string, params?: Record<string, string>, from?: string): Promise<Answer>;
-  /** Public keys as they are published now. */
+  /** The currently published public keys. */
   jwks(): Promise<{ keys: Record<string, string>[] }>;
 }
 
@@ -62,7 +62,7 @@ export async function withServed(
     accessToken: TOKEN,
     ...options,
   });
-  // Callers of all addresses, for limits that count by address.
+  // Callers from all addresses, for limits per address.
   engine.access.setAllowed("internet", true);
   const server = await ports.http.serve({ host: "127.0.0.1", port: 0 }, byNamedCaller(engine));
   const url = `http://127.0.0.1:${server.address.port}`;
@@ -89,7 +89,7 @@ export async function withServed(
   }
 }
 
-/** Accounts in the database of a state directory, as the command line uses them beside an engine. */
+/** Accounts in the database of a state directory, as the command line uses them while an engine runs. */
 export async function withAccounts<T>(stateDir: string, body: (accounts: Accounts) => Promise<T>): Promise<T> {
   const ports = await loadPorts({ log: { level: "error" } });
   const store = createStore(ports, { kind: "file", path: `${stateDir}/millrace.db` });
@@ -101,7 +101,7 @@ export async function withAccounts<T>(stateDir: string, body: (accounts: Account
 }
 
 /**
- * Adds an account whose password is checked in a millisecond: a record says itself what it costs, and most tests are about
+ * Adds an account whose password takes a millisecond to check: a record contains its own cost, and most tests are about
  * something else.
  */
 export async function addCheaply(stateDir: string, email: string, password: string): Promise<void> {

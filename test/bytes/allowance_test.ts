@@ -2,7 +2,7 @@ import { test } from "node:test";
 import { assert, assertEquals } from "@std/assert";
 import { Allowance, Allowances } from "../../src/bytes/allowance.ts";
 
-test("Allowance.take() gives what is saved up, then so much a second, and never more than the most", () => {
+test("Allowance.take() gives what is saved up, then the rate per second, and never more than the most", () => {
   let ms = 1_000;
   const now = () => ms;
   const allowance = new Allowance(10, 5, now());
@@ -16,7 +16,7 @@ test("Allowance.take() gives what is saved up, then so much a second, and never 
   assert(allowance.take(5, now));
 });
 
-test("Allowance.widen() gives more at once and lets more be saved up", () => {
+test("Allowance.widen() adds units at once and raises what can be saved up", () => {
   const allowance = new Allowance(1, 1, 0);
   allowance.widen(2);
   assert(allowance.take(3, () => 0));
@@ -24,10 +24,10 @@ test("Allowance.widen() gives more at once and lets more be saved up", () => {
   assert(allowance.take(3, () => 10_000));
 });
 
-test("Allowances.take() counts each stranger for itself and forgets the one served longest ago", () => {
+test("Allowances.take() counts each stranger separately and forgets the one served longest ago", () => {
   const allowances = new Allowances({ perSecond: 1, most: 2, limit: 2, nowMs: () => 0 });
   assertEquals(["a", "a", "a", "b"].map((key) => allowances.take(key)), [true, true, false, true]);
-  // The third pushes the first out, which begins again.
+  // The third stranger pushes out the first, which starts again.
   assert(allowances.take("c"));
   assert(allowances.take("a"));
 });

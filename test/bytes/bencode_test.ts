@@ -8,7 +8,7 @@ import { seededBelow } from "../support/random.ts";
 
 const bytes = (text: string) => new TextEncoder().encode(text);
 
-test("scanBencode() tells where the values of the outermost dictionary stand", () => {
+test("scanBencode() returns where the values of the outermost dictionary are", () => {
   const text = "d1:ai1e1:bl2:xyd1:ci2eee1:d0:1:ei-3ee";
   const { spans, end } = scanBencode(bytes(text + "tail"));
   assertEquals(end, text.length);
@@ -20,7 +20,7 @@ test("scanBencode() tells where the values of the outermost dictionary stand", (
   ]);
 });
 
-test("scanBencode() starts where it is told", () => {
+test("scanBencode() starts at the given offset", () => {
   assertEquals(scanBencode(bytes("xxi5eyy"), {}, 2).end, 5);
 });
 
@@ -29,7 +29,7 @@ test("decodeBencode() reads what encodeBencode() writes", () => {
   assertEquals(decodeBencode(encodeBencode(value)), value);
 });
 
-test("decodeBencode() throws the code asked for when the input is malformed or over a limit", () => {
+test("decodeBencode() throws the requested code when the input is malformed or over a limit", () => {
   const cases = [
     "",
     "x",
@@ -74,7 +74,7 @@ test("decodeBencode() and scanBencode() survive damage and nesting bombs of any 
       for (let i = 0; i <= random(3); i++) damaged[random(damaged.length)] = alphabet[random(alphabet.length)]!;
     }
     try {
-      // What is accepted is read alike by both, to its last byte.
+      // Both read accepted input alike, to the last byte.
       assertEquals(scanBencode(damaged).end <= damaged.length, true);
       const value = decodeBencode(damaged);
       assertEquals(decodeBencode(encodeBencode(value)), value);
@@ -92,7 +92,7 @@ test("decodeBencode() and scanBencode() survive damage and nesting bombs of any 
   assert(performance.now() - before < 10_000);
 });
 
-test("isDictionary() and integerWithin() accept nothing else", () => {
+test("isDictionary() and integerWithin() reject other values", () => {
   assert(isDictionary({}) && !isDictionary([]) && !isDictionary(null) && !isDictionary(new Uint8Array()));
   assertEquals([5, 11, 1.5, "5", 2 ** 60].map((value) => integerWithin(value, 0, 10)), [5, null, null, null, null]);
 });

@@ -2,20 +2,20 @@ import { test } from "node:test";
 import { assert, assertEquals } from "@std/assert";
 import { ChunkBuffers } from "../../src/bytes/chunk-buffers.ts";
 
-test("ChunkBuffers.acquire() gives memory again that all who held it released, and no other", () => {
+test("ChunkBuffers.acquire() reuses only memory that all its holders released", () => {
   const buffers = new ChunkBuffers();
   const first = buffers.acquire(1000);
   buffers.hold(first.subarray(10, 20));
   buffers.release(first);
   const second = buffers.acquire(1000);
-  assert(second.buffer !== first.buffer, "one still holds the first");
+  assert(second.buffer !== first.buffer, "the first buffer still has a holder");
   buffers.release(first.subarray(10, 20));
-  // Of about the same size.
+  // The same size after rounding.
   const third = buffers.acquire(60_000);
   assertEquals([third.buffer === first.buffer, third.length, buffers.idleBytes], [true, 60_000, 0]);
 });
 
-test("ChunkBuffers.release() takes nothing twice and nothing from elsewhere, and keeps no more than it may", () => {
+test("ChunkBuffers.release() ignores repeated calls and memory from elsewhere, and keeps a bounded amount", () => {
   const buffers = new ChunkBuffers(128 * 1024);
   const views = [1, 2, 3].map(() => buffers.acquire(64 * 1024));
   buffers.release(new Uint8Array(64 * 1024));
@@ -27,7 +27,7 @@ test("ChunkBuffers.release() takes nothing twice and nothing from elsewhere, and
   assertEquals(buffers.idleBytes, 0);
 });
 
-test("ChunkBuffers serves large sizes that differ by a tenth from the same memory, and lets unused sizes go", () => {
+test("ChunkBuffers serves large sizes that differ by a tenth from the same memory, and frees unused sizes", () => {
   const mib = 1024 * 1024;
   const buffers = new ChunkBuffers(4 * mib);
   const run = buffers.acquire(2.1 * mib);

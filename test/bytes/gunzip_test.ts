@@ -6,7 +6,7 @@ import { gunzipped } from "../../src/bytes/gunzip.ts";
 const MIB = 1024 * 1024;
 const failed = () => new Error("damaged");
 
-/** `bytes` in chunks of `size`, as a stream that tells `onCancel`. */
+/** `bytes` in chunks of `size`, as a stream that calls `onCancel`. */
 function stream(bytes: Uint8Array, size: number, onCancel = () => {}): ReadableStream<Uint8Array> {
   let at = 0;
   return new ReadableStream({
@@ -27,7 +27,7 @@ async function read(body: ReadableStream<Uint8Array>): Promise<Uint8Array[]> {
   return chunks;
 }
 
-test("gunzipped() undoes gzip, whatever the chunks, in chunks of half a MiB at most", async () => {
+test("gunzipped() decompresses gzip from chunks of any size, into chunks of at most half a MiB", async () => {
   const plain = Uint8Array.from({ length: 300_000 }, (_, i) => (i * i) >> 7);
   for (const size of [1, 7, 511, 512, 513, MIB]) {
     const chunks = await read(gunzipped(stream(gzipSync(plain).subarray(0, MIB), size), failed));
@@ -56,7 +56,7 @@ test("gunzipped() reads no further ahead than a few steps", async () => {
   await reader.cancel();
 });
 
-test("gunzipped() tells damaged data from a source that fails", async () => {
+test("gunzipped() distinguishes damaged data from a failing source", async () => {
   const packed = gzipSync(crypto.getRandomValues(new Uint8Array(50_000)));
   const flipped = Uint8Array.from(packed, (byte, i) => i === 40_000 ? byte ^ 0xff : byte);
   for (const bytes of [flipped, packed.subarray(0, 30_000), packed.subarray(0, 5), new Uint8Array(20)]) {
@@ -72,8 +72,8 @@ test("gunzipped() tells damaged data from a source that fails", async () => {
   await assertRejects(() => read(gunzipped(broken, failed)), Error, "the line is dead");
 });
 
-test("gunzipped() can be left at any moment", async () => {
-  // Steps that make much of little first, then more than any queue holds.
+test("gunzipped() can be cancelled at any moment", async () => {
+  // First steps that expand a lot, then more data than any queue holds.
   const noise = Array.from({ length: 16 }, () => crypto.getRandomValues(new Uint8Array(65_536)));
   const packed = gzipSync(Buffer.concat([new Uint8Array(2 * MIB), ...noise]));
   for (let round = 0; round < 100; round++) {

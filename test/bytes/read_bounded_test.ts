@@ -9,7 +9,7 @@ async function* chunksOf(bytes: Uint8Array, size: number): AsyncGenerator<Uint8A
   for (let at = 0; at < bytes.length; at += size) yield await Promise.resolve(bytes.subarray(at, at + size));
 }
 
-test("readBounded() gives all bytes, in chunks of any size, with a true, a false and no expectation of how many", async () => {
+test("readBounded() returns all bytes of chunks of any size, with a correct, a wrong and no expected size", async () => {
   const bytes = Uint8Array.from({ length: 200_000 }, (_, i) => i * 7 + (i >> 8));
   for (const length of [0, 1, 4096, 4097, 70_000, 200_000]) {
     for (const size of [1, 4096, 65_536, 300_000]) {
@@ -23,7 +23,7 @@ test("readBounded() gives all bytes, in chunks of any size, with a true, a false
   }
 });
 
-test("readBounded() ends the stream beyond its bound, whatever was expected", async () => {
+test("readBounded() cancels the stream beyond its bound, whatever size was expected", async () => {
   for (const expected of [undefined, 10, 1e9]) {
     let given = 0;
     const endless = async function* () {

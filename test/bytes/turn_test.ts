@@ -7,7 +7,7 @@ const busy = (ms: number) => {
   for (const end = performance.now() + ms; performance.now() < end;);
 };
 
-test("nextTurn() lets timers run between pieces of work, one piece after the other when many wait", async () => {
+test("nextTurn() lets timers run between pieces of work, one piece after another when many wait", async () => {
   const order: string[] = [];
   let isOver = false;
   const tick = () => {
@@ -25,13 +25,13 @@ test("nextTurn() lets timers run between pieces of work, one piece after the oth
   setTimeout(tick, 0);
   await Promise.all(Array.from({ length: 10 }, work));
   isOver = true;
-  // Two pieces may run between two timers of somebody else, as their order is the runtime's; ten would be all at once.
+  // The runtime may run two pieces between two timers of another task; ten would be all at once.
   const runs = order.join(" ").split("timer").map((run) => run.trim().split(" ").filter((word) => word !== "").length);
   assertLessOrEqual(Math.max(...runs), 3);
   assertEquals(order.filter((what) => what === "work").length, 50);
 });
 
-test("turnWhenDue() rejects with the signal's reason, also one that fired during the turn", async () => {
+test("turnWhenDue() rejects with the signal's reason, even if it fired during the turn", async () => {
   const before = new AbortController();
   before.abort(new MillraceError("closed", "no longer"));
   assertEquals((await assertRejects(() => turnWhenDue(before.signal), MillraceError)).code, "closed");

@@ -18,7 +18,7 @@ function messageOf(run: () => unknown): string {
   throw new Error("nothing was thrown");
 }
 
-test("parseConfig() gives the documented defaults when nothing is set", () => {
+test("parseConfig() returns the documented defaults when nothing is set", () => {
   const config = parse([]);
   assertEquals(config.command, "serve");
   assertEquals([config.httpHost, config.httpPort, config.peerHost, config.peerPort], [
@@ -63,7 +63,7 @@ test("parseConfig() lets flags win over variables and variables over the file", 
   assertEquals(config.trackers, ["http://a/x", "http://b/y"]);
 });
 
-test("parseConfig() says in one line what is wrong", () => {
+test("parseConfig() reports an error in one line", () => {
   const table: [string[], Record<string, string>, string | undefined, string][] = [
     [["--htp-port", "1"], {}, undefined, "unknown option --htp-port; did you mean --http-port?"],
     [["--frobnicate"], {}, undefined, "unknown option --frobnicate; see --help"],
@@ -110,7 +110,7 @@ test("parseConfig() reads sizes, rates and times with their units", () => {
   }
 });
 
-test("parseConfig() answers help and version whatever else stands beside them", () => {
+test("parseConfig() returns help and version whatever else is given", () => {
   assertEquals(parse(["--help", "demo"]).command, "help");
   assertEquals(parse(["--version"]).command, "version");
   assertEquals(parse(["help"]).command, "help");
@@ -186,7 +186,7 @@ test("parseConfig() survives random input with nothing but config errors", () =>
   }
 });
 
-test("parseConfig() reads what broadcast and relay take", () => {
+test("parseConfig() reads the options of broadcast and relay", () => {
   const config = parse([
     ..."broadcast --source - --name news --title=News --bitrate 4Mbit/s --piecesize 128KiB --publish-dir /srv".split(
       " ",

@@ -8,15 +8,15 @@ import { loadPorts, runtimeName } from "../../platform/detect.ts";
 import { createStore } from "../../src/database/store.ts";
 import { temporaryDirectory } from "../support/engine.ts";
 
-/** Kills; `MILLRACE_TEST_KILLS` asks for more. */
+/** Number of kills; `MILLRACE_TEST_KILLS` sets more. */
 const ROUNDS = Number(process.env["MILLRACE_TEST_KILLS"] ?? 3);
-/** A killed writer has acknowledged at least so many transactions. */
+/** Least number of transactions that a killed writer has acknowledged. */
 const ACKNOWLEDGED = 40;
 
 const script = fileURLToPath(new URL("./writer.ts", import.meta.url));
 const flags = runtimeName() === "deno" ? ["run", "-A", "--no-check", "-q"] : [];
 
-/** Runs the writer and kills it in the middle of its work; answers what it said was stored. */
+/** Runs the writer and kills it in the middle of its work; returns what it reported as stored. */
 function killedWriter(path: string, round: number): Promise<string[]> {
   return new Promise((resolve, reject) => {
     const child = spawn(process.execPath, [...flags, script, path, String(round)], {
@@ -30,7 +30,7 @@ function killedWriter(path: string, round: number): Promise<string[]> {
       if (told.split("\n").length > ACKNOWLEDGED + 7 * round) child.kill("SIGKILL");
     });
     child.once("close", () => {
-      // What follows the last line break may be half a line.
+      // The text after the last line break may be half a line.
       const lines = told.split("\n").slice(0, -1);
       if (lines.length >= ACKNOWLEDGED) resolve(lines);
       else reject(new Error(`the writer ended by itself: ${trouble}`));
@@ -38,7 +38,7 @@ function killedWriter(path: string, round: number): Promise<string[]> {
   });
 }
 
-test("a killed process loses nothing that was acknowledged and leaves no half transaction", async () => {
+test("a killed process loses no acknowledged transaction and leaves none half done", async () => {
   const directory = await temporaryDirectory();
   const path = join(directory.path, "millrace.db");
   try {

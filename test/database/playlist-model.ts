@@ -1,9 +1,9 @@
-/** What a playlist must hold after the operations that `playlist-writer.ts` told of. */
+/** What a playlist must contain after the operations that `playlist-writer.ts` reported. */
 
-/** One told operation. */
+/** One reported operation. */
 export type Told = readonly [phase: string, kind?: string, ...rest: unknown[]];
 
-/** A list of `count` entries; those of lists of one name share their addresses. */
+/** A list of `count` entries; lists of one name share the addresses of their entries. */
 export function listText(name: string, count: number): string {
   const isExternal = name.startsWith("list-");
   let text = "#EXTM3U\n";
@@ -13,22 +13,22 @@ export function listText(name: string, count: number): string {
   return text;
 }
 
-/** Address of an entry behind `http://h/`. */
+/** Path of an entry after `http://h/`. */
 export function titleOf(name: string, i: number): string {
   return name.startsWith("list-") ? `external/${i}` : `${name}/${i}`;
 }
 
-/** What is known for sure. */
+/** What is known for certain. */
 export class PlaylistModel {
-  /** Addresses that must be there, once. */
+  /** Addresses that must be there exactly once. */
   readonly addresses = new Set<string>();
   readonly favorites = new Map<number, boolean>();
   readonly titles = new Map<number, string>();
   readonly deleted = new Map<number, boolean>();
-  /** What had begun and was not acknowledged; null when nothing had. */
+  /** The operation that had begun but was not acknowledged; null when there was none. */
   pending: Told | null = null;
 
-  /** Takes the lines that one writer told. */
+  /** Reads the lines that one writer printed. */
   take(lines: readonly Told[]): void {
     this.pending = null;
     for (const line of lines) {

@@ -1,6 +1,6 @@
 /**
- * Child of the playlist's crash test: random operations, each told before it begins and once it is acknowledged, until it is
- * killed. Lists come from memory: `refresh` n of them has the entries that `entriesOf(n)` names.
+ * Child of the playlist's crash test: performs random operations until it is killed, and prints each before it begins
+ * and when it is acknowledged. Lists come from memory: refresh number n has the entries of `entriesOf(n)`.
  */
 import process from "node:process";
 import { loadPorts } from "../../platform/detect.ts";
@@ -45,7 +45,7 @@ const external = (await lists.external.get())[0]?.id ?? await lists.addExternal(
   allowPrivate: false,
 }, false);
 
-/** Any item of the playlist or of the trash, the user's own or not. */
+/** Any item of the playlist or the trash, the user's own or not. */
 async function anyItem(isDeleted: number): Promise<number | null> {
   const rows = await db.selectFrom("playlist_items").select("id").where("is_deleted", "=", isDeleted).execute();
   return rows.length === 0 ? null : rows[random(rows.length)]!.id;

@@ -10,15 +10,15 @@ import { createStore, type Store } from "../../src/database/store.ts";
 import { temporaryDirectory } from "../support/engine.ts";
 import { PlaylistModel, titleOf, type Told } from "./playlist-model.ts";
 
-/** Kills; `MILLRACE_TEST_KILLS` asks for more. */
+/** Number of kills; `MILLRACE_TEST_KILLS` sets more. */
 const ROUNDS = Number(process.env["MILLRACE_TEST_KILLS"] ?? 3);
-/** Lines a writer tells before it is killed, at least and at most. */
+/** Least and most lines that a writer prints before it is killed. */
 const LINES = [20, 100] as const;
 
 const script = fileURLToPath(new URL("./playlist-writer.ts", import.meta.url));
 const flags = runtimeName() === "deno" ? ["run", "-A", "--no-check", "-q"] : [];
 
-/** Runs the writer and kills it after some lines, at a random moment; answers what it told. */
+/** Runs the writer and kills it after some lines, at a random moment; returns what it printed. */
 function killedWriter(path: string, round: number): Promise<Told[]> {
   const wanted = LINES[0] + Math.floor(Math.random() * (LINES[1] - LINES[0]));
   return new Promise((resolve, reject) => {
@@ -33,7 +33,7 @@ function killedWriter(path: string, round: number): Promise<Told[]> {
       if (told.split("\n").length > wanted) child.kill("SIGKILL");
     });
     child.once("close", (_code, signal) => {
-      // What follows the last line break may be half a line.
+      // The text after the last line break may be half a line.
       const lines = told.split("\n").slice(0, -1).map((line) => JSON.parse(line) as Told);
       if (signal === "SIGKILL" || lines.length > wanted) resolve(lines);
       else reject(new Error(`the writer ended by itself: ${trouble}`));
@@ -46,19 +46,19 @@ async function check(store: Store, model: PlaylistModel): Promise<void> {
   const items = await db.selectFrom("playlist_items").selectAll().execute();
   const own = items.filter((item) => item.external_playlist_id === -1);
   const addresses = own.map((item) => item.url ?? "");
-  assertEquals(new Set(addresses).size, addresses.length, "nothing comes twice");
+  assertEquals(new Set(addresses).size, addresses.length, "an address is there twice");
   const there = new Set(addresses);
   for (const address of model.addresses) assert(there.has(address), `${address} was acknowledged and is gone`);
   const extra = addresses.filter((address) => !model.addresses.has(address));
   const { pending } = model;
   const [kind, tag, count] = pending?.slice(1) ?? [];
-  // An import of one batch is there as a whole or not at all.
+  // An import of one batch is there completely or not at all.
   const allowed = kind === "import"
     ? Array.from({ length: count as number }, (_, i) => `http://h/${titleOf(tag as string, i)}`)
     : kind === "add"
     ? [`http://h/${tag}`]
     : [];
-  assertEquals(extra.sort(), extra.length === 0 ? [] : allowed.sort(), "only what had begun");
+  assertEquals(extra.sort(), extra.length === 0 ? [] : allowed.sort(), "an operation that never began left items");
   for (const address of extra) model.addresses.add(address);
   for (const item of items) {
     const { id } = item;
@@ -76,13 +76,13 @@ async function check(store: Store, model: PlaylistModel): Promise<void> {
   const ids = new Set(items.map(({ id }) => id));
   for (const id of [...model.titles.keys(), ...model.favorites.keys()]) assert(ids.has(id), `item ${id} is gone`);
   const external = items.filter((item) => item.external_playlist_id !== -1).map((item) => item.url);
-  assertEquals(new Set(external).size, external.length, "no entry of the external playlist comes twice");
+  assertEquals(new Set(external).size, external.length, "an entry of the external playlist is there twice");
   const { rows } = await sql<{ integrity_check: string }>`PRAGMA integrity_check`.execute(db);
   assertEquals(rows[0]?.integrity_check, "ok");
   await sql`INSERT INTO playlist_search(playlist_search, rank) VALUES ('integrity-check', 1)`.execute(db);
 }
 
-test("a killed engine loses no acknowledged change of the playlist, in imports and refreshes, too", async () => {
+test("a killed engine loses no acknowledged change of the playlist, even during imports and refreshes", async () => {
   const directory = await temporaryDirectory();
   const path = join(directory.path, "millrace.db");
   const model = new PlaylistModel();

@@ -14,7 +14,7 @@ import { type ErrorCode, MillraceError } from "../../src/errors.ts";
 import type { Clock } from "../../src/ports.ts";
 import { temporaryDirectory } from "../support/engine.ts";
 
-/** The engine's timers let a process end; here nothing else would keep it. */
+/** Keeps the process alive: the engine's timers do not, and nothing else runs here. */
 const clock: Clock = {
   ...(await loadPorts()).clock,
   setTimeout(fn, delayMs) {
@@ -50,7 +50,7 @@ async function rejects(store: Store, code: ErrorCode, what = ""): Promise<void> 
   assertEquals((error as MillraceError).code, code, what);
 }
 
-test("createStore() makes the file at the first use, for the owner alone, and keeps what was stored", async () => {
+test("createStore() creates the file at the first use, for the owner only, and keeps its data", async () => {
   await withPath(async (path, open) => {
     const first = open();
     assertEquals([await first.mayHoldData(), existsSync(path)], [false, false]);
@@ -66,7 +66,7 @@ test("createStore() makes the file at the first use, for the owner alone, and ke
   });
 });
 
-test("a store in memory works the same and shares nothing", async () => {
+test("a store in memory works the same and shares no data", async () => {
   const [one, two] = [createStore(ports, { kind: "memory" }), createStore(ports, { kind: "memory" })];
   await put(one, "a", "1");
   assertEquals([await keys(one), await keys(two)], [["a"], []]);
@@ -74,7 +74,7 @@ test("a store in memory works the same and shares nothing", async () => {
   await two.close();
 });
 
-test("a transaction is all or nothing, and others wait for it", async () => {
+test("a transaction is all or nothing, and other statements wait for it", async () => {
   await withPath(async (_path, open) => {
     const store = open();
     const db = await store.open();
@@ -113,7 +113,7 @@ test("two engines on one file wait for each other's writes", async () => {
   });
 });
 
-test("a damaged, foreign or newer database is refused and left as it is", async () => {
+test("a damaged, foreign or newer database is refused and left unchanged", async () => {
   await withPath(async (path, open) => {
     const whole = open();
     const db = await whole.open();
@@ -122,7 +122,7 @@ test("a damaged, foreign or newer database is refused and left as it is", async 
     }
     await whole.close();
     const good = await readFile(path);
-    assert(good.length > 40_000, "everything is in the one file after a close");
+    assert(good.length > 40_000, "data is missing from the main file after a close");
     const damage: [string, ErrorCode, (file: string) => Promise<unknown>][] = [
       ["not a database", "corrupt", (file) => writeFile(file, "This is a letter to my landlord.\n".repeat(300))],
       ["cut short", "corrupt", (file) => truncate(file, good.length - 4096 * 3)],
@@ -132,7 +132,7 @@ test("a damaged, foreign or newer database is refused and left as it is", async 
       ["of no version", "config", (file) => edit(file, "UPDATE schema_version SET version = 'x'")],
     ];
     for (const [name, code, spoil] of damage) {
-      // A file of its own: SQLite holds on to one that it found damaged.
+      // A separate file: SQLite keeps state for one that it found damaged.
       const file = `${path}.${name}`;
       await writeFile(file, good);
       await spoil(file);
@@ -153,7 +153,7 @@ async function edit(path: string, statement: string): Promise<void> {
   client.close();
 }
 
-test("migrate() comes from every earlier version to the newest and keeps the data", async () => {
+test("migrate() upgrades every earlier version to the newest and keeps the data", async () => {
   for (let from = 0; from <= MIGRATIONS.length; from++) {
     const db = new Kysely<Schema>({ dialect: libsqlDialect(createClient({ url: ":memory:" }), ports.clock) });
     await migrate(db, from);
@@ -166,8 +166,8 @@ test("migrate() comes from every earlier version to the newest and keeps the dat
   }
 });
 
-test("migrate() renames the items of earlier versions and makes them searchable", async () => {
-  // Version 3 renames; its own items have the new names.
+test("migrate() recomputes the names of earlier versions' items and makes them searchable", async () => {
+  // Version 3 recomputes the names; its own items have the new ones.
   for (let from = 2; from < 3; from++) {
     const db = new Kysely<Schema>({ dialect: libsqlDialect(createClient({ url: ":memory:" }), ports.clock) });
     await migrate(db, from);

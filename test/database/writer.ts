@@ -1,4 +1,4 @@
-/** Child of the crash test: writes in small transactions, tells each that was acknowledged, until it is killed. */
+/** Child of the crash test: writes in small transactions and prints each acknowledged one, until it is killed. */
 import process from "node:process";
 import { loadPorts } from "../../platform/detect.ts";
 import { createStore } from "../../src/database/store.ts";

@@ -1,4 +1,4 @@
-/** Disk caches for tests: their files are in memory, their clock is fake. */
+/** Disk caches for tests, with files in memory and a fake clock. */
 import { assertEquals } from "@std/assert";
 import { createDiskCache } from "../../src/storage/disk-cache.ts";
 import type { PieceStore } from "../../src/storage/types.ts";
@@ -6,7 +6,7 @@ import { FakeClock } from "../support/fake-clock.ts";
 import { MemoryFiles } from "./memory-files.ts";
 import { type Sample, silent } from "./support.ts";
 
-/** Disk caches on a file system in memory. */
+/** Disk caches on an in-memory file system. */
 export function make(limitBytes = 0) {
   const clock = new FakeClock();
   const files = new MemoryFiles(clock);
@@ -15,13 +15,13 @@ export function make(limitBytes = 0) {
   return { clock, files, open };
 }
 
-/** Puts pieces, all by default. */
+/** Puts the given pieces, by default all. */
 export async function fill(store: PieceStore, torrent: Sample, pieces?: number[]): Promise<void> {
   const all = pieces ?? Array.from({ length: torrent.layout.pieceCount }, (_, i) => i);
   await Promise.all(all.map((piece) => store.put(piece, torrent.piece(piece))));
 }
 
-/** Pieces that are there, each read whole and in part. */
+/** The pieces that are present; each is read whole and in part. */
 export async function check(store: PieceStore, torrent: Sample): Promise<number[]> {
   const good: number[] = [];
   for (let piece = 0; piece < torrent.layout.pieceCount; piece++) {

@@ -47,7 +47,7 @@ test("createDiskCache() lays files out as in the torrent when there is no limit"
   assertEquals(files.openHandles, 0);
 });
 
-test("open() finds everything again without reading what is known to be good", async () => {
+test("open() restores all pieces without reading those known to be good", async () => {
   for (const limit of [0, 10_000_000]) {
     const { open, files } = make(limit);
     const torrent = sample(SMALL);
@@ -61,7 +61,7 @@ test("open() finds everything again without reading what is known to be good", a
   }
 });
 
-test("open() drops what is missing or cut short and hashes what was changed later", async () => {
+test("open() drops pieces of missing or truncated files and hashes those of changed ones", async () => {
   const { open, files, clock } = make();
   const torrent = sample({ "a": 65_536, "b": 65_536, "c": 65_536, "d": 65_536 });
   const cache = await open();
@@ -76,7 +76,7 @@ test("open() drops what is missing or cut short and hashes what was changed late
   assertEquals(await check(store, torrent), [4, 5, 8, 10, 11, 12, 13, 14, 15]);
 });
 
-test("open() starts empty when the resume file is damaged or of another torrent", async () => {
+test("open() starts empty when the resume file is damaged or belongs to another torrent", async () => {
   for (const damage of ["", "{}", "[1]", '{"version":1,"layout":"files"}', "\0\0"]) {
     const { open, files } = make();
     const torrent = sample(SMALL);
@@ -88,7 +88,7 @@ test("open() starts empty when the resume file is damaged or of another torrent"
   }
 });
 
-test("open() throws conflict when the torrent is open, not after it was closed", async () => {
+test("open() throws conflict when the torrent is open, but not after it was closed", async () => {
   const { open } = make();
   const torrent = sample(SMALL);
   const cache = await open();
@@ -99,7 +99,7 @@ test("open() throws conflict when the torrent is open, not after it was closed",
   await (await cache.open(torrent.layout)).close();
 });
 
-test("remove() deletes a torrent and its accounts", async () => {
+test("remove() deletes a torrent and the record of its space", async () => {
   for (const limit of [0, 1_000_000]) {
     const { open, files } = make(limit);
     const torrent = sample(SMALL);
@@ -114,7 +114,7 @@ test("remove() deletes a torrent and its accounts", async () => {
   }
 });
 
-test("put() evicts the least recently used under the limit, never what is protected", async () => {
+test("put() evicts the least recently used under the limit, never protected pieces", async () => {
   const { open, files } = make(4 * 1_048_576);
   const torrent = sample({ a: 8 * 1_048_576 }, 1_048_576);
   const cache = await open();
@@ -133,7 +133,7 @@ test("put() evicts the least recently used under the limit, never what is protec
   assertEquals([...files.nodes.keys()].filter((path) => path.endsWith(".extent")).length, 4);
 });
 
-test("put() overshoots a limit that is all protected by a bounded amount", async () => {
+test("put() exceeds the limit by a bounded amount when everything is protected", async () => {
   const { open, clock } = make(1_048_576);
   const torrent = sample({ a: 80 * 1_048_576 }, 1_048_576);
   const store = await (await open()).open(torrent.layout);
@@ -150,7 +150,7 @@ test("put() overshoots a limit that is all protected by a bounded amount", async
   assertEquals(store.have.count, 1);
 });
 
-test("createDiskCache() evicts torrents that are not open, and those first that were used longest ago", async () => {
+test("createDiskCache() evicts torrents that are not open, least recently used first", async () => {
   const { open, clock } = make(400_000);
   const torrents = [1, 2, 3].map((seed) => sample({ a: 200_000 }, 65_536, seed));
   let cache = await open();
@@ -169,7 +169,7 @@ test("createDiskCache() evicts torrents that are not open, and those first that 
   assertEquals((await cache.open(torrents[1]!.layout)).have.count, 4);
 });
 
-test("createDiskCache() removes extents that nobody claims", async () => {
+test("createDiskCache() removes extents that no resume file claims", async () => {
   const { open, files } = make(1_000_000);
   await files.makeDirectory(`/cache/${"a".repeat(40)}`);
   await (await files.open(`/cache/${"a".repeat(40)}/7.extent`, "write")).write(new Uint8Array(9), 0);
@@ -207,7 +207,7 @@ test("put() frees space and tries again when the disk is full below the limit", 
   assertEquals(await check(store, torrent), [2]);
 });
 
-test("read() rejects with io once, tells onLost and forgets the piece when the medium fails", async () => {
+test("read() rejects with io once, calls onLost and forgets the piece when the medium fails", async () => {
   const { open, files } = make();
   const torrent = sample({ a: 400_000 });
   const store = await (await open()).open(torrent.layout);
@@ -225,7 +225,7 @@ test("read() rejects with io once, tells onLost and forgets the piece when the m
   assertEquals((await check(store, torrent)).length, torrent.layout.pieceCount);
 });
 
-test("read() and put() refuse what does not fit", async () => {
+test("read() and put() reject pieces and ranges that do not fit", async () => {
   const { open } = make();
   const torrent = sample(SMALL);
   const store = await (await open()).open(torrent.layout);
@@ -245,7 +245,7 @@ test("read() and put() refuse what does not fit", async () => {
   assertEquals((await assertRejects(() => store.read(0, 0, 1), MillraceError)).code, "closed");
 });
 
-test("bytes answered never change when buffers are used again", async () => {
+test("returned bytes never change when buffers are reused", async () => {
   const { open } = make();
   const cache = await open();
   const torrent = sample({ a: 1_000_000 });
@@ -264,7 +264,7 @@ test("bytes answered never change when buffers are used again", async () => {
   for (const { piece, bytes } of answers) assertEquals(bytes, torrent.piece(piece));
 });
 
-test("a crash at any step never makes a store claim a piece that is not right", async () => {
+test("a crash at any step never makes a store claim a wrong piece", async () => {
   const torrent = sample({ "x/a": 700_000, "b": 3_000, "c": 1_200_000 }, 131_072);
   const expected = torrent.layout.pieceCount;
   for (const limit of [0, 1_400_000]) {
@@ -301,6 +301,6 @@ test("a crash at any step never makes a store claim a piece that is not right", 
       restored += (await check(store, torrent)).length;
       await store.close();
     }
-    assert(restored > 50, "the crashes left something to be found");
+    assert(restored > 50, "the crashes left too few pieces to restore");
   }
 });

@@ -4,7 +4,7 @@ import { MillraceError } from "../../src/errors.ts";
 import { check, fill, make } from "./disk-support.ts";
 import { sample } from "./support.ts";
 
-test("read() notices a file that was deleted or changed underfoot", async () => {
+test("read() notices a file that another program deleted or changed", async () => {
   const { open, files, clock } = make();
   const torrent = sample({ "a": 163_840, "b": 163_840, "c": 163_840 });
   const store = await (await open()).open(torrent.layout);
@@ -18,7 +18,7 @@ test("read() notices a file that was deleted or changed underfoot", async () => 
   assertEquals((await assertRejects(() => store.read(0, 0, 10), MillraceError)).code, "not_found");
   assertEquals(await store.read(10, 0, 16384), torrent.piece(10));
   const { code } = await assertRejects(() => store.read(12, 0, 10), MillraceError);
-  assert(code === "corrupt" || code === "not_found", "by this read, or by the sweep before it");
+  assert(code === "corrupt" || code === "not_found", "found by this read or by the sweep before it");
   assertEquals(lost.filter(([, reason]) => reason === "io"), [[12, "io"]]);
   assertEquals(lost.filter(([, reason]) => reason === "deleted").map(([piece]) => piece), [
     0,
@@ -36,7 +36,7 @@ test("read() notices a file that was deleted or changed underfoot", async () => 
   assert((await check(store, torrent)).includes(12));
 });
 
-test("read() serves nothing that was changed while the store wrote to the same file", async () => {
+test("read() serves no bytes that were changed while the store wrote to the same file", async () => {
   for (const laterMs of [0, 8_000]) {
     const { open, files, clock } = make();
     const torrent = sample({ "a": 163_840, "b": 163_840 });
@@ -44,7 +44,7 @@ test("read() serves nothing that was changed while the store wrote to the same f
     const early = Array.from({ length: 19 }, (_, piece) => piece);
     await fill(store, torrent, early);
     await clock.advanceAsync(8_000);
-    // All have left the disk once, and were good.
+    // All pieces have been read from disk once, and were good.
     assertEquals(await check(store, torrent), early);
     await fill(store, torrent, [19]);
     files.change(`/cache/${torrent.layout.infohashHex}/pack/b`, (bytes) => bytes.fill(9, 40_000, 40_001));
@@ -55,14 +55,14 @@ test("read() serves nothing that was changed while the store wrote to the same f
   }
 });
 
-test("read() serves nothing that was changed just after another read of the same file, or during one", async () => {
+test("read() serves no bytes that were changed just after another read of the same file, or during it", async () => {
   const { open, files, clock } = make();
   const torrent = sample({ "a": 163_840 });
   const store = await (await open()).open(torrent.layout);
   await fill(store, torrent);
   await clock.advanceAsync(8_000);
   const all = Array.from({ length: torrent.layout.pieceCount }, (_, piece) => piece);
-  assertEquals(await check(store, torrent), all, "all have left the disk once, and were good");
+  assertEquals(await check(store, torrent), all, "all pieces have been read from disk once, and were good");
   const path = `/cache/${torrent.layout.infohashHex}/pack/a`;
   const spoil = (piece: number) => files.change(path, (bytes) => bytes.fill(9, piece * 16_384, piece * 16_384 + 1));
   spoil(3);

@@ -1,17 +1,17 @@
-/** A file system in memory that fails, loses power and forgets what was not flushed, as a test demands. */
+/** An in-memory file system that fails, loses power and drops unflushed data on demand. */
 import { MillraceError } from "../../src/errors.ts";
 import type { Clock, FileHandle, FileInfo, FilePort } from "../../src/ports.ts";
 
 interface Node {
   bytes: Uint8Array;
   modifiedMs: number;
-  /** As of the last flush. */
+  /** Contents at the last flush. */
   durable: Uint8Array;
-  /** Since then. */
+  /** Writes since then. */
   pending: { data: Uint8Array; position: number }[];
 }
 
-/** What `MemoryFiles.hook` is told. */
+/** What `MemoryFiles.hook` receives. */
 export type FileOperation = "open" | "read" | "write" | "sync" | "replace" | "info" | "list" | "remove" | "rename";
 
 /** Files in memory that a test can break. */
@@ -20,7 +20,7 @@ export class MemoryFiles implements FilePort {
   readonly directories = new Set<string>();
   readonly counts: Partial<Record<FileOperation, number>> = {};
   openHandles = 0;
-  /** Runs before each operation; what it throws is what the caller gets, a promise delays it. */
+  /** Runs before each operation; if it throws, the caller gets that error; a promise delays the operation. */
   hook: (operation: FileOperation, path: string) => void | Promise<void> = () => {};
   private readonly clock: Clock;
 
@@ -80,14 +80,14 @@ export class MemoryFiles implements FilePort {
     }
   }
 
-  /** What somebody else does to a file. */
+  /** Changes a file as another program would. */
   change(path: string, edit: (bytes: Uint8Array) => Uint8Array): void {
     const node = this.node(path);
     node.bytes = edit(node.bytes.slice());
     node.modifiedMs = this.clock.now();
   }
 
-  /** The disk after a power cut: each write that was not flushed arrived, or didn't, or in part. */
+  /** The disk after a power cut: each unflushed write arrived, or didn't, or in part. */
   afterCrash(random: () => number): MemoryFiles {
     const next = new MemoryFiles(this.clock);
     for (const directory of this.directories) next.directories.add(directory);

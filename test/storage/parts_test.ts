@@ -41,7 +41,7 @@ test("PieceHasher hashes everything, a few at once", async () => {
   assert(!await hasher.matches(data[1]!, hashes[0]!, 0));
 });
 
-test("diskComponent() makes names that every file system takes", () => {
+test("diskComponent() makes names that every file system accepts", () => {
   const cases: [string, string][] = [
     ["film.mkv", "film.mkv"],
     ["a:b?c*d", "a_b_c_d"],
@@ -56,7 +56,7 @@ test("diskComponent() makes names that every file system takes", () => {
   assert(new TextEncoder().encode(long).length <= 200 && long.endsWith(".mkv"));
 });
 
-test("diskPaths() keeps apart what a file system could take for one", () => {
+test("diskPaths() keeps paths distinct that a file system could confuse", () => {
   assertEquals(diskPaths(["A/x.txt", "a/X.txt", "a/X.txt", "A/y", "b:", "b?"]), [
     "A/x.txt",
     "a (1)/X.txt",
@@ -130,7 +130,7 @@ test("createRamCache() without a limit forgets a torrent when it is closed", asy
   assertEquals([cache.usedBytes, (await cache.open(torrent.layout)).have.count], [0, 0]);
 });
 
-test("createSeedCache() serves what hashes right and writes nothing", async () => {
+test("createSeedCache() serves pieces with correct hashes and writes nothing", async () => {
   const clock = new FakeClock();
   const files = new MemoryFiles(clock);
   const torrent = sample({ "a": 40_000, "d/b": 60_000 });

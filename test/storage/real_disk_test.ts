@@ -49,7 +49,7 @@ for (const limitBytes of [0, 10_000_000]) {
     }));
 }
 
-test("createDiskCache() keeps a far piece sparse", () =>
+test("createDiskCache() stores a far piece sparsely", () =>
   inDirectory(async (directory) => {
     const { files, clock } = await loadPorts();
     const torrent = sample({ "big.mkv": 32_000_000 }, 65_536);
@@ -62,7 +62,7 @@ test("createDiskCache() keeps a far piece sparse", () =>
     assert(blocks * 512 < 1_000_000);
   }));
 
-test("open() finds out on a real disk what was deleted, cut or changed", () =>
+test("open() detects deleted, truncated and changed files on a real disk", () =>
   inDirectory(async (directory) => {
     const { files, clock } = await loadPorts();
     const torrent = sample({ "a": 131_072, "b": 131_072, "c": 131_072, "d": 131_072 }, 65_536);
@@ -77,7 +77,7 @@ test("open() finds out on a real disk what was deleted, cut or changed", () =>
     for (const name of ["b", "c"]) fs.utimesSync(`${root}/${name}`, later, later);
     const again = await createDiskCache({ files, directory, clock, log: silent });
     const store = await again.open(torrent.layout);
-    // On a disk that others use open() does not wait for all that it has hashed.
+    // On a disk used by others, open() does not wait for everything to be hashed.
     await until("what is good is found", () => store.have.has(2) && store.have.has(5));
     assertEquals([0, 1, 2, 3, 4, 5, 6, 7].filter((piece) => store.have.has(piece)), [2, 5, 6, 7]);
     await again.close();
@@ -104,7 +104,7 @@ test("read() hashes a piece when it first comes back from the disk", () =>
     await again.close();
   }));
 
-test("createDiskCache() rejects when the directory cannot be made", () =>
+test("createDiskCache() rejects when the directory cannot be created", () =>
   inDirectory(async (directory) => {
     const { files, clock } = await loadPorts();
     fs.writeFileSync(`${directory}/file`, "x");
@@ -115,7 +115,7 @@ test("createDiskCache() rejects when the directory cannot be made", () =>
     assert(!hasCode(error, "internal"));
   }));
 
-test("createSeedCache() serves a download that somebody else made", () =>
+test("createSeedCache() serves a download made by another program", () =>
   inDirectory(async (directory) => {
     const { files, clock } = await loadPorts();
     const torrent = sample({ "x/a": 300_000, "b": 200_000 }, 65_536);

@@ -13,7 +13,7 @@ export interface Sample {
   piece(index: number): Uint8Array<ArrayBuffer>;
 }
 
-/** Files of the given sizes with content that repeats nowhere; "pad:" before a path marks padding (zeros). */
+/** Files of the given sizes with content that never repeats; "pad:" before a path marks padding (zeros). */
 export function sample(files: Record<string, number>, pieceLengthBytes = 16384, seed = 1): Sample {
   let offset = 0;
   const list = Object.entries(files).map(([path, sizeBytes]) => {
