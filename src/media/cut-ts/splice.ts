@@ -3,6 +3,7 @@
  * PES, counters go on where they stood, and players are told that the clock does not (ISO/IEC 13818-1, 2.4.3.5).
  */
 import { concatBytes } from "../../bytes/hex.ts";
+import { raiseTableVersion } from "./table-version.ts";
 import { fieldBytes, hasPayload, PACKET_BYTES, pidOf, startsUnit } from "../../bytes/ts/packet.ts";
 
 const PID_COUNT = 8192;
@@ -34,6 +35,8 @@ export class TsSplicer {
   #pcrPid = NULL_PID;
   #hasEntered = false;
   #sourceChanged = false;
+  /** How often the source has changed: so much is added to the versions of its tables. */
+  #changes = 0;
   /** Streams that begin with a mark in this stretch: all, unless it is the first. */
   #marked: ReadonlySet<number> = new Set();
   /** The clock's new time has still to be marked. */
@@ -41,7 +44,7 @@ export class TsSplicer {
 
   /**
    * The next stretch is of another source. Its tables may have the version of those before and say something else: players
-   * look at them again when their counters jump.
+   * look at them again when their counters jump (which resets some readers) and they have another version (which others need).
    */
   changeSource(): void {
     this.#sourceChanged = this.#hasEntered;
@@ -50,6 +53,7 @@ export class TsSplicer {
   /** A stretch begins: answers its tables. */
   enter(point: SplicePoint): Uint8Array {
     const newTables = this.#sourceChanged ? [0, ...point.tables.map((packet) => pidOf(packet, 0))] : [];
+    if (this.#sourceChanged) this.#changes++;
     this.#sourceChanged = false;
     for (const pid of new Set(newTables)) {
       if (this.#out[pid] !== UNSEEN) this.#out[pid] = (this.#out[pid]! + TABLE_JUMP) & 15;
@@ -115,6 +119,7 @@ export class TsSplicer {
       this.#in[pid] = counter;
     } else if (last === UNSEEN) this.#out[pid] = 15;
     out[at + 3] = (out[at + 3]! & 0xf0) | this.#out[pid]!;
+    if (this.#changes > 0 && this.#isTable[pid] === 1) raiseTableVersion(out, at, this.#changes);
     if (pid === this.#pcrPid && !this.#clockMarked && fieldBytes(out, at) > 1) {
       out[at + 5] = out[at + 5]! | FLAG_DISCONTINUITY;
       if ((out[at + 5]! & FLAG_PCR) !== 0) this.#clockMarked = true;
