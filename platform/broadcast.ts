@@ -7,7 +7,7 @@ import type { BroadcastStatus } from "../src/live/broadcast/broadcast-types.ts";
 import type { LiveInput } from "../src/live/broadcast/input.ts";
 import type { FilePort, Ports } from "../src/ports.ts";
 import { type OpenedSource, openSource } from "../src/source/open.ts";
-import { broadcastFileName } from "./broadcast-name.ts";
+import { broadcastFileName } from "../src/source/broadcast-name.ts";
 import { lockDirectory } from "./directory-lock.ts";
 import { chooseDirectories, requirePrivate } from "./directories.ts";
 import { absolute, inTime, peersOnly, untilStopped, withEngine } from "./peers-only.ts";

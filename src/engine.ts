@@ -14,10 +14,15 @@ import { createResolver, type MetadataSearch } from "./content/resolve.ts";
 import { createTransportCache } from "./content/transport-cache.ts";
 import { createWrapperCache } from "./content/wrapper-cache.ts";
 import { createStore, storeLocation } from "./database/store.ts";
+import { DHT_ROUTERS } from "./discovery/dht-routers.ts";
 import { createDiscovery } from "./discovery/discovery.ts";
 import { Surroundings } from "./discovery/nearness.ts";
 import type { Engine, EngineOptions } from "./engine/options.ts";
+import { SourceDesk } from "./engine/broadcast-desk.ts";
+import { createOperating } from "./engine/operating.ts";
 import { createPublisher } from "./engine/publisher.ts";
+import { sessionObserver } from "./engine/session-observer.ts";
+import { RecentLog } from "./engine/recent-log.ts";
 import { SentBroadcasts } from "./engine/sent-broadcasts.ts";
 import { applySettings, isConnected } from "./engine/state.ts";
 import { createCache, createWindowMaker } from "./engine/storage.ts";
@@ -35,7 +40,13 @@ import { LiveSwarmManager } from "./live/swarm/live-swarms.ts";
 import { RecordRefresh } from "./live/broadcast/record-refresh.ts";
 import { startRelay } from "./live/broadcast/relay.ts";
 import { Lists } from "./playlist/lists.ts";
+import { engineFigures } from "./metrics/engine-figures.ts";
+import { exposition } from "./metrics/exposition.ts";
+import { LoopDelay } from "./metrics/loop-delay.ts";
+import { Metrics } from "./metrics/metrics.ts";
+import { TrafficTotals } from "./metrics/traffic-totals.ts";
 import { FfmpegEncoder } from "./media/transcode/ffmpeg.ts";
+import { Positions } from "./playback/positions.ts";
 import { SessionRecords } from "./playback/session-records.ts";
 import { Sessions } from "./playback/sessions.ts";
 import { MillraceError } from "./errors.ts";
@@ -48,8 +59,6 @@ import type { SwarmManager } from "./swarm/types.ts";
 
 export type { Engine, EngineOptions } from "./engine/options.ts";
 
-/** The routers that BitTorrent clients commonly start from. */
-const DHT_ROUTERS = ["router.bittorrent.com:6881", "dht.transmissionbt.com:6881", "dht.libtorrent.org:25401"];
 const DEFAULT_START_TIMEOUT_MS = 60_000;
 /** People wait for the answer. */
 const DEFAULT_ANALYSIS_TIMEOUT_MS = 5000;
@@ -82,11 +91,13 @@ async function closeParts(log: Logger, parts: readonly Closer[]): Promise<void> 
 
 /** Makes the engine; each part that holds something of the machine is added to `opened` as soon as it does. */
 async function assemble(machine: Ports, options: EngineOptions, opened: Closer[]): Promise<Engine> {
-  const { clock, log } = machine;
+  const { clock } = machine;
+  const recentLog = new RecentLog(clock);
+  const log = recentLog.over(machine.log);
   const stateDir = options.stateDir ?? null;
   const ownRequests = new OwnRequests();
   const surroundings = new Surroundings(machine.network, () => clock.monotonic());
-  const ports = { ...ownRequests.marked(machine), surroundings };
+  const ports = { ...ownRequests.marked({ ...machine, log }), surroundings };
   const policy = new AccessPolicy(ports.network, {
     allowedHosts: options.allowedHosts ?? [],
     allowedOrigins: options.allowOrigins ?? [],
@@ -110,6 +121,8 @@ async function assemble(machine: Ports, options: EngineOptions, opened: Closer[]
     oidcAudience: options.oidcAudience ?? null,
     fetchBytes: (url, limits, signal) => guardedFetch(ports, url, { ...limits, timeoutMs: FETCH_TIMEOUT_MS }, signal),
   });
+  const metrics = new Metrics();
+  const totals = { torrents: new TrafficTotals(), broadcasts: new TrafficTotals() };
   const cache = await createCache(ports, options);
   opened.push(() => cache.close());
   const peerId = createPeerId();
@@ -148,6 +161,7 @@ async function assemble(machine: Ports, options: EngineOptions, opened: Closer[]
     uploadLimitBytesPerSecond: options.uploadLimitBytesPerSecond ?? 0,
     pex: options.pex ?? true,
     ...(options.swarmLingerMs === undefined ? {} : { lingerMs: options.swarmLingerMs }),
+    left: (swarm) => totals.torrents.left(swarm),
   });
   opened.push(() => manager.close());
   const transportCache = createTransportCache(ports.files, stateDir === null ? null : `${stateDir}/transport`, log);
@@ -160,7 +174,10 @@ async function assemble(machine: Ports, options: EngineOptions, opened: Closer[]
       void transportCache.keep(swarm.metainfo);
       records.watch(swarm);
     },
-    left: (swarm) => records.forget(swarm),
+    left: (swarm) => {
+      totals.broadcasts.left(swarm);
+      records.forget(swarm);
+    },
   });
   opened.push(() => broadcasts.close());
   const metadataOf: MetadataSearch = async (magnet, servers, signal) => {
@@ -210,6 +227,7 @@ async function assemble(machine: Ports, options: EngineOptions, opened: Closer[]
     startTimeoutMs: timeoutMs,
     audioEncoder: new FfmpegEncoder(ports.processes, clock),
     audioTarget: options.audioTarget ?? "aac",
+    observer: sessionObserver(metrics, log),
     onMetadata: (metainfo) => {
       void transportCache.keep(metainfo);
       // Records of watched broadcasts are kept in the DHT by `RecordRefresh`.
@@ -239,9 +257,24 @@ async function assemble(machine: Ports, options: EngineOptions, opened: Closer[]
     ...playerDiscovery ? [new RendererFinder(ports)] : [],
   ], clock);
   const ending = new AbortController();
+  const sent = new SentBroadcasts({ files: ports.files, log, clock, swarms: broadcasts });
+  const cacheFigures = () => ({ limitBytes: cache.limitBytes, usedBytes: cache.usedBytes });
+  const connected = () => isConnected([...manager.list(), ...broadcasts.list()], discovery);
+  const loopDelay = new LoopDelay(clock);
+  loopDelay.start();
+  opened.push(() => Promise.resolve(loopDelay.close()));
+  const figures = engineFigures({
+    clock,
+    runtime: ports.runtime,
+    torrents: { running: () => manager.list(), totals: totals.torrents },
+    broadcasts: { running: () => broadcasts.list(), totals: totals.broadcasts },
+    cache: cacheFigures,
+    sessions: () => sessions.list(),
+    isConnected: connected,
+  });
   const app = createApp({
     sessions,
-    cacheFigures: () => ({ limitBytes: cache.limitBytes, usedBytes: cache.usedBytes }),
+    cacheFigures,
     policy,
     isOwnRequest: (headers) => ownRequests.isOwn(headers),
     admission: new Admission(),
@@ -252,6 +285,8 @@ async function assemble(machine: Ports, options: EngineOptions, opened: Closer[]
     fronts: options.fronts ?? [],
     clock,
     log,
+    metrics,
+    scrape: () => exposition([...figures, ...metrics.families(), loopDelay.histogram]),
     runtime: ports.runtime,
     hlsModule: ports.hlsModule,
     api: {
@@ -265,18 +300,27 @@ async function assemble(machine: Ports, options: EngineOptions, opened: Closer[]
       playlist: new Playlist(store, clock),
       channels: new Channels(store),
       lists,
+      positions: new Positions(store, clock),
+      broadcasts: new SourceDesk({
+        ports,
+        stateDir,
+        trackers: options.trackers ?? [],
+        broadcast: (wanted) => sent.start(wanted),
+        membersOf: (infohashHex) =>
+          broadcasts.list().find(({ metainfo }) => metainfo.infohashHex === infohashHex)?.members() ?? [],
+      }),
+      operating: createOperating({ options, manager, broadcasts, sessions, cacheFigures, recentLog }),
       allowPrivateFetch: options.allowPrivateFetch ?? false,
       fetchBytes: async (url, maxBytes, { callerIsLocal, signal }) => {
         const allowPrivate = callerIsLocal || (options.allowPrivateFetch ?? false);
         return (await guardedFetch(ports, url, { maxBytes, timeoutMs: FETCH_TIMEOUT_MS, allowPrivate }, signal)).bytes;
       },
       closing: ending.signal,
-      isConnected: () => isConnected([...manager.list(), ...broadcasts.list()], discovery),
+      isConnected: connected,
     },
   });
   await lists.start();
   let closing: Promise<void> | null = null;
-  const sent = new SentBroadcasts({ files: ports.files, log, clock, swarms: broadcasts });
   return {
     fetch: async (request, info) => await app.fetch(request, { info: info ?? LOCAL, isChecked: info === undefined }),
     get peerAddress() {
@@ -299,6 +343,7 @@ async function assemble(machine: Ports, options: EngineOptions, opened: Closer[]
     close: () =>
       closing ??= (async () => {
         ending.abort(new MillraceError("closed", "the engine is closing"));
+        loopDelay.close();
         publisher.close();
         records.close();
         const sessionsEnd = sessions.close();

@@ -87,6 +87,13 @@ export const MIGRATIONS: readonly (readonly Step[])[] = [
   ],
   // Who named the addresses of older items is unknown.
   ["ALTER TABLE playlist_items ADD COLUMN allow_private INTEGER NOT NULL DEFAULT 0"],
+  [
+    `CREATE TABLE positions (
+      infohash TEXT NOT NULL, file_index INTEGER NOT NULL, position_s INTEGER NOT NULL, duration_s INTEGER NOT NULL,
+      updated_at INTEGER NOT NULL, PRIMARY KEY (infohash, file_index)
+    ) WITHOUT ROWID`,
+    "CREATE INDEX positions_by_time ON positions (updated_at)",
+  ],
 ];
 
 /** Version of a database that another program made. */

@@ -130,6 +130,15 @@ export interface SignInsTable {
   expires_at: number;
 }
 
+/** Where a file was left off. Seconds; `updated_at` Unix seconds. */
+export interface PositionsTable {
+  infohash: string;
+  file_index: number;
+  position_s: number;
+  duration_s: number;
+  updated_at: number;
+}
+
 /** All tables. */
 export interface Schema {
   settings: SettingsTable;
@@ -142,5 +151,6 @@ export interface Schema {
   guides: { external_playlist_id: number; url: string };
   accounts: AccountsTable;
   sign_ins: SignInsTable;
+  positions: PositionsTable;
   schema_version: { version: number };
 }

@@ -22,6 +22,11 @@ export class ExternalAddresses {
     return (this.#reports.get(host)?.size ?? 0) >= WITNESSES;
   }
 
+  /** Addresses that are believed to be ours. */
+  get believed(): readonly string[] {
+    return [...this.#reports.keys()].filter((host) => this.has(host));
+  }
+
   /**
    * Notes that `reporter`, a literal address, sees us as `host`. Believed once reporters of three networks said so.
    * Only public addresses count on either side: inside a network, others see us by another address.

@@ -48,6 +48,13 @@ export interface DiscoverySourceStatus {
   readonly nextAnnounceMs: number | null;
 }
 
+/** What a user should know of the trackers: that none answers, and what one said; else null. */
+export function trackerTrouble(sources: readonly DiscoverySourceStatus[]): string | null {
+  const trackers = sources.filter(({ kind }) => kind === "tracker");
+  const failing = trackers.length > 0 && trackers.every(({ lastError }) => lastError !== null);
+  return failing ? `no tracker answers: ${trackers[0]!.lastError}` : null;
+}
+
 /** Options of `Discovery.start`. */
 export interface DiscoveryRequest {
   readonly infohash: Uint8Array;

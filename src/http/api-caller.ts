@@ -11,5 +11,6 @@ export function apiCaller(c: HttpContext, parts: HttpParts): Caller {
     clientHost: c.get("clientHost"),
     ownUrl: baseOf(c, parts),
     holder: holderOf(c, parts),
+    requestId: c.get("requestId"),
   };
 }

@@ -8,6 +8,8 @@ import { publicError } from "./errors.ts";
 import { addHdHomeRunRoutes } from "./hdhomerun.ts";
 import { addGuard, addPageGuard, text } from "./guard.ts";
 import { addPagePlayerRoutes } from "./page-player-routes.ts";
+import { addOperatingRoutes } from "./operating-routes.ts";
+import { addRequestLog, logOf } from "./request-log.ts";
 import { addServiceRoutes } from "./service-routes.ts";
 import { addStartRoutes } from "./start-routes.ts";
 import { addStreamRoutes } from "./stream-routes.ts";
@@ -16,6 +18,7 @@ import { addWebuiRoutes } from "./webui-routes.ts";
 /** Routes after the checks that nothing escapes. */
 export function createApp(parts: HttpParts): Hono<HttpEnv> {
   const app = new Hono<HttpEnv>();
+  addRequestLog(app, parts);
   addGuard(app, parts);
   addPageGuard(app, parts);
   addStartRoutes(app, parts);
@@ -27,10 +30,11 @@ export function createApp(parts: HttpParts): Hono<HttpEnv> {
   addAccountRoutes(app, parts);
   addPagePlayerRoutes(app, parts);
   addWebuiRoutes(app, parts);
+  addOperatingRoutes(app, parts);
   app.notFound(() => text("not found", 404));
-  app.onError((error) => {
+  app.onError((error, c) => {
     const told = publicError(error);
-    parts.log.log(told.status >= 500 ? "error" : "debug", "a request failed", {
+    logOf(c, parts).log(told.status >= 500 ? "error" : "debug", "a request failed", {
       status: told.status,
       error,
     });

@@ -1,6 +1,7 @@
 /** What every route gets: the engine's parts and facts about the request that the access check found. */
 import type { TranscodeAudio } from "../media/transcode/types.ts";
 import type { Context } from "hono";
+import type { Metrics } from "../metrics/metrics.ts";
 import type { Sessions } from "../playback/sessions.ts";
 import type { CacheFigures } from "../playback/stat.ts";
 import type { PagePlayers } from "../players/pages/page-players.ts";
@@ -34,11 +35,14 @@ export interface HttpParts {
   readonly fronts: readonly Front[];
   readonly clock: Clock;
   readonly log: Logger;
+  readonly metrics: Metrics;
+  /** Everything that is measured, as Prometheus reads it. */
+  readonly scrape: () => string;
   readonly runtime: RuntimeFacts;
   /** As in `Ports`. */
   readonly hlsModule: Ports["hlsModule"];
   /** What the JSON method API needs besides. */
-  readonly api: Omit<ApiParts, "policy" | "sessions" | "clock" | "log" | "runtime" | "pictures">;
+  readonly api: Omit<ApiParts, "policy" | "sessions" | "clock" | "log" | "metrics" | "runtime" | "pictures">;
 }
 
 /** Hono's variables. */
@@ -49,6 +53,8 @@ export interface HttpEnv {
     isChecked?: boolean;
   };
   Variables: {
+    /** Names this request in the log and, as `X-Request-Id`, in its response. */
+    requestId: string;
     clientHost: string;
     addressClass: AddressClass;
     /** As in `Caller` of the access policy. */

@@ -2,7 +2,7 @@
 import type { Hono } from "hono";
 import { MillraceError } from "../errors.ts";
 import type { AnySession } from "../playback/sessions.ts";
-import { statOf } from "../playback/stat.ts";
+import { detailOf, statOf } from "../playback/stat.ts";
 import type { HttpContext, HttpEnv, HttpParts } from "./context.ts";
 import { shortened } from "./errors.ts";
 import { UNKNOWN_SESSION } from "./stream-routes.ts";
@@ -24,7 +24,10 @@ export function addControlRoutes(app: Hono<HttpEnv>, parts: HttpParts): void {
       withSession((c, session) => {
         if (c.req.query("skip_player_activity") !== "1") session.touch();
         const word = prefix === "engine" ? "prefuf" : "prebuf";
-        return c.json({ response: statOf(session, parts.cacheFigures(), word), error: null });
+        // Addresses of peers are for the engine's own page and for programs.
+        const isDetailed = c.req.query("detail") === "1" && c.get("page").relation !== "foreign";
+        const stat = statOf(session, parts.cacheFigures(), word);
+        return c.json({ response: isDetailed ? { ...stat, ...detailOf(session) } : stat, error: null });
       }),
     );
     app.get(`/${prefix}/cmd/:infohash/:id`, (c) => {

@@ -15,6 +15,7 @@ import { startRequest } from "./start-request.ts";
 import { parsePlaybackParams, type PlaybackParams } from "./playback-params.ts";
 import { isSigned } from "./playlist-key.ts";
 import { playbackUrl } from "./playback-url.ts";
+import { logOf, shownId } from "./request-log.ts";
 import { readBody } from "./request-body.ts";
 
 /** `getfile` is our addition: the file as it is, for players that read its container themselves. */
@@ -37,6 +38,7 @@ async function start(c: HttpContext, parts: HttpParts, prefix: string, output: O
   const holder = holderOf(c, parts);
   const hold = parts.admission.body(holder);
   let leave: Leave | null = null;
+  const beganMs = parts.clock.monotonic();
   try {
     const params = parsePlaybackParams(new URL(c.req.url).searchParams);
     wantsJson = params.format === "json";
@@ -45,6 +47,7 @@ async function start(c: HttpContext, parts: HttpParts, prefix: string, output: O
     const { signal } = c.req.raw;
     if (channel !== null) {
       const started = await startOne(channel.parts, channel.sources, signal);
+      observeStart(c, parts, started.session, beganMs);
       if (started.session.kind === "live" && output === "ts" && !wantsJson) {
         const response = channelResponse(channel, { ...started, session: started.session });
         return c.req.raw.method === "HEAD" ? new Response(null, response) : response;
@@ -57,12 +60,14 @@ async function start(c: HttpContext, parts: HttpParts, prefix: string, output: O
     const session = await parts.sessions.start(
       startRequest(c, parts, params, { selector, output, mayNamePrivate, signal }),
     );
+    observeStart(c, parts, session, beganMs);
     return startedResponse(c, parts, prefix, params, session);
   } catch (error) {
     const told = publicError(error);
     // Starts that fail because the engine ends are no news to the person who ended it.
     const level = told.status >= 500 && !parts.sessions.isClosing ? "warn" : "debug";
-    parts.log.log(level, "a stream did not start", {
+    if (leave !== null) countFailure(parts, output, error);
+    logOf(c, parts).log(level, "a stream did not start", {
       message: told.message,
       status: told.status,
       error,
@@ -87,6 +92,26 @@ function startedResponse(
   const playback = playbackUrl(base, session);
   if (params.format !== "json") return c.body(null, 302, { location: playback });
   return c.json({ response: startResponse(base, session, playback, params), error: null });
+}
+
+/** Measures a start that made a session, until its output can be read; one that joined a session tells nothing. */
+function observeStart(c: HttpContext, parts: HttpParts, session: AnySession, beganMs: number): void {
+  if (session.startedMs < beganMs) return;
+  const { output, infohashHex } = session.identity;
+  const log = logOf(c, parts).child({ session: shownId(session.id) });
+  log.log("debug", "a session started", { output, infohash: infohashHex });
+  session.playable.then(() => {
+    const ms = parts.clock.monotonic() - beganMs;
+    parts.metrics.startSeconds.observe({ output }, ms / 1000);
+    log.log("debug", "a session can be played", { ms: Math.round(ms) });
+  }, (error) => {
+    countFailure(parts, output, error);
+    log.log("debug", "a session can't be played", { error });
+  });
+}
+
+function countFailure({ metrics }: HttpParts, output: OutputKind, error: unknown): void {
+  metrics.startFailures.add({ output, code: error instanceof MillraceError ? error.code : "internal" });
 }
 
 function selectorOf(params: PlaybackParams): StreamSelector {

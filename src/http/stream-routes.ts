@@ -11,6 +11,7 @@ import { playbackFailure } from "./errors.ts";
 import { addTranscoding, transcodingOf } from "./playback-params.ts";
 import { sessionOwner } from "./page.ts";
 import { parseRange } from "./range.ts";
+import { logOf, shownId } from "./request-log.ts";
 
 /** MIME types of the outputs; a file's own type comes from its name. */
 export const OUTPUT_TYPES: Readonly<Record<"ts" | "hls", string>> = {
@@ -28,6 +29,8 @@ export function addStreamRoutes(app: Hono<HttpEnv>, parts: HttpParts): void {
       try {
         return await handle(c);
       } catch (error) {
+        const session = shownId(c.req.param("id") ?? "");
+        logOf(c, parts).log("debug", "a stream cannot be read", { ...(session !== "" && { session }), error });
         return playbackFailure(error);
       }
     });

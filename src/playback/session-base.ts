@@ -26,6 +26,14 @@ export interface SessionIdentity {
   readonly owner: string | null;
 }
 
+/** Hears what becomes of sessions, by their ids. */
+export interface SessionObserver {
+  /** Playing waits from now on. */
+  stalled(id: string, reason: StallReason): void;
+  /** `reason` as in `Session.stop`. */
+  ended(id: string, reason: string): void;
+}
+
 /** What every session is made of. */
 export interface SessionBaseParts {
   readonly id: string;
@@ -41,6 +49,8 @@ export interface SessionBaseParts {
   readonly onStopped: (reason: string) => void;
   /** It can't be played; it stays for a while so that `stat` can say why. */
   readonly onFailed: () => void;
+  /** Playing waits from now on. */
+  readonly onStalled: (reason: StallReason) => void;
 }
 
 /** How `Session.body` reads. */
@@ -95,6 +105,8 @@ export abstract class Session {
   abstract get prebufferProgress(): number;
   /** What a user should know, else null. */
   abstract get errorMessage(): string | null;
+  /** Resolves when the output can be read, rejects with why it never will. To wait for it is no activity. */
+  abstract get playable(): Promise<void>;
   /** Why playing waits now, null when it does not. */
   protected abstract stall(): StallReason | null;
   /** Lets go of everything that the session holds. */
@@ -132,6 +144,14 @@ export abstract class Session {
   /** The player did something. */
   touch(): void {
     this.#lastActivityMs = this.clock.monotonic();
+  }
+
+  /** Itself: another start joined it. `clientSessionId` is -1 where that named none; a trial leaves no trace. */
+  rejoined({ clientSessionId, isTrial }: { readonly clientSessionId: number; readonly isTrial?: boolean }): this {
+    if (isTrial === true) return this;
+    if (clientSessionId !== -1) this.clientSessionId = clientSessionId;
+    this.touch();
+    return this;
   }
 
   /** Ends the session: readers end, what it holds goes back. Idempotent. */
@@ -238,6 +258,9 @@ export abstract class Session {
     if (reason === this.#stallReason) return;
     this.#stallReason = reason;
     if (reason === null) this.tell("playing");
-    else this.tell("stalled", { reason });
+    else {
+      this.tell("stalled", { reason });
+      this.#parts.onStalled(reason);
+    }
   }
 }

@@ -125,6 +125,10 @@ export class PlaybackSession extends Session {
     }
   }
 
+  get playable(): Promise<void> {
+    return this.#ready;
+  }
+
   get prebuffering(): boolean {
     return this.#prebufferedBytes < this.#prebufferBytes;
   }

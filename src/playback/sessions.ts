@@ -18,7 +18,13 @@ import { PlaybackSession, waitingFor } from "./session.ts";
 import { LiveSession } from "./live/live-session.ts";
 import { liveReason } from "./live/live-reason.ts";
 import { LiveStreams, type LiveWindowMaker } from "./live/live-streams.ts";
-import { INACTIVITY, type SessionBaseParts, type SessionIdentity, SHUTDOWN } from "./session-base.ts";
+import {
+  INACTIVITY,
+  type SessionBaseParts,
+  type SessionIdentity,
+  type SessionObserver,
+  SHUTDOWN,
+} from "./session-base.ts";
 import { SessionLimits } from "./session-limits.ts";
 import { type SegmentClient, type SegmentQuery, type SessionRecord, SessionRecords } from "./session-records.ts";
 import { SharedOutputs } from "./shared-output.ts";
@@ -55,6 +61,7 @@ export interface SessionsParts {
   readonly onMetadata: (metainfo: AnyMetainfo) => void;
   /** What brings sessions back that ended by themselves. Default: those of this run. */
   readonly records?: SessionRecords;
+  readonly observer?: SessionObserver;
 }
 
 /** Starts, finds and ends the sessions of one engine. */
@@ -336,7 +343,9 @@ export class Sessions {
         }
         this.#byId.delete(id);
         if (this.#byKey.get(key)?.id === id) this.#byKey.delete(key);
+        this.#parts.observer?.ended(id, reason);
       },
+      onStalled: (reason) => this.#parts.observer?.stalled(id, reason),
       onFailed: () => {
         this.#records.forget(id);
         if (this.#byKey.get(key)?.id === id) this.#byKey.delete(key);
@@ -379,7 +388,7 @@ export class Sessions {
     if (running?.kind !== "file" || running.preferredAudioLanguage !== request.preferredAudioLanguage) return null;
     if (!sameTranscoding(running.transcode, request.transcode)) return null;
     if (request.isTrial !== true) running.singleReader = request.singleReader ?? false;
-    return rejoin(running, request);
+    return running.rejoined(request);
   }
 
   #joinLive(key: string, request: StartRequest): LiveSession | null {
@@ -387,13 +396,6 @@ export class Sessions {
     if (running?.kind !== "live" || running.preferredAudioLanguage !== request.preferredAudioLanguage) return null;
     // The broadcaster may have gone on under the same id.
     if (running.stream.ended) return null;
-    return rejoin(running, request);
+    return running.rejoined(request);
   }
-}
-
-function rejoin<T extends AnySession>(running: T, request: StartRequest): T {
-  if (request.isTrial) return running;
-  if (request.clientSessionId !== -1) running.clientSessionId = request.clientSessionId;
-  running.touch();
-  return running;
 }

@@ -1,4 +1,5 @@
 /** What `stat_url` answers: section 2.3 of the HTTP API. */
+import type { MemberFigures } from "../live/swarm/member-figures.ts";
 import type { LiveSession } from "./live/live-session.ts";
 import type { PlaybackSession } from "./session.ts";
 import type { AnySession } from "./sessions.ts";
@@ -48,6 +49,48 @@ export function statOf(
     stall_reason: session.stallReason,
     error_message: session.errorMessage,
     ...(session.kind === "live" ? { livepos: livePosition(session) } : {}),
+  };
+}
+
+/**
+ * What `stat` adds with `detail=1`: the pieces of the file in cells, the fastest peers, and the tracks of the output. Of a
+ * broadcast the members that we are connected to, with the substreams that go between us.
+ */
+export function detailOf(session: AnySession): Record<string, unknown> {
+  if (session.kind === "live") {
+    return { pieces: null, tracks: null, peer_list: [], members: session.stream.source.members().map(memberJson) };
+  }
+  const { cells, peers } = session.swarm.picture(session.identity.fileIndex);
+  return {
+    pieces: cells && {
+      count: cells.pieceCount,
+      cells: cells.here.join(""),
+      under_way: cells.underWay,
+      readers: cells.readers,
+    },
+    tracks: session.presentation?.outputTracks.map(({ kind, codec, language }) => ({ kind, codec, language })) ?? null,
+    peer_list: peers.map((peer) => ({
+      address: peer.address,
+      client: peer.client,
+      speed_down: Math.round(peer.downloadBytesPerSecond / 1024),
+      speed_up: Math.round(peer.uploadBytesPerSecond / 1024),
+      is_seed: peer.isSeed,
+      is_open: peer.isOpen,
+    })),
+    members: [],
+  };
+}
+
+/** A member as the API tells of it. */
+export function memberJson(member: MemberFigures): Record<string, unknown> {
+  return {
+    address: member.address,
+    is_source: member.isSource,
+    from: member.feedsUs,
+    to: member.fedByUs,
+    lag: member.lagPieces,
+    rtt: member.rttMs,
+    uplink: member.uplinkBytesPerSecond,
   };
 }
 

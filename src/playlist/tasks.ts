@@ -119,6 +119,11 @@ export class TaskList {
     return task.id;
   }
 
+  /** All that are remembered, the newest first. */
+  list(): readonly TaskStatus[] {
+    return [...this.tasks.keys()].reverse().map((id) => this.status(id));
+  }
+
   /** Throws `not_found` for an id that is unknown or forgotten. */
   status(id: number): TaskStatus {
     const { kind, state, done, total, skipped, errors, errorCount, failure } = this.find(id);

@@ -67,6 +67,11 @@ export class Ingest {
     return this.bytes;
   }
 
+  /** Pieces of which something is here. */
+  get underWay(): Iterable<number> {
+    return this.assemblies.keys();
+  }
+
   /** Where an arriving block goes, or null to discard it. */
   target(source: number, piece: number, offset: number, length: number): Uint8Array | null {
     this.leave(source);

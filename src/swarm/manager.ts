@@ -35,6 +35,8 @@ const DEFAULT_LINGER_MS = 30_000;
 /** Linger of a swarm that has no piece, ms: nothing is lost with it, but the next try may follow at once. */
 const EMPTY_LINGER_MS = 1_000;
 
+const DEFAULT_MAX_PEERS = 200;
+
 /** `close` resolves within this, ms. */
 const CLOSE_TIMEOUT_MS = 2_500;
 
@@ -69,6 +71,8 @@ export interface SwarmManagerOptions {
   readonly encryption?: EncryptionMode;
   /** Peer exchange. Default true. */
   readonly pex?: boolean;
+  /** A swarm is being left: it is not in `list` any more and its figures are final. */
+  readonly left?: (swarm: Swarm) => void;
 }
 
 /** A swarm of another kind that shares the peer port, the places for peers and the bans: a broadcast. */
@@ -98,6 +102,8 @@ export interface TorrentSwarmManager extends SwarmManager {
    * when another guest has it, `too_busy`, or `closed`.
    */
   host(infohashHex: string, guest: GuestSwarm): GuestPlace;
+  /** Peers over all swarms at most. */
+  readonly maxPeers: number;
   /** Whether this host is banned for corrupt data or for breaking the protocol. */
   banned(host: string): boolean;
   /** Bytes per second, 0 = unlimited. */
@@ -170,6 +176,10 @@ class Manager implements TorrentSwarmManager {
       },
       accept: acceptPeer,
     });
+  }
+
+  get maxPeers(): number {
+    return this.options.maxPeers ?? DEFAULT_MAX_PEERS;
   }
 
   get peerAddress(): { host: string; port: number } | null {
@@ -278,6 +288,7 @@ class Manager implements TorrentSwarmManager {
     if (this.entries.get(infohashHex) !== entry) return this.leaving.get(infohashHex) ?? Promise.resolve();
     this.entries.delete(infohashHex);
     entry.linger?.cancel();
+    this.options.left?.(entry.swarm);
     const job = entry.swarm.close().finally(() => {
       if (this.leaving.get(infohashHex) === job) this.leaving.delete(infohashHex);
     });
@@ -300,7 +311,7 @@ class Manager implements TorrentSwarmManager {
     let used = 0;
     for (const entry of this.entries.values()) used += entry.swarm.peerCount;
     for (const guest of this.guests.values()) used += guest.peerCount;
-    return (this.options.maxPeers ?? 200) - used;
+    return this.maxPeers - used;
   }
 
   /** Half of the cache is for read-ahead; the other half holds what was read and pieces under way. */

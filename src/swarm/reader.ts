@@ -79,6 +79,11 @@ export class TorrentReader implements SwarmReader {
     return this.announced && this.demand.readAheadBytes !== 0;
   }
 
+  /** Where it reads, bytes from the beginning of the torrent. */
+  get position(): number {
+    return this.demand.position;
+  }
+
   setBitrate(bytesPerSecond: number): void {
     this.demand.bytesPerSecond = bytesPerSecond > 0 ? bytesPerSecond : null;
     if (this.announced) this.tell();

@@ -1,7 +1,7 @@
 /** One torrent's swarm: metadata, data path, peers, web seeds, discovery and readers, from joining to leaving. */
 import { withSignal } from "../bytes/deadline.ts";
 import { MillraceError } from "../errors.ts";
-import { allowServer, type ServerScope } from "../discovery/types.ts";
+import { trackerTrouble } from "../discovery/types.ts";
 import type { SocketAddress } from "../ports.ts";
 import type { PieceStore } from "../storage/types.ts";
 import { type AnyMetainfo, isLive, parseAnyInfo } from "../transport/live.ts";
@@ -17,13 +17,14 @@ import { MetadataFetch } from "./metadata-fetch.ts";
 import { learnNamedPeers, namedDhtNodes } from "./named-peers.ts";
 import type { PeerSession } from "./peer-session.ts";
 import { Peers } from "./peers.ts";
+import { type SwarmPicture, swarmPicture } from "./picture.ts";
 import { TorrentReader } from "./reader.ts";
 import { SharedReads } from "./shared-reads.ts";
 import { Transfer } from "./transfer.ts";
 import { transferHost } from "./transfer-host.ts";
 import type { ReaderOptions, Swarm, SwarmReader, SwarmStatus, SwarmTarget } from "./types.ts";
 import { UploadCache } from "./upload-cache.ts";
-import { MAX_WEB_SEEDS, WebSeeds } from "./web-seeds.ts";
+import { MAX_WEB_SEEDS, WebSeeds, WebSeedScopes } from "./web-seeds.ts";
 
 /** Readers of one swarm at once: far more than sessions, few enough for the scheduler. */
 const MAX_READERS = 1024;
@@ -36,9 +37,6 @@ const NEED_PEERS_MS = 15_000;
 
 /** "Left" bytes reported to trackers while the size is unknown: anything but 0, which would make us a seeder. */
 const UNKNOWN_LEFT_BYTES = 16_384;
-
-/** Web seeds whose scope is remembered; any more must be in the public network. */
-const MAX_NAMED_WEB_SEEDS = 256;
 
 /** A swarm that runs until `close`. */
 export class TorrentSwarm implements Swarm {
@@ -53,7 +51,7 @@ export class TorrentSwarm implements Swarm {
   private store: PieceStore | null = null;
   private readonly webSeeds: WebSeeds;
   private readonly extraWebSeeds = new Set<string>();
-  private readonly webSeedScopes = new Map<string, ServerScope>();
+  private readonly webSeedScopes = new WebSeedScopes();
   private readonly extraTrackers: string[] = [];
   private readonly readers = new Set<TorrentReader>();
   private readonly sharedReads = new SharedReads();
@@ -93,7 +91,7 @@ export class TorrentSwarm implements Swarm {
     });
     this.webSeeds = new WebSeeds({
       clock: context.ports.clock,
-      fetchFor: (url) => this.webSeedScopes.get(url) === "any" ? context.ports.fetch : context.publicFetch,
+      fetchFor: (url) => this.webSeedScopes.isAny(url) ? context.ports.fetch : context.publicFetch,
       downloadBucket: context.downloadBucket,
       downloaded: (bytes) => this.peers.downloadRate.add(bytes, context.ports.clock.monotonic()),
       failed: (url, reason) => context.ports.log.log("info", "web seed failed", { url, reason }),
@@ -148,13 +146,13 @@ export class TorrentSwarm implements Swarm {
     this.peers.rule.joinedBy(servers);
     if (metainfo !== undefined) {
       this.discovery.addTrackers(metainfo.trackers, servers);
-      this.allowWebSeeds(metainfo.webSeeds, servers);
+      this.webSeedScopes.allow(metainfo.webSeeds, servers);
       for (const node of namedDhtNodes(metainfo, this.peers.rule, servers)) this.context.discovery?.addDhtNode(node);
       this.begin(metainfo);
     }
     if (magnet === undefined) return;
     this.discovery.addTrackers(magnet.trackers.map((tracker) => [tracker]), servers);
-    this.allowWebSeeds(magnet.webSeeds, servers);
+    this.webSeedScopes.allow(magnet.webSeeds, servers);
     this.extraTrackers.push(...magnet.trackers.slice(0, Math.max(0, 64 - this.extraTrackers.length)));
     for (const url of magnet.webSeeds) if (this.extraWebSeeds.size < MAX_WEB_SEEDS) this.extraWebSeeds.add(url);
     learnNamedPeers(this.context.ports, magnet.peers, this.ending.signal, (address) => {
@@ -229,8 +227,6 @@ export class TorrentSwarm implements Swarm {
   status(): SwarmStatus {
     const now = this.context.ports.clock.monotonic();
     const sources = this.discovery.status();
-    const trackers = sources.filter(({ kind }) => kind === "tracker");
-    const failing = trackers.length > 0 && trackers.every(({ lastError }) => lastError !== null);
     return {
       peers: this.peers.readyCount,
       downloadBytesPerSecond: Math.round(this.peers.downloadRate.rate(now)),
@@ -238,10 +234,16 @@ export class TorrentSwarm implements Swarm {
       downloadedBytes: this.transfer?.downloadedBytes ?? 0,
       uploadedBytes: this.peers.uploadRate.totalBytes,
       wastedBytes: this.transfer?.wastedBytes ?? 0,
+      failedPieces: this.transfer?.failedPieces ?? 0,
       havePieces: this.transfer?.bank.have.count ?? 0,
       sources,
-      message: this.trouble ?? (failing ? `no tracker answers: ${trackers[0]!.lastError}` : null),
+      message: this.trouble ?? trackerTrouble(sources),
     };
+  }
+
+  picture(fileIndex: number): SwarmPicture {
+    const nowMs = this.context.ports.clock.monotonic();
+    return swarmPicture(this.transfer, this.readers, this.peers.sessions, fileIndex, nowMs);
   }
 
   /** Leaves: readers and connections end at once; it resolves when the store is closed and the trackers have been told. */
@@ -261,9 +263,8 @@ export class TorrentSwarm implements Swarm {
     this.peers.close();
     this.transfer?.close(error);
     this.uploads?.clear();
-    const logger = this.context.ports.log;
-    const log = (cause: unknown) =>
-      logger.log("warn", "leaving a swarm failed", { infohash: this.infohashHex, error: String(cause) });
+    const fields = { infohash: this.infohashHex };
+    const log = (error: unknown) => this.context.ports.log.log("warn", "leaving a swarm failed", { ...fields, error });
     await Promise.all([this.store?.close().catch(log), discovery.catch(log)]);
   }
 
@@ -352,14 +353,6 @@ export class TorrentSwarm implements Swarm {
       this.context.ports.log.log("warn", message, { infohash: this.infohashHex });
     }
     this.trouble = message;
-  }
-
-  private allowWebSeeds(urls: readonly string[], scope: ServerScope): void {
-    for (const url of urls) {
-      if (this.webSeedScopes.size < MAX_NAMED_WEB_SEEDS || this.webSeedScopes.has(url)) {
-        allowServer(this.webSeedScopes, url, scope);
-      }
-    }
   }
 
   private openWebSeeds(): void {

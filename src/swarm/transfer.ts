@@ -142,6 +142,16 @@ export class Transfer {
     return this.bank.have.full;
   }
 
+  /** Pieces whose hash did not fit, since the start. */
+  get failedPieces(): number {
+    return this.verifier.failedPieces;
+  }
+
+  /** Unfinished pieces. */
+  get underWay(): Iterable<number> {
+    return this.ingest.underWay;
+  }
+
   /** Bytes that are still missing. */
   get leftBytes(): number {
     const { have } = this.bank;

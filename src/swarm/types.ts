@@ -2,6 +2,7 @@
 import type { ByteSource } from "../bytes/source.ts";
 import type { DiscoverySourceStatus, ServerScope } from "../discovery/types.ts";
 import type { AnyMetainfo } from "../transport/live.ts";
+import type { SwarmPicture } from "./picture.ts";
 import type { Magnet, Metainfo } from "../transport/types.ts";
 
 /** Why a reader waits. `source_silent`: all of a broadcast that any peer has announced is already here. */
@@ -18,6 +19,8 @@ export interface SwarmStatus {
   readonly uploadedBytes: number;
   /** Bytes received that were thrown away (hash failures, duplicates). */
   readonly wastedBytes: number;
+  /** Pieces whose hash did not fit; of a broadcast blocks and headers. */
+  readonly failedPieces: number;
   readonly havePieces: number;
   readonly sources: readonly DiscoverySourceStatus[];
   /** Newest trouble that a user should know about (disk full, all trackers failing), else null. */
@@ -60,6 +63,8 @@ export interface Swarm {
   /** Resolves when every piece is stored and verified. */
   completed(signal: AbortSignal): Promise<void>;
   status(): SwarmStatus;
+  /** For people to look at, with the pieces of one file. */
+  picture(fileIndex: number): SwarmPicture;
 }
 
 /** A lease keeps a swarm running; when the last is released the swarm lingers (`lingerMs`), then closes. */

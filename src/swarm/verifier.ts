@@ -49,6 +49,8 @@ export class Verifier {
   private backlog = 0;
   private isCongested = false;
   private closed = false;
+  /** Pieces whose hash did not fit, since the start. */
+  failedPieces = 0;
 
   /** `hashes`: SHA-1 of piece i at [20·i, 20·i+20). */
   constructor(
@@ -132,6 +134,7 @@ export class Verifier {
 
   private async refuse(assembly: Assembly): Promise<void> {
     const { piece, buffer } = assembly;
+    this.failedPieces++;
     this.host.wasted(buffer.length);
     const sources = [...assembly.contributors()];
     const sole = sources.length === 1 ? this.host.suspect(sources[0]!) : undefined;

@@ -1,10 +1,30 @@
 /** The web seeds of one swarm. */
+import { allowServer, type ServerScope } from "../discovery/types.ts";
 import type { Suspect } from "./evidence.ts";
 import type { Transfer } from "./transfer.ts";
 import { WebSeed, type WebSeedHost } from "./web-seed.ts";
 
 /** Web seeds used per torrent. */
 export const MAX_WEB_SEEDS = 4;
+
+/** Web seeds of which it is known who may be asked; what is beyond has to be in the public network. */
+const MAX_NAMED_WEB_SEEDS = 256;
+
+/** Which web seeds may stand in the private network. */
+export class WebSeedScopes {
+  private readonly scopes = new Map<string, ServerScope>();
+
+  /** Notes who may be asked. */
+  allow(urls: readonly string[], scope: ServerScope): void {
+    for (const url of urls) {
+      if (this.scopes.size < MAX_NAMED_WEB_SEEDS || this.scopes.has(url)) allowServer(this.scopes, url, scope);
+    }
+  }
+
+  isAny(url: string): boolean {
+    return this.scopes.get(url) === "any";
+  }
+}
 
 /** Opens, finds and closes web seeds. */
 export class WebSeeds {

@@ -59,6 +59,15 @@ const FLAGS: Readonly<Record<string, readonly [isPublic: boolean, isRemote: bool
   cancel_task: [false, true],
   get_playlist_url: [false, true],
   search: [false, true],
+  get_position: [false, true],
+  set_position: [false, true],
+  get_settings: [false, true],
+  set_limits: [false, true],
+  get_tasks: [false, true],
+  get_log: [false, true],
+  broadcast_start: [false, false],
+  broadcast_stop: [false, false],
+  broadcast_list: [false, true],
 };
 
 test("the registry's flags are those of section 4.4", () => {

@@ -74,6 +74,17 @@ const EXTERNAL: Shape = {
   next_update: "integer",
   last_error: "string",
 };
+const TASK: Shape = {
+  task_id: "integer",
+  kind: "|playlist_import|update_all_external_playlists",
+  state: "|queued|running|done|failed|cancelled",
+  done: "integer",
+  total: "integer",
+  skipped: "integer",
+  errors: [{ line: "integer", message: "string" }],
+  errors_total: "integer",
+  error: "string?",
+};
 const OK = '="ok"';
 
 /** In an order in which each finds what it needs: items 1 to 3 are there after the third line of the playlist. */
@@ -150,10 +161,33 @@ const CALLS: readonly (readonly [string, string, Shape])[] = [
     time: "number",
     results: [{ name: '="Found"', items: [LISTED], epg: { tvg_id: "string", sources: ["string"] } }],
   }],
+  ["set_position", `infohash=${ID}&file_index=2&position=62&duration=120`, OK],
+  ["get_position", `infohash=${ID}&file_index=2`, {
+    infohash: `="${ID}"`,
+    file_index: "=2",
+    position: "=62",
+    duration: "=120",
+    updated_at: "integer",
+  }],
+  ["set_limits", "download=125000&upload=0", OK],
+  ["get_settings", "", {
+    version: { version: "string", code: "integer", platform: "string" },
+    runtime: "string",
+    access: { intranet: "boolean", internet: "boolean" },
+    limits: { download: "=125000", upload: "=0", max_peers: "integer" },
+    cache: { kind: '="ram"', limit: "integer", used: "integer" },
+    network: { connected: "boolean", peer_port: "integer", dht: "=false", lsd: "=false", pex: "=true" },
+    swarms: "integer",
+    peers: "integer",
+    sessions: "integer",
+  }],
+  ["get_tasks", "", { tasks: [TASK] }],
+  ["get_log", "", { lines: [{ time: "integer", level: "|error|warn", message: "string", detail: "string" }] }],
+  ["broadcast_list", "", { broadcasts: [] as never }],
 ];
 /**
  * These need a file, a web server, an account, a player or a task: content_test.ts, icons_test.ts, players_test.ts,
- * imports_test.ts, external_test.ts, lists_test.ts, ../account.
+ * imports_test.ts, external_test.ts, lists_test.ts, broadcasts_test.ts, ../account.
  */
 const ELSEWHERE = [
   "get_media_files",
@@ -167,6 +201,8 @@ const ELSEWHERE = [
   "get_task",
   "cancel_task",
   "external_playlist_update",
+  "broadcast_start",
+  "broadcast_stop",
 ];
 
 test("every method answers over HTTP in the documented shape", async () => {

@@ -54,7 +54,11 @@ const DOCUMENTED: Readonly<Record<string, string>> = {
   update_all_external_playlists: "",
 };
 /** Ours. */
-const ADDITIONS = ["get_player_status", "control_player", "get_task", "cancel_task", "get_playlist_url", "search"];
+const ADDITIONS = [
+  ...["get_player_status", "control_player"],
+  ...["get_task", "cancel_task", "get_playlist_url", "search", "get_position", "set_position"],
+  ...["get_settings", "set_limits", "get_tasks", "get_log", "broadcast_start", "broadcast_stop", "broadcast_list"],
+];
 /** Methods that need no token. */
 const PUBLIC = [
   "get_api_access_token",

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { assert, assertEquals, assertMatch, assertNotEquals } from "@std/assert";
 import { settle } from "../support/fake-clock.ts";
 import { fixture } from "../media/support/files.ts";
-import { INFOHASH, playbackApp } from "./playback-app.ts";
+import { ALLOWED_PAGE, INFOHASH, playbackApp } from "./playback-app.ts";
 
 const FILM = { name: "film.ts", bytes: fixture("ts-188.ts") };
 const EXTRA = { name: "extra.mkv", bytes: fixture("mkv-no-cues.mkv").subarray(0) };
@@ -415,4 +415,24 @@ test("listeners that keep their place by after=N each hear every event, also of 
   assertEquals(await app.json(started.event_url!.replace(INFOHASH, "2".repeat(40))), GONE);
   app.clock.advance(30_001);
   assertEquals(await app.json(`${started.event_url}?after=0`), GONE);
+});
+
+test("stat with detail=1 shows pieces and peers to programs and to the engine's own page, and to no other", async () => {
+  const app = playbackApp([FILM]);
+  const { stat_url } = await app.start("/engine/getstream");
+  const plain = (await app.json(stat_url!)).response;
+  assertEquals([plain.pieces, plain.peer_list, plain.members], [undefined, undefined, undefined]);
+  const detailed = (await app.json(`${stat_url}?detail=1`)).response;
+  const count = Math.ceil(FILM.bytes.length / 16_384);
+  assertEquals(detailed.pieces, { count, cells: "9".repeat(count), under_way: [], readers: [] });
+  assertEquals([detailed.peer_list, detailed.members], [[], []]);
+  assertEquals(detailed.tracks.map(({ kind, codec }: Record<string, string>) => `${kind} ${codec}`), [
+    "video h264",
+    "audio aac",
+  ]);
+  const page = { origin: ALLOWED_PAGE, "sec-fetch-site": "cross-site" };
+  const own = await app.get(`/engine/getstream?infohash=${INFOHASH}&format=json`, { headers: page });
+  const theirs = (await own.json()).response.stat_url;
+  const { response } = await (await app.get(`${theirs}?detail=1`, { headers: page })).json();
+  assertEquals([response.pieces, response.peer_list, response.peers], [undefined, undefined, 3]);
 });

@@ -9,6 +9,7 @@ import { addControlRoutes } from "../../src/http/control-routes.ts";
 import { addGuard, addPageGuard } from "../../src/http/guard.ts";
 import { addStartRoutes } from "../../src/http/start-routes.ts";
 import { addStreamRoutes } from "../../src/http/stream-routes.ts";
+import { Metrics } from "../../src/metrics/metrics.ts";
 import { assertDescribed } from "../support/described.ts";
 import { FakeClock } from "../support/fake-clock.ts";
 import { FakeSwarm, FakeSwarms, makeSessions } from "../playback/support.ts";
@@ -54,6 +55,7 @@ export function playbackApp(files: readonly { name: string; bytes: Uint8Array }[
     fronts: [],
     clock,
     log,
+    metrics: new Metrics(),
     api: { token: randomToken() },
   };
   const app = new Hono<HttpEnv>();

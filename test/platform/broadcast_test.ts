@@ -3,7 +3,7 @@ import { assert, assertEquals, assertMatch } from "@std/assert";
 import { existsSync, readFileSync, statSync } from "node:fs";
 import path from "node:path";
 import process from "node:process";
-import { broadcastFileName } from "../../platform/broadcast-name.ts";
+import { broadcastFileName } from "../../src/source/broadcast-name.ts";
 import { StatusLine, statusText } from "../../platform/status-line.ts";
 import { clip, clipPath } from "../support/fixtures.ts";
 import { TsLooper } from "../../src/source/ts-looper.ts";

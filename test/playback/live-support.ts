@@ -3,6 +3,7 @@ import { PACKET_BYTES } from "../../src/bytes/ts/packet.ts";
 import { SequenceAllocator } from "../../src/live/broadcast/broadcast-state.ts";
 import { LiveNode } from "../../src/live/node/live-node.ts";
 import type { LiveLease, LiveSource, LiveStatus, LiveSwarms, LiveTarget } from "../../src/live/swarm/live-source.ts";
+import type { MemberFigures } from "../../src/live/swarm/member-figures.ts";
 import { Publisher } from "../../src/live/broadcast/publisher.ts";
 import { createLiveKey, CryptoVerifier, HeaderSigner } from "../../src/live/signer.ts";
 import type { Clock } from "../../src/ports.ts";
@@ -158,6 +159,10 @@ export class Studio implements LiveSource {
       uploadedBytes: 70,
       message: null,
     };
+  }
+
+  members(): readonly MemberFigures[] {
+    return [];
   }
 
   onPiece(listener: () => void): () => void {

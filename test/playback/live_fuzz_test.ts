@@ -38,6 +38,7 @@ class ScriptedSource {
       uploadedBytes: 0,
       message: null,
     }),
+    members: () => [],
     onPiece: (listener) => {
       this.listener = listener;
       return () => {};

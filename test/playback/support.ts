@@ -14,6 +14,8 @@ import type {
   SwarmStatus,
   SwarmTarget,
 } from "../../src/swarm/types.ts";
+import { pieceCells, type SwarmPicture } from "../../src/swarm/picture.ts";
+import { Bitfield } from "../../src/bytes/bitfield.ts";
 import type { Metainfo, MetainfoFile } from "../../src/transport/types.ts";
 
 /** A torrent's metadata as far as playback looks at it. */
@@ -113,6 +115,15 @@ export class FakeSwarm implements Swarm {
     return reader;
   }
 
+  picture(fileIndex: number): SwarmPicture {
+    const cells = this.metainfo && pieceCells(this.metainfo, fileIndex, {
+      have: new Bitfield(this.metainfo.pieceCount, new Uint8Array(this.metainfo.pieceCount).fill(255)),
+      underWay: [],
+      readers: [],
+    });
+    return { cells, peers: [] };
+  }
+
   setDownloadAll(): void {}
   completed(): Promise<void> {
     return Promise.resolve();
@@ -126,6 +137,7 @@ export class FakeSwarm implements Swarm {
       downloadedBytes: this.downloadedBytes,
       uploadedBytes: 70,
       wastedBytes: 0,
+      failedPieces: 0,
       havePieces: 1,
       sources: [],
       message: null,

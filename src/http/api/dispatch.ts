@@ -34,6 +34,8 @@ export interface Caller {
   readonly ownUrl: string;
   /** Whose share of calls and memory it takes. */
   readonly holder: Holder;
+  /** Names the request in the log. */
+  readonly requestId: string;
 }
 
 /** The parameters of a call. */
@@ -122,6 +124,7 @@ export function createDispatch(methods: readonly Method[], parts: ApiParts, admi
       received = await receive(request, caller, hold, named);
       name = shortened(received.input.texts("method")[0] ?? "");
       const [method, result] = await call(request, caller, received);
+      parts.metrics.calls.add({ method: method.name, result: "ok" });
       return readable(await success(method, result), request, caller);
     } catch (error) {
       await received?.upload?.remove();
@@ -130,7 +133,10 @@ export function createDispatch(methods: readonly Method[], parts: ApiParts, admi
         ? new ApiError(API_CODES.unavailable, error.message, 429, RETRY_AFTER_S)
         : toApiError(error);
       const isFault = told.code === API_CODES.internal;
+      // Only names of the registry: a caller may send any.
+      parts.metrics.calls.add({ method: byName.has(name) ? name : "unknown", result: `error_${told.code}` });
       parts.log.log(isFault ? "error" : "debug", "an API call failed", {
+        request: caller.requestId,
         method: name,
         code: told.code,
         error: isFault ? error : told.message,

@@ -7,13 +7,78 @@ import type { MediaFinder } from "../../content/media-files.ts";
 import type { MetainfoFinder } from "../../content/metainfo.ts";
 import type { ResolveContext } from "../../content/resolve.ts";
 import type { Channels } from "../../playlist/channel.ts";
+import type { BroadcastStatus } from "../../live/broadcast/broadcast-types.ts";
+import type { MemberFigures } from "../../live/swarm/member-figures.ts";
+import type { Metrics } from "../../metrics/metrics.ts";
+import type { Positions } from "../../playback/positions.ts";
 import type { Playlist } from "../../playlist/items.ts";
 import type { Lists } from "../../playlist/lists.ts";
 import type { Sessions } from "../../playback/sessions.ts";
 import type { Players } from "../../players/players.ts";
 import type { Clock, Logger, RuntimeFacts } from "../../ports.ts";
+import type { LiveMetainfo } from "../../transport/live.ts";
 import type { AccessPolicy } from "../address.ts";
 import type { PictureCache } from "./picture.ts";
+
+/** The engine's own state, for those who look after it. */
+export interface Operating {
+  settings(): EngineSettings;
+  setLimits(limits: { readonly downloadBytesPerSecond?: number; readonly uploadBytesPerSecond?: number }): void;
+  /** The newest warnings and errors, the newest first. */
+  log(): readonly {
+    readonly atMs: number;
+    readonly level: "error" | "warn";
+    readonly message: string;
+    readonly detail: string;
+  }[];
+}
+
+/** What the engine is set to, and what it uses now. Bytes. */
+export interface EngineSettings {
+  readonly limits: {
+    readonly downloadBytesPerSecond: number;
+    readonly uploadBytesPerSecond: number;
+    readonly maxPeers: number;
+  };
+  readonly cache: { readonly kind: "disk" | "ram" | "seed"; readonly limitBytes: number; readonly usedBytes: number };
+  readonly network: {
+    readonly peerPort: number | null;
+    readonly sources: { readonly dht: boolean; readonly lsd: boolean; readonly pex: boolean };
+  };
+  readonly swarms: number;
+  readonly peers: number;
+  readonly sessions: number;
+}
+
+/** The broadcasts that callers start. */
+export interface BroadcastDesk {
+  /**
+   * Resolves when the source delivers. Rejects with `invalid_argument` (the source cannot be read so), `conflict` (one of
+   * this name runs), `too_busy`, and as opening sources and starting broadcasts do.
+   */
+  start(
+    wanted: { readonly source: string; readonly name: string; readonly title: string },
+    signal: AbortSignal,
+  ): Promise<BroadcastFigures>;
+  list(): readonly BroadcastFigures[];
+  /** Rejects with `not_found`. */
+  stop(infohashHex: string): Promise<void>;
+}
+
+/** A broadcast of ours. */
+export interface BroadcastFigures {
+  readonly name: string;
+  /** As logs may show it. */
+  readonly source: string;
+  readonly metainfo: LiveMetainfo;
+  readonly contentId: string;
+  readonly magnet: string;
+  readonly status: BroadcastStatus;
+  readonly hasEnded: boolean;
+  /** Why it ended, null when its source did. */
+  readonly error: string | null;
+  readonly members: readonly MemberFigures[];
+}
 
 /** What the handlers of methods work with. */
 export interface ApiParts {
@@ -37,8 +102,12 @@ export interface ApiParts {
   readonly runtime: RuntimeFacts;
   readonly clock: Clock;
   readonly log: Logger;
+  readonly metrics: Metrics;
   /** Fires when the engine ends: nothing that a call waits for outlives it. */
   readonly closing: AbortSignal;
+  readonly positions: Positions;
+  readonly operating: Operating;
+  readonly broadcasts: BroadcastDesk;
   /** Whether peers, DHT nodes or trackers answer. */
   readonly isConnected: () => boolean;
 }

@@ -3,14 +3,17 @@ import type { Method } from "./method.ts";
 import { ACCOUNT_METHODS } from "./methods/account.ts";
 import { ACCESS_METHODS } from "./methods/access.ts";
 import { ANALYZE_METHODS } from "./methods/analyze.ts";
+import { BROADCAST_METHODS } from "./methods/broadcasts.ts";
 import { CONTENT_METHODS } from "./methods/content.ts";
 import { DEFERRED_METHODS } from "./methods/deferred.ts";
 import { EXTERNAL_METHODS } from "./methods/external.ts";
 import { ICON_METHODS } from "./methods/icons.ts";
 import { IMPORT_METHODS } from "./methods/imports.ts";
 import { LIST_METHODS } from "./methods/lists.ts";
+import { OPERATING_METHODS } from "./methods/operating.ts";
 import { PLAYER_METHODS } from "./methods/players.ts";
 import { PLAYLIST_METHODS } from "./methods/playlist.ts";
+import { POSITION_METHODS } from "./methods/positions.ts";
 import { SEARCH_METHODS } from "./methods/search.ts";
 import { STATUS_METHODS } from "./methods/status.ts";
 
@@ -22,7 +25,7 @@ export interface MethodGroup {
   readonly methods: readonly Method[];
 }
 
-/** In the order of section 4.4. */
+/** In the order of section 4.4; our additions follow. */
 export const METHOD_GROUPS: readonly MethodGroup[] = [
   {
     name: "Access and status",
@@ -47,6 +50,17 @@ export const METHOD_GROUPS: readonly MethodGroup[] = [
     methods: EXTERNAL_METHODS,
   },
   { name: "Search", summary: "Titles of the playlist.", methods: SEARCH_METHODS },
+  {
+    name: "Positions",
+    summary: "Where files were left off.",
+    methods: POSITION_METHODS,
+  },
+  {
+    name: "Operating",
+    summary: "What the engine is set to, its tasks and its log.",
+    methods: OPERATING_METHODS,
+  },
+  { name: "Broadcasts", summary: "Live broadcasts that this engine sends.", methods: BROADCAST_METHODS },
 ];
 
 /** In the same order. */

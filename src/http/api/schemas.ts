@@ -30,3 +30,15 @@ export const SHORT_TEXT = z.string().max(1000);
 export const ITEM_ID = z.int().min(1).describe("Number of an item of the playlist");
 /** Whose items a call is about, where it may be left out. */
 export const OWNER = SHORT_TEXT.optional().describe("Leaves out items of other owners");
+/** An infohash as callers write it. */
+export const INFOHASH = z.string().toLowerCase().regex(/^[0-9a-f]{40}$/, "40 hexadecimal characters are expected");
+/** A member of a broadcast that the engine is connected to. */
+export const MEMBER = z.object({
+  address: z.string(),
+  is_source: z.boolean(),
+  from: z.array(z.int()).describe("Substreams that it sends to us"),
+  to: z.array(z.int()).describe("Substreams that we send to it"),
+  lag: z.int().describe("Pieces behind the newest member"),
+  rtt: z.int().nullable().describe("Milliseconds"),
+  uplink: z.number().nullable().describe("As it says, bytes per second"),
+});

@@ -1,5 +1,6 @@
 /** What playback answers: sections 2.2, 2.3, 4.2 and 6 of the HTTP API. */
 import * as z from "zod";
+import { MEMBER } from "../api/schemas.ts";
 
 const FLAG = z.int().min(0).max(1);
 const HEX_40 = z.string().regex(/^[0-9a-f]{40}$/);
@@ -62,6 +63,25 @@ export const SESSION_STATE = z.object({
     is_live: z.enum(["0", "1"]),
     buffer_pieces: z.string(),
   }).optional().describe("Broadcasts only: what is being read, the oldest and the newest that can be"),
+  pieces: z.object({
+    count: z.int(),
+    cells: z.string().regex(/^[0-9]*$/).describe("A digit per cell: how much of it is here, 9: all"),
+    under_way: z.array(z.int()).describe("Cells that something comes for"),
+    readers: z.array(z.int()).describe("Cells where somebody reads"),
+  }).nullable().optional().describe("With detail=1: the pieces of the file in at most 200 cells; null of broadcasts"),
+  tracks: z.array(z.object({ kind: z.string(), codec: z.string(), language: z.string().nullable() })).nullable()
+    .optional().describe("With detail=1: the tracks of the output; null while they are not known"),
+  peer_list: z.array(z.object({
+    address: z.string(),
+    client: z.string().nullable(),
+    speed_down: z.int().describe("KiB/s"),
+    speed_up: z.int().describe("KiB/s"),
+    is_seed: z.boolean(),
+    is_open: z.boolean().describe("It lets us ask"),
+  })).optional().describe("With detail=1: the 30 fastest peers"),
+  members: z.array(MEMBER).optional().describe(
+    "With detail=1, of a broadcast: the members that the engine is connected to",
+  ),
 });
 
 /** `command_url`. */

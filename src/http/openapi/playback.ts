@@ -40,11 +40,18 @@ export function playbackPaths(components: Components): Json {
   paths["/engine/stat/{infohash}/{session}"] = session({
     operationId: "session_stat",
     summary: "How a session does; asking counts as activity.",
-    parameters: [inQuery("skip_player_activity", {
-      type: "integer",
-      enum: [0, 1],
-      description: "1: asking does not count as activity",
-    })],
+    parameters: [
+      inQuery("skip_player_activity", {
+        type: "integer",
+        enum: [0, 1],
+        description: "1: asking does not count as activity",
+      }),
+      inQuery("detail", {
+        type: "integer",
+        enum: [0, 1],
+        description: "1: with pieces, tracks, peers and members; not for pages of other sites",
+      }),
+    ],
     responses: answers(playbackAnswer(components, "stat_answer", SESSION_STATE)),
   });
   paths["/engine/cmd/{infohash}/{session}"] = session({

@@ -7,6 +7,21 @@ import { apiVersion, BY_NOTHING, BY_TOKEN, inQuery } from "./parameters.ts";
 import { someOfStart } from "./playback-parameters.ts";
 import type { Components, Json } from "./schema.ts";
 
+/** An operation for whoever runs the engine. */
+function operating(operationId: string, summary: string, more: Json = {}): Json {
+  return {
+    operationId,
+    tags: ["Operating"],
+    summary,
+    security: BY_NOTHING,
+    responses: {
+      200: { description: "A text", content: body({ type: "string" }, "text/plain") },
+      ...more,
+      ...FORBIDDEN,
+    },
+  };
+}
+
 /** The paths; `search` is the method that `/search` calls. */
 export function servicePaths(search: Method, components: Components): Json {
   const version = methodAnswer(components, "get_version_answer", components.schemaOf(VERSION_INFO, "output"));
@@ -93,6 +108,15 @@ export function servicePaths(search: Method, components: Components): Json {
           ...FORBIDDEN,
         },
       },
+    },
+    "/metrics": {
+      get: operating("get_metrics", "Figures in the text format of Prometheus (0.0.4)."),
+    },
+    "/healthz": { get: operating("get_health", "Says ok while the process answers.") },
+    "/readyz": {
+      get: operating("get_readiness", "Whether the engine can do its work.", {
+        503: { description: "It cannot; the text says why", content: body({ type: "string" }, "text/plain") },
+      }),
     },
     "/openapi.json": {
       get: {

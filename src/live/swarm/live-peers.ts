@@ -281,7 +281,8 @@ export class LivePeers implements LiveSessionHost {
     return this.context.pex && !this.host.metainfo.isPrivate;
   }
 
-  private *members(): Iterable<LiveSession> {
+  /** Connections that speak `live1`. */
+  *members(): Iterable<LiveSession> {
     for (const session of this.sessions.values()) if (session.peer !== null) yield session;
   }
 

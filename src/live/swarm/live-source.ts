@@ -2,6 +2,7 @@
 import type { LiveMetainfo } from "../../transport/live.ts";
 import type { ServerScope } from "../../discovery/types.ts";
 import type { Magnet } from "../../transport/types.ts";
+import type { MemberFigures } from "./member-figures.ts";
 import type { LiveNode } from "../node/live-node.ts";
 
 /** What `stat` says of the swarm. Rates are means over the last 2 s. */
@@ -23,6 +24,8 @@ export interface LiveSource {
   /** The member of the swarm whose pieces are read; a feed asks nothing of the network by itself. */
   readonly node: Pick<LiveNode, "window" | "joined" | "behindMs" | "openFeed" | "closeFeed">;
   status(): LiveStatus;
+  /** Members that we are connected to, as many as a picture shows. */
+  members(): readonly MemberFigures[];
   /**
    * Calls `listener` after a piece was completed, in no particular turn. Answers the way to stop it. Whatever depends on
    * time alone (a piece that is missing when it is due) is for the reader of the feed to watch.

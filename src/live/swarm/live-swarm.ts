@@ -1,5 +1,5 @@
 /** One live swarm: the node, its neighbours, discovery, and who listens to it, from joining to leaving. */
-import type { ServerScope } from "../../discovery/types.ts";
+import { type ServerScope, trackerTrouble } from "../../discovery/types.ts";
 import { MillraceError } from "../../errors.ts";
 import type { SocketAddress, Timer } from "../../ports.ts";
 import { learnNamedPeers, namedDhtNodes } from "../../swarm/named-peers.ts";
@@ -13,6 +13,7 @@ import { BoundedVerifier } from "./bounded-verifier.ts";
 import { LiveNode } from "../node/live-node.ts";
 import { LivePeers } from "./live-peers.ts";
 import type { LiveSource, LiveTarget } from "./live-source.ts";
+import { MAX_SHOWN_MEMBERS, type MemberFigures, memberFigures } from "./member-figures.ts";
 import type { LiveSwarmStatus } from "./live-swarm-status.ts";
 import { CryptoVerifier } from "../signer.ts";
 import { Uplink } from "./uplink.ts";
@@ -151,8 +152,6 @@ export class LiveSwarm implements LiveSource, GuestSwarm {
     const nowMs = this.context.ports.clock.monotonic();
     const { window, uploader } = this.node;
     const sources = this.discovery.status();
-    const trackers = sources.filter(({ kind }) => kind === "tracker");
-    const failing = trackers.length > 0 && trackers.every(({ lastError }) => lastError !== null);
     return {
       peers: this.peers.memberCount,
       downloadBytesPerSecond: Math.round(this.peers.downloadRate.rate(nowMs)),
@@ -160,14 +159,23 @@ export class LiveSwarm implements LiveSource, GuestSwarm {
       downloadedBytes: this.verifiedBytes,
       uploadedBytes: this.peers.uploadRate.totalBytes,
       wastedBytes: Math.max(0, this.peers.downloadRate.totalBytes - this.verifiedBytes),
+      failedPieces: this.node.counters.badBlocks + this.node.counters.forgedHeaders,
       havePieces: window.solid - window.base,
       sources,
-      message: this.trouble ?? this.node.clockTrouble ??
-        (failing ? `no tracker answers: ${trackers[0]!.lastError}` : null),
+      message: this.trouble ?? this.node.clockTrouble ?? trackerTrouble(sources),
       parents: this.node.parentCount,
       children: this.node.childCount,
       uplinkBytesPerSecond: Math.round(uploader.uplinkBytesPerS),
     };
+  }
+
+  members(): readonly MemberFigures[] {
+    const shown: MemberFigures[] = [];
+    for (const { peer, link, host } of this.peers.members()) {
+      if (shown.length >= MAX_SHOWN_MEMBERS) break;
+      shown.push(memberFigures(peer!, { host, port: link?.remote.port ?? 0 }));
+    }
+    return shown;
   }
 
   /** Leaves: connections end at once, trackers are told before it resolves. */

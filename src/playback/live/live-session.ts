@@ -80,6 +80,11 @@ export class LiveSession extends Session {
     return this.stream.source.metainfo;
   }
 
+  /** Something of it has arrived before there is a session. */
+  get playable(): Promise<void> {
+    return Promise.resolve();
+  }
+
   get prebuffering(): boolean {
     return !this.started;
   }

@@ -5,18 +5,7 @@ import { MAX_IMPORT_BYTES } from "../../../playlist/lists.ts";
 import { API_CODES, ApiError } from "../codes.ts";
 import { defineMethod, type Method } from "../method.ts";
 import { OK, OWNER, SHORT_TEXT, TASK_ID } from "../schemas.ts";
-
-const TASK = z.object({
-  task_id: TASK_ID,
-  kind: z.enum(["playlist_import", "update_all_external_playlists"]),
-  state: z.enum(["queued", "running", "done", "failed", "cancelled"]),
-  done: z.int().describe("Entries or playlists dealt with"),
-  total: z.int().describe("-1 while it is not known"),
-  skipped: z.int().describe("Of those done: there already"),
-  errors: z.array(z.object({ line: z.int(), message: z.string() })).describe("The first 100; line 0: about no line"),
-  errors_total: z.int(),
-  error: z.string().nullable().describe("Why it failed"),
-});
+import { TASK, taskJson } from "./task-json.ts";
 
 /** The methods that import a list and follow the task that does it. */
 export const IMPORT_METHODS: readonly Method[] = [
@@ -53,17 +42,7 @@ export const IMPORT_METHODS: readonly Method[] = [
     remote: true,
     params: z.object({ task_id: TASK_ID }),
     result: TASK,
-    handle({ task_id }, { parts }) {
-      const { id, errorCount, failure, ...status } = parts.lists.tasks.status(task_id);
-      return {
-        ...status,
-        kind: z.parse(TASK.shape.kind, status.kind),
-        task_id: id,
-        errors_total: errorCount,
-        error: failure,
-        errors: [...status.errors],
-      };
-    },
+    handle: ({ task_id }, { parts }) => taskJson(parts.lists.tasks.status(task_id)),
   }),
   defineMethod({
     name: "cancel_task",

@@ -1,6 +1,6 @@
 /** File names of broadcasts. */
-import { trimOf } from "../src/bytes/trim.ts";
-import { toHex } from "../src/bytes/hex.ts";
+import { trimOf } from "../bytes/trim.ts";
+import { toHex } from "../bytes/hex.ts";
 
 /** Longest part of the name that is kept, characters. */
 const MAX_CHARS = 60;

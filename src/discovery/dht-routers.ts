@@ -1,0 +1,8 @@
+/** Where the DHT begins. */
+
+/** The routers that BitTorrent clients commonly start from, `host:port`. */
+export const DHT_ROUTERS: readonly string[] = [
+  "router.bittorrent.com:6881",
+  "dht.transmissionbt.com:6881",
+  "dht.libtorrent.org:25401",
+];

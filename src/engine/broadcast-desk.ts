@@ -1,0 +1,137 @@
+/** The broadcasts that callers of the method API start, watch and stop. They end with the engine. */
+import { hasCode, MillraceError } from "../errors.ts";
+import type { BroadcastDesk, BroadcastFigures } from "../http/api/parts.ts";
+import type { Broadcast, BroadcastOptions } from "../live/broadcast/broadcast-types.ts";
+import type { MemberFigures } from "../live/swarm/member-figures.ts";
+import type { FilePort } from "../ports.ts";
+import { broadcastFileName } from "../source/broadcast-name.ts";
+import { openSource } from "../source/open.ts";
+import type { SourcePorts } from "../source/ports.ts";
+
+/** Broadcasts at once, those that are being started included: each takes a source, its upload and a window in memory. */
+export const MAX_BROADCASTS = 8;
+
+/** What the desk works with. */
+export interface BroadcastDeskParts {
+  readonly ports: SourcePorts;
+  /** Directory for keys and positions; null: each start is a new broadcast. */
+  readonly stateDir: string | null;
+  readonly trackers: readonly string[];
+  readonly broadcast: (options: BroadcastOptions) => Promise<Broadcast>;
+  /** Members of a broadcast that we are connected to; empty when it is not ours any more. */
+  readonly membersOf: (infohashHex: string) => readonly MemberFigures[];
+}
+
+interface Entry {
+  readonly name: string;
+  readonly source: string;
+  readonly broadcast: Broadcast;
+  hasEnded: boolean;
+  error: string | null;
+}
+
+/** See `BroadcastDesk`. */
+export class SourceDesk implements BroadcastDesk {
+  readonly #parts: BroadcastDeskParts;
+  readonly #entries = new Map<string, Entry>();
+  /** Names that are being started. */
+  readonly #starting = new Set<string>();
+
+  constructor(parts: BroadcastDeskParts) {
+    this.#parts = parts;
+  }
+
+  async start({ source, name, title }: { source: string; name: string; title: string }, signal: AbortSignal) {
+    const fileName = await broadcastFileName(name);
+    const left = this.#takePlace(fileName);
+    try {
+      await Promise.all(left.map((broadcast) => broadcast.close()));
+      const opened = await openSource(this.#parts.ports, source, {
+        once: false,
+        stdin: () => {
+          throw new MillraceError("config", "standard input is for the command line");
+        },
+        resolvePath: absolutePath,
+        signal,
+      });
+      const { stateDir, trackers } = this.#parts;
+      // Not the directory of the command line's broadcasts: two broadcasters must never share one.
+      const directory = stateDir === null ? null : `${stateDir}/own-broadcasts/${fileName}`;
+      const isNew = directory === null || await isMissing(this.#parts.ports.files, `${directory}/broadcast.torrent`);
+      const bytesPerS = isNew ? opened.bytesPerS : null;
+      const broadcast = await this.#parts.broadcast({
+        input: opened.input,
+        name: title,
+        directory,
+        ...(bytesPerS === null ? {} : { bytesPerS: Math.max(1, Math.round(bytesPerS)) }),
+        trackers: trackers.map((tracker) => [tracker]),
+        signal,
+      });
+      const entry: Entry = { name, source: opened.description, broadcast, hasEnded: false, error: null };
+      broadcast.done.then(() => entry.hasEnded = true, (error) => {
+        entry.hasEnded = true;
+        entry.error = error instanceof MillraceError ? error.message : "internal error";
+      });
+      this.#entries.set(fileName, entry);
+      return figuresOf(entry, []);
+    } catch (error) {
+      // Its messages speak of the command line's option.
+      if (!hasCode(error, "config")) throw error;
+      throw new MillraceError("invalid_argument", error.message.replace(/^--source /, "source: "), { cause: error });
+    } finally {
+      this.#starting.delete(fileName);
+    }
+  }
+
+  list(): readonly BroadcastFigures[] {
+    return [...this.#entries.values()].map((entry) =>
+      figuresOf(entry, this.#parts.membersOf(entry.broadcast.metainfo.infohashHex))
+    );
+  }
+
+  async stop(infohashHex: string): Promise<void> {
+    for (const [fileName, { broadcast }] of this.#entries) {
+      if (broadcast.metainfo.infohashHex !== infohashHex) continue;
+      this.#entries.delete(fileName);
+      return await broadcast.close();
+    }
+    throw new MillraceError("not_found", "no broadcast of this infohash was started here");
+  }
+
+  /** Takes a place in one turn, and returns those that ended and make room: close them. Throws `conflict` or `too_busy`. */
+  #takePlace(fileName: string): readonly Broadcast[] {
+    if (this.#starting.has(fileName) || this.#entries.get(fileName)?.hasEnded === false) {
+      throw new MillraceError("conflict", "a broadcast of this name runs: stop it first, or use another name");
+    }
+    const ended = [...this.#entries].filter(([, { hasEnded }]) => hasEnded);
+    if (this.#entries.size - ended.length + this.#starting.size >= MAX_BROADCASTS) {
+      throw new MillraceError("too_busy", `${MAX_BROADCASTS} broadcasts run: stop one first`);
+    }
+    const isFull = this.#entries.size + this.#starting.size >= MAX_BROADCASTS;
+    const left = ended.filter(([name]) => isFull || name === fileName);
+    for (const [name] of left) this.#entries.delete(name);
+    this.#starting.add(fileName);
+    return left.map(([, { broadcast }]) => broadcast);
+  }
+}
+
+function figuresOf({ name, source, broadcast, hasEnded, error }: Entry, members: readonly MemberFigures[]) {
+  const { metainfo, contentId, magnet } = broadcast;
+  return { name, source, metainfo, contentId, magnet, status: broadcast.status(), hasEnded, error, members };
+}
+
+/** The engine's working directory means nothing to a caller. */
+function absolutePath(path: string): string {
+  if (/^(\/|[A-Za-z]:[\\/])/.test(path)) return path.replaceAll("\\", "/");
+  throw new MillraceError("config", "--source names a file: its whole path is expected, from the root on");
+}
+
+async function isMissing(files: FilePort, path: string): Promise<boolean> {
+  try {
+    await files.info(path);
+    return false;
+  } catch (error) {
+    if (hasCode(error, "not_found")) return true;
+    throw error;
+  }
+}

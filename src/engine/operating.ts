@@ -1,0 +1,43 @@
+/** What the engine is set to and uses now, for the method API. */
+import type { EngineSettings, Operating } from "../http/api/parts.ts";
+import type { LiveSwarmManager } from "../live/swarm/live-swarms.ts";
+import type { Sessions } from "../playback/sessions.ts";
+import type { CacheFigures } from "../playback/stat.ts";
+import type { TorrentSwarmManager } from "../swarm/manager.ts";
+import type { EngineOptions } from "./options.ts";
+import type { RecentLog } from "./recent-log.ts";
+
+/** What is looked at. */
+export interface OperatingParts {
+  readonly options: EngineOptions;
+  readonly manager: TorrentSwarmManager;
+  readonly broadcasts: LiveSwarmManager;
+  readonly sessions: Sessions;
+  readonly cacheFigures: () => CacheFigures;
+  readonly recentLog: RecentLog;
+}
+
+/** The part of the method API that looks after the engine. */
+export function createOperating(parts: OperatingParts): Operating {
+  const { options, manager, broadcasts, sessions } = parts;
+  const settings = (): EngineSettings => {
+    const { downloadBucket, uploadBucket } = manager.context;
+    const swarms = [...manager.list(), ...broadcasts.list()];
+    return {
+      limits: {
+        downloadBytesPerSecond: downloadBucket.bytesPerSecond,
+        uploadBytesPerSecond: uploadBucket.bytesPerSecond,
+        maxPeers: manager.maxPeers,
+      },
+      cache: { kind: options.cache ?? "ram", ...parts.cacheFigures() },
+      network: {
+        peerPort: manager.peerAddress?.port ?? null,
+        sources: { dht: options.dht ?? true, lsd: options.lsd ?? true, pex: options.pex ?? true },
+      },
+      swarms: swarms.length,
+      peers: swarms.reduce((sum, swarm) => sum + swarm.status().peers, 0),
+      sessions: sessions.list().length,
+    };
+  };
+  return { settings, setLimits: (limits) => manager.setLimits(limits), log: () => parts.recentLog.lines() };
+}

@@ -1,0 +1,96 @@
+/** What the engine is set to and how it is doing: our additions, for the web page and other programs of the user. */
+import * as z from "zod";
+import { defineMethod, type Method } from "../method.ts";
+import { NONE, OK, VERSION_INFO } from "../schemas.ts";
+import { versionInfo } from "../../service-routes.ts";
+import { TASK, taskJson } from "./task-json.ts";
+
+/** Fastest limit that is taken, bytes per second: 100 Gbit/s. */
+const MAX_RATE = 12_500_000_000;
+const RATE = z.int().min(0).max(MAX_RATE).describe("Bytes per second; 0: no limit");
+
+/** The methods of operating. */
+export const OPERATING_METHODS: readonly Method[] = [
+  defineMethod({
+    name: "get_settings",
+    summary: "What the engine is set to, and what it uses now: access, limits, cache, network.",
+    public: false,
+    remote: true,
+    params: NONE,
+    result: z.object({
+      version: VERSION_INFO,
+      runtime: z.string(),
+      access: z.object({ intranet: z.boolean(), internet: z.boolean() }),
+      limits: z.object({ download: RATE, upload: RATE, max_peers: z.int() }),
+      cache: z.object({ kind: z.enum(["disk", "ram", "seed"]), limit: z.int(), used: z.int() }),
+      network: z.object({
+        connected: z.boolean(),
+        peer_port: z.int().nullable(),
+        dht: z.boolean(),
+        lsd: z.boolean(),
+        pex: z.boolean(),
+      }),
+      swarms: z.int(),
+      peers: z.int(),
+      sessions: z.int(),
+    }),
+    handle(_params, { parts }) {
+      const { limits, cache, network, ...counts } = parts.operating.settings();
+      return {
+        version: versionInfo(parts.runtime),
+        runtime: `${parts.runtime.name} ${parts.runtime.version}`,
+        access: { intranet: parts.policy.allows("intranet"), internet: parts.policy.allows("internet") },
+        limits: {
+          download: limits.downloadBytesPerSecond,
+          upload: limits.uploadBytesPerSecond,
+          max_peers: limits.maxPeers,
+        },
+        cache: { kind: cache.kind, limit: cache.limitBytes, used: cache.usedBytes },
+        network: { ...network.sources, connected: parts.isConnected(), peer_port: network.peerPort },
+        ...counts,
+      };
+    },
+  }),
+  defineMethod({
+    name: "set_limits",
+    summary: "Sets how fast the engine may download and upload, until it ends; 0 is no limit.",
+    public: false,
+    remote: true,
+    params: z.object({ download: RATE.optional(), upload: RATE.optional() }),
+    result: OK,
+    handle({ download, upload }, { parts }) {
+      parts.operating.setLimits({
+        ...(download === undefined ? {} : { downloadBytesPerSecond: download }),
+        ...(upload === undefined ? {} : { uploadBytesPerSecond: upload }),
+      });
+      return "ok" as const;
+    },
+  }),
+  defineMethod({
+    name: "get_tasks",
+    summary: "All background tasks that are remembered, the newest first, as get_task tells of one.",
+    public: false,
+    remote: true,
+    params: NONE,
+    result: z.object({ tasks: z.array(TASK) }),
+    handle: (_params, { parts }) => ({ tasks: parts.lists.tasks.list().map((status) => taskJson(status)) }),
+  }),
+  defineMethod({
+    name: "get_log",
+    summary: "The newest warnings and errors of the log, at most 100, the newest first.",
+    public: false,
+    remote: true,
+    params: NONE,
+    result: z.object({
+      lines: z.array(z.object({
+        time: z.int().describe("Unix seconds"),
+        level: z.enum(["error", "warn"]),
+        message: z.string(),
+        detail: z.string(),
+      })),
+    }),
+    handle: (_params, { parts }) => ({
+      lines: parts.operating.log().map(({ atMs, ...line }) => ({ time: Math.floor(atMs / 1000), ...line })),
+    }),
+  }),
+];

@@ -1,0 +1,43 @@
+/** For whoever operates the engine: `/metrics`, `/healthz`, `/readyz`. The address rule is that of everything else. */
+import type { Hono } from "hono";
+import { deadline, withSignal } from "../bytes/deadline.ts";
+import { MillraceError } from "../errors.ts";
+import { EXPOSITION_TYPE } from "../metrics/exposition.ts";
+import { baseOf, type HttpEnv, type HttpParts } from "./context.ts";
+import { text } from "./guard.ts";
+import { pageOf } from "./page.ts";
+
+/** A database that takes longer for one row is not ready, ms: probes usually wait for less than 5 s. */
+const DATABASE_TIMEOUT_MS = 2000;
+
+/** Nobody keeps the state of a moment. */
+const FRESH = { "cache-control": "no-store", "cross-origin-resource-policy": "same-origin" } as const;
+
+/** Adds the routes. */
+export function addOperatingRoutes(app: Hono<HttpEnv>, parts: HttpParts): void {
+  for (const path of ["/metrics", "/healthz", "/readyz"]) {
+    app.use(path, async (c, next) => {
+      // The figures tell what is being watched, as to how much and when.
+      if (pageOf(c.req.raw, baseOf(c, parts)).relation === "foreign") return text("not for pages", 403, FRESH);
+      await next();
+    });
+  }
+  app.get("/metrics", () => new Response(parts.scrape(), { headers: { "content-type": EXPOSITION_TYPE, ...FRESH } }));
+  app.get("/healthz", () => text("ok", 200, FRESH));
+  app.get("/readyz", async () => {
+    const trouble = parts.api.closing.aborted ? "the engine is closing" : await databaseTrouble(parts);
+    return trouble === null ? text("ready", 200, FRESH) : text(`not ready: ${trouble}`, 503, FRESH);
+  });
+}
+
+/** Why playlists and settings cannot be had, null when they can. */
+async function databaseTrouble({ api, clock }: HttpParts): Promise<string | null> {
+  const late = deadline(clock, DATABASE_TIMEOUT_MS, api.closing, () => new MillraceError("timeout", "no answer"));
+  try {
+    return await withSignal(api.playlist.isLoaded(), late.signal) ? null : "the database cannot be read";
+  } catch {
+    return "the database does not respond";
+  } finally {
+    late.cancel();
+  }
+}

@@ -1,0 +1,38 @@
+/** The members of a broadcast that we are connected to, as people look at them. */
+import type { LivePeer } from "../node/live-peer.ts";
+
+/** Members of a picture: the answer stays small. */
+export const MAX_SHOWN_MEMBERS = 50;
+
+/** One of them. */
+export interface MemberFigures {
+  /** `host:port`, with brackets around IPv6. */
+  readonly address: string;
+  readonly isSource: boolean;
+  /** Substreams that it pushes to us, and that we push to it. */
+  readonly feedsUs: readonly number[];
+  readonly fedByUs: readonly number[];
+  /** How far behind the newest member it is, pieces. */
+  readonly lagPieces: number;
+  /** null before it is known. */
+  readonly rttMs: number | null;
+  /** What it says of itself, bytes per second; null when it does not. */
+  readonly uplinkBytesPerSecond: number | null;
+}
+
+/** Figures of `peer`, which is at `address`. */
+export function memberFigures(peer: LivePeer, { host, port }: { host: string; port: number }): MemberFigures {
+  return {
+    address: `${host.includes(":") ? `[${host}]` : host}:${port}`,
+    isSource: peer.info.role === "source",
+    feedsUs: substreams(peer.parentMask),
+    fedByUs: substreams(peer.pushMask),
+    lagPieces: Math.round(peer.lagPieces),
+    rttMs: peer.rttMs === null ? null : Math.round(peer.rttMs),
+    uplinkBytesPerSecond: peer.upBytesPerS,
+  };
+}
+
+function substreams(mask: number): number[] {
+  return Array.from({ length: 8 }, (_, n) => n).filter((n) => (mask & (1 << n)) !== 0);
+}

@@ -1,0 +1,98 @@
+/** Figures that the engine's parts keep themselves, asked for when somebody scrapes. */
+import type { Clock, RuntimeFacts } from "../ports.ts";
+import { VERSION } from "../version.ts";
+import { countedElsewhere, type Family, gauge, type Sample } from "./exposition.ts";
+import type { Traffic, TrafficTotals } from "./traffic-totals.ts";
+
+/** A swarm of either kind. */
+interface Figures {
+  status(): Traffic & { readonly peers: number };
+}
+
+/** What is asked. */
+export interface EngineFiguresParts {
+  readonly clock: Clock;
+  readonly runtime: RuntimeFacts;
+  readonly torrents: { readonly running: () => readonly Figures[]; readonly totals: TrafficTotals };
+  readonly broadcasts: { readonly running: () => readonly Figures[]; readonly totals: TrafficTotals };
+  readonly cache: () => { readonly limitBytes: number; readonly usedBytes: number };
+  readonly sessions: () => readonly {
+    readonly identity: { readonly output: string };
+    readonly prebuffering: boolean;
+    readonly stallReason: string | null;
+    readonly failed: boolean;
+  }[];
+  /** Whether a peer, a DHT node or a tracker answers. */
+  readonly isConnected: () => boolean;
+}
+
+/** States of a session, as `millrace_sessions` tells them apart. */
+const STATES = ["prebuffering", "playing", "stalled", "failed"] as const;
+const OUTPUTS = ["ts", "hls", "file"] as const;
+
+/** The families, for `exposition`. */
+export function engineFigures(parts: EngineFiguresParts): readonly Family[] {
+  const { runtime } = parts;
+  const startedS = parts.clock.now() / 1000;
+  const kinds = { torrent: parts.torrents, broadcast: parts.broadcasts };
+  const byKind = (read: (running: readonly Figures[], totals: TrafficTotals) => number): Sample[] =>
+    Object.entries(kinds).map(([kind, { running, totals }]) => ({ labels: { kind }, value: read(running(), totals) }));
+  const total = (read: (traffic: Traffic) => number) => byKind((running, totals) => read(totals.now(running)));
+  const moved = (): Sample[] =>
+    Object.entries(kinds).flatMap(([kind, { running, totals }]) => {
+      const { downloadedBytes, uploadedBytes } = totals.now(running());
+      return [
+        { labels: { kind, direction: "down" }, value: downloadedBytes },
+        { labels: { kind, direction: "up" }, value: uploadedBytes },
+      ];
+    });
+  return [
+    gauge("millrace_build_info", "Version and runtime, as labels of a 1.", () => [{
+      labels: { version: VERSION, runtime: runtime.name, runtime_version: runtime.version, platform: runtime.platform },
+      value: 1,
+    }]),
+    gauge("millrace_start_time_seconds", "When the engine started, Unix seconds.", () => startedS),
+    gauge(
+      "millrace_network_connected",
+      "1 when a peer, a DHT node or a tracker answers.",
+      () => Number(parts.isConnected()),
+    ),
+    gauge("millrace_swarms", "Swarms that are joined.", () => byKind((running) => running.length)),
+    gauge(
+      "millrace_peers",
+      "Peers with a finished handshake.",
+      () => byKind((running) => running.reduce((sum, swarm) => sum + swarm.status().peers, 0)),
+    ),
+    countedElsewhere("millrace_peer_bytes_total", "Payload from peers (verified) and to peers.", moved),
+    countedElsewhere(
+      "millrace_wasted_bytes_total",
+      "Payload that was thrown away: duplicates and false data.",
+      () => total(({ wastedBytes }) => wastedBytes),
+    ),
+    countedElsewhere(
+      "millrace_pieces_failed_total",
+      "Pieces whose hash did not fit; blocks, of broadcasts.",
+      () => total(({ failedPieces }) => failedPieces),
+    ),
+    gauge("millrace_cache_used_bytes", "Pieces that are stored.", () => parts.cache().usedBytes),
+    gauge("millrace_cache_limit_bytes", "Limit of the piece cache; 0: none.", () => parts.cache().limitBytes),
+    gauge("millrace_sessions", "Playback sessions by output and state.", () => sessionSamples(parts.sessions())),
+  ];
+}
+
+function sessionSamples(sessions: ReturnType<EngineFiguresParts["sessions"]>): Sample[] {
+  const samples: Sample[] = [];
+  for (const output of OUTPUTS) {
+    const own = sessions.filter(({ identity }) => identity.output === output);
+    for (const state of STATES) {
+      samples.push({ labels: { output, state }, value: own.filter((session) => stateOf(session) === state).length });
+    }
+  }
+  return samples;
+}
+
+function stateOf(
+  { failed, stallReason, prebuffering }: ReturnType<EngineFiguresParts["sessions"]>[number],
+): typeof STATES[number] {
+  return failed ? "failed" : stallReason !== null ? "stalled" : prebuffering ? "prebuffering" : "playing";
+}

@@ -1,0 +1,55 @@
+/** What the engine counts as it happens. Figures that a part keeps itself are asked for at the scrape: `engine-figures.ts`. */
+import type { Family } from "./exposition.ts";
+import { Counter, Histogram } from "./instruments.ts";
+
+/** Upper ends for answers, s: from memory, from disk, from peers. */
+const ANSWER_BOUNDS_S = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+/** Upper ends for starts, s: a viewer feels one, leaves at ten, and the default start timeout is sixty. */
+const START_BOUNDS_S = [0.1, 0.25, 0.5, 1, 1.5, 2, 3, 5, 7.5, 10, 20, 30, 60, 120];
+
+/** Counters and histograms of one engine. */
+export class Metrics {
+  /** HTTP requests; `route` is a pattern of the engine's own, never a path. */
+  readonly requests = new Counter({
+    name: "millrace_http_requests_total",
+    help: "HTTP requests by route, method and status.",
+    labels: ["route", "method", "status"],
+  });
+  /** Seconds until the head of the response. */
+  readonly requestSeconds = new Histogram({
+    name: "millrace_http_request_seconds",
+    help: "From a request to the head of its response; bodies last as long as the player reads.",
+    labels: ["route"],
+    bounds: ANSWER_BOUNDS_S,
+  });
+  /** Calls of the method API; `method` is one of the registry. */
+  readonly calls = new Counter({
+    name: "millrace_api_calls_total",
+    help: "Calls of the method API by method and result.",
+    labels: ["method", "result"],
+  });
+  /** Seconds. */
+  readonly startSeconds = new Histogram({
+    name: "millrace_start_seconds",
+    help: "From the request of a start until its output can be read.",
+    labels: ["output"],
+    bounds: START_BOUNDS_S,
+  });
+  /** Starts that failed, by error code. */
+  readonly startFailures = new Counter({
+    name: "millrace_start_failures_total",
+    help: "Starts that failed, by the code of the error.",
+    labels: ["output", "code"],
+  });
+  /** Sessions that began to wait, by reason. */
+  readonly stalls = new Counter({
+    name: "millrace_stalls_total",
+    help: "How often playing had to wait, by reason.",
+    labels: ["reason"],
+  });
+
+  /** All of them. */
+  families(): readonly Family[] {
+    return [this.requests, this.requestSeconds, this.calls, this.startSeconds, this.startFailures, this.stalls];
+  }
+}

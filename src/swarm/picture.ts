@@ -1,0 +1,110 @@
+/** A swarm as people look at it: which pieces of a file are here or on their way, who reads where, who sends how fast. */
+import type { Bitfield } from "../bytes/bitfield.ts";
+import type { Metainfo } from "../transport/types.ts";
+import type { PeerSession } from "./peer-session.ts";
+import type { Transfer } from "./transfer.ts";
+
+/** Cells of a picture: as many as a narrow screen can show. Larger files have several pieces in a cell. */
+export const MAX_CELLS = 200;
+/** Peers of a picture, the fastest first: the answer stays small. */
+export const MAX_SHOWN_PEERS = 30;
+
+/** The pieces of one file, in at most `MAX_CELLS` cells of (almost) equal length. */
+export interface PieceCells {
+  /** Pieces of the file, those included that it shares with its neighbours. */
+  readonly pieceCount: number;
+  /** Of each cell, how much is here: 0 nothing, 9 all. */
+  readonly here: readonly number[];
+  /** Cells of which something is on its way. */
+  readonly underWay: readonly number[];
+  /** Cells where somebody reads. */
+  readonly readers: readonly number[];
+}
+
+/** One connected peer. */
+export interface PeerFigures {
+  /** `host:port`, with brackets around IPv6. */
+  readonly address: string;
+  /** What it calls itself; null when it does not say. */
+  readonly client: string | null;
+  readonly downloadBytesPerSecond: number;
+  readonly uploadBytesPerSecond: number;
+  /** It has everything. */
+  readonly isSeed: boolean;
+  /** It lets us ask. */
+  readonly isOpen: boolean;
+}
+
+/** All of it. */
+export interface SwarmPicture {
+  /** null until the metadata is known. */
+  readonly cells: PieceCells | null;
+  readonly peers: readonly PeerFigures[];
+}
+
+/** The picture of a swarm whose data path is `transfer`; null: its metadata is not known. */
+export function swarmPicture(
+  transfer: Transfer | null,
+  readers: Iterable<{ readonly position: number }>,
+  sessions: Iterable<PeerSession>,
+  fileIndex: number,
+  nowMs: number,
+): SwarmPicture {
+  const cells = transfer === null ? null : pieceCells(transfer.metainfo, fileIndex, {
+    have: transfer.bank.have,
+    underWay: transfer.underWay,
+    readers: [...readers].map(({ position }) => position),
+  });
+  return { cells, peers: peerFigures(sessions, nowMs) };
+}
+
+/** The cells of file `fileIndex`. `readers`: offsets in the torrent, bytes. */
+export function pieceCells(
+  { files, pieceLengthBytes }: Pick<Metainfo, "files" | "pieceLengthBytes">,
+  fileIndex: number,
+  facts: { readonly have: Bitfield; readonly underWay: Iterable<number>; readonly readers: Iterable<number> },
+): PieceCells | null {
+  const file = files[fileIndex];
+  if (file === undefined || file.sizeBytes === 0) return null;
+  const first = Math.floor(file.offset / pieceLengthBytes);
+  const pieceCount = Math.ceil((file.offset + file.sizeBytes) / pieceLengthBytes) - first;
+  const cellCount = Math.min(pieceCount, MAX_CELLS);
+  const cellOf = (piece: number) => {
+    const nth = piece - first;
+    return nth < 0 || nth >= pieceCount ? [] : [Math.floor(nth * cellCount / pieceCount)];
+  };
+  const [counts, total] = [new Uint32Array(cellCount), new Uint32Array(cellCount)];
+  for (let piece = first; piece < first + pieceCount; piece++) {
+    for (const cell of cellOf(piece)) {
+      total[cell]!++;
+      if (facts.have.has(piece)) counts[cell]!++;
+    }
+  }
+  const cells = (pieces: Iterable<number>) => [...new Set([...pieces].flatMap(cellOf))].sort((a, b) => a - b);
+  return {
+    pieceCount,
+    // 9 is for cells that are complete.
+    here: [...counts].map((count, cell) => Math.floor(9 * count / total[cell]!)),
+    underWay: cells(facts.underWay),
+    readers: cells([...facts.readers].map((offset) => Math.floor(offset / pieceLengthBytes))),
+  };
+}
+
+/** Figures of the fastest peers. */
+function peerFigures(sessions: Iterable<PeerSession>, nowMs: number): PeerFigures[] {
+  const figures = [...sessions].filter(({ isReady }) => isReady).map((session) => ({
+    address: addressText(session),
+    client: session.extensions?.client ?? null,
+    downloadBytesPerSecond: Math.round(session.downloadRate.rate(nowMs)),
+    uploadBytesPerSecond: Math.round(session.uploadRate.rate(nowMs)),
+    isSeed: session.isSeed,
+    isOpen: !session.peerChoking,
+  }));
+  const speed = ({ downloadBytesPerSecond, uploadBytesPerSecond }: PeerFigures) =>
+    downloadBytesPerSecond + uploadBytesPerSecond;
+  return figures.sort((a, b) => speed(b) - speed(a)).slice(0, MAX_SHOWN_PEERS);
+}
+
+function addressText({ link, host }: PeerSession): string {
+  return `${host.includes(":") ? `[${host}]` : host}:${link?.remote.port ?? 0}`;
+}
