@@ -7,6 +7,7 @@ import type { Logger } from "../src/ports.ts";
 import { VERSION } from "../src/version.ts";
 import { runBroadcast } from "./broadcast.ts";
 import { runDemo } from "./demo/demo.ts";
+import { runDoctor } from "./doctor/doctor.ts";
 import { complain, print, type Runtime, stopSignal } from "./host.ts";
 import { runRelay } from "./relay.ts";
 import { runSeed } from "./seed.ts";
@@ -48,6 +49,7 @@ async function run(runtime: Runtime, args: readonly string[]): Promise<number> {
   surviveStrayErrors(ports.log);
   if (config.command === "token") return await runToken(config, ports);
   if (config.command === "user") return await runUser(config, ports);
+  if (config.command === "doctor") return await runDoctor(config, ports);
   const stopped = stopSignal();
   switch (config.command) {
     case "seed":

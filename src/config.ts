@@ -197,7 +197,13 @@ const OPTIONS = {
     null,
     "With relay: content id, magnet, or file or URL of a transport file",
   ),
-  json: option("json", value.boolean, false, "With broadcast and relay: print one JSON object a line", FLAG_ONLY),
+  json: option(
+    "json",
+    value.boolean,
+    false,
+    "With broadcast, relay and doctor: print one JSON object per line",
+    FLAG_ONLY,
+  ),
   live: option("live", value.boolean, false, "With demo: broadcast the clip over and over, and play that", FLAG_ONLY),
   once: option(
     "once",
@@ -213,7 +219,17 @@ const OPTIONS = {
 };
 
 /** What the program is asked to do. `seed` is the demo's second process. */
-export type Command = "serve" | "broadcast" | "relay" | "user" | "token" | "demo" | "seed" | "help" | "version";
+export type Command =
+  | "serve"
+  | "broadcast"
+  | "relay"
+  | "user"
+  | "token"
+  | "doctor"
+  | "demo"
+  | "seed"
+  | "help"
+  | "version";
 
 /** The whole configuration. Directories are null when the platform is to choose. */
 export type Config = Omit<Values<typeof OPTIONS>, "help" | "version" | "config" | "cacheLimitBytes"> & {
@@ -231,6 +247,7 @@ const COMMANDS: Readonly<Partial<Record<string, number>>> = {
   relay: 0,
   user: 2,
   token: 1,
+  doctor: 0,
   demo: 0,
   seed: 0,
 };
@@ -280,6 +297,7 @@ Usage: millrace [serve] [options]   serve HTTP clients until stopped
                                     pass a broadcast on without watching it
        millrace user COMMAND        manage who can sign in: add EMAIL, passwd EMAIL, remove EMAIL, list
        millrace token [COMMAND]     the API's access token: show, or rotate to replace it
+       millrace doctor [options]    look at ports, disk, database, ffmpeg, DHT and trackers, and say what to do
        millrace demo [options]      play a small clip from a second process
 
 Options, most also a variable (--http-port is MILLRACE_HTTP_PORT) and a key of the --config file (http-port):

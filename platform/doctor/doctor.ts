@@ -1,0 +1,40 @@
+/** `doctor`: looks at all that the engine needs, and says what is wrong and what to do. */
+import type { Config } from "../../src/config.ts";
+import type { Ports } from "../../src/ports.ts";
+import { chooseDirectories } from "../directories.ts";
+import { print } from "../host.ts";
+import { type Finding, findingText } from "./finding.ts";
+import { checkCache, checkDatabase, checkFfmpeg, checkStateDirectory } from "./machine.ts";
+import { checkDiscovery, checkHttp, checkPeerPort, runningEngine } from "./network.ts";
+
+/** Exit code when something keeps the engine from its work. */
+export const EXIT_TROUBLE = 3;
+
+/** DHT nodes and trackers that answer do so within a few seconds; people wait for it, ms. */
+const NETWORK_TIMEOUT_MS = 15_000;
+
+/** Runs `doctor` and returns the exit code: 0, or `EXIT_TROUBLE`. */
+export async function runDoctor(config: Config, ports: Ports): Promise<number> {
+  let hasTrouble = false;
+  for await (const finding of examine(config, ports, AbortSignal.timeout(NETWORK_TIMEOUT_MS))) {
+    hasTrouble ||= finding.state === "trouble";
+    print(config.json ? JSON.stringify(finding) : findingText(finding));
+  }
+  return hasTrouble ? EXIT_TROUBLE : 0;
+}
+
+/** All findings, in the order in which they are told; each as soon as it is there. `signal` ends the waiting for others. */
+export async function* examine(config: Config, ports: Ports, signal: AbortSignal): AsyncGenerator<Finding> {
+  const directories = chooseDirectories(config);
+  const running = await runningEngine(ports, config, signal);
+  // Takes longest: begun first, told last.
+  const discovery = checkDiscovery(ports, config, signal);
+  discovery.catch(() => {});
+  yield await checkHttp(ports, config, running, signal);
+  yield await checkPeerPort(ports, config, running);
+  yield await checkStateDirectory(ports, directories);
+  yield await checkCache(ports, config, directories);
+  yield await checkDatabase(ports, config, directories);
+  yield await checkFfmpeg(ports, signal);
+  yield* await discovery;
+}

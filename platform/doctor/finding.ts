@@ -1,0 +1,36 @@
+/** What one check found, and how it is told. */
+
+/** `warning`: something that the user may want is missing; `trouble`: the engine cannot do its work. */
+export type State = "ok" | "warning" | "trouble";
+
+/** The outcome of one check. */
+export interface Finding {
+  /** What was looked at, in a word or two. */
+  readonly check: string;
+  readonly state: State;
+  /** What was found, one sentence. */
+  readonly found: string;
+  /** What the user can do; null where there is nothing to do. */
+  readonly remedy: string | null;
+}
+
+/** All is well. */
+export function ok(check: string, found: string): Finding {
+  return { check, state: "ok", found, remedy: null };
+}
+
+/** It works, but not all of it. */
+export function warning(check: string, found: string, remedy: string): Finding {
+  return { check, state: "warning", found, remedy };
+}
+
+/** It does not work. */
+export function trouble(check: string, found: string, remedy: string): Finding {
+  return { check, state: "trouble", found, remedy };
+}
+
+/** The finding as people read it, one or two lines; columns stand below each other. */
+export function findingText({ check, state, found, remedy }: Finding): string {
+  const line = `${state.padEnd(8)} ${check.padEnd(14)} ${found}`;
+  return remedy === null ? line : `${line}\n${" ".repeat(24)}→ ${remedy}`;
+}

@@ -1,0 +1,139 @@
+/** Checks of this machine: directories and their room, ffmpeg, the database. */
+import { statfs } from "node:fs/promises";
+import type { Config } from "../../src/config.ts";
+import { createStore, storeLocation } from "../../src/database/store.ts";
+import { MillraceError } from "../../src/errors.ts";
+import type { Ports } from "../../src/ports.ts";
+import { Playlist } from "../../src/playlist/items.ts";
+import { type Directories, requireWritable } from "../directories.ts";
+import { type Finding, ok, trouble, warning } from "./finding.ts";
+
+/** Less room than this and a film of an hour does not fit, bytes. */
+const LITTLE_ROOM_BYTES = 2 * 2 ** 30;
+/** Less than this and pieces have nowhere to go, bytes. */
+const NO_ROOM_BYTES = 64 * 2 ** 20;
+/** `ffmpeg -encoders` prints some 30 KB. */
+const MAX_FFMPEG_BYTES = 1 << 20;
+
+/** Whether the state directory can be used. */
+export async function checkStateDirectory(
+  { files }: Pick<Ports, "files">,
+  { stateDir }: Directories,
+): Promise<Finding> {
+  return await writable(files, stateDir, "state-dir", "state directory") ?? ok("state directory", stateDir);
+}
+
+/** Whether the piece cache has a place and room there. */
+export async function checkCache(
+  { files }: Pick<Ports, "files">,
+  config: Pick<Config, "cache" | "cacheLimitBytes">,
+  { cacheDir }: Directories,
+): Promise<Finding> {
+  if (config.cache === "ram") return ok("cache", `in memory, up to ${sizeText(config.cacheLimitBytes)}`);
+  const fault = await writable(files, cacheDir, "cache-dir", "cache");
+  if (fault !== null) return fault;
+  const { bavail, bsize } = await statfs(cacheDir);
+  const freeBytes = bavail * bsize;
+  const where = `${cacheDir} has ${sizeText(freeBytes)} free`;
+  const elsewhere = "make room, or name a directory on another disk with --cache-dir";
+  if (freeBytes < NO_ROOM_BYTES) return trouble("cache", where, elsewhere);
+  if (freeBytes < LITTLE_ROOM_BYTES) return warning("cache", `${where}, which is little for video`, elsewhere);
+  return config.cacheLimitBytes > freeBytes
+    ? warning(
+      "cache",
+      `${where}, less than its limit of ${sizeText(config.cacheLimitBytes)}`,
+      `make room, or set --cache-limit below ${sizeText(freeBytes)}`,
+    )
+    : ok("cache", `${where}, limit ${config.cacheLimitBytes === 0 ? "none" : sizeText(config.cacheLimitBytes)}`);
+}
+
+async function writable(
+  files: Ports["files"],
+  directory: string,
+  flag: string,
+  check: string,
+): Promise<Finding | null> {
+  try {
+    await requireWritable(files, directory, flag);
+    return null;
+  } catch (error) {
+    return trouble(
+      check,
+      (error as Error).message,
+      `give yourself the right to write there, or name another --${flag}`,
+    );
+  }
+}
+
+/** Whether ffmpeg is on the PATH and makes AAC. */
+export async function checkFfmpeg({ processes }: Pick<Ports, "processes">, signal: AbortSignal): Promise<Finding> {
+  const remedy = "install ffmpeg so that it is on the PATH; without it such sound is left out";
+  const wanted = "sound that MPEG TS does not carry (Opus, FLAC, DTS …) cannot be made AAC";
+  try {
+    const [first = ""] = (await output(processes, ["-version"], signal)).split("\n");
+    const version = /^ffmpeg version (\S+)/.exec(first)?.[1] ?? "of unknown version";
+    const hasAac = /^ A\S+ aac /m.test(await output(processes, ["-hide_banner", "-encoders"], signal));
+    return hasAac
+      ? ok("ffmpeg", version)
+      : warning("ffmpeg", `${version} has no AAC encoder: ${wanted}`, "install an ffmpeg with the encoder aac");
+  } catch (error) {
+    return warning("ffmpeg", `${(error as Error).message}: ${wanted}`, remedy);
+  }
+}
+
+async function output(processes: Ports["processes"], args: readonly string[], signal: AbortSignal): Promise<string> {
+  const child = await processes.spawn("ffmpeg", args);
+  const kill = () => child.kill("SIGKILL");
+  signal.addEventListener("abort", kill, { once: true });
+  try {
+    let text = "";
+    const decoder = new TextDecoder();
+    const errors = child.stderr.pipeTo(new WritableStream()).catch(() => {});
+    for await (const chunk of child.stdout as AsyncIterable<Uint8Array> & ReadableStream<Uint8Array>) {
+      if (text.length < MAX_FFMPEG_BYTES) text += decoder.decode(chunk, { stream: true });
+    }
+    await Promise.all([errors, child.exited]);
+    return text;
+  } finally {
+    signal.removeEventListener("abort", kill);
+    kill();
+  }
+}
+
+/** Whether playlists, accounts and settings can be read. Makes no database where there is none yet. */
+export async function checkDatabase(
+  ports: Pick<Ports, "files" | "clock" | "log">,
+  config: Pick<Config, "databaseUrl" | "databaseToken">,
+  { stateDir }: Directories,
+): Promise<Finding> {
+  const location = storeLocation({ ...config, stateDir });
+  const name = location.kind === "file" ? location.path : config.databaseUrl ?? "memory";
+  const store = createStore(ports, location);
+  try {
+    if (location.kind === "file" && !await store.mayHoldData()) {
+      return ok("database", "none yet: made at the first use");
+    }
+    await store.read();
+    return await new Playlist(store, ports.clock).isLoaded()
+      ? ok("database", name)
+      : trouble("database", `${name} cannot be read`, databaseRemedy(location.kind));
+  } catch (error) {
+    return trouble("database", `${name}: ${(error as Error).message}`, databaseRemedy(location.kind, error));
+  } finally {
+    await store.close();
+  }
+}
+
+function databaseRemedy(kind: "file" | "server" | "memory", error?: unknown): string {
+  const code = error instanceof MillraceError ? error.code : null;
+  if (code === "corrupt") return "start the engine: it keeps the damaged file and begins a new one; or put a copy back";
+  if (code === "conflict") return "it was made by a newer release: use that, or another --state-dir";
+  return kind === "server"
+    ? "look at --database-url and --database-token, and whether that server runs"
+    : "look at its owner and permissions";
+}
+
+/** As people read sizes. */
+function sizeText(bytes: number): string {
+  return bytes >= 2 ** 30 ? `${(bytes / 2 ** 30).toFixed(1)} GiB` : `${Math.round(bytes / 2 ** 20)} MiB`;
+}

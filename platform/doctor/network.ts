@@ -1,0 +1,196 @@
+/** Checks of the network: ports, whether an engine runs already, DHT and trackers, and how others see this machine. */
+import type { Config } from "../../src/config.ts";
+import { isPublicHost } from "../../src/discovery/addresses.ts";
+import { DHT_ROUTERS } from "../../src/discovery/dht-routers.ts";
+import { createDiscovery } from "../../src/discovery/discovery.ts";
+import { Surroundings } from "../../src/discovery/nearness.ts";
+import type { Discovery, DiscoverySession, DiscoverySourceStatus } from "../../src/discovery/types.ts";
+import type { Ports } from "../../src/ports.ts";
+import { VERSION } from "../../src/version.ts";
+import { createPeerId } from "../../src/wire/peer-id.ts";
+import { formatAddress } from "../shared/os-error.ts";
+import { type Finding, ok, trouble, warning } from "./finding.ts";
+
+/** Between two looks at what has come, ms. */
+const LOOK_EVERY_MS = 100;
+/** For an engine on this machine to say its version, ms. */
+const VERSION_TIMEOUT_MS = 2000;
+
+/** Base URL of the engine that serves with this configuration now, null when none does. */
+export async function runningEngine(
+  { fetch }: Pick<Ports, "fetch">,
+  { httpHost, httpPort, bindAll }: Pick<Config, "httpHost" | "httpPort" | "bindAll">,
+  signal: AbortSignal,
+): Promise<string | null> {
+  if (httpPort === 0) return null;
+  const host = bindAll || httpHost === "0.0.0.0" || httpHost === "::" ? "127.0.0.1" : httpHost;
+  const base = `http://${formatAddress({ host, port: httpPort })}`;
+  try {
+    const late = AbortSignal.any([signal, AbortSignal.timeout(VERSION_TIMEOUT_MS)]);
+    const answer = await fetch(`${base}/webui/api/service?method=get_version`, { signal: late });
+    const { result } = await answer.json() as { result?: { version?: unknown } };
+    return typeof result?.version === "string" ? base : null;
+  } catch {
+    return null;
+  }
+}
+
+/** Whether the HTTP port can be had, or the engine that has it is well. */
+export async function checkHttp(
+  { tcp, fetch }: Pick<Ports, "tcp" | "fetch">,
+  { httpHost, httpPort, bindAll }: Pick<Config, "httpHost" | "httpPort" | "bindAll">,
+  running: string | null,
+  signal: AbortSignal,
+): Promise<Finding> {
+  if (running !== null) {
+    try {
+      const answer = await fetch(`${running}/readyz`, { signal });
+      const said = (await answer.text()).trim();
+      const found = `an engine runs at ${running}: ${said}`;
+      return answer.ok ? ok("HTTP port", found) : trouble("HTTP port", found, "read its log; then start it again");
+    } catch (error) {
+      return trouble("HTTP port", `the engine at ${running} does not respond: ${error}`, "end it, and start it again");
+    }
+  }
+  const host = bindAll ? "0.0.0.0" : httpHost;
+  const taken = await whyTaken(() => tcp.listen({ host, port: httpPort }, (connection) => connection.abort()));
+  return taken === null
+    ? ok("HTTP port", httpPort === 0 ? "any free one" : `${httpPort} is free`)
+    : trouble("HTTP port", taken, "end the program that uses it, or choose another with --http-port");
+}
+
+/** Whether peers can be listened for, by TCP and by UDP. */
+export async function checkPeerPort(
+  { tcp, udp }: Pick<Ports, "tcp" | "udp">,
+  { peerHost: host, peerPort: port }: Pick<Config, "peerHost" | "peerPort">,
+  running: string | null,
+): Promise<Finding> {
+  if (running !== null) return ok("peer port", `${port} belongs to the engine that runs`);
+  const remedy = "end the program that uses it, or choose another with --peer-port";
+  const taken = await whyTaken(() => tcp.listen({ host, port }, (connection) => connection.abort()));
+  if (taken !== null) return trouble("peer port", taken, remedy);
+  const udpTaken = await whyTaken(() => udp.bind({ host, port }));
+  return udpTaken === null
+    ? ok("peer port", port === 0 ? "any free one" : `${port} is free, TCP and UDP`)
+    : warning("peer port", `${udpTaken} (UDP): no DHT`, remedy);
+}
+
+/** Why a port cannot be had, null when it can. */
+async function whyTaken(open: () => Promise<{ close(): unknown }>): Promise<string | null> {
+  try {
+    await (await open()).close();
+    return null;
+  } catch (error) {
+    return (error as Error).message;
+  }
+}
+
+/** Whether peers can be found, and how others see us. Takes until all have answered or the signal fires. */
+export async function checkDiscovery(
+  ports: Ports,
+  config: Pick<Config, "dht" | "dhtBootstrap" | "trackers" | "peerHost" | "peerPort">,
+  signal: AbortSignal,
+): Promise<readonly Finding[]> {
+  const surroundings = new Surroundings(ports.network, () => ports.clock.monotonic());
+  const routers = config.dhtBootstrap.length > 0 ? config.dhtBootstrap : DHT_ROUTERS;
+  const discovery = await createDiscovery({ ...ports, log: SILENT }, {
+    peerId: createPeerId(),
+    // Nobody is to be sent here: the engine does not run.
+    peerPort: () => 0,
+    trackers: config.trackers,
+    dht: { surroundings, enabled: config.dht, bootstrap: routers, statePath: null, host: config.peerHost, port: 0 },
+    lsd: { enabled: false },
+    userAgent: `millrace/${VERSION}`,
+  });
+  const session = discovery.start({
+    // Of nothing that exists.
+    infohash: crypto.getRandomValues(new Uint8Array(20)),
+    trackers: [],
+    isPrivate: false,
+    onPeer: () => {},
+    state: () => ({ uploadedBytes: 0, downloadedBytes: 0, leftBytes: 1 }),
+  });
+  try {
+    const isDone = () =>
+      (!config.dht || discovery.dhtAnswers?.() === true) && trackersOf(session).every((tracker) => isSettled(tracker));
+    while (!isDone() && !signal.aborted) await pause(ports, signal);
+    return [
+      dhtFinding(config.dht, discovery, routers),
+      ...trackerFindings(trackersOf(session)),
+      reachFinding(ports, surroundings, config.peerPort),
+    ];
+  } finally {
+    await session.close();
+    await discovery.close();
+  }
+}
+
+const SILENT: Ports["log"] = { log() {}, child: () => SILENT };
+
+function pause({ clock }: Pick<Ports, "clock">, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      timer.cancel();
+      signal.removeEventListener("abort", done);
+      resolve();
+    };
+    const timer = clock.setTimeout(done, LOOK_EVERY_MS);
+    signal.addEventListener("abort", done, { once: true });
+  });
+}
+
+function trackersOf(session: DiscoverySession): readonly DiscoverySourceStatus[] {
+  return session.status().filter(({ kind }) => kind === "tracker");
+}
+
+/** Whether it answered or failed: one that was not asked yet is due at once. */
+function isSettled({ lastError, nextAnnounceMs, peers }: DiscoverySourceStatus): boolean {
+  return lastError !== null || (nextAnnounceMs ?? 0) > 0 || peers > 0;
+}
+
+function dhtFinding(isOn: boolean, discovery: Discovery, routers: readonly string[]): Finding {
+  if (!isOn) {
+    return warning("DHT", "it is off (--no-dht): ids and magnets without trackers find no peers", "leave out --no-dht");
+  }
+  if (discovery.dhtPort === null) return trouble("DHT", "it cannot open a UDP port", "look at --peer-host");
+  return discovery.dhtAnswers?.() === true ? ok("DHT", "nodes answer") : trouble(
+    "DHT",
+    `no node answers (asked ${routers.join(", ")})`,
+    "let UDP out through the firewall; behind one that does not, use --tracker",
+  );
+}
+
+function trackerFindings(trackers: readonly DiscoverySourceStatus[]): Finding[] {
+  if (trackers.length === 0) return [ok("trackers", "none of your own: torrents bring theirs")];
+  return trackers.map((tracker) => {
+    if (!isSettled(tracker)) {
+      return warning("tracker", `${tracker.name} does not answer`, "look at its address, or leave it out");
+    }
+    return tracker.lastError === null
+      ? ok("tracker", `${tracker.name} answers`)
+      : warning("tracker", `${tracker.name}: ${tracker.lastError}`, "look at its address, or leave it out");
+  });
+}
+
+/** Nobody outside is asked to connect to us: what can be known is whether a router stands between. */
+function reachFinding(
+  { network }: Pick<Ports, "network">,
+  { external }: Surroundings,
+  peerPort: number,
+): Finding {
+  const own = network.interfaces();
+  const forward = `forward TCP and UDP port ${peerPort} of the router to this machine, so that peers can connect`;
+  const [seen] = external.believed;
+  if (seen !== undefined) {
+    return own.some(({ host }) => host === seen)
+      ? ok(
+        "reachability",
+        `others see this machine as ${seen}, its own address; let port ${peerPort} in through a firewall`,
+      )
+      : warning("reachability", `others see this machine as ${seen}, a router's address`, forward);
+  }
+  const isPublic = own.some(({ host }) => isPublicHost(host));
+  return isPublic
+    ? ok("reachability", "this machine has a public address")
+    : warning("reachability", "this machine has private addresses only", forward);
+}
