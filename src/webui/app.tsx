@@ -1,6 +1,7 @@
 /** @jsxImportSource hono/jsx/dom */
-/** The page: three rooms behind a hash, so that the back button works and nothing is loaded twice. */
+/** The page: rooms behind a hash, so that the back button works and nothing is loaded twice. */
 import { render, useEffect, useState } from "hono/jsx/dom";
+import { BroadcastPage } from "./broadcast-page.tsx";
 import { call, EngineError, useToken } from "./engine.ts";
 import { LibraryPage } from "./library-page.tsx";
 import { ListsPage } from "./lists-page.tsx";
@@ -8,6 +9,8 @@ import { isListName, nameOf, placeOf, playHash } from "./naming.ts";
 import { PlayPage } from "./play-page.tsx";
 import { listen, type SentCommand, type SentStream } from "./remote.ts";
 import { SentPage } from "./sent-page.tsx";
+import { SettingsPage } from "./settings-page.tsx";
+import { moveFocusByArrows } from "./spatial.ts";
 import { chooseLanguage, setLanguage, text } from "./texts.ts";
 
 /** Where it is kept that this page plays what others send. */
@@ -79,6 +82,8 @@ function App() {
           <a href="#/play" aria-current={place.room === "play" ? "page" : undefined}>{text("play")}</a>
           <a href="#/library" aria-current={place.room === "library" ? "page" : undefined}>{text("library")}</a>
           <a href="#/lists" aria-current={place.room === "lists" ? "page" : undefined}>{text("lists")}</a>
+          <a href="#/broadcast" aria-current={place.room === "broadcast" ? "page" : undefined}>{text("broadcast")}</a>
+          <a href="#/settings" aria-current={place.room === "settings" ? "page" : undefined}>{text("settings")}</a>
         </nav>
       </header>
       <main id="content" tabIndex={-1}>
@@ -90,6 +95,10 @@ function App() {
           ? <LibraryPage dropped={dropped} failed={failed} />
           : place.room === "lists"
           ? <ListsPage failed={failed} />
+          : place.room === "broadcast"
+          ? <BroadcastPage failed={failed} />
+          : place.room === "settings"
+          ? <SettingsPage failed={failed} />
           : <PlayPage key={place.query ?? dropped?.name ?? ""} wanted={named} file={dropped} failed={failed} />}
       </main>
       <footer>
@@ -129,4 +138,5 @@ function TokenForm({ done }: { readonly done: () => void }) {
 const language = chooseLanguage(navigator.languages);
 setLanguage(language);
 document.documentElement.lang = language;
+moveFocusByArrows();
 render(<App />, document.getElementById("app")!);

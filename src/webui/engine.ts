@@ -45,6 +45,38 @@ export interface Started {
   readonly is_live: number;
 }
 
+/** A track of the output, by its codec's usual name. */
+export interface Track {
+  readonly kind: "video" | "audio" | "subtitle" | "other";
+  readonly codec: string;
+}
+
+/** A peer of a torrent. */
+export interface Peer {
+  readonly address: string;
+  readonly client: string | null;
+  /** KiB per second. */
+  readonly speed_down: number;
+  readonly speed_up: number;
+  readonly is_seed: boolean;
+  readonly is_open: boolean;
+}
+
+/** A member of a broadcast that the engine is connected to. */
+export interface Member {
+  readonly address: string;
+  readonly is_source: boolean;
+  /** Substreams that come from it, and that go to it. */
+  readonly from: readonly number[];
+  readonly to: readonly number[];
+  /** Pieces behind the newest member. */
+  readonly lag: number;
+  /** Milliseconds. */
+  readonly rtt: number | null;
+  /** Bytes per second. */
+  readonly uplink: number | null;
+}
+
 /** Session info, as far as the page uses it. */
 export interface Stat {
   readonly status: "prefuf" | "dl";
@@ -58,6 +90,21 @@ export interface Stat {
   readonly speed_up: number;
   readonly stall_reason: string | null;
   readonly error_message: string | null;
+  /** With `detail=1`: the pieces of the file in cells, each with how much of it is here, 0 to 9; null of broadcasts. */
+  readonly pieces?:
+    | {
+      readonly count: number;
+      readonly cells: string;
+      readonly under_way: readonly number[];
+      readonly readers: readonly number[];
+    }
+    | null;
+  /** With `detail=1`: the tracks of the output; null of broadcasts and while they are not known. */
+  readonly tracks?: readonly Track[] | null;
+  /** With `detail=1`: the fastest peers; of a broadcast none. */
+  readonly peer_list?: readonly Peer[];
+  /** With `detail=1`: the members of a broadcast that the engine is connected to. */
+  readonly members?: readonly Member[];
   readonly livepos?: { readonly is_live: string; readonly first_ts: string; readonly last_ts: string };
 }
 
@@ -93,6 +140,8 @@ export interface ExternalList {
 
 /** How far an import is. */
 export interface Task {
+  readonly task_id: number;
+  readonly kind: string;
   readonly state: "queued" | "running" | "done" | "failed" | "cancelled";
   readonly done: number;
   readonly total: number;
@@ -166,11 +215,11 @@ export async function startPlayback(stream: Record<string, string>): Promise<Sta
   return answer.response;
 }
 
-/** Session info; null when the session is over or the engine does not respond. */
-export async function readStat(statUrl: string): Promise<Stat | null> {
-  const response = await fetch(`${statUrl}?skip_player_activity=1`).catch(() => null);
-  const answer = await response?.json().catch(() => null) as { response: Stat | null } | null;
-  return answer?.response ?? null;
+/** Session info; `over` when there is no such session, `gone` when the engine does not respond. */
+export async function readStat(statUrl: string): Promise<Stat | "over" | "gone"> {
+  const response = await fetch(`${statUrl}?skip_player_activity=1&detail=1`).catch(() => null);
+  const answer = await response?.json().catch(() => null) as { response: Stat | null } | null | undefined;
+  return answer ? answer.response ?? "over" : "gone";
 }
 
 /** Ends a session; a page that is being left can still send this. */
@@ -183,4 +232,46 @@ export function streamOf(item: Pick<Item, "infohash" | "content_id" | "url" | "t
   if (item.infohash !== "") return { infohash: item.infohash };
   if (item.content_id !== null) return { content_id: item.content_id };
   return item.url !== null && item.transport_type === "bt" ? { url: item.url } : null;
+}
+
+/** What `get_settings` returns. Bytes, and bytes per second. */
+export interface Settings {
+  readonly version: { readonly version: string; readonly platform: string };
+  readonly runtime: string;
+  readonly access: { readonly intranet: boolean; readonly internet: boolean };
+  readonly limits: { readonly download: number; readonly upload: number; readonly max_peers: number };
+  readonly cache: { readonly kind: "disk" | "ram" | "seed"; readonly limit: number; readonly used: number };
+  readonly network: {
+    readonly connected: boolean;
+    readonly peer_port: number | null;
+    readonly dht: boolean;
+    readonly lsd: boolean;
+    readonly pex: boolean;
+  };
+  readonly swarms: number;
+  readonly peers: number;
+  readonly sessions: number;
+}
+
+/** A line of the log, as `get_log` returns it. `time` is in Unix seconds. */
+export interface LogLine {
+  readonly time: number;
+  readonly level: "error" | "warn";
+  readonly message: string;
+  readonly detail: string;
+}
+
+/** A broadcast that this engine sends, as `broadcast_list` returns it. Bytes per second. */
+export interface Broadcast {
+  readonly title: string;
+  readonly source: string;
+  readonly content_id: string;
+  readonly infohash: string;
+  readonly input: number | null;
+  readonly upload: number;
+  readonly peers: number;
+  readonly lost: string | null;
+  readonly ended: boolean;
+  readonly error: string | null;
+  readonly members: readonly Member[];
 }

@@ -22,6 +22,7 @@ interface HlsError {
   readonly details: string;
   readonly fatal: boolean;
   readonly mimeType?: string;
+  readonly response?: { readonly code: number };
 }
 
 interface HlsClass {
@@ -33,6 +34,9 @@ interface HlsClass {
 const HLS_URL = `${BASE}/webui/hls.js`;
 /** Media errors that are mended by starting the decoder again before the page gives up. */
 const MAX_RECOVERIES = 2;
+
+/** Between two tries where the engine does not respond, ms. */
+const RETRY_MS = 1000;
 
 /** Plays `url` in `video`. `undecodable` is called with the codec, or what is known of it, when the browser gives up. */
 export async function attachHls(
@@ -49,10 +53,18 @@ export async function attachHls(
   // Workers need a blob: address, which the page's policy does not allow.
   const hls = new Hls({ enableWorker: false });
   let recoveries = 0;
+  let retry: ReturnType<typeof setTimeout> | undefined;
   hls.on("hlsError", (_, data) => {
     if (!data.fatal) return;
-    if (data.type === "networkError") hls.startLoad();
-    else if (data.type === "mediaError" && !/incompatible|codec/i.test(data.details) && recoveries++ < MAX_RECOVERIES) {
+    if (data.type === "networkError") {
+      // What the engine refused it refuses again; a network or an engine that is gone may come back.
+      const isRefused = (data.response?.code ?? 0) >= 400;
+      if (!isRefused) {
+        retry = setTimeout(() => data.details.startsWith("manifest") ? hls.loadSource(url) : hls.startLoad(), RETRY_MS);
+      }
+    } else if (
+      data.type === "mediaError" && !/incompatible|codec/i.test(data.details) && recoveries++ < MAX_RECOVERIES
+    ) {
       hls.recoverMediaError();
     } else {
       hls.destroy();
@@ -61,7 +73,12 @@ export async function attachHls(
   });
   hls.attachMedia(video);
   hls.loadSource(url);
-  return { close: () => hls.destroy() };
+  return {
+    close: () => {
+      clearTimeout(retry);
+      hls.destroy();
+    },
+  };
 }
 
 async function loadHls(): Promise<HlsClass | null> {

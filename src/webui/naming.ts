@@ -1,7 +1,9 @@
 /** What the user pasted, as parameters of the API. */
 
 /** The rooms of the page. */
-export type Room = "play" | "library" | "lists";
+export type Room = "play" | "library" | "lists" | "broadcast" | "settings";
+
+const ROOMS: readonly Room[] = ["play", "library", "lists", "broadcast", "settings"];
 
 /** What the hash of the page's address says: the room, and what is played in it. */
 export interface Place {
@@ -13,7 +15,7 @@ export interface Place {
 /** Reads a hash as `playHash` makes it; anything else is the room that plays. */
 export function placeOf(hash: string): Place {
   const [room = "", query = ""] = hash.replace(/^#\/?/, "").split("?", 2);
-  return { room: room === "library" || room === "lists" ? room : "play", query: new URLSearchParams(query).get("q") };
+  return { room: ROOMS.find((name) => name === room) ?? "play", query: new URLSearchParams(query).get("q") };
 }
 
 /** The address of playing `pasted`, for links and for the back button. */
@@ -35,6 +37,11 @@ export function listAddress(title: string, url: string): string {
 /** True for 40 hexadecimal characters: a content id or an infohash, as the engine finds out. */
 export function isId(value: string): boolean {
   return /^[0-9a-f]{40}$/i.test(value);
+}
+
+/** True for a host name that means this machine, whichever that is: another device cannot use it. */
+export function isLoopback(hostname: string): boolean {
+  return hostname === "localhost" || hostname.endsWith(".localhost") || hostname === "[::1]" || /^127\./.test(hostname);
 }
 
 /** Parameters that select a stream. */

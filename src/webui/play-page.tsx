@@ -4,7 +4,7 @@ import { useEffect, useState } from "hono/jsx/dom";
 import { type Analysis, call, callPublic, type MediaFile, type MediaFiles } from "./engine.ts";
 import { isId, type nameOf, offeredFiles, playHash, type Stream } from "./naming.ts";
 import { Player } from "./player.tsx";
-import { bytesText, text } from "./texts.ts";
+import { bytesText, failureText, text } from "./texts.ts";
 
 /** Properties of `PlayPage`. */
 export interface PlayPageProps {
@@ -38,7 +38,7 @@ export function PlayPage({ wanted, file, failed }: PlayPageProps) {
     opened.catch((error): Shown => {
       failed(error);
       const message = error instanceof Error && error.message !== "" ? error.message : text("engineGone");
-      return { step: "message", message: text("failed", message) };
+      return { step: "message", message: failureText(message) };
     }).then((next) => {
       if (!isOver) setShown(next);
     });

@@ -1,10 +1,16 @@
 /** @jsxImportSource hono/jsx/dom */
 /** One video: the picture, why it waits in words, who sends it, and how to open it elsewhere. */
 import { useEffect, useRef, useState } from "hono/jsx/dom";
-import { BASE, call, EngineError, readStat, type Started, startPlayback, type Stat, stopPlayback } from "./engine.ts";
+import { codecNames, missingCodecs } from "./codecs.ts";
+import { EngineError, readStat, type Started, startPlayback, type Stat, stopPlayback } from "./engine.ts";
 import { type Attached, attachHls } from "./hls.ts";
-import { listAddress, type Stream } from "./naming.ts";
-import { bytesText, reasonText, text } from "./texts.ts";
+import { joinMediaSession, listenToKeys } from "./media-keys.ts";
+import type { Stream } from "./naming.ts";
+import { PeerList } from "./peer-list.tsx";
+import { PiecePicture } from "./piece-picture.tsx";
+import { Resume } from "./resume.ts";
+import { SharePanel } from "./share-panel.tsx";
+import { bytesText, failureText, reasonText, text } from "./texts.ts";
 
 /** Properties of `Player`. */
 export interface PlayerProps {
@@ -19,12 +25,11 @@ export interface PlayerProps {
 
 /** Between two looks at the session, ms. */
 const STAT_EVERY_MS = 1000;
-/** The engine has to be silent for so many looks before the page says so: it may be busy. */
-const SILENT_LOOKS = 3;
-/** A position is worth keeping from here on, s, and is forgotten this long before the end. */
-const RESUME_FROM_S = 30;
-/** Steps of the arrow keys, s. */
-const SEEK_STEP_S = 10;
+/** Looks without a session before the page says so: the engine may be bringing it back. */
+const LOOKS_WITHOUT = 3;
+
+/** What the page knows of the engine now. */
+type Contact = "ok" | "gone" | "over";
 
 /** The player. */
 export function Player(props: PlayerProps) {
@@ -32,10 +37,15 @@ export function Player(props: PlayerProps) {
   const video = useRef<HTMLVideoElement>(null);
   const [started, setStarted] = useState<Started | null>(null);
   const [stat, setStat] = useState<Stat | null>(null);
+  const [contact, setContact] = useState<Contact>("ok");
   const [trouble, setTrouble] = useState("");
+  const [refused, setRefused] = useState("");
   const [withAac, setWithAac] = useState(false);
-  const [note, setNote] = useState("");
-  const resumeKey = `millrace-at/${infohash}/${stream["_idx"] ?? ""}`;
+  const [attempt, setAttempt] = useState(0);
+  const [played, setPlayed] = useState<number | null>(null);
+  /** Where the picture was when the session ended: the next one goes on there. */
+  const last = useRef(0);
+  const resume = useRef(new Resume(infohash, stream["_idx"] ?? "0"));
 
   useEffect(() => {
     const ending = new AbortController();
@@ -43,109 +53,122 @@ export function Player(props: PlayerProps) {
     let attached: Attached | null = null;
     const run = async () => {
       const sound = withAac ? { transcode_audio: "1", transcode_ac3: "1", transcode_mp3: "1" } : {};
+      const position = resume.current!.find();
       session = await startPlayback({ ...stream, ...sound, pid: `page-${crypto.randomUUID()}` });
       if (ending.signal.aborted) return stopPlayback(session);
       setStarted(session);
-      void watch(session.stat_url, ending.signal, setStat, setTrouble);
+      void watch(session.stat_url, ending.signal, setStat, (now, before) => {
+        setContact(now);
+        // An engine that was started again does not know the session: the page starts another by itself.
+        if (now === "over" && before === "gone") again();
+      });
       const element = video.current!;
-      attached = await attachHls(element, session.playback_url, (codec) => setTrouble(text("cannotDecode", codec)));
+      attached = await attachHls(element, session.playback_url, (codec) => setRefused(codecNames(codec) || "?"));
       if (ending.signal.aborted) return attached.close();
-      const at = Number(localStorage.getItem(resumeKey));
+      const at = last.current! || await position;
       if (at > 0 && session.is_live === 0) element.currentTime = at;
       await element.play().catch(() => {});
     };
     run().catch((error) => {
-      const message = error instanceof EngineError && error.message !== "" ? error.message : text("engineGone");
-      setTrouble(text("failed", message));
+      setTrouble(
+        error instanceof EngineError && error.message !== "" ? failureText(error.message) : text("engineGone"),
+      );
     });
-    const leave = () => session !== null && stopPlayback(session);
+    const leave = () => {
+      resume.current!.tell();
+      if (session !== null) stopPlayback(session);
+    };
+    const unlisten = listenToKeys(() => video.current);
+    const depart = joinMediaSession(video.current!, title, props.hasNext ? props.next : null);
     addEventListener("pagehide", leave);
     return () => {
       removeEventListener("pagehide", leave);
+      unlisten();
+      depart();
       ending.abort();
       attached?.close();
       leave();
     };
-  }, [withAac]);
+  }, [withAac, attempt]);
 
-  const keep = (event: Event) => {
+  const again = () => {
+    setTrouble("");
+    setRefused("");
+    setContact("ok");
+    setStat(null);
+    setAttempt((count) => count + 1);
+  };
+  const moved = (event: Event) => {
     const { currentTime, duration } = event.target as HTMLVideoElement;
-    if (!Number.isFinite(duration) || currentTime < RESUME_FROM_S) return;
-    if (currentTime > duration - RESUME_FROM_S) localStorage.removeItem(resumeKey);
-    else localStorage.setItem(resumeKey, String(Math.floor(currentTime)));
+    if (!Number.isFinite(duration) || duration === 0) return;
+    last.current = currentTime;
+    resume.current!.note(currentTime, duration);
+    setPlayed(currentTime / duration);
   };
-  const keys = (event: KeyboardEvent) => {
-    const element = video.current;
-    if (element === null) return;
-    if ((event.target as HTMLElement).closest("button, a, input")) return;
-    if (event.key === " " || event.key === "k") element.paused ? void element.play() : element.pause();
-    else if (event.key === "ArrowLeft") element.currentTime -= SEEK_STEP_S;
-    else if (event.key === "ArrowRight") element.currentTime += SEEK_STEP_S;
-    else if (event.key === "f") void element.requestFullscreen();
-    else if (event.key === "m") element.muted = !element.muted;
-    else return;
-    event.preventDefault();
-  };
-  useEffect(() => {
-    addEventListener("keydown", keys);
-    return () => removeEventListener("keydown", keys);
-  }, []);
-
-  const tsUrl = `${location.origin}${BASE}/engine/getstream?${new URLSearchParams(stream)}`;
-  const add = () => {
-    call("playlist_add_item", { title, infohash }).then(
-      () => setNote(text("added")),
-      (error) => setNote(error.message),
-    );
-  };
+  const missing = missingCodecs(stat?.tracks ?? [], canDecode);
+  const undecodable = missing.picture || (refused !== "" ? missing.sound || refused : "");
+  const state = statusOf(stat, contact, trouble, undecodable, missing.sound);
+  const isWaiting = trouble === "" && undecodable === "" && (stat === null || stat.status === "prefuf");
   return (
     <section class="player">
       <h1>{title}</h1>
       <div class="screen">
-        <video ref={video} controls playsInline onTimeUpdate={keep} onEnded={() => props.hasNext && props.next()} />
-        <Race stat={stat} />
+        <video
+          ref={video}
+          controls
+          playsInline
+          onTimeUpdate={moved}
+          onPause={() => resume.current!.tell()}
+          onEnded={() => props.hasNext && props.next()}
+        />
+        {isWaiting ? <Filling percent={stat?.progress ?? 0} /> : null}
       </div>
-      <p class="status" role="status">
-        {trouble !== "" ? trouble : stat === null ? text("looking") : statusText(stat)}
-      </p>
+      {stat === null ? <div class="channel" /> : <PiecePicture stat={stat} played={played} />}
+      <p class={state.isTrouble ? "status trouble" : "status"} role="status">{state.words}</p>
       <p class="figures">{stat === null ? "" : figuresText(stat)}</p>
       <div class="actions">
         <button type="button" onClick={props.back}>{text("back")}</button>
+        {contact === "over" || trouble !== ""
+          ? <button type="button" class="big" onClick={again}>{text("again")}</button>
+          : null}
         {props.hasNext ? <button type="button" onClick={props.next}>{text("next")}</button> : null}
         {started?.is_live === 1
           ? <button type="button" onClick={() => toLive(video.current!)}>{text("toLive")}</button>
           : null}
-        <button type="button" aria-pressed={String(withAac)} onClick={() => setWithAac(!withAac)}>
+        <button
+          type="button"
+          class={missing.sound !== "" && !withAac ? "big" : ""}
+          aria-pressed={String(withAac)}
+          onClick={() => {
+            setRefused("");
+            setWithAac(!withAac);
+          }}
+        >
           {text("withAac")}
         </button>
         {document.pictureInPictureEnabled
           ? (
-            <button type="button" onClick={() => void video.current!.requestPictureInPicture()}>
+            <button type="button" onClick={() => void video.current!.requestPictureInPicture().catch(() => {})}>
               {text("pictureInPicture")}
             </button>
           )
           : null}
-        <button
-          type="button"
-          onClick={() => navigator.clipboard.writeText(tsUrl).then(() => setNote(text("copied")), () => setNote(tsUrl))}
-        >
-          {text("copyLink")}
-        </button>
-        <a class="button" href={`vlc://${tsUrl}`}>{text("openIn")}</a>
-        <a class="button" download={`${title}.m3u`} href={listAddress(title, tsUrl)}>{text("listFile")}</a>
-        <button type="button" onClick={add}>{text("addToLibrary")}</button>
-        <span class="note" aria-live="polite">{note}</span>
       </div>
+      <SharePanel title={title} stream={stream} infohash={infohash} />
+      {stat === null ? null : <PeerList stat={stat} />}
     </section>
   );
 }
 
-/** The race: how much of the torrent is here, with the water moving while bytes come. */
-function Race({ stat }: { readonly stat: Stat | null }) {
-  const percent = stat === null ? 0 : stat.status === "prefuf" ? stat.progress : stat.total_progress;
+/** The basin that fills with the first seconds. */
+function Filling({ percent }: { readonly percent: number }) {
   return (
-    <div class={stat !== null && stat.speed_down > 0 ? "race moving" : "race"} aria-hidden="true">
-      <progress max={100} value={percent} />
+    <div class="filling" aria-hidden="true">
+      <svg viewBox="0 0 100 100">
+        <circle class="basin" cx="50" cy="50" r="44" />
+        <circle class="level" cx="50" cy="50" r="44" pathLength="100" stroke-dasharray={`${percent} 100`} />
+      </svg>
+      <b>{percent} %</b>
     </div>
   );
 }
@@ -153,30 +176,58 @@ function Race({ stat }: { readonly stat: Stat | null }) {
 async function watch(
   statUrl: string,
   signal: AbortSignal,
-  setStat: (stat: Stat | null) => void,
-  setTrouble: (message: string) => void,
+  setStat: (stat: Stat) => void,
+  setContact: (now: Contact, before: Contact) => void,
 ): Promise<void> {
-  let silent = 0;
+  let without = 0;
+  let contact: Contact = "ok";
+  const found = (now: Contact) => {
+    const before = contact;
+    contact = now;
+    setContact(now, before);
+  };
   while (!signal.aborted) {
     const stat = await readStat(statUrl);
     if (signal.aborted) return;
-    silent = stat === null ? silent + 1 : 0;
-    if (stat !== null) setStat(stat);
-    else if (silent === SILENT_LOOKS) setTrouble(text("sessionOver"));
+    if (typeof stat === "object") {
+      without = 0;
+      setStat(stat);
+      found("ok");
+    } else if (++without >= LOOKS_WITHOUT) found(stat);
     await new Promise((resolve) => setTimeout(resolve, STAT_EVERY_MS));
   }
 }
 
-function statusText({ status, progress, stall_reason: reason, error_message: error }: Stat): string {
-  if (error !== null) return error;
-  if (reason !== null) return reasonText(reason) ?? reason;
-  return status === "prefuf" ? text("prebuffering", progress) : "";
+/** What is said below the picture. */
+function statusOf(
+  stat: Stat | null,
+  contact: Contact,
+  trouble: string,
+  undecodable: string,
+  mute: string,
+): { readonly words: string; readonly isTrouble: boolean } {
+  if (trouble !== "") return { words: trouble, isTrouble: true };
+  if (contact !== "ok") return { words: text(contact === "gone" ? "engineGone" : "sessionOver"), isTrouble: true };
+  if (undecodable !== "") return { words: text("cannotDecode", undecodable), isTrouble: true };
+  if (stat === null) return { words: text("looking"), isTrouble: false };
+  if (mute !== "") return { words: text("cannotHear", mute), isTrouble: true };
+  if (stat.error_message !== null) return { words: failureText(stat.error_message), isTrouble: true };
+  if (stat.stall_reason !== null) {
+    return { words: reasonText(stat.stall_reason) ?? stat.stall_reason, isTrouble: false };
+  }
+  return { words: stat.status === "prefuf" ? text("prebuffering", stat.progress) : "", isTrouble: false };
 }
 
 function figuresText({ peers, speed_down, speed_up, total_progress }: Stat): string {
   const rate = (kibPerS: number) => bytesText(kibPerS * 1024);
   const parts = [text("peers", peers), text("down", rate(speed_down)), text("up", rate(speed_up))];
   return [...parts, ...total_progress > 0 ? [text("here", total_progress)] : []].join(" · ");
+}
+
+function canDecode(type: string): boolean {
+  return "MediaSource" in globalThis
+    ? MediaSource.isTypeSupported(type)
+    : document.createElement("video").canPlayType(type) !== "";
 }
 
 function toLive(video: HTMLVideoElement): void {

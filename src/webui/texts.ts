@@ -30,6 +30,17 @@ export function reasonText(reason: string): string | null {
   return reason in texts ? text(reason as keyof Texts) : null;
 }
 
+/** What `get_media_files` says of a magnet whose description nobody sent. */
+const UNTOLD = "no peer told in time what the torrent holds";
+
+/** What the engine said of a failure, in the page's words where it has some. */
+export function failureText(message: string): string {
+  const reason = /^start timeout: (\w+)$/.exec(message)?.[1];
+  if (message === UNTOLD) return text("gaveUp", text("no_metadata"));
+  if (reason === undefined) return text("failed", message);
+  return text("gaveUp", reasonText(reason) ?? reason);
+}
+
 /** A Unix time in seconds as people of the page's language write it. */
 export function timeText(unixS: number): string {
   const style = { dateStyle: "medium", timeStyle: "short" } as const;

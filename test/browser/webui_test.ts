@@ -1,7 +1,4 @@
 /** The web page in headless Chromium, on a real engine with a real peer: what a person does with it. */
-import { readFileSync } from "node:fs";
-import { mkdir } from "node:fs/promises";
-import process from "node:process";
 import { after, before, test } from "node:test";
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import type { Browser, Page } from "playwright-core";
@@ -9,11 +6,7 @@ import { type SeededFiles, seedFiles, type ServedEngine, serveEngine } from "../
 import { clip } from "../support/fixtures.ts";
 import { until } from "../support/until.ts";
 import { launchChromium } from "./support.ts";
-
-/** Where screenshots go, for people to look at; none without it. */
-const SHOTS = process.env["WEBUI_SHOTS"];
-
-const AXE = readFileSync(new URL("../../node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
+import { barriers, frames, misfits, shot } from "./webui-support.ts";
 
 let seeder: SeededFiles;
 let served: ServedEngine;
@@ -41,29 +34,6 @@ after(async () => {
   await seeder?.close();
 });
 
-async function shot(name: string): Promise<void> {
-  if (SHOTS === undefined) return;
-  await mkdir(SHOTS, { recursive: true });
-  await page.screenshot({ path: `${SHOTS}/${name}.png` });
-}
-
-/** What axe finds of weight on the page as it is now. */
-async function barriers(): Promise<string[]> {
-  await page.evaluate(AXE);
-  return await page.evaluate(async () => {
-    // deno-lint-ignore no-explicit-any -- axe puts itself there
-    const { violations } = await (globalThis as any).axe.run();
-    return violations
-      // deno-lint-ignore no-explicit-any -- its results
-      .filter(({ impact }: any) => impact === "serious" || impact === "critical")
-      // deno-lint-ignore no-explicit-any -- its results
-      .map(({ id, nodes }: any) => `${id}: ${nodes.map((node: any) => node.html).join(" ")}`);
-  });
-}
-
-const frames = () =>
-  page.evaluate(() => document.querySelector("video")?.getVideoPlaybackQuality().totalVideoFrames ?? 0);
-
 test("the page loads within 150 KB, offline from everything but the engine, without a complaint", async () => {
   let bytes = 0;
   const hosts = new Set<string>();
@@ -77,8 +47,8 @@ test("the page loads within 150 KB, offline from everything but the engine, with
   assert(bytes < 150_000, `${bytes} bytes`);
   assertEquals([...hosts], [new URL(served.url).host]);
   assertEquals(troubles, []);
-  assertEquals(await barriers(), []);
-  await shot("start");
+  assertEquals(await barriers(page), []);
+  await shot(page, "start");
 });
 
 test("a pasted magnet is listed in natural order and its picture moves, seeks and goes on to the next file", async () => {
@@ -88,19 +58,19 @@ test("a pasted magnet is listed in natural order and its picture moves, seeks an
   await page.waitForSelector(".files li");
   const listed = await page.locator(".files span").allTextContents();
   assertEquals(listed, ["E2 mp4-30fps.mp4", "E10 mp4-30fps.mp4"]);
-  assertEquals(await barriers(), []);
-  await shot("files");
+  assertEquals(await barriers(page), []);
+  await shot(page, "files");
   await page.evaluate(() => addEventListener("play", (event) => (event.target as HTMLVideoElement).muted = true, true));
   await page.click(".files li:first-child button");
-  await until("pictures are shown", async () => await frames() > 10);
+  await until("pictures are shown", async () => await frames(page) > 10);
   await page.waitForFunction(() => /Peers/.test(document.querySelector(".figures")!.textContent!));
-  assertEquals(await barriers(), []);
-  await shot("playing");
+  assertEquals(await barriers(page), []);
+  await shot(page, "playing");
   await page.evaluate(() => document.querySelector("video")!.currentTime = 4);
   await page.waitForFunction(() => document.querySelector("video")!.currentTime > 4.2);
   await page.evaluate(() => document.querySelector("video")!.dispatchEvent(new Event("ended")));
   await page.waitForFunction(() => /E10/.test(document.querySelector("h1")!.textContent!));
-  await until("the next file plays", async () => await frames() > 10);
+  await until("the next file plays", async () => await frames(page) > 10);
   assertEquals(troubles, [], troubles.join("\n"));
   await page.click(".actions button");
   await page.waitForSelector(".files li");
@@ -132,7 +102,7 @@ test("a dead stream is looked for in words", async () => {
 test("an imported list of 5,000 channels is searched, starred and scrolled without its lines all existing", async () => {
   await page.goto(`${served.url}/#/library`);
   await page.waitForSelector(".empty");
-  await shot("empty-library");
+  await shot(page, "empty-library");
   const lines = Array.from({ length: 5000 }, (_, n) => `#EXTINF:-1,Channel ${n}\nhttp://192.0.2.1/${n}.m3u8`);
   await page.setInputFiles("input[type=file]", {
     name: "list.m3u",
@@ -142,8 +112,8 @@ test("an imported list of 5,000 channels is searched, starred and scrolled witho
   await page.waitForFunction(() => /5000/.test(document.querySelector(".count")!.textContent!));
   await page.waitForSelector(".item");
   assert(await page.locator("li").count() < 100, "only lines in sight exist");
-  assertEquals(await barriers(), []);
-  await shot("library");
+  assertEquals(await barriers(page), []);
+  await shot(page, "library");
   await page.evaluate(() => scrollTo(0, 200_000));
   await page.waitForFunction(() =>
     [...document.querySelectorAll(".item a")].some((a) => /Channel 3\d\d\d/.test(a.textContent!))
@@ -167,8 +137,8 @@ test("a list is added by its address, fails in words, is removed, and what was t
   await page.waitForSelector(".rows li");
   await page.click(".rows li button:first-of-type");
   await page.waitForFunction(() => document.querySelector("[role=alert]")!.textContent !== "");
-  assertEquals(await barriers(), []);
-  await shot("lists");
+  assertEquals(await barriers(page), []);
+  await shot(page, "lists");
   await page.click(".rows li button:last-of-type");
   await page.waitForFunction(() => document.querySelector(".rows li") === null);
   await page.goto(`${served.url}/#/library`);
@@ -194,15 +164,10 @@ test("phone, TV and dark views have no sideways scrolling and large enough targe
     await page.emulateMedia({ colorScheme: scheme });
     await page.goto(`${served.url}/`);
     await page.waitForSelector("form.paste");
-    const { scroll, small } = await page.evaluate(() => ({
-      scroll: document.documentElement.scrollWidth - innerWidth,
-      small: [...document.querySelectorAll("button, nav a, input")].filter((element) =>
-        element.getBoundingClientRect().height < 44
-      ).length,
-    }));
+    const { scroll, small } = await misfits(page);
     assert(scroll <= 0, `${name}: ${scroll} px too wide`);
-    assertEquals(small, 0, name);
-    assertEquals(await barriers(), [], name);
-    await shot(name);
+    assertEquals(small, [], name);
+    assertEquals(await barriers(page), [], name);
+    await shot(page, name);
   }
 });

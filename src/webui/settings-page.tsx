@@ -1,0 +1,120 @@
+/** @jsxImportSource hono/jsx/dom */
+/** What the engine is set to, who may use it, and what went wrong last. */
+import { useEffect, useState } from "hono/jsx/dom";
+import { AccountCard } from "./account-card.tsx";
+import { call, EngineError, type LogLine, type Settings, type Task } from "./engine.ts";
+import { AccessCard, EngineCard, LimitsCard, TokenCard } from "./settings-cards.tsx";
+import { text, timeText } from "./texts.ts";
+
+/** Between two looks, ms. */
+const LOOK_EVERY_MS = 3000;
+
+/** Properties of `SettingsPage`. */
+export interface SettingsPageProps {
+  readonly failed: (error: unknown) => void;
+}
+
+/** Everything that the page shows. */
+interface State {
+  readonly settings: Settings;
+  readonly tasks: readonly Task[];
+  readonly lines: readonly LogLine[];
+}
+
+/** The room of settings. */
+export function SettingsPage({ failed }: SettingsPageProps) {
+  const [state, setState] = useState<State | null>(null);
+  const [trouble, setTrouble] = useState("");
+  const [version, setVersion] = useState(0);
+  useEffect(() => {
+    const ending = new AbortController();
+    const look = async () => {
+      while (!ending.signal.aborted) {
+        try {
+          const [settings, { tasks }, { lines }] = await Promise.all([
+            call<Settings>("get_settings"),
+            call<{ tasks: Task[] }>("get_tasks"),
+            call<{ lines: LogLine[] }>("get_log"),
+          ]);
+          if (ending.signal.aborted) return;
+          setTrouble("");
+          setState({ settings, tasks, lines });
+        } catch (error) {
+          if (ending.signal.aborted) return;
+          failed(error);
+          setTrouble(error instanceof EngineError && error.message !== "" ? error.message : text("engineGone"));
+        }
+        await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS));
+      }
+    };
+    void look();
+    return () => ending.abort();
+  }, [version]);
+  const changed = () => setVersion(version + 1);
+  return (
+    <section class="settings">
+      <h1>{text("settings")}</h1>
+      <p role="alert">{trouble === "" ? "" : text("failed", trouble)}</p>
+      {state === null ? <p class={trouble === "" ? "flow" : ""} /> : (
+        <div class="cards">
+          <EngineCard settings={state.settings} />
+          <AccessCard settings={state.settings} changed={changed} />
+          <LimitsCard settings={state.settings} changed={changed} />
+          <TokenCard />
+          <AccountCard />
+          <TasksCard tasks={state.tasks} changed={changed} />
+          <LogCard lines={state.lines} />
+        </div>
+      )}
+    </section>
+  );
+}
+
+function TasksCard({ tasks, changed }: { readonly tasks: readonly Task[]; readonly changed: () => void }) {
+  return (
+    <article class="card">
+      <h2>{text("tasks")}</h2>
+      {tasks.length === 0 ? <p class="note">{text("noTasks")}</p> : null}
+      <ul class="rows">
+        {tasks.slice(0, 10).map((task) => (
+          <li key={task.task_id}>
+            <div>
+              <strong>{text(task.kind === "playlist_import" ? "taskImport" : "taskLists")}</strong>
+              <small>{task.error ?? text(`task_${task.state}`, task.done, task.total < 0 ? "…" : task.total)}</small>
+              {task.state === "running" && task.total > 0 ? <progress max={task.total} value={task.done} /> : null}
+            </div>
+            {task.state === "running" || task.state === "queued"
+              ? (
+                <button
+                  type="button"
+                  onClick={() => void call("cancel_task", { task_id: `${task.task_id}` }).then(changed, changed)}
+                >
+                  {text("stop")}
+                </button>
+              )
+              : null}
+          </li>
+        ))}
+      </ul>
+    </article>
+  );
+}
+
+function LogCard({ lines }: { readonly lines: readonly LogLine[] }) {
+  return (
+    <article class="card wide">
+      <h2>{text("log")}</h2>
+      {lines.length === 0 ? <p class="note">{text("noLog")}</p> : (
+        <ol class="log" tabIndex={0} aria-label={text("log")}>
+          {lines.map((line, at) => (
+            <li key={`${line.time}-${lines.length - at}`} class={line.level}>
+              <time>{timeText(line.time)}</time>
+              <span>{line.message}</span>
+              <small>{line.detail}</small>
+            </li>
+          ))}
+        </ol>
+      )}
+    </article>
+  );
+}

@@ -1,0 +1,69 @@
+/** What the tests of the web page share: a film that lasts, screenshots, and what axe says. */
+import { execFile } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { mkdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import process from "node:process";
+import { promisify } from "node:util";
+import type { Page } from "playwright-core";
+
+/** Where screenshots go, for people to look at; none without it. */
+const SHOTS = process.env["WEBUI_SHOTS"];
+
+const AXE = readFileSync(new URL("../../node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
+
+/** Colours of the film: the page's own, from the deep water to the lamp. */
+const HUES = "c0=0x0b1f2a:c1=0x12697a:c2=0x6cc6d3:c3=0xf0a860:c4=0xa34d00";
+
+/** Makes a film of `seconds` in `directory`, about 100 KB per second, and returns its bytes. */
+export async function makeFilm(directory: string, seconds: number): Promise<Uint8Array> {
+  const path = join(directory, "film.mp4");
+  await promisify(execFile)("ffmpeg", [
+    ...["-v", "error", "-f", "lavfi", "-i", `gradients=s=960x540:r=25:speed=0.01:n=5:${HUES}:d=${seconds}`],
+    ...["-f", "lavfi", "-i", `sine=frequency=220:duration=${seconds}`],
+    ...["-c:v", "libx264", "-preset", "ultrafast", "-g", "50", "-b:v", "800k", "-minrate", "800k", "-maxrate", "800k"],
+    ...["-bufsize", "800k", "-x264-params", "nal-hrd=cbr", "-pix_fmt", "yuv420p", "-c:a", "aac", "-b:a", "64k"],
+    ...["-movflags", "+faststart", path],
+  ]);
+  return new Uint8Array(await readFile(path));
+}
+
+/** Keeps what the page looks like now, when somebody wants to see it. */
+export async function shot(page: Page, name: string): Promise<void> {
+  if (SHOTS === undefined) return;
+  await mkdir(SHOTS, { recursive: true });
+  await page.evaluate(() => scrollTo(0, 0));
+  await page.screenshot({ path: `${SHOTS}/${name}.png` });
+}
+
+/** What axe finds of weight on the page as it is now. */
+export async function barriers(page: Page): Promise<string[]> {
+  await page.evaluate(AXE);
+  return await page.evaluate(async () => {
+    // deno-lint-ignore no-explicit-any -- axe puts itself there
+    const { violations } = await (globalThis as any).axe.run();
+    return violations
+      // deno-lint-ignore no-explicit-any -- its results
+      .filter(({ impact }: any) => impact === "serious" || impact === "critical")
+      // deno-lint-ignore no-explicit-any -- its results
+      .map(({ id, nodes }: any) => `${id}: ${nodes.map((node: any) => node.html).join(" ")}`);
+  });
+}
+
+/** Pictures shown so far. */
+export function frames(page: Page): Promise<number> {
+  return page.evaluate(() => document.querySelector("video")?.getVideoPlaybackQuality().totalVideoFrames ?? 0);
+}
+
+/** How far it sticks out to the side, px, and how many targets are too small for a thumb or a remote. */
+export function misfits(page: Page): Promise<{ scroll: number; small: string[] }> {
+  return page.evaluate(() => ({
+    scroll: document.documentElement.scrollWidth - innerWidth,
+    small: [...document.querySelectorAll("button, .button, nav a, summary, input:not([type=file])")].filter(
+      (element) => {
+        const target = element.closest("label.switch") ?? element;
+        return target.getBoundingClientRect().height < 44;
+      },
+    ).map((element) => element.outerHTML.slice(0, 120)),
+  }));
+}

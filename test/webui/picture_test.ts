@@ -1,0 +1,58 @@
+/** What the page draws and names: pieces, codecs, and where the arrows of a remote lead. */
+import { test } from "node:test";
+import { assertEquals } from "@std/assert";
+import { codecNames, missingCodecs } from "../../src/webui/codecs.ts";
+import { columnsPath, waterPath } from "../../src/webui/pieces.ts";
+import { distance } from "../../src/webui/spatial.ts";
+
+test("waterPath() draws one step for each run of cells of one level", () => {
+  assertEquals(waterPath("9900"), "M0 9L0 0H2L2 9H4V9Z");
+  assertEquals(waterPath("5"), "M0 9L0 4H1V9Z");
+  assertEquals(waterPath(""), "M0 9V9Z");
+});
+
+test("columnsPath() draws a column for each cell", () => {
+  assertEquals(columnsPath([0, 7]), "M0 0h1v9h-1zM7 0h1v9h-1z");
+  assertEquals(columnsPath([]), "");
+});
+
+test("codecNames() names what a browser refuses, each codec once, and leaves what it does not know", () => {
+  assertEquals(codecNames('video/mp4; codecs="hvc1.1.6.L93.90,mp4a.40.2"'), "HEVC (H.265), AAC");
+  assertEquals(codecNames("audio/mp4;codecs=ac-3"), "Dolby Digital (AC-3)");
+  assertEquals(codecNames("avc1.42E01E,avc1.640028"), "H.264");
+  assertEquals(codecNames("xyz1"), "xyz1");
+  assertEquals(codecNames(""), "");
+});
+
+test("missingCodecs() names what a browser lacks for picture and sound, and nothing while one track of a kind will do", () => {
+  const track = (kind: "video" | "audio", codec: string) => ({ kind, codec });
+  const decodes = (type: string) => /avc1|mp4a\.40/.test(type);
+  const film = [track("video", "hevc"), track("audio", "ac3"), track("audio", "eac3")];
+  assertEquals(missingCodecs(film, decodes), {
+    picture: "HEVC (H.265)",
+    sound: "Dolby Digital (AC-3), Dolby Digital Plus (E-AC-3)",
+  });
+  assertEquals(missingCodecs([...film, track("video", "h264"), track("audio", "aac")], decodes), {
+    picture: "",
+    sound: "",
+  });
+  assertEquals(missingCodecs([], decodes), { picture: "", sound: "" });
+  assertEquals(missingCodecs([track("video", "other")], decodes), { picture: "", sound: "" });
+});
+
+const box = (left: number, top: number, width = 10, height = 10) => ({
+  left,
+  top,
+  right: left + width,
+  bottom: top + height,
+});
+
+test("distance() prefers what lies straight ahead, and sees nothing behind or on the same spot", () => {
+  const from = box(100, 100);
+  assertEquals(distance(from, box(120, 100), "ArrowRight"), 10);
+  assertEquals(distance(from, box(120, 100), "ArrowLeft"), null);
+  assertEquals(distance(from, box(100, 130), "ArrowDown"), 20);
+  assertEquals(distance(from, box(130, 130), "ArrowDown"), 20 + 2 * 20);
+  assertEquals(distance(from, box(95, 95, 40, 40), "ArrowRight"), null);
+  assertEquals(distance(from, box(110, 100), "ArrowRight"), 0);
+});
