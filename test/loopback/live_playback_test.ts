@@ -5,6 +5,7 @@ import { after, before, test } from "node:test";
 import { assert, assertEquals, assertLess, assertMatch } from "@std/assert";
 import { loadPorts } from "../../platform/detect.ts";
 import { DhtNode } from "../../src/discovery/dht-node.ts";
+import { assertDescribed } from "../support/described.ts";
 import { serveEngine, temporaryDirectory } from "../support/engine.ts";
 import { type OnAir, onAir } from "../support/live.ts";
 import { checkTs } from "../support/ts-check.ts";
@@ -200,7 +201,9 @@ test("the source's end ends the playlist and the MPEG TS cleanly, and is told", 
     for (const { event_url, stat_url } of [started, hls]) {
       let last = { name: "", params: {}, id: 0 };
       while (last.name !== "download_stopped") {
-        const { response } = await (await fetch(`${event_url}?after=${last.id}`)).json();
+        const answer = await (await fetch(`${event_url}?after=${last.id}`)).json();
+        assertDescribed("/engine/event/{infohash}/{session}", answer);
+        const { response } = answer;
         assert(response !== null, `nothing after ${last.name}`);
         last = response;
       }

@@ -1,6 +1,7 @@
 /** What the loopback tests share: noise torrents, starting a file session, reading and comparing. */
 import { Buffer } from "node:buffer";
 import { assert, assertEquals } from "@std/assert";
+import { assertDescribed } from "../support/described.ts";
 import type { SeededFiles, SeedOptions, ServedEngine } from "../support/engine.ts";
 import { seedFiles } from "../support/engine.ts";
 import { noise } from "../support/random.ts";
@@ -41,8 +42,10 @@ export async function ask(
   path: string,
   query: Record<string, string>,
 ): Promise<{ response: Started | null; error: string | null }> {
-  return await (await fetch(`${served.url}/engine/${path}?${new URLSearchParams({ format: "json", ...query })}`))
-    .json();
+  const url = `${served.url}/engine/${path}?${new URLSearchParams({ format: "json", ...query })}`;
+  const answer = await (await fetch(url)).json();
+  assertDescribed(`/engine/${path}`, answer);
+  return answer;
 }
 
 /** Starts a session; fails the test when it does not start. */
@@ -59,12 +62,16 @@ export async function startSession(
 
 /** The `stat` of a session. */
 export async function statOf(started: Started): Promise<Record<string, unknown>> {
-  return (await (await fetch(`${started.stat_url}?skip_player_activity=1`)).json()).response;
+  const answer = await (await fetch(`${started.stat_url}?skip_player_activity=1`)).json();
+  assertDescribed("/engine/stat/{infohash}/{session}", answer);
+  return answer.response;
 }
 
 /** Sends a command and answers its envelope. */
 export async function command(started: Started, query: string): Promise<{ response: unknown; error: unknown }> {
-  return await (await fetch(`${started.command_url}?${query}`)).json();
+  const answer = await (await fetch(`${started.command_url}?${query}`)).json();
+  assertDescribed("/engine/cmd/{infohash}/{session}", answer);
+  return answer;
 }
 
 /** The bytes `[from, to)` of a URL, or all of it. */
