@@ -1,6 +1,6 @@
 /**
- * The options of the command line: one table from which flags, variables, keys of the configuration file, `--help` and
- * the README come. Adding an option is adding one line to `OPTIONS`; its field appears in `Config` by itself.
+ * The command line's options: one table that defines flags, variables, keys of the configuration file, `--help` and
+ * the README. Adding an option means adding one line to `OPTIONS`; its field appears in `Config` automatically.
  */
 import { optionLines, optionMarkdown } from "./config/help.ts";
 import { type Option, readOptions, type Sources, splitArguments, type Values, variableName } from "./config/parse.ts";
@@ -11,7 +11,7 @@ import { VERSION } from "./version.ts";
 const MIB = 2 ** 20;
 const GIB = 2 ** 30;
 
-/** Room for pieces when `--cache-limit` is not given, bytes: a few films on disk, one film's window in memory. */
+/** Default of `--cache-limit`, bytes: a few films on disk, one film's window in memory. */
 const CACHE_LIMIT_BYTES = { disk: 10 * GIB, ram: 512 * MIB } as const;
 
 function option<T>(
@@ -26,7 +26,7 @@ function option<T>(
 
 const FLAG_ONLY = { flagOnly: true } as const;
 
-/** All options, in the order of `--help`, with their defaults. Names of fields carry their units. */
+/** All options with their defaults, in the order of `--help`. Field names carry their units. */
 const OPTIONS = {
   httpHost: option("http-host", value.host, "127.0.0.1", "Address for HTTP clients"),
   httpPort: option("http-port", value.port, 6878, "Port for HTTP clients; 0 picks a free one"),
@@ -35,7 +35,7 @@ const OPTIONS = {
     "allowed-host",
     value.list(value.host),
     [],
-    "Further host name that clients may use; repeatable",
+    "Additional host name that clients may use; repeatable",
   ),
   allowOrigins: option(
     "allow-origin",
@@ -47,23 +47,23 @@ const OPTIONS = {
     "public-url",
     value.optional(value.url("http", "https")),
     null,
-    "Base of all URLs in answers, behind a reverse proxy",
+    "Base of all URLs in responses, behind a reverse proxy",
   ),
   trustProxy: option(
     "trust-proxy",
     value.list(value.text("ADDRESS")),
     [],
-    "Reverse proxy whose X-Forwarded-*, Forwarded and X-Real-IP count: address or CIDR range; repeatable",
+    "Reverse proxy whose X-Forwarded-*, Forwarded and X-Real-IP are trusted: address or CIDR range; repeatable",
   ),
   pathAliases: option(
     "path-alias",
     value.list(value.pathName),
     [],
-    "Serve what /engine serves under /NAME too; repeatable",
+    "Also serve everything of /engine under /NAME; repeatable",
   ),
   peerHost: option("peer-host", value.host, "0.0.0.0", "Address for peers"),
   peerPort: option("peer-port", value.port, 8621, "Port for peers; 0 picks a free one"),
-  stateDir: option("state-dir", value.optional(value.text("DIR")), null, "Directory for what must survive a restart", {
+  stateDir: option("state-dir", value.optional(value.text("DIR")), null, "Directory for data kept across restarts", {
     shownDefault: "in the user's data directory",
   }),
   cacheDir: option("cache-dir", value.optional(value.text("DIR")), null, "Directory for downloaded pieces", {
@@ -74,12 +74,12 @@ const OPTIONS = {
     "cache-limit",
     value.optional(value.size),
     null,
-    "Room for downloaded pieces; 0 is no limit",
+    "Space for downloaded pieces; 0 is no limit",
     { shownDefault: "10GiB on disk, 512MiB in RAM" },
   ),
   downloadLimitBytesPerSecond: option("download-limit", value.rate, 0, "Download no faster than this; 0 is no limit"),
   uploadLimitBytesPerSecond: option("upload-limit", value.rate, 0, "Upload no faster than this; 0 is no limit"),
-  maxPeers: option("max-peers", value.integer(1, 10_000), 200, "Peers connected at once, all streams together"),
+  maxPeers: option("max-peers", value.integer(1, 10_000), 200, "Peers connected at once, over all streams"),
   trackers: option(
     "tracker",
     value.list(value.url("http", "https", "udp")),
@@ -90,17 +90,17 @@ const OPTIONS = {
     "dht-bootstrap",
     value.list(value.hostPort),
     [],
-    "DHT node to start from instead of the well-known ones; repeatable",
+    "DHT node to contact first instead of the well-known ones; repeatable",
   ),
   dht: option("no-dht", value.negated, true, "Do not use the DHT"),
   lsd: option("no-lsd", value.negated, true, "Do not look for peers in the local network"),
   pex: option("no-pex", value.negated, true, "Do not exchange addresses with peers"),
-  startTimeoutMs: option("start-timeout", value.duration, 60_000, "A stream that has not started by then fails"),
+  startTimeoutMs: option("start-timeout", value.duration, 60_000, "Deadline for the start of a stream"),
   liveWindowMs: option(
     "live-window",
     value.durationBetween(10_000, 7_200_000),
     60_000,
-    "How far back players of a broadcast can go (with --cache disk beyond 90s on disk); with broadcast: and peers, part of the id",
+    "How far back players of a broadcast can go (beyond 90s on disk with --cache disk); with broadcast: also peers; part of the id",
   ),
   fronts: option(
     "front",
@@ -113,21 +113,21 @@ const OPTIONS = {
     value.list(value.text("PROGRAM")),
     [],
     "Player program on this machine, mpv or VLC: a command or path; repeatable",
-    { shownDefault: "those that are found" },
+    { shownDefault: "all that are found" },
   ),
-  playerDiscovery: option("no-player-discovery", value.negated, true, "Do not look for players that are not named"),
+  playerDiscovery: option("no-player-discovery", value.negated, true, "Do not look for players other than those named"),
   transcodeAudio: option(
     "transcode-audio",
     value.choice("auto", "never", "always"),
     "auto",
-    "Sound that MPEG TS cannot carry becomes AAC unasked: auto where a file would be silent, or always",
+    "Convert sound that MPEG TS cannot carry to AAC by default: auto if a file would be silent, or always",
   ),
   audioTarget: option("audio-target", value.choice("aac", "ac3"), "aac", "What sound is made into"),
   allowPrivateFetch: option(
     "allow-private-fetch",
     value.boolean,
     false,
-    "Let clients elsewhere name URLs on private addresses",
+    "Let remote clients name URLs on private addresses",
   ),
   accessToken: option("access-token", value.optional(value.text("TOKEN")), null, "Token of the JSON API", {
     shownDefault: "made at the first start, kept in the state directory",
@@ -151,7 +151,7 @@ const OPTIONS = {
     "log-level",
     value.choice("error", "warn", "info", "debug"),
     "info",
-    "Least severe events logged, to standard error",
+    "Least severe level logged, to standard error",
   ),
   logFormat: option("log-format", value.choice("text", "json"), "text", "Format of the log and of the ready line"),
   source: option(
@@ -164,7 +164,7 @@ const OPTIONS = {
     "name",
     value.optional(value.text("NAME")),
     null,
-    "With broadcast: whoever starts again with this name goes on under the same id",
+    "With broadcast: restarting with the same name keeps the id",
   ),
   title: option("title", value.optional(value.text("TEXT")), null, "With broadcast: what viewers see; part of the id", {
     shownDefault: "the name",
@@ -180,7 +180,7 @@ const OPTIONS = {
     "piecesize",
     value.optional(value.sizeInSteps(16 * 1024, MIB)),
     null,
-    "With broadcast: most bytes of a piece; part of the id",
+    "With broadcast: largest piece; part of the id",
     { shownDefault: "64KiB" },
   ),
   publishDir: option(
@@ -190,7 +190,7 @@ const OPTIONS = {
     "With broadcast: directory for the transport file, the key and the position",
     { shownDefault: "broadcasts in the state directory" },
   ),
-  private: option("private", value.boolean, false, "With broadcast: trackers alone know of it; part of the id"),
+  private: option("private", value.boolean, false, "With broadcast: announce it only to trackers; part of the id"),
   url: option(
     "url",
     value.optional(value.text("STREAM")),
@@ -204,12 +204,12 @@ const OPTIONS = {
     "With broadcast, relay and doctor: print one JSON object per line",
     FLAG_ONLY,
   ),
-  live: option("live", value.boolean, false, "With demo: broadcast the clip over and over, and play that", FLAG_ONLY),
+  live: option("live", value.boolean, false, "With demo: broadcast the clip in a loop, and play that", FLAG_ONLY),
   once: option(
     "once",
     value.boolean,
     false,
-    "With demo: download both outputs, check them and exit; with broadcast: end where the source does",
+    "With demo: download both outputs, check them and exit; with broadcast: end when the source ends",
     FLAG_ONLY,
   ),
   config: option("config", value.optional(value.text("FILE")), null, "JSON file with any of these options as keys"),
@@ -218,7 +218,7 @@ const OPTIONS = {
   file: option("file", value.optional(value.text("FILE")), null, "With seed: the file", { ...FLAG_ONLY, hidden: true }),
 };
 
-/** What the program is asked to do. `seed` is the demo's second process. */
+/** The program's task. `seed` is the demo's second process. */
 export type Command =
   | "serve"
   | "broadcast"
@@ -231,16 +231,16 @@ export type Command =
   | "help"
   | "version";
 
-/** The whole configuration. Directories are null when the platform is to choose. */
+/** The whole configuration. Directories are null when the platform chooses them. */
 export type Config = Omit<Values<typeof OPTIONS>, "help" | "version" | "config" | "cacheLimitBytes"> & {
   readonly command: Command;
-  /** What stands after the command: its own command and what that is about. */
+  /** The words after the command: a subcommand and its object. */
   readonly words: readonly string[];
   /** Bytes; 0 = no limit. */
   readonly cacheLimitBytes: number;
 };
 
-/** Commands and how many words may follow each. */
+/** Commands, and how many words may follow each. */
 const COMMANDS: Readonly<Partial<Record<string, number>>> = {
   serve: 0,
   broadcast: 0,
@@ -252,15 +252,15 @@ const COMMANDS: Readonly<Partial<Record<string, number>>> = {
   seed: 0,
 };
 
-/** Path of the configuration file that the command line or the environment names; null when none does. */
+/** Path of the configuration file named on the command line or in the environment; null when there is none. */
 export function configPath(sources: Pick<Sources, "args" | "env">): string | null {
   const given = splitArguments(OPTIONS, sources.args).values.get(OPTIONS.config.flag);
   return given?.[given.length - 1] ?? (sources.env[variableName(OPTIONS.config.flag)] || null);
 }
 
 /**
- * The configuration that the command line, then the environment, then the file give. Throws a `MillraceError` with code
- * `config` whose message is one clear line.
+ * The configuration from the command line, then the environment, then the file. Throws a `MillraceError` with code
+ * `config` and a one-line message.
  */
 export function parseConfig(sources: Sources): Config {
   const args = splitArguments(OPTIONS, sources.args);

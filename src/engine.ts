@@ -1,4 +1,4 @@
-/** The composition root: every part is made here, wired together, and ended together. */
+/** The composition root: creates every part, connects them, and ends them together. */
 import { accessToken, loadAccessToken } from "./account/access-token.ts";
 import { createSignIn } from "./account/create-sign-in.ts";
 import { loadSecretBox } from "./account/secret-box.ts";
@@ -60,11 +60,11 @@ import type { SwarmManager } from "./swarm/types.ts";
 export type { Engine, EngineOptions } from "./engine/options.ts";
 
 const DEFAULT_START_TIMEOUT_MS = 60_000;
-/** People wait for the answer. */
+/** Short, because people wait for the result. */
 const DEFAULT_ANALYSIS_TIMEOUT_MS = 5000;
-/** For one list that an API caller names. */
+/** Time limit for one list named by an API caller. */
 const FETCH_TIMEOUT_MS = 20_000;
-/** Other end of a request that an embedder says nothing about. */
+/** The assumed caller of a request for which an embedder gives none. */
 const LOCAL: RequestInfo = { remote: { host: "127.0.0.1", port: 0 } };
 
 /**
@@ -84,12 +84,12 @@ export async function createEngine(ports: Ports, options: EngineOptions = {}): P
 /** Ends one part of the engine. */
 type Closer = () => Promise<void>;
 
-/** Ends parts at the same time. One that fails is logged and keeps no other open. */
+/** Ends parts concurrently. A failure is logged and does not keep another part open. */
 async function closeParts(log: Logger, parts: readonly Closer[]): Promise<void> {
   await Promise.all(parts.map((close) => close().catch((error) => log.log("warn", "a part did not close", { error }))));
 }
 
-/** Makes the engine; each part that holds something of the machine is added to `opened` as soon as it does. */
+/** Makes the engine; each part that holds resources of the machine is added to `opened` at once. */
 async function assemble(machine: Ports, options: EngineOptions, opened: Closer[]): Promise<Engine> {
   const { clock } = machine;
   const recentLog = new RecentLog(clock);
@@ -139,7 +139,7 @@ async function assemble(machine: Ports, options: EngineOptions, opened: Closer[]
       enabled: options.dht ?? true,
       bootstrap: options.dhtBootstrap?.length ? options.dhtBootstrap : DHT_ROUTERS,
       statePath: stateDir === null ? null : `${stateDir}/dht.json`,
-      // The same number for TCP and UDP: one forwarded port is enough.
+      // The same number for TCP and UDP: forwarding one port is enough.
       host: peerHost,
       port: peerPort,
     },
@@ -187,7 +187,7 @@ async function assemble(machine: Ports, options: EngineOptions, opened: Closer[]
     try {
       return await lease.swarm.metadata(signal);
     } catch (error) {
-      // A broadcast that was joined meanwhile by what is known elsewhere took the place of the swarm.
+      // Meanwhile a broadcast with metadata from elsewhere was joined and replaced the swarm.
       const live = broadcasts.running(magnet.infohashHex);
       if (live === null) throw error;
       return live;
@@ -230,7 +230,7 @@ async function assemble(machine: Ports, options: EngineOptions, opened: Closer[]
     observer: sessionObserver(metrics, log),
     onMetadata: (metainfo) => {
       void transportCache.keep(metainfo);
-      // Records of watched broadcasts are kept in the DHT by `RecordRefresh`.
+      // `RecordRefresh` keeps the records of watched broadcasts in the DHT.
       if (!isLive(metainfo)) publisher.publish(metainfo);
     },
   });

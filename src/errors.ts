@@ -1,9 +1,9 @@
 /**
- * Every error the engine raises on purpose. `code` is stable and machine-readable; the message says what the user can
- * do. HTTP statuses and API codes are assigned to these in `src/http` only.
+ * Every error that the engine raises on purpose. `code` is stable and machine-readable; the message says what the user
+ * can do. HTTP statuses and API codes are assigned to these in `src/http` only.
  */
 
-/** Stable error codes. One word a cause, never a place. */
+/** Stable error codes. One word per cause, never a place. */
 export type ErrorCode =
   | "invalid_argument" // the caller's value is malformed or out of range
   | "missing_selector" // no stream selector was given
@@ -11,7 +11,7 @@ export type ErrorCode =
   | "bad_transport_file" // the transport file or metadata is malformed or hostile
   | "bad_media" // the container is damaged or unreadable
   | "unsupported_media" // a codec or container that cannot be carried
-  | "no_playable_file" // the torrent holds nothing that a player can play
+  | "no_playable_file" // the torrent contains nothing playable
   | "timeout" // a deadline passed
   | "start_timeout" // a stream did not start before its deadline
   | "aborted" // the caller gave up
@@ -31,8 +31,8 @@ export type ErrorCode =
   | "internal";
 
 /**
- * Typed error; `cause` keeps the original, `detail` carries fields for logs. Clients read the message, so paths of this
- * machine stand in `detail.path` alone; `describeError` gives both.
+ * Typed error; `cause` keeps the original, `detail` carries fields for logs. Clients see the message, so paths of this
+ * machine appear only in `detail.path`; `describeError` returns both.
  */
 export class MillraceError extends Error {
   override readonly name = "MillraceError";
@@ -46,7 +46,7 @@ export class MillraceError extends Error {
   }
 }
 
-/** `error` with the path that it is about, for logs and for the user at the terminal. */
+/** The message of `error` with the path it concerns, for logs and for the user at the terminal. */
 export function describeError(error: Error): string {
   const path = error instanceof MillraceError ? error.detail?.["path"] : undefined;
   return typeof path === "string" ? `${error.message}: ${path}` : error.message;
@@ -57,7 +57,7 @@ export function hasCode(error: unknown, code: ErrorCode): error is MillraceError
   return error instanceof MillraceError && error.code === code;
 }
 
-/** The reason of an aborted signal as a MillraceError (code `aborted` unless the reason is ours already). */
+/** The reason of an aborted signal as a MillraceError (code `aborted` unless the reason already is one). */
 export function abortError(signal: AbortSignal): MillraceError {
   const reason: unknown = signal.reason;
   if (reason instanceof MillraceError) return reason;

@@ -1,4 +1,4 @@
-/** The public face for embedders: `createEngine(ports, options)` and what it needs. */
+/** The public interface for embedders: `createEngine(ports, options)` and its types. */
 export { createEngine, type Engine, type EngineOptions } from "./engine.ts";
 export type { Broadcast, BroadcastOptions, BroadcastStatus, Relay } from "./live/broadcast/broadcast-types.ts";
 export type { LiveInput, LiveInputEvent } from "./live/broadcast/input.ts";

@@ -1,7 +1,7 @@
 /**
  * What the engine needs from the machine it runs on. `src/` knows only these interfaces and web-standard globals
  * (fetch, URL, crypto, streams, TextEncoder, AbortSignal); `platform/{deno,node,bun}` implement them and
- * `test/contract` holds every implementation to the promises written here.
+ * `test/contract` checks that every implementation keeps the promises written here.
  */
 
 /** A handle to cancel a timer. */
@@ -25,13 +25,13 @@ export interface SocketAddress {
   readonly port: number;
 }
 
-/** What a TCP connection tells its owner. None is called before `open()` returns. */
+/** What a TCP connection reports to its owner. No handler is called before `open()` returns. */
 export interface TcpHandlers {
   /** Bytes arrived. `chunk` is a view of a buffer that is reused: copy what you keep before returning. */
   data(chunk: Uint8Array): void;
   /** The far end finished sending (half-close); writing still works. */
   end(): void;
-  /** `write()` answered false earlier and less than the low mark (64 KiB) is queued now. */
+  /** `write()` returned false earlier, and less than the low mark (64 KiB) is queued now. */
   drain(): void;
   /** Last call, exactly once: both directions are over. `error` is absent after an orderly close. */
   close(error?: Error): void;
@@ -41,11 +41,11 @@ export interface TcpHandlers {
 export interface TcpConnection {
   readonly local: SocketAddress;
   readonly remote: SocketAddress;
-  /** Attaches the handlers and starts delivery. Call once, in the same turn as the connection was obtained. */
+  /** Attaches the handlers and starts delivery. Call once, in the same turn in which the connection was obtained. */
   open(handlers: TcpHandlers): void;
   /**
    * Queues `chunk`; false when over 256 KiB is queued (the caller should wait for `drain`). Small writes of one turn
-   * leave as one. The caller must not change the bytes before they left. Ignored after `end()` or close.
+   * are sent together. The caller must not change the bytes before they are sent. Ignored after `end()` or close.
    */
   write(chunk: Uint8Array): boolean;
   /** Bytes queued and not yet handed to the kernel. */
@@ -53,7 +53,7 @@ export interface TcpConnection {
   /** Stops `data` calls (at most one buffer's worth may still arrive) so that the kernel's window closes. */
   pause(): void;
   resume(): void;
-  /** Half-closes after what is queued has left. */
+  /** Half-closes once the queued bytes have been sent. */
   end(): void;
   /** Drops the connection at once; `close` follows. Idempotent. */
   abort(): void;
@@ -82,7 +82,7 @@ export interface UdpSocket {
   readonly address: SocketAddress;
   /** Called for each datagram; `data` is the receiver's to keep. */
   onMessage(handler: (data: Uint8Array, from: SocketAddress) => void): void;
-  /** Sends one datagram; resolves when handed to the kernel; errors such as "unreachable" are swallowed (UDP promises nothing). */
+  /** Sends one datagram; resolves when the kernel has it; errors such as "unreachable" are ignored (UDP promises nothing). */
   send(data: Uint8Array, to: SocketAddress): Promise<void>;
   close(): void;
 }
@@ -91,13 +91,13 @@ export interface UdpSocket {
 export interface UdpBindOptions {
   /** Default "0.0.0.0". */
   readonly host?: string;
-  /** Default 0: a free one. */
+  /** Default 0: any free one. */
   readonly port?: number;
   /** Multicast group to join; implies address reuse, loopback of own datagrams and TTL 1. */
   readonly multicastGroup?: string;
   /** Address of the interface to join and send multicast on; default: the system's choice. */
   readonly multicastInterface?: string;
-  /** Asks the kernel to keep so much that was not read yet; it may give less. Default: the system's choice. */
+  /** Bytes of unread data that the kernel is asked to keep; it may keep less. Default: the system's choice. */
   readonly receiveBufferBytes?: number;
 }
 
@@ -116,7 +116,7 @@ export interface FileInfo {
 
 /** An open file with positioned access. Several reads and writes may be under way at once. */
 export interface FileHandle {
-  /** Fills as much of `into` as the file has from `position`; answers the byte count (0 = end). */
+  /** Fills as much of `into` as the file has from `position`; returns the byte count (0 = end). */
   read(into: Uint8Array, position: number): Promise<number>;
   /** Writes all of `data` at `position`, growing the file sparsely. Rejects with `disk_full` or `io`. */
   write(data: Uint8Array, position: number): Promise<void>;
@@ -130,18 +130,18 @@ export interface FileHandle {
 
 /** The file system. Paths are absolute, `/`-separated. Missing paths reject with `not_found`. */
 export interface FilePort {
-  /** `write` also creates, with `permissions` as in chmod less the process's umask (default 0o666). */
+  /** `write` also creates the file, with `permissions` as in chmod, minus the process's umask (default 0o666). */
   open(path: string, mode: "read" | "write", options?: { permissions?: number }): Promise<FileHandle>;
   readFile(path: string, options?: { maxBytes?: number }): Promise<Uint8Array>;
-  /** Replaces the file in one step (temporary file, sync, rename); `mode` as in chmod, default 0o644. */
+  /** Replaces the file atomically (temporary file, sync, rename); `mode` as in chmod, default 0o644. */
   writeFile(path: string, data: Uint8Array, options?: { mode?: number }): Promise<void>;
   info(path: string): Promise<FileInfo>;
   /** Names in the directory, unsorted. */
   list(path: string): Promise<string[]>;
-  /** Creates the directory and its parents; fine when it exists. */
+  /** Creates the directory and its parents; succeeds if it exists. */
   makeDirectory(path: string): Promise<void>;
   rename(from: string, to: string): Promise<void>;
-  /** Removes a file or a whole directory; fine when it is gone. */
+  /** Removes a file or a whole directory; succeeds if it is already gone. */
   remove(path: string): Promise<void>;
 }
 
@@ -162,17 +162,17 @@ export interface ProcessPort {
   spawn(command: string, args: readonly string[], options?: { env?: Record<string, string> }): Promise<ChildProcess>;
 }
 
-/** Programs that a user of this machine may start. */
+/** Programs that the user of this machine may start. */
 export interface ProgramPort {
   /** Absolute path of the program that `command` (a name on the PATH, or a path) would start; null when there is none. */
   find(command: string): Promise<string | null>;
-  /** Whether programs that this process starts can show windows to somebody. */
+  /** Whether programs started by this process can show windows to a user. */
   hasDesktop(): boolean;
 }
 
-/** A place where a program of this user may listen for others of this user. */
+/** An address where a program of this user can listen for other programs of this user. */
 export interface LocalAddress {
-  /** Path of a Unix domain socket in a directory of its own that only this user enters; on Windows a pipe's name. */
+  /** Path of a Unix domain socket in a directory that only this user can enter; on Windows a pipe's name. */
   readonly path: string;
   /** Removes the directory. */
   remove(): Promise<void>;
@@ -186,9 +186,9 @@ export interface LocalConnection {
   close(): void;
 }
 
-/** Connections between programs of one machine: Unix domain sockets, named pipes on Windows. */
+/** Connections between programs on one machine: Unix domain sockets, named pipes on Windows. */
 export interface LocalSocketPort {
-  /** A new address, for a program that is going to listen there. Rejects with `io`. */
+  /** A new address for a program that will listen there. Rejects with `io`. */
   newAddress(): Promise<LocalAddress>;
   /** Rejects with `connection_failed` while nobody listens, or with the signal's reason. */
   connect(path: string, options: { signal: AbortSignal }): Promise<LocalConnection>;
@@ -204,9 +204,9 @@ export interface InterfaceAddress {
   readonly loopback: boolean;
 }
 
-/** What the machine knows of its network. */
+/** What the machine knows about its network. */
 export interface NetworkPort {
-  /** Addresses of all interfaces that are up, now. */
+  /** Current addresses of all interfaces that are up. */
   interfaces(): readonly InterfaceAddress[];
   /** Literal addresses of `host`, in the resolver's order. Rejects with `not_found`. */
   resolve(host: string, options: { signal: AbortSignal }): Promise<string[]>;
@@ -220,7 +220,7 @@ export interface RequestInfo {
 /** A running HTTP server. */
 export interface HttpServer {
   readonly address: SocketAddress;
-  /** Stops accepting, lets running responses go on for `graceMs`, then drops them. */
+  /** Stops accepting, lets running responses continue for `graceMs`, then drops them. */
   close(graceMs: number): Promise<void>;
 }
 
@@ -232,13 +232,13 @@ export interface HttpPort {
   ): Promise<HttpServer>;
 }
 
-/** One HTTP request, for an address that was looked up and checked before. */
+/** One HTTP request, to an address that was resolved and checked before. */
 export interface HttpClientRequest {
   /** `http:` or `https:`. Credentials in it are not sent. */
   readonly url: URL;
   /**
-   * Literal address to connect to, whatever the URL's name resolves to by now. The name still stands in `Host`, and the
-   * certificate is checked against it.
+   * Literal address to connect to, whatever the URL's name resolves to by now. The name is still sent in `Host`, and
+   * the certificate is checked against it.
    */
   readonly address: string;
   readonly method: "GET" | "HEAD";
@@ -247,7 +247,7 @@ export interface HttpClientRequest {
   readonly signal: AbortSignal;
 }
 
-/** What a server answered; the body is as it was sent, compressed or not. */
+/** A server's response; the body is as sent, compressed or not. */
 export interface HttpClientAnswer {
   readonly status: number;
   readonly headers: Headers;
@@ -255,9 +255,9 @@ export interface HttpClientAnswer {
   readonly body: ReadableStream<Uint8Array>;
 }
 
-/** HTTP/1.1 requests to a chosen address. `fetch` cannot do this: it looks names up itself, after any check. */
+/** HTTP/1.1 requests to a chosen address. `fetch` cannot do this: it resolves names itself, after any check. */
 export interface HttpClientPort {
-  /** Follows no redirect, keeps no connection. Rejects with `connection_failed` or the signal's reason. */
+  /** Follows no redirects and keeps no connection. Rejects with `connection_failed` or the signal's reason. */
   open(request: HttpClientRequest): Promise<HttpClientAnswer>;
 }
 
@@ -269,10 +269,10 @@ export interface RuntimeFacts {
   readonly platform: "linux" | "win32" | "android" | "darwin";
 }
 
-/** All of it. `fetch` is separate so that tests can replace it. */
+/** All ports. `fetch` is separate so that tests can replace it. */
 export interface Ports {
   readonly runtime: RuntimeFacts;
-  /** Hashes what was downloaded. */
+  /** Hashes downloaded data. */
   readonly sha1: Sha1;
   readonly clock: Clock;
   readonly tcp: TcpPort;
@@ -284,13 +284,16 @@ export interface Ports {
   readonly network: NetworkPort;
   readonly http: HttpPort;
   readonly httpClient: HttpClientPort;
-  /** hls.js as an ES module, for the web page; null where the program does not have it: browsers then play HLS themselves or not at all. */
+  /**
+   * hls.js as an ES module, for the web page; null where the program lacks it: browsers then need HLS support of their
+   * own.
+   */
   readonly hlsModule: () => Promise<Uint8Array | null>;
   readonly fetch: typeof fetch;
   readonly log: Logger;
 }
 
-/** SHA-1 (FIPS 180-4) of some bytes, which must not change until it resolves: 20 bytes. Large inputs block nobody. */
+/** SHA-1 (FIPS 180-4), 20 bytes, of data that must not change until it resolves. Large inputs do not block other work. */
 export type Sha1 = (data: Uint8Array) => Promise<Uint8Array>;
 
 /** Levels, most severe first. */

@@ -7,25 +7,25 @@ import type { Ports } from "../ports.ts";
 /** Bytes of entropy; 64 hexadecimal characters. */
 const TOKEN_BYTES = 32;
 const TOKEN = /^[0-9a-f]{64}$/;
-/** Read and write for the owner alone. */
+/** File mode: only the owner may read and write. */
 const SECRET_MODE = 0o600;
 
 /** The token: its holder may call private methods. */
 export interface AccessToken {
   readonly value: string;
-  /** Whether `candidate` is the token, in a time that does not depend on where they differ. */
+  /** Whether `candidate` is the token; the time taken does not depend on where they differ. */
   matches(candidate: string): boolean;
   /**
-   * Takes over a token that was put into the state directory since (`rotateAccessToken`), or makes a new one when the file is
-   * damaged, as `loadAccessToken` does.
+   * Adopts a token that was put into the state directory meanwhile (`rotateAccessToken`), or makes a new one when the
+   * file is damaged, as `loadAccessToken` does.
    */
   refresh(): Promise<void>;
 }
 
-/** A token of 64 hexadecimal characters that stays. Throws `config` for anything else; the text itself is never repeated. */
+/** A fixed token of 64 hexadecimal characters. Throws `config` for anything else, without repeating the text. */
 export function accessToken(text: string): AccessToken {
   const value = text.trim().toLowerCase();
-  if (!TOKEN.test(value)) throw new MillraceError("config", "the access token is to have 64 hexadecimal characters");
+  if (!TOKEN.test(value)) throw new MillraceError("config", "the access token must have 64 hexadecimal characters");
   return { value, matches: (candidate) => sameSecret(candidate, value), refresh: () => Promise.resolve() };
 }
 
@@ -34,13 +34,13 @@ export function randomToken(): AccessToken {
   return accessToken(toHex(crypto.getRandomValues(new Uint8Array(TOKEN_BYTES))));
 }
 
-/** What keeping the token needs of the machine. */
+/** What storing the token needs of the machine. */
 export type TokenPorts = Pick<Ports, "files" | "clock" | "log">;
 
 /**
- * The token kept in `<stateDir>/access-token`, made (mode 600) when there is none; without a state directory one for this
- * run. A file that holds something else is set aside and a new token made: playback must not end with it, and whoever
- * damaged it may have meant to shut others out.
+ * The token kept in `<stateDir>/access-token`, created (mode 600) when there is none; without a state directory, one
+ * for this run. A file with other contents is set aside and a new token made: damage must not end playback, and whoever
+ * damaged it may have meant to lock others out.
  */
 export async function loadAccessToken(ports: TokenPorts, stateDir: string | null): Promise<AccessToken> {
   if (stateDir === null) return randomToken();
@@ -55,7 +55,7 @@ export async function loadAccessToken(ports: TokenPorts, stateDir: string | null
   const load = async () => {
     const kept = await read(ports.files, stateDir);
     if (typeof kept === "string") return kept;
-    // One for all calls that find none: each its own would leave all but one with a token that nobody else knows.
+    // Shared by all calls that find none: otherwise all but one would hold a token that nobody else knows.
     making ??= replace(kept === DAMAGED).finally(() => making = null);
     return (await making).value;
   };
@@ -71,7 +71,7 @@ export async function loadAccessToken(ports: TokenPorts, stateDir: string | null
   };
 }
 
-/** Replaces the token in `<stateDir>/access-token` by a new one; a running engine takes it over at its next call. */
+/** Replaces the token in `<stateDir>/access-token`; a running engine adopts the new one at its next call. */
 export async function rotateAccessToken(files: Ports["files"], stateDir: string): Promise<AccessToken> {
   const made = randomToken();
   await files.makeDirectory(stateDir);
@@ -82,7 +82,7 @@ export async function rotateAccessToken(files: Ports["files"], stateDir: string)
 
 const pathIn = (stateDir: string) => `${stateDir}/access-token`;
 
-/** Something else than a token is in its place. */
+/** The file holds something other than a token. */
 const DAMAGED = Symbol("damaged");
 
 /** The token in the state directory; null when there is none. */
@@ -99,7 +99,7 @@ async function read(files: Ports["files"], stateDir: string): Promise<string | t
   }
 }
 
-/** Whether `candidate` is `value`, in a time that does not depend on where they differ. */
+/** Whether `candidate` is `value`; the time taken does not depend on where they differ. */
 export function sameSecret(candidate: string, value: string): boolean {
   let difference = candidate.length ^ value.length;
   for (let i = 0; i < value.length; i++) difference |= value.charCodeAt(i) ^ (candidate.charCodeAt(i) | 0);

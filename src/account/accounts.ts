@@ -1,10 +1,10 @@
-/** Local accounts: who can sign in by email and password. Made and removed from the command line alone. */
+/** Local accounts: users who can sign in by email and password. Created and removed only from the command line. */
 import type { Store } from "../database/store.ts";
 import { hasCode, MillraceError } from "../errors.ts";
 import type { Clock } from "../ports.ts";
 import { hashPassword, verifyPassword } from "./password.ts";
 
-/** One account; its password stays in the database. */
+/** One account, without its password, which stays in the database. */
 export interface Account {
   readonly id: number;
   /** Lower-case. */
@@ -15,11 +15,11 @@ export interface Account {
   readonly updatedAt: number;
 }
 
-/** An account whose password was right. */
+/** An account whose password was correct. */
 export interface VerifiedAccount {
   readonly id: number;
   readonly email: string;
-  /** The stored password that was checked, to see whether it changed since. */
+  /** The stored password that was checked, to detect later changes. */
   readonly record: string;
 }
 
@@ -31,7 +31,7 @@ export function normalEmail(email: string): string {
   return email.trim().normalize("NFC").toLowerCase();
 }
 
-/** Local accounts in the database. Passwords are kept as scrypt hashes, never as they are. */
+/** Local accounts in the database. Passwords are stored only as scrypt hashes. */
 export class Accounts {
   private readonly store: Store;
   private readonly clock: Clock;
@@ -41,7 +41,7 @@ export class Accounts {
     this.clock = clock;
   }
 
-  /** Adds an account. Rejects with `conflict` when there is one, `invalid_argument` for a bad address or password. */
+  /** Adds an account. Rejects with `conflict` when it exists, `invalid_argument` for a bad address or password. */
   async add(email: string, password: string): Promise<void> {
     const name = requireEmail(email);
     const record = await hashPassword(password);
@@ -52,11 +52,11 @@ export class Accounts {
         .execute();
     } catch (error) {
       if (!hasCode(error, "conflict")) throw error;
-      throw new MillraceError("conflict", `there is an account ${name}; see user passwd`);
+      throw new MillraceError("conflict", `account ${name} already exists; see user passwd`);
     }
   }
 
-  /** Sets another password, which ends all sign-ins of the account. Rejects with `not_found` or `invalid_argument`. */
+  /** Sets a new password, which ends all sign-ins of the account. Rejects with `not_found` or `invalid_argument`. */
   async changePassword(email: string, password: string): Promise<void> {
     const name = requireEmail(email);
     const record = await hashPassword(password);
@@ -82,7 +82,7 @@ export class Accounts {
     });
   }
 
-  /** All accounts by address. */
+  /** All accounts, ordered by address. */
   async list(): Promise<Account[]> {
     const db = await this.store.open();
     const rows = await db.selectFrom("accounts").select(["id", "email", "created_at", "updated_at"]).orderBy("email")
@@ -95,7 +95,7 @@ export class Accounts {
     }));
   }
 
-  /** The account with this address and password, or null, which takes the same time for unknown addresses. */
+  /** The account with this address and password, or null; an unknown address takes the same time. */
   async verify(email: string, password: string): Promise<VerifiedAccount | null> {
     const db = await this.store.open();
     const row = await db.selectFrom("accounts").select(["id", "email", "password"])

@@ -1,26 +1,27 @@
 /**
- * How often sign-in may be tried, by key (an address, an account): a few at once, then one in a while. The table is
- * bounded; who fills it with other keys to be forgotten spends an attempt, half a second of hashing, on each.
+ * How often sign-in may be tried, per key (an address, an account): a few attempts at once, then one per interval. The
+ * table is bounded; filling it with other keys so that one is forgotten costs an attempt for each, half a second of
+ * hashing.
  */
 import type { Clock } from "../ports.ts";
 
 /** One kind of limit. */
 export interface AttemptLimit {
-  /** Attempts that may fail in a row. */
+  /** Failed attempts allowed in a row. */
   readonly burst: number;
-  /** Then one more is allowed each time this has passed, ms. */
+  /** After those, one more attempt is allowed per this time, ms. */
   readonly refillMs: number;
 }
 
 /** Keys remembered, each some 100 bytes. */
 const MAX_KEYS = 4096;
 
-/** Counts attempts by key and says how long the next one has to wait. */
+/** Counts attempts per key and says how long the next one must wait. */
 export class AttemptLimiter {
   private readonly limit: AttemptLimit;
   private readonly clock: Clock;
   private readonly maxKeys: number;
-  /** When each key is as good as new, monotonic ms. The longest unused come first. */
+  /** When each key has its full burst again, monotonic ms. The longest unused come first. */
   private readonly fullAtMs = new Map<string, number>();
 
   constructor(clock: Clock, limit: AttemptLimit, maxKeys: number = MAX_KEYS) {
@@ -34,7 +35,7 @@ export class AttemptLimiter {
     return this.fullAtMs.size;
   }
 
-  /** How long `key` has to wait before it may try, ms; 0 = it may now. */
+  /** How long `key` must wait before its next attempt, ms; 0: it may try now. */
   waitMs(key: string): number {
     const { burst, refillMs } = this.limit;
     const now = this.clock.monotonic();
@@ -42,7 +43,7 @@ export class AttemptLimiter {
     return Math.max(0, spentMs - (burst - 1) * refillMs);
   }
 
-  /** Counts an attempt of `key` before it is made, so that many at once do not pass. */
+  /** Counts an attempt of `key` before it is made, so that many concurrent ones cannot pass. */
   take(key: string): void {
     const now = this.clock.monotonic();
     const fullAtMs = Math.max(this.fullAtMs.get(key) ?? now, now) + this.limit.refillMs;
@@ -55,7 +56,10 @@ export class AttemptLimiter {
     }
   }
 
-  /** Takes back one attempt of `key`: it was right. Failures before it still count, else one right answer would buy more. */
+  /**
+   * Takes back one attempt of `key`, which succeeded. Earlier failures still count, or one success would buy more
+   * guesses.
+   */
   giveBack(key: string): void {
     const fullAtMs = this.fullAtMs.get(key);
     if (fullAtMs !== undefined) this.fullAtMs.set(key, fullAtMs - this.limit.refillMs);

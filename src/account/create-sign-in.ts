@@ -1,4 +1,4 @@
-/** Puts sign-in together from an engine's options. */
+/** Assembles sign-in from an engine's options. */
 import type { Store } from "../database/store.ts";
 import { MillraceError } from "../errors.ts";
 import type { Clock, FilePort } from "../ports.ts";
@@ -20,7 +20,7 @@ export interface SignInSetup {
   readonly fetchBytes: IdentityProviderOptions["fetchBytes"];
 }
 
-/** Throws `config` for an issuer that cannot be relied on, or without a client id there. */
+/** Throws `config` for an issuer that cannot be trusted, or one without a client id. */
 export function createSignIn(setup: SignInSetup): SignIn {
   const { store, clock, files, stateDir } = setup;
   return new SignIn({
@@ -34,6 +34,8 @@ export function createSignIn(setup: SignInSetup): SignIn {
 
 function provider({ oidcIssuer: issuer, oidcAudience: audience, clock, fetchBytes }: SignInSetup) {
   if (issuer === null) return null;
-  if (!audience) throw new MillraceError("config", "--oidc-issuer needs --oidc-audience, the client id there");
+  if (!audience) {
+    throw new MillraceError("config", "--oidc-issuer needs --oidc-audience, the client id at that provider");
+  }
   return new IdentityProvider({ issuer, audience, clock, fetchBytes });
 }

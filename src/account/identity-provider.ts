@@ -4,23 +4,23 @@ import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTPayload, jwtVeri
 import { type ErrorCode, hasCode, MillraceError } from "../errors.ts";
 import type { Clock } from "../ports.ts";
 
-/** Whom the provider vouches for. */
+/** A user whose identity the provider confirms. */
 export interface Identity {
   readonly issuer: string;
-  /** The user's id at the issuer; never given to another. */
+  /** The user's id at the issuer; never reassigned. */
   readonly subject: string;
-  /** What the user is called: the verified email, else the preferred name, else the subject. */
+  /** The user's display name: the verified email, else the preferred name, else the subject. */
   readonly login: string;
 }
 
-/** What the provider is asked with. */
+/** Settings of an identity provider. */
 export interface IdentityProviderOptions {
   /** `iss` of its tokens and base of its discovery document. https, or http on this machine. */
   readonly issuer: string;
-  /** `aud` that tokens must carry: our client id there. */
+  /** The `aud` that tokens must carry: our client id at the provider. */
   readonly audience: string;
   readonly clock: Clock;
-  /** GETs an address; `allowPrivate` where the operator named its host. */
+  /** GETs an address; `allowPrivate` is set for the host that the operator named. */
   readonly fetchBytes: (
     url: string,
     options: { maxBytes: number; allowPrivate: boolean },
@@ -28,19 +28,19 @@ export interface IdentityProviderOptions {
   ) => Promise<{ bytes: Uint8Array; url: string }>;
 }
 
-/** Longest token, characters: providers put whole profiles in. */
+/** Longest token, characters: providers include whole profiles. */
 const MAX_TOKEN_CHARS = 16 * 1024;
-/** Three parts in base64url without padding (RFC 7515 sections 2 and 7.1); decoders let more pass. */
+/** Three parts in base64url without padding (RFC 7515 sections 2 and 7.1); decoders accept more than that. */
 const COMPACT = /^[\w-]+\.[\w-]+\.[\w-]+$/;
 /** Largest discovery document or key set, bytes. */
 const MAX_DOCUMENT_BYTES = 256 * 1024;
-/** How long keys are used before they are asked for again, ms. */
+/** How long keys are used before they are fetched again, ms. */
 const KEYS_TTL_MS = 10 * 60_000;
-/** A token with an unknown key may have new ones fetched this often, ms: else forged tokens would flood the provider. */
+/** Shortest time between fetches caused by unknown keys, ms: otherwise forged tokens would flood the provider. */
 const REFETCH_AFTER_MS = 30_000;
-/** How far the clocks may differ, s. */
+/** How much the clocks may differ, s. */
 const CLOCK_TOLERANCE_S = 60;
-/** Signatures by public keys. `none` and the symmetric kind would let anybody make tokens. */
+/** Public-key signatures only. `none` and symmetric algorithms would let anybody make tokens. */
 const ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"];
 /** Longest name kept, characters. */
 const MAX_LOGIN_CHARS = 254;
@@ -50,30 +50,32 @@ interface Keys {
   readonly fetchedMs: number;
 }
 
-/** Throws `config` unless the tokens of `issuer` can be relied on. */
+/** Throws `config` unless the tokens of `issuer` can be trusted. */
 function requireIssuer(issuer: string): void {
   const { protocol, hostname, search, hash } = new URL(issuer);
   const isHere = hostname === "localhost" || hostname === "[::1]" || /^127\.\d+\.\d+\.\d+$/.test(hostname);
   if (protocol !== "https:" && !(protocol === "http:" && isHere)) {
-    throw new MillraceError("config", "--oidc-issuer needs https: over http anybody on the way could sign in");
+    throw new MillraceError("config", "--oidc-issuer needs https: over http anybody on the network path could sign in");
   }
-  if (search !== "" || hash !== "") throw new MillraceError("config", "--oidc-issuer has no query and no fragment");
+  if (search !== "" || hash !== "") {
+    throw new MillraceError("config", "--oidc-issuer must have no query and no fragment");
+  }
 }
 
-/** Checks ID tokens of one provider. Asks it nothing before the first sign-in. */
+/** Checks ID tokens of one provider. Sends it nothing before the first sign-in. */
 export class IdentityProvider {
   private readonly options: IdentityProviderOptions;
   private keys: Keys | null = null;
 
-  /** Throws `config` for an issuer that cannot be relied on. */
+  /** Throws `config` for an issuer that cannot be trusted. */
   constructor(options: IdentityProviderOptions) {
     requireIssuer(options.issuer);
     this.options = options;
   }
 
   /**
-   * Whom `token` names; null when it is not valid: another issuer or audience, expired, not signed by the provider.
-   * Rejects with `unavailable`, `connection_failed` or `timeout` when the provider cannot be asked.
+   * The user named by `token`; null when it is invalid: another issuer or audience, expired, not signed by the
+   * provider. Rejects with `unavailable`, `connection_failed` or `timeout` when the provider cannot be reached or used.
    */
   async verify(token: string, signal: AbortSignal): Promise<Identity | null> {
     if (token.length > MAX_TOKEN_CHARS || !COMPACT.test(token)) return null;
@@ -87,11 +89,11 @@ export class IdentityProvider {
     return again === null || again === "unknown_key" ? null : this.identityOf(again);
   }
 
-  /** What a valid token says; null for one that is not. */
+  /** The claims of a valid token; null for an invalid one. */
   private async check(token: string, keys: Keys): Promise<JWTPayload | null | "unknown_key"> {
     const { issuer, audience, clock } = this.options;
     const options: JWTVerifyOptions = {
-      // With and without a slash at its end it is the same issuer to its operator, and so to the option.
+      // To its operator, and so to the option, the issuer is the same with and without a slash at the end.
       issuer: [issuer, `${issuer}/`],
       audience,
       algorithms: ALGORITHMS,
@@ -104,7 +106,7 @@ export class IdentityProvider {
     } catch (error) {
       if (error instanceof errors.JWKSNoMatchingKey) return "unknown_key";
       if (!(error instanceof errors.JWKSMultipleMatchingKeys)) return refusal(error);
-      // A set whose keys have no ids (RFC 7517 section 4.5): one of them it is.
+      // The keys have no ids (RFC 7517 section 4.5), so any of them may be the right one.
       for await (const key of error) {
         try {
           return (await jwtVerify(token, key, options)).payload;
@@ -119,7 +121,7 @@ export class IdentityProvider {
   private identityOf(payload: JWTPayload): Identity | null {
     const { sub, iss, aud, azp, email, email_verified: isVerified, preferred_username: name } = payload;
     if (typeof sub !== "string" || sub === "" || sub.length > 255 || typeof iss !== "string") return null;
-    // A token for several parties says which of them asked for it (Core section 3.1.3.7, 4 and 5).
+    // A token for several parties names the one that requested it (Core section 3.1.3.7, 4 and 5).
     if (azp !== undefined ? azp !== this.options.audience : Array.isArray(aud) && aud.length > 1) return null;
     const login = typeof email === "string" && email !== "" && isVerified === true
       ? email
@@ -129,7 +131,7 @@ export class IdentityProvider {
     return { issuer: iss, subject: sub, login: login.slice(0, MAX_LOGIN_CHARS) };
   }
 
-  /** The provider's keys, asked for unless that was done less than `maxAgeMs` ago. */
+  /** The provider's keys, fetched unless they are less than `maxAgeMs` old. */
   private async freshKeys(maxAgeMs: number, signal: AbortSignal): Promise<Keys> {
     const { keys, options } = this;
     if (keys !== null && options.clock.monotonic() - keys.fetchedMs < maxAgeMs) return keys;
@@ -152,31 +154,31 @@ export class IdentityProvider {
     }
   }
 
-  /** Only the host that the operator named may be a private one, and what comes over https stays on https. */
+  /** Only the host that the operator named may be private, and https never leads to anything but https. */
   private async fetchJson(url: string, signal: AbortSignal): Promise<object> {
     const issuer = new URL(this.options.issuer);
     if (issuer.protocol === "https:" && new URL(url).protocol !== "https:") throw unusable("its keys are not on https");
     const allowPrivate = new URL(url).host === issuer.host;
     const limits = { maxBytes: MAX_DOCUMENT_BYTES, allowPrivate };
     const answer = await this.options.fetchBytes(url, limits, signal).catch((error) => {
-      // Of other failures the operator is to know, not the caller, who named no address.
+      // Other failures are for the operator, not for the caller, who named no address.
       if (["aborted", "timeout", "connection_failed"].some((code) => hasCode(error, code as ErrorCode))) throw error;
       throw unusable(`${new URL(url).host} gives no document`, error);
     });
     if (issuer.protocol === "https:" && new URL(answer.url).protocol !== "https:") {
-      throw unusable("it leads away from https");
+      throw unusable("it redirects away from https");
     }
     try {
       const value: unknown = JSON.parse(new TextDecoder().decode(answer.bytes));
       if (typeof value === "object" && value !== null) return value;
     } catch {
-      // Told below.
+      // Reported below.
     }
-    throw unusable("it does not answer JSON");
+    throw unusable("it does not return JSON");
   }
 }
 
-/** What the caller's token is to blame for is a refusal; anything else is a fault. */
+/** Errors caused by the caller's token become a refusal (null); any other is thrown. */
 function refusal(error: unknown): null {
   if (error instanceof errors.JOSEError) return null;
   throw error;

@@ -1,21 +1,21 @@
 /**
- * Passwords as they are stored: scrypt (RFC 7914) in the PHC string format. Its memory makes guessing a stolen database
- * dear; the library works in slices of a few milliseconds, so that streams go on while a password is checked.
+ * Passwords as they are stored: scrypt (RFC 7914) in the PHC string format. Its memory use makes guessing from a stolen
+ * database expensive; the library works in slices of a few milliseconds, so that streams continue during a check.
  */
 import { trimEndOf } from "../bytes/trim.ts";
 import { scryptAsync } from "@noble/hashes/scrypt.js";
 import { MillraceError } from "../errors.ts";
 
-/** What one hash costs: N = 2^logN blocks of r · 128 bytes, p times. 16 MiB and some 0.4 s of one core. */
+/** Cost of one hash: N = 2^logN blocks of r · 128 bytes, p times. 16 MiB and some 0.4 s of one core. */
 interface Cost {
   readonly logN: number;
   readonly r: number;
   readonly p: number;
 }
 
-/** OWASP's recommendation of 2024 for the memory that a small machine has. */
+/** OWASP's recommendation of 2024 for the memory of a small machine. */
 const COST: Cost = { logN: 14, r: 8, p: 5 };
-/** Dearer records are not checked: they would take gigabytes. */
+/** More expensive records are not checked: they would take gigabytes. */
 const MAX_COST: Cost = { logN: 17, r: 16, p: 16 };
 const SALT_BYTES = 16;
 const HASH_BYTES = 32;
@@ -34,7 +34,7 @@ export async function hashPassword(password: string): Promise<string> {
   if (length < MIN_PASSWORD_CHARS || length > MAX_PASSWORD_CHARS) {
     throw new MillraceError(
       "invalid_argument",
-      `a password has ${MIN_PASSWORD_CHARS} to ${MAX_PASSWORD_CHARS} characters`,
+      `a password must have ${MIN_PASSWORD_CHARS} to ${MAX_PASSWORD_CHARS} characters`,
     );
   }
   const salt = crypto.getRandomValues(new Uint8Array(SALT_BYTES));
@@ -43,8 +43,8 @@ export async function hashPassword(password: string): Promise<string> {
 }
 
 /**
- * Whether `password` is the one of `record`. Without a record the same work is done for nothing, so that the time does
- * not tell whether there is an account. Throws `corrupt` for a record that is none.
+ * Whether `password` matches `record`. Without a record the same work is done for nothing, so that the time does
+ * not reveal whether the account exists. Throws `corrupt` for an invalid record.
  */
 export async function verifyPassword(record: string | null, password: string): Promise<boolean> {
   const match = record === null ? null : RECORD.exec(record);
@@ -61,7 +61,7 @@ export async function verifyPassword(record: string | null, password: string): P
   return difference === 0;
 }
 
-/** NFC: keyboards write the same letter in different ways (RFC 8265 section 4.2). */
+/** NFC: keyboards enter the same letter in different ways (RFC 8265 section 4.2). */
 function derive(password: string, salt: Uint8Array, { logN, r, p }: Cost): Promise<Uint8Array> {
   const bytes = new TextEncoder().encode(password.normalize("NFC"));
   return scryptAsync(bytes, salt, { N: 2 ** logN, r, p, dkLen: HASH_BYTES, asyncTick: SLICE_MS });

@@ -1,25 +1,25 @@
-/** Secrets at rest: AES-256-GCM with a key that is kept in the state directory, apart from the database. */
+/** Secrets at rest: AES-256-GCM with a key kept in the state directory, apart from the database. */
 import { fromHex, toHex } from "../bytes/hex.ts";
 import { hasCode, MillraceError } from "../errors.ts";
 import type { FilePort } from "../ports.ts";
 
-/** Read and write for the owner alone. */
+/** File mode: only the owner may read and write. */
 const SECRET_MODE = 0o600;
 const KEY_BYTES = 32;
-/** Of the initialisation vector: NIST SP 800-38D, section 8.2. */
+/** Length of the initialisation vector: NIST SP 800-38D, section 8.2. */
 const IV_BYTES = 12;
-/** Begins every sealed text, so that the way of sealing can change. */
+/** Begins every sealed text, so that the format can change. */
 const PREFIX = "v1:";
 
-/** Seals and opens texts. */
+/** Encrypts (seals) and decrypts (opens) texts. */
 export interface SecretBox {
-  /** `text` sealed; only `open` with the same `context` gives it back. */
+  /** Seals `text`; only `open` with the same `context` returns it. */
   seal(text: string, context: string): Promise<string>;
   /** Rejects with `corrupt` when it was sealed with another key or for another context. */
   open(sealed: string, context: string): Promise<string>;
 }
 
-/** A box over a key of 32 bytes. */
+/** A box with a key of 32 bytes. */
 export function createSecretBox(key: Uint8Array): SecretBox {
   let imported: Promise<CryptoKey> | null = null;
   const cryptoKey = () =>
@@ -52,8 +52,8 @@ export function createSecretBox(key: Uint8Array): SecretBox {
 }
 
 /**
- * The box whose key is in `<stateDir>/secret-key`, made (mode 600) at the first use; without a state directory one for
- * this run. Uses reject with `corrupt` when the file holds something else.
+ * The box whose key is in `<stateDir>/secret-key`, created (mode 600) at the first use; without a state directory, a
+ * key for this run. Calls reject with `corrupt` when the file holds something else.
  */
 export function loadSecretBox(files: FilePort, stateDir: string | null): SecretBox {
   let loading: Promise<SecretBox> | null = null;

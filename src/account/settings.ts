@@ -1,9 +1,9 @@
-/** Settings that callers change and restarts keep. */
+/** Settings that callers change and that survive a restart. */
 import type { Store } from "../database/store.ts";
 
-/** Names in the table, and the type of each value. */
+/** Names in the table, with the type of each value. */
 export interface Settings {
-  /** Whether callers of the same subnet may call (section 5 of the HTTP API). Default true. */
+  /** Whether callers in the same subnet may call (section 5 of the HTTP API). Default true. */
   allow_intranet: boolean;
   /** Whether callers from anywhere may call. Default false. */
   allow_internet: boolean;
@@ -11,7 +11,7 @@ export interface Settings {
 
 /** Reads and writes settings. */
 export interface SettingsStore {
-  /** What was set so far; empty, and without opening the database, when there is none yet. */
+  /** All settings made so far; empty, without opening the database, when there are none yet. */
   load(): Promise<Partial<Settings>>;
   /** Resolves when it is stored. */
   set<Name extends keyof Settings>(name: Name, value: Settings[Name]): Promise<void>;

@@ -1,6 +1,6 @@
 /**
- * The key pair that signs `engine_auth_token`s. One for each sign-in: it is published while the sign-in lasts, so that
- * after `sign_out` no token of that sign-in verifies any more.
+ * The key pair that signs `engine_auth_token`s. Each sign-in has one, published while the sign-in lasts, so that
+ * after `sign_out` none of its tokens verifies any more.
  */
 import {
   calculateJwkThumbprint,
@@ -16,7 +16,7 @@ import type { FilePort } from "../ports.ts";
 
 /** ECDSA on P-256 with SHA-256 (RFC 7518 section 3.4): every JWT library verifies it. */
 const ALGORITHM = "ES256";
-/** Read and write for the owner alone. */
+/** File mode: only the owner may read and write. */
 const SECRET_MODE = 0o600;
 /** Largest key file, bytes. */
 const MAX_FILE_BYTES = 4096;
@@ -25,21 +25,21 @@ const MAX_FILE_BYTES = 4096;
 export interface SignInKey {
   /** Thumbprint of the public key (RFC 7638), `kid` of tokens. */
   readonly id: string;
-  /** The public half as it is published (RFC 7517). */
+  /** The public half, as published (RFC 7517). */
   readonly publicJwk: JWK;
   /** The private half. */
   readonly privateKey: CryptoKey;
-  /** A JWT (RFC 7519) with these claims. */
+  /** Makes a JWT (RFC 7519) with these claims. */
   sign(claims: JWTPayload): Promise<string>;
 }
 
-/** Where the engine's present key is. */
+/** Stores the engine's current key. */
 export interface SignInKeyStore {
   /** The key; null when there is none or its file is damaged, which ends the sign-in. */
   load(): Promise<SignInKey | null>;
-  /** A new key, kept nowhere yet. */
+  /** Makes a new key without storing it. */
   make(): Promise<SignInKey>;
-  /** Puts a key in the place of any before. */
+  /** Stores a key in place of any earlier one. */
   keep(key: SignInKey): Promise<void>;
   remove(): Promise<void>;
 }
@@ -82,7 +82,7 @@ async function read(files: FilePort, path: string): Promise<SignInKey | null> {
   }
 }
 
-/** Throws when `jwk` is no private key of the kind. */
+/** Throws when `jwk` is not a private key of this kind. */
 async function fromJwk(jwk: JWK): Promise<SignInKey> {
   const { kty, crv, x, y, d } = jwk;
   if (kty !== "EC" || crv !== "P-256" || x === undefined || y === undefined || d === undefined) {

@@ -1,7 +1,7 @@
 /**
- * Who is signed in at this engine: section 2.10 of the HTTP API and `sign_in`, `sign_out`, `check_auth` of section 4.4.
- * One user at a time. The sign-in is a row in the database and a key in the state directory, each worth nothing without
- * the other, so that it survives a restart, and so that engines which share a database have each their own.
+ * The sign-in at this engine: section 2.10 of the HTTP API and `sign_in`, `sign_out`, `check_auth` of section 4.4.
+ * One user at a time. A sign-in is a row in the database and a key in the state directory, each worthless without
+ * the other, so that it survives a restart and engines that share a database each have their own.
  */
 import type { JWK } from "jose";
 import { toHex } from "../bytes/hex.ts";
@@ -14,28 +14,28 @@ import { AttemptLimiter } from "./attempt-limiter.ts";
 import type { IdentityProvider } from "./identity-provider.ts";
 import type { SignInKey, SignInKeyStore } from "./sign-in-key.ts";
 
-/** What someone signs in with. */
+/** What a user signs in with. */
 export type Credentials =
   | { readonly kind: "password"; readonly email: string; readonly password: string }
   | { readonly kind: "identity"; readonly token: string };
 
-/** How an attempt ended. */
+/** The result of an attempt. */
 export type SignInOutcome =
   | { readonly kind: "signed_in" }
   | { readonly kind: "refused" }
-  /** Too many attempts from there or for that account. */
+  /** Too many attempts from that address or for that account. */
   | { readonly kind: "limited"; readonly waitMs: number };
 
-/** A sign-in that lasts. */
+/** A sign-in in force. */
 export interface SignedIn {
   readonly login: string;
-  /** Identifies this sign-in, not a secret; `sid` of its tokens. */
+  /** Identifies this sign-in and is not a secret; `sid` of its tokens. */
   readonly sessionId: string;
-  /** A token for others that says who is signed in here, valid `AUTH_TOKEN_TTL_S`; `issuer` is the engine's base URL. */
+  /** A token that tells others who is signed in here, valid `AUTH_TOKEN_TTL_S`; `issuer` is the engine's base URL. */
   authToken(issuer: string): Promise<string>;
 }
 
-/** What sign-in is made of. */
+/** The parts of sign-in. */
 export interface SignInParts {
   readonly store: Store;
   readonly accounts: Pick<Accounts, "verify">;
@@ -47,22 +47,22 @@ export interface SignInParts {
 
 /** How long a sign-in lasts, s. */
 const SIGN_IN_TTL_S = 90 * 86_400;
-/** How long one `engine_auth_token` is valid, s; each `check_auth` gives a new one. */
+/** How long one `engine_auth_token` is valid, s; each `check_auth` returns a new one. */
 const AUTH_TOKEN_TTL_S = 3600;
-/** An address may fail ten times, then twice a minute. */
+/** Per address: ten failures, then two attempts per minute. */
 const ADDRESS_LIMIT = { burst: 10, refillMs: 30_000 };
-/** An account may be failed five times, then once a minute, from wherever. */
+/** Per account: five failures, then one attempt per minute, from any address. */
 const ACCOUNT_LIMIT = { burst: 5, refillMs: 60_000 };
-/** Attempts that wait for their turn: passwords are checked one after the other, 16 MiB and 0.4 s each. */
+/** Queued attempts: passwords are checked one after another, each taking 16 MiB and 0.4 s. */
 const MAX_WAITING = 16;
 
-/** Signs the engine's one user in and out, and tells who it is. */
+/** Signs the engine's one user in and out, and says who it is. */
 export class SignIn {
   private readonly parts: SignInParts;
   private readonly byAddress: AttemptLimiter;
   private readonly byAccount: AttemptLimiter;
   private waiting = 0;
-  /** Sign-in and sign-out one after the other: each changes the key and the row. */
+  /** Sign-in and sign-out run one after another: each changes the key and the row. */
   private last: Promise<unknown> = Promise.resolve();
 
   constructor(parts: SignInParts) {
@@ -72,8 +72,8 @@ export class SignIn {
   }
 
   /**
-   * Signs in instead of whoever was. Rejects with `unavailable` when no identity provider is configured or it cannot be
-   * used, `connection_failed` or `timeout` when it cannot be reached.
+   * Signs in, replacing any earlier user. Rejects with `unavailable` when no identity provider is configured or it
+   * cannot be used, `connection_failed` or `timeout` when it cannot be reached.
    */
   async signIn(credentials: Credentials, clientHost: string, signal: AbortSignal): Promise<SignInOutcome> {
     const address = machineKey(clientHost);
@@ -94,7 +94,7 @@ export class SignIn {
     }
   }
 
-  /** Ends the sign-in, if any. No token of it verifies with what `publicKeys` answers from then on. */
+  /** Ends the sign-in, if any. From then on none of its tokens verifies with the keys of `publicKeys`. */
   async signOut(): Promise<void> {
     await this.inTurn(async () => {
       const key = await this.parts.keys.load();
@@ -105,7 +105,7 @@ export class SignIn {
     });
   }
 
-  /** Who is signed in, or null. */
+  /** The current sign-in, or null. */
   async current(): Promise<SignedIn | null> {
     const found = await this.find();
     if (found === null) return null;
@@ -129,7 +129,7 @@ export class SignIn {
     };
   }
 
-  /** The keys that verify tokens of the present sign-in: one, or none. */
+  /** The keys that verify tokens of the current sign-in: one, or none. */
   async publicKeys(): Promise<JWK[]> {
     const found = await this.find();
     return found === null ? [] : [found.key.publicJwk];
@@ -155,7 +155,7 @@ export class SignIn {
     return await this.inTurn(() => this.begin({ account_id: null, login, issuer, subject }, null));
   }
 
-  /** False when the account was removed or its password changed while it was being checked. */
+  /** False when the account was removed or its password changed during the check. */
   private async begin(
     who: { account_id: number | null; login: string; issuer: string | null; subject: string },
     record: string | null,
@@ -183,7 +183,7 @@ export class SignIn {
       }).execute();
       return true;
     });
-    // Last: until the key is in its place the row is worth nothing.
+    // Last, because the row is worthless until the key is stored.
     if (isStill) await keys.keep(key);
     return isStill;
   }

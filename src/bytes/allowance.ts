@@ -1,4 +1,4 @@
-/** How much of something may be had: so much a second, and so much saved up. */
+/** Rate limits: so many units per second, with a limited amount saved up. */
 
 /** One allowance. Times are monotonic ms. */
 export class Allowance {
@@ -7,7 +7,7 @@ export class Allowance {
   #left: number;
   #filledMs: number;
 
-  /** Begins with `most` saved up. */
+  /** Starts with `most` units saved up. */
   constructor(perSecond: number, most: number, nowMs: number) {
     this.#perSecond = perSecond;
     this.#most = most;
@@ -15,13 +15,13 @@ export class Allowance {
     this.#filledMs = nowMs;
   }
 
-  /** Allows `units` more to be saved up, and gives them at once. */
+  /** Raises the amount that can be saved up by `units`, and adds them at once. */
   widen(units: number): void {
     this.#most += units;
     this.#left += units;
   }
 
-  /** Takes `units`; false, and nothing taken, when so many are not there. `nowMs` is called only when it matters. */
+  /** Takes `units`; false, taking nothing, when there are too few. `nowMs` is called only when the time matters. */
   take(units: number, nowMs: () => number): boolean {
     if (this.#left < units) {
       const now = nowMs();
@@ -34,7 +34,7 @@ export class Allowance {
   }
 }
 
-/** An allowance for each of many strangers, who are forgotten in time. */
+/** An allowance for each of many strangers, who are forgotten eventually. */
 export class Allowances {
   readonly #perSecond: number;
   readonly #most: number;
@@ -42,7 +42,7 @@ export class Allowances {
   readonly #nowMs: () => number;
   readonly #byKey = new Map<string, Allowance>();
 
-  /** `limit`: strangers remembered; who was served longest ago is forgotten first. */
+  /** `limit`: strangers remembered; the one served longest ago is forgotten first. */
   constructor(options: { perSecond: number; most: number; limit: number; nowMs: () => number }) {
     this.#perSecond = options.perSecond;
     this.#most = options.most;

@@ -1,33 +1,33 @@
-/** Headers of audio that comes as bare frames: MPEG audio (ISO/IEC 11172-3, 13818-3) and ADTS (ISO/IEC 14496-3, 1.A.3). */
+/** Headers of audio stored as bare frames: MPEG audio (ISO/IEC 11172-3, 13818-3) and ADTS (ISO/IEC 14496-3, 1.A.3). */
 
-/** What a frame's header says. */
+/** The contents of a frame's header. */
 export interface AudioFrame {
-  /** Whole frame with its header. */
+  /** The whole frame including its header. */
   readonly sizeBytes: number;
-  /** Samples that it decodes to, of each channel. */
+  /** Samples per channel that it decodes to. */
   readonly samples: number;
   readonly sampleRate: number;
-  /** 0: told inside the frame. */
+  /** 0: given inside the frame. */
   readonly channels: number;
   /** MPEG audio: II or III; ADTS: the audio object type. */
   readonly kind: number;
-  /** Bits/s; null for ADTS, whose headers do not tell. */
+  /** Bits/s; null for ADTS, whose headers do not contain it. */
   readonly bitRate: number | null;
   /** Equal for all frames of one stream. */
   readonly key: number;
 }
 
-/** Reads the header of a frame at `bytes[at]`; null when there is none, or not all of it. */
+/** Reads the header of a frame at `bytes[at]`; null when there is none, or only part of one. */
 export type AudioFrameSyntax = (bytes: Uint8Array, at: number) => AudioFrame | null;
 
 /** Longest frame of any syntax, bytes: 13 bits of ADTS. */
 export const MAX_AUDIO_FRAME_BYTES = 0x1fff;
-/** Bytes that a header takes at most, as far as a syntax looks. */
+/** Most bytes of a header that any syntax reads. */
 export const AUDIO_HEADER_BYTES = 7;
 
 const LAYER_2 = 2;
 const MPEG_1 = 3;
-/** By the header's two bits of version: 2.5, reserved, 2, 1. */
+/** By the header's two version bits: 2.5, reserved, 2, 1. */
 const MPEG_RATES: readonly (readonly number[])[] = [
   [11025, 12000, 8000],
   [],
@@ -38,7 +38,7 @@ const KBITS_MPEG1_LAYER2 = [0, 32, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 
 const KBITS_MPEG1_LAYER3 = [0, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320];
 const KBITS_MPEG2 = [0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160];
 
-/** MPEG audio, layers II and III with a bit rate that the header tells. */
+/** MPEG audio, layers II and III, with a bit rate in the header. */
 export const mpegAudioFrame: AudioFrameSyntax = (bytes, at) => {
   if (at + 4 > bytes.length || bytes[at] !== 0xff || (bytes[at + 1]! & 0xe0) !== 0xe0) return null;
   const version = (bytes[at + 1]! >> 3) & 3;
@@ -57,7 +57,7 @@ export const mpegAudioFrame: AudioFrameSyntax = (bytes, at) => {
   return { sizeBytes, samples, sampleRate, channels, kind: layer, bitRate, key };
 };
 
-/** Rates of AAC by their index (ISO/IEC 14496-3, table 1.18), Hz. */
+/** Sample rates of AAC by index (ISO/IEC 14496-3, table 1.18), Hz. */
 export const AAC_SAMPLE_RATES: readonly number[] = [
   96000,
   88200,
@@ -94,7 +94,7 @@ export const adtsFrame: AudioFrameSyntax = (bytes, at) => {
   };
 };
 
-/** How many frames of one stream follow one another from `at` (at most `limit`), and where the last of them ends. */
+/** How many frames of one stream follow each other from `at` (at most `limit`), and where the last of them ends. */
 export function frameChain(
   bytes: Uint8Array,
   at: number,
@@ -114,7 +114,7 @@ export function frameChain(
   return { frames, end };
 }
 
-/** Bytes of the ID3v2 tag at `bytes[at]` (id3.org, 2.4.0-structure, 3.1) with its footer; 0 when there is none. */
+/** Bytes of the ID3v2 tag at `bytes[at]` (id3.org, 2.4.0-structure, 3.1) including its footer; 0 when there is none. */
 export function id3TagBytes(bytes: Uint8Array, at: number): number {
   if (at + 10 > bytes.length || bytes[at] !== 0x49 || bytes[at + 1] !== 0x44 || bytes[at + 2] !== 0x33) return 0;
   if (bytes[at + 3]! < 2 || bytes[at + 3]! > 4 || bytes[at + 4] === 0xff) return 0;

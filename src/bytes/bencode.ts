@@ -1,32 +1,32 @@
 /**
- * Bencoding (BEP 3) of bytes from outside. The decoder of the `bencode` package recurses as deep as its input says, walks
- * back on a negative string length and lets a key named `__proto__` replace an object's prototype; so everything is
- * checked here first, without recursion, and only what passes is decoded.
+ * Bencoding (BEP 3) of untrusted bytes. The decoder of the `bencode` package recurses as deep as its input, reads
+ * backwards on a negative string length and lets a key named `__proto__` replace an object's prototype. So everything
+ * is checked here first, without recursion, and only valid input is decoded.
  */
 import bencode from "bencode";
 import { type ErrorCode, MillraceError } from "../errors.ts";
 
-/** Bounds of one decoding. */
+/** Limits for one decoding. */
 export interface BencodeLimits {
   /** Levels of lists and dictionaries. Default 32: transport files need 6. */
   readonly maxDepth?: number;
-  /** Values in all, keys included. Default 1,000,000: a torrent of 100,000 files has some 900,000. */
+  /** Values in total, including keys. Default 1,000,000: a torrent of 100,000 files has some 900,000. */
   readonly maxValues?: number;
   /** Code of the error thrown. Default `protocol_violation`. */
   readonly errorCode?: ErrorCode;
 }
 
-/** Where a value stands: `[start, end)`. */
+/** The position of a value: `[start, end)`. */
 export interface BencodeSpan {
   readonly start: number;
   readonly end: number;
 }
 
-/** What a check found. */
+/** The result of a check. */
 export interface BencodeScan {
-  /** Offset behind the value. */
+  /** Offset just after the value. */
   readonly end: number;
-  /** When the value is a dictionary: where the value of each of its keys stands. */
+  /** If the value is a dictionary: the position of each key's value. */
   readonly spans: ReadonlyMap<string, BencodeSpan>;
 }
 
@@ -37,7 +37,7 @@ const DEFAULT_MAX_DEPTH = 32;
 const DEFAULT_MAX_VALUES = 1_000_000;
 /** Digits of the longest number: a signed 64-bit integer has 19. */
 const MAX_DIGITS = 19;
-/** Longest key whose place is remembered; those that anybody asks for are short. */
+/** Longest key whose position is remembered; no caller looks up a longer one. */
 const MAX_NAMED_KEY_BYTES = 64;
 
 const COLON = 0x3a;
@@ -54,9 +54,9 @@ const AT_KEY = 1;
 const AT_VALUE = 2;
 
 /**
- * Checks the value at `start` and tells where it ends. Unsorted keys and leading zeros pass, since files in use have
- * them; duplicate keys of the outermost dictionary do not, since readers would disagree about which one counts.
- * Throws the code of `limits` with the reason.
+ * Checks the value at `start` and returns where it ends. Unsorted keys and leading zeros are accepted, since files in
+ * use have them; duplicate keys in the outermost dictionary are not, since readers would disagree about which one
+ * counts. Throws the code of `limits` with the reason.
  */
 export function scanBencode(bytes: Uint8Array, limits: BencodeLimits = {}, start = 0): BencodeScan {
   const fail: (reason: string) => never = (reason) => {
@@ -83,7 +83,7 @@ export function scanBencode(bytes: Uint8Array, limits: BencodeLimits = {}, start
       if (at - first >= MAX_DIGITS) fail("the number is too long");
       value = value * 10 + (byte - 0x30);
     }
-    if (at === first) fail("the number is empty");
+    if (at === first) fail("a number has no digits");
     at++;
     return value;
   };
@@ -103,14 +103,14 @@ export function scanBencode(bytes: Uint8Array, limits: BencodeLimits = {}, start
       const valueStart = at;
       if (byte >= 0x30 && byte <= 0x39) {
         const length = number(COLON);
-        if (length > bytes.length - at) fail("a string is longer than what is left");
+        if (length > bytes.length - at) fail("a string is longer than the remaining bytes");
         const from = at;
         at += length;
         if (isKey) {
           const named = length <= MAX_NAMED_KEY_BYTES ? keyText(from) : "";
           if (named === PROTOTYPE_KEY) fail("a key is not allowed");
           if (depth === 1) {
-            if (named !== "" && spans.has(named)) fail(`the key "${named}" comes twice`);
+            if (named !== "" && spans.has(named)) fail(`the key "${named}" appears twice`);
             outerKey = named;
           }
           state[depth] = AT_VALUE;
@@ -123,8 +123,8 @@ export function scanBencode(bytes: Uint8Array, limits: BencodeLimits = {}, start
         at++;
         const isNegative = bytes[at] === MINUS;
         if (isNegative) at++;
-        // BEP 3 forbids it; it would be read as another value than it is written as.
-        if (number(END) === 0 && isNegative) fail("there is no negative zero");
+        // BEP 3 forbids it; decoding and encoding it again would give different bytes.
+        if (number(END) === 0 && isNegative) fail("negative zero is not allowed");
       } else if (byte === LIST || byte === DICTIONARY) {
         if (depth >= maxDepth) fail(`nested more than ${maxDepth} levels`);
         if (depth > 0 && expected === AT_VALUE) state[depth] = AT_KEY;
@@ -133,7 +133,7 @@ export function scanBencode(bytes: Uint8Array, limits: BencodeLimits = {}, start
         if (depth === 2) outerStart = valueStart;
         continue;
       } else {
-        fail("no type begins so");
+        fail("unknown type");
       }
       if (depth > 0 && expected === AT_VALUE) state[depth] = AT_KEY;
     }
@@ -142,7 +142,7 @@ export function scanBencode(bytes: Uint8Array, limits: BencodeLimits = {}, start
   }
 }
 
-/** The checked and decoded value that fills `bytes` exactly. Throws as `scanBencode` does, also on trailing bytes. */
+/** The checked and decoded value that fills `bytes` exactly. Throws as `scanBencode` does, and on trailing bytes. */
 export function decodeBencode(bytes: Uint8Array, limits: BencodeLimits = {}): unknown {
   const { end } = scanBencode(bytes, limits);
   if (end !== bytes.length) {

@@ -1,8 +1,8 @@
-/** A set of piece indexes, one bit each, most significant bit first as on the wire (BEP 3). */
+/** A set of piece indexes, one bit each, the most significant bit first as on the wire (BEP 3). */
 export class Bitfield {
   /** Number of bits. */
   readonly size: number;
-  /** The bits, ⌈size/8⌉ bytes, spare bits zero. Change only through the methods: `count` depends on it. */
+  /** The bits, ⌈size/8⌉ bytes, spare bits zero. Change them only through the methods: `count` depends on it. */
   readonly bytes: Uint8Array;
   #count = 0;
 
@@ -33,7 +33,7 @@ export class Bitfield {
     return index >= 0 && index < this.size && (this.bytes[index >> 3]! & (0x80 >> (index & 7))) !== 0;
   }
 
-  /** Sets (or clears) a bit; answers whether it changed. Out of range is ignored. */
+  /** Sets (or clears) a bit; returns whether it changed. An index out of range is ignored. */
   set(index: number, value = true): boolean {
     if (index < 0 || index >= this.size || this.has(index) === value) return false;
     this.bytes[index >> 3] = this.bytes[index >> 3]! ^ (0x80 >> (index & 7));

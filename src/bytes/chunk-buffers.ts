@@ -1,13 +1,13 @@
 /**
- * Memory of chunks that is used again. Whoever writes chunks to a file or a pipe knows when the system has taken one, and
- * gives it back: else the allocator clears, and the collector finds, as many bytes as are written.
+ * Reused memory for chunks. A writer to a file or a pipe knows when the system has taken a chunk, and returns it;
+ * otherwise the allocator would clear, and the collector would have to find, as many bytes as are written.
  */
 
-/** Idle bytes kept by default: a few reads and what a pipe has under way. */
+/** Idle bytes kept by default: a few reads and the bytes that a pipe has under way. */
 const DEFAULT_MAX_IDLE_BYTES = 4 * 1024 * 1024;
-/** Sizes are rounded up to multiples of this, so that one of about a size serves for another … */
+/** Sizes are rounded up to multiples of this, so that a buffer serves requests of about its size … */
 const STEP_BYTES = 64 * 1024;
-/** … and large ones to multiples of this part of the power of two below: stretches of a film are never of one size. */
+/** … and large ones to multiples of this fraction (1/n) of the next lower power of two: parts of a film vary in size. */
 const STEP_SHARE = 4;
 
 function rounded(sizeBytes: number): number {
@@ -16,14 +16,14 @@ function rounded(sizeBytes: number): number {
 }
 
 /**
- * Hands out memory and counts who holds views of it. One who never lets go costs nothing but a buffer that is not used
- * again. Passing it on promises that every chunk is released by its last user, and not looked at afterwards.
+ * Hands out memory and counts the holders of its views. A holder that never releases costs only a buffer that is not
+ * reused. Passing memory on promises that the last user of every chunk releases it and does not read it afterwards.
  */
 export class ChunkBuffers {
   readonly #maxIdleBytes: number;
-  /** By size, bytes. */
+  /** Idle buffers by size, bytes. */
   readonly #idle = new Map<number, ArrayBuffer[]>();
-  /** Of memory that is out: how many hold it. */
+  /** Number of holders of the memory in use. */
   readonly #holders = new WeakMap<ArrayBufferLike, number>();
   #idleBytes = 0;
 
@@ -32,12 +32,12 @@ export class ChunkBuffers {
     this.#maxIdleBytes = maxIdleBytes;
   }
 
-  /** Bytes that wait to be used again. */
+  /** Bytes of idle buffers. */
   get idleBytes(): number {
     return this.#idleBytes;
   }
 
-  /** `sizeBytes` of memory with anything in it, held once. */
+  /** `sizeBytes` of memory with any content and one holder. */
   acquire(sizeBytes: number): Uint8Array<ArrayBuffer> {
     const size = rounded(sizeBytes);
     let memory = this.#idle.get(size)?.pop();
@@ -47,13 +47,13 @@ export class ChunkBuffers {
     return new Uint8Array(memory, 0, sizeBytes);
   }
 
-  /** One more holds the memory of `view`. Memory from elsewhere is nobody's business here. */
+  /** Adds a holder of `view`'s memory. Memory from elsewhere is ignored. */
   hold(view: Uint8Array): void {
     const holders = this.#holders.get(view.buffer);
     if (holders !== undefined) this.#holders.set(view.buffer, holders + 1);
   }
 
-  /** One holder less; the last one gives the memory of `view` back. Memory from elsewhere is left alone. */
+  /** Removes a holder; the last one returns the memory of `view`. Memory from elsewhere is ignored. */
   release(view: Uint8Array): void {
     const memory = view.buffer;
     const holders = this.#holders.get(memory);
@@ -69,7 +69,7 @@ export class ChunkBuffers {
     else idle.push(memory);
   }
 
-  /** Lets memory of other sizes go for one of `size`: what is used now is used again first. */
+  /** Frees idle memory of other sizes for a buffer of `size`: the size used now will be needed next. */
   #makeRoom(size: number): void {
     for (const [other, idle] of this.#idle) {
       while (other !== size && idle.length > 0 && this.#idleBytes + size > this.#maxIdleBytes) {

@@ -1,11 +1,11 @@
-/** Tells containers by their first bytes; file names lie. */
+/** Recognises containers by their first bytes; file names are unreliable. */
 
 import { adtsFrame, type AudioFrameSyntax, frameChain, id3TagBytes, mpegAudioFrame } from "./audio-frames.ts";
 
-/** Containers with a reader; `mp3` and `aac` are bare frames, with tags around them or not. */
+/** Containers with a reader; `mp3` and `aac` are bare frames, with or without tags. */
 export type Container = "mp4" | "matroska" | "mpegts" | "mp3" | "aac" | "flac" | "ogg" | "wav";
 
-/** Bytes from the start of the file that `sniffContainer` wants: sync bytes of several of the largest packets. */
+/** Bytes from the start of the file that `sniffContainer` needs: several of the largest packets, to find their sync bytes. */
 export const SNIFF_BYTES = 4096;
 
 /** Box types that files of the MP4 family begin with. */
@@ -25,9 +25,9 @@ const FIRST_BOXES: ReadonlySet<string> = new Set([
 
 const EBML_MAGIC = 0x1a45dfa3;
 const TS_SYNC = 0x47;
-/** Plain, with time stamps before (M2TS), with error correction behind (ISO/IEC 13818-1; BDAV; DVB). */
+/** Plain, with a time stamp before each (M2TS), with error correction after each (ISO/IEC 13818-1; BDAV; DVB). */
 const TS_PACKET_BYTES = [188, 192, 204];
-/** So many sync bytes in a row are no chance; fewer do at the end of a short file. */
+/** This many sync bytes in a row are no coincidence; fewer suffice at the end of a short file. */
 const SYNCS_WANTED = 5;
 
 function looksLikeTransportStream(head: Uint8Array): boolean {
@@ -43,12 +43,12 @@ function looksLikeTransportStream(head: Uint8Array): boolean {
   return false;
 }
 
-/** A file cut in the middle begins with the rest of a frame, at most this, bytes. */
+/** A file cut in the middle begins with the rest of a frame, at most this long, bytes. */
 const MAX_FIRST_REST_BYTES = 1728;
-/** So many frame headers in a row are no chance. */
+/** This many frame headers in a row are no coincidence. */
 const FRAMES_WANTED = 3;
 
-/** Whether `head` is frames from its first byte on, or behind the rest of one to its end. */
+/** Whether `head` consists of frames from its first byte, or to its end after the rest of a cut one. */
 function looksLikeFrames(head: Uint8Array, syntax: AudioFrameSyntax): boolean {
   for (let first = 0; first <= MAX_FIRST_REST_BYTES && first < head.length; first++) {
     if (head[first] !== 0xff) continue;
@@ -64,7 +64,7 @@ const ascii = (bytes: Uint8Array, at: number, length: number) =>
 
 function sniffAudio(head: Uint8Array): Container | null {
   const tag = id3TagBytes(head, 0);
-  // Behind a tag that is longer than the head it can be FLAC or AAC as well: the reader of MP3 looks.
+  // After a tag longer than the head there may be FLAC or AAC as well: the MP3 reader checks.
   if (tag > 0) return (tag < head.length ? sniffAudio(head.subarray(tag)) : null) ?? "mp3";
   switch (ascii(head, 0, 4)) {
     case "fLaC":
@@ -79,7 +79,7 @@ function sniffAudio(head: Uint8Array): Container | null {
   return looksLikeFrames(head, adtsFrame) ? "aac" : null;
 }
 
-/** The container that begins with `head` (`SNIFF_BYTES` of it, or all of a shorter file); null when it is none of ours. */
+/** The container that begins with `head` (`SNIFF_BYTES`, or all of a shorter file); null when it is not a known one. */
 export function sniffContainer(head: Uint8Array): Container | null {
   if (head.length >= 8) {
     const view = new DataView(head.buffer, head.byteOffset, head.byteLength);

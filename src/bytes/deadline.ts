@@ -2,10 +2,10 @@
 import { abortError, MillraceError } from "../errors.ts";
 import type { Clock } from "../ports.ts";
 
-/** A signal that fires when `parent` does or when the time is over. */
+/** A signal that fires with `parent` or when the time is over. */
 export interface Deadline {
   readonly signal: AbortSignal;
-  /** Lets the timer and the link to the parent go. Call it in a `finally`. */
+  /** Releases the timer and the link to the parent. Call it in a `finally`. */
   cancel(): void;
 }
 
@@ -30,7 +30,7 @@ export function deadline(
   };
 }
 
-/** `promise`, or a rejection with the signal's reason as soon as it fires; the promise itself goes on unobserved. */
+/** `promise`, or a rejection with the signal's reason as soon as it fires; the promise itself continues unobserved. */
 export function withSignal<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   if (signal.aborted) {
     promise.catch(() => {});

@@ -1,10 +1,11 @@
 /**
- * The one place where anything is unpacked. Deno's `DecompressionStream` makes one chunk of everything that a packed chunk
- * holds: 64 KiB can become 64 MiB. Packed bytes go in by small steps, the next one when the last was read.
+ * The only place where anything is decompressed. Deno's `DecompressionStream` makes one chunk of everything in a
+ * compressed chunk: 64 KiB can become 64 MiB. So compressed bytes are fed in small steps, the next one after the last
+ * was read.
  */
 import { isTurnDue, nextTurn } from "./turn.ts";
 
-/** Packed bytes of one step: deflate makes at most 1032 times as much of them, so no chunk is larger than 516 KiB. */
+/** Compressed bytes per step: deflate expands at most 1032 times, so no chunk is larger than 516 KiB. */
 const STEP_BYTES = 512;
 
 /** Whether `bytes` begin as gzip does (RFC 1952, section 2.3.1). */
@@ -13,9 +14,9 @@ export function isGzip(bytes: Uint8Array): boolean {
 }
 
 /**
- * `packed` without one layer of gzip, read only as fast as the result is. Others get their turn however much comes of it;
- * whoever reads it bounds how much that may be. What `packed` errors with passes; damaged data, and data cut off, error with
- * what `damaged` makes of the cause.
+ * `packed` with one layer of gzip removed, read only as fast as the result is read. Other tasks get turns however large
+ * the result; the reader must limit its size. Errors of `packed` are passed on; damaged or truncated data causes the
+ * error that `damaged` makes of the cause.
  */
 export function gunzipped(
   packed: ReadableStream<Uint8Array>,
@@ -37,18 +38,18 @@ export function gunzipped(
       }
       if (chunk === undefined) break;
       for (let at = 0; at < chunk.length; at += STEP_BYTES) {
-        // A copy: the owner of the chunk may use it again.
+        // A copy, because the owner of the chunk may reuse it.
         await writer.write(chunk.slice(at, at + STEP_BYTES));
       }
     }
-    // After a failure the last bytes are missing: the read below fails, and tells of the failure.
+    // After a failure the last bytes are missing, so the read below fails and reports it.
     await writer.close();
   };
   return new ReadableStream<Uint8Array>({
     async pull(controller) {
       if (!isFeeding) {
         isFeeding = true;
-        // What fails here fails the read below, too.
+        // Failures here make the read below fail too.
         feed().catch(() => {});
       }
       if (isTurnDue()) await nextTurn();
@@ -61,7 +62,7 @@ export function gunzipped(
         throw failure === null ? damaged(cause) : failure.error;
       }
     },
-    // What is packed still is left to the garbage collection: Node throws an exception that ends the process when the
+    // The compressed rest is left to the garbage collection: Node throws an exception that ends the process when the
     // reader of a `DecompressionStream` cancels it while a chunk is on its way.
     cancel: (reason) => source.cancel(reason),
   }, { highWaterMark: 0 });

@@ -1,6 +1,6 @@
-/** Doing many things, a few at once. */
+/** Runs many tasks, a few at a time. */
 
-/** Runs `work` on every item, at most `concurrency` at once, in order of start. Rejects with the first failure. */
+/** Runs `work` on every item, starting them in order, at most `concurrency` at once. Rejects with the first failure. */
 export async function forEachLimited<T>(
   items: Iterable<T>,
   concurrency: number,

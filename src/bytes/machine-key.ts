@@ -1,10 +1,10 @@
-/** One name for all addresses of a machine, for limits per machine. */
+/** One key for all addresses of a machine, for limits per machine. */
 import ipaddr from "ipaddr.js";
 
-/** Longest text taken for something that is no address, characters. */
+/** Longest key for text that is not an address, characters. */
 const MAX_CHARS = 64;
 
-/** A machine with IPv6 has a whole /64 of addresses (RFC 4291 section 2.5.1): they get the same key. */
+/** A machine with IPv6 has a whole /64 of addresses (RFC 4291 section 2.5.1): they share one key. */
 export function machineKey(host: string): string {
   if (!ipaddr.isValid(host)) return host.slice(0, MAX_CHARS);
   const address = ipaddr.process(host);

@@ -4,8 +4,8 @@
 const MAX_ORIGIN_CHARS = 300;
 
 /**
- * The origin of a URL, in lower case and without a default port; null when it has none. Schemes of applications and of
- * browser extensions have origins, too.
+ * The origin of a URL, in lower case and without a default port; null when it has none. Schemes of applications and
+ * browser extensions have origins too.
  */
 export function originOf(url: string): string | null {
   const [text] = /^[a-z][a-z0-9+.-]*:\/\/[^/?#\\\s@,*]+(?=[/?#]|$)/i.exec(url.slice(0, MAX_ORIGIN_CHARS + 1)) ?? [];
@@ -14,7 +14,7 @@ export function originOf(url: string): string | null {
   return URL.canParse(text) ? new URL(text).origin : null;
 }
 
-/** As `originOf` for text that is nothing but an origin, with or without a slash at the end; else null. */
+/** As `originOf` for text that is only an origin, with or without a slash at the end; else null. */
 export function exactOrigin(text: string): string | null {
   return /^[^/]*:\/\/[^/?#]*\/?$/.test(text) ? originOf(text) : null;
 }

@@ -1,14 +1,14 @@
-/** Reading a whole stream within a limit. */
+/** Reads a whole stream within a limit. */
 import { concatBytes } from "./hex.ts";
 
-/** Size of the first block and of the largest, bytes. */
+/** Size of the first block, and of the largest, bytes. */
 const FIRST_BLOCK_BYTES = 4 * 1024;
 const BLOCK_BYTES = 64 * 1024;
 
 /**
- * All bytes of `stream`; beyond `maxBytes` it is cancelled and `tooLarge()` is thrown. They are copied into blocks as they
- * come: kept as they are, a million chunks of one byte each would take a hundred times their size. Where `expectedBytes`
- * tells how many come there is one block, and none of them is in memory twice; default: not known.
+ * All bytes of `stream`; beyond `maxBytes` it is cancelled and `tooLarge()` is thrown. They are copied into blocks as
+ * they arrive: a million chunks of one byte, kept as they are, would take a hundred times their size. If
+ * `expectedBytes` says how many will come, there is a single block, and no byte is in memory twice; default: unknown.
  */
 export async function readBounded(
   stream: AsyncIterable<Uint8Array>,

@@ -1,27 +1,27 @@
-/** How much of a long work to do at once, by how long the last step took. */
+/** How much of a long task to do at once, judged by how long the last step took. */
 
-/** A step may take so long, ms: others wait for it. */
+/** Target length of a step, ms: other tasks wait for it. */
 const STEP_MS = 15;
 
-/** The size of the next step of a work whose steps cannot be told in advance to be short: they begin small and grow. */
+/** The size of the next step of a task whose steps cannot be known to be short: they begin small and grow. */
 export class StepSize {
   readonly #min: number;
   readonly #max: number;
   #size: number;
 
-  /** Begins with `min`, below which steps would cost more to begin than to do. */
+  /** Starts at `min`; smaller steps would cost more to begin than to do. */
   constructor(min: number, max: number) {
     this.#min = min;
     this.#max = max;
     this.#size = min;
   }
 
-  /** What the next step may work on, in units of the caller's. */
+  /** How much the next step may do, in the caller's units. */
   get value(): number {
     return this.#size;
   }
 
-  /** Runs a step of `value`; the next is as large as would have taken `STEP_MS`, but no more than twice as large. */
+  /** Runs a step of size `value`; the next size is what would have taken `STEP_MS`, at most twice as large. */
   async run<T>(step: () => Promise<T>): Promise<T> {
     const beginMs = performance.now();
     const result = await step();

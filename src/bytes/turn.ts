@@ -1,26 +1,26 @@
-/** Long work in pieces: between them everybody else gets a turn. */
+/** Splits long work, so that other tasks get turns in between. */
 import { abortError } from "../errors.ts";
 
 /**
- * Work may keep sockets waiting for so long, ms. Messages come back at once on Deno, which looks at its sockets after some
- * sixty of them; a timer lets it look each time, but takes 1 to 2 ms, too much for each of many short pieces.
+ * How long work may keep sockets waiting, ms. On Deno messages resolve at once, and sockets are checked only after some
+ * sixty of them; a timer makes it check each time but takes 1 to 2 ms, too much for each of many short steps.
  */
 const BUSY_MS = 10;
 
-/** When timers and sockets last had their turn: there is one event loop, whatever runs in it. */
+/** When timers and sockets last had their turn: there is a single event loop, whatever runs in it. */
 let turnedMs = Number.NEGATIVE_INFINITY;
-/** Work that waits for its turn. One goes on per timer: timers that fire together would add up to one long piece of work. */
+/** Work that waits for its turn. One continues per timer: timers that fire together would add up to one long task. */
 const waiting: (() => void)[] = [];
 
 /**
- * Whether timers and sockets have waited for so long (`busyMs`, default 10) that a loop should take `nextTurn`. For loops
- * whose steps are too short to take a turn after each: looking costs a tenth of a microsecond.
+ * Whether timers and sockets have waited so long (`busyMs`, default 10) that a loop should call `nextTurn`. For loops
+ * whose steps are too short to take a turn after each: checking costs a tenth of a microsecond.
  */
 export function isTurnDue(busyMs = BUSY_MS): boolean {
   return performance.now() - turnedMs > busyMs;
 }
 
-/** Resolves after timers and sockets had their turn, which takes 1 to 2 ms: for work that must not hold anybody up. */
+/** Resolves after timers and sockets had their turn, which takes 1 to 2 ms: for work that must not delay anybody. */
 export function socketTurn(): Promise<void> {
   return new Promise((resolve) => {
     setTimeout(() => {
@@ -31,9 +31,9 @@ export function socketTurn(): Promise<void> {
 }
 
 /**
- * Resolves after what else waits in the event loop had its turn; timers and sockets have theirs at least once in 10 ms of
- * work, as far as its pieces are that short. Needed wherever a loop awaits nothing but the database on a local file: its
- * calls end at once, and reactions to promises alone would keep everybody waiting to the end.
+ * Resolves after everything else in the event loop had its turn; timers and sockets get theirs at least once in 10 ms
+ * of work, if its steps are that short. Needed wherever a loop awaits only the database on a local file: its calls
+ * complete at once, and promise reactions alone would keep everything else waiting to the end.
  */
 export function nextTurn(): Promise<void> {
   return new Promise((resolve) => {
@@ -57,8 +57,8 @@ function resumeOne(): void {
 }
 
 /**
- * For loops that can run on memory alone: lets timers and sockets have their turn when it is due, and costs next to nothing
- * when it is not. Rejects with the signal's reason once it fired: without a turn nobody could have fired it.
+ * For loops that can run on memory alone: gives timers and sockets their turn when it is due, and costs almost nothing
+ * when it is not. Rejects with the signal's reason once it has fired: without a turn it never could.
  */
 export async function turnWhenDue(signal: AbortSignal, busyMs = BUSY_MS): Promise<void> {
   if (signal.aborted) throw abortError(signal);

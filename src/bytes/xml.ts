@@ -1,6 +1,6 @@
 /** Text in XML. */
 
-/** What XML 1.0 does not allow at all (section 2.2), not even as a reference. */
+/** Characters that XML 1.0 forbids (section 2.2), even as a reference. */
 // deno-lint-ignore no-control-regex
 const FORBIDDEN = /[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]/g;
 const REFERENCES: Readonly<Record<string, string>> = {

@@ -1,11 +1,11 @@
-/** `--help` and README text made from the option table, so that neither can fall behind. */
+/** `--help` and README text generated from the option table, so that neither can become outdated. */
 import type { Option, OptionTable } from "./parse.ts";
 import { variableName } from "./parse.ts";
 
 /** Width of the column of flags in `--help`. */
 const FLAG_COLUMN = 30;
 
-/** One line an option. */
+/** One line per option. */
 export function optionLines(table: OptionTable): string {
   return visible(table).map((option) => {
     const left = `  ${usage(option)}`;

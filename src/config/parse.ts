@@ -1,27 +1,27 @@
-/** Reads an option table from the command line, the environment and a JSON file. Pure: it looks at nothing else. */
+/** Reads an option table from the command line, the environment and a JSON file. Pure: it reads nothing else. */
 import { MillraceError } from "../errors.ts";
 import type { ValueKind } from "./values.ts";
 
 /** One line of the option table. */
 export interface Option<T> {
-  /** Name without dashes: the flag, the key of the JSON file and, upper-cased, the variable. */
+  /** Name without dashes: the flag, the key in the JSON file and, in upper case, the variable. */
   readonly flag: string;
   readonly kind: ValueKind<T>;
   readonly initial: T;
   /** One sentence for `--help` and README. */
   readonly help: string;
-  /** What `--help` shows as the default when `initial` does not say it. */
+  /** Default to show in `--help` when `initial` cannot express it. */
   readonly shownDefault?: string;
   /** Not for users: left out of `--help` and README. */
   readonly hidden?: boolean;
-  /** Only a flag: neither a variable nor a key of the file. */
+  /** A flag only: neither a variable nor a key in the file. */
   readonly flagOnly?: boolean;
 }
 
 /** The table: field of the configuration → option. */
 export type OptionTable = Readonly<Record<string, Option<unknown>>>;
 
-/** The configuration that a table makes. */
+/** The configuration described by a table. */
 export type Values<Table extends OptionTable> = {
   readonly [Field in keyof Table]: Table[Field] extends Option<infer T> ? T : never;
 };
@@ -30,7 +30,7 @@ export type Values<Table extends OptionTable> = {
 export interface Sources {
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** The configuration file, when one was named. */
+  /** The configuration file, if one was named. */
   readonly file?: { readonly path: string; readonly text: string } | null;
 }
 
@@ -45,7 +45,7 @@ export function variableName(flag: string): string {
   return ENV_PREFIX + flag.toUpperCase().replaceAll("-", "_");
 }
 
-/** What stands on the command line: values by flag in their order, and words that are no flags. */
+/** The contents of the command line: values by flag in their order, and words that are not flags. */
 export interface Arguments {
   readonly values: ReadonlyMap<string, readonly string[]>;
   readonly words: readonly string[];
@@ -124,7 +124,7 @@ function readFile(table: OptionTable, file: { path: string; text: string }): Map
   return keys;
 }
 
-/** A repeated flag adds to a list; for anything else the last one counts, as usual on command lines. */
+/** A repeated flag extends a list; for other kinds the last one wins, as is usual on command lines. */
 function parseGiven(option: Option<unknown>, given: readonly string[], name: string): unknown {
   if (!Array.isArray(option.initial)) return parseOne(option, given[given.length - 1]!, name);
   return given.flatMap((text) => parseOne(option, text, name) as unknown[]);
@@ -165,13 +165,13 @@ function unknownName(shown: string, name: string, known: Iterable<string>): Mill
   return new MillraceError("config", `unknown option ${oneLine(limited)}${hint}`);
 }
 
-/** Control characters must not break the promise of one line. */
+/** Replaces control characters, because the message must stay one line. */
 function oneLine(text: string): string {
   // deno-lint-ignore no-control-regex
   return text.replace(/[\x00-\x1f\x7f]/g, "?");
 }
 
-/** The known name at an edit distance of at most 2, if any. */
+/** The known name within an edit distance of 2, if any. */
 function nearest(name: string, known: Iterable<string>): string | null {
   let best: string | null = null;
   let bestDistance = 3;

@@ -1,6 +1,6 @@
 /**
- * Kinds of option values: how text becomes a typed value and how `--help` names it. A parser throws a plain `Error`
- * whose message continues the sentence "--flag …"; the caller adds the name.
+ * Kinds of option values: how text becomes a typed value and how `--help` describes it. A parser throws a plain `Error`
+ * whose message completes the sentence "--flag …"; the caller adds the name.
  */
 import { exactOrigin } from "../bytes/origin.ts";
 import { trimEndOf } from "../bytes/trim.ts";
@@ -9,7 +9,7 @@ import { trimEndOf } from "../bytes/trim.ts";
 export interface ValueKind<T> {
   /** Placeholder in `--help`; empty for flags that take no value. */
   readonly placeholder: string;
-  /** The value that `text` stands for. Throws an `Error` that says what is expected. */
+  /** The value of `text`. Throws an `Error` that describes the expected form. */
   parse(text: string): T;
   /** How a default is shown. */
   format(value: T): string;
@@ -26,7 +26,7 @@ function expected(what: string, text: string): Error {
   return new Error(`needs ${what}, not ${JSON.stringify(shown)}`);
 }
 
-/** A kind from a function that answers undefined for what it does not accept. */
+/** A kind from a function that returns undefined for text that it does not accept. */
 function kind<T>(
   placeholder: string,
   what: string,
@@ -47,13 +47,13 @@ function kind<T>(
 const TRUE = new Set(["1", "true", "yes", "on"]);
 const FALSE = new Set(["0", "false", "no", "off"]);
 
-/** On or off. On the command line the flag alone means on. */
+/** On or off. On the command line the bare flag means on. */
 export const boolean: ValueKind<boolean> = kind("", "true or false", (text) => {
   const word = text.toLowerCase();
   return TRUE.has(word) ? true : FALSE.has(word) ? false : undefined;
 });
 
-/** A switch whose flag says `no-…`: the flag given means false. */
+/** A switch whose flag is named `no-…`: giving the flag means false. */
 export const negated: ValueKind<boolean> = {
   placeholder: "",
   parse: (text) => !boolean.parse(text),
@@ -65,12 +65,12 @@ export function text(placeholder: string): ValueKind<string> {
   return kind(placeholder, "a value", (value) => value === "" ? undefined : value);
 }
 
-/** A value that may be left out; null then. */
+/** A value that may be omitted; then null. */
 export function optional<T>(inner: ValueKind<T>): ValueKind<T | null> {
   return { ...inner, format: (value) => value === null ? "" : inner.format(value) };
 }
 
-/** One of a few words. */
+/** One of several words. */
 export function choice<T extends string>(...words: readonly T[]): ValueKind<T> {
   const what = words.slice(0, -1).join(", ") + " or " + words[words.length - 1];
   return kind(words.join("|"), what, (value) => words.find((word) => word === value.toLowerCase()));
@@ -101,7 +101,7 @@ export const hostPort: ValueKind<string> = kind("HOST:PORT", "host:port", (value
   return match !== null && number >= 1 && number <= 65535 ? value : undefined;
 });
 
-/** An absolute URL with one of the `schemes`, without a slash at its end. */
+/** An absolute URL with one of the `schemes`, without a trailing slash. */
 export function url(...schemes: readonly string[]): ValueKind<string> {
   return kind("URL", `an absolute ${schemes.join(", ")} URL`, (value) => {
     const parsed = URL.canParse(value) ? new URL(value) : undefined;
@@ -112,7 +112,7 @@ export function url(...schemes: readonly string[]): ValueKind<string> {
   });
 }
 
-/** The origin of a page. Neither `null` nor `*`: each stands for any page. */
+/** The origin of a page. `null` and `*` are refused: each matches any page. */
 export const origin: ValueKind<string> = kind(
   "ORIGIN",
   "one origin such as https://tv.example:8443",
@@ -175,7 +175,7 @@ function own(units: Readonly<Record<string, number>>, name: string): number | un
   return Object.hasOwn(units, name) ? units[name] : undefined;
 }
 
-/** The largest unit that gives a whole number. */
+/** The largest unit that yields a whole number. */
 function inUnits(value: number, names: readonly string[], units: Readonly<Record<string, number>>): string {
   const name = names.find((candidate) =>
     value >= units[candidate.toLowerCase()]! && value % units[candidate.toLowerCase()]! === 0
@@ -199,7 +199,7 @@ export function sizeInSteps(step: number, max: number): ValueKind<number> {
   }, size.format);
 }
 
-/** Bytes a second: `2MB/s`, `16Mbit/s`, or a bare number. */
+/** Bytes per second: `2MB/s`, `16Mbit/s`, or a bare number. */
 export const rate: ValueKind<number> = kind(
   "RATE",
   "a rate such as 2MB/s or 16Mbit/s",
@@ -215,7 +215,7 @@ export const duration: ValueKind<number> = kind(
   (value) => inUnits(value, ["h", "m", "s", "ms"], TIME_UNITS),
 );
 
-/** Milliseconds as `duration` reads them, from `min` to `max`. */
+/** Milliseconds, in the forms of `duration`, from `min` to `max`. */
 export function durationBetween(min: number, max: number): ValueKind<number> {
   return kind(
     "TIME",

@@ -1,4 +1,4 @@
-/** What an engine is asked for and what it is: the types of the composition root. */
+/** What an engine is configured with and what it offers: the types of the composition root. */
 import type { AudioTarget, TranscodeAudio } from "../media/transcode/types.ts";
 import type { StreamSelector } from "../content/selector.ts";
 import type { AccessPolicy } from "../http/address.ts";
@@ -13,40 +13,40 @@ export interface EngineOptions {
   readonly peerHost?: string;
   /** Default 8621; 0 picks a free port. */
   readonly peerPort?: number;
-  /** Directory for what must survive a restart (DHT nodes, transport files). Default null: nothing is kept. */
+  /** Directory for data that must survive a restart (DHT nodes, transport files). Default null: nothing is kept. */
   readonly stateDir?: string | null;
   /** Directory of the disk cache; needed with `cache: "disk"`. */
   readonly cacheDir?: string | null;
   /**
-   * Where pieces are kept. Default "ram". "seed": `cacheDir` holds complete files of the user's own, which are verified
+   * Where pieces are kept. Default "ram". "seed": `cacheDir` holds the user's own complete files, which are verified
    * and served, never written.
    */
   readonly cache?: "disk" | "ram" | "seed";
-  /** Bytes of pieces kept, all torrents; 0 = no limit. Default 512 MiB. */
+  /** Bytes of pieces kept, over all torrents; 0 = no limit. Default 512 MiB. */
   readonly cacheLimitBytes?: number;
   /** 0 (default) = unlimited. */
   readonly downloadLimitBytesPerSecond?: number;
   /** 0 (default) = unlimited. */
   readonly uploadLimitBytesPerSecond?: number;
-  /** Peers at once, all swarms. Default 200. */
+  /** Connected peers over all swarms. Default 200. */
   readonly maxPeers?: number;
   /** Trackers added to every public torrent. */
   readonly trackers?: readonly string[];
   /** Default true. */
   readonly dht?: boolean;
-  /** First contacts of the DHT, `host:port`; none given = the well-known routers. */
+  /** First contacts of the DHT, `host:port`; default: the well-known routers. */
   readonly dhtBootstrap?: readonly string[];
   /** Local service discovery (BEP 14). Default true. */
   readonly lsd?: boolean;
   /** Peer exchange (BEP 11). Default true. */
   readonly pex?: boolean;
-  /** A stream that has not started by then fails. Default 60 000. */
+  /** Time after which a stream that has not started fails, ms. Default 60 000. */
   readonly startTimeoutMs?: number;
-  /** How long `analyze_content` asks peers about an id that was never seen. Default 5000; never over `startTimeoutMs`. */
+  /** How long `analyze_content` asks peers about an unknown id, ms. Default 5000; never more than `startTimeoutMs`. */
   readonly analysisTimeoutMs?: number;
   /**
-   * How far back players of a broadcast can go, 10 s to 2 h. Kept in memory, at most 768 MiB a broadcast; with `cache`
-   * "disk" what is older than 90 s is on disk, at most `cacheLimitBytes` a broadcast. Default 60 000.
+   * How far back players of a broadcast can go, 10 s to 2 h. Kept in memory, at most 768 MiB per broadcast; with
+   * `cache` "disk" data older than 90 s is on disk, at most `cacheLimitBytes` per broadcast. Default 60 000.
    */
   readonly liveWindowMs?: number;
   /**
@@ -56,31 +56,31 @@ export interface EngineOptions {
   readonly transcodeAudio?: TranscodeAudio;
   /** What sound is made into. Default "aac". */
   readonly audioTarget?: AudioTarget;
-  /** How long a swarm stays after its last session; at most 1000 while it has no data. Default 30 000. */
+  /** How long a swarm stays after its last session, ms; at most 1000 while it has no data. Default 30 000. */
   readonly swarmLingerMs?: number;
   /** Names besides `localhost` and this machine's addresses that `Host` may carry. */
   readonly allowedHosts?: readonly string[];
   /** Origins of web pages that may play and use the API's public methods. Default: none. */
   readonly allowOrigins?: readonly string[];
-  /** Base of all URLs in answers when a reverse proxy stands in front. */
+  /** Base of all URLs in responses when there is a reverse proxy in front. */
   readonly publicUrl?: string | null;
-  /** Addresses or CIDR ranges of proxies whose `X-Forwarded-*`, `Forwarded` and `X-Real-IP` are believed. */
+  /** Addresses or CIDR ranges of proxies whose `X-Forwarded-*`, `Forwarded` and `X-Real-IP` are trusted. */
   readonly trustProxy?: readonly string[];
-  /** Further prefixes that serve what `/engine` serves. */
+  /** Additional prefixes that serve everything of `/engine`. */
   readonly pathAliases?: readonly string[];
-  /** Other makers' interfaces served besides. Default: none. */
+  /** Additional interfaces, compatible with other makers' devices. Default: none. */
   readonly fronts?: readonly Front[];
-  /** Programs that `open_in_player` may start: commands or paths of mpv and VLC. Default: those that are found. */
+  /** Programs that `open_in_player` may start: commands or paths of mpv and VLC. Default: all that are found. */
   readonly playerPrograms?: readonly string[];
-  /** Whether to look for players that nobody named. Default true. */
+  /** Whether to look for players that were not named. Default true. */
   readonly playerDiscovery?: boolean;
-  /** Lets callers elsewhere name private addresses in `url`. Default false. */
+  /** Lets remote callers name private addresses in `url`. Default false. */
   readonly allowPrivateFetch?: boolean;
   /** Token of the JSON API, 64 hexadecimal characters. Default: the one in `stateDir`, made at the first start. */
   readonly accessToken?: string | null;
-  /** OpenID Connect issuer whose ID tokens `sign_in` takes. Default null: none. */
+  /** OpenID Connect issuer whose ID tokens `sign_in` accepts. Default null: none. */
   readonly oidcIssuer?: string | null;
-  /** Client id at that issuer; needed with it. */
+  /** Client id at that issuer; required with it. */
   readonly oidcAudience?: string | null;
   /** libSQL server for settings and playlists. Default null: `millrace.db` in `stateDir`, or memory without one. */
   readonly databaseUrl?: string | null;
@@ -90,20 +90,26 @@ export interface EngineOptions {
 
 /** A running engine. */
 export interface Engine {
-  /** Answers one HTTP request. Without `info` the caller counts as local: only for embedders that check callers themselves. */
+  /**
+   * Handles one HTTP request. Without `info` the caller counts as local: only for embedders that check callers
+   * themselves.
+   */
   fetch(request: Request, info?: RequestInfo): Promise<Response>;
-  /** Where peers connect; null when the port could not be opened for listening. */
+  /** Where peers connect; null when the port could not be opened. */
   readonly peerAddress: { readonly host: string; readonly port: number } | null;
-  /** Who may call, for embedders that set it themselves; the API's settings change the same. */
+  /** Who may call, for embedders that set it themselves; the API's settings change the same policy. */
   readonly access: Pick<AccessPolicy, "setAllowed">;
   /** All swarms, for embedders and the command line. */
   readonly swarms: SwarmManager;
   /** All broadcasts, received and sent. */
   readonly broadcasts: { list(): readonly LiveMembership[] };
-  /** Starts a broadcast on this engine's peer port. Rejects as `startBroadcast`, and with `closed` when the engine ends. */
+  /** Starts a broadcast on this engine's peer port. Rejects as `startBroadcast`, or with `closed` when the engine ends. */
   broadcast(options: BroadcastOptions): Promise<Broadcast>;
-  /** Passes a broadcast on without watching it. Rejects as resolving does, `invalid_argument` when it is none. */
+  /**
+   * Passes on a broadcast without watching it. Rejects as resolving does, or with `invalid_argument` when it is not a
+   * broadcast.
+   */
   relay(selector: StreamSelector, options?: { readonly signal?: AbortSignal }): Promise<Relay>;
-  /** Ends readers, tells trackers, saves state; resolves within 3 s. */
+  /** Ends readers, notifies trackers, saves state; resolves within 3 s. */
   close(): Promise<void>;
 }

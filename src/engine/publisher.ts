@@ -5,9 +5,9 @@ import type { Logger, Ports } from "../ports.ts";
 import { transportRecordOf } from "../transport/content-id.ts";
 import type { AnyMetainfo } from "../transport/live.ts";
 
-/** Content ids put into the DHT per engine at most: each costs some dozens of packets. */
+/** Most content ids that an engine puts into the DHT: each costs some dozens of packets. */
 const MAX_PUBLISHED = 1000;
-/** For one record to reach the DHT. */
+/** Time limit for putting one record into the DHT. */
 const PUBLISH_TIMEOUT_MS = 30_000;
 
 /** Puts transport records into the DHT, once each, in the background. */

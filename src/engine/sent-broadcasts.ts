@@ -1,4 +1,4 @@
-/** The broadcasts that an engine sends: none outlives it, not even one that is only being started. */
+/** The broadcasts that an engine sends: none outlives it, not even one that is still starting. */
 import { abortError, MillraceError } from "../errors.ts";
 import { type BroadcastParts, startBroadcast } from "../live/broadcast/broadcast.ts";
 import type { Broadcast, BroadcastOptions } from "../live/broadcast/broadcast-types.ts";
@@ -25,7 +25,7 @@ export class SentBroadcasts {
     return await starting;
   }
 
-  /** Ends all, also those that are being started, and waits for it. */
+  /** Ends all broadcasts, including those still starting, and waits for them. */
   async close(): Promise<void> {
     this.closing.abort(new MillraceError("closed", "the engine is closing"));
     await Promise.all([...this.all].map(async (starting) => {

@@ -1,4 +1,4 @@
-/** What outlives a restart is put in force; what the network says is summed up. */
+/** Applies saved settings at the start, and summarises whether the network responds. */
 import type { SettingsStore } from "../account/settings.ts";
 import type { Store, StoreLocation } from "../database/store.ts";
 import type { Discovery } from "../discovery/types.ts";
@@ -6,7 +6,7 @@ import { MillraceError } from "../errors.ts";
 import type { AccessPolicy } from "../http/address.ts";
 import type { SwarmStatus } from "../swarm/types.ts";
 
-/** Whether anything of the network answers: a peer, a DHT node or a tracker. */
+/** Whether anything on the network responds: a peer, a DHT node or a tracker. */
 export function isConnected(
   swarms: readonly { status(): Pick<SwarmStatus, "peers" | "sources"> }[],
   discovery: Discovery,
@@ -20,7 +20,7 @@ export function isConnected(
   });
 }
 
-/** Applies what the user allowed before the restart. Names the database when it cannot be read: the message is for the user. */
+/** Applies the access settings of earlier runs. When they cannot be read, the error names the database for the user. */
 export async function applySettings(
   settings: SettingsStore,
   policy: AccessPolicy,
@@ -30,7 +30,7 @@ export async function applySettings(
   try {
     const { allow_intranet, allow_internet } = await settings.load();
     if (store.wasReplaced) {
-      // The refusals are lost with the database, so nobody elsewhere is let in until the user allows it again.
+      // The refusals are lost with the database, so nobody else is let in until the user allows it again.
       await settings.set("allow_intranet", false);
       policy.setAllowed("intranet", false);
     }

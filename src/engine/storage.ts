@@ -1,4 +1,4 @@
-/** Where pieces and the windows of broadcasts are kept, as the options say. */
+/** Where pieces and the windows of broadcasts are kept, according to the options. */
 import { MillraceError } from "../errors.ts";
 import type { LiveWindowMaker } from "../playback/live/live-streams.ts";
 import { WindowFiles } from "../playback/live/window-files.ts";
@@ -11,10 +11,10 @@ import type { EngineOptions } from "./options.ts";
 
 const DEFAULT_CACHE_LIMIT_BYTES = 512 * 1024 * 1024;
 const DEFAULT_LIVE_WINDOW_MS = 60_000;
-/** Most bytes of one broadcast kept for its players: 60 s of the fastest allowed, an hour and a half at 1 Mb/s. */
+/** Most bytes of one broadcast kept for its players: 60 s at the highest allowed rate, an hour and a half at 1 Mb/s. */
 const MAX_LIVE_WINDOW_BYTES = 768 * 1024 * 1024;
 
-/** The piece cache. Rejects with `config` when it needs a directory that is not named, `io` when that can't be used. */
+/** The piece cache. Rejects with `config` when a required directory is missing, `io` when that can't be used. */
 export async function createCache(ports: Ports, options: EngineOptions): Promise<PieceCache> {
   const { files, clock, log } = ports;
   const limitBytes = options.cacheLimitBytes ?? DEFAULT_CACHE_LIMIT_BYTES;
@@ -27,7 +27,7 @@ export async function createCache(ports: Ports, options: EngineOptions): Promise
     : await createDiskCache({ files, directory, limitBytes, clock, log });
 }
 
-/** How broadcasts are kept for their players: with a disk cache, what is older than some 90 s is on disk. */
+/** How broadcasts are kept for their players: with a disk cache, data older than some 90 s is on disk. */
 export async function createWindowMaker({ files, log }: Ports, options: EngineOptions): Promise<LiveWindowMaker> {
   const limits = {
     windowMs: options.liveWindowMs ?? DEFAULT_LIVE_WINDOW_MS,

@@ -1,4 +1,4 @@
-/** Fields of transport packets and PES headers (ISO/IEC 13818-1, 2.4.3). All take the index of a packet in `bytes`. */
+/** Fields of transport packets and PES headers (ISO/IEC 13818-1, 2.4.3). All functions take a packet's index in `bytes`. */
 import { readStamp } from "./stamps.ts";
 
 /** Size of a transport packet. */
@@ -14,7 +14,7 @@ export function startsUnit(bytes: Uint8Array, at: number): boolean {
   return (bytes[at + 1]! & 0x40) !== 0;
 }
 
-/** Scrambled, marked as damaged, or without a sync byte: nothing in it can be used. */
+/** Scrambled, marked as damaged, or without a sync byte: the packet is useless. */
 export function unusable(bytes: Uint8Array, at: number): boolean {
   return bytes[at] !== 0x47 || (bytes[at + 1]! & 0x80) !== 0 || isScrambled(bytes, at);
 }
@@ -29,7 +29,7 @@ export function hasPayload(bytes: Uint8Array, at: number): boolean {
   return (bytes[at + 3]! & 0x10) !== 0;
 }
 
-/** Length of the adaptation field with its length byte; 0 when there is none. */
+/** Length of the adaptation field including its length byte; 0 when there is none. */
 export function fieldBytes(bytes: Uint8Array, at: number): number {
   return (bytes[at + 3]! & 0x20) === 0 ? 0 : bytes[at + 4]! + 1;
 }
@@ -52,7 +52,7 @@ export function payloadOf(bytes: Uint8Array, at: number): Uint8Array {
     : bytes.subarray(at, at);
 }
 
-/** What a PES header says (2.4.3.6). */
+/** The contents of a PES header (2.4.3.6). */
 export interface PesHeader {
   /** 33-bit, 90 kHz; null when absent. */
   readonly pts90k: number | null;

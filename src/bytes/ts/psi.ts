@@ -21,7 +21,7 @@ export interface ProgramMap {
 /** Longest PSI section: 12 bits of length, of which the standard allows 1021, and 3 bytes before. */
 const MAX_SECTION_BYTES = 1024;
 
-/** Makes a section of the long form with its CRC: `body` is what stands behind its number; `id` has 16 bits. */
+/** Makes a section of the long form with its CRC: `body` is what follows its number; `id` has 16 bits. */
 export function psiSection(tableId: number, id: number, body: readonly number[]): Uint8Array {
   const length = body.length + 9;
   const out = new Uint8Array(length + 3);
@@ -31,12 +31,12 @@ export function psiSection(tableId: number, id: number, body: readonly number[])
   return out;
 }
 
-/** Puts sections of one PID together from the payloads of its packets. */
+/** Assembles the sections of one PID from the payloads of its packets. */
 export class SectionAssembler {
   #buffer: Uint8Array | null = null;
   #filled = 0;
 
-  /** Takes a packet's payload; answers the sections that it completes, with a correct CRC. */
+  /** Takes a packet's payload; returns the sections that it completes, those with a correct CRC. */
   push(payload: Uint8Array, startsUnit: boolean): Uint8Array[] {
     const sections: Uint8Array[] = [];
     let rest = payload;
@@ -55,7 +55,7 @@ export class SectionAssembler {
     let rest = bytes;
     while (rest.length > 0) {
       if (this.#buffer === null) {
-        // 0xff where a table id should be: the packet is stuffed to its end.
+        // 0xff in place of a table id: the rest of the packet is stuffing.
         if (!mayStart || rest[0] === 0xff) return;
         this.#buffer = new Uint8Array(MAX_SECTION_BYTES);
         this.#filled = 0;
@@ -82,7 +82,7 @@ export class SectionAssembler {
   }
 }
 
-/** Programs of a PAT section: number → PID of its map. The network table (program 0) is left out. */
+/** Programs of a PAT section: number → PID of its map, without the network table (program 0). */
 export function readPat(section: Uint8Array): Map<number, number> {
   const programs = new Map<number, number>();
   if (section[0] !== 0) return programs;
@@ -93,7 +93,7 @@ export function readPat(section: Uint8Array): Map<number, number> {
   return programs;
 }
 
-/** A PMT section; null when it is none. */
+/** Reads a PMT section; null when it is not one. */
 export function readPmt(section: Uint8Array): ProgramMap | null {
   if (section[0] !== 2) return null;
   const end = section.length - 4;
@@ -120,7 +120,7 @@ export function readPmt(section: Uint8Array): ProgramMap | null {
   };
 }
 
-/** Tag and body of each descriptor of a loop; stops at damage. */
+/** Tag and body of each descriptor of a loop; stops at damaged data. */
 export function* descriptorsOf(loop: Uint8Array): Generator<{ tag: number; body: Uint8Array }> {
   for (let at = 0; at + 2 <= loop.length;) {
     const end = at + 2 + loop[at + 1]!;

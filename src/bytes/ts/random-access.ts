@@ -1,15 +1,15 @@
 /** Finds the random access points of an elementary stream among its packets. */
 import { isRandomAccess, payloadOf, readPesHeader, startsUnit } from "./packet.ts";
 
-/** A place where decoding can start. */
+/** A position where decoding can start. */
 export interface AccessPoint {
-  /** Number of the packet that starts its PES. */
+  /** Number of the packet in which its PES starts. */
   readonly packet: number;
   /** 33-bit; null when the PES has no time. */
   readonly pts90k: number | null;
 }
 
-/** How much of an access unit is looked at, bytes: parameter sets and SEI come before the first slice. */
+/** How much of an access unit is examined, bytes: parameter sets and SEI come before the first slice. */
 const LOOK_BYTES = 2048;
 const SEI_RECOVERY_POINT = 6;
 
@@ -31,7 +31,7 @@ function mpegStart(code: number): boolean | null {
   return code === 0x00 ? false : null;
 }
 
-/** Does the access unit in `bytes` start with a random access point? null: not to be told from so few bytes. */
+/** Whether the access unit in `bytes` starts with a random access point; null when these bytes are too few to tell. */
 export function isAccessPoint(codec: string, bytes: Uint8Array): boolean | null {
   for (let at = bytes.indexOf(1, 2); at >= 0 && at + 2 < bytes.length; at = bytes.indexOf(1, at + 1)) {
     if (bytes[at - 1] !== 0 || bytes[at - 2] !== 0) continue;
@@ -48,7 +48,7 @@ export function isAccessPoint(codec: string, bytes: Uint8Array): boolean | null 
 
 const PARSED: ReadonlySet<string> = new Set(["h264", "hevc", "mpeg2video", "mpeg1video"]);
 
-/** Looks at the packets of one PID in order and reports its random access points. */
+/** Examines the packets of one PID in order and reports its random access points. */
 export class AccessPointFinder {
   readonly #codec: string;
   readonly #anyUnit: boolean;
@@ -62,7 +62,10 @@ export class AccessPointFinder {
     this.#anyUnit = anyUnit;
   }
 
-  /** Takes packet number `packet` at `bytes[at]`; answers the access point that this settles, which began earlier maybe. */
+  /**
+   * Takes packet number `packet` at `bytes[at]`; returns the access point that it confirms, which may begin in an
+   * earlier packet.
+   */
   push(bytes: Uint8Array, at: number, packet: number): AccessPoint | null {
     const payload = payloadOf(bytes, at);
     let rest = payload;

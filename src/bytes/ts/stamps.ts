@@ -1,6 +1,6 @@
 /** The 33-bit times of transport streams, 90 kHz: PTS and DTS (ISO/IEC 13818-1, 2.4.3.7), base of the PCR (2.4.3.5). */
 
-/** Where they wrap, after 26.5 hours. */
+/** The value at which they wrap, after 26.5 hours. */
 export const WRAP_90K = 0x200000000;
 
 /** `ticks` modulo 2^33, for values below zero too. */
@@ -9,13 +9,13 @@ export function wrap33(ticks: number): number {
   return rest < 0 ? rest + WRAP_90K : rest;
 }
 
-/** The way from `from` to `to` that is shorter around the clock: −2^32 to 2^32 − 1. */
+/** The shorter way around the clock from `from` to `to`: −2^32 to 2^32 − 1. */
 export function stepBetween(from: number, to: number): number {
   const ahead = wrap33(to - from);
   return ahead < WRAP_90K / 2 ? ahead : ahead - WRAP_90K;
 }
 
-/** Whether `pts90k` is told and lies before `least90k`, which null sets no bound. */
+/** Whether `pts90k` is known and lies before `least90k`; a null bound never applies. */
 export function isBefore(pts90k: number | null, least90k: number | null): boolean {
   return pts90k !== null && least90k !== null && stepBetween(least90k, pts90k) < 0;
 }
@@ -28,7 +28,10 @@ export function readStamp(bytes: Uint8Array, at: number): number {
   return high * 0x40000000 + middle * 0x8000 + low;
 }
 
-/** Writes five bytes; `marker` is 2 for a PTS alone, 3 for one with a DTS, 1 for a DTS. `ticks` may be out of range. */
+/**
+ * Writes five bytes; `marker` is 2 for a PTS alone, 3 for a PTS followed by a DTS, 1 for a DTS. `ticks` may be out of
+ * range.
+ */
 export function writeStamp(bytes: Uint8Array, at: number, marker: number, ticks: number): void {
   const base = wrap33(ticks);
   const high = Math.floor(base / 0x40000000);
@@ -46,7 +49,7 @@ export function readPcr(bytes: Uint8Array, at: number): number {
   return high * 2 + (bytes[at + 4]! >> 7);
 }
 
-/** Writes the base of a PCR; the 27 MHz extension behind it stays. `ticks` may be out of range. */
+/** Writes the base of a PCR; the 27 MHz extension after it is kept. `ticks` may be out of range. */
 export function writePcr(bytes: Uint8Array, at: number, ticks: number): void {
   const base = wrap33(ticks);
   const high = Math.floor(base / 2);
