@@ -1,6 +1,6 @@
 /**
- * Bundles the web page and the page of the API into files beside them, which the engine serves: so that they are there from a
- * clone, in the built file and in an embedder's program alike, without a build step. `--check` fails when one is stale.
+ * Bundles the web page and the page of the API into generated files, which the engine serves, so that they are present
+ * in a clone, in the built file and in an embedder's program without a build step. `--check` fails when one is stale.
  */
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
@@ -8,13 +8,13 @@ import process from "node:process";
 import { build, stop } from "esbuild";
 import { ROOT } from "./support/files.ts";
 
-/** File that is made, what its names begin with, script, style. */
+/** Generated file, prefix of its names, script, style. */
 const PAGES = [
   ["src/webui/assets.generated.ts", "APP", "app.tsx", "style.css"],
   ["src/webui/docs/assets.generated.ts", "DOCS", "docs/docs.tsx", "docs/docs.css"],
 ] as const;
 
-/** Syntax that browsers of the last five years have, those of TVs among them. */
+/** Syntax that browsers of the last five years support, including those of TVs. */
 const SYNTAX = "es2020";
 
 async function bundled(entry: string): Promise<string> {

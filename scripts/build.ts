@@ -1,7 +1,8 @@
 /**
- * Builds `dist/millrace.mjs`, one file for Node 20 and later, Bun and Deno, and beside it `libsql.node`, the native
- * library of the database for this machine, which is loaded when settings or playlists are used first. With `--binaries` also executables that bring
- * their runtime: by Bun, and by Deno where its runtime file can be fetched.
+ * Builds `dist/millrace.mjs`, one file for Node 20 and later, Bun and Deno, and next to it `libsql.node`, the native
+ * library of the database for this machine, which is loaded at the first use of settings or playlists. With
+ * `--binaries` also executables that contain their runtime: with Bun, and with Deno if its runtime file can be
+ * downloaded.
  */
 import { chmodSync, copyFileSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -15,7 +16,7 @@ import { commandOf, exit, run } from "./support/runtimes.ts";
 const DIST = path.join(ROOT, "dist");
 const BUNDLE = path.join(DIST, "millrace.mjs");
 
-/** Modules that read a file from the disk: the function that they export, and the file. The bundle has the bytes instead. */
+/** Modules that read a file from disk: their exported function and the file. The bundle contains the bytes instead. */
 const EMBEDDED = [
   { module: /[\\/]platform[\\/]demo[\\/]clip\.ts$/, name: "loadClip", file: "platform/demo/clip.mp4" },
   {
@@ -25,7 +26,7 @@ const EMBEDDED = [
   },
 ] as const;
 
-/** Puts those files into the bundle. */
+/** Embeds those files in the bundle. */
 const embedFiles: Plugin = {
   name: "embed-files",
   setup(builder) {
@@ -43,10 +44,10 @@ const embedFiles: Plugin = {
   },
 };
 
-/** File name of the native library beside the bundle. */
+/** File name of the native library next to the bundle. */
 const NATIVE = "libsql.node";
 
-/** libSQL looks for its native library among packages; in the bundle it takes the file beside it. */
+/** libSQL looks for its native library among packages; in the bundle it loads the file next to it. */
 const nativeBeside: Plugin = {
   name: "native-beside",
   setup(builder) {
@@ -55,14 +56,14 @@ const nativeBeside: Plugin = {
       const changed = text.replace("return require(`@libsql/${target}`)", `return require("./${NATIVE}")`)
         // It only chooses among packages, and reads files to do so.
         .replace(/let target = currentTarget\(\);[\s\S]*?(?=return require)/, "");
-      if (changed === text) throw new Error(`${file} loads its native library in another way now`);
+      if (changed === text) throw new Error(`${file} now loads its native library in another way`);
       return { contents: changed, loader: "js" };
     });
     builder.onResolve({ filter: /^\.\/libsql\.node$/ }, ({ path: file }) => ({ path: file, external: true }));
   },
 };
 
-/** Copies the native library for this machine; answers its new place. */
+/** Copies the native library for this machine; returns its new path. */
 function copyNative(): string {
   const fromClient = createRequire(createRequire(import.meta.url).resolve("@libsql/client"));
   const fromLibsql = createRequire(fromClient.resolve("libsql"));
@@ -89,11 +90,11 @@ async function bundle(): Promise<void> {
   report(copyNative());
 }
 
-/** Bun puts the native library into the executable when it sees a plain `require` of it, which it has without a banner. */
+/** Bun embeds the native library in the executable if it sees a plain `require` of it, which a bundle without banner has. */
 function bundleForBun(): string {
   const loads = `__require("./${NATIVE}")`;
   const text = readFileSync(BUNDLE, "utf8");
-  if (!text.includes(loads)) throw new Error(`${BUNDLE} loads ${NATIVE} in another way now`);
+  if (!text.includes(loads)) throw new Error(`${BUNDLE} now loads ${NATIVE} in another way`);
   const file = path.join(DIST, "millrace-for-bun.mjs");
   writeFileSync(file, text.replace(REQUIRE, "").replace(loads, loads.slice(2)));
   return file;
@@ -109,7 +110,7 @@ function binaries(): boolean {
   const byDeno = path.join(DIST, `millrace-deno${suffix}`);
   const flags = ["compile", "-A", "--no-check", "-q", "--output", byDeno, BUNDLE];
   if (run(commandOf("deno"), flags, DIST)) report(byDeno);
-  else console.log("deno compile: left out, its runtime file could not be fetched from dl.deno.land");
+  else console.log("deno compile: left out because its runtime file could not be fetched from dl.deno.land");
   return ok;
 }
 

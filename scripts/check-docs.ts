@@ -1,6 +1,6 @@
 /**
- * Fails when an exported symbol of `src` has no doc comment, a link between pages leads nowhere, or a table that is made from code
- * is stale; `--write` renews those.
+ * Fails when an exported symbol of `src` has no doc comment, a link between pages leads nowhere, wording is refused, or
+ * a table generated from code is stale; `--write` renews those tables.
  */
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
@@ -13,7 +13,7 @@ import { readPages, readSources, ROOT } from "./support/files.ts";
 import { linkFaults } from "./support/link-rules.ts";
 
 const files = [...readSources("src"), ...readSources("platform")];
-/** The rules themselves name what they refuse, and fixtures are bytes. */
+/** The rules themselves contain what they refuse, and fixtures are bytes. */
 const worded = [...files, ...readSources("test"), ...readPages()].filter(({ path }) =>
   !path.startsWith("test/fixtures/") && !path.startsWith("test/scripts/doc_rules") && !path.endsWith(".generated.ts")
 );
@@ -22,7 +22,7 @@ const faults = [
   ...wordingFaults(worded),
   ...linkFaults(readPages(), (file) => existsSync(path.join(ROOT, file))),
 ];
-/** Tables that are made from code, by the page that shows them. */
+/** Tables generated from code, by the page that shows them. */
 const TABLES = [
   ["platform/README.md", "options", optionsTable()],
   ["src/http/README.md", "methods", methodMarkdown(METHODS)],

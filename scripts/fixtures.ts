@@ -60,7 +60,7 @@ function make(only: readonly string[]): void {
     save(name, pipe === true ? new Uint8Array(piped) : read(name), why);
   }
   if (only.length === 0 || only.includes("audio-tagged.mp3")) {
-    save("audio-tagged.mp3", putBetweenTags(read("audio-bare.mp3")), "tags before and behind, from audio-bare.mp3");
+    save("audio-tagged.mp3", putBetweenTags(read("audio-bare.mp3")), "tags before and after, from audio-bare.mp3");
   }
   if (only.length === 0) {
     save("ts-204.ts", widenPackets(read("ts-188.ts")), "204-byte packets, from ts-188.ts");

@@ -1,6 +1,6 @@
 /**
- * Everything that must hold before a change lands: format, lint, types, import directions, regular expressions, docs, tests on three
- * runtimes. `--without-deno-tests` for callers that have run those.
+ * Everything that must pass before a change lands: format, lint, types, import directions, regular expressions, docs,
+ * tests on three runtimes. `--without-deno-tests` for callers that have already run those.
  */
 import process from "node:process";
 import { ROOT } from "./support/files.ts";

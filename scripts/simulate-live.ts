@@ -1,6 +1,6 @@
 /**
- * Prints the simulated figures of live distribution. `deno task sim -- --peers N [--scenario part of a name] [--seed S] [--seconds T]`
- * comes here; default seed 1, all scenarios to their ends.
+ * Prints the simulated figures of live distribution: `deno task sim -- --peers N [--scenario part of a name] [--seed S]
+ * [--seconds T]`; default seed 1, all scenarios to their ends.
  */
 import process from "node:process";
 import { liveScenarios } from "../test/simulation/live-scenarios.ts";
@@ -15,11 +15,11 @@ function isNumberFlag(flag: string | undefined): flag is keyof typeof NUMBER_FLA
   return flag !== undefined && flag in NUMBER_FLAGS;
 }
 
-/** Runs what `args` ask for. Throws when they are not understood. */
+/** Runs the simulation that `args` describe. Throws when they are not understood. */
 export function simulateLiveFrom(args: readonly string[]): void {
   const { peers, seed, seconds: until, scenario: part } = read(args);
   const chosen = liveScenarios(peers, seed).filter(({ name }) => part === null || name.includes(part));
-  if (chosen.length === 0) throw new Error(`no scenario's name has ${part} in it`);
+  if (chosen.length === 0) throw new Error(`no scenario's name contains ${part}`);
   print(["scenario", ...COLUMNS, ...MORE_COLUMNS]);
   for (const whole of chosen) {
     const scenario = { ...whole, durationS: Math.min(whole.durationS, until) };
@@ -28,7 +28,7 @@ export function simulateLiveFrom(args: readonly string[]): void {
     const { user, system } = process.cpuUsage(before);
     print(cells(result, (user + system) / 1000 / result.viewerSeconds));
   }
-  console.log("Times in seconds; cpu: what one viewer takes in one second of the broadcast.");
+  console.log("Times in seconds; cpu: CPU time of one viewer per second of broadcast.");
 }
 
 function read(args: readonly string[]): { peers: number; seed: number; seconds: number; scenario: string | null } {

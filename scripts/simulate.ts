@@ -1,6 +1,6 @@
 /**
- * Prints the scheduler's simulated figures. Run with any runtime: `deno run scripts/simulate.ts [key=number …]`, where
- * the keys are those of `Tuning`. With `--peers N` (`--scenario`, `--seed`), those of live distribution instead.
+ * Prints the scheduler's simulated figures. Works on any runtime: `deno run scripts/simulate.ts [key=number …]`, where
+ * the keys are those of `Tuning`. With `--peers N` (`--scenario`, `--seed`) it simulates live distribution instead.
  */
 import { defaultTuning, type Tuning } from "../src/swarm/scheduler/tuning.ts";
 import * as scenarios from "../test/simulation/scenarios.ts";
@@ -10,7 +10,7 @@ declare const process: { argv: string[] };
 const given = typeof process === "object"
   ? process.argv.slice(2)
   : (globalThis as { Deno?: { args: string[] } }).Deno!.args;
-// `deno task sim -- …` hands the two dashes on.
+// `deno task sim -- …` passes on the two dashes.
 const args = given.filter((arg) => arg !== "--");
 
 if (args.some((arg) => arg.startsWith("--"))) simulateLiveFrom(args);
@@ -21,7 +21,7 @@ function simulateScheduler(): void {
   for (const arg of args) {
     const [key, value] = arg.split("=");
     if (key === undefined || !(key in defaultTuning) || !Number.isFinite(Number(value))) {
-      throw new Error(`not a number of the tuning: ${arg}`);
+      throw new Error(`not a numeric tuning key: ${arg}`);
     }
     tuning[key] = Number(value);
   }

@@ -5,7 +5,7 @@ import process from "node:process";
 import { ROOT } from "./support/files.ts";
 import { exit } from "./support/runtimes.ts";
 
-/** For the whole demo, ms. */
+/** Time limit for the whole demo, ms. */
 const DEMO_TIMEOUT_MS = 60_000;
 
 const BUNDLE = path.join(ROOT, "dist", "millrace.mjs");

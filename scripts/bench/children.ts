@@ -1,4 +1,4 @@
-/** Children of a benchmark: starting, hearing, measuring and ending them. */
+/** Starts, reads, measures and ends the child processes of a benchmark. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 
@@ -25,7 +25,7 @@ export function line(child: ChildProcess, word: string, timeoutMs: number): Prom
   });
 }
 
-/** Starts a command; its complaints are shown. */
+/** Starts a command; its standard error is shown. */
 export function start(command: readonly string[]): ChildProcess {
   return spawn(command[0]!, command.slice(1), { stdio: ["pipe", "pipe", "inherit"] });
 }

@@ -1,4 +1,4 @@
-/** Who takes part in `run.ts`: the engine on each runtime, and the rivals that are installed. */
+/** The participants of `run.ts`: the engine on each runtime, and the installed rivals. */
 import { spawnSync } from "node:child_process";
 import { existsSync, readdirSync } from "node:fs";
 import { homedir } from "node:os";
@@ -10,16 +10,16 @@ import { ROOT } from "../support/files.ts";
 import { commandOf } from "../support/runtimes.ts";
 
 const RIVALS = path.join(ROOT, "scripts/bench/rivals");
-/** Debian's Python has the binding even where another comes first. */
+/** Debian's Python has the binding even where another Python comes first on the PATH. */
 const PYTHONS = ["python3", "/usr/bin/python3"];
 
-/** One that downloads: its command for a torrent and a directory. Prints READY, then DONE. */
+/** A participant that downloads: its command for a torrent and a directory. Prints READY, then DONE. */
 export interface Contender {
   readonly name: string;
   readonly command: (torrent: string, directory: string) => readonly string[];
 }
 
-/** Bundles a script as the release is, so that start-up and memory are what users see. */
+/** Bundles a script as the release is bundled, so that start-up and memory are what users see. */
 export async function bundle(script: string, into: string): Promise<string> {
   const outfile = path.join(into, path.basename(script).replace(/\.ts$/, ".mjs"));
   await build({ ...RELEASE, entryPoints: [path.join(ROOT, script)], outfile });
@@ -27,12 +27,12 @@ export async function bundle(script: string, into: string): Promise<string> {
   return outfile;
 }
 
-/** Does a program start? */
+/** Whether a program starts and succeeds. */
 export function has(command: string, ...args: string[]): boolean {
   return spawnSync(command, args, { stdio: "ignore" }).status === 0;
 }
 
-/** Is there a program of that name, whatever it answers? */
+/** Whether a program of that name exists, whatever its exit code. */
 export function isOnPath(command: string): boolean {
   return spawnSync(command, ["--version"], { stdio: "ignore" }).error === undefined;
 }
@@ -51,7 +51,7 @@ export function findLibtorrent():
   return (mode, torrent, directory) => [python, path.join(RIVALS, "libtorrent_rival.py"), mode, torrent, directory];
 }
 
-/** webtorrent's entry: in `$WEBTORRENT` (a node_modules directory), here, or in what npx has kept; null when nowhere. */
+/** webtorrent's entry: in `$WEBTORRENT` (a node_modules directory), here, or in npx's cache; null when it is nowhere. */
 function findWebtorrent(): string | null {
   const kept = path.join(homedir(), ".npm/_npx");
   const places = [process.env["WEBTORRENT"], path.join(ROOT, "node_modules")];
@@ -63,7 +63,10 @@ function findWebtorrent(): string | null {
   return null;
 }
 
-/** Those that serve a torrent over HTTP: their commands for a torrent and a directory. READY, then after a line URL. */
+/**
+ * Participants that serve a torrent over HTTP: their commands for a torrent and a directory. READY, then after a line
+ * URL.
+ */
 export function streamers(ours: string): Contender[] {
   const found: Contender[] = [{
     name: "millrace",
@@ -85,7 +88,7 @@ export function streamers(ours: string): Contender[] {
   return found;
 }
 
-/** Everybody who can take part, and who is missing. */
+/** Everybody who can take part, and those not installed. */
 export async function contenders(work: string): Promise<{ present: Contender[]; missing: string[]; ours: string }> {
   const ours = await bundle("scripts/bench/contestant.ts", work);
   const present: Contender[] = [];

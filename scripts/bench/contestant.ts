@@ -1,5 +1,5 @@
 /**
- * The engine as a contestant of a benchmark harness, line by line on stdin and stdout:
+ * The engine as a contestant of a benchmark harness, controlled line by line over stdin and stdout:
  *
  *   contestant.ts download SOURCE DIR        READY, then DONE when every piece is on disk and verified
  *   contestant.ts stream   SOURCE DIR PORT   READY; waits for a line; URL http://… of the stream

@@ -1,5 +1,5 @@
 /**
- * Full downloads on loopback: one libtorrent seeder in its own process, the swarm runtime as leecher, to disk, every piece
+ * Full downloads on loopback: one libtorrent seeder in its own process, our swarm as leecher, to disk, every piece
  * hashed.
  *
  *   node scripts/bench/download.ts [MiB=1024] [rounds=3] [runtimes=node,deno,bun] [cache=disk|ram]
@@ -13,7 +13,7 @@ import { randomBytes } from "node:crypto";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
 
-/** The far end: libtorrent, TCP only, nothing but this torrent. Arguments: torrent, directory, address. */
+/** The far end: libtorrent, TCP only, with this torrent alone. Arguments: torrent, directory, address. */
 const SEEDER = `
 import sys, time, libtorrent as lt
 torrent, data, at = sys.argv[1:4]

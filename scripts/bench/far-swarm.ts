@@ -1,4 +1,4 @@
-/** Seeders of libtorrent behind links, for what players wait for. */
+/** libtorrent seeders behind slow links, to measure the waits of players. */
 import { readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { createTransportFile, hashPieces } from "../../src/transport/create.ts";
@@ -8,14 +8,14 @@ import { track } from "./tracker.ts";
 import { type Link, openLink } from "./wan.ts";
 
 const MIB = 1 << 20;
-/** Seeders unless told otherwise. */
+/** Default number of seeders. */
 export const SEEDERS = 4;
-/** Their links unless told otherwise: 50 ms there and back, 20 Mbit/s. */
+/** Their default links: 50 ms round trip, 20 Mbit/s. */
 export const LINK = { delayMs: 25, bytesPerS: 20e6 / 8 };
-/** For a child to say that it is there. */
+/** How long a child may take to report that it is running, ms. */
 export const START_TIMEOUT_MS = 30_000;
 
-/** How a swarm differs from the usual. */
+/** Settings of a swarm that differ from the defaults. */
 export interface SwarmOptions {
   /** Of each link. */
   readonly bytesPerS?: number;
@@ -23,7 +23,7 @@ export interface SwarmOptions {
   readonly pieceLengthBytes?: number;
 }
 
-/** Seeders of one clip behind links, and the torrent that leads to them. */
+/** Seeders of one clip behind slow links, and the torrent that leads to them. */
 export class Swarm {
   readonly torrent: string;
   readonly sizeBytes: number;
@@ -55,13 +55,13 @@ export class Swarm {
     writeFileSync(torrent, (await createTransportFile({ ...contents, trackers: [[tracker.url]] })).bytes);
     const libtorrent = findLibtorrent()!;
     for (let i = 0; i < seeders; i++) {
-      // A tracker of its own: the seeders aren't to learn of each other, and turn peers away until they have announced.
+      // A separate tracker: the seeders must not learn of each other, and they reject peers until they have announced.
       const alone = await track(() => []);
       writeFileSync(seeded, (await createTransportFile({ ...contents, trackers: [[alone.url]] })).bytes);
       const seeder = start(libtorrent("seed", seeded, path.dirname(clip)));
       ends.push(() => alone.close(), () => stop(seeder));
       const port = Number((await line(seeder, "READY", START_TIMEOUT_MS)).split(" ")[1]);
-      await Promise.race([alone.announced, deadline(START_TIMEOUT_MS, "a seeder announced itself")]);
+      await Promise.race([alone.announced, deadline(START_TIMEOUT_MS, "a seeder's announce")]);
       const link = await openLink(port, { ...LINK, bytesPerS });
       links.push(link);
       ends.push(() => link.close());
@@ -69,7 +69,7 @@ export class Swarm {
     return new Swarm(torrent, data.length, links, ends);
   }
 
-  /** One of several seeders sends nothing any more. */
+  /** Makes one of several seeders stop sending. */
   freezeOne(): void {
     this.links[1]!.freeze();
   }

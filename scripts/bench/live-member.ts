@@ -1,8 +1,8 @@
 /**
- * One process of the live bench, told over its arguments what it is; says what happened as JSON lines.
+ * One process of the live bench; its arguments say which part it plays. Reports events as JSON lines.
  *
- * `broadcaster <clip> <seconds> <upload limit, bytes/s>`: loops the clip, paced by its clock, until killed.
- * `viewers <count> <delay between, ms> <first delay, ms> <magnet>`: each an engine of its own, read over its HTTP handler.
+ * `broadcaster <clip> <seconds> <upload limit, bytes/s>`: loops the clip, paced by its clock, until killed. `viewers
+ * <count> <delay between, ms> <first delay, ms> <magnet>`: each has its own engine, read over its HTTP handler.
  */
 import process from "node:process";
 import { loadPorts } from "../../platform/detect.ts";
@@ -12,13 +12,13 @@ import { createEngine, type EngineOptions } from "../../src/engine.ts";
 import type { LiveInputEvent } from "../../src/live/broadcast/input.ts";
 import { openSource } from "../../src/source/open.ts";
 
-/** A longer step from one PCR to the next is a gap, ms. */
+/** A longer step between two PCRs is a gap, ms. */
 const LONGEST_STEP_MS = 250;
 const ALONE: EngineOptions = { peerHost: "127.0.0.1", peerPort: 0, dht: false, lsd: false, cache: "ram" };
 const ports = await loadPorts({ log: { level: process.env.LIVE_LOG === "1" ? "info" : "error" } });
 const say = (message: Record<string, unknown>) => console.log(JSON.stringify(message));
 
-/** The PCRs in `bytes`, in packets from the start of a packet on, 90 kHz. */
+/** The PCRs in `bytes`, which begin at the start of a packet, 90 kHz. */
 function* pcrs(bytes: Uint8Array): Iterable<number> {
   for (let at = 0; at + PACKET_BYTES <= bytes.length; at += PACKET_BYTES) {
     const pcr = pcrAt(bytes, at);
@@ -39,7 +39,7 @@ async function broadcaster(clip: string, bytesPerS: number, uploadLimit: number)
     resolvePath: (path) => path,
     signal: new AbortController().signal,
   });
-  // When each PCR left the source: what readers see of it later is the delay.
+  // When each PCR left the source; the delay is how much later readers see it.
   let offsetMs = Infinity;
   let rest: Uint8Array = new Uint8Array();
   async function* watched(): AsyncGenerator<LiveInputEvent> {
@@ -99,7 +99,7 @@ async function viewer(name: string, magnet: string): Promise<void> {
       joinMs,
       playedMs,
       missingMs,
-      // Wall time at which each PCR arrived, less the PCR: the least of the second, and the most.
+      // Wall time at which each PCR arrived, minus the PCR: the least and the most in this second.
       arrival: offsets.length === 0 ? null : [Math.min(...offsets), Math.max(...offsets)],
       peers: status?.peers,
       parents: status?.parents,
@@ -118,7 +118,7 @@ async function viewer(name: string, magnet: string): Promise<void> {
       first ??= pcr;
       const stepMs = last === null ? 0 : stepBetween(last, pcr) / 90;
       playedMs += stepMs;
-      // The clip begins again with a longer step than its PCRs have.
+      // When the clip starts again, the step is longer than between its PCRs.
       if (stepMs > LONGEST_STEP_MS || stepMs < 0) missingMs += Math.abs(stepMs);
       last = pcr;
       offsets.push(Date.now() - pcr / 90);

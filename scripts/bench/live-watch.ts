@@ -1,7 +1,7 @@
 /**
- * A broadcast from end to end, as programs: ffmpeg makes a picture and a tone in real time, `broadcast --source -` sends
- * them, `serve` receives them, and ffmpeg decodes both outputs at once. Prints what the decoders said and how long each
- * played. `deno run -A scripts/bench/live-watch.ts [seconds] [runtime]`, default 300 s on Node.
+ * A broadcast from end to end, with real programs: ffmpeg makes a picture and a tone in real time, `broadcast --source
+ * -` sends them, `serve` receives them, and ffmpeg decodes both outputs at once. Prints what the decoders said and how
+ * long each played. `deno run -A scripts/bench/live-watch.ts [seconds] [runtime]`, default 300 s on Node.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
@@ -14,14 +14,14 @@ import { commandOf, exit, type Runtime } from "../support/runtimes.ts";
 
 const seconds = Number(process.argv[2] ?? 300);
 const runtime = (process.argv[3] ?? "node") as Runtime;
-/** About 1 Mb/s, a random access point each second. */
+/** About 1 Mb/s, with a random access point every second. */
 const PICTURE = ["-f", "lavfi", "-i", "testsrc2=size=640x360:rate=25", "-f", "lavfi", "-i", "sine=sample_rate=48000"];
 const ENCODER = ["-c:v", "libx264", "-preset", "ultrafast", "-tune", "zerolatency", "-g", "25", "-pix_fmt", "yuv420p"];
 const RATES = ["-b:v", "800k", "-maxrate", "800k", "-bufsize", "800k", "-c:a", "aac", "-b:a", "96k"];
 
 const children: ChildProcess[] = [];
 
-/** Starts the program on the runtime; answers its first line as JSON. */
+/** Starts the program on the runtime; returns its first line, parsed as JSON. */
 async function program(args: readonly string[], stdin: ChildProcess | null): Promise<Record<string, string>> {
   const [command, ...before] = commandOf(runtime);
   const flags = runtime === "deno" ? ["run", "-A", "-q", "--no-check"] : [];
@@ -44,7 +44,7 @@ interface Decoded {
   readonly tookS: number;
 }
 
-/** Decodes `url` for the time asked for. */
+/** Decodes `url` for the requested time. */
 async function decode(url: string): Promise<Decoded> {
   const began = performance.now();
   const args = [

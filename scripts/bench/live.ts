@@ -1,9 +1,9 @@
 /**
  * A broadcast among real processes: `deno run -A scripts/bench/live.ts [viewers=30] [seconds=60] [processes=3]`.
  *
- * One broadcaster of a clip of 1 Mb/s (made with ffmpeg) whose upload is limited to twice that, and viewers who join one
- * after the other knowing only its magnet link; each reads MPEG TS as a player does. Prints Markdown: time from the request
- * to a second of media, delay behind the source, continuity, who gave the bytes, CPU.
+ * One broadcaster of a 1 Mb/s clip (made with ffmpeg), its upload limited to twice that, and viewers who join one after
+ * another knowing only its magnet link; each reads MPEG TS as a player does. Prints Markdown: time from the request to
+ * a second of media, delay behind the source, continuity, who sent the bytes, CPU.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -13,7 +13,7 @@ import process from "node:process";
 import { commandOf, type Runtime } from "../support/runtimes.ts";
 
 const BYTES_PER_S = 125_000;
-/** Between the arrivals of two viewers, ms. */
+/** Time between the arrivals of two viewers, ms. */
 const ARRIVAL_MS = 500;
 const [count, seconds, processes] = [30, 60, 3].map((initial, i) => Number(process.argv[2 + i] ?? initial)) as [
   number,
@@ -105,7 +105,7 @@ try {
       cpus.set("broadcaster", [...cpus.get("broadcaster") ?? [], broadcaster.cpu!]);
     });
   });
-  // A broadcast that has been running for a while.
+  // Let the broadcast run for a while first.
   await new Promise((resolve) => setTimeout(resolve, 8000));
   const each = Math.ceil(count / processes);
   for (let i = 0; i < processes; i++) {
@@ -133,7 +133,7 @@ function report(): void {
   const last = [...viewers.values()].map((lines) => lines[lines.length - 1]!);
   const joins = last.map(({ joinMs }) => joinMs ?? Infinity);
   const offsetMs = broadcaster.offsetMs!;
-  // The delay of what arrives last in each second, over the second half of the run.
+  // In each second the delay of the latest arrival, over the second half of the run.
   const lags = [...viewers.values()].flatMap((lines) =>
     lines.slice(Math.floor(lines.length / 2)).flatMap(({ arrival }) => arrival === null ? [] : [arrival[1] - offsetMs])
   );

@@ -1,7 +1,7 @@
 /**
- * The outputs of the engine beside each other: the file as it is, MPEG TS and HLS of it, so that none is tuned at the
- * cost of another. First byte and seek over the far swarm of `stream.ts`; a swarm slower than the film, of one seeder;
- * one and many clients on a file that is here. All outputs in turn, round by round.
+ * Compares the outputs of the engine: the plain file, its MPEG TS and its HLS, so that none is tuned at the
+ * expense of another. First byte and seek over the far swarm of `stream.ts`; a one-seeder swarm slower than the film;
+ * one and many clients on a complete file. All outputs take turns in each round.
  *
  * Alone: `node scripts/bench/outputs.ts [rounds=3] [clip=ts,mkv,mp4] [contestant.mjs]`.
  */
@@ -18,15 +18,15 @@ import { fresh, read, Serving, within } from "./serving.ts";
 import { compare, fanOut, makeClips } from "./stream.ts";
 
 const OUTPUTS = ["file", "ts", "hls"] as const;
-/** One seeder that brings a thirtieth of the film's rate, in the pieces of a small torrent. */
+/** One seeder at a thirtieth of the film's rate, with the piece size of a small torrent. */
 const THIN: SwarmOptions = { seeders: 1, bytesPerS: 40_000, pieceLengthBytes: 64 * 1024 };
-/** Links that don't matter. */
+/** Links fast enough not to matter. */
 const NEAR: SwarmOptions = { bytesPerS: 1e9 };
 const SEEK_PARTS = [0.57, 0.25, 0.71];
 /** How often one client reads the whole file. */
 const PASSES = 5;
 
-/** The contestant at `ours` with each output. */
+/** The contestant `ours` with each output. */
 function contenders(ours: string): Contender[] {
   return OUTPUTS.map((output) => ({
     name: output,
@@ -36,7 +36,7 @@ function contenders(ours: string): Contender[] {
   }));
 }
 
-/** The first segments' URLs, or the URL itself where it is no playlist. */
+/** The first segments' URLs of a playlist; the URL itself for anything else. */
 async function mediaUrls(url: string): Promise<string[]> {
   if (!url.endsWith(".m3u8")) return [url];
   const text = await (await fetch(url)).text();
@@ -73,7 +73,7 @@ async function seek(who: Contender, swarm: Swarm, work: string): Promise<number>
   }
 }
 
-/** MB/s and CPU-seconds a GiB of one client that reads a file that is here, again and again. */
+/** MB/s, and CPU-seconds per GiB, of one client that reads a complete file repeatedly. */
 async function oneClient(who: Contender, swarm: Swarm, work: string): Promise<{ rate: number; cpu: number }> {
   const serving = await Serving.open(who, swarm, work);
   try {
@@ -100,7 +100,7 @@ async function oneClient(who: Contender, swarm: Swarm, work: string): Promise<{ 
 export async function outputs(work: string, ours: string, rounds: number, clips: readonly string[]): Promise<string[]> {
   const who = contenders(ours);
   const seconds = (list: readonly number[]) => [median(list).toFixed(2)];
-  const lines = ["## Outputs of the engine beside each other"];
+  const lines = ["## Outputs of the engine compared"];
   for (const clip of makeClips(work).filter((name) => clips.includes(path.extname(name).slice(1)))) {
     const kind = path.extname(clip).slice(1).toUpperCase();
     const table = <T>(
@@ -130,7 +130,7 @@ export async function outputs(work: string, ours: string, rounds: number, clips:
       ]),
     );
     if (!isOnPath("wrk")) continue;
-    // wrk asks for one address: a playlist would tell nothing.
+    // wrk requests a single URL: a playlist's figure would mean nothing.
     const bodies = who.filter(({ name }) => name !== "hls");
     lines.push(
       ...await table("many clients, file here", ["MB/s", "MB a client"], NEAR, fanOut, (list) => [

@@ -1,6 +1,6 @@
 /**
- * Times what is done with large playlists, in a file, in one process: `node scripts/bench/playlist.ts [entries]`. Prints
- * seconds, seconds of processor time, the longest that the event loop stood still, and the memory that it took.
+ * Times operations on large playlists, in a file, in one process: `node scripts/bench/playlist.ts [entries]`. Prints
+ * seconds, CPU seconds, the longest pause of the event loop, and the memory used.
  */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";

@@ -17,15 +17,15 @@ import { openMedia } from "../../src/media/open.ts";
 /** Single runs differ by a third on shared machines. */
 const ROUNDS = 7;
 
-/** Output that may wait for the pipe. */
+/** Output that may wait for the pipe, bytes. */
 const QUEUE_BYTES = 1024 * 1024;
-/** Written in one go: each go wakes a thread. */
+/** Bytes per write: each write wakes a thread. */
 const BATCH_BYTES = 512 * 1024;
 const signal = new AbortController().signal;
 
 /**
- * Standard output as a file that the runtime's threads write to, as ffmpeg's do: the pipe fills while muxing goes on, and
- * a slow far end blocks a thread, not the muxer. Opened again, for the runtime sets its own to non-blocking.
+ * Standard output as a file that the runtime's threads write to, as ffmpeg's do: the pipe fills while muxing continues,
+ * and a slow far end blocks a thread, not the muxer. Opened again because the runtime makes its own non-blocking.
  */
 class PipeWriter {
   readonly #fd = openSync("/dev/stdout", "w");
@@ -35,7 +35,7 @@ class PipeWriter {
   #writing = false;
   #wake: (() => void) | null = null;
 
-  /** Chunks that are written are released to `buffers`. */
+  /** Written chunks are released to `buffers`. */
   constructor(buffers: ChunkBuffers) {
     this.#buffers = buffers;
   }
@@ -61,7 +61,7 @@ class PipeWriter {
     const batch = this.#queue;
     this.#queue = [];
     writev(this.#fd, batch, (error, written) => {
-      // The far end is gone: nothing is left to measure.
+      // The far end is gone: there is nothing left to measure.
       if (error) throw error;
       this.#queuedBytes -= written;
       while (batch.length > 0 && written >= batch[0]!.length) {
@@ -70,14 +70,14 @@ class PipeWriter {
       }
       if (batch.length > 0) this.#queue.unshift(batch[0]!.subarray(written), ...batch.slice(1));
       this.#writing = false;
-      // A writer that waits for room asks again, which has the rest written.
+      // A writer that waits for room calls again, which writes the rest.
       if (this.#queuedBytes >= BATCH_BYTES) this.#writeBatch();
       this.#wake?.();
     });
   }
 }
 
-/** The child's part: the whole TS of a file to stdout, with the heap that the release has on Node. */
+/** The child's part: writes the whole TS of a file to stdout, with the release's heap settings on Node. */
 async function remux(path: string): Promise<void> {
   if (runtimeName() === "node") keepHeapSmall();
   const file = await files.open(path, "read");
@@ -101,7 +101,7 @@ async function remux(path: string): Promise<void> {
   await file.close();
 }
 
-/** Seconds until `command` has ended, its output counted by `wc` at the far end of a pipe. */
+/** Seconds until `command` has ended; `wc` at the far end of a pipe counts its output. */
 function time(command: string, args: readonly string[]): { seconds: number; bytes: number } {
   const start = performance.now();
   const { stdout, status } = spawnSync("sh", ["-c", '"$0" "$@" | wc -c', command, ...args], {

@@ -1,11 +1,11 @@
 /**
  * The comparison that anyone can rerun: `deno task bench [MiB=512] [rounds=3]`.
  *
- * Full downloads from one seeder on loopback (libtorrent, else ourselves), to disk, every piece hashed, all contenders in
- * turn round by round; remuxing to a pipe against `ffmpeg -c copy`; then what players wait for (`stream.ts`), and the
- * outputs beside each other (`outputs.ts`). Prints Markdown with ratios to ourselves on Node;
- * rivals that are not installed are named. Works under $BENCH_DIR (default: the system's temporary directory). CPU and
- * memory come from /proc, so they are empty on other systems than Linux.
+ * Full downloads from one seeder on loopback (libtorrent, else ours), to disk, every piece hashed, all contenders
+ * taking turns in each round; remuxing to a pipe against `ffmpeg -c copy`; then the waits of players (`stream.ts`), and
+ * the outputs compared with each other (`outputs.ts`). Prints Markdown with ratios to ourselves on Node; rivals that
+ * are not installed are named. Works under $BENCH_DIR (default: the system's temporary directory). CPU and memory come
+ * from /proc, so they are empty on systems other than Linux.
  */
 import { closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync, writeSync } from "node:fs";
 import { randomBytes } from "node:crypto";
@@ -73,8 +73,8 @@ async function downloads(work: string, mib: number, rounds: number): Promise<str
   );
   try {
     port = Number((await line(seeder, "READY", START_TIMEOUT_MS)).split(" ")[1]);
-    // libtorrent turns peers away until it has announced itself.
-    await Promise.race([tracker.announced, deadline(START_TIMEOUT_MS, "the seeder announced itself")]);
+    // libtorrent rejects peers until it has announced itself.
+    await Promise.race([tracker.announced, deadline(START_TIMEOUT_MS, "the seeder's announce")]);
     const results = new Map<Contender, Result[]>(present.map((who) => [who, []]));
     for (let round = 0; round < rounds; round++) {
       for (const who of present) results.get(who)!.push(await download(who, torrent, path.join(work, "leech")));

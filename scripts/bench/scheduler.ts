@@ -1,6 +1,6 @@
 /**
- * Measures what scheduling one block costs: `deno run scripts/bench/scheduler.ts`. The host is reduced to a queue, so
- * that nearly all of the time is the scheduler's. Budget: 2 µs a block (450 MB/s are 28,000 blocks/s, 5 % of a core).
+ * Measures the cost of scheduling one block: `deno run scripts/bench/scheduler.ts`. The host is reduced to a queue, so
+ * that nearly all of the time is the scheduler's. Budget: 2 µs per block (450 MB/s are 28,000 blocks/s, 5 % of a core).
  */
 import { Scheduler } from "../../src/swarm/scheduler/scheduler.ts";
 
@@ -16,7 +16,7 @@ interface Case {
   readonly mode: "reader" | "background";
 }
 
-/** Runs until everything is here; answers microseconds a block. */
+/** Runs until everything is here; returns microseconds per block. */
 function measure(run: Case): number {
   const blocks = Math.ceil(run.pieceBytes / blockBytes);
   const totalBytes = run.pieces * run.pieceBytes;
@@ -66,7 +66,7 @@ function measure(run: Case): number {
     const batch = queue;
     queue = [];
     if (batch.length === 0) {
-      if (++idle > 1000) throw new Error(`${run.name}: nothing asked for at ${received} of ${total}`);
+      if (++idle > 1000) throw new Error(`${run.name}: no request at ${received} of ${total}`);
       scheduler.tick(nowMs += 20);
     } else idle = 0;
     for (let i = 0; i < batch.length; i += 3) {

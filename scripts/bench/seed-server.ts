@@ -1,4 +1,7 @@
-/** A seeder to point any leecher at, for measuring uploads: TORRENT DIRECTORY. Prints its port, seeds until stdin ends, then one line of JSON. */
+/**
+ * A seeder for any leecher, to measure uploads: TORRENT DIRECTORY. Prints its port, seeds until stdin ends, then prints
+ * one line of JSON.
+ */
 import { readFileSync } from "node:fs";
 import process from "node:process";
 import { loadPorts } from "../../platform/detect.ts";

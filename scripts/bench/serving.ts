@@ -6,10 +6,10 @@ import { deadline, line, start, stop } from "./children.ts";
 import type { Contender } from "./contenders.ts";
 import { START_TIMEOUT_MS, type Swarm } from "./far-swarm.ts";
 
-/** Longest that one step of a scenario takes. */
+/** Time limit for one step of a scenario, ms. */
 const STEP_TIMEOUT_MS = 120_000;
 
-/** A contender that serves; its clock began when it was told to. */
+/** A contender that serves; its clock starts when it is told to add the torrent. */
 export class Serving {
   /** When it was told to add the torrent, monotonic ms. */
   readonly beganMs: number;
@@ -46,13 +46,13 @@ export class Serving {
     }
   }
 
-  /** Ends it and removes what it wrote. */
+  /** Ends it and removes the files it wrote. */
   close(): Promise<void> {
     return this.end();
   }
 }
 
-/** Reads from `offset` until `take` answers false or the end; `take` sees each chunk's size. */
+/** Reads from `offset` until the end or until `take` returns false; `take` receives each chunk's size. */
 export function read(url: string, offset: number, agent: Agent, take: (bytes: number) => boolean): Promise<void> {
   return new Promise((resolve, reject) => {
     const request = get(url, { agent, headers: { range: `bytes=${offset}-` } }, (response) => {
@@ -70,5 +70,5 @@ export function read(url: string, offset: number, agent: Agent, take: (bytes: nu
 
 /** An agent that opens a connection for each request. */
 export const fresh = () => new Agent({ keepAlive: false, maxSockets: Infinity });
-/** `work`, or a failure that names it. */
+/** The result of `work`, or a failure that names it. */
 export const within = <T>(what: string, work: Promise<T>) => Promise.race([work, deadline(STEP_TIMEOUT_MS, what)]);

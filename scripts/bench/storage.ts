@@ -10,7 +10,7 @@ import type { PieceStore, TorrentLayout } from "../../src/storage/types.ts";
 
 const GIB = 1024 ** 3;
 const TOTAL_BYTES = GIB;
-/** Pieces under way at once, as a swarm has them. */
+/** Bytes of pieces under way at once, as in a swarm. */
 const CONCURRENT_BYTES = 16 * 1024 * 1024;
 
 const ports = await loadPorts();

@@ -1,7 +1,7 @@
 /**
- * What a player waits for, against rivals that serve a torrent over HTTP: four libtorrent seeders behind links of 20 Mbit/s
- * and 50 ms, all contenders in turn round by round. First frame (ffmpeg opens the address until it has decoded one),
- * seek (a request into what isn't there), a seeder that freezes, and many clients on a file that is there.
+ * The waits of a player, against rivals that serve a torrent over HTTP: four libtorrent seeders behind links of 20
+ * Mbit/s and 50 ms, all contenders taking turns in each round. First frame (ffmpeg opens the URL until it has decoded
+ * one), seek (a request for a part that isn't there), a seeder that freezes, and many clients on a complete file.
  */
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
@@ -15,16 +15,16 @@ const CLIP_SECONDS = 60;
 const SEEKS = 5;
 const CLIENTS = 200;
 const CLIENT_S = 5;
-/** Of the clip's bitrate, all seeders together, while one of them freezes. */
+/** All seeders' rate together, as a multiple of the clip's bitrate, while one of them freezes. */
 const FREEZE_RATE = 1.3;
 const FREEZE_AFTER_MS = 8000;
 const FREEZE_PLAY_S = 30;
-/** A link that doesn't matter. */
+/** A link fast enough not to matter. */
 const NEAR_BYTES_PER_S = 1e9;
-/** A player begins with this much media. */
+/** A player starts with this much media. */
 const PLAYER_BUFFER_S = 2;
 
-/** Clips of 8 Mbit/s whose picture can't be compressed away. */
+/** Clips of 8 Mbit/s whose picture can't be compressed to less. */
 export function makeClips(work: string): [mkv: string, mp4: string, ts: string] {
   const base = path.join(work, "clip.mkv");
   const encode = [
@@ -46,7 +46,7 @@ export function makeClips(work: string): [mkv: string, mp4: string, ts: string] 
 async function firstFrame(who: Contender, swarm: Swarm, work: string): Promise<number> {
   const serving = await Serving.open(who, swarm, work);
   try {
-    // Served by this very process: the child must not block it.
+    // This very process serves it, so the child must not block it.
     const ffmpeg = start([
       ...["ffmpeg", "-v", "error", "-nostdin", "-threads", "1", "-i", serving.url],
       ...["-map", "0:v:0", "-frames:v", "1", "-f", "null", "-"],
@@ -65,7 +65,7 @@ async function seek(who: Contender, swarm: Swarm, work: string): Promise<number>
     const seconds: number[] = [];
     await within("the start", read(serving.url, 0, fresh(), () => false));
     for (let i = 1; i <= SEEKS; i++) {
-      // Alternately far ahead and back, never into what was read ahead for the place before.
+      // Alternately far ahead and back, never into what was read ahead at the position before.
       const part = i % 2 === 1 ? 0.5 + i * 0.07 : 0.2 + i * 0.05;
       const began = performance.now();
       await within("a seek", read(serving.url, Math.floor(swarm.sizeBytes * part), fresh(), () => false));
@@ -77,7 +77,7 @@ async function seek(who: Contender, swarm: Swarm, work: string): Promise<number>
   }
 }
 
-/** Start and stalls of a player of constant bitrate while one of four seeders freezes, seconds. */
+/** Start and stalls, in seconds, of a player of constant bitrate while one of four seeders freezes. */
 async function freeze(who: Contender, swarm: Swarm, work: string): Promise<{ startS: number; stalledS: number }> {
   const bytesPerS = swarm.sizeBytes / CLIP_SECONDS;
   const serving = await Serving.open(who, swarm, work);
@@ -94,7 +94,7 @@ async function freeze(who: Contender, swarm: Swarm, work: string): Promise<{ sta
         const now = performance.now();
         if (startMs === 0 && received >= PLAYER_BUFFER_S * bytesPerS) startMs = now;
         if (startMs === 0) return true;
-        // What came before this chunk lasted until then; anything beyond was waiting.
+        // The media before this chunk lasted until then; anything beyond that was waiting.
         playedToMs = (received - bytes) / bytesPerS * 1000;
         stalledMs += Math.max(0, now - startMs - stalledMs - playedToMs);
         return received < FREEZE_PLAY_S * bytesPerS;
@@ -107,7 +107,7 @@ async function freeze(who: Contender, swarm: Swarm, work: string): Promise<{ sta
   }
 }
 
-/** MB/s of many clients that read a whole file again and again (by wrk), and the megabytes that each of them adds. */
+/** MB/s of many clients that read a whole file repeatedly (with wrk), and the megabytes that each of them adds. */
 export async function fanOut(
   who: Contender,
   swarm: Swarm,
@@ -130,7 +130,7 @@ export async function fanOut(
   }
 }
 
-/** Runs `measure` for everybody, round by round; answers a Markdown table. A contender that fails says why. */
+/** Runs `measure` for each contender, round by round; returns a Markdown table. A contender that fails gives its reason. */
 export async function compare<T>(
   title: string,
   columns: readonly string[],

@@ -2,7 +2,10 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 
-/** A tracker that tells everybody of the seeders; `announced` resolves when the first peer, the seeder itself, has come. */
+/**
+ * A tracker that sends every peer the seeders; `announced` resolves when the first peer, the seeder itself, has
+ * announced.
+ */
 export async function track(
   peerPorts: () => readonly number[],
 ): Promise<{ url: string; announced: Promise<void>; close: () => void }> {

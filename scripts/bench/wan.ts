@@ -1,32 +1,32 @@
 /**
- * A far away seeder: a relay on loopback in front of a near one, with a delay each way and a rate towards the leecher, as
- * an up-link has. TCP's own start-up isn't part of it: rates are met from the first byte.
+ * A far-away seeder: a relay on loopback in front of a near one, with a delay each way and a limited rate towards the
+ * leecher, like an uplink. It does not model TCP's slow start: the full rate applies from the first byte.
  */
 import net from "node:net";
 
-/** What a link does. */
+/** The properties of a link. */
 export interface LinkOptions {
   /** Delay each way, ms. */
   readonly delayMs: number;
-  /** From the seeder to the leecher, bytes a second, all connections together. */
+  /** From the seeder to the leecher, bytes per second, all connections together. */
   readonly bytesPerS: number;
 }
 
-/** Bytes that may be on their way: what a second and a half of 20 Mbit/s carries; TCP slows the seeder beyond. */
+/** Bytes that may be under way: a second and a half of 20 Mbit/s; beyond that TCP slows the seeder. */
 const MAX_QUEUED_BYTES = 4 * 1024 * 1024;
 
-/** How exact timers are. */
+/** Precision of timers, ms. */
 const TIMER_MS = 1;
 
 /** A relay that listens. */
 export interface Link {
   readonly port: number;
-  /** Nothing comes through any more, in either direction; connections stay open. */
+  /** Stops everything in both directions; connections stay open. */
   freeze(): void;
   close(): void;
 }
 
-/** Delivers chunks late and in order, the next one not before the link has sent the last. */
+/** Delivers chunks late and in order, each not before the link has finished sending the previous one. */
 class Pipe {
   private freeMs = 0;
   private queuedBytes = 0;

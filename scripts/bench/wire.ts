@@ -1,10 +1,11 @@
 /**
- * CPU cost of the wire on loopback: one of our links on the platform's own TCP against a far end that does next to nothing.
+ * CPU cost of the wire on loopback: one of our links on the platform's own TCP against a far end that does almost
+ * nothing.
  *
  *   node scripts/bench/wire.ts [GiB=1] [rounds=3]        (or: deno run -A, bun)
  *
  * Prints, for receiving and sending, in plaintext and RC4, the median over the rounds of MB/s and of CPU-seconds per
- * GiB: all, and the user part (what the kernel spends on the sockets is the rest).
+ * GiB: the total, and the user part (the rest is what the kernel spends on the sockets).
  */
 import net from "node:net";
 import process from "node:process";
@@ -19,11 +20,14 @@ import { BLOCK_BYTES, type PeerLink, type PeerLinkHandlers } from "../../src/wir
 const INFOHASH = new Uint8Array(20).fill(7);
 const INFOHASH_HEX = "07".repeat(20);
 const PIECE_BYTES = 1 << 20;
-/** Requests under way: what the scheduler allows at most. */
+/** Requests under way: the most that the scheduler allows. */
 const DEPTH = 128;
 const REQUEST_BYTES = 17;
 
-/** The far end, in its own process: counts requests and answers each with one prepared block, or sends requests and counts. */
+/**
+ * The far end, in a separate process: counts requests and serves each with one prepared block, or sends requests and
+ * counts.
+ */
 function farEnd(mode: string): void {
   const handshake = Buffer.concat([
     Buffer.from("\x13BitTorrent protocol"),
@@ -43,7 +47,7 @@ function farEnd(mode: string): void {
       let seen = -1;
       socket.on("data", (chunk) => {
         if (seen < 0) {
-          // The link says nothing but requests after its handshakes, which are answered in one go.
+          // After its handshakes the link sends only requests, which are served all at once.
           seen = 0;
           socket.write(Buffer.concat([handshake, Buffer.from([0, 0, 0, 1, 1])]));
           return;
@@ -210,7 +214,7 @@ async function main(gib: number, rounds: number): Promise<void> {
   const ports = await loadPorts();
   const names: Record<string, string> = { seed: "receive", leech: "send", rc4: "receive RC4" };
   for (const mode of ["seed", "leech", "rc4"]) {
-    // The far end always runs on the same runtime, so that figures of different runtimes compare.
+    // The far end always runs on the same runtime, so that the figures of different runtimes are comparable.
     const child = spawn(process.env.BENCH_NODE ?? "node", [fileURLToPath(import.meta.url), "far", mode], {
       stdio: ["ignore", "pipe", "inherit"],
     });

@@ -4,12 +4,12 @@ import type { BuildOptions } from "esbuild";
 /** CommonJS packages in a bundle call `require` for Node's own modules. */
 export const REQUIRE = "const require = __createRequire(import.meta.url);";
 
-/** Makes that `require`; to stand before all else. */
+/** Defines that `require`; must come before everything else. */
 export const REQUIRE_BANNER = `import { createRequire as __createRequire } from "node:module";\n${REQUIRE}`;
 
 /**
- * Options of the release. What the runtime reads and keeps is the text: without blanks it is a third smaller, which
- * saves 5 MB of memory. Names stay, but for those that two modules share, so that stacks can be read.
+ * Build options of the release. The runtime reads the text and keeps it: without blanks it is a third smaller, which
+ * saves 5 MB of memory. Names stay so that stacks can be read, except those that two modules share.
  */
 export const RELEASE = {
   bundle: true,

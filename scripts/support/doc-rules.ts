@@ -1,4 +1,7 @@
-/** Every exported symbol of `src` says what it is, in words that a reader has to read once, citing only what is here. */
+/**
+ * Every exported symbol of `src` says what it is, in words that need to be read only once, citing only what is in the
+ * repository.
+ */
 import type { SourceFile } from "./files.ts";
 
 const EXPORT =
@@ -22,7 +25,7 @@ export function docFaults(files: readonly SourceFile[]): string[] {
   return faults;
 }
 
-/** Wording that comments, tests and texts do not have, each with what is wrong with it. */
+/** Wording that comments, tests, texts and pages must not contain, each with the reason. */
 const REFUSED: readonly (readonly [RegExp, string])[] = [
   [/See the module\b/, "says nothing: write what the symbol is for"],
   [/\bB\d{1,2}\b(?!%)/, "cites a row of a document that is not in the repository"],
@@ -31,7 +34,7 @@ const REFUSED: readonly (readonly [RegExp, string])[] = [
   [/\bfor ever\b/, 'write "forever"'],
 ];
 
-/** Lines of `files` with such wording. Percent-encoded bytes (`%5Bhu`) are no citations. */
+/** Lines of `files` with such wording. Percent-encoded bytes (`%5Bhu`) don't count as citations. */
 export function wordingFaults(files: readonly SourceFile[]): string[] {
   const faults: string[] = [];
   for (const { path, text } of files) {
@@ -46,7 +49,7 @@ export function wordingFaults(files: readonly SourceFile[]): string[] {
   return faults;
 }
 
-/** `readme` with `table` between `<!-- name -->` and `<!-- /name -->`; null when it has no such place. */
+/** `readme` with `table` between `<!-- name -->` and `<!-- /name -->`; null when it has no such marks. */
 export function withTable(readme: string, name: string, table: string): string | null {
   const [open, close] = [`<!-- ${name} -->\n`, `<!-- /${name} -->`];
   const [from, to] = [readme.indexOf(open), readme.indexOf(close)];

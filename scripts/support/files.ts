@@ -1,4 +1,4 @@
-/** Files of the project, for scripts. They run on Deno, Node and Bun alike. */
+/** Reads files of the project, for scripts. Works on Deno, Node and Bun alike. */
 import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 /** The project's directory. */
 export const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 
-/** A source file; `path` is relative to the project with `/`. */
+/** A source file; `path` is relative to the project, with `/`. */
 export interface SourceFile {
   readonly path: string;
   readonly text: string;
@@ -35,10 +35,10 @@ export function readPages(root = ROOT): SourceFile[] {
   return ["README.md", ...inside].map((file) => ({ path: file, text: readFileSync(path.join(root, file), "utf8") }));
 }
 
-/** Suites that need programs beside the runtime (peers, players, a browser): CI runs them by themselves. */
+/** Suites that need programs other than the runtime (peers, players, a browser): CI runs them separately. */
 const EXTERNAL = ["test/interop/", "test/browser/"];
 
-/** Test files that need nothing but the runtime; with `filters`, those whose path contains one of them. */
+/** Test files that need only the runtime; with `filters`, those whose path contains one of them. */
 export function testFiles(filters: readonly string[] = []): string[] {
   return listFiles("test", (file) => file.endsWith("_test.ts"))
     .filter((file) => !EXTERNAL.some((folder) => file.startsWith(folder)))

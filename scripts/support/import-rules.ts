@@ -1,9 +1,9 @@
-/** The rules of who may import whom, and what `src` may use of the runtime. */
+/** The rules for imports between the parts of `src`, and for its use of the runtime. */
 import path from "node:path";
 import type { SourceFile } from "./files.ts";
 import { tokenize } from "./lexer.ts";
 
-/** What each part may import directly; it may import what those may, too. Everything may import `BASE`. */
+/** What each part may import directly; it may import whatever those may, too. Everything may import `BASE`. */
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   engine: [
     "source",
@@ -37,16 +37,16 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   database: [],
 };
 
-/** What everything stands on, in the order in which it may import: each only what stands before it. */
+/** The parts on which all others are built. Each may import only those before it. */
 const BASE = ["errors", "ports", "version", "bytes", "config"];
 
-/** Files directly in `src` that belong to a part of another name. */
+/** Files directly in `src` that belong to a part with another name. */
 const ROOT_FILES: Readonly<Record<string, string>> = { mod: "engine" };
 
-/** Names that no file in `src` may use: it would run on one runtime only. */
+/** Globals that no file in `src` may use, because they would tie it to one runtime. */
 const FORBIDDEN = /(?<![.\w$#])(Deno|Bun|process|Buffer)\b(?!\s*:)/g;
 
-/** Faults of `files`, one line each. */
+/** The faults of `files`, one per line. */
 export function importFaults(files: readonly SourceFile[]): string[] {
   const faults: string[] = [];
   const graph = new Map<string, string[]>();
@@ -67,7 +67,7 @@ export function importFaults(files: readonly SourceFile[]): string[] {
   return [...faults, ...cycles(graph)];
 }
 
-/** Specifiers that `source` imports or re-exports, types included. */
+/** Specifiers that `source` imports or re-exports, including types. */
 export function importsOf(source: string): { specifier: string; line: number }[] {
   const found: { specifier: string; line: number }[] = [];
   const tokens = tokenize(source).filter(({ kind }) => kind !== "comment");
@@ -94,7 +94,7 @@ function forbiddenNames(source: string): { name: string; line: number }[] {
 
 function specifierFault(from: string, specifier: string): string | null {
   if (!from.startsWith("src/")) return null;
-  if (/^(?:node|bun|deno):/.test(specifier)) return `imports ${specifier}; that belongs into platform/`;
+  if (/^(?:node|bun|deno):/.test(specifier)) return `imports ${specifier}; that belongs in platform/`;
   if (!specifier.startsWith(".")) return null;
   const target = path.posix.join(path.posix.dirname(from), specifier);
   if (!target.startsWith("src/")) return `imports ${target} from outside src/`;
@@ -109,7 +109,7 @@ function specifierFault(from: string, specifier: string): string | null {
   return `${importer} must not import ${imported}`;
 }
 
-/** The part of `src` a file belongs to: its folder, or its name when it stands in `src` itself. */
+/** The part of `src` that a file belongs to: its folder, or its name if it is directly in `src`. */
 function partOf(file: string): string {
   const name = file.split("/")[1]!.replace(/\.tsx?$/, "");
   return ROOT_FILES[name] ?? name;
@@ -124,7 +124,7 @@ function reachable(part: string, seen = new Set<string>()): Set<string> {
   return seen;
 }
 
-/** Each cycle of files once. */
+/** Every cycle of files, once. */
 function cycles(graph: ReadonlyMap<string, readonly string[]>): string[] {
   const faults: string[] = [];
   const state = new Map<string, "open" | "done">();

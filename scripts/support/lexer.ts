@@ -1,4 +1,4 @@
-/** Tells code from comments and text in TypeScript, well enough for the project's own checks. */
+/** Separates code from comments and text in TypeScript, well enough for the project's own checks. */
 
 /** One piece of a source file. */
 export interface Token {
@@ -9,21 +9,21 @@ export interface Token {
   readonly line: number;
 }
 
-/** Characters after which a `/` begins a regular expression, not a division. */
+/** Code after which a `/` begins a regular expression, not a division. */
 const BEFORE_REGEX = /(?:^|[=(,:;!&|?{}[\]+\-*%~^<>]|\b(?:return|typeof|case|in|of|await|yield|void|delete))\s*$/;
 
-/** Code looked at before a `/`: longer than any word of `BEFORE_REGEX` with the spaces and line ends around it. */
+/** Characters of code examined before a `/`: more than any word of `BEFORE_REGEX` with the spaces and line ends around it. */
 const CONTEXT_CHARS = 200;
 
-/** Splits `source`. Template literals count as text up to each `${`; what stands within the braces is code. */
+/** Splits `source`. Template literals count as text up to each `${`; everything within the braces is code. */
 export function tokenize(source: string): Token[] {
   const tokens: Token[] = [];
   let code = "";
-  /** The code so far without comments, each text in it as one letter: tells whether a `/` divides. */
+  /** The code so far without comments, each text in it as one letter: shows whether a `/` divides. */
   let context = "";
   let line = 1;
   let codeLine = 1;
-  /** Open braces of each template literal that is being evaluated. */
+  /** Number of open braces in each template literal being evaluated. */
   const templates: number[] = [];
   let at = 0;
   const flush = () => {
@@ -85,7 +85,7 @@ function endOfQuoted(source: string, from: number, quote: string): number {
   return end + 1;
 }
 
-/** End of the regular expression at `from`, flags included; 0 when it is none. */
+/** End of the regular expression at `from`, including flags; 0 when there is none. */
 function endOfRegex(source: string, from: number): number {
   let inClass = false;
   for (let end = from + 1; end < source.length && source[end] !== "\n"; end++) {

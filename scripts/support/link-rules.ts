@@ -1,8 +1,8 @@
-/** Every link between the project's pages leads somewhere. */
+/** Checks that every link between the project's pages leads somewhere. */
 import path from "node:path";
 import type { SourceFile } from "./files.ts";
 
-/** Links of Markdown that are written in place; those in code are no links. */
+/** Inline links in Markdown; those in code don't count. */
 const LINK = /\]\(([^()\s]+)\)/g;
 const CODE = /```[\s\S]*?```|`[^`\n]*`/g;
 
@@ -21,8 +21,8 @@ function anchorsOf(text: string): ReadonlySet<string> {
 }
 
 /**
- * Links of `pages` that lead to no file of the project or to no heading of a page, one line each. Addresses of the web are
- * not asked. `exists` says whether a path relative to the project is there.
+ * Links of `pages` that lead to no file of the project or to no heading of a page, one line each. Web addresses are not
+ * checked. `exists` says whether a path relative to the project exists.
  */
 export function linkFaults(pages: readonly SourceFile[], exists: (path: string) => boolean): string[] {
   const anchors = new Map(pages.map((page) => [page.path, anchorsOf(page.text)]));

@@ -1,21 +1,21 @@
 /**
- * No regular expression takes more than linear time, whatever the text: most of them read what strangers send, and one that
- * is quadratic freezes the engine for seconds by some hundred KB.
+ * No regular expression takes more than linear time on any text: most of them read strangers' input, and some hundred
+ * KB of it would freeze the engine for seconds if one were quadratic.
  */
 import { analyse } from "scslre";
 import type { SourceFile } from "./files.ts";
 import { tokenize } from "./lexer.ts";
 
-/** Regular expressions made of text at run time cannot be checked here. */
+/** Regular expressions built from text at run time cannot be checked here. */
 const MADE_OF_TEXT = /\bRegExp\s*\(/g;
 
-/** What the checker found: how many literals there are, and a line per fault. */
+/** Result of a check: the number of literals, and one line per fault. */
 export interface RegexReport {
   readonly literals: number;
   readonly faults: readonly string[];
 }
 
-/** Checks every regular expression of `files`. The same literal is analysed once. */
+/** Checks every regular expression of `files`. Equal literals are analysed once. */
 export function regexFaults(files: readonly SourceFile[]): RegexReport {
   const verdicts = new Map<string, string | null>();
   const faults: string[] = [];
@@ -25,7 +25,7 @@ export function regexFaults(files: readonly SourceFile[]): RegexReport {
       if (token.kind === "code") {
         for (const { index } of token.text.matchAll(MADE_OF_TEXT)) {
           const line = token.line + token.text.slice(0, index).split("\n").length - 1;
-          faults.push(`${path}:${line}: a RegExp made of text cannot be checked; write a literal`);
+          faults.push(`${path}:${line}: a RegExp built from text cannot be checked; write a literal`);
         }
       }
       if (token.kind !== "regex") continue;
@@ -41,7 +41,7 @@ export function regexFaults(files: readonly SourceFile[]): RegexReport {
 /** What is wrong with a literal; null when it takes linear time. */
 function verdict(literal: string): string | null {
   const slash = literal.lastIndexOf("/");
-  // A search from `lastIndex` alone does not begin again at each character, but the analysis does not know that flag.
+  // With this flag a search never restarts at later characters, but the analysis does not know the flag.
   const [source, flags] = [literal.slice(1, slash), literal.slice(slash + 1)];
   const reportTypes = { Trade: true, Self: true, Move: !flags.includes("y") };
   const { reports } = analyse({ source, flags }, { reportTypes });

@@ -1,8 +1,8 @@
-/** Finds the runtimes: the one on the machine when it will do, else the one from npm. */
+/** Finds the runtimes: the one on the machine if it is recent enough, else the one from npm. */
 import { spawnSync } from "node:child_process";
 import process from "node:process";
 
-/** Oldest versions that run the sources and tests, and what npm is asked for otherwise. */
+/** Oldest versions that run the sources and tests, and the version requested from npm otherwise. */
 const RUNTIMES = {
   deno: { local: ["deno"], atLeast: [2, 9], npm: ["npx", "-y", "deno@2.9.6"] },
   node: { local: ["node", "node24"], atLeast: [22, 18], npm: ["npx", "-y", "node@24.21.0"] },
@@ -34,19 +34,19 @@ function isRecent(command: string, [major, minor]: readonly [number, number]): b
   return hasMajor > major || (hasMajor === major && hasMinor >= minor);
 }
 
-/** Runs a command with this terminal; answers whether it succeeded. */
+/** Runs a command with this terminal; returns whether it succeeded. */
 export function run(command: readonly string[], args: readonly string[], cwd: string): boolean {
   const { status, error } = spawnSync(command[0]!, [...command.slice(1), ...args], { cwd, stdio: "inherit" });
   if (error) console.error(`${command[0]}: ${error.message}`);
   return status === 0;
 }
 
-/** Runtimes named on the command line. */
+/** Whether `name` is a runtime that may be named on the command line. */
 export function isRuntime(name: string): name is Runtime {
   return Object.hasOwn(RUNTIMES, name);
 }
 
-/** Ends the process as `ok` says. */
+/** Ends the process with success or failure. */
 export function exit(ok: boolean): never {
   process.exit(ok ? 0 : 1);
 }

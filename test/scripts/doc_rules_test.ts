@@ -2,7 +2,7 @@ import { test } from "node:test";
 import { assertEquals } from "@std/assert";
 import { docFaults, withTable, wordingFaults } from "../../scripts/support/doc-rules.ts";
 
-test("docFaults() names exported symbols without a doc comment", () => {
+test("docFaults() reports exported symbols without a doc comment", () => {
   const text = [
     "/** A. */",
     "export const a = 1;",
@@ -39,7 +39,7 @@ test("withTable() puts the table between its own marks and nothing elsewhere", (
   }
 });
 
-test("wordingFaults() names lines with wording that is refused, and leaves percent-encoded bytes alone", () => {
+test("wordingFaults() reports lines with refused wording, and ignores percent-encoded bytes", () => {
   const text = [
     "/** See the module. */",
     "// Fetched anew (B12), as live.md says.",

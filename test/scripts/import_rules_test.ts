@@ -42,7 +42,7 @@ test("importFaults() accepts imports that go down, and anything within a folder"
   );
 });
 
-test("importFaults() names back-imports, types included", () => {
+test("importFaults() reports back-imports, including types", () => {
   assertEquals(
     faults({
       "src/storage/a.ts": 'import type { Swarm } from "../swarm/types.ts";',
@@ -60,13 +60,13 @@ test("importFaults() names back-imports, types included", () => {
       "src/errors.ts:1: errors must not import bytes",
       "src/newcomer/a.ts:1: src/newcomer has no place in the order of imports",
       "src/wire/a.ts:1: imports platform/node/tcp.ts from outside src/",
-      "src/wire/a.ts:1: imports node:net; that belongs into platform/",
+      "src/wire/a.ts:1: imports node:net; that belongs in platform/",
       "src/playback/a.ts:1: playback must not import engine",
     ],
   );
 });
 
-test("importFaults() names runtime globals in code, not in comments, text, members or keys", () => {
+test("importFaults() reports runtime globals in code, not in comments, text, members or keys", () => {
   const source = [
     "// Deno, Bun, process and Buffer are fine here",
     'const s = "process.env" + `Buffer ${x.process()} Deno`;',
@@ -83,7 +83,7 @@ test("importFaults() names runtime globals in code, not in comments, text, membe
   ]);
 });
 
-test("importFaults() names a cycle once, with its path", () => {
+test("importFaults() reports a cycle once, with its path", () => {
   assertEquals(
     faults({
       "src/wire/a.ts": 'import "./b.ts";',

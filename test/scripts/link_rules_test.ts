@@ -11,7 +11,7 @@ const PAGES = [
   { path: "src/README.md", text: "## The *parts*!\n[up](../README.md#one) [beside](a.ts) [out](../../x)\n" },
 ];
 
-test("linkFaults() names links to missing files and headings when code and web addresses stand beside them", () => {
+test("linkFaults() reports links to missing files and headings, but not code or web addresses", () => {
   const files = new Set(["README.md", "src/README.md", "src/a.ts"]);
   assertEquals(linkFaults(PAGES, (path) => files.has(path)), [
     "README.md: src/gone.ts leads nowhere",
@@ -21,7 +21,7 @@ test("linkFaults() names links to missing files and headings when code and web a
   ]);
 });
 
-test("linkFaults() numbers headings that repeat as GitHub does", () => {
+test("linkFaults() numbers repeated headings as GitHub does", () => {
   const page = { path: "a.md", text: "# X\n# X\n[1](#x) [2](#x-1) [3](#x-2)\n" };
   assertEquals(linkFaults([page], () => true), ["a.md: #x-2 leads nowhere"]);
 });
