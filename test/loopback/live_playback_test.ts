@@ -114,6 +114,19 @@ test("getstream has no length, begins with PAT and PMT and decodes in order, bes
   assertEquals((await statOf(started)).error_message, null);
 });
 
+test("HEAD on a start of a broadcast says where it leads, and leaves no session", async () => {
+  const id = /[0-9a-f]{32}(?=$|\.m3u8$)/;
+  for (const path of ["getstream", "manifest.m3u8"]) {
+    const { playback_url, infohash } = await watch(path);
+    const query = new URLSearchParams({ infohash, pid: `head of ${path}` });
+    const head = await fetch(`${air.viewer.url}/engine/${path}?${query}`, { method: "HEAD", redirect: "manual" });
+    const location = head.headers.get("location")!;
+    assertEquals([head.status, location.replace(id, "ID")], [302, playback_url.replace(id, "ID")]);
+    const stat = await (await fetch(`${air.viewer.url}/engine/stat/${infohash}/${id.exec(location)![0]}`)).json();
+    assertEquals(stat, { response: null, error: "unknown playback session id" });
+  }
+});
+
 test("manifest.m3u8 slides with absolute segment URLs that stand alone", async () => {
   const started = await watch("manifest.m3u8");
   const before = await playlistOf(started);

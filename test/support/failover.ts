@@ -35,8 +35,11 @@ export async function recordFailover(secondClip: string): Promise<Uint8Array> {
     const { playlist } = await call("playlist_get");
     assertEquals(playlist.length, 2);
 
+    const channel = `${url}/engine/getstream?item=${playlist[0].id}`;
+    const head = await fetch(channel, { method: "HEAD", redirect: "manual" });
+    assertEquals([head.status, head.headers.get("content-type")], [200, "video/mp2t"]);
     const leave = new AbortController();
-    const response = await fetch(`${url}/engine/getstream?item=${playlist[0].id}`, {
+    const response = await fetch(channel, {
       redirect: "manual",
       signal: leave.signal,
     });
