@@ -69,7 +69,7 @@ async function withPage(
 ): Promise<void> {
   const engine = new Restartable(options);
   await engine.start();
-  const context = await browser.newContext({ viewport: { width: 1280, height: 900 } });
+  const context = await browser.newContext({ viewport: { width: 1280, height: 1040 } });
   const page = await context.newPage();
   try {
     await body(page, engine, context);
@@ -118,7 +118,7 @@ test("the player shows which pieces are here and on their way, who sends them, a
     await shot(page, "player-desktop-light");
     for (
       const [name, width, height, colorScheme] of [
-        ["player-desktop-dark", 1280, 900, "dark"],
+        ["player-desktop-dark", 1280, 1040, "dark"],
         ["player-phone-dark", 390, 844, "dark"],
         ["player-phone-light", 390, 844, "light"],
         ["player-tv-dark", 1920, 1080, "dark"],

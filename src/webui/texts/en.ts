@@ -93,7 +93,7 @@ export const EN = {
   notConnected: "Nobody of its network answers",
   version: "Version",
   nowRunning: "Now",
-  counts: "{0} swarms, {1} peers, {2} sessions",
+  counts: "Swarms: {0}, peers: {1}, sessions: {2}",
   peerPort: "Port for peers",
   cache: "Cache",
   cacheRam: "Cache in memory",

@@ -97,7 +97,7 @@ export const ES: Texts = {
   notConnected: "Nadie de su red responde",
   version: "Versión",
   nowRunning: "Ahora",
-  counts: "{0} enjambres, {1} pares, {2} sesiones",
+  counts: "Enjambres: {0}, pares: {1}, sesiones: {2}",
   peerPort: "Puerto para pares",
   cache: "Caché",
   cacheRam: "Caché en memoria",
