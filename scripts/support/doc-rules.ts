@@ -32,6 +32,10 @@ const REFUSED: readonly (readonly [RegExp, string])[] = [
   [/\b(?:live|http-api|behaviour|design)\.md\b/, "cites a document that is not in the repository"],
   [/\banew\b/, 'write "again"'],
   [/\bfor ever\b/, 'write "forever"'],
+  [/(?:\/\*\*|\/\/|[.;:]) Whom\b|\bOf what\b/, "puts the object first: begin with the subject"],
+  [/\bcom(?:es?|ing) to the same\b|\bas often as not\b/, "has to be read twice: say what happens"],
+  [/\bdear(?:er|est)?\b/, 'write "expensive"'],
+  [/\b[Ee]ach for (?:it|them|him)sel(?:f|ves)\b/, 'write "separately"'],
 ];
 
 /** Lines of `files` with such wording. Percent-encoded bytes (`%5Bhu`) don't count as citations. */

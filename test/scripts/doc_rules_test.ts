@@ -54,3 +54,21 @@ test("wordingFaults() reports lines with refused wording, and ignores percent-en
     'a.ts:4: "for ever" write "forever"',
   ]);
 });
+
+test("wordingFaults() reports objects put first and turns that have to be read twice", () => {
+  const text = [
+    "/** Whom the user named is dialled first. */",
+    "// Of what is lost, the newest comes first.",
+    "// The order comes to the same, which is dearer as often as not.",
+    'test("f() counts them each for itself", () => {});',
+    "// Decides whom we dial: a peer to whom we owe something.",
+    "// The sum of what each reader needs.",
+  ].join("\n");
+  assertEquals(wordingFaults([{ path: "a.ts", text }]), [
+    'a.ts:1: "/** Whom" puts the object first: begin with the subject',
+    'a.ts:2: "Of what" puts the object first: begin with the subject',
+    'a.ts:3: "comes to the same" has to be read twice: say what happens',
+    'a.ts:3: "dearer" write "expensive"',
+    'a.ts:4: "each for itself" write "separately"',
+  ]);
+});
