@@ -11,7 +11,7 @@ import { type Container, SNIFF_BYTES, sniffContainer } from "../bytes/container.
 import { requireProportion } from "./plausible.ts";
 import type { MediaIndex, OpenOptions } from "./timeline.ts";
 import { transcodeIndex } from "./transcode/transcode-index.ts";
-import type { HlsPlan, Presentation } from "./types.ts";
+import type { HlsPlan, Presentation, TsLayout } from "./types.ts";
 
 /**
  * Reads the index of `source`, nothing of the media beyond it, and returns what can be played of it. What that may cost is
@@ -21,11 +21,11 @@ import type { HlsPlan, Presentation } from "./types.ts";
 export async function openMedia(source: ByteSource, options: OpenOptions): Promise<Presentation> {
   const work = new IndexWork(source, options.signal, {}, options.memory);
   const presentation = await present(work, options).finally(() => work.end());
-  const { ts } = presentation;
   let plan: HlsPlan | null = null;
   return {
     ...presentation,
-    ts: { ...ts, read: (start, end, from, ...rest) => ts.read(start, end, new ConsiderateSource(from), ...rest) },
+    ts: considerate(presentation.ts),
+    tsFrom: async (ms, from, signal) => considerate(await presentation.tsFrom(ms, IndexWork.on(from, signal), signal)),
     planHls: async (from, signal) => {
       const hls = await presentation.planHls(IndexWork.on(from, signal), signal);
       return plan ??= {
@@ -34,6 +34,11 @@ export async function openMedia(source: ByteSource, options: OpenOptions): Promi
       };
     },
   };
+}
+
+/** Others get their turn while it is read. */
+function considerate(ts: TsLayout): TsLayout {
+  return { ...ts, read: (start, end, from, ...rest) => ts.read(start, end, new ConsiderateSource(from), ...rest) };
 }
 
 async function present(source: IndexWork, options: OpenOptions): Promise<Presentation> {

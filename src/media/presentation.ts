@@ -8,6 +8,7 @@ import { pictureNotes } from "./picture-notes.ts";
 import { selectTracks } from "./select.ts";
 import type { IndexWork } from "./index/work.ts";
 import { type Layout, layOutTables } from "./tabled-layout.ts";
+import { layoutFrom, layoutOfSegments, segmentAt } from "./late-start.ts";
 import { longestS, requirePlausible } from "./plausible.ts";
 import { type MediaIndex, type StreamedTimeline, timelineBytes } from "./timeline.ts";
 import type { HlsPlan, IndexedPresentation, PresentationOptions, TsLayout } from "./types.ts";
@@ -72,6 +73,11 @@ export async function presentIndex(
     ts,
     hls,
     planHls: () => Promise.resolve(hls),
+    tsFrom(ms) {
+      const first = segmentAt(hls, ms);
+      const from = layout.segmentStarts?.[first];
+      return Promise.resolve(from === undefined ? layoutOfSegments(ts, hls, first) : layoutFrom(ts, from));
+    },
   };
 }
 

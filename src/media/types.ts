@@ -181,6 +181,11 @@ export interface Presentation {
    * is made of a few places of `source`, at the first call; the others get that one. Rejects as `ByteSource.read` does.
    */
   planHls(source: ByteSource, signal: AbortSignal): Promise<HlsPlan>;
+  /**
+   * The MPEG TS from the HLS segment on in which `ms` lies, the last one for later times: it begins with tables and a random
+   * access point, and keeps the clock of the whole. Rejects as `planHls`.
+   */
+  tsFrom(ms: number, source: ByteSource, signal: AbortSignal): Promise<TsLayout>;
 }
 
 /** A file whose index tells the HLS plan. */

@@ -3,9 +3,10 @@ import type { HlsPlan } from "../types.ts";
 
 /**
  * The whole playlist of a VOD presentation. `segmentUrl` gives the URL of segment `n`; it must hold no line break.
- * Version 3 is what fractional EXTINF needs (RFC 8216, section 7).
+ * Version 3 is what fractional EXTINF needs (RFC 8216, section 7). Players begin `fromMs` after the beginning (4.3.5.2), with
+ * the last segment for later times.
  */
-export function renderVodPlaylist(plan: HlsPlan, segmentUrl: (index: number) => string): string {
+export function renderVodPlaylist(plan: HlsPlan, segmentUrl: (index: number) => string, fromMs = 0): string {
   const lines = [
     "#EXTM3U",
     "#EXT-X-VERSION:3",
@@ -13,6 +14,8 @@ export function renderVodPlaylist(plan: HlsPlan, segmentUrl: (index: number) => 
     "#EXT-X-MEDIA-SEQUENCE:0",
     "#EXT-X-PLAYLIST-TYPE:VOD",
   ];
+  const startMs = Math.min(fromMs, plan.segments.at(-1)?.startMs ?? 0);
+  if (startMs > 0) lines.push(`#EXT-X-START:TIME-OFFSET=${(startMs / 1000).toFixed(3)}`);
   for (const segment of plan.segments) {
     if (segment.discontinuity) lines.push("#EXT-X-DISCONTINUITY");
     lines.push(`#EXTINF:${(segment.durationMs / 1000).toFixed(6)},`, segmentUrl(segment.index));

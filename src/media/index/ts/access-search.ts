@@ -38,3 +38,33 @@ export async function findAccessPoint(
   // At the very end of the file a group without its start belongs to the segment before.
   return end === format.packetCount && from > 0 ? format.packetCount : firstUnit;
 }
+
+/** PID of the table that names the others (ISO/IEC 13818-1, table 2-3). */
+const PAT_PID = 0;
+/** How far back tables are searched, packets (about 1 MiB): they come ten times a second where the standards are kept. */
+const TABLES_PACKETS = 5600;
+
+/**
+ * Number of the packet with the last PAT before the last PMT (on `mapPid`) before `packet`: a player that begins there knows
+ * the streams when that packet comes. `packet` itself where there are none within 1 MiB.
+ */
+export async function tablesBefore(
+  format: PacketFormat,
+  source: ByteSource,
+  mapPid: number,
+  packet: number,
+  signal: AbortSignal,
+): Promise<number> {
+  let wanted = mapPid;
+  for (let end = packet; end > Math.max(0, packet - TABLES_PACKETS);) {
+    const first = Math.max(0, end - STEP_PACKETS);
+    const bytes = await readPackets(format, source, first, end - first, signal);
+    for (let at = bytes.length - PACKET_BYTES; at >= 0; at -= PACKET_BYTES) {
+      if (pidOf(bytes, at) !== wanted || unusable(bytes, at) || !startsUnit(bytes, at)) continue;
+      if (wanted === PAT_PID) return first + at / PACKET_BYTES;
+      wanted = PAT_PID;
+    }
+    end = first;
+  }
+  return packet;
+}

@@ -17,8 +17,9 @@ import type { OpenOptions } from "../../timeline.ts";
 import { aacTrack, asksForAac } from "../../transcode/choice.ts";
 import { TsAudio } from "../../transcode/ts/ts-audio.ts";
 import type { AudioEncoder } from "../../transcode/types.ts";
-import type { HlsPlan, HlsSegment, Presentation, Track } from "../../types.ts";
-import { findAccessPoint } from "./access-search.ts";
+import { layoutFrom, segmentAt } from "../../late-start.ts";
+import type { HlsPlan, HlsSegment, Presentation, Track, TsLayout } from "../../types.ts";
+import { findAccessPoint, tablesBefore } from "./access-search.ts";
 import { type CutPlan, planTransportCuts } from "./cut-plan.ts";
 import { detectPackets, type PacketFormat, readPackets } from "./packet-source.ts";
 import { type ChosenProgram, findProgram, outputTracks } from "./programs.ts";
@@ -90,6 +91,12 @@ async function chooseAac(
   return { chosen: [], encoder: null, warnings: [`ffmpeg was not found: ${names} is not made into AAC`] };
 }
 
+/** The plan, and where its segments begin. */
+interface PlacedPlan extends HlsPlan {
+  /** First packet of the main stream in segment `n`. */
+  locate(n: number, source: ByteSource, signal: AbortSignal): Promise<number>;
+}
+
 /** The stream that the player gets: the file's own packets, or with some of them changed. */
 interface Delivered {
   /** No packet is changed. */
@@ -104,7 +111,7 @@ function hlsPlan(
   plan: CutPlan,
   output: readonly Track[],
   delivered: Delivered,
-): HlsPlan {
+): PlacedPlan {
   // Searching in the file saves making AAC, unless that is what is searched.
   const isMainMade = output.some((track) => track.id === program.main.id && track.codec !== program.main.codec);
   const format = isMainMade ? delivered.format : file;
@@ -128,6 +135,7 @@ function hlsPlan(
   };
   return {
     segments,
+    locate,
     targetDurationS: targetDurationS(plan.cuts.map(({ durationMs }) => durationMs)),
     segmentBytes: () => null,
     readSegment(n, source, signal, buffers) {
@@ -193,7 +201,23 @@ export async function openTransportStream(source: ByteSource, options: OpenOptio
   const edited = editMap(map, edit);
   const output = outputTracks({ ...program, tracks }, options.preferredAudioLanguage);
   const { strideBytes, firstAt } = format;
-  let hls: HlsPlan | null = null;
+  let hls: PlacedPlan | null = null;
+  const planned = async (from: ByteSource, abort: AbortSignal) =>
+    hls ??= hlsPlan(format, { ...program, map: edited }, await plan(from, abort), output, delivered);
+  const ts: TsLayout = {
+    sizeBytes,
+    ...(delivered.isFile && strideBytes === PACKET_BYTES ? { copiedFrom: firstAt } : {}),
+    fingerprint: [
+      "ts",
+      CUTTER_VERSION,
+      source.sizeBytes,
+      strideBytes,
+      firstAt,
+      ...(rewriting.edit === null ? [] : output.map(({ id, codec }) => `${id}${codec}`)),
+    ].join("-"),
+    read: (start, end, from, abort) =>
+      readTs(delivered.format, start, Math.min(end ?? sizeBytes, sizeBytes), delivered.over(from), abort),
+  };
   return {
     container: "mpegts",
     tracks,
@@ -204,21 +228,15 @@ export async function openTransportStream(source: ByteSource, options: OpenOptio
     // Tables of the program and the plan of segments: next to nothing.
     indexBytes: 0,
     faults: null,
-    ts: {
-      sizeBytes,
-      ...(delivered.isFile && strideBytes === PACKET_BYTES ? { copiedFrom: firstAt } : {}),
-      fingerprint: [
-        "ts",
-        CUTTER_VERSION,
-        source.sizeBytes,
-        strideBytes,
-        firstAt,
-        ...(rewriting.edit === null ? [] : output.map(({ id, codec }) => `${id}${codec}`)),
-      ].join("-"),
-      read: (start, end, from, abort) =>
-        readTs(delivered.format, start, Math.min(end ?? sizeBytes, sizeBytes), delivered.over(from), abort),
+    ts,
+    planHls: planned,
+    async tsFrom(ms, from, abort) {
+      const plan = await planned(from, abort);
+      const first = segmentAt(plan, ms);
+      if (first === 0) return ts;
+      const packet = await plan.locate(first, from, abort);
+      const at = await tablesBefore(format, from, mapPid, packet, abort);
+      return layoutFrom(ts, Math.min(at * PACKET_BYTES, sizeBytes));
     },
-    planHls: async (from, abort) =>
-      hls ??= hlsPlan(format, { ...program, map: edited }, await plan(from, abort), output, delivered),
   };
 }
