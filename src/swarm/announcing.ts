@@ -3,22 +3,28 @@
  * knows its metadata announces only once it knows what it has; a magnet cannot wait, because it has yet to find peers.
  */
 import type {
+  AnnounceState,
   Discovery,
   DiscoveryRequest,
   DiscoverySession,
   DiscoverySourceStatus,
   ServerScope,
 } from "../discovery/types.ts";
+import type { Transfer } from "./transfer.ts";
+
+/** Time between two requests for more peers, ms. */
+const NEED_PEERS_MS = 15_000;
 
 /** Discovery of one swarm. Without a `discovery` it does nothing. */
 export class Announcing implements DiscoverySession {
   private readonly discovery: Discovery | null;
   private readonly request: DiscoveryRequest;
-  /** Trackers learnt before it began; bounded by what one magnet or transport file may name. */
-  private later: { readonly tiers: readonly (readonly string[])[]; readonly scope: ServerScope }[] = [];
+  /** What was learnt besides the request; bounded by what one magnet or transport file may name. */
+  private learnt: { readonly tiers: readonly (readonly string[])[]; readonly scope: ServerScope }[] = [];
   private session: DiscoverySession | null = null;
   private isPrivate: boolean;
   private closed = false;
+  private needPeersAtMs = 0;
 
   constructor(discovery: Discovery | null, request: DiscoveryRequest) {
     this.discovery = discovery;
@@ -26,13 +32,20 @@ export class Announcing implements DiscoverySession {
     this.isPrivate = request.isPrivate;
   }
 
-  /** Starts it once. Returns whether it had already begun. */
+  /** Starts it, unless it runs. Returns whether it did. */
   begin(): boolean {
     if (this.session !== null) return true;
     if (this.closed || this.discovery === null) return false;
     this.session = this.discovery.start({ ...this.request, isPrivate: this.isPrivate });
-    for (const { tiers, scope } of this.later.splice(0)) this.session.addTrackers(tiers, scope);
+    for (const { tiers, scope } of this.learnt) this.session.addTrackers(tiers, scope);
     return false;
+  }
+
+  /** Ends it until the next `begin`; trackers are told. */
+  async pause(): Promise<void> {
+    const { session } = this;
+    this.session = null;
+    await session?.close();
   }
 
   setPrivate(): void {
@@ -41,12 +54,19 @@ export class Announcing implements DiscoverySession {
   }
 
   addTrackers(tiers: readonly (readonly string[])[], scope: ServerScope = "any"): void {
-    if (this.session !== null) this.session.addTrackers(tiers, scope);
-    else if (this.later.length < MAX_LATER && !this.closed) this.later.push({ tiers, scope });
+    this.session?.addTrackers(tiers, scope);
+    if (this.learnt.length < MAX_LEARNT && !this.closed) this.learnt.push({ tiers, scope });
   }
 
   needPeers(): void {
     this.session?.needPeers();
+  }
+
+  /** `needPeers`, unless that was asked for a moment ago. */
+  needPeersAgain(nowMs: number): void {
+    if (nowMs < this.needPeersAtMs) return;
+    this.needPeersAtMs = nowMs + NEED_PEERS_MS;
+    this.needPeers();
   }
 
   completed(): void {
@@ -59,10 +79,22 @@ export class Announcing implements DiscoverySession {
 
   async close(): Promise<void> {
     this.closed = true;
-    this.later = [];
+    this.learnt = [];
     await this.session?.close();
   }
 }
 
-/** Descriptions of one torrent that are remembered while its store opens. */
-const MAX_LATER = 64;
+/** Descriptions of one torrent that are remembered for when it begins. */
+const MAX_LEARNT = 64;
+
+/** Bytes left to tell trackers while the size is unknown: anything but 0, which would make us a seeder. */
+const UNKNOWN_LEFT_BYTES = 16_384;
+
+/** What trackers are told of `transfer`, null while the metadata is unknown. */
+export function announceState(transfer: Transfer | null, uploadedBytes: number): AnnounceState {
+  return {
+    uploadedBytes,
+    downloadedBytes: transfer?.downloadedBytes ?? 0,
+    leftBytes: transfer === null ? UNKNOWN_LEFT_BYTES : transfer.leftBytes,
+  };
+}

@@ -1,7 +1,28 @@
-/** Tells a peer which pieces we have once its handshake is done. */
+/** What our handshake says of us, and which pieces we have once it is done. */
 import type { Bitfield } from "../bytes/bitfield.ts";
+import type { LinkSettings } from "../wire/options.ts";
+import type { SwarmContext } from "./context.ts";
 import type { PeerSession } from "./peer-session.ts";
 import type { Transfer } from "./transfer.ts";
+
+/** What our handshake says. */
+export function linkSettings(
+  context: SwarmContext,
+  { infohash, swarm }: {
+    readonly infohash: Uint8Array;
+    readonly swarm: { readonly transfer: Transfer | null; readonly isPrivate: boolean };
+  },
+): LinkSettings {
+  return {
+    infohash,
+    peerId: context.peerId,
+    dht: context.discovery?.dhtPort != null && !swarm.isPrivate,
+    pex: context.pex && !swarm.isPrivate,
+    listenPort: context.listenPort(),
+    uploadOnly: swarm.transfer?.complete ?? false,
+    infoBytes: swarm.transfer?.metainfo.infoBytes ?? null,
+  };
+}
 
 /** Tells it what we have; if some of that went out together with our handshake, only the rest. */
 export function introduce(session: PeerSession, transfer: Transfer | null): void {

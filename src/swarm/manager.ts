@@ -121,6 +121,8 @@ export async function createSwarmManager(ports: Ports, options: SwarmManagerOpti
 interface Entry {
   readonly swarm: TorrentSwarm;
   leases: number;
+  /** Those of them that use peers. */
+  peering: number;
   linger: Timer | null;
 }
 
@@ -207,10 +209,13 @@ class Manager implements TorrentSwarmManager {
     if (entry === undefined) {
       if (this.guests.has(infohashHex)) throw new MillraceError("conflict", "this broadcast is already running");
       this.makeRoom();
-      entry = { swarm: new TorrentSwarm(this.context, target), leases: 0, linger: null };
+      entry = { swarm: new TorrentSwarm(this.context, target), leases: 0, peering: 0, linger: null };
       this.entries.set(infohashHex, entry);
     } else entry.swarm.learn(target);
+    const share = target.withoutPeers === true ? 0 : 1;
     entry.leases++;
+    entry.peering += share;
+    entry.swarm.setPeering(entry.peering > 0);
     entry.linger?.cancel();
     entry.linger = null;
     const held = entry;
@@ -218,7 +223,9 @@ class Manager implements TorrentSwarmManager {
     const release = () => {
       if (released) return;
       released = true;
+      held.peering -= share;
       if (--held.leases === 0) this.linger(infohashHex, held);
+      else held.swarm.setPeering(held.peering > 0);
     };
     return { swarm: held.swarm, release };
   }

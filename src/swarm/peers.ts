@@ -4,14 +4,14 @@ import { hasCode, MillraceError } from "../errors.ts";
 import type { SocketAddress, TcpConnection, Timer } from "../ports.ts";
 import type { LinkSettings } from "../wire/options.ts";
 import type { PeerLink, PeerLinkHandlers } from "../wire/types.ts";
-import { addressKey, hostKey, samePeerId } from "./address.ts";
+import { hostKey, samePeerId } from "./address.ts";
 import { AddressBook, type KnownAddress } from "./address-book.ts";
 import type { SwarmContext } from "./context.ts";
 import { Departed } from "./departed.ts";
 import { SwarmDialRule } from "./dial-rule.ts";
 import { Dialer } from "./dialer.ts";
 import type { Suspect } from "./evidence.ts";
-import { introduce } from "./introduction.ts";
+import { introduce, linkSettings } from "./introduction.ts";
 import { redundantOf, settleAddress } from "./link-ends.ts";
 import { displacedBy } from "./places.ts";
 import { type PartReason, PeerRounds, ROUND_MS } from "./peer-rounds.ts";
@@ -61,6 +61,7 @@ export class Peers implements SessionHost {
   private nextId = 1;
   private timer: Timer | null = null;
   private congestion = false;
+  private isWanted = true;
   private closed = false;
 
   constructor(context: SwarmContext, host: PeersHost) {
@@ -160,14 +161,14 @@ export class Peers implements SessionHost {
 
   /** Takes an incoming link; null when there is no room for it. */
   admit(remote: SocketAddress): { settings: LinkSettings; attach: (link: PeerLink) => PeerLinkHandlers } | null {
-    if (this.closed || this.context.bans.has(remote.host, this.clock.monotonic())) return null;
+    if (this.closed || !this.isWanted || this.context.bans.has(remote.host, this.clock.monotonic())) return null;
     let sameHost = 0;
     for (const s of this.byId.values()) {
       if (s.link?.incoming && hostKey(s.link.remote.host) === hostKey(remote.host)) sameHost++;
     }
     if (sameHost >= MAX_INCOMING_PER_HOST || !this.makeRoom(remote.host)) return null;
     return {
-      settings: this.settings(),
+      settings: linkSettings(this.context, this.host),
       attach: (link) => {
         const session = this.open(null);
         session.link = link;
@@ -202,6 +203,13 @@ export class Peers implements SessionHost {
   setCongested(value: boolean): void {
     this.congestion = value;
     for (const session of this.byId.values()) session.setPaused(2, value);
+  }
+
+  /** While peers are not wanted nobody is dialled, taken or kept. They are by default. */
+  setWanted(value: boolean): void {
+    this.isWanted = value;
+    if (value) return this.dialer.pump();
+    for (const session of [...this.byId.values()]) session.drop(new MillraceError("closed", "no peers are wanted"));
   }
 
   close(): void {
@@ -316,7 +324,7 @@ export class Peers implements SessionHost {
     const { encryption } = this.context;
     const encrypted = encryption !== "off" && entry.flipEncryption !== (encryption === "prefer");
     session.link = this.context.connectPeer(connection, {
-      ...this.settings(),
+      ...linkSettings(this.context, this.host),
       clock: this.clock,
       encryption: encrypted ? "prefer" : "accept",
       handlers: session,
@@ -330,21 +338,8 @@ export class Peers implements SessionHost {
     return session;
   }
 
-  private settings(): LinkSettings {
-    const { context, host } = this;
-    return {
-      infohash: host.infohash,
-      peerId: context.peerId,
-      dht: context.discovery?.dhtPort != null && !host.swarm.isPrivate,
-      pex: context.pex && !host.swarm.isPrivate,
-      listenPort: context.listenPort(),
-      uploadOnly: host.swarm.transfer?.complete ?? false,
-      infoBytes: host.swarm.transfer?.metainfo.infoBytes ?? null,
-    };
-  }
-
   private room(): number {
-    if (this.closed) return 0;
+    if (this.closed || !this.isWanted) return 0;
     return Math.min(this.context.maxPeersPerSwarm - this.byId.size, this.context.globalRoom());
   }
 
@@ -391,10 +386,5 @@ export class Peers implements SessionHost {
   /** All known addresses, connected or not. */
   known(): KnownAddress[] {
     return this.book.list();
-  }
-
-  /** `host:port` of every peer, for logs and tests. */
-  addresses(): string[] {
-    return [...this.byId.values()].flatMap((s) => s.link === null ? [] : [addressKey(s.link.remote)]);
   }
 }

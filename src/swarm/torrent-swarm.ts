@@ -9,7 +9,7 @@ import type { Metainfo } from "../transport/types.ts";
 import type { LinkSettings } from "../wire/options.ts";
 import type { PeerLink, PeerLinkHandlers } from "../wire/types.ts";
 import type { KnownAddress } from "./address-book.ts";
-import { Announcing } from "./announcing.ts";
+import { announceState, Announcing } from "./announcing.ts";
 import { Completion } from "./completion.ts";
 import type { SwarmContext } from "./context.ts";
 import { pieceBytes } from "./layout.ts";
@@ -32,12 +32,6 @@ const MAX_READERS = 1024;
 /** Discovery is asked for more peers while fewer than this are connected. */
 const FEW_PEERS = 8;
 
-/** Time between two such requests, ms. */
-const NEED_PEERS_MS = 15_000;
-
-/** "Left" bytes reported to trackers while the size is unknown: anything but 0, which would make us a seeder. */
-const UNKNOWN_LEFT_BYTES = 16_384;
-
 /** A swarm that runs until `close`. */
 export class TorrentSwarm implements Swarm {
   readonly infohashHex: string;
@@ -57,8 +51,8 @@ export class TorrentSwarm implements Swarm {
   private readonly sharedReads = new SharedReads();
   private nextReader = 1;
   private downloadAll = false;
+  private isPeering: boolean;
   private toldCompleted = false;
-  private needPeersAtMs = 0;
   private trouble: string | null = null;
   private closing: Promise<void> | null = null;
   private readonly ending = new AbortController();
@@ -109,9 +103,11 @@ export class TorrentSwarm implements Swarm {
       servers: target.servers ?? "any",
       isPrivate: target.metainfo?.isPrivate ?? false,
       onPeer: (address, origin, source) => this.peers.learn(address, origin, source),
-      state: () => this.announceState(),
+      state: () => announceState(this.transfer, this.peers.uploadRate.totalBytes),
     });
-    if (target.metainfo === undefined) this.discovery.begin();
+    this.isPeering = target.withoutPeers !== true;
+    this.peers.setWanted(this.isPeering);
+    if (target.metainfo === undefined && this.isPeering) this.discovery.begin();
     this.learn(target);
   }
 
@@ -142,12 +138,13 @@ export class TorrentSwarm implements Swarm {
 
   /** Learns from another description of the same torrent: metadata, trackers, peers, web seeds. */
   learn(target: SwarmTarget): void {
-    const { magnet, metainfo, servers = "any" } = target;
+    const { magnet, metainfo, servers = "any", withoutPeers = false } = target;
     this.peers.rule.joinedBy(servers);
     if (metainfo !== undefined) {
       this.discovery.addTrackers(metainfo.trackers, servers);
       this.webSeedScopes.allow(metainfo.webSeeds, servers);
-      for (const node of namedDhtNodes(metainfo, this.peers.rule, servers)) this.context.discovery?.addDhtNode(node);
+      const nodes = withoutPeers ? [] : namedDhtNodes(metainfo, this.peers.rule, servers);
+      for (const node of nodes) this.context.discovery?.addDhtNode(node);
       this.begin(metainfo);
     }
     if (magnet === undefined) return;
@@ -155,10 +152,19 @@ export class TorrentSwarm implements Swarm {
     this.webSeedScopes.allow(magnet.webSeeds, servers);
     this.extraTrackers.push(...magnet.trackers.slice(0, Math.max(0, 64 - this.extraTrackers.length)));
     for (const url of magnet.webSeeds) if (this.extraWebSeeds.size < MAX_WEB_SEEDS) this.extraWebSeeds.add(url);
-    learnNamedPeers(this.context.ports, magnet.peers, this.ending.signal, (address) => {
+    learnNamedPeers(this.context.ports, withoutPeers ? [] : magnet.peers, this.ending.signal, (address) => {
       this.peers.learn(address, "magnet", null, servers);
     });
     this.openWebSeeds();
+  }
+
+  /** Whether peers are looked for and served; without them the bytes come from web seeds alone, and nobody hears of us. */
+  setPeering(value: boolean): void {
+    if (value === this.isPeering || this.closing !== null) return;
+    this.isPeering = value;
+    this.peers.setWanted(value);
+    if (!value) void this.discovery.pause();
+    else if (this.transfer !== null || this.description === null) this.beginDiscovery();
   }
 
   /** Dials an address that the user named. */
@@ -334,9 +340,14 @@ export class TorrentSwarm implements Swarm {
     this.peers.joinAll();
     this.openWebSeeds();
     this.applyBackground();
-    // A magnet of a torrent that is already in the cache was announced as lacking all of it.
-    if (this.discovery.begin() && transfer.complete) this.discovery.needPeers();
+    this.beginDiscovery();
     this.startedWith(metainfo);
+  }
+
+  private beginDiscovery(): void {
+    if (!this.isPeering) return;
+    // A magnet of what is in the cache already was announced as somebody who lacks all of it.
+    if (this.discovery.begin() && this.transfer?.complete) this.discovery.needPeers();
   }
 
   private verified(piece: number): void {
@@ -362,18 +373,7 @@ export class TorrentSwarm implements Swarm {
   }
 
   private needPeers(nowMs: number): void {
-    if (!this.eager || this.peers.readyCount >= FEW_PEERS || nowMs < this.needPeersAtMs) return;
-    this.needPeersAtMs = nowMs + NEED_PEERS_MS;
-    this.discovery.needPeers();
-  }
-
-  private announceState(): { uploadedBytes: number; downloadedBytes: number; leftBytes: number } {
-    const { transfer } = this;
-    return {
-      uploadedBytes: this.peers.uploadRate.totalBytes,
-      downloadedBytes: transfer?.downloadedBytes ?? 0,
-      leftBytes: transfer === null ? UNKNOWN_LEFT_BYTES : transfer.leftBytes,
-    };
+    if (this.eager && this.peers.readyCount < FEW_PEERS) this.discovery.needPeersAgain(nowMs);
   }
 
   /** With a cache smaller than the torrent, a full download would fetch what it evicts forever: then only readers fetch. */

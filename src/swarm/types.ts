@@ -79,6 +79,8 @@ export interface SwarmTarget {
   readonly magnet?: Magnet;
   /** Scope of the trackers, web seeds and peers in either. Default "any". */
   readonly servers?: ServerScope;
+  /** This lease needs no peers: while all do, the swarm has none and reads web seeds alone. Default false. */
+  readonly withoutPeers?: boolean;
 }
 
 /** All swarms of an engine. */
