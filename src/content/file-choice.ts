@@ -104,21 +104,23 @@ export function defaultFile(metainfo: Metainfo): MetainfoFile {
 
 /**
  * The file of `_idx`, or the default one; a magnet's `so` (BEP 53) narrows what the default is taken from, unless it
- * leaves nothing playable. Throws `not_found` or `no_playable_file`.
+ * leaves nothing playable, and `selected` (`playlist_selected_indexes`) does instead of it. Throws `not_found` for an index
+ * that the torrent lacks, or `no_playable_file`.
  */
 export function chooseFile(
   metainfo: Metainfo,
   index: number | undefined,
-  selectOnly: readonly number[] | null = null,
+  selected: readonly number[] | null = null,
+  magnetSelects: readonly number[] | null = null,
 ): MetainfoFile {
+  const selectOnly = selected ?? magnetSelects;
+  requireFiles(metainfo, "playlist_selected_indexes", selected ?? []);
   if (index === undefined) {
-    const selected = metainfo.files.filter((file) => selectOnly?.includes(file.index) && looksPlayable(file));
-    return defaultFile(selected.length > 0 ? { ...metainfo, files: selected } : metainfo);
+    const chosen = metainfo.files.filter((file) => selectOnly?.includes(file.index) && looksPlayable(file));
+    return defaultFile(chosen.length > 0 ? { ...metainfo, files: chosen } : metainfo);
   }
-  const file = metainfo.files[index];
-  if (file === undefined) {
-    throw new MillraceError("not_found", `_idx ${index}: the torrent has files 0 to ${metainfo.files.length - 1}`);
-  }
+  requireFiles(metainfo, "_idx", [index]);
+  const file = metainfo.files[index]!;
   if (file.padding || file.sizeBytes === 0) {
     throw new MillraceError("no_playable_file", `_idx ${index}: the file is empty`);
   }
@@ -133,4 +135,11 @@ export function isDefaultFile(metainfo: Metainfo, index: number): boolean {
     if (hasCode(error, "no_playable_file")) return false;
     throw error;
   }
+}
+
+/** Throws `not_found`, naming `parameter`, unless the torrent has files of all `indexes`. */
+function requireFiles({ files }: Metainfo, parameter: string, indexes: readonly number[]): void {
+  const missing = indexes.find((index) => files[index] === undefined);
+  if (missing === undefined) return;
+  throw new MillraceError("not_found", `${parameter} ${missing}: the torrent has files 0 to ${files.length - 1}`);
 }

@@ -3,7 +3,7 @@ import { sleep, withSignal } from "../bytes/deadline.ts";
 import { fromHex } from "../bytes/hex.ts";
 import type { Discovery } from "../discovery/types.ts";
 import type { ServerScope } from "../discovery/types.ts";
-import { abortError, hasCode } from "../errors.ts";
+import { abortError, hasCode, MillraceError } from "../errors.ts";
 import { decodeTransportRecord } from "../transport/content-id.ts";
 import { MAX_TRANSPORT_FILE_BYTES } from "../transport/limits.ts";
 import { parseMagnet } from "../transport/magnet.ts";
@@ -32,6 +32,8 @@ export interface ResolvedTarget {
 export interface ResolveContext {
   /** The caller is on this machine: private addresses may be fetched. */
   readonly callerIsLocal: boolean;
+  /** Neither peers nor the DHT are asked. Default false. */
+  readonly withoutPeers?: boolean;
   readonly signal: AbortSignal;
 }
 
@@ -66,7 +68,7 @@ export function createResolver(parts: ResolverParts): Resolver {
     async resolve(selector, context) {
       const allowPrivate = context.callerIsLocal || parts.allowPrivateFetch;
       return {
-        ...await targetOf(parts, selector, allowPrivate, context.signal),
+        ...await targetOf(parts, selector, allowPrivate, context),
         servers: allowPrivate ? "any" : "public",
       };
     },
@@ -77,7 +79,7 @@ async function targetOf(
   parts: ResolverParts,
   selector: StreamSelector,
   allowPrivate: boolean,
-  signal: AbortSignal,
+  { signal, withoutPeers = false }: ResolveContext,
 ): Promise<ResolvedTarget> {
   switch (selector.kind) {
     case "transport_file":
@@ -95,7 +97,7 @@ async function targetOf(
       return { metainfo: await parseTarget(bytes) };
     }
     case "content_id":
-      return await resolveContentId(parts, selector.contentId, signal);
+      return await resolveContentId(parts, selector.contentId, withoutPeers, signal);
   }
 }
 
@@ -111,10 +113,16 @@ async function parseTarget(bytes: Uint8Array): Promise<AnyMetainfo> {
 }
 
 /** The first of: a kept transport file, the DHT's transport record, the id taken for an infohash. */
-async function resolveContentId(parts: ResolverParts, id: string, signal: AbortSignal): Promise<ResolvedTarget> {
+async function resolveContentId(
+  parts: ResolverParts,
+  id: string,
+  withoutPeers: boolean,
+  signal: AbortSignal,
+): Promise<ResolvedTarget> {
   const known = await parts.cache.byContentId(id) ?? await parts.cache.byInfohash(id);
   if (known !== null) return { metainfo: known };
   if ((await parts.wrappers.byContentId(id) ?? await parts.wrappers.byInfohash(id)) !== null) throw comesByHttp();
+  if (withoutPeers) throw new MillraceError("not_found", "disable_p2p: this content id is not known here");
   const losers = new AbortController();
   const race = AbortSignal.any([signal, losers.signal]);
   const fromRecord = async (): Promise<ResolvedTarget> => {

@@ -2,7 +2,7 @@
 import { MillraceError } from "../errors.ts";
 import { type AudioTranscoding, sameTranscoding, type TranscodeAudio } from "../media/transcode/types.ts";
 
-type Kind = "string" | "integer" | "integers" | "boolean" | "format";
+type Kind = "string" | "integer" | "integers" | "boolean" | "format" | "time";
 
 const NO_ADVERTISING = "there is no advertising";
 const NO_VENDOR = "it belongs to a vendor's own service";
@@ -34,7 +34,7 @@ const TABLE = {
   playlist_output_format_live: ["string", "the path names the output"],
   playlist_selected_indexes: ["integers", true],
   next_file_indexes: ["integers", true],
-  start_from: ["string", UNTOLD],
+  start_from: ["time", true],
   quality: ["integer", "a stream has one quality"],
   stream_id: ["integer", "a stream has one variant"],
   provider: ["string", NO_VENDOR],
@@ -47,7 +47,7 @@ const TABLE = {
   transcode_audio: ["boolean", true],
   transcode_mp3: ["boolean", true],
   transcode_ac3: ["boolean", true],
-  disable_p2p: ["boolean", "a stream comes from peers, and its swarm is shared by all sessions"],
+  disable_p2p: ["boolean", true],
   hlc: ["boolean", UNTOLD],
   allow_multiple_threads_reading: ["boolean", true],
   stop_prev_read_thread: ["boolean", true],
@@ -65,6 +65,8 @@ interface Values {
   integers: readonly number[];
   boolean: boolean;
   format: "redirect" | "json";
+  /** Seconds. */
+  time: number;
 }
 
 /** Parsed parameters; absent ones are undefined. */
@@ -154,6 +156,8 @@ function parseValue(name: string, kind: Kind, text: string): unknown {
         throw new MillraceError("invalid_argument", `invalid ${name}: redirect or json is expected`);
       }
       return text;
+    case "time":
+      return parseTime(name, text);
   }
 }
 
@@ -163,6 +167,21 @@ function parseBoolean(name: string, text: string): boolean {
   if (value === "1" || value === "true") return true;
   if (value === "0" || value === "false") return false;
   throw new MillraceError("invalid_argument", `invalid ${name}: 0 or 1 is expected`);
+}
+
+/**
+ * Seconds (`90.5`, and Unix seconds of broadcasts), `minutes:seconds` or `hours:minutes:seconds` as seconds. Throws
+ * `invalid_argument` naming the parameter.
+ */
+export function parseTime(name: string, text: string): number {
+  const parts = /^(?:(?:(\d{1,4}):)?(\d{1,2}):)?(\d{1,12}(?:\.\d{1,6})?)$/.exec(text.trim());
+  const [hours, minutes, seconds] = [parts?.[1], parts?.[2], parts?.[3]].map((part) => Number(part ?? 0));
+  const isTime = parts !== null && (parts[1] === undefined || minutes! < 60) &&
+    (parts[2] === undefined || seconds! < 60);
+  if (!isTime) {
+    throw new MillraceError("invalid_argument", `invalid ${name}: seconds (90.5) or a time (1:02:03) are expected`);
+  }
+  return hours! * 3600 + minutes! * 60 + seconds!;
 }
 
 function parseInteger(name: string, text: string): number {

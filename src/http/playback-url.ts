@@ -4,13 +4,17 @@ import type { AnySession } from "../playback/sessions.ts";
 /** What `encodeURIComponent` leaves as it is, though players that take addresses as part of a command read it as theirs. */
 const MISREAD = /[!'()*]/g;
 
-/** The address below `base` (`http://host/engine`): MPEG TS, an HLS playlist, or the file under its name. */
-export function playbackUrl(base: string, session: AnySession): string {
+/**
+ * The address below `base` (`http://host/engine`): MPEG TS, an HLS playlist, or the file under its name. Where playing of a
+ * file begins (seconds) stands in it, so that each player has its own place; that in a broadcast is the session's.
+ */
+export function playbackUrl(base: string, session: AnySession, startFromS = 0): string {
   const where = `${session.identity.infohashHex}/${session.id}`;
-  if (session.identity.output === "hls") return `${base}/m/${where}.m3u8`;
+  const query = session.kind === "file" && startFromS > 0 ? `?start_from=${startFromS}` : "";
+  if (session.identity.output === "hls") return `${base}/m/${where}.m3u8${query}`;
   return session.kind === "file" && session.identity.output === "file"
     ? `${base}/f/${where}/${nameInUrl(session.file.name)}`
-    : `${base}/r/${where}`;
+    : `${base}/r/${where}${query}`;
 }
 
 function nameInUrl(name: string): string {

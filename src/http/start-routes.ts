@@ -88,8 +88,11 @@ function startedResponse(
   params: PlaybackParams,
   session: AnySession,
 ): Response {
+  const { start_from: startFromS } = params;
+  const isTrial = c.req.raw.method === "HEAD";
+  if (session.kind === "live" && startFromS !== undefined && !isTrial) session.startFrom(startFromS * 1000);
   const base = `${baseOf(c, parts)}/${prefix}`;
-  const playback = playbackUrl(base, session);
+  const playback = playbackUrl(base, session, startFromS);
   if (params.format !== "json") return c.body(null, 302, { location: playback });
   return c.json({ response: startResponse(base, session, playback, params), error: null });
 }

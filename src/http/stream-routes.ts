@@ -2,13 +2,13 @@
 import { eTag, ifNoneMatch } from "@std/http";
 import type { Hono } from "hono";
 import { mimeTypeOf } from "../content/file-choice.ts";
-import { fileBody, manifestText, type OutputBody, segmentBody, tsBody } from "../playback/output.ts";
+import { fileBody, manifestText, type OutputBody, segmentBody, tsBodyFrom } from "../playback/output.ts";
 import type { LiveSession } from "../playback/live/live-session.ts";
 import type { AnySession } from "../playback/sessions.ts";
 import { callerOf } from "./caller.ts";
 import { baseOf, type HttpContext, type HttpEnv, type HttpParts } from "./context.ts";
 import { playbackFailure } from "./errors.ts";
-import { addTranscoding, transcodingOf } from "./playback-params.ts";
+import { addTranscoding, parseTime, transcodingOf } from "./playback-params.ts";
 import { sessionOwner } from "./page.ts";
 import { parseRange } from "./range.ts";
 import { logOf, shownId } from "./request-log.ts";
@@ -38,7 +38,8 @@ export function addStreamRoutes(app: Hono<HttpEnv>, parts: HttpParts): void {
     add(`/${prefix}/r/:infohash/:id`, async (c) => {
       const session = await sessionOf(c, parts, c.req.param("id"));
       if (session?.kind === "live") return endless(c, session);
-      return ranged(c, session, session && tsBody(session), OUTPUT_TYPES.ts);
+      const body = session && await tsBodyFrom(session, startOf(c), c.req.raw.signal);
+      return ranged(c, session, body, OUTPUT_TYPES.ts);
     });
     add(`/${prefix}/f/:infohash/:id/:name`, async (c) => {
       const session = await sessionOf(c, parts, c.req.param("id"));
@@ -56,6 +57,11 @@ async function sessionOf(c: HttpContext, parts: HttpParts, id: string | undefine
   const session = await parts.sessions.open(c.req.param("infohash") ?? "", id ?? "", callerOf(c), signal);
   if (session?.kind === "file") await session.ready(signal);
   return session;
+}
+
+/** Where playing begins, ms: a start puts `start_from` into the address that it gives out. */
+function startOf(c: HttpContext): number {
+  return 1000 * parseTime("start_from", c.req.query("start_from") || "0");
 }
 
 function notFound(text: string = UNKNOWN_SESSION): Response {
@@ -118,7 +124,7 @@ async function manifest(c: HttpContext, parts: HttpParts, prefix: string): Promi
   const suffix = query.size > 0 ? `?${query}` : "";
   const base = `${baseOf(c, parts)}/${prefix}/c/${session.identity.infohashHex}`;
   session.touch();
-  const text = await manifestText(session, (n) => `${base}/${n}.ts${suffix}`, c.req.raw.signal);
+  const text = await manifestText(session, (n) => `${base}/${n}.ts${suffix}`, c.req.raw.signal, startOf(c));
   if (text === null) return notFound();
   return new Response(text, { headers: { "content-type": OUTPUT_TYPES.hls, "cache-control": "no-cache" } });
 }

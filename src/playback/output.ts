@@ -1,7 +1,9 @@
 /** The bodies that players read, made from a session: MPEG TS, HLS, or the file as it is. */
+import type { TsLayout } from "../media/types.ts";
 import { renderVodPlaylist } from "../media/hls/playlist.ts";
 import type { SwarmReader } from "../swarm/types.ts";
 import { skipBytes } from "./shared-output.ts";
+import type { PlaybackSession } from "./session.ts";
 import type { AnySession } from "./sessions.ts";
 
 /**
@@ -23,9 +25,18 @@ export interface OutputBody {
 
 /** The MPEG TS of a file's session of output `ts` that is ready; null for others. */
 export function tsBody(session: AnySession): OutputBody | null {
-  if (session.kind !== "file") return null;
-  const layout = session.identity.output === "ts" ? session.presentation?.ts : undefined;
-  if (layout === undefined) return null;
+  if (session.kind !== "file" || session.identity.output !== "ts" || session.presentation === null) return null;
+  return layoutBody(session, session.presentation.ts);
+}
+
+/** As `tsBody`, from `fromMs` on. Rejects as `Presentation.tsFrom`. */
+export async function tsBodyFrom(session: AnySession, fromMs: number, signal: AbortSignal): Promise<OutputBody | null> {
+  if (fromMs === 0 || session.kind !== "file" || session.identity.output !== "ts") return tsBody(session);
+  const layout = await session.tsFrom(fromMs, signal);
+  return layout === null ? null : layoutBody(session, layout);
+}
+
+function layoutBody(session: PlaybackSession, layout: TsLayout): OutputBody {
   return {
     sizeBytes: layout.sizeBytes,
     fingerprint: `${session.identity.infohashHex}/${session.file.index}/${layout.fingerprint}`,
@@ -75,15 +86,16 @@ async function* copyFile(
 /**
  * The playlist of a session of output `hls`: of a file's that is ready, of a broadcast once there is a segment; null for
  * others. `segmentUrl`
- * gives the address of segment n. Rejects with `timeout` or the signal's reason.
+ * gives the address of segment n, `fromMs` where players of a file are to begin. Rejects with `timeout` or the signal's reason.
  */
 export async function manifestText(
   session: AnySession,
   segmentUrl: (n: number) => string,
   signal: AbortSignal,
+  fromMs = 0,
 ): Promise<string | null> {
   if (session.kind === "live") return await session.playlist(segmentUrl, signal);
-  return session.hls === null ? null : renderVodPlaylist(session.hls, segmentUrl);
+  return session.hls === null ? null : renderVodPlaylist(session.hls, segmentUrl, fromMs);
 }
 
 /** A segment. */

@@ -42,6 +42,7 @@ export interface SessionRecord {
   readonly useApiStop: boolean;
   readonly stopNotifications: boolean;
   readonly singleReader: boolean;
+  readonly withoutPeers: boolean;
   readonly nextIndexes: readonly number[];
   /** The magnet it was started with, for the peers that it names; null: another selector. */
   readonly magnet: string | null;
@@ -226,6 +227,8 @@ const RECORD = z.object({
   useApiStop: z.boolean(),
   stopNotifications: z.boolean(),
   singleReader: z.boolean(),
+  // Files of older versions lack it.
+  withoutPeers: z.boolean().default(false),
   nextIndexes: z.array(z.int()),
   magnet: z.string().nullable(),
   holder: z.object({ kind: z.enum(["own", "page", "other"]), name: z.string() }),

@@ -6,8 +6,8 @@ import type { ChunkBuffers } from "../bytes/chunk-buffers.ts";
 import { lendChunks } from "../bytes/lent-chunks.ts";
 import { deadline, withSignal } from "../bytes/deadline.ts";
 import { abortError, MillraceError } from "../errors.ts";
-import type { AudioTranscoding } from "../media/transcode/types.ts";
-import type { HlsPlan, Presentation } from "../media/types.ts";
+import { type AudioTranscoding, sameTranscoding } from "../media/transcode/types.ts";
+import type { HlsPlan, Presentation, TsLayout } from "../media/types.ts";
 import type { Timer } from "../ports.ts";
 import type { StallReason, Swarm, SwarmLease, SwarmReader } from "../swarm/types.ts";
 import type { MetainfoFile } from "../transport/types.ts";
@@ -15,6 +15,7 @@ import { fetchIndexTail, indexComesFirst } from "./index-tail.ts";
 import { fetchBeginning } from "./next-file.ts";
 import type { OpenedFile } from "./presentations.ts";
 import { Session, type SessionBaseParts } from "./session-base.ts";
+import { SharedTask } from "./shared-task.ts";
 import type { Run, SharedOutputs, SharedReader } from "./shared-output.ts";
 import { type TrackedReader, trackReader } from "./tracked-reader.ts";
 
@@ -46,6 +47,8 @@ export interface SessionParts extends SessionBaseParts {
   readonly media: OpenedFile | ((signal: AbortSignal) => Promise<OpenedFile>) | null;
   /** Which audio is made into AAC; null: none. */
   readonly transcode: AudioTranscoding | null;
+  /** No peer is asked for it. Default false. */
+  readonly withoutPeers?: boolean;
   /** What the player goes on to; null: not known. */
   readonly nextFile?: MetainfoFile | null;
 }
@@ -61,6 +64,7 @@ export class PlaybackSession extends Session {
   readonly file: MetainfoFile;
   readonly isDefaultFile: boolean;
   readonly transcode: AudioTranscoding | null;
+  readonly withoutPeers: boolean;
   /** A new body of MPEG TS or of the file ends the ones before (`stop_prev_read_thread`). */
   singleReader = false;
   readonly #lease: SwarmLease;
@@ -78,6 +82,8 @@ export class PlaybackSession extends Session {
   #media: OpenedFile | null = null;
   /** Resolves when the output can be read; rejects with why it never will. */
   readonly #ready: Promise<void>;
+  /** The MPEG TS from a later time on, as it was last asked for. */
+  #late: { readonly fromMs: number; readonly task: SharedTask<TsLayout> } | null = null;
   /** It plays no segments any more. */
   #leaveAudience = () => {};
   /** Requests that wait for that. */
@@ -90,12 +96,19 @@ export class PlaybackSession extends Session {
     this.file = parts.file;
     this.isDefaultFile = parts.isDefaultFile;
     this.transcode = parts.transcode;
+    this.withoutPeers = parts.withoutPeers ?? false;
     this.#nextFile = parts.nextFile ?? null;
     this.#prebufferBytes = Math.min(parts.file.sizeBytes, PREBUFFER_MAX_BYTES);
     const { media } = parts;
     this.#ready = typeof media === "function" ? this.#open(media) : Promise.resolve(this.#use(media));
     this.#ready.then(() => this.#prebuffer(), (error) => this.fail(error));
     this.watch();
+  }
+
+  /** Whether a start of these choices gets what this session delivers. */
+  suits(request: Pick<SessionParts, "preferredAudioLanguage" | "transcode">): boolean {
+    return this.preferredAudioLanguage === request.preferredAudioLanguage &&
+      sameTranscoding(this.transcode, request.transcode);
   }
 
   get swarm(): Swarm {
@@ -146,6 +159,34 @@ export class PlaybackSession extends Session {
     const { faults, warnings } = this.presentation ?? {};
     const all = [faults?.warning ?? null, ...warnings ?? []].filter((text) => text !== null);
     return all.length === 0 ? null : all.slice(0, MAX_WARNINGS).join("; ");
+  }
+
+  /**
+   * The MPEG TS from `fromMs` on, as `Presentation.tsFrom`; null when there is none. The last answer is kept, so that the
+   * ranges that a player reads are of one layout. Rejects as `planHls`.
+   */
+  tsFrom(fromMs: number, signal: AbortSignal): Promise<TsLayout> | null {
+    const { presentation } = this;
+    if (presentation === null) return null;
+    let late = this.#late;
+    if (late?.fromMs !== fromMs || late.task.abandoned) {
+      const find = async (own: AbortSignal) => {
+        const reader = this.swarm.openReader(this.file.index, { readAheadBytes: 0 });
+        this.#readers.add(reader);
+        try {
+          return await presentation.tsFrom(fromMs, reader, own);
+        } finally {
+          this.#readers.delete(reader);
+          reader.close();
+        }
+      };
+      late = this.#late = { fromMs, task: new SharedTask(find) };
+    }
+    const { task } = late;
+    return task.wait(signal).catch((error) => {
+      if (this.#late?.task === task) this.#late = null;
+      throw error;
+    });
   }
 
   /** Streams what `produce` makes of the file, in its own reader. */

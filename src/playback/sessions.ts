@@ -30,6 +30,7 @@ import { type SegmentClient, type SegmentQuery, type SessionRecord, SessionRecor
 import { SharedOutputs } from "./shared-output.ts";
 import { OWN } from "./shares.ts";
 import { SharedTask } from "./shared-task.ts";
+import { mayJoin, peerWishes, requireOtherSources } from "./without-peers.ts";
 import { activityTimeoutMs, identify, newSessionId, recordOf, requestOf, type StartRequest } from "./start-request.ts";
 
 /** A start that answers at once waits so long for the container: what is refused by its first bytes is told right away. */
@@ -37,11 +38,6 @@ const FAIL_FAST_MS = 250;
 
 /** A session of either kind: `kind` tells. */
 export type AnySession = PlaybackSession | LiveSession;
-
-/** What a start waits for, as it is told when it takes too long. */
-interface Attempt {
-  reason: () => string;
-}
 
 /** What the sessions stand on. */
 export interface SessionsParts {
@@ -192,20 +188,19 @@ export class Sessions {
   async start(request: StartRequest): Promise<AnySession> {
     const { clock, startTimeoutMs } = this.#parts;
     let lease: SwarmLease | null = null;
-    const attempt: Attempt = { reason: () => "no answer to the selector" };
+    const attempt = { reason: () => "no answer to the selector" };
     const late = deadline(clock, startTimeoutMs, AbortSignal.any([request.signal, this.#closing.signal]), () => {
       return new MillraceError("start_timeout", `start timeout: ${attempt.reason()}`);
     });
     try {
-      const { metainfo: told, ...named } = await withSignal(
-        this.#parts.resolver.resolve(request.selector, { callerIsLocal: request.callerIsLocal, signal: late.signal }),
-        late.signal,
-      );
+      const resolving = this.#parts.resolver.resolve(request.selector, { ...request, signal: late.signal });
+      const { metainfo: told, ...named } = await withSignal(resolving, late.signal);
       const { magnet } = named;
       const running = () => magnet === undefined ? null : this.#parts.live.running(magnet.infohashHex);
       let metainfo = told ?? running();
+      const wishes = peerWishes(request, metainfo);
       if (metainfo === null || !isLive(metainfo)) {
-        const joined = lease = this.#parts.swarms.acquire({ ...named, ...(metainfo && { metainfo }) });
+        const joined = lease = this.#parts.swarms.acquire({ ...named, ...(metainfo && { metainfo }), ...wishes });
         attempt.reason = () => joined.swarm.status().peers === 0 ? "no_peers" : "no_metadata";
         metainfo = await joined.swarm.metadata(late.signal).catch((error) => {
           // A broadcast that was joined meanwhile by what is known elsewhere took the place of the swarm.
@@ -219,6 +214,7 @@ export class Sessions {
         return await this.#startLive({ ...named, metainfo }, request, attempt, late.signal);
       }
       const held = lease!;
+      if (request.withoutPeers) requireOtherSources(held.swarm, magnet);
       lease = null;
       attempt.reason = () => waitingFor(held.swarm);
       return await this.#startFile(held, metainfo, magnet?.selectOnly, request, late.signal);
@@ -240,7 +236,7 @@ export class Sessions {
     let kept = false;
     let opened: OpenedFile | null = null;
     try {
-      const file = chooseFile(metainfo, request.fileIndex, request.selectedIndexes ?? selectOnly);
+      const file = chooseFile(metainfo, request.fileIndex, request.selectedIndexes, selectOnly);
       const { identity, key } = identify(metainfo.infohashHex, file.index, request.output, request);
       if (request.forceRestart) this.#byKey.get(key)?.stop("restarted");
       const running = this.#joinFile(key, request);
@@ -265,6 +261,7 @@ export class Sessions {
         isDefaultFile: isDefaultFile(metainfo, file.index),
         media,
         transcode: request.transcode,
+        withoutPeers: request.withoutPeers ?? false,
         nextFile: nextFile(metainfo, file, request.nextIndexes ?? []),
       });
       session.singleReader = request.singleReader ?? false;
@@ -298,7 +295,8 @@ export class Sessions {
   async #startLive(
     target: LiveTarget,
     request: StartRequest,
-    attempt: Attempt,
+    /** What it waits for, as it is told when it takes too long. */
+    attempt: { reason: () => string },
     signal: AbortSignal,
   ): Promise<LiveSession> {
     const output = request.output === "file" ? "ts" : request.output;
@@ -385,8 +383,7 @@ export class Sessions {
 
   #joinFile(key: string, request: StartRequest): PlaybackSession | null {
     const running = this.#byKey.get(key);
-    if (running?.kind !== "file" || running.preferredAudioLanguage !== request.preferredAudioLanguage) return null;
-    if (!sameTranscoding(running.transcode, request.transcode)) return null;
+    if (running?.kind !== "file" || !mayJoin(running, request)) return null;
     if (request.isTrial !== true) running.singleReader = request.singleReader ?? false;
     return running.rejoined(request);
   }

@@ -35,6 +35,8 @@ export interface StartRequest {
   readonly forceRestart: boolean;
   /** Each new read of a file session ends the ones before. Default: any number read at once. */
   readonly singleReader?: boolean;
+  /** No peer is asked or served: what comes, comes from web seeds. Default false. */
+  readonly withoutPeers?: boolean;
   /** Files that the default one is taken from; null or absent: all. */
   readonly selectedIndexes?: readonly number[] | null;
   /** Files that may be played next; their beginning is fetched ahead. Null or absent: not known. */
@@ -91,6 +93,7 @@ export function recordOf(
     useApiStop: request.useApiStop,
     stopNotifications: request.stopNotifications,
     singleReader: request.singleReader ?? false,
+    withoutPeers: request.withoutPeers ?? false,
     nextIndexes: request.nextIndexes ?? [],
     magnet: selector.kind === "magnet" ? selector.magnet : null,
     holder: request.holder ?? OWN,

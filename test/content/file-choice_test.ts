@@ -40,8 +40,8 @@ test("chooseFile() obeys _idx and explains a wrong one", () => {
 
 test("chooseFile() narrows the default to a magnet's selection (BEP 53)", () => {
   const pack = metainfo([["a.mkv", 5], ["b.mkv", 6], ["c.txt", 9]]);
-  assertEquals(chooseFile(pack, undefined, [0]).name, "a.mkv");
-  assertEquals(chooseFile(pack, undefined, [2]).name, "b.mkv");
+  assertEquals(chooseFile(pack, undefined, null, [0]).name, "a.mkv");
+  assertEquals(chooseFile(pack, undefined, null, [2]).name, "b.mkv");
   assertEquals(chooseFile(pack, 1, [0]).name, "b.mkv");
 });
 

@@ -19,7 +19,9 @@ const DOCUMENTED: [string, string, unknown][] = [
   ["playlist_output_format_live", "http", "http"],
   ["playlist_selected_indexes", "1,2, 5", [1, 2, 5]],
   ["next_file_indexes", "3", [3]],
-  ["start_from", "x", "x"],
+  ["start_from", "90.5", 90.5],
+  ["start_from", "1:30", 90],
+  ["start_from", "1:02:03.5", 3723.5],
   ["_idx", "4", 4],
   ["quality", "2", 2],
   ["stream_id", "-1", -1],
@@ -74,6 +76,10 @@ test("parsePlaybackParams() names the parameter when a value has the wrong type"
       "format=xml",
       "use_api_stop=2",
       "next_file_indexes=1,a",
+      "start_from=x",
+      "start_from=-1",
+      "start_from=1:60",
+      "start_from=1:2:3:4",
     ]
   ) {
     const error = assertThrows(() => parsePlaybackParams(new URLSearchParams(query)), MillraceError);
@@ -106,7 +112,6 @@ test("PARAMETERS_WITHOUT_EFFECT lists documented names, each with its reason", (
     "collect_start_stats",
     "debug_options",
     "direct_url",
-    "disable_p2p",
     "force_ads",
     "gdpr_consent",
     "hlc",
@@ -119,7 +124,6 @@ test("PARAMETERS_WITHOUT_EFFECT lists documented names, each with its reason", (
     "proxy_vast_response",
     "quality",
     "secondary_product_key",
-    "start_from",
     "stream_id",
   ]);
   const names = new Set(DOCUMENTED.map(([name]) => name));

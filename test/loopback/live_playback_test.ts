@@ -169,6 +169,29 @@ test("liveseek moves a session inside its window, and livepos says where it is",
   }
 });
 
+test("start_from begins a broadcast at a time inside its window, at its beginning or at the edge", async () => {
+  const livepos = async (started: Started) => (await statOf(started)).livepos as Record<string, string>;
+  const first = await watch("getstream", { pid: "first" });
+  await until("some seconds to go back", async () => {
+    const { last, first_ts } = await livepos(first);
+    return Number(last) - Number(first_ts) > 8;
+  });
+  const { first_ts } = await livepos(first);
+  const inside = String(Number(first_ts) + 2);
+  for (const [start_from, isLive] of [[inside, "0"], ["1:00", "0"], ["99999999999", "1"]] as const) {
+    for (const path of ["getstream", "manifest.m3u8"]) {
+      const started = await watch(path, { pid: `from ${start_from}`, start_from });
+      const { is_live, pos, first_ts: oldest, last } = await livepos(started);
+      // Any of the newest segments is the edge for players of HLS; they are told where to begin.
+      if (path === "getstream") assertEquals(is_live, isLive, start_from);
+      else assertEquals((await playlistOf(started)).includes("#EXT-X-START:"), isLive === "0", start_from);
+      const wanted = start_from === inside ? Number(inside) : isLive === "1" ? Number(last) : Number(oldest);
+      assert(Math.abs(Number(pos) - wanted) <= 4, `${path} ${start_from}: ${pos}, not ${wanted}`);
+      assertEquals(started.playback_url.includes("?"), false);
+    }
+  }
+});
+
 test("analyze_content and get_media_files know a broadcast", async () => {
   const api = async (query: Record<string, string>) =>
     (await (await fetch(`${air.viewer.url}/server/api?${new URLSearchParams(query)}`)).json()).result;

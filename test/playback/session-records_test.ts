@@ -27,6 +27,7 @@ function record(n: number, more: Partial<SessionRecord> = {}): SessionRecord {
     useApiStop: false,
     stopNotifications: false,
     singleReader: false,
+    withoutPeers: false,
     nextIndexes: [],
     magnet: null,
     holder: OWN,

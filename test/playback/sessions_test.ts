@@ -265,7 +265,7 @@ test("Sessions.start() takes the default file from playlist_selected_indexes", a
   assertEquals((await start()).file.index, 0);
   assertEquals((await start({ selectedIndexes: [1] })).file.index, 1);
   assertEquals((await start({ selectedIndexes: [1], fileIndex: 0 })).file.index, 0);
-  assertEquals((await start({ selectedIndexes: [7] })).file.index, 0);
+  await assertRejects(() => start({ selectedIndexes: [7] }), MillraceError, "playlist_selected_indexes 7");
 });
 
 test("PlaybackSession fetches the beginning of the next file near the end of its own (next_file_indexes)", async () => {

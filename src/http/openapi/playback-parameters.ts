@@ -25,6 +25,9 @@ const DESCRIPTIONS: Readonly<Record<EffectiveName, string>> = {
   client_session_id: "Any number of the client's; the answer and stat repeat it",
   playlist_selected_indexes: "Numbers of the files of which the default one is chosen",
   next_file_indexes: "Numbers of the files that may be played next: their beginning is fetched ahead",
+  start_from:
+    "Where playing begins: seconds (90.5) or a time (1:02:03) in a file; Unix seconds of a broadcast, as far as its window reaches",
+  disable_p2p: "1: neither trackers, DHT nor peers are asked; only web seeds, and what is here already",
   transcode_audio: "Makes AAC of sound that MPEG TS cannot carry, or browsers cannot play",
   transcode_mp3: "With transcode_audio: of MP3 and MP2, too",
   transcode_ac3: "With transcode_audio: of AC-3 and E-AC-3, too",
@@ -38,6 +41,7 @@ const SCHEMAS: Readonly<Record<(typeof PLAYBACK_PARAMETERS)[number][1], Json>> =
   integers: { type: "array", items: { type: "integer", format: "int64" } },
   boolean: { type: "boolean" },
   format: { type: "string", enum: ["redirect", "json"], default: "redirect" },
+  time: { type: "string", pattern: "^([0-9]+:){0,2}[0-9]+([.][0-9]+)?$" },
 };
 
 /** Aliases that section 9 of the HTTP API calls deprecated. */

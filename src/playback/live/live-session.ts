@@ -196,6 +196,11 @@ export class LiveSession extends Session {
     this.noteLive();
   }
 
+  /** Begins at the random access point at or before `ms` (Unix ms), as far as the window reaches: at its beginning or the edge. */
+  startFrom(ms: number): void {
+    this.seek(ms > (this.stream.window.newestMs ?? 0) ? null : ms);
+  }
+
   protected stall(): StallReason | null {
     this.noteLive();
     if (this.stream.ended) this.tellEnd(ENDED);
