@@ -94,6 +94,22 @@ export const MIGRATIONS: readonly (readonly Step[])[] = [
     ) WITHOUT ROWID`,
     "CREATE INDEX positions_by_time ON positions (updated_at)",
   ],
+  [
+    "ALTER TABLE external_playlists ADD COLUMN digest TEXT NOT NULL DEFAULT ''",
+    // Lists called them so already; items that callers added themselves did not.
+    "UPDATE playlist_items SET transport_type = 'direct' WHERE transport_type = 'http'",
+  ],
+  // What a list of 100,000 items costs is mostly the indexes: these have less to write, and let items go by their ids alone.
+  [
+    ...["playlist_items_by_hash", "playlist_items_by_hash_v2", "playlist_items_by_source"].map((name) =>
+      `DROP INDEX ${name}`
+    ),
+    // 48 bits tell nearly all contents apart, in a quarter of the pages; see `hashIs`.
+    "CREATE INDEX playlist_items_by_hash ON playlist_items (substr(hash, 1, 12))",
+    "CREATE INDEX playlist_items_by_hash_v2 ON playlist_items (substr(hash_v2, 1, 12))",
+    // Ascending ids in each: lists are read, and let go, from one id to the next.
+    "CREATE INDEX playlist_items_by_source ON playlist_items (external_playlist_id)",
+  ],
 ];
 
 /** Version of a database that another program made. */

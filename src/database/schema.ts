@@ -86,6 +86,8 @@ export interface ExternalPlaylistsTable {
   last_error: string;
   etag: string;
   last_modified: string;
+  /** Of the list that the items are of: its size, address and SHA-256 as `ListDigest` writes them; empty when unknown. */
+  digest: Generated<string>;
   /** 1: added by a caller who may name private addresses. */
   allow_private: number;
 }

@@ -5,6 +5,7 @@ import { baseOf, type HttpContext, type HttpEnv, type HttpParts } from "./contex
 import { playbackFailure } from "./errors.ts";
 import { namesTorrent, torrentList } from "./torrent-list-route.ts";
 import { apiCaller } from "./api-caller.ts";
+import { logoUrl } from "./api/logo.ts";
 import { playbackKeys, playlistKey } from "./playlist-key.ts";
 import { sameSecret } from "../account/access-token.ts";
 
@@ -56,7 +57,7 @@ async function playlist(c: HttpContext, parts: HttpParts, prefix: string): Promi
     playbackBase: `${base}/${prefix}`,
     output: output === "hls" ? "manifest.m3u8" : "getstream",
     failover: query.get("failover") === "1",
-    logoUrl: (id) => `${base}/server/api?method=get_channel_icon&id=${id}`,
+    logoUrl: (id) => `${logoUrl(base)}${id}`,
     keyOf: c.get("addressClass") === "loopback" ? undefined : await playbackKeys(parts.api.token.value),
   });
   return new Response(await bytesOf(list), { headers: HEADERS });

@@ -8,10 +8,14 @@ import type { Schema } from "../database/schema.ts";
 const MIN_DELETED = 20;
 const MAX_DELETED = 1000;
 
-/** Deletes the items that match, within `trx`. */
+/** Which items. */
+type Matching = (eb: ExpressionBuilder<Schema, "playlist_items">) => Expression<SqlBool>;
+
+/** Deletes the items that match, within `trx`; `before` is called for those of each statement before it runs. */
 export async function deleteItems(
   trx: Transaction<Schema>,
-  matching: (eb: ExpressionBuilder<Schema, "playlist_items">) => Expression<SqlBool>,
+  matching: Matching,
+  before: (those: Matching) => Promise<unknown> = () => Promise.resolve(),
 ): Promise<void> {
   const size = new StepSize(MIN_DELETED, MAX_DELETED);
   for (let after = 0;;) {
@@ -20,9 +24,11 @@ export async function deleteItems(
     const last = page[page.length - 1];
     if (last === undefined) return;
     const from = after;
-    await size.run(() =>
-      trx.deleteFrom("playlist_items").where("id", ">", from).where("id", "<=", last.id).where(matching).execute()
-    );
+    const those: Matching = (eb) => eb.and([eb("id", ">", from), eb("id", "<=", last.id), matching(eb)]);
+    await size.run(async () => {
+      await before(those);
+      await trx.deleteFrom("playlist_items").where(those).execute();
+    });
     after = last.id;
     await nextTurn();
   }

@@ -2,6 +2,7 @@
 import { sql } from "kysely";
 import { foldText, mediaGroup, normalizedName } from "../database/names.ts";
 import type { Store } from "../database/store.ts";
+import { hashIs } from "./identity.ts";
 
 /** Items looked at whose title has the name in it. */
 const MAX_CANDIDATES = 500;
@@ -27,23 +28,26 @@ export async function iconOf(
   { id = -1, commonName = "", hash = "" }: IconRequest,
 ): Promise<string | null> {
   const db = await store.read();
-  const digest = hash.toLowerCase() || null;
+  const digest = sql`${hash.toLowerCase() || null}`;
   const groups = commonName === "" ? [] : [
     mediaGroup({ title: commonName, tvgId: "" }),
     mediaGroup({ title: "", tvgId: commonName }),
   ];
+  const hasPicture = sql`(tvg_logo <> '' OR poster <> '')`;
   // The plus keeps SQLite from looking through the whole playlist by its first index.
-  const hasPicture = sql`+is_deleted = 0 AND (tvg_logo <> '' OR poster <> '')`;
+  const isListed = sql`+is_deleted = 0`;
+  // The trash shows the pictures of its items, too.
   const { rows: [named] } = await sql<Row>`SELECT title, tvg_logo, poster FROM playlist_items WHERE ${hasPicture}
-    AND (id = ${id} OR hash = ${digest} OR hash_v2 = ${digest}
-      OR media_group IN (SELECT value FROM json_each(${JSON.stringify(groups)}))) ORDER BY id LIMIT 1`.execute(db);
+    AND (id = ${id} OR ${hashIs("hash", digest)} AND ${isListed} OR ${hashIs("hash_v2", digest)} AND ${isListed}
+      OR media_group IN (SELECT value FROM json_each(${JSON.stringify(groups)})) AND ${isListed})
+    ORDER BY id LIMIT 1`.execute(db);
   if (named !== undefined) return named.tvg_logo || named.poster;
   // Channels that have a `tvg-id` are grouped by it; their titles are found by the index of titles.
   const text = foldText(commonName).trim();
   if ([...text].length < 3) return null;
   const { rows } = await sql<Row>`SELECT title, tvg_logo, poster
     FROM playlist_search CROSS JOIN playlist_items ON playlist_items.id = playlist_search.rowid
-    WHERE playlist_search MATCH ${`"${text.replaceAll('"', '""')}"`} AND ${hasPicture}
+    WHERE playlist_search MATCH ${`"${text.replaceAll('"', '""')}"`} AND ${isListed} AND ${hasPicture}
     ORDER BY playlist_search.rowid LIMIT ${MAX_CANDIDATES}`.execute(db);
   const wanted = normalizedName(commonName);
   const found = rows.find(({ title }) => normalizedName(title) === wanted);

@@ -1,12 +1,15 @@
 /** Importing an M3U list as items of the user's own: `playlist_import`. */
-import { sql } from "kysely";
+import { sql, type Transaction } from "kysely";
 import { nextTurn } from "../bytes/turn.ts";
+import type { Schema } from "../database/schema.ts";
 import type { Store } from "../database/store.ts";
 import { abortError } from "../errors.ts";
 import type { Clock } from "../ports.ts";
-import { EntryBatch, type EntryFields, entryFields, groupOf, type ImportedEntry } from "./entry.ts";
+import { EntryBatch, entryFields, groupOf, type ImportedEntry, inStatements, type ListFacts } from "./entry.ts";
+import { hashIs } from "./identity.ts";
 import { insertRows } from "./item-rows.ts";
 import { guidesOf, readM3u, type ReadM3uOptions } from "./m3u/read.ts";
+import type { M3uEntry } from "./m3u/types.ts";
 import type { TaskProgress } from "./tasks.ts";
 
 /** Entries counted before others get a turn. */
@@ -50,10 +53,18 @@ export async function importList(
   const batch = new EntryBatch();
   const flush = async () => {
     if (progress.signal.aborted) throw abortError(progress.signal);
-    const fields = batch.take().map((entry) => entryFields(entry, { header, category: "", isBroadcast: false }));
-    progress.skipped += fields.length - await addNew(store, clock, request, fields);
-    progress.done += fields.length;
-    await nextTurn();
+    const entries = batch.take();
+    const db = await store.open();
+    const facts = { header, category: "", isBroadcast: false };
+    const skipped = await db.transaction().execute(async (trx) => {
+      let skipped = 0;
+      await inStatements(entries, async (part) => {
+        skipped += part.length - await addNew(trx, clock, request, part, facts);
+      });
+      return skipped;
+    });
+    progress.skipped += skipped;
+    progress.done += entries.length;
   };
   for await (const event of readM3u(request.open(), options)) {
     if (event.kind === "header") {
@@ -80,40 +91,39 @@ interface Known {
   readonly imported: string | null;
 }
 
-/** Adds those of `all` that are new; answers how many. */
+/** Adds those of `entries` that are new; answers how many. */
 async function addNew(
-  store: Store,
+  trx: Transaction<Schema>,
   clock: Clock,
   { owner, allowPrivate }: ImportRequest,
-  all: readonly EntryFields[],
+  entries: readonly M3uEntry[],
+  facts: ListFacts,
 ): Promise<number> {
   const allow_private = Number(allowPrivate);
-  const db = await store.open();
-  return await db.transaction().execute(async (trx) => {
-    const hashes = JSON.stringify(all.map(({ hash }) => hash));
-    // By the hashes (the plus keeps SQLite from taking another index), or it would look at all items for each batch.
-    const { rows: known } = await sql<Known>`SELECT hash, title, category, imported
-      FROM json_each(${hashes}) AS wanted CROSS JOIN playlist_items ON hash = wanted.value
-      WHERE +is_deleted = 0 AND (${owner} = '' OR owner IN ('', ${owner}))`.execute(trx);
-    const keys = new Set<string>();
-    for (const item of known) {
-      const imported = item.imported === null ? null : JSON.parse(item.imported) as ImportedEntry;
-      const group = imported === null ? item.category ?? "" : groupOf(imported);
-      keys.add(key(item.hash, item.title, group));
-      // Its title may have been edited since.
-      if (imported !== null) keys.add(key(item.hash, imported.title, group));
-    }
-    const now = Math.floor(clock.now() / 1000);
-    const rows = [];
-    for (const fields of all) {
-      const its = key(fields.hash, fields.title, groupOf(JSON.parse(fields.imported) as ImportedEntry));
-      if (keys.has(its)) continue;
-      keys.add(its);
-      rows.push({ ...fields, owner, external_playlist_id: -1, allow_private, created_at: now, updated_at: now });
-    }
-    await insertRows(trx, rows);
-    return rows.length;
-  });
+  const all = entries.map((entry) => ({ group: groupOf(entry), fields: entryFields(entry, facts) }));
+  const hashes = JSON.stringify(all.map(({ fields }) => fields.hash));
+  // By the hashes (the plus keeps SQLite from taking another index), or it would look at all items for each batch.
+  const { rows: known } = await sql<Known>`SELECT hash, title, category, imported
+    FROM json_each(${hashes}) AS wanted CROSS JOIN playlist_items ON ${hashIs("hash", sql`wanted.value`)}
+    WHERE +is_deleted = 0 AND (${owner} = '' OR owner IN ('', ${owner}))`.execute(trx);
+  const keys = new Set<string>();
+  for (const item of known) {
+    const imported = item.imported === null ? null : JSON.parse(item.imported) as ImportedEntry;
+    const group = imported === null ? item.category ?? "" : groupOf(imported);
+    keys.add(key(item.hash, item.title, group));
+    // Its title may have been edited since.
+    if (imported !== null) keys.add(key(item.hash, imported.title, group));
+  }
+  const now = Math.floor(clock.now() / 1000);
+  const rows = [];
+  for (const { group, fields } of all) {
+    const its = key(fields.hash, fields.title, group);
+    if (keys.has(its)) continue;
+    keys.add(its);
+    rows.push({ ...fields, owner, external_playlist_id: -1, allow_private, created_at: now, updated_at: now });
+  }
+  await insertRows(trx, rows);
+  return rows.length;
 }
 
 function key(hash: string, title: string, group: string): string {

@@ -2,6 +2,7 @@
  * Items as JSON, written by SQLite itself: a hundred thousand rows as objects would take a second of the engine's only
  * thread and a gigabyte of memory; as text they are a few hundred pages.
  */
+import { type RawBuilder, sql } from "kysely";
 
 /** How a column becomes a value; `plain` columns as they are. */
 type Kind = "plain" | "flag" | "list";
@@ -40,8 +41,11 @@ const FIELDS: readonly (readonly [string, Kind])[] = [
   ["updated_at", "plain"],
 ];
 
-const ICONS = `CASE WHEN tvg_logo <> '' AND poster <> '' THEN json_array(tvg_logo, poster)
-  WHEN tvg_logo <> '' THEN json_array(tvg_logo) WHEN poster <> '' THEN json_array(poster) ELSE json('[]') END`;
+/** Stands for the address of a picture in the expressions below. */
+const LOGO = "@logo@";
+
+const ICONS = `CASE WHEN tvg_logo <> '' AND poster <> '' THEN json_array(${LOGO}, poster)
+  WHEN tvg_logo <> '' THEN json_array(${LOGO}) WHEN poster <> '' THEN json_array(poster) ELSE json('[]') END`;
 
 /** An item that is searched for, or has nothing to play yet. */
 const SHOW_AUTOSEARCH = "auto_search OR (infohash = '' AND content_id IS NULL AND url IS NULL)";
@@ -51,14 +55,12 @@ const flag = (expression: string) => `iif(${expression}, json('true'), json('fal
 const list = (column: string) => `iif(${column} = '[]', json('[]'), json(${column}))`;
 
 const trashed = FIELDS.map(([name, kind]) =>
-  `'${name}', ${kind === "flag" ? flag(name) : kind === "list" ? list(name) : name}`
+  `'${name}', ${name === "tvg_logo" ? LOGO : kind === "flag" ? flag(name) : kind === "list" ? list(name) : name}`
 );
 
-/** SQL expression: an element of the trash. */
-export const TRASH_ITEM_JSON = `json_object(${trashed.join(", ")})`;
-
-/** SQL expression: an element of the playlist, which has some fields more. */
-export const LISTED_ITEM_JSON = `json_object(${
+/** An element of the trash; one of the playlist has some fields more. */
+const TRASHED = `json_object(${trashed.join(", ")})`;
+const LISTED = `json_object(${
   [
     ...trashed,
     `'icons', ${ICONS}`,
@@ -67,3 +69,16 @@ export const LISTED_ITEM_JSON = `json_object(${
     `'show_autosearch', ${flag(SHOW_AUTOSEARCH)}`,
   ].join(", ")
 })`;
+
+/**
+ * SQL expression: the JSON of an item of the trash or the playlist. A picture that was sent along with an item (up to 170 KB
+ * as `data:` URL) stands there by its address, `logoUrl` followed by the item's id and a version: clients keep it, and a new
+ * picture has a new address. Absent: the `data:` URL.
+ */
+export function itemJson(place: "trash" | "playlist", logoUrl?: string): RawBuilder<string> {
+  const logo = logoUrl === undefined
+    ? sql.raw("tvg_logo")
+    : sql`iif(substr(tvg_logo, 1, 5) = 'data:', ${logoUrl} || id || '&v=' || updated_at, tvg_logo)`;
+  const parts = (place === "trash" ? TRASHED : LISTED).split(LOGO).map((part) => sql.raw(part));
+  return sql.join(parts, logo) as RawBuilder<string>;
+}

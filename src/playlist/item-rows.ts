@@ -62,11 +62,12 @@ const COLUMNS: readonly (keyof NewRow)[] = [
 ];
 
 /**
- * The rows go as one JSON value: thousands of bound parameters would cost more than the statement itself. Each is parsed
- * once, by jsonb(), not for each of its columns; the limit keeps SQLite from putting the call into each of them all the same.
+ * The rows go as one JSON value: thousands of bound parameters would cost more than the statement itself. Each is an array,
+ * without the names, and parsed once, by jsonb(), not for each of its columns; the limit keeps SQLite from putting the call
+ * into each of them all the same.
  */
 const INSERT = `INSERT INTO playlist_items (${[...COLUMNS, ...Object.keys(REST)].join(", ")})
-  SELECT ${[...COLUMNS.map((name) => `value ->> '${name}'`), ...Object.values(REST)].join(", ")}
+  SELECT ${[...COLUMNS.map((_, at) => `value ->> ${at}`), ...Object.values(REST)].join(", ")}
   FROM (SELECT jsonb(value) AS value FROM json_each(`;
 
 /** Adds `rows`, in their order. */
@@ -74,5 +75,7 @@ export async function insertRows(
   db: Kysely<Schema> | Transaction<Schema>,
   rows: readonly NewRow[],
 ): Promise<void> {
-  if (rows.length > 0) await sql`${sql.raw(INSERT)}${JSON.stringify(rows)}) LIMIT -1 OFFSET 0)`.execute(db);
+  if (rows.length === 0) return;
+  const values = JSON.stringify(rows.map((row) => COLUMNS.map((name) => row[name])));
+  await sql`${sql.raw(INSERT)}${values}) LIMIT -1 OFFSET 0)`.execute(db);
 }

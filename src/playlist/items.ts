@@ -10,6 +10,8 @@ import type { Store } from "../database/store.ts";
 import { MillraceError } from "../errors.ts";
 import type { Clock } from "../ports.ts";
 import { deleteItems } from "./delete-rows.ts";
+import { forgetValidators, STALE_DIGEST } from "./external/validators.ts";
+import { inStatements } from "./entry.ts";
 import { iconOf, type IconRequest } from "./icon.ts";
 import { contentHashes } from "./identity.ts";
 import { EDITED } from "./overlay.ts";
@@ -31,6 +33,7 @@ export interface NewItem {
   readonly url?: string | null;
   readonly contentId?: string | null;
   readonly infohash?: string;
+  /** As in `LocatedItem`. */
   readonly transportType: string;
   readonly isLive: number;
   /** Several media files in one transport file. */
@@ -172,7 +175,7 @@ export class Playlist {
       if (shared.isFavorite !== undefined) set.is_favorite = Number(shared.isFavorite);
       await trx.updateTable("playlist_items").set(set).where("id", "in", among(ids)).execute();
       if (shared.tvgLogo !== undefined) await markEdited(trx, ids, EDITED.logo);
-      if (title === undefined) return;
+      if (title === undefined || !ids.includes(id)) return;
       await markEdited(trx, [id], EDITED.title);
       const { tvg_id } = await trx.selectFrom("playlist_items").select("tvg_id").where("id", "=", id)
         .executeTakeFirstOrThrow();
@@ -189,6 +192,11 @@ export class Playlist {
     await this.change(ids, scope, async (trx, all) => {
       await trx.updateTable("playlist_items").set({ [flag]: Number(value), updated_at: this.now() })
         .where("id", "in", among(all)).execute();
+      if (flag === "locked" && !value) {
+        // What their lists said of them meanwhile takes hold at the next update.
+        const theirs = trx.selectFrom("playlist_items").select("external_playlist_id").where("id", "in", among(all));
+        await forgetValidators(trx, STALE_DIGEST, (eb) => eb("id", "in", theirs));
+      }
       if (flag !== "enabled") return;
       // What the user says of an item that vanished from its list holds when it comes back, too.
       await trx.updateTable("playlist_items").set({ enabled_before: Number(value) }).where("id", "in", among(all))
@@ -222,11 +230,16 @@ export class Playlist {
   async clearTrash(owner?: string): Promise<void> {
     const db = await this.store.open();
     await db.transaction().execute(async (trx) => {
-      await trx.insertInto("external_removed").columns(["external_playlist_id", "hash"]).expression((eb) =>
-        eb.selectFrom("playlist_items").select(["external_playlist_id", "hash"]).where("is_deleted", "=", 1)
-          .where("external_playlist_id", ">=", 0).where("vanished_at", "is", null).where(ownedBy(owner, true))
-      ).onConflict((clash) => clash.doNothing()).execute();
-      await deleteItems(trx, (eb) => eb.and([eb("is_deleted", "=", 1), ownedBy(owner, true)(eb)]));
+      const trashed = (eb: Where) => eb.and([eb("is_deleted", "=", 1), ownedBy(owner, true)(eb)]);
+      await deleteItems(
+        trx,
+        trashed,
+        (those) =>
+          trx.insertInto("external_removed").columns(["external_playlist_id", "hash"]).expression((eb) =>
+            eb.selectFrom("playlist_items").select(["external_playlist_id", "hash"]).where(those)
+              .where("external_playlist_id", ">=", 0).where("vanished_at", "is", null)
+          ).onConflict((clash) => clash.doNothing()).execute(),
+      );
     });
   }
 
@@ -236,7 +249,11 @@ export class Playlist {
     return await db.transaction().execute(async (trx) => {
       const theirs = ownedBy(owner, true);
       await deleteItems(trx, (eb) => eb.and([eb("is_deleted", "=", 0), eb("locked", "=", 0), theirs(eb)]));
-      if (!owner) await trx.deleteFrom("guides").where("external_playlist_id", "=", -1).execute();
+      if (!owner) {
+        await trx.deleteFrom("guides").where("external_playlist_id", "=", -1).execute();
+        // The next update brings their items back.
+        await forgetValidators(trx, STALE_DIGEST, (eb) => eb.lit(true));
+      }
       const { kept } = await trx.selectFrom("playlist_items").select((eb) => eb.fn.countAll<number>().as("kept"))
         .where("is_deleted", "=", 0).where("locked", "=", 1).where(theirs).executeTakeFirstOrThrow();
       return { keptLocked: kept };
@@ -281,11 +298,11 @@ export class Playlist {
     return Math.floor(this.clock.now() / 1000);
   }
 
-  /** Runs `apply` on the ids, or on their whole groups, when all exist and none is locked. */
+  /** Runs `apply` on the ids, or on their whole groups, in parts, when all exist and none is locked. */
   private async change(
     ids: readonly number[],
     scope: Scope,
-    apply: (trx: Transaction<Schema>, ids: number[]) => Promise<void>,
+    apply: (trx: Transaction<Schema>, ids: readonly number[]) => Promise<void>,
     evenLocked = false,
   ): Promise<void> {
     if (ids.length === 0) return;
@@ -301,7 +318,7 @@ export class Playlist {
         : found;
       const locked = evenLocked ? undefined : all.find((item) => item.locked === 1);
       if (locked !== undefined) throw new MillraceError("conflict", `item ${locked.id} is locked`);
-      await apply(trx, all.map((item) => item.id));
+      await inStatements(all.map((item) => item.id), (part) => apply(trx, part));
     });
   }
 

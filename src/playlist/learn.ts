@@ -9,7 +9,7 @@ import type { Clock } from "../ports.ts";
 export interface ItemFacts {
   readonly contentId: string | null;
   readonly infohash: string | null;
-  /** `bt`, `hls` or `direct`. */
+  /** As in `LocatedItem`. */
   readonly transportType: string;
   /** 1 live, 0 VOD, -1 unknown. */
   readonly isLive: number;

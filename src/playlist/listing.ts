@@ -3,7 +3,7 @@ import { type Kysely, type RawBuilder, sql, type Transaction } from "kysely";
 import { nextTurn } from "../bytes/turn.ts";
 import { foldText } from "../database/names.ts";
 import type { Schema } from "../database/schema.ts";
-import { LISTED_ITEM_JSON, TRASH_ITEM_JSON } from "./item-json.ts";
+import { itemJson } from "./item-json.ts";
 
 /** What is listed. */
 export interface ItemFilter {
@@ -19,6 +19,8 @@ export interface ItemFilter {
 export interface ListRequest extends ItemFilter {
   readonly offset?: number | undefined;
   readonly limit?: number | undefined;
+  /** See `itemJson`. */
+  readonly logoUrl?: string | undefined;
 }
 
 type Db = Kysely<Schema> | Transaction<Schema>;
@@ -62,8 +64,8 @@ export async function countItems(db: Db, request: ItemFilter): Promise<number> {
 }
 
 /**
- * The items that match as JSON objects separated by commas, oldest first, in parts: UTF-8, each of whole items. What
- * changes meanwhile may or may not be seen; no item comes twice. `as` is how the database hands them over.
+ * The items that match as JSON objects separated by commas, oldest first, in parts: UTF-8, each of whole items. No item
+ * comes twice; unless `db` is a snapshot, what changes meanwhile may or may not be seen. `as` is how the database hands them over.
  */
 export async function* itemsJson(
   db: Db,
@@ -71,7 +73,7 @@ export async function* itemsJson(
   as: "text" | "bytes",
 ): AsyncGenerator<Uint8Array<ArrayBuffer>> {
   const { from, where, key } = filterSql(request);
-  const item = sql.raw(request.trash === true ? TRASH_ITEM_JSON : LISTED_ITEM_JSON);
+  const item = itemJson(request.trash === true ? "trash" : "playlist", request.logoUrl);
   // A local file's as bytes: a string of other letters than ASCII, only to be encoded again, takes longer than the query.
   // A server's as text: some clients decode bytes more slowly.
   const type = sql.raw(as === "text" ? "TEXT" : "BLOB");

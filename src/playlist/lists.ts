@@ -53,7 +53,8 @@ export class Lists {
     this.tasks = new TaskList(clock, (kind, error) => log.log("error", "a task failed", { kind, error }));
     this.playlists = new ExternalPlaylists(store, clock, sealer);
     this.external = this.playlists;
-    this.updater = new ExternalUpdater({ store, playlists: this.playlists, clock, log, open, sealer, random });
+    const { playlists, spools } = this;
+    this.updater = new ExternalUpdater({ store, playlists, clock, log, open, sealer, spools, random });
     this.schedule = new ExternalSchedule({ store, updater: this.updater, clock, log });
   }
 

@@ -6,7 +6,8 @@ import { parseMagnet } from "../transport/magnet.ts";
 export interface LocatedItem {
   /** `unknown` when the address doesn't tell. */
   readonly content_type: "live" | "vod" | "unknown";
-  readonly transport_type: "bt" | "hls" | "direct";
+  /** `direct`: everything else that the player opens itself. */
+  readonly transport_type: "bt" | "hls" | "dash" | "direct";
   /** 40 lower-case hexadecimal characters. */
   readonly content_id: string | null;
   /** 40 lower-case hexadecimal characters, empty when unknown. */
@@ -50,6 +51,7 @@ export function locateItem(address: string, durationSeconds = -1): LocatedItem {
     return torrent(isLive, { url: text });
   }
   if (/\.m3u8$/i.test(path)) return item("hls", isLive, { url: text });
+  if (/\.mpd$/i.test(path)) return item("dash", isLive, { url: text });
   if (LIVE_SCHEME.test(bare)) return item("direct", 1, { url: text });
   return item("direct", RECORDED.test(path) ? 0 : isLive, { url: text });
 }

@@ -1,7 +1,7 @@
 /** Searching the playlist for titles, by item or by channel. */
 import { type RawBuilder, sql } from "kysely";
 import type { Store } from "../database/store.ts";
-import { LISTED_ITEM_JSON } from "./item-json.ts";
+import { itemJson } from "./item-json.ts";
 import { filterSql } from "./listing.ts";
 
 /** What is searched for. */
@@ -15,6 +15,8 @@ export interface SearchRequest {
   readonly owner?: string | undefined;
   /** One result a channel, with all its items. */
   readonly groupByChannels: boolean;
+  /** See `itemJson`. */
+  readonly logoUrl?: string | undefined;
 }
 
 /** One result: a channel, or an item alone. */
@@ -40,7 +42,7 @@ export async function searchItems(store: Store, request: SearchRequest): Promise
   const { from, where: filter, key } = filterSql(request);
   const where = sql`${filter} AND enabled = 1`;
   const page = sql`LIMIT ${request.pageSize} OFFSET ${request.page * request.pageSize}`;
-  const item = sql.raw(LISTED_ITEM_JSON);
+  const item = itemJson("playlist", request.logoUrl);
   const count = request.groupByChannels ? sql`count(DISTINCT media_group)` : sql`count(*)`;
   const total = await one(sql`SELECT ${count} AS n FROM ${from} WHERE ${where}`);
   if (!request.groupByChannels) {

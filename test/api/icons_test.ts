@@ -41,6 +41,7 @@ test("get_channel_icon answers the picture of an item, inline or fetched once", 
     await add("Packed", `${base}/packed`);
     const list = await (await fetch(`${served.url}/server/api?method=playlist_get&token=${TOKEN}`)).json();
     const [first] = list.result.playlist;
+    assertEquals(first.icons.length, 1);
     const icon = (query: string) => fetch(`${served.url}/server/api?method=get_channel_icon&${query}`);
     const table: [string, string, Uint8Array][] = [
       ["id=1", "image/png", PNG],
@@ -57,6 +58,13 @@ test("get_channel_icon answers the picture of an item, inline or fetched once", 
       assertEquals(new Uint8Array(await response.arrayBuffer()), new Uint8Array(bytes));
     }
     assertEquals(asked.length, 1);
+    const delete1 = `${served.url}/server/api?method=playlist_delete_item&token=${TOKEN}&id=1`;
+    // The address that the listing gives, and it shows the picture in the trash, too.
+    for (const _place of ["playlist", "trash"]) {
+      assertEquals(new Uint8Array(await (await fetch(first.icons[0])).arrayBuffer()), PNG);
+      await (await fetch(delete1)).body?.cancel();
+    }
+    assertEquals((await (await icon("common_name=With%20logo")).json()).error?.code, 5);
 
     const svg = await icon("id=4");
     assertEquals(svg.headers.get("content-type"), "image/svg+xml");

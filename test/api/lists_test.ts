@@ -12,7 +12,7 @@ test("/engine/playlist.m3u lists what is enabled, with this engine's addresses, 
   const off = await call("playlist_add_item", { title: "Off", infohash: content });
   await call("playlist_item_set_enabled", { id: String(off), value: "0" });
   await call("playlist_add_item", { title: "Waiting", auto_search: "1" });
-  await call("playlist_add_item", { title: "Ann's", video_url: "http://h/v.mp4", owner: "ann" });
+  await call("playlist_add_item", { title: "Ann's", video_url: "http://h/v", owner: "ann" });
   const get = async (query: string) => {
     const response = await fetch(`${served.url}/engine/playlist.m3u${query}`);
     assertEquals(response.headers.get("content-type"), "audio/x-mpegurl; charset=utf-8");
@@ -21,7 +21,7 @@ test("/engine/playlist.m3u lists what is enabled, with this engine's addresses, 
   assertEquals(
     await get(""),
     `#EXTM3U\n#EXTINF:-1 tvg-chno="1" group-title="Films",Torrent\n${served.url}/engine/getstream?content_id=${content}\n` +
-      `#EXTINF:-1 tvg-chno="4",Ann's\nhttp://h/v.mp4\n`,
+      `#EXTINF:-1 tvg-chno="4",Ann's\nhttp://h/v\n`,
   );
   assert((await get("?output=hls")).includes(`${served.url}/engine/manifest.m3u8?content_id=${content}`));
   assert(!(await get("?owner=bob")).includes("Ann"));

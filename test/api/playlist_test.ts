@@ -132,7 +132,7 @@ test("playlist_add_item stores every parameter, and listings have every field of
 
 test("playlist_add_item takes addresses, transport files and logos", async () => {
   await withPlaylist(async (call) => {
-    for (const [name, type] of [["hls_manifest_url", "hls"], ["dash_manifest_url", "dash"], ["video_url", "http"]]) {
+    for (const [name, type] of [["hls_manifest_url", "hls"], ["dash_manifest_url", "dash"], ["video_url", "direct"]]) {
       const { result: id } = await call("playlist_add_item", { [name!]: `https://x.example/${name}` });
       const one = await item(call, id);
       assertEquals([one.transport_type, one.url, one.title, one.is_live], [
@@ -154,7 +154,6 @@ test("playlist_add_item takes addresses, transport files and logos", async () =>
       0,
       "vod",
     ]);
-    assertEquals(one.tvg_logo, `data:image/png;base64,${btoa(String.fromCharCode(...png))}`);
     assertEquals(one.icons, [one.tvg_logo]);
     const { result: again } = await call("playlist_add_item", { infohash: metainfo.infohashHex });
     assertEquals([(await item(call, again)).hash, (await item(call, again)).hash_v2], [one.hash, one.hash_v2]);
@@ -256,7 +255,7 @@ test("playlist_update_item changes what it is given and nothing else", async () 
     assertEquals((await call("playlist_update_item", more, { logo_file: gif })).result, true);
     const { poster, auto_search, is_favorite, tags, tvg_logo, title, category } = await item(call, id);
     assertEquals([poster, auto_search, is_favorite, tags, title, category], ["", true, true, [], "new", "c"]);
-    assertMatch(tvg_logo, /^data:image\/gif;base64,/);
+    assertEquals(new URL(tvg_logo).searchParams.get("id"), String(id));
   });
 });
 
@@ -400,5 +399,24 @@ test("texts of any kind come back as they were sent", async () => {
     const { result } = await call("playlist_get");
     assertEquals(result.playlist.map((one: { title: string }) => one.title), nasty);
     assertEquals(result.playlist.map((one: { tags: string[] }) => one.tags[0]), nasty);
+  });
+});
+
+test("a logo that was sent along is listed by an address, which changes when the logo does", async () => {
+  await withPlaylist(async (call) => {
+    const picture = (last: number) => Uint8Array.of(0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, last);
+    const { result: id } = await call("playlist_add_item", { title: "One", content_id: ID(1) }, {
+      logo_file: picture(1),
+    });
+    await add(call, "Two", { poster: "http://p/x.png" });
+    const one = await item(call, id);
+    assertMatch(one.tvg_logo, /^http:\/\/127\.0\.0\.1:6878\/server\/api\?method=get_channel_icon&id=\d+&v=\d+$/);
+    assertEquals(one.icons, [one.tvg_logo]);
+    assert(!JSON.stringify((await call("playlist_get")).result).includes("data:"));
+    const { results } = (await call("search", { query: "One" })).result;
+    assertEquals(results[0].items[0].icons, one.icons);
+    await call("playlist_delete_item", { id: String(id) });
+    const [deleted] = (await call("playlist_trash_get")).result.data;
+    assertEquals(new URL(deleted.tvg_logo).searchParams.get("id"), String(id));
   });
 });

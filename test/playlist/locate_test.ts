@@ -26,6 +26,7 @@ test("locateItem() tells by the address what an item is", () => {
     ],
     ["http://box/engine/getstream?id=bad", { transport_type: "bt", url: "http://box/engine/getstream?id=bad" }],
     ["https://h/a.torrent?x=1", { transport_type: "bt", url: "https://h/a.torrent?x=1" }],
+    ["http://h/film.mpd?x", { transport_type: "dash", url: "http://h/film.mpd?x" }],
     ["http://h/live.m3u8|User-Agent=x", { transport_type: "hls", url: "http://h/live.m3u8|User-Agent=x" }],
     ["http://h/film.MKV?x", { transport_type: "direct", url: "http://h/film.MKV?x", content_type: "vod", is_live: 0 }],
     ["udp://@239.0.0.1:1", { transport_type: "direct", url: "udp://@239.0.0.1:1", content_type: "live", is_live: 1 }],

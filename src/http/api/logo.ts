@@ -1,4 +1,4 @@
-/** Pictures that callers send along with an item; they stand in listings as `data:` URLs. */
+/** Pictures that callers send along with an item: kept as `data:` URLs, listed by the address of `get_channel_icon`. */
 import { API_CODES, ApiError } from "./codes.ts";
 import { pictureType } from "./picture.ts";
 
@@ -15,6 +15,11 @@ export async function readLogo(file: File): Promise<string> {
   let text = "";
   for (const byte of bytes) text += String.fromCharCode(byte);
   return `data:${type};base64,${btoa(text)}`;
+}
+
+/** Address of the picture that an item was given, up to the item's id; `ownUrl` is the engine's as the caller names it. */
+export function logoUrl(ownUrl: string): string {
+  return `${ownUrl}/server/api?method=get_channel_icon&id=`;
 }
 
 /** Bytes of a `data:` URL that `readLogo` made; null for other addresses. */

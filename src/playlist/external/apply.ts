@@ -6,7 +6,7 @@ import { foldText, mediaGroup } from "../../database/names.ts";
 import type { Schema } from "../../database/schema.ts";
 import type { Store } from "../../database/store.ts";
 import { abortError, MillraceError } from "../../errors.ts";
-import { BATCH_ENTRIES, type EntryFields } from "../entry.ts";
+import { BATCH_ENTRIES, type EntryFields, STATEMENT_ENTRIES } from "../entry.ts";
 import { ENTRY_COLUMNS, insertRows, type NewRow } from "../item-rows.ts";
 import type { PlaylistItem } from "../items.ts";
 import { EDITED } from "../overlay.ts";
@@ -52,12 +52,10 @@ export async function markVanished(store: Store, id: number, now: number, expect
     if (!await exists(trx, id)) return;
     if (found.rows !== expected.rows || found.matched !== expected.matched) throw overtaken();
     const size = new StepSize(MIN_MARKED, MAX_MARKED);
-    // By the index of contents, so that each step begins where the last one ended.
-    for (let hash = "", after = 0;;) {
+    for (let after = 0;;) {
       await nextTurn();
-      const { rows } = await sql<{ id: number; hash: string }>`SELECT id, hash FROM playlist_items
-        WHERE external_playlist_id = ${id} AND (hash, id) > (${hash}, ${after}) ORDER BY hash, id LIMIT ${size.value}`
-        .execute(trx);
+      const { rows } = await sql<{ id: number }>`SELECT id FROM playlist_items
+        WHERE external_playlist_id = ${id} AND id > ${after} ORDER BY id LIMIT ${size.value}`.execute(trx);
       const last = rows[rows.length - 1];
       if (last === undefined) break;
       const ids = JSON.stringify(rows.map((row) => row.id));
@@ -67,7 +65,7 @@ export async function markVanished(store: Store, id: number, now: number, expect
           WHERE id IN (SELECT value FROM json_each(${ids})) AND is_deleted = 0 AND locked = 0 AND vanished_at IS NULL
             AND NOT EXISTS (SELECT 1 FROM external_entries WHERE item_id = playlist_items.id)`.execute(trx)
       );
-      [hash, after] = [last.hash, last.id];
+      after = last.id;
     }
   });
 }
@@ -75,9 +73,22 @@ export async function markVanished(store: Store, id: number, now: number, expect
 /** Moves items that vanished before `limit` (Unix seconds) to the trash, but favourites and locked ones. */
 export async function sweepVanished(store: Store, limit: number, now: number): Promise<void> {
   const db = await store.open();
-  await sql`UPDATE playlist_items SET is_deleted = 1, updated_at = ${now}
-    WHERE vanished_at IS NOT NULL AND vanished_at <= ${limit} AND is_deleted = 0 AND locked = 0 AND is_favorite = 0`
-    .execute(db);
+  const size = new StepSize(MIN_MARKED, MAX_MARKED);
+  for (let vanishedAt = 0, after = 0;;) {
+    const { rows } = await sql<{ id: number; vanished_at: number }>`SELECT id, vanished_at FROM playlist_items
+      WHERE vanished_at IS NOT NULL AND vanished_at <= ${limit} AND (vanished_at, id) > (${vanishedAt}, ${after})
+      ORDER BY vanished_at, id LIMIT ${size.value}`.execute(db);
+    const last = rows[rows.length - 1];
+    if (last === undefined) return;
+    const ids = JSON.stringify(rows.map(({ id }) => id));
+    await size.run(() =>
+      sql`UPDATE playlist_items SET is_deleted = 1, updated_at = ${now}
+        WHERE id IN (SELECT value FROM json_each(${ids})) AND vanished_at <= ${limit} AND is_deleted = 0 AND locked = 0
+          AND is_favorite = 0`.execute(db)
+    );
+    [vanishedAt, after] = [last.vanished_at, last.id];
+    await nextTurn();
+  }
 }
 
 /** Adds and updates `rows` entries, batch by batch; each batch is one transaction. Rejects as `markVanished`. */
@@ -91,41 +102,49 @@ export async function applyEntries(
   const db = await store.open();
   for (let from = 0; from < rows; from += BATCH_ENTRIES) {
     if (signal.aborted) throw abortError(signal);
+    const end = Math.min(from + BATCH_ENTRIES, rows);
     const isOver = await db.transaction().execute(async (trx) => {
-      const entries = await trx.selectFrom("external_entries").select(["fields", "item_id"])
-        .where("external_playlist_id", "=", id).where("position", ">=", from)
-        .where("position", "<", from + BATCH_ENTRIES).orderBy("position").execute();
       if (!await exists(trx, id)) return true;
-      if (entries.length !== Math.min(BATCH_ENTRIES, rows - from)) throw overtaken();
-      const ids = JSON.stringify(entries.map(({ item_id }) => item_id));
-      const known = await trx.selectFrom("playlist_items").selectAll()
-        .where("id", "in", sql<number>`(SELECT value FROM json_each(${ids}))`).execute();
-      const items = new Map(known.map((item) => [item.id, item]));
-      const added: NewRow[] = [];
-      const changed: Record<string, unknown>[] = [];
-      for (const entry of entries) {
-        const fields = JSON.parse(entry.fields) as EntryFields;
-        if (entry.item_id === null) {
-          const whose = { owner: "", external_playlist_id: id, allow_private: 0 };
-          added.push({ ...fields, ...whose, created_at: now, updated_at: now });
-          continue;
-        }
-        const item = items.get(entry.item_id);
-        if (item === undefined || item.locked === 1) continue;
-        const merged = { ...merge(item, fields), ...returned(item) };
-        if (WRITTEN.some((name) => name !== "updated_at" && merged[name] !== item[name])) {
-          changed.push({ id: item.id, ...merged, updated_at: now });
-        }
-      }
-      await insertRows(trx, added);
-      if (changed.length > 0) {
-        await sql`${sql.raw(UPDATE)}${JSON.stringify(changed)}) AS made WHERE playlist_items.id = made.value ->> 'id'`
-          .execute(trx);
+      for (let at = from; at < end; at += STATEMENT_ENTRIES) {
+        await applyPart(trx, id, at, Math.min(at + STATEMENT_ENTRIES, end), now);
+        await nextTurn();
       }
       return false;
     });
     if (isOver) return;
-    await nextTurn();
+  }
+}
+
+/** Applies the entries at the positions from `from` to before `end`. */
+async function applyPart(trx: Transaction<Schema>, id: number, from: number, end: number, now: number): Promise<void> {
+  const entries = await trx.selectFrom("external_entries").select(["fields", "item_id"])
+    .where("external_playlist_id", "=", id).where("position", ">=", from).where("position", "<", end)
+    .orderBy("position").execute();
+  if (entries.length !== end - from) throw overtaken();
+  const ids = JSON.stringify(entries.flatMap(({ item_id }) => item_id === null ? [] : [item_id]));
+  const known = await trx.selectFrom("playlist_items").selectAll()
+    .where("id", "in", sql<number>`(SELECT value FROM json_each(${ids}))`).execute();
+  const items = new Map(known.map((item) => [item.id, item]));
+  const added: NewRow[] = [];
+  const changed: Record<string, unknown>[] = [];
+  for (const entry of entries) {
+    const fields = JSON.parse(entry.fields) as EntryFields;
+    if (entry.item_id === null) {
+      const whose = { owner: "", external_playlist_id: id, allow_private: 0 };
+      added.push({ ...fields, ...whose, created_at: now, updated_at: now });
+      continue;
+    }
+    const item = items.get(entry.item_id);
+    if (item === undefined || item.locked === 1) continue;
+    const merged = { ...merge(item, fields), ...returned(item) };
+    if (WRITTEN.some((name) => name !== "updated_at" && merged[name] !== item[name])) {
+      changed.push({ id: item.id, ...merged, updated_at: now });
+    }
+  }
+  await insertRows(trx, added);
+  if (changed.length > 0) {
+    await sql`${sql.raw(UPDATE)}${JSON.stringify(changed)}) AS made WHERE playlist_items.id = made.value ->> 'id'`
+      .execute(trx);
   }
 }
 

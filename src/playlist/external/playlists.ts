@@ -86,6 +86,7 @@ export class ExternalPlaylists {
         // The login decides what the server sends, and the category what becomes of it.
         etag: "",
         last_modified: "",
+        digest: "",
       }).where("id", "=", id).returning("id").execute();
       if (edited.length === 0) throw notFound(id);
       if (edit.category === row.category) return;

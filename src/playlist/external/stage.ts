@@ -2,13 +2,15 @@
  * The entries of a list that is being read, set down in the database until all are there: only a list that was read to its
  * end changes items, and memory holds no more of each entry than tells it from others.
  */
-import { sql } from "kysely";
+import { sql, type Transaction } from "kysely";
 import { toHex } from "../../bytes/hex.ts";
 import { nextTurn } from "../../bytes/turn.ts";
+import type { Schema } from "../../database/schema.ts";
 import type { Store } from "../../database/store.ts";
 import { abortError, MillraceError } from "../../errors.ts";
-import { EntryBatch, entryFields, entryName, groupOf, type ImportedEntry, type ListFacts } from "../entry.ts";
+import { EntryBatch, entryFields, entryName, groupOf, inStatements, type ListFacts } from "../entry.ts";
 import { guidesOf, readM3u } from "../m3u/read.ts";
+import { hashIs } from "../identity.ts";
 import type { M3uEntry, M3uHeader } from "../m3u/types.ts";
 import type { TaskError } from "../tasks.ts";
 
@@ -63,18 +65,20 @@ export async function stage(store: Store, request: StageRequest): Promise<Staged
   const flush = async () => {
     if (signal.aborted) throw abortError(signal);
     const facts = { ...request.facts, header: header.attributes };
-    const all = batch.take().map((entry) => entryFields(entry, facts));
-    const rows = all.filter(({ hash }) => !removed.has(hash)).map((fields) => {
-      const nth = seen.get(fields.hash) ?? 0;
-      seen.set(fields.hash, nth + 1);
-      const name = entryName(fields, JSON.parse(fields.imported) as ImportedEntry);
-      return { position: position++, hash: fields.hash, nth, name, fields: JSON.stringify(fields) };
-    });
-    if (rows.length === 0) return;
-    await sql`INSERT INTO external_entries (external_playlist_id, position, hash, nth, name, fields)
-      SELECT ${id}, value ->> 'position', value ->> 'hash', value ->> 'nth', value ->> 'name', value ->> 'fields'
-      FROM json_each(${JSON.stringify(rows)})`.execute(db);
-    await nextTurn();
+    const write = (trx: Transaction<Schema>) => async (part: readonly M3uEntry[]) => {
+      const all = part.map((entry) => ({ entry, fields: entryFields(entry, facts) }));
+      const rows = all.filter(({ fields }) => !removed.has(fields.hash)).map(({ entry, fields }) => {
+        const nth = seen.get(fields.hash) ?? 0;
+        seen.set(fields.hash, nth + 1);
+        const name = entryName(fields, entry);
+        return { position: position++, hash: fields.hash, nth, name, fields: JSON.stringify(fields) };
+      });
+      if (rows.length === 0) return;
+      await sql`INSERT INTO external_entries (external_playlist_id, position, hash, nth, name, fields)
+        SELECT ${id}, value ->> 'position', value ->> 'hash', value ->> 'nth', value ->> 'name', value ->> 'fields'
+        FROM json_each(${JSON.stringify(rows)})`.execute(trx);
+    };
+    await db.transaction().execute((trx) => inStatements(batch.take(), write(trx)));
   };
   const limits = { maxBytes, maxUnpackedBytes: maxBytes, isUnpacked, maxEntries: MAX_ENTRIES + 1 };
   for await (const event of readM3u(request.body, { baseUrl, signal, ...limits })) {
@@ -137,8 +141,8 @@ export async function match(store: Store, id: number, signal: AbortSignal): Prom
     if (page.length === 0) break;
     const hashes = JSON.stringify([...new Set(page.map(({ hash }) => hash))]);
     const { rows: items } = await sql<{ id: number; hash: string }>`SELECT playlist_items.id, hash
-      FROM json_each(${hashes}) AS wanted CROSS JOIN playlist_items ON hash = wanted.value
-      WHERE external_playlist_id = ${id} ORDER BY playlist_items.id`.execute(db);
+      FROM json_each(${hashes}) AS wanted CROSS JOIN playlist_items ON ${hashIs("hash", sql`wanted.value`)}
+      WHERE +external_playlist_id = ${id} ORDER BY playlist_items.id`.execute(db);
     const byHash = new Map<string, number[]>();
     for (const item of items) append(byHash, item.hash, item.id);
     await assign(page.flatMap(({ position, hash, nth }) => {
@@ -168,26 +172,23 @@ export async function match(store: Store, id: number, signal: AbortSignal): Prom
 async function freeItems(store: Store, id: number): Promise<Map<string, number[]>> {
   const db = await store.open();
   const free = new Map<string, number[]>();
-  // By the index of contents, so that each page begins where the last one ended.
-  for (let hash = "", after = 0;;) {
+  for (let after = 0;;) {
     const { rows } = await sql<FreeItem>`
-      SELECT id, hash, tvg_id, imported ->> 'title' AS title,
+      SELECT id, tvg_id, imported ->> 'title' AS title,
         EXISTS (SELECT 1 FROM external_entries WHERE item_id = item.id) AS taken
-      FROM playlist_items AS item WHERE external_playlist_id = ${id} AND (hash, id) > (${hash}, ${after})
-      ORDER BY hash, id LIMIT ${MATCHED_AT_ONCE}`.execute(db);
+      FROM playlist_items AS item WHERE external_playlist_id = ${id} AND id > ${after}
+      ORDER BY id LIMIT ${MATCHED_AT_ONCE}`.execute(db);
     const last = rows[rows.length - 1];
     if (last === undefined) break;
     for (const row of rows) if (row.taken === 0) append(free, entryName(row, row), row.id);
-    [hash, after] = [last.hash, last.id];
+    after = last.id;
     await nextTurn();
   }
-  for (const ids of free.values()) ids.sort((a, b) => a - b);
   return free;
 }
 
 interface FreeItem {
   readonly id: number;
-  readonly hash: string;
   readonly tvg_id: string;
   readonly title: string;
   readonly taken: 0 | 1;

@@ -7,7 +7,10 @@ import { MillraceError } from "../../errors.ts";
 import type { Clock, Logger } from "../../ports.ts";
 import { addGuides } from "../import.ts";
 import { nextUpdateAt } from "../refresh-time.ts";
+import type { SpoolParts } from "../spool.ts";
 import type { TaskError } from "../tasks.ts";
+import { differingList } from "./fetched-list.ts";
+import { forgetValidators } from "./validators.ts";
 import type { ExternalPlaylists, ExternalRow } from "./playlists.ts";
 import type { OpenUrl, Sealer } from "./types.ts";
 
@@ -30,6 +33,8 @@ export interface UpdaterParts {
   readonly log: Logger;
   readonly open: OpenUrl;
   readonly sealer: Sealer;
+  /** Where a list is kept until it is known whether it changed. */
+  readonly spools: SpoolParts;
   /** In [0, 1): spreads the updates of many engines. */
   readonly random: () => number;
 }
@@ -90,7 +95,6 @@ export class ExternalUpdater {
     report: (error: TaskError) => void,
     signal: AbortSignal,
   ): Promise<Outcome> {
-    const { store } = this.parts;
     const answer = await this.parts.open(row.url, {
       headers: this.conditions(row),
       credentials: await this.credentials(row),
@@ -100,38 +104,62 @@ export class ExternalUpdater {
     }, signal);
     if (answer.status === 304 && (row.etag !== "" || row.last_modified !== "")) {
       await answer.body.cancel();
-      return { etag: row.etag, lastModified: row.last_modified, staged: null };
+      return { etag: row.etag, lastModified: row.last_modified, digest: row.digest, staged: null };
     }
     if (answer.status < 200 || answer.status > 299) {
       await answer.body.cancel();
       const hint = answer.status === 401 ? ": check login and password" : "";
       throw new MillraceError("connection_failed", `the server answered ${answer.status}${hint}`);
     }
+    const validators = {
+      etag: validator(answer.headers.get("etag")),
+      lastModified: validator(answer.headers.get("last-modified")),
+    };
+    const baseUrl = withoutCredentials(answer.url);
     try {
-      const facts = { category: row.category, isBroadcast: row.type === "broadcast" };
+      const list = await differingList(this.parts.spools, answer.body, baseUrl, row.digest);
+      if (list === null) return { ...validators, digest: row.digest, staged: null };
+      try {
+        const staged = await this.stageAndApply(row, { ...answer, body: list.body }, baseUrl, report, signal);
+        return { ...validators, digest: list.digest(), staged };
+      } finally {
+        // The database may have failed before anything was read.
+        await list.body.cancel().catch(() => {});
+        await list.remove();
+      }
+    } finally {
+      await answer.body.cancel().catch(() => {});
+    }
+  }
+
+  private async stageAndApply(
+    row: ExternalRow,
+    { body, isUnpacked }: Awaited<ReturnType<OpenUrl>>,
+    baseUrl: string,
+    report: (error: TaskError) => void,
+    signal: AbortSignal,
+  ): Promise<Staged> {
+    const { store } = this.parts;
+    try {
       const staged = await stage(store, {
         id: row.id,
-        body: answer.body,
-        isUnpacked: answer.isUnpacked === true,
-        baseUrl: withoutCredentials(answer.url),
+        body,
+        isUnpacked: isUnpacked === true,
+        baseUrl,
         maxBytes: MAX_LIST_BYTES,
-        facts,
+        facts: { category: row.category, isBroadcast: row.type === "broadcast" },
         report,
         signal,
       });
       const { rows } = staged;
       const matched = await match(store, row.id, signal);
       const now = this.now();
+      // From here on the items are neither of the last list nor of this one.
+      await forgetValidators(await store.open(), "", (eb) => eb("id", "=", row.id));
       await markVanished(store, row.id, now, { rows, matched });
       await applyEntries(store, row.id, rows, now, signal);
-      return {
-        etag: validator(answer.headers.get("etag")),
-        lastModified: validator(answer.headers.get("last-modified")),
-        staged,
-      };
+      return staged;
     } finally {
-      // The database may have failed before anything was read.
-      await answer.body.cancel().catch(() => {});
       await clearStage(store, row.id);
     }
   }
@@ -148,18 +176,27 @@ export class ExternalUpdater {
     return { login, password: password === "" ? "" : await this.parts.sealer.open(password, url) };
   }
 
-  private async succeeded(row: ExternalRow, { etag, lastModified, staged }: Outcome): Promise<void> {
+  private async succeeded(row: ExternalRow, { etag, lastModified, digest, staged }: Outcome): Promise<void> {
     const { store, random } = this.parts;
     const db = await store.open();
     const now = this.now();
-    // An edit meanwhile asks for another category or other credentials: then the next answer must be a whole one.
-    const updated = await db.updateTable("external_playlists").set((eb) => ({
-      last_update: now,
-      failures: 0,
-      last_error: "",
-      etag: eb.case().when("updated_at", "=", row.updated_at).then(etag).else("").end(),
-      last_modified: eb.case().when("updated_at", "=", row.updated_at).then(lastModified).else("").end(),
-    })).where("id", "=", row.id).returning("id").execute();
+    const updated = await db.updateTable("external_playlists").set((eb) => {
+      // An edit meanwhile asks for another category or other credentials, and who cleared the playlist or unlocked an item
+      // for the entries of that: then the next answer must be a whole one.
+      const isAsItWas = eb.and([
+        eb("updated_at", "=", row.updated_at),
+        eb("digest", "=", staged === null ? row.digest : ""),
+      ]);
+      const unlessChanged = (value: string) => eb.case().when(isAsItWas).then(value).else("").end();
+      return {
+        last_update: now,
+        failures: 0,
+        last_error: "",
+        etag: unlessChanged(etag),
+        last_modified: unlessChanged(lastModified),
+        digest: unlessChanged(digest),
+      };
+    }).where("id", "=", row.id).returning("id").execute();
     // It may have been deleted meanwhile.
     if (updated.length === 0) return;
     if (staged !== null) {
@@ -202,6 +239,7 @@ export class ExternalUpdater {
 interface Outcome {
   readonly etag: string;
   readonly lastModified: string;
+  readonly digest: string;
   readonly staged: Staged | null;
 }
 

@@ -51,11 +51,11 @@ export const DEFERRED_METHODS: readonly Method[] = [
 async function store({ parts }: ApiCall, id: number, analysis: Analysis): Promise<void> {
   const { infohash } = analysis;
   const metainfo = infohash === null ? null : await parts.content.known(infohash);
-  const isDirect = analysis.contentType === "direct_content" || analysis.contentType === "direct_stream";
+  const isHls = analysis.contentType === "hls" || analysis.contentType === "hls_vode";
   await parts.lists.learn(id, {
     contentId: analysis.contentId,
     infohash,
-    transportType: isDirect ? "direct" : analysis.transportType,
+    transportType: analysis.transportType === "bt" ? "bt" : isHls ? "hls" : "direct",
     isLive: analysis.isLive,
     isMulti: metainfo === null || !("files" in metainfo) ? null : metainfo.files.filter(looksPlayable).length > 1,
   });

@@ -4,6 +4,7 @@ import { MAX_TRANSPORT_FILE_BYTES } from "../../../content/resolve.ts";
 import { selectStream } from "../../../content/selector.ts";
 import { MAX_LOGO_BYTES, readLogo } from "../logo.ts";
 import type { NewItem } from "../../../playlist/items.ts";
+import { locateItem } from "../../../playlist/locate.ts";
 import { isLive } from "../../../transport/live.ts";
 import * as z from "zod";
 import { API_CODES, ApiError } from "../codes.ts";
@@ -96,15 +97,29 @@ async function contentOf(params: AddParams, call: ApiCall): Promise<Content> {
       name: metainfo.name,
     };
   }
-  const addresses = [["hls", params.hls_manifest_url], ["dash", params.dash_manifest_url], ["http", params.video_url]];
-  for (const [transportType, url] of addresses) {
-    if (url) return { url, transportType: transportType!, isLive: -1, name: url };
-  }
+  const addresses = [["hls", params.hls_manifest_url], ["dash", params.dash_manifest_url], [
+    null,
+    params.video_url,
+  ]] as const;
+  for (const [told, url] of addresses) if (url) return addressed(url, told);
   if (params.auto_search === true) return { transportType: "bt", isLive: -1, name: "" };
   throw new ApiError(
     API_CODES.missingParameter,
     "missing parameter: content_id, infohash, file, hls_manifest_url, dash_manifest_url or video_url",
   );
+}
+
+/** What lists have of the same address; `told` is what its parameter says where its form says nothing. */
+function addressed(address: string, told: "hls" | "dash" | null): Content {
+  const located = locateItem(address);
+  return {
+    url: located.url,
+    contentId: located.content_id,
+    infohash: located.infohash,
+    transportType: told !== null && located.transport_type === "direct" ? told : located.transport_type,
+    isLive: located.is_live,
+    name: address,
+  };
 }
 
 function infohashOf(text: string): string {

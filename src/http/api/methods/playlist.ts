@@ -5,7 +5,7 @@ import { jsonStream } from "../json-stream.ts";
 import { type ApiCall, defineMethod, type Handled, type Method } from "../method.ts";
 import { Noted } from "../noted.ts";
 import { ITEM_ID, OK, OWNER, SHORT_TEXT } from "../schemas.ts";
-import { readLogo } from "../logo.ts";
+import { logoUrl, readLogo } from "../logo.ts";
 import { ADD_PARAMS, LOGO_FILE, newItem, PICTURE, TAGS } from "./playlist-add.ts";
 import { LISTED_ITEM, TRASH_ITEM } from "./playlist-item.ts";
 
@@ -115,8 +115,8 @@ export const PLAYLIST_METHODS: readonly Method[] = [
     "What is in the trash.",
     z.object({ owner: OWNER }),
     z.object({ data: z.array(TRASH_ITEM) }),
-    ({ owner }, { parts }) => {
-      const items = parts.playlist.json({ owner, trash: true });
+    ({ owner }, { parts, ownUrl }) => {
+      const items = parts.playlist.json({ owner, trash: true, logoUrl: logoUrl(ownUrl) });
       return Promise.resolve(jsonStream('{"data":[', items, "]}"));
     },
   ),
@@ -141,8 +141,8 @@ export const PLAYLIST_METHODS: readonly Method[] = [
       category: SHORT_TEXT.optional().describe("Items of this category alone"),
     }),
     z.object({ total_items: z.int(), playlist: z.array(LISTED_ITEM) }),
-    async (params, { parts }) => {
-      const { total, items } = await parts.playlist.list(params);
+    async (params, { parts, ownUrl }) => {
+      const { total, items } = await parts.playlist.list({ ...params, logoUrl: logoUrl(ownUrl) });
       return jsonStream(`{"total_items":${total},"playlist":[`, items, "]}");
     },
   ),

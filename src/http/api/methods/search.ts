@@ -2,6 +2,7 @@
 import * as z from "zod";
 import { JsonStream } from "../json-stream.ts";
 import { defineMethod, type Method } from "../method.ts";
+import { logoUrl } from "../logo.ts";
 import { OWNER, SHORT_TEXT } from "../schemas.ts";
 import { LISTED_ITEM } from "./playlist-item.ts";
 
@@ -33,7 +34,7 @@ export const SEARCH_METHODS: readonly Method[] = [
         epg: z.object({ tvg_id: z.string(), sources: z.array(z.string()) }).optional(),
       })),
     }),
-    async handle(params, { parts }) {
+    async handle(params, { parts, ownUrl }) {
       const begun = parts.clock.monotonic();
       const { total, results } = await parts.lists.search({
         query: params.query,
@@ -42,6 +43,7 @@ export const SEARCH_METHODS: readonly Method[] = [
         category: params.category || undefined,
         owner: params.owner,
         groupByChannels: params.group_by_channels,
+        logoUrl: logoUrl(ownUrl),
       });
       const sources = params.show_epg ? await parts.lists.guides() : [];
       const texts = results.map(({ name, items }) => {
