@@ -42,6 +42,7 @@ function App() {
   useEffect(() => {
     const moved = () => {
       setDropped(null);
+      setSent(null);
       setPlace(placeOf(location.hash));
     };
     const over = (event: DragEvent) => event.preventDefault();

@@ -170,6 +170,17 @@ export async function call<T>(method: string, params: Record<string, string> = {
   return await send<T>(new URLSearchParams({ method, ...params, token }), file);
 }
 
+/** A player that a stream can be sent to. */
+export interface OtherPlayer {
+  readonly id: string;
+  readonly name: string;
+}
+
+/** Calls a public method that starts something: by POST, with which browsers say which page asks. Rejects with `EngineError`. */
+export function act(method: string, params: Record<string, string>): Promise<unknown> {
+  return send(new URLSearchParams({ method, ...params }), new Blob());
+}
+
 /** Takes the token that the user typed. */
 export function useToken(value: string): void {
   token = value.trim();

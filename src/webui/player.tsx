@@ -154,7 +154,7 @@ export function Player(props: PlayerProps) {
           )
           : null}
       </div>
-      <SharePanel title={title} stream={stream} infohash={infohash} />
+      <SharePanel title={title} stream={stream} infohash={infohash} sent={props.back} />
       {stat === null ? null : <PeerList stat={stat} />}
     </section>
   );

@@ -47,6 +47,7 @@ export function SentPage({ stream, command, close }: SentPageProps) {
       isOver = true;
       clearInterval(timer);
       attached?.close();
+      report({ turn: stream.turn, state: "ended" });
     };
   }, []);
   useEffect(() => {
@@ -56,10 +57,6 @@ export function SentPage({ stream, command, close }: SentPageProps) {
     else if (command.kind === "resume") void element.play();
     else if (command.kind === "seek") element.currentTime = command.positionSeconds ?? 0;
   }, [command]);
-  const leave = () => {
-    tell("ended");
-    close();
-  };
   return (
     <section class="player">
       <h1>{stream.title}</h1>
@@ -76,7 +73,7 @@ export function SentPage({ stream, command, close }: SentPageProps) {
       </div>
       <p class="status" role="status">{trouble}</p>
       <div class="actions">
-        <button type="button" onClick={leave}>{text("back")}</button>
+        <button type="button" onClick={close}>{text("back")}</button>
       </div>
     </section>
   );

@@ -3,6 +3,7 @@
 import { useState } from "hono/jsx/dom";
 import { BASE, call } from "./engine.ts";
 import { isLoopback, listAddress, type Stream } from "./naming.ts";
+import { PlayOn } from "./play-on.tsx";
 import { QrCode } from "./qr.tsx";
 import { text } from "./texts.ts";
 
@@ -12,10 +13,12 @@ export interface SharePanelProps {
   /** Selector and file. */
   readonly stream: Stream;
   readonly infohash: string;
+  /** It plays in another player now. */
+  readonly sent: () => void;
 }
 
 /** The buttons, and the code where one can be scanned. */
-export function SharePanel({ title, stream, infohash }: SharePanelProps) {
+export function SharePanel({ title, stream, infohash, sent }: SharePanelProps) {
   const [note, setNote] = useState("");
   const [shows, setShows] = useState(false);
   const tsUrl = `${location.origin}${BASE}/engine/getstream?${new URLSearchParams(stream)}`;
@@ -30,6 +33,7 @@ export function SharePanel({ title, stream, infohash }: SharePanelProps) {
     <div class="share">
       <div class="actions">
         <button type="button" onClick={copy}>{text("copyLink")}</button>
+        <PlayOn stream={stream} sent={sent} note={setNote} />
         <a class="button" href={`vlc://${tsUrl}`}>{text("openIn")}</a>
         <a class="button" download={`${title}.m3u`} href={listAddress(title, tsUrl)}>{text("listFile")}</a>
         <button type="button" aria-expanded={String(shows)} onClick={() => setShows(!shows)}>{text("onPhone")}</button>

@@ -74,6 +74,31 @@ test("a page plays what is opened in it once its user allows that, and does as i
   assertEquals(troubles, []);
 });
 
+test("a page sends what it plays to another page, and is told in words when that does not work", async () => {
+  const other = await browser.newPage();
+  try {
+    await other.goto(`${served.url}/#/play?${new URLSearchParams({ q: seeder.magnet })}`);
+    await other.click(".files li:first-child button");
+    await other.click(".play-on button[aria-expanded]");
+    await other.click(".play-on button.other");
+    // The sender goes back to its list, and the picture is on the other page.
+    await other.waitForSelector(".files li");
+    assertMatch(await page.locator("h1").textContent() ?? "", /film\.mp4/);
+    await until("it plays there", () => page.evaluate(() => document.querySelector("video")!.currentTime > 0));
+    // Its user goes elsewhere: the stream is over.
+    await page.click('a[href="#/lists"]');
+    await page.waitForSelector(".lists .add");
+    const { id } = (await players())[0]!;
+    await until("it is idle", async () => (await call("get_player_status", { player_id: id })).result.state === "idle");
+    await other.click(".files li:last-child button");
+    await other.click(".play-on button[aria-expanded]");
+    await other.click(".play-on button.other");
+    await other.waitForFunction(() => /does not play it/.test(document.querySelector(".share .note")!.textContent!));
+  } finally {
+    await other.close();
+  }
+});
+
 test("a page that was closed leaves the list at once, and one that is loaded again is asked for no second permission", async () => {
   await page.reload();
   await until("the page is a player again", async () => (await players()).length === 1);

@@ -18,6 +18,11 @@ export const EN = {
   copyLink: "Copy link",
   copied: "Copied",
   openIn: "Open in VLC",
+  playOn: "Play on…",
+  lookingForPlayers: "Looking for players…",
+  noPlayers:
+    "No player is in reach: install mpv or VLC on the engine's machine, turn the television on, or open this page there.",
+  opening: "Opening it on {0}…",
   receive: "Play here what other devices send",
   listFile: ".m3u file",
   withAac: "Make the sound AAC",

@@ -21,6 +21,11 @@ export const ES: Texts = {
   copyLink: "Copiar enlace",
   copied: "Copiado",
   openIn: "Abrir en VLC",
+  playOn: "Reproducir en…",
+  lookingForPlayers: "Buscando reproductores…",
+  noPlayers:
+    "No hay ningún reproductor al alcance: instale mpv o VLC en la máquina del motor, encienda el televisor o abra esta página allí.",
+  opening: "Abriéndolo en {0}…",
   receive: "Reproducir aquí lo que envíen otros dispositivos",
   listFile: "Archivo .m3u",
   withAac: "Convertir el sonido a AAC",

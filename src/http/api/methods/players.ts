@@ -15,7 +15,6 @@ const PLAYER = z.object({
   icon: z.string().nullable(),
 }).meta({ id: "Player" });
 const PLAYER_ID = z.string().min(1).max(1024).describe("From get_available_players");
-const { content_id, infohash, url } = SELECTORS;
 /** A day: longer than any film. */
 const MAX_POSITION_SECONDS = 86_400;
 
@@ -28,7 +27,7 @@ export const PLAYER_METHODS: readonly Method[] = [
     summary: "Players in reach that the caller may use; programs on the engine's machine only for callers there.",
     public: true,
     remote: true,
-    params: z.object({ content_id: content_id.describe("Needed by old versions alone; any text") }),
+    params: z.object({ content_id: SELECTORS.content_id.describe("Needed by old versions alone; any text") }),
     result: z.object({ players: z.array(PLAYER) }),
     handle: async (_params, call) => ({ players: await call.parts.players.list(callerOf(call)) }),
   }),
@@ -37,9 +36,7 @@ export const PLAYER_METHODS: readonly Method[] = [
     "Plays a stream in a player of get_available_players; returns once it plays there, or says why it does not.",
     z.object({
       player_id: PLAYER_ID,
-      content_id,
-      infohash,
-      url,
+      ...SELECTORS,
       _idx: z.int().min(0).optional().describe("File of the torrent; the largest playable one by default"),
     }),
     OK,

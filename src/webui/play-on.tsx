@@ -1,0 +1,56 @@
+/** @jsxImportSource hono/jsx/dom */
+/** Sends what is shown to another player: a program here, a television, another open page. */
+import { useState } from "hono/jsx/dom";
+import { act, callPublic, EngineError, type OtherPlayer } from "./engine.ts";
+import type { Stream } from "./naming.ts";
+import { text } from "./texts.ts";
+
+/** Properties of `PlayOn`. */
+export interface PlayOnProps {
+  /** Selector and file. */
+  readonly stream: Stream;
+  /** It plays there now. */
+  readonly sent: () => void;
+  readonly note: (message: string) => void;
+}
+
+/** A button that looks for players, and then one for each of them. */
+export function PlayOn({ stream, sent, note }: PlayOnProps) {
+  const [players, setPlayers] = useState<readonly OtherPlayer[] | null>(null);
+  const [busy, setBusy] = useState(false);
+  const told = (error: unknown) => {
+    const message = error instanceof EngineError && error.message !== "" ? error.message : text("engineGone");
+    note(text("failed", message));
+  };
+  const look = () => {
+    note(text("lookingForPlayers"));
+    callPublic<{ players: OtherPlayer[] }>("get_available_players").then(({ players: found }) => {
+      setPlayers(found);
+      note(found.length === 0 ? text("noPlayers") : "");
+    }, told);
+  };
+  const send = ({ id, name }: OtherPlayer) => {
+    setBusy(true);
+    note(text("opening", name));
+    act("open_in_player", { player_id: id, ...stream }).then(() => {
+      note("");
+      sent();
+    }, told).finally(() => setBusy(false));
+  };
+  return (
+    <span class="play-on">
+      <button type="button" aria-expanded={String(players !== null)} onClick={look}>{text("playOn")}</button>
+      {(players ?? []).map((player) => (
+        <button
+          key={player.id}
+          type="button"
+          class="other"
+          disabled={busy}
+          onClick={() => send(player)}
+        >
+          {player.name}
+        </button>
+      ))}
+    </span>
+  );
+}
