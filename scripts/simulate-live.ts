@@ -1,6 +1,7 @@
 /**
- * Prints the simulated figures of live distribution: `deno task sim -- --peers N [--scenario part of a name] [--seed S]
- * [--seconds T]`; default seed 1, all scenarios to their ends.
+ * Prints the simulated figures of live distribution:
+ * `deno task sim -- --peers N [--scenario part of a name] [--seed S] [--seconds T]`; default seed 1, all scenarios to
+ * their ends.
  */
 import process from "node:process";
 import { liveScenarios } from "../test/simulation/live-scenarios.ts";

@@ -41,7 +41,7 @@ export function regexFaults(files: readonly SourceFile[]): RegexReport {
 /** What is wrong with a literal; null when it takes linear time. */
 function verdict(literal: string): string | null {
   const slash = literal.lastIndexOf("/");
-  // With this flag a search never restarts at later characters, but the analysis does not know the flag.
+  // A sticky search starts only at `lastIndex`, never at later characters, but the analysis does not know that flag.
   const [source, flags] = [literal.slice(1, slash), literal.slice(slash + 1)];
   const reportTypes = { Trade: true, Self: true, Move: !flags.includes("y") };
   const { reports } = analyse({ source, flags }, { reportTypes });

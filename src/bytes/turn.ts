@@ -2,8 +2,9 @@
 import { abortError } from "../errors.ts";
 
 /**
- * How long work may keep sockets waiting, ms. On Deno messages resolve at once, and sockets are checked only after some
- * sixty of them; a timer makes it check each time but takes 1 to 2 ms, too much for each of many short steps.
+ * How long work may keep sockets waiting, ms. On Deno a posted message arrives at once, and sockets are checked only
+ * after some sixty messages; a timer has them checked each time but takes 1 to 2 ms, too much for each of many short
+ * steps.
  */
 const BUSY_MS = 10;
 

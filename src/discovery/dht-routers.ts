@@ -1,6 +1,6 @@
-/** Where the DHT begins. */
+/** First contacts of the DHT. */
 
-/** The routers that BitTorrent clients commonly start from, `host:port`. */
+/** The routers that BitTorrent clients commonly contact first, `host:port`. */
 export const DHT_ROUTERS: readonly string[] = [
   "router.bittorrent.com:6881",
   "dht.transmissionbt.com:6881",

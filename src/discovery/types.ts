@@ -48,7 +48,7 @@ export interface DiscoverySourceStatus {
   readonly nextAnnounceMs: number | null;
 }
 
-/** What a user should know of the trackers: that none answers, and what one said; else null. */
+/** What a user should know about the trackers: that none of them works, and one of their errors; else null. */
 export function trackerTrouble(sources: readonly DiscoverySourceStatus[]): string | null {
   const trackers = sources.filter(({ kind }) => kind === "tracker");
   const failing = trackers.length > 0 && trackers.every(({ lastError }) => lastError !== null);

@@ -8,17 +8,17 @@ import { broadcastFileName } from "../source/broadcast-name.ts";
 import { openSource } from "../source/open.ts";
 import type { SourcePorts } from "../source/ports.ts";
 
-/** Broadcasts at once, those that are being started included: each takes a source, its upload and a window in memory. */
+/** Broadcasts at once, including those still starting: each takes a source, its upload and a window in memory. */
 export const MAX_BROADCASTS = 8;
 
-/** What the desk works with. */
+/** The parts that the desk needs. */
 export interface BroadcastDeskParts {
   readonly ports: SourcePorts;
   /** Directory for keys and positions; null: each start is a new broadcast. */
   readonly stateDir: string | null;
   readonly trackers: readonly string[];
   readonly broadcast: (options: BroadcastOptions) => Promise<Broadcast>;
-  /** Members of a broadcast that we are connected to; empty when it is not ours any more. */
+  /** Members of a broadcast that we are connected to; empty when the broadcast is no longer ours. */
   readonly membersOf: (infohashHex: string) => readonly MemberFigures[];
 }
 
@@ -30,11 +30,11 @@ interface Entry {
   error: string | null;
 }
 
-/** See `BroadcastDesk`. */
+/** Starts, lists and stops broadcasts (`BroadcastDesk`) through `SentBroadcasts`. */
 export class SourceDesk implements BroadcastDesk {
   readonly #parts: BroadcastDeskParts;
   readonly #entries = new Map<string, Entry>();
-  /** Names that are being started. */
+  /** Names of broadcasts that are starting. */
   readonly #starting = new Set<string>();
 
   constructor(parts: BroadcastDeskParts) {
@@ -75,7 +75,7 @@ export class SourceDesk implements BroadcastDesk {
       this.#entries.set(fileName, entry);
       return figuresOf(entry, []);
     } catch (error) {
-      // Its messages speak of the command line's option.
+      // Its messages name the command line's option.
       if (!hasCode(error, "config")) throw error;
       throw new MillraceError("invalid_argument", error.message.replace(/^--source /, "source: "), { cause: error });
     } finally {
@@ -98,7 +98,10 @@ export class SourceDesk implements BroadcastDesk {
     throw new MillraceError("not_found", "no broadcast of this infohash was started here");
   }
 
-  /** Takes a place in one turn, and returns those that ended and make room: close them. Throws `conflict` or `too_busy`. */
+  /**
+   * Takes a place in one turn, and returns the ended broadcasts that gave way: close them. Throws `conflict` or
+   * `too_busy`.
+   */
   #takePlace(fileName: string): readonly Broadcast[] {
     if (this.#starting.has(fileName) || this.#entries.get(fileName)?.hasEnded === false) {
       throw new MillraceError("conflict", "a broadcast of this name runs: stop it first, or use another name");
@@ -120,10 +123,10 @@ function figuresOf({ name, source, broadcast, hasEnded, error }: Entry, members:
   return { name, source, metainfo, contentId, magnet, status: broadcast.status(), hasEnded, error, members };
 }
 
-/** The engine's working directory means nothing to a caller. */
+/** The engine's working directory means nothing to a caller, so paths must be absolute. */
 function absolutePath(path: string): string {
   if (/^(\/|[A-Za-z]:[\\/])/.test(path)) return path.replaceAll("\\", "/");
-  throw new MillraceError("config", "--source names a file: its whole path is expected, from the root on");
+  throw new MillraceError("config", "--source names a file: its absolute path is expected");
 }
 
 async function isMissing(files: FilePort, path: string): Promise<boolean> {

@@ -1,4 +1,4 @@
-/** What the engine is set to and uses now, for the method API. */
+/** The engine's settings and current usage, for the method API. */
 import type { EngineSettings, Operating } from "../http/api/parts.ts";
 import type { LiveSwarmManager } from "../live/swarm/live-swarms.ts";
 import type { Sessions } from "../playback/sessions.ts";
@@ -7,7 +7,7 @@ import type { TorrentSwarmManager } from "../swarm/manager.ts";
 import type { EngineOptions } from "./options.ts";
 import type { RecentLog } from "./recent-log.ts";
 
-/** What is looked at. */
+/** The parts that are inspected. */
 export interface OperatingParts {
   readonly options: EngineOptions;
   readonly manager: TorrentSwarmManager;
@@ -17,7 +17,7 @@ export interface OperatingParts {
   readonly recentLog: RecentLog;
 }
 
-/** The part of the method API that looks after the engine. */
+/** Makes the part of the method API for operating the engine. */
 export function createOperating(parts: OperatingParts): Operating {
   const { options, manager, broadcasts, sessions } = parts;
   const settings = (): EngineSettings => {

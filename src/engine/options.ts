@@ -50,11 +50,11 @@ export interface EngineOptions {
    */
   readonly liveWindowMs?: number;
   /**
-   * Which sound is made into AAC where a request does not say: "auto" of files that would be silent otherwise, "always" all
+   * Which sound is converted when a request does not say: "auto": if the file would otherwise be silent; "always": all
    * that MPEG TS cannot carry. Default "auto".
    */
   readonly transcodeAudio?: TranscodeAudio;
-  /** What sound is made into. Default "aac". */
+  /** Format that sound is converted to. Default "aac". */
   readonly audioTarget?: AudioTarget;
   /** How long a swarm stays after its last session, ms; at most 1000 while it has no data. Default 30 000. */
   readonly swarmLingerMs?: number;

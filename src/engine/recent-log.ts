@@ -1,10 +1,10 @@
-/** The newest warnings and errors, kept for people who have no log at hand: the page shows them. */
+/** The newest warnings and errors, which the page shows to people without access to a log. */
 import { describeError } from "../errors.ts";
 import type { Clock, Logger, LogLevel } from "../ports.ts";
 
-/** Lines kept: what went wrong today, not a history. */
+/** Lines kept: recent trouble, not a history. */
 export const MAX_LOG_LINES = 100;
-/** Longest text kept of one line, characters: messages of peers and servers may be in it. */
+/** Longest text kept per line, characters: it may contain messages of peers and servers. */
 export const MAX_LINE_CHARS = 500;
 
 /** One line. */
@@ -13,11 +13,11 @@ export interface LogLine {
   readonly atMs: number;
   readonly level: "error" | "warn";
   readonly message: string;
-  /** `key=value` of its fields. */
+  /** Its fields as `key=value`. */
   readonly detail: string;
 }
 
-/** Keeps lines that pass through its loggers. */
+/** Keeps the severe lines that pass through its loggers. */
 export class RecentLog {
   readonly #clock: Clock;
   readonly #lines: LogLine[] = [];
@@ -26,12 +26,12 @@ export class RecentLog {
     this.#clock = clock;
   }
 
-  /** The newest first. */
+  /** The kept lines, newest first. */
   lines(): readonly LogLine[] {
     return this.#lines.toReversed();
   }
 
-  /** A logger that hands everything on to `log` and keeps what is severe. */
+  /** A logger that passes everything on to `log` and keeps severe lines. */
   over(log: Logger, bound: Readonly<Record<string, unknown>> = {}): Logger {
     return {
       log: (level, message, fields) => {

@@ -1,4 +1,4 @@
-/** Counts and logs what becomes of sessions. */
+/** Counts and logs how sessions go. */
 import { shownId } from "../http/request-log.ts";
 import type { Metrics } from "../metrics/metrics.ts";
 import type { SessionObserver } from "../playback/session-base.ts";

@@ -1,23 +1,23 @@
-/** A swarm as people look at it: which pieces of a file are here or on their way, who reads where, who sends how fast. */
+/** A swarm as shown to people: which pieces of a file are here or under way, where readers are, how fast peers send. */
 import type { Bitfield } from "../bytes/bitfield.ts";
 import type { Metainfo } from "../transport/types.ts";
 import type { PeerSession } from "./peer-session.ts";
 import type { Transfer } from "./transfer.ts";
 
-/** Cells of a picture: as many as a narrow screen can show. Larger files have several pieces in a cell. */
+/** Most cells of a picture, as many as a narrow screen can show. In larger files a cell stands for several pieces. */
 export const MAX_CELLS = 200;
-/** Peers of a picture, the fastest first: the answer stays small. */
+/** Most peers in a picture, fastest first: the response stays small. */
 export const MAX_SHOWN_PEERS = 30;
 
 /** The pieces of one file, in at most `MAX_CELLS` cells of (almost) equal length. */
 export interface PieceCells {
-  /** Pieces of the file, those included that it shares with its neighbours. */
+  /** Pieces of the file, including those that it shares with its neighbours. */
   readonly pieceCount: number;
-  /** Of each cell, how much is here: 0 nothing, 9 all. */
+  /** How much of each cell is here: 0 nothing, 9 all. */
   readonly here: readonly number[];
-  /** Cells of which something is on its way. */
+  /** Cells with pieces under way. */
   readonly underWay: readonly number[];
-  /** Cells where somebody reads. */
+  /** Cells where a reader is. */
   readonly readers: readonly number[];
 }
 
@@ -25,24 +25,24 @@ export interface PieceCells {
 export interface PeerFigures {
   /** `host:port`, with brackets around IPv6. */
   readonly address: string;
-  /** What it calls itself; null when it does not say. */
+  /** Name of its client; null when it does not say. */
   readonly client: string | null;
   readonly downloadBytesPerSecond: number;
   readonly uploadBytesPerSecond: number;
   /** It has everything. */
   readonly isSeed: boolean;
-  /** It lets us ask. */
+  /** It does not choke us. */
   readonly isOpen: boolean;
 }
 
-/** All of it. */
+/** The whole picture. */
 export interface SwarmPicture {
   /** null until the metadata is known. */
   readonly cells: PieceCells | null;
   readonly peers: readonly PeerFigures[];
 }
 
-/** The picture of a swarm whose data path is `transfer`; null: its metadata is not known. */
+/** The picture of a swarm with the data path `transfer`; null while its metadata is unknown. */
 export function swarmPicture(
   transfer: Transfer | null,
   readers: Iterable<{ readonly position: number }>,
@@ -83,7 +83,7 @@ export function pieceCells(
   const cells = (pieces: Iterable<number>) => [...new Set([...pieces].flatMap(cellOf))].sort((a, b) => a - b);
   return {
     pieceCount,
-    // 9 is for cells that are complete.
+    // 9 is only for complete cells.
     here: [...counts].map((count, cell) => Math.floor(9 * count / total[cell]!)),
     underWay: cells(facts.underWay),
     readers: cells([...facts.readers].map((offset) => Math.floor(offset / pieceLengthBytes))),
