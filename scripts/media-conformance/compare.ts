@@ -14,16 +14,15 @@ const MAX_TIME_MS = 2.5;
 /** Largest difference between EXTINF and the segment, ms: a picture or a frame of sound at its edges. */
 const MAX_EXTINF_MS = 120;
 /**
- * A TS without its null packets is no larger than so many times its source from this rate on, bits/s: a PES per picture takes
- * its toll below.
+ * A TS without its null packets is no larger than so many times its source from this rate on, bits/s, as a PES per picture
+ * takes its toll below; and so much of it at most is null packets, as slots whose access units are not known in advance
+ * keep room for them.
  */
-const MAX_SIZE_RATIOS: readonly (readonly [bitsPerSecond: number, ratio: number])[] = [
-  [200_000, 1.25],
-  [60_000, 2],
-  [0, 5],
+const SIZE_BOUNDS: readonly { readonly bitsPerSecond: number; readonly ratio: number; readonly nullShare: number }[] = [
+  { bitsPerSecond: 200_000, ratio: 1.25, nullShare: 0.3 },
+  { bitsPerSecond: 60_000, ratio: 2, nullShare: 0.45 },
+  { bitsPerSecond: 0, ratio: 5, nullShare: 0.65 },
 ];
-/** Slots whose access units are not known in advance keep room for them: so much of the whole at most is null packets. */
-const MAX_NULL_SHARE = 0.25;
 /** Codecs that the TS carries as they are. */
 const CARRIED = new Set(["h264", "hevc", "mpeg2video", "mpeg1video", "aac", "mp3", "mp2", "ac3", "eac3"]);
 
@@ -149,12 +148,12 @@ export function compare(file: string, played: Played, sourceBytes: number, scrat
   deviations.push(...extinf(played));
   const seconds = Math.max(1, (played.presentation.durationMs ?? 0) / 1000);
   const rate = sourceBytes * 8 / seconds;
-  const bound = MAX_SIZE_RATIOS.find(([bitsPerSecond]) => rate >= bitsPerSecond)![1];
+  const bound = SIZE_BOUNDS.find(({ bitsPerSecond }) => rate >= bitsPerSecond)!;
   const ratio = (played.ts.length - report.nullPackets * PACKET_BYTES) / sourceBytes;
   const nullShare = report.nullPackets * PACKET_BYTES / played.ts.length;
   const of = `of ${Math.round(rate / 1000)} kbit/s`;
-  if (ratio > bound) deviations.push({ kind: "size", text: `${ratio.toFixed(2)} times the source ${of}` });
-  if (nullShare > MAX_NULL_SHARE) {
+  if (ratio > bound.ratio) deviations.push({ kind: "size", text: `${ratio.toFixed(2)} times the source ${of}` });
+  if (nullShare > bound.nullShare) {
     deviations.push({ kind: "size", text: `${Math.round(nullShare * 100)} % null packets ${of}` });
   }
   return { deviations, sourceBytes, tsBytes: played.ts.length };

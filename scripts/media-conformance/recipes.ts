@@ -51,7 +51,10 @@ export function merged(name: string, options: Words, ...words: Spread): Recipe {
 }
 
 /** The same with deviations that its format forces. */
-const forced = (recipe: Recipe, reasons: Readonly<Record<string, string>>): Recipe => ({ ...recipe, forced: reasons });
+const forced = (recipe: Recipe, reasons: Readonly<Record<string, string>>): Recipe => ({
+  ...recipe,
+  forced: { ...recipe.forced, ...reasons },
+});
 const NO_INDEX = {
   extinf: "without an index only the media itself tells times: walking it would fetch the whole file",
 };
@@ -233,7 +236,13 @@ const MP4: readonly Recipe[] = [
   direct("fragments-turns.mp4", film, "-movflags", "frag_every_frame+empty_moov+separate_moof"),
   direct("dash.mp4", film, "-movflags", "dash+delay_moov+frag_keyframe"),
   direct("opening-in-moov.mp4", film, "-movflags", "frag_keyframe"),
-  direct("smooth.ismv", film),
+  {
+    // ffmpeg does not read the times of Smooth Streaming: it has both tracks begin at 0.
+    name: "smooth.ismv",
+    commands: [ffmpeg(film, "film.mp4"), ffmpeg("-i", "film.mp4", "-c", "copy", "smooth.ismv")],
+    reference: "film.mp4",
+    forced: { size: "tracks come in turns: a slot keeps room for a PES per frame of sound" },
+  },
   direct("quicktime.mov", film),
   direct("timecode.mov", film, "-timecode", "01:02:03:04"),
   direct("chapters-text.mp4", film, "-metadata:s:v", "title=x", "-write_tmcd", 1, "-timecode", "00:00:00:00"),
@@ -252,7 +261,7 @@ const MP4: readonly Recipe[] = [
   { ...direct("stz2.mp4", film), edit: withCompactSizes },
   joined("joined-sidx.mp4", "frag_keyframe+empty_moov+default_base_moof+global_sidx"),
   joined("joined-mfra.mp4", "frag_keyframe+empty_moov+default_base_moof"),
-  joined("joined-bare.mp4", "frag_keyframe+empty_moov+default_base_moof+skip_trailer"),
+  forced(joined("joined-bare.mp4", "frag_keyframe+empty_moov+default_base_moof+skip_trailer"), NO_INDEX),
 ];
 
 /** All files that are made one by one. */

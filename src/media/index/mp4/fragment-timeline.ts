@@ -30,8 +30,6 @@ const TAIL_FRAGMENTS = 2;
 /** Access units of a fragment more may be in a run, where tracks come in turns, and they may be this much denser in a run than in the first fragment. */
 const DENSITY_SLACK = 1.25;
 const EXTRA_UNITS = 8;
-/** Sound that comes a fragment before or after its pictures does not fill its PES: a slot needs room for one per frame. */
-const TURNS_SLACK = 16;
 
 /** Where the fragments of a file are. */
 export interface FragmentPlaces {
@@ -287,6 +285,7 @@ function toRuns(
 ): StreamedRun[] {
   // Guessed times count from the beginning already.
   const shiftS = isIndexed ? (movie.tracks[facts.main]?.shiftS ?? 0) - times.zeroS : 0;
+  const spareS = facts.inTurns || !isIndexed ? facts.durationS : 0;
   return points.map((point, index): StreamedRun => {
     const startPts90k = Math.max(0, Math.round((point.timeS + shiftS) * 90000));
     const durationS = Math.max(0, point.durationS ?? 0);
@@ -299,11 +298,11 @@ function toRuns(
       sourceStart: point.offset,
       sourceEnd: point.end,
       maxPayloadBytes: isIndexed ? bytes : null,
-      maxAccessUnits: facts.unitsPerS.map((rate, track) => {
-        const isSparseSound = facts.inTurns && movie.tracks[track]!.track.kind === "audio";
-        const spareS = facts.inTurns || !isIndexed ? facts.durationS : 0;
-        return Math.ceil(rate * (durationS + spareS) * DENSITY_SLACK * (isSparseSound ? TURNS_SLACK : 1)) + EXTRA_UNITS;
-      }),
+      // Sound that comes a fragment before or after its pictures does not fill its PES.
+      hasSoundApart: facts.inTurns,
+      maxAccessUnits: facts.unitsPerS.map((rate) =>
+        Math.ceil(rate * (durationS + spareS) * DENSITY_SLACK) + EXTRA_UNITS
+      ),
     };
   });
 }

@@ -127,15 +127,18 @@ export class AudioPacker {
     this.#bytes += this.#stream.format.maxBytes(sample.data.length, true);
   }
 
-  /** The frames that wait as one: its data is the elementary stream as the TS carries it. */
-  close(): PackedFrames {
+  /** The first `count` of the frames that wait as one: its data is the elementary stream as the TS carries it. */
+  close(count: number): PackedFrames {
+    const kept = this.#frames.splice(count);
     const out = new Uint8Array(this.#bytes);
     let at = 0;
     for (const { data } of this.#frames) at = putFrame(this.#stream.format, out, at, data, 0, data.length);
     const first = this.#frames[0]!;
     const frames = this.#frames.length;
     this.#frames = [];
-    this.#detached = this.#heldBytes = this.#bytes = 0;
+    this.#heldBytes = this.#bytes = 0;
+    this.#detached = Math.max(0, this.#detached - frames);
+    for (const sample of kept) this.add(sample);
     return { ...first, data: out.subarray(0, at), frames };
   }
 }

@@ -44,6 +44,15 @@ export function writePcrPacket(out: Uint8Array, at: number, pid: number, cc: num
   out.fill(0xff, at + 12, at + PACKET_BYTES);
 }
 
+/** A packet that goes on with the PES of its PID by a single zero byte: trailing zeros mean nothing to any codec of pictures. */
+export function writeZeroPacket(out: Uint8Array, at: number, pid: number, cc: number): void {
+  writeHeader(out, at, pid, false, 3, cc);
+  out[at + 4] = PACKET_BODY_BYTES - 2;
+  out[at + 5] = 0;
+  out.fill(0xff, at + 6, at + PACKET_BYTES - 1);
+  out[at + PACKET_BYTES - 1] = 0;
+}
+
 /** How many packets `payloadBytes` of PES need when the first one has an adaptation field of `fieldBytes`. */
 export function packetsFor(payloadBytes: number, fieldBytes: number): number {
   const beyondFirst = payloadBytes - (PACKET_BODY_BYTES - fieldBytes);

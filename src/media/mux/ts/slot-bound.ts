@@ -21,12 +21,13 @@ function pcrPacketBound(duration90k: number, payloadBytes: number): number {
   return Math.min(wanted, FREE_PCR_PACKETS + PCR_PER_PAYLOAD * Math.ceil(payloadBytes / 184));
 }
 
-/** Upper bound of the packets of a run, given bounds of its payload and of the access units of each stream. */
+/** Upper bound of the packets of a run, given bounds of its payload and of the access units of each stream; `hasSoundApart` as in the run. */
 export function slotPackets(
   program: Program,
   duration90k: number,
   payloadBytes: number,
   accessUnits: readonly number[],
+  hasSoundApart = false,
 ): number {
   let packets = psiRoundsIn(duration90k) * program.psiPackets + pcrPacketBound(duration90k, payloadBytes);
   let bytes = payloadBytes;
@@ -36,7 +37,7 @@ export function slotPackets(
     // The last packet of an access unit is half empty on average; a whole one more makes it a bound.
     const units = Math.min(accessUnits[i]!, left);
     left -= units;
-    const packed = packedUnits(stream, units, duration90k);
+    const packed = hasSoundApart ? units : packedUnits(stream, units, duration90k);
     packets += packed + ALIGNING_PACKETS + (stream.format.frame90k === null ? 0 : MAX_BREAKS);
     bytes += units * stream.format.maxBytes(0, false) + packed * (pesHeaderBytes(1) + (stream.carriesPcr ? 8 : 0));
     // Parameter sets come with random access points. Where all are such, their half empty packets have room for more.

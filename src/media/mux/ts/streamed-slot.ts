@@ -8,7 +8,7 @@ import type { RunSample } from "../../timeline.ts";
 import { detached } from "../../../bytes/detached.ts";
 import { PACKET_BYTES } from "../../../bytes/ts/packet.ts";
 import type { PacketSink } from "./chunks.ts";
-import { writeNullPacket, writePcrPacket } from "./packets.ts";
+import { writeNullPacket, writePcrPacket, writeZeroPacket } from "./packets.ts";
 import { maxPesBytes, pesPackets, type Program, writeAccessUnit, writePsi } from "./program.ts";
 import { AudioPacker, type PackedFrames } from "./packed-audio.ts";
 import { FREE_PCR_PACKETS, PCR_PER_PAYLOAD } from "./slot-bound.ts";
@@ -37,6 +37,8 @@ const CLOCK_WINDOW_90K = 2_700_000;
 const MAX_HELD_BYTES = 4 * 1024 * 1024;
 /** So many wait at most: half a second of 32 tracks of sound has 800. */
 const MAX_HELD_UNITS = 4096;
+/** The last frame of sound so far waits this much longer for another one, 90 kHz (2 s): it may be the last of the slot. */
+const SOUND_WINDOW_90K = 180_000;
 /** Of an access unit that does not fit its slot, this much may be used to bring a counter to its end. */
 const REMNANT_BYTES = 1024;
 
@@ -176,7 +178,10 @@ export class StreamedSlot {
   finish(): void {
     while (this.emitNext(true));
     this.begin(this.options.startDts90k);
-    for (let lane = 0; lane < this.lanes.length; lane++) this.alignOverflowed(lane);
+    for (let lane = 0; lane < this.lanes.length; lane++) {
+      this.alignOverflowed(lane);
+      this.alignVideo(lane);
+    }
     this.fillPcr(this.options.endDts90k ?? this.lastPcr90k);
     while (this.round < this.rounds) this.putPsi();
   }
@@ -216,23 +221,30 @@ export class StreamedSlot {
     const mayBeLast = lane.queue.length + (lane.packer?.first ? 1 : 0) === 1;
     const isFull = this.heldBytes > MAX_HELD_BYTES || this.heldUnits > MAX_HELD_UNITS;
     const window90k = first === null ? CLOCK_WINDOW_90K : REORDER_WINDOW_90K;
-    if (!atEnd && !isFull && (waiting || mayBeLast) && this.newest90k - bestTime <= window90k) return false;
-    if (lane.queue.length === 0) this.closePacked(lane);
+    const age90k = this.newest90k - bestTime;
+    if (!atEnd && !isFull && (waiting || mayBeLast) && age90k <= window90k) return false;
+    const isVideo = this.program.streams[best]!.track.kind === "video";
+    if (lane.queue.length === 0) {
+      // The last frame waits for another one: the last PES of a slot brings its counter to the end.
+      const frames = lane.packer!.count;
+      if (!atEnd && !isFull && frames === 1 && age90k <= SOUND_WINDOW_90K) return false;
+      this.closePacked(lane, atEnd || frames === 1 ? frames : frames - 1);
+    } else if (!atEnd && !isFull && mayBeLast && !isVideo && age90k <= SOUND_WINDOW_90K) return false;
     const sample = lane.queue.shift()!;
     lane.detached = Math.max(0, lane.detached - 1);
     this.heldBytes -= sample.data.length;
     this.heldUnits--;
-    this.emit(best, sample, mayBeLast);
+    this.emit(best, sample, (atEnd || !isVideo) && headOf(lane) === null);
     return true;
   }
 
-  /** Puts the frames that wait for more of them into the queue, as one. */
-  private closePacked(lane: Lane): void {
+  /** Puts the first `count` of the frames that wait for more of them into the queue, as one. */
+  private closePacked(lane: Lane, count = lane.packer!.count): void {
     const packer = lane.packer!;
-    this.heldUnits -= packer.count - 1;
+    this.heldUnits -= count - 1;
     this.heldBytes -= packer.bytes;
-    const packed = packer.close();
-    this.heldBytes += packed.data.length;
+    const packed = packer.close(count);
+    this.heldBytes += packed.data.length + packer.bytes;
     lane.queue.push(packed);
   }
 
@@ -256,7 +268,7 @@ export class StreamedSlot {
     this.putPsi();
   }
 
-  private emit(index: number, sample: PackedFrames, mayBeLast: boolean): void {
+  private emit(index: number, sample: PackedFrames, isLast: boolean): void {
     const stream = this.program.streams[index]!;
     const lane = this.lanes[index]!;
     if (!this.started && stream.carriesPcr) this.followClock(sample.dts90k);
@@ -273,7 +285,7 @@ export class StreamedSlot {
       ? maxPesBytes(stream, sample.data.length, sample.pts90k - sample.dts90k, sample.keyframe)
       : pesHeaderBytes(sample.pts90k - sample.dts90k) + sample.data.length;
     let packets = pesPackets(stream, maxBytes);
-    if (mayBeLast) packets += packetsToAlign(lane.packets + packets);
+    if (isLast) packets += packetsToAlign(lane.packets + packets);
     if (this.overflowed || packets > this.packetsLeft()) {
       this.overflowed = true;
       lane.overflow ??= { ...sample, data: sample.data.slice(0, REMNANT_BYTES) };
@@ -302,6 +314,19 @@ export class StreamedSlot {
     if (stream.carriesPcr) this.lastPcr90k = pcr90k;
     lane.packets += packets;
     this.usedPackets += packets;
+  }
+
+  /** Zeros after the last picture, whose PES has no length, bring a counter to its end where it went out before the end was known. */
+  private alignVideo(index: number): void {
+    const lane = this.lanes[index]!;
+    const { pid, track } = this.program.streams[index]!;
+    if (track.kind !== "video" || lane.packets === 0) return;
+    for (let left = packetsToAlign(lane.packets); left > 0; left--) {
+      writeZeroPacket(this.sink.reserve(PACKET_BYTES), this.sink.at, pid, lane.packets);
+      this.sink.advance(PACKET_BYTES);
+      lane.packets++;
+      this.usedPackets++;
+    }
   }
 
   /** A stream that was cut off mid-slot gets a remnant of what did not fit, so that its counter ends at 15. */

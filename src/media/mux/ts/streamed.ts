@@ -43,6 +43,7 @@ export class StreamedMuxer {
         Math.max(0, this.endDts90k(i) - run.startDts90k),
         run.maxPayloadBytes,
         units,
+        run.hasSoundApart,
       );
       firstPackets[i + 1] = firstPackets[i]! + packets;
     }
