@@ -126,7 +126,7 @@ function figuresOf({ name, source, broadcast, hasEnded, error }: Entry, members:
 /** The engine's working directory means nothing to a caller, so paths must be absolute. */
 function absolutePath(path: string): string {
   if (/^(\/|[A-Za-z]:[\\/])/.test(path)) return path.replaceAll("\\", "/");
-  throw new MillraceError("config", "--source names a file: its absolute path is expected");
+  throw new MillraceError("config", "--source names a file: its whole path from the root is expected");
 }
 
 async function isMissing(files: FilePort, path: string): Promise<boolean> {

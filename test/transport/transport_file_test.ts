@@ -80,10 +80,10 @@ test("parseTransportFile() makes awkward names harmless", async () => {
 
 const HOSTILE: [string, Uint8Array, string][] = [
   ["nothing", new Uint8Array(), "too early"],
-  ["text", text("<html>"), "no type"],
+  ["text", text("<html>"), "unknown type"],
   ["no info", encodeBencode({ announce: "http://x/" }), "info is missing"],
   ["info of a wrong type", encodeBencode({ info: [1] }), "not a dictionary"],
-  ["two infos", text("d4:infode4:infodee"), "comes twice"],
+  ["two infos", text("d4:infode4:infodee"), "appears twice"],
   ["a prototype key", text("d4:infod9:__proto__3:abcee"), "not allowed"],
   ["live", fileWith({ live: { v: 1 } }), "live"],
   ["no name", fileWith({ name: undefined }), "info.name"],
@@ -129,8 +129,8 @@ const HOSTILE: [string, Uint8Array, string][] = [
   ["a file that is a directory", fileWith(two(["x"], ["x", "y"])), "both a file"],
   ["a nest of lists", text("d4:info" + "l".repeat(100_000)), "nested"],
   ["a nest of dictionaries", text("d4:info" + "d1:a".repeat(100_000)), "nested"],
-  ["a negative string", text("d4:info-5:xe"), "no type"],
-  ["a string beyond the end", text("d4:info99999999:xe"), "longer than what is left"],
+  ["a negative string", text("d4:info-5:xe"), "unknown type"],
+  ["a string beyond the end", text("d4:info99999999:xe"), "longer than the remaining bytes"],
   ["an endless number", text(`d4:infoi${"9".repeat(5000)}ee`), "too long"],
   ["a truncated file", fileWith().slice(0, -1), "too early"],
 ];
