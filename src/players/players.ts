@@ -120,14 +120,23 @@ export class Players {
   }
 
   async #device(id: string, caller: PlayerCaller): Promise<PlayerDevice> {
-    const device = (await this.#devices()).find(({ facts }) => facts.id === id);
-    if (device === undefined) {
+    const device = await this.#find(id);
+    if (device === null) {
       throw new MillraceError("not_found", "no player with this player_id is in reach; see get_available_players");
     }
     if (device.localOnly && !caller.isLocal) {
       throw new MillraceError("denied", "access denied: only callers on the engine's own machine use this player");
     }
     return device;
+  }
+
+  /** One finder after the other: those that know at once come first, so that their players never wait for a search. */
+  async #find(id: string): Promise<PlayerDevice | null> {
+    for (const finder of this.#finders) {
+      const device = (await finder.list()).find(({ facts }) => facts.id === id);
+      if (device !== undefined) return device;
+    }
+    return null;
   }
 
   async #devices(): Promise<PlayerDevice[]> {

@@ -35,6 +35,12 @@ test("open(), status() and control() refuse a caller elsewhere a program of this
   assertEquals(starts, 0);
 });
 
+test("status() of a player that one finder knows at once waits for no search of another", async () => {
+  const searching = { list: () => new Promise<never>(() => {}), close: () => Promise.resolve() };
+  const players = new Players([new Shelf(new RememberingPlayer("mpv")), searching], new FakeClock());
+  assertEquals((await players.status("mpv", HERE, signal)).state, "idle");
+});
+
 test("open() lets the stream go that the player had before, but not one that it was given again", async () => {
   const players = new Players([new Shelf(new RememberingPlayer("tv"))], new FakeClock());
   const [one, again, two] = [new FakeStream("1"), new FakeStream("1"), new FakeStream("2")];

@@ -5,6 +5,7 @@ import { MillraceError } from "../../src/errors.ts";
 import type { InterfaceAddress, SocketAddress } from "../../src/ports.ts";
 import { readDescription } from "../../src/players/upnp/description.ts";
 import { describeMedia, DlnaRenderer, readTime, writeTime } from "../../src/players/upnp/renderer.ts";
+import { RendererFinder } from "../../src/players/upnp/renderer-finder.ts";
 import { callAction } from "../../src/players/upnp/soap.ts";
 import { readAnswer, searchDevices } from "../../src/players/upnp/ssdp.ts";
 import { FakeClock } from "../support/fake-clock.ts";
@@ -229,4 +230,69 @@ test("DlnaRenderer.open() offers the type that the device takes, and gives up on
   state = "STOPPED";
   const error = await assertRejects(() => renderer.control({ kind: "pause" }, signal), MillraceError);
   assertEquals([error.code, clock.pendingTimers], ["conflict", 0]);
+});
+
+test("RendererFinder searches when it is asked, renews its list behind the asker's back, and gives no old one out", async () => {
+  const clock = new FakeClock();
+  let searches = 0;
+  let isThere = true;
+  let hear: (data: Uint8Array, from: SocketAddress) => void = () => {};
+  const description = device(SERVICE("AVTransport", "/av"));
+  const finder = new RendererFinder({
+    clock,
+    log: {
+      log: () => {},
+      child: () => ({
+        log: () => {},
+        child: () => {
+          throw new Error("unused");
+        },
+      }),
+    },
+    fetch: (() => Promise.resolve(new Response(description))) as unknown as typeof fetch,
+    network: {
+      resolve: (host) => Promise.resolve([host]),
+      interfaces: () => [{ name: "eth0", host: "192.168.7.5", prefixLength: 24, family: 4, loopback: false }],
+    },
+    udp: {
+      bind: () => {
+        searches++;
+        return Promise.resolve({
+          address: { host: "0.0.0.0", port: 5 },
+          onMessage: (handler) => void (hear = handler),
+          send: () => {
+            if (isThere) hear(new TextEncoder().encode(answer()), { host: "192.168.7.9", port: 1900 });
+            return Promise.resolve();
+          },
+          close: () => {},
+        });
+      },
+    },
+  });
+  /** Time goes by, and bodies are read. */
+  const pass = async (ms: number) => {
+    await clock.advanceAsync(ms);
+    for (let turn = 0; turn < 10; turn++) await new Promise((resolve) => setTimeout(resolve, 0));
+  };
+  assertEquals(searches, 0, "nobody asked");
+  const first = finder.list();
+  await pass(200);
+  await pass(1300);
+  const [renderer] = await first;
+  assertEquals([renderer?.facts.name, searches], ["Wohnzimmer & Küche", 1]);
+  await pass(20_000);
+  assertEquals([(await finder.list())[0], searches], [renderer, 1]);
+  isThere = false;
+  await pass(10_000);
+  assertEquals([(await finder.list())[0], searches], [renderer, 2], "at once, from the list that is being renewed");
+  await pass(200);
+  await pass(1300);
+  assertEquals([(await finder.list()).length, searches], [0, 2]);
+  isThere = true;
+  await pass(60_000);
+  const again = finder.list();
+  await pass(200);
+  await pass(1300);
+  assertEquals([(await again).length, searches], [1, 3], "an old list is not given out");
+  await finder.close();
 });

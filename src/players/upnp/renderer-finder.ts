@@ -7,8 +7,10 @@ import { DlnaRenderer } from "./renderer.ts";
 import { searchDevices } from "./ssdp.ts";
 
 const TARGET = "urn:schemas-upnp-org:device:MediaRenderer:1";
-/** A list is good for this long, ms: whoever vanishes leaves it within a minute. */
-const FRESH_MS = 30_000;
+/** After this long a list is renewed behind the back of whoever asks, ms: whoever steers a player is not to wait for a search. */
+const RENEW_MS = 25_000;
+/** A list of this age is not given out any more, ms: whoever vanishes leaves it within a minute. */
+const STALE_MS = 45_000;
 /** For a device to describe itself, ms. */
 const DESCRIBE_MS = 3000;
 
@@ -21,7 +23,9 @@ export class RendererFinder implements PlayerFinder {
   readonly #closing = new AbortController();
   /** By USN; the same object while the device is there, for it knows what it takes. */
   #renderers = new Map<string, DlnaRenderer>();
-  #searched: { readonly atMs: number; readonly over: Promise<void> } | null = null;
+  #searchedAtMs = -Infinity;
+  /** The search that whoever asks has to wait for. */
+  #awaited: Promise<void> = Promise.resolve();
 
   constructor(ports: RendererPorts) {
     this.#ports = ports;
@@ -29,10 +33,13 @@ export class RendererFinder implements PlayerFinder {
 
   async list(): Promise<readonly PlayerDevice[]> {
     const nowMs = this.#ports.clock.monotonic();
-    if (this.#searched === null || nowMs - this.#searched.atMs >= FRESH_MS) {
-      this.#searched = { atMs: nowMs, over: this.#search() };
+    const ageMs = nowMs - this.#searchedAtMs;
+    if (ageMs >= RENEW_MS) {
+      this.#searchedAtMs = nowMs;
+      const over = this.#search();
+      if (ageMs >= STALE_MS) this.#awaited = over;
     }
-    await this.#searched.over;
+    await this.#awaited;
     return [...this.#renderers.values()];
   }
 
