@@ -31,6 +31,6 @@ export function trouble(check: string, found: string, remedy: string): Finding {
 
 /** The finding as people read it, one or two lines; columns stand below each other. */
 export function findingText({ check, state, found, remedy }: Finding): string {
-  const line = `${state.padEnd(8)} ${check.padEnd(14)} ${found}`;
-  return remedy === null ? line : `${line}\n${" ".repeat(24)}→ ${remedy}`;
+  const line = `${state.padEnd(8)} ${check.padEnd(15)} ${found}`;
+  return remedy === null ? line : `${line}\n${" ".repeat(25)}→ ${remedy}`;
 }
