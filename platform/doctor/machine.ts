@@ -2,7 +2,7 @@
 import { statfs } from "node:fs/promises";
 import type { Config } from "../../src/config.ts";
 import { createStore, storeLocation } from "../../src/database/store.ts";
-import { MillraceError } from "../../src/errors.ts";
+import { hasCode, MillraceError } from "../../src/errors.ts";
 import type { Ports } from "../../src/ports.ts";
 import { Playlist } from "../../src/playlist/items.ts";
 import { type Directories, requireWritable } from "../directories.ts";
@@ -77,7 +77,8 @@ export async function checkFfmpeg({ processes }: Pick<Ports, "processes">, signa
       ? ok("ffmpeg", version)
       : warning("ffmpeg", `${version} has no AAC encoder: ${wanted}`, "install an ffmpeg with the encoder aac");
   } catch (error) {
-    return warning("ffmpeg", `${(error as Error).message}: ${wanted}`, remedy);
+    const why = hasCode(error, "unavailable") ? "not found" : (error as Error).message;
+    return warning("ffmpeg", `${why}: ${wanted}`, remedy);
   }
 }
 

@@ -88,6 +88,7 @@ test("millrace doctor says what to do when ffmpeg is missing, the database is da
     const { code, of } = await doctor(flags, { PATH: directory });
     assertEquals(code, 3);
     assertEquals(of("ffmpeg").state, "warning");
+    assertMatch(of("ffmpeg").found, /^not found: /);
     assertMatch(of("ffmpeg").remedy!, /install ffmpeg/);
     assertEquals(of("database").state, "trouble");
     assertMatch(of("database").remedy!, /damaged file/);
