@@ -1,8 +1,8 @@
 /** Streams are opened in the real mpv and VLC of this machine, paused, sought and stopped, all by the API. */
-import { chmod, writeFile } from "node:fs/promises";
+import { chmod, readFile, writeFile } from "node:fs/promises";
 import process from "node:process";
 import { after, before, test } from "node:test";
-import { assert, assertEquals, assertMatch } from "@std/assert";
+import { assert, assertEquals, assertMatch, assertThrows } from "@std/assert";
 import { type SeededFiles, seedFiles, type ServedEngine, serveEngine, temporaryDirectory } from "../support/engine.ts";
 import { parseMagnet } from "../../src/transport/magnet.ts";
 import { clip } from "../support/fixtures.ts";
@@ -20,6 +20,7 @@ const CLIP_SECONDS = 6;
 
 let seeder: SeededFiles;
 let served: ServedEngine;
+let isOver = false;
 let home: { path: string; remove(): Promise<void> };
 
 before(async () => {
@@ -42,7 +43,7 @@ before(async () => {
   served.engine.swarms.acquire({ metainfo: seeder.metainfo, magnet: parseMagnet(seeder.magnet) });
 });
 after(async () => {
-  await served?.close();
+  if (!isOver) await served?.close();
   await seeder?.close();
   await home?.remove();
 });
@@ -103,4 +104,18 @@ test("the bytes came from the peer by this engine", () => {
   const wanted = FILES[0]!.bytes.length + FILES[1]!.bytes.length;
   const { uploadedBytes } = swarm!.status();
   assert(uploadedBytes >= wanted, `${uploadedBytes} of ${wanted}`);
+});
+
+test("the programs end with the engine", async () => {
+  const pids: number[] = [];
+  for (const [id, name] of [["program:mpv", "mpv"], ["program:vlc", "cvlc"]] as const) {
+    const opened = await call("open_in_player", { player_id: id, infohash: seeder.metainfo.infohashHex, _idx: "0" });
+    assertEquals(opened.error, null, id);
+    const [pid] = (await readFile(`${home.path}/${name}.pids`, "utf8")).trim().split("\n").slice(-1);
+    process.kill(Number(pid), 0);
+    pids.push(Number(pid));
+  }
+  await served.close();
+  isOver = true;
+  for (const pid of pids) assertThrows(() => process.kill(pid, 0), Error, "ESRCH");
 });
