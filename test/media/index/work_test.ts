@@ -79,3 +79,21 @@ test("IndexWork counts twice the largest read until its end, and small reads not
   work.end();
   assertEquals([...held, taken], [0, 2_000_000, 2_000_000, 6_000_000, 0]);
 });
+
+test("IndexWork.part() reads from where it begins, ends where it ends, and is charged to the whole", async () => {
+  const bytes = Uint8Array.from({ length: 100 }, (_, i) => i);
+  const whole = new IndexWork(new MemorySource(bytes), NEVER, { reads: 4 });
+  const part = whole.part(40, 60).part(10, 20);
+  assertEquals(part.sizeBytes, 10);
+  assertEquals([...await part.read(2, 3, { signal: NEVER })], [52, 53, 54]);
+  await assertRejects(() => part.read(5, 6, { signal: NEVER }), MillraceError, "outside the part");
+  assertEquals([...await whole.read(0, 1, { signal: NEVER })], [0]);
+  for (let i = 0; i < 2; i++) await part.read(0, 1, { signal: NEVER });
+  await assertRejects(() => part.read(0, 1, { signal: NEVER }), MillraceError, "4 reads");
+});
+
+test("IndexWork.part() counts steps of all parts together", async () => {
+  const whole = new IndexWork(SOURCE, NEVER, { steps: 50 });
+  for (const start of [0, 10, 20]) await whole.part(start, start + 10).spend(15);
+  await assertRejects(() => whole.part(30, 40).spend(15), MillraceError, "50 steps");
+});
