@@ -122,7 +122,7 @@ const OPTIONS = {
     "auto",
     "Convert sound that MPEG TS cannot carry to AAC by default: auto if a file would be silent, or always",
   ),
-  audioTarget: option("audio-target", value.choice("aac", "ac3"), "aac", "What sound is made into"),
+  audioTarget: option("audio-target", value.choice("aac", "ac3"), "aac", "Format that sound is converted to"),
   allowPrivateFetch: option(
     "allow-private-fetch",
     value.boolean,

@@ -15,9 +15,9 @@ import { line, start, stop, usage } from "./children.ts";
 
 const TOKEN = "0123456789abcdef".repeat(4);
 const PROGRAM = path.join(import.meta.dirname!, "../../dist/millrace.mjs");
-/** Between two looks at a task, ms. */
+/** Time between two checks of a task, ms. */
 const LOOK_MS = 50;
-/** Between the ends and beginnings of the questions of others, ms. */
+/** Pause between two requests of the other clients, ms. */
 const STATUS_MS = 25;
 const PAGE_MS = 250;
 
@@ -60,7 +60,7 @@ async function measure(runtime: Runtime): Promise<void> {
       try {
         writeFileSync(`/proc/${child.pid}/clear_refs`, "5");
       } catch {
-        // Then the peak is that of all steps so far.
+        // Without this reset the peak is that of all steps so far.
       }
       const longest = { get_status: 0, playlist_get: 0 };
       let isOver = false;

@@ -86,7 +86,7 @@ export interface ExternalPlaylistsTable {
   last_error: string;
   etag: string;
   last_modified: string;
-  /** Of the list that the items are of: its size, address and SHA-256 as `ListDigest` writes them; empty when unknown. */
+  /** Size, address and SHA-256 of the list that the items came from, as `ListDigest` writes them; empty when unknown. */
   digest: Generated<string>;
   /** 1: added by a caller who may name private addresses. */
   allow_private: number;
@@ -132,7 +132,7 @@ export interface SignInsTable {
   expires_at: number;
 }
 
-/** Where a file was left off. Seconds; `updated_at` Unix seconds. */
+/** Where playback of a file stopped. Seconds; `updated_at` Unix seconds. */
 export interface PositionsTable {
   infohash: string;
   file_index: number;

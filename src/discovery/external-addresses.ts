@@ -22,7 +22,7 @@ export class ExternalAddresses {
     return (this.#reports.get(host)?.size ?? 0) >= WITNESSES;
   }
 
-  /** Addresses that are believed to be ours. */
+  /** Addresses believed to be ours. */
   get believed(): readonly string[] {
     return [...this.#reports.keys()].filter((host) => this.has(host));
   }

@@ -19,7 +19,7 @@ const NEED_PEERS_MS = 15_000;
 export class Announcing implements DiscoverySession {
   private readonly discovery: Discovery | null;
   private readonly request: DiscoveryRequest;
-  /** What was learnt besides the request; bounded by what one magnet or transport file may name. */
+  /** Trackers learnt after the request; bounded by what one magnet or transport file may name. */
   private learnt: { readonly tiers: readonly (readonly string[])[]; readonly scope: ServerScope }[] = [];
   private session: DiscoverySession | null = null;
   private isPrivate: boolean;
@@ -32,7 +32,7 @@ export class Announcing implements DiscoverySession {
     this.isPrivate = request.isPrivate;
   }
 
-  /** Starts it, unless it runs. Returns whether it did. */
+  /** Starts it unless it is running. Returns whether it was already running. */
   begin(): boolean {
     if (this.session !== null) return true;
     if (this.closed || this.discovery === null) return false;
@@ -41,7 +41,7 @@ export class Announcing implements DiscoverySession {
     return false;
   }
 
-  /** Ends it until the next `begin`; trackers are told. */
+  /** Ends it until the next `begin`; trackers get `stopped`. */
   async pause(): Promise<void> {
     const { session } = this;
     this.session = null;
@@ -62,7 +62,7 @@ export class Announcing implements DiscoverySession {
     this.session?.needPeers();
   }
 
-  /** `needPeers`, unless that was asked for a moment ago. */
+  /** Calls `needPeers`, unless it was called a moment ago. */
   needPeersAgain(nowMs: number): void {
     if (nowMs < this.needPeersAtMs) return;
     this.needPeersAtMs = nowMs + NEED_PEERS_MS;
@@ -84,13 +84,13 @@ export class Announcing implements DiscoverySession {
   }
 }
 
-/** Descriptions of one torrent that are remembered for when it begins. */
+/** Descriptions of one torrent that are remembered until it begins. */
 const MAX_LEARNT = 64;
 
-/** Bytes left to tell trackers while the size is unknown: anything but 0, which would make us a seeder. */
+/** "Left" bytes reported to trackers while the size is unknown: anything but 0, which would make us a seeder. */
 const UNKNOWN_LEFT_BYTES = 16_384;
 
-/** What trackers are told of `transfer`, null while the metadata is unknown. */
+/** What trackers are told about `transfer`; null while the metadata is unknown. */
 export function announceState(transfer: Transfer | null, uploadedBytes: number): AnnounceState {
   return {
     uploadedBytes,

@@ -67,7 +67,7 @@ export class Ingest {
     return this.bytes;
   }
 
-  /** Pieces of which something is here. */
+  /** Pieces that are partly here. */
   get underWay(): Iterable<number> {
     return this.assemblies.keys();
   }

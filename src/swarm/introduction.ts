@@ -1,4 +1,4 @@
-/** What our handshake says of us, and which pieces we have once it is done. */
+/** What our handshake says about us, and which pieces we announce after it. */
 import type { Bitfield } from "../bytes/bitfield.ts";
 import type { LinkSettings } from "../wire/options.ts";
 import type { SwarmContext } from "./context.ts";

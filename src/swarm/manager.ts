@@ -71,7 +71,7 @@ export interface SwarmManagerOptions {
   readonly encryption?: EncryptionMode;
   /** Peer exchange. Default true. */
   readonly pex?: boolean;
-  /** A swarm is being left: it is not in `list` any more and its figures are final. */
+  /** A swarm is closing: it is no longer in `list` and its figures are final. */
   readonly left?: (swarm: Swarm) => void;
 }
 
@@ -102,7 +102,7 @@ export interface TorrentSwarmManager extends SwarmManager {
    * when another guest has it, `too_busy`, or `closed`.
    */
   host(infohashHex: string, guest: GuestSwarm): GuestPlace;
-  /** Peers over all swarms at most. */
+  /** Most peers over all swarms. */
   readonly maxPeers: number;
   /** Whether this host is banned for corrupt data or for breaking the protocol. */
   banned(host: string): boolean;
@@ -121,7 +121,7 @@ export async function createSwarmManager(ports: Ports, options: SwarmManagerOpti
 interface Entry {
   readonly swarm: TorrentSwarm;
   leases: number;
-  /** Those of them that use peers. */
+  /** Leases that use peers. */
   peering: number;
   linger: Timer | null;
 }

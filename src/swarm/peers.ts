@@ -205,7 +205,7 @@ export class Peers implements SessionHost {
     for (const session of this.byId.values()) session.setPaused(2, value);
   }
 
-  /** While peers are not wanted nobody is dialled, taken or kept. They are by default. */
+  /** Whether peers are wanted (default true); while not, none is dialled, accepted or kept. */
   setWanted(value: boolean): void {
     this.isWanted = value;
     if (value) return this.dialer.pump();

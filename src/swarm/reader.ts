@@ -79,7 +79,7 @@ export class TorrentReader implements SwarmReader {
     return this.announced && this.demand.readAheadBytes !== 0;
   }
 
-  /** Where it reads, bytes from the beginning of the torrent. */
+  /** Its position, bytes from the beginning of the torrent. */
   get position(): number {
     return this.demand.position;
   }

@@ -158,7 +158,10 @@ export class TorrentSwarm implements Swarm {
     this.openWebSeeds();
   }
 
-  /** Whether peers are looked for and served; without them the bytes come from web seeds alone, and nobody hears of us. */
+  /**
+   * Whether peers are looked for and served; without them all bytes come from web seeds, and we announce ourselves
+   * nowhere.
+   */
   setPeering(value: boolean): void {
     if (value === this.isPeering || this.closing !== null) return;
     this.isPeering = value;
@@ -346,7 +349,7 @@ export class TorrentSwarm implements Swarm {
 
   private beginDiscovery(): void {
     if (!this.isPeering) return;
-    // A magnet of what is in the cache already was announced as somebody who lacks all of it.
+    // A magnet of a torrent that is already in the cache was announced as lacking all of it.
     if (this.discovery.begin() && this.transfer?.complete) this.discovery.needPeers();
   }
 

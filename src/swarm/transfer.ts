@@ -142,7 +142,7 @@ export class Transfer {
     return this.bank.have.full;
   }
 
-  /** Pieces whose hash did not fit, since the start. */
+  /** Pieces with a wrong hash since the start. */
   get failedPieces(): number {
     return this.verifier.failedPieces;
   }

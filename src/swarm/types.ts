@@ -19,7 +19,7 @@ export interface SwarmStatus {
   readonly uploadedBytes: number;
   /** Bytes received that were thrown away (hash failures, duplicates). */
   readonly wastedBytes: number;
-  /** Pieces whose hash did not fit; of a broadcast blocks and headers. */
+  /** Pieces with a wrong hash; for a broadcast, blocks and headers. */
   readonly failedPieces: number;
   readonly havePieces: number;
   readonly sources: readonly DiscoverySourceStatus[];
@@ -63,7 +63,7 @@ export interface Swarm {
   /** Resolves when every piece is stored and verified. */
   completed(signal: AbortSignal): Promise<void>;
   status(): SwarmStatus;
-  /** For people to look at, with the pieces of one file. */
+  /** A snapshot to show to people, with the pieces of one file. */
   picture(fileIndex: number): SwarmPicture;
 }
 
@@ -79,7 +79,10 @@ export interface SwarmTarget {
   readonly magnet?: Magnet;
   /** Scope of the trackers, web seeds and peers in either. Default "any". */
   readonly servers?: ServerScope;
-  /** This lease needs no peers: while all do, the swarm has none and reads web seeds alone. Default false. */
+  /**
+   * This lease needs no peers. While that is true of all leases, the swarm has none and reads only from web seeds.
+   * Default false.
+   */
   readonly withoutPeers?: boolean;
 }
 

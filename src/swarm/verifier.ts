@@ -49,7 +49,7 @@ export class Verifier {
   private backlog = 0;
   private isCongested = false;
   private closed = false;
-  /** Pieces whose hash did not fit, since the start. */
+  /** Pieces with a wrong hash since the start. */
   failedPieces = 0;
 
   /** `hashes`: SHA-1 of piece i at [20·i, 20·i+20). */

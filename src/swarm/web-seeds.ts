@@ -7,14 +7,14 @@ import { WebSeed, type WebSeedHost } from "./web-seed.ts";
 /** Web seeds used per torrent. */
 export const MAX_WEB_SEEDS = 4;
 
-/** Web seeds of which it is known who may be asked; what is beyond has to be in the public network. */
+/** Web seeds whose scope is remembered; any more must be in the public network. */
 const MAX_NAMED_WEB_SEEDS = 256;
 
-/** Which web seeds may stand in the private network. */
+/** Which web seeds may be in the private network. */
 export class WebSeedScopes {
   private readonly scopes = new Map<string, ServerScope>();
 
-  /** Notes who may be asked. */
+  /** Notes within which scope they may be asked. */
   allow(urls: readonly string[], scope: ServerScope): void {
     for (const url of urls) {
       if (this.scopes.size < MAX_NAMED_WEB_SEEDS || this.scopes.has(url)) allowServer(this.scopes, url, scope);
