@@ -92,6 +92,13 @@ test("openMp4() drops pictures that follow an edit's random access point and are
   assertEquals(picturesOf(table, file), [...range(0, 3), 10, ...range(13, 20)]);
 });
 
+test("openMp4() tells that a track changes its codec data on the way, and only then", async () => {
+  const told = "track 1 changes its codec data on the way: what has other data may not play";
+  const other = avcEntry(4, [0x67, 9, 9, 9]);
+  assertEquals((await tableOf(clip({ moreEntries: [other] }))).warnings, [told]);
+  assertEquals((await tableOf(clip({ moreEntries: [avcEntry(), avcEntry()] }))).warnings, []);
+});
+
 test("openMp4() has one picture that stands alone and cannot be carried for a cover", async () => {
   const cover = (count: number) => {
     const fixed = new Uint8Array(78);

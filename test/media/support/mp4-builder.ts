@@ -36,6 +36,8 @@ export interface TrackSpec {
   readonly kind: "vide" | "soun";
   readonly timescale: number;
   readonly entry: Uint8Array;
+  /** Sample entries behind that one. */
+  readonly moreEntries?: readonly Uint8Array[];
   /** Boxes of `stbl` but `stsd`. */
   readonly tables: readonly Uint8Array[];
   readonly language?: string;
@@ -82,6 +84,7 @@ export function aacEntry(config = [0x11, 0x90]): Uint8Array {
 export function trackBox(spec: TrackSpec): Uint8Array {
   const letters = spec.language ?? "und";
   const packed = [...letters].reduce((bits, letter) => bits * 32 + letter.charCodeAt(0) - 0x60, 0);
+  const entries = [spec.entry, ...spec.moreEntries ?? []];
   const rest = new Uint8Array(60);
   if (spec.turn) rest.set(u32(...spec.turn.map((value) => value * 0x10000)), 16);
   const edits = spec.edits === undefined ? [] : [box("edts", spec.edits)];
@@ -93,7 +96,7 @@ export function trackBox(spec: TrackSpec): Uint8Array {
       "mdia",
       fullBox("mdhd", 0, 0, u32(0, 0, spec.timescale, 0, packed * 65536)),
       fullBox("hdlr", 0, 0, u32(0), text(spec.kind), new Uint8Array(13)),
-      box("minf", box("stbl", fullBox("stsd", 0, 0, u32(1), spec.entry), ...spec.tables)),
+      box("minf", box("stbl", fullBox("stsd", 0, 0, u32(entries.length), ...entries), ...spec.tables)),
     ),
   );
 }

@@ -1,6 +1,6 @@
 /** The movie box: tracks, their clocks and edits; sample tables are left in place for `buildTable`. */
 import type { Track } from "../../types.ts";
-import { type Box, boxesIn, child, descend, uint64, versionOf } from "./boxes.ts";
+import { bodyOf, type Box, boxesIn, child, descend, uint64, versionOf } from "./boxes.ts";
 import { type Edit, readEdits } from "./edit-list.ts";
 import { kindOf, readSampleEntry } from "./sample-entry.ts";
 
@@ -14,6 +14,8 @@ export interface MovieTrack {
   /** The stretches that are presented, where there are several; null: all from the first one on, moved by `shiftS`. */
   readonly edits: readonly Edit[] | null;
   readonly sampleTable: Box | null;
+  /** Some of its access units have codec data other than that of `track`. */
+  readonly hasOtherDescriptions: boolean;
 }
 
 /** Defaults of a track's fragments (`trex`). */
@@ -31,6 +33,8 @@ export interface Movie {
   readonly fragmentDefaults: ReadonlyMap<number, FragmentDefaults> | null;
 }
 
+/** Sample entries of a track that are compared; joining programs make one per file. */
+const MAX_DESCRIPTIONS = 8;
 /** More tracks than this are damage. */
 const MAX_TRACKS = 256;
 
@@ -118,7 +122,14 @@ function readTrack(trak: Box, movieTimescale: number): MovieTrack | null {
     shiftS: edits[0]?.shiftS ?? 0,
     edits: edits.length > 1 ? edits : null,
     sampleTable: table,
+    hasOtherDescriptions: hasOtherDescriptions(description!),
   };
+}
+
+/** Whether the sample entries of `stsd` differ: their order numbers (8.5.2) tell which access units have which. */
+function hasOtherDescriptions({ view, start, end }: Box): boolean {
+  const bodies = [...boxesIn(view, start + 8, end)].slice(0, MAX_DESCRIPTIONS).map((entry) => bodyOf(entry).join());
+  return bodies.some((body) => body !== bodies[0]);
 }
 
 /** A picture of an unknown codec that stands alone is a cover, not a film. */

@@ -170,6 +170,9 @@ async function readTables(movie: Movie, work: IndexWork, isUsable: (track: Track
     if (entry.edits === null && declaresMore(entry, table)) {
       warnings.push(`track ${entry.track.id} ends early: the file is incomplete`);
     }
+    if (entry.hasOtherDescriptions) {
+      warnings.push(`track ${entry.track.id} changes its codec data on the way: what has other data may not play`);
+    }
     if (entry.edits !== null && (entry.track.codec === "pcm" || movie.fragmentDefaults !== null)) {
       warnings.push(`track ${entry.track.id}: only the first edit is followed`);
     }
