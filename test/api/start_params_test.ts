@@ -1,4 +1,6 @@
 /** Parameters of a start that choose where playing begins, what is played, and whom it comes from; over HTTP. */
+import { Buffer } from "node:buffer";
+import { connect } from "node:net";
 import { after, before, test } from "node:test";
 import { assert, assertEquals, assertGreater, assertLess, assertMatch, assertNotEquals } from "@std/assert";
 import { choosePieceLength, createTransportFile, hashPieces } from "../../src/transport/create.ts";
@@ -183,27 +185,46 @@ test("disable_p2p plays from web seeds: no tracker hears of it, and peers come w
     const again = await startSession(served, "getfile", { infohash, pid: "alone" });
     assertNotEquals(again.playback_session_id, alone!.playback_session_id);
     assertEquals((await fetch(alone!.playback_url)).status, 404);
+    await fetch(`${again.command_url}?method=stop`);
   });
 });
 
+/** Whether the engine answers the handshake of a peer that dials it (BEP 3). */
+function takesPeer(infohash: Uint8Array): Promise<boolean> {
+  const [host, port] = served.peer.split(":");
+  const handshake = Buffer.concat([
+    Buffer.from("\x13BitTorrent protocol"),
+    Buffer.alloc(8),
+    infohash,
+    Buffer.from("-XX0000-abcdefghijkl"),
+  ]);
+  return new Promise((resolve) => {
+    const socket = connect(Number(port), host, () => socket.write(handshake));
+    socket.once("data", () => {
+      resolve(true);
+      socket.destroy();
+    });
+    socket.once("error", () => resolve(false));
+    socket.once("close", () => resolve(false));
+  });
+}
+
 test("disable_p2p dials no peer that a magnet names, and takes none", async () => {
-  const film = clip("ts-188.ts");
+  const film = clip("ts-192.m2ts");
   const seeded = await seedFiles([{ path: "film.ts", bytes: film }]);
   try {
     await withWebSeed(film, async ({ seed }) => {
-      const { bytes } = await transportFile(film, [], [seed]);
+      const { bytes, metainfo } = await transportFile(film, [], [seed]);
       const { response } = await post(bytes, { disable_p2p: "1", pid: "web" });
       const magnet = `${seeded.magnet}&ws=${encodeURIComponent(seed)}`;
       const { infohash } = await startSession(served, "getfile", { magnet, disable_p2p: "1", pid: "magnet" });
       assertEquals(infohash, response!.infohash);
-      // The seeder dials us in vain.
-      const [host, port] = served.peer.split(":");
-      const lease = seeded.engine.swarms.acquire({ metainfo: seeded.metainfo });
-      const { swarm } = lease as unknown as { swarm: { addPeer(address: { host: string; port: number }): void } };
-      swarm.addPeer({ host: host!, port: Number(port) });
+      assertEquals(await takesPeer(metainfo.infohash), false);
       assertSameBytes(await bytesOf(response!.playback_url), film);
       assertEquals((await statOf(response!)).peers, 0);
-      lease.release();
+      const other = await startSession(served, "getfile", { magnet, pid: "peers" });
+      assertEquals(await takesPeer(metainfo.infohash), true);
+      for (const { command_url } of [other, response!]) await fetch(`${command_url}?method=stop`);
     });
   } finally {
     await seeded.close();
