@@ -315,10 +315,45 @@ test("LiveNode asks no neighbour that takes nobody, and prefers who is nearer to
   const { stage, peers } = Stage.joined(3, { uplinkBytesPerS: 0 });
   const [closed, deep, near] = peers;
   stage.place(closed!, { depths: 2, bars: CLOSED });
-  stage.place(deep!, { depths: 30, bars: 0 });
+  stage.place(deep!, { depths: 60, bars: 0 });
   stage.place(near!, { depths: 3, bars: 0 });
   for (const peer of peers) stage.says(peer, { type: "unsubscribe", mask: 0xff, reason: 0 });
   assertEquals(peers.map(({ peer }) => peer.parentMask), [0, 0, 0xff]);
+});
+
+test("LiveNode asks one that only says it is near the source for few substreams, until it has brought something", () => {
+  const masks = (hasBrought: boolean) => {
+    const { stage, peers } = Stage.joined(3, { uplinkBytesPerS: 0 });
+    peers.forEach((peer, i) => stage.place(peer, { depths: i === 0 ? 1 : 12, bars: 0 }));
+    peers[0]!.peer.hasBrought = hasBrought;
+    for (const peer of peers) stage.says(peer, { type: "unsubscribe", mask: 0xff, reason: 0 });
+    return peers.map(({ peer }) => peer.parentMask);
+  };
+  assertEquals(masks(true), [0xff, 0, 0]);
+  const [claims, ...others] = masks(false);
+  assert(claims! !== 0 && claims! !== 0xff);
+  assertEquals(claims! | others[0]! | others[1]!, 0xff);
+});
+
+test("LiveNode asks one that brings nothing when it is to take over no more for a while, unless it has no parent", () => {
+  const { stage, peers } = Stage.joined(3);
+  stage.fill(peers[0]!);
+  const liar = stage.neighbour();
+  stage.window(liar, 10, 21);
+  peers.forEach((peer) => stage.place(peer, { depths: 40, bars: 0 }));
+  stage.place(liar, { depths: 1, bars: 0 });
+  for (let seq = 21; seq < 40 && liar.peer.barrenTimes === 0; seq++) {
+    for (const { peer } of peers) peer.hasBrought = true;
+    stage.header(peers[0]!, seq);
+    stage.piece(peers[0]!, seq);
+    stage.pass(500);
+  }
+  assertEquals(liar.peer.barrenTimes, 1);
+  assert(liar.peer.barrenUntilMs > stage.clock.monotonic());
+  for (const { peer } of peers) stage.node.disconnected(peer);
+  stage.pass(3000);
+  assert(liar.peer.barrenUntilMs > stage.clock.monotonic());
+  assertEquals(liar.peer.parentMask, 0xff);
 });
 
 test("LiveNode bans the peer whose PLACE has another number of trees", () => {
@@ -419,7 +454,6 @@ test("LiveNode asks a parent that brings nothing at all less and less often", ()
   for (const { peer } of barren) {
     const restMs = peer.barrenUntilMs - nowOf(stage);
     assert(restMs > 5000 && restMs <= 10_000, `${restMs}`);
-    assertEquals(peer.parentMask, 0);
   }
 });
 

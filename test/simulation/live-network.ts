@@ -6,7 +6,9 @@ import type { MillraceError } from "../../src/errors.ts";
 import { attachSignature, blockCount, encodeUnsigned, type PieceHeader } from "../../src/live/header.ts";
 import { LiveNode } from "../../src/live/node/live-node.ts";
 import type { LiveNodeOptions } from "../../src/live/node/live-options.ts";
-import type { LiveLink, LivePeer } from "../../src/live/node/live-peer.ts";
+import type { LiveLink, LivePeer, LivePeerInfo } from "../../src/live/node/live-peer.ts";
+import { CLOSED } from "../../src/live/node/place.ts";
+import { POLICY } from "../../src/live/node/policy.ts";
 import type { LiveVerifier } from "../../src/live/signer.ts";
 import type { EventWheel } from "./event-wheel.ts";
 import { type LineQueue, SimLine } from "./sim-line.ts";
@@ -33,8 +35,21 @@ export function simulatedHeader(
   return attachSignature(unsigned, encodeUnsigned(unsigned), SIGNATURE);
 }
 
+/**
+ * Members that lie. All of them tell of forty times the bitrate, answer proofs and PINGs, and keep what they should pass
+ * on, except that a `flapper` passes it on for four seconds of eight. `closed` takes no children; a `sinkhole`
+ * says that it is the source and has room; a `pathpoison` has room one step from the source, and ones in all paths.
+ */
+export type LiarKind = "closed" | "sinkhole" | "flapper" | "pathpoison";
+
+const LIAR_UP_SHARE = 40;
+const FLAP_MS = 4000;
+/** First byte of a PLACE. */
+const PLACE = 5;
+
 /** How a host behaves. */
 export interface HostOptions {
+  readonly liar?: LiarKind;
   readonly role: "source" | "viewer";
   readonly uplinkBytesPerS: number;
   readonly poisons?: boolean;
@@ -65,10 +80,12 @@ export class SimHost {
   /** False when it has left, or takes and sends nothing any more without a word. */
   alive = true;
   controlBytes = 0;
+  private readonly liarBytesPerS: number;
 
   constructor(queue: EventWheel, options: HostOptions, stream: LiveNodeOptions["stream"], random: () => number) {
     this.options = options;
     this.random = random;
+    this.liarBytesPerS = LIAR_UP_SHARE * stream.bytesPerS;
     this.line = new SimLine(queue, options.uplinkBytesPerS);
     this.bornMs = queue.nowMs;
     this.node = new LiveNode({
@@ -84,6 +101,26 @@ export class SimHost {
       // A broadcaster's user says what the line carries; a viewer has to find out.
       uplinkBytesPerS: options.role === "source" || options.uplinkBytesPerS === 0 ? options.uplinkBytesPerS : null,
     });
+  }
+
+  /** What the handshake says. */
+  get info(): LivePeerInfo {
+    const { liar, role } = this.options;
+    if (liar === undefined) return { role, upBytesPerS: this.node.toldUpBytesPerS };
+    return { role: liar === "sinkhole" ? "source" : role, upBytesPerS: this.liarBytesPerS };
+  }
+
+  /** An encoded PLACE as it is sent. */
+  lied(place: Uint8Array): Uint8Array {
+    const { liar } = this.options;
+    if (liar === undefined) return place;
+    const out = place.slice();
+    new DataView(out.buffer).setUint32(1, this.liarBytesPerS);
+    const [depths, bars, paths] = [6, 6 + out[5]!, 6 + 2 * out[5]!];
+    if (liar === "closed") out.fill(CLOSED, bars, paths);
+    if (liar === "sinkhole" || liar === "pathpoison") out.fill(1, depths, bars).fill(0, bars, paths);
+    if (liar === "pathpoison") out.fill(0xff, paths);
+    return out;
   }
 
   /** Hangs up on a neighbour of no use; false when there is none. */
@@ -124,6 +161,7 @@ class SimLink implements LiveLink, LineQueue {
   }
 
   send(message: Uint8Array): void {
+    if (message[0] === PLACE) message = this.from.lied(message);
     this.control(message.length + 6, (peer) => this.to.node.message(peer, message));
   }
 
@@ -141,6 +179,7 @@ class SimLink implements LiveLink, LineQueue {
 
   piece(seq: number, offset: number, data: Uint8Array): void {
     const { from } = this;
+    if (data.length > POLICY.proofBytes && this.isKept) return;
     const payload = from.options.poisons === true ? POISON.subarray(0, data.length) : data;
     const arrive = (peer: LivePeer) => this.to.node.block(peer, seq, offset, payload);
     this.parcels.push({ bytes: data.length, arrivals: [arrive] });
@@ -150,6 +189,13 @@ class SimLink implements LiveLink, LineQueue {
   close(error: MillraceError | null): void {
     if (error?.code === "protocol_violation") this.from.banned.add(this.to);
     disconnect(this.from, this.to);
+  }
+
+  /** True when this end keeps what it should send. */
+  private get isKept(): boolean {
+    const { liar } = this.from.options;
+    if (liar === undefined) return false;
+    return liar !== "flapper" || Math.floor(this.queue.nowMs / FLAP_MS) % 2 === 1;
   }
 
   get headBytes(): number | null {
@@ -201,14 +247,8 @@ export function connect(queue: EventWheel, a: SimHost, b: SimHost, latencyMs: nu
   b.links.set(a, back);
   queue.after(SET_UP_TRIPS * latencyMs, () => {
     if (!there.open) return;
-    there.local = back.remote = a.node.connected(there, {
-      role: b.options.role,
-      upBytesPerS: b.node.toldUpBytesPerS,
-    });
-    back.local = there.remote = b.node.connected(back, {
-      role: a.options.role,
-      upBytesPerS: a.node.toldUpBytesPerS,
-    });
+    there.local = back.remote = a.node.connected(there, b.info);
+    back.local = there.remote = b.node.connected(back, a.info);
     // Each end may speak before the other is told; nothing arrives in less than the latency.
   });
   return true;

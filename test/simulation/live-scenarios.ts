@@ -8,6 +8,9 @@ const SETTLED_S = 15;
 export function liveScenarios(viewers: number, seed = 1): LiveScenario[] {
   const crowd = { viewers, seed, arriveFromS: SETTLED_S, arriveS: 30, durationS: 65 };
   const calm = { viewers, seed, arriveFromS: SETTLED_S, arriveS: 60, durationS: 100 };
+  const liars = (["closed", "sinkhole", "flapper", "pathpoison"] as const).flatMap((kind) =>
+    [0.01, 0.05].map((share) => ({ ...calm, name: `${100 * share} % ${kind}`, liars: { kind, share } }))
+  );
   return [
     { ...calm, name: "steady", arriveS: 120, durationS: 160 },
     { ...calm, name: "churn 30 %/min", churnPerMinute: 0.3, durationS: 120 },
@@ -20,6 +23,7 @@ export function liveScenarios(viewers: number, seed = 1): LiveScenario[] {
     { ...calm, name: "told 2 ×", toldShare: 2 },
     { ...calm, name: "slate at first", toldShare: 0.072, slateS: 8 },
     { ...calm, name: "clocks ± 1 h", clocksWrongMs: 3_600_000 },
+    ...liars,
     { ...calm, name: "30 % vanish", silentDeath: { atS: 90, share: 0.3 }, durationS: 160 },
   ];
 }

@@ -6,7 +6,7 @@ import { POLICY } from "../../src/live/node/policy.ts";
 import { seededRandom } from "./event-queue.ts";
 import { EventWheel } from "./event-wheel.ts";
 import { SOURCE_QUIET_MS, SOURCE_RETRY_MS } from "../../src/live/swarm/redial.ts";
-import { connect, disconnect, EPOCH_MS, GENUINE, SimHost, simulatedHeader } from "./live-network.ts";
+import { connect, disconnect, EPOCH_MS, GENUINE, type LiarKind, SimHost, simulatedHeader } from "./live-network.ts";
 
 /** A run. */
 export interface LiveScenario {
@@ -34,6 +34,8 @@ export interface LiveScenario {
   readonly latencyMs?: readonly [number, number];
   /** A share of the viewers vanishes at `atS` without closing a connection. */
   readonly silentDeath?: { readonly atS: number; readonly share: number };
+  /** A share of the viewers, at least one, lies; none of the first ten. */
+  readonly liars?: { readonly kind: LiarKind; readonly share: number };
   /** Announced bitrate in shares of the true one. Default 1. */
   readonly toldShare?: number;
   /** The stream begins with so many seconds of a slate: `SLATE_BYTES_PER_S`. */
@@ -146,7 +148,7 @@ export class LiveSimulation {
     this.tickHost(this.source, null);
     for (let i = 0; i < viewers; i++) {
       const atMs = i < first ? 200 + 100 * i : fromMs + arriveS * 1000 * (i - first) / (viewers - first);
-      this.queue.at(atMs, () => this.arrive());
+      this.queue.at(atMs, () => this.arrive(i));
     }
     if (churnPerMinute !== undefined) this.churn(60_000 / (churnPerMinute * viewers), fromMs + arriveS * 1000);
     if (outageS !== undefined) {
@@ -207,11 +209,19 @@ export class LiveSimulation {
     return { rate: UPLINKS.find(([, below]) => dice < below)![0] * this.bytesPerS, poisons };
   }
 
-  private arrive(): void {
+  /** True for those of the viewers who lie: one of as many as `share` says, from the thirteenth on. */
+  private isLiar(number: number): boolean {
+    const { liars } = this.scenario;
+    return liars !== undefined && number % Math.round(1 / liars.share) === 12 % Math.round(1 / liars.share) &&
+      number >= 12;
+  }
+
+  private arrive(number: number): void {
     const { rate, poisons } = this.uplink();
     const { loss = 0, clocksWrongMs = 0 } = this.scenario;
     const clockAheadMs = clocksWrongMs === 0 ? 0 : clocksWrongMs * (2 * this.random() - 1);
-    const options = { role: "viewer", uplinkBytesPerS: rate, poisons, loss, clockAheadMs } as const;
+    const honest = { role: "viewer", uplinkBytesPerS: rate, poisons, loss, clockAheadMs } as const;
+    const options = this.isLiar(number) ? { ...honest, liar: this.scenario.liars!.kind } : honest;
     const host = new SimHost(this.queue, options, this.stream, this.random);
     const viewer: Viewer = {
       host,
@@ -302,7 +312,8 @@ export class LiveSimulation {
     const next = (): void => {
       this.queue.after(-Math.log(1 - this.random()) * everyMs, () => {
         this.leave(this.viewers[Math.floor(this.random() * this.viewers.length)]!);
-        this.arrive();
+        // Who comes in their place is honest.
+        this.arrive(0);
         next();
       });
     };
@@ -334,12 +345,12 @@ export class LiveSimulation {
     if (this.away) return;
     for (const { feed, host } of this.viewers) {
       const lag = feed.lagMs(EPOCH_MS + nowMs, nowMs);
-      if (lag !== null && host.options.poisons !== true) this.lags.push(lag);
+      if (lag !== null && isHonest(host)) this.lags.push(lag);
     }
   }
 
   private result(): LiveResult {
-    const all = [...this.viewers, ...this.left].filter(({ host }) => host.options.poisons !== true);
+    const all = [...this.viewers, ...this.left].filter(({ host }) => isHonest(host));
     const sum = (of: (viewer: Viewer) => number) => all.reduce((total, viewer) => total + of(viewer), 0);
     const delivered = sum(({ feed }) => feed.deliveredPieces);
     const skipped = sum(({ feed, unusedSkipped }) => feed.skippedPieces - unusedSkipped);
@@ -356,7 +367,7 @@ export class LiveSimulation {
       viewers: this.scenario.viewers,
       joined: this.viewers.filter(({ startedMs }) => startedMs !== null).length,
       never: this.viewers.filter(({ startedMs, host }) => {
-        return startedMs === null && host.options.poisons !== true && this.queue.nowMs - host.bornMs > NEVER_MS;
+        return startedMs === null && isHonest(host) && this.queue.nowMs - host.bornMs > NEVER_MS;
       }).length,
       lagP50S: percentile(this.lags, 0.5) / 1000,
       lagP95S: percentile(this.lags, 0.95) / 1000,
@@ -375,6 +386,10 @@ export class LiveSimulation {
       shed: sum(({ host }) => host.node.uploader.shedCount),
     };
   }
+}
+
+function isHonest({ options }: SimHost): boolean {
+  return options.poisons !== true && options.liar === undefined;
 }
 
 function percentile(values: readonly number[], share: number): number {

@@ -81,6 +81,14 @@ test("LiveNode plays whatever wall clocks say", () => {
   assertWithin(result, { lagP95S: 4, continuity: 0.995, viewerShare: 0.95 });
 });
 
+for (const [kind, continuity] of [["closed", 0.97], ["sinkhole", 0.93], ["pathpoison", 0.97]] as const) {
+  test(`LiveNode keeps viewers playing among 5 % liars of the kind ${kind}`, () => {
+    const result = simulateLive({ ...CALM, name: kind, liars: { kind, share: 0.05 }, durationS: 66 });
+    assertEquals(result.never, 0);
+    assertWithin(result, { lagP95S: 4.5, continuity, viewerShare: 0.94 });
+  });
+}
+
 test("simulateLive() gives the same figures for the same seed", () => {
   const scenario = { name: "seed", viewers: 15, arriveS: 5, durationS: 20, seed: 7 };
   assertEquals(simulateLive(scenario), simulateLive(scenario));

@@ -45,7 +45,9 @@ export function costOf(
   const latePieces = Math.max(0, peer.lagPieces - rate.pieces(FREE_LAG_MS, FREE_LAG_PIECES));
   return (peer.rttMs ?? 100) / 100 + 0.3 * bitCount(peer.parentMask) + 0.5 * random() +
     Math.min(MAX_LAG_STEPS, latePieces / rate.pieces(LAG_STEP_MS, 1)) +
-    (peer.isProven || !isWary() ? 0 : POLICY.unprovenSteps);
+    (peer.isProven || !isWary() ? 0 : POLICY.unprovenSteps) +
+    // Whoever only says that it is near the source is to cost a newcomer few substreams, not all.
+    (peer.hasBrought ? 0 : POLICY.untriedSteps * bitCount(peer.parentMask));
 }
 
 /** Bits set in a byte. */

@@ -102,6 +102,8 @@ export class LivePeer {
   /** Substream → monotonic ms until which it isn't asked to be parent. */
   readonly refusedUntilMs = new Float64Array(8);
   snubbedUntilMs = -Infinity;
+  /** It has brought something as a parent. */
+  hasBrought = false;
   /** It was asked to be parent and brought nothing: how often, and monotonic ms until which it isn't asked again. */
   barrenTimes = 0;
   barrenUntilMs = -Infinity;

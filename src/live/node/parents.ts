@@ -148,6 +148,7 @@ export class Parents {
   /** `peer` sent a block of piece `seq`: one that was asked to be parent is now. */
   delivered(peer: LivePeer, substream: number, seq: number, nowMs: number): void {
     this.wasFed = true;
+    if ((peer.parentMask & (1 << substream)) !== 0) peer.hasBrought = true;
     if (this.parents[substream] === peer) {
       this.proven[substream] = 1;
       this.headMask &= ~(1 << substream);
@@ -311,6 +312,10 @@ export class Parents {
     const asked = this.next[substream]!;
     if (asked !== null) {
       if (nowMs - this.nextMs[substream]! < POLICY.parentLagMs) return null;
+      // One that tells of a better place and never brought anything; not while many look for a parent and all are busy.
+      if (!asked.hasBrought && this.depth(substream) !== UNFED && nowMs >= asked.barrenUntilMs) {
+        noteBarren(asked, nowMs);
+      }
       this.lost(asked, 1 << substream, nowMs, true);
       asked.send({ type: "unsubscribe", mask: 1 << substream, reason: UnsubscribeReason.moved });
     }
@@ -357,12 +362,14 @@ export class Parents {
       if (this.isReserved(peer, bit, nowMs)) continue;
       if (((peer.childMask | peer.parentMask) & bit) !== 0 || nowMs < peer.refusedUntilMs[substream]!) continue;
       if (peer.closed || !isUsable(peer, this.options) || peer.isSnubbed(nowMs)) continue;
-      if (isSilent(peer, nowMs) || nowMs < peer.barrenUntilMs) continue;
+      const isBarren = nowMs < peer.barrenUntilMs;
+      if (isSilent(peer, nowMs) || (isBarren && hasParent)) continue;
       const { place } = peer;
       if (place !== null && place.bars[substream]! > bar && place.bars[substream]! !== needy) continue;
       const depth = depthAt(peer, substream);
       if (depth > MAX_DEPTH || depth > maxDepth || isBelow(peer, substream, this.options.mark)) continue;
-      const cost = depth + costOf(peer, this.options);
+      // It may only have been busy: who has no parent asks it when there is hardly another.
+      const cost = depth + costOf(peer, this.options) + (isBarren ? POLICY.barrenSteps : 0);
       if (cost < bestCost) [best, bestCost] = [peer, cost];
     }
     return best;

@@ -41,6 +41,8 @@ export const POLICY = {
   /** A parent that brought nothing at all is not asked again for so long, doubled each time up to `barrenDoublings`. */
   barrenMs: 10_000,
   barrenDoublings: 5,
+  /** Except when there is no parent: then it is ranked as if it were so much further from the source. */
+  barrenSteps: 60,
   /** A neighbour that says nothing for so long while the stream goes on is taken for gone. */
   silentMs: 1000,
   /** And so is a child when for so long nothing of what it is sent arrives: its places are for others. */
@@ -164,6 +166,8 @@ export const POLICY = {
   waryMs: 60_000,
   /** A peer that has delivered nothing yet is then ranked as a parent as if it were so much further from the source. */
   unprovenSteps: 20,
+  /** And one that has brought nothing as a parent, for each substream that it was asked for already. */
+  untriedSteps: 4,
   /** A neighbour proves with so much of a block that it sends what is genuine: little, for slow uplinks give many proofs. */
   proofBytes: 1024,
   /** A peer with nothing else to prove itself with is asked for a block that we gave it so long ago: it has arrived by then. */
