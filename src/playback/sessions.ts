@@ -197,7 +197,9 @@ export class Sessions {
       const { metainfo: told, ...named } = await withSignal(resolving, late.signal);
       const { magnet } = named;
       const running = () => magnet === undefined ? null : this.#parts.live.running(magnet.infohashHex);
-      let metainfo = told ?? running();
+      // A transport file that was just given may not be in the cache yet.
+      const swarm = this.#parts.swarms.list().find(({ infohashHex }) => infohashHex === magnet?.infohashHex);
+      let metainfo = told ?? running() ?? swarm?.metainfo ?? null;
       const wishes = peerWishes(request, metainfo);
       if (metainfo === null || !isLive(metainfo)) {
         const joined = lease = this.#parts.swarms.acquire({ ...named, ...(metainfo && { metainfo }), ...wishes });
