@@ -40,19 +40,12 @@ export interface DiskStoreOptions {
 
 /** Delay before a change is saved to the resume file, ms: a crash loses what was fetched in that time. */
 const RESUME_SAVE_MS = 5_000;
-
 /** Reads up to this size load the whole piece into memory: a peer requests the rest of it next, block by block. */
 const SMALL_READ_BYTES = 64 * 1024;
-
 /** Largest piece that is loaded into memory for small reads. */
 const MAX_LOADED_PIECE_BYTES = 2 * 1024 * 1024;
-
-/**
- * After a warning about changed files, further ones are logged only as debug for this long, ms: a cache has thousands
- * of files.
- */
+/** After a warning about changed files, further ones are only debug lines for this long, ms: a cache has thousands. */
 const NOTICE_PAUSE_MS = 60_000;
-
 /** Space to free when the disk is full although the limit isn't reached, bytes. */
 const DISK_FULL_EVICTION_BYTES = 64 * 1024 * 1024;
 

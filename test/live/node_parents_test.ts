@@ -1,0 +1,235 @@
+/** How LiveNode chooses, keeps and leaves parents and neighbours. */
+import { test } from "node:test";
+import { assert, assertEquals } from "@std/assert";
+import { UnsubscribeReason } from "../../src/live/messages.ts";
+import { GENUINE } from "../simulation/live-network.ts";
+import { CLOSED, emptyPaths } from "../../src/live/node/place.ts";
+import { type Neighbour, publish, source, Stage } from "./support.ts";
+
+test("LiveNode asks nobody for what comes by itself, and leaves a parent that has come to be below it", () => {
+  const { stage, peers: [parent, below] } = Stage.joined(2);
+  stage.place(parent!, { depths: 9, bars: 0 });
+  const own = parent!.link.of("place").find(({ paths }) => paths !== null)!.paths!;
+  stage.place(below!, { depths: 2, bars: 0, paths: own });
+  stage.place(below!, { depths: 1, bars: 0, paths: null });
+  for (const peer of [below!, parent!]) stage.says(peer, { type: "unsubscribe", mask: 0xff, reason: 0 });
+  assertEquals([parent!.peer.parentMask, below!.peer.parentMask], [0xff, 0]);
+  stage.pass(100);
+  stage.place(parent!, { depths: 40, bars: 0, paths: own });
+  stage.pass(100);
+  assertEquals(parent!.peer.parentMask, 0);
+});
+
+test("LiveNode leaves a source that is back to those who stood at the head of a branch, for a moment", () => {
+  const { stage, peers: [parent] } = Stage.joined(1);
+  stage.fill(parent!);
+  const gone = stage.neighbour({ role: "source" });
+  stage.window(gone, 10, 21);
+  stage.place(gone, { depths: 1, bars: 0 });
+  stage.pass(400);
+  // It becomes the parent of one substream when it delivers of it.
+  stage.says(parent!, { type: "unsubscribe", mask: 0x10, reason: 0 });
+  stage.header(gone, 21);
+  stage.node.block(gone.peer, 21, 0, GENUINE.subarray(0, 16_384));
+  assertEquals(gone.peer.parentMask, 0x10);
+  stage.node.disconnected(gone.peer);
+  stage.place(parent!, { depths: 255, bars: CLOSED });
+  const back = stage.neighbour({ role: "source" });
+  stage.window(back, 10, 22);
+  stage.place(back, { depths: 1, bars: 0 });
+  stage.pass(300);
+  assertEquals(back.peer.parentMask, 0x10);
+  stage.pass(1000);
+  assertEquals(back.peer.parentMask, 0xff);
+});
+
+test("LiveNode asks who takes the place of a parent that gets nothing for what it has missed", () => {
+  const { stage, peers: [parent] } = Stage.joined(1);
+  stage.fill(parent!);
+  stage.place(parent!, { depths: 255, bars: CLOSED });
+  const other = stage.neighbour();
+  stage.window(other, 10, 25);
+  stage.place(other, { depths: 3, bars: 0 });
+  stage.pass(1000);
+  const [asked] = other.link.of("subscribe");
+  assertEquals([asked!.mask, asked!.from], [0xff, 21]);
+});
+
+test("LiveNode serves a displaced child until it has another parent, a second at most", () => {
+  const stage = source(5, 160_000);
+  const weak = stage.neighbour({ upBytesPerS: 60_000 });
+  const strong = stage.neighbour({ upBytesPerS: 500_000 });
+  stage.says(weak, { type: "subscribe", mask: 0xff, from: 5 });
+  stage.pass(3000);
+  stage.says(strong, { type: "subscribe", mask: 0x01, from: 5 });
+  assertEquals([weak.peer.childMask, weak.peer.pushMask], [0xfe, 0xff]);
+  stage.pass(1100);
+  assertEquals(weak.peer.pushMask, 0xfe);
+});
+
+test("LiveNode keeps a parent that gave notice until another delivers", () => {
+  const { stage, peers: [first] } = Stage.joined(1);
+  stage.fill(first!);
+  // Of piece 21, block 0 is of substream 4.
+  stage.header(first!, 21);
+  stage.node.block(first!.peer, 21, 0, GENUINE.subarray(0, 16384));
+  const third = stage.neighbour();
+  stage.window(third, 10, 22);
+  stage.says(first!, { type: "unsubscribe", mask: 0x10, reason: UnsubscribeReason.full });
+  stage.node.tick();
+  assertEquals([first!.peer.parentMask & 0x10, third.peer.parentMask & 0x10], [0x10, 0x10]);
+  stage.header(third, 23);
+  stage.node.block(third.peer, 23, 0, GENUINE.subarray(0, 16384));
+  stage.pass(1700);
+  assertEquals([first!.peer.parentMask & 0x10, third.peer.parentMask & 0x10], [0, 0x10]);
+});
+
+test("LiveNode asks no neighbour that takes nobody, and prefers who is nearer to the source", () => {
+  const { stage, peers } = Stage.joined(3, { uplinkBytesPerS: 0 });
+  const [closed, deep, near] = peers;
+  stage.place(closed!, { depths: 2, bars: CLOSED });
+  stage.place(deep!, { depths: 60, bars: 0 });
+  stage.place(near!, { depths: 3, bars: 0 });
+  for (const peer of peers) stage.says(peer, { type: "unsubscribe", mask: 0xff, reason: 0 });
+  assertEquals(peers.map(({ peer }) => peer.parentMask), [0, 0, 0xff]);
+});
+
+test("LiveNode asks one that only says it is near the source for few substreams, until it has brought something", () => {
+  const masks = (hasBrought: boolean) => {
+    const { stage, peers } = Stage.joined(3, { uplinkBytesPerS: 0 });
+    peers.forEach((peer, i) => stage.place(peer, { depths: i === 0 ? 1 : 12, bars: 0 }));
+    peers[0]!.peer.hasBrought = hasBrought;
+    for (const peer of peers) stage.says(peer, { type: "unsubscribe", mask: 0xff, reason: 0 });
+    return peers.map(({ peer }) => peer.parentMask);
+  };
+  assertEquals(masks(true), [0xff, 0, 0]);
+  const [claims, ...others] = masks(false);
+  assert(claims! !== 0 && claims! !== 0xff);
+  assertEquals(claims! | others[0]! | others[1]!, 0xff);
+});
+
+test("LiveNode asks one that brings nothing when it is to take over no more for a while, unless it has no parent", () => {
+  const { stage, peers } = Stage.joined(3);
+  stage.fill(peers[0]!);
+  const liar = stage.neighbour();
+  stage.window(liar, 10, 21);
+  peers.forEach((peer) => stage.place(peer, { depths: 40, bars: 0 }));
+  stage.place(liar, { depths: 1, bars: 0 });
+  for (let seq = 21; seq < 40 && liar.peer.barrenTimes === 0; seq++) {
+    for (const { peer } of peers) peer.hasBrought = true;
+    stage.header(peers[0]!, seq);
+    stage.piece(peers[0]!, seq);
+    stage.pass(500);
+  }
+  assertEquals(liar.peer.barrenTimes, 1);
+  assert(liar.peer.barrenUntilMs > stage.clock.monotonic());
+  for (const { peer } of peers) stage.node.disconnected(peer);
+  stage.pass(3000);
+  assert(liar.peer.barrenUntilMs > stage.clock.monotonic());
+  assertEquals(liar.peer.parentMask, 0xff);
+});
+
+test("LiveNode bans the peer whose PLACE has another number of trees", () => {
+  const { stage, peers: [peer] } = Stage.joined(1);
+  const depths = new Uint8Array(3);
+  stage.says(peer!, { type: "place", upBytesPerS: 1, depths, bars: depths, paths: emptyPaths(3) });
+  assertEquals(peer!.link.closedWith?.code, "protocol_violation");
+});
+
+test("LiveNode parts first with the neighbour that was of no use for longest", () => {
+  const { stage, peers: [first, second] } = Stage.joined(2);
+  stage.fill(first!);
+  const idle = stage.neighbour();
+  stage.pass(1000);
+  stage.neighbour();
+  first!.peer.parentMask = 0xf0;
+  second!.peer.parentMask = 0x0f;
+  assertEquals(stage.node.expendable(), null);
+  stage.pass(4000);
+  assertEquals(stage.node.expendable(), idle.peer);
+});
+
+test("LiveNode replaces a parent that says nothing for a second while the stream goes on, and asks it nothing more", () => {
+  const { stage, peers: [gone, other, third] } = Stage.joined(3);
+  stage.fill(other!);
+  const had = gone!.peer.parentMask;
+  assert(had !== 0);
+  // Nobody says anything: the broadcaster is silent, and the parent is as good as any.
+  stage.clock.advance(3000);
+  stage.node.tick();
+  assertEquals(gone!.peer.parentMask, had);
+  stage.header(other!, 21);
+  stage.pass(900, gone);
+  assertEquals(gone!.peer.parentMask, had);
+  stage.header(other!, 22);
+  stage.pass(300, gone);
+  assertEquals(gone!.peer.parentMask, 0);
+  assertEquals(other!.peer.parentMask | third!.peer.parentMask, 0xff);
+});
+
+test("LiveNode takes the places of a child that nothing reaches for one and a half seconds", () => {
+  const stage = source(5);
+  const child = stage.neighbour();
+  stage.says(child, { type: "subscribe", mask: 0xff, from: 5 });
+  publish(stage, 5);
+  stage.pass(1400);
+  assertEquals(child.peer.childMask, 0xff);
+  stage.pass(200);
+  assertEquals([child.peer.childMask, stage.node.childCount], [0, 0]);
+});
+
+/** Three neighbours, of whom the first pushes what the others lack: all of it but for the substreams of `lacking`. */
+function branchless(lacking: number): { stage: Stage; peers: Neighbour[]; run: (from: number, to: number) => void } {
+  const { stage, peers } = Stage.joined(3);
+  stage.fill(peers[0]!);
+  const run = (from: number, to: number) => {
+    for (let seq = from; seq <= to; seq++) {
+      stage.header(peers[0]!, seq);
+      for (let block = 0; block < 4; block++) {
+        const substream = (4 * seq + block) % 8;
+        if ((lacking & (1 << substream)) !== 0) continue;
+        const parent = peers.find(({ peer }) => (peer.parentMask & (1 << substream)) !== 0) ?? peers[0]!;
+        stage.node.block(parent.peer, seq, 16_384 * block, GENUINE.subarray(0, 16_384));
+      }
+      stage.pass(500);
+    }
+  };
+  return { stage, peers, run };
+}
+
+test("LiveNode leaves a parent whose tree nobody gets, by the blocks of other trees", () => {
+  const { stage, peers, run } = branchless(0);
+  run(21, 24);
+  const { parents } = stage.node["parents"];
+  const had = parents[1]!;
+  assert(had !== null);
+  for (let seq = 25; seq <= 40 && parents[1] === had; seq++) {
+    stage.header(peers[0]!, seq);
+    for (let block = 0; block < 4; block++) {
+      const substream = (4 * seq + block) % 8;
+      const { peer } = peers.find((one) => one.peer === parents[substream]) ?? peers[0]!;
+      if (substream !== 1) stage.node.block(peer, seq, 16_384 * block, GENUINE.subarray(0, 16_384));
+    }
+    // Nobody tells of a whole piece.
+    stage.pass(500);
+    assert(parents[0] !== null && parents[2] !== null);
+    assert(seq >= 28 || parents[1] === had, "it is left before it is overdue");
+  }
+  assert(parents[1] !== had);
+  assert(had.link !== undefined && nowOf(stage) < had.refusedUntilMs[1]!);
+});
+
+test("LiveNode asks a parent that brings nothing at all less and less often", () => {
+  const { stage, peers, run } = branchless(0xff);
+  run(21, 27);
+  const barren = peers.filter(({ peer }) => peer.barrenTimes > 0);
+  assert(barren.length > 0);
+  for (const { peer } of barren) {
+    const restMs = peer.barrenUntilMs - nowOf(stage);
+    assert(restMs > 5000 && restMs <= 10_000, `${restMs}`);
+  }
+});
+
+function nowOf(stage: Stage): number {
+  return stage.clock.monotonic();
+}
