@@ -1,4 +1,5 @@
 /** The broadcasts that callers of the method API start, watch and stop. They end with the engine. */
+import { deadline } from "../bytes/deadline.ts";
 import { hasCode, MillraceError } from "../errors.ts";
 import type { BroadcastDesk, BroadcastFigures } from "../http/api/parts.ts";
 import type { Broadcast, BroadcastOptions } from "../live/broadcast/broadcast-types.ts";
@@ -10,6 +11,9 @@ import type { SourcePorts } from "../source/ports.ts";
 
 /** Broadcasts at once, including those still starting: each takes a source, its upload and a window in memory. */
 export const MAX_BROADCASTS = 8;
+
+/** A caller waits this long at most for a source to deliver, ms: cameras take up to 10 s. */
+const START_TIMEOUT_MS = 15_000;
 
 /** The parts that the desk needs. */
 export interface BroadcastDeskParts {
@@ -41,9 +45,14 @@ export class SourceDesk implements BroadcastDesk {
     this.#parts = parts;
   }
 
-  async start({ source, name, title }: { source: string; name: string; title: string }, signal: AbortSignal) {
+  async start({ source, name, title }: { source: string; name: string; title: string }, caller: AbortSignal) {
     const fileName = await broadcastFileName(name);
     const left = this.#takePlace(fileName);
+    const late = deadline(this.#parts.ports.clock, START_TIMEOUT_MS, caller, () => {
+      const seconds = START_TIMEOUT_MS / 1000;
+      return new MillraceError("timeout", `source: it delivered no stream within ${seconds} s; check it`);
+    });
+    const { signal } = late;
     try {
       await Promise.all(left.map((broadcast) => broadcast.close()));
       const opened = await openSource(this.#parts.ports, source, {
@@ -79,6 +88,7 @@ export class SourceDesk implements BroadcastDesk {
       if (!hasCode(error, "config")) throw error;
       throw new MillraceError("invalid_argument", error.message.replace(/^--source /, "source: "), { cause: error });
     } finally {
+      late.cancel();
       this.#starting.delete(fileName);
     }
   }
