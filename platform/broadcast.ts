@@ -37,7 +37,7 @@ export interface BroadcastFacts {
   readonly peers: string | null;
 }
 
-/** Runs a broadcast; answers the exit code. Rejects with one clear line for what the user has to put right. */
+/** Runs a broadcast; returns the exit code. Rejects with one clear line for what the user has to put right. */
 export async function runBroadcast(config: Config, ports: Ports, stopped: Promise<void>): Promise<number> {
   const { source, name } = config;
   if (source === null) throw new MillraceError("config", "broadcast needs --source");

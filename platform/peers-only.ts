@@ -8,7 +8,7 @@ import type { Ports } from "../src/ports.ts";
 /** After this long the program goes on with its end whatever still hangs, ms. */
 const STOP_DEADLINE_MS = 3000;
 
-/** Runs a command; answers its exit code. What breaks off because it was told to stop is no failure. */
+/** Runs a command; returns its exit code. What breaks off because it was told to stop is no failure. */
 export async function untilStopped(stopped: Promise<void>, run: (signal: AbortSignal) => Promise<void>): Promise<0> {
   const gaveUp = new AbortController();
   void stopped.then(() => gaveUp.abort());

@@ -14,7 +14,7 @@ import { StatusLine } from "./status-line.ts";
 /** Largest transport file read, bytes: those of broadcasts are below 64 KiB. */
 const MAX_FILE_BYTES = 1024 * 1024;
 
-/** Runs the node; answers the exit code. Rejects with one clear line for what the user has to put right. */
+/** Runs the node; returns the exit code. Rejects with one clear line for what the user has to put right. */
 export async function runRelay(config: Config, ports: Ports, stopped: Promise<void>): Promise<number> {
   if (config.url === null) throw new MillraceError("config", "relay needs --url");
   const selector = await selectorOf(config.url, ports);

@@ -6,7 +6,7 @@ import type { Ports } from "../src/ports.ts";
 import { chooseDirectories, requirePrivate } from "./directories.ts";
 import { print } from "./host.ts";
 
-/** Runs `token [show|rotate]` and answers the exit code. */
+/** Runs `token [show|rotate]` and returns the exit code. */
 export async function runToken(config: Config, ports: Ports): Promise<number> {
   const [command = "show"] = config.words;
   const { stateDir } = chooseDirectories(config);

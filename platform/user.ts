@@ -9,7 +9,7 @@ import { chooseDirectories, requirePrivate } from "./directories.ts";
 import { print } from "./host.ts";
 import { askPassword, readPassword } from "./password-input.ts";
 
-/** Runs `user add|passwd|remove EMAIL` or `user list` and answers the exit code. */
+/** Runs `user add|passwd|remove EMAIL` or `user list` and returns the exit code. */
 export async function runUser(config: Config, ports: Ports): Promise<number> {
   const [command, email, extra] = config.words;
   const directories = chooseDirectories(config);

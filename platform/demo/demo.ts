@@ -23,7 +23,7 @@ const PROGRESS_MS = 1000;
 /** With `--live --once` the broadcast is watched so long, ms: beyond the end of the clip, where it begins again. */
 const WATCHED_MS = 12_000;
 
-/** Runs the demo; answers the exit code. */
+/** Runs the demo; returns the exit code. */
 export async function runDemo(
   config: Config,
   ports: Ports,

@@ -1,6 +1,6 @@
 /** Bounds that all platforms share, so that the engine behaves the same on each. */
 
-/** `TcpConnection.write()` answers false above this many queued bytes (the promise of `src/ports.ts`). */
+/** `TcpConnection.write()` returns false above this many queued bytes (the promise of `src/ports.ts`). */
 export const WRITE_HIGH_BYTES = 256 * 1024;
 
 /** `drain` is called once fewer bytes than this are queued (the promise of `src/ports.ts`). */

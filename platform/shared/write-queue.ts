@@ -32,7 +32,7 @@ export class WriteQueue {
     return rest;
   }
 
-  /** Moves bytes from the front into `target`; answers how many. */
+  /** Moves bytes from the front into `target`; returns how many. */
   fill(target: Uint8Array): number {
     let filled = 0;
     while (filled < target.length && this.bytes > 0) {

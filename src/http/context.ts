@@ -49,7 +49,7 @@ export interface HttpParts {
 export interface HttpEnv {
   Bindings: {
     info: RequestInfo;
-    /** Whoever embeds the engine has checked the caller, who counts as a program on this machine. Default false. */
+    /** The embedding program has checked the caller, which counts as a program on this machine. Default false. */
     isChecked?: boolean;
   };
   Variables: {

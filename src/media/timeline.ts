@@ -98,7 +98,7 @@ export interface StreamedTimeline {
   ): AsyncIterable<readonly RunSample[]>;
 }
 
-/** What an index reader answers. Immutable; holds no source. */
+/** What an index reader returns. Immutable; holds no source. */
 export interface MediaIndex {
   readonly container: "mp4" | "matroska" | "other";
   /** All tracks, playable or not, in file order. `codecPrivate` is avcC, hvcC or AudioSpecificConfig where needed. */

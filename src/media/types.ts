@@ -1,5 +1,5 @@
 /**
- * Media as the rest of the engine sees it. `openMedia` reads the index of a file through a `ByteSource` and answers a
+ * Media as the rest of the engine sees it. `openMedia` reads the index of a file through a `ByteSource` and returns a
  * `Presentation`: the tracks, an MPEG TS layout of exact or slotted size, and the HLS plan cut from the same layout.
  */
 import type { ChunkBuffers } from "../bytes/chunk-buffers.ts";

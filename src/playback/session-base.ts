@@ -7,7 +7,7 @@ import { EventLog, type PlaybackEvent } from "./events.ts";
 /** What a session delivers: MPEG TS, HLS, or the file as it is. */
 export type OutputKind = "ts" | "hls" | "file";
 
-/** Reason of `Session.stop` when nobody used it for long. Whoever still holds its URLs brings it back. */
+/** Reason of `Session.stop` when nobody used it for long. A request for one of its URLs brings it back. */
 export const INACTIVITY = "inactivity";
 /** Reason of `Session.stop` when the engine ends. The next run of the engine brings it back. */
 export const SHUTDOWN = "shutdown";

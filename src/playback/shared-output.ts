@@ -330,7 +330,7 @@ class SharedOutput {
   #end(maker: Maker): void {
     if (!this.#makers.delete(maker)) return;
     maker.ending.abort(new MillraceError("aborted", "nobody reads any more"));
-    // Whoever waited for a chunk has gone; what it rejects with is nobody's business.
+    // Everybody who waited for a chunk has left, so its error matters to nobody.
     maker.making?.catch(() => {});
     maker.iterator.return?.().catch(() => {});
     maker.run.close();

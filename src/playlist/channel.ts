@@ -17,7 +17,7 @@ export interface ChannelMember {
   readonly mediaGroup: string;
   /** Selector of playback, as in an address. */
   readonly selector: readonly [name: "content_id" | "infohash" | "url" | "magnet", value: string];
-  /** Whoever named its address may name those in the private network. */
+  /** The caller that gave its address may name addresses in the private network. */
   readonly mayNamePrivate: boolean;
 }
 

@@ -91,7 +91,7 @@ interface Known {
   readonly imported: string | null;
 }
 
-/** Adds those of `entries` that are new; answers how many. */
+/** Adds those of `entries` that are new; returns how many. */
 async function addNew(
   trx: Transaction<Schema>,
   clock: Clock,

@@ -96,7 +96,7 @@ export class Playlist {
     }
   }
 
-  /** Answers the new item's id. */
+  /** Returns the new item's id. */
   async add(item: NewItem): Promise<number> {
     const db = await this.store.open();
     const located = {

@@ -76,7 +76,7 @@ export class Lists {
     return { files, directory: stateDir === null ? null : `${stateDir}/imports` };
   }
 
-  /** Imports a list in the background, then lets it go; answers the task. Rejects with `too_busy`. */
+  /** Imports a list in the background, then lets it go; returns the task. Rejects with `too_busy`. */
   async import(list: Spooled, owner: string, allowPrivate: boolean): Promise<number> {
     const { store, clock } = this.parts;
     try {
@@ -91,7 +91,7 @@ export class Lists {
     }
   }
 
-  /** Fetches a list and imports it in the background; answers the task. Rejects with `too_busy`. */
+  /** Fetches a list and imports it in the background; returns the task. Rejects with `too_busy`. */
   importUrl(url: string, owner: string, allowPrivate: boolean): number {
     const { store, clock, open } = this.parts;
     return this.tasks.start("playlist_import", async (progress) => {
@@ -114,7 +114,7 @@ export class Lists {
     });
   }
 
-  /** Adds an external playlist and, unless `updateNow` is false, begins to fetch it; answers its id. */
+  /** Adds an external playlist and, unless `updateNow` is false, begins to fetch it; returns its id. */
   async addExternal(list: NewExternalPlaylist, updateNow: boolean): Promise<number> {
     const id = await this.playlists.add(list);
     // What goes wrong is logged, and seen in `lastUpdate`.
@@ -140,7 +140,7 @@ export class Lists {
     void this.schedule.wake();
   }
 
-  /** Updates all external playlists in the background; answers the task. What fails is told by the playlist's name. */
+  /** Updates all external playlists in the background; returns the task. What fails is told by the playlist's name. */
   updateAllExternal(): number {
     return this.tasks.start("update_all_external_playlists", async (progress) => {
       const lists = await this.playlists.get();

@@ -102,7 +102,7 @@ export class TaskList {
   }
 
   /**
-   * Queues `work` and answers its id; `tidyUp` runs before the task ends, also one that was cancelled before its turn.
+   * Queues `work` and returns its id; `tidyUp` runs before the task ends, also one that was cancelled before its turn.
    * Throws `too_busy` when too many wait, `closed` at the end; then neither runs.
    */
   start(

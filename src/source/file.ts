@@ -33,7 +33,7 @@ const MENDABLE: ReadonlySet<ErrorCode> = new Set(["io", "not_found"]);
 export interface FileInput {
   /** Reads it from its beginning. */
   events(signal: AbortSignal): AsyncGenerator<LiveInputEvent, void>;
-  /** Mean of the transport stream made of it, bytes a second; null when it is not known. */
+  /** Mean of the transport stream made of it, bytes/s; null when it is not known. */
   readonly bytesPerS: number | null;
 }
 
@@ -62,7 +62,7 @@ class FileSource implements ByteSource {
 
 /**
  * Looks at a file. MPEG TS (188, 192 and 204 bytes) is sent as it is but for its times, MP4 and Matroska are laid out as
- * a transport stream, with AAC of sound that it cannot carry where ffmpeg is on the PATH. Answers null for what only ffmpeg may know. Rejects with `not_found`, `io`, `unsupported_media`.
+ * a transport stream, with AAC of sound that it cannot carry where ffmpeg is on the PATH. Returns null for what only ffmpeg may know. Rejects with `not_found`, `io`, `unsupported_media`.
  */
 export async function openFile(
   ports: Pick<SourcePorts, "clock" | "files" | "log" | "processes">,

@@ -28,7 +28,7 @@ export interface SourceOptions {
 /** A source that can be broadcast. */
 export interface OpenedSource {
   readonly input: LiveInput;
-  /** Mean bitrate, bytes a second, where it is known before anything is sent; else null. */
+  /** Mean bitrate, bytes/s, where it is known before anything is sent; else null. */
   readonly bytesPerS: number | null;
   /** For logs: without credentials. */
   readonly description: string;

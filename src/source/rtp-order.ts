@@ -62,7 +62,7 @@ export class RtpOrder {
     return { payloads: this.#giveUp(nowMs), isCut: false };
   }
 
-  /** Nothing more comes for now: answers what is held, in order. */
+  /** Nothing more comes for now: returns what is held, in order. */
   flush(nowMs: number): Uint8Array[] {
     const payloads: Uint8Array[] = [];
     while (this.#held.size > 0) payloads.push(...this.#giveUp(nowMs));

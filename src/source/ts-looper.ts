@@ -68,7 +68,7 @@ export class TsLooper {
   #lastPcr = 0;
   #pcrStep90k = 0;
 
-  /** Takes whole packets of the file, in order; answers those that are sent. */
+  /** Takes whole packets of the file, in order; returns those that are sent. */
   push(packets: Uint8Array): Uint8Array {
     const bytes = concatBytes([this.#held, packets]);
     let kept = this.#held.length;
@@ -85,7 +85,7 @@ export class TsLooper {
     return bytes.subarray(0, ready);
   }
 
-  /** The pass is over: answers what was held. The next packet is the first of the file. */
+  /** The pass is over: returns what was held. The next packet is the first of the file. */
   endPass(): Uint8Array {
     const held = this.#held;
     this.#held = new Uint8Array();

@@ -27,7 +27,7 @@ export interface Report {
   readonly reason?: string;
 }
 
-/** Who is told what comes. */
+/** Receives what is sent to this page. */
 export interface Listener {
   open(stream: SentStream): void;
   command(command: SentCommand): void;

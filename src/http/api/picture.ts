@@ -80,7 +80,7 @@ export class PictureCache {
     this.clock = clock;
   }
 
-  /** The kept picture, or what `make` answers; callers at the same time share one `make`. Its failures count for a minute. */
+  /** The kept picture, or what `make` returns; callers at the same time share one `make`. Its failures count for a minute. */
   get(key: string, make: () => Promise<Picture>): Promise<Picture> {
     const nowMs = this.clock.monotonic();
     const known = this.kept.get(key);

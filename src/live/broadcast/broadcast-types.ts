@@ -10,8 +10,8 @@ export interface BroadcastOptions {
   /** Title, as viewers see it; part of the id. */
   readonly name: string;
   /**
-   * Directory of this broadcast alone: key and position (mode 600), transport file, addresses of viewers. Whoever starts
-   * with the same directory goes on under the same id. null: nothing is kept, each start is a new broadcast.
+   * Directory of this broadcast alone: key and position (mode 600), transport file, addresses of viewers. A broadcast
+   * started with the same directory continues under the same id. null: nothing is kept, each start is a new broadcast.
    */
   readonly directory: string | null;
   /**
@@ -29,7 +29,7 @@ export interface BroadcastOptions {
   readonly nodes?: readonly string[];
   /** BEP 27: trackers and named peers only. Default false. */
   readonly isPrivate?: boolean;
-  /** Upload of this broadcast, bytes a second. 0 (default): only the engine's limit. */
+  /** Upload of this broadcast, bytes/s. 0 (default): only the engine's limit. */
   readonly uploadLimitBytesPerSecond?: number;
   /** Gives up while the stream's bitrate is still being measured. */
   readonly signal?: AbortSignal;

@@ -27,7 +27,7 @@ export interface CutPiece {
 }
 
 /**
- * Takes the bytes of a source and answers pieces. Each that a decoder can start in holds PAT and PMT before its random
+ * Takes the bytes of a source and returns pieces. Each that a decoder can start in holds PAT and PMT before its random
  * access point: where the source has none there, they are put in.
  */
 export class PieceCutter {
@@ -54,7 +54,7 @@ export class PieceCutter {
     return this.resync.droppedBytes;
   }
 
-  /** Takes bytes that arrived at `nowMs` (Unix ms); answers the pieces that they complete. */
+  /** Takes bytes that arrived at `nowMs` (Unix ms); returns the pieces that they complete. */
   push(chunk: Uint8Array, nowMs: number): CutPiece[] {
     const out: CutPiece[] = [];
     for (const { packets, lost } of this.resync.push(chunk)) {
@@ -65,7 +65,7 @@ export class PieceCutter {
     return out;
   }
 
-  /** The source was lost: what follows is a discontinuity. Answers the piece under way. */
+  /** The source was lost: what follows is a discontinuity. Returns the piece under way. */
   sourceLost(): CutPiece[] {
     const out: CutPiece[] = [];
     this.resync.reset();
@@ -73,7 +73,7 @@ export class PieceCutter {
     return out;
   }
 
-  /** The broadcast is over. Answers the piece under way, marked as the end. */
+  /** The broadcast is over. Returns the piece under way, marked as the end. */
   end(nowMs: number): CutPiece[] {
     if (this.packets.length === 0) {
       this.open(nowMs);

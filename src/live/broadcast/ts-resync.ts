@@ -20,7 +20,7 @@ export class TsResync {
   /** Bytes dropped so far. */
   droppedBytes = 0;
 
-  /** Takes a chunk; answers the packets that it completes, in runs without a loss inside. */
+  /** Takes a chunk; returns the packets that it completes, in runs without a loss inside. */
   push(chunk: Uint8Array): PacketRun[] {
     const bytes = this.rest.length === 0 ? chunk : concatBytes([this.rest, chunk]);
     const runs: PacketRun[] = [];

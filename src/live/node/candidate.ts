@@ -28,8 +28,8 @@ export function isBelow({ place }: LivePeer, substream: number, mark: Mark): boo
 }
 
 /**
- * True when it tells of the same epoch as `window`, and does not lag. Who tells of its place need not have whole pieces:
- * in a crowd most are fed on some substreams only, and can pass those on.
+ * True when it tells of the same epoch as `window`, and does not lag. A peer that sent its PLACE needs no whole
+ * pieces: in a crowd most peers are fed on some substreams only, and can pass those on.
  */
 export function isUsable(peer: LivePeer, { window, rate }: { window: PieceWindow; rate: StreamRate }): boolean {
   if (peer.window?.epoch !== window.epoch) return false;
@@ -46,7 +46,7 @@ export function costOf(
   return (peer.rttMs ?? 100) / 100 + 0.3 * bitCount(peer.parentMask) + 0.5 * random() +
     Math.min(MAX_LAG_STEPS, latePieces / rate.pieces(LAG_STEP_MS, 1)) +
     (peer.isProven || !isWary() ? 0 : POLICY.unprovenSteps) +
-    // Whoever only says that it is near the source is to cost a newcomer few substreams, not all.
+    // A peer that merely claims to be near the source should cost a newcomer a few substreams, not all of them.
     (peer.hasBrought ? 0 : POLICY.untriedSteps * bitCount(peer.parentMask));
 }
 

@@ -13,14 +13,14 @@ import { POLICY } from "./policy.ts";
 export interface ChildrenOptions {
   readonly substreams: number;
   readonly isSource: boolean;
-  /** Bitrate of the stream, bytes a second. */
+  /** Bitrate of the stream, bytes/s. */
   readonly bytesPerS: () => number;
   readonly uplinkBytesPerS: () => number;
   /** False while the uplink is a guess. */
   readonly isMeasured: () => boolean;
-  /** What the quickest block so far says that the uplink carries, bytes a second; 0 before the first has arrived. */
+  /** What the quickest block so far says that the uplink carries, bytes/s; 0 before the first has arrived. */
   readonly shownBytesPerS: () => number;
-  /** What the uplink is known to carry, bytes a second. */
+  /** What the uplink is known to carry, bytes/s. */
   readonly carriedBytesPerS: () => number;
   /** How long what is pushed now waits for the uplink, ms. */
   readonly pushDelayMs: () => number;
@@ -58,7 +58,7 @@ export class Children {
     return this.counts[substream]!;
   }
 
-  /** Takes `peer` as a child of the substreams of `mask` that there is room for; answers those accepted. */
+  /** Takes `peer` as a child of the substreams of `mask` that there is room for; returns those accepted. */
   accept(peer: LivePeer, mask: number, nowMs: number): Admission {
     let accepted = 0;
     const displaced: [LivePeer, number][] = [];

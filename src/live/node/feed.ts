@@ -192,7 +192,7 @@ export class LiveFeed {
     return this.edgeOffsetMs - (header.timestampMs - nowMs) <= POLICY.stallBehindMs;
   }
 
-  /** Skips when the missing piece is due, or lost for good, and there is a place to go on; answers whether it did. */
+  /** Skips when the missing piece is due, or lost for good, and there is a place to go on; returns whether it did. */
   private skipGap(entry: PieceEntry | undefined, nowMs: number): boolean {
     const newest = this.window.newest;
     if (newest === null || newest.seq < this.nextSeq!) return false;
@@ -220,8 +220,8 @@ export class LiveFeed {
 
   /**
    * The piece that the broadcaster returned with, when nothing that is missing before it can come any more; null
-   * otherwise. Who was killed goes on behind numbers that it may never have used, and has forgotten what it had not sent:
-   * nobody brings either, and a player that waited until the return itself is due would stand still for nothing.
+   * otherwise. A broadcaster that was killed skips numbers that it may never have used, and has lost what it had not sent:
+   * nobody can deliver either, and a player that waited until the return itself is due would freeze for nothing.
    */
   private lostUntil(newest: PieceHeader, nowMs: number): number | null {
     const returned = this.returnAfter(this.nextSeq!, newest);

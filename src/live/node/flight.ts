@@ -41,7 +41,7 @@ export interface FlightOptions {
   readonly guessBytesPerS: () => number;
   /** The guess is what a user says of the line. */
   readonly isTold: boolean;
-  /** No more is handed over, whatever the line carries, bytes a second. */
+  /** No more is handed over, whatever the line carries, bytes/s. */
   readonly limitBytesPerS: number;
   readonly random: () => number;
 }

@@ -84,8 +84,8 @@ export class Intake {
   }
 
   /**
-   * The beginning of a block that is here came from `peer`. Whoever proves itself late, when that is no longer asked for,
-   * is slow and nothing worse.
+   * The beginning of a block that is here came from `peer`. A peer that proves itself after
+   * the proof is no longer wanted is slow, not hostile.
    */
   private beginning(peer: LivePeer, key: number, data: Uint8Array, stored: Uint8Array): void {
     if (peer.requests.get(key)?.bytes === data.length) peer.requests.delete(key);

@@ -62,11 +62,11 @@ export interface Arrival {
 /** Measures the up-link. One per node: all its connections share the line. */
 export class LineMeter {
   private readonly guess: () => number;
-  /** What was learned, bytes a second; 0 before. */
+  /** What was learned, bytes/s; 0 before. */
   private rate = 0;
   /** Samples taken while the line was the limit. */
   private samples = 0;
-  /** What the quickest two blocks say that the line carries, bytes a second, the quicker first. */
+  /** What the quickest two blocks say that the line carries, bytes/s, the quicker first. */
   private readonly shown = [0, 0] as [number, number];
   /** Blocks in a row that took long. */
   private slowBlocks = 0;
@@ -91,7 +91,7 @@ export class LineMeter {
     this.rate = guessBytesPerS();
   }
 
-  /** The line's rate, bytes a second: as measured, or what is the least that it can be. */
+  /** The line's rate, bytes/s: as measured, or what is the least that it can be. */
   get bytesPerS(): number {
     return this.isKnown ? this.rate : Math.max(this.rate, this.guess());
   }
@@ -102,7 +102,7 @@ export class LineMeter {
   }
 
   /**
-   * What the quickest block but one says that the line carries, bytes a second; 0 before there are two, `Infinity` when it
+   * What the quickest block but one says that the line carries, bytes/s; 0 before there are two, `Infinity` when it
    * was too quick to tell. The quickest may have been compared with a round trip that was not the least.
    */
   get shownBytesPerS(): number {
@@ -119,7 +119,7 @@ export class LineMeter {
     return this.window;
   }
 
-  /** What may be handed to the network, bytes a second; `Infinity` while only the window limits that. */
+  /** What may be handed to the network, bytes/s; `Infinity` while only the window limits that. */
   paceBytesPerS(nowMs: number): number {
     if (!this.isKnown) return Infinity;
     const waitMs = this.waitMs(nowMs);

@@ -166,7 +166,7 @@ export class LiveNode {
     return this.edge.clockTrouble;
   }
 
-  /** Uplink to tell others of, bytes a second; null before anything was measured. */
+  /** Uplink to tell others of, bytes/s; null before anything was measured. */
   get toldUpBytesPerS(): number | null {
     return this.uploader.toldBytesPerS;
   }
@@ -202,7 +202,7 @@ export class LiveNode {
     this.feeds.delete(feed);
   }
 
-  /** Both handshakes of `link` are done. Answers the peer to hand its messages to. */
+  /** Both handshakes of `link` are done. Returns the peer to hand its messages to. */
   connected(link: LiveLink, info: LivePeerInfo): LivePeer {
     const peer = new LivePeer(link, info, this.now());
     if (info.clockMs !== undefined) peer.clockAheadMs = info.clockMs - this.options.clock.now();

@@ -3,7 +3,7 @@ import type { Clock } from "../../ports.ts";
 import type { PieceHeader } from "../header.ts";
 import type { LiveVerifier } from "../signer.ts";
 
-/** What holds blocks back for a limit's sake. Whoever provides it has the node pump when it opens again. */
+/** Holds blocks back to keep a limit. Its provider makes the node send again when it opens. */
 export interface UploadGate {
   /** True when a block may be handed to the network. */
   readonly isOpen: boolean;
@@ -23,7 +23,7 @@ export interface LiveNodeOptions {
     readonly substreams: number;
     readonly windowS: number;
   };
-  /** The user's limit of the uplink, bytes a second, 0 when nothing may be sent; null without a limit. */
+  /** The user's limit of the uplink, bytes/s, 0 when nothing may be sent; null without a limit. */
   readonly uplinkBytesPerS: number | null;
   /** Holds blocks back so that the limit is kept. Default: nothing does. */
   readonly gate?: UploadGate;

@@ -23,7 +23,7 @@ export interface LiveLink {
 /** What the handshake says: `live: {v, role, up}`. */
 export interface LivePeerInfo {
   readonly role: "source" | "viewer";
-  /** Uplink as told, bytes a second; null when it isn't. Decides about places in the trees, never about trust. */
+  /** Uplink as told, bytes/s; null when it isn't. Decides about places in the trees, never about trust. */
   readonly upBytesPerS: number | null;
   /** Its wall clock at the handshake, Unix ms; absent when it isn't told. */
   readonly clockMs?: number;
@@ -140,7 +140,7 @@ export class LivePeer {
     if (!this.closed) this.link.send(encodeLiveMessage(message));
   }
 
-  /** Uplink as last told, bytes a second; null when it is not known. */
+  /** Uplink as last told, bytes/s; null when it is not known. */
   get upBytesPerS(): number | null {
     return this.place === null ? this.info.upBytesPerS : this.place.upBytesPerS;
   }
@@ -175,7 +175,7 @@ export class LivePeer {
     this.newestSeq = windowNewest(window);
   }
 
-  /** Notes that it has the header of `seq`; answers whether that is new, as far as the last few hundred tell. */
+  /** Notes that it has the header of `seq`; returns whether that is new, as far as the last few hundred tell. */
   knowsHeader(seq: number): boolean {
     return this.headers.add(seq);
   }

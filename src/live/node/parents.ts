@@ -334,8 +334,8 @@ export class Parents {
   }
 
   /**
-   * Another parent for a branch that gets nothing. Whoever stands at its head has none and takes the first chance, for
-   * all of it; the others give it some time, so that the branch stays whole.
+   * Another parent for a branch that gets nothing. The member at its head has no parent and takes the first chance, for
+   * the whole branch; the others wait a little for it, so that the branch stays together.
    */
   private rescue(substream: number, nowMs: number): LivePeer | null {
     const found = this.choose(substream, nowMs, Infinity);

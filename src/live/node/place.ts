@@ -27,7 +27,7 @@ export type Mark = readonly number[];
 
 /** The contents of a PLACE. */
 export interface Place {
-  /** Measured uplink, bytes a second; null when it is not known (0xffffffff on the wire). */
+  /** Measured uplink, bytes/s; null when it is not known (0xffffffff on the wire). */
   readonly upBytesPerS: number | null;
   /** Substream → depth of a child: steps from the source, slow and busy ones counted more; `UNFED` when nothing would come. */
   readonly depths: Uint8Array;
@@ -38,7 +38,7 @@ export interface Place {
   readonly bars: Uint8Array;
   /**
    * Substream → by whom its blocks come, the sender included: the marks of all of them in 128 bits (a Bloom filter), four
-   * words each. Who finds its own mark there is taken to be above the sender, and never asks it for what it passes on itself.
+   * words each. A member that finds its own mark there assumes that it feeds the sender, and never asks it for that substream.
    */
   readonly paths: Uint32Array;
 }

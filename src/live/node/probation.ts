@@ -1,9 +1,9 @@
 /**
- * Whether a neighbour is worth being fed. Who poisons shows it only to those whom it sends something, and its parents get
- * nothing from it: they would feed it forever, in the place of one that passes on. So whoever asks for a place and says
- * that it has pieces sends a block first that is here already. Who has none yet gives one back that it was given: a few
- * poisoners with much uplink, whom nobody else fed and who so had none forever, held all places near the source on one
- * substream. Proof is asked for while there are poisoners about: for a minute from each false block on.
+ * Whether a neighbour is worth feeding. A poisoner is visible only to those it sends something, and its parents get
+ * nothing from it: they would feed it forever, in the place of a member that passes blocks on. So a peer that wants a
+ * place and claims to have pieces must first send a block that is here already. A peer that has none yet sends back a
+ * block that it was given: without that, a few poisoners with fast uplinks, fed by nobody else and so never with a piece,
+ * held all places near the source on one substream. Proof is required for a minute after each false block.
  */
 import type { LivePeer } from "./live-peer.ts";
 import { isComplete, isStored, type PieceWindow } from "./piece-window.ts";

@@ -68,12 +68,12 @@ export class Uploader {
     this.averageMs = this.toldMs = BLOCK_BYTES / this.uplinkBytesPerS * 1000;
   }
 
-  /** The uplink, bytes a second: as measured, or what is the least that it can be; never more than the user's limit. */
+  /** The uplink, bytes/s: as measured, or what is the least that it can be; never more than the user's limit. */
   get uplinkBytesPerS(): number {
     return Math.min(this.limitBytesPerS ?? Infinity, this.flight.line.bytesPerS);
   }
 
-  /** Uplink to tell others of, bytes a second; null before anything is known of it. */
+  /** Uplink to tell others of, bytes/s; null before anything is known of it. */
   get toldBytesPerS(): number | null {
     return this.isMeasured || this.shownBytesPerS > 0 || this.limitBytesPerS === 0 ? this.uplinkBytesPerS : null;
   }
@@ -83,7 +83,7 @@ export class Uploader {
     return this.flight.line.isKnown;
   }
 
-  /** What the quickest block so far says that the uplink carries, bytes a second; 0 before the first. */
+  /** What the quickest block so far says that the uplink carries, bytes/s; 0 before the first. */
   get shownBytesPerS(): number {
     return this.flight.line.shownBytesPerS;
   }

@@ -27,7 +27,7 @@ export interface LiveSource {
   /** Members that we are connected to, as many as a picture shows. */
   members(): readonly MemberFigures[];
   /**
-   * Calls `listener` after a piece was completed, in no particular turn. Answers the way to stop it. Whatever depends on
+   * Calls `listener` after a piece was completed, in no particular turn. Returns the way to stop it. Whatever depends on
    * time alone (a piece that is missing when it is due) is for the reader of the feed to watch.
    */
   onPiece(listener: () => void): () => void;

@@ -9,6 +9,6 @@ export interface LiveSwarmStatus extends SwarmStatus {
   /** Substreams that somebody pushes to us, and subscriptions that we serve. */
   readonly parents: number;
   readonly children: number;
-  /** Uplink as measured or limited, bytes a second. */
+  /** Uplink as measured or limited, bytes/s. */
   readonly uplinkBytesPerSecond: number;
 }

@@ -30,7 +30,7 @@ export interface LiveSwarmOptions {
   /** Of the trackers and DHT nodes in `metainfo`. */
   readonly servers: ServerScope;
   readonly role: "source" | "viewer";
-  /** Upload of this swarm, bytes a second; 0: only the engine's limit. */
+  /** Upload of this swarm, bytes/s; 0: only the engine's limit. */
   readonly uploadLimitBytesPerSecond: number;
 }
 

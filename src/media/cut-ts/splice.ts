@@ -50,7 +50,7 @@ export class TsSplicer {
     this.#sourceChanged = this.#hasEntered;
   }
 
-  /** A stretch begins: answers its tables. */
+  /** A stretch begins: returns its tables. */
   enter(point: SplicePoint): Uint8Array {
     const newTables = this.#sourceChanged ? [0, ...point.tables.map((packet) => pidOf(packet, 0))] : [];
     if (this.#sourceChanged) this.#changes++;
@@ -70,7 +70,7 @@ export class TsSplicer {
     return this.push(concatBytes(point.tables));
   }
 
-  /** Takes whole packets of the stretch, in order; answers what goes out for them. */
+  /** Takes whole packets of the stretch, in order; returns what goes out for them. */
   push(packets: Uint8Array): Uint8Array {
     const out = new Uint8Array(packets.length + this.#marked.size * PACKET_BYTES);
     let filled = 0;

@@ -51,7 +51,7 @@ export class ByteWindow {
     this.at = 0;
   }
 
-  /** Reads until `count` bytes are there or the source ends; answers whether they are. */
+  /** Reads until `count` bytes are there or the source ends; returns whether they are. */
   async need(count: number): Promise<boolean> {
     const present = this.available;
     if (present >= count) return true;

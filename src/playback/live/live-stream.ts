@@ -209,7 +209,7 @@ export class LiveStream {
     for (const wake of all) wake();
   }
 
-  /** Calls `listener` when content is given up as missing. Answers the way to stop it. */
+  /** Calls `listener` when content is given up as missing. Returns the way to stop it. */
   onGap(listener: (gap: LiveGap) => void): () => void {
     this.gapListeners.add(listener);
     return () => void this.gapListeners.delete(listener);

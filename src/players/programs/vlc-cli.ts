@@ -64,7 +64,7 @@ export class VlcCli {
     this.#close();
   }
 
-  /** Whoever gives up leaves its answer to be read by its own turn, so that no other takes it for theirs. */
+  /** A caller that gives up leaves its turn to read the answer, so that no other caller mistakes it for its own. */
   async #inTurn<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
     if (this.#closed) throw new MillraceError("closed", "VLC has ended");
     if (this.#waiting >= MAX_WAITING) throw new MillraceError("too_busy", "VLC does not respond");

@@ -32,7 +32,7 @@ export class ExternalPlaylists {
     this.sealer = sealer;
   }
 
-  /** Answers the id. Rejects with `invalid_argument`, or `conflict` when there are too many. */
+  /** Returns the id. Rejects with `invalid_argument`, or `conflict` when there are too many. */
   async add(list: NewExternalPlaylist): Promise<number> {
     requireUpdateInterval(list.updateInterval);
     const { url, login, password } = separated(list);

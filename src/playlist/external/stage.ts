@@ -119,7 +119,7 @@ export async function clearStage(store: Store, id: number): Promise<void> {
 
 /**
  * Finds the item of each staged entry: the same content, the first entry the first item, the second the second; then, for
- * addresses that changed, the same `tvg-id` and title. Answers how many have one.
+ * addresses that changed, the same `tvg-id` and title. Returns how many have one.
  */
 export async function match(store: Store, id: number, signal: AbortSignal): Promise<number> {
   const db = await store.open();

@@ -2,7 +2,7 @@
  * Reading extended M3U lists of any size in bounded memory: bytes in, entries and line errors out.
  *
  * The reader is our own. The npm parsers that know the attributes of real lists (iptv-playlist-parser and its kin) want
- * the whole text as one string and answer one array; those made for HLS (m3u8-parser, hls-parser) don't know them.
+ * the whole text as one string and return one array; those made for HLS (m3u8-parser, hls-parser) don't know them.
  */
 import { trimEndOf } from "../../bytes/trim.ts";
 import { abortError, MillraceError } from "../../errors.ts";

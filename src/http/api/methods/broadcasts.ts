@@ -55,12 +55,12 @@ export const BROADCAST_METHODS: readonly Method[] = [
     name: "broadcast_start",
     summary:
       "Sends a file (whole path), an address, udp://, rtp:// or rtmp:// as a live broadcast until it is stopped or the " +
-      "engine ends. Whoever starts again with the name goes on under the same id. Answers when the source delivers.",
+      "engine ends. A later start with the same name continues under the same id. Answers when the source delivers.",
     public: false,
     remote: false,
     params: z.object({
       source: z.string().trim().min(1).max(4096).describe("A whole path, or an address"),
-      name: WORDS.describe("Whoever starts again with it goes on under the same id"),
+      name: WORDS.describe("A later start with it continues under the same id"),
       title: WORDS.optional().describe("What viewers see. Default: the name"),
     }),
     result: BROADCAST,

@@ -171,7 +171,7 @@ export class ClusterWalk {
     return await this.locate();
   }
 
-  /** Goes to the first cluster at or after the position; answers whether there is one. */
+  /** Goes to the first cluster at or after the position; returns whether there is one. */
   async locate(): Promise<boolean> {
     const window = this.#window;
     this.#inside = false;

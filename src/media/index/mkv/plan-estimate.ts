@@ -82,7 +82,7 @@ async function probeTail(source: ByteSource, head: MatroskaHead, signal: AbortSi
   return null;
 }
 
-/** Plans the runs; also answers the duration found. */
+/** Plans the runs; also returns the duration found. */
 export async function planByEstimate(
   source: ByteSource,
   head: MatroskaHead,

@@ -26,7 +26,7 @@ export const MAX_FRAGMENT_SAMPLES = 100_000;
 /** Access units that a run declares without an entry for each: eight minutes of AC-3, whose frames are of one size. */
 const MAX_UNIFORM_SAMPLES = 16_384;
 
-/** Reads cursor-wise; past the end it answers 0. */
+/** Reads cursor-wise; past the end it returns 0. */
 class Fields {
   private readonly box: Box;
   private at: number;

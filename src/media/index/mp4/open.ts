@@ -1,4 +1,4 @@
-/** Opens MP4 and QuickTime files: reads the movie box and answers the index. */
+/** Opens MP4 and QuickTime files: reads the movie box and returns the index. */
 import type { ByteSource } from "../../../bytes/source.ts";
 import { hasCode, MillraceError } from "../../../errors.ts";
 import { elementaryFormat } from "../../mux/ts/elementary/carry.ts";

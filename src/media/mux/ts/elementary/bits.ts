@@ -1,6 +1,6 @@
 /** Bit fields of a few hundred bits: configuration records, not media. */
 
-/** Reads big-endian bit fields. Past the end it answers zeros and `exhausted` turns true. */
+/** Reads big-endian bit fields. Past the end it returns zeros and `exhausted` turns true. */
 export class BitReader {
   private readonly bytes: Uint8Array;
   private position = 0;

@@ -85,7 +85,7 @@ class ParameterSets {
     this.box = box;
   }
 
-  /** Takes `count` units, each after a 16-bit length, behind a counter of `counterBytes` at `at`. Answers the end, -1 if damaged. */
+  /** Takes `count` units, each after a 16-bit length, behind a counter of `counterBytes` at `at`. Returns the end, -1 if damaged. */
   take(at: number, counterBytes: number, count: number, keep = true): number {
     at += counterBytes;
     for (let i = 0; i < count; i++) {
