@@ -2,15 +2,15 @@
 
 import type { ChunkBuffers } from "../../../bytes/chunk-buffers.ts";
 
-/** Chunks handed out are no larger (see `TsLayout.read`). */
+/** Largest chunk handed out (see `TsLayout.read`). */
 const MAX_CHUNK_BYTES = 64 * 1024;
 /**
- * Packets are collected in a buffer of this size and handed out as views of it. It stays in a processor's cache between
- * being written and being sent, and the allocator serves it from memory that it has: larger ones are mapped afresh each time.
+ * Packets are collected in a buffer of this size and handed out as views of it. That fits a processor's cache between
+ * writing and sending, and the allocator reuses memory for it; larger buffers are newly mapped each time.
  */
 const BUFFER_BYTES = 64 * 1024;
 
-/** Splits `bytes` into chunks that the contract allows; the receiver of each holds its memory in `buffers`. */
+/** Splits `bytes` into chunks that the contract allows; the receiver of each chunk holds its memory in `buffers`. */
 export function* chunksOf(bytes: Uint8Array, buffers?: ChunkBuffers): Generator<Uint8Array> {
   for (let at = 0; at < bytes.length; at += MAX_CHUNK_BYTES) {
     buffers?.hold(bytes);
@@ -18,19 +18,19 @@ export function* chunksOf(bytes: Uint8Array, buffers?: ChunkBuffers): Generator<
   }
 }
 
-/** Memory for packets of `sizeBytes` and more behind them. */
+/** Memory for packets of `sizeBytes` and more after them. */
 export function packetBuffer(sizeBytes: number, buffers?: ChunkBuffers): Uint8Array {
   const bytes = Math.max(sizeBytes, BUFFER_BYTES);
   return buffers?.acquire(bytes) ?? new Uint8Array(bytes);
 }
 
-/** Collects packets in buffers that are handed on when full. */
+/** Collects packets in buffers and passes on full ones. */
 export class PacketSink {
   private readonly full: Uint8Array[] = [];
   private readonly buffers: ChunkBuffers | undefined;
   private buffer: Uint8Array = new Uint8Array(0);
   private start = 0;
-  /** Where the reserved bytes begin in the buffer that `reserve` answered. */
+  /** Where the reserved bytes begin in the buffer that `reserve` returned. */
   at = 0;
 
   /** Memory comes from `buffers` if there are any. */
@@ -49,12 +49,12 @@ export class PacketSink {
     return this.buffer;
   }
 
-  /** The reserved bytes were written. */
+  /** Call it when the reserved bytes were written. */
   advance(bytes: number): void {
     this.at += bytes;
   }
 
-  /** What was written since the last call, in order, as chunks. */
+  /** Returns what was written since the last call, in order, as chunks. */
   *take(): Generator<Uint8Array> {
     this.flush();
     for (const bytes of this.full.splice(0)) {
@@ -63,7 +63,7 @@ export class PacketSink {
     }
   }
 
-  /** Gives back what nothing is written to any more. */
+  /** Gives back the buffer once nothing more is written to it. */
   close(): void {
     this.buffers?.release(this.buffer);
   }

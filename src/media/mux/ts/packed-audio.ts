@@ -8,17 +8,17 @@ import type { ElementaryFormat } from "./elementary/format.ts";
 import { Payload } from "./payload.ts";
 import type { ProgramStream } from "./program.ts";
 
-/** Sound in one PES at most, 90 kHz: 0.3 s, less than half of the decoder's delay. */
+/** Most sound in one PES, 90 kHz: 0.3 s, less than half of the decoder's delay. */
 const MAX_PACKED_90K = 27_000;
 /** Where the sound carries the clock, each PES has a PCR, which is due every 100 ms (2.7.2). */
 const MAX_PACKED_WITH_PCR_90K = 9000;
-/** Frames in one PES take this much at most, bytes: its length has 16 bits. 0.3 s of 640 kbit/s are 24 KB. */
+/** Most bytes of frames in one PES: its length field has 16 bits. 0.3 s of 640 kbit/s are 24 KB. */
 export const MAX_PACKED_BYTES = 32 * 1024;
-/** A frame's time may be so far from where the frames before it put it, 90 kHz: 1.2 ms, as containers round to 1 ms. */
+/** How far a frame's time may be from where the previous frames put it, 90 kHz: 1.2 ms, as containers round to 1 ms. */
 export const ROUNDING_90K = 108;
-/** … and so far after a few times at which it was not, 90 kHz: a slot has room for so many more PES only. */
+/** The same after a few frames were further off, 90 kHz: a slot has room for only so many more PES. */
 const JITTER_90K = 3600;
-/** Frames whose times do not follow begin a PES of their own so often in a slot, which has a packet ready for each. */
+/** How often per slot a frame whose time does not follow may begin its own PES; the slot has a packet ready for each. */
 export const MAX_BREAKS = 12;
 
 /** What goes into one PES. */
@@ -32,10 +32,10 @@ export function packed90k(stream: ProgramStream): number {
   return stream.carriesPcr ? MAX_PACKED_WITH_PCR_90K : MAX_PACKED_90K;
 }
 
-/** How many PES a slot of `duration90k` is to have room for when it holds `units` frames of `stream`. */
+/** How many PES a slot of `duration90k` needs room for if it holds `units` frames of `stream`. */
 export function packedUnits(stream: ProgramStream, units: number, duration90k: number): number {
   const { frame90k } = stream.format;
-  // Where the container's access units are longer than frames, each has a PES of its own.
+  // If the container's access units are longer than frames, each gets its own PES.
   if (frame90k === null || units * frame90k < duration90k) return units;
   const frames = Math.max(1, Math.floor(packed90k(stream) / frame90k));
   return Math.min(units, Math.ceil(units / frames) + 1);
@@ -57,7 +57,7 @@ export function putFrame(
   format.fill(payload, data, from, to, true);
   const size = payload.sizeBytes;
   payload.take(out, at, size);
-  // The container's bytes must not be held until the next one.
+  // Don't hold on to the container's bytes until the next frame.
   payload.reset(0);
   return at + size;
 }
@@ -70,10 +70,10 @@ export class AudioPacker {
   #bytes = 0;
   #heldBytes = 0;
   #breaks = 0;
-  /** So many frames, from the first one on, have their bytes to themselves. */
+  /** How many frames, from the first on, own a copy of their bytes. */
   #detached = 0;
 
-  /** A packer where frames of `stream` can share a PES; else null. */
+  /** A packer if frames of `stream` can share a PES; else null. */
   static of(stream: ProgramStream): AudioPacker | null {
     return stream.format.frame90k === null ? null : new AudioPacker(stream, stream.format.frame90k);
   }
@@ -83,7 +83,7 @@ export class AudioPacker {
     this.#frame90k = frame90k;
   }
 
-  /** The first frame that waits; null when none does. */
+  /** The first waiting frame; null when none waits. */
   get first(): RunSample | null {
     return this.#frames[0] ?? null;
   }
@@ -93,12 +93,12 @@ export class AudioPacker {
     return this.#frames.length;
   }
 
-  /** Bytes that the frames which wait have in the container. */
+  /** Size of the waiting frames in the container, bytes. */
   get bytes(): number {
     return this.#heldBytes;
   }
 
-  /** Copies the bytes of the frames that wait, which would keep all that was read with them. */
+  /** Copies the bytes of the waiting frames, which would otherwise keep whole read buffers in memory. */
   detach(): void {
     for (; this.#detached < this.#frames.length; this.#detached++) {
       const sample = this.#frames[this.#detached]!;
@@ -106,7 +106,7 @@ export class AudioPacker {
     }
   }
 
-  /** Whether `sample` can go with those that wait; if not, `close` comes first. */
+  /** Whether `sample` can join the waiting frames; if not, call `close` first. */
   takes(sample: RunSample): boolean {
     const first = this.#frames[0];
     if (first === undefined) return true;
@@ -127,7 +127,7 @@ export class AudioPacker {
     this.#bytes += this.#stream.format.maxBytes(sample.data.length, true);
   }
 
-  /** The first `count` of the frames that wait as one: its data is the elementary stream as the TS carries it. */
+  /** The first `count` waiting frames as one sample: its data is the elementary stream as the TS carries it. */
   close(count: number): PackedFrames {
     const kept = this.#frames.splice(count);
     const out = new Uint8Array(this.#bytes);

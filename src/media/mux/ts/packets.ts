@@ -44,7 +44,7 @@ export function writePcrPacket(out: Uint8Array, at: number, pid: number, cc: num
   out.fill(0xff, at + 12, at + PACKET_BYTES);
 }
 
-/** A packet that goes on with the PES of its PID by a single zero byte: trailing zeros mean nothing to any codec of pictures. */
+/** A packet that continues its PID's PES with a single zero byte: trailing zeros mean nothing to any video codec. */
 export function writeZeroPacket(out: Uint8Array, at: number, pid: number, cc: number): void {
   writeHeader(out, at, pid, false, 3, cc);
   out[at + 4] = PACKET_BODY_BYTES - 2;
@@ -59,9 +59,9 @@ export function packetsFor(payloadBytes: number, fieldBytes: number): number {
   return beyondFirst <= 0 ? 1 : 1 + Math.ceil(beyondFirst / PACKET_BODY_BYTES);
 }
 
-/** Packets whose payload goes through the stage at a time: that much stays in a processor's first cache. */
+/** Packets whose payload goes through the stage at once: that much stays in a processor's first-level cache. */
 const STAGED_PACKETS = 64;
-/** Where payload waits to be cut up. Used within one synchronous call only. */
+/** Holds payload until it is split into packets. Used within one synchronous call only. */
 const stage = new Uint8Array(STAGED_PACKETS * PACKET_BODY_BYTES);
 /**
  * The payload of each packet in the stage. Copying ready-made views costs half of making a view for each packet: most of a
@@ -73,9 +73,8 @@ const stagedBodies = Array.from(
 );
 
 /**
- * Makes `packets` packets at `out[at]` of the `pesBytes` that `payload` gives. Every packet gets at least one payload byte,
- * so more packets than needed may be asked for (`pesBytes` ≥ `packets`): that is how continuity counters are brought to
- * a wanted value.
+ * Writes the `pesBytes` of `payload` as `packets` packets at `out[at]`. Every packet gets at least one payload byte, so
+ * callers may ask for more packets than needed (`pesBytes` ≥ `packets`) to bring continuity counters to a wanted value.
  */
 export function spreadPes(
   out: Uint8Array,
@@ -162,7 +161,7 @@ export function sectionPackets(section: Uint8Array, pid: number): Uint8Array {
   for (let i = 0; i < count; i++) {
     const at = i * PACKET_BYTES;
     writeHeader(out, at, pid, i === 0, 1, 0);
-    // A packet in which a section starts has a pointer field; ours always starts right behind it (2.4.4.1).
+    // A packet in which a section starts has a pointer field; ours always starts right after it (2.4.4.1).
     const body = i === 0 ? at + 5 : at + 4;
     if (i === 0) out[at + 4] = 0;
     const take = Math.min(section.length - from, at + PACKET_BYTES - body);

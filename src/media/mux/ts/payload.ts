@@ -1,6 +1,5 @@
 /**
- * What one PES carries: a head of its own, then the container's bytes, copied from where they stand straight into their
- * packets.
+ * What one PES carries: a head of its own, then the container's bytes, copied straight from the read buffer into packets.
  */
 /** Room for the head: PES header, delimiter, and parameter sets, which `nal.ts` bounds. */
 const HEAD_BYTES = 24 * 1024;
@@ -12,11 +11,14 @@ export class Payload {
   readonly head: Uint8Array = new Uint8Array(HEAD_BYTES);
   /** Bytes of the head. */
   headBytes = 0;
-  /** Behind the head comes `data[from, to)`. */
+  /** `data[from, to)` follows the head. */
   data: Uint8Array = NOTHING;
   from = 0;
   to = 0;
-  /** It is NAL units behind lengths of four bytes, each to be replaced by a start code; together they fill it to the byte. */
+  /**
+   * The data consists of NAL units with four-byte lengths, each to be replaced by a start code; together they fill it
+   * exactly.
+   */
   lengthPrefixed = false;
   #taken = 0;
   /** Index in `data` of the first length that is not replaced yet. */
@@ -27,7 +29,7 @@ export class Payload {
     return this.headBytes + this.to - this.from;
   }
 
-  /** Empties it but for `headBytes`, which the caller writes later. */
+  /** Empties it except for `headBytes`, which the caller writes later. */
   reset(headBytes: number): void {
     this.headBytes = headBytes;
     this.data = NOTHING;
@@ -42,7 +44,7 @@ export class Payload {
     this.headBytes += bytes.length;
   }
 
-  /** Sets what comes behind the head. */
+  /** Sets what follows the head. */
   setData(data: Uint8Array, from: number, to: number, lengthPrefixed = false): void {
     this.data = data;
     this.from = this.#length = from;
@@ -67,7 +69,7 @@ export class Payload {
     if (end > this.sizeBytes) out.fill(0, at + Math.max(0, this.sizeBytes - begin), at + count);
   }
 
-  /** In `data[from, to)` as it stands at `out[at]`; a length may stand across the edges of it. */
+  /** In the copy of `data[from, to)` at `out[at]`; a length may straddle either edge. */
   #putStartCodes(out: Uint8Array, at: number, from: number, to: number): void {
     const { data } = this;
     while (this.#length < to) {

@@ -12,7 +12,7 @@ export function pesHeaderBytes(ptsShift90k: number): number {
 }
 
 /**
- * Writes the header; answers where the payload starts. `payloadBytes` is declared when it fits 16 bits and the stream is
+ * Writes the header; returns where the payload starts. `payloadBytes` is declared when it fits 16 bits and the stream is
  * not video; video declares 0 ("until the next one"), as its length may be anything.
  */
 export function writePesHeader(

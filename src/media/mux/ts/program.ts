@@ -53,7 +53,7 @@ export function buildProgram(tracks: readonly Track[], indexes: readonly number[
   return { streams, pcrStream, psi, psiPackets: psi.length / PACKET_BYTES };
 }
 
-/** Bytes of PES header and payload that an access unit may take at most. */
+/** Most bytes of PES header and payload that an access unit may take. */
 export function maxPesBytes(stream: ProgramStream, sizeBytes: number, ptsShift90k: number, keyframe: boolean): number {
   return pesHeaderBytes(ptsShift90k) + stream.format.maxBytes(sizeBytes, keyframe);
 }
@@ -66,7 +66,7 @@ export function pesPackets(stream: ProgramStream, pesBytes: number): number {
 /** Writes PAT and PMT, round `round` of their slot. */
 export function writePsi(program: Program, out: Uint8Array, at: number, round: number): void {
   out.set(program.psi, at);
-  // PMT sections that span packets advance their counter by that many a round.
+  // PMT sections that span packets advance their counter by that many per round.
   const pmtPackets = program.psiPackets - 1;
   out[at + 3] = out[at + 3]! | (round & 15);
   for (let i = 0; i < pmtPackets; i++) {
@@ -91,8 +91,8 @@ export interface AccessUnit {
 const payload = new Payload();
 
 /**
- * Writes an access unit as exactly `packets` packets at `out[at]`: at least those that `maxPesBytes` takes; what it does not
- * fill is stuffing. `pcr90k` is the timeline's time for the PCR; ignored where the stream carries none.
+ * Writes an access unit as exactly `packets` packets at `out[at]`, at least as many as `maxPesBytes` needs; the rest is
+ * stuffing. `pcr90k` is the timeline's time for the PCR; ignored where the stream carries none.
  */
 export function writeAccessUnit(
   out: Uint8Array,
@@ -115,6 +115,6 @@ export function writeAccessUnit(
   writePesHeader(payload.head, 0, streamId, pts, dts, pesBytes - headerBytes);
   const pcr = stream.carriesPcr ? pcr90k + START_OFFSET_90K - DECODER_DELAY_90K : NO_PCR;
   spreadPes(out, at, packets, payload, pesBytes, stream.pid, firstCc, pcr, unit.keyframe);
-  // The container's bytes must not be held until the next one.
+  // Don't hold on to the container's bytes until the next access unit.
   payload.reset(0);
 }

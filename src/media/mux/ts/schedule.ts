@@ -1,4 +1,7 @@
-/** The packets of one slot in order: tables, PCR and access units merged by decoding time. Made again whenever a slot is read. */
+/**
+ * The packets of one slot in order: tables, PCR and access units merged by decoding time. Rebuilt whenever a slot is
+ * read.
+ */
 import type { SampleTable } from "../../timeline.ts";
 import type { Program, ProgramStream } from "./program.ts";
 import { keyframeAt, type Slots } from "./slots.ts";
@@ -15,11 +18,11 @@ export interface Schedule {
   readonly count: number;
   /** Stream index of an access unit, or `ITEM_PSI`, `ITEM_PCR`. */
   readonly what: Uint8Array;
-  /** Access unit: index in its table, of the first where several share a PES; PSI: round; PCR: number of the item in `pcr90k`. */
+  /** Access unit: index in its table (of the first one, if several share a PES); PSI: round; PCR: index into `pcr90k`. */
   readonly index: Uint32Array;
-  /** How many access units are in the PES; 0 where it is none. */
+  /** How many access units are in the PES; 0 if the item is no PES. */
   readonly units: Uint8Array;
-  /** First packet of each item within the slot; one entry more than items. */
+  /** First packet of each item within the slot; one entry more than there are items. */
   readonly packets: Uint32Array;
   /** Continuity counter of the item's first packet. */
   readonly cc: Uint8Array;
@@ -29,17 +32,17 @@ export interface Schedule {
   readonly pcr90k: readonly number[];
 }
 
-/** What is known of a stream while the slot is put together. */
+/** State of a stream while the slot is put together. */
 interface Cursor {
   next: number;
   readonly end: number;
   nextKeyframe: number;
-  /** Last access unit with bytes: its PES gets the aligning packets. */
+  /** Last access unit with bytes: its PES gets the packets that align the counter. */
   last: number;
   packets: number;
 }
 
-/** The times at which PCR-only packets stand, as `layOutSlots` counted them. */
+/** The times of the PCR-only packets, as `layOutSlots` counted them. */
 function pcrTimes(
   stream: ProgramStream,
   table: SampleTable,

@@ -1,19 +1,19 @@
-/** How many packets a slot must have room for whose access units are not known in advance. */
+/** How many packets a slot needs room for when its access units are not known in advance. */
 import { MAX_BREAKS, packedUnits } from "./packed-audio.ts";
 import { pesHeaderBytes } from "./pes.ts";
 import { maxPesBytes, type Program } from "./program.ts";
 import { MAX_PCR_GAP_90K, psiRoundsIn } from "./timing.ts";
 
-/** What brings a stream's counter to its end at most, in packets. */
+/** Most packets needed to bring a stream's counter to its end. */
 const ALIGNING_PACKETS = 16;
-/** Share of the access units that are reckoned to be random access points. */
+/** Assumed share of random access points among the access units. */
 const FORESEEN_KEYFRAMES = 0.25;
-/** Access units smaller than this are not reckoned with. */
+/** Smallest access unit that the bound allows for, bytes. */
 const LEAST_UNIT_BYTES = 8;
 
-/** PCR packets that a slot may have whatever it carries: six seconds of silence. */
+/** PCR packets that any slot may have: six seconds of silence. */
 export const FREE_PCR_PACKETS = 64;
-/** Beyond those, so many for each packet with payload: a layout must not be many times its file. */
+/** Further PCR packets per packet with payload: a layout must not be many times its file. */
 export const PCR_PER_PAYLOAD = 2;
 
 function pcrPacketBound(duration90k: number, payloadBytes: number): number {
@@ -31,16 +31,17 @@ export function slotPackets(
 ): number {
   let packets = psiRoundsIn(duration90k) * program.psiPackets + pcrPacketBound(duration90k, payloadBytes);
   let bytes = payloadBytes;
-  // No access unit is smaller than a few bytes: what a file claims must not make a slot of many times its bytes.
+  // No access unit is smaller than a few bytes: a file's claims must not inflate a slot to many times the file's bytes.
   let left = Math.ceil(payloadBytes / LEAST_UNIT_BYTES);
   for (const [i, stream] of program.streams.entries()) {
-    // The last packet of an access unit is half empty on average; a whole one more makes it a bound.
+    // The last packet of an access unit is half empty on average; counting a whole extra one makes it a bound.
     const units = Math.min(accessUnits[i]!, left);
     left -= units;
     const packed = hasSoundApart ? units : packedUnits(stream, units, duration90k);
     packets += packed + ALIGNING_PACKETS + (stream.format.frame90k === null ? 0 : MAX_BREAKS);
     bytes += units * stream.format.maxBytes(0, false) + packed * (pesHeaderBytes(1) + (stream.carriesPcr ? 8 : 0));
-    // Parameter sets come with random access points. Where all are such, their half empty packets have room for more.
+    // Parameter sets come with random access points. If all units are random access points, their half-empty packets have
+    // room for more.
     const keyframes = Math.min(units, Math.ceil(units * FORESEEN_KEYFRAMES) + 8);
     bytes += keyframes * (maxPesBytes(stream, 0, 1, true) - maxPesBytes(stream, 0, 1, false));
   }

@@ -47,11 +47,11 @@ export function sampleAt(table: SampleTable, dts90k: number): number {
   return low;
 }
 
-/** What `mediaPackets` finds. */
+/** Packet counts from `mediaPackets`. */
 interface MediaPackets {
-  /** Of access units, before alignment. */
+  /** Packets of access units, before alignment. */
   readonly media: number;
-  /** That carry a PCR and nothing else: they depend on the times of the PCR stream alone. */
+  /** Packets that carry only a PCR: they depend on the times of the PCR stream alone. */
   readonly pcr: number;
 }
 
@@ -83,14 +83,14 @@ function mediaPackets(
 }
 
 /**
- * Access units in a slot at most: four minutes of video with one audio track. A slot is put together at one go to be read,
- * which takes 10 to 30 ms for so many.
+ * Most access units in a slot: four minutes of video with one audio track. A slot is put together in one go when read,
+ * which takes 10 to 30 ms at this size.
  */
 const MAX_SLOT_UNITS = 16_384;
 
 /**
- * `cuts90k` with cuts in between where a slot would have too many access units: it begins without a random access point then,
- * which only files without them see. Rejects with `bad_media` where so many have one time.
+ * `cuts90k` with extra cuts where a slot would have too many access units. Such a slot begins without a random access
+ * point, which only happens in files without them. Rejects with `bad_media` if that many have the same time.
  */
 export async function splitCrowded(
   tables: readonly SampleTable[],
@@ -115,7 +115,10 @@ export async function splitCrowded(
   return split.sort((a, b) => a - b);
 }
 
-/** Where to split a slot with too many access units: the middle of the fullest stream; null when it has not too many. */
+/**
+ * Where to split a slot with too many access units: the middle of the fullest stream; null when the slot is within the
+ * limit.
+ */
 function crowdedMiddle(tables: readonly SampleTable[], start90k: number, end90k: number): number | null {
   let units = 0;
   let most = 0;
@@ -133,7 +136,7 @@ function crowdedMiddle(tables: readonly SampleTable[], start90k: number, end90k:
 
 /**
  * Lays out slots that begin at the decoding times `cuts90k` (ascending; each but the first a random access point of the
- * PCR stream as a rule). `tables` has one for each stream of the program.
+ * PCR stream as a rule). `tables` has one table per stream of the program.
  */
 export async function layOutSlots(
   program: Program,

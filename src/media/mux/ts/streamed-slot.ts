@@ -1,7 +1,7 @@
 /**
- * Muxes one run of a streamed timeline while its access units come in, into a slot of fixed size where one is set. Its
- * output depends on the access units and their order alone, never on how they were batched, so every reading of a slot
- * gives the same bytes.
+ * Muxes one run of a streamed timeline as its access units arrive, into a slot of fixed size if one is set. The output
+ * depends on the access units and their order alone, never on how they were batched, so every read of a slot gives the
+ * same bytes.
  */
 import type { SlotTally, StreamSpan } from "../../faults.ts";
 import type { RunSample } from "../../timeline.ts";
@@ -26,23 +26,23 @@ import {
 /** An access unit waits at most this long for those of other tracks: containers interleave within 0.5 s. */
 const REORDER_WINDOW_90K = 45000;
 /**
- * … and so long for the stream with the clock: a picture gets its decoding time when the next ones in order are known,
- * which takes seconds where there is one in 5 s.
+ * Longest wait for the stream with the clock: a picture gets its decoding time once the pictures after it are known,
+ * which takes seconds where there is one every 5 s.
  */
 const CLOCK_WINDOW_90K = 2_700_000;
 /**
- * Access units that wait for those of other tracks take this much at most, bytes: half a second of 64 Mbit/s. Beyond it
- * they go out in the order in which they came.
+ * Most bytes of access units that wait for other tracks: half a second of 64 Mbit/s. Beyond it they go out in order of
+ * arrival.
  */
 const MAX_HELD_BYTES = 4 * 1024 * 1024;
-/** So many wait at most: half a second of 32 tracks of sound has 800. */
+/** Most access units that wait: half a second of 32 tracks of sound has 800. */
 const MAX_HELD_UNITS = 4096;
-/** The last frame of sound so far waits this much longer for another one, 90 kHz (2 s): it may be the last of the slot. */
+/** Extra wait of the newest frame of sound for a following one, 90 kHz (2 s): it may be the last of the slot. */
 const SOUND_WINDOW_90K = 180_000;
-/** Of an access unit that does not fit its slot, this much may be used to bring a counter to its end. */
+/** Most of an access unit that does not fit its slot that may be used to bring a counter to its end. */
 const REMNANT_BYTES = 1024;
 
-/** What the slot is. */
+/** Describes the slot. */
 export interface StreamedSlotOptions {
   /** Decoding time of its first random access point, or an estimate. */
   readonly startDts90k: number;
@@ -50,13 +50,13 @@ export interface StreamedSlotOptions {
   readonly duration90k: number;
   /** No access unit of the main stream in the next slot is decoded earlier; null when that is not known. */
   readonly endDts90k: number | null;
-  /** Presentation time after which the file has nothing, 90 kHz. Default: not known. */
+  /** Presentation time at which the file ends, 90 kHz. Default: not known. */
   readonly fileEnd90k?: number;
   /** Size, packets; null: as many as it takes. */
   readonly packets: number | null;
   /** The first run of the file may begin with audio long before its first picture. */
   readonly isFirst: boolean;
-  /** The clock of the slot before may have run up to `startDts90k`. Default false. */
+  /** The previous slot's clock may have run up to `startDts90k`. Default false. */
   readonly followsClock?: boolean;
 }
 
@@ -64,23 +64,26 @@ interface Lane {
   /** Puts frames together before they come into the queue; null where each access unit has its own PES. */
   readonly packer: AudioPacker | null;
   readonly queue: PackedFrames[];
-  /** So many of `queue`, from its beginning, have their bytes to themselves. */
+  /** How many of `queue`, from its start, own a copy of their bytes. */
   detached: number;
   packets: number;
   /** First access unit that did not fit. */
   overflow: RunSample | null;
-  /** Where its access units are in time; null before the first one. */
+  /** Times of its access units; null before the first one. */
   span: StreamSpan | null;
 }
 
-/** What comes next of a stream, be it ready or not. */
+/** The next access unit of a stream, ready or not. */
 function headOf({ queue, packer }: Lane): RunSample | null {
   return queue[0] ?? packer?.first ?? null;
 }
 
 /** Null packets made in one go. */
 const PADDING_PACKETS = 1024;
-/** An estimate may be so far from when a slot is first decoded, 90 kHz: half of the decoder's delay. Others are errors. */
+/**
+ * How far an estimate may be from a slot's first decoding time, 90 kHz: half of the decoder's delay. Anything further is
+ * an error.
+ */
 const MAX_CLOCK_WAIT_90K = DECODER_DELAY_90K / 2;
 /** Muxer of one slot. Push access units in file order, then `finish`; take the finished buffers at any time. */
 export class StreamedSlot {
@@ -157,13 +160,15 @@ export class StreamedSlot {
     };
   }
 
-  /** What it has seen. Complete after `finish`. */
+  /** What the muxer has seen so far. Complete after `finish`. */
   get tally(): SlotTally {
     const { units, dropped, late, ranBack, beyondEnd } = this;
     return { units, dropped, late, ranBack, beyondEnd, spans: this.lanes.map(({ span }) => span) };
   }
 
-  /** Copies what waits: its bytes are part of what was read, all of which they would keep. Call it now and then. */
+  /**
+   * Copies the waiting access units, whose bytes would otherwise keep whole read buffers in memory. Call it now and then.
+   */
   detach(): void {
     for (const lane of this.lanes) {
       lane.packer?.detach();
@@ -174,7 +179,7 @@ export class StreamedSlot {
     }
   }
 
-  /** Everything out, counters at 15. `pad` does the rest. */
+  /** Writes everything out and brings the counters to 15. `pad` does the rest. */
   finish(): void {
     while (this.emitNext(true));
     this.begin(this.options.startDts90k);
@@ -186,7 +191,7 @@ export class StreamedSlot {
     while (this.round < this.rounds) this.putPsi();
   }
 
-  /** Null packets that fill the slot up; false when it is full. At most a buffer's worth a call. */
+  /** Null packets that fill the slot up; false when it is full. At most a buffer's worth per call. */
   pad(): boolean {
     if (this.options.packets === null) return false;
     const end = Math.min(this.options.packets, this.usedPackets + PADDING_PACKETS);
@@ -225,7 +230,7 @@ export class StreamedSlot {
     if (!atEnd && !isFull && (waiting || mayBeLast) && age90k <= window90k) return false;
     const isVideo = this.program.streams[best]!.track.kind === "video";
     if (lane.queue.length === 0) {
-      // The last frame waits for another one: the last PES of a slot brings its counter to the end.
+      // Hold the last frame until another arrives: the last PES of a slot brings its counter to the end.
       const frames = lane.packer!.count;
       if (!atEnd && !isFull && frames === 1 && age90k <= SOUND_WINDOW_90K) return false;
       this.closePacked(lane, atEnd || frames === 1 ? frames : frames - 1);
@@ -248,12 +253,12 @@ export class StreamedSlot {
     lane.queue.push(packed);
   }
 
-  /** How far the clock may go without the main stream: no access unit of it that is still to come is decoded earlier. */
+  /** How far the clock may go without the main stream: none of its access units still to come is decoded earlier. */
   private clockLimit(): number {
     return Math.max(this.newestMain90k, this.options.endDts90k ?? -Infinity);
   }
 
-  /** The slot before may have run its clock up to an estimate of when this one is first decoded: it must not run back. */
+  /** The previous slot's clock may have run up to an estimate of this slot's first decoding time; it must not run back. */
   private followClock(dts90k: number): void {
     const { followsClock, startDts90k } = this.options;
     if (followsClock && startDts90k > dts90k && startDts90k - dts90k <= MAX_CLOCK_WAIT_90K) {
@@ -316,7 +321,10 @@ export class StreamedSlot {
     this.usedPackets += packets;
   }
 
-  /** Zeros after the last picture, whose PES has no length, bring a counter to its end where it went out before the end was known. */
+  /**
+   * Zeros after the last picture, whose PES has no length, bring a counter to its end if that picture went out before the
+   * end was known.
+   */
   private alignVideo(index: number): void {
     const lane = this.lanes[index]!;
     const { pid, track } = this.program.streams[index]!;
@@ -346,7 +354,7 @@ export class StreamedSlot {
     this.write(index, sample, packets, Math.max(this.lastPcr90k, sample.dts90k));
   }
 
-  /** Packets that access units and PCR may still take: tables and aligning come first. */
+  /** Packets left for access units and PCR: room for tables and counter alignment is set aside first. */
   private packetsLeft(): number {
     if (this.options.packets === null) return Infinity;
     const reserved = (this.rounds - this.round) * this.program.psiPackets + 16 * this.lanes.length;

@@ -12,17 +12,17 @@ import { slotPackets } from "./slot-bound.ts";
 import { StreamedSlot } from "./streamed-slot.ts";
 import { slotOfPacket } from "./tabled.ts";
 
-/** Presentation may go on for this share of the length after the end where the ends of runs are estimates. */
+/** If the ends of runs are estimates, presentation may exceed the end by this share of the length. */
 const ESTIMATE_SLACK = 0.1;
 
-/** Reader of streamed layouts. Keeps nothing between reads but what went wrong in them. */
+/** Reader of streamed layouts. Keeps nothing between reads except the faults it met. */
 export class StreamedMuxer {
   private readonly program: Program;
   private readonly timeline: StreamedTimeline;
   private readonly wanted: ReadonlySet<number>;
-  /** First packet of each run's slot and, last, of the end; null when sizes are not known in advance. */
+  /** First packet of each run's slot, with the end as the last entry; null when sizes are not known in advance. */
   readonly firstPackets: Float64Array | null;
-  /** What went wrong in the slots that were read so far. */
+  /** Faults in the slots read so far. */
   readonly faults = new FaultLedger();
 
   constructor(program: Program, timeline: StreamedTimeline) {
@@ -55,7 +55,7 @@ export class StreamedMuxer {
     return this.timeline.runs[run + 1]?.startDts90k ?? startDts90k + durationPts90k;
   }
 
-  /** Where the ends of runs are estimates, so are their times. */
+  /** If the ends of runs are estimates, so are their times. */
   private isEndKnown(run: number): boolean {
     const { runs } = this.timeline;
     return runs[run]!.maxPayloadBytes !== null || runs[run + 1]?.startsAnew === true;

@@ -1,19 +1,19 @@
 /**
- * Which frames of tabled sound share a PES: a function of the table and of where the slot begins, so that the layout stays
- * exact and a range needs no other range. What it saves is told in `packed-audio.ts`.
+ * Which frames of tabled sound share a PES: a function of the table and the start of the slot, so that the layout stays
+ * exact and a range needs no other range. `packed-audio.ts` says what it saves.
  */
 import type { SampleTable } from "../../timeline.ts";
 import { MAX_PACKED_BYTES, packed90k, ROUNDING_90K } from "./packed-audio.ts";
 import { pesHeaderBytes } from "./pes.ts";
 import { maxPesBytes, pesPackets, type ProgramStream } from "./program.ts";
 
-/** Frames in one PES at most: 0.3 s of the shortest that are in use have 28. */
+/** Most frames in one PES: 0.3 s of the shortest frames in use are 28. */
 const MAX_FRAMES = 64;
 
 /** One PES: the access units `[first, end)` of a table. */
 export interface TabledPes {
   readonly end: number;
-  /** At least 1; 0 where the access unit has no bytes, and no PES. */
+  /** At least 1; 0 if the access unit has no bytes and thus no PES. */
   readonly packets: number;
 }
 

@@ -1,4 +1,4 @@
-/** Makes any byte range of the layout of a tabled timeline, reading nothing but the access units in it. */
+/** Makes any byte range of the layout of a tabled timeline, reading only the access units in it. */
 import type { ChunkBuffers } from "../../../bytes/chunk-buffers.ts";
 import type { ByteSource } from "../../../bytes/source.ts";
 import type { SampleTable } from "../../timeline.ts";
@@ -65,7 +65,7 @@ export class TabledMuxer {
   ): AsyncGenerator<Uint8Array> {
     if (start >= end) return;
     const stretches = this.stretches(Math.floor(start / PACKET_BYTES), Math.ceil(end / PACKET_BYTES));
-    // The reader runs ahead of the writer; what it has scheduled waits here (a batch ahead, so a slot or two).
+    // The reader runs ahead of the writer; the items it has scheduled wait here (a batch ahead, so a slot or two).
     const scheduled: Stretch[] = [];
     const batches = readExtents(source, this.extents(stretches, scheduled), signal);
     let batch: ExtentBatch | null = null;
@@ -85,7 +85,7 @@ export class TabledMuxer {
       yield* chunksOf(bytes, buffers);
     };
     try {
-      // The first batch is asked for even if the range begins with tables: that fills `scheduled`.
+      // Request the first batch even if the range begins with tables: that fills `scheduled`.
       batch = (await batches.next()).value ?? null;
       for (let stretch = scheduled.shift(); stretch !== undefined; stretch = scheduled.shift()) {
         const { schedule } = stretch;

@@ -1,4 +1,4 @@
-/** Writes the access units of a tabled layout into their packets: one in a PES, or several frames of sound. */
+/** Writes the access units of a tabled layout into their packets: one per PES, or several frames of sound. */
 import type { ExtentBatch } from "../../source/extents.ts";
 import type { SampleTable } from "../../timeline.ts";
 import { MAX_PACKED_BYTES, putFrame } from "./packed-audio.ts";
@@ -15,7 +15,7 @@ class FrameJoiner {
     this.#used = putFrame(stream.format, this.#out, this.#used, data, from, to);
   }
 
-  /** The frames added since the last call. Good until the next `add`. */
+  /** The frames added since the last call. Valid until the next `add`. */
   take(): Uint8Array {
     const frames = this.#out.subarray(0, this.#used);
     this.#used = 0;
@@ -23,7 +23,7 @@ class FrameJoiner {
   }
 }
 
-/** Writes the PES of one reading, whose frames may come in several batches. */
+/** Writes the PES of one read, whose frames may arrive in several batches. */
 export class UnitWriter {
   readonly #program: Program;
   readonly #tables: readonly SampleTable[];
@@ -48,7 +48,7 @@ export class UnitWriter {
     this.#joiner.add(this.#program.streams[what[item]!]!, this.#data, this.#from, this.#to);
   }
 
-  /** Writes the PES of `item`, all of whose access units were taken. */
+  /** Writes the PES of `item` once all its access units were taken. */
   write(out: Uint8Array, at: number, schedule: Schedule, item: number): void {
     const what = schedule.what[item]!;
     const index = schedule.index[item]!;

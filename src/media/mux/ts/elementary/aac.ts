@@ -10,14 +10,14 @@ const MAX_FRAME_BYTES = 0x1fff;
 const OBJECT_SBR = 5;
 const OBJECT_PS = 29;
 
-/** What AudioSpecificConfig (14496-3, 1.6.2.1) says. */
+/** The content of AudioSpecificConfig (14496-3, 1.6.2.1). */
 export interface AacConfig {
   /** Audio object type of the core coder: 2 = AAC LC. */
   readonly objectType: number;
   /** Rate of the core coder, Hz (SBR doubles it on output). */
   readonly sampleRate: number;
   readonly frequencyIndex: number;
-  /** channel_configuration; 0 = told by a program config element. */
+  /** channel_configuration; 0 = given by a program config element. */
   readonly channelConfiguration: number;
   readonly channels: number;
   /** An element id and program config element to put before the first element of each frame; empty when not needed. */
@@ -68,7 +68,7 @@ function readObjectType(bits: BitReader): number {
   return type === 31 ? 32 + bits.read(6) : type;
 }
 
-/** Copies a program config element (14496-3, 4.4.1.1) behind its element id, aligned to the start of a frame. */
+/** Copies a program config element (14496-3, 4.4.1.1) after its element id, aligned to the start of a frame. */
 function copyProgramConfig(bits: BitReader): { bytes: Uint8Array<ArrayBuffer>; channels: number } | null {
   const out = new BitWriter(600);
   out.write(5, 3);
@@ -101,12 +101,12 @@ function copyProgramConfig(bits: BitReader): { bytes: Uint8Array<ArrayBuffer>; c
   return bits.exhausted ? null : { bytes: out.bytes(), channels };
 }
 
-/** ADTS can say only object types 1 to 4 and the listed rates: others (USAC, ELD) cannot be carried so. */
+/** ADTS can signal only object types 1 to 4 and the listed rates; it cannot carry others (USAC, ELD). */
 export function aacFormat(track: Track): ElementaryFormat | null {
   if (track.isFramed) return passThrough(0x0f, 0xc0, null, track.sampleRate ? 1024 * 90_000 / track.sampleRate : null);
   const config = track.codecPrivate === null ? null : parseAacConfig(track.codecPrivate);
   if (config === null || config.objectType < 1 || config.objectType > 4 || config.frequencyIndex < 0) return null;
-  // 960-sample frames have no place in ADTS.
+  // ADTS cannot signal 960-sample frames.
   if (config.frameSamples !== 1024) return null;
   const prefix = new Uint8Array(HEADER_BYTES + config.programConfig.length);
   // Sync word, MPEG-4, no CRC; variable rate in the buffer fullness (0x7ff).

@@ -10,7 +10,7 @@ const PRIVATE_STREAM_ID = 0xbd;
 /** Below this rate MPEG audio is MPEG-2's low sampling frequencies extension. */
 const LOWEST_MPEG1_RATE = 32000;
 
-/** How long a frame of so many samples lasts, 90 kHz; null where the rate is unknown. */
+/** Duration of a frame of that many samples, 90 kHz; null where the rate is unknown. */
 function frame90k({ sampleRate }: Track, samples: number): number | null {
   return sampleRate === null || sampleRate <= 0 ? null : samples * 90_000 / sampleRate;
 }
@@ -33,7 +33,7 @@ const FORMATS: Readonly<Partial<Record<Codec, FormatOf>>> = {
   eac3: () => passThrough(0x87, PRIVATE_STREAM_ID, "EAC3"),
 };
 
-/** The way `track` travels in MPEG TS; null when it can't. */
+/** How MPEG TS carries `track`; null when it can't. */
 export function elementaryFormat(track: Track): ElementaryFormat | null {
   if (track.kind !== "video" && track.kind !== "audio") return null;
   return FORMATS[track.codec]?.(track) ?? null;

@@ -15,8 +15,8 @@ export interface ElementaryFormat {
   /** Most bytes that `fill` makes of an access unit of `sizeBytes`. Known from the index alone: the layout rests on it. */
   maxBytes(sizeBytes: number, keyframe: boolean): number;
   /**
-   * Puts the access unit `data[from, to)` into `payload`, behind the head that it has: at most `maxBytes(to - from, keyframe)`.
-   * Damaged access units come out shortened, never with an error: one bad frame must not end a film.
+   * Appends the access unit `data[from, to)` to the head in `payload`: at most `maxBytes(to - from, keyframe)`. Damaged
+   * access units come out shortened, never with an error: one bad frame must not end a film.
    */
   fill(payload: Payload, data: Uint8Array, from: number, to: number, keyframe: boolean): void;
 }
@@ -24,7 +24,7 @@ export interface ElementaryFormat {
 /** Makes the format of a track from its codec private data; null when it cannot be carried (with that data). */
 export type FormatOf = (track: Track) => ElementaryFormat | null;
 
-/** Codecs that are carried as they are. */
+/** Codecs that are carried unchanged. */
 export function passThrough(
   streamType: number,
   streamId: number,

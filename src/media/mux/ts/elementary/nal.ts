@@ -6,17 +6,17 @@ import type { Track } from "../../../types.ts";
 import { copyBytes } from "../payload.ts";
 import type { ElementaryFormat } from "./format.ts";
 
-/** What tells the two codecs apart. */
+/** How the two codecs differ. */
 interface NalSyntax {
   readonly streamType: number;
   readonly registration: string | null;
   /** The delimiter with its start code. */
   readonly delimiter: Uint8Array;
   readonly delimiterType: number;
-  /** The type of a parameter set whose presence in an access unit means that none need be put in. */
+  /** Parameter set type: an access unit that contains one needs none inserted. */
   readonly parameterSetType: number;
   typeOf(firstByte: number): number;
-  /** Whether the unit belongs to a further view or layer, which has no place in a stream of this type. */
+  /** Whether the unit belongs to an additional view or layer, which a stream of this type must not contain. */
   isFurtherLayer(firstByte: number, secondByte: number): boolean;
 }
 
@@ -28,7 +28,7 @@ const H264: NalSyntax = {
   delimiterType: 9,
   parameterSetType: 7,
   typeOf: (firstByte) => firstByte & 0x1f,
-  // Decoders of one view ignore those of MVC and SVC, which say so in types of their own.
+  // MVC and SVC units have NAL types of their own, which single-view decoders ignore.
   isFurtherLayer: () => false,
 };
 
@@ -44,7 +44,7 @@ const HEVC: NalSyntax = {
   isFurtherLayer: (firstByte, secondByte) => (firstByte & 1) !== 0 || secondByte >= 8,
 };
 
-/** More than this of parameter sets is not a film; real ones take 30 to 300 bytes. */
+/** Most bytes of parameter sets; real ones take 30 to 300 bytes. */
 const MAX_PARAMETER_SET_BYTES = 16 * 1024;
 
 /** Reads avcC (14496-15, 5.3.3.1.2). Null when there is none or it is damaged. */
@@ -85,7 +85,10 @@ class ParameterSets {
     this.box = box;
   }
 
-  /** Takes `count` units, each after a 16-bit length, behind a counter of `counterBytes` at `at`. Returns the end, -1 if damaged. */
+  /**
+   * Takes `count` units, each with a 16-bit length, after a counter of `counterBytes` at `at`. Returns the end, -1 if
+   * damaged.
+   */
   take(at: number, counterBytes: number, count: number, keep = true): number {
     at += counterBytes;
     for (let i = 0; i < count; i++) {
@@ -145,7 +148,7 @@ function nalFormat(syntax: NalSyntax, lengthBytes: number, parameterSets: Uint8A
         let length = 0;
         for (let i = 0; i < lengthBytes; i++) length = length * 256 + data[read++]!;
         if (length > to - read) length = to - read;
-        // Our own delimiter stands already; a second one would start another access unit.
+        // Our own delimiter was already written; a second one would start another access unit.
         const isWanted = length > 0 && syntax.typeOf(data[read]!) !== syntax.delimiterType &&
           !(length > 1 && syntax.isFurtherLayer(data[read]!, data[read + 1]!));
         if (isWanted) {
@@ -162,8 +165,8 @@ function nalFormat(syntax: NalSyntax, lengthBytes: number, parameterSets: Uint8A
 }
 
 /**
- * Where the NAL units of an access unit begin when it can be carried as it stands, but for the lengths: none is empty or
- * cut off or of a further layer, and a delimiter is at most the first. Else −1.
+ * Where the NAL units of an access unit begin if only the lengths need replacing: no unit is empty, cut off or of another
+ * layer, and only the first may be a delimiter. Else −1.
  */
 function bodyStart(data: Uint8Array, from: number, to: number, syntax: NalSyntax): number {
   let start = from;
@@ -182,7 +185,7 @@ function bodyStart(data: Uint8Array, from: number, to: number, syntax: NalSyntax
   return start;
 }
 
-/** Does the access unit bring its own parameter sets? */
+/** Whether the access unit contains its own parameter sets. */
 function holds(data: Uint8Array, from: number, to: number, lengthBytes: number, syntax: NalSyntax): boolean {
   for (let read = from; read + lengthBytes < to;) {
     let length = 0;
