@@ -1,25 +1,25 @@
-/** What a member tells its neighbours of itself: its WINDOW, the headers a newcomer needs, and its PLACE in the trees. */
+/** What a member reports to its neighbours about itself: its WINDOW, the headers a newcomer needs, and its PLACE in the trees. */
 import { windowNewest } from "../messages.ts";
 import type { LivePeer } from "./live-peer.ts";
 import type { PieceWindow } from "./piece-window.ts";
 import { emptyPaths, extendPath, type Mark, type Place, samePaths, samePlace, UNFED } from "./place.ts";
 import { POLICY } from "./policy.ts";
 
-/** What it tells of. */
+/** What it reports. */
 export interface AnnouncerHost {
   readonly isSource: boolean;
   readonly substreams: number;
   readonly window: PieceWindow;
   readonly peers: ReadonlySet<LivePeer>;
-  /** What we leave in the paths of those below us. */
+  /** The mark we leave in the paths of those below us. */
   readonly mark: Mark;
-  /** Paths of the one who feeds us on a substream; null without one. */
+  /** Paths of our parent on a substream; null without one. */
   path(substream: number): Uint32Array | null;
   /** Our own depth on a substream; `UNFED` when it does not reach us. */
   depth(substream: number): number;
   /** As in `Place.bars`. */
   bar(substream: number, nowMs: number): number;
-  /** What a step from us counts. */
+  /** Depth that a step from us adds. */
   step(): number;
   /** As in `Place`. */
   toldUpBytesPerS(): number | null;
@@ -35,7 +35,7 @@ export class Announcer {
     this.host = host;
   }
 
-  /** Tells everybody what has changed, each at most as often as `POLICY.windowIntervalMs` says. */
+  /** Reports to everybody what has changed, each at most as often as `POLICY.windowIntervalMs` says. */
   tick(nowMs: number): void {
     this.warn(nowMs);
     const place = this.place(nowMs);
@@ -45,14 +45,14 @@ export class Announcer {
     }
   }
 
-  /** What a newcomer needs to join through us: WINDOW, the newest header, and that of where it would start. */
+  /** What a newcomer needs to join through us: WINDOW, the newest header, and the header of the piece where it would start. */
   introduce(peer: LivePeer, nowMs: number): void {
     this.sendWindow(peer);
     this.sendHeaders(peer);
     this.announcePlace(peer, this.place(nowMs), nowMs);
   }
 
-  /** Tells `peer` of our PLACE at once, if it has changed. */
+  /** Sends `peer` our PLACE at once, if it has changed. */
   answer(peer: LivePeer, nowMs: number): void {
     const place = this.place(nowMs);
     if (peer.placeSent === null || !samePlace(place, peer.placeSent)) this.tellPlace(peer, place, nowMs);
@@ -110,7 +110,7 @@ export class Announcer {
     peer.send({ type: "place", ...place, paths: isSameWay ? null : place.paths });
   }
 
-  /** Tells children at once of what no longer reaches us, or does again: they are taken for others' parents by that. */
+  /** Reports to children at once what no longer reaches us, or does again: others choose them as parents by that. */
   warn(nowMs: number): void {
     const { host } = this;
     if (host.isSource) return;

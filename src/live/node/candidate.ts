@@ -5,16 +5,16 @@ import { isOnPath, type Mark } from "./place.ts";
 import { POLICY } from "./policy.ts";
 import type { StreamRate } from "./stream-rate.ts";
 
-/** A peer that tells no place is no parent further behind the newest neighbour than this, ms. */
+/** A peer that reports no place is no parent when further behind the newest neighbour than this, ms. */
 const MAX_LAG_MS = 3200;
 const LEAST_LAG_PIECES = 12;
-/** Being so far behind speaks against nobody, ms: WINDOWs tell of whole pieces, and only four times a second. */
+/** A lag up to this counts against nobody, ms: WINDOWs report whole pieces only, and only four times a second. */
 const FREE_LAG_MS = 1050;
 const FREE_LAG_PIECES = 4;
 /** Each further part of this length counts as a step, up to `MAX_LAG_STEPS`, ms. */
 const LAG_STEP_MS = 260;
 const MAX_LAG_STEPS = 12;
-/** Depth that is assumed of a peer that tells none. */
+/** Depth that is assumed of a peer that reports none. */
 const UNTOLD_DEPTH = 12;
 
 /** How deep a child of `peer` is on `substream`. */
@@ -22,13 +22,13 @@ export function depthAt(peer: LivePeer, substream: number): number {
   return peer.place?.depths[substream] ?? (peer.info.role === "source" ? 1 : UNTOLD_DEPTH);
 }
 
-/** True when what `peer` passes on of `substream` comes by us, whose mark it is, as far as it tells. */
+/** True when `peer` receives `substream` through the member with our mark, as far as its path shows. */
 export function isBelow({ place }: LivePeer, substream: number, mark: Mark): boolean {
   return place !== null && isOnPath(place.paths, substream, mark);
 }
 
 /**
- * True when it tells of the same epoch as `window`, and does not lag. A peer that sent its PLACE needs no whole
+ * True when it reports the same epoch as `window`, and does not lag. A peer that sent its PLACE needs no whole
  * pieces: in a crowd most peers are fed on some substreams only, and can pass those on.
  */
 export function isUsable(peer: LivePeer, { window, rate }: { window: PieceWindow; rate: StreamRate }): boolean {
@@ -50,7 +50,7 @@ export function costOf(
     (peer.hasBrought ? 0 : POLICY.untriedSteps * bitCount(peer.parentMask));
 }
 
-/** Bits set in a byte. */
+/** Number of bits set in a byte. */
 function bitCount(mask: number): number {
   let count = 0;
   for (let rest = mask; rest !== 0; rest &= rest - 1) count++;

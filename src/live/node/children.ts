@@ -1,8 +1,8 @@
 /**
- * Whom we push which substream to: as many as the measured uplink carries. Places go to those who tell of the most
- * uplink: what they pass on cannot be seen from above, only how they answer a probe. No fifth is kept for newcomers, as
- * the protocol's page has it: at uplinks of 1.44 × bitrate on average and a load of 0.92, viewers have 1.32 × what
- * they need, and a fifth less would leave 1.06. What protects newcomers is notice: whoever is displaced is served until it has
+ * Which neighbours we push which substream to: as many as the measured uplink carries. Places go to those that report the
+ * most uplink: what they pass on cannot be seen from above, only how they respond to a probe. No fifth is kept for newcomers,
+ * though the protocol's page reserves it: at uplinks of 1.44 × bitrate on average and a load of 0.92, viewers have 1.32 × what
+ * they need, and a fifth less would leave 1.06. Notice protects newcomers instead: a displaced child is served until it has
  * another parent.
  */
 import type { LivePeer } from "./live-peer.ts";
@@ -16,23 +16,23 @@ export interface ChildrenOptions {
   /** Bitrate of the stream, bytes/s. */
   readonly bytesPerS: () => number;
   readonly uplinkBytesPerS: () => number;
-  /** False while the uplink is a guess. */
+  /** False while the uplink is only a guess. */
   readonly isMeasured: () => boolean;
-  /** What the quickest block so far says that the uplink carries, bytes/s; 0 before the first has arrived. */
+  /** The uplink that the quickest block so far suggests, bytes/s; 0 before the first has arrived. */
   readonly shownBytesPerS: () => number;
-  /** What the uplink is known to carry, bytes/s. */
+  /** The uplink as far as it is known, bytes/s. */
   readonly carriedBytesPerS: () => number;
-  /** How long what is pushed now waits for the uplink, ms. */
+  /** How long a block that is pushed now waits for the uplink, ms. */
   readonly pushDelayMs: () => number;
   readonly peers: () => Iterable<LivePeer>;
-  /** True when blocks of `substream` come from the source: a parent without any only closes a circle. */
+  /** True when blocks of `substream` come from the source: a parent that does not get them only closes a circle. */
   readonly isFed: (substream: number) => boolean;
 }
 
-/** Subscriptions are dropped for want of uplink no more often than this, ms. */
+/** Subscriptions are dropped for lack of uplink no more often than this, ms. */
 const EXCESS_MS = 500;
 
-/** What became of a subscription. */
+/** The outcome of a subscription. */
 export interface Admission {
   /** Mask of the substreams accepted. */
   readonly accepted: number;
@@ -74,7 +74,7 @@ export class Children {
       if (!this.hasRoom(substream)) {
         const overfull = this.overfull(substream);
         const from = overfull ?? substream;
-        // A tree that nobody here passes on has no time to lose.
+        // A tree that nobody here passes on has no time to lose: ignore tenure and the queue.
         const urgent = overfull !== null && this.counts[substream] === 0;
         const weakest = this.weakest(from, urgent ? Infinity : this.upOf(peer), nowMs, urgent);
         if (weakest === null || (from === substream && POLICY.strongerBy * this.upOf(weakest) > this.upOf(peer))) {
@@ -105,11 +105,11 @@ export class Children {
   }
 
   /**
-   * The child of this substream that can pass on least: it makes room for one that can pass on more. Not one that has
-   * just come, except for a peer with `manyTimes` its uplink.
+   * The child of this substream that can pass on least: it makes room for a peer that can pass on more. A child that has
+   * just come does not, unless the peer has `manyTimes` its uplink.
    */
   private weakest(substream: number, upBytesPerS: number, nowMs: number, urgent = false): LivePeer | null {
-    // A displaced child is served for a while beside its successor, which would make waiting pushes wait longer.
+    // A displaced child is served for a while beside its successor, which would lengthen a queue that is already there.
     if (this.options.pushDelayMs() > POLICY.displaceBelowMs && !urgent) return null;
     let found: LivePeer | null = null;
     for (const child of this.options.peers()) {
@@ -122,7 +122,7 @@ export class Children {
     return found;
   }
 
-  /** The source's only child of a substream has to pass it on, when there is anybody who can. */
+  /** The source's only child of a substream has to pass it on, if any candidate can. */
   private isDeadEnd(peer: LivePeer, substream: number): boolean {
     if (!this.options.isSource || this.counts[substream] !== 0) return false;
     const leastUp = POLICY.parentUplinkShare * this.options.bytesPerS();
@@ -146,7 +146,7 @@ export class Children {
     peer.noticeUntilMs = nowMs + POLICY.noticeMs;
   }
 
-  /** Stops what displaced children got until now, once their time is over. */
+  /** Stops serving displaced children once their notice is over. */
   tick(nowMs: number): void {
     for (const peer of this.options.peers()) if (nowMs >= peer.noticeUntilMs) peer.noticeMask = 0;
   }
@@ -164,12 +164,12 @@ export class Children {
   }
 
   /**
-   * Subscriptions that the uplink turned out not to carry, which are dropped here: one at a time and with time to show,
-   * since each moves a whole branch.
+   * Drops subscriptions that the uplink turned out not to carry, and returns them: one at a time and with time to show its
+   * effect, since each moves a whole branch.
    */
   excess(nowMs: number): [LivePeer, number][] {
     const perSubstream = this.options.bytesPerS() / this.options.substreams;
-    // A queue that is there already has to drain, too.
+    // Beyond the rate of the stream, a queue that is there already has to drain.
     const isFull = this.options.isMeasured() && this.options.pushDelayMs() > POLICY.drainAboveMs;
     const carried = isFull ? this.slots * perSubstream : this.options.uplinkBytesPerS();
     const spare = carried - this.total * perSubstream;
@@ -177,7 +177,7 @@ export class Children {
     this.droppedMs = nowMs;
     let count = Math.ceil(-spare / perSubstream);
     const dropped: [LivePeer, number][] = [];
-    // Those who came last lose the least.
+    // The children that came last lose the least.
     for (const peer of [...this.options.peers()].reverse()) {
       let mask = 0;
       for (let bit = 1; bit < 256 && count > 0; bit <<= 1) {
@@ -196,12 +196,12 @@ export class Children {
   private get slots(): number {
     const uplink = this.options.uplinkBytesPerS();
     if (!this.options.isMeasured()) return uplink > 0 ? this.slotsUnmeasured : 0;
-    // A slow uplink delays each block of a whole branch by seconds; it is of more use in answering requests.
+    // A slow uplink delays each block of a whole branch by seconds; it is more useful for serving requests.
     if (uplink < this.options.bytesPerS() * POLICY.parentUplinkShare) return 0;
     return this.slotsOf(uplink * (this.options.isSource ? POLICY.sourceLoadLimit : POLICY.loadLimit));
   }
 
-  /** Subscriptions to take while the uplink was never the limit: more and more, as long as that goes well. */
+  /** Subscriptions to take while the uplink was never the limit: more and more, as long as that works. */
   private get slotsUnmeasured(): number {
     const shown = this.options.shownBytesPerS();
     const carried = this.options.carriedBytesPerS();
@@ -216,7 +216,7 @@ export class Children {
     return Math.floor(bytesPerS * this.options.substreams / this.options.bytesPerS());
   }
 
-  /** It would take more than it has. */
+  /** True when it would take more children than it has. */
   get hasPlaces(): boolean {
     return this.total < this.slots;
   }

@@ -1,11 +1,11 @@
-/** Whose wall clock is wrong, when capture times and ours differ too much to be the age of the stream. */
+/** Decides whose wall clock is wrong, when capture times and ours differ too much to be the age of the stream. */
 import { POLICY } from "./policy.ts";
 
 /** Neighbours whose clocks are needed to tell ours from the broadcaster's: fewer may all be liars. */
 const LEAST_NEIGHBOURS = 3;
 
 /**
- * What to tell a user about clocks; null when they agree. `behindMs`: our clock minus the capture time of the edge when it
+ * What to report to a user about clocks; null when they agree. `behindMs`: our clock minus the capture time of the edge when it
  * was joined; `neighboursAheadMs`: clocks of neighbours minus ours.
  */
 export function clockTrouble(behindMs: number | null, neighboursAheadMs: readonly number[]): string | null {

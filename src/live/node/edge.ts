@@ -12,7 +12,7 @@ export interface EdgeOptions extends Omit<HeaderGateOptions, "genuine"> {
   readonly isSource: boolean;
   readonly pieceLengthBytes: number;
   readonly peers: ReadonlySet<LivePeer>;
-  /** Another stream than before is looked for: what neighbours told of it is to be read. */
+  /** A different stream is looked for from now on: read again what neighbours reported. */
   readonly moved: (nowMs: number) => void;
 }
 
@@ -28,12 +28,12 @@ export class Edge {
     this.gate = new HeaderGate({ ...options, genuine: (peer, header) => this.verified(peer, header) });
   }
 
-  /** True when it is known; a broadcaster knows it. */
+  /** True when the edge is known; a broadcaster always knows it. */
   get isKnown(): boolean {
     return this.options.isSource || this.joiner.done;
   }
 
-  /** Pieces up to here are fetched at once, not only when pushes fail. */
+  /** Pieces up to here are fetched at once, without waiting for pushes to fail. */
   get urgentUntil(): number {
     return this.joiner.urgentUntil;
   }

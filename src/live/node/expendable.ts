@@ -2,7 +2,7 @@
 import type { LivePeer } from "./live-peer.ts";
 import { POLICY } from "./policy.ts";
 
-/** The one of `peers` between whom and us nothing has flown for the longest time; null when all are of use, or new. */
+/** The neighbour that has exchanged nothing with us for the longest time; null when all of `peers` are of use, or new. */
 export function expendableOf(peers: Iterable<LivePeer>, nowMs: number): LivePeer | null {
   const beforeMs = nowMs - POLICY.settleMs;
   let found: LivePeer | null = null;

@@ -1,4 +1,4 @@
-/** Gives the pieces of a broadcast out in order, and decides when to wait no longer for one that is missing. */
+/** Gives out the pieces of a broadcast in order, and decides when to stop waiting for one that is missing. */
 import { FLAG_DISCONTINUITY, FLAG_END, FLAG_RANDOM_ACCESS, type PieceHeader } from "../header.ts";
 import { isComplete, type PieceEntry, type PieceWindow } from "./piece-window.ts";
 import { POLICY } from "./policy.ts";
@@ -8,13 +8,13 @@ export interface FeedPiece {
   readonly header: PieceHeader;
   /** Blocks of the piece in order; shared: don't change them. */
   readonly blocks: readonly Uint8Array[];
-  /** What was there before it is missing, or the broadcaster says so: mark it for the decoder. */
+  /** A gap lies before it, or the broadcaster says so: mark it for the decoder. */
   readonly discontinuity: boolean;
 }
 
 /** A neighbour that may have pieces. */
 export interface Holder {
-  /** True when it tells that it has all of piece `seq`. */
+  /** True when it reports that it has all of piece `seq`. */
   has(seq: number): boolean;
 }
 
@@ -22,44 +22,44 @@ export interface Holder {
  * One reader's place in the stream. It begins when a second of contiguous media is there from a random access point on.
  * From then a clock runs at the speed of capture. When a piece is not there in time the player has run dry: the clock stands
  * still until the piece comes or the next random access point is complete, whichever is first; in the latter case, or once
- * waiting would leave the player too far behind the edge, what lies before that point is skipped. What nobody can bring
- * any more, since the broadcaster was away and has forgotten it, is skipped without waiting.
+ * waiting would leave the player too far behind the edge, everything before that point is skipped. Pieces that nobody can
+ * deliver any more, since the broadcaster was away and has forgotten them, are skipped without waiting.
  */
 export class LiveFeed {
   private readonly window: PieceWindow;
   private readonly neighbours: Iterable<Holder>;
   private nextSeq: number | null = null;
-  /** Random access point that it hopes to begin at; null before one is known. */
+  /** Random access point at which it hopes to begin; null before one is known. */
   private hope: PieceHeader | null = null;
-  /** That far behind the edge the hope is given up: later each time, so that some beginning comes. */
+  /** How far behind the edge the hope is given up: later each time, so that it does begin at some point. */
   private holdMs: number = POLICY.startHoldMs;
   private epoch = -1;
   /** Capture time minus monotonic time. */
   private offsetMs = 0;
-  /** Capture time minus monotonic time of what came soonest: where the edge is. */
+  /** Capture time minus monotonic time of the piece that came soonest: where the edge is. */
   private edgeOffsetMs = -Infinity;
   /** Monotonic ms at which the piece given out last is due. */
   private shownMs = 0;
   /** The next piece was missing when it was due: the player has nothing to show. */
   private dry = false;
-  /** And the piece is lost: waiting for it would leave the player too far behind. */
+  /** The missing piece is also lost: waiting for it would leave the player too far behind. */
   private gap = false;
   private gapBefore = false;
   /** Capture time of the piece given out last. */
   private givenMs = 0;
-  /** The piece behind a gap that its broadcaster returned with, and monotonic ms since when it is known. */
+  /** The piece after a gap with which its broadcaster returned, and monotonic ms since when it is known. */
   private comeback: { readonly seq: number; readonly sinceMs: number } | null = null;
   /** Pieces given out and skipped so far. */
   deliveredPieces = 0;
   skippedPieces = 0;
-  /** For how long the player stood still because a piece came late, ms; what was skipped in that time not included. */
+  /** For how long the player stood still because a piece came late, ms, without the length of skipped media. */
   stalledMs = 0;
   /** The last piece said that the broadcast is over. */
   ended = false;
 
   /**
-   * Begins at the first random access point of `window` from which playing can start. `neighbours`: those of each moment,
-   * who may bring what is missing.
+   * Begins at the first random access point of `window` from which playing can start. `neighbours`: the current ones,
+   * which may bring what is missing.
    */
   constructor(window: PieceWindow, neighbours: Iterable<Holder>) {
     this.window = window;
@@ -124,8 +124,8 @@ export class LiveFeed {
   }
 
   /**
-   * Begins at the newest complete random access point that is far enough behind the edge to last. What was given up as
-   * too far behind would leave the player there for good, even if it is complete at last.
+   * Begins at the newest complete random access point that is far enough behind the edge to last. Points given up as
+   * too far behind stay excluded even once complete: the player would remain that far behind for good.
    */
   private start(nowMs: number): boolean {
     const newest = this.window.newest;
@@ -158,8 +158,8 @@ export class LiveFeed {
   }
 
   /**
-   * A broadcaster whose clock was set forward while it was away stamps its pieces with what seems hours later. The player
-   * has them now: were its clock kept, it would stand still for those hours at the first piece that is lost.
+   * A broadcaster whose clock was set forward while it was away stamps its pieces with times that seem hours later. The player
+   * has them now: if its clock were kept, it would stand still for those hours at the first piece that is lost.
    */
   private returned(header: PieceHeader, nowMs: number): void {
     if ((header.flags & FLAG_DISCONTINUITY) === 0) return;
@@ -178,7 +178,7 @@ export class LiveFeed {
     if ((entry.header.flags & FLAG_END) !== 0) this.ended = true;
   }
 
-  /** A player that has run dry goes on from the piece of `header`, later by so much as that is late. */
+  /** A player that has run dry continues from the piece of `header`; its clock is set back by that piece's delay. */
   private stall(header: PieceHeader, nowMs: number): void {
     const lateMs = nowMs - this.dueMs(header);
     this.dry = false;
@@ -192,7 +192,7 @@ export class LiveFeed {
     return this.edgeOffsetMs - (header.timestampMs - nowMs) <= POLICY.stallBehindMs;
   }
 
-  /** Skips when the missing piece is due, or lost for good, and there is a place to go on; returns whether it did. */
+  /** Skips when the missing piece is due, or lost for good, and there is a place to continue; returns whether it did. */
   private skipGap(entry: PieceEntry | undefined, nowMs: number): boolean {
     const newest = this.window.newest;
     if (newest === null || newest.seq < this.nextSeq!) return false;
@@ -208,7 +208,7 @@ export class LiveFeed {
         return true;
       }
       if (lostUntil !== null && seq < lostUntil) continue;
-      // What may still come in time is not skipped for what comes after it; after a long silence, sooner is better.
+      // A piece that may still come in time is not skipped for a later one; after a long silence, sooner is better.
       const start = next?.header ?? this.headerAfter(seq);
       const isStart = next?.header == null || (start.flags & FLAG_RANDOM_ACCESS) !== 0;
       if (isStart && nowMs < this.dueMs(start) && nowMs - this.shownMs < POLICY.gapWaitMs) {
@@ -219,9 +219,9 @@ export class LiveFeed {
   }
 
   /**
-   * The piece that the broadcaster returned with, when nothing that is missing before it can come any more; null
+   * The piece with which the broadcaster returned, when nothing missing before it can come any more; null
    * otherwise. A broadcaster that was killed skips numbers that it may never have used, and has lost what it had not sent:
-   * nobody can deliver either, and a player that waited until the return itself is due would freeze for nothing.
+   * nobody can deliver either, and a player that waited until the first piece after the return is due would freeze for nothing.
    */
   private lostUntil(newest: PieceHeader, nowMs: number): number | null {
     const returned = this.returnAfter(this.nextSeq!, newest);
@@ -240,7 +240,7 @@ export class LiveFeed {
     return false;
   }
 
-  /** The first known piece behind `seq` that continues nothing. */
+  /** The header of the first known piece after `seq` that is marked as a discontinuity. */
   private returnAfter(seq: number, newest: PieceHeader): PieceHeader | null {
     for (let next = seq + 1; next <= newest.seq; next++) {
       const header = this.window.get(next)?.header;
@@ -250,7 +250,7 @@ export class LiveFeed {
   }
 
   /**
-   * The next known header: a piece without one was captured before that. The time of the piece given out last says
+   * The next known header: a piece without a header was captured before that one. The time of the piece given out last says
    * nothing, since the source may have been away in between.
    */
   private headerAfter(seq: number): PieceHeader {
@@ -281,7 +281,7 @@ export class LiveFeed {
   }
 }
 
-/** The oldest piece that one of `feeds` waits for, since nothing else is fetched; null without a reader. */
+/** The oldest piece that any of `feeds` waits for, since nothing older is fetched; null without a reader. */
 export function oldestWanted(feeds: Iterable<LiveFeed>): number | null {
   let oldest: number | null = null;
   for (const feed of feeds) oldest = Math.min(oldest ?? Infinity, feed.oldestWanted);

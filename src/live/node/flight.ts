@@ -1,7 +1,7 @@
 /**
  * Payload on its way to neighbours. A PING follows each block on the same connection, so its PONG says that the block
- * has arrived, and when: what a socket accepts says neither. The payload in the network is kept to what the line needs to
- * be busy; everything else waits in the node, where it can still be shed or overtaken.
+ * has arrived, and when; a socket's acceptance says neither. The payload in the network is kept to the amount that keeps the
+ * line busy; everything else waits in the node, where it can still be shed or overtaken.
  */
 import { BLOCK_BYTES } from "../../wire/types.ts";
 import { LineMeter } from "./line-meter.ts";
@@ -9,39 +9,39 @@ import type { LinkFlight, Mark } from "./link-flight.ts";
 import type { LivePeer } from "./live-peer.ts";
 import { POLICY } from "./policy.ts";
 
-/** PINGs without an answer on one connection: more blocks than that are acknowledged together. */
+/** PINGs without a response on one connection: more blocks than that are acknowledged together. */
 const MAX_MARKS = 32;
 /** Less payload than this needs no PING of its own, bytes. */
 const LEAST_MARKED_BYTES = 4096;
-/** A connection may always have so many blocks under way, bytes, whatever the others have. */
+/** A connection may always have this much under way, bytes, whatever the others have. */
 const LEAST_LINK_BYTES = 2 * BLOCK_BYTES;
 /**
- * What may go beyond the window while all of it is under way on one connection, bytes: a block of another. If a neighbour
- * that takes nothing could fill the window, nothing of anybody else would arrive, by which it is noticed, and viewers near
- * the edge would lose a piece.
+ * What may exceed the window while all of it is under way on one connection, bytes: a block for another. If a neighbour
+ * that takes nothing could fill the window, nothing would arrive anywhere else, which is how its stall is noticed, and
+ * viewers near the edge would lose a piece.
  */
 const OTHERS_BYTES = BLOCK_BYTES;
-/** Once nothing was handed over and nothing has arrived for so long, ms: until then it is the usual way of two blocks. */
+/** A connection counts as held up after this long without a hand-over or arrival, ms: two blocks usually take less. */
 const HELD_UP_MS = 50;
-/** Share of the window that one connection may fill: a slow one is not to keep the others waiting. */
+/** Share of the window that one connection may fill, so that a slow one does not keep the others waiting. */
 const LINK_SHARE = 0.75;
-/** Payload of a connection that has brought nothing to its end for so long does not keep others waiting, ms. */
+/** Payload of a connection on which nothing has arrived for this long does not keep others waiting, ms. */
 const STALLED_MS = 1000;
 /**
- * The same while others get theirs, ms: then it is not our line. Less than what a player that joined 0.3 s behind the
- * edge can lose without missing a piece.
+ * The same while others receive theirs, ms: then our line is not the cause. Less than a player that joined 0.3 s behind
+ * the edge can lose without missing a piece.
  */
 const ALONE_MS = 250;
-/** Time that the pace makes up for, since timers come late, ms. */
+/** Lost time that the pace makes up for, since timers come late, ms. */
 const SAVED_MS = 10;
 
 /** What a flight depends on. */
 export interface FlightOptions {
-  /** What the line is taken for until something is known. */
+  /** The line's assumed rate until something is measured. */
   readonly guessBytesPerS: () => number;
-  /** The guess is what a user says of the line. */
+  /** True when a user stated that rate. */
   readonly isTold: boolean;
-  /** No more is handed over, whatever the line carries, bytes/s. */
+  /** Most that is handed over, whatever the line carries, bytes/s. */
   readonly limitBytesPerS: number;
   readonly random: () => number;
 }
@@ -51,7 +51,7 @@ export class Flight {
   readonly line: LineMeter;
   private readonly random: () => number;
   private inFlight = 0;
-  /** Connections that have a part in that. */
+  /** Connections with payload under way. */
   private busyLinks = 0;
   private arrivedMs = -Infinity;
   /** Monotonic ms at which a block was handed over last. */
@@ -59,7 +59,7 @@ export class Flight {
   /** Monotonic ms at which the next block may go, for the pace's sake. */
   private paceMs = -Infinity;
   private readonly limitBytesPerS: number;
-  /** More waits in the node than the network may be given. Set by whoever hands over. */
+  /** More waits in the node than the network may be given. Set by the caller that hands blocks over. */
   isLimited = false;
 
   constructor(options: FlightOptions) {
@@ -109,7 +109,7 @@ export class Flight {
     if (flight.unmarkedBytes >= LEAST_MARKED_BYTES && flight.marks.length < MAX_MARKS) this.mark(peer, nowMs);
   }
 
-  /** Sends `peer` a PING: its answer gives the round trip, and says that what was handed over before it has arrived.
+  /** Sends `peer` a PING: its PONG gives the round trip, and says that everything handed over before it has arrived.
    * The first goes before any block: later round trips are compared with that one. */
   mark(peer: LivePeer, nowMs: number): void {
     const { flight } = peer;
@@ -122,7 +122,7 @@ export class Flight {
     peer.send({ type: "ping", nonce });
   }
 
-  /** `peer` sent a PING with `nonce`; false when it is none of ours, and so wants an answer. */
+  /** `peer` sent a PING with `nonce`; false when it is not one of ours, and so wants a PONG. */
   echoed(peer: LivePeer, nonce: bigint, nowMs: number): boolean {
     const { flight } = peer;
     const at = flight.marks.findIndex((mark) => mark.nonce === nonce);
@@ -143,7 +143,7 @@ export class Flight {
     flight.marks.length = 0;
   }
 
-  /** Time passes: idle connections are measured, and those that take nothing put aside and asked again. */
+  /** Time passes: idle connections are measured; those that take nothing are set aside and pinged again. */
   tick(peers: Iterable<LivePeer>, nowMs: number): void {
     const aloneMs = Math.max(ALONE_MS, 2000 * this.line.windowBytes / this.line.bytesPerS);
     for (const peer of peers) {
@@ -167,7 +167,7 @@ export class Flight {
     this.busyLinks++;
   }
 
-  /** Takes it away again, before it changes. */
+  /** Subtracts it again, before it changes. */
   private uncount(flight: LinkFlight): void {
     if (flight.isAside || flight.unackedBytes === 0) return;
     this.inFlight -= flight.unackedBytes;
@@ -182,7 +182,7 @@ export class Flight {
     flight.isAside = false;
     this.count(flight);
     flight.movedMs = this.arrivedMs = nowMs;
-    // What lay with a connection that took nothing says nothing of our line.
+    // Payload on a connection that took nothing says nothing about our line.
     if (wasAside) return;
     this.line.arrived({ ...last, allBytes: bytes, baseMs: flight.rttMs!, wasLimited: this.isLimited }, nowMs);
   }

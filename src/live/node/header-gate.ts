@@ -1,4 +1,4 @@
-/** What becomes of headers that peers send: known, too old, too many, forged, or verified. */
+/** Decides about headers that peers send: known, too old, too many, forged, or verified. */
 import { MillraceError } from "../../errors.ts";
 import { headerPlace, type PieceHeader } from "../header.ts";
 import type { LiveCounters } from "./live-counters.ts";
@@ -19,7 +19,7 @@ export interface HeaderGateOptions {
   readonly ban: (peer: LivePeer, error: MillraceError) => void;
 }
 
-/** True for a header that time has passed: it must grow in epoch and time, and lie within the window. */
+/** True for a header that is out of date: epoch and time must grow, and it must lie within the window. */
 export function isReplay(header: PieceHeader, window: PieceWindow): boolean {
   const newest = window.newest;
   if (newest === null) return false;
@@ -28,7 +28,7 @@ export function isReplay(header: PieceHeader, window: PieceWindow): boolean {
   return header.seq > newest.seq ? header.timestampMs <= newest.timestampMs : header.timestampMs > newest.timestampMs;
 }
 
-/** Lets verified headers through, and bans who sends forged ones. */
+/** Lets verified headers through, and bans peers that send forged ones. */
 export class HeaderGate {
   private readonly options: HeaderGateOptions;
 
@@ -37,8 +37,8 @@ export class HeaderGate {
   }
 
   /**
-   * True when the header in `bytes` is of a piece that has one: the rest needs no look, since a second header is either
-   * the same or worthless.
+   * True when the header in `bytes` is for a piece that already has one: the rest needs no look, since a second header is
+   * either the same or worthless.
    */
   isKnown(peer: LivePeer, bytes: Uint8Array): boolean {
     const place = headerPlace(bytes);

@@ -1,4 +1,4 @@
-/** What becomes of blocks that peers send: too early, proofs, duplicates, false, or stored. */
+/** Decides about blocks that peers send: too early, proofs, duplicates, false, or stored. */
 import { equalBytes } from "../../bytes/hex.ts";
 import { MillraceError } from "../../errors.ts";
 import { BLOCK_BYTES } from "../../wire/types.ts";
@@ -29,14 +29,14 @@ export interface IntakeOptions {
 /** Checks the blocks of one member and hands the genuine ones on. */
 export class Intake {
   private readonly options: IntakeOptions;
-  /** Monotonic ms until which there are poisoners about, by the last false block. */
+  /** Monotonic ms until which poisoners are assumed to be present, by the last false block. */
   waryUntilMs = -Infinity;
 
   constructor(options: IntakeOptions) {
     this.options = options;
   }
 
-  /** A block came, asked for or pushed. `data` is kept. */
+  /** A block came, requested or pushed. `data` is kept. */
   block(peer: LivePeer, seq: number, offset: number, data: Uint8Array): void {
     if (peer.closed) return;
     const { window, counters, puller, verifier, came, proved, store } = this.options;

@@ -1,11 +1,11 @@
-/** Where a viewer who knows nothing yet enters the stream. */
+/** Finds where a viewer that knows nothing yet enters the stream. */
 import type { Clock } from "../../ports.ts";
 import { FLAG_RANDOM_ACCESS, type PieceHeader } from "../header.ts";
 import type { LivePeer } from "./live-peer.ts";
 import { windowNewest } from "../messages.ts";
 import { POLICY } from "./policy.ts";
 
-/** Verified headers kept of one peer while joining: its newest, and the random access points behind that. */
+/** Verified headers kept of one peer while joining: its newest, and the random access points before that. */
 const HEADERS_PER_PEER = 4;
 
 /** The place found. */
@@ -21,12 +21,12 @@ export class Joiner {
   private readonly clock: Pick<Clock, "now">;
   private readonly shown = new Map<LivePeer, PieceHeader[]>();
   private firstMs: number | null = null;
-  /** The edge as it was seen first, and as it is, each with its monotonic ms: one that moves on is that of a live stream. */
+  /** The edge as first seen, and as it is now, each with its monotonic ms: an edge that moves on belongs to a live stream. */
   private first: { readonly header: PieceHeader; readonly atMs: number } | null = null;
   private last: { readonly header: PieceHeader; readonly atMs: number } | null = null;
   /** The place is found. */
   done = false;
-  /** Pieces up to here are fetched at once, not only when pushes fail. */
+  /** Pieces up to here are fetched at once, without waiting for pushes to fail. */
   urgentUntil = -1;
   /** Own wall clock minus the capture time of the newest piece that was shown, ms; null before there was one. */
   behindMs: number | null = null;
@@ -39,7 +39,7 @@ export class Joiner {
   headerOf(peer: LivePeer, header: PieceHeader): void {
     const list = this.shown.get(peer) ?? [];
     list.push(header);
-    // Verified in any order, and on a quick stream the newest are many: what goes is the oldest that nobody can start at.
+    // Headers verify in any order, and a fast stream has many new ones: drop the oldest at which nobody can start.
     list.sort((a, b) => (isNewer(a, b) ? 1 : -1));
     if (list.length > HEADERS_PER_PEER) {
       const useless = list.findIndex((one, i) => i < list.length - 1 && (one.flags & FLAG_RANDOM_ACCESS) === 0);
@@ -48,7 +48,7 @@ export class Joiner {
     this.shown.set(peer, list);
   }
 
-  /** The place to enter, once three peers (or all that there are) have shown theirs; null before. */
+  /** The place to enter, once three peers (or all there are) have shown their edge; null before. */
   decide(peers: ReadonlySet<LivePeer>, nowMs: number): JoinPoint | null {
     for (const peer of this.shown.keys()) if (peer.closed) this.shown.delete(peer);
     if (this.shown.size === 0) return null;
@@ -71,8 +71,8 @@ export class Joiner {
   }
 
   /**
-   * False while `edge` may be what is left of a stream that has ended. Wall clocks are only a hint, since any of them may
-   * be wrong by hours: an edge that seems too old is live all the same when it moves on.
+   * False while `edge` may be left over from a stream that has ended. Wall clocks are only a hint, since any of them may
+   * be wrong by hours: an edge that seems too old is still live when it moves on.
    */
   private isLive(edge: PieceHeader, nowMs: number): boolean {
     this.behindMs = this.clock.now() - edge.timestampMs;

@@ -1,5 +1,5 @@
 /**
- * What our uplink carries, learned from what arrives, as delay-based congestion control does it (LEDBAT, RFC 6817; BBR).
+ * The rate of our uplink, learned from what arrives, as delay-based congestion control does it (LEDBAT, RFC 6817; BBR).
  * While more waits here than goes out, and what goes out waits for the line, the rate of arrival is that of the line.
  * Everything else (what a kernel or router accepts, blocks that travel alone) says at most that the line is no slower.
  */
@@ -7,41 +7,41 @@ import { BLOCK_BYTES } from "../../wire/types.ts";
 
 /**
  * Time that a block may wait in the network for the line, ms. Blocks there can be neither shed nor overtaken, and each
- * step of a tree waits as long; with much less, the line would stand idle now and then.
+ * step of a tree waits as long; with a much shorter time the line would be idle now and then.
  */
 const TARGET_MS = 50;
-/** A waiting time of less is no sign of a queue: schedulers and radio links delay as much, ms. */
+/** A shorter waiting time is no sign of a queue: schedulers and radio links delay as much, ms. */
 const LEAST_WAIT_MS = TARGET_MS / 2;
-/** The least of the waiting times of so long counts: PONGs come late for other reasons, too, ms. */
+/** The shortest waiting time within this period counts: PONGs come late for other reasons, too, ms. */
 const WAIT_MS = 250;
-/** More has waited here for so long before the rate of arrival is taken as a sample, ms. */
+/** Blocks must have waited here for this long before the rate of arrival is taken as a sample, ms. */
 const SAMPLE_MS = 300;
 const LONG_SAMPLE_MS = 1000;
 /** Weight of a sample: the first ones are averaged, and old ones fade. */
 const SAMPLE_SHARE = 0.1;
-/** A line on which the first blocks wait for so long is a slow one, whatever else is to be learned of it, ms. */
+/** A line on which the first blocks wait this long is a slow one, whatever else is to be learned about it, ms. */
 const SLOW_MS = 150;
 const SLOW_BLOCKS = 2;
-/** After so many samples a single block says nothing new. */
+/** After this many samples a single block says nothing new. */
 const MANY_SAMPLES = 8;
-/** No rate is believed that exceeds what arrived in the best second so far by more than this. */
+/** A rate is not believed when it exceeds what arrived in the best second so far by more than this factor. */
 const BELIEF = 1.5;
-/** Except what a single block shows, up to so many times the first guess: whoever joins a crowd is needed at once. */
+/** Except that a single block may show up to this many times the first guess: a member joining a crowd is needed at once. */
 const SHOWN = 4;
-/** What is handed to a line that is known, in shares of its rate, while nothing waits there: it may have become faster. */
+/** Hand-over pace on a known line, in shares of its rate, while nothing waits there: it may have become faster. */
 const PROBE_GAIN = 1.25;
-/** And the least, however long the queue there. */
+/** The lowest such share, however long the queue there. */
 const DRAIN_GAIN = 0.7;
-/** Waiting time beyond the target for which nothing at all would be handed over, ms. */
+/** Waiting time beyond the target at which that share would reach zero, ms. */
 const DRAIN_MS = 400;
 /** What arrives is counted in this many parts of a second. */
 const PARTS = 4;
 const PART_MS = 1000 / PARTS;
 /** Bytes in the network at first: two blocks, so that one waits while the other travels. */
 const FIRST_WINDOW_BYTES = 2 * BLOCK_BYTES;
-/** And at most: 25 Mb/s to somebody 300 ms away. */
+/** Maximum bytes in the network: 25 Mb/s to somebody 300 ms away. */
 const MAX_WINDOW_BYTES = 1024 * 1024;
-/** A line that is known has at most so much of its time in the network, ms, beyond round trips: PONGs may come late. */
+/** The same for a known line, as time at its rate beyond round trips, ms: PONGs may come late. */
 const WINDOW_MS = 300;
 
 /** Payload that has arrived, all in one acknowledgement. */
@@ -62,11 +62,11 @@ export interface Arrival {
 /** Measures the up-link. One per node: all its connections share the line. */
 export class LineMeter {
   private readonly guess: () => number;
-  /** What was learned, bytes/s; 0 before. */
+  /** The learned rate, bytes/s; 0 before. */
   private rate = 0;
   /** Samples taken while the line was the limit. */
   private samples = 0;
-  /** What the quickest two blocks say that the line carries, bytes/s, the quicker first. */
+  /** The rates that the two quickest blocks suggest for the line, bytes/s, the quicker first. */
   private readonly shown = [0, 0] as [number, number];
   /** Blocks in a row that took long. */
   private slowBlocks = 0;
@@ -83,7 +83,7 @@ export class LineMeter {
   private meanBaseMs = 0;
   private window = FIRST_WINDOW_BYTES;
 
-  /** `guessBytesPerS`: what the line is taken for until something is known. `isTold`: somebody knows it. */
+  /** `guessBytesPerS`: the assumed rate until something is known. `isTold`: a user stated it. */
   constructor(guessBytesPerS: () => number, isTold: boolean) {
     this.guess = guessBytesPerS;
     if (!isTold) return;
@@ -91,7 +91,7 @@ export class LineMeter {
     this.rate = guessBytesPerS();
   }
 
-  /** The line's rate, bytes/s: as measured, or what is the least that it can be. */
+  /** The line's rate, bytes/s: measured, or else the least that it can be. */
   get bytesPerS(): number {
     return this.isKnown ? this.rate : Math.max(this.rate, this.guess());
   }
@@ -102,8 +102,8 @@ export class LineMeter {
   }
 
   /**
-   * What the quickest block but one says that the line carries, bytes/s; 0 before there are two, `Infinity` when it
-   * was too quick to tell. The quickest may have been compared with a round trip that was not the least.
+   * The line's rate as the second-quickest block suggests, bytes/s; 0 before there are two, `Infinity` when it
+   * was too quick to measure. The quickest may have been compared with a round trip that was not the least.
    */
   get shownBytesPerS(): number {
     return this.shown[1];
@@ -147,7 +147,7 @@ export class LineMeter {
     if (!this.isKnown) this.rate = Math.max(this.rate, this.lastBytesPerS);
   }
 
-  /** What one block says: two that took long that the line is slow, one that did not that it isn't. */
+  /** What one block says: two slow ones show that the line is slow, one quick one that it isn't. */
   private judge(bytes: number, aheadBytes: number, waitedMs: number): void {
     this.show(waitedMs < LEAST_WAIT_MS ? Infinity : bytes / waitedMs * 1000);
     if (this.samples >= MANY_SAMPLES) return;
@@ -158,7 +158,7 @@ export class LineMeter {
       Math.max(this.mostBytesPerS, SHOWN * this.guess()),
       bytes / (waitedMs + LEAST_WAIT_MS) * 1000,
     );
-    // What was learned from other blocks was wrong, and not only inexact.
+    // The lessons of other blocks were wrong, and not only inexact.
     if (leastBytesPerS > 2 * this.bytesPerS) this.samples = 0;
     this.rate = Math.max(this.rate, leastBytesPerS);
   }
@@ -188,7 +188,7 @@ export class LineMeter {
     this.fullAtMs = nowMs;
     if (this.fullMs < SAMPLE_MS) return;
     const isLine = this.waitMs(nowMs) >= LEAST_WAIT_MS;
-    // Without a queue it is a lower bound, and PONGs that came late together would make it a false one.
+    // Without a queue the sample is a lower bound, and PONGs that came late together would make it a false one.
     if (!isLine && this.fullMs < LONG_SAMPLE_MS) return;
     const sample = this.fullBytes / this.fullMs * 1000;
     this.fullMs = this.fullBytes = 0;
@@ -206,7 +206,7 @@ export class LineMeter {
     return BELIEF * Math.max(this.bestBytesPerS, this.guess());
   }
 
-  /** More was waiting than went out: while nothing is known the window grows until that costs time. */
+  /** More was waiting than went out: while nothing is known the window grows until that adds delay. */
   private adapt(bytes: number, nowMs: number): void {
     if (this.isKnown) {
       const fullBytes = this.rate * (this.meanBaseMs + WINDOW_MS) / 1000;

@@ -1,9 +1,9 @@
-/** What is under way on one connection, and how long its way is: its part of a `Flight`. */
+/** What is under way on one connection, and its round trip: its part of a `Flight`. */
 
 /** Round trips are measured again for each new half of this, ms: routes change. */
 const BASE_MS = 120_000;
 
-/** A PING without an answer. */
+/** A PING without a response. */
 export interface Mark {
   readonly nonce: bigint;
   /** Payload between the PING before it and this one. */

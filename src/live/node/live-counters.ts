@@ -8,7 +8,7 @@ export interface LiveCounters {
   badBlocks: number;
   forgedHeaders: number;
   skippedVerifications: number;
-  /** WINDOWs not looked at, since another came soon after. */
+  /** WINDOWs not examined, since another came soon after. */
   skippedWindows: number;
 }
 

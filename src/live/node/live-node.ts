@@ -166,7 +166,7 @@ export class LiveNode {
     return this.edge.clockTrouble;
   }
 
-  /** Uplink to tell others of, bytes/s; null before anything was measured. */
+  /** Uplink to report to others, bytes/s; null before anything was measured. */
   get toldUpBytesPerS(): number | null {
     return this.uploader.toldBytesPerS;
   }
@@ -182,9 +182,9 @@ export class LiveNode {
   }
 
   /**
-   * The neighbour to hang up on when another wants its place, or to look for a better one: nothing flows between us and
-   * it, for the longest time. null when all are of use. Swarms whose first members only know one another, and so on by
-   * age, can have no shallow trees: ask this when full, and every `POLICY.exploreMs`.
+   * The neighbour to hang up on when another wants its place, or when looking for a better one: the one that has exchanged
+   * nothing with us for the longest time. null when all are of use. Swarms whose members know only peers of their own age
+   * can have no shallow trees: ask for this when full, and every `POLICY.exploreMs`.
    */
   expendable(): LivePeer | null {
     return expendableOf(this.peers, this.now());
@@ -260,7 +260,7 @@ export class LiveNode {
     this.uploader.pump(this.now());
   }
 
-  /** The peer withdraws a request, or has from another what is pushed to it. */
+  /** The peer withdraws a request, or already has from another what is pushed to it. */
   cancelled(peer: LivePeer, seq: number, offset: number): void {
     this.uploader.cancel(peer, seq, offset / BLOCK_BYTES);
   }
@@ -275,24 +275,24 @@ export class LiveNode {
     this.uploader.pump(this.now());
   }
 
-  /** Sends nothing of its own accord any more. */
+  /** Stops sending anything of its own accord. */
   close(): void {
     this.waker.close();
   }
 
-  /** For how long `peer` has been as good as gone: it takes nothing, or has nothing to say while the stream goes on, ms. */
+  /** For how long `peer` has seemed gone, ms: it takes nothing, or says nothing while the stream goes on. */
   stalledMs(peer: LivePeer): number {
     return Math.max(this.uploader.flight.stalledMs(peer, this.now()), silentMs(peer, this.now()));
   }
 
-  /** A block came, asked for or pushed. `data` is kept. */
+  /** A block came, requested or pushed. `data` is kept. */
   block(peer: LivePeer, seq: number, offset: number, data: Uint8Array): void {
     peer.heardMs = this.now();
     peer.owedPongs = Math.min(POLICY.owedPongs, peer.owedPongs + 1);
     this.intake.block(peer, seq, offset, data);
   }
 
-  /** True while there are poisoners about. A broadcaster, whom nobody sends anything to notice by, always is. */
+  /** True while poisoners are assumed to be present; always for a broadcaster, which receives nothing to notice them by. */
   private get isWary(): boolean {
     return this.options.role === "source" || this.now() < this.intake.waryUntilMs;
   }
@@ -347,7 +347,7 @@ export class LiveNode {
         peer.heldMask &= ~message.mask;
         this.children.drop(peer, message.mask);
         this.parents.lost(peer, message.mask, nowMs, message.reason !== UnsubscribeReason.moved);
-        // In a crowd places go fast: who waits for a tick after each refusal comes too late again and again.
+        // In a crowd places go fast: a member that waits for a tick after each refusal is too late again and again.
         if (this.joined && this.options.role === "viewer") this.parents.adopt(nowMs, this.edge.urgentUntil + 1);
         return this.announcer.warn(nowMs);
       case "place":
@@ -371,7 +371,7 @@ export class LiveNode {
     if (peer.parentMask !== 0) this.announcer.warn(nowMs);
   }
 
-  /** `peer` delivered what verified: the first time, what it asked for is given. */
+  /** `peer` delivered a genuine block: on the first one, its held subscriptions are handled. */
   private proved(peer: LivePeer, bytes: number): void {
     peer.deliveredBytes += bytes;
     const mask = peer.heldMask;
@@ -383,7 +383,7 @@ export class LiveNode {
   private stored(header: PieceHeader, block: number, data: Uint8Array, from: LivePeer | null): void {
     const entry = this.window.get(header.seq);
     const nowMs = this.now();
-    // Several copies of a block can be under verification at once, and one of those that are here is a proof.
+    // Several copies of a block can be under verification at once, and a proof is a copy of a block already here.
     if (entry?.header !== header || isStored(entry.blocks[block])) return;
     const complete = this.window.addBlock(entry, block, data);
     if (from !== null) {

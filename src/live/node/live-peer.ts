@@ -1,4 +1,4 @@
-/** One neighbour in a live swarm: what the network offers to reach it, and what is known of it. */
+/** One neighbour in a live swarm: how the network reaches it, and what is known about it. */
 import type { MillraceError } from "../../errors.ts";
 import { LinkFlight } from "./link-flight.ts";
 import { encodeLiveMessage, type LiveMessage, windowHas, type WindowMessage, windowNewest } from "../messages.ts";
@@ -14,7 +14,7 @@ export interface LiveLink {
   request(seq: number, offset: number, length: number): void;
   cancel(seq: number, offset: number, length: number): void;
   reject(seq: number, offset: number, length: number): void;
-  /** Sends a block, asked for or pushed. */
+  /** Sends a block, requested or pushed. */
   piece(seq: number, offset: number, data: Uint8Array): void;
   /** Hangs up; `error` `protocol_violation` bans the peer. */
   close(error: MillraceError | null): void;
@@ -23,9 +23,9 @@ export interface LiveLink {
 /** What the handshake says: `live: {v, role, up}`. */
 export interface LivePeerInfo {
   readonly role: "source" | "viewer";
-  /** Uplink as told, bytes/s; null when it isn't. Decides about places in the trees, never about trust. */
+  /** Uplink as reported, bytes/s; null when unknown. Decides about places in the trees, never about trust. */
   readonly upBytesPerS: number | null;
-  /** Its wall clock at the handshake, Unix ms; absent when it isn't told. */
+  /** Its wall clock at the handshake, Unix ms; absent when not reported. */
   readonly clockMs?: number;
 }
 
@@ -33,7 +33,7 @@ export interface LivePeerInfo {
 export interface OwnRequest {
   readonly seq: number;
   readonly block: number;
-  /** So much of the block: all, or its beginning as a proof. */
+  /** Requested length: the whole block, or its beginning as a proof. */
   readonly bytes: number;
   readonly atMs: number;
 }
@@ -50,7 +50,7 @@ export class LivePeer {
   readonly link: LiveLink;
   readonly info: LivePeerInfo;
   readonly connectedMs: number;
-  /** Its wall clock minus ours when it connected, ms; null when it isn't told. */
+  /** Its wall clock minus ours when it connected, ms; null when not reported. */
   clockAheadMs: number | null = null;
   readonly windowBucket: TokenBucket;
   readonly headerBucket: TokenBucket;
@@ -63,12 +63,12 @@ export class LivePeer {
   lagPieces = 0;
   /** WINDOWs that it has sent. */
   windows = 0;
-  /** Its last WINDOW is not looked at yet. */
+  /** Its last WINDOW has not been examined yet. */
   unread = false;
-  /** The last one that was looked at; null when that told of pieces beyond reach. */
+  /** The last one that was examined; null when it reported pieces beyond reach. */
   noted: WindowMessage | null = null;
   forgedHeaders = 0;
-  /** Blocks that it has from others, so that they need not be pushed to it any more. */
+  /** Blocks that it has from others, so that they need not be pushed to it. */
   readonly unwanted = new Set<number>();
   /** Substreams that it pushes to us, and we to it. */
   parentMask = 0;
@@ -76,11 +76,11 @@ export class LivePeer {
   /** Substreams that we push to it only until it has found another parent, at most until `noticeUntilMs`. */
   noticeMask = 0;
   noticeUntilMs = 0;
-  /** Substreams that it gets when it has proved itself, until `heldUntilMs`, and the first piece that it wants of them. */
+  /** Substreams that it gets once it has proved itself, until `heldUntilMs`, and the first piece it wants of them. */
   heldMask = 0;
   heldFrom = 0;
   heldUntilMs = 0;
-  /** What we sent to it lately, while it has given nothing; null before. */
+  /** The block sent to it lately, while it has delivered nothing; null before. */
   given: GivenBlock | null = null;
   /** Monotonic ms at which it was asked for a proof for the first time; null before. */
   proofAskedMs: number | null = null;
@@ -90,12 +90,12 @@ export class LivePeer {
   readonly verifying = new Map<number, (() => void)[]>();
   waitingBlocks = 0;
   readonly requests = new Map<number, OwnRequest>();
-  /** Its last PLACE; null while it has told none. */
+  /** Its last PLACE; null while it has sent none. */
   place: Place | null = null;
   /** PLACE last sent to it. */
   placeSent: Place | null = null;
   placeSentMs = -Infinity;
-  /** Substream → the newest piece when it was given what is old: once, however often it subscribes. */
+  /** Substream → the newest piece when it was given older ones: once only, however often it subscribes. */
   readonly caughtUp = new Float64Array(8).fill(-1);
   /** Substream → monotonic ms since when it is our child. */
   readonly childSinceMs = new Float64Array(8);
@@ -140,7 +140,7 @@ export class LivePeer {
     if (!this.closed) this.link.send(encodeLiveMessage(message));
   }
 
-  /** Uplink as last told, bytes/s; null when it is not known. */
+  /** Uplink as last reported, bytes/s; null when unknown. */
   get upBytesPerS(): number | null {
     return this.place === null ? this.info.upBytesPerS : this.place.upBytesPerS;
   }
@@ -150,12 +150,12 @@ export class LivePeer {
     if (!this.closed) this.link.send(message);
   }
 
-  /** It has delivered what verified; a broadcaster has no reason not to. */
+  /** It has delivered a genuine block; a broadcaster has no reason not to. */
   get isProven(): boolean {
     return this.deliveredBytes > 0 || this.info.role === "source";
   }
 
-  /** It told of uplink to spare. */
+  /** It reported uplink to spare. */
   get hasRoom(): boolean {
     return this.place !== null && this.place.bars.includes(0);
   }

@@ -1,4 +1,4 @@
-/** Chooses from whom each substream is pushed to us: as near to the source as we are taken, elsewhere when that stalls. */
+/** Chooses the parent that pushes each substream to us: as near to the source as accepts us, another when that stalls. */
 import { BLOCK_BYTES } from "../../wire/types.ts";
 import type { LivePeer } from "./live-peer.ts";
 import { UnsubscribeReason } from "../messages.ts";
@@ -25,7 +25,7 @@ export interface ParentsOptions {
   readonly peers: () => Iterable<LivePeer>;
   /** Own uplink in eighths of the bitrate: what bars of others are compared with. */
   readonly upEighths: () => number;
-  /** What a step from us counts. */
+  /** Depth that a step from us adds. */
   readonly step: () => number;
   /** True while there are poisoners about. */
   readonly isWary: () => boolean;
@@ -33,29 +33,29 @@ export interface ParentsOptions {
   readonly mark: Mark;
 }
 
-/** Our parents, one a substream. */
+/** Our parents, one per substream. */
 export class Parents {
   private readonly options: ParentsOptions;
   readonly parents: (LivePeer | null)[];
-  /** Asked to take the place of the parent, which stays until the first block comes: nothing is missed in between. */
+  /** Asked to replace the parent, which stays until the first block comes: nothing is missed in between. */
   private readonly next: (LivePeer | null)[];
   private readonly nextMs: Float64Array;
-  /** Was parent until a better one began to deliver: what it still has to bring lies before that one's first piece. */
+  /** Was the parent until a better one began to deliver: the pieces it still owes lie before that one's first. */
   private readonly former: (LivePeer | null)[];
   private readonly formerSeq: Float64Array;
   private readonly formerMs: Float64Array;
   /** Monotonic ms of the next look for a better parent. */
   private readonly lookMs: Float64Array;
-  /** Monotonic ms at which a chance to be fed again is taken; 0 before there was one. */
+  /** Monotonic ms at which an opportunity to be fed again is taken; 0 before there was one. */
   private readonly chanceMs: Float64Array;
   private readonly sinceMs: Float64Array;
-  /** The parent has delivered since it was asked: what it says from then on is notice, not refusal. */
+  /** The parent has delivered since it was asked: an unsubscribe from then on is notice, not refusal. */
   private readonly proven: Uint8Array;
-  /** Monotonic ms until which a parent that gave notice goes on; 0 without notice. */
+  /** Monotonic ms until which a parent that gave notice continues; 0 without notice. */
   private readonly noticeMs: Float64Array;
   /** First piece that the parent owes us. */
   private readonly fromSeq: Float64Array;
-  /** What our children were last told while we were fed: a parent at least as deep, on whose path we are, is below us. */
+  /** The depth reported to our children while we were fed: a parent at least as deep, with us on its path, is below us. */
   private readonly toldDepth: Uint8Array;
   /** Substreams that a source pushed to us when it went. */
   private headMask = 0;
@@ -87,8 +87,8 @@ export class Parents {
     return depth > MAX_DEPTH ? UNFED : depth;
   }
 
-  /** Replaces parents that lag, finds some for substreams without, and better ones for the rest. Once a tick, when the
-   * edge is known. `firstSeq`: older pieces are not wanted from parents. */
+  /** Replaces parents that lag, finds parents for substreams without one, and better ones for the rest. Once a tick, when
+   * the edge is known. `firstSeq`: older pieces are not wanted from parents. */
   tick(nowMs: number, firstSeq: number): void {
     this.leaveCircles(nowMs);
     this.dropSilent(nowMs);
@@ -104,7 +104,7 @@ export class Parents {
       const had = this.parents[substream]!;
       const found = had === null ? null : this.better(had, substream, nowMs);
       if (found === null) continue;
-      // A parent that gets nothing itself leaves as much to catch up with as none.
+      // A parent that gets nothing itself leaves as much to catch up on as a missing one.
       const asked = this.depth(substream) === UNFED ? orphans : movers;
       this.next[substream] = found;
       this.nextMs[substream] = nowMs;
@@ -118,7 +118,7 @@ export class Parents {
     this.remember();
   }
 
-  /** Finds parents for substreams without; arguments as for `tick`. */
+  /** Finds parents for substreams without one; arguments as for `tick`. */
   adopt(nowMs: number, firstSeq: number): void {
     const newest = this.options.window.newest?.seq ?? 0;
     const orphans = new Map<LivePeer, number>();
@@ -129,7 +129,7 @@ export class Parents {
       this.sinceMs[substream] = nowMs;
       this.proven[substream] = 0;
       this.noticeMs[substream] = 0;
-      // What it gives us of older pieces is a favour: it owes those from now on.
+      // Older pieces it gives us are a favour: it owes only those from here on.
       this.fromSeq[substream] = newest + 1;
       this.lookMs[substream] = nowMs + POLICY.improveMs * (0.5 + this.options.random());
       ask(orphans, found, substream);
@@ -145,7 +145,7 @@ export class Parents {
     return Math.max(firstSeq, window.solid, oldest);
   }
 
-  /** `peer` sent a block of piece `seq`: one that was asked to be parent is now. */
+  /** `peer` sent a block of piece `seq`: a peer that was asked to be parent becomes one now. */
   delivered(peer: LivePeer, substream: number, seq: number, nowMs: number): void {
     this.wasFed = true;
     if ((peer.parentMask & (1 << substream)) !== 0) peer.hasBrought = true;
@@ -182,7 +182,7 @@ export class Parents {
     return false;
   }
 
-  /** A block came from `peer`: those who would push it to us, and were not asked for it, need not. */
+  /** A block came from `peer`: parents that would push it too, without a request, are told that they need not. */
   unneeded(peer: LivePeer, seq: number, block: number, lengthBytes: number): void {
     const { blocksPerPiece, substreams } = this.options;
     const substream = substreamOf(seq, block, blocksPerPiece, substreams);
@@ -201,7 +201,7 @@ export class Parents {
     old.send({ type: "unsubscribe", mask: 1 << substream, reason: UnsubscribeReason.moved });
   }
 
-  /** `peer` pushes us these no longer, or refused to. */
+  /** `peer` no longer pushes us the substreams of `mask`, or refused to. */
   lost(peer: LivePeer, mask: number, nowMs: number, refused: boolean): void {
     for (let substream = 0; substream < this.parents.length; substream++) {
       if ((mask & (1 << substream)) === 0) continue;
@@ -232,11 +232,11 @@ export class Parents {
     this.sinceMs[substream] = nowMs;
   }
 
-  /** Leaves parents that have come to be below us: two who chose at the same moment did not know of each other. */
+  /** Leaves parents that are now below us: two members that chose at the same moment did not know of each other. */
   private leaveCircles(nowMs: number): void {
     for (let substream = 0; substream < this.parents.length; substream++) {
       const parent = this.parents[substream];
-      // The depth too: of the paths some seem to go through us that do not.
+      // Check the depth too: some paths seem to go through us that do not.
       if (parent == null || !isBelow(parent, substream, this.options.mark)) continue;
       const depth = depthAt(parent, substream);
       if (depth > MAX_DEPTH || depth < this.toldDepth[substream]!) continue;
@@ -245,7 +245,7 @@ export class Parents {
     }
   }
 
-  /** Keeps what children were told while we were fed. */
+  /** Keeps the depths reported to children while we were fed. */
   private remember(): void {
     for (let substream = 0; substream < this.parents.length; substream++) {
       const depth = this.depth(substream);
@@ -260,7 +260,7 @@ export class Parents {
       if (asked != null && isSilent(asked, nowMs)) this.lost(asked, 1 << substream, nowMs, true);
       const parent = this.parents[substream];
       if (parent == null || !isSilent(parent, nowMs)) continue;
-      // Should it be there after all, it need not go on.
+      // If the former parent is still there after all, it need not continue.
       parent.send({ type: "unsubscribe", mask: 1 << substream, reason: UnsubscribeReason.moved });
       this.release(substream, nowMs);
     }
@@ -272,7 +272,7 @@ export class Parents {
       const parent = this.parents[substream];
       const isStarted = this.proven[substream] === 1;
       const patienceMs = isStarted ? POLICY.parentLagMs : POLICY.unstartedMs;
-      // One block alone was lost above it, and is pulled: a branch does not move for that.
+      // A single block was lost above it, and is pulled: a branch does not move for that.
       if (parent == null || late[substream]! < POLICY.lateBlocks) continue;
       if (nowMs - this.sinceMs[substream]! < patienceMs) continue;
       if (parent.lastBlockMs < this.sinceMs[substream]! && nowMs >= parent.barrenUntilMs) noteBarren(parent, nowMs);
@@ -307,12 +307,12 @@ export class Parents {
     return late;
   }
 
-  /** A parent so much nearer to the source that moving is worth it; null without. */
+  /** A parent enough nearer to the source to be worth moving to; null without. */
   private better(parent: LivePeer, substream: number, nowMs: number): LivePeer | null {
     const asked = this.next[substream]!;
     if (asked !== null) {
       if (nowMs - this.nextMs[substream]! < POLICY.parentLagMs) return null;
-      // One that tells of a better place and never brought anything; not while many look for a parent and all are busy.
+      // The parent reports a better place but never brought anything; not while many look for a parent and all are busy.
       if (!asked.hasBrought && this.depth(substream) !== UNFED && nowMs >= asked.barrenUntilMs) {
         noteBarren(asked, nowMs);
       }
@@ -334,8 +334,8 @@ export class Parents {
   }
 
   /**
-   * Another parent for a branch that gets nothing. The member at its head has no parent and takes the first chance, for
-   * the whole branch; the others wait a little for it, so that the branch stays together.
+   * Another parent for a branch that gets nothing. The member at its head has no parent and takes the first opportunity, for
+   * the whole branch; the others give it a moment to do so, so that the branch stays together.
    */
   private rescue(substream: number, nowMs: number): LivePeer | null {
     const found = this.choose(substream, nowMs, Infinity);
@@ -368,7 +368,7 @@ export class Parents {
       if (place !== null && place.bars[substream]! > bar && place.bars[substream]! !== needy) continue;
       const depth = depthAt(peer, substream);
       if (depth > MAX_DEPTH || depth > maxDepth || isBelow(peer, substream, this.options.mark)) continue;
-      // It may only have been busy: who has no parent asks it when there is hardly another.
+      // It may only have been busy: a member without a parent asks it when there is hardly another.
       const cost = depth + costOf(peer, this.options) + (isBarren ? POLICY.barrenSteps : 0);
       if (cost < bestCost) [best, bestCost] = [peer, cost];
     }
@@ -376,9 +376,9 @@ export class Parents {
   }
 
   /**
-   * A source that comes back is left to those who stood at the head of a branch when it went, for a moment: with each of
-   * them a whole branch is fed again, with anybody else hardly more than itself. Also to be left alone by those whom
-   * another branch feeds again already: they would take the place of a head that has not dialled yet.
+   * A source that comes back is reserved for a moment for the members that headed a branch when it went: each of them brings
+   * a whole branch with it, anybody else little more than itself. Members that another branch already feeds again leave it
+   * alone too: they would take the place of a head that has not dialled yet.
    */
   private isReserved(peer: LivePeer, bit: number, nowMs: number): boolean {
     if (peer.info.role !== "source" || nowMs - peer.connectedMs >= POLICY.returnMs) return false;

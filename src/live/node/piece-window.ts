@@ -5,18 +5,18 @@ import { encodeLiveMessage, MAX_WINDOW_PIECES, type WindowMessage } from "../mes
 /** One piece. */
 export interface PieceEntry {
   readonly seq: number;
-  /** Verified; null while only a neighbour's WINDOW tells of the piece. */
+  /** Verified; null while only a neighbour's WINDOW reports the piece. */
   header: PieceHeader | null;
   /** Verified blocks. */
   blocks: (Uint8Array | null)[];
   missing: number;
-  /** Monotonic ms at which its header came, since when its blocks are on their way; null before, and for what was past then. */
+  /** Monotonic ms at which its header came, since when its blocks are on their way; null before, and for a piece already past then. */
   headerMs: number | null;
   /** Monotonic ms since when a neighbour is known to have the whole piece; null before. */
   seenMs: number | null;
-  /** Neighbours known to have it, until enough do. */
+  /** Neighbours known to have it, counted until there are enough. */
   seenBy: number;
-  /** Monotonic ms since when so many have it that we are late without; null before. */
+  /** Monotonic ms since when enough have it that we are late without it; null before. */
   commonMs: number | null;
 }
 
@@ -32,7 +32,7 @@ export function isStored(data: Uint8Array | null | undefined): data is Uint8Arra
 
 /** Places of the ring at first; it doubles as the window grows. A power of two. */
 const FIRST_PLACES = 64;
-/** Most places: a full window and what WINDOWs of others may tell of beyond it. A power of two. */
+/** Most places: a full window and what others' WINDOWs may report beyond it. A power of two. */
 const MAX_PLACES = 4096;
 /** No bit of a WINDOW is set. */
 const NO_BITS = new Uint8Array();
@@ -115,7 +115,7 @@ export class PieceWindow {
     return true;
   }
 
-  /** What a WINDOW says of it. */
+  /** The WINDOW that reports this window's pieces. */
   message(): WindowMessage {
     const last = this.newest?.seq ?? this.solid - 1;
     let bits = Math.max(0, Math.min(MAX_WINDOW_PIECES, last - this.solid + 1));
@@ -183,7 +183,7 @@ export class PieceWindow {
     while (isComplete(this.get(this.solid))) this.solid++;
   }
 
-  /** Drops what is older than the window. A piece without a known time goes with the first known one behind it. */
+  /** Drops pieces older than the window. A piece without a known time goes with the first known one after it. */
   private trim(): void {
     const newest = this.newest!;
     const oldestMs = newest.timestampMs - this.windowMs;

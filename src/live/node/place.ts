@@ -1,28 +1,28 @@
 /**
- * What a peer tells of its place in the trees (message PLACE): how deep a child would be on each substream, and which
- * children it would take. Trees stay shallow when those who look for a parent know where there is room and how high.
- * Told, not proven: it decides about places only, and who does not deliver is left like any other.
+ * What a peer reports about its place in the trees (message PLACE): how deep a child would be on each substream, and which
+ * children it would take. Trees stay shallow when members looking for a parent know where there is room and how deep.
+ * Reported, not proven: it decides only about places, and a peer that does not deliver is left like any other.
  */
 
 /** Depth of a substream that does not come from the source (now). */
 export const UNFED = 255;
-/** Deeper than this, 6 s, is a circle. */
+/** A depth beyond this, 6 s, is a circle. */
 export const MAX_DEPTH = 120;
 /** A substream that takes no further child. */
 export const CLOSED = 255;
 
-/** A substream that takes those who have no parent: somebody else has to go for them. */
+/** A substream that takes only children without a parent: another child has to make room for them. */
 export const NEEDY = 1;
 
-/** Each so many ms that blocks take from one to the next make a step in the tree count as one more. */
+/** Every this many ms that a block takes from one member to the next make a step in the tree count as one more. */
 const STEP_MS = 50;
 
 /** Words of a path. */
 export const PATH_WORDS = 4;
-/** Bits of the mark of one member: with twelve members on a path 2 % of the others seem to be among them. */
+/** Bits in the mark of one member: with twelve members on a path 2 % of the others seem to be among them. */
 const MARK_BITS = 3;
 
-/** What a member leaves in the paths of all who are fed through it: `MARK_BITS` of 128 bits. */
+/** What a member leaves in the paths of all members fed through it: `MARK_BITS` of 128 bits. */
 export type Mark = readonly number[];
 
 /** The contents of a PLACE. */
@@ -33,17 +33,17 @@ export interface Place {
   readonly depths: Uint8Array;
   /**
    * Substream → uplink that a new child needs, in eighths of the bitrate: 0 when there is room for anyone, `NEEDY`
-   * when there is for those without a parent, `CLOSED` when there is for no one.
+   * when only for children without a parent, `CLOSED` when for no one.
    */
   readonly bars: Uint8Array;
   /**
-   * Substream → by whom its blocks come, the sender included: the marks of all of them in 128 bits (a Bloom filter), four
+   * Substream → the members its blocks come through, the sender included: their marks in 128 bits (a Bloom filter), four
    * words each. A member that finds its own mark there assumes that it feeds the sender, and never asks it for that substream.
    */
   readonly paths: Uint32Array;
 }
 
-/** A mark by chance. */
+/** A random mark. */
 export function newMark(random: () => number): Mark {
   const mark = new Array<number>(PATH_WORDS).fill(0);
   for (let i = 0; i < MARK_BITS; i++) {
@@ -53,18 +53,18 @@ export function newMark(random: () => number): Mark {
   return mark;
 }
 
-/** A path for each of `substreams`, through nobody yet. */
+/** A path for each of `substreams`, through no member yet. */
 export function emptyPaths(substreams: number): Uint32Array {
   return new Uint32Array(PATH_WORDS * substreams);
 }
 
-/** Makes the path of `substream` in `to` that in `from` (null: none), and on through the member with `mark`. */
+/** Sets the path of `substream` in `to` to the one in `from` (null: none), continued through the member with `mark`. */
 export function extendPath(to: Uint32Array, from: Uint32Array | null, substream: number, mark: Mark): void {
   const at = PATH_WORDS * substream;
   for (let word = 0; word < PATH_WORDS; word++) to[at + word] = (from?.[at + word] ?? 0) | mark[word]!;
 }
 
-/** True when the path of `substream` goes through the member with `mark`, as far as can be told. */
+/** True when the path of `substream` seems to go through the member with `mark`. */
 export function isOnPath(paths: Uint32Array, substream: number, mark: Mark): boolean {
   const at = PATH_WORDS * substream;
   for (let word = 0; word < PATH_WORDS; word++) {
@@ -73,13 +73,13 @@ export function isOnPath(paths: Uint32Array, substream: number, mark: Mark): boo
   return true;
 }
 
-/** True when both name the same ways. */
+/** True when both hold the same paths. */
 export function samePaths(a: Place, b: Place): boolean {
   return a.paths.length === b.paths.length && a.paths.every((word, i) => word === b.paths[i]);
 }
 
 /**
- * What a step from a peer with this uplink counts in the tree, 1 or more, when a block takes `blockMs` from it to its child.
+ * Depth that a step from a peer with this uplink adds, 1 or more, when a block takes `blockMs` from it to its child.
  * Queues count: when a crowd comes, hundreds of ms of them, and not the steps, are what makes a tree slow.
  */
 export function stepOf(upBytesPerS: number, blockMs: number): number {
@@ -92,7 +92,7 @@ export function eighths(upBytesPerS: number, bytesPerS: number): number {
   return Math.min(CLOSED - 1, Math.floor(upBytesPerS / bytesPerS * 8 + 1e-6));
 }
 
-/** True when both say the same but for the paths. The uplink is taken as unchanged within an eighth: measuring is never exact. */
+/** True when both agree apart from paths. An uplink within an eighth counts as unchanged: measuring is never exact. */
 export function samePlace(a: Place, b: Place): boolean {
   const [upA, upB] = [a.upBytesPerS ?? -1, b.upBytesPerS ?? -1];
   if (Math.abs(upA - upB) > Math.abs(upB) / 8) return false;

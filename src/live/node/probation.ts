@@ -10,7 +10,7 @@ import { isComplete, isStored, type PieceWindow } from "./piece-window.ts";
 import { POLICY } from "./policy.ts";
 import type { StreamRate } from "./stream-rate.ts";
 
-/** How far back from the newest piece that both know of one is looked for that both have, ms. */
+/** How far back from the newest piece both know we look for a piece that both have, ms. */
 const LOOK_BACK_MS = 2000;
 const LEAST_PIECES_BACK = 8;
 
@@ -18,12 +18,12 @@ const LEAST_PIECES_BACK = 8;
 export interface ProbationOptions {
   readonly window: PieceWindow;
   readonly rate: StreamRate;
-  /** True while proof is asked for. */
+  /** True while proof is required. */
   readonly isWary: () => boolean;
   readonly random: () => number;
   /** Asks `peer` for a block of piece `seq`, unless it is asked for something already. */
   readonly ask: (peer: LivePeer, seq: number, block: number, nowMs: number) => void;
-  /** A subscription waited too long for the proof, or was given without and there is still none. */
+  /** A subscription waited too long for the proof, or was accepted without one that is still missing. */
   readonly refuse: (peer: LivePeer, mask: number) => void;
 }
 
@@ -41,7 +41,7 @@ export class Probation {
     this.options = options;
   }
 
-  /** True when the subscription waits until `peer` has shown a block: one that has some, and uplink, and gave none. */
+  /** True when the subscription waits for a block from `peer` as proof: it has pieces and uplink, and proved nothing yet. */
   holds(peer: LivePeer, mask: number, from: number, nowMs: number): boolean {
     const proof = this.proofOf(peer, nowMs);
     if (proof === null) return false;
@@ -52,7 +52,7 @@ export class Probation {
     return true;
   }
 
-  /** Puts to the proof who has given none: those who are fed or to be fed, and those who may be asked to feed. */
+  /** Asks unproven peers for a proof: those that are fed or to be fed, and those that may be asked to feed. */
   tick(peers: Iterable<LivePeer>, nowMs: number): void {
     for (const peer of peers) {
       const proof = this.proofOf(peer, nowMs);
@@ -70,7 +70,7 @@ export class Probation {
     return proofAskedMs !== null && nowMs - proofAskedMs >= POLICY.unprovenMs;
   }
 
-  /** What to prove itself with; null when there is nothing, or no need. */
+  /** The block with which it can prove itself; null when there is none, or no need. */
   private proofOf(peer: LivePeer, nowMs: number): Proof | null {
     if (peer.isProven || peer.upBytesPerS === 0 || !this.options.isWary()) return null;
     return this.common(peer) ?? this.given(peer, nowMs);

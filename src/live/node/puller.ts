@@ -1,4 +1,4 @@
-/** Asks for what pushes did not bring. */
+/** Requests what pushes did not bring. */
 import { BLOCK_BYTES } from "../../wire/types.ts";
 import { blockCount, blockLength } from "../header.ts";
 import type { LivePeer } from "./live-peer.ts";
@@ -9,7 +9,7 @@ import type { StreamRate } from "./stream-rate.ts";
 
 /** Blocks of one piece at most, so that piece and block make one key. */
 const KEY_FACTOR = 256;
-/** Spoilt blocks noted: what a dozen poisoners bring before they are banned. */
+/** Spoilt blocks noted: as many as a dozen poisoners send before they are banned. */
 const MAX_SPOILT = 256;
 
 /** Number that names a block. */
@@ -17,7 +17,7 @@ export function blockKey(seq: number, block: number): number {
   return seq * KEY_FACTOR + block;
 }
 
-/** True when pushes had their time to bring it. */
+/** True when pushes had enough time to bring it. */
 function isLate(entry: PieceEntry, nowMs: number): boolean {
   if (entry.seenMs === null || nowMs - entry.seenMs < POLICY.pullAfterMs) return false;
   if (entry.commonMs !== null) return nowMs - entry.commonMs >= POLICY.pullAfterCommonMs;
@@ -32,7 +32,7 @@ export interface PullerOptions {
   readonly random: () => number;
   /** True when a parent brings the block. */
   readonly isPushed: (seq: number, block: number) => boolean;
-  /** True while there are poisoners about. */
+  /** True while poisoners are assumed to be present. */
   readonly isWary: () => boolean;
 }
 
@@ -41,7 +41,7 @@ export class Puller {
   private readonly options: PullerOptions;
   /** Block → the peer that was asked last. */
   private readonly asked = new Map<number, LivePeer>();
-  /** Blocks that were brought falsely: nobody will bring them again unasked. */
+  /** Blocks of which a false copy came: nobody will send them again unasked. */
   private readonly spoilt = new Set<number>();
 
   constructor(options: PullerOptions) {
@@ -53,8 +53,8 @@ export class Puller {
   }
 
   /**
-   * Asks for what is missing from `from` on, oldest first: at once up to piece `urgentUntil`, and where no parent
-   * brings it (again), else when a neighbour has had it for 0.8 s.
+   * Requests what is missing from `from` on, oldest first: at once up to piece `urgentUntil` and where no parent
+   * brings it (again), otherwise once a neighbour has had it for 0.8 s.
    */
   tick(from: number, urgentUntil: number, nowMs: number): void {
     const newest = this.window.newest?.seq ?? -1;
@@ -93,7 +93,7 @@ export class Puller {
     if (!peer.closed) peer.link.cancel(seq, block * BLOCK_BYTES, lengthBytes);
   }
 
-  /** A false block was brought in the place of this one. */
+  /** A false copy of this block came. */
   spoiled(seq: number, block: number): void {
     for (const key of this.spoilt) if (key < blockKey(this.window.base, 0)) this.spoilt.delete(key);
     if (this.spoilt.size < MAX_SPOILT) this.spoilt.add(blockKey(seq, block));
@@ -137,7 +137,7 @@ export class Puller {
       if (peer.isSnubbed(nowMs) || nowMs < peer.pullAfterMs || peer.upBytesPerS === 0 || isSilent(peer, nowMs)) {
         continue;
       }
-      // The source is what all trees hang on; others have the piece by now.
+      // All trees hang on the source, so spare it; others have the piece by now.
       const cost = peer.requests.size + (peer.rttMs ?? 100) / 200 + this.options.random() * 2 +
         (peer.info.role === "source" ? 3 : 0) + (peer.hasRoom ? 0 : 2) +
         (peer.isProven || !this.options.isWary() ? 0 : 1);
@@ -154,7 +154,7 @@ export class Puller {
         peer.requests.delete(key);
         if (this.asked.get(key) === peer) this.asked.delete(key);
         peer.link.cancel(request.seq, request.block * BLOCK_BYTES, request.bytes);
-        // Slow is not false: one that delivered meanwhile is busy.
+        // Slow is not false: a peer that delivered meanwhile is busy.
         if (peer.lastBlockMs < request.atMs && request.bytes > POLICY.proofBytes) {
           peer.snubbedUntilMs = nowMs + POLICY.snubMs;
         }

@@ -1,4 +1,4 @@
-/** Blocks that wait to be pushed, first in, first out, except that those of a neighbour that can take none wait aside. */
+/** Blocks that wait to be pushed, first in, first out; those of a neighbour that can take none wait aside. */
 import type { LivePeer } from "./live-peer.ts";
 import type { PieceEntry } from "./piece-window.ts";
 
@@ -7,7 +7,7 @@ export interface Push {
   readonly peer: LivePeer;
   readonly entry: PieceEntry;
   readonly block: number;
-  /** Bit of its substream: who unsubscribes gets no more of it. */
+  /** Bit of its substream: a peer that unsubscribes gets no more of it. */
   readonly bit: number;
   readonly atMs: number;
 }
@@ -22,7 +22,7 @@ export class PushQueue {
   private readonly parked = new Map<LivePeer, Push[]>();
   private parkedCount = 0;
 
-  /** Pushes that wait for our line alone. */
+  /** Pushes that wait only for our line. */
   get length(): number {
     return this.items.length - this.first;
   }
@@ -31,7 +31,7 @@ export class PushQueue {
     if (this.length + this.parkedCount < MAX_PUSHES) this.items.push(push);
   }
 
-  /** The first push that `isUseful` and whose peer isn't full; the useless ones before it are gone. null without. */
+  /** The first push that `isUseful` and whose peer isn't full, after dropping useless ones before it; null without one. */
   head(isUseful: (push: Push) => boolean, isFull: (peer: LivePeer) => boolean): Push | null {
     for (let push = this.items[this.first]; push !== undefined; push = this.items[this.first]) {
       if (isUseful(push)) {
@@ -43,7 +43,7 @@ export class PushQueue {
     return null;
   }
 
-  /** Takes the first push away. */
+  /** Removes the first push. */
   drop(): void {
     this.first++;
     if (this.first < 256 && this.first < this.items.length) return;
@@ -51,7 +51,7 @@ export class PushQueue {
     this.first = 0;
   }
 
-  /** `peer` can take something: what waited for it comes before all else, being the oldest. */
+  /** `peer` can take blocks again: its waiting ones come before all else, being the oldest. */
   resume(peer: LivePeer): void {
     const waiting = this.parked.get(peer);
     if (waiting === undefined) return;

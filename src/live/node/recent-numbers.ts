@@ -8,7 +8,7 @@ export class RecentNumbers {
   private readonly bits = new Uint32Array(SPAN / 32);
   private largest = -1;
 
-  /** Adds `value`, a whole number from 0 on; returns whether it is new. What is too old to tell is new. */
+  /** Adds `value`, a whole number from 0 on; returns whether it is new. A number too old to be remembered counts as new. */
   add(value: number): boolean {
     if (value <= this.largest - SPAN) return true;
     if (value - this.largest >= SPAN) this.bits.fill(0);

@@ -1,4 +1,4 @@
-/** Gives places in the trees to those who subscribe, and hands what comes on to them. */
+/** Gives subscribers places in the trees, and passes arriving blocks on to them. */
 import { UnsubscribeReason } from "../messages.ts";
 import type { Children } from "./children.ts";
 import type { LivePeer } from "./live-peer.ts";
@@ -16,14 +16,14 @@ export interface ServingOptions {
   readonly uploader: Uploader;
   readonly isSource: boolean;
   readonly substreamOf: (seq: number, block: number) => number;
-  /** Tells `peer` what places there are now: it thought that there was one. */
+  /** Reports the current places to `peer`, which thought that there was one. */
   readonly tellPlace: (peer: LivePeer, nowMs: number) => void;
 }
 
-/** Answers subscriptions and passes blocks on to children. */
+/** Responds to subscriptions and passes blocks on to children. */
 export class Serving {
   private readonly options: ServingOptions;
-  /** Source: recent blocks that came when branches were still to come. */
+  /** Source: recent blocks that came before any branch existed. */
   private readonly early = new Set<number>();
 
   constructor(options: ServingOptions) {
@@ -50,13 +50,13 @@ export class Serving {
     uploader.pump(nowMs);
   }
 
-  /** `peer` gets nothing of the substreams of `mask` any more. */
+  /** `peer` gets nothing more of the substreams of `mask`. */
   refuse(peer: LivePeer, mask: number): void {
     this.options.children.drop(peer, mask);
     peer.send({ type: "unsubscribe", mask, reason: UnsubscribeReason.full });
   }
 
-  /** Hands a block on to the children of its substream; not back to whom it came `from`. */
+  /** Passes a block on to the children of its substream; not back to `from`, which sent it. */
   passOn(entry: PieceEntry, block: number, from: LivePeer | null, peers: Iterable<LivePeer>, nowMs: number): void {
     const bit = 1 << this.options.substreamOf(entry.seq, block);
     for (const peer of peers) {
@@ -76,7 +76,7 @@ export class Serving {
     for (const key of this.early) if (key < oldest) this.early.delete(key);
   }
 
-  /** Takes their places from children that the uplink turned out not to carry, or that nothing reaches any more. */
+  /** Takes away the places of children that the uplink turned out not to carry, or that nothing reaches any more. */
   tick(peers: Iterable<LivePeer>, nowMs: number): void {
     for (const [peer, mask] of this.options.children.excess(nowMs)) {
       peer.send({ type: "unsubscribe", mask, reason: UnsubscribeReason.full });
@@ -90,10 +90,10 @@ export class Serving {
 
   private catchUp(peer: LivePeer, mask: number, from: number, nowMs: number): void {
     const { window, uploader } = this.options;
-    // It leaves after what is pushed to all: with a queue of that it would come too late.
+    // Older pieces leave after what is pushed to all: with such a queue they would come too late.
     if (uploader.pushDelayMs >= POLICY.catchUpBelowMs) return;
     const newest = window.newest!.seq;
-    // A stream that began again.
+    // The stream began again.
     peer.caughtUp.forEach((seq, substream) => seq > newest && (peer.caughtUp[substream] = -1));
     for (let seq = Math.max(from, newest - this.catchUpPieces); seq <= newest; seq++) {
       const entry = window.get(seq);
@@ -102,7 +102,7 @@ export class Serving {
         const substream = this.options.substreamOf(seq, block);
         const bit = 1 << substream;
         if ((mask & bit) === 0 || seq <= peer.caughtUp[substream]! || !isStored(entry.blocks[block])) continue;
-        // A whole branch waits for what was there before it.
+        // It came before any branch did, so a whole branch waits for it.
         if (this.early.has(blockKey(seq, block))) {
           uploader.push(peer, entry, block, bit, this.passesOn(peer), nowMs);
         } else uploader.catchUp(peer, entry, block, bit, nowMs);

@@ -1,4 +1,4 @@
-/** What neighbours' WINDOWs say of pieces that we lack: since when they are about, and how common they are. */
+/** Evaluates neighbours' WINDOWs for pieces that we lack: since when they exist, and how common they are. */
 import { MillraceError } from "../../errors.ts";
 import { windowHas, type WindowMessage } from "../messages.ts";
 import type { LiveCounters } from "./live-counters.ts";
@@ -35,12 +35,12 @@ export class Sightings {
     else this.counters.skippedWindows++;
   }
 
-  /** Reads what was left for later: of many WINDOWs the last one tells all. */
+  /** Reads the WINDOWs that were deferred: of many, the last one says everything. */
   tick(nowMs: number): void {
     for (const peer of this.peers) if (peer.unread) this.read(peer, nowMs);
   }
 
-  /** Another stream than before is looked for. */
+  /** A different stream is looked for from now on. */
   noteAll(nowMs: number): void {
     for (const peer of this.peers) {
       peer.noted = null;
@@ -53,14 +53,14 @@ export class Sightings {
     if (!peer.unread) this.note(peer, nowMs);
   }
 
-  /** Marks what the last WINDOW of `peer` tells of, the one noted before it did not, and we lack. */
+  /** Marks the pieces that the last WINDOW of `peer` reports, that the one before it did not, and that we lack. */
   private note(peer: LivePeer, nowMs: number): void {
     const { window, peers } = this;
     const told = peer.window;
     if (window.newest === null || told === null || told.epoch !== window.epoch) return;
     const before = peer.noted;
     const limit = window.newest.seq + this.rate.pieces(POLICY.aheadMs, POLICY.leastPiecesAhead);
-    // What it tells of too early to be marked is marked with the rest once we have come closer.
+    // Pieces reported too early to be marked are marked with the rest once we have come closer.
     peer.noted = peer.newestSeq <= limit ? told : null;
     const last = Math.min(peer.newestSeq, limit);
     const common = Math.min(POLICY.commonPeers, Math.ceil(peers.size / 6));

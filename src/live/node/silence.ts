@@ -1,12 +1,12 @@
 /**
- * Notices neighbours that have vanished without closing their connection: a cable, a sleeping laptop. Members tell of
- * each piece they complete, so one that says nothing while the stream goes on is gone long before its connection is.
+ * Notices neighbours that have vanished without closing their connection: a pulled cable, a sleeping laptop. Members report
+ * each piece they complete, so a silent one is gone long before its connection is, if the stream goes on.
  */
 import type { LivePeer } from "./live-peer.ts";
 import type { PieceWindow } from "./piece-window.ts";
 import { POLICY } from "./policy.ts";
 
-/** Tells which neighbours have been silent for too long while the stream went on. */
+/** Finds neighbours that have been silent for too long while the stream went on. */
 export class Silence {
   private readonly window: PieceWindow;
   private readonly peers: ReadonlySet<LivePeer>;
@@ -17,10 +17,10 @@ export class Silence {
     this.peers = peers;
   }
 
-  /** Notes who has something to say: when the stream has moved on, everybody has. Once a tick. */
+  /** Notes which neighbours have something to say: all of them when the stream has moved on. Once a tick. */
   tick(nowMs: number): void {
     const seq = this.window.newest?.seq ?? -1;
-    // Headers are signed: nobody can make others look silent by telling of pieces that are not there.
+    // Headers are signed: nobody can make others look silent by reporting pieces that do not exist.
     if (seq === this.newestSeq) return;
     this.newestSeq = seq;
     for (const peer of this.peers) if (peer.dueMs <= peer.heardMs) peer.dueMs = nowMs;
@@ -32,7 +32,7 @@ export function silentMs(peer: LivePeer, nowMs: number): number {
   return peer.dueMs > peer.heardMs ? nowMs - peer.dueMs : 0;
 }
 
-/** True when that is too long for one who is there. */
+/** True when that is too long for a neighbour that is still there. */
 export function isSilent(peer: LivePeer, nowMs: number): boolean {
   return silentMs(peer, nowMs) >= POLICY.silentMs;
 }

@@ -1,19 +1,19 @@
 /**
- * How fast the stream is, by what its broadcaster signed: bytes of the pieces over the time in which they were captured.
+ * The rate of the stream as its broadcaster signed it: bytes of the pieces over the time in which they were captured.
  * The bitrate in the transport file was measured or guessed before the first piece, and a slate, a variable bitrate or a
- * slip of the pen makes it wrong by any factor; it counts only until half a second of headers is known.
+ * typing error makes it wrong by any factor; it counts only until half a second of headers is known.
  */
 import { FLAG_DISCONTINUITY } from "../header.ts";
 import type { PieceWindow } from "./piece-window.ts";
 
-/** Stream that says something, ms. */
+/** Least stretch of stream that shows a rate, ms. */
 const LEAST_SPAN_MS = 500;
 /**
- * A rate that rises shows over so much of the stream, ms, and counts by that share: keyframes make a second much more than
- * the mean, but the end of a slate makes it more than that. One that falls shows only over the whole window.
+ * A rising rate shows over this much of the stream, ms, and counts by that share: keyframes make a second much larger than
+ * the mean, but the end of a slate makes it larger still. A falling rate shows only over the whole window.
  */
 const RISES = [{ spanMs: 750, share: 0.75 }, { spanMs: 2000, share: 0.9 }, { spanMs: 4000, share: 1 }] as const;
-/** The rate is looked at again when so much more of the stream is known, ms. */
+/** The rate is computed again once this much more of the stream is known, ms. */
 const RENEW_MS = 250;
 /** Differences below this share are ignored: places in the trees are counted by the rate, and must not swing with it. */
 const STEADY_SHARE = 0.05;
@@ -39,13 +39,13 @@ export class StreamRate {
     this.piecesPerMs = this.bytesPerMs / told.pieceLengthBytes;
   }
 
-  /** Bytes a second. */
+  /** Bytes per second. */
   get bytesPerS(): number {
     this.renew();
     return 1000 * this.bytesPerMs;
   }
 
-  /** Pieces that are made in `ms`, but at least `least`. */
+  /** Pieces that are made in `ms`, at least `least`. */
   pieces(ms: number, least: number): number {
     this.renew();
     return Math.max(least, Math.round(ms * this.piecesPerMs));
@@ -64,8 +64,8 @@ export class StreamRate {
   }
 
   /**
-   * Goes from the newest header back. Pieces whose headers are missing count as long as the mean of those that are known;
-   * time in which the broadcaster was away, or its source, counts for nothing.
+   * Goes back from the newest header. Pieces whose headers are missing count as long as the mean of the known ones;
+   * time in which the broadcaster or its source was away counts for nothing.
    */
   private measure(): Stretch | null {
     const { window } = this;

@@ -1,4 +1,4 @@
-/** Allows so much a second, and a burst of one second. */
+/** Allows a rate per second, and a burst of one second. */
 export class TokenBucket {
   private readonly perS: number;
   private tokens: number;
@@ -11,7 +11,7 @@ export class TokenBucket {
     this.atMs = nowMs;
   }
 
-  /** Takes one token; false when there is none. `perS`: the rate of late, if it is another one. */
+  /** Takes one token; false when there is none. `perS`: the current rate, if it has changed. */
   take(nowMs: number, perS: number = this.perS): boolean {
     this.tokens = Math.min(perS, this.tokens + (Math.max(0, nowMs - this.atMs) / 1000) * perS);
     this.atMs = nowMs;

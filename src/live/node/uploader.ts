@@ -1,4 +1,4 @@
-/** What leaves: pushes to children first, requests and what new children missed in between, nothing that has become useless. */
+/** Sends blocks: pushes to children first, requests and what new children missed in between, nothing that became useless. */
 import { BLOCK_BYTES } from "../../wire/types.ts";
 import { Flight } from "./flight.ts";
 import type { LiveNodeOptions, UploadGate } from "./live-options.ts";
@@ -15,12 +15,12 @@ interface Wanted {
   readonly bytes: number;
 }
 
-/** What an unproven peer was given is noted again after this, so that it still lies in everybody's window, ms. */
+/** The block given to an unproven peer is noted again after this, so that it still lies in everybody's window, ms. */
 const GIVEN_MS = 5000;
 
 /** Weight of one push in the average time that pushes take. */
 const AVERAGE_SHARE = 0.03;
-/** Changes of that average that are told, ms. */
+/** Changes of that average smaller than this are not reported, ms. */
 const TELL_MS = 60;
 
 /** Sends blocks of a window. */
@@ -29,18 +29,18 @@ export class Uploader {
   private readonly window: PieceWindow;
   private readonly gate: UploadGate | undefined;
   private readonly wake: (afterMs: number) => void;
-  /** To children that pass on much, and to the others: a block waits at each step, so the way of many comes first. */
+  /** To children that pass on much, and to the others: a block waits at each step, so those with many below them go first. */
   private readonly pushes = [new PushQueue(), new PushQueue()] as const;
-  /** What new children get of older pieces: it goes as requests do, when nothing waits that a whole branch waits for. */
+  /** Older pieces for new children: sent like requests, when nothing waits that a whole branch waits for. */
   private readonly older = new PushQueue();
   private readonly wanted: Wanted[] = [];
-  /** Requests for so little that they go before all else: see `Probation`. One a peer. */
+  /** Requests short enough to go before all else: see `Probation`. One per peer. */
   private readonly proofs: Wanted[] = [];
   private readonly waiting = new Map<LivePeer, number>();
   private pushesInRow = 0;
   private relaysInRow = 0;
   private wasOlder = false;
-  /** What a push waits and takes, averaged, and as told last, ms. */
+  /** Time that a push waits and takes, averaged, and as last reported, ms. */
   private averageMs: number;
   private toldMs: number;
   private readonly limitBytesPerS: number | null;
@@ -49,7 +49,7 @@ export class Uploader {
   /** Pushes that were shed. */
   shedCount = 0;
 
-  /** `streamBytesPerS`: the bitrate. `wake` has `pump` called after so many ms. */
+  /** `streamBytesPerS`: the bitrate. `wake` has `pump` called after the given ms. */
   constructor(
     window: PieceWindow,
     options: LiveNodeOptions,
@@ -61,19 +61,19 @@ export class Uploader {
     this.gate = options.gate;
     this.wake = wake;
     this.limitBytesPerS = uplinkBytesPerS;
-    // A broadcaster's user knows what its line carries; who knows nothing starts low.
+    // A broadcaster's user knows what its line carries; without that knowledge it starts low.
     const isTold = role === "source" && uplinkBytesPerS !== null;
     const guessBytesPerS = () => isTold ? uplinkBytesPerS : streamBytesPerS() / 2;
     this.flight = new Flight({ guessBytesPerS, isTold, limitBytesPerS: uplinkBytesPerS || Infinity, random });
     this.averageMs = this.toldMs = BLOCK_BYTES / this.uplinkBytesPerS * 1000;
   }
 
-  /** The uplink, bytes/s: as measured, or what is the least that it can be; never more than the user's limit. */
+  /** The uplink, bytes/s: measured, or else the least that it can be; never more than the user's limit. */
   get uplinkBytesPerS(): number {
     return Math.min(this.limitBytesPerS ?? Infinity, this.flight.line.bytesPerS);
   }
 
-  /** Uplink to tell others of, bytes/s; null before anything is known of it. */
+  /** Uplink to report to others, bytes/s; null before anything is known of it. */
   get toldBytesPerS(): number | null {
     return this.isMeasured || this.shownBytesPerS > 0 || this.limitBytesPerS === 0 ? this.uplinkBytesPerS : null;
   }
@@ -83,7 +83,7 @@ export class Uploader {
     return this.flight.line.isKnown;
   }
 
-  /** What the quickest block so far says that the uplink carries, bytes/s; 0 before the first. */
+  /** The uplink that the quickest block so far suggests, bytes/s; 0 before the first. */
   get shownBytesPerS(): number {
     return this.flight.line.shownBytesPerS;
   }
@@ -98,13 +98,13 @@ export class Uploader {
     return this.pushDelayMs + (this.wanted.length + this.older.length) * BLOCK_BYTES / this.uplinkBytesPerS * 1000;
   }
 
-  /** The part of that before a block that is pushed now, ms. */
+  /** How long of that a block pushed now would wait, ms. */
   get pushDelayMs(): number {
     const blocks = this.pushes[0].length + this.pushes[1].length;
     return (blocks * BLOCK_BYTES + this.waitingBytes) / this.uplinkBytesPerS * 1000;
   }
 
-  /** How long a block takes from here to a child, queue and all, averaged, ms. Steady: the whole tree hears of changes. */
+  /** How long a block takes from here to a child, queue included, averaged, ms. Steady: the whole tree hears of changes. */
   get stepMs(): number {
     return this.toldMs;
   }
@@ -113,21 +113,21 @@ export class Uploader {
     return this.flight.line.waitingBytes(this.flight.inFlightBytes);
   }
 
-  /** Queues a block of the substream with `bit` for a child; `passesOn`: others wait for it behind that child. */
+  /** Queues a block of the substream with `bit` for a child; `passesOn`: others wait for it below that child. */
   push(peer: LivePeer, entry: PieceEntry, block: number, bit: number, passesOn: boolean, nowMs: number): void {
     this.pushes[passesOn ? 0 : 1].add({ peer, entry, block, bit, atMs: nowMs });
   }
 
-  /** As `push`, for a child that has just come: what its parent had before. */
+  /** As `push`, for a child that has just come: pieces that its parent had before. */
   catchUp(peer: LivePeer, entry: PieceEntry, block: number, bit: number, nowMs: number): void {
     this.older.add({ peer, entry, block, bit, atMs: nowMs });
   }
 
-  /** Queues an answer; false when the peer has too many waiting or the block isn't here. */
+  /** Queues a response; false when the peer has too many waiting or the block isn't here. */
   request(peer: LivePeer, seq: number, block: number, bytes: number): boolean {
     const count = this.waiting.get(peer) ?? 0;
     if (count >= POLICY.requestQueueLimit || this.window.get(seq)?.blocks[block] == null) return false;
-    // What we are judged by costs nothing to speak of.
+    // Neighbours judge us by these small proofs, and they are almost free to send.
     if (bytes <= POLICY.proofBytes && count === 0) {
       this.waiting.set(peer, 1);
       this.proofs.push({ peer, seq, block, bytes });
@@ -164,7 +164,7 @@ export class Uploader {
     }
   }
 
-  /** `peer` sent a PING with `nonce`; false when it is not the answer to one of ours. */
+  /** `peer` sent a PING with `nonce`; false when it does not echo one of ours. */
   echoed(peer: LivePeer, nonce: bigint, nowMs: number): boolean {
     if (!this.flight.echoed(peer, nonce, nowMs)) return false;
     for (const queue of [...this.pushes, this.older]) queue.resume(peer);
@@ -195,7 +195,7 @@ export class Uploader {
     return this.flight.hasRoom(nowMs) && (this.gate?.isOpen ?? true);
   }
 
-  /** The queue whose head goes next; what is of no use any more goes from both. */
+  /** The queue whose head goes next; drops useless blocks from both. */
   private next(nowMs: number): PushQueue | null {
     const [relays, leaves] = this.pushes;
     const hasRelay = this.head(relays, nowMs) !== null;
@@ -204,7 +204,7 @@ export class Uploader {
     return hasRelay ? relays : null;
   }
 
-  /** What goes next of `queue`; what has become useless before it is gone. */
+  /** The next block of `queue`, after dropping useless ones before it. */
   private head(queue: PushQueue, nowMs: number): Push | null {
     return queue.head((push) => this.isUseful(push, nowMs), (peer) => this.flight.isFull(peer));
   }
@@ -239,7 +239,7 @@ export class Uploader {
     return push;
   }
 
-  /** An answer or an older block, by turns; false when there is neither. */
+  /** Sends a response or an older block, in turns; false when there is neither. */
   private sendOther(nowMs: number): boolean {
     const at = this.wanted.findIndex(({ peer }) => !this.flight.isFull(peer));
     const isOlder = this.head(this.older, nowMs) !== null && (at < 0 || !this.wasOlder);

@@ -1,7 +1,7 @@
-/** Calls back once after a while, however often it is asked to: by the first of the times that it is given. */
+/** Calls back once after a while, however often it is asked to: at the earliest of the times it is given. */
 import type { Clock, Timer } from "../../ports.ts";
 
-/** One timer for many wishes to be called back: the earliest counts. */
+/** One timer for many requested callbacks: the earliest counts. */
 export class Waker {
   private readonly clock: Pick<Clock, "setTimeout">;
   private readonly run: () => void;
@@ -22,7 +22,7 @@ export class Waker {
     }, afterMs);
   }
 
-  /** Runs no more. */
+  /** Cancels the callback. */
   close(): void {
     this.closed = true;
     this.timer?.cancel();
