@@ -1,6 +1,6 @@
 /**
  * Signed piece headers of `live1`, big-endian: `epoch u32 | seq u32 | ts u64 | flags u8 | len u32 | n u8 | n × hash20 |
- * sig64`. A block is trusted when its hash stands in a header that the broadcaster signed, so it can be passed on before
+ * sig64`. A block is trusted when its hash is in a header that the broadcaster signed, so it can be passed on before
  * the rest of its piece is there.
  */
 import { concatBytes } from "../bytes/hex.ts";
@@ -23,7 +23,7 @@ export const MAX_SEQUENCE = 0x7fffffff;
 
 const FIXED_BYTES = 22;
 const KNOWN_FLAGS = FLAG_RANDOM_ACCESS | FLAG_DISCONTINUITY | FLAG_END;
-/** Largest number that `n` holds. */
+/** Largest number that `n` can hold. */
 const MAX_BLOCKS = 255;
 
 /** A piece header. */
@@ -46,7 +46,7 @@ export interface PieceHeader {
   readonly bytes: Uint8Array;
 }
 
-/** What a broadcaster says of a piece before it signs. */
+/** What a broadcaster states about a piece before it signs. */
 export type UnsignedHeader = Omit<PieceHeader, "signature" | "bytes">;
 
 /** Blocks of a piece of `lengthBytes`. */
@@ -78,7 +78,7 @@ export function encodeUnsigned(header: UnsignedHeader): Uint8Array<ArrayBuffer> 
   return bytes;
 }
 
-/** Puts the signature to what was signed. */
+/** Appends the signature to what was signed. */
 export function attachSignature(header: UnsignedHeader, unsigned: Uint8Array, signature: Uint8Array): PieceHeader {
   return { ...header, signature, bytes: concatBytes([unsigned, signature]) };
 }

@@ -12,13 +12,13 @@ export const UnsubscribeReason = {
   moved: 0,
   /** The parent's uplink is full. */
   full: 1,
-  /** The parent has nothing of it. */
+  /** The parent does not receive it. */
   empty: 2,
   /** The parent leaves. */
   leaving: 3,
 } as const;
 
-/** The bitmap of a peer that lacks nothing, which is the usual one. */
+/** The bitmap of a peer that lacks nothing, the usual case. */
 const NO_BITS = new Uint8Array();
 
 /** PLACE of a peer that has not measured its uplink. */
@@ -27,7 +27,7 @@ const UNKNOWN_UPLINK = 0xffffffff;
 /** Longest message, bytes: the largest header (64 hashes) and its type. Checked before anything is read. */
 export const MAX_LIVE_MESSAGE_BYTES = 2048;
 
-/** Pieces that the bitmap of one WINDOW tells of: 255 bytes, at 64 KiB a piece 130 MB of stream. */
+/** Pieces that the bitmap of one WINDOW covers: 255 bytes, at 64 KiB per piece 130 MB of stream. */
 export const MAX_WINDOW_PIECES = 255 * 8;
 
 /**
@@ -49,7 +49,7 @@ export type LiveMessage =
   | { readonly type: "header"; readonly bytes: Uint8Array }
   | { readonly type: "subscribe"; readonly mask: number; readonly from: number }
   | { readonly type: "unsubscribe"; readonly mask: number; readonly reason: number }
-  /** A PING, or the PONG that echoes it: who recognises its own nonce holds the PONG. */
+  /** A PING, or the PONG that echoes it: a member that recognises its own nonce has received a PONG. */
   | { readonly type: "ping"; readonly nonce: bigint }
   /** PLACE, an addition that others may leave out: `up u32 | n u8 | n × depth u8 | n × bar u8 | [n × path u128]`, n substreams. */
   | PlaceMessage;
@@ -57,7 +57,7 @@ export type LiveMessage =
 /** A peer's place in the trees. */
 export interface PlaceMessage extends Omit<Place, "paths"> {
   readonly type: "place";
-  /** null (left out on the wire): as told last. Queues change places many times a second, and ways seldom. */
+  /** null (left out on the wire): as last sent. Queues change places many times a second, paths seldom. */
   readonly paths: Uint32Array | null;
 }
 
@@ -165,14 +165,14 @@ export function decodeLiveMessage(bytes: Uint8Array): LiveMessage | null {
   }
 }
 
-/** True when `window` says that its sender has piece `seq`. */
+/** True when `window` reports that its sender has piece `seq`. */
 export function windowHas(window: WindowMessage, seq: number): boolean {
   if (seq < window.solid) return seq >= window.base;
   const bit = seq - window.solid;
   return ((window.bitmap[bit >> 3] ?? 0) & (0x80 >> (bit & 7))) !== 0;
 }
 
-/** Newest piece that `window` tells of; `base` − 1 when it has none. */
+/** Newest piece that `window` reports; `base` − 1 when it has none. */
 export function windowNewest(window: WindowMessage): number {
   for (let i = window.bitmap.length - 1; i >= 0; i--) {
     const byte = window.bitmap[i]!;
@@ -187,7 +187,7 @@ function sized(length: number, type: number): Uint8Array<ArrayBuffer> {
   return bytes;
 }
 
-// A DataView for each of dozens of messages a second and neighbour costs more than what it reads.
+// A DataView for each of dozens of messages per second and neighbour costs more than what it reads.
 function readU32(bytes: Uint8Array, at: number): number {
   return ((bytes[at]! << 24) | (bytes[at + 1]! << 16) | (bytes[at + 2]! << 8) | bytes[at + 3]!) >>> 0;
 }

@@ -20,7 +20,7 @@ const ALGORITHM = "Ed25519";
 export interface LiveKey {
   /** 32 bytes. */
   readonly publicKey: Uint8Array;
-  /** The private key, PKCS #8 (RFC 8410). A secret: for the state file alone. */
+  /** The private key, PKCS #8 (RFC 8410). A secret: only for the state file. */
   readonly privateKey: Uint8Array;
 }
 
@@ -60,7 +60,7 @@ export class HeaderSigner {
     this.prefix = concatBytes([CONTEXT, infohash]);
   }
 
-  /** Takes the PKCS #8 key. Rejects with `corrupt` when it is none. */
+  /** Takes the PKCS #8 key. Rejects with `corrupt` when it is not one. */
   static async create(privateKey: Uint8Array, infohash: Uint8Array): Promise<HeaderSigner> {
     try {
       const bytes = privateKey as Uint8Array<ArrayBuffer>;
@@ -79,7 +79,7 @@ export class HeaderSigner {
 }
 
 /**
- * What decides whether headers and blocks are genuine. Answers come by callback so that a simulation can answer at once
+ * Decides whether headers and blocks are genuine. Results come by callback so that a simulation can return them at once
  * and run without a turn of the event loop for each of millions of blocks.
  */
 export interface LiveVerifier {
@@ -97,7 +97,7 @@ export class CryptoVerifier implements LiveVerifier {
     this.prefix = concatBytes([CONTEXT, infohash]);
   }
 
-  /** Takes the 32 bytes of the transport file. Rejects with `bad_transport_file` when they are no key. */
+  /** Takes the 32 bytes of the transport file. Rejects with `bad_transport_file` when they are not a key. */
   static async create(publicKey: Uint8Array, infohash: Uint8Array): Promise<CryptoVerifier> {
     try {
       const bytes = publicKey as Uint8Array<ArrayBuffer>;

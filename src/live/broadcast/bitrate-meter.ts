@@ -1,6 +1,6 @@
 /** Measures the bitrate of a source. */
 
-/** Span of the average, ms: longer than the distance of keyframes, whose bursts would sway it. */
+/** Span of the average, ms: longer than the interval between keyframes, whose bursts would sway it. */
 const SPAN_MS = 10_000;
 /** Shortest span that says anything, ms. */
 const MIN_SPAN_MS = 2_000;
@@ -20,7 +20,7 @@ export class BitrateMeter {
     this.drop(nowMs);
   }
 
-  /** Bytes a second; null while too little was seen. */
+  /** Bytes per second; null while too little was seen. */
   bytesPerS(nowMs: number): number | null {
     this.drop(nowMs);
     if (this.startMs === null || nowMs - this.startMs < MIN_SPAN_MS) return null;

@@ -1,4 +1,4 @@
-/** Finds the bitrate of a source that nobody named, before its transport file can be made. */
+/** Finds the bitrate of a source when the user states none, before its transport file can be made. */
 import { withSignal } from "../../bytes/deadline.ts";
 import { MillraceError } from "../../errors.ts";
 import type { Clock } from "../../ports.ts";
@@ -6,26 +6,26 @@ import { MAX_LIVE_BYTES_PER_S } from "../../transport/live.ts";
 import type { LiveInputEvent } from "./input.ts";
 import { PcrRate } from "./pcr-rate.ts";
 
-/** Stream that is looked at, ms: more than the distance of keyframes, whose bursts would sway it. */
+/** Stream that is measured, ms: more than the interval between keyframes, whose bursts would sway the result. */
 const PROBE_MS = 3000;
-/** Less of a stream says nothing of its bitrate, which is part of the id for good, ms. */
+/** Least stretch of a stream that shows its bitrate, which is part of the id for good, ms. */
 const LEAST_STREAM_MS = 1000;
-/** While nothing has come for longer, a stream without a clock stands still, ms. */
+/** When nothing has come for longer, a stream without a clock counts as standing still, ms. */
 const STANDSTILL_MS = 500;
-/** Kept meanwhile at most: what the fastest broadcast sends in that time. */
+/** Most bytes kept meanwhile: what the fastest broadcast sends in that time. */
 const MAX_PROBE_BYTES = MAX_LIVE_BYTES_PER_S * PROBE_MS / 1000;
 
-/** What was found. */
+/** The result. */
 export interface Probe {
-  /** Rounded up to whole KiB, which no restart may hit by chance anyway. */
+  /** Rounded up to whole KiB, since no restart would measure the same number again anyway. */
   readonly bytesPerS: number;
-  /** What was read, still to be sent. */
+  /** What was read and is still to be sent. */
   readonly events: readonly LiveInputEvent[];
 }
 
 /**
- * Reads the first seconds of `input`, and goes on until there was a second of stream. Rejects with `bad_media` when it ends
- * before that, and as `signal` and `input` do.
+ * Reads the first seconds of `input`, and continues until it has seen a second of stream. Rejects with `bad_media` when it
+ * ends before that, and as `signal` and `input` do.
  */
 export async function probeBitrate(
   input: AsyncIterator<LiveInputEvent>,
@@ -54,7 +54,7 @@ export async function probeBitrate(
     byClock.push(value.bytes);
     bytes += value.bytes.length;
     const nowMs = clock.monotonic();
-    // The first chunk came in no time that was seen.
+    // The first chunk took no measurable time to arrive.
     if (startMs === null) [startMs, firstBytes] = [nowMs, value.bytes.length];
     else flowedMs += Math.min(STANDSTILL_MS, nowMs - lastMs);
     lastMs = nowMs;

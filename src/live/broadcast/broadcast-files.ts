@@ -6,7 +6,7 @@ import { type LiveMetainfo, parseLiveTransportFile } from "../../transport/live.
 import { MAX_TRANSPORT_FILE_BYTES } from "../../transport/limits.ts";
 import { type BroadcastState, readBroadcastState, writeBroadcastState } from "./broadcast-state.ts";
 
-/** Addresses of viewers kept: a few that are still there are enough to be found again. */
+/** Addresses of viewers kept: a few that are still in the swarm are enough to find it again. */
 const MAX_VIEWERS = 64;
 const MAX_VIEWERS_BYTES = 64 * MAX_VIEWERS;
 const PRIVATE_MODE = 0o600;
@@ -43,7 +43,7 @@ export class BroadcastFiles {
     if (this.directory !== null) await this.files.writeFile(`${this.directory}/broadcast.torrent`, bytes);
   }
 
-  /** Where viewers listened last. */
+  /** Where viewers listened last, as saved. */
   async readViewers(): Promise<SocketAddress[]> {
     const bytes = await this.read("viewers", MAX_VIEWERS_BYTES).catch(() => null);
     const lines = bytes === null ? [] : new TextDecoder().decode(bytes).split("\n").slice(0, MAX_VIEWERS);

@@ -1,4 +1,4 @@
-/** What a broadcaster keeps on disk so that a restart goes on under the same id. */
+/** What a broadcaster keeps on disk so that a restart continues under the same id. */
 import { decodeBencode, encodeBencode, integerWithin, isDictionary } from "../../bytes/bencode.ts";
 import { hasCode, MillraceError } from "../../errors.ts";
 import type { FilePort } from "../../ports.ts";
@@ -11,7 +11,7 @@ export interface BroadcastState extends LiveKey {
   readonly epoch: number;
   /** Next sequence number that is surely unused. */
   readonly nextSeq: number;
-  /** A capture time that was used, Unix ms: what comes later must be above it. 0 before the first piece. */
+  /** A capture time that was used, Unix ms: later pieces must be above it. 0 before the first piece. */
   readonly timestampMs: number;
 }
 
@@ -43,7 +43,7 @@ export async function readBroadcastState(files: FilePort, path: string): Promise
   const epoch = integerWithin(state["epoch"], 0, 0xffffffff);
   const nextSeq = integerWithin(state["next"], 0, MAX_SEQUENCE + 1);
   if (!(key instanceof Uint8Array) || !(publicKey instanceof Uint8Array) || publicKey.length !== 32) throw fail();
-  // Earlier versions kept no time.
+  // Earlier versions kept no capture time.
   const timestampMs = integerWithin(state["time"] ?? 0, 0, Number.MAX_SAFE_INTEGER);
   if (epoch === null || nextSeq === null || timestampMs === null) throw fail();
   return { privateKey: key, publicKey, epoch, nextSeq, timestampMs };

@@ -10,12 +10,12 @@ export interface BroadcastOptions {
   /** Title, as viewers see it; part of the id. */
   readonly name: string;
   /**
-   * Directory of this broadcast alone: key and position (mode 600), transport file, addresses of viewers. A broadcast
+   * A directory for this broadcast alone: key and position (mode 600), transport file, addresses of viewers. A broadcast
    * started with the same directory continues under the same id. null: nothing is kept, each start is a new broadcast.
    */
   readonly directory: string | null;
   /**
-   * Bytes a second, 1 to 12,500,000; part of the id. Viewers go by it until they have half a second of the stream. Default:
+   * Bytes per second, 1 to 12,500,000; part of the id. Viewers use it until they have half a second of the stream. Default:
    * measured over the first seconds of the first start.
    */
   readonly bytesPerS?: number;
@@ -37,13 +37,13 @@ export interface BroadcastOptions {
 
 /** Figures of a broadcast. */
 export interface BroadcastStatus extends LiveSwarmStatus {
-  /** Bytes a second that the source delivered over the last 10 s; null before the first 2 s. */
+  /** Bytes per second that the source delivered over the last 10 s; null before the first 2 s. */
   readonly inputBytesPerSecond: number | null;
   /** Newest piece; -1 before the first. */
   readonly headSeq: number;
-  /** Bytes of the source that were no transport packets. */
+  /** Bytes of the source that did not belong to transport packets. */
   readonly droppedBytes: number;
-  /** Why the source was lost when it last was, null while it delivers. */
+  /** Why the source was last lost; null while it delivers. */
   readonly lost: string | null;
 }
 

@@ -1,4 +1,4 @@
-/** A broadcaster: from its input over signed pieces to a swarm, and on after a restart. */
+/** A broadcaster: turns its input into signed pieces for a swarm, and continues after a restart. */
 import { deadline, withSignal } from "../../bytes/deadline.ts";
 import { MillraceError } from "../../errors.ts";
 import type { FilePort, Logger, Timer } from "../../ports.ts";
@@ -18,10 +18,10 @@ import { createLiveKey, HeaderSigner } from "../signer.ts";
 const FIRST_DATA_MS = 60_000;
 /** Viewers' addresses are saved this often, ms. */
 const SAVE_VIEWERS_MS = 5_000;
-/** For the input to let go of what it holds, ms. */
+/** Time for the input to release what it holds, ms. */
 const INPUT_CLOSE_MS = 1_000;
 
-/** What a broadcast stands on. */
+/** What a broadcast needs. */
 export interface BroadcastParts {
   readonly files: FilePort;
   readonly log: Logger;
@@ -68,7 +68,7 @@ export async function startBroadcast(parts: BroadcastParts, options: BroadcastOp
   }
 }
 
-/** Ends `input`; resolves when it has let go of what it held. */
+/** Ends `input`; resolves when it has released what it held. */
 async function letGo(input: AsyncIterator<LiveInputEvent>): Promise<void> {
   try {
     await input.return?.();
@@ -77,7 +77,7 @@ async function letGo(input: AsyncIterator<LiveInputEvent>): Promise<void> {
   }
 }
 
-/** A new key. The epoch grows with time: whoever lost the position but not the key is believed. */
+/** A new key. The epoch grows with time, so viewers believe a broadcaster that lost its position but not its key. */
 async function newState(parts: BroadcastParts): Promise<BroadcastState> {
   return { ...await createLiveKey(), epoch: Math.floor(parts.clock.now() / 1000), nextSeq: 0, timestampMs: 0 };
 }
@@ -211,7 +211,7 @@ class RunningBroadcast implements Broadcast {
 
   private saveViewersLater(): Timer {
     return this.parts.clock.setTimeout(() => {
-      // The next one only when this one is on disk: a drive that hangs must not have them pile up.
+      // Start the next save only once this one is on disk: on a drive that hangs they would pile up.
       this.saving = this.saveViewers().then(() => {
         if (this.closing === null) this.timer = this.saveViewersLater();
       });

@@ -1,15 +1,15 @@
 /**
- * The time that pieces are stamped with. Receivers drop what does not grow, play at the speed at which it grows, and skip
- * when it jumps, while a wall clock may be set to any time at any moment, and start at 1970 on a machine without a
- * battery. So capture times run with the monotonic clock and only drift towards the wall clock.
+ * The time with which pieces are stamped. Receivers drop pieces whose time does not grow, play at the speed at which it
+ * grows, and skip when it jumps, while a wall clock may be set to any time at any moment, and start at 1970 on a machine
+ * without a battery. So capture times run with the monotonic clock and only drift towards the wall clock.
  */
 import type { Clock } from "../../ports.ts";
 
-/** Share of the time that has passed by which the wall clock is approached, as `adjtime` does it. */
+/** Drift towards the wall clock, as a share of the time that has passed, as `adjtime` does it. */
 const SLEW_SHARE = 0.01;
 /**
- * What was stamped after the state was saved last, at most, ms: a broadcaster that was killed and finds its clock set back
- * goes on from there.
+ * How far stamps may run ahead of the saved state, ms: a broadcaster that was killed and finds its clock set back
+ * continues from there.
  */
 export const UNSAVED_MS = 10_000;
 
@@ -23,7 +23,7 @@ export class CaptureClock {
   constructor(clock: Pick<Clock, "now" | "monotonic">, savedMs: number) {
     this.clock = clock;
     const wallMs = clock.now();
-    // A clock that has gone on since then is right, as far as can be told.
+    // A clock that has moved on since then is right, as far as we can know.
     this.timeMs = wallMs > savedMs ? wallMs : savedMs + UNSAVED_MS;
     this.atMs = clock.monotonic();
   }

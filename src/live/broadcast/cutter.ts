@@ -7,11 +7,11 @@ import { TsWatch } from "./ts-watch.ts";
 
 /**
  * A piece is sent this long after its first byte came even when it is not full, ms: below 1 Mb/s a piece of 64 KiB takes
- * half a second and more, which every viewer would wait.
+ * half a second and more, and every viewer would wait that long.
  */
 const MAX_PIECE_MS = 500;
 
-/** A piece that starts no decoder and is at least this part full ends early where a random access point begins. */
+/** A piece in which no decoder can start and that is at least this full ends early where a random access point begins. */
 const EARLY_CUT_FILL = 0.25;
 
 const SYNC_BYTE = 0x47;
@@ -27,8 +27,8 @@ export interface CutPiece {
 }
 
 /**
- * Takes the bytes of a source and returns pieces. Each that a decoder can start in holds PAT and PMT before its random
- * access point: where the source has none there, they are put in.
+ * Takes the bytes of a source and returns pieces. Each in which a decoder can start holds PAT and PMT before its random
+ * access point: where the source has none there, they are inserted.
  */
 export class PieceCutter {
   private readonly packetLimit: number;
@@ -49,7 +49,7 @@ export class PieceCutter {
     this.nextFlags = continues ? 0 : FLAG_DISCONTINUITY;
   }
 
-  /** Bytes of the source that were no packets. */
+  /** Bytes of the source that did not belong to packets. */
   get droppedBytes(): number {
     return this.resync.droppedBytes;
   }
@@ -132,7 +132,7 @@ export class PieceCutter {
   }
 }
 
-/** A null packet (ISO/IEC 13818-1, 2.4.1), which decoders drop: headers travel with blocks, so that no piece is empty. */
+/** A null packet (ISO/IEC 13818-1, 2.4.1), which decoders drop: headers travel with blocks, so no piece may be empty. */
 function nullPacket(): Uint8Array {
   const packet = new Uint8Array(PACKET_BYTES).fill(0xff);
   packet.set([SYNC_BYTE, 0x1f, 0xff, 0x10]);

@@ -3,7 +3,7 @@ import { PACKET_BYTES, pcrAt, pidOf, unusable } from "../../bytes/ts/packet.ts";
 import { readPcr, stepBetween } from "../../bytes/ts/stamps.ts";
 import { TsResync } from "./ts-resync.ts";
 
-/** PCRs are 0.1 s apart at most (ISO/IEC 13818-1, 2.7.2); a longer step, or one back, is a cut. */
+/** PCRs are at most 0.1 s apart (ISO/IEC 13818-1, 2.7.2); a longer step, or a backward one, is a cut. */
 const MAX_STEP_90K = 90_000;
 
 /** Follows the first PID with a PCR. */
@@ -26,7 +26,7 @@ export class PcrRate {
     }
   }
 
-  /** What follows does not continue what came before. */
+  /** The next bytes do not continue the earlier ones. */
   cut(): void {
     this.#resync.reset();
     this.#last = null;
@@ -37,12 +37,12 @@ export class PcrRate {
     return this.#pid >= 0;
   }
 
-  /** Stream that was looked at, ms. */
+  /** Stream measured so far, ms. */
   get spanMs(): number {
     return this.#span90k / 90;
   }
 
-  /** Bytes a second over the span; 0 before there is one. */
+  /** Bytes per second over the span; 0 before there is one. */
   get bytesPerS(): number {
     return this.#span90k === 0 ? 0 : this.#spanBytes * 90_000 / this.#span90k;
   }

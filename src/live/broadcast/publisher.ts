@@ -1,4 +1,4 @@
-/** Makes signed pieces of a transport stream: cut, number, hash, sign, one after the other. */
+/** Makes signed pieces from a transport stream: cut, number, hash, sign, one after the other. */
 import type { Clock } from "../../ports.ts";
 import type { SequenceAllocator } from "./broadcast-state.ts";
 import { BitrateMeter } from "./bitrate-meter.ts";
@@ -41,12 +41,12 @@ export class Publisher {
     this.captureClock = new CaptureClock(options.clock, options.sequence.savedMs);
   }
 
-  /** Bytes a second over the last 10 s; null before the first 2 s. */
+  /** Bytes per second over the last 10 s; null before the first 2 s. */
   get bytesPerS(): number | null {
     return this.meter.bytesPerS(this.options.clock.monotonic());
   }
 
-  /** Bytes of the source that were no packets. */
+  /** Bytes of the source that did not belong to packets. */
   get droppedBytes(): number {
     return this.cutter.droppedBytes;
   }
@@ -60,7 +60,7 @@ export class Publisher {
     return this.enqueue(this.cutter.push(chunk, this.captureClock.now()));
   }
 
-  /** The source was lost; what follows is marked as a discontinuity. */
+  /** The source was lost; the next piece is marked as a discontinuity. */
   sourceLost(): Promise<void> {
     return this.enqueue(this.cutter.sourceLost());
   }
@@ -75,14 +75,14 @@ export class Publisher {
     const work = this.tail.then(async () => {
       for (const piece of pieces) await this.sign(piece);
     });
-    // A failure is told to the one who pushed; those behind try again.
+    // The caller whose push failed gets the error; later pushes try again.
     this.tail = work.catch(() => {});
     return work;
   }
 
   private async sign(piece: CutPiece): Promise<void> {
     const { signer, sequence, publish } = this.options;
-    // Receivers take a time that does not grow for a replay; a quick source fills several pieces in a millisecond.
+    // Receivers take a time that does not grow for a replay; a fast source fills several pieces in a millisecond.
     const timestampMs = Math.max(piece.timestampMs, this.lastTimestampMs + 1);
     const [place, hashes] = await Promise.all([sequence.take(timestampMs), hashBlocks(piece.data)]);
     const { flags, data } = piece;

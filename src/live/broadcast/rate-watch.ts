@@ -2,12 +2,12 @@
 
 /** Share by which the two may differ; a stream of variable bitrate differs by as much from scene to scene. */
 const OFF_SHARE = 0.25;
-/** It has to come as near as this again before it counts as right. */
+/** The rates must come this near again before the announced one counts as right. */
 const RIGHT_SHARE = 0.15;
-/** And to be off for so long before it counts as wrong, ms: what was read to find the bitrate comes in one burst. */
+/** They must differ for this long before it counts as wrong, ms: what was read to find the bitrate comes in one burst. */
 const OFF_MS = 10_000;
 
-/** Tells when the announced bitrate is wrong. */
+/** Reports when the announced bitrate is wrong. */
 export class RateWatch {
   readonly #toldBytesPerS: number;
   readonly #warn: (message: string) => void;
@@ -21,12 +21,12 @@ export class RateWatch {
     this.#warn = warn;
   }
 
-  /** What is wrong now; null when the two agree. */
+  /** The current warning; null when the two agree. */
   get trouble(): string | null {
     return this.#trouble;
   }
 
-  /** The stream had `bytesPerS` of late (null: not known yet) at `nowMs`, monotonic. */
+  /** The stream's recent rate was `bytesPerS` (null: not known yet) at `nowMs`, monotonic. */
   look(bytesPerS: number | null, nowMs: number): void {
     if (bytesPerS === null) return;
     const off = Math.abs(bytesPerS / this.#toldBytesPerS - 1);

@@ -5,13 +5,13 @@ import type { Clock, Logger, Timer } from "../../ports.ts";
 import { transportRecordOf } from "../../transport/content-id.ts";
 import type { LiveSwarm } from "../swarm/live-swarm.ts";
 
-/** Between two refreshes, ms. */
+/** Time between two refreshes, ms. */
 const REFRESH_MS = 3_600_000;
 /** A broadcaster whose record found no node tries again after this, ms. */
 const RETRY_MS = 60_000;
-/** For one record to reach the DHT, ms. */
+/** Time for one record to reach the DHT, ms. */
 const PUT_TIMEOUT_MS = 30_000;
-/** Viewers that refresh a record in an hour, on average: enough that one is left when the broadcaster is not. */
+/** Viewers that refresh a record in an hour, on average: enough that one remains after the broadcaster is gone. */
 const HELPERS = 3;
 
 /** What it works with. */
@@ -23,7 +23,7 @@ export interface RecordRefreshParts {
   readonly random: () => number;
 }
 
-/** Puts the records of watched broadcasts into the DHT, again and again. */
+/** Puts the records of watched broadcasts into the DHT, and renews them. */
 export class RecordRefresh {
   private readonly parts: RecordRefreshParts;
   private readonly timers = new Map<LiveSwarm, Timer>();
@@ -33,10 +33,10 @@ export class RecordRefresh {
     this.parts = parts;
   }
 
-  /** Looks after the record of `swarm` until `forget`. That of a private broadcast stays out of the DHT (BEP 27). */
+  /** Keeps the record of `swarm` in the DHT until `forget`. That of a private broadcast stays out of the DHT (BEP 27). */
   watch(swarm: LiveSwarm): void {
     if (swarm.metainfo.isPrivate || this.parts.discovery.dhtPort === null) return;
-    // A viewer has just found it: it is there. The first refresh falls anywhere in the hour.
+    // A viewer has just found the record, so it is there. The first refresh falls anywhere in the hour.
     if (swarm.role === "source") this.put(swarm);
     else this.later(swarm, REFRESH_MS * this.parts.random());
   }

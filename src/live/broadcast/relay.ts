@@ -6,7 +6,7 @@ import type { Magnet } from "../../transport/types.ts";
 import type { Relay } from "./broadcast-types.ts";
 import type { LiveSwarmManager } from "../swarm/live-swarms.ts";
 
-/** Joins; `engine.relay`. Rejects with `invalid_argument` when `metainfo` is that of no broadcast. */
+/** Joins; `engine.relay`. Rejects with `invalid_argument` when `metainfo` is not that of a broadcast. */
 export async function startRelay(
   swarms: LiveSwarmManager,
   { metainfo, magnet }: { readonly metainfo: AnyMetainfo; readonly magnet?: Magnet },

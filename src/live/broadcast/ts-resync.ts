@@ -3,7 +3,7 @@ import { concatBytes } from "../../bytes/hex.ts";
 import { PACKET_BYTES } from "../../bytes/ts/packet.ts";
 
 const SYNC_BYTE = 0x47;
-/** Sync bytes in a row that are believed: a chance match of three is rarer than 1 in 16 million. */
+/** Consecutive sync bytes that are believed: a chance match of three is rarer than 1 in 16 million. */
 const SYNC_RUN = 3;
 
 /** The packets found. `lost`: bytes were left out before the first of them. */
@@ -52,7 +52,7 @@ export class TsResync {
     return runs;
   }
 
-  /** Drops the part of a packet kept: what follows comes from a new connection. */
+  /** Drops the partial packet kept: the next bytes come from a new connection. */
   reset(): void {
     this.droppedBytes += this.rest.length;
     this.rest = new Uint8Array();
@@ -61,7 +61,7 @@ export class TsResync {
   }
 }
 
-/** Sync bytes at `at` and, as far as `bytes` reaches, at the packets behind it. */
+/** Sync bytes at `at` and, as far as `bytes` reaches, at the packets after it. */
 function isSync(bytes: Uint8Array, at: number): boolean {
   for (let i = 1; i < SYNC_RUN; i++) {
     const next = bytes[at + i * PACKET_BYTES];

@@ -11,16 +11,16 @@ import {
 import { type ProgramMap, readPat, readPmt, SectionAssembler } from "../../bytes/ts/psi.ts";
 import { AccessPointFinder } from "../../bytes/ts/random-access.ts";
 
-/** Stream types of video whose access units can be told apart (ISO/IEC 13818-1, table 2-34). */
+/** Stream types of video whose access units can be recognised (ISO/IEC 13818-1, table 2-34). */
 const VIDEO_TYPES: Readonly<Record<number, string>> = {
   0x01: "mpeg1video",
   0x02: "mpeg2video",
   0x1b: "h264",
   0x24: "hevc",
 };
-/** Programs that are followed; multiplexes have about 20. */
+/** Most programs that are followed; multiplexes have about 20. */
 const MAX_PROGRAMS = 32;
-/** Packets of one PAT or PMT that are kept: six hold the longest section. */
+/** Most packets of one PAT or PMT that are kept: six hold the longest section. */
 const MAX_TABLE_PACKETS = 8;
 const PAT_PID = 0;
 
@@ -32,15 +32,15 @@ interface Table {
   packets: Uint8Array[];
 }
 
-/** What a packet turned out to be. */
+/** What was found in a packet. */
 export interface PacketNews {
-  /** Number, as counted from the first packet pushed, of the packet where a random access point begins; else null. */
+  /** Number, counted from the first packet pushed, of the packet where a random access point begins; else null. */
   readonly accessPoint: number | null;
   /** PID of the PAT or PMT that it belongs to; else null. */
   readonly tablePid: number | null;
 }
 
-/** Looks at every packet of a stream in order. */
+/** Examines every packet of a stream in order. */
 export class TsWatch {
   private readonly tables = new Map<number, Table>([[PAT_PID, newTable()]]);
   private mapPids: number[] = [];
@@ -55,7 +55,7 @@ export class TsWatch {
     return this.mainPid;
   }
 
-  /** True when that stream is video, which only some packets can be started at. */
+  /** True when that stream is video, in which decoders can start only at some packets. */
   get hasVideo(): boolean {
     return this.isVideo;
   }
@@ -70,7 +70,7 @@ export class TsWatch {
     return this.tables.size;
   }
 
-  /** Takes the packet at `bytes[at]`. */
+  /** Examines the packet at `bytes[at]`. */
   push(bytes: Uint8Array, at: number): PacketNews {
     const packet = this.count++;
     if (unusable(bytes, at)) return { accessPoint: null, tablePid: null };

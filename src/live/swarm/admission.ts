@@ -2,15 +2,15 @@
 
 /**
  * Share of the places that neighbours of one IPv4 /24 or IPv6 /48 can take. A household, a campus or a carrier's NAT is one
- * subnet, and its members are each other's best neighbours; whoever dials from one to surround us gets no more than this.
+ * subnet, and its members are each other's best neighbours; an attacker who surrounds us from one gets no more than this.
  */
 const SUBNET_SHARE = 0.5;
-/** Neighbours of one subnet that we dial: half of those that we look for, so that the others are of other networks. */
+/** Neighbours of one subnet that we dial: half of those we look for, so that the others come from other networks. */
 const SUBNET_DIALS = 10;
 /** Places that only connections of our own making can take. */
 export const OUTGOING_PEERS = 4;
 
-/** The part of an address that one party is likely to own: /24 of IPv4, /48 of IPv6; null for this machine and its site. */
+/** The part of an address that one party is likely to own: /24 of IPv4, /48 of IPv6; null for this machine and its local network. */
 export function subnetOf(host: string): string | null {
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(host)?.[1] ?? host;
   const v4 = /^(\d+)\.(\d+)\.(\d+)\.\d+$/.exec(mapped);
@@ -48,7 +48,7 @@ export class PeerAdmission {
     return this.total - this.incoming;
   }
 
-  /** Places left for those who come to us, networks aside. */
+  /** Places left for incoming connections, ignoring subnets. */
   get incomingRoom(): number {
     return Math.min(this.limit - this.total, this.limit - OUTGOING_PEERS - this.incoming);
   }
@@ -67,7 +67,7 @@ export class PeerAdmission {
     return true;
   }
 
-  /** Gives the place of a neighbour back that `take` let in. */
+  /** Returns the place of a neighbour that `take` let in. */
   release(host: string, incoming: boolean): void {
     this.count(host, incoming, -1);
   }
@@ -81,7 +81,7 @@ export class PeerAdmission {
   }
 }
 
-/** Neighbours of `subnet`; those of this machine and its site are not counted. */
+/** Neighbours of `subnet`; those of this machine and its local network are not counted. */
 function at(counts: ReadonlyMap<string, number>, subnet: string | null): number {
   return subnet === null ? 0 : counts.get(subnet) ?? 0;
 }

@@ -1,18 +1,18 @@
-/** Keeps what waits to be verified bounded, whatever peers send. */
+/** Bounds what waits to be verified, whatever peers send. */
 import type { PieceHeader } from "../header.ts";
 import type { LiveVerifier } from "../signer.ts";
 
-/** Blocks under verification above which nothing more is read, 16 KiB each: 1 MiB, some milliseconds of hashing. */
+/** Blocks under verification at which reading stops, 16 KiB each: 1 MiB, some milliseconds of hashing. */
 const MAX_PENDING = 64;
 
-/** A verifier that may still be being made. */
+/** A verifier that may still be under construction. */
 export class BoundedVerifier implements LiveVerifier {
   private readonly verifier: Promise<LiveVerifier>;
   private readonly congested: (value: boolean) => void;
   private pending = 0;
   private isFull = false;
 
-  /** `congested`: stop (or go on) reading from peers. When `verifier` rejects nothing is ever found genuine or false. */
+  /** `congested`: stop (or resume) reading from peers. When `verifier` rejects, nothing is ever found genuine or false. */
   constructor(verifier: Promise<LiveVerifier>, congested: (value: boolean) => void) {
     this.verifier = verifier;
     this.congested = congested;

@@ -1,4 +1,4 @@
-/** The neighbours of one live swarm: from addresses over connections to sessions of the node. */
+/** The neighbours of one live swarm: from addresses through connections to sessions of the node. */
 import type { PeerOrigin, ServerScope } from "../../discovery/types.ts";
 import { hasCode, MillraceError } from "../../errors.ts";
 import type { SocketAddress, TcpConnection, Timer } from "../../ports.ts";
@@ -22,37 +22,37 @@ import type { Uplink } from "./uplink.ts";
 
 /** Neighbours that a member looks for itself; more may come. */
 const WANTED_PEERS = 20;
-/** Neighbours at most. A broadcaster has more: newcomers find the swarm through it. */
+/** Most neighbours. A broadcaster has more: newcomers find the swarm through it. */
 const VIEWER_PEERS = 40;
 const SOURCE_PEERS = 80;
 /**
- * Places among these that are cleared for newcomers: all stay for long enough to fetch the metadata and to hear of the
- * others, so that who knows one address of the swarm gets in however full that one is.
+ * Places among these that are cleared for newcomers: each stays long enough to fetch the metadata and to learn of the
+ * others, so that a viewer who knows one address of the swarm gets in however full that member is.
  */
 const LOBBY_PEERS = 4;
 const LOBBY_MS = 1500;
-/** How often neighbours are looked at, ms. */
+/** How often neighbours are examined, ms. */
 const ROUND_MS = 1000;
-/** From a newcomer to the exchange of peers, ms: it needs neighbours at once, and others may come with it. */
+/** From a newcomer's arrival to the exchange of peers, ms: it needs neighbours at once, and others may come with it. */
 const PEX_DELAY_MS = 30;
-/** A connection without `live1` may stay for this long, ms: it fetches the metadata. */
+/** A connection without `live1` may stay this long, ms: it fetches the metadata. */
 const STRANGER_MS = 15_000;
 /** Members ping every 10 s; one that is silent for this long is gone, ms. */
 const SILENT_MS = 35_000;
-/** Members tell of each piece; a quiet one that connects again has lost the first connection, ms. */
+/** Members report each piece; a quiet one that connects again has lost the first connection, ms. */
 const QUIET_MS = 3_000;
 /** A neighbour that takes nothing of what waits for it is dropped after this, ms. */
 const STALLED_MS = 5_000;
-/** Between two requests for more peers, ms, while there are fewer than these. */
+/** Time between two requests for more peers, ms, while there are fewer than these. */
 const NEED_PEERS_MS = 15_000;
 const FEW_PEERS = 8;
 
-/** What the neighbours ask of their swarm. */
+/** What the neighbours need from their swarm. */
 export interface LivePeersHost {
   readonly metainfo: LiveMetainfo;
   readonly node: LiveNode;
   readonly uplink: Uplink;
-  /** What our handshake says. */
+  /** What our handshake announces. */
   readonly offer: LiveOffer;
   readonly random: () => number;
   needPeers(): void;
@@ -78,7 +78,7 @@ export class LivePeers implements LiveSessionHost {
   private nextId = 1;
   private needPeersAtMs = 0;
   private exploreAtMs = 0;
-  /** Places, those for newcomers included. */
+  /** All places, including those for newcomers. */
   private readonly limit: number;
   private isPaused = false;
   private timer: Timer;
@@ -121,7 +121,7 @@ export class LivePeers implements LiveSessionHost {
     return this.host.uplink;
   }
 
-  /** Connections, those that still shake hands included. */
+  /** Connections, including those still shaking hands. */
   get count(): number {
     return this.sessions.size;
   }
@@ -133,7 +133,7 @@ export class LivePeers implements LiveSessionHost {
     return members;
   }
 
-  /** Where members listen that we are connected to. */
+  /** Where the members we are connected to listen. */
   memberAddresses(): SocketAddress[] {
     return [...this.members()].flatMap(({ address }) => address === null ? [] : [address.address]);
   }
@@ -143,7 +143,7 @@ export class LivePeers implements LiveSessionHost {
   }
 
   /**
-   * Learns a literal address and dials it when the rule allows it and there is room. `source` and `scope` as in `NamedPeer`;
+   * Learns a literal address and dials it when the rule allows that and there is room. `source` and `scope` as in `NamedPeer`;
    * by default the scope is the swarm's.
    */
   learn(address: SocketAddress, origin: PeerOrigin, source: string | null, scope?: ServerScope): void {
@@ -176,7 +176,7 @@ export class LivePeers implements LiveSessionHost {
     };
   }
 
-  /** Stops (or goes on) reading from all. */
+  /** Stops (or resumes) reading from all. */
   setCongested(value: boolean): void {
     this.isPaused = value;
     for (const session of this.sessions.values()) session.setPaused(2, value);
@@ -270,7 +270,7 @@ export class LivePeers implements LiveSessionHost {
     if (!this.closed) this.dialer.pump();
   }
 
-  /** Its peer has connected again: this one only fetched the metadata, or this connection is dead and does not know it. */
+  /** Its peer has connected again: this connection only fetched the metadata, or is dead without knowing it. */
   private isOver(session: LiveSession): boolean {
     if (session.extensions !== null && session.peer === null) return true;
     return this.now() - session.link!.lastReceivedMs > QUIET_MS;
@@ -328,7 +328,7 @@ export class LivePeers implements LiveSessionHost {
     };
   }
 
-  /** More are dialled while there are few, or few of our own choice. */
+  /** More peers are dialled while there are few, or few of our own choice. */
   private room(): number {
     if (this.closed || (this.host.offer.role === "source" && this.now() - this.startedMs < SOURCE_QUIET_MS)) return 0;
     const wanted = Math.max(
@@ -338,7 +338,7 @@ export class LivePeers implements LiveSessionHost {
     return Math.min(wanted, this.context.globalRoom());
   }
 
-  /** Parts from as many as newcomers need places: those whom nothing hangs on, then who came last. They know others. */
+  /** Parts from enough neighbours to make places for newcomers: unused ones first, then the latest. They know others. */
   private clearLobby(nowMs: number): void {
     const count = LOBBY_PEERS - this.admission.incomingRoom;
     if (count <= 0) return;

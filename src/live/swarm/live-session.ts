@@ -1,4 +1,4 @@
-/** One connection of a live swarm: the glue between its link and the node. */
+/** One connection of a live swarm: connects its link with the node. */
 import type { MillraceError } from "../../errors.ts";
 import type { SocketAddress } from "../../ports.ts";
 import type { KnownAddress } from "../../swarm/address-book.ts";
@@ -9,7 +9,7 @@ import type { LiveLink, LivePeer } from "../node/live-peer.ts";
 import { blockKey } from "../node/puller.ts";
 import type { Uplink } from "./uplink.ts";
 
-/** What a session asks of its swarm. */
+/** What a session needs from its swarm. */
 export interface LiveSessionHost {
   readonly node: LiveNode;
   readonly uplink: Uplink;
@@ -24,13 +24,13 @@ export interface LiveSessionHost {
   closedSession(session: LiveSession, error: Error | null): void;
 }
 
-/** A member of one live swarm, or somebody who fetches its metadata. */
+/** A member of one live swarm, or a peer that fetches its metadata. */
 export class LiveSession implements PeerLinkHandlers {
   readonly id: number;
-  /** Its place among the neighbours is booked under this host. */
+  /** The host under which its place among the neighbours is booked. */
   readonly host: string;
   readonly startedMs: number;
-  /** Where it was dialled; null for incoming peers until they tell their port. */
+  /** Where it was dialled; null for incoming peers until they report their port. */
   address: KnownAddress | null;
   link: PeerLink | null = null;
   info: { readonly peerId: Uint8Array; readonly fast: boolean; readonly encrypted: boolean } | null = null;
@@ -57,7 +57,7 @@ export class LiveSession implements PeerLinkHandlers {
     return this.info !== null && !this.isClosed;
   }
 
-  /** It came to us. */
+  /** True for an incoming connection. */
   get incoming(): boolean {
     return this.isIncoming;
   }
@@ -84,7 +84,7 @@ export class LiveSession implements PeerLinkHandlers {
     const isFirst = this.extensions === null;
     this.extensions = info;
     this.swarm.extended(this);
-    // Without BEP 6 a request that isn't served would never be answered.
+    // Without BEP 6 there is no way to reject a request that isn't served.
     if (!isFirst || this.isClosed || info.live === null || !this.info!.fast) return;
     this.link!.unchoke();
     this.link!.interested();
@@ -109,7 +109,7 @@ export class LiveSession implements PeerLinkHandlers {
   }
 
   reject(seq: number, offset: number): void {
-    // A withdrawn request is rejected too (BEP 6); that says nothing of the peer.
+    // A withdrawn request is rejected too (BEP 6); that does not count against the peer.
     const isAwaited = this.peer?.requests.has(blockKey(seq, offset / BLOCK_BYTES)) ?? false;
     if (isAwaited) this.swarm.node.rejected(this.peer!, seq, offset);
   }
@@ -140,7 +140,7 @@ export class LiveSession implements PeerLinkHandlers {
     this.swarm.closedSession(this, error);
   }
 
-  // Members of a live swarm use nothing of these.
+  // Members of a live swarm use none of these.
 
   choke(): void {}
   unchoke(): void {}
@@ -184,7 +184,7 @@ class SessionLink implements LiveLink {
   }
 
   piece(seq: number, offset: number, data: Uint8Array): void {
-    // Encryption works in place, and others get the same bytes.
+    // Encryption works in place, and other peers get the same bytes.
     this.link.push(seq, offset, this.session.info!.encrypted ? data.slice() : data);
     this.swarm.uploaded(data.length);
     this.swarm.uplink.spend(data.length);

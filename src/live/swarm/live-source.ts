@@ -1,11 +1,11 @@
-/** A broadcast that is being received, as playback sees it; whoever talks to its peers implements this. */
+/** A broadcast that is being received, as playback sees it; implemented by the code that talks to its peers. */
 import type { LiveMetainfo } from "../../transport/live.ts";
 import type { ServerScope } from "../../discovery/types.ts";
 import type { Magnet } from "../../transport/types.ts";
 import type { MemberFigures } from "./member-figures.ts";
 import type { LiveNode } from "../node/live-node.ts";
 
-/** What `stat` says of the swarm. Rates are means over the last 2 s. */
+/** What `stat` reports about the swarm. Rates are means over the last 2 s. */
 export interface LiveStatus {
   /** Peers with a finished handshake. */
   readonly peers: number;
@@ -14,26 +14,26 @@ export interface LiveStatus {
   /** Verified payload since the swarm was joined. */
   readonly downloadedBytes: number;
   readonly uploadedBytes: number;
-  /** Newest trouble a user should know of, else null. */
+  /** The latest problem a user should know of, else null. */
   readonly message: string | null;
 }
 
 /** One broadcast. */
 export interface LiveSource {
   readonly metainfo: LiveMetainfo;
-  /** The member of the swarm whose pieces are read; a feed asks nothing of the network by itself. */
+  /** The member of the swarm whose pieces are read; a feed requests nothing from the network itself. */
   readonly node: Pick<LiveNode, "window" | "joined" | "behindMs" | "openFeed" | "closeFeed">;
   status(): LiveStatus;
   /** Members that we are connected to, as many as a picture shows. */
   members(): readonly MemberFigures[];
   /**
-   * Calls `listener` after a piece was completed, in no particular turn. Returns the way to stop it. Whatever depends on
-   * time alone (a piece that is missing when it is due) is for the reader of the feed to watch.
+   * Calls `listener` after a piece was completed, in no particular order. Returns a function that stops it. Conditions that
+   * depend on time alone (a piece that is missing when it is due) are for the reader of the feed to watch.
    */
   onPiece(listener: () => void): () => void;
 }
 
-/** Keeps a broadcast joined; when the last is released it lingers like any swarm, then is left. */
+/** Keeps a broadcast joined; when the last lease is released it lingers like any swarm, then is left. */
 export interface LiveLease {
   readonly source: LiveSource;
   release(): void;
@@ -44,7 +44,7 @@ export interface LiveTarget {
   readonly metainfo: LiveMetainfo;
   /** Further trackers and peers. */
   readonly magnet?: Magnet;
-  /** Of the trackers in either. Default "any". */
+  /** Scope of the trackers that either names. Default "any". */
   readonly servers?: ServerScope;
 }
 

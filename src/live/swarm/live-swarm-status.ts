@@ -1,4 +1,4 @@
-/** What is told of a live swarm. */
+/** What is reported about a live swarm. */
 import type { SwarmStatus } from "../../swarm/types.ts";
 
 /**

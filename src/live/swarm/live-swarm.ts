@@ -1,4 +1,4 @@
-/** One live swarm: the node, its neighbours, discovery, and who listens to it, from joining to leaving. */
+/** One live swarm: the node, its neighbours, discovery, and its listeners, from joining to leaving. */
 import { type ServerScope, trackerTrouble } from "../../discovery/types.ts";
 import { MillraceError } from "../../errors.ts";
 import type { SocketAddress, Timer } from "../../ports.ts";
@@ -18,12 +18,12 @@ import type { LiveSwarmStatus } from "./live-swarm-status.ts";
 import { CryptoVerifier } from "../signer.ts";
 import { Uplink } from "./uplink.ts";
 
-/** How often the node looks at the time, ms. */
+/** How often the node is ticked, ms. */
 const TICK_MS = 100;
-/** Bytes left to tell trackers as a viewer: a broadcast is never complete. */
+/** Bytes left as a viewer reports them to trackers: a broadcast is never complete. */
 const VIEWER_LEFT_BYTES = 16_384;
 
-/** What a swarm is made of. */
+/** What a swarm consists of. */
 export interface LiveSwarmOptions {
   readonly context: SwarmContext;
   readonly metainfo: LiveMetainfo;
@@ -80,7 +80,7 @@ export class LiveSwarm implements LiveSource, GuestSwarm {
       metainfo,
       node: this.node,
       uplink: this.uplink,
-      // A limit says what may be sent, not what the line carries: a broadcaster's user is taken to know both.
+      // A limit says what may be sent, not what the line carries; a broadcaster's user is assumed to know both.
       offer: {
         role,
         upBytesPerS: role === "source" && limit < Infinity ? limit : null,
@@ -113,12 +113,12 @@ export class LiveSwarm implements LiveSource, GuestSwarm {
     return this.peers.count;
   }
 
-  /** Starts to look for peers: once it can be reached itself. */
+  /** Starts to look for peers once it is reachable itself. */
   begin(): void {
     this.discovery.begin();
   }
 
-  /** Takes what another description of the same broadcast knows. */
+  /** Adds the trackers and peers that another description of the same broadcast names. */
   learn(target: Partial<LiveTarget>): void {
     const { servers = "any" } = target;
     this.peers.rule.joinedBy(servers);
@@ -143,7 +143,7 @@ export class LiveSwarm implements LiveSource, GuestSwarm {
     return () => this.listeners.delete(listener);
   }
 
-  /** Members of the swarm, as far as this one can tell. */
+  /** Members of the swarm, as far as this member knows. */
   get estimatedMembers(): number {
     return Math.max(1, this.peers.book.size, ...this.discovery.status().map(({ peers }) => peers));
   }
@@ -208,7 +208,7 @@ export class LiveSwarm implements LiveSource, GuestSwarm {
   }
 }
 
-/** The error of a call after the end. */
+/** The error of a call after closing. */
 export function closedError(): MillraceError {
   return new MillraceError("closed", "the engine is closing");
 }

@@ -6,7 +6,7 @@ import type { LiveMetainfo } from "../../transport/live.ts";
 import type { LiveLease, LiveSwarms, LiveTarget } from "./live-source.ts";
 import { closedError, LiveSwarm } from "./live-swarm.ts";
 
-/** Linger of a swarm, ms: a player that is restarted finds its peers and the window still there. */
+/** Linger of a swarm, ms: a player that is restarted still finds its peers and the window. */
 const DEFAULT_LINGER_MS = 30_000;
 /** `close` resolves within this, ms. */
 const CLOSE_TIMEOUT_MS = 2_500;
@@ -22,7 +22,7 @@ export interface LiveSwarmManagerOptions {
   readonly left?: (swarm: LiveSwarm) => void;
 }
 
-/** A lease with all of the swarm. */
+/** A lease that exposes the whole swarm. */
 export interface LiveSwarmLease extends LiveLease {
   readonly source: LiveSwarm;
 }
@@ -119,7 +119,7 @@ export class LiveSwarmManager implements LiveSwarms {
     return { source: entry.swarm, release };
   }
 
-  /** A broadcaster that stopped has nothing to linger for. */
+  /** A broadcaster that stopped has no reason to linger. */
   private linger(entry: Entry): void {
     if (this.closing !== null) return;
     const { infohashHex } = entry.swarm.metainfo;

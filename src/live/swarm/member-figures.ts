@@ -1,7 +1,7 @@
-/** The members of a broadcast that we are connected to, as people look at them. */
+/** The members of a broadcast that we are connected to, as shown to people. */
 import type { LivePeer } from "../node/live-peer.ts";
 
-/** Members of a picture: the answer stays small. */
+/** Most members in one list, so that the result stays small. */
 export const MAX_SHOWN_MEMBERS = 50;
 
 /** One of them. */
@@ -16,7 +16,7 @@ export interface MemberFigures {
   readonly lagPieces: number;
   /** null before it is known. */
   readonly rttMs: number | null;
-  /** What it says of itself, bytes per second; null when it does not. */
+  /** Its uplink as it reports it, bytes per second; null when it does not. */
   readonly uplinkBytesPerSecond: number | null;
 }
 

@@ -3,35 +3,35 @@ import type { PeerOrigin } from "../../discovery/types.ts";
 import { backOff, type BookPolicy, type KnownAddress, score } from "../../swarm/address-book.ts";
 
 /**
- * A broadcaster that is gone is dialled again after this, ms: viewers are to have it back within two seconds, and all of them
- * wait for the last of those who stood at the heads of the trees.
+ * A broadcaster that is gone is dialled again after this, ms: viewers must have it back within two seconds, and all of them
+ * wait for the last of the members that headed the trees.
  */
 export const SOURCE_RETRY_MS = 250;
 /**
- * A broadcaster dials nobody for so long after its start, ms: its links are for those who had it before, and stand at the
- * heads of trees. Strangers that came first would keep some of them out.
+ * A broadcaster dials nobody for this long after its start, ms: its links are for the members that had it before, and head
+ * the trees. Strangers that came first would keep some of them out.
  */
 export const SOURCE_QUIET_MS = 1000;
-/** Dials of a broadcaster in vain after which it is dialled less often. */
+/** Failed dials of a broadcaster after which it is dialled less often. */
 const SOURCE_PATIENCE = 240;
 const SOURCE_SLOW_MS = 30_000;
-/** A connection that was over so soon was not wanted, ms. */
+/** A connection that ended this soon was not wanted, ms. */
 const SHORT_MS = 5000;
 /** An address that the user named is dialled again after this, ms. */
 const NAMED_RETRY_MS = 1000;
-/** Dials of an address that the user named before each further one in vain doubles the delay. */
+/** Failed dials of an address that the user named before each further one doubles the delay. */
 const NAMED_PATIENCE = 5;
-/** Broadcasters' addresses remembered: anyone may say that it is one. */
+/** Broadcasters' addresses remembered: any peer may claim to be one. */
 const MAX_SOURCES = 4;
 
 /** Decides for one swarm. */
 export class RedialPolicy implements BookPolicy {
   private readonly random: () => number;
-  /** Neighbours of each origin, asked at each choice. */
+  /** Neighbours of each origin, read at each choice. */
   private readonly neighbours: () => Iterable<PeerOrigin>;
   /** Address of a broadcaster → how often in a row it took the connection and soon hung up. */
   private readonly sources = new Map<string, number>();
-  /** Everybody hears the same addresses in the same order; who dials them in that order meets the same few. */
+  /** Everybody learns the same addresses in the same order; dialling in that order would lead all to the same few. */
   private readonly lots = new WeakMap<KnownAddress, number>();
 
   constructor(random: () => number, neighbours: () => Iterable<PeerOrigin>) {
@@ -44,7 +44,7 @@ export class RedialPolicy implements BookPolicy {
     if (this.sources.size < MAX_SOURCES && !this.sources.has(entry.key)) this.sources.set(entry.key, 0);
   }
 
-  /** A connection to it is over. One that was short says that it is full, or not ready yet. */
+  /** A connection to it is over. A short one means that it is full, or not ready yet. */
   left(entry: KnownAddress, lastedMs: number): void {
     const count = this.sources.get(entry.key);
     if (count !== undefined) this.sources.set(entry.key, lastedMs < SHORT_MS ? count + 1 : 0);
@@ -61,13 +61,13 @@ export class RedialPolicy implements BookPolicy {
     return this.doubled(SOURCE_RETRY_MS, entry.failures > SOURCE_PATIENCE ? Infinity : refusals - 1);
   }
 
-  /** `firstMs`, doubled so many times (below 0: not at all), within its limit and 20 % to each side. */
+  /** `firstMs`, doubled `times` times (below 0: not at all), within its limit and 20 % to each side. */
   private doubled(firstMs: number, times: number): number {
     return Math.min(SOURCE_SLOW_MS, firstMs * 2 ** Math.max(0, times)) * (0.8 + 0.4 * this.random());
   }
 
   /**
-   * Broadcasters first, then whom the user named, then whichever origin has given the fewest neighbours: who controls one
+   * Broadcasters first, then peers the user named, then the origin with the fewest neighbours: an attacker who controls one
    * of tracker, DHT and peers does not choose them all.
    */
   score(entry: KnownAddress): number {

@@ -1,13 +1,13 @@
-/** Holds a swarm's blocks back while the engine's upload limit is used up, by whatever else the engine sends. */
+/** Holds a swarm's blocks back while the engine's upload limit is used up by anything else the engine sends. */
 import type { UploadGate } from "../node/live-options.ts";
 import type { TokenBucket } from "../../swarm/token-bucket.ts";
 
-/** The uplink of one swarm, as far as limits go: what the line carries is for the node to find out. */
+/** The uplink of one swarm, as far as limits go: the node finds out what the line carries. */
 export class Uplink implements UploadGate {
   private readonly bucket: TokenBucket;
   private readonly opened: () => void;
 
-  /** `opened` is called in a turn of its own when blocks may go again. */
+  /** Calls `opened` in a separate turn when blocks may go again. */
   constructor(bucket: TokenBucket, opened: () => void) {
     this.bucket = bucket;
     this.opened = () => opened();
