@@ -1,4 +1,4 @@
-/** Decoder data of audio that MP4 and QuickTime carry in their own forms, in the form that Matroska has them in. */
+/** Converts decoder data of audio from the forms of MP4 and QuickTime to those of Matroska. */
 import { bodyOf, type Box, child } from "./boxes.ts";
 
 /**
@@ -38,7 +38,7 @@ export function flacHeadFrom(dfLa: Box): Uint8Array | null {
 /** Size of Vorbis's identification header (Vorbis I, 4.2.2). */
 const VORBIS_ID_BYTES = 30;
 
-/** The three headers of Vorbis laced as Xiph does, from that or from headers with 16-bit lengths; null when damaged. */
+/** The three headers of Vorbis with Xiph lacing, from data in that form or with 16-bit lengths; null when damaged. */
 export function vorbisHeadFrom(config: Uint8Array): Uint8Array | null {
   if (config[0] === 2) return config;
   const sizes: number[] = [];
@@ -54,7 +54,7 @@ export function vorbisHeadFrom(config: Uint8Array): Uint8Array | null {
   return new Uint8Array([2, ...lacing, ...parts.flatMap((part) => [...part])]);
 }
 
-/** Channels in the identification header that `vorbisHeadFrom` put first (Vorbis I, 4.2.2); null where it is none. */
+/** Channels in the identification header that `vorbisHeadFrom` put first (Vorbis I, 4.2.2); null if it is none. */
 export function vorbisChannels(head: Uint8Array | null): number | null {
   if (head === null) return null;
   let at = 1;
@@ -109,7 +109,7 @@ export function pcmFormOf(entry: Box, inner: number): PcmForm | null {
   return { bitDepth: bits, bigEndian: !isLittle, isFloat: type.startsWith("fl"), isSigned: type !== "raw " };
 }
 
-/** Matroska's name for PCM of this form; null where it has none. */
+/** Matroska's name for PCM of this form; null if it has none. */
 export function matroskaPcmId({ bitDepth, bigEndian, isFloat, isSigned }: PcmForm): string | null {
   if (bitDepth === 8) return isSigned ? null : "A_PCM/INT/LIT";
   if (isFloat) return bigEndian || (bitDepth !== 32 && bitDepth !== 64) ? null : "A_PCM/FLOAT/IEEE";

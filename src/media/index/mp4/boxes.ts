@@ -26,7 +26,7 @@ export interface BoxHeader {
   readonly sizeBytes: number | null;
 }
 
-/** Reads a header at `at`; null when it does not fit before `end` or says a size smaller than itself. */
+/** Reads a header at `at`; null when it does not fit before `end` or declares a size smaller than itself. */
 export function readBoxHeader(view: DataView, at: number, end: number): BoxHeader | null {
   if (at + 8 > end) return null;
   const size = view.getUint32(at);
@@ -41,14 +41,14 @@ export function readBoxHeader(view: DataView, at: number, end: number): BoxHeade
 }
 
 /**
- * Boxes that are looked at inside another one. `moov` has one per track, `stbl` a dozen, a fragment one per run of its access
- * units; more are made for nothing but to be walked, again and again by `child`.
+ * Most boxes read inside another. `moov` has one per track, `stbl` a dozen, a fragment one per run of its access units;
+ * more only serve to make `child` walk them again and again.
  */
 const MAX_CHILDREN = 2048;
 
 /**
- * The boxes in `[start, end)` of `view`, one level, the first 2048. A box that claims to reach beyond is cut; damage ends the
- * walk.
+ * The boxes in `[start, end)` of `view`, one level, the first 2048. A box that claims to extend beyond `end` is cut;
+ * damage ends the walk.
  */
 export function* boxesIn(view: DataView, start: number, end: number): Generator<Box> {
   for (let at = start, seen = 0; at < end && seen < MAX_CHILDREN; seen++) {
@@ -81,7 +81,7 @@ export function bodyOf(box: Box): Uint8Array {
   return new Uint8Array(box.view.buffer, box.view.byteOffset + box.start, box.end - box.start).slice();
 }
 
-/** Unsigned 64 bits as a number; what is beyond 2^53 loses precision (and is damage). */
+/** Unsigned 64 bits as a number; values beyond 2^53 lose precision (and are damage). */
 export function uint64(view: DataView, at: number): number {
   return view.getUint32(at) * 0x100000000 + view.getUint32(at + 4);
 }
@@ -92,8 +92,8 @@ export function int64(view: DataView, at: number): number {
 }
 
 /**
- * A full box (version and flags) that lists entries: position of the first and how many there are, the declared
- * `count` bounded by what the box has room for. `countAt` is where the count stands in the body.
+ * A full box (version and flags) that lists entries: position of the first, and the declared count bounded by the room in
+ * the box. `countAt` is the offset of the count in the body.
  */
 export function entriesOf(box: Box, countAt: number, entryBytes: number): { at: number; count: number } {
   if (box.start + countAt + 4 > box.end) return { at: box.end, count: 0 };

@@ -1,7 +1,7 @@
 /**
- * Fragmented files that were put together end to end: the clock begins again, maybe behind a movie box of its own. Where the
- * first one has an index that ends there, the next one is found at once; else a few fragments across the file are asked
- * for their time, if anything is suspicious at all, and where it falls back, the place is searched for.
+ * Fragmented files that were put together end to end: the clock restarts, maybe after a movie box of its own. If the
+ * first file has an index that ends there, the next one is found at once. Otherwise, and only if something looks
+ * suspicious, the times of a few fragments across the file are read; if they fall back, the place is searched.
  */
 import type { IndexWork } from "../work.ts";
 import { readFragment } from "./fragment.ts";
@@ -9,22 +9,22 @@ import { scanForFragment } from "./fragment-scan.ts";
 import { HeaderReader, type TopLevelBox } from "./locate.ts";
 import type { Movie } from "./movie.ts";
 
-/** Places across the file whose fragments are asked for their time: parts shorter than an eighth of it may go unseen. */
+/** Places across the file whose fragments' times are read: parts shorter than an eighth of the file may go unnoticed. */
 const PROBES = 7;
-/** A fragment is looked for in so many bytes at least, and in twice the first one's. */
+/** Least bytes to search for a fragment; or twice the size of the first one, if that is more. */
 const LEAST_SCAN_BYTES = 1024 * 1024;
 const MOST_SCAN_BYTES = 8 * 1024 * 1024;
-/** Halvings of the stretch in which the clock falls back. */
+/** Most halvings of the stretch in which the clock falls back. */
 const MAX_HALVINGS = 24;
-/** Boxes looked at one by one once the stretch is short: some 16 fragments. */
+/** Boxes checked one by one once the stretch is short: some 16 fragments. */
 const MAX_BOXES = 96;
 const SHORT_STRETCH_FRAGMENTS = 8;
-/** Fragments of tracks in turns overlap in time; a clock that begins again falls further back, s. */
+/** Fragments of alternating tracks overlap in time by up to this; a clock that restarts falls further back, s. */
 const LEAST_FALL_S = 1;
-/** What may stand between two films. */
+/** Boxes that may stand between two films. */
 const BETWEEN: ReadonlySet<string> = new Set(["mfra", "free", "skip", "uuid", "sidx", "emsg", "prft"]);
 
-/** Where another file begins behind `end`, at which an index ends; null where none does. */
+/** Where another file begins after `end`, at which an index ends; null if none does. */
 export async function nextFileAfter(reader: HeaderReader, end: number): Promise<number | null> {
   let offset = end;
   for (let i = 0; i < MAX_BOXES; i++) {
@@ -36,15 +36,15 @@ export async function nextFileAfter(reader: HeaderReader, end: number): Promise<
   return null;
 }
 
-/** A fragment and when it begins. */
+/** A fragment and its start time. */
 interface Mark {
   readonly box: TopLevelBox;
   readonly timeS: number;
 }
 
 /**
- * Where the clock of the fragments from `first` on begins again: the place of the box from which the next part can be read;
- * null where it does not, as far as can be seen. `fragmentBytes`: size of a fragment with its data, about.
+ * Where the clock of the fragments from `first` on restarts: the position of the box from which the next part can be
+ * read; null if no restart was found. `fragmentBytes`: approximate size of a fragment with its data.
  */
 export async function findRestart(
   work: IndexWork,
@@ -78,7 +78,7 @@ class Search {
     this.#scanBytes = Math.max(LEAST_SCAN_BYTES, Math.min(MOST_SCAN_BYTES, 2 * fragmentBytes));
   }
 
-  /** The fragment `box` with its time; null where it does not tell one. */
+  /** The fragment `box` with its time; null if it has none. */
   async mark(box: TopLevelBox): Promise<Mark | null> {
     const reader = new HeaderReader(this.#work, this.#work.signal);
     const samples = readFragment(await reader.load(box), box.offset, this.#movie, this.#work.sizeBytes);

@@ -8,7 +8,7 @@ import { type Box, descend, entriesOf, int64, uint64, versionOf } from "./boxes.
 /** A stretch of a track's media, seconds on its own clock. */
 export interface Edit {
   readonly fromS: number;
-  /** Infinity where the list does not say. */
+  /** Infinity if the list does not say. */
   readonly toS: number;
   /** Added to media times to get presentation times. */
   readonly shiftS: number;
@@ -16,14 +16,14 @@ export interface Edit {
 
 /** Edits read; cutting programs make some per cut. */
 const MAX_EDITS = 4096;
-/** Edits that go on where the one before ends are one, give or take a rounding, s. */
+/** Edits whose shifts differ by at most this, a rounding error, count as one, s. */
 const SAME_SHIFT_S = 0.002;
-/** An edit may begin or end this much before the access unit that is meant, 90 kHz: durations are rounded to milliseconds. */
+/** An edit may begin or end this much before the access unit it means, 90 kHz: durations are rounded to milliseconds. */
 const EDGE_90K = 180;
-/** Access units between two looks at the clock. */
+/** Access units between two checks of the clock. */
 const STRIDE = 4096;
 
-/** The edits of `trak`, those that go on merged; empty where all media is presented from 0 on. */
+/** The edits of `trak`, adjoining ones merged; empty if all media is presented from 0 on. */
 export function readEdits(trak: Box, movieTimescale: number, timescale: number): Edit[] {
   const list = descend(trak, "edts", "elst");
   if (list === null) return [];
@@ -47,15 +47,15 @@ export function readEdits(trak: Box, movieTimescale: number, timescale: number):
     }
     timeS += durationS;
   }
-  // A delay without media: all of it comes then.
+  // A delay without media: all media follows it.
   if (edits.length === 0 && timeS > 0) edits.push({ fromS: 0, toS: Infinity, shiftS: timeS });
   return edits;
 }
 
 /**
- * `table`, whose times are those of the media, as the edits present it. Each edit begins with its first random access point
- * and ends before the first access unit that is presented after it: a decoder can play what is there, and sound and
- * picture stay together. Null when nothing is left.
+ * `table`, whose times are media times, as presented by the edits. Each edit begins with its first random access point
+ * and ends before the first access unit that is presented after it: a decoder can play the rest, and sound and picture
+ * stay together. Null when nothing is left.
  */
 export async function followEdits(
   table: SampleTable,
@@ -91,7 +91,7 @@ export async function followEdits(
       if (i % STRIDE === 0) await work.spend(STRIDE);
       const presented90k = pts90k(i);
       if (presented90k >= to90k) break;
-      // Pictures before the random access point in presentation need what was cut away.
+      // Pictures presented before the random access point need the media that was cut away.
       if (presented90k < start90k) continue;
       if (columns.offsets.length === limit) {
         throw new MillraceError("bad_media", "the edits of the file present too many access units");

@@ -1,28 +1,28 @@
 /**
- * The movie box that some recorders write behind the fragments when they end (hybrid MP4): it describes the whole file, the
- * one in front nothing, or the beginning.
+ * The movie box that some recorders append to the fragments when they stop (hybrid MP4): it describes the whole file; the
+ * one at the front describes nothing, or only the beginning.
  */
 import type { IndexWork } from "../work.ts";
 import type { HeaderReader, TopLevelBox } from "./locate.ts";
 
-/** Bytes of the end in which the last fragment or a movie box is looked for. */
+/** Bytes at the end to search for the last fragment or a movie box. */
 const LEAST_TAIL_BYTES = 256 * 1024;
 const MOST_TAIL_BYTES = 1024 * 1024;
-/** Where neither is there though fragments are smaller: the movie box of a day. */
+/** Bytes to search if neither is there although fragments are smaller: the movie box of a day. */
 const MOVIE_TAIL_BYTES = 16 * 1024 * 1024;
 /** "moov", and the last letter of "moof". */
 const MOOV = [0x6d, 0x6f, 0x6f, 0x76];
 const MOOF_END = 0x66;
-/** Bytes between two looks at the clock. */
+/** Bytes between two checks of the clock. */
 const STRIDE = 65_536;
-/** Boxes behind the movie box: metadata, padding. */
+/** Most boxes after the movie box: metadata, padding. */
 const MAX_BOXES = 8;
-/** Places with that name that are tried. */
+/** Places with that name to try. */
 const MAX_CANDIDATES = 64;
 
 /**
- * The movie box behind `from` that leads to the end of the file; null when there is none. `fragmentBytes`: the size of a
- * fragment with its data, about.
+ * The movie box after `from` that leads to the end of the file; null when there is none. `fragmentBytes`: approximate
+ * size of a fragment with its data.
  */
 export async function findFinalMovie(
   work: IndexWork,

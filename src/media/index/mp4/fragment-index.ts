@@ -10,13 +10,13 @@ export interface FragmentPoint {
   readonly end: number;
   /** Presentation time of its start in the movie's time before edits, seconds. */
   readonly timeS: number;
-  /** Null when the index does not tell. */
+  /** Null when the index does not say. */
   readonly durationS: number | null;
 }
 
 /** Nested and chained `sidx` boxes read at most. */
 const MAX_SIDX_BOXES = 64;
-/** Points kept; two a second for a day. */
+/** Points kept; two per second for a day. */
 const MAX_POINTS = 200_000;
 
 interface SidxReference {
@@ -58,8 +58,8 @@ function readSidx(box: Box): Sidx | null {
 }
 
 /**
- * Points from the `sidx` boxes that stand between the movie box and the first fragment, following nested ones. Null when
- * there are none. They may cover a part of the file only.
+ * Points from the `sidx` boxes between the movie box and the first fragment, including nested ones. Null when there are
+ * none. They may cover only part of the file.
  */
 export async function pointsFromSidx(
   reader: HeaderReader,
@@ -122,7 +122,7 @@ export async function pointsFromMfra(
 ): Promise<FragmentPoint[] | null> {
   const { sizeBytes, signal } = work;
   if (sizeBytes < 32) return null;
-  // `mfro` is the last box and tells the size of the whole.
+  // `mfro` is the last box and gives the size of the whole `mfra`.
   const tail = viewOf(await work.read(sizeBytes - 16, 16, { signal }));
   if (readBoxHeader(tail, 0, 16)?.type !== "mfro") return null;
   const start = sizeBytes - tail.getUint32(12);

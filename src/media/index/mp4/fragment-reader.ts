@@ -9,19 +9,19 @@ import { HeaderReader, type TopLevelBox } from "./locate.ts";
 import type { Movie } from "./movie.ts";
 import { MAX_SAMPLE_BYTES } from "./sample-table.ts";
 
-/** What brings the tracks' own times onto the clock of the layout. */
+/** Maps the tracks' own times to the clock of the layout. */
 export interface FragmentTimes {
-  /** Least shift (≤ 0) of each track: decoding times are early by as much. */
+  /** Least shift (≤ 0) of each track: added to decoding times. */
   readonly lagUnits: readonly number[];
   /** Earliest time of the file, seconds: becomes 0. */
   readonly zeroS: number;
 }
 
-/** Tracks may come in fragments of their own: this many are looked at together to interleave them. */
+/** Tracks may have fragments of their own: this many are read together to interleave them. */
 const MAX_GROUP = 16;
-/** … unless they have so many access units, each of which is some 100 bytes of memory until it is played. */
+/** Most access units of fragments read together: each takes some 100 bytes of memory until it is played. */
 const MAX_GROUP_SAMPLES = MAX_FRAGMENT_SAMPLES;
-/** Fragments overlap by no more than this in time, 90 kHz (0.1 s); further back is another clock. */
+/** Most overlap of fragments in time, 90 kHz (0.1 s); anything further back is another clock. */
 const MAX_OVERLAP_90K = 9000;
 
 interface PlacedSample {
@@ -83,7 +83,7 @@ export class FragmentReader {
     if (group.length > 0) yield* this.load(this.place(group, run, clocks, latest), source, signal);
   }
 
-  /** Times and order. Fragments that do not tell their time go on where their track was, at first the run's start. */
+  /** Times and order. Fragments without a time continue where their track was, at first the run's start. */
   private place(
     samples: readonly FragmentSample[],
     run: StreamedRun,
@@ -99,7 +99,7 @@ export class FragmentReader {
       clocks.set(sample.track, units + sample.durationUnits);
       const told90k = Math.round(((units + lag) / timescale + offsetS) * 90000);
       const last90k = latest.get(sample.track) ?? -Infinity;
-      // Muxers round where a fragment begins, and durations in it: the next one may begin before the last unit's time.
+      // Muxers round a fragment's start and the durations in it: the next one may begin before the last unit's time.
       const dts90k = told90k <= last90k && told90k > last90k - MAX_OVERLAP_90K ? last90k + 1 : told90k;
       latest.set(sample.track, dts90k);
       const pts90k = Math.round(((units + sample.shiftUnits) / timescale + offsetS) * 90000);
@@ -129,7 +129,7 @@ function toRunSample({ sample, pts90k, dts90k }: PlacedSample, batch: ExtentBatc
   return { track: sample.track, pts90k, dts90k, keyframe: sample.keyframe, data };
 }
 
-/** Does the fragment begin with a random access point of its video (or is it audio alone)? */
+/** Whether the fragment begins with a random access point of its video (or is audio only). */
 function startsWithKeyframe(samples: readonly FragmentSample[], movie: Movie): boolean {
   const hasVideo = movie.tracks.some((entry) => entry.track.kind === "video");
   const first = samples.find((sample) => !hasVideo || movie.tracks[sample.track]!.track.kind === "video");

@@ -1,14 +1,14 @@
-/** Finds a fragment in the middle of a file, where nothing tells where one begins. */
+/** Finds a fragment in the middle of a file without knowing where one begins. */
 import type { ByteSource } from "../../../bytes/source.ts";
 import { viewOf } from "./boxes.ts";
 import { looksLikeFragment } from "./fragment-index.ts";
 
-/** Bytes looked at in one go. */
+/** Bytes searched in one go. */
 const SCAN_BYTES = 256 * 1024;
 
 /**
- * The next fragment at or after `from`, found by its name and its first box; null when there is none, or none begins in the
- * next `mostBytes`.
+ * The next fragment at or after `from`, found by its name and its first box; null when none begins in the next
+ * `mostBytes`.
  */
 export async function scanForFragment(
   source: ByteSource,

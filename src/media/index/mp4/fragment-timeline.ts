@@ -1,6 +1,6 @@
 /**
- * Fragmented MP4 as a streamed timeline: `sidx` or `mfra` say where runs are; their access units are read from the
- * `moof` boxes on the way. Without an index, runs are guessed by bytes and begin at the next fragment.
+ * Fragmented MP4 as a streamed timeline: `sidx` or `mfra` say where runs are; the access units are read from the `moof`
+ * boxes during playback. Without an index, runs are guessed by byte position and begin at the next fragment.
  */
 import type { StreamedRun, StreamedTimeline } from "../../timeline.ts";
 import { MAX_SEGMENTS } from "../../hls/plan.ts";
@@ -14,33 +14,36 @@ import { lastFragmentEndS } from "./last-fragment.ts";
 import type { HeaderReader, TopLevelBox } from "./locate.ts";
 import type { Movie } from "./movie.ts";
 
-/** Index points closer than this are merged: each run costs tables, clock and rounding in its slot, 30 KB or so. */
+/** Index points closer than this are merged: tables, clock and rounding cost each run about 30 KB in its slot. */
 const MIN_RUN_S = 2;
 /** Boxes between the movie box and the first fragment. */
 const MAX_BOXES = 1024;
-/** Tracks are looked for in so many boxes and bytes from the first fragment on. */
+/** Boxes and bytes from the first fragment on to search for tracks. */
 const OPENING_BOXES = 16;
 const OPENING_BYTES = 2 * 1024 * 1024;
-/** Guessed runs. */
+/** Length of guessed runs. */
 const GUESSED_RUN_S = 5;
-/** Bounds what a hostile duration can make of a file without an index. */
+/** Most guessed runs, so that a hostile duration cannot make more of a file without an index. */
 const MAX_GUESSED_RUNS = 20_000;
-/** The last fragment is looked for within this many times the size of the first. */
+/** The last fragment is searched within this many times the size of the first. */
 const TAIL_FRAGMENTS = 2;
-/** Access units of a fragment more may be in a run, where tracks come in turns, and they may be this much denser in a run than in the first fragment. */
+/**
+ * Where tracks alternate, a run may hold one extra fragment's access units, and they may be this much denser than in the
+ * first fragment.
+ */
 const DENSITY_SLACK = 1.25;
 const EXTRA_UNITS = 8;
 
 /** Where the fragments of a file are. */
 export interface FragmentPlaces {
   readonly first: TopLevelBox;
-  /** From the file's own index; null where it has none that can be trusted. */
+  /** From the file's own index; null if it has none that can be trusted. */
   readonly indexed: FragmentPoint[] | null;
   /** Time of the movie's clock that becomes 0, s; null: that of the first fragment. */
   readonly startS: number | null;
 }
 
-/** Reads the index behind the movie box, which ends at `from`, or the one at the end. */
+/** Reads the index after the movie box, which ends at `from`, or the one at the end. */
 export async function readFragmentIndex(
   work: IndexWork,
   reader: HeaderReader,
@@ -55,7 +58,7 @@ export async function readFragmentIndex(
   for (const read of kinds) {
     const points = await read();
     if (points === null || !await isTrustworthy(points, work, reader, movie)) continue;
-    // It may name the fragments of one track, and those of another come first.
+    // It may name the fragments of one track only, while those of another come first.
     points[0] = { ...points[0]!, offset: Math.min(first.offset, points[0]!.offset) };
     return points;
   }
@@ -67,7 +70,7 @@ export interface OpenedFragments {
   readonly durationMs: number | null;
   readonly warnings: readonly string[];
   readonly timeline: StreamedTimeline;
-  /** How long the bytes last if all are like the first fragment. */
+  /** Duration of the file if all of it is like the first fragment. */
   readonly likelyMs: number;
 }
 
@@ -81,7 +84,7 @@ export async function openFragments(
   const samples = await readOpening(work, reader, first, movie);
   const times = timesOf(movie, samples, startS);
   const facts = factsOf(movie, samples);
-  // What the movie box says of its length is that of its own access units where it has any.
+  // If the movie box has access units of its own, its duration is theirs alone.
   const movieMs = startS === null ? movie.durationMs : null;
   const endS = indexed !== null || movieMs !== null
     ? null
@@ -110,8 +113,8 @@ export async function openFragments(
 }
 
 /**
- * The access units of the first fragment, and of those behind it while tracks are missing: the earliest time of all becomes
- * 0, and tracks may come in fragments of their own.
+ * The access units of the first fragment, and of later ones while tracks are missing: the earliest time of all becomes 0,
+ * and tracks may have fragments of their own.
  */
 async function readOpening(work: IndexWork, reader: HeaderReader, first: TopLevelBox, movie: Movie): Promise<Samples> {
   const samples: Samples = [];
@@ -131,7 +134,7 @@ async function readOpening(work: IndexWork, reader: HeaderReader, first: TopLeve
   return samples;
 }
 
-/** The first fragment at or behind `from`; null when none is near. */
+/** The first fragment at or after `from`; null when none is near. */
 export async function firstFragment(reader: HeaderReader, from: number): Promise<TopLevelBox | null> {
   for (let offset = from, i = 0; i < MAX_BOXES; i++) {
     const box = await reader.boxAt(offset);
@@ -172,9 +175,9 @@ function timesOf(movie: Movie, samples: Samples, startS: number | null): Fragmen
   return { lagUnits, zeroS: startS ?? (Number.isFinite(zeroS) ? zeroS : 0) };
 }
 
-/** What the first fragment tells of the others. */
+/** What the first fragment implies for the others. */
 interface FragmentFacts {
-  /** The first fragment has not all tracks. */
+  /** The first fragment lacks some tracks. */
   readonly inTurns: boolean;
   /** Access units per second of each track. */
   readonly unitsPerS: readonly number[];
@@ -187,7 +190,7 @@ interface FragmentFacts {
 
 function factsOf(movie: Movie, samples: Samples): FragmentFacts {
   const seen = new Set(samples.map(({ track }) => track));
-  // Tracks of one fragment stand one after the other: one that comes again, or late, has fragments of its own.
+  // A fragment stores its tracks one after another: a track that reappears, or appears late, has fragments of its own.
   const gaps = samples.filter(({ offset, sizeBytes }, i) => {
     const next = samples[i + 1];
     return next !== undefined && next.track !== samples[i]!.track && next.offset !== offset + sizeBytes;
@@ -197,7 +200,7 @@ function factsOf(movie: Movie, samples: Samples): FragmentFacts {
     const own = samples.filter((sample) => sample.track === track);
     const durationS = own.reduce((sum, sample) => sum + sample.durationUnits, 0) / entry.timescale;
     if (durationS > 0) return own.length / durationS;
-    // Not in the first fragment: bounds for any video, and for AAC at 96 kHz.
+    // For tracks missing from the first fragment: bounds for any video, and for AAC at 96 kHz.
     return entry.track.kind === "video" ? 120 : entry.track.kind === "audio" ? 100 : 0;
   });
   const mine = samples.filter((sample) => sample.track === main);
@@ -212,12 +215,12 @@ function factsOf(movie: Movie, samples: Samples): FragmentFacts {
   };
 }
 
-/** How long `bytes` of the file last if they are like the first fragment, s. */
+/** Duration of `bytes` of the file if they are like the first fragment, s. */
 function likelyS(bytes: number, facts: FragmentFacts): number {
   return facts.bytes > 0 ? (facts.durationS * bytes) / facts.bytes : GUESSED_RUN_S;
 }
 
-/** Equal stretches of the file, as long as the duration (told, or reckoned from the first fragment) suggests. */
+/** Equal stretches of the file, as long as the duration (declared, or estimated from the first fragment) suggests. */
 function guessPoints(
   toldS: number | null,
   beginS: number,
@@ -240,7 +243,7 @@ function guessPoints(
   }));
 }
 
-/** The end of the last point of an `mfra` is told by its fragment alone. */
+/** Only the last fragment itself says where the last point of an `mfra` ends. */
 async function closeLast(
   points: FragmentPoint[],
   reader: HeaderReader,
@@ -298,7 +301,7 @@ function toRuns(
       sourceStart: point.offset,
       sourceEnd: point.end,
       maxPayloadBytes: isIndexed ? bytes : null,
-      // Sound that comes a fragment before or after its pictures does not fill its PES.
+      // Sound stored a fragment before or after its pictures does not fill its PES.
       hasSoundApart: facts.inTurns,
       maxAccessUnits: facts.unitsPerS.map((rate) =>
         Math.ceil(rate * (durationS + spareS) * DENSITY_SLACK) + EXTRA_UNITS

@@ -1,7 +1,7 @@
 /**
- * Does the index of a fragmented file tell the truth? Files are cut, put together and edited by programs that leave it as it
- * was; indexes of some muxers name one track alone. A wrong one would lose media in silence, so its end is looked at: what is
- * wrong on the way adds up to there.
+ * Checks whether the index of a fragmented file is true. Programs cut, join and edit files and leave the index as it was;
+ * some muxers index one track only. A wrong index would silently lose media, so its end is checked: errors on the way add
+ * up there.
  */
 import type { IndexWork } from "../work.ts";
 import type { FragmentPoint } from "./fragment-index.ts";
@@ -11,11 +11,11 @@ import type { Movie } from "./movie.ts";
 
 /** Boxes from the last entry to the end of what the index covers: tracks in turns, each with its data. */
 const MAX_BOXES = 64;
-/** The time of an entry and that of its fragment may differ by so much, s: edits and reordering. */
+/** How far the time of an entry may be from that of its fragment, s: edits and reordering. */
 const TIME_SLACK_S = 2;
-/** What may stand before a fragment and belongs to it. */
+/** Boxes that may stand before a fragment and belong to it. */
 const LEADS: ReadonlySet<string> = new Set(["styp", "sidx", "emsg", "prft", "free", "skip", "uuid", "mdat"]);
-/** What begins another part of a file, or ends this one. */
+/** Boxes that begin another part of a file, or end this one. */
 const BORDERS: ReadonlySet<string> = new Set(["ftyp", "moov", "mfra"]);
 
 /** Whether `points`, which cover the file up to the end of the last one, can be followed. Reads the last fragments' headers. */
@@ -38,7 +38,7 @@ export async function isTrustworthy(
   }
   if (offset !== last.end || fragment === null) return false;
   const next = await reader.boxAt(offset);
-  // An index of a part of the file, such as one before each fragment.
+  // An index of part of the file, such as one before each fragment.
   if (next !== null && (next.type === "moof" || next.type === "sidx" || next.type === "styp")) return false;
   const samples = readFragment(await reader.load(fragment), fragment.offset, movie, work.sizeBytes);
   await work.spend(samples.length);

@@ -9,24 +9,27 @@ export interface FragmentSample {
   readonly track: number;
   readonly offset: number;
   readonly sizeBytes: number;
-  /** Null when the fragment does not say when it starts: it goes on where the track was. */
+  /** Null when the fragment does not say when it starts: it continues where the track was. */
   readonly dtsUnits: number | null;
   readonly durationUnits: number;
   readonly shiftUnits: number;
   readonly keyframe: boolean;
 }
 
-/** User type of the box that tells a fragment's time and duration in Smooth Streaming (MS-SSTR, 2.2.4.4). */
+/** User type of the box that holds a fragment's time and duration in Smooth Streaming (MS-SSTR, 2.2.4.4). */
 const TFXD = [0x6d, 0x1d, 0x9b, 0x05, 0x42, 0xd5, 0x44, 0xe6, 0x80, 0xe2, 0x14, 0x1d, 0xaf, 0xf7, 0x57, 0xb2];
 
 const NO_DEFAULTS: FragmentDefaults = { durationUnits: 0, sizeBytes: 0, flags: 0 };
 const FLAG_NON_SYNC = 0x10000;
-/** Access units in one fragment; ten minutes of audio have 30 thousand. */
+/** Most access units in one fragment; ten minutes of audio have 30 thousand. */
 export const MAX_FRAGMENT_SAMPLES = 100_000;
-/** Access units that a run declares without an entry for each: eight minutes of AC-3, whose frames are of one size. */
+/**
+ * Most access units that a run may declare without an entry for each: eight minutes of AC-3, whose frames are of one
+ * size.
+ */
 const MAX_UNIFORM_SAMPLES = 16_384;
 
-/** Reads cursor-wise; past the end it returns 0. */
+/** Reads sequentially; past the end it returns 0. */
 class Fields {
   private readonly box: Box;
   private at: number;
@@ -60,10 +63,10 @@ class Fields {
   }
 }
 
-/** What a fragment holds. */
+/** The content of a fragment. */
 interface Found {
   readonly samples: FragmentSample[];
-  /** All access units, those of unknown tracks as well. */
+  /** All access units, including those of unknown tracks. */
   units: number;
 }
 
@@ -95,14 +98,14 @@ export function readFragment(moof: Box, moofOffset: number, movie: Movie, source
   return found.samples;
 }
 
-/** When a fragment of a track begins, in its units. */
+/** When a fragment of a track begins, in the track's units. */
 interface Start {
   readonly time: number;
   /** It is the presentation time of the first access unit, not its decoding time. */
   readonly isPresentation: boolean;
 }
 
-/** The start from `tfdt` (8.8.12) or Smooth Streaming's `tfxd`; null when it is not told. */
+/** The start from `tfdt` (8.8.12) or Smooth Streaming's `tfxd`; null when neither is there. */
 function startOf(traf: Box): Start | null {
   for (const box of boxesIn(traf.view, traf.start, traf.end)) {
     const isPresentation = box.type === "uuid" && isTfxd(box);
@@ -120,8 +123,9 @@ function isTfxd({ view, start, end }: Box): boolean {
 }
 
 /**
- * Access units that a run can have: as many as its entries of `bytesEach` fit into the `leftBytes` of its box, or where they
- * have none, as many of the default size as the file holds. Those without bytes are nothing, however many are declared.
+ * Most access units that a run can have: the entries of `bytesEach` that fit into the `leftBytes` of its box or, if
+ * entries are empty, the units of the default size that fit into the file. Units without bytes do not count, however many
+ * are declared.
  */
 function roomFor(
   bytesEach: number,

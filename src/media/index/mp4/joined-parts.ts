@@ -1,4 +1,4 @@
-/** Films one after the other in one file, each with a clock of its own, as one. */
+/** Presents consecutive films in one file, each with a clock of its own, as one. */
 import type { IndexWork } from "../work.ts";
 import { runsOfTables } from "../../transcode/tabled-runs.ts";
 import { PartSource } from "../../source/part-source.ts";
@@ -14,12 +14,12 @@ export interface FilePart {
 }
 
 /**
- * Between two films where the first one has an index, 90 kHz (0.1 s): that tells of its picture, and its sound may last a
- * little longer.
+ * Gap between two films if the first one has an index, 90 kHz (0.1 s): the index covers its pictures, and its sound may
+ * last a little longer.
  */
 const PAUSE_90K = 9000;
 
-/** Whether the access units of `b` can go on where those of `a` end: same codecs with the same data, in the same order. */
+/** Whether the access units of `b` can continue those of `a`: same codecs with the same data, in the same order. */
 export function canFollow(a: readonly Track[], b: readonly Track[]): boolean {
   return a.length === b.length && a.every((track, i) => {
     const other = b[i]!;
@@ -43,7 +43,7 @@ interface TimedPart {
   readonly firstRun: number;
 }
 
-/** The index of `parts`, of which there are two at least, in a file of `work`. */
+/** The index of `parts`, at least two, in the file of `work`. */
 export async function joinParts(parts: readonly FilePart[], work: IndexWork): Promise<MediaIndex> {
   const timed: TimedPart[] = [];
   const runs: StreamedRun[] = [];

@@ -1,7 +1,7 @@
-/** Two timelines of one file, one after the other in time. */
+/** Joins two timelines of one file, one after the other in time. */
 import type { StreamedRun, StreamedTimeline } from "../../timeline.ts";
 
-/** The runs of `opening` and then those of `rest`. The last of the first ones ends where the others begin. */
+/** The runs of `opening` and then those of `rest`. The last run of `opening` ends where `rest` begins. */
 export function joinTimelines(opening: StreamedTimeline, rest: StreamedTimeline): StreamedTimeline {
   const count = opening.runs.length;
   const next90k = rest.runs[0]?.startPts90k ?? 0;

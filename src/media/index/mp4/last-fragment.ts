@@ -1,21 +1,21 @@
-/** Where a fragmented movie without an index ends in time: its last fragments, found from the end of the file, tell. */
+/** Finds when a fragmented movie without an index ends, from the last fragments at the end of the file. */
 import type { IndexWork } from "../work.ts";
 import { readFragment } from "./fragment.ts";
 import type { HeaderReader } from "./locate.ts";
 import type { Movie } from "./movie.ts";
 
-/** Most bytes of the file's end that are fetched for it: two pieces of a usual torrent. */
+/** Most bytes fetched from the end of the file: two pieces of a usual torrent. */
 const MAX_TAIL_BYTES = 1024 * 1024;
 /** "moof". */
 const MOOF = [0x6d, 0x6f, 0x6f, 0x66];
-/** Places with that name that are tried: chance puts one into four gigabytes, and tracks may come in turns. */
+/** Places with that name to try: chance puts one into every four gigabytes, and tracks may alternate. */
 const MAX_CANDIDATES = 64;
 /** Boxes between a fragment and the next one, or the end: its data, an index, padding. */
 const MAX_BOXES = 8;
 
 /**
- * Presentation end of the track that lasts longest, seconds on the file's own clock; null when the last fragments do
- * not tell their time or are not within the last `tailBytes` (at most 1 MiB).
+ * Presentation end of the track that lasts longest, seconds on the file's own clock; null when the last fragments have no
+ * time or are not within the last `tailBytes` (at most 1 MiB).
  */
 export async function lastFragmentEndS(
   work: IndexWork,
@@ -28,7 +28,7 @@ export async function lastFragmentEndS(
   const start = sizeBytes - length;
   const tail = await work.read(start, length, { signal });
   const missing = new Set(movie.tracks.keys());
-  // Fragments lead to one another and the last one to the end: the name alone could be chance, or made to be tried.
+  // Each fragment must lead to the next and the last one to the end: the name alone could be chance, or planted.
   const known = new Set([sizeBytes]);
   let endS: number | null = null;
   for (let at = length - 8, tried = 0; at >= 0 && missing.size > 0 && tried < MAX_CANDIDATES; at--) {

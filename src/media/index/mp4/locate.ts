@@ -3,11 +3,11 @@ import type { ByteSource } from "../../../bytes/source.ts";
 import { MillraceError } from "../../../errors.ts";
 import { type Box, type BoxHeader, readBoxHeader, viewOf } from "./boxes.ts";
 
-/** A header read fetches this much: neighbours are often in it, and a swarm fetches a whole piece anyway. */
+/** Size of a header read, bytes: neighbouring headers are often included, and a swarm fetches a whole piece anyway. */
 const PROBE_BYTES = 4096;
 /** Largest `moov`: that of a two-hour film has 4 MiB. */
 const MAX_MOVIE_BYTES = 64 * 1024 * 1024;
-/** Largest of the other boxes: an `mfra` of a day with a fragment a second and 20 tracks. */
+/** Largest of the other boxes: an `mfra` of a day with one fragment per second and 20 tracks. */
 const MAX_BOX_BYTES = 16 * 1024 * 1024;
 /** Top-level boxes looked at before giving up. */
 const MAX_TOP_LEVEL_BOXES = 4096;
@@ -15,10 +15,10 @@ const MAX_TOP_LEVEL_BOXES = 4096;
 /** A top-level box in the file. */
 export interface TopLevelBox {
   readonly type: string;
-  /** Of the header. */
+  /** Bytes of the header. */
   readonly offset: number;
   readonly headerBytes: number;
-  /** Behind the last byte. */
+  /** Position after the last byte. */
   readonly end: number;
 }
 
@@ -66,7 +66,7 @@ export class HeaderReader {
   }
 }
 
-/** Finds the movie box, wherever it stands. Throws `bad_media` when there is none. */
+/** Finds the movie box, wherever it is. Throws `bad_media` when there is none. */
 export async function findMovie(reader: HeaderReader): Promise<TopLevelBox> {
   let offset = 0;
   for (let i = 0; i < MAX_TOP_LEVEL_BOXES; i++) {

@@ -4,17 +4,17 @@ import { bodyOf, type Box, boxesIn, child, descend, uint64, versionOf } from "./
 import { type Edit, readEdits } from "./edit-list.ts";
 import { kindOf, readSampleEntry } from "./sample-entry.ts";
 
-/** A track with what its index needs. */
+/** A track with the data its index needs. */
 export interface MovieTrack {
   readonly track: Track;
   /** Units per second of its media times. */
   readonly timescale: number;
   /** Added to media times to get presentation times, seconds (14496-12, 8.6.6: empty edits minus the first media time). */
   readonly shiftS: number;
-  /** The stretches that are presented, where there are several; null: all from the first one on, moved by `shiftS`. */
+  /** The presented stretches if there are several; null: everything from the first one on, moved by `shiftS`. */
   readonly edits: readonly Edit[] | null;
   readonly sampleTable: Box | null;
-  /** Some of its access units have codec data other than that of `track`. */
+  /** Some of its access units have other codec data than `track`. */
   readonly hasOtherDescriptions: boolean;
 }
 
@@ -33,7 +33,7 @@ export interface Movie {
   readonly fragmentDefaults: ReadonlyMap<number, FragmentDefaults> | null;
 }
 
-/** Sample entries of a track that are compared; joining programs make one per file. */
+/** Most sample entries of a track to compare; programs that join files make one per file. */
 const MAX_DESCRIPTIONS = 8;
 /** More tracks than this are damage. */
 const MAX_TRACKS = 256;
@@ -59,7 +59,7 @@ export function readMovie(moov: Box): Movie {
   };
 }
 
-/** Timescale and duration of `mvhd` and `mdhd`, at these places of the body in versions 0 and 1. */
+/** Timescale and duration of `mvhd` and `mdhd`, at these offsets of the body in versions 0 and 1. */
 function readTimes(box: Box, at0: number, at1: number): { timescale: number; duration: number } {
   const isLong = versionOf(box) === 1;
   const at = box.start + (isLong ? at1 : at0);
@@ -126,13 +126,13 @@ function readTrack(trak: Box, movieTimescale: number): MovieTrack | null {
   };
 }
 
-/** Whether the sample entries of `stsd` differ: their order numbers (8.5.2) tell which access units have which. */
+/** Whether the sample entries of `stsd` differ: their index numbers (8.5.2) say which access units use which. */
 function hasOtherDescriptions({ view, start, end }: Box): boolean {
   const bodies = [...boxesIn(view, start + 8, end)].slice(0, MAX_DESCRIPTIONS).map((entry) => bodyOf(entry).join());
   return bodies.some((body) => body !== bodies[0]);
 }
 
-/** A picture of an unknown codec that stands alone is a cover, not a film. */
+/** A single picture of an unknown codec is a cover, not a film. */
 function isStill(codec: Track["codec"], table: Box | null): boolean {
   const sizes = table === null ? null : child(table, "stsz");
   return codec === "other" && sizes !== null && sizes.start + 12 <= sizes.end &&
@@ -147,7 +147,7 @@ function readRotation(header: Box): number {
   return (Math.round(Math.atan2(b, a) * 180 / Math.PI) + 360) % 360;
 }
 
-/** `elng` (BCP 47) where there is one, else the packed letters of `mdhd`. */
+/** `elng` (BCP 47) if present, else the packed letters of `mdhd`. */
 function readLanguage(media: Box, header: Box): string | null {
   const extended = child(media, "elng");
   if (extended !== null) {
@@ -162,7 +162,7 @@ function readLanguage(media: Box, header: Box): string | null {
   const at = header.start + (versionOf(header) === 1 ? 32 : 20);
   if (at + 2 > header.end) return null;
   const packed = header.view.getUint16(at);
-  // Below 0x400 these are QuickTime's own codes, of which 0 (English) is also what writers put who don't know.
+  // Below 0x400 these are QuickTime's own codes, of which writers also use 0 (English) for "unknown".
   if (packed < 0x400) return null;
   const letters = String.fromCharCode(
     0x60 + ((packed >> 10) & 31),

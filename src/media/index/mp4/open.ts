@@ -17,14 +17,14 @@ import { type Movie, readMovie } from "./movie.ts";
 import { buildPcmTable } from "./pcm-table.ts";
 import { buildTable, declaresMore, MAX_SAMPLES } from "./sample-table.ts";
 
-/** Films in one file; more are left out, which is told. */
+/** Most films in one file; more are left out with a warning. */
 const MAX_PARTS = 32;
-/** A file whose end tells less than this share of the time that its first fragment makes likely may be several films. */
+/** A file may be several films if its end gives less than this share of the time that its first fragment makes likely. */
 const SUSPICIOUS_SHARE = 0.75;
 
 /**
- * Reads the index of an MP4 or MOV file. Fetches box headers, the movie box and, where fragmented, its fragment index:
- * nothing of the media. Rejects with `bad_media` or the read's error.
+ * Reads the index of an MP4 or MOV file. Fetches box headers, the movie box and, if fragmented, its fragment index: none
+ * of the media. Rejects with `bad_media` or the read's error.
  */
 export async function openMp4(source: ByteSource, options: OpenOptions): Promise<MediaIndex> {
   const work = IndexWork.on(source, options.signal);
@@ -57,15 +57,15 @@ export async function openMp4(source: ByteSource, options: OpenOptions): Promise
   return { ...index, sourceBytes: work.sizeBytes, warnings: [...index.warnings, ...warnings] };
 }
 
-/** What a file, or a part of it, begins with. */
+/** The first film of a file or of a part of it. */
 interface Film {
   readonly index: MediaIndex;
   readonly movie: Movie;
-  /** Where another film begins behind it; null where none does. */
+  /** Where another film begins after it; null if none does. */
   readonly restAt: number | null;
 }
 
-/** Opens what begins at the beginning of `work`: with a movie box of its own, or fragments of `before`. */
+/** Opens the film at the start of `work`: it has a movie box of its own, or consists of fragments of `before`. */
 async function openFilm(
   work: IndexWork,
   options: OpenOptions,
@@ -113,7 +113,7 @@ async function openFilm(
   const sourceBytes = restAt ?? work.sizeBytes;
   const base = { container: "mp4" as const, tracks, sourceBytes, ...fragments };
   if (startS === null) return { index: base, movie, restAt };
-  // Access units in the movie box, and fragments behind it: one after the other.
+  // Access units in the movie box come first, then those of the fragments after it.
   const opening = await runsOfTables(tracks, { kind: "tabled", tables: tabled.tables }, work.sizeBytes, work);
   const index = {
     ...base,
@@ -123,7 +123,7 @@ async function openFilm(
   return { index, movie, restAt };
 }
 
-/** Whether fragments without an index last much shorter than their bytes make likely. */
+/** Whether fragments without an index are much shorter than their bytes make likely. */
 function isSuspicious({ runs }: StreamedTimeline, likelyMs: number): boolean {
   const last = runs[runs.length - 1];
   return last !== undefined && (last.startPts90k + last.durationPts90k) / 90 < likelyMs * SUSPICIOUS_SHARE;
@@ -182,7 +182,7 @@ async function readTables(movie: Movie, work: IndexWork, isUsable: (track: Track
   return { tables: fromZero(tables, earliest90k), warnings, earliest90k };
 }
 
-/** Moves all tracks together so that the earliest decoding time is 0. */
+/** Shifts all tracks together so that the earliest decoding time is 0. */
 function fromZero(tables: (SampleTable | null)[], earliest90k: number): (SampleTable | null)[] {
   if (earliest90k === 0) return tables;
   return tables.map((table) => table === null ? null : { ...table, dts90k: table.dts90k.plus(-earliest90k) });

@@ -1,4 +1,4 @@
-/** Tables of PCM: a sample there is one moment of sound, far too small to be an access unit, so many go into one. */
+/** Tables of PCM: a PCM sample is one moment of sound, far too small for an access unit, so each unit holds many. */
 import { ColumnBuilder } from "../../column.ts";
 import { requirePlausible } from "../../plausible.ts";
 import type { SampleTable } from "../../timeline.ts";
@@ -10,7 +10,7 @@ import { requireFewer } from "./sample-table.ts";
 
 /** Moments in an access unit: 21 ms at 48 kHz. */
 const MOMENTS_PER_UNIT = 1024;
-/** Access units and chunks between two looks at the clock. */
+/** Access units and chunks between two checks of the clock. */
 const STRIDE = 4096;
 
 /** The table of a PCM track as `buildTable` gives it. Null when it has no sound or its form is unknown. */
@@ -60,7 +60,7 @@ export async function buildPcmTable(
   };
 }
 
-/** Track units of a moment: the first duration of `stts`, 1 in every file that is in order. */
+/** Track units of a moment: the first duration of `stts`, 1 in every intact file. */
 function momentUnits(stbl: Box): number {
   const box = child(stbl, "stts");
   const list = box === null ? { at: 0, count: 0 } : entriesOf(box, 4, 8);

@@ -1,16 +1,16 @@
-/** The boxes of a sample table, read from front to back: none is spelled out, whatever counts it declares. */
+/** The boxes of a sample table, read from front to back: none is expanded in memory, whatever counts it declares. */
 import { type Box, child, entriesOf, uint64 } from "./boxes.ts";
 
 /** Sizes of the access units, from `stsz` or `stz2` (14496-12, 8.7.3). */
 export class SizeTable {
-  /** How many there are: as declared, as far as the box has them. */
+  /** How many there are: the declared count, at most what the box holds. */
   readonly count: number;
   readonly #uniform: number;
   readonly #bits: number;
   readonly #view: DataView;
   readonly #start: number;
 
-  /** Of `stbl`; where all have one size, the count is bounded by what `sourceBytes` can hold. */
+  /** Reads the sizes of `stbl`; if all are equal, `sourceBytes` bounds the count. */
   static of(stbl: Box, sourceBytes: number): SizeTable {
     const plain = child(stbl, "stsz");
     if (plain !== null && plain.start + 12 <= plain.end) {
@@ -58,13 +58,13 @@ export class SizeTable {
   }
 }
 
-/** A chunk: access units that stand one after the other. */
+/** A chunk: consecutive access units. */
 export interface Chunk {
   readonly offset: number;
   readonly samples: number;
 }
 
-/** Chunks with their place and the samples in them (14496-12, 8.7.4 and 8.7.5). */
+/** Chunks with their positions and sample counts (14496-12, 8.7.4 and 8.7.5). */
 export function* chunksOf(stbl: Box): Generator<Chunk, undefined> {
   const map = child(stbl, "stsc");
   const large = child(stbl, "co64");
@@ -78,7 +78,7 @@ export function* chunksOf(stbl: Box): Generator<Chunk, undefined> {
     const first = map.view.getUint32(entry);
     const samples = map.view.getUint32(entry + 4);
     const next = run + 1 < runs.count ? map.view.getUint32(entry + 12) : list.count + 1;
-    // Backward runs place nothing, and walking their chunks again could take forever.
+    // Runs that go backward hold no samples, and walking their chunks again could take forever.
     if (first === 0 || next < first) return;
     if (samples === 0) continue;
     for (let chunk = first; chunk < next && chunk <= list.count; chunk++) {
@@ -88,7 +88,7 @@ export function* chunksOf(stbl: Box): Generator<Chunk, undefined> {
   }
 }
 
-/** Places of the access units, one after the other. */
+/** Positions of the access units, one after another. */
 export class ChunkWalk {
   readonly #chunks: Generator<Chunk, undefined>;
   #left = 0;
@@ -98,7 +98,7 @@ export class ChunkWalk {
     this.#chunks = chunksOf(stbl);
   }
 
-  /** Place of the next access unit, which has `size` bytes; null when there are no more chunks. */
+  /** Position of the next access unit, which has `size` bytes; null when there are no more chunks. */
   next(size: number): number | null {
     if (this.#left === 0) {
       const { value } = this.#chunks.next();
@@ -113,7 +113,7 @@ export class ChunkWalk {
   }
 }
 
-/** Decoding times in track units from `stts` (8.6.1.2), one after the other; the last duration goes on at the end. */
+/** Decoding times in track units from `stts` (8.6.1.2), one after another; the last duration repeats at the end. */
 export class DecodingClock {
   readonly #view: DataView | null;
   readonly #end: number;
@@ -154,7 +154,7 @@ export class Shifts {
   #left = 0;
   #shift = 0;
 
-  /** Of `stbl`; null when it has none. */
+  /** Reads the shifts of `stbl`; null when it has none. */
   static of(stbl: Box): Shifts | null {
     const box = child(stbl, "ctts");
     return box === null ? null : new Shifts(box);
@@ -167,7 +167,7 @@ export class Shifts {
     this.#end = list.at + list.count * 8;
   }
 
-  /** Shift of the next access unit; 0 where the box is too short. */
+  /** Shift of the next access unit; 0 if the box is too short. */
   next(): number {
     while (this.#left === 0) {
       if (this.#at >= this.#end) return 0;

@@ -12,7 +12,7 @@ import {
 import { readDolbyVision } from "../dolby-vision.ts";
 import { bodyOf, type Box, boxesIn, child, entriesOf, fourCharacters } from "./boxes.ts";
 
-/** What a sample entry says of a track. */
+/** A track's properties from its sample entry. */
 export type EntryFacts = Pick<
   Track,
   | "codec"
@@ -27,7 +27,7 @@ export type EntryFacts = Pick<
   | "dolbyVision"
 >;
 
-/** Sample entry types whose name alone tells the codec. */
+/** Sample entry types whose name alone identifies the codec. */
 const BY_TYPE: Readonly<Record<string, Codec>> = {
   avc1: "h264",
   avc3: "h264",

@@ -12,18 +12,21 @@ import { followEdits } from "./edit-list.ts";
 import type { MovieTrack } from "./movie.ts";
 import { ChunkWalk, DecodingClock, leastShift, Shifts, SizeTable } from "./sample-cursors.ts";
 
-/** Access units of all tracks together; ten hours of video with two audio tracks have 4 million. 10 bytes each, most often. */
+/**
+ * Most access units of all tracks together; ten hours of video with two audio tracks have 4 million. Usually 10 bytes
+ * each.
+ */
 export const MAX_SAMPLES = 4_000_000;
 /** A single access unit beyond this is damage: 8K intra pictures take 10 MB. */
 export const MAX_SAMPLE_BYTES = 16 * 1024 * 1024;
-/** Two days after the longest film: beyond it times are looked at one by one, 90 kHz. */
+/** Two days, longer than any film: beyond it times are checked one by one, 90 kHz. */
 const MAX_TICKS = 33 * 24 * 3600 * 90_000;
-/** Access units in a row whose time is not later than the one before: damaged tables have a few. */
+/** Most consecutive access units whose time does not increase: damaged tables have a few. */
 const MAX_STANDING = 8192;
-/** Steps between two looks at the clock: half a millisecond or so. */
+/** Steps between two checks of the clock: half a millisecond or so. */
 const STRIDE = 4096;
 
-/** Random access points from `stss`; null when each access unit is one. */
+/** Random access points from `stss`; null when every access unit is one. */
 function readKeyframes(stbl: Box, count: number, isVideo: boolean): Uint32Array | null {
   const box = child(stbl, "stss");
   if (box === null || !isVideo) return null;
@@ -38,9 +41,9 @@ function readKeyframes(stbl: Box, count: number, isVideo: boolean): Uint32Array 
 }
 
 /**
- * The table of `movieTrack`, with times from its edit list, still relative to the movie's zero (may be negative).
- * `limit` bounds its length; access units beyond the end of the source are left out. Null when the track has none. Rejects
- * with `bad_media` where what it says is too much, or cannot be.
+ * The table of `movieTrack`, with times from its edit list, still relative to the movie's zero (may be negative). `limit`
+ * bounds its length; access units beyond the end of the source are left out. Null when the track has none. Rejects with
+ * `bad_media` if it declares too much or the impossible.
  */
 export async function buildTable(movieTrack: MovieTrack, limit: number, work: IndexWork): Promise<SampleTable | null> {
   const { edits } = movieTrack;
@@ -57,7 +60,7 @@ async function buildWholeTable(movieTrack: MovieTrack, limit: number, work: Inde
   const walk = new ChunkWalk(stbl);
   const clock = new DecodingClock(stbl);
   const shifts = Shifts.of(stbl);
-  // Shifts below zero mean that the decoding times are late by as much: decoding comes first.
+  // Negative shifts mean that the decoding times are that much too late: decoding comes first.
   const lag = shifts === null ? 0 : leastShift(stbl, sizes.count);
   const columns = {
     offsets: new ColumnBuilder(),
@@ -90,7 +93,7 @@ async function buildWholeTable(movieTrack: MovieTrack, limit: number, work: Inde
     } else standing = 0;
     const dts90k = Math.max(last90k + 1, told90k);
     if (count === 0) first90k = dts90k;
-    // Sums beyond 2^53 are no whole numbers any more.
+    // Sums beyond 2^53 are no longer exact.
     if (count % STRIDE === 0 || dts90k > MAX_TICKS) requirePlausible((dts90k - first90k) / 90_000, work.sizeBytes);
     if (shifts !== null) {
       const pts90k = Math.round((units + shifts.next()) * perUnit + offset90k);
@@ -117,14 +120,14 @@ async function buildWholeTable(movieTrack: MovieTrack, limit: number, work: Inde
   };
 }
 
-/** Throws `bad_media` where a track has more than `limit` access units. */
+/** Throws `bad_media` if a track has more than `limit` access units. */
 export function requireFewer(count: number, limit: number): void {
   if (count > limit) throw new MillraceError("bad_media", `the index has more than ${MAX_SAMPLES} access units`);
 }
 
-/** True when the index says more than the file holds, as with a download that stopped short. */
+/** True when the index describes more than the file holds, as after an interrupted download. */
 export function declaresMore(movieTrack: MovieTrack, table: SampleTable | null): boolean {
-  // There an access unit is many samples.
+  // In PCM one access unit is many samples.
   if (movieTrack.track.codec === "pcm") return false;
   const { sampleTable } = movieTrack;
   const box = sampleTable === null ? null : child(sampleTable, "stsz") ?? child(sampleTable, "stz2");
