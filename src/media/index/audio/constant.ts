@@ -1,15 +1,15 @@
-/** Frames of one bit rate: where each is can be reckoned, so that any run is found at once and has a known size. */
+/** Frames of one bit rate: the place of each can be computed, so any run is found at once and has a known size. */
 import type { AudioFrameSyntax } from "../../../bytes/audio-frames.ts";
 import type { RunSample, StreamedTimeline } from "../../timeline.ts";
 import { type WalkedFrame, walkFrames } from "./frame-walk.ts";
 import { equalRuns, ticksAt, unitsPerRun } from "./runs.ts";
 
-/** Padding comes and goes: a frame begins at most so far from its reckoned place, bytes. */
+/** Most distance of a frame from its computed place, bytes: padding comes and goes. */
 const PLACE_SLACK_BYTES = 2;
 /** A damaged frame may be longer than the others: room for one of the longest of MPEG audio, bytes. */
 const SPARE_BYTES = 2881;
 
-/** What is known of the file. */
+/** Known facts of the file. */
 export interface ConstantFacts {
   readonly syntax: AudioFrameSyntax;
   /** The first frame of sound. */
@@ -24,7 +24,7 @@ export function meanFrameBytes({ frame }: WalkedFrame): number {
   return frame.samples / 8 * (frame.bitRate ?? 0) / frame.sampleRate;
 }
 
-/** The timeline: frame `n` is the one that begins nearest to its reckoned place. */
+/** The timeline: frame `n` is the one that begins nearest to its computed place. */
 export function constantTimeline(facts: ConstantFacts): StreamedTimeline {
   const { syntax, first, frames, sourceBytes } = facts;
   const { samples, sampleRate, key } = first.frame;
@@ -56,7 +56,7 @@ export function constantTimeline(facts: ConstantFacts): StreamedTimeline {
         for (const { position, frame, data } of batch) {
           const n = Math.round((position - first.position) / meanBytes);
           if (n >= end) break;
-          // Only damage puts two frames into one place, or makes them longer than they can be.
+          // Only damage puts two frames in one place, or makes them longer than possible.
           if (n <= last || frame.samples !== samples || bytes + data.length > maxPayloadBytes!) continue;
           last = n;
           bytes += data.length;

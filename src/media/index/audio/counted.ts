@@ -1,6 +1,6 @@
 /**
- * Frames of varying size without an index: where a run begins is learned by walking all that comes before, once. Playing
- * on costs nothing more; a seek ahead of what was read reads what lies between.
+ * Frames of varying size without an index: the start of a run is learned by walking all frames before it, once.
+ * Continuous playback costs nothing extra; a seek forward reads everything in between.
  */
 import type { AudioFrameSyntax } from "../../../bytes/audio-frames.ts";
 import type { ByteSource } from "../../../bytes/source.ts";
@@ -8,12 +8,12 @@ import type { RunSample, StreamedTimeline } from "../../timeline.ts";
 import { type WalkedFrame, walkFrames } from "./frame-walk.ts";
 import { equalRuns, ticksAt, unitsPerRun } from "./runs.ts";
 
-/** What is known of the file. */
+/** Known facts of the file. */
 export interface CountedFacts {
   readonly syntax: AudioFrameSyntax;
   /** The first frame of sound. */
   readonly first: WalkedFrame;
-  /** Samples of the whole, told or estimated: what comes beyond belongs to the last run. */
+  /** Samples of the whole file, given or estimated: any beyond belong to the last run. */
   readonly totalSamples: number;
   readonly sourceBytes: number;
   readonly segmentTargetMs: number | undefined;
@@ -42,7 +42,7 @@ export function countedTimeline(facts: CountedFacts): StreamedTimeline {
     maxPayloadBytes: null,
     maxAccessUnits: runSamples / unitSamples,
   });
-  // One entry a run at most; all readers learn the same.
+  // At most one entry per run; all readers learn the same.
   const starts: Start[] = [{ position: first.position, samples: 0 }];
   async function* walkRun(
     run: number,

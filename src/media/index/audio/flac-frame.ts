@@ -1,13 +1,13 @@
 /** Headers of FLAC: the stream's and those of its frames (RFC 9639). */
 
-/** What STREAMINFO tells (section 8.2). */
+/** The content of STREAMINFO (section 8.2). */
 export interface FlacInfo {
-  /** Longest block, samples; all but the last have it where blocks are of one size. */
+  /** Longest block, samples; with a fixed block size, all but the last are this long. */
   readonly maxBlockSamples: number;
   readonly sampleRate: number;
   readonly channels: number;
   readonly bitDepth: number;
-  /** 0: not told. */
+  /** 0: unknown. */
   readonly totalSamples: number;
 }
 
@@ -23,7 +23,7 @@ export interface FlacFrame {
 export const STREAMINFO_BYTES = 34;
 /** Longest header of a frame. */
 export const MAX_FLAC_HEADER_BYTES = 16;
-/** Checksum behind the subframes. */
+/** Checksum after the subframes. */
 export const FLAC_FOOTER_BYTES = 2;
 
 /** Reads STREAMINFO; null when it is damaged. */
@@ -46,7 +46,7 @@ export function maxFlacFrameBytes({ maxBlockSamples, channels, bitDepth }: FlacI
   return MAX_FLAC_HEADER_BYTES + FLAC_FOOTER_BYTES + channels * (8 + Math.ceil(maxBlockSamples * (bitDepth + 1) / 8));
 }
 
-/** Sample rates that the header names, by its four bits; 0: as STREAMINFO says, or told behind. */
+/** Sample rates that the header names, by its four bits; 0: as STREAMINFO says, or given at the end of the header. */
 const RATES = [0, 88200, 176400, 192000, 8000, 16000, 22050, 24000, 32000, 44100, 48000, 96000];
 const BIT_DEPTHS = [0, 8, 12, -1, 16, 20, 24, 32];
 

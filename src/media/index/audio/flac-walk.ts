@@ -26,11 +26,11 @@ export interface WalkedFlac extends FlacPlace {
 
 /** Bytes read at a time: about a second. */
 const CHUNK_BYTES = 128 * 1024;
-/** Longest stretch without a frame, bytes; behind it the stream counts as ended. */
+/** Longest stretch without a frame, bytes; after it the stream counts as ended. */
 const MAX_GARBAGE_BYTES = 1024 * 1024;
-/** Headers that turn out to be none, in one walk: looking for what follows each is the costly part. */
+/** Most false headers in one walk: searching for what follows each is the costly part. */
 const MAX_FALSE_HEADERS = 24;
-/** ID3v1, which some programs put behind the last frame. */
+/** ID3v1, which some programs append to the last frame. */
 const ID3V1_BYTES = 128;
 
 /** A header in `bytes` at or after `from`, before `until`, that `fits`; null when there is none. */
@@ -42,7 +42,7 @@ function search(
   fits: (frame: FlacFrame) => boolean,
 ): { readonly at: number; readonly frame: FlacFrame } | null {
   for (let at = from; at < until; at++) {
-    // The sync code, before anything that costs: hostile files hold it everywhere, or its first byte.
+    // Check the sync code before anything costly: hostile files may hold it, or its first byte, everywhere.
     if (bytes[at] !== 0xff || (bytes[at + 1]! & 0xfe) !== 0xf8) continue;
     const frame = readFlacFrame(bytes, at, info);
     if (frame !== null && fits(frame)) return { at, frame };
@@ -98,7 +98,7 @@ export async function* walkFlac(
   }
 }
 
-/** Goes to the next frame of a sample from `least` on, behind the present position; false when none is near. */
+/** Moves past the present position to the next frame whose sample is at least `least`; false when none is near. */
 async function resume(window: ByteWindow, least: number, info: FlacInfo): Promise<boolean> {
   window.at++;
   for (let skipped = 0; skipped <= MAX_GARBAGE_BYTES;) {
@@ -106,7 +106,7 @@ async function resume(window: ByteWindow, least: number, info: FlacInfo): Promis
     const { bytes, at } = window;
     if (bytes.length - at < MAX_FLAC_HEADER_BYTES) return false;
     const until = window.atEnd ? bytes.length : bytes.length - MAX_FLAC_HEADER_BYTES;
-    // What is said to be far ahead is no frame but chance.
+    // A header that claims to be far ahead is chance, not a frame.
     const farthest = least + 60 * info.sampleRate;
     const found = search(bytes, at, until, info, ({ sample }) => sample >= least && sample <= farthest);
     if (found !== null) {

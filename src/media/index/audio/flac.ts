@@ -1,6 +1,6 @@
 /**
- * FLAC: frames tell their place in time, so that any run is found by looking at a few places of the file. Frames do not
- * tell their length: one ends where the next begins.
+ * FLAC: frames state their time, so any run is found by reading a few places of the file. Frames do not state their
+ * length: one ends where the next begins.
  */
 import type { ByteSource } from "../../../bytes/source.ts";
 import { MillraceError } from "../../../errors.ts";
@@ -14,18 +14,18 @@ import { foreignRuns, mostSamples, ticksAt } from "./runs.ts";
 const HEAD_BYTES = 16 * 1024;
 /** Most metadata blocks. */
 const MAX_BLOCKS = 1000;
-/** Largest seek table that is used, bytes: a day with a point a second is 1.5 MB. */
+/** Largest seek table that is used, bytes: a day with one point per second is 1.5 MB. */
 const MAX_SEEK_TABLE_BYTES = 2 * 1024 * 1024;
 const SEEK_POINT_BYTES = 18;
 const STREAMINFO = 0;
 const SEEK_TABLE = 3;
-/** The last frame is looked for in this much of the end where the number of samples is not told, bytes. */
+/** How much of the end to search for the last frame if the number of samples is not given, bytes. */
 const TAIL_BYTES = 256 * 1024;
-/** Walking from a place this long before a run is cheaper than looking for a nearer one, s. */
+/** Walking from a place this long before a run is cheaper than searching for a nearer one, s. */
 const NEAR_S = 2;
-/** Most places that are looked at for one run: each halves the distance at least every other time. */
+/** Most places read to find one run: at least every other one halves the distance. */
 const MAX_LOOKS = 24;
-/** How far before its reckoned place a frame is looked for, bytes. */
+/** How far before its estimated place to start searching for a frame, bytes. */
 const LEAD_BYTES = 32 * 1024;
 
 /** Head of the file. */
@@ -69,7 +69,7 @@ async function readHead(source: ByteSource, position: number, signal: AbortSigna
   return { info, codecPrivate, firstFrameAt, places: table === null ? [] : seekPlaces(table, firstFrameAt, source) };
 }
 
-/** Section 8.5; points that are out of order or out of the file are left out, as are placeholders. */
+/** Section 8.5; points out of order or outside the file are left out, as are placeholders. */
 function seekPlaces(table: Uint8Array, firstFrameAt: number, source: ByteSource): FlacPlace[] {
   const view = new DataView(table.buffer, table.byteOffset, table.byteLength);
   const places: FlacPlace[] = [];
@@ -107,7 +107,7 @@ export async function openFlac(
     places = [];
     return await narrow(sample, bounds, info, from, signal);
   };
-  // Places where runs begin, learned by reading those before: one a run at most.
+  // Places where runs begin, learned by reading those before: at most one per run.
   const starts = new Map<number, FlacPlace>([[0, bounds.low]]);
   return {
     container: "other",
@@ -154,10 +154,10 @@ export async function openFlac(
   };
 }
 
-/** What lies between two places. */
+/** A stretch between two places. */
 interface Bounds {
   readonly low: FlacPlace;
-  /** Its sample is that of the first frame from there on, or a later one. */
+  /** Its sample is that of the first frame after the position, or of a later one. */
   readonly high: FlacPlace;
 }
 
@@ -184,7 +184,7 @@ async function placeByTable(
     if (there?.sample !== low.sample) return null;
   }
   const found = await narrow(sample, { low, high }, info, source, signal);
-  // Nothing near was found before the upper point: it lies too early.
+  // No frame near was found before the upper point, so the point lies too early.
   return high !== bounds.high && sample - found.sample > NEAR_S * info.sampleRate ? null : found;
 }
 
@@ -203,7 +203,7 @@ async function narrow(
     look++
   ) {
     const span = high.position - low.position;
-    // Where sound is unlike what was there before, halving gets on faster.
+    // If the sound differs from what came before, halving is faster.
     const part = look % 2 === 0 ? (sample - low.sample) / (high.sample - low.sample) : 0.5;
     const guess = Math.floor(low.position + Math.max(0, Math.min(span - LEAD_BYTES, span * part - LEAD_BYTES)));
     if (guess <= low.position) break;

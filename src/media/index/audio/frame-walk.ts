@@ -16,11 +16,11 @@ export interface WalkedFrame {
   readonly data: Uint8Array;
 }
 
-/** Bytes read at a time: about a second. What is read beyond the end of a run is read again for the next. */
+/** Bytes read at a time: about a second. Bytes beyond the end of a run are read again for the next. */
 const CHUNK_BYTES = 16 * 1024;
-/** A frame and the header behind it. */
+/** A frame and the header after it. */
 const LOOK_BYTES = MAX_AUDIO_FRAME_BYTES + 2 * AUDIO_HEADER_BYTES;
-/** Longest stretch that is no sound and no tag, bytes; behind it the stream counts as ended. */
+/** Longest stretch that is neither sound nor tag, bytes; after it the stream counts as ended. */
 const MAX_GARBAGE_BYTES = 1024 * 1024;
 /** ID3v1, at the end of a file. */
 const ID3V1_BYTES = 128;
@@ -28,14 +28,14 @@ const APE_HEADER_BYTES = 32;
 /** Every tag that may follow the last frame. */
 const TRAILERS = ["TAG", "APETAGEX", "LYRICSBEGIN", "ID3"];
 
-/** Where to walk. */
+/** What to walk. */
 export interface WalkOptions {
   readonly source: ByteSource;
   readonly syntax: AudioFrameSyntax;
-  /** Of the frames wanted; null: the first that is followed by two more decides. */
+  /** Kind of the frames wanted; null: the first frame followed by two more decides. */
   readonly key: number | null;
   readonly position: number;
-  /** A frame begins at `position`, as far as is known. */
+  /** A frame is believed to begin at `position`. */
   readonly isSynced: boolean;
   readonly signal: AbortSignal;
 }
@@ -50,7 +50,7 @@ export async function* walkFrames(options: WalkOptions): AsyncGenerator<readonly
     await window.need(LOOK_BYTES);
     if (window.available < AUDIO_HEADER_BYTES) return;
     const batch: WalkedFrame[] = [];
-    // Near the end of what is there only the end of the file lets it go on.
+    // Near the end of the bytes read, go on only if the file ends there too.
     while (window.available >= (window.atEnd ? AUDIO_HEADER_BYTES : LOOK_BYTES)) {
       const { bytes, at, position } = window;
       const frame = syntax(bytes, at);
@@ -94,7 +94,7 @@ function startsWith(bytes: Uint8Array, at: number, text: string): boolean {
   return true;
 }
 
-/** Length of the tag at `at`, of which the file has `left` bytes from there; 0 when there is none. */
+/** Length of the tag at `at`, from where the file has `left` bytes; 0 when there is none. */
 function tagBytesAt(bytes: Uint8Array, at: number, left: number): number {
   const id3 = id3TagBytes(bytes, at);
   if (id3 > 0) return id3;

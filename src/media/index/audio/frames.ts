@@ -1,6 +1,6 @@
 /**
- * MP3, MP2 and AAC files: bare frames, perhaps with tags before and behind. What an index would say is told by the first
- * frame (Xing, Info, VBRI), reckoned (one bit rate), or found by reading (short files); else only estimated.
+ * MP3, MP2 and AAC files: bare frames, perhaps with tags before and after. In place of an index there is the first frame
+ * (Xing, Info, VBRI), computation (one bit rate), or reading the whole (short files); else only an estimate.
  */
 import { adtsFrame, type AudioFrameSyntax, mpegAudioFrame } from "../../../bytes/audio-frames.ts";
 import type { ByteSource } from "../../../bytes/source.ts";
@@ -15,26 +15,26 @@ import { ticksAt } from "./runs.ts";
 import { readVbrHeader, type VbrHeader } from "./vbr-header.ts";
 
 /**
- * Files up to this are read whole, and all is exact then: they are a piece or a few of their torrent. ADTS never tells of
- * its length, and looking at some places of it costs almost as many pieces as a song has.
+ * Files up to this size are read whole, which makes everything exact: they are one or a few pieces of their torrent. ADTS
+ * never states its length, and sampling it costs almost as many pieces as a song has.
  */
 const WHOLE_BYTES = { mp3: 1024 * 1024, aac: 4 * 1024 * 1024 };
-/** Frames whose bit rate is compared, and the end of the file that is looked at, bytes. */
+/** Frames whose bit rate is compared, and bytes read at the end of the file. */
 const LOOK_FRAMES = 64;
 const TAIL_BYTES = 16 * 1024;
 /** Places in the file where the mean size of frames is measured, and bytes read at each. */
 const PROBES = [0.15, 0.3, 0.45, 0.6, 0.75, 0.9];
 const PROBE_BYTES = 32 * 1024;
 /**
- * An estimate is taken too short by its standard error, but by no more than this: what lies beyond belongs to the last
- * segment, and none stays empty.
+ * An estimate is reduced by its standard error, but by no more than this: anything beyond belongs to the last segment,
+ * and no segment stays empty.
  */
 const MAX_MARGIN = 0.05;
 /** A count of frames that would make them shorter or longer on average than this is damaged, bytes. */
 const LEAST_FRAME_BYTES = 24;
 const MOST_FRAME_BYTES = 2881;
 
-/** Tags behind the last frame: text and a picture, bytes, and of a file rather less than this part. */
+/** Allowance for tags after the last frame (text and a picture): bytes, and a share of the file. */
 const MAX_TAGS_BYTES = 256 * 1024;
 const MAX_TAGS_PART = 0.02;
 
@@ -82,7 +82,7 @@ export async function openFrames(
     const totalSamples = counted * first.frame.samples;
     return answer(totalSamples, countedTimeline({ ...facts, totalSamples }));
   }
-  // AAC made of it would end where the estimate does.
+  // AAC transcoded from it would end where the estimate does.
   const isExact = options.transcode?.mp3 === true && kind === "mp3";
   const totalSamples = isExact
     ? await countSamples(source, syntax, first, options.signal)
@@ -161,8 +161,8 @@ async function tableOf(source: ByteSource, syntax: AudioFrameSyntax, first: Walk
 }
 
 /**
- * Number of frames where all have one bit rate; null where they have not. Without a word about it from the encoder the
- * end of the file decides: only with one bit rate a frame begins there where it is reckoned to.
+ * Number of frames if all have one bit rate; else null. If the encoder does not say, the end of the file decides: only
+ * with one bit rate does a frame begin at its computed place there.
  */
 async function countConstant(
   source: ByteSource,
@@ -180,7 +180,7 @@ async function countConstant(
   if (told?.frames) {
     const fits = Math.round(place(source.sizeBytes));
     const restBytes = (fits - told.frames) * meanBytes;
-    // What is behind may be tags; more than that are files put together, of which it tells of the first.
+    // The rest may be tags; if it is larger, files were joined, and the header describes only the first.
     if (restBytes >= 0 && restBytes <= MAX_TAGS_BYTES + source.sizeBytes * MAX_TAGS_PART) return told.frames;
   }
   const tail = await readFrames(source, syntax, source.sizeBytes - TAIL_BYTES, key, Infinity, signal);
@@ -193,8 +193,8 @@ async function countConstant(
 }
 
 /**
- * The number of frames that the first frame tells, fewer where the file was cut off; null where the file cannot have so
- * many or so few, or goes on long behind them.
+ * The number of frames that the first frame gives, fewer if the file was cut off; null if the file cannot have that many
+ * or that few, or continues long after them.
  */
 function plausibleFrames({ frames, bytes }: VbrHeader, present: number): number | null {
   if (frames === null) return null;

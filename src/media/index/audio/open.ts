@@ -1,4 +1,4 @@
-/** Opens files of sound alone that are no MP4, Matroska or MPEG TS. */
+/** Opens audio files other than MP4, Matroska and MPEG TS. */
 import { id3TagBytes } from "../../../bytes/audio-frames.ts";
 import { type Container, SNIFF_BYTES, sniffContainer } from "../../../bytes/container.ts";
 import type { ByteSource } from "../../../bytes/source.ts";
@@ -7,13 +7,13 @@ import { openByLibrary } from "../library/open.ts";
 import { openFlac } from "./flac.ts";
 import { openFrames } from "./frames.ts";
 
-/** Containers of sound alone. */
+/** Containers that hold only sound. */
 export type AudioContainer = Exclude<Container, "mp4" | "matroska" | "mpegts">;
 
 /** Most ID3v2 tags before the sound: some programs add one without looking for another. */
 const MAX_TAGS = 16;
 
-/** Reads the index as far as there is one. Rejects with `bad_media`, `unsupported_media`, or as the source does. */
+/** Reads the index if there is one. Rejects with `bad_media`, `unsupported_media`, or as the source does. */
 export async function openAudio(
   sniffed: AudioContainer,
   source: ByteSource,
@@ -34,7 +34,7 @@ export async function openAudio(
   }
 }
 
-/** What is behind the ID3v2 tags at the beginning, and where; `mp3` when it cannot be told. */
+/** The format of the data after the leading ID3v2 tags, and its position; `mp3` when unrecognised. */
 async function behindTags(
   source: ByteSource,
   signal: AbortSignal,

@@ -16,20 +16,20 @@ export function unitsPerRun(
   return Math.max(1, Math.round(wanted), Math.ceil(totalSamples / unitSamples / MAX_RUNS));
 }
 
-/** Sound takes at least this much, bytes/s: silence in FLAC 150, Opus that says nothing 50. */
+/** Least bytes/s that sound takes: silence takes 150 in FLAC, 50 in Opus. */
 const LEAST_BYTES_PER_SECOND = 50;
 /** Files may be short and silent, s. */
 const SPARE_SECONDS = 60;
 
-/** Most samples that `bytes` bytes can hold: what a file says beyond that is damage. */
+/** Most samples that `bytes` bytes can hold: a file that claims more is damaged. */
 export function mostSamples(bytes: number, sampleRate: number): number {
   return Math.ceil((SPARE_SECONDS + bytes / LEAST_BYTES_PER_SECOND) * sampleRate);
 }
 
-/** What all runs of a file have in common. */
+/** Facts shared by all runs of a file. */
 export interface RunShape {
   readonly runs: number;
-  /** Samples of a run, and of all. */
+  /** Samples of a run, and of the whole file. */
   readonly runSamples: number;
   readonly totalSamples: number;
   readonly sampleRate: number;
@@ -64,8 +64,8 @@ export function equalRuns(shape: RunShape): StreamedRun[] {
 }
 
 /**
- * Runs of sound that MPEG TS does not carry: what is made of it has sizes of its own. `targetMs`: the wished length of a
- * run, as `unitsPerRun` takes it.
+ * Runs of sound that MPEG TS does not carry: the transcoded sound has sizes of its own. `targetMs`: the wanted length of
+ * a run, as `unitsPerRun` takes it.
  */
 export function foreignRuns(totalSamples: number, sampleRate: number, sourceBytes: number, targetMs?: number) {
   const runSamples = unitsPerRun(totalSamples, 1, sampleRate, targetMs);

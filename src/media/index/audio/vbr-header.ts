@@ -1,12 +1,12 @@
 /**
- * The frame without sound that encoders put first to tell of the others: Xing and Info (as LAME documents them) and
- * VBRI (Fraunhofer).
+ * The frame without sound that encoders put first to describe the others: Xing and Info (as LAME documents them) and VBRI
+ * (Fraunhofer).
  */
 import type { AudioFrame } from "../../../bytes/audio-frames.ts";
 
-/** What such a frame tells. */
+/** The content of such a frame. */
 export interface VbrHeader {
-  /** Frames behind it; null when it does not say. */
+  /** Frames after it; null when it does not say. */
   readonly frames: number | null;
   /** Bytes of the stream; null when it does not say. */
   readonly bytes: number | null;
@@ -24,7 +24,7 @@ export function readVbrHeader(frame: AudioFrame, data: Uint8Array): VbrHeader | 
   if (frame.kind !== 3) return null;
   const view = new DataView(data.buffer, data.byteOffset, data.byteLength);
   const nameAt = (at: number) => at + 4 <= data.length ? String.fromCharCode(...data.subarray(at, at + 4)) : "";
-  // It stands behind the side information, which is empty.
+  // It follows the side information, which is empty.
   const isMpeg1 = frame.sampleRate >= LOWEST_MPEG1_RATE;
   const side = isMpeg1 ? (frame.channels === 1 ? 17 : 32) : (frame.channels === 1 ? 9 : 17);
   const at = 4 + side;
