@@ -10,12 +10,12 @@ export interface Anchor {
   readonly position: number;
   /** Relative to the end of the cluster's header. */
   readonly blockAt: number | null;
-  /** Infinity: take the next keyframe wherever it is. */
+  /** Infinity: take the next keyframe, however far it is. */
   readonly searchBytes: number;
 }
 
 /**
- * How far into a cluster its keyframe is searched when the Cues don't say where it is, bytes. Muxers begin clusters with
- * the keyframe or with a few audio blocks before it.
+ * How far into a cluster to search for its keyframe when the Cues don't say where it is, bytes. Muxers begin clusters
+ * with the keyframe or with a few audio blocks before it.
  */
 export const CUE_SEARCH_BYTES = 16 * 1024;

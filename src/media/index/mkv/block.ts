@@ -7,7 +7,7 @@ export interface BlockHead {
   /** Signed, in timestamp units, relative to the cluster. */
   readonly relativeTime: number;
   readonly flags: number;
-  /** Index of what follows the head. */
+  /** Index of the first byte after the head. */
   readonly body: number;
 }
 
@@ -30,8 +30,8 @@ const FIXED = 2;
 const EBML = 3;
 
 /**
- * The frames of a block's payload `[at, end)` by the lacing in `flags`; null when the lacing is damaged. There are no more
- * frames than bytes.
+ * The frames of a block's payload `[at, end)` by the lacing in `flags`; null when the lacing is damaged. There are at
+ * most as many frames as bytes.
  */
 export function splitFrames(bytes: Uint8Array, at: number, end: number, flags: number): Uint8Array[] | null {
   const lacing = (flags >> 1) & 3;

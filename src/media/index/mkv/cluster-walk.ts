@@ -6,7 +6,7 @@ import { readBlockHead } from "./block.ts";
 import { children, MAX_HEADER_BYTES, readHeader, uint } from "./ebml.ts";
 import { ID, SEGMENT_CHILDREN } from "./ids.ts";
 
-/** A block where it lies. `bytes` stays valid. */
+/** A block in place. `bytes` stays valid. */
 export interface WalkedBlock {
   readonly clusterAt: number;
   /** Position of the block's element after the cluster's header. */
@@ -22,16 +22,16 @@ export interface WalkedBlock {
   readonly end: number;
 }
 
-/** Read size, bytes: the least of what the timeline's contract recommends, so that the first frames come early. */
+/** Read size, bytes: the smallest that the timeline's contract recommends, so that the first frames come early. */
 const CHUNK_BYTES = 512 * 1024;
 /**
  * Largest block, bytes; larger ones are skipped unread. A picture of 8K HEVC at level 6.2 has 6.6 MB at most (least
  * compression ratio 8, ITU-T H.265 A.4.2). A reader holds a block three times: as read, as held for its order, as packets.
  */
 const MAX_BLOCK_BYTES = 8 * 1024 * 1024;
-/** Elements looked at between two looks at the clock: a millisecond or so. */
+/** Elements between two checks of the clock: a millisecond or so. */
 const TURN_STEPS = 2048;
-/** Elements of a block group that are looked at: real ones have 10 at most. */
+/** Most elements of a block group to read: real ones have 10 at most. */
 const MAX_GROUP_ELEMENTS = 64;
 
 const BLOCK_LEVEL: ReadonlySet<number> = new Set([
@@ -49,7 +49,7 @@ const BLOCK_LEVEL: ReadonlySet<number> = new Set([
 /** Bytes that must be there to tell a cluster from random data. */
 const PROBE_BYTES = 64;
 
-/** Is there a cluster at `at`? Its ID alone occurs by chance every 4 GiB, so its first children are looked at too. */
+/** Whether there is a cluster at `at`. Its ID alone occurs by chance every 4 GiB, so its first children are checked too. */
 function looksLikeCluster(bytes: Uint8Array, at: number, end: number): boolean {
   const cluster = readHeader(bytes, at, end);
   if (typeof cluster === "string" || cluster.id !== ID.CLUSTER) return false;
@@ -74,7 +74,7 @@ export class ClusterWalk {
   #time = 0;
   #inside = false;
   #steps = 0;
-  /** Bytes that must be there before `next` can go on. */
+  /** Bytes that must be present before `next` can go on. */
   #missing = MAX_HEADER_BYTES;
   readonly #signal: AbortSignal;
   readonly #stop: ((clusterAt: number, blockAt: number) => boolean) | null;
@@ -92,8 +92,8 @@ export class ClusterWalk {
   }
 
   /**
-   * The next block that is there without reading; "more": call `fill` first; "search": damage, call `search` first;
-   * "turn": call `turn` first, as this has gone on for a while; null at the end of the file or where `stop` said so.
+   * The next block already in memory; "more": call `fill` first; "search": damage, call `search` first; "turn": call
+   * `turn` first, since the walk has run for a while; null at the end of the file or where `stop` ended it.
    */
   next(): WalkedBlock | "more" | "search" | "turn" | null {
     const window = this.#window;
@@ -145,12 +145,12 @@ export class ClusterWalk {
     }
   }
 
-  /** Gives others a turn where that is due. */
+  /** Gives others a turn if that is due. */
   async turn(): Promise<void> {
     await turnWhenDue(this.#signal);
   }
 
-  /** Whether what `fill` reads is small enough to be read while others still work on what was there before. */
+  /** Whether `fill` reads little enough to run while others still work on the bytes read before. */
   get fillsLittle(): boolean {
     return this.#missing <= CHUNK_BYTES;
   }
@@ -163,7 +163,7 @@ export class ClusterWalk {
     await this.turn();
   }
 
-  /** After "search": goes on at the next cluster, one byte further at least; false when there is none. */
+  /** After "search": goes on at the next cluster, at least one byte further; false when there is none. */
   async search(): Promise<boolean> {
     const window = this.#window;
     this.#inside = false;

@@ -1,4 +1,4 @@
-/** What Matroska's codec IDs mean to us (RFC 9559 and the codec mapping document). */
+/** Maps Matroska's codec IDs to ours (RFC 9559 and the codec mapping document). */
 import { AAC_SAMPLE_RATES } from "../../../bytes/audio-frames.ts";
 import type { Codec } from "../../types.ts";
 
@@ -29,7 +29,7 @@ const FAMILIES: readonly (readonly [string, Codec])[] = [
   ["A_PCM", "pcm"],
 ];
 
-/** Codec of a CodecID; `other` for V_MS/VFW/FOURCC, A_MS/ACM and what is unknown. */
+/** Codec of a CodecID; `other` for V_MS/VFW/FOURCC, A_MS/ACM and unknown IDs. */
 export function codecOf(codecId: string): Codec {
   const exact = EXACT[codecId];
   if (exact !== undefined) return exact;

@@ -18,13 +18,16 @@ export interface RawCue {
 const MAX_CUES = 100_000;
 /** Entries of one track that follow each other sooner are left out, in timestamp units (usually ms). */
 const LEAST_SPACING = 250;
-/** A list that is too long is thinned to this share, its spacing doubled so often at most: then its times run back and forth. */
+/**
+ * A list that is too long is thinned to this share. Its spacing doubles at most this often: a list still too long has
+ * times that run back and forth.
+ */
 const THINNED_SHARE = 0.75;
 const MAX_THINNINGS = 8;
-/** Elements of the Cues that are looked at: ten for each entry of the longest list that is read. */
+/** Most elements of the Cues to read: ten for each entry of the longest list. */
 const MAX_ELEMENTS = 2_000_000;
 
-/** Leaves out what follows the last kept entry of its track within `spacing`. */
+/** Leaves out entries that follow the last kept entry of their track within `spacing`. */
 class Spacing {
   readonly #units: number;
   readonly #lastTimes = new Map<number, number>();
@@ -41,7 +44,7 @@ class Spacing {
   }
 }
 
-/** The entries of a Cues element's payload, in its order; those that lie close together are thinned out. */
+/** The entries of a Cues element's payload, in its order; entries close together are thinned out. */
 export async function readCues(data: Uint8Array, signal: AbortSignal): Promise<RawCue[]> {
   const budget = { left: MAX_ELEMENTS };
   let cues: RawCue[] = [];

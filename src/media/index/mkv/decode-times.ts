@@ -1,9 +1,9 @@
 /**
- * Decoding times for tracks whose container stores only presentation times: in decoding order, the i-th access unit of
- * a run gets the i-th smallest presentation time of the run, minus a lag that is the same for the whole file. A run
- * needs nothing but itself: since all pictures of a group are shown before those of the next, the i-th smallest of the
- * run continues the sequence of the run before. Where the frame rate varies by more than the lag foresees, the time is
- * pulled down to the earliest presentation time that is still to come.
+ * Decoding times for tracks whose container stores only presentation times: in decoding order, the i-th access unit of a
+ * run gets the i-th smallest presentation time of the run, minus a lag that is the same for the whole file. A run needs
+ * no other: since all pictures of a group are shown before those of the next, the i-th smallest of the run continues the
+ * sequence of the run before. Where the frame rate varies by more than the lag allows, the time is lowered to the
+ * earliest presentation time still to come.
  */
 import { detached } from "../../../bytes/detached.ts";
 import type { RunSample } from "../../timeline.ts";
@@ -11,8 +11,8 @@ import type { RunSample } from "../../timeline.ts";
 type Pending = { -readonly [K in keyof RunSample]: RunSample[K] };
 
 /**
- * Access units that wait for their times take this much at most, bytes: two of the largest, or 16 of 100 Mbit/s. What waits
- * beyond gets its time early, which may then be a little late.
+ * Most bytes of access units that wait for their times: two of the largest, or 16 at 100 Mbit/s. Units beyond are settled
+ * early, and their time may be a little late.
  */
 const MAX_HELD_BYTES = 8 * 1024 * 1024;
 
@@ -21,14 +21,14 @@ export class DecodeTimes {
   readonly #depth: number;
   readonly #lag90k: number;
   #queue: Pending[] = [];
-  /** Presentation times received and not yet given away, ascending. */
+  /** Presentation times received and not yet assigned, ascending. */
   readonly #sorted: number[] = [];
   #last = -1;
   #heldBytes = 0;
-  /** So many of `#queue`, from its beginning, have their bytes to themselves. */
+  /** How many of `#queue`, from its start, own a copy of their bytes. */
   #detached = 0;
 
-  /** `depth`: reordering depth of the track, 0–16; `lag90k` ≥ 0 is subtracted from what `push` gets. */
+  /** `depth`: reordering depth of the track, 0–16; `lag90k` ≥ 0 is subtracted from the times given to `push`. */
   constructor(depth: number, lag90k: number) {
     this.#depth = depth;
     this.#lag90k = lag90k;
@@ -44,7 +44,7 @@ export class DecodeTimes {
     while (this.#queue.length > this.#depth || this.#heldBytes > MAX_HELD_BYTES) out.push(this.#settle());
   }
 
-  /** Copies the bytes of what waits, which would keep all that was read with them. */
+  /** Copies the bytes of waiting units, which would otherwise keep whole read buffers in memory. */
   detach(): void {
     for (; this.#detached < this.#queue.length; this.#detached++) {
       const sample = this.#queue[this.#detached]!;
@@ -67,7 +67,7 @@ export class DecodeTimes {
     dts = Math.max(dts, this.#last + 1);
     this.#last = dts;
     sample.dts90k = dts;
-    // Only damaged files come here: shown before decoded, or two pictures at the same time.
+    // Only damaged files get here: a picture shown before it is decoded, or two at the same time.
     if (sample.pts90k < dts) sample.pts90k = dts;
     return sample;
   }

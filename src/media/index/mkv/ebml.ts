@@ -54,14 +54,17 @@ export function readHeader(bytes: Uint8Array, at: number, end: number): ElementH
   return { id, body, sizeBytes: size < 0 ? null : size };
 }
 
-/** How many more elements may be looked at: an element takes two bytes, and looking at it far more time than reading it. */
+/**
+ * How many more elements may be parsed: an element takes as little as two bytes, and parsing it takes far longer than
+ * reading it.
+ */
 export interface ElementBudget {
   left: number;
 }
 
 /**
- * The children of a master element's payload. Stops quietly at damage, at a child cut off by the end, and when `budget`,
- * from which each child takes one, is used up.
+ * The children of a master element's payload. Stops quietly at damage, at a child cut off by the end, and when `budget`
+ * is used up; each child takes one from it.
  */
 export function* children(data: Uint8Array, budget: ElementBudget): Generator<Element> {
   for (let at = 0; at < data.length && budget.left-- > 0;) {

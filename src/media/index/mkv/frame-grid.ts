@@ -1,6 +1,6 @@
 /**
- * The regular times that a constant frame rate had before Matroska rounded them to milliseconds. Players that reckon with
- * a constant rate find pictures a millisecond off it out of order. The grid is used only where the Cues show that the
+ * The regular times that a constant frame rate had before Matroska rounded them to milliseconds. Players that assume a
+ * constant rate treat pictures a millisecond off it as out of order. The grid is used only where the Cues show that the
  * whole file keeps to it.
  */
 

@@ -1,4 +1,4 @@
-/** What a Matroska file says before its clusters, and its Cues wherever they are. Nothing else is fetched. */
+/** Reads the part of a Matroska file before its clusters, and its Cues wherever they are. Fetches nothing else. */
 import type { ByteSource } from "../../../bytes/source.ts";
 import { MillraceError } from "../../../errors.ts";
 import { ByteWindow } from "../byte-window.ts";
@@ -16,7 +16,7 @@ import {
 import { ID, SEGMENT_CHILDREN } from "./ids.ts";
 import { type MatroskaTrack, readTrack } from "./tracks.ts";
 
-/** An entry of the Cues, in the file's terms no more. */
+/** An entry of the Cues, converted from the file's units. */
 export interface Cue {
   readonly timeNs: number;
   readonly trackNumber: number;
@@ -36,7 +36,7 @@ export interface MatroskaHead {
   readonly cues: readonly Cue[];
   /** Source position of the first cluster. */
   readonly firstClusterAt: number;
-  /** Source positions of what SeekHead names. */
+  /** Source positions of the elements that SeekHead names. */
   readonly elementsAt: readonly number[];
   readonly warnings: readonly string[];
 }
@@ -49,16 +49,16 @@ const MAX_MASTER_BYTES = 2 * 1024 * 1024;
 const MAX_BYTES: ReadonlyMap<number, number> = new Map([[ID.CUES, 8 * 1024 * 1024], [ID.SEEK_HEAD, 64 * 1024]]);
 /** Most elements walked before the first cluster. */
 const MAX_HEAD_ELEMENTS = 1000;
-/** Elements looked at inside Info, SeekHead and Tracks together: a track has about 40. */
+/** Most elements read inside Info, SeekHead and Tracks together: a track has about 40. */
 const MAX_FIELDS = 20_000;
 /** Tracks beyond are ignored: films with a subtitle in every language have 70. Each counts in the bounds of every run. */
 const MAX_TRACKS = 128;
 /** Largest TimestampScale, ns: a second. Larger ones count as damage. */
 const MAX_SCALE_NS = 1e9;
-/** A file with fewer bytes per second than this has a wrong Duration: a black picture a second takes as much. */
+/** A file with fewer bytes per second than this has a wrong Duration: one black picture per second takes as much. */
 const LEAST_BYTES_PER_S = 50;
 
-/** What a SeekHead is believed to name. */
+/** Elements that a SeekHead is trusted to name. */
 const NAMED: ReadonlySet<number> = new Set([...SEGMENT_CHILDREN].filter((id) => id !== ID.CLUSTER));
 
 interface State {
@@ -155,7 +155,9 @@ async function openSegment(window: ByteWindow): Promise<{ start: number; end: nu
   throw bad("the Matroska file has no segment");
 }
 
-/** Reads the elements that SeekHead points to and that the walk did not meet. Their absence or damage is no error. */
+/**
+ * Reads the elements that SeekHead points to and the walk did not meet. If they are missing or damaged, that is no error.
+ */
 async function followSeeks(source: ByteSource, segmentStart: number, state: State, signal: AbortSignal): Promise<void> {
   // A second SeekHead (older writers put one at the end) may name the Cues.
   for (const id of [ID.SEEK_HEAD, ID.INFO, ID.TRACKS, ID.CUES]) {
@@ -171,7 +173,7 @@ async function followSeeks(source: ByteSource, segmentStart: number, state: Stat
   }
 }
 
-/** Whether a file of `sizeBytes` can be as long as this. */
+/** Whether a file of `sizeBytes` can last this long. */
 export function isPlausible(durationNs: number, sizeBytes: number): boolean {
   return durationNs <= sizeBytes / LEAST_BYTES_PER_S * 1e9;
 }

@@ -1,26 +1,28 @@
 /**
- * How many access units a run holds at most, so that its slot in the TS layout is large enough. Slots are reckoned as if
- * each began a packet of its own and wasted nearly all of its last, where half is usual: what exceeds these numbers still
- * has room for about twice as many, so they follow what files hold and not what is conceivable.
+ * The most access units in a run, so that its slot in the TS layout is large enough. Slot sizes assume that each unit
+ * begins a packet of its own and wastes nearly all of its last, where half is usual. That leaves room for about twice
+ * these numbers, so they follow what files really hold, not the worst conceivable.
  */
 import { usualSamples } from "./codecs.ts";
 import type { MatroskaTrack } from "./tracks.ts";
 
 /**
- * How far apart audio and video of the same time may lie in the file, ms: a run's bytes hold the audio of its own time
- * give or take this. Muxers interleave within a cluster, of at most 5 s but rarely over 1 s apart.
+ * How far apart audio and video of the same time may lie in the file, ms: a run's bytes hold the audio of its own time,
+ * plus or minus this. Muxers interleave within a cluster, of at most 5 s but rarely over 1 s apart.
  */
 const INTERLEAVE_SLACK_MS = 1000;
-/** Frame rates up to this are foreseen whatever DefaultDuration claims: variable rates state their average. */
+/**
+ * Slots allow for frame rates up to this whatever DefaultDuration claims: files with variable rates state their average.
+ */
 const LEAST_FRAME_RATE = 30;
-/** Frame rate foreseen where DefaultDuration is missing. */
+/** Frame rate assumed if DefaultDuration is missing. */
 const UNKNOWN_FRAME_RATE = 60;
 const SPARE_FRAMES = 8;
-/** What files claim beyond this is damage: pictures a second, and frames of sound per frame that the codec would have. */
+/** Claims beyond these are damage: pictures per second, and sound frames relative to the codec's usual rate. */
 const MAX_FRAME_RATE = 300;
 const MAX_DENSITY = 8;
 
-/** Most access units of `track` in `durationMs` that are foreseen. */
+/** Most access units of `track` expected in `durationMs`. */
 export function maxAccessUnits(track: MatroskaTrack, durationMs: number): number {
   const { kind, codec, codecId, sampleRate } = track.track;
   if (codec === "other" || (kind !== "video" && kind !== "audio")) return 0;
@@ -33,7 +35,7 @@ export function maxAccessUnits(track: MatroskaTrack, durationMs: number): number
   }
   const hertz = sampleRate ?? 48000;
   const codecRate = hertz / usualSamples(codec, codecId, hertz);
-  // E-AC-3 has 1, 2, 3 or 6 blocks in a frame: 3 are foreseen where the file does not tell.
+  // E-AC-3 has 1, 2, 3 or 6 blocks in a frame: assume 3 if the file does not say.
   const rate = codec === "eac3" ? statedRate ?? 2 * codecRate : Math.max(codecRate, statedRate ?? 0);
   return Math.ceil(Math.min(rate, MAX_DENSITY * codecRate) * 1.05 * (durationMs + INTERLEAVE_SLACK_MS) / 1000) +
     SPARE_FRAMES;

@@ -1,6 +1,6 @@
 /**
  * Matroska and WebM (RFC 9559). The index comes from the head and the Cues alone; runs go from cue to cue. Block times
- * are presentation times; decoding times are made as `decode-times.ts` says.
+ * are presentation times; `decode-times.ts` derives decoding times.
  */
 import type { ByteSource } from "../../../bytes/source.ts";
 import type { MediaIndex, OpenOptions, StreamedRun } from "../../timeline.ts";
@@ -14,10 +14,10 @@ import { reorderDepth } from "./reorder.ts";
 import { readRun, type RunFacts } from "./run-reader.ts";
 import type { MatroskaTrack } from "./tracks.ts";
 
-/** Frame duration taken for the lag where DefaultDuration is missing, ns: 24 a second. */
+/** Frame duration assumed for the lag if DefaultDuration is missing, ns: 24 per second. */
 const UNKNOWN_FRAME_NS = 1e9 / 24;
 /**
- * Longest frame duration that makes the lag, ns: playing waits for the lag. Where pictures are further apart, a run's
+ * Longest frame duration used for the lag, ns: playback waits for the lag. Where pictures are further apart, a run's
  * sound comes up to a picture's duration after its time on the clock.
  */
 const MAX_LAG_FRAME_NS = 1e9;
@@ -64,8 +64,8 @@ function streamedRuns(
 
 /**
  * Opens a Matroska or WebM file. Rejects with `bad_media` when it is none or has no tracks or clusters, with
- * `unsupported_media` for another kind of EBML document, or as the source does. Reads the head and the Cues; where there
- * are none, about 1 MiB of the media's start (and end, without a Duration).
+ * `unsupported_media` for another kind of EBML document, or as the source does. Reads the head and the Cues; without
+ * Cues, about 1 MiB of the media's start (and end, without a Duration).
  */
 export async function openMatroska(source: ByteSource, options: OpenOptions): Promise<MediaIndex> {
   const head = await readHead(source, options.signal);

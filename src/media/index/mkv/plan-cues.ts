@@ -4,31 +4,31 @@ import { MAX_HEADER_BYTES } from "./ebml.ts";
 import type { Cue, MatroskaHead } from "./head.ts";
 import type { Track } from "../../types.ts";
 
-/** A run before it gets its bounds. Times in ns, as the file has them. */
+/** A run before it gets its bounds. Times in ns, on the file's clock. */
 export interface PlannedRun {
   readonly anchor: Anchor;
   readonly timeNs: number;
   readonly durationNs: number;
   readonly sourceEnd: number;
-  /** Bytes that its blocks can take in the file; null when the end is an estimate. */
+  /** Most bytes of its blocks in the file; null when the end is an estimate. */
   readonly maxBytes: number | null;
 }
 
 /**
- * Runs are no shorter than this, ns: each costs tables, clock and rounding, 12 KB or so; but a read from the middle of a
+ * Runs are no shorter than this, ns: tables, clock and rounding cost each about 12 KB; but a read from the middle of a
  * slot fetches the run from its start.
  */
 const LEAST_RUN_NS = 2e9;
 /** Runs with fewer bytes than this are longer, as those 12 KB would be more than a few hundredths of them; they end where an HLS segment may. */
 const LIGHT_RUN_BYTES = 192 * 1024;
-/** A file has one run for so many of its bytes and carried tracks: a layout must not be many times its file … */
+/** Bytes of the file per run and carried track: a layout must not be many times its file. */
 const LEAST_RUN_BYTES = 4096;
-/** … once it has more than a few runs, and 11 h of 2-second runs at most. Longer files have longer runs. */
+/** Runs allowed on top of that, and the most runs of any file: 11 h of 2-second ones. Longer files have longer runs. */
 const FREE_RUNS = 32;
 const MAX_RUNS = 20_000;
-/** Cues sparser than one in this many ns on average are no index worth the name. */
+/** Cues sparser than one in this many ns on average are not used. */
 const SPARSEST_NS = 60e9;
-/** The last run may be longer than the Duration says, ns. */
+/** How much longer the last run may be than the Duration says, ns. */
 const LAST_RUN_SPARE_NS = 2e9;
 
 /** Most runs of a file with these tracks whose clusters take `mediaBytes`. */
@@ -43,11 +43,14 @@ interface Place {
   readonly timeNs: number;
   readonly clusterAt: number;
   readonly blockAt: number | null;
-  /** No block of the run lies before it. */
+  /** No block of the run comes before it. */
   readonly at: number;
 }
 
-/** The entries in the order of the file. A block beyond the next cluster is a lie: then only the cluster is believed. */
+/**
+ * The entries in the order of the file. A block position beyond the next cluster is false: then only the cluster is
+ * trusted.
+ */
 function placesOf(list: readonly Cue[], sizeBytes: number): Place[] {
   const sorted = [...list].sort((a, b) => a.clusterAt - b.clusterAt || (a.blockAt ?? 0) - (b.blockAt ?? 0));
   let clusterEnd = sizeBytes;
@@ -65,7 +68,7 @@ function placesOf(list: readonly Cue[], sizeBytes: number): Place[] {
 
 function choosePlaces(head: MatroskaHead, main: Track, sizeBytes: number, segmentNs: number): Place[] {
   const own = head.cues.filter((cue) => cue.trackNumber === main.id);
-  // Cues of other tracks tell where clusters are; the keyframe is then searched in them.
+  // Cues of other tracks say where clusters are; the keyframe is then searched in them.
   const places = placesOf(own.length > 0 ? own : head.cues.map((cue) => ({ ...cue, blockAt: null })), sizeBytes);
   const most = maxRuns(head.tracks.map(({ track }) => track), sizeBytes - head.firstClusterAt);
   const leastNs = Math.max(LEAST_RUN_NS, places.reduce((last, { timeNs }) => Math.max(last, timeNs), 0) / most);
@@ -91,12 +94,12 @@ function clustersEnd(head: MatroskaHead, lastCluster: number, sizeBytes: number)
   return Math.min(sizeBytes, ...head.elementsAt.filter((at) => at > lastCluster));
 }
 
-/** How much lower than the mean the bitrate of a last run of unknown length may be: credits are. */
+/** How much lower than the mean the bitrate of a last run of unknown length may be, as credits need little. */
 const LAST_RUN_FACTOR = 3;
 
 /**
- * The runs of a file with Cues; null when these are missing or too sparse. `segmentNs` is how long an HLS segment should
- * be.
+ * The runs of a file with Cues; null when the Cues are missing or too sparse. `segmentNs` is how long an HLS segment
+ * should be.
  */
 export function planFromCues(
   head: MatroskaHead,

@@ -2,8 +2,8 @@
  * Runs of a file without usable Cues. Walking all clusters would fetch the whole file from a swarm (every header lies in
  * another piece), and a VOD playlist must list all segments at once. So the byte range is divided evenly by time as if
  * the bitrate were constant, and each run begins at the first keyframe after its byte position. Places are exact and
- * never change; only the times in the plan are estimates, while the timestamps in the media stay exact. It costs the
- * head of the media, and its tail where the file doesn't tell its duration.
+ * never change; only the times in the plan are estimates, while the timestamps in the media stay exact. It costs a read
+ * of the media's head, and of its tail if the file doesn't give its duration.
  */
 import type { ByteSource } from "../../../bytes/source.ts";
 import type { Track } from "../../types.ts";
@@ -11,17 +11,17 @@ import { ClusterWalk } from "./cluster-walk.ts";
 import { isPlausible, type MatroskaHead } from "./head.ts";
 import { maxRuns, type PlannedRun } from "./plan-cues.ts";
 
-/** Length of a run, ns, where keyframes are dense enough. */
+/** Length of a run, ns, if keyframes are dense enough. */
 const RUN_NS = 5e9;
 /** Runs are at least this many times the distance of keyframe clusters seen at the start, so that none stays empty. */
 const KEYFRAME_FACTOR = 2;
-/** How much of the media's start is looked at for that distance, bytes. */
+/** How much of the media's start to read for that distance, bytes. */
 const HEAD_BYTES = 1024 * 1024;
-/** Keyframe clusters looked at. */
+/** Most keyframe clusters to read. */
 const HEAD_CLUSTERS = 6;
-/** How much of the end is searched for the last cluster, bytes: first little, then more. */
+/** How much of the end to search for the last cluster, bytes: first little, then more. */
 const TAIL_BYTES = [256 * 1024, 4 * 1024 * 1024];
-/** Bitrate taken where nothing tells the duration, bytes a second. */
+/** Bitrate assumed if the duration is unknown, bytes per second. */
 const UNKNOWN_RATE = 500_000;
 
 interface Probe {
@@ -62,7 +62,7 @@ async function probeHead(source: ByteSource, head: MatroskaHead, main: Track, si
     }
     return starts.length < HEAD_CLUSTERS && block.clusterAt < limit;
   });
-  // Where the look ends within a group, that group counts with what was seen of it.
+  // If the part read ends within a group, count that group as far as it was seen.
   let spacingNs = starts.length > 0 ? lastNs - starts.at(-1)!.timeNs : 0;
   for (let i = 1; i < starts.length; i++) spacingNs = Math.max(spacingNs, starts[i]!.timeNs - starts[i - 1]!.timeNs);
   return { spacingNs };

@@ -80,7 +80,7 @@ function skipHrd(bits: BitReader): void {
   bits.bits(20);
 }
 
-/** max_num_reorder_frames of the VUI (14496-10, E.1.1), null when it is not said. */
+/** max_num_reorder_frames of the VUI (14496-10, E.1.1), null when it is absent. */
 function vuiReorder(bits: BitReader): number | null {
   if (bits.bits(1) === 1 && bits.bits(8) === 255) bits.bits(32);
   if (bits.bits(1) === 1) bits.bits(1);

@@ -8,7 +8,7 @@ import { DecodeTimes } from "./decode-times.ts";
 import { type FrameGrid, onGrid } from "./frame-grid.ts";
 import type { MatroskaTrack } from "./tracks.ts";
 
-/** Facts of the whole file that reading a run needs. */
+/** Facts of the whole file needed to read a run. */
 export interface RunFacts {
   readonly tracks: readonly MatroskaTrack[];
   readonly timestampScaleNs: number;
@@ -18,21 +18,21 @@ export interface RunFacts {
   readonly depths: readonly number[];
   /** Added to all presentation times, and the lag of decoding times of tracks that reorder, 90 kHz. */
   readonly shift90k: number;
-  /** Where the main track's pictures belong; null: where the file says. */
+  /** The regular times of the main track's pictures; null: as the file says. */
   readonly grid: FrameGrid | null;
 }
 
-/** What a run's slot was sized by: more than that is dropped, as only damaged files hold it. */
+/** The amounts that a run's slot was sized for: anything beyond is dropped, as only damaged files contain more. */
 export interface RunLimits {
   readonly maxPayloadBytes: number | null;
 }
 
-/** Access units given at a time at most: small ones in laces weigh far more as objects than in the file. */
+/** Most access units per batch: small ones in laces take far more memory as objects than in the file. */
 const MAX_BATCH = 512;
 /** Blocks beyond this time are damage, ns: 1000 h. */
 const MAX_TIME_NS = 3.6e15;
 
-/** Decides block by block whether it comes before, in or after the run. Blocks are held while that is open. */
+/** Decides for each block whether it comes before, in or after the run. Blocks are held while that is undecided. */
 class Cut {
   readonly #anchor: Anchor;
   readonly #mainNumber: number;
@@ -45,8 +45,8 @@ class Cut {
   }
 
   /**
-   * "before" the cut; "cut": the cut is here, what is held comes before it; "held": undecided, kept in `held`;
-   * "cluster": the cut was where the held blocks begin, or at this block when none is.
+   * "before" the cut; "cut": the cut is here, after the held blocks; "held": undecided, kept in `held`; "cluster": the
+   * cut was where the held blocks begin, or at this block when none is held.
    */
   judge(block: WalkedBlock): "before" | "cut" | "held" | "cluster" {
     const { position, blockAt, searchBytes } = this.#anchor;
@@ -111,7 +111,7 @@ class Collector {
     return true;
   }
 
-  /** What is ready; nothing else holds the bytes that were read for it. */
+  /** The finished access units; nothing else holds the bytes read for them. */
   take(): RunSample[] {
     for (const times of this.#times) times?.detach();
     const batch = this.out;
@@ -131,7 +131,7 @@ function join(head: Uint8Array, rest: Uint8Array): Uint8Array {
   return all;
 }
 
-/** Tells where the run ends before the block there, which may be large, has arrived. */
+/** Says where the run ends before the block there, which may be large, has arrived. */
 function stopsAt(end: Anchor | null): ((clusterAt: number, blockAt: number) => boolean) | null {
   if (end === null || end.blockAt === null) return null;
   const { position, blockAt: target } = end;
@@ -197,7 +197,8 @@ export async function* readRun(
     offer(block);
     if (collector.out.length >= MAX_BATCH) yield collector.take();
   }
-  // Undecided at the end of the file counts as "no keyframe found": then the run whose start it is has them.
+  // Undecided at the end of the file counts as "no keyframe found": the held blocks then belong to the run that starts
+  // here.
   if (!over && !open) opening.held.forEach(accept);
   collector.flush();
   const rest = collector.take();

@@ -1,4 +1,4 @@
-/** TrackEntry → Track, with what reading blocks needs besides. */
+/** TrackEntry → Track, with the extra facts needed to read blocks. */
 import type { Codec, DolbyVision, Track } from "../../types.ts";
 import { readDolbyVision } from "../dolby-vision.ts";
 import { aacConfig, codecOf, usualSamples } from "./codecs.ts";
@@ -17,7 +17,7 @@ export interface MatroskaTrack {
 }
 
 /**
- * Longest prefix that header stripping may put back, bytes: real ones are 2–8 (sync words), and it comes back for every
+ * Longest prefix that header stripping may put back, bytes: real ones are 2–8 (sync words), and it is restored for every
  * frame, however small.
  */
 const MAX_STRIPPED_BYTES = 16;
@@ -54,7 +54,7 @@ function readEncodings(data: Uint8Array, budget: ElementBudget): Encoding {
   return { stripped, problem: null };
 }
 
-/** Sample rates of sound, Hz: twice the highest in use. Others are damage and count as the default of Matroska. */
+/** Sample rates of sound, Hz: twice the highest in use. Others are damage and are replaced by Matroska's default. */
 function plausibleRate(hertz: number): number {
   return hertz >= 1 && hertz <= 1_536_000 ? Math.round(hertz) : 8000;
 }
@@ -92,8 +92,8 @@ function needsConfig(codec: Codec, config: Uint8Array | null): boolean {
 }
 
 /**
- * Reads a TrackEntry, looking at no more elements than `budget` has; null when it has no usable number. Tracks that cannot
- * be unpacked get the codec `other`.
+ * Reads a TrackEntry, parsing no more elements than `budget` allows; null when it has no usable number. Tracks that
+ * cannot be unpacked get the codec `other`.
  */
 export function readTrack(entry: Uint8Array, budget: ElementBudget): MatroskaTrack | null {
   const fields = new Map<number, Uint8Array>();
