@@ -7,12 +7,12 @@ import { AccessPointFinder } from "../../../bytes/ts/random-access.ts";
 
 /** Packets read at a time (about 128 KiB). */
 const STEP_PACKETS = 700;
-/** How far it is searched, packets (about 16 MiB): then any access unit has to do. */
+/** How far to search, packets (about 16 MiB): beyond it any access unit has to do. */
 const SEARCH_PACKETS = 89_000;
 
 /**
- * Packet number of the first random access point of `main` at or after `from`; where there is none within 16 MiB, of
- * its first PES; where there is none at all, the end of the file. Depends on nothing but the file.
+ * Packet number of the first random access point of `main` at or after `from`; if there is none within 16 MiB, of its
+ * first PES; if there is none at all, the end of the file. Depends only on the file.
  */
 export async function findAccessPoint(
   format: PacketFormat,
@@ -35,18 +35,18 @@ export async function findAccessPoint(
       if (point !== null) return point.packet;
     }
   }
-  // At the very end of the file a group without its start belongs to the segment before.
+  // At the very end of the file a group without its start belongs to the previous segment.
   return end === format.packetCount && from > 0 ? format.packetCount : firstUnit;
 }
 
 /** PID of the table that names the others (ISO/IEC 13818-1, table 2-3). */
 const PAT_PID = 0;
-/** How far back tables are searched, packets (about 1 MiB): they come ten times a second where the standards are kept. */
+/** How far back to search for tables, packets (about 1 MiB): the standards require them ten times per second. */
 const TABLES_PACKETS = 5600;
 
 /**
- * Number of the packet with the last PAT before the last PMT (on `mapPid`) before `packet`: a player that begins there knows
- * the streams when that packet comes. `packet` itself where there are none within 1 MiB.
+ * Number of the packet with the last PAT before the last PMT (on `mapPid`) before `packet`: a player that begins there
+ * knows the streams when that packet comes. `packet` itself if there are none within 1 MiB.
  */
 export async function tablesBefore(
   format: PacketFormat,

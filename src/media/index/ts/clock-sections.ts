@@ -1,7 +1,7 @@
 /**
- * Sections of a large transport stream in which the clock runs on, from times sampled at a few places. Where the time
- * between two samples does not suit the bytes between them, the break is searched by halving, each step one bounded read.
- * Breaks that are small beside the distance of the samples look like a change of the bit rate, and stay unknown.
+ * Sections of a large transport stream with a continuous clock, from times sampled at a few places. If the time between
+ * two samples does not fit the bytes between them, the break is searched by halving, each step one bounded read. Breaks
+ * that are small compared to the distance of the samples look like a change of the bit rate and go undetected.
  */
 import { stepBetween } from "../../../bytes/ts/stamps.ts";
 import type { ClockBreak, Mark, TimeScanner } from "./time-scan.ts";
@@ -10,27 +10,27 @@ import type { ClockBreak, Mark, TimeScanner } from "./time-scan.ts";
 export interface Section {
   readonly start: number;
   readonly end: number;
-  /** Times known in it, ascending, never empty but in a file without times. */
+  /** Times known in it, ascending; empty only in a file without times. */
   readonly marks: readonly Mark[];
 }
 
-/** Packets looked at for one sample, about 128 KiB. */
+/** Packets read for one sample, about 128 KiB. */
 export const SAMPLE_PACKETS = 700;
-/** Credible bit rates, bytes a tick of 90 kHz: 2 kB/s to 40 MB/s. */
+/** Credible bit rates, bytes per tick of 90 kHz: 2 kB/s to 40 MB/s. */
 const LEAST_RATE = 2_000 / 90_000;
 const GREATEST_RATE = 40_000_000 / 90_000;
-/** Taken where no two times are known: 0.5 MB/s. */
+/** Assumed if no two times are known: 0.5 MB/s. */
 const UNKNOWN_RATE = 500_000 / 90_000;
-/** The rate between two samples may be this many times the usual one, or that part of it, without suspicion … */
+/** The rate between two samples may differ from the usual one by this factor, up or down, without suspicion. */
 const USUAL_FACTOR = 2;
-/** … and the time between them may be wrong by so much, 90 kHz (10 s). */
+/** Error allowed in the time between two samples, 90 kHz (10 s). */
 const USUAL_ERROR_90K = 900_000;
 /** In the half without the break the time is wrong by less than this share of the break. */
 const QUIET_SHARE = 0.3;
-/** Looks taken in search of breaks, all together: four breaks in a file of 100 GB. */
+/** Most reads in search of breaks, all together: four breaks in a file of 100 GB. */
 const MAX_LOOKS = 80;
 
-/** Bytes a tick between neighbours, as far as credible; the median. */
+/** Median of the credible rates between neighbours, bytes per tick. */
 export function usualRate(marks: readonly Mark[], strideBytes: number): number {
   const rates = marks.slice(1)
     .map((b, i) => (b.packet - marks[i]!.packet) * strideBytes / stepBetween(marks[i]!.pts90k, b.pts90k))
@@ -39,13 +39,13 @@ export function usualRate(marks: readonly Mark[], strideBytes: number): number {
   return rates[rates.length >> 1] ?? UNKNOWN_RATE;
 }
 
-/** Searches breaks between samples. */
+/** Searches for breaks between samples. */
 export class BreakSearch {
   readonly #scanner: TimeScanner;
   readonly #rate: number;
   #looks = MAX_LOOKS;
 
-  /** `rate`: bytes a tick. */
+  /** `rate`: bytes per tick. */
   constructor(scanner: TimeScanner, rate: number) {
     this.#scanner = scanner;
     this.#rate = rate;
@@ -59,7 +59,7 @@ export class BreakSearch {
     return [...await this.between(a, found.before), found, ...await this.between(found.after, b)];
   }
 
-  /** Ticks that the clock went beyond what the bytes take. */
+  /** Ticks that the clock advanced beyond the time that the bytes take. */
   #error(a: Mark, b: Mark): number {
     return stepBetween(a.pts90k, b.pts90k) - this.#expected(a, b);
   }
@@ -83,7 +83,7 @@ export class BreakSearch {
       const { first } = await this.#scanner.scan(middle, Math.min(SAMPLE_PACKETS, high.packet - middle), true);
       if (first === null) return null;
       const [before, behind] = [Math.abs(this.#error(low, first)), Math.abs(this.#error(first, high))];
-      // An error in both halves is a bit rate that changes, or a break in each; which one cannot be told apart here.
+      // An error in both halves is a bit rate that changes, or a break in each; the two cannot be told apart here.
       if (Math.min(before, behind) > QUIET_SHARE * Math.max(before, behind)) return null;
       if (before > behind) high = first;
       else low = first;

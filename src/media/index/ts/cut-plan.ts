@@ -1,11 +1,11 @@
 /**
- * Where HLS segments of a transport stream begin. There is no index, and looking for every keyframe would fetch the
- * whole file before the playlist is known. So a segment begins at the first random access point at or after a packet
- * number fixed here once: the place is exact whenever it is needed, and the playlist never changes. In small files all
- * random access points are found at once and the durations are exact. In large ones the first and the last time are
- * mapped to bytes linearly, so that durations are estimates while timestamps in the media are exact. Only where the two
- * do not suit the bit rate of the beginning are more places looked at: each costs a player in a slow swarm seconds.
- * Where the clock breaks a segment ends and the next is marked as discontinuous.
+ * Where HLS segments of a transport stream begin. There is no index, and finding every keyframe would fetch the whole
+ * file before the playlist is known. So a segment begins at the first random access point at or after a packet number
+ * fixed here once: the exact place can be found when needed, and the playlist never changes. In small files all random
+ * access points are found at once and the durations are exact. In large ones the first and the last time are mapped to
+ * bytes linearly, so that durations are estimates while timestamps in the media are exact. More places are read only if
+ * the two do not fit the bit rate of the beginning: each costs a player in a slow swarm seconds. Where the clock breaks,
+ * a segment ends and the next is marked as discontinuous.
  */
 import type { ByteSource } from "../../../bytes/source.ts";
 import { MAX_SEGMENTS, planCuts } from "../../hls/plan.ts";
@@ -17,10 +17,10 @@ import { type ClockBreak, type Mark, type Scan, TimeScanner } from "./time-scan.
 
 /** A segment. */
 export interface PlannedCut {
-  /** Packet number from which its random access point is searched. */
+  /** Packet number from which to search for its random access point. */
   readonly searchFrom: number;
   readonly durationMs: number;
-  /** Its clock does not go on from the segment before. */
+  /** Its clock does not continue that of the previous segment. */
   readonly discontinuity: boolean;
 }
 
@@ -29,32 +29,32 @@ export interface CutPlan {
   /** In order; the first is searched from 0 on. */
   readonly cuts: readonly PlannedCut[];
   readonly durationMs: number;
-  /** Cut at any PES of the main stream: it has no random access points that we can tell. */
+  /** Cut at any PES of the main stream: it has no random access points that we recognise. */
   readonly anyUnit: boolean;
-  /** First time of the main stream in the file, 33 bits; null where none was found. */
+  /** First time of the main stream in the file, 33 bits; null if none was found. */
   readonly startPts90k: number | null;
 }
 
-/** At most this much of the beginning tells how far apart random access points are, bytes. Smaller files are all beginning. */
+/** Most bytes read at the beginning to learn how far apart random access points are. Smaller files are read whole. */
 const HEAD_BYTES = 1024 * 1024;
-/** A segment's worth of media with so many random access points tells it too. */
+/** A segment's worth of media with this many random access points is enough, too. */
 const HEAD_POINTS = 3;
-/** The mean rate of the file may be this many times that of the beginning, or that part of it, without suspicion. */
+/** The file's mean rate may differ from that of the beginning by this factor, up or down, without suspicion. */
 const SUSPICIOUS_FACTOR = 1.5;
-/** Where the two differ more, times are sampled at these fractions of the file. */
+/** If the two differ more, times are sampled at these fractions of the file. */
 const SAMPLE_FRACTIONS = [0.25, 0.5, 0.75];
-/** Where the bit rate between two samples is this many times the usual one, or that part of it, another one is taken. */
+/** If the bit rate between two samples differs from the usual one by this factor, up or down, another sample is taken. */
 const UNEVEN_FACTOR = 1.25;
-/** The end is searched for the last time in steps back of `SAMPLE_PACKETS`, so many of them: 1 MiB. */
+/** Steps back of `SAMPLE_PACKETS` from the end in search of the last time: 1 MiB. */
 const TAIL_STEPS = 8;
 /** Segments are at least this many times the distance of random access points, so that none is empty. */
 const GROUP_FACTOR = 2;
-/** Further apart than this are no random access points that follow each other, 90 kHz. */
+/** Most distance of consecutive random access points, 90 kHz. */
 const MAX_SPACING_90K = 60 * 90_000;
-/** The last picture of a section is taken to be shown for this long, 90 kHz. */
+/** How long the last picture of a section is assumed to be shown, 90 kHz. */
 const LAST_PICTURE_90K = 3600;
 
-/** Segments that are looked for in one section, with their share of the time. */
+/** Segments planned in one section, with their share of the time. */
 type SectionCuts = readonly Omit<PlannedCut, "discontinuity">[];
 
 function joinSections(sections: readonly SectionCuts[]): PlannedCut[] {
@@ -106,7 +106,7 @@ function timeMap(
   for (const [i, b] of marks.slice(1).entries()) {
     const a = marks[i]!;
     const step = stepBetween(a.pts90k, b.pts90k);
-    // A break that was not found: what the bytes between take.
+    // A break that was not found: assume the time that the bytes between take.
     times.push(times.at(-1)! + (step > 0 ? step : (b.packet - a.packet) * strideBytes / rate));
     packets.push(b.packet);
   }
@@ -133,7 +133,7 @@ function spreadEvenly(map: { packets: number[]; times: number[] }, count: number
   return starts;
 }
 
-/** The last time in the file; null where its last MiB has none. */
+/** The last time in the file; null if its last MiB has none. */
 async function lastTime(scanner: TimeScanner): Promise<Mark | null> {
   let end = scanner.format.packetCount;
   for (let step = 0; step < TAIL_STEPS && end > 0; step++, end -= SAMPLE_PACKETS) {
@@ -144,7 +144,7 @@ async function lastTime(scanner: TimeScanner): Promise<Mark | null> {
   return null;
 }
 
-/** Whether the clock runs from `a` to `b` about as it does in the beginning. */
+/** Whether the clock runs from `a` to `b` at about the rate of the beginning. */
 function isEven(head: Scan, a: Mark, b: Mark): boolean {
   if (head.first === null || head.last === null || head.breaks.length > 0) return false;
   const rate = (from: Mark, to: Mark) => (to.packet - from.packet) / stepBetween(from.pts90k, to.pts90k);
@@ -152,7 +152,7 @@ function isEven(head: Scan, a: Mark, b: Mark): boolean {
   return ratio > 1 / SUSPICIOUS_FACTOR && ratio < SUSPICIOUS_FACTOR;
 }
 
-/** Samples of the whole file's times: its first and its last; more where these look strange, or the bit rate changes. */
+/** Samples of the whole file's times: its first and its last; more if these look strange, or the bit rate changes. */
 async function sampleTimes(scanner: TimeScanner, head: Scan, tail: Mark | null): Promise<Mark[]> {
   const { packetCount, strideBytes } = scanner.format;
   const sample = async (packet: number) => (await scanner.scan(packet, SAMPLE_PACKETS, true)).first;
@@ -180,8 +180,8 @@ function spacingOf({ points, last }: Scan): number {
 }
 
 /**
- * Makes the plan. Reads the whole of small files, else the beginning and the end; more only where the bit rate changes
- * or the clock breaks.
+ * Makes the plan. Reads the whole of small files, else the beginning and the end; more only if the bit rate changes or
+ * the clock breaks.
  */
 export async function planTransportCuts(
   format: PacketFormat,
@@ -194,9 +194,9 @@ export async function planTransportCuts(
   const whole = format.packetCount * format.strideBytes <= HEAD_BYTES;
   const headPackets = Math.min(format.packetCount, Math.floor(HEAD_BYTES / format.strideBytes));
   const target90k = targetMs * 90;
-  // Asked for together with the beginning, which costs one round trip instead of two.
+  // Requested together with the beginning: one round trip instead of two.
   const tail = whole ? Promise.resolve(null) : lastTime(scanner);
-  // The `await` below rejects with it; this only keeps it from counting as unhandled meanwhile.
+  // The `await` below throws this later; the handler only avoids "unhandled rejection".
   tail.catch(() => {});
   const enough = ({ first, last, points }: Scan) =>
     !whole && points.length >= HEAD_POINTS && first !== null && last !== null &&

@@ -1,7 +1,7 @@
 /**
- * MPEG TS files: 188-byte packets, M2TS (192) and with parity (204). The TS output is the file's own packets, stripped of
- * what is stored around them: the file already is what a multiplexer made, with its clock and tables, so its length is
- * known from its size alone and any range is plain arithmetic. Packets change only where the viewer asks for it: maps
+ * MPEG TS files: 188-byte packets, M2TS (192) and with parity (204). The TS output is the file's own packets, without the
+ * extra bytes stored around them: a multiplexer already gave the file its clock and tables, so the output's length
+ * follows from the file size alone and any range is plain arithmetic. Packets change only if the viewer asks for it: maps
  * that name the preferred audio first, and AAC in place of other sound. HLS segments are cut from the same stream.
  */
 import type { ByteSource } from "../../../bytes/source.ts";
@@ -27,14 +27,14 @@ import { TimeScanner } from "./time-scan.ts";
 
 /** Part of the fingerprint: raise it whenever the bytes of a segment or of the TS change. */
 const CUTTER_VERSION = 2;
-/** Sound may begin so much before the first picture, 90 kHz (10 s). */
+/** How long before the first picture sound may begin, 90 kHz (10 s). */
 const ORIGIN_SLACK_90K = 900_000;
-/** Packets read at a time, about 256 KiB, and given away at a time, just under 64 KiB. */
+/** Packets read at a time, about 256 KiB, and handed out at a time, just under 64 KiB. */
 const READ_PACKETS = 1392;
 const CHUNK_PACKETS = 348;
 /**
- * Packets by whose times the bit rate is guessed, the 64 KiB by which packets were recognised, and the least media in
- * them that says anything, 90 kHz.
+ * Packets whose times give a first guess of the bit rate (the 64 KiB already read to recognise packets), and the least
+ * media in them that counts, 90 kHz.
  */
 const RATE_PACKETS = 348;
 const RATE_SPAN_90K = 90_000;
@@ -60,7 +60,7 @@ async function* readTs(
   }
 }
 
-/** The bit rate of the first packets, bytes/s; null where they hold less than a second. */
+/** The bit rate of the first packets, bytes/s; null if they hold less than a second. */
 async function guessRate(
   format: PacketFormat,
   program: ChosenProgram,
@@ -74,12 +74,12 @@ async function guessRate(
   return (last.packet - first.packet) * format.strideBytes * 90_000 / span90k;
 }
 
-/** Tracks that the viewer wants as AAC, and what to tell where there is no encoder for them. */
+/** Tracks that the viewer wants as AAC, and the warnings if there is no encoder for them. */
 async function chooseAac(
   tracks: readonly Track[],
   { transcode, audioEncoder, signal }: OpenOptions,
 ): Promise<{ chosen: readonly Track[]; encoder: AudioEncoder | null; warnings: readonly string[] }> {
-  // A transport stream carries what it carries: players are given it as it is unless someone asks.
+  // Players get a transport stream unchanged unless the viewer asks otherwise.
   const asked = transcode && !transcode.onlyIfSilent
     ? tracks.filter((track) => track.codec !== "aac" && asksForAac(track, transcode))
     : [];
@@ -112,7 +112,7 @@ function hlsPlan(
   output: readonly Track[],
   delivered: Delivered,
 ): PlacedPlan {
-  // Searching in the file saves making AAC, unless that is what is searched.
+  // Search in the file to save transcoding, unless the AAC is what is searched.
   const isMainMade = output.some((track) => track.id === program.main.id && track.codec !== program.main.codec);
   const format = isMainMade ? delivered.format : file;
   let startMs = 0;
@@ -121,7 +121,7 @@ function hlsPlan(
     startMs += durationMs;
     return segment;
   });
-  // The places never change, so each is searched once.
+  // The places never change, so search each only once.
   const found = new Map<number, number>();
   const locate = async (n: number, source: ByteSource, signal: AbortSignal) => {
     const from = plan.cuts[n]?.searchFrom;
@@ -167,7 +167,7 @@ export async function openTransportStream(source: ByteSource, options: OpenOptio
   let known: CutPlan | null = null;
   const plan = async (from: ByteSource, abort: AbortSignal) =>
     known ??= await planTransportCuts(format, from, program, targetMs, abort);
-  // The runs of AAC are cut by the mean rate; MPEG TS as it is needs no more than its tables.
+  // The runs of AAC are cut by the mean rate; unchanged MPEG TS needs only its tables.
   const timed = encoder === null ? null : await plan(source, signal);
   const bytesPerSecond = timed === null
     ? await guessRate(format, program, source, signal)

@@ -1,11 +1,11 @@
-/** A transport stream file as a row of 188-byte packets, whatever is stored around them. */
+/** A transport stream file as a row of 188-byte packets, without the extra bytes stored around them. */
 import type { ByteSource } from "../../../bytes/source.ts";
 import { MillraceError } from "../../../errors.ts";
 import { PACKET_BYTES } from "../../../bytes/ts/packet.ts";
 
 /** How packets lie in the file. */
 export interface PacketFormat {
-  /** Distance of packets: 188, 192 (M2TS: 4 bytes of arrival time first) or 204 (16 bytes of parity behind). */
+  /** Distance of packets: 188, 192 (M2TS: 4 bytes of arrival time first) or 204 (16 bytes of parity last). */
   readonly strideBytes: number;
   /** Position of the first sync byte. */
   readonly firstAt: number;
@@ -15,11 +15,11 @@ export interface PacketFormat {
 
 const SYNC_BYTE = 0x47;
 const STRIDES = [188, 192, 204];
-/** How much of the file's beginning may be junk, bytes. */
+/** How many bytes at the file's beginning may be junk. */
 const DETECT_BYTES = 64 * 1024;
-/** Sync bytes in a row that make it a transport stream; by chance that happens once in 2^64 places. */
+/** Consecutive sync bytes that identify a transport stream; chance produces them once in 2^64 places. */
 const SYNCS = 8;
-/** Files of fewer packets must have sync bytes throughout, and this many at least. */
+/** Files with fewer packets must have sync bytes throughout, and at least this many. */
 const LEAST_SYNCS = 3;
 
 /** Whether the packets from `at` on have their sync bytes as far as `bytes` reaches. */

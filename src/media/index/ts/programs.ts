@@ -18,13 +18,16 @@ export interface ChosenProgram {
   readonly warnings: readonly string[];
 }
 
-/** How far into the file tables are searched, packets (about 2 MiB); they come every 0.1–0.5 s. */
+/** How far into the file to search for tables, packets (about 2 MiB); they come every 0.1–0.5 s. */
 const SEARCH_PACKETS = 11_200;
-/** Packets read at a time while searching, about 32 KiB: tables are at the beginning of most files, and bytes may come slowly. */
+/**
+ * Packets read at a time while searching, about 32 KiB: tables are at the beginning of most files, and bytes may arrive
+ * slowly.
+ */
 const STEP_PACKETS = 174;
-/** More programs than this are not looked at: multiplexes have about 20. */
+/** Most programs to consider: multiplexes have about 20. */
 const MAX_PROGRAMS = 256;
-/** Packets of the main stream that tell whether it is scrambled. */
+/** Packets of the main stream that decide whether it is scrambled. */
 const SCRAMBLE_SAMPLE = 32;
 
 interface Search {
@@ -79,13 +82,13 @@ function mainOf(tracks: readonly Track[]): Track | null {
   return tracks.find((track) => track.kind === "video") ?? tracks.find((track) => track.kind === "audio") ?? null;
 }
 
-/** The program of `map` as it is in a stream that is cut by the PID `mainPid`, one of its streams. */
+/** The program of `map` in a stream cut by the PID `mainPid`, one of its streams. */
 export function programOf(map: ProgramMap, mapPid: number, mainPid: number): ChosenProgram {
   const tracks = tracksOf(map);
   return { map, mapPid, tracks, main: tracks.find((track) => track.id === mainPid) ?? tracks[0]!, warnings: [] };
 }
 
-/** Tracks that go into segments: video first, then audio in the order of the wish, comma-separated languages. */
+/** Tracks that go into segments: video first, then audio in the requested order, comma-separated languages. */
 export function outputTracks(program: ChosenProgram, preferred: string | null | undefined): Track[] {
   const wishes = (preferred ?? "").split(",").map((part) => part.trim()).filter((part) => part !== "");
   const rank = (track: Track) => {

@@ -47,7 +47,7 @@ const VIDEO: ReadonlySet<Codec> = new Set(["h264", "hevc", "mpeg2video", "mpeg1v
 
 const ascii = (bytes: Uint8Array) => String.fromCharCode(...bytes);
 
-/** The track of an elementary stream; `isDefault` is for the caller to know. */
+/** The track of an elementary stream; the caller sets `isDefault`. */
 export function trackOf(stream: MapStream, isDefault: boolean): Track {
   let codec: Codec | undefined = stream.streamType === PRIVATE_DATA ? undefined : TYPES[stream.streamType];
   let language: string | null = null;

@@ -1,4 +1,7 @@
-/** Looks at a stretch of a transport stream: random access points and times of its main stream, and where the clock breaks. */
+/**
+ * Scans a stretch of a transport stream for random access points and times of its main stream, and for breaks of the
+ * clock.
+ */
 import type { ByteSource } from "../../../bytes/source.ts";
 import { PACKET_BYTES, payloadOf, pidOf, readPesHeader, startsUnit, unusable } from "../../../bytes/ts/packet.ts";
 import { type AccessPoint, AccessPointFinder } from "../../../bytes/ts/random-access.ts";
@@ -18,26 +21,26 @@ export interface Mark {
 export interface ClockBreak {
   /** The latest time before it. */
   readonly before: Mark;
-  /** The first PES behind it. */
+  /** The first PES after it. */
   readonly after: Mark;
 }
 
-/** What a stretch holds. */
+/** What was found in a stretch. */
 export interface Scan {
   readonly points: readonly AccessPoint[];
   readonly first: Mark | null;
-  /** The latest time behind the last break. */
+  /** The latest time after the last break. */
   readonly last: Mark | null;
   readonly breaks: readonly ClockBreak[];
 }
 
-/** Packets read at a time, about 128 KiB: what a search looks at, and what a slow swarm brings in a few seconds. */
+/** Packets read at a time, about 128 KiB: enough for a search, and a slow swarm delivers it in a few seconds. */
 const STEP_PACKETS = 700;
-/** Pictures are not in the order of their times; further back is a break, 90 kHz (2 s). */
+/** Pictures are not in the order of their times; a step back beyond this is a break, 90 kHz (2 s). */
 const MAX_BACK_90K = 180_000;
-/** Further ahead from one PES to the next is a break, 90 kHz (10 s). */
+/** A step ahead beyond this from one PES to the next is a break, 90 kHz (10 s). */
 const MAX_AHEAD_90K = 900_000;
-/** Breaks told of one stretch; a file with more is damage all over. */
+/** Most breaks reported for one stretch; a file with more is damaged throughout. */
 const MAX_BREAKS = 256;
 
 const follows = (a: Mark, b: Mark): boolean => {
@@ -45,13 +48,16 @@ const follows = (a: Mark, b: Mark): boolean => {
   return step >= -MAX_BACK_90K && step <= MAX_AHEAD_90K;
 };
 
-/** Follows the times of a stream. A single time that fits neither before nor behind is damage, not a break. */
+/**
+ * Follows the times of a stream. A single time that fits neither the ones before nor the ones after is damage, not a
+ * break.
+ */
 export class BreakFinder {
   readonly breaks: ClockBreak[] = [];
   #latest: Mark | null = null;
   #odd: Mark | null = null;
 
-  /** The latest time behind the last break. */
+  /** The latest time after the last break. */
   get latest(): Mark | null {
     return this.#latest;
   }
@@ -86,8 +92,8 @@ export class TimeScanner {
   }
 
   /**
-   * Looks at `count` packets from `from` on, as far as the file goes; `anyUnit`: every PES is an access point. Ends early
-   * when `enough` says so of what was found.
+   * Scans `count` packets from `from` on, up to the end of the file; `anyUnit`: every PES is an access point. Ends early
+   * when `enough` accepts what was found.
    */
   async scan(
     from: number,
