@@ -17,7 +17,7 @@ export function segmentTarget(target: number, duration: number): number {
   return Math.max(target, 2 * duration / (MAX_SEGMENTS - 1));
 }
 
-/** Chooses cuts one candidate after the other, for those who have them in pieces. */
+/** Chooses cuts one candidate at a time, for callers that get the candidates in pieces. */
 export class CutPlanner {
   /** Indexes of the candidates chosen. */
   readonly cuts: number[] = [];

@@ -1,10 +1,10 @@
 /**
- * What opening a file may cost. An index comes from strangers, and a few kilobytes of it can ask for any amount of work: so
- * every reader of an index reads through an `IndexWork`, which gives others their turn and ends what takes too much.
+ * What opening a file may cost. An index comes from strangers, and a few kilobytes of it can ask for any amount of work:
+ * so every reader of an index reads through an `IndexWork`, which gives others their turn and ends what takes too much.
  *
- * The work stays in this process. A worker that a watchdog ends would do as well against a loop without end, but it takes
- * 30 to 60 MB and 50 to 150 ms for each file that is opened, bytes of the swarm would go to it and tables come back as
- * messages, and other work in the same process could still be made to freeze it.
+ * The work stays in this process. A worker with a watchdog would also stop an endless loop, but it takes 30 to 60 MB and
+ * 50 to 150 ms for each file that is opened, bytes of the swarm would go to it and tables come back as messages, and
+ * other work in the same process could still be made to freeze it.
  */
 import type { ByteSource, ReadOptions } from "../../bytes/source.ts";
 import { isTurnDue, nextTurn, turnWhenDue } from "../../bytes/turn.ts";
@@ -15,7 +15,7 @@ import { PartSource } from "../source/part-source.ts";
 const MAX_STEPS = 64_000_000;
 /** Reads: an MP3 of a gigabyte whose frames are counted takes 65,000. */
 const MAX_READS = 200_000;
-/** Time in which the processor works on it, ms; waiting for bytes is not counted. The largest index takes 1 to 3 s. */
+/** Processor time, ms; waiting for bytes is not counted. The largest index takes 1 to 3 s. */
 const MAX_BUSY_MS = 20_000;
 
 /** Bounds; the defaults are for all but tests. */
@@ -29,7 +29,7 @@ export interface WorkLimits {
 export interface MemoryAccount {
   /** `bytes` more are needed. Throws `too_busy`. */
   take(bytes: number): void;
-  /** `bytes` of those taken are free again. */
+  /** `bytes` of those taken are released. */
   giveBack(bytes: number): void;
 }
 
@@ -137,7 +137,10 @@ function tooMuch(limit: string): MillraceError {
   );
 }
 
-/** A reader may keep others waiting for so long, ms: its reads wait for the network anyway as a rule, and turns cost 1 to 2 ms. */
+/**
+ * How long a reader may keep others waiting, ms: its reads wait for the network anyway as a rule, and turns cost 1 to 2
+ * ms.
+ */
 const READING_BUSY_MS = 20;
 
 /** A source whose reads give others their turn: for the loops that play a file, which have no end in advance. */

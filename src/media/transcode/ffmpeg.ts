@@ -6,11 +6,11 @@ import { type AudioEncoder, type EncodeJob, MADE_RATE } from "./types.ts";
 
 /** Processes at once: each keeps one core busy for a tenth of a second per two seconds of sound. */
 export const MAX_PROCESSES = 2;
-/** A piece takes far less; a process that hangs is ended. */
+/** Deadline of a process: a piece takes far less, so one that runs longer hangs. */
 export const ENCODE_TIMEOUT_MS = 30_000;
 /** For `ffmpeg -version`. */
 const PROBE_TIMEOUT_MS = 5000;
-/** Bytes kept of what a process complains about, for the message. */
+/** Most bytes kept of a process's error output, for the message. */
 const MAX_COMPLAINT_BYTES = 2048;
 
 /** AC-3 delays sound by a block of 256 samples; a frame of 1536 begins so much earlier that the next one is where it should be. */
@@ -78,7 +78,7 @@ export class FfmpegEncoder implements AudioEncoder {
     const end = (): void => child?.kill("SIGKILL");
     try {
       const spawning = this.#processes.spawn("ffmpeg", args);
-      // One that starts when the wait for it has ended must not live on.
+      // A process that starts after the wait for it has ended must not live on.
       spawning.then((started) => {
         if (isOver) started.kill("SIGKILL");
         else child = started;
@@ -134,7 +134,7 @@ async function feed(stdin: WritableStream<Uint8Array>, input: Uint8Array): Promi
     if (input.length > 0) await writer.write(input);
     await writer.close();
   } catch {
-    // It stopped reading: its exit code and its output tell the rest.
+    // It stopped reading: its exit code and its output say why.
   }
 }
 

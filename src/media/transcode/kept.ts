@@ -1,6 +1,6 @@
 /** Results that are kept to save work, within a limit. */
 
-/** Kept results, bytes: two minutes of AAC, so that other ranges of the same time cost nothing. */
+/** Most kept results, bytes: two minutes of AAC, so that other ranges of the same time cost nothing. */
 const MAX_KEPT_BYTES = 4 * 1024 * 1024;
 
 /** Least recently used things under a limit of bytes. */

@@ -1,4 +1,4 @@
-/** A tabled timeline told as runs: AAC made on the way has no sizes in advance, so its layout needs slots. */
+/** Presents a tabled timeline as runs: transcoded AAC has no sizes in advance, so its layout needs slots. */
 import { MAX_SEGMENTS } from "../hls/plan.ts";
 import type { IndexWork } from "../index/work.ts";
 import { sampleAt, splitCrowded } from "../mux/ts/slots.ts";
@@ -8,7 +8,7 @@ import type { Track } from "../types.ts";
 
 /** Runs are no shorter than this, 90 kHz. */
 const LEAST_RUN_90K = 180_000;
-/** Candidates looked at between two looks at the clock. */
+/** Candidates between two checks of the clock. */
 const STRIDE = 4096;
 
 /** Samples `[from, to)` of each track in one run. */

@@ -27,7 +27,7 @@ export async function transcodeIndex(
     index.timeline.kind === "streamed" ? !index.timeline.empty?.has(i) : (index.timeline.tables[i]?.count ?? 0) > 0;
   const isCarried = (kind: Track["kind"]) => (track: Track, i: number) =>
     track.kind === kind && elementaryFormat(track) !== null && hasData(i);
-  // Nobody who wants to see a film is served by its sound alone: such a file is refused, which names its codecs.
+  // Sound alone does not help a viewer who wants the film: refuse such a file with an error that names its codecs.
   const isBlind = index.tracks.some(({ kind }) => kind === "video") && !index.tracks.some(isCarried("video"));
   if (transcode.onlyIfSilent && (isBlind || index.tracks.some(isCarried("audio")))) return index;
   const chosen = index.tracks.flatMap((track, i) =>

@@ -9,7 +9,7 @@ export type LibraryContainer = "ogg" | "wav";
 
 /** Bytes read at a time when one read follows another. */
 const READ_AHEAD_BYTES = 128 * 1024;
-/** What one question may cost, bytes and reads: comments with pictures are megabytes, a packet at most a page or two. */
+/** Most that one query may cost, bytes and reads: comments with pictures are megabytes, a packet at most a page or two. */
 const MAX_QUESTION_BYTES = 16 * 1024 * 1024;
 const MAX_QUESTION_READS = 4000;
 /** Bytes that mediabunny keeps. */
@@ -59,7 +59,7 @@ export class LibraryDemuxer {
     });
   }
 
-  /** Its first track of sound; null when it has none that mediabunny knows. */
+  /** Its first audio track; null when it has none that mediabunny knows. */
   track(source: ByteSource, signal: AbortSignal): Promise<InputAudioTrack | null> {
     return this.#ask(source, signal, async () => {
       const track = await this.#input.getPrimaryAudioTrack();
@@ -83,7 +83,7 @@ export class LibraryDemuxer {
     return this.#ask(source, signal, () => this.#sink!.getFirstPacket());
   }
 
-  /** The packet behind `packet`. */
+  /** The packet after `packet`. */
   nextPacket(packet: EncodedPacket, source: ByteSource, signal: AbortSignal): Promise<EncodedPacket | null> {
     return this.#ask(source, signal, () => this.#sink!.getNextPacket(packet));
   }

@@ -1,4 +1,4 @@
-/** When an Ogg stream ends, told by its last page (RFC 3533, section 6). */
+/** When an Ogg stream ends, according to its last page (RFC 3533, section 6). */
 import type { ByteSource } from "../../../bytes/source.ts";
 import type { Track } from "../../types.ts";
 import { opusPreSkipS } from "./opus.ts";

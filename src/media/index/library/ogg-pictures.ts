@@ -1,4 +1,4 @@
-/** Streams of pictures in Ogg, which mediabunny passes over: they are told as left out. */
+/** Finds video streams in Ogg, which mediabunny skips, to report them as left out. */
 import type { Track } from "../../types.ts";
 
 const HEADER_BYTES = 27;

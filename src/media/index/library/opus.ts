@@ -1,4 +1,4 @@
-/** What Opus headers and packets tell of time (RFC 6716, RFC 7845). */
+/** Times from Opus headers and packets (RFC 6716, RFC 7845). */
 
 const RATE = 48000;
 

@@ -55,7 +55,7 @@ interface Place {
 
 /**
  * Lays `list` (in order, the first beginning at 0) into `slots`. `nextCounter` is the counter of the packet that follows
- * them in the stream; null at its end. What has no room is left out.
+ * them in the stream; null at its end. PES without room are left out.
  */
 export function fillPackets(
   slots: readonly AudioPacket[],
@@ -107,7 +107,7 @@ function latestPlaces(rooms: readonly number[], list: readonly LaidPes[]): Place
   return places;
 }
 
-/** One behind the other from the first packet on, as many as there is room for. */
+/** One after the other from the first packet on, as many as there is room for. */
 function earliestPlaces(rooms: readonly number[], list: readonly LaidPes[]): Place[] {
   const places: Place[] = [];
   let free = 0;

@@ -42,7 +42,7 @@ const MIN_PES_BYTES = 128;
 /** A PES costs its header and, on average, half a packet. */
 const PES_COST_BYTES = 14 + 92;
 const ADTS_HEADER_BYTES = 7;
-/** Rate control hits its aim about so well. */
+/** How closely rate control meets its target. */
 const RATE_MARGIN = 0.9;
 /** Least bit rate tried, bits/s, and the share of it for another try where the packets had no room. */
 const MIN_BITS_PER_SECOND = 24_000;
@@ -78,7 +78,7 @@ export class RunSound {
     this.#format = elementaryFormat(aacTrack({ ...trackOf(stream, true), channels: CHANNELS }))!;
   }
 
-  /** Whether sound before or behind the run is missing in `stretch` that its frames need. */
+  /** Whether `stretch` lacks sound before or after the run that its frames need. */
   lacks(stretch: AudioStretch, place: RunPlace): { before: boolean; after: boolean } {
     const { units } = stretch;
     const [low, high] = boundsIn(stretch, place);
@@ -155,7 +155,7 @@ export class RunSound {
         }, signal),
       );
     } catch (error) {
-      // Damaged sound is a hole in the sound: the picture goes on. What never works is no damage.
+      // Damaged sound leaves a gap in the sound while the picture goes on. If no job ever works, it is not damage.
       const isDamage = hasCode(error, "bad_media") || hasCode(error, "too_large");
       if (isDamage && (this.#hasWorked || ++this.#failures < MAX_FAILURES)) return [];
       throw error;
