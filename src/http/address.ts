@@ -8,11 +8,11 @@ import { forwardedChains, isForwarded } from "./forwarded.ts";
 /** How near a caller is. */
 export type AddressClass = "loopback" | "intranet" | "internet";
 
-/** What decides about callers. */
+/** Settings that decide about callers. */
 export interface AccessOptions {
   /** Names besides `localhost` and this machine's addresses that `Host` may carry. */
   readonly allowedHosts: readonly string[];
-  /** Full base URL the engine is reached by, or null. Its host is allowed. */
+  /** Full base URL under which the engine is reached, or null. Its host is allowed. */
   readonly publicUrl: string | null;
   /** Addresses or CIDR ranges of proxies whose `X-Forwarded-*`, `Forwarded` and `X-Real-IP` are believed. */
   readonly trustedProxies: readonly string[];
@@ -37,12 +37,12 @@ const CLASSES: readonly AddressClass[] = ["loopback", "intranet", "internet"];
 
 /** Who called. */
 export interface Caller {
-  /** Address of the caller; what is no address where a proxy names none. Equal for two requests of one caller. */
+  /** Address of the caller, or a placeholder where a proxy names none. Equal for two requests of one caller. */
   readonly host: string;
   readonly addressClass: AddressClass;
   /**
-   * Not of the class `loopback` only because a reverse proxy on this machine may have passed the request on without saying so:
-   * a caller with the access token may do what programs on this machine may.
+   * True when the class is not `loopback` only because an unannounced reverse proxy on this machine may have passed the
+   * request on: a caller with the access token may do what programs on this machine may.
    */
   readonly mayBeLocal: boolean;
   /** A proxy passed the request on. */
@@ -55,7 +55,7 @@ export class AccessPolicy {
   readonly #options: AccessOptions;
   readonly #hosts: ReadonlySet<string>;
   readonly #origins: ReadonlySet<string>;
-  /** A reverse proxy on this machine is to be expected. */
+  /** A reverse proxy on this machine is expected. */
   readonly #hasProxy: boolean;
   #allowIntranet: boolean;
   #allowInternet: boolean;
@@ -80,8 +80,8 @@ export class AccessPolicy {
 
   /**
    * Who sent `request`: the socket's other end, or the nearest untrusted hop that a trusted proxy names. Never of the class
-   * `loopback` when a proxy passed the request on: a proxy that hands on what its own callers say would let them be anybody.
-   * One that nobody trusts, or that names no address, speaks for somebody of the class `internet`.
+   * `loopback` when a proxy passed the request on: a proxy that relays its own callers' claims would let them be anybody.
+   * A caller behind an untrusted proxy, or one that names no address, is of the class `internet`.
    */
   callerOf(request: Request, info: RequestInfo): Caller {
     const { host } = info.remote;
@@ -102,7 +102,7 @@ export class AccessPolicy {
       const hop = this.#behind(host, chain);
       const far = CLASSES.indexOf(hop === null ? "internet" : this.classify(hop));
       const addressClass = CLASSES[Math.max(far, CLASSES.indexOf("intranet"))]!;
-      // A field that the proxy does not set is the caller's own, who is at least as far away as the other field says.
+      // A field that the proxy does not set comes from the caller, who is at least as far away as the other field says.
       if (nearest === null || far > CLASSES.indexOf(nearest.addressClass)) {
         nearest = { host: hop ?? `${host} forwards`, addressClass, mayBeLocal: false, isForwarded: true };
       }
@@ -111,8 +111,8 @@ export class AccessPolicy {
   }
 
   /**
-   * A request without a word of a proxy where there is one on this machine: of a player here, or of anybody through a proxy
-   * that adds no field. The name that it came by decides: proxies hand on their own, or use an address of this machine.
+   * A request without proxy fields where a proxy on this machine is expected: from a player here, or from anybody through a
+   * proxy that adds no field. The requested name decides: proxies pass on their own, or use an address of this machine.
    */
   #unnamed(host: string, name: string): Caller {
     const isOwnAddress = this.classify(host) === "loopback";
@@ -120,7 +120,7 @@ export class AccessPolicy {
     return { host, addressClass, mayBeLocal: addressClass === "intranet", isForwarded: false };
   }
 
-  /** The nearest hop of `chain` that is no trusted proxy, beginning behind the one at `proxy`; null when there is none. */
+  /** The nearest hop of `chain` that is no trusted proxy, starting from the one at `proxy`; null when there is none. */
   #behind(proxy: string, chain: readonly string[]): string | null {
     let host = proxy;
     for (let i = chain.length - 1; i >= 0; i--) {
@@ -170,7 +170,7 @@ export class AccessPolicy {
     else this.#allowInternet = value;
   }
 
-  /** Whether `Host` may be answered at all (DNS rebinding): an address of this machine, `localhost` or an allowed name. */
+  /** Whether a request for `Host` may be served at all (DNS rebinding): an address of this machine, `localhost` or an allowed name. */
   allowsHostHeader(header: string): boolean {
     const name = hostName(header);
     return name !== null && (this.#hosts.has(name) || this.#isOwnHost(header));
@@ -224,7 +224,7 @@ function matches(address: Address, base: Address, bits: number): boolean {
   return false;
 }
 
-/** The Host of a request; requests that were made without a server may have it in their URL alone. */
+/** The Host of a request; requests made without a server may have it only in their URL. */
 export function hostField(request: Request): string {
   return request.headers.get("host") ?? new URL(request.url).host;
 }

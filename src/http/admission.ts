@@ -1,5 +1,5 @@
 /**
- * Who may make the engine work, and how much of it at once: calls of the API and starts of streams, and the memory of
+ * Limits how much work callers may cause at once: calls of the API and starts of streams, and the memory of
  * request bodies. Strangers have shares, and never all of it: the programs of this machine always get in.
  */
 import { MillraceError } from "../errors.ts";
@@ -17,7 +17,7 @@ export const BODY_LIMITS = { total: 64 * MIB, reserved: 24 * MIB, page: 17 * MIB
 const LARGE_BODY_BYTES = 64 * 1024;
 
 /**
- * Large bodies that are read at once, and such that do not say how long they are. A runtime reads ahead of us: up to 2 MB
+ * Large bodies read at once, including those of undeclared length. A runtime reads ahead of us: up to 2 MB
  * of each, and more where the body comes in chunks of one byte.
  */
 export const LARGE_BODY_LIMITS = { total: 8, reserved: 4, page: 2, other: 2 };
@@ -28,7 +28,7 @@ export type Leave = () => void;
 /** The memory of one request's body. */
 export interface BodyHold {
   /**
-   * Before anything is read: the body has `bytes`, for which there is room from now on; null when that is not known. A body
+   * Before anything is read: reserves room for a body of `bytes`; null when the size is not known. A body
    * that is refused half-way has taken its memory already. Throws `too_busy`.
    */
   announce(bytes: number | null): void;

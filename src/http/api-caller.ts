@@ -1,4 +1,4 @@
-/** What the JSON API needs to know of who sent a request. */
+/** What the JSON API needs to know about the caller of a request. */
 import type { Caller } from "./api/dispatch.ts";
 import { holderOf } from "./caller.ts";
 import { baseOf, type HttpContext, type HttpParts } from "./context.ts";

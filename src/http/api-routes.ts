@@ -13,7 +13,7 @@ import { baseOf, type HttpContext, type HttpEnv, type HttpParts } from "./contex
 
 const PATHS: readonly string[] = ["/server/api", "/service/api"];
 
-/** Whether refusals on `path` are told in the API's envelope. */
+/** Whether refusals on `path` use the API's envelope. */
 export function isApiPath(path: string): boolean {
   return PATHS.some((base) => path === base || path.startsWith(`${base}/`)) || path === "/search";
 }

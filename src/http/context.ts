@@ -25,18 +25,18 @@ export interface HttpParts {
   readonly isOwnRequest: (headers: Headers) => Promise<boolean>;
   readonly admission: Admission;
   readonly publicUrl: string | null;
-  /** Which sound is made into AAC where a request does not say. */
+  /** Which sound is made into AAC when a request does not say. */
   readonly transcodeAudio: TranscodeAudio;
   /** Prefixes that serve playback, `engine` first. */
   readonly prefixes: readonly string[];
   /** Open web pages that play what others send them. */
   readonly pages: PagePlayers;
-  /** Other programs' interfaces that are served besides. */
+  /** Other programs' interfaces that are also served. */
   readonly fronts: readonly Front[];
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: Metrics;
-  /** Everything that is measured, as Prometheus reads it. */
+  /** All metrics, as Prometheus reads them. */
   readonly scrape: () => string;
   readonly runtime: RuntimeFacts;
   /** As in `Ports`. */

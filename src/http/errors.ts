@@ -29,7 +29,7 @@ const STATUS: Readonly<Record<ErrorCode, number>> = {
   internal: 500,
 };
 
-/** What the client is told. */
+/** What is reported to the client. */
 export interface PublicError {
   readonly status: number;
   readonly message: string;

@@ -1,4 +1,4 @@
-/** What proxies add to requests: for whom they speak. */
+/** Fields that proxies add to requests: for whom they forward. */
 
 /** Fields of which any shows that a proxy passed the request on. Fields that begin with `x-forwarded` do, too. */
 const PROXY_FIELDS: ReadonlySet<string> = new Set([

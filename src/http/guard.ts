@@ -14,7 +14,7 @@ const ALLOWED_FIELDS = "range, if-range, if-none-match, content-type, cache-cont
 /** How long a browser may keep the answer to a preflight, s. */
 const PREFLIGHT_AGE_S = 600;
 
-/** Caller of a request that somebody else has checked. */
+/** Caller of a request that the embedding program has checked. */
 const LOCAL: Caller = { host: "127.0.0.1", addressClass: "loopback", mayBeLocal: true, isForwarded: false };
 
 /** Adds the checks that nothing escapes. */
@@ -23,7 +23,7 @@ export function addGuard(app: Hono<HttpEnv>, parts: HttpParts): void {
     const refused = await refusal(c, parts);
     if (refused !== null) return refused;
     await next();
-    // Nothing is to be taken for a page or a script because of what a stranger's file holds.
+    // Nothing may be taken for a page or a script because of what a stranger's file holds.
     if (!c.res.headers.has("x-content-type-options")) c.res.headers.set("x-content-type-options", "nosniff");
   });
 }
@@ -92,7 +92,7 @@ function preflight(c: HttpContext): Response {
   return new Response(null, { status: 204, headers });
 }
 
-/** An answer of one line. */
+/** A response of one line. */
 export function text(message: string, status: number, headers: Readonly<Record<string, string>> = {}): Response {
   return new Response(`${message}\n`, {
     status,

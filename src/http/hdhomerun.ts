@@ -20,7 +20,7 @@ const MODEL = "HDTC-2US";
 /** Streams at once that are promised: servers refuse to start more than there are tuners. */
 const TUNERS = 8;
 
-/** Adds the routes. The library is the user's: the local network alone gets them, which the user opened it for. */
+/** Adds the routes. The library is the user's: only the local network gets them, for which the user opened it. */
 export function addHdHomeRunRoutes(app: Hono<HttpEnv>, parts: HttpParts): void {
   for (const path of HDHOMERUN_PATHS) {
     app.use(path, async (c, next) => {
@@ -91,8 +91,8 @@ async function tune(c: HttpContext, parts: HttpParts): Promise<Response> {
 }
 
 /**
- * Eight hexadecimal digits by which servers know the tuner again: the same for the same access token, and nothing can be
- * learnt of the token from them. The last digit is the check digit that servers look at.
+ * Eight hexadecimal digits by which servers recognise the tuner: the same for the same access token, and nothing can be
+ * learnt about the token from them. Servers check the last digit, the check digit.
  */
 async function deviceId({ api: { token } }: HttpParts): Promise<string> {
   await token.refresh();

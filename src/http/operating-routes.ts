@@ -1,4 +1,4 @@
-/** For whoever operates the engine: `/metrics`, `/healthz`, `/readyz`. The address rule is that of everything else. */
+/** For the operator of the engine: `/metrics`, `/healthz`, `/readyz`. The address rule is that of everything else. */
 import type { Hono } from "hono";
 import { deadline, withSignal } from "../bytes/deadline.ts";
 import { MillraceError } from "../errors.ts";
@@ -10,14 +10,14 @@ import { pageOf } from "./page.ts";
 /** A database that takes longer for one row is not ready, ms: probes usually wait for less than 5 s. */
 const DATABASE_TIMEOUT_MS = 2000;
 
-/** Nobody keeps the state of a moment. */
+/** No cache may keep a momentary state. */
 const FRESH = { "cache-control": "no-store", "cross-origin-resource-policy": "same-origin" } as const;
 
 /** Adds the routes. */
 export function addOperatingRoutes(app: Hono<HttpEnv>, parts: HttpParts): void {
   for (const path of ["/metrics", "/healthz", "/readyz"]) {
     app.use(path, async (c, next) => {
-      // The figures tell what is being watched, as to how much and when.
+      // The figures reveal what is being watched, how much and when.
       if (pageOf(c.req.raw, baseOf(c, parts)).relation === "foreign") return text("not for pages", 403, FRESH);
       await next();
     });
@@ -30,7 +30,7 @@ export function addOperatingRoutes(app: Hono<HttpEnv>, parts: HttpParts): void {
   });
 }
 
-/** Why playlists and settings cannot be had, null when they can. */
+/** Why playlists and settings are unavailable, null when they are available. */
 async function databaseTrouble({ api, clock }: HttpParts): Promise<string | null> {
   const late = deadline(clock, DATABASE_TIMEOUT_MS, api.closing, () => new MillraceError("timeout", "no answer"));
   try {

@@ -38,9 +38,9 @@ export function pageOf(request: Request, own: string): Page {
 }
 
 /**
- * Whose sessions a request joins besides its address: the origin of a foreign page; "browser" for a browser that does not say
- * whether there is a page, as to addresses in the local network; null for programs and for the user's own doing. So no page
- * restarts what the user's player plays.
+ * The owner whose sessions a request joins, besides its address: the origin of a foreign page; "browser" for a browser that
+ * does not say whether there is a page, as to addresses in the local network; null for programs and for the user's own
+ * doing. So no page restarts what the user's player plays.
  */
 export function sessionOwner(request: Request, page: Page): string | null {
   if (page.relation === "foreign") return page.origin ?? "null";
@@ -48,7 +48,7 @@ export function sessionOwner(request: Request, page: Page): string | null {
 }
 
 /**
- * Whether a browser sent `request` without a word of the page behind it: any page, or the user. So it is with a GET to an
+ * Whether a browser sent `request` without naming the page behind it: any page, or the user. This happens with a GET to an
  * address of the local network, unencrypted, from a page that sends no `Referer`.
  */
 export function isUntoldBrowser(request: Request, page: Page): boolean {

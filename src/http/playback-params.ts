@@ -115,7 +115,7 @@ export function addTranscoding(
   if (transcode?.ac3) query.set("transcode_ac3", "1");
 }
 
-/** Whether each read of a session is to end the one before (by default any number may read). */
+/** Whether each read of a session ends the one before (by default any number may read). */
 export function wantsSingleReader(params: PlaybackParams): boolean {
   const { allow_multiple_threads_reading: allowed, stop_prev_read_thread: stops } = params;
   return allowed === undefined ? stops ?? false : !allowed;

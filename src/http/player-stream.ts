@@ -51,7 +51,7 @@ export async function startForPlayer(call: ApiCall, wanted: WantedStream, signal
  */
 function baseFor({ ownUrl, parts: { policy } }: ApiCall, host: string | null): string {
   const base = new URL(ownUrl);
-  // What comes by TLS comes by its name, which is in the certificate.
+  // A request over TLS came by a name, the one in the certificate.
   if (host === null || base.protocol === "https:") return ownUrl;
   const near = policy.ownAddressNear(host);
   if (near === null) return ownUrl;

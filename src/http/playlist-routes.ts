@@ -35,8 +35,8 @@ export function addPlaylistRoutes(app: Hono<HttpEnv>, parts: HttpParts, dispatch
 }
 
 /**
- * The list. It is the user's: callers on this machine get it, others with `key` (see `get_playlist_url`) or the access token,
- * and to these its playback addresses are signed.
+ * The list. It belongs to the user: callers on this machine get it, others with `key` (see `get_playlist_url`) or the access
+ * token, and for these its playback addresses are signed.
  */
 async function playlist(c: HttpContext, parts: HttpParts, prefix: string): Promise<Response> {
   const query = new URL(c.req.url).searchParams;
@@ -63,7 +63,7 @@ async function playlist(c: HttpContext, parts: HttpParts, prefix: string): Promi
   return new Response(await bytesOf(list), { headers: HEADERS });
 }
 
-/** The files of one torrent: whoever may play it. */
+/** The files of one torrent, for any caller that may play it. */
 async function ofTorrent(c: HttpContext, parts: HttpParts, prefix: string): Promise<Response> {
   // A HEAD looks nothing up among peers.
   if (c.req.raw.method === "HEAD") return c.body(null, 200, HEADERS);
@@ -85,7 +85,7 @@ async function mayRead(c: HttpContext, parts: HttpParts, query: URLSearchParams,
   return c.get("addressClass") === "loopback" && c.get("page").relation !== "foreign";
 }
 
-/** The first part is made at once: when it fails, nothing has been said yet. */
+/** The first part is made at once: when it fails, nothing has been sent yet. */
 async function bytesOf(parts: AsyncGenerator<string>): Promise<ReadableStream<Uint8Array>> {
   const encoder = new TextEncoder();
   let next: IteratorResult<string> | null = await parts.next();

@@ -1,4 +1,4 @@
-/** Byte ranges: RFC 9110 section 14. One range is served; several are answered with the whole. */
+/** Byte ranges: RFC 9110 section 14. One range is served; a request for several gets the whole. */
 
 /** A range of a body, end exclusive. */
 export interface ByteRange {

@@ -6,7 +6,7 @@ import { MillraceError } from "../errors.ts";
 import type { Clock } from "../ports.ts";
 import type { BodyHold } from "./admission.ts";
 
-/** Longest pause within a body, ms: beyond it the client is gone, or holds a place that others wait for. */
+/** Longest pause within a body, ms: after it the client is gone, or holds a place that others wait for. */
 export const BODY_IDLE_MS = 20_000;
 /** Longest time for a whole body that is held in memory, ms: 16 MiB at 2.5 Mbit/s. */
 export const BODY_WHOLE_MS = 60_000;

@@ -4,7 +4,7 @@ import { matchedRoutes } from "hono/route";
 import type { Logger } from "../ports.ts";
 import type { HttpContext, HttpEnv, HttpParts } from "./context.ts";
 
-/** Methods that are told apart; a client may send any word. */
+/** Methods counted separately; a client may send any word. */
 const METHODS: readonly string[] = ["GET", "HEAD", "POST", "OPTIONS"];
 
 /**
@@ -13,7 +13,7 @@ const METHODS: readonly string[] = ["GET", "HEAD", "POST", "OPTIONS"];
  */
 const SHOWN_ID_CHARS = 8;
 
-/** Adds the middleware; before all others, so that what they refuse is counted, too. */
+/** Adds the middleware; before all others, so that requests they refuse are counted, too. */
 export function addRequestLog(app: Hono<HttpEnv>, parts: HttpParts): void {
   // Ids of one run count up; those of another run begin with something else.
   const run = crypto.randomUUID().slice(0, 6);

@@ -1,4 +1,4 @@
-/** From the parameters of a start to what playback is asked for. */
+/** Turns the parameters of a start into a request to playback. */
 import type { StreamSelector } from "../content/selector.ts";
 import type { OutputKind } from "../playback/session-base.ts";
 import type { StartRequest } from "../playback/start-request.ts";
@@ -33,7 +33,7 @@ export function startRequest(
     caller: callerOf(c),
     owner: sessionOwner(c.req.raw, c.get("page")),
     holder: sessionHolderOf(c, parts),
-    // No page of another origin looks around in the user's network.
+    // No page of another origin may explore the user's network.
     callerIsLocal: mayNamePrivate || c.get("addressClass") === "loopback" && c.get("page").relation !== "foreign",
     preferredAudioLanguage: params.preferred_audio_language ?? null,
     transcode: output === "file" ? null : transcodingOf(params, parts.transcodeAudio),

@@ -55,7 +55,7 @@ async function start(c: HttpContext, parts: HttpParts, prefix: string, output: O
       return startedResponse(c, parts, prefix, params, started.session);
     }
     const selector = c.req.method === "POST" ? await postedSelector(c, parts, params, hold) : selectorOf(params);
-    // What is signed, the user chose.
+    // A signed address was chosen by the user.
     const mayNamePrivate = await isSigned(parts.api.token, params.key, selector);
     const session = await parts.sessions.start(
       startRequest(c, parts, params, { selector, output, mayNamePrivate, signal }),
@@ -97,7 +97,7 @@ function startedResponse(
   return c.json({ response: startResponse(base, session, playback, params), error: null });
 }
 
-/** Measures a start that made a session, until its output can be read; one that joined a session tells nothing. */
+/** Measures a start that made a session, until its output can be read; one that joined a session shows nothing. */
 function observeStart(c: HttpContext, parts: HttpParts, session: AnySession, beganMs: number): void {
   if (session.startedMs < beganMs) return;
   const { output, infohashHex } = session.identity;

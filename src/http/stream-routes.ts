@@ -68,7 +68,7 @@ function notFound(text: string = UNKNOWN_SESSION): Response {
   return new Response(`${text}\n`, { status: 404, headers: { "content-type": "text/plain; charset=utf-8" } });
 }
 
-/** A broadcast: no length, no ranges, and no validator, for it is never the same twice. */
+/** A broadcast: no length, no ranges, and no validator, since it is never the same twice. */
 function endless(c: HttpContext, session: LiveSession): Response {
   if (session.identity.output !== "ts") return notFound();
   session.touch();

@@ -18,8 +18,8 @@ export function namesTorrent(query: URLSearchParams): boolean {
 }
 
 /**
- * The list. Who may play the torrent may have it; addresses in it name the torrent as the request does, with its key if it
- * has one. Rejects as playback.
+ * The list. Any caller that may play the torrent may have it; its addresses name the torrent as the request does, with its
+ * key if it has one. Rejects as playback.
  */
 export async function torrentList(
   c: HttpContext,

@@ -46,7 +46,7 @@ const CODE_OF: Readonly<Record<ErrorCode, number>> = {
 /** Statuses of API answers: 200 but for an address that may not call, a body over its limit, and too many calls. */
 export type ApiStatus = 200 | 403 | 413 | 429;
 
-/** A failure as the caller is told. */
+/** A failure as reported to the caller. */
 export class ApiError extends Error {
   override readonly name = "ApiError";
   /** One of `API_CODES`. */
@@ -63,7 +63,7 @@ export class ApiError extends Error {
   }
 }
 
-/** What the caller is told of `error`; the messages of internal ones stay in the log, since they may name paths. */
+/** What is reported to the caller for `error`; internal messages stay in the log, since they may name paths. */
 export function toApiError(error: unknown): ApiError {
   if (error instanceof ApiError) return error;
   const code = error instanceof MillraceError ? CODE_OF[error.code] : API_CODES.internal;

@@ -1,4 +1,4 @@
-/** One call of the JSON method API: who may, with what, and how the answer is wrapped. */
+/** One call of the JSON method API: who may call, with which parameters, and how the result is wrapped. */
 import * as z from "zod";
 import { hasCode } from "../../errors.ts";
 import type { Holder } from "../../playback/shares.ts";
@@ -27,14 +27,14 @@ const API_VERSIONS = new Set(["1", "2", "3"]);
 /** What the transport knows of a request. */
 export interface Caller {
   readonly addressClass: AddressClass;
-  /** Only a reverse proxy that may be there stands against the class `loopback`. */
+  /** The class is not `loopback` only because a reverse proxy may be there. */
   readonly mayBeLocal: boolean;
   readonly clientHost: string;
   /** Base URL of the engine as this request names it. */
   readonly ownUrl: string;
   /** Whose share of calls and memory it takes. */
   readonly holder: Holder;
-  /** Names the request in the log. */
+  /** Identifies the request in the log. */
   readonly requestId: string;
 }
 
@@ -44,7 +44,7 @@ interface Received {
   readonly upload: Spooled | undefined;
 }
 
-/** Answers API requests. `method` is the name that the path has; without it the parameter says it. */
+/** Serves API requests. `method` is the name in the path; without it the parameter names the method. */
 export type Dispatch = (request: Request, caller: Caller, method?: string) => Promise<Response>;
 
 /** The dispatcher over `methods`. */
@@ -141,7 +141,7 @@ export function createDispatch(methods: readonly Method[], parts: ApiParts, admi
         code: told.code,
         error: isFault ? error : told.message,
       });
-      // Nobody but the engine's own pages gets to read anything about the token, refusals included.
+      // Only the engine's own pages may read anything about the token, refusals included.
       return told.code === API_CODES.accessDenied ? failure(told) : readable(failure(told), request, caller);
     } finally {
       hold.release();
@@ -206,7 +206,7 @@ function picture({ bytes, type }: Picture): Response {
       "cache-control": `private, max-age=${KEEP_MS / 1000}`,
       "x-content-type-options": "nosniff",
       "cross-origin-resource-policy": "same-origin",
-      // Should an SVG be opened as a page: no scripts, and nothing from elsewhere.
+      // In case an SVG is opened as a page: no scripts, and nothing from elsewhere.
       "content-security-policy": "default-src 'none'; img-src data:; style-src 'unsafe-inline'; sandbox",
     },
   });

@@ -5,7 +5,7 @@ import { shortened } from "../errors.ts";
 import { readBody } from "../request-body.ts";
 import { API_CODES, ApiError } from "./codes.ts";
 
-/** Largest body, bytes: a transport file of 16 MiB and its company. */
+/** Largest body, bytes: a transport file of 16 MiB and the fields around it. */
 export const MAX_BODY_BYTES = 17 * 1024 * 1024;
 /**
  * Largest urlencoded form or JSON body, bytes: they carry text; files come as parts. Also the most that is read of a stranger who has
@@ -18,14 +18,14 @@ export const MAX_FIELD_CHARS = 64 * 1024;
 const MAX_NAME_CHARS = 1024;
 /** Most fields of one call: lists are a few hundred entries long. */
 export const MAX_FIELDS = 10_000;
-/** The parameter that a body which is no form stands for. */
+/** The parameter that a body stands for when it is no form. */
 const BODY_PARAMETER = "file";
 
 /** What a call brought. */
 export interface ApiInput {
   /** All values of a name, the query's before the form's. */
   texts(name: string): readonly string[];
-  /** Elements of a list that came as a JSON array: they are not to be split. Undefined: `texts` has what there is. */
+  /** Elements of a list that came as a JSON array and must not be split. Undefined: use `texts`. */
   list(name: string): readonly string[] | undefined;
   file(name: string): File | undefined;
 }

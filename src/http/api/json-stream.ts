@@ -8,7 +8,7 @@ type Part = string | Uint8Array<ArrayBuffer>;
 export class JsonStream {
   private readonly parts: AsyncIterable<Part>;
 
-  /** `parts` joined are one JSON value; nobody else may need their memory. */
+  /** The joined `parts` are one JSON value; no other code may keep their memory. */
   constructor(parts: AsyncIterable<Part>) {
     this.parts = parts;
   }
@@ -44,7 +44,7 @@ export function jsonStream(before: string, items: AsyncIterable<Part>, after: st
   return new JsonStream((async function* () {
     const iterator = items[Symbol.asyncIterator]();
     try {
-      // The first page is made before anything is said: when it fails, the call does.
+      // The first page is made before anything is sent: when it fails, the call does.
       let part = await iterator.next();
       yield before;
       for (; !part.done; part = await iterator.next()) yield part.value;

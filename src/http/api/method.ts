@@ -40,9 +40,9 @@ export interface Method<Params extends z.ZodObject = z.ZodObject, Result extends
   readonly public: boolean;
   /** False: callers on this machine only, whatever is allowed. */
   readonly remote: boolean;
-  /** Pages of any origin may read the answer. Only where it tells nothing about the user. Default false. */
+  /** Pages of any origin may read the result. Only where it reveals nothing about the user. Default false. */
   readonly openToPages?: boolean;
-  /** Refuses whatever a browser sends on behalf of another origin. Private methods do so always. Default false. */
+  /** Refuses anything a browser sends on behalf of another origin. Private methods always do. Default false. */
   readonly sameOriginOnly?: boolean;
   /**
    * Refuses a browser that does not say which page sends a request, as with a GET to an address of the local network: it may
@@ -57,7 +57,7 @@ export interface Method<Params extends z.ZodObject = z.ZodObject, Result extends
   /** Parameters as typed values; `readParams` makes those from text by the same schema. */
   readonly params: Params;
   readonly result: Result;
-  /** What may stand beside the result (`Noted`). Default: nothing. */
+  /** Extra fields that may stand beside the result (`Noted`). Default: none. */
   readonly notes?: z.ZodObject;
   /** Large results may be a stream of their JSON, others have notes beside them. */
   handle(params: z.output<Params>, call: ApiCall): Handled<Result> | Promise<Handled<Result>>;

@@ -9,7 +9,7 @@ export function pageOrigin(request: Request, own: string): PageOrigin {
   return pageOf(request, own).relation;
 }
 
-/** Whether a request may have the access token: no page sent it, nor the user by a link, or one of the engine's own did. */
+/** Whether a request may have the access token: sent by a program or one of the engine's own pages, not by opening an address. */
 export function isStrictlySameOrigin(request: Request, own: string): boolean {
   return pageOrigin(request, own) !== "foreign" && request.headers.get("sec-fetch-site") !== "none";
 }

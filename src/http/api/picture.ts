@@ -1,4 +1,4 @@
-/** Pictures: told by their bytes, whatever their sender says, and kept for a while. */
+/** Pictures: recognised by their bytes, whatever their sender says, and kept for a while. */
 import { MillraceError } from "../../errors.ts";
 import type { Clock } from "../../ports.ts";
 
@@ -28,7 +28,7 @@ export function pictureType(bytes: Uint8Array): string | null {
 
 /** Bytes looked at for the root element of an SVG; licence texts and DTDs stand before it in some. */
 const SVG_HEAD_BYTES = 64 * 1024;
-/** What may stand before the root element (XML 1.0, section 2.8): how it begins and how it ends. */
+/** What may come before the root element (XML 1.0, section 2.8): how it begins and how it ends. */
 const PROLOG: readonly (readonly [string, string])[] = [["<?", "?>"], ["<!--", "-->"], ["<!DOCTYPE", ">"]];
 
 /** Whether `bytes` are an SVG document: UTF-8 text whose first element is `svg`. */

@@ -1,7 +1,7 @@
 /** Shapes of the JSON API that several methods share: section 2 of the HTTP API. */
 import * as z from "zod";
 
-/** What commands answer. */
+/** What commands return. */
 export const OK = z.literal("ok");
 /** No parameters of its own. */
 export const NONE = z.object({});

@@ -1,4 +1,4 @@
-/** The OpenAPI document of the engine: what generators make clients of. The method API's part is made from the registry. */
+/** The OpenAPI document of the engine, from which generators make clients. The method API's part is made from the registry. */
 import { VERSION } from "../../version.ts";
 import { METHOD_GROUPS, METHODS } from "../api/registry.ts";
 import { methodPaths } from "./methods.ts";

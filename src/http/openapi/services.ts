@@ -7,7 +7,7 @@ import { apiVersion, BY_NOTHING, BY_TOKEN, inQuery } from "./parameters.ts";
 import { someOfStart } from "./playback-parameters.ts";
 import type { Components, Json } from "./schema.ts";
 
-/** An operation for whoever runs the engine. */
+/** An operation for the operator of the engine. */
 function operating(operationId: string, summary: string, more: Json = {}): Json {
   return {
     operationId,

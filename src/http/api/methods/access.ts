@@ -5,7 +5,7 @@ import { NONE, OK } from "../schemas.ts";
 
 const VALUE = z.object({ value: z.boolean().describe("Whether to let them in") });
 
-/** Stored first: what was answered with `ok` is true after a restart, too. */
+/** Stored first: a change confirmed with `ok` holds after a restart, too. */
 async function allow({ parts }: ApiCall, kind: "intranet" | "internet", value: boolean): Promise<"ok"> {
   await parts.settings.set(`allow_${kind}`, value);
   parts.policy.setAllowed(kind, value);

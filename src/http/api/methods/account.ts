@@ -5,7 +5,7 @@ import { API_CODES, ApiError } from "../codes.ts";
 import { defineMethod, type Method } from "../method.ts";
 import { NONE, OK } from "../schemas.ts";
 
-/** What `method` says of whoever signed in here, by password or through an identity provider. */
+/** `method` for a user who signed in here, by password or through an identity provider. */
 const OWN_AUTH = "millrace_auth" as const;
 /** Levels: a user who is signed in, and nobody. */
 const SIGNED_IN = 1;

@@ -21,7 +21,7 @@ export const ANALYSIS = z.object({
   categories: z.array(z.string()),
 }).meta({ id: "Analysis" });
 
-/** What became of one of several: the one or the other. As alternatives few generators of clients could read it. */
+/** The outcome of one of several: a result or an error. Few client generators could read it as alternatives. */
 export const OUTCOME = z.object({
   result: ANALYSIS.optional(),
   error: z.object({ message: z.string(), code: z.int() }).optional(),
@@ -42,14 +42,14 @@ export function analysisJson(analysis: Analysis): z.input<typeof ANALYSIS> {
   };
 }
 
-/** The analysis, or the error that the document gives for what cannot be named. */
+/** The analysis, or the error that the document gives for a text that names nothing. */
 function analysisOf(outcome: Outcome | undefined): Analysis {
   if (outcome === undefined || "error" in outcome) throw outcome?.error;
   if (outcome.analysis === null) throw new ApiError(API_CODES.documented, "unknown protocol");
   return outcome.analysis;
 }
 
-/** The methods that tell what a text names. */
+/** The methods that report what a text names. */
 export const ANALYZE_METHODS: readonly Method[] = [
   defineMethod({
     name: "analyze_content",

@@ -31,7 +31,7 @@ export const ICON_METHODS: readonly Method[] = [
       if (url === null) throw new MillraceError("not_found", "there is no icon");
       const inline = logoBytes(url);
       if (inline !== null) return new Picture(inline);
-      // What is private to callers on this machine must not reach others by way of the cache.
+      // A picture private to callers on this machine must not reach others through the cache.
       return await call.parts.pictures.get(
         `${call.callerIsLocal} ${url}`,
         // Others may be waiting for it when this caller leaves; the fetch has its own deadline.

@@ -1,4 +1,4 @@
-/** "Players" of section 4.4, and, our additions, what becomes of a player afterwards. */
+/** "Players" of section 4.4, and, our additions, control of a player afterwards. */
 import * as z from "zod";
 import { selectStream } from "../../../content/selector.ts";
 import { startForPlayer } from "../../player-stream.ts";
@@ -92,7 +92,7 @@ export const PLAYER_METHODS: readonly Method[] = [
   ),
 ];
 
-/** None needs a token; a page that the user merely visits is not to start anything on the television, nor to watch it. */
+/** None needs a token, but a page the user merely visits must not start anything on the television, nor watch it. */
 function playerMethod<Params extends z.ZodObject, Result extends z.ZodType>(
   name: string,
   summary: string,

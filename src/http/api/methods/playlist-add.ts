@@ -1,4 +1,4 @@
-/** From the parameters of `playlist_add_item` to a new item: which content it is and how it is called. */
+/** Makes a new item from the parameters of `playlist_add_item`: which content it is and what it is called. */
 import { looksPlayable } from "../../../content/file-choice.ts";
 import { MAX_TRANSPORT_FILE_BYTES } from "../../../content/resolve.ts";
 import { selectStream } from "../../../content/selector.ts";

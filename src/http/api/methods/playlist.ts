@@ -13,7 +13,7 @@ import { LISTED_ITEM, TRASH_ITEM } from "./playlist-item.ts";
 const MAX_IDS = 10_000;
 
 const IDS = z.array(ITEM_ID).min(1).max(MAX_IDS).describe("Numbers of the items");
-/** What is deleted for good is gone for all: items without an owner are everybody's. */
+/** A final deletion is final for all: items without an owner belong to everybody. */
 const THEIRS = SHORT_TEXT.optional().describe("Deletes items of this owner alone, none that are everybody's");
 const GROUPS = z.boolean().optional().describe("Acts on all items of the same channel");
 const TRUE = z.literal(true);

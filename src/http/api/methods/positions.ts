@@ -1,4 +1,4 @@
-/** Where files were left off: our addition, so that any device goes on from there. */
+/** Where files were left off: our addition, so that any device can continue from there. */
 import * as z from "zod";
 import { defineMethod, type Method } from "../method.ts";
 import { HEX_40, INFOHASH, OK } from "../schemas.ts";
