@@ -7,7 +7,7 @@ const KEPT_MS = 30_000;
 /** Sessions kept at once: as many as may run. Each holds 64 small events at most. */
 const MAX_KEPT = 500;
 
-/** What is kept of a session. */
+/** The data kept of a session. */
 export interface EndedSession {
   readonly id: string;
   readonly infohashHex: string;

@@ -12,7 +12,7 @@ export interface PlaybackEvent {
   readonly params: Readonly<Record<string, unknown>>;
 }
 
-/** An event with its number in its session, from 1 on: where a listener goes on from. */
+/** An event with its number in its session, from 1 on; a listener continues from it. */
 export interface NumberedEvent extends PlaybackEvent {
   readonly id: number;
 }
@@ -55,7 +55,7 @@ export class EventLog {
     return signal.aborted ? null : event();
   }
 
-  /** No event follows; what is kept can still be fetched. */
+  /** No event follows; kept events can still be fetched. */
   close(): void {
     this.#closed = true;
     this.#wake();

@@ -42,13 +42,13 @@ interface Opened {
   users: number;
   /** It may be used again. */
   isKept: boolean;
-  /** It is counted in `memory`: as long as it may be used again or is in use. */
+  /** It is counted in `memory` while it is in use or may be used again. */
   isCounted: boolean;
 }
 
 type SoundMaking = { readonly audioEncoder: AudioEncoder | null; readonly audioTarget: AudioTarget };
 
-/** Opens files and keeps what it knows of the last ones. */
+/** Opens files and remembers what it learned about the latest ones. */
 export class Presentations {
   readonly #making: SoundMaking;
   readonly #tasks = new Map<string, SharedTask<Opened>>();
@@ -118,7 +118,7 @@ export class Presentations {
     }
   }
 
-  /** Drops the one of those that nobody uses which was used longest ago; false when there is none. */
+  /** Drops the least recently used of the unused ones; false when there is none. */
   #dropIdle(): boolean {
     for (const key of this.#tasks.keys()) {
       if (this.#opened.get(key)?.users !== 0) continue;
@@ -159,7 +159,7 @@ async function share<T>(
   try {
     return await task.wait(signal);
   } catch (error) {
-    // One who gives up leaves the task to the others; the last takes it along.
+    // A caller that gives up leaves the task to the others; the last one ends it.
     const isOver = !signal.aborted || task.abandoned;
     if (isOver && tasks.get(key) === task) tasks.delete(key);
     throw error;

@@ -1,4 +1,4 @@
-/** What all playback sessions have in common: identity, activity, events, bodies that end, and an end of their own. */
+/** The common part of all playback sessions: identity, activity, events, bodies that end, and an end of their own. */
 import { abortError, MillraceError } from "../errors.ts";
 import type { Clock, Timer } from "../ports.ts";
 import type { StallReason } from "../swarm/types.ts";
@@ -7,12 +7,12 @@ import { EventLog, type PlaybackEvent } from "./events.ts";
 /** What a session delivers: MPEG TS, HLS, or the file as it is. */
 export type OutputKind = "ts" | "hls" | "file";
 
-/** Reason of `Session.stop` when nobody used it for long. A request for one of its URLs brings it back. */
+/** Reason of `Session.stop` after a long time without use. A request for one of its URLs brings it back. */
 export const INACTIVITY = "inactivity";
 /** Reason of `Session.stop` when the engine ends. The next run of the engine brings it back. */
 export const SHUTDOWN = "shutdown";
 
-/** How often activity and stalls are looked at. */
+/** How often activity and stalls are checked. */
 const WATCH_MS = 1000;
 
 /** What makes two requests the same session. */
@@ -26,7 +26,7 @@ export interface SessionIdentity {
   readonly owner: string | null;
 }
 
-/** Hears what becomes of sessions, by their ids. */
+/** Is notified of the fate of sessions, by their ids. */
 export interface SessionObserver {
   /** Playing waits from now on. */
   stalled(id: string, reason: StallReason): void;
@@ -44,7 +44,7 @@ export interface SessionBaseParts {
   readonly activityTimeoutMs: number;
   /** A body that gets no byte for this long ends: a dead swarm never hangs a player. */
   readonly readTimeoutMs: number;
-  /** Whether `download_stopped` is told. */
+  /** Whether `download_stopped` is reported. */
   readonly stopNotifications: boolean;
   readonly onStopped: (reason: string) => void;
   /** It can't be played; it stays for a while so that `stat` can say why. */
@@ -154,7 +154,7 @@ export abstract class Session {
     return this;
   }
 
-  /** Ends the session: readers end, what it holds goes back. Idempotent. */
+  /** Ends the session: its readers end, and it gives back what it holds. Idempotent. */
   stop(reason: string): void {
     if (this.stopped) return;
     this.#watch?.cancel();

@@ -19,7 +19,7 @@ export const SESSION_LIMITS = {
  */
 const EVICT_IDLE_MS = 3_000;
 
-/** What is looked at in a session. */
+/** The facts about a session that decide. */
 export interface LimitedSession {
   /** Time since its player last did something, ms. */
   readonly idleMs: number;

@@ -1,5 +1,5 @@
 /**
- * What it takes to bring a playback session back that ended by itself: a viewer who pauses for an hour still holds its
+ * The data that brings back a playback session that ended by itself: a viewer who pauses for an hour still holds its
  * URLs, and a player never loads the playlist of a recording again. Kept in the state directory, so that a restart of the
  * engine is survived too.
  */
@@ -10,7 +10,7 @@ import type { Clock, FilePort, Logger, Timer } from "../ports.ts";
 import type { OutputKind } from "./session-base.ts";
 import type { Holder } from "./shares.ts";
 
-/** Records kept: what a household plays in a week. Each is some 300 bytes unless its magnet is long. */
+/** Most records kept: what a household plays in a week. Each is some 300 bytes unless its magnet is long. */
 const MAX_RECORDS = 256;
 /** Longest record as JSON, characters: 2 MiB in all. A magnet of twenty trackers has a quarter of it. */
 const MAX_RECORD_CHARS = 8192;
@@ -62,7 +62,7 @@ export interface SegmentClient {
   readonly caller: string;
 }
 
-/** What a segment's URL says of its session. */
+/** What a segment's URL says about its session. */
 export interface SegmentQuery {
   readonly infohashHex: string;
   /** undefined: the default file. */

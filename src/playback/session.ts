@@ -33,7 +33,7 @@ const TS_NAME = /\.(ts|m2ts|mts|m2t|tp|trp)$/i;
 /** From this share of the file on the next one is fetched. */
 const NEXT_FILE_FROM = 0.9;
 
-/** Warnings that `stat` tells at once: a file of 256 tracks has one for each. */
+/** Most warnings in one `stat`: a file of 256 tracks has one for each. */
 const MAX_WARNINGS = 8;
 
 /** Everything a session is made of. */
@@ -69,12 +69,12 @@ export class PlaybackSession extends Session {
   singleReader = false;
   readonly #lease: SwarmLease;
   readonly #shared: SharedOutputs;
-  /** Bodies, and what is fetched ahead. */
+  /** Bodies and data fetched ahead. */
   readonly #readers = new Set<SessionReader>();
   /** Bodies, with what ends them. */
   readonly #bodies = new Map<BodyReader, AbortController>();
   #nextFile: MetainfoFile | null;
-  /** Place of which `missing_content` was told. */
+  /** Place for which `missing_content` was reported. */
   #missingAt: number | null = null;
   #prebufferedBytes = 0;
   #prebufferBytes: number;
@@ -154,7 +154,7 @@ export class PlaybackSession extends Session {
     return this.trouble ?? this.swarm.status().message ?? this.#warning;
   }
 
-  /** What is not as the file should have it: faults that were met first, then what was known when it was opened. */
+  /** What is wrong with the file: first the faults met while reading, then those known when it was opened. */
   get #warning(): string | null {
     const { faults, warnings } = this.presentation ?? {};
     const all = [faults?.warning ?? null, ...warnings ?? []].filter((text) => text !== null);
@@ -335,7 +335,7 @@ export class PlaybackSession extends Session {
     try {
       reader = this.swarm.openReader(this.file.index, { readAheadBytes: 0 });
     } catch {
-      // Too many readers: players read for themselves, and they are told.
+      // Too many readers: players read for themselves and get the error.
       this.#prebufferBytes = 0;
       return;
     }
@@ -360,7 +360,7 @@ export class PlaybackSession extends Session {
         if (this.prebuffering) this.tell("prebuffering", { progress: this.prebufferProgress });
       }
       this.tell("playing");
-      // One after the other: what plays now goes first.
+      // One after the other: the content that plays now goes first.
       if (this.clock.monotonic() - beganMs <= CALM_PREBUFFER_MS) await this.#fetchEnd(reader, late.signal);
     } catch (error) {
       if (!this.stopped && error instanceof MillraceError) this.trouble = error.message;

@@ -33,10 +33,10 @@ import { SharedTask } from "./shared-task.ts";
 import { mayJoin, peerWishes, requireOtherSources } from "./without-peers.ts";
 import { activityTimeoutMs, identify, newSessionId, recordOf, requestOf, type StartRequest } from "./start-request.ts";
 
-/** A start that answers at once waits so long for the container: what is refused by its first bytes is told right away. */
+/** How long an immediate start waits for the container, to report at once a file that its first bytes rule out. */
 const FAIL_FAST_MS = 250;
 
-/** A session of either kind: `kind` tells. */
+/** A session of either kind, as `kind` says. */
 export type AnySession = PlaybackSession | LiveSession;
 
 /** What the sessions stand on. */
@@ -51,11 +51,11 @@ export interface SessionsParts {
   readonly startTimeoutMs: number;
   /** Makes AAC; null: nothing does. */
   readonly audioEncoder: AudioEncoder | null;
-  /** What sound is made into. */
+  /** What sound is transcoded to. */
   readonly audioTarget: AudioTarget;
   /** The metadata of a stream that is being started is known now. */
   readonly onMetadata: (metainfo: AnyMetainfo) => void;
-  /** What brings sessions back that ended by themselves. Default: those of this run. */
+  /** Records that bring back sessions that ended by themselves. Default: those of this run. */
   readonly records?: SessionRecords;
   readonly observer?: SessionObserver;
 }
@@ -138,7 +138,7 @@ export class Sessions {
     return record === null ? null : await this.#bringBack(record, signal);
   }
 
-  /** A page finds what it started or showed the id of: the infohash alone would tell it what the user watches. */
+  /** A page finds only what it started or showed the id of: the infohash alone would reveal what the user watches. */
   #findForSegment(query: SegmentQuery, client: SegmentClient): AnySession | null {
     const { fileIndex } = query;
     let found: AnySession | null = null;
@@ -174,7 +174,7 @@ export class Sessions {
     }
   }
 
-  /** Ends a session for good, one too that ended by itself. Does nothing where there is none of that id. */
+  /** Ends a session permanently, including one that already ended by itself. Does nothing if no session has that id. */
   stop(infohashHex: string, id: string, reason: string): void {
     const record = this.#records.find(infohashHex, id);
     if (record !== null) this.#records.forget(id);
@@ -297,7 +297,7 @@ export class Sessions {
   async #startLive(
     target: LiveTarget,
     request: StartRequest,
-    /** What it waits for, as it is told when it takes too long. */
+    /** What it waits for, as reported when that takes too long. */
     attempt: { reason: () => string },
     signal: AbortSignal,
   ): Promise<LiveSession> {

@@ -1,4 +1,4 @@
-/** One piece of work shared by all who ask for it while it runs. */
+/** One piece of work shared by all callers that ask for it while it runs. */
 import { abortError } from "../errors.ts";
 
 /**

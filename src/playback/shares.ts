@@ -1,4 +1,4 @@
-/** Dividing something that there is little of among those who ask, so that nobody takes it from all others. */
+/** Divides a scarce resource among holders, so that none takes it from all the others. */
 
 /** Who asks. */
 export interface Holder {
@@ -26,7 +26,7 @@ export interface ShareLimits {
 /** Why there is nothing left: the asking holder has its share, or all together have theirs. */
 export type Shortage = "share" | "total";
 
-/** Counts what each holder has. */
+/** Counts the amount that each holder has. */
 export class Shares {
   readonly limits: ShareLimits;
   readonly #taken = new Map<string, number>();
@@ -37,7 +37,7 @@ export class Shares {
     this.limits = limits;
   }
 
-  /** What all holders have. */
+  /** Total amount of all holders. */
   get total(): number {
     return this.#total;
   }

@@ -1,4 +1,4 @@
-/** What a session is started by, and how it is started again when it comes back. */
+/** The request that starts a session, and how it is repeated when the session comes back. */
 import type { StreamSelector } from "../content/selector.ts";
 import type { AudioTranscoding } from "../media/transcode/types.ts";
 import type { OutputKind, SessionIdentity } from "./session-base.ts";
@@ -35,7 +35,7 @@ export interface StartRequest {
   readonly forceRestart: boolean;
   /** Each new read of a file session ends the ones before. Default: any number read at once. */
   readonly singleReader?: boolean;
-  /** No peer is asked or served: what comes, comes from web seeds. Default false. */
+  /** No peer is asked or served: all data comes from web seeds. Default false. */
   readonly withoutPeers?: boolean;
   /** Files that the default one is taken from; null or absent: all. */
   readonly selectedIndexes?: readonly number[] | null;
@@ -75,7 +75,7 @@ export function identify(
   return { identity, key: JSON.stringify([infohashHex, fileIndex, output, client, owner]) };
 }
 
-/** What brings a session back that was started by `request`. */
+/** The request that brings back a session started by `request`. */
 export function recordOf(
   session: Pick<SessionRecord, "id" | "isLive" | "isDefaultFile">,
   identity: SessionIdentity,

@@ -1,4 +1,4 @@
-/** A reader that tells where its player stands. */
+/** A reader that reports its player's position. */
 import type { ChunkBuffers } from "../bytes/chunk-buffers.ts";
 import type { SwarmReader } from "../swarm/types.ts";
 
@@ -8,7 +8,7 @@ export interface TrackedReader extends SwarmReader {
   readonly positionBytes: number | null;
 }
 
-/** `reader`, with `onRead` called as each read begins. It answers in memory of `buffers` and takes that back. */
+/** `reader`, with `onRead` called as each read begins. It returns data in memory of `buffers` and takes that back. */
 export function trackReader(
   reader: SwarmReader,
   buffers: ChunkBuffers,

@@ -1,4 +1,6 @@
-/** Starts that may use no peers (`disable_p2p`): what is neither here nor at a web seed is refused with its reason. */
+/**
+ * Starts that may use no peers (`disable_p2p`): content that is neither here nor at a web seed is refused with a reason.
+ */
 import { MillraceError } from "../errors.ts";
 import type { Swarm } from "../swarm/types.ts";
 import { type AnyMetainfo, isLive } from "../transport/live.ts";
