@@ -18,7 +18,7 @@ export type FetchPorts = Pick<Ports, "httpClient" | "clock"> & LookupPorts;
 /** Redirects followed at most; browsers allow 20, nothing honest needs more than a few. */
 const MAX_REDIRECTS = 5;
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
-/** Statuses whose answers have no body: RFC 9110, section 6.4.1. */
+/** Statuses whose responses have no body: RFC 9110, section 6.4.1. */
 const BODILESS: ReadonlySet<number> = new Set([204, 304]);
 /** For an answer from one address while others of the same name are left to try. */
 const ATTEMPT_MS = 5000;

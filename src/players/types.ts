@@ -48,7 +48,7 @@ export interface PlayerStatus {
 /** The status of a player that plays nothing. */
 export const IDLE: PlayerStatus = { state: "idle", positionSeconds: null, durationSeconds: null };
 
-/** What a player can be told while it plays. */
+/** Commands to a player while it plays. */
 export type PlayerCommand =
   | { readonly kind: "pause" | "resume" | "stop" }
   | { readonly kind: "seek"; readonly positionSeconds: number };

@@ -12,7 +12,7 @@ import { describeUrl, withoutSecrets } from "./spec.ts";
 const MAX_COMPLAINT_CHARS = 2048;
 /** Before ffmpeg says anything it connects and looks at five seconds of the stream, ms. */
 const FIRST_MS = 30_000;
-/** A process that was asked to end has so long, ms. */
+/** Time for a process that was asked to end, ms. */
 const END_MS = 1000;
 
 /** What ffmpeg is to read. */

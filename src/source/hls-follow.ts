@@ -1,13 +1,13 @@
 /** Which segments of a playlist that moves on come next (RFC 8216, 6.3). No clock, no network: they are told. */
 import type { MediaList, PlaylistSegment } from "./hls-playlist.ts";
 
-/** A live playlist is joined so many segments before its end (6.3.3 asks for three target durations). */
+/** A live playlist is joined this many segments before its end (6.3.3 asks for three target durations). */
 const START_BEHIND = 3;
 /** More than these waiting means that we are behind. */
 const BEHIND_SEGMENTS = 5;
-/** A playlist that stays behind for so many reloads is a new one, not an old copy from a cache. */
+/** A playlist that stays behind for this many reloads is a new one, not an old copy from a cache. */
 const OLD_COPIES = 3;
-/** Without a new segment for so many target durations the source is lost. */
+/** Without a new segment for this many target durations the source is lost. */
 const STALE_TARGETS = 3;
 
 /** What a reload told. */

@@ -14,7 +14,7 @@ import { HEAD_BYTES, isTransportStream } from "./sniff.ts";
 import { describeUrl } from "./spec.ts";
 import type { SourceWeb } from "./web.ts";
 
-/** Largest segment, bytes: ten seconds at 50 Mb/s. Two are held, the one that is sent and the one behind it. */
+/** Largest segment, bytes: ten seconds at 50 Mb/s. Two are held, the one being sent and the next. */
 const MAX_SEGMENT_BYTES = 64 * 1024 * 1024;
 /** Tries for one segment; after the last it is left out. */
 const SEGMENT_TRIES = 3;

@@ -42,7 +42,7 @@ export function liveInput(run: (signal: AbortSignal) => AsyncGenerator<LiveInput
   };
 }
 
-/** `promise`, or null after `timeoutMs`: the promise itself goes on. Rejects with the signal's reason when it fires. */
+/** `promise`, or null after `timeoutMs`: the promise itself continues. Rejects with the signal's reason when it fires. */
 export async function within<T>(
   clock: Clock,
   timeoutMs: number,

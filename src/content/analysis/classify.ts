@@ -1,4 +1,4 @@
-/** What a body is, told by its first bytes; what its sender calls it only counts where they say nothing. */
+/** Classifies a body by its first bytes; its sender's label counts only where they say nothing. */
 import { type Container, sniffContainer } from "../../bytes/container.ts";
 import { toHex } from "../../bytes/hex.ts";
 import { mimeTypeOf } from "../file-choice.ts";
@@ -6,7 +6,7 @@ import { mimeTypeOf } from "../file-choice.ts";
 /** Bytes from the start that tell media from anything else. */
 export const CLASSIFY_BYTES = 4096;
 
-/** Kinds of bodies that analysis tells apart. */
+/** Kinds of bodies that analysis distinguishes. */
 export type BodyKind = "transport_file" | "gzip" | "m3u" | "media";
 
 /** First bytes of media formats in hexadecimal, besides those that `sniffContainer` knows. */

@@ -1,4 +1,4 @@
-/** What an address leads to, told by what it answers. */
+/** Finds out what an address leads to from its response. */
 import { deadline } from "../../bytes/deadline.ts";
 import { sniffContainer } from "../../bytes/container.ts";
 import { readBounded } from "../../bytes/read-bounded.ts";
@@ -103,7 +103,7 @@ class UrlInspection {
 
   private async open(url: string): Promise<OpenedUrl> {
     const opened = await guardedOpen(this.parts.ports, url, {
-      // A packed answer has no length, which tells files from streams.
+      // A compressed response has no length, which is how we distinguish files from streams.
       headers: { ...headersFor(this.address, url), "accept-encoding": "identity" },
       timeoutMs: URL_TIMEOUT_MS,
       idleMs: IDLE_MS,

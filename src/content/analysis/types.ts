@@ -38,7 +38,7 @@ export interface Inspection {
 
 /** What an M3U list says of itself. */
 export interface ListFacts {
-  /** Names of its entries, in their order, as many as are told. */
+  /** Names of its entries, in their order, as many as are reported. */
   readonly entries: readonly string[];
   /** Names of its groups, each once, in their order. */
   readonly categories: readonly string[];

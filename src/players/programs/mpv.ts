@@ -9,7 +9,7 @@ import type { ProgramKind, ProgramPorts, RunningProgram } from "./program.ts";
 
 /** Between two looks whether mpv listens yet: it does some 50 ms after its start. */
 const CONNECT_EVERY_MS = 25;
-/** mpv ends within this after it was told to; then it is ended, ms. */
+/** mpv must end within this after it was asked to; then it is ended, ms. */
 const END_AFTER_MS = 1500;
 
 /**
@@ -126,7 +126,7 @@ class Mpv implements RunningProgram {
     const promise = new Promise<void>((resolve, reject) => {
       const fail = (why: string) =>
         reject(new MillraceError("unavailable", `mpv does not play it: ${stream.trouble() ?? why}`));
-      // The end of what played before is told before the start of what is to come.
+      // The end of the previous stream is reported before the start of the next.
       let hasStarted = false;
       forget = this.#ipc.listen(({ event, reason, file_error }) => {
         if (event === "start-file") hasStarted = true;

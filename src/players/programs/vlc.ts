@@ -7,11 +7,11 @@ import { IDLE, type PlayerStatus, type PlayerStream } from "../types.ts";
 import type { ProgramKind, RunningProgram } from "./program.ts";
 import { VlcCli } from "./vlc-cli.ts";
 
-/** Between two looks whether it plays: VLC tells nothing by itself. */
+/** Time between two checks whether it plays: VLC reports nothing by itself. */
 const LOOK_EVERY_MS = 100;
 /** A VLC that still says "stopped" this long after it was told to play has given up, ms: it says so for a moment at first. */
 const REFUSED_AFTER_MS = 2000;
-/** VLC ends within this after it was told to; then it is ended, ms. */
+/** VLC must end within this after it was asked to; then it is ended, ms. */
 const END_AFTER_MS = 1500;
 
 /** How VLC says on standard error that a stream can't be played. */

@@ -7,7 +7,7 @@ import { DlnaRenderer } from "./renderer.ts";
 import { searchDevices } from "./ssdp.ts";
 
 const TARGET = "urn:schemas-upnp-org:device:MediaRenderer:1";
-/** After this long a list is renewed behind the back of whoever asks, ms: whoever steers a player is not to wait for a search. */
+/** A list older than this is renewed in the background, ms: a caller that controls a player must not wait for a search. */
 const RENEW_MS = 25_000;
 /** A list of this age is not given out any more, ms: whoever vanishes leaves it within a minute. */
 const STALE_MS = 45_000;

@@ -4,7 +4,7 @@ import { sleep } from "../../bytes/deadline.ts";
 import type { Clock, InterfaceAddress, NetworkPort, SocketAddress, UdpPort, UdpSocket } from "../../ports.ts";
 
 const GROUP: SocketAddress = { host: "239.255.255.250", port: 1900 };
-/** Devices spread their answers over this time, s; the smallest that the standard allows. */
+/** Devices spread their responses over this time, s; the smallest that the standard allows. */
 const MAX_WAIT_SECONDS = 1;
 /** Until all have answered, ms: what they wait, and what the network takes. */
 const SEARCH_MS = 1300;
