@@ -56,7 +56,7 @@ function assertFrames(
   }
 }
 
-test("sniffContainer() tells audio files, behind ID3 tags and in the middle of a frame too", () => {
+test("sniffContainer() recognises audio files, after ID3 tags and in the middle of a frame too", () => {
   const head = (...parts: Uint8Array[]) => concatBytes(parts).subarray(0, 4096);
   const text = (value: string) => new TextEncoder().encode(value);
   const mp3 = constantMp3(40);
@@ -182,7 +182,7 @@ test("openFrames() counts the frames of an MP3 without a word about them where A
   assertEquals(Math.round(index.durationMs!), Math.round(frames.length * 1152 / 44.1));
 });
 
-test("readRun() goes on behind damage and tags between frames", async () => {
+test("readRun() goes on after damage and tags between frames", async () => {
   const [before, behind] = [constantMp3(3000), constantMp3(3000)];
   for (const between of [new Uint8Array(50_000).fill(0xff), id3Tag(2_000_000), new Uint8Array(417 * 30)]) {
     const bytes = concatBytes([...before, between, ...behind]);

@@ -69,7 +69,7 @@ test("openFlac() finds any run of a long file by looking at few places of it", a
   assertFlac(await allSamples(index, bytes, true), FRAMES);
 });
 
-test("openFlac() reads behind pictures and tags, follows a seek table, and counts the samples that nobody told", async () => {
+test("openFlac() reads after pictures and tags, follows a seek table, and counts samples that the header leaves out", async () => {
   const offsets = FRAMES.reduce<number[]>((all, frame) => [...all, all.at(-1)! + frame.length], [0]);
   const points = [0, 500, 1000, 1500, 2000].map((n) => [n * FLAC_BLOCK, offsets[n]!] as const);
   const picture = { type: 6, body: new Uint8Array(900_000).fill(0xff) };
@@ -88,7 +88,7 @@ test("openFlac() reads behind pictures and tags, follows a seek table, and count
   }
 });
 
-test("readRun() finds the right frames, in few places of the file, behind a FLAC seek table that is wrong", async () => {
+test("readRun() finds the right frames, in few places of the file, when a FLAC seek table is wrong", async () => {
   const offsets = FRAMES.reduce<number[]>((all, frame) => [...all, all.at(-1)! + frame.length], [0]);
   const at = [300, 500, 1000, 1500, 2000];
   const tables: Record<string, (readonly [number, number])[]> = {
@@ -168,7 +168,7 @@ test("openByLibrary() reads on in Ogg and WAV where the run before ended, and lo
   }
 });
 
-test("openByLibrary() tells PCM apart, and refuses by name what it is not", async () => {
+test("openByLibrary() distinguishes PCM formats, and refuses others by name", async () => {
   const sound = new Uint8Array(96_000).fill(3);
   for (
     const [bits, format, id] of [[8, 1, "A_PCM/INT/LIT"], [16, 1, "A_PCM/INT/LIT"], [24, 1, "A_PCM/INT/LIT"], [
@@ -208,7 +208,7 @@ for (
   });
 }
 
-test("openMedia() tells pictures in Ogg as left out, and makes AAC of the sound", async () => {
+test("openMedia() reports pictures in Ogg as left out, and makes AAC of the sound", async () => {
   const { bytes } = opusFile(500);
   const theora = new Uint8Array(42);
   theora.set(new TextEncoder().encode("?theora"));

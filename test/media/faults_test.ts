@@ -101,7 +101,7 @@ test("StreamedMuxer counts access units when they are after the end of the file"
   assertEquals(faults.counts.beyondEnd, 190 - 100 - Math.floor(180_000 / FRAME_90K) - 1);
 });
 
-test("FaultLedger tells nothing while faults are few", () => {
+test("FaultLedger reports nothing while faults are few", () => {
   const tally = (dropped: number): SlotTally => ({ ...SOUND, dropped, units: 5000, spans: [] });
   const ledger = new FaultLedger();
   ledger.record(0, tally(12));

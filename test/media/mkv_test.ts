@@ -29,7 +29,7 @@ const frame = (...bytes: number[]) => new Uint8Array(bytes);
 const short = (list: readonly { track: number; pts90k: number; dts90k: number; keyframe: boolean }[]) =>
   list.map((s) => `${s.track}:${s.pts90k / 90}/${s.dts90k / 90}${s.keyframe ? "k" : ""}`);
 
-test("openMatroska() tells tracks, languages and defaults", async () => {
+test("openMatroska() returns tracks, languages and defaults", async () => {
   const { index } = await open(fixture("mkv-two-audio.mkv"));
   assertEquals(index.tracks.map((t) => [t.kind, t.codec, t.language, t.isDefault]), [
     ["video", "h264", null, false],

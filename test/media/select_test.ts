@@ -70,7 +70,7 @@ test("iso639Code() and sameLanguage() know both alphabets and both notations", (
   assert(!sameLanguage(null, null));
 });
 
-test("sniffContainer() tells containers by their bytes", () => {
+test("sniffContainer() recognises containers by their bytes", () => {
   const bytes = (...values: number[]) => Uint8Array.from(values);
   const ts = (packet: number, first: number) => {
     const head = new Uint8Array(4096);

@@ -280,7 +280,7 @@ const JOB: EncodeJob = {
   maxOutputBytes: 1000,
 };
 
-test("FfmpegEncoder.encode() feeds a process, answers what it writes, and bounds how many run", async () => {
+test("FfmpegEncoder.encode() feeds a process, returns what it writes, and bounds how many run", async () => {
   const { port, started, next } = fakeProcesses();
   const encoder = new FfmpegEncoder(port, new FakeClock());
   const jobs = Array.from({ length: MAX_PROCESSES + 1 }, () => encoder.encode(JOB, NEVER));

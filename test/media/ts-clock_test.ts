@@ -93,7 +93,7 @@ test("hls plan takes a bit rate that changes for what it is, with times that are
   assertLess(Math.abs(presentation.durationMs! - 600_000), 1000);
 });
 
-test("BreakFinder tells a break from one wrong time and from pictures out of order", () => {
+test("BreakFinder distinguishes a break from one wrong time and from pictures out of order", () => {
   const breaks = (...times: number[]) => {
     const finder = new BreakFinder();
     for (const [packet, seconds] of times.entries()) {

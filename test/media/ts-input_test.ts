@@ -32,7 +32,7 @@ function bare(bytes: Uint8Array, stride: number, first: number): Uint8Array {
   return concatBytes(packets);
 }
 
-test("openTransportStream() answers the packets alone, of 188, 192 and 204 bytes", async () => {
+test("openTransportStream() returns the packets alone, of 188, 192 and 204 bytes", async () => {
   for (
     const [name, stride, first] of [["ts-188.ts", 188, 0], ["ts-192.m2ts", 192, 4], ["ts-204.ts", 204, 0]] as const
   ) {
@@ -48,7 +48,7 @@ function sameBytes(a: Uint8Array, b: Uint8Array): boolean {
   return a.length === b.length && a.every((byte, i) => byte === b[i]);
 }
 
-test("ts.read() answers any range, in chunks of at most 64 KiB", async () => {
+test("ts.read() returns any range, in chunks of at most 64 KiB", async () => {
   const random = seeded(3);
   for (const [name, stride, first] of [["ts-192.m2ts", 192, 4], ["ts-188.ts", 188, 0]] as const) {
     const bytes = fixture(name);
@@ -68,7 +68,7 @@ test("ts.read() answers any range, in chunks of at most 64 KiB", async () => {
   }
 });
 
-test("openTransportStream() finds the packets behind junk and leaves a cut packet out", async () => {
+test("openTransportStream() finds the packets after junk and leaves a cut packet out", async () => {
   const bytes = fixture("ts-188.ts");
   const junk = Uint8Array.from({ length: 1000 }, (_, i) => i % 50 === 0 ? 0x47 : i & 255);
   const file = concatBytes([junk, bytes.subarray(0, bytes.length - 100)]);
@@ -78,7 +78,7 @@ test("openTransportStream() finds the packets behind junk and leaves a cut packe
   assert(sameBytes(ts, bytes.subarray(0, bytes.length - 188)));
 });
 
-test("openTransportStream() tells codecs and takes the programme with video", async () => {
+test("openTransportStream() recognises codecs and takes the programme with video", async () => {
   const tracks = async (name: string) => (await openTs(fixture(name))).outputTracks.map((t) => `${t.id} ${t.codec}`);
   assertEquals(await tracks("ts-188.ts"), ["256 h264", "257 aac"]);
   assertEquals(await tracks("ts-192.m2ts"), ["4113 h264", "4352 ac3"]);

@@ -19,7 +19,7 @@ test("indexTailBytes() is a thousandth of an MP4 or Ogg, within bounds, and noth
   assertEquals(indexTailBytes({ name: "a.mkv", sizeBytes: 300_000_000 }), 0);
 });
 
-test("indexComesFirst() tells moov before mdat from mdat before moov", () => {
+test("indexComesFirst() distinguishes moov before mdat from mdat before moov", () => {
   assertEquals(indexComesFirst(Uint8Array.from([...box("ftyp", 24), ...box("moov", 5000, 40)])), true);
   assertEquals(indexComesFirst(Uint8Array.from([...box("ftyp", 24), ...box("free", 8), ...box("moov", 9, 9)])), true);
   assertEquals(indexComesFirst(Uint8Array.from([...box("ftyp", 24), ...box("mdat", 5000, 40)])), false);

@@ -93,7 +93,7 @@ test("Sessions.start() of a broadcast that nobody sends fails in time and says w
   assertEquals(clock.pendingTimers, 0);
 });
 
-test("LiveSession tells prebuffering and playing, and stat its status", async () => {
+test("LiveSession reports prebuffering and playing, and stat its status", async () => {
   const { start, studio, clock } = await setUp();
   const starting = start();
   await studio.run(1000);
@@ -135,7 +135,7 @@ test("LiveSession.position follows its reader: Unix seconds as strings in livepo
   session.stop("test");
 });
 
-test("LiveSession.seek() goes back inside the window and to the edge again, and tells live_changed", async () => {
+test("LiveSession.seek() goes back inside the window and to the edge again, and reports live_changed", async () => {
   const { start, studio, clock } = await setUp();
   await studio.run(4000);
   const session = await start();
@@ -158,7 +158,7 @@ test("LiveSession.seek() goes back inside the window and to the edge again, and 
   session.stop("test");
 });
 
-test("LiveSession tells stalled with its reason, playing when it goes on, and missing_content", async () => {
+test("LiveSession reports stalled with its reason, playing when it goes on, and missing_content", async () => {
   const { start, studio, clock } = await setUp();
   await studio.run(4000);
   const session = await start();
@@ -319,7 +319,7 @@ test("Sessions.start() of a magnet finds the broadcast that runs here, even one 
   assertEquals(swarms.leases, 0);
 });
 
-test("LiveSession tells the end of the broadcast in events, stat and livepos, once", async () => {
+test("LiveSession reports the end of the broadcast in events, stat and livepos, once", async () => {
   const { start, studio, clock } = await setUp();
   await studio.run(4000);
   const session = await start();

@@ -135,7 +135,7 @@ test("LiveReader and LiveCuts skip a gap to the next random access point and mar
   stream.close();
 });
 
-test("LiveReader begins again behind what the broadcaster marks as a discontinuity", async () => {
+test("LiveReader begins again after what the broadcaster marks as a discontinuity", async () => {
   const studio = await Studio.open();
   const stream = new LiveStream(studio, studio.clock, { limits: ROOM });
   const parts: Uint8Array[] = [];

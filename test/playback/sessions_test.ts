@@ -182,7 +182,7 @@ test("statOf() carries every field of section 2.3 and our additions", async () =
   assertEquals(stat.disk_cache_stats, { avail: 600, disk_cache_limit: 1000, inactive_inuse: 0, active_inuse: 400 });
 });
 
-test("PlaybackSession tells prebuffering, playing and download_stopped", async () => {
+test("PlaybackSession reports prebuffering, playing and download_stopped", async () => {
   const { start, clock } = setUp();
   const session = await start({ stopNotifications: true });
   for (let i = 0; i < 200; i++) await Promise.resolve();
@@ -198,7 +198,7 @@ test("PlaybackSession tells prebuffering, playing and download_stopped", async (
   assertEquals(await session.events.next(clock, signal), null);
 });
 
-test("PlaybackSession tells stalled with its reason, where content is missing, and playing again", async () => {
+test("PlaybackSession reports stalled with its reason, where content is missing, and playing again", async () => {
   const { start, swarm, clock } = setUp();
   const session = await start();
   const signal = new AbortController().signal;

@@ -92,7 +92,7 @@ test("openMp4() drops pictures that follow an edit's random access point and are
   assertEquals(picturesOf(table, file), [...range(0, 3), 10, ...range(13, 20)]);
 });
 
-test("openMp4() tells that a track changes its codec data on the way, and only then", async () => {
+test("openMp4() reports that a track changes its codec data on the way, and only then", async () => {
   const told = "track 1 changes its codec data on the way: what has other data may not play";
   const other = avcEntry(4, [0x67, 9, 9, 9]);
   assertEquals((await tableOf(clip({ moreEntries: [other] }))).warnings, [told]);
@@ -115,7 +115,7 @@ test("openMp4() has one picture that stands alone and cannot be carried for a co
   assertEquals((await cover(2)).tracks[0]!.kind, "video");
 });
 
-test("openMedia() tells by how much a picture is to be turned, which MPEG TS cannot say", async () => {
+test("openMedia() reports by how much to turn a picture, which MPEG TS cannot say", async () => {
   const turns = [[[0, 1], 90], [[-1, 0], 180], [[0, -1], 270]] as const;
   for (const [turn, degrees] of turns) {
     const { tracks, warnings } = await openBytes(clip({ turn }));
@@ -126,7 +126,7 @@ test("openMedia() tells by how much a picture is to be turned, which MPEG TS can
   assertEquals([tracks[0]!.rotationDegrees, warnings], [undefined, []]);
 });
 
-test("openMedia() carries Dolby Vision's configuration, and tells of colours that other displays show wrong", async () => {
+test("openMedia() carries Dolby Vision's configuration, and reports colours that other displays show wrong", async () => {
   const open = async (profile: number, compatibility: number) => {
     const entry = avcEntry();
     const record = new Uint8Array(24);

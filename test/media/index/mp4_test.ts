@@ -129,7 +129,7 @@ test("openMp4() takes languages, flags and the AAC configuration", async () => {
   assertEquals(outputTracks.map((track) => track.id), [1, 3, 2]);
 });
 
-test("openMp4() finds moov behind a 64-bit mdat", async () => {
+test("openMp4() finds moov after a 64-bit mdat", async () => {
   const media = new Uint8Array(3000);
   const mdat = concatBytes([u32(1), Uint8Array.of(0x6d, 0x64, 0x61, 0x74), u64(16 + media.length), media]);
   const tables = contiguousTables(new Array(30).fill(100), 1000, 16);

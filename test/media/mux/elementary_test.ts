@@ -83,7 +83,7 @@ test("h264Format() shortens damaged access units within the promised size", () =
   }
 });
 
-test("h264Format() answers null without a usable configuration", () => {
+test("h264Format() returns null without a usable configuration", () => {
   assertEquals(h264Format(track("h264", "video", null)), null);
   assertEquals(h264Format(track("h264", "video", [1, 2, 3])), null);
   assertEquals(h264Format(track("h264", "video", [1, 100, 0, 31, 0xff, 0xe1, 0xff, 0xff, 0])), null);
