@@ -106,23 +106,24 @@ function tryAll(url: string): Promise<Record<string, string>> {
         form.submit();
         return await within((done) => frame.addEventListener("load", () => done("loaded")));
       }),
-      note("window", () =>
-        within((done) => {
-          const opened = globalThis.open(own());
-          // Until the answer is there it is a blank page of our own.
-          const look = setInterval(() => {
-            try {
-              const text = opened?.document.body?.innerText ?? "";
-              if (text === "") return;
-              done(`read ${text}`);
-            } catch (error) {
-              done(`error ${(error as Error).name}`);
-            }
-            clearInterval(look);
-            opened?.close();
-          }, 20);
-        })),
     ]);
+    // It takes the page out of sight, where Chromium may leave frames unloaded.
+    await note("window", () =>
+      within((done) => {
+        const opened = globalThis.open(own());
+        // Until the answer is there it is a blank page of our own.
+        const look = setInterval(() => {
+          try {
+            const text = opened?.document.body?.innerText ?? "";
+            if (text === "") return;
+            done(`read ${text}`);
+          } catch (error) {
+            done(`error ${(error as Error).name}`);
+          }
+          clearInterval(look);
+          opened?.close();
+        }, 20);
+      }));
     document.body.replaceChildren();
     return outcome;
   }, [url, PATIENCE_MS] as const);
