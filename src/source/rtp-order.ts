@@ -62,14 +62,14 @@ export class RtpOrder {
     return { payloads: this.#giveUp(nowMs), isCut: false };
   }
 
-  /** Nothing more comes for now: returns what is held, in order. */
+  /** The sender fell silent: returns the packets held for a gap, in order, and counts those missing as lost. */
   flush(nowMs: number): Uint8Array[] {
     const payloads: Uint8Array[] = [];
     while (this.#held.size > 0) payloads.push(...this.#giveUp(nowMs));
     return payloads;
   }
 
-  /** Goes on behind the gap. */
+  /** Counts the missing packets of the first gap as lost, and continues after it. */
   #giveUp(nowMs: number): Uint8Array[] {
     while (!this.#held.has(this.#due)) {
       this.#due = (this.#due + 1) & 0xffff;
