@@ -69,12 +69,27 @@ export function extentPlacement(layout: TorrentLayout, directory: string): Place
   };
 }
 
-/** The torrent's own files below `directory`: `name`, or `name/path…` when there are several. */
-export function filePlacement(layout: TorrentLayout, directory: string): Placement {
+const isFolder = ({ files, name, multiFile }: TorrentLayout) =>
+  multiFile ?? (files.length > 1 || files[0]?.path !== name);
+
+/** Paths of the torrent's files as it names them: `name`, or `name/path…` when there are several. */
+export function namedPaths(layout: TorrentLayout): string[] {
+  return layout.files.map(({ path }) => isFolder(layout) ? `${layout.name}/${path}` : path);
+}
+
+/** The same in names that every file system accepts: under these paths millrace stores files. */
+export function storedPaths(layout: TorrentLayout): string[] {
+  const below = isFolder(layout) ? `${diskComponent(layout.name)}/` : "";
+  return diskPaths(layout.files.map(({ path }) => path)).map((path) => below + path);
+}
+
+/** The torrent's own files, at `paths` below `directory`. */
+export function filePlacement(
+  layout: TorrentLayout,
+  directory: string,
+  paths: readonly string[] = storedPaths(layout),
+): Placement {
   const { files, pieceLengthBytes } = layout;
-  const multiFile = layout.multiFile ?? (files.length > 1 || files[0]?.path !== layout.name);
-  const root = multiFile ? `${directory}/${diskComponent(layout.name)}` : directory;
-  const paths = diskPaths(files.map((file) => file.path));
   /** Index of the last file that begins at or before `offset` (if several do, a non-empty one). */
   const fileAt = (offset: number): number => {
     let low = 0;
@@ -89,7 +104,7 @@ export function filePlacement(layout: TorrentLayout, directory: string): Placeme
   return {
     kind: "files",
     unitCount: files.length,
-    path: (unit) => `${root}/${paths[unit]!}`,
+    path: (unit) => `${directory}/${paths[unit]!}`,
     unitBytes: (unit) => files[unit]!.sizeBytes,
     isPadding: (unit) => files[unit]!.padding === true,
     piecesOf(unit) {

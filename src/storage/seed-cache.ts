@@ -3,6 +3,7 @@ import { Bitfield } from "../bytes/bitfield.ts";
 import { MillraceError } from "../errors.ts";
 import { type DiskCacheOptions, diskShared } from "./disk-cache.ts";
 import { DiskStore } from "./disk-store.ts";
+import { foundPaths } from "./found-paths.ts";
 import { HandleCache } from "./handle-cache.ts";
 import { Medium } from "./medium.ts";
 import { filePlacement } from "./placement.ts";
@@ -10,7 +11,7 @@ import { restore } from "./restore.ts";
 import type { PieceCache, PieceStore, TorrentLayout } from "./types.ts";
 
 /**
- * A cache over `directory`, which holds each torrent under its name. `open()` hashes everything there (it waits 1.5 s;
+ * A cache over `directory`, which holds each torrent under its name, as the torrent or as millrace writes it. `open()` hashes everything there (it waits 1.5 s;
  * later finds are reported by `onFound`) and serves good pieces. Nothing is written or removed; `put` rejects with
  * `io`.
  */
@@ -25,8 +26,11 @@ export function createSeedCache(options: Omit<DiskCacheOptions, "limitBytes">): 
     },
     async open(layout: TorrentLayout): Promise<PieceStore> {
       const id = layout.infohashHex;
+      const { files, directory, clock } = options;
+      const placement = filePlacement(layout, directory, await foundPaths(files, layout, directory));
       if (stores.has(id)) throw new MillraceError("conflict", "this torrent's pieces are already open");
-      const medium = new Medium(options.files, handles, options.clock, filePlacement(layout, options.directory));
+      if (stores.has(id)) throw new MillraceError("conflict", "this torrent's pieces are already open");
+      const medium = new Medium(files, handles, clock, placement);
       const store: DiskStore = new DiskStore(shared, layout, medium, {
         resumePath: null,
         readOnly: true,
@@ -38,7 +42,7 @@ export function createSeedCache(options: Omit<DiskCacheOptions, "limitBytes">): 
       stores.set(id, store);
       const everything = new Bitfield(layout.pieceCount);
       everything.setAll();
-      await restore(store, everything, -Infinity, options.clock);
+      await restore(store, everything, -Infinity, clock);
       return store;
     },
     remove: () => Promise.resolve(),

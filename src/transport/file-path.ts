@@ -1,4 +1,5 @@
 /** Names and paths from a transport file: hostile ones are refused, awkward ones made harmless. */
+import { plainName } from "../bytes/file-name.ts";
 import { MillraceError } from "../errors.ts";
 import { MAX_COMPONENT_BYTES, MAX_PATH_BYTES, MAX_PATH_COMPONENTS } from "./limits.ts";
 
@@ -33,8 +34,7 @@ export function safeComponent(text: string): string {
   if (/^[A-Za-z]:($|[/\\])/.test(text)) refuse("begins with a drive letter");
   if (text.split(/[/\\]/).some((part) => part === "." || part === "..")) refuse("leads out of its directory");
   if (ENCODER.encode(text).length > MAX_COMPONENT_BYTES) refuse(`is longer than ${MAX_COMPONENT_BYTES} bytes`);
-  // deno-lint-ignore no-control-regex
-  return text.replace(/[/\\\u0000-\u001f\u007f]/g, "_");
+  return plainName(text);
 }
 
 /** A safe relative path of components, joined with `/`. Throws `bad_transport_file`. */

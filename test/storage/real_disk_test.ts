@@ -128,3 +128,37 @@ test("createSeedCache() serves a download made by another program", () =>
     assertEquals(await store.read(4, 30_000, 20_000), torrent.piece(4).slice(30_000, 50_000));
     await cache.close();
   }));
+
+test("createSeedCache() finds files under names that other file systems refuse, or under those that millrace gives them", () =>
+  inDirectory(async (directory) => {
+    const { files, clock } = await loadPorts();
+    const torrent = sample(
+      { "x<y>/a": 100_000, 'e"f': 100_000, "A\u0308.mkv": 50_000, "con": 10_000, "q?": 70_000 },
+      65_536,
+    );
+    const root = `${directory}/pack`;
+    const parts = ["x<y>/a", 'e"f', "\u00c4.mkv", "con", "q_"];
+    let at = 0;
+    for (const [i, { sizeBytes }] of torrent.layout.files.entries()) {
+      fs.mkdirSync(path.dirname(`${root}/${parts[i]}`), { recursive: true });
+      fs.writeFileSync(`${root}/${parts[i]}`, torrent.content.slice(at, at + sizeBytes));
+      at += sizeBytes;
+    }
+    const cache = createSeedCache({ files, directory, clock, log: silent });
+    const store = await cache.open(torrent.layout);
+    await until("all of it is found", () => store.have.full);
+    await cache.close();
+  }));
+
+test("createSeedCache() finds a file whose name a transport file has to change", () =>
+  inDirectory(async (directory) => {
+    const { files, clock } = await loadPorts();
+    const name = "AC\\DC_live";
+    const torrent = sample({ "AC_DC_live": 100_000 }, 65_536);
+    fs.mkdirSync(`${directory}/pack`);
+    fs.writeFileSync(`${directory}/pack/${name}`, torrent.content);
+    const cache = createSeedCache({ files, directory, clock, log: silent });
+    const store = await cache.open(torrent.layout);
+    await until("all of it is found", () => store.have.full);
+    await cache.close();
+  }));
