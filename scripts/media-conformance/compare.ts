@@ -1,10 +1,12 @@
 /** Compares what a file became with what it was. */
+import { Buffer } from "node:buffer";
 import { writeFileSync } from "node:fs";
 import { concatBytes } from "../../src/bytes/hex.ts";
 import { PACKET_BYTES } from "../../src/bytes/ts/packet.ts";
 import { checkTs, type TsReport } from "../../test/support/ts-check.ts";
-import type { Played } from "./play.ts";
+import type { Muxed } from "./mux.ts";
 import { type Packet, pictures, probe, type Stream } from "./probe.ts";
+import type { Played } from "./swarm-player.ts";
 
 /**
  * Largest difference of a timestamp, ms: Matroska rounds to a millisecond, which we undo where the rate is constant, and
@@ -39,7 +41,8 @@ export interface Deviation {
     | "ranges"
     | "joined"
     | "extinf"
-    | "size";
+    | "size"
+    | "swarm";
   readonly text: string;
 }
 
@@ -78,34 +81,46 @@ function compareTimes(name: string, before: Stream, after: Stream, zero: number)
   return found;
 }
 
-function extinf({ hls, segments }: Played): Deviation[] {
-  const planned = hls.segments;
+function extinf({ extinfMs, segments }: Played): Deviation[] {
   const firsts = segments.map((segment) => checkTs(segment).streams[0]!.units.map(({ pts }) => pts));
-  for (const [i, { durationMs, startMs }] of planned.entries()) {
+  for (const [i, durationMs] of extinfMs.entries()) {
     const times = firsts[i]!;
     const next = firsts[i + 1];
     if (times.length === 0) return [{ kind: "extinf", text: `segment ${i} has nothing of the first stream` }];
-    const start = Math.min(...times);
-    const held = next === undefined || next.length === 0 ? Math.max(...times) - start : Math.min(...next) - start;
-    const isLast = next === undefined;
-    const off = held / 90 - durationMs;
     // The last one ends a picture after its last one, whose length nobody tells.
-    if (Math.abs(off) > MAX_EXTINF_MS && !isLast && i > 0) {
-      return [{
-        kind: "extinf",
-        text: `segment ${i} at ${startMs.toFixed(0)} ms: ${off.toFixed(0)} ms off its EXTINF`,
-      }];
+    if (next === undefined || next.length === 0 || i === 0) continue;
+    const off = (Math.min(...next) - Math.min(...times)) / 90 - durationMs;
+    if (Math.abs(off) > MAX_EXTINF_MS) {
+      return [{ kind: "extinf", text: `segment ${i}: ${off.toFixed(0)} ms off its EXTINF` }];
     }
   }
   return [];
+}
+
+/** Where `actual` parts from `expected`; null where it does not. */
+function partsAt(actual: Uint8Array, expected: Uint8Array): number | null {
+  if (Buffer.compare(actual, expected) === 0) return null;
+  const at = actual.findIndex((byte, i) => byte !== expected[i]);
+  return at < 0 ? actual.length : at;
 }
 
 function structure(report: TsReport): Deviation[] {
   return report.problems.slice(0, 2).map((text) => ({ kind: "structure", text }));
 }
 
-/** Compares `played` with the file it was, or another one with the same in it; `scratch` is a path for the TS. */
-export function compare(file: string, played: Played, sourceBytes: number, scratch: string): Comparison {
+/** What to compare. */
+export interface Subject {
+  /** The file that was played, or another one with the same in it. */
+  readonly file: string;
+  readonly sourceBytes: number;
+  readonly played: Played;
+  readonly muxed: Muxed;
+  /** Path for the TS. */
+  readonly scratch: string;
+}
+
+/** Compares what was played with the file it was. */
+export function compare({ file, sourceBytes, played, muxed, scratch }: Subject): Comparison {
   writeFileSync(scratch, played.ts);
   const source = expected(probe(file));
   const output = probe(scratch);
@@ -134,19 +149,21 @@ export function compare(file: string, played: Played, sourceBytes: number, scrat
       deviations.push({ kind: "pictures", text: `${same} of ${was.length} decoded pictures are the same` });
     }
   }
-  const faults = Object.entries(played.presentation.faults?.counts ?? {}).filter(([, count]) => count > 0);
+  const faults = Object.entries(muxed.presentation.faults?.counts ?? {}).filter(([, count]) => count > 0);
   if (faults.length > 0) {
     deviations.push({ kind: "faults", text: faults.map(([kind, count]) => `${count} ${kind}`).join(", ") });
   }
   const report = checkTs(played.ts);
   deviations.push(...structure(report));
   if (played.wrongRanges.length > 0) deviations.push({ kind: "ranges", text: played.wrongRanges.join(", ") });
-  const joined = concatBytes([...played.segments]);
-  if (joined.length !== played.ts.length || joined.some((byte, i) => byte !== played.ts[i])) {
-    deviations.push({ kind: "joined", text: `the segments joined are not the TS (${joined.length} bytes)` });
+  const joined = partsAt(concatBytes([...played.segments]), played.ts);
+  if (joined !== null) deviations.push({ kind: "joined", text: `the segments joined part from the TS at ${joined}` });
+  const parted = partsAt(played.ts, muxed.ts);
+  if (parted !== null) {
+    deviations.push({ kind: "swarm", text: `what the swarm plays parts from what the file becomes at ${parted}` });
   }
   deviations.push(...extinf(played));
-  const seconds = Math.max(1, (played.presentation.durationMs ?? 0) / 1000);
+  const seconds = Math.max(1, (muxed.presentation.durationMs ?? 0) / 1000);
   const rate = sourceBytes * 8 / seconds;
   const bound = SIZE_BOUNDS.find(({ bitsPerSecond }) => rate >= bitsPerSecond)!;
   const ratio = (played.ts.length - report.nullPackets * PACKET_BYTES) / sourceBytes;

@@ -1,10 +1,11 @@
 /** A part of `scripts/media-conformance`: small files whose classes once lost packets or let the clock run back. Needs ffmpeg and mkvmerge. */
-import { test } from "node:test";
+import { after, before, test } from "node:test";
 import { assert, assertEquals } from "@std/assert";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { check, RECIPES } from "../../scripts/media-conformance/run.ts";
+import { SwarmPlayer } from "../../scripts/media-conformance/swarm-player.ts";
 
 const NAMES = [
   "plain.mkv",
@@ -51,15 +52,22 @@ const NAMES = [
   "matrix-mov-h264-no-b-mp2.mov",
 ];
 
+let folder: string;
+let player: SwarmPlayer;
+
+before(async () => {
+  folder = mkdtempSync(join(tmpdir(), "millrace-conformance-"));
+  player = await SwarmPlayer.start(folder);
+});
+after(async () => {
+  await player?.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
 for (const name of NAMES) {
-  test(`openMedia() loses nothing and keeps all times of ${name}`, async () => {
+  test(`a swarm loses nothing and keeps all times of ${name}`, async () => {
     const recipe = RECIPES.find((one) => one.name === name);
     assert(recipe !== undefined);
-    const folder = mkdtempSync(join(tmpdir(), "millrace-conformance-"));
-    try {
-      assertEquals((await check(recipe, folder)).deviations, []);
-    } finally {
-      rmSync(folder, { recursive: true, force: true });
-    }
+    assertEquals((await check(recipe, folder, player)).deviations, []);
   });
 }

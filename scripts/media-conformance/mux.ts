@@ -1,0 +1,40 @@
+/** Muxes a file by the media layer alone: what the engine should play, and what the muxer counted meanwhile. */
+import { readFileSync } from "node:fs";
+import { concatBytes } from "../../src/bytes/hex.ts";
+import type { ByteSource, ReadOptions } from "../../src/bytes/source.ts";
+import { openMedia } from "../../src/media/open.ts";
+import type { Presentation } from "../../src/media/types.ts";
+
+/** Muxing one file takes no longer, ms. */
+const MUX_TIMEOUT_MS = 60_000;
+
+/** A file and its MPEG TS. */
+export interface Muxed {
+  readonly presentation: Presentation;
+  readonly ts: Uint8Array;
+}
+
+/** A file that is there. */
+class FileSource implements ByteSource {
+  readonly sizeBytes: number;
+  readonly #bytes: Uint8Array;
+
+  constructor(path: string) {
+    this.#bytes = readFileSync(path);
+    this.sizeBytes = this.#bytes.length;
+  }
+
+  read(offset: number, length: number, _options: ReadOptions): Promise<Uint8Array> {
+    return Promise.resolve(this.#bytes.slice(offset, offset + length));
+  }
+}
+
+/** Muxes `file`. Rejects as `openMedia` does. */
+export async function mux(file: string): Promise<Muxed> {
+  const signal = AbortSignal.timeout(MUX_TIMEOUT_MS);
+  const source = new FileSource(file);
+  const presentation = await openMedia(source, { fileName: file, signal });
+  const parts: Uint8Array[] = [];
+  for await (const chunk of presentation.ts.read(0, null, source, signal)) parts.push(chunk);
+  return { presentation, ts: concatBytes(parts) };
+}
