@@ -33,6 +33,7 @@ import { PagePlayers } from "./players/pages/page-players.ts";
 import { Players } from "./players/players.ts";
 import { RendererFinder } from "./players/upnp/renderer-finder.ts";
 import { ProgramFinder } from "./players/programs/program-finder.ts";
+import { ItemChecks } from "./playlist/checks.ts";
 import { Channels } from "./playlist/channel.ts";
 import { Playlist } from "./playlist/items.ts";
 import { readListFacts } from "./playlist/list-facts.ts";
@@ -47,6 +48,7 @@ import { Metrics } from "./metrics/metrics.ts";
 import { TrafficTotals } from "./metrics/traffic-totals.ts";
 import { FfmpegEncoder } from "./media/transcode/ffmpeg.ts";
 import { Positions } from "./playback/positions.ts";
+import { createProbe } from "./playback/probe.ts";
 import { SessionRecords } from "./playback/session-records.ts";
 import { Sessions } from "./playback/sessions.ts";
 import { MillraceError } from "./errors.ts";
@@ -300,6 +302,13 @@ async function assemble(machine: Ports, options: EngineOptions, opened: Closer[]
       playlist: new Playlist(store, clock),
       channels: new Channels(store),
       lists,
+      checks: new ItemChecks({
+        store,
+        clock,
+        log,
+        tasks: lists.tasks,
+        probe: createProbe({ clock, resolver, analyzer, swarms: manager, live: broadcasts }),
+      }),
       positions: new Positions(store, clock),
       broadcasts: new SourceDesk({
         ports,

@@ -110,6 +110,13 @@ export const MIGRATIONS: readonly (readonly Step[])[] = [
     // Ascending ids in each: lists are read, and let go, from one id to the next.
     "CREATE INDEX playlist_items_by_source ON playlist_items (external_playlist_id)",
   ],
+  [
+    `CREATE TABLE item_checks (
+      hash TEXT PRIMARY KEY, state TEXT NOT NULL, peers INTEGER, message TEXT NOT NULL, checked_at INTEGER NOT NULL,
+      seen_at INTEGER NOT NULL
+    ) WITHOUT ROWID`,
+    "CREATE INDEX item_checks_by_time ON item_checks (checked_at)",
+  ],
 ];
 
 /** Version of a database that another program made. */

@@ -141,6 +141,19 @@ export interface PositionsTable {
   updated_at: number;
 }
 
+/** Whether anybody shared a content when it was looked for. Times are Unix seconds. */
+export interface ItemChecksTable {
+  /** `hash` of the items. */
+  hash: string;
+  /** `alive`, `silent` or `unknown`. */
+  state: string;
+  peers: number | null;
+  message: string;
+  checked_at: number;
+  /** When it was last alive; 0: never. */
+  seen_at: number;
+}
+
 /** All tables. */
 export interface Schema {
   settings: SettingsTable;
@@ -154,5 +167,6 @@ export interface Schema {
   accounts: AccountsTable;
   sign_ins: SignInsTable;
   positions: PositionsTable;
+  item_checks: ItemChecksTable;
   schema_version: { version: number };
 }

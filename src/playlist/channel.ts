@@ -2,6 +2,7 @@
 import type { Store } from "../database/store.ts";
 import { ChannelNumbers } from "./channel-numbers.ts";
 import { selectorOf } from "./export.ts";
+import { MAY_NAME_PRIVATE } from "./private-addresses.ts";
 
 /** Items of one channel that are tried at most: more sources than any list has of a channel that is worth it. */
 const MAX_MEMBERS = 16;
@@ -45,20 +46,14 @@ export class Channels {
       .where("id", "=", name.item).where("is_deleted", "=", 0).executeTakeFirst())?.media_group;
     if (group === undefined) return [];
     const last = this.#lastPlayed.get(group) ?? -1;
-    const rows = await db.selectFrom("playlist_items").select((eb) => [
+    const rows = await db.selectFrom("playlist_items").select([
       "id",
       "title",
       "url",
       "content_id",
       "infohash",
       "media_group",
-      eb.or([
-        eb("playlist_items.allow_private", "=", 1),
-        eb.exists(
-          eb.selectFrom("external_playlists").select("external_playlists.id").where("allow_private", "=", 1)
-            .whereRef("external_playlists.id", "=", "playlist_items.external_playlist_id"),
-        ),
-      ]).as("may_name_private"),
+      MAY_NAME_PRIVATE.as("may_name_private"),
     ]).where("media_group", "=", group).where("is_deleted", "=", 0).where("transport_type", "=", "bt")
       // One that is disabled plays only when it is asked for by itself.
       .where((eb) => eb.or([eb("enabled", "=", 1), eb("id", "=", named ?? -1)]))

@@ -1,5 +1,5 @@
 /** The playlist as an M3U list that players open, and that imports back unchanged. */
-import type { Kysely, SqlBool } from "kysely";
+import type { Kysely } from "kysely";
 import { nextTurn } from "../bytes/turn.ts";
 import type { Store } from "../database/store.ts";
 import type { PlaylistItemsTable, Schema } from "../database/schema.ts";
@@ -7,6 +7,7 @@ import { ChannelNumbers } from "./channel-numbers.ts";
 import type { ImportedEntry } from "./entry.ts";
 import type { M3uEntry, M3uHeader } from "./m3u/types.ts";
 import { writeM3u } from "./m3u/write.ts";
+import { MAY_NAME_PRIVATE } from "./private-addresses.ts";
 
 /** Items held at once. */
 const PAGE_ITEMS = 500;
@@ -46,7 +47,7 @@ type Row =
     readonly id: number;
     readonly imported: string | null;
     /** 1: whoever named its address may name those in the private network. */
-    readonly may_sign: SqlBool;
+    readonly may_sign: number;
   };
 
 /** The list as it is now, in parts: enabled items that can be played, oldest first, and the guides that imported lists named. */
@@ -71,14 +72,8 @@ async function* entries(db: Kysely<Schema>, request: ExportRequest): AsyncGenera
   const { owner, category } = request;
   const numbers = await ChannelNumbers.load(db);
   for (let after = 0;;) {
-    let query = db.selectFrom("playlist_items").select((eb) => [
-      eb.or([
-        eb("playlist_items.allow_private", "=", 1),
-        eb.exists(
-          eb.selectFrom("external_playlists").select("external_playlists.id").where("allow_private", "=", 1)
-            .whereRef("external_playlists.id", "=", "playlist_items.external_playlist_id"),
-        ),
-      ]).as("may_sign"),
+    let query = db.selectFrom("playlist_items").select([
+      MAY_NAME_PRIVATE.as("may_sign"),
       "id",
       "title",
       "is_live",

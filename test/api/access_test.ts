@@ -58,6 +58,8 @@ const FLAGS: Readonly<Record<string, readonly [isPublic: boolean, isRemote: bool
   get_task: [false, true],
   cancel_task: [false, true],
   get_playlist_url: [false, true],
+  playlist_check: [false, true],
+  playlist_get_checks: [false, true],
   search: [false, true],
   get_position: [false, true],
   set_position: [false, true],

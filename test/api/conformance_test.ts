@@ -76,7 +76,7 @@ const EXTERNAL: Shape = {
 };
 const TASK: Shape = {
   task_id: "integer",
-  kind: "|playlist_import|update_all_external_playlists",
+  kind: "|playlist_import|update_all_external_playlists|playlist_check",
   state: "|queued|running|done|failed|cancelled",
   done: "integer",
   total: "integer",
@@ -184,6 +184,8 @@ const CALLS: readonly (readonly [string, string, Shape])[] = [
   ["get_tasks", "", { tasks: [TASK] }],
   ["get_log", "", { lines: [{ time: "integer", level: "|error|warn", message: "string", detail: "string" }] }],
   ["broadcast_list", "", { broadcasts: [] as never }],
+  ["playlist_check", "ids=2&owner=me&query=b&category=c", { task_id: "integer" }],
+  ["playlist_get_checks", "ids=2,4", { checks: [] as never }],
 ];
 /**
  * These need a file, a web server, an account, a player or a task: content_test.ts, icons_test.ts, players_test.ts,

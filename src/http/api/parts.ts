@@ -11,6 +11,7 @@ import type { BroadcastStatus } from "../../live/broadcast/broadcast-types.ts";
 import type { MemberFigures } from "../../live/swarm/member-figures.ts";
 import type { Metrics } from "../../metrics/metrics.ts";
 import type { Positions } from "../../playback/positions.ts";
+import type { ItemChecks } from "../../playlist/checks.ts";
 import type { Playlist } from "../../playlist/items.ts";
 import type { Lists } from "../../playlist/lists.ts";
 import type { Sessions } from "../../playback/sessions.ts";
@@ -94,6 +95,7 @@ export interface ApiParts {
   readonly playlist: Playlist;
   readonly channels: Channels;
   readonly lists: Lists;
+  readonly checks: ItemChecks;
   /** Whether callers elsewhere may name private addresses. */
   readonly allowPrivateFetch: boolean;
   readonly pictures: PictureCache;

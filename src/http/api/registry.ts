@@ -4,6 +4,7 @@ import { ACCOUNT_METHODS } from "./methods/account.ts";
 import { ACCESS_METHODS } from "./methods/access.ts";
 import { ANALYZE_METHODS } from "./methods/analyze.ts";
 import { BROADCAST_METHODS } from "./methods/broadcasts.ts";
+import { CHECK_METHODS } from "./methods/checks.ts";
 import { CONTENT_METHODS } from "./methods/content.ts";
 import { DEFERRED_METHODS } from "./methods/deferred.ts";
 import { EXTERNAL_METHODS } from "./methods/external.ts";
@@ -41,8 +42,8 @@ export const METHOD_GROUPS: readonly MethodGroup[] = [
   },
   {
     name: "Playlist",
-    summary: "Items, their flags, the trash, imports.",
-    methods: [...PLAYLIST_METHODS, ...IMPORT_METHODS],
+    summary: "Items, their flags, the trash, imports, checks.",
+    methods: [...PLAYLIST_METHODS, ...IMPORT_METHODS, ...CHECK_METHODS],
   },
   {
     name: "External playlists",

@@ -25,6 +25,8 @@ export interface LiveSwarmManagerOptions {
 /** A lease that exposes the whole swarm. */
 export interface LiveSwarmLease extends LiveLease {
   readonly source: LiveSwarm;
+  /** `atOnce`: the last lease leaves without lingering. Default false. */
+  release(options?: { readonly atOnce?: boolean }): void;
 }
 
 interface Entry {
@@ -111,19 +113,19 @@ export class LiveSwarmManager implements LiveSwarms {
     entry.linger?.cancel();
     entry.linger = null;
     let released = false;
-    const release = () => {
+    const release: LiveSwarmLease["release"] = ({ atOnce = false } = {}) => {
       if (released) return;
       released = true;
-      if (--entry.leases === 0) this.linger(entry);
+      if (--entry.leases > 0 || this.closing !== null) return;
+      // A broadcaster that stopped has no reason to linger.
+      if (atOnce || entry.swarm.role === "source") this.leave(entry.swarm.metainfo.infohashHex, entry);
+      else this.linger(entry);
     };
     return { source: entry.swarm, release };
   }
 
-  /** A broadcaster that stopped has no reason to linger. */
   private linger(entry: Entry): void {
-    if (this.closing !== null) return;
     const { infohashHex } = entry.swarm.metainfo;
-    if (entry.swarm.role === "source") return this.leave(infohashHex, entry);
     const { clock } = this.options.manager.context.ports;
     const lingerMs = this.options.lingerMs ?? DEFAULT_LINGER_MS;
     entry.linger = clock.setTimeout(() => this.leave(infohashHex, entry), lingerMs);

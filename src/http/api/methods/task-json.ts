@@ -6,11 +6,11 @@ import { TASK_ID } from "../schemas.ts";
 /** The shape. */
 export const TASK = z.object({
   task_id: TASK_ID,
-  kind: z.enum(["playlist_import", "update_all_external_playlists"]),
+  kind: z.enum(["playlist_import", "update_all_external_playlists", "playlist_check"]),
   state: z.enum(["queued", "running", "done", "failed", "cancelled"]),
-  done: z.int().describe("Entries or playlists dealt with"),
+  done: z.int().describe("Entries, playlists or items dealt with"),
   total: z.int().describe("-1 while it is not known"),
-  skipped: z.int().describe("Of those done: there already"),
+  skipped: z.int().describe("Of those done: there already, or of a check not alive"),
   errors: z.array(z.object({ line: z.int(), message: z.string() })).describe("The first 100; line 0: about no line"),
   errors_total: z.int(),
   error: z.string().nullable().describe("Why it failed"),

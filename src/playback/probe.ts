@@ -1,0 +1,140 @@
+/** Whether anybody shares a stream at the moment, found out with next to no traffic: no piece of a torrent is requested. */
+import { sleep } from "../bytes/deadline.ts";
+import type { Analyzer } from "../content/analysis/analyzer.ts";
+import type { ResolveContext, Resolver } from "../content/resolve.ts";
+import { selectStream } from "../content/selector.ts";
+import type { LiveSwarmManager } from "../live/swarm/live-swarms.ts";
+import type { Clock } from "../ports.ts";
+import type { Swarm, SwarmManager } from "../swarm/types.ts";
+import { isLive, type LiveMetainfo } from "../transport/live.ts";
+import type { Magnet } from "../transport/types.ts";
+
+/** Between two looks at a swarm, ms. */
+const LOOK_EVERY_MS = 200;
+/** After the first peer, so that the number of peers means something, ms. */
+const SETTLE_MS = 2_000;
+/** Schemes that the engine can open to see what is there. */
+const INSPECTABLE = /^https?:/i;
+
+/** What was found. */
+export interface ProbeResult {
+  readonly state: "alive" | "silent" | "unknown";
+  /** Connected at the end; null for what comes by HTTP. */
+  readonly peers: number | null;
+  /** Why, in words; empty when there is nothing to say. */
+  readonly message: string;
+}
+
+/** What is looked for. */
+export interface ProbeTarget {
+  /** `bt`: torrents and broadcasts; `dash` and others come by HTTP. */
+  readonly transportType: string;
+  /** Name and value of a parameter of playback. */
+  readonly selector: readonly [name: "content_id" | "infohash" | "url" | "magnet", value: string];
+  /** Address of items that come by HTTP; null: unknown. */
+  readonly url: string | null;
+  /** Its address may lead into the private network. */
+  readonly mayNamePrivate: boolean;
+}
+
+/** What probing needs. */
+export interface ProbeParts {
+  readonly clock: Clock;
+  readonly resolver: Resolver;
+  readonly analyzer: Pick<Analyzer, "inspect">;
+  readonly swarms: Pick<SwarmManager, "acquire">;
+  readonly live: Pick<LiveSwarmManager, "acquire" | "running">;
+}
+
+/**
+ * Returns what looks for a target until `signal` fires, which is the answer "silent". Of a torrent it joins the swarm and
+ * counts peers, of a broadcast it waits for its pieces and leaves at once, of an address it reads the beginning. Rejects as
+ * `Resolver.resolve` and `Analyzer.inspect`.
+ */
+export function createProbe(parts: ProbeParts): (target: ProbeTarget, signal: AbortSignal) => Promise<ProbeResult> {
+  return async ({ transportType, selector: [name, value], url, mayNamePrivate: callerIsLocal }, signal) => {
+    const context = { callerIsLocal, signal };
+    if (transportType !== "bt") return await probeAddress(parts, url ?? "", transportType, context);
+    const { metainfo, magnet, servers = "any" } = await parts.resolver.resolve(
+      selectStream({ [name]: value }),
+      context,
+    );
+    const running = magnet === undefined ? null : parts.live.running(magnet.infohashHex);
+    const live = metainfo !== undefined && isLive(metainfo) ? metainfo : running;
+    if (live !== null) return await probeBroadcast(parts, { metainfo: live, ...magnet && { magnet }, servers }, signal);
+    const target = { ...metainfo && !isLive(metainfo) && { metainfo }, ...magnet && { magnet }, servers };
+    const lease = parts.swarms.acquire(target);
+    try {
+      const found = await probeTorrent(parts.clock, lease.swarm, magnet, signal);
+      if (!("substreams" in found)) return found;
+      return await probeBroadcast(parts, { metainfo: found, ...magnet && { magnet }, servers }, signal);
+    } finally {
+      lease.release();
+    }
+  };
+}
+
+async function probeAddress(
+  { analyzer }: ProbeParts,
+  url: string,
+  transportType: string,
+  context: ResolveContext,
+): Promise<ProbeResult> {
+  if (!INSPECTABLE.test(url)) return { state: "unknown", peers: null, message: "only a player can open this address" };
+  const inspection = await analyzer.inspect(url, context);
+  // It was answered with success; only players know what a DASH manifest is.
+  if (inspection !== null || transportType === "dash") return { state: "alive", peers: null, message: "" };
+  return { state: "silent", peers: null, message: "the address leads to something else than a stream" };
+}
+
+/** The broadcast, when the metadata shows that it is one. */
+async function probeTorrent(
+  clock: Clock,
+  swarm: Swarm,
+  magnet: Magnet | undefined,
+  signal: AbortSignal,
+): Promise<ProbeResult | LiveMetainfo> {
+  let live: LiveMetainfo | null = null;
+  swarm.metadata(signal).then((metainfo) => {
+    if (isLive(metainfo)) live = metainfo;
+  }, () => {});
+  const seen = () => swarm.status().peers > 0 || live !== null;
+  try {
+    await until(clock, seen, signal);
+    await sleep(clock, SETTLE_MS, signal);
+  } catch {
+    // The deadline: what is known now is the answer. The caller tells a cancelled sweep from it.
+  }
+  if (live !== null) return live;
+  const { peers, havePieces } = swarm.status();
+  if (peers > 0) return { state: "alive", peers, message: "" };
+  if (havePieces > 0 && havePieces === swarm.metainfo?.pieceCount) {
+    return { state: "alive", peers, message: "all of it is here" };
+  }
+  const webSeeds = (swarm.metainfo?.webSeeds.length ?? 0) + (magnet?.webSeeds.length ?? 0);
+  if (webSeeds > 0) return { state: "unknown", peers, message: "no peer; its web seeds were not asked" };
+  return { state: "silent", peers, message: "no peer was found" };
+}
+
+async function probeBroadcast(
+  { clock, live }: ProbeParts,
+  target: Parameters<LiveSwarmManager["acquire"]>[0],
+  signal: AbortSignal,
+): Promise<ProbeResult> {
+  const lease = live.acquire(target);
+  try {
+    const { node } = lease.source;
+    await until(clock, () => node.joined && node.window.solid > node.window.base, signal).catch(() => {});
+    const { peers } = lease.source.status();
+    const isHere = node.joined && node.window.solid > node.window.base;
+    if (isHere && (peers > 0 || lease.source.role === "source")) return { state: "alive", peers, message: "" };
+    return { state: "silent", peers, message: peers > 0 ? "its members have nothing to send" : "no member was found" };
+  } finally {
+    // A broadcast that lingered would be downloaded all the while.
+    lease.release({ atOnce: true });
+  }
+}
+
+async function until(clock: Clock, isSo: () => boolean, signal: AbortSignal): Promise<void> {
+  while (!isSo()) await sleep(clock, LOOK_EVERY_MS, signal);
+}

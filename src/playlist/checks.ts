@@ -1,0 +1,194 @@
+/** Which items are alive: a sweep that looks for whoever shares them, and what it found, kept by content. */
+import { sql } from "kysely";
+import { deadline } from "../bytes/deadline.ts";
+import { forEachLimited } from "../bytes/limited.ts";
+import type { Store } from "../database/store.ts";
+import { abortError, MillraceError } from "../errors.ts";
+import type { Clock, Logger } from "../ports.ts";
+import { selectorOf } from "./export.ts";
+import { filterSql, type ItemFilter } from "./listing.ts";
+import { MAY_NAME_PRIVATE } from "./private-addresses.ts";
+import type { TaskList, TaskProgress } from "./tasks.ts";
+
+/** Items of one sweep: three hours if every one of them is silent. */
+export const MAX_SWEPT = 1000;
+/** Contents of which the result is kept; beyond it the oldest result is forgotten. */
+export const MAX_CHECKS = 100_000;
+/** Items looked at at once, so that what plays keeps its peers and its line. */
+const PARALLEL = 2;
+/** For one item, ms: a DHT lookup takes up to ten seconds. */
+const ITEM_TIMEOUT_MS = 20_000;
+/** Longest message kept, characters. */
+const MAX_MESSAGE = 200;
+/** Kind of the task. */
+const KIND = "playlist_check";
+
+/** `unknown`: only a player could tell. */
+export type CheckState = "alive" | "silent" | "unknown";
+
+/** What looking for a content found. */
+export interface Sign {
+  readonly state: CheckState;
+  /** That were connected when the search ended; null for what comes by HTTP. */
+  readonly peers: number | null;
+  /** Why, in words; empty when there is nothing to say. */
+  readonly message: string;
+}
+
+/** What is looked for. */
+export interface Wanted {
+  readonly transportType: string;
+  /** Name and value of a parameter of playback. */
+  readonly selector: readonly [name: "content_id" | "infohash" | "url" | "magnet", value: string];
+  /** Address of items that come by HTTP; null: unknown. */
+  readonly url: string | null;
+  /** Its address may lead into the private network. */
+  readonly mayNamePrivate: boolean;
+}
+
+/** Looks for whoever shares a content. Rejects when it is not there, and with the signal's reason. */
+export type Probe = (wanted: Wanted, signal: AbortSignal) => Promise<Sign>;
+
+/** The latest result about an item. Times are Unix seconds. */
+export interface ItemCheck extends Sign {
+  readonly id: number;
+  readonly checkedAt: number;
+  /** When it was last alive; 0: never. */
+  readonly seenAt: number;
+}
+
+/** What is swept: these items, or those that the filter finds. */
+export interface SweepRequest extends ItemFilter {
+  readonly ids?: readonly number[] | undefined;
+}
+
+interface Row {
+  readonly id: number;
+  readonly hash: string;
+  readonly transport_type: string;
+  readonly content_id: string | null;
+  readonly infohash: string;
+  readonly url: string | null;
+  readonly may_name_private: number;
+}
+
+/** Checks items of the playlist and remembers the results. */
+export class ItemChecks {
+  readonly #store: Store;
+  readonly #clock: Clock;
+  readonly #log: Logger;
+  readonly #tasks: TaskList;
+  readonly #probe: Probe;
+  #running: number | null = null;
+
+  constructor(parts: { store: Store; clock: Clock; log: Logger; tasks: TaskList; probe: Probe }) {
+    this.#store = parts.store;
+    this.#clock = parts.clock;
+    this.#log = parts.log;
+    this.#tasks = parts.tasks;
+    this.#probe = parts.probe;
+  }
+
+  /**
+   * Begins a sweep and returns its task: of at most `MAX_SWEPT` items, those first that were never checked, then those that
+   * were checked longest ago. Throws `conflict` while another sweep runs, and as `TaskList.start`.
+   */
+  sweep(request: SweepRequest): number {
+    if (this.#running !== null) {
+      throw new MillraceError("conflict", `task ${this.#running} is checking items; wait for its end or cancel it`);
+    }
+    const id = this.#tasks.start(KIND, (progress) => this.#run(request, progress), () => {
+      this.#running = null;
+      return Promise.resolve();
+    });
+    this.#running = id;
+    return id;
+  }
+
+  /** The results about items of `ids`; those that were never checked are left out. */
+  async get(ids: readonly number[]): Promise<ItemCheck[]> {
+    const db = await this.#store.read();
+    const rows = await db.selectFrom("playlist_items").innerJoin(
+      "item_checks",
+      "item_checks.hash",
+      "playlist_items.hash",
+    )
+      .select(["playlist_items.id", "state", "peers", "message", "checked_at", "seen_at"])
+      .where("playlist_items.id", "in", [...ids]).execute();
+    return rows.map(({ id, state, peers, message, checked_at, seen_at }) => ({
+      id,
+      state: state as CheckState,
+      peers,
+      message,
+      checkedAt: checked_at,
+      seenAt: seen_at,
+    }));
+  }
+
+  async #run(request: SweepRequest, progress: TaskProgress): Promise<void> {
+    const rows = await this.#choose(request);
+    progress.total = rows.length;
+    await forEachLimited(rows, PARALLEL, async (row) => {
+      const sign = await this.#look(row, progress.signal);
+      await this.#keep(row.hash, sign);
+      progress.done++;
+      if (sign.state !== "alive") progress.skipped++;
+    });
+  }
+
+  async #choose({ ids, ...filter }: SweepRequest): Promise<readonly Row[]> {
+    const db = await this.#store.read();
+    const { from, where } = filterSql(filter);
+    const named = ids === undefined
+      ? sql`1`
+      : sql`playlist_items.id IN (SELECT value FROM json_each(${JSON.stringify(ids)}))`;
+    // Items of one content are checked once; SQLite takes the other columns from the row that has the minimum.
+    const { rows } = await sql<
+      Row
+    >`SELECT min(playlist_items.id) AS id, playlist_items.hash, transport_type, content_id,
+        infohash, url, ${MAY_NAME_PRIVATE} AS may_name_private
+      FROM ${from} LEFT JOIN item_checks ON item_checks.hash = playlist_items.hash
+      WHERE ${where} AND ${named} GROUP BY playlist_items.hash
+      ORDER BY coalesce(checked_at, 0), min(playlist_items.id) LIMIT ${MAX_SWEPT}`.execute(db);
+    return rows;
+  }
+
+  async #look(row: Row, signal: AbortSignal): Promise<Sign> {
+    const selector = selectorOf(row);
+    if (selector === null) return { state: "unknown", peers: null, message: "it has no address yet" };
+    const { transport_type: transportType, url } = row;
+    const mayNamePrivate = Boolean(row.may_name_private);
+    const late = deadline(
+      this.#clock,
+      ITEM_TIMEOUT_MS,
+      signal,
+      () => new MillraceError("timeout", "no answer in time"),
+    );
+    try {
+      const sign = await this.#probe({ transportType, selector, url, mayNamePrivate }, late.signal);
+      // A search that was broken off has found nothing out.
+      if (signal.aborted) throw abortError(signal);
+      return sign;
+    } catch (error) {
+      if (signal.aborted) throw abortError(signal);
+      const peers = transportType === "bt" ? 0 : null;
+      if (error instanceof MillraceError) return { state: "silent", peers, message: error.message };
+      this.#log.log("error", "an item could not be checked", { id: row.id, error });
+      return { state: "unknown", peers, message: "internal error" };
+    } finally {
+      late.cancel();
+    }
+  }
+
+  async #keep(hash: string, { state, peers, message }: Sign): Promise<void> {
+    const db = await this.#store.open();
+    const now = Math.floor(this.#clock.now() / 1000);
+    const values = { state, peers, message: message.slice(0, MAX_MESSAGE), checked_at: now };
+    const seen = state === "alive" ? { seen_at: now } : {};
+    await db.insertInto("item_checks").values({ hash, seen_at: 0, ...values, ...seen })
+      .onConflict((clash) => clash.column("hash").doUpdateSet({ ...values, ...seen })).execute();
+    const firstTooMany = db.selectFrom("item_checks").select("checked_at").orderBy("checked_at", "desc")
+      .limit(1).offset(MAX_CHECKS);
+    await db.deleteFrom("item_checks").where("checked_at", "<=", firstTooMany).execute();
+  }
+}
