@@ -1,4 +1,7 @@
-/** Headers of audio stored as bare frames: MPEG audio (ISO/IEC 11172-3, 13818-3) and ADTS (ISO/IEC 14496-3, 1.A.3). */
+/**
+ * Headers of audio stored as bare frames: MPEG audio (ISO/IEC 11172-3, 13818-3), ADTS (ISO/IEC 14496-3, 1.A.3), AC-3 and
+ * E-AC-3 (`ac3-frames.ts`).
+ */
 
 /** The contents of a frame's header. */
 export interface AudioFrame {
@@ -9,7 +12,7 @@ export interface AudioFrame {
   readonly sampleRate: number;
   /** 0: given inside the frame. */
   readonly channels: number;
-  /** MPEG audio: II or III; ADTS: the audio object type. */
+  /** MPEG audio: II or III; ADTS: the audio object type; AC-3 and E-AC-3: the version of the syntax (bsid). */
   readonly kind: number;
   /** Bits/s; null for ADTS, whose headers do not contain it. */
   readonly bitRate: number | null;
@@ -20,8 +23,8 @@ export interface AudioFrame {
 /** Reads the header of a frame at `bytes[at]`; null when there is none, or only part of one. */
 export type AudioFrameSyntax = (bytes: Uint8Array, at: number) => AudioFrame | null;
 
-/** Longest frame of any syntax, bytes: 13 bits of ADTS. */
-export const MAX_AUDIO_FRAME_BYTES = 0x1fff;
+/** Longest frame of any syntax, bytes: three substreams of E-AC-3, each as long as 11 bits of words can say. */
+export const MAX_AUDIO_FRAME_BYTES = 3 * 4096;
 /** Most bytes of a header that any syntax reads. */
 export const AUDIO_HEADER_BYTES = 7;
 

@@ -1,9 +1,10 @@
 /** Recognises containers by their first bytes; file names are unreliable. */
 
+import { ac3Frame } from "./ac3-frames.ts";
 import { adtsFrame, type AudioFrameSyntax, frameChain, id3TagBytes, mpegAudioFrame } from "./audio-frames.ts";
 
-/** Containers with a reader; `mp3` and `aac` are bare frames, with or without tags. */
-export type Container = "mp4" | "matroska" | "mpegts" | "mp3" | "aac" | "flac" | "ogg" | "wav";
+/** Containers with a reader; `mp3`, `aac` and `ac3` (E-AC-3, too) are bare frames, with or without tags. */
+export type Container = "mp4" | "matroska" | "mpegts" | "mp3" | "aac" | "ac3" | "flac" | "ogg" | "wav";
 
 /** Bytes from the start of the file that `sniffContainer` needs: several of the largest packets, to find their sync bytes. */
 export const SNIFF_BYTES = 4096;
@@ -45,16 +46,25 @@ function looksLikeTransportStream(head: Uint8Array): boolean {
 
 /** A file cut in the middle begins with the rest of a frame, at most this long, bytes. */
 const MAX_FIRST_REST_BYTES = 1728;
-/** This many frame headers in a row are no coincidence. */
+/** First byte of the sync words of MPEG audio and ADTS, and of AC-3. */
+const MPEG_SYNC = 0xff;
+const AC3_SYNC = 0x0b;
+/** This many frame headers in a row are no coincidence; fewer of AC-3, whose sync word is longer. */
 const FRAMES_WANTED = 3;
+const AC3_FRAMES_WANTED = 2;
 
 /** Whether `head` consists of frames from its first byte, or to its end after the rest of a cut one. */
-function looksLikeFrames(head: Uint8Array, syntax: AudioFrameSyntax): boolean {
+function looksLikeFrames(
+  head: Uint8Array,
+  syntax: AudioFrameSyntax,
+  sync = MPEG_SYNC,
+  wanted = FRAMES_WANTED,
+): boolean {
   for (let first = 0; first <= MAX_FIRST_REST_BYTES && first < head.length; first++) {
-    if (head[first] !== 0xff) continue;
+    if (head[first] !== sync) continue;
     const { frames, end } = frameChain(head, first, syntax, Infinity);
     const toEnd = end + 4 > head.length;
-    if (first === 0 ? frames >= FRAMES_WANTED || (frames > 1 && toEnd) : frames >= FRAMES_WANTED && toEnd) return true;
+    if (first === 0 ? frames >= wanted || (frames > 1 && toEnd) : frames >= wanted && toEnd) return true;
   }
   return false;
 }
@@ -76,7 +86,11 @@ function sniffAudio(head: Uint8Array): Container | null {
       return ascii(head, 8, 4) === "WAVE" ? "wav" : null;
   }
   if (looksLikeFrames(head, mpegAudioFrame)) return "mp3";
-  return looksLikeFrames(head, adtsFrame) ? "aac" : null;
+  if (looksLikeFrames(head, adtsFrame)) return "aac";
+  // A frame may be longer than the head: a whole sync word and a header without a contradiction must do then.
+  const first = ac3Frame(head, 0);
+  const isLong = first !== null && first.sizeBytes >= head.length && head.length === SNIFF_BYTES;
+  return isLong || looksLikeFrames(head, ac3Frame, AC3_SYNC, AC3_FRAMES_WANTED) ? "ac3" : null;
 }
 
 /** The container that begins with `head` (`SNIFF_BYTES`, or all of a shorter file); null when it is not a known one. */

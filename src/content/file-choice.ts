@@ -31,6 +31,9 @@ const MEDIA_TYPES: Readonly<Record<string, string>> = {
   mp2: "audio/mpeg",
   mpga: "audio/mpeg",
   aac: "audio/aac",
+  ac3: "audio/ac3",
+  eac3: "audio/eac3",
+  ec3: "audio/eac3",
   flac: "audio/flac",
   ogg: "audio/ogg",
   oga: "audio/ogg",
@@ -62,6 +65,9 @@ const CARRIED = new Set(
     "mp2",
     "mpga",
     "aac",
+    "ac3",
+    "eac3",
+    "ec3",
   ],
 );
 

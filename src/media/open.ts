@@ -48,7 +48,7 @@ async function present(source: IndexWork, options: OpenOptions): Promise<Present
   if (container === null) {
     throw new MillraceError(
       "unsupported_media",
-      "the container is none of MP4, Matroska, MPEG TS, MP3, AAC, FLAC, Ogg and WAV",
+      "the container is none of MP4, Matroska, MPEG TS, MP3, AAC, AC-3, FLAC, Ogg and WAV",
     );
   }
   if (container === "mpegts") return await openTransportStream(source, options);

@@ -71,6 +71,7 @@ const CONTAINER_MIMES: Readonly<Record<Container, string>> = {
   mpegts: "video/mp2t",
   mp3: "audio/mpeg",
   aac: "audio/aac",
+  ac3: "audio/ac3",
   flac: "audio/flac",
   ogg: "audio/ogg",
   wav: "audio/wav",
@@ -95,6 +96,7 @@ const SAME_CONTAINER: Readonly<Record<Container, RegExp>> = {
   // Behind a long ID3 tag it can be any of these.
   mp3: /^audio\/(?:mpeg|mp3|x-mp3|mpeg3|aac|aacp|x-aac|flac|x-flac)$/,
   aac: /^audio\/(?:aac|aacp|x-aac|aac-adts)$/,
+  ac3: /^audio\/(?:ac3|eac3|vnd\.dolby\.dd-raw|x-ac3)$/,
   flac: /^audio\/(?:flac|x-flac)$/,
   ogg: /^(?:audio|video|application)\/(?:ogg|opus|vorbis|x-ogg)$/,
   wav: /^audio\/(?:wav|x-wav|wave|vnd\.wave)$/,

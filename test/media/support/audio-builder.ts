@@ -56,6 +56,21 @@ export function adtsFrames(frames: number, seed = 1): Uint8Array[] {
   });
 }
 
+/** A frame of AC-3 of 48 kHz, 5.1 and 448 kb/s. */
+export function ac3Frame(fill = 0): Uint8Array {
+  const frame = new Uint8Array(1792).fill(fill);
+  frame.set([0x0b, 0x77, 0, 0, 30, 8 << 3, 0xe1]);
+  return frame;
+}
+
+/** A substream's frame of E-AC-3 of 48 kHz and 1536 samples, `type` 0 independent, 1 dependent. */
+export function eac3Frame(sizeBytes: number, type: 0 | 1 = 0, id = 0, fill = 0): Uint8Array {
+  const frame = new Uint8Array(sizeBytes).fill(fill);
+  const words = sizeBytes / 2 - 1;
+  frame.set([0x0b, 0x77, (type << 6) | (id << 3) | (words >> 8), words & 0xff, 0x3f, 16 << 3, 0]);
+  return frame;
+}
+
 /** An ID3v2 tag of `bytes` bytes and its header, in whose body frames seem to begin. */
 export function id3Tag(bytes: number): Uint8Array {
   const tag = new Uint8Array(10 + bytes);

@@ -5,9 +5,9 @@ import { type WalkedFrame, walkFrames } from "./frame-walk.ts";
 import { equalRuns, ticksAt, unitsPerRun } from "./runs.ts";
 
 /** Most distance of a frame from its computed place, bytes: padding comes and goes. */
-const PLACE_SLACK_BYTES = 2;
-/** A damaged frame may be longer than the others: room for one of the longest of MPEG audio, bytes. */
-const SPARE_BYTES = 2881;
+const PLACE_SLACK_BYTES = 4;
+/** A damaged frame may be longer than the others: room for one of the longest of MPEG audio or AC-3, bytes. */
+const SPARE_BYTES = 3840;
 
 /** Known facts of the file. */
 export interface ConstantFacts {

@@ -1,8 +1,9 @@
 /**
- * MP3, MP2 and AAC files: bare frames, perhaps with tags before and after. In place of an index there is the first frame
+ * MP3, MP2, AAC, AC-3 and E-AC-3 files: bare frames, perhaps with tags before and after. In place of an index there is the first frame
  * (Xing, Info, VBRI), computation (one bit rate), or reading the whole (short files); else only an estimate.
  */
-import { adtsFrame, type AudioFrameSyntax, mpegAudioFrame } from "../../../bytes/audio-frames.ts";
+import { ac3Frame, isEac3 } from "../../../bytes/ac3-frames.ts";
+import { adtsFrame, type AudioFrame, type AudioFrameSyntax, mpegAudioFrame } from "../../../bytes/audio-frames.ts";
 import type { ByteSource } from "../../../bytes/source.ts";
 import { MillraceError } from "../../../errors.ts";
 import type { MediaIndex, OpenOptions, SampleTable, StreamedTimeline, TabledTimeline } from "../../timeline.ts";
@@ -18,7 +19,13 @@ import { readVbrHeader, type VbrHeader } from "./vbr-header.ts";
  * Files up to this size are read whole, which makes everything exact: they are one or a few pieces of their torrent. ADTS
  * never states its length, and sampling it costs almost as many pieces as a song has.
  */
-const WHOLE_BYTES = { mp3: 1024 * 1024, aac: 4 * 1024 * 1024 };
+const WHOLE_BYTES = { mp3: 1024 * 1024, aac: 4 * 1024 * 1024, ac3: 1024 * 1024 };
+/** Kinds of frames. */
+export type FrameKind = keyof typeof WHOLE_BYTES;
+const SYNTAX: Readonly<Record<FrameKind, AudioFrameSyntax>> = { mp3: mpegAudioFrame, aac: adtsFrame, ac3: ac3Frame };
+const NAMES: Readonly<Record<FrameKind, string>> = { mp3: "MP3", aac: "AAC", ac3: "AC-3" };
+/** Most distance of frames of one bit rate from their computed places, bytes: a frame is padded by a byte, of AC-3 by two. */
+const GRID_SLACK_BYTES: Readonly<Record<FrameKind, number>> = { mp3: 1.5, aac: 1.5, ac3: 3 };
 /** Frames whose bit rate is compared, and bytes read at the end of the file. */
 const LOOK_FRAMES = 64;
 const TAIL_BYTES = 16 * 1024;
@@ -43,17 +50,17 @@ export type FrameOptions = Pick<OpenOptions, "signal" | "segmentTargetMs" | "tra
   readonly wholeBytes?: number;
 };
 
-/** Opens MPEG audio (`mp3`) or ADTS (`aac`). Rejects with `bad_media` when it has no frames, or as the source does. */
+/** Opens MPEG audio (`mp3`), ADTS (`aac`), AC-3 or E-AC-3 (`ac3`). Rejects with `bad_media` when it has no frames, or as the source does. */
 export async function openFrames(
   source: ByteSource,
-  kind: "mp3" | "aac",
+  kind: FrameKind,
   options: FrameOptions,
 ): Promise<MediaIndex> {
-  const syntax = kind === "mp3" ? mpegAudioFrame : adtsFrame;
+  const syntax = SYNTAX[kind];
   const isShort = source.sizeBytes <= (options.wholeBytes ?? WHOLE_BYTES[kind]);
   const head = await readFrames(source, syntax, 0, null, LOOK_FRAMES, options.signal);
   const opening = head[0];
-  if (opening === undefined) throw new MillraceError("bad_media", `the file has no frames of ${kind.toUpperCase()}`);
+  if (opening === undefined) throw new MillraceError("bad_media", `the file has no frames of ${NAMES[kind]}`);
   const told = kind === "mp3" ? readVbrHeader(opening.frame, opening.data) : null;
   const sound = told === null ? head : head.slice(1);
   const first = sound[0];
@@ -73,7 +80,7 @@ export async function openFrames(
     timeline,
     warnings,
   });
-  const constant = await countConstant(source, syntax, sound, told, options.signal);
+  const constant = await countConstant(source, kind, sound, told, options.signal);
   if (constant !== null) {
     return answer(constant * first.frame.samples, constantTimeline({ ...facts, frames: constant }));
   }
@@ -83,7 +90,7 @@ export async function openFrames(
     return answer(totalSamples, countedTimeline({ ...facts, totalSamples }));
   }
   // AAC transcoded from it would end where the estimate does.
-  const isExact = options.transcode?.mp3 === true && kind === "mp3";
+  const isExact = kind !== "aac" && options.transcode?.[kind] === true;
   const totalSamples = isExact
     ? await countSamples(source, syntax, first, options.signal)
     : await estimateSamples(source, syntax, sound, options.signal);
@@ -91,13 +98,22 @@ export async function openFrames(
   return answer(totalSamples, countedTimeline({ ...facts, totalSamples }), isExact ? [] : [warning]);
 }
 
-function trackOf(kind: "mp3" | "aac", { frame }: WalkedFrame): Track {
-  const codec = kind === "aac" ? "aac" : frame.kind === 3 ? "mp3" : "mp2";
+function codecOf(kind: FrameKind, frame: AudioFrame): Pick<Track, "codec" | "codecId"> {
+  switch (kind) {
+    case "aac":
+      return { codec: "aac", codecId: `ADTS ${frame.kind}` };
+    case "mp3":
+      return { codec: frame.kind === 3 ? "mp3" : "mp2", codecId: `MPEG audio layer ${frame.kind}` };
+    case "ac3":
+      return isEac3(frame.kind) ? { codec: "eac3", codecId: "E-AC-3" } : { codec: "ac3", codecId: "AC-3" };
+  }
+}
+
+function trackOf(kind: FrameKind, { frame }: WalkedFrame): Track {
   return {
     id: 1,
     kind: "audio",
-    codec,
-    codecId: kind === "aac" ? `ADTS ${frame.kind}` : `MPEG audio layer ${frame.kind}`,
+    ...codecOf(kind, frame),
     language: null,
     isDefault: true,
     codecPrivate: null,
@@ -166,7 +182,7 @@ async function tableOf(source: ByteSource, syntax: AudioFrameSyntax, first: Walk
  */
 async function countConstant(
   source: ByteSource,
-  syntax: AudioFrameSyntax,
+  kind: FrameKind,
   sound: readonly WalkedFrame[],
   told: VbrHeader | null,
   signal: AbortSignal,
@@ -183,11 +199,11 @@ async function countConstant(
     // The rest may be tags; if it is larger, files were joined, and the header describes only the first.
     if (restBytes >= 0 && restBytes <= MAX_TAGS_BYTES + source.sizeBytes * MAX_TAGS_PART) return told.frames;
   }
-  const tail = await readFrames(source, syntax, source.sizeBytes - TAIL_BYTES, key, Infinity, signal);
+  const tail = await readFrames(source, SYNTAX[kind], source.sizeBytes - TAIL_BYTES, key, Infinity, signal);
   const last = tail.at(-1);
   if (last === undefined || tail.some(({ frame }) => frame.bitRate !== bitRate)) return null;
   const isOnGrid = tail.every(({ position }) => {
-    return Math.abs(place(position) - Math.round(place(position))) * meanBytes <= 1.5;
+    return Math.abs(place(position) - Math.round(place(position))) * meanBytes <= GRID_SLACK_BYTES[kind];
   });
   return isOnGrid ? Math.round(place(last.position)) + 1 : null;
 }

@@ -25,6 +25,7 @@ export async function openAudio(
   switch (container) {
     case "mp3":
     case "aac":
+    case "ac3":
       return await openFrames(source, container, options);
     case "flac":
       return await openFlac(source, position, options);
