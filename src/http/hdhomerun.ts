@@ -77,14 +77,18 @@ async function tune(c: HttpContext, parts: HttpParts): Promise<Response> {
   const item = await parts.api.channels.itemOf(number);
   const members = item === null ? [] : await parts.api.channels.members({ item });
   if (members.length === 0) throw new MillraceError("not_found", "no channel has this number: see /lineup.json");
-  if (c.req.raw.method === "HEAD") return c.body(null, 200, { "content-type": OUTPUT_TYPES.ts });
   const leave = parts.admission.enter(holderOf(c, parts));
   try {
     const channel = playbackOf(c, parts, {}, "ts", members);
     const { index, session } = await startOne(channel.parts, channel.sources, c.req.raw.signal);
-    if (session.kind === "live") return channelResponse(channel, { index, session });
+    const isHead = c.req.raw.method === "HEAD";
+    if (session.kind === "live") {
+      const response = channelResponse(channel, { index, session });
+      return isHead ? new Response(null, response) : response;
+    }
     // Nobody knew that it is a film: it plays to its end.
-    return new Response(tsBody(session)?.open(0, null) ?? null, { headers: { "content-type": OUTPUT_TYPES.ts } });
+    const body = isHead ? null : tsBody(session)?.open(0, null) ?? null;
+    return new Response(body, { headers: { "content-type": OUTPUT_TYPES.ts } });
   } finally {
     leave();
   }

@@ -65,10 +65,10 @@ async function playlist(c: HttpContext, parts: HttpParts, prefix: string): Promi
 
 /** The files of one torrent, for any caller that may play it. */
 async function ofTorrent(c: HttpContext, parts: HttpParts, prefix: string): Promise<Response> {
-  // A HEAD looks nothing up among peers.
-  if (c.req.raw.method === "HEAD") return c.body(null, 200, HEADERS);
   try {
-    return new Response(await bytesOf(await torrentList(c, parts, prefix)), { headers: HEADERS });
+    const list = await torrentList(c, parts, prefix);
+    if (c.req.raw.method === "HEAD") return c.body(null, 200, HEADERS);
+    return new Response(await bytesOf(list), { headers: HEADERS });
   } catch (error) {
     return playbackFailure(error);
   }

@@ -10,10 +10,15 @@ import { ADDRESSES, TOKEN, withEngine } from "./support.ts";
 const FRONT = { fronts: ["hdhomerun"] } as const;
 const PATHS = ["/discover.json", "/lineup.json", "/lineup_status.json", "/device.xml", "/auto/v1"];
 
-type Fetch = (path: string, from?: keyof typeof ADDRESSES, headers?: Record<string, string>) => Promise<Response>;
+type Fetch = (
+  path: string,
+  from?: keyof typeof ADDRESSES,
+  headers?: Record<string, string>,
+  method?: string,
+) => Promise<Response>;
 
-const fetcher = (engine: Pick<Engine, "fetch">): Fetch => (path, from, headers) =>
-  engine.fetch(new Request(`http://192.168.7.5:6878${path}`, { headers: headers ?? {} }), {
+const fetcher = (engine: Pick<Engine, "fetch">): Fetch => (path, from, headers = {}, method = "GET") =>
+  engine.fetch(new Request(`http://192.168.7.5:6878${path}`, { headers, method }), {
     remote: { host: ADDRESSES[from ?? "intranet"], port: 1 },
   });
 
@@ -91,6 +96,9 @@ test("/auto/v<n> sends MPEG TS in the response itself", async () => {
       const get = fetcher(engine);
       const [{ URL: url }] = await (await get("/lineup.json")).json();
       assertEquals(url, "http://192.168.7.5:6878/auto/v5.1");
+      const head = await get("/auto/v5.1", "intranet", {}, "HEAD");
+      assertEquals([head.status, head.headers.get("content-type"), await head.text()], [200, "video/mp2t", ""]);
+      assertEquals((await call("get_settings", { token: TOKEN })).result.sessions, 0);
       const response = await get("/auto/v5.1");
       assertEquals([response.status, response.headers.get("content-type")], [200, "video/mp2t"]);
       const ts = new Uint8Array(await response.arrayBuffer());
@@ -100,4 +108,17 @@ test("/auto/v<n> sends MPEG TS in the response itself", async () => {
   } finally {
     await seeder.close();
   }
+});
+
+test("HEAD on /auto/v<n> says what GET would of a channel that does not start", async () => {
+  await withEngine(async ({ engine, call }) => {
+    const item = { token: TOKEN, title: "Dead", infohash: "1".repeat(40), is_live: "1" };
+    const { result: id } = await call("playlist_add_item", item);
+    const get = fetcher(engine);
+    const answers = ["GET", "HEAD"].map(async (method) => {
+      const { status, headers } = await get(`/auto/v${id}`, "intranet", {}, method);
+      return [status, headers.get("content-type")];
+    });
+    assertEquals(await Promise.all(answers), Array(2).fill([504, "text/plain; charset=utf-8"]));
+  }, { ...FRONT, startTimeoutMs: 500 });
 });

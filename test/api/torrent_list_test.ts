@@ -59,6 +59,28 @@ test("playlist.m3u of a torrent says what is wrong with a request, and keeps pag
   assertEquals((await get({ magnet: seeder.magnet, output: "avi" })).status, 400);
   assertEquals((await get({ infohash: "xyz" })).status, 400);
   assertEquals((await get({ magnet: seeder.magnet }, { headers: { origin: "https://page.example" } })).status, 403);
-  const head = await get({ magnet: seeder.magnet }, { method: "HEAD" });
-  assertEquals([head.status, await head.text()], [200, ""]);
+});
+
+test("HEAD on playlist.m3u of a torrent says what GET would", async () => {
+  const impatient = await serveEngine({ startTimeoutMs: 300 });
+  try {
+    const table: [ServedEngine, Record<string, string>, number][] = [
+      [served, { magnet: seeder.magnet }, 200],
+      [served, { magnet: seeder.magnet, output: "avi" }, 400],
+      [served, { infohash: "xyz" }, 400],
+      [impatient, { infohash: "f".repeat(40) }, 504],
+    ];
+    for (const [{ url }, query, status] of table) {
+      const answers = ["GET", "HEAD"].map(async (method) => {
+        const answer = await fetch(`${url}/engine/playlist.m3u?${new URLSearchParams(query)}`, { method });
+        const text = await answer.text();
+        return [answer.status, answer.headers.get("content-type"), text !== ""];
+      });
+      const [whole, head] = await Promise.all(answers);
+      assertEquals([whole![0], whole![2]], [status, true], JSON.stringify(query));
+      assertEquals(head, [status, whole![1], false], JSON.stringify(query));
+    }
+  } finally {
+    await impatient.close();
+  }
 });

@@ -120,8 +120,8 @@ function readScalar(name: string, field: FieldSchema, text: string): unknown {
   const value = text.trim();
   switch (field.type) {
     case "boolean":
-      if (value === "1" || value === "true" || value === "True") return true;
-      if (value === "0" || value === "false" || value === "False") return false;
+      if (/^(?:1|true)$/i.test(value)) return true;
+      if (/^(?:0|false)$/i.test(value)) return false;
       throw invalid(name, "0 or 1 is expected");
     case "integer":
       if (/^-?\d{1,15}$/.test(value)) return Number(value);
