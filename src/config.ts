@@ -115,6 +115,12 @@ const OPTIONS = {
     "Player program on this machine, mpv or VLC: a command or path; repeatable",
     { shownDefault: "all that are found" },
   ),
+  kodis: option(
+    "kodi",
+    value.list(value.hostWithPassword),
+    [],
+    "Kodi that streams can be opened in: [user:password@]host[:port] of its web server, port 8080 by default; repeatable",
+  ),
   playerDiscovery: option("no-player-discovery", value.negated, true, "Do not look for players other than those named"),
   transcodeAudio: option(
     "transcode-audio",

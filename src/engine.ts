@@ -3,9 +3,10 @@ import { accessToken, loadAccessToken } from "./account/access-token.ts";
 import { createSignIn } from "./account/create-sign-in.ts";
 import { loadSecretBox } from "./account/secret-box.ts";
 import { createSettings } from "./account/settings.ts";
+import { basicAuthorization } from "./bytes/basic-authorization.ts";
 import { deadline } from "./bytes/deadline.ts";
 import { createAnalyzer } from "./content/analysis/analyzer.ts";
-import { basicAuthorization, guardedFetch, guardedOpen } from "./content/fetch-guard.ts";
+import { guardedFetch, guardedOpen } from "./content/fetch-guard.ts";
 import { createMediaFinder } from "./content/media-files.ts";
 import { createMetainfoFinder } from "./content/metainfo.ts";
 import { OwnRequests } from "./content/own-requests.ts";
@@ -29,6 +30,7 @@ import { createCache, createWindowMaker } from "./engine/storage.ts";
 import { AccessPolicy } from "./http/address.ts";
 import { Admission } from "./http/admission.ts";
 import { createApp } from "./http/app.ts";
+import { KodiFinder } from "./players/kodi/kodi-finder.ts";
 import { PagePlayers } from "./players/pages/page-players.ts";
 import { Players } from "./players/players.ts";
 import { RendererFinder } from "./players/upnp/renderer-finder.ts";
@@ -256,6 +258,7 @@ async function assemble(machine: Ports, options: EngineOptions, opened: Closer[]
   const players = new Players([
     pages,
     new ProgramFinder(ports, { programs: options.playerPrograms ?? [], discovery: playerDiscovery }),
+    new KodiFinder(ports, options.kodis ?? []),
     ...playerDiscovery ? [new RendererFinder(ports)] : [],
   ], clock);
   const ending = new AbortController();

@@ -101,6 +101,20 @@ export const hostPort: ValueKind<string> = kind("HOST:PORT", "host:port", (value
   return match !== null && number >= 1 && number <= 65535 ? value : undefined;
 });
 
+/** A host with the port of its web server and, where it wants them, a user and a password. The message of its error hides them. */
+export const hostWithPassword: ValueKind<string> = {
+  placeholder: "HOST",
+  parse(text) {
+    const value = text.trim();
+    const url = value.length <= MAX_VALUE_CHARS && URL.canParse(`http://${value}`) ? new URL(`http://${value}`) : null;
+    if (url === null || url.hostname === "" || /[/?#\\]/.test(value)) {
+      throw new Error("needs [user:password@]host[:port], with special characters of the password percent-encoded");
+    }
+    return value;
+  },
+  format: () => "",
+};
+
 /** An absolute URL with one of the `schemes`, without a trailing slash. */
 export function url(...schemes: readonly string[]): ValueKind<string> {
   return kind("URL", `an absolute ${schemes.join(", ")} URL`, (value) => {

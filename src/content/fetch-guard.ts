@@ -3,6 +3,7 @@
  * machine or in its networks are only for callers on this machine, so that the engine is no way around a firewall.
  * Each name is looked up once a hop, every address found is checked, and the connection goes to one of those.
  */
+import { basicAuthorization } from "../bytes/basic-authorization.ts";
 import { percentDecoded } from "../bytes/percent.ts";
 import { abortError, hasCode, MillraceError } from "../errors.ts";
 import type { HttpClientAnswer, HttpClientRequest, Ports } from "../ports.ts";
@@ -229,11 +230,6 @@ function withCredentials(headers: Headers, { username, password }: URL): Headers
   const all = new Headers(headers);
   all.set("authorization", basicAuthorization(percentDecoded(username), percentDecoded(password)));
   return all;
-}
-
-/** Value of `Authorization` for a user and a password: RFC 7617, in UTF-8. */
-export function basicAuthorization(user: string, password: string): string {
-  return `Basic ${btoa(String.fromCharCode(...new TextEncoder().encode(`${user}:${password}`)))}`;
 }
 
 function hostOf(url: string): string {

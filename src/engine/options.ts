@@ -72,6 +72,8 @@ export interface EngineOptions {
   readonly fronts?: readonly Front[];
   /** Programs that `open_in_player` may start: commands or paths of mpv and VLC. Default: all that are found. */
   readonly playerPrograms?: readonly string[];
+  /** Kodis that `open_in_player` may use: `[user:password@]host[:port]` of their web servers. Default: none. */
+  readonly kodis?: readonly string[];
   /** Whether to look for players that were not named. Default true. */
   readonly playerDiscovery?: boolean;
   /** Lets remote callers name private addresses in `url`. Default false. */

@@ -1,16 +1,13 @@
 /** Finds DLNA renderers of the local network: searched for when somebody asks for players, and not otherwise. */
 import { deadline } from "../../bytes/deadline.ts";
 import type { Logger, Ports } from "../../ports.ts";
+import { RenewedList } from "../renewed-list.ts";
 import type { PlayerDevice, PlayerFinder } from "../types.ts";
 import { describeRenderer } from "./description.ts";
 import { DlnaRenderer } from "./renderer.ts";
 import { searchDevices } from "./ssdp.ts";
 
 const TARGET = "urn:schemas-upnp-org:device:MediaRenderer:1";
-/** A list older than this is renewed in the background, ms: a caller that controls a player must not wait for a search. */
-const RENEW_MS = 25_000;
-/** A list of this age is not given out any more, ms: whoever vanishes leaves it within a minute. */
-const STALE_MS = 45_000;
 /** For a device to describe itself, ms. */
 const DESCRIBE_MS = 3000;
 
@@ -23,24 +20,15 @@ export class RendererFinder implements PlayerFinder {
   readonly #closing = new AbortController();
   /** By USN; the same object while the device is there, for it knows what it takes. */
   #renderers = new Map<string, DlnaRenderer>();
-  #searchedAtMs = -Infinity;
-  /** The search that whoever asks has to wait for. */
-  #awaited: Promise<void> = Promise.resolve();
+  readonly #list: RenewedList<DlnaRenderer>;
 
   constructor(ports: RendererPorts) {
     this.#ports = ports;
+    this.#list = new RenewedList(ports.clock, () => this.#search());
   }
 
-  async list(): Promise<readonly PlayerDevice[]> {
-    const nowMs = this.#ports.clock.monotonic();
-    const ageMs = nowMs - this.#searchedAtMs;
-    if (ageMs >= RENEW_MS) {
-      this.#searchedAtMs = nowMs;
-      const over = this.#search();
-      if (ageMs >= STALE_MS) this.#awaited = over;
-    }
-    await this.#awaited;
-    return [...this.#renderers.values()];
+  list(): Promise<readonly PlayerDevice[]> {
+    return this.#list.list();
   }
 
   close(): Promise<void> {
@@ -48,7 +36,7 @@ export class RendererFinder implements PlayerFinder {
     return Promise.resolve();
   }
 
-  async #search(): Promise<void> {
+  async #search(): Promise<DlnaRenderer[] | null> {
     const { clock, log } = this.#ports;
     const { signal } = this.#closing;
     try {
@@ -68,8 +56,10 @@ export class RendererFinder implements PlayerFinder {
         }
       }));
       this.#renderers = new Map(found.filter((entry) => entry !== null));
+      return [...this.#renderers.values()];
     } catch (error) {
       if (!signal.aborted) log.log("debug", "renderers could not be searched for", { error });
+      return null;
     }
   }
 }

@@ -1,0 +1,130 @@
+/** Kodi as a player: told by JSON-RPC what to play, and asked what became of it. */
+import { z } from "zod";
+import { sleep } from "../../bytes/deadline.ts";
+import { MillraceError } from "../../errors.ts";
+import type { Clock } from "../../ports.ts";
+import {
+  IDLE,
+  type Player,
+  type PlayerCommand,
+  type PlayerDevice,
+  type PlayerStatus,
+  type PlayerStream,
+} from "../types.ts";
+import type { KodiRpc } from "./kodi-rpc.ts";
+
+/** Between two looks whether it plays, ms: over HTTP Kodi reports nothing by itself. */
+const LOOK_EVERY_MS = 250;
+/** A Kodi that has nothing to open for this long after it was told to play has given up, ms. */
+const REFUSED_AFTER_MS = 2500;
+/** Kodi's number of its video player, which also is the one that opens a stream. */
+const VIDEO_PLAYER = 1;
+
+/** `Global.Time` of Kodi's API. */
+const TIME = z.object({ hours: z.number(), minutes: z.number(), seconds: z.number(), milliseconds: z.number() });
+const ACTIVE = z.array(z.object({ playerid: z.int() }));
+const PROPERTIES = z.object({ speed: z.number(), time: TIME, totaltime: TIME });
+const MEDIA = z.object({ "Player.HasMedia": z.boolean() });
+
+/** One Kodi. */
+export class KodiPlayer implements PlayerDevice {
+  readonly facts: Player;
+  readonly localOnly = false;
+  // Kodi reads every container with its subtitles and chapters.
+  readonly output = "file";
+  readonly host: string;
+  readonly #rpc: KodiRpc;
+  readonly #clock: Clock;
+
+  /** `place` is `host:port` as the user named it, `host` its literal address. */
+  constructor(rpc: KodiRpc, clock: Clock, { place, name, host }: { place: string; name: string; host: string }) {
+    this.facts = { id: `kodi:${place}`, type: "proxy", protocol: null, name, icon: null };
+    this.host = host;
+    this.#rpc = rpc;
+    this.#clock = clock;
+  }
+
+  async open(stream: PlayerStream, signal: AbortSignal): Promise<void> {
+    // What plays is taken down first: it would be mistaken for the stream.
+    while (await this.#hasMedia(signal)) {
+      await this.#stop(signal);
+      await sleep(this.#clock, LOOK_EVERY_MS, signal);
+    }
+    await this.#rpc.call("Player.Open", { item: { file: stream.url } }, signal);
+    let nothingMs = 0;
+    // It becomes active once it has the first streams of the file.
+    while (await this.#active(signal) === null) {
+      if (!await this.#hasMedia(signal)) nothingMs += LOOK_EVERY_MS;
+      if (nothingMs >= REFUSED_AFTER_MS) {
+        const why = stream.trouble() ?? "it stops; its own message is on its screen";
+        throw new MillraceError("unavailable", `${this.facts.name} does not play it: ${why}`);
+      }
+      await sleep(this.#clock, LOOK_EVERY_MS, signal);
+    }
+  }
+
+  async status(signal: AbortSignal): Promise<PlayerStatus> {
+    const playerid = await this.#active(signal);
+    if (playerid === null) return IDLE;
+    const properties = { playerid, properties: ["speed", "time", "totaltime"] };
+    const { speed, time, totaltime } = read(
+      PROPERTIES,
+      await this.#rpc.call("Player.GetProperties", properties, signal),
+    );
+    return {
+      state: speed === 0 ? "paused" : "playing",
+      positionSeconds: secondsOf(time),
+      durationSeconds: secondsOf(totaltime) || null,
+    };
+  }
+
+  async control(command: PlayerCommand, signal: AbortSignal): Promise<void> {
+    if (command.kind === "stop") return await this.#stop(signal);
+    const playerid = await this.#active(signal);
+    if (playerid === null) throw new MillraceError("conflict", `${this.facts.name} plays nothing now`);
+    if (command.kind === "seek") {
+      await this.#rpc.call("Player.Seek", { playerid, value: { time: timeOf(command.positionSeconds) } }, signal);
+    } else {
+      await this.#rpc.call("Player.PlayPause", { playerid, play: command.kind === "resume" }, signal);
+    }
+  }
+
+  /** Ends what plays, and what is being opened. Without a sound device Kodi needs some 10 s for it; nobody waits for that. */
+  async #stop(signal: AbortSignal): Promise<void> {
+    await this.#rpc.call("Player.Stop", { playerid: await this.#active(signal) ?? VIDEO_PLAYER }, signal);
+  }
+
+  /** Number of the player that plays; null when none does, or a stream is still being opened. */
+  async #active(signal: AbortSignal): Promise<number | null> {
+    return read(ACTIVE, await this.#rpc.call("Player.GetActivePlayers", {}, signal))[0]?.playerid ?? null;
+  }
+
+  /** Whether it plays something or is about to. */
+  async #hasMedia(signal: AbortSignal): Promise<boolean> {
+    const said = await this.#rpc.call("XBMC.GetInfoBooleans", { booleans: ["Player.HasMedia"] }, signal);
+    return read(MEDIA, said)["Player.HasMedia"];
+  }
+}
+
+/** What Kodi said, in the form that its API promises. Throws `protocol_violation`. */
+export function read<T>(form: z.ZodType<T>, said: unknown): T {
+  const result = form.safeParse(said);
+  if (result.success) return result.data;
+  throw new MillraceError("protocol_violation", "Kodi said something else than its API promises", {
+    cause: result.error,
+  });
+}
+
+function secondsOf({ hours, minutes, seconds, milliseconds }: z.infer<typeof TIME>): number {
+  return hours * 3600 + minutes * 60 + seconds + milliseconds / 1000;
+}
+
+function timeOf(seconds: number): z.infer<typeof TIME> {
+  const whole = Math.floor(seconds);
+  return {
+    hours: Math.floor(whole / 3600),
+    minutes: Math.floor(whole / 60) % 60,
+    seconds: whole % 60,
+    milliseconds: Math.floor((seconds - whole) * 1000),
+  };
+}

@@ -1,0 +1,143 @@
+/** A stream is opened in the real Kodi, paused, sought and stopped by the API; Kodi shows its windows to a screen in memory. */
+import { mkdir, writeFile } from "node:fs/promises";
+import { createServer } from "node:net";
+import { after, before, test } from "node:test";
+import { assert, assertEquals, assertMatch } from "@std/assert";
+import { parseMagnet } from "../../src/transport/magnet.ts";
+import { type SeededFiles, seedFiles, type ServedEngine, serveEngine, temporaryDirectory } from "../support/engine.ts";
+import { clip } from "../support/fixtures.ts";
+import { type Program, start } from "../support/process.ts";
+import { noise } from "../support/random.ts";
+import { until } from "../support/until.ts";
+
+const FILES = [
+  { path: "film with 'quotes' & (1).mp4", bytes: clip("mp4-end.mp4") },
+  { path: "second.mkv", bytes: clip("mkv-cues.mkv") },
+  // Named like a film, and none.
+  { path: "noise.mp4", bytes: noise(300_000) },
+];
+/** Length of both clips, seconds. */
+const CLIP_SECONDS = 6;
+const PASSWORD = "pa:ss @/w";
+/** Where Debian has the program itself; the command `kodi` is a script that starts it again whenever it ends. */
+const KODI = "/usr/lib/x86_64-linux-gnu/kodi/kodi.bin";
+
+let seeder: SeededFiles;
+let served: ServedEngine;
+let home: { path: string; remove(): Promise<void> };
+let screen: Program;
+let kodi: Program;
+let place: string;
+
+before(async () => {
+  home = await temporaryDirectory();
+  const port = await freePort();
+  place = `127.0.0.1:${port}`;
+  const settings: Record<string, string> = {
+    "services.webserver": "true",
+    "services.webserverport": String(port),
+    "services.webserverauthentication": "true",
+    "services.webserverusername": "kodi",
+    "services.webserverpassword": PASSWORD,
+    "services.esenabled": "false",
+    "services.zeroconf": "false",
+  };
+  await mkdir(`${home.path}/.kodi/userdata`, { recursive: true });
+  await writeFile(
+    `${home.path}/.kodi/userdata/guisettings.xml`,
+    `<settings version="2">${
+      Object.entries(settings).map(([id, value]) => `<setting id="${id}">${value}</setting>`).join("")
+    }</settings>`,
+  );
+  // A sound device that takes everything: without any, Kodi needs 10 s to end a film.
+  await writeFile(`${home.path}/.asoundrc`, "pcm.!default { type null }\nctl.!default { type null }\n");
+  screen = start("Xvfb", ["-displayfd", "1", "-screen", "0", "320x240x24", "-nolisten", "tcp"]);
+  const [display] = await screen.line(/^\d+$/);
+  kodi = start(KODI, ["--standalone", "--windowing=x11"], {
+    env: { HOME: home.path, DISPLAY: `:${display}`, LIBGL_ALWAYS_SOFTWARE: "1", KODI_AE_SINK: "ALSA" },
+  });
+  seeder = await seedFiles(FILES, { name: "films" });
+  const wrong = `kodi:wrong@localhost:${port}`;
+  served = await serveEngine({
+    kodis: [`kodi:${encodeURIComponent(PASSWORD)}@${place}`, wrong],
+    playerDiscovery: false,
+  });
+  await until(
+    "Kodi serves",
+    async () => (await fetch(`http://${place}/jsonrpc`).catch(() => null))?.status === 401,
+    90_000,
+  );
+  served.engine.swarms.acquire({ metainfo: seeder.metainfo, magnet: parseMagnet(seeder.magnet) });
+});
+after(async () => {
+  await kodi?.stop();
+  await screen?.stop();
+  await served?.close();
+  await seeder?.close();
+  await home?.remove();
+});
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as { port: number };
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+async function call(method: string, params: Record<string, string> = {}) {
+  const response = await fetch(`${served.url}/server/api?${new URLSearchParams({ method, ...params })}`);
+  return await response.json();
+}
+const id = () => `kodi:${place}`;
+const status = async () => (await call("get_player_status", { player_id: id() })).result;
+const control = async (command: string, more: Record<string, string> = {}) =>
+  assertEquals((await call("control_player", { player_id: id(), command, ...more })).error, null, command);
+const open = (index: number) =>
+  call("open_in_player", { player_id: id(), infohash: seeder.metainfo.infohashHex, _idx: String(index) });
+
+test("a Kodi that was named is listed, plays what is opened in it, and can be paused, sought and stopped", async () => {
+  const { players } = (await call("get_available_players")).result;
+  // The one with the wrong password is not there.
+  assertEquals(players.map(({ name: _name, ...rest }: Record<string, unknown>) => rest), [{
+    id: id(),
+    type: "proxy",
+    protocol: null,
+    icon: null,
+  }]);
+  assertMatch(String(players[0]!["name"]), /^Kodi/);
+  assertEquals((await status()).state, "idle");
+
+  assertEquals((await open(0)).error, null);
+  await until("it plays, and knows the length", async () => {
+    const { state, duration } = await status();
+    return state === "playing" && duration !== null && Math.abs(duration - CLIP_SECONDS) <= 1;
+  });
+  await control("pause");
+  await until("it has paused", async () => (await status()).state === "paused");
+  await control("seek", { position: "4" });
+  await until("it is where it was told to go", async () => Math.abs((await status()).position - 4) <= 1);
+  await control("resume");
+  await until("it goes on", async () => (await status()).state === "playing");
+
+  assertEquals((await open(1)).error, null);
+  await until("the other film plays from its beginning", async () => {
+    const { state, position } = await status();
+    return state === "playing" && position < 3;
+  });
+  await control("stop");
+  await until("it is idle", async () => (await status()).state === "idle");
+  assertEquals((await call("control_player", { player_id: id(), command: "pause" })).error.code, 8);
+  const wanted = FILES[0]!.bytes.length + FILES[1]!.bytes.length;
+  const { uploadedBytes } = seeder.engine.swarms.list()[0]!.status();
+  assert(uploadedBytes >= wanted, `${uploadedBytes} of ${wanted} bytes came from the peer`);
+});
+
+test("open_in_player says that Kodi cannot play what is no film", async () => {
+  const { result, error } = await open(2);
+  assertEquals([result, error?.code], [null, 9]);
+  assertMatch(error.message, /^Kodi.* does not play it: ./);
+  assertEquals((await status()).state, "idle");
+  // Its message on the screen is in nobody's way.
+  assertEquals((await open(0)).error, null);
+  await control("stop");
+});
