@@ -98,19 +98,18 @@ async function probeTorrent(
   swarm.metadata(signal).then((metainfo) => {
     if (isLive(metainfo)) live = metainfo;
   }, () => {});
-  const seen = () => swarm.status().peers > 0 || live !== null;
+  // Seeders hang up on each other: a torrent that is here as a whole has few peers.
+  const isWhole = () => swarm.metainfo !== null && swarm.status().havePieces === swarm.metainfo.pieceCount;
   try {
-    await until(clock, seen, signal);
+    await until(clock, () => swarm.status().peers > 0 || live !== null || isWhole(), signal);
     await sleep(clock, SETTLE_MS, signal);
   } catch {
     // The deadline: what is known now is the answer. The caller tells a cancelled sweep from it.
   }
   if (live !== null) return live;
-  const { peers, havePieces } = swarm.status();
+  const { peers } = swarm.status();
+  if (isWhole()) return { state: "alive", peers, message: "all of it is here" };
   if (peers > 0) return { state: "alive", peers, message: "" };
-  if (havePieces > 0 && havePieces === swarm.metainfo?.pieceCount) {
-    return { state: "alive", peers, message: "all of it is here" };
-  }
   const webSeeds = (swarm.metainfo?.webSeeds.length ?? 0) + (magnet?.webSeeds.length ?? 0);
   if (webSeeds > 0) return { state: "unknown", peers, message: "no peer; its web seeds were not asked" };
   return { state: "silent", peers, message: "no peer was found" };

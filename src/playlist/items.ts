@@ -15,7 +15,7 @@ import { inStatements } from "./entry.ts";
 import { iconOf, type IconRequest } from "./icon.ts";
 import { contentHashes } from "./identity.ts";
 import { EDITED } from "./overlay.ts";
-import { countItems, itemsJson, type ListRequest } from "./listing.ts";
+import { countItems, itemsJson, listCategories, type ListRequest } from "./listing.ts";
 
 /** A row. */
 export type PlaylistItem = Selectable<PlaylistItemsTable>;
@@ -258,6 +258,11 @@ export class Playlist {
         .where("is_deleted", "=", 0).where("locked", "=", 1).where(theirs).executeTakeFirstOrThrow();
       return { keptLocked: kept };
     });
+  }
+
+  /** See `listCategories`. */
+  async categories(owner?: string): ReturnType<typeof listCategories> {
+    return await listCategories(await this.store.read(), owner);
   }
 
   /** How many items match; `offset` and `limit` do not count. */

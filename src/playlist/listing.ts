@@ -11,6 +11,8 @@ export interface ItemFilter {
   /** Part of the title, in any case and with or without diacritics. */
   readonly query?: string | undefined;
   readonly category?: string | undefined;
+  /** Only favourites, or only others. */
+  readonly isFavorite?: boolean | undefined;
   /** The trash instead of the playlist. Default false. */
   readonly trash?: boolean;
 }
@@ -39,10 +41,11 @@ const MIN_INDEXED_CHARS = 3;
 
 /** See `FilterSql`. A query of three characters or more goes by the index of titles, and leads: SQLite has no figures to tell. */
 export function filterSql(filter: ItemFilter): FilterSql {
-  const { owner, category, query } = filter;
+  const { owner, category, query, isFavorite } = filter;
   const conditions = [sql`is_deleted = ${filter.trash === true ? 1 : 0}`];
   if (owner !== undefined && owner !== "") conditions.push(sql`owner IN ('', ${owner})`);
   if (category !== undefined) conditions.push(sql`category = ${category}`);
+  if (isFavorite !== undefined) conditions.push(sql`is_favorite = ${Number(isFavorite)}`);
   const text = foldText(query ?? "");
   const isIndexed = [...text].length >= MIN_INDEXED_CHARS;
   if (isIndexed) conditions.unshift(sql`playlist_search MATCH ${`"${text.replaceAll('"', '""')}"`}`);
@@ -54,6 +57,22 @@ export function filterSql(filter: ItemFilter): FilterSql {
     where: sql.join(conditions, sql` AND `),
     key: isIndexed ? sql`playlist_search.rowid` : sql`playlist_items.id`,
   };
+}
+
+/** Categories told at most: more than any list has. */
+const MAX_CATEGORIES = 5000;
+
+/** Categories of the playlist with the number of their items, by name; items without one are left out. */
+export async function listCategories(
+  db: Db,
+  owner: string | undefined,
+): Promise<{ readonly name: string; readonly items: number }[]> {
+  let query = db.selectFrom("playlist_items").select(({ fn, ref }) => [
+    ref("category").$castTo<string>().as("name"),
+    fn.countAll<number>().as("items"),
+  ]).where("is_deleted", "=", 0).where("category", "is not", null).where("category", "!=", "");
+  if (owner) query = query.where("owner", "in", ["", owner]);
+  return await query.groupBy("category").orderBy("category").limit(MAX_CATEGORIES).execute();
 }
 
 /** How many items match; `offset` and `limit` do not count. */

@@ -12,6 +12,7 @@ export interface SearchRequest {
   readonly page: number;
   readonly pageSize: number;
   readonly category?: string | undefined;
+  readonly isFavorite?: boolean | undefined;
   readonly owner?: string | undefined;
   /** One result a channel, with all its items. */
   readonly groupByChannels: boolean;

@@ -1,41 +1,54 @@
 /** @jsxImportSource hono/jsx/dom */
-/** One line of the library. */
+/** One line of the library: an item, or a channel with all its sources. */
 import { useState } from "hono/jsx/dom";
+import { type Check, checkText } from "./checks.ts";
 import { BASE, call, type Item, streamOf } from "./engine.ts";
 import { playHash } from "./naming.ts";
 import { text } from "./texts.ts";
 
+/** A line: an item alone, or those of a channel. */
+export interface Row {
+  /** Of its first item. */
+  readonly id: number;
+  readonly items: readonly Item[];
+}
+
 /** Properties of `ItemRow`. */
 export interface ItemRowProps {
-  readonly item: Item;
-  /** The list is no longer what it was. */
-  readonly changed: () => void;
+  readonly row: Row;
+  readonly checks: ReadonlyMap<number, Check>;
+  /** Shows everything about it. */
+  readonly open: () => void;
   readonly refused: (error: unknown) => void;
 }
 
-/** The line: logo, title, favourite, trash. */
-export function ItemRow({ item, changed, refused }: ItemRowProps) {
-  const [isFavourite, setFavourite] = useState(item.is_favorite);
-  const stream = streamOf(item);
-  const title = item.display_title ?? item.title;
-  const id = String(item.id);
+/** The line: logo, title, favourite, more. */
+export function ItemRow({ row, checks, open, refused }: ItemRowProps) {
+  const item = bestOf(row, checks);
+  const [isFavourite, setFavourite] = useState(row.items.some(({ is_favorite }) => is_favorite));
+  const title = titleOf(item);
+  const check = checks.get(item.id);
   const star = () => {
     const value = !isFavourite;
     setFavourite(value);
-    call("playlist_item_set_favorite", { id, value: value ? "1" : "0" }).catch((error) => {
+    setFlag(row, "playlist_item_set_favorite", value).catch((error) => {
       setFavourite(!value);
       refused(error);
     });
   };
-  const address = stream === null ? item.url : playHash(Object.values(stream)[0]!);
+  const facts = [item.category ?? "", ...row.items.length > 1 ? [text("sources", row.items.length)] : []];
   return (
     <div class={item.enabled ? "item" : "item off"}>
       {item.icons.length === 0
         ? <span class="logo" aria-hidden="true">{title.slice(0, 1)}</span>
-        : <img class="logo" loading="lazy" alt="" src={`${BASE}/server/api?method=get_channel_icon&id=${id}`} />}
-      <a href={address ?? "#/library"} rel="noreferrer">
-        {title} {item.is_live === 1 ? <em>{text("live")}</em> : null}
-        <small>{item.category ?? ""}</small>
+        : <img class="logo" loading="lazy" alt="" src={`${BASE}/server/api?method=get_channel_icon&id=${item.id}`} />}
+      <a href={addressOf(item) ?? "#/library"} rel="noreferrer">
+        {title} {item.is_live === 1 ? <em>{text("live")}</em> : null}{" "}
+        {item.locked ? <span aria-hidden="true">🔒</span> : null}
+        <small>
+          {check === undefined ? null : <span class={`pulse ${check.state}`}>{checkText(check)}</span>}
+          {facts.filter((fact) => fact !== "").join(" · ")}
+        </small>
       </a>
       <button
         type="button"
@@ -45,14 +58,28 @@ export function ItemRow({ item, changed, refused }: ItemRowProps) {
       >
         {isFavourite ? "★" : "☆"}
       </button>
-      <button
-        type="button"
-        disabled={item.locked}
-        aria-label={`${text("trash")}: ${title}`}
-        onClick={() => call("playlist_delete_item", { id }).then(changed, refused)}
-      >
-        ✕
-      </button>
+      <button type="button" aria-haspopup="dialog" aria-label={`${text("more")}: ${title}`} onClick={open}>⋯</button>
     </div>
   );
+}
+
+/** What people call it. */
+export function titleOf({ display_title, title }: Item): string {
+  return display_title ?? title;
+}
+
+/** Where it is played: in the page, or elsewhere; null when there is nothing to play. */
+export function addressOf(item: Item): string | null {
+  const stream = streamOf(item);
+  return stream === null ? item.url : playHash(Object.values(stream)[0]!);
+}
+
+/** Sets a flag of an item, or of all items of a channel. Rejects with `EngineError`. */
+export async function setFlag(row: Row, method: string, value: boolean): Promise<void> {
+  for (const { id } of row.items) await call(method, { id: String(id), value: value ? "1" : "0" });
+}
+
+/** The source of a channel that is alive, else the first. */
+function bestOf({ items }: Row, checks: ReadonlyMap<number, Check>): Item {
+  return items.find(({ id }) => checks.get(id)?.state === "alive") ?? items[0]!;
 }

@@ -1,8 +1,13 @@
 /** @jsxImportSource hono/jsx/dom */
-/** The library: search as you type over any number of items, import, favourites, trash. */
+/** The library: search as you type over any number of items, groups, channels, who is alive, import. */
 import { useEffect, useRef, useState } from "hono/jsx/dom";
+import { type Check, renewedChecks } from "./checks.ts";
 import { call, type Item, type Task } from "./engine.ts";
-import { ItemRow } from "./item-row.tsx";
+import { ItemDialog } from "./item-dialog.tsx";
+import { ItemRow, type Row } from "./item-row.tsx";
+import { type Category, type Filter, LibraryBar } from "./library-bar.tsx";
+import { TaskReport } from "./task-report.tsx";
+import { follow, isOver, runningTask } from "./tasks.ts";
 import { text } from "./texts.ts";
 import { VirtualList } from "./virtual-list.tsx";
 
@@ -13,143 +18,173 @@ export interface LibraryPageProps {
   readonly failed: (error: unknown) => void;
 }
 
-/** Items fetched at once. */
+/** Lines fetched at once. */
 const PAGE_ITEMS = 100;
-/** After the last key until the search, ms. */
-const SEARCH_DELAY_MS = 150;
-/** Between two looks at an import, ms. */
-const TASK_EVERY_MS = 500;
+/** Items of which the checks are kept up to date while a sweep runs: more than are in sight. */
+const MAX_WATCHED = 500;
 
+/** Lines, and how many there are in all. */
 interface Page {
-  readonly total_items: number;
-  readonly playlist: readonly Item[];
+  readonly total: number;
+  readonly rows: readonly Row[];
 }
 
-/** The beginning of what matches a query; `key` tells one search from the next. */
+/** The beginning of what matches a filter; `key` tells one search from the next. */
 interface Found {
   readonly key: number;
-  readonly query: string;
+  readonly filter: Filter;
   readonly page: Page;
 }
 
 /** The room of what the user keeps. */
 export function LibraryPage({ dropped, failed }: LibraryPageProps) {
-  const [query, setQuery] = useState("");
+  const [filter, setFilter] = useState<Filter>({ query: "", category: "", onlyFavourites: false, byChannel: false });
   const [version, setVersion] = useState(0);
   const [found, setFound] = useState<Found | null>(null);
+  const [categories, setCategories] = useState<readonly Category[]>([]);
+  const [checks, setChecks] = useState<ReadonlyMap<number, Check>>(new Map());
   const [task, setTask] = useState<Task | null>(null);
+  const [opened, setOpened] = useState<Row | null>(null);
   const [trouble, setTrouble] = useState("");
+  const ending = useRef(new AbortController());
+  /** Items that were loaded last. */
+  const watched = useRef<readonly number[]>([]);
   const refused = (error: unknown) => {
     failed(error);
     setTrouble(text("failed", error instanceof Error && error.message !== "" ? error.message : text("engineGone")));
   };
-  const load = (offset: number): Promise<Page> =>
-    call<Page>("playlist_get", {
-      offset: String(offset),
-      limit: String(PAGE_ITEMS),
-      ...query === "" ? {} : { query },
-    });
-  useEffect(() => {
-    let isOver = false;
-    load(0).then((page) => {
-      if (isOver) return;
-      setTrouble("");
-      setFound((before) => ({ key: (before?.key ?? 0) + 1, query, page }));
-    }, refused);
-    return () => {
-      isOver = true;
-    };
-  }, [query, version]);
-  const importFile = async (file: File) => {
+  const load = async (offset: number): Promise<Page> => {
+    const page = await loadPage(filter, offset);
+    const ids = page.rows.flatMap(({ items }) => items.map(({ id }) => id));
+    watched.current = [...watched.current!, ...ids].slice(-MAX_WATCHED);
+    renewedChecks(new Map(), ids).then((news) => setChecks((known) => new Map([...known, ...news])), () => {});
+    return page;
+  };
+  const showTask = async (taskId: number) => {
     try {
-      const { task_id } = await call<{ task_id: number }>("playlist_import", {}, file);
-      for (;;) {
-        const now = await call<Task>("get_task", { task_id: String(task_id) });
+      await follow(taskId, (now) => {
         setTask(now);
-        if (now.state !== "queued" && now.state !== "running") break;
-        await new Promise((resolve) => setTimeout(resolve, TASK_EVERY_MS));
-      }
+        if (now.kind !== "playlist_check") return;
+        renewedChecks(new Map(), watched.current!)
+          .then((news) => setChecks((known) => new Map([...known, ...news])), () => {});
+      }, ending.current!.signal);
       setVersion((before) => before + 1);
     } catch (error) {
       refused(error);
     }
   };
   useEffect(() => {
-    if (dropped !== null) void importFile(dropped);
+    // What began on another page, or before this one was loaded again, goes on.
+    const resume = async () => {
+      const running = await runningTask("playlist_import") ?? await runningTask("playlist_check");
+      if (running !== null) await showTask(running.task_id);
+    };
+    resume().catch(() => {});
+    return () => ending.current!.abort();
+  }, []);
+  useEffect(() => {
+    let isStale = false;
+    load(0).then((page) => {
+      if (isStale) return;
+      setTrouble("");
+      setFound((before) => ({ key: (before?.key ?? 0) + 1, filter, page }));
+    }, refused);
+    return () => {
+      isStale = true;
+    };
+  }, [filter, version]);
+  useEffect(() => {
+    call<{ categories: Category[] }>("playlist_get_categories").then((got) => setCategories(got.categories), () => {});
+  }, [version]);
+  const begin = (work: Promise<{ task_id: number }>) => work.then(({ task_id }) => showTask(task_id), refused);
+  const importFile = (file: File) => void begin(call<{ task_id: number }>("playlist_import", {}, file));
+  const check = (params: Record<string, string>) => void begin(call<{ task_id: number }>("playlist_check", params));
+  useEffect(() => {
+    if (dropped !== null) importFile(dropped);
   }, [dropped]);
-  const timer = useRef(0);
-  const typed = (event: Event) => {
-    clearTimeout(timer.current!);
-    const { value } = event.target as HTMLInputElement;
-    timer.current = setTimeout(() => {
-      scrollTo(0, 0);
-      setQuery(value.trim());
-    }, SEARCH_DELAY_MS) as unknown as number;
+  const change = (part: Partial<Filter>) => {
+    scrollTo(0, 0);
+    setFilter((before) => ({ ...before, ...part }));
   };
   return (
     <section class="library">
-      <form class="bar" role="search" onSubmit={(event: Event) => event.preventDefault()}>
-        <input type="search" aria-label={text("search")} placeholder={text("search")} onInput={typed} />
-        <label class="button">
-          {text("importFile")}
-          <input
-            type="file"
-            accept=".m3u,.m3u8,.gz,audio/x-mpegurl"
-            onChange={(event: Event) => {
-              const file = (event.target as HTMLInputElement).files?.[0];
-              if (file !== undefined) void importFile(file);
-            }}
-          />
-        </label>
-        <span class="count" role="status">{found === null ? "" : text("items", found.page.total_items)}</span>
-      </form>
-      {task === null ? null : <ImportReport task={task} />}
+      <LibraryBar
+        filter={filter}
+        categories={categories}
+        count={found === null ? "" : text(found.filter.byChannel ? "channels" : "items", found.page.total)}
+        change={change}
+        importFile={importFile}
+        check={task !== null && !isOver(task) ? null : () => check(filterParams(filter))}
+      />
+      {task === null ? null : <TaskReport task={task} close={() => setTask(null)} />}
       <p role="alert">{trouble}</p>
-      {found === null ? null : found.page.total_items === 0
-        ? (
-          <div class="empty">
-            <h1>{text(found.query === "" ? "emptyTitle" : "noMatch")}</h1>
-            {found.query === "" ? <p>{text("emptyHint")}</p> : null}
-          </div>
-        )
-        : (
-          <VirtualList
-            key={found.key}
-            total={found.page.total_items}
-            pageItems={PAGE_ITEMS}
-            firstPage={found.page.playlist}
-            load={(offset: number) => load(offset).then((page) => page.playlist)}
-            row={(item: Item) => (
-              <ItemRow
-                key={item.id}
-                item={item}
-                changed={() => setVersion(version + 1)}
-                refused={refused}
-              />
-            )}
-          />
-        )}
+      {found === null ? null : found.page.total === 0 ? <Nothing filter={found.filter} /> : (
+        <VirtualList
+          key={found.key}
+          total={found.page.total}
+          pageItems={PAGE_ITEMS}
+          firstPage={found.page.rows}
+          load={(offset: number) => load(offset).then((page) => page.rows)}
+          row={(row: Row) => (
+            <ItemRow
+              key={row.id}
+              row={row}
+              checks={checks}
+              open={() => setOpened(row)}
+              refused={refused}
+            />
+          )}
+        />
+      )}
+      {opened === null ? null : (
+        <ItemDialog
+          row={opened}
+          checks={checks}
+          check={(ids) => check({ ids: ids.join() })}
+          close={(changed) => {
+            setOpened(null);
+            if (changed) setVersion((before) => before + 1);
+          }}
+        />
+      )}
     </section>
   );
 }
 
-function ImportReport({ task }: { readonly task: Task }) {
-  const isOver = task.state !== "queued" && task.state !== "running";
+function Nothing({ filter: { query, category, onlyFavourites } }: { readonly filter: Filter }) {
+  const isEmpty = query === "" && category === "" && !onlyFavourites;
   return (
-    <div class="report" role="status">
-      {isOver
-        ? <p>{task.error ?? text("imported", task.done - task.skipped, task.skipped, task.errors_total)}</p>
-        : (
-          <div>
-            <p>{text("importing", task.done, task.total < 0 ? "…" : task.total)}</p>
-            {task.total < 0 ? <progress /> : <progress max={task.total} value={task.done} />}
-          </div>
-        )}
-      {task.errors.length === 0 ? null : (
-        <ul>
-          {task.errors.slice(0, 10).map(({ line, message }) => <li key={line}>{text("line", line, message)}</li>)}
-        </ul>
-      )}
+    <div class="empty">
+      <h1>{text(isEmpty ? "emptyTitle" : "noMatch")}</h1>
+      {isEmpty ? <p>{text("emptyHint")}</p> : null}
     </div>
   );
+}
+
+/** The parameters that playlist_get, search and playlist_check have in common. */
+function filterParams({ query, category, onlyFavourites }: Filter): Record<string, string> {
+  return {
+    ...query === "" ? {} : { query },
+    ...category === "" ? {} : { category },
+    ...onlyFavourites ? { is_favorite: "1" } : {},
+  };
+}
+
+async function loadPage(filter: Filter, offset: number): Promise<Page> {
+  const params = filterParams(filter);
+  if (!filter.byChannel) {
+    const { total_items, playlist } = await call<{ total_items: number; playlist: Item[] }>("playlist_get", {
+      ...params,
+      offset: String(offset),
+      limit: String(PAGE_ITEMS),
+    });
+    return { total: total_items, rows: playlist.map((item) => ({ id: item.id, items: [item] })) };
+  }
+  const { total, results } = await call<{ total: number; results: { items: Item[] }[] }>("search", {
+    ...params,
+    group_by_channels: "1",
+    page: String(offset / PAGE_ITEMS),
+    page_size: String(PAGE_ITEMS),
+  });
+  return { total, rows: results.map(({ items }) => ({ id: items[0]!.id, items })) };
 }

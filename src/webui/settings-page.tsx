@@ -9,6 +9,13 @@ import { text, timeText } from "./texts.ts";
 /** Between two looks, ms. */
 const LOOK_EVERY_MS = 3000;
 
+/** Names of tasks by their kind. */
+const TASK_NAMES: Readonly<Record<string, "taskImport" | "taskLists" | "taskCheck">> = {
+  playlist_import: "taskImport",
+  update_all_external_playlists: "taskLists",
+  playlist_check: "taskCheck",
+};
+
 /** Properties of `SettingsPage`. */
 export interface SettingsPageProps {
   readonly failed: (error: unknown) => void;
@@ -79,7 +86,7 @@ function TasksCard({ tasks, changed }: { readonly tasks: readonly Task[]; readon
         {tasks.slice(0, 10).map((task) => (
           <li key={task.task_id}>
             <div>
-              <strong>{text(task.kind === "playlist_import" ? "taskImport" : "taskLists")}</strong>
+              <strong>{text(TASK_NAMES[task.kind] ?? "tasks")}</strong>
               <small>{task.error ?? text(`task_${task.state}`, task.done, task.total < 0 ? "…" : task.total)}</small>
               {task.state === "running" && task.total > 0 ? <progress max={task.total} value={task.done} /> : null}
             </div>

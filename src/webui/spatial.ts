@@ -36,10 +36,11 @@ export function moveFocusByArrows(): void {
     const active = document.activeElement;
     const isSideways = event.key === "ArrowLeft" || event.key === "ArrowRight";
     if (active !== null && active.matches(OWN_SIDES) && (isSideways || active.matches("select, video"))) return;
-    const all = [...document.querySelectorAll<HTMLElement>(FOCUSABLE)].filter((element) =>
-      element.offsetParent !== null
-    );
-    const next = active === null || active === document.body || active.id === "content"
+    // What lies behind an open dialog takes no focus.
+    const scope = document.querySelector("dialog[open]") ?? document;
+    const all = [...scope.querySelectorAll<HTMLElement>(FOCUSABLE)].filter((element) => element.offsetParent !== null);
+    const isNowhere = active === null || active === document.body || active.id === "content" || active === scope;
+    const next = isNowhere
       ? isSideways ? undefined : all.find((element) => element.closest("main") !== null)
       : nearest(active, all, event.key);
     if (next === undefined) return;

@@ -60,6 +60,7 @@ const FLAGS: Readonly<Record<string, readonly [isPublic: boolean, isRemote: bool
   get_playlist_url: [false, true],
   playlist_check: [false, true],
   playlist_get_checks: [false, true],
+  playlist_get_categories: [false, true],
   search: [false, true],
   get_position: [false, true],
   set_position: [false, true],

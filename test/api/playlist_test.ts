@@ -176,7 +176,11 @@ test("playlist methods refuse missing, wrong and unknown values", async () => {
 test("playlist_get pages, searches and filters", async () => {
   await withPlaylist(async (call) => {
     const names = ["One", "Two 100%", "Three_3", "four"];
-    for (const [i, name] of names.entries()) await add(call, name, { category: i % 2 === 0 ? "even" : "odd" });
+    const ids: number[] = [];
+    for (const [i, name] of names.entries()) {
+      ids.push(await add(call, name, { category: i % 2 === 0 ? "even" : "odd" }));
+    }
+    await call("playlist_item_set_favorite", { id: String(ids[1]), value: "1" });
     const table: [Record<string, string>, string[], number][] = [
       [{}, names, 4],
       [{ limit: "2" }, names.slice(0, 2), 4],
@@ -190,12 +194,25 @@ test("playlist_get pages, searches and filters", async () => {
       [{ query: "\\" }, [], 0],
       [{ category: "odd" }, ["Two 100%", "four"], 2],
       [{ category: "odd", query: "f", limit: "1" }, ["four"], 1],
+      [{ is_favorite: "1" }, ["Two 100%"], 1],
+      [{ is_favorite: "0", category: "odd" }, ["four"], 1],
     ];
     for (const [params, expected, total] of table) {
       const { result } = await call("playlist_get", params);
       const got = result.playlist.map((one: { title: string }) => one.title);
       assertEquals([got, result.total_items], [expected, total], JSON.stringify(params));
     }
+  });
+});
+
+test("playlist_get_categories counts items by category, those of the trash and of nobody's category left out", async () => {
+  await withPlaylist(async (call) => {
+    for (const category of ["b", "a", "b"]) await add(call, "in", { category });
+    await add(call, "without");
+    const trashed = await add(call, "away", { category: "c" });
+    await call("playlist_delete_item", { id: String(trashed) });
+    const { result } = await call("playlist_get_categories");
+    assertEquals(result.categories, [{ name: "a", items: 1 }, { name: "b", items: 2 }]);
   });
 });
 

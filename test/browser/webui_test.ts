@@ -128,6 +128,52 @@ test("an imported list of 5,000 channels is searched, starred and scrolled witho
   assertEquals(troubles, []);
 });
 
+test("the library shows who is alive, by channel, and what is disabled and locked", async () => {
+  const other = await seedFiles([{ path: "Harbour.mp4", bytes: clip("mp4-24fps.mp4") }]);
+  const lines = ["Harbour HD", "Harbour 4K"].map((name, n) => {
+    const magnet = n === 0 ? other.magnet : `magnet:?xt=urn:btih:${"0".repeat(39)}1&x.pe=127.0.0.1:1`;
+    return `#EXTINF:-1 group-title="Films",${name}\n${magnet}`;
+  });
+  await page.goto(`${served.url}/#/library`);
+  // The words of the last search are gone with the page.
+  await page.reload();
+  await page.setInputFiles("input[type=file]", {
+    name: "films.m3u",
+    mimeType: "audio/x-mpegurl",
+    buffer: Buffer.from(`#EXTM3U\n${lines.join("\n")}\n`),
+  });
+  await page.selectOption(".bar select", "Films");
+  await page.waitForFunction(() => /^2 /.test(document.querySelector(".count")!.textContent!));
+  await page.click("text=Who is alive?");
+  await page.waitForSelector(".item .pulse.alive");
+  assertMatch(await page.locator(".pulse.alive").textContent() ?? "", /^alive, peers: 1$/);
+  await page.waitForSelector(".report progress");
+  await shot(page, "library-alive");
+  // The other one is looked for until its deadline: the sweep can be stopped.
+  await page.click(".report >> text=Stop");
+  await page.waitForSelector(".report >> text=Close");
+  await page.click("text=By channel");
+  await page.waitForFunction(() => /^1 channels/.test(document.querySelector(".count")!.textContent!));
+  assertMatch(await page.locator(".item small").textContent() ?? "", /sources: 2/);
+  await page.click(".item button:last-of-type");
+  await page.waitForSelector("dialog .rows li:nth-child(2)");
+  assertEquals(await barriers(page), []);
+  await shot(page, "library-channel");
+  await page.click("dialog .switch:nth-of-type(1)");
+  await page.click("dialog .switch:nth-of-type(2)");
+  await page.waitForFunction(() =>
+    document.querySelector<HTMLButtonElement>("dialog .actions button:nth-child(2)")!.disabled
+  );
+  await page.keyboard.press("Escape");
+  // What is disabled is in no search.
+  await page.waitForSelector(".library .empty");
+  await page.click("text=By channel");
+  await page.waitForSelector(".item.off");
+  assertEquals(await page.locator(".item.off").count(), 2);
+  await other.close();
+  assertEquals(troubles, []);
+});
+
 test("a list is added by its address, fails in words, is removed, and what was trashed comes back", async () => {
   await page.goto(`${served.url}/#/lists`);
   await page.waitForSelector(".lists .add");
@@ -144,7 +190,8 @@ test("a list is added by its address, fails in words, is removed, and what was t
   await page.goto(`${served.url}/#/library`);
   await page.waitForSelector(".item");
   await page.click(".item button:last-of-type");
-  await page.waitForFunction(() => /4999/.test(document.querySelector(".count")!.textContent!));
+  await page.click("dialog >> text=Move to the trash");
+  await page.waitForFunction(() => /5001/.test(document.querySelector(".count")!.textContent!));
   await page.goto(`${served.url}/#/lists`);
   await page.waitForSelector("h2 ~ .rows li");
   await page.click("h2 ~ .rows li button");

@@ -20,9 +20,12 @@ export const CHECK_METHODS: readonly Method[] = [
       owner: OWNER,
       query: SHORT_TEXT.optional().describe("Part of the title"),
       category: SHORT_TEXT.optional().describe("Items of this category alone"),
+      is_favorite: z.boolean().optional().describe("Favourites alone, or all others"),
     }),
     result: z.object({ task_id: TASK_ID }),
-    handle: (params, { parts }) => ({ task_id: parts.checks.sweep(params) }),
+    handle: ({ is_favorite: isFavorite, ...params }, { parts }) => ({
+      task_id: parts.checks.sweep({ ...params, isFavorite }),
+    }),
   }),
   defineMethod({
     name: "playlist_get_checks",

@@ -139,12 +139,20 @@ export const PLAYLIST_METHODS: readonly Method[] = [
       limit: z.int().min(0).optional().describe("Most items returned; without it all"),
       query: SHORT_TEXT.optional().describe("Part of the title"),
       category: SHORT_TEXT.optional().describe("Items of this category alone"),
+      is_favorite: z.boolean().optional().describe("Favourites alone, or all others"),
     }),
     z.object({ total_items: z.int(), playlist: z.array(LISTED_ITEM) }),
-    async (params, { parts, ownUrl }) => {
-      const { total, items } = await parts.playlist.list({ ...params, logoUrl: logoUrl(ownUrl) });
+    async ({ is_favorite: isFavorite, ...params }, { parts, ownUrl }) => {
+      const { total, items } = await parts.playlist.list({ ...params, isFavorite, logoUrl: logoUrl(ownUrl) });
       return jsonStream(`{"total_items":${total},"playlist":[`, items, "]}");
     },
+  ),
+  playlistMethod(
+    "playlist_get_categories",
+    "The categories of the playlist by name, with the number of their items.",
+    z.object({ owner: OWNER }),
+    z.object({ categories: z.array(z.object({ name: z.string(), items: z.int() })) }),
+    async ({ owner }, { parts }) => ({ categories: await parts.playlist.categories(owner) }),
   ),
   {
     ...playlistMethod(

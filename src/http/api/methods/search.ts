@@ -21,6 +21,7 @@ export const SEARCH_METHODS: readonly Method[] = [
       page: z.int().min(0).max(1_000_000).default(0).describe("Which page, from 0"),
       page_size: z.int().min(1).max(MAX_PAGE_SIZE).default(10).describe("Results of a page"),
       category: SHORT_TEXT.optional().describe("Items of this category alone"),
+      is_favorite: z.boolean().optional().describe("Favourites alone, or all others"),
       group_by_channels: z.boolean().default(false).describe("One result per channel, with all its items"),
       show_epg: z.boolean().default(false).describe("Adds where the programme guide of the result is found"),
       owner: OWNER,
@@ -42,6 +43,7 @@ export const SEARCH_METHODS: readonly Method[] = [
         pageSize: params.page_size,
         category: params.category || undefined,
         owner: params.owner,
+        isFavorite: params.is_favorite,
         groupByChannels: params.group_by_channels,
         logoUrl: logoUrl(ownUrl),
       });

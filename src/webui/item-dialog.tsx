@@ -1,0 +1,103 @@
+/** @jsxImportSource hono/jsx/dom */
+/** Everything about a line of the library: its sources, whether they are alive, and what can be done with it. */
+import { useEffect, useRef, useState } from "hono/jsx/dom";
+import { type Check, checkText } from "./checks.ts";
+import { call, type Item } from "./engine.ts";
+import { addressOf, type Row, setFlag, titleOf } from "./item-row.tsx";
+import { text, timeText } from "./texts.ts";
+
+/** Properties of `ItemDialog`. */
+export interface ItemDialogProps {
+  readonly row: Row;
+  readonly checks: ReadonlyMap<number, Check>;
+  /** Begins to look whether these items are alive. */
+  readonly check: (ids: readonly number[]) => void;
+  /** `changed`: the list is no longer what it was. */
+  readonly close: (changed: boolean) => void;
+}
+
+/** The dialog; it is shown as long as it exists. */
+export function ItemDialog({ row, checks, check, close }: ItemDialogProps) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const changed = useRef(false);
+  const [trouble, setTrouble] = useState("");
+  const [first] = row.items;
+  const [isEnabled, setEnabled] = useState(first!.enabled);
+  const [isLocked, setLocked] = useState(first!.locked);
+  useEffect(() => {
+    const element = dialog.current!;
+    const closed = () => close(changed.current!);
+    element.addEventListener("close", closed);
+    element.showModal();
+    return () => element.removeEventListener("close", closed);
+  }, []);
+  const act = (work: Promise<unknown>, undo: () => void = () => {}) => {
+    setTrouble("");
+    changed.current = true;
+    return work.then(() => true, (error) => {
+      undo();
+      setTrouble(text("failed", error.message || text("engineGone")));
+      return false;
+    });
+  };
+  const toggle = (method: string, value: boolean, set: (value: boolean) => void) => {
+    set(value);
+    void act(setFlag(row, method, value), () => set(!value));
+  };
+  const trash = async () => {
+    const ids = row.items.map(({ id }) => id).join();
+    if (await act(call("playlist_delete_items", { ids }))) dialog.current!.close();
+  };
+  const title = titleOf(first!);
+  return (
+    <dialog ref={dialog} class="sheet" aria-label={title}>
+      <h2>{title}</h2>
+      {row.items.length > 1 ? <p class="note">{text("sources", row.items.length)}</p> : null}
+      <ul class="rows">{row.items.map((item) => <Source key={item.id} item={item} check={checks.get(item.id)} />)}</ul>
+      <label class="switch">
+        <input
+          type="checkbox"
+          role="switch"
+          checked={isEnabled}
+          disabled={isLocked}
+          onChange={() => toggle("playlist_item_set_enabled", !isEnabled, setEnabled)}
+        />
+        <span>{text("enabled")}</span>
+      </label>
+      <label class="switch">
+        <input
+          type="checkbox"
+          role="switch"
+          checked={isLocked}
+          onChange={() => toggle("playlist_item_set_locked", !isLocked, setLocked)}
+        />
+        <span>{text("locked")}</span>
+      </label>
+      <p role="alert">{trouble}</p>
+      <div class="actions">
+        <button type="button" onClick={() => check(row.items.map(({ id }) => id))}>{text("checkNow")}</button>
+        <button type="button" disabled={isLocked} onClick={() => void trash()}>{text("trash")}</button>
+        <button type="button" class="big" onClick={() => dialog.current!.close()}>{text("close")}</button>
+      </div>
+    </dialog>
+  );
+}
+
+function Source({ item, check }: { readonly item: Item; readonly check: Check | undefined }) {
+  const address = addressOf(item);
+  return (
+    <li>
+      <div>
+        <strong>{titleOf(item)}</strong>
+        <small>{item.url ?? item.content_id ?? item.infohash}</small>
+        {check === undefined ? <small>{text("neverChecked")}</small> : (
+          <small>
+            <span class={`pulse ${check.state}`}>{checkText(check)}</span>
+            {[check.message, text("checkedAt", timeText(check.checked_at))].filter((part) => part !== "").join(" · ")}
+          </small>
+        )}
+      </div>
+      {address === null ? null : <a class="button" href={address} rel="noreferrer">{text("play")}</a>}
+    </li>
+  );
+}

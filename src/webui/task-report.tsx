@@ -1,0 +1,52 @@
+/** @jsxImportSource hono/jsx/dom */
+/** How far an import or a check is, and what came of it. */
+import { call, type Task } from "./engine.ts";
+import { isOver } from "./tasks.ts";
+import { text } from "./texts.ts";
+
+/** Properties of `TaskReport`. */
+export interface TaskReportProps {
+  readonly task: Task;
+  /** It is no longer of interest. */
+  readonly close: () => void;
+}
+
+/** Bad lines that are shown; the rest is counted. */
+const MAX_LINES = 10;
+
+/** Progress with a button that stops it, then the result with a button that puts it away. */
+export function TaskReport({ task, close }: TaskReportProps) {
+  const isDone = isOver(task);
+  const stop = () => void call("cancel_task", { task_id: String(task.task_id) }).catch(() => {});
+  return (
+    <div class="report">
+      <div class="line">
+        <p role="status">{isDone ? resultText(task) : progressText(task)}</p>
+        <button type="button" onClick={isDone ? close : stop}>{text(isDone ? "close" : "stop")}</button>
+      </div>
+      {isDone
+        ? null
+        : task.total < 0
+        ? <progress aria-label={progressText(task)} />
+        : <progress max={Math.max(1, task.total)} value={task.done} aria-label={progressText(task)} />}
+      {task.errors.length === 0 ? null : (
+        <ul>
+          {task.errors.slice(0, MAX_LINES).map(({ line, message }) => <li key={line}>{text("line", line, message)}
+          </li>)}
+        </ul>
+      )}
+    </div>
+  );
+}
+
+function progressText({ kind, done, total, skipped }: Task): string {
+  const all = total < 0 ? "…" : total;
+  return kind === "playlist_check" ? text("checking", done, all, done - skipped) : text("importing", done, all);
+}
+
+function resultText({ kind, error, done, skipped, errors_total }: Task): string {
+  if (error !== null) return text("failed", error);
+  return kind === "playlist_check"
+    ? text("checked", done, done - skipped)
+    : text("imported", done - skipped, skipped, errors_total);
+}
