@@ -112,7 +112,7 @@ const OPTIONS = {
     "player",
     value.list(value.text("PROGRAM")),
     [],
-    "Player program on this machine, mpv or VLC: a command or path; repeatable",
+    "Player program on this machine, mpv, VLC or ffplay: a command or path; repeatable",
     { shownDefault: "all that are found" },
   ),
   kodis: option(

@@ -70,7 +70,7 @@ export interface EngineOptions {
   readonly pathAliases?: readonly string[];
   /** Additional interfaces, compatible with other makers' devices. Default: none. */
   readonly fronts?: readonly Front[];
-  /** Programs that `open_in_player` may start: commands or paths of mpv and VLC. Default: all that are found. */
+  /** Programs that `open_in_player` may start: commands or paths of mpv, VLC and ffplay. Default: all that are found. */
   readonly playerPrograms?: readonly string[];
   /** Kodis that `open_in_player` may use: `[user:password@]host[:port]` of their web servers. Default: none. */
   readonly kodis?: readonly string[];

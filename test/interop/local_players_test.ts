@@ -1,4 +1,4 @@
-/** Streams are opened in the real mpv and VLC of this machine, paused, sought and stopped, all by the API. */
+/** Streams are opened in the real mpv, VLC and ffplay of this machine, paused, sought and stopped, all by the API. */
 import { chmod, readFile, writeFile } from "node:fs/promises";
 import process from "node:process";
 import { after, before, test } from "node:test";
@@ -37,8 +37,12 @@ before(async () => {
   // VLC refuses to run as root.
   const nobody = process.getuid?.() === 0 ? "setpriv --reuid=65534 --regid=65534 --clear-groups " : "";
   await script("cvlc", `env HOME=/nonexistent ${nobody}cvlc --no-media-library --vout=dummy --aout=dummy`);
+  await script("ffplay", "env SDL_VIDEODRIVER=dummy SDL_AUDIODRIVER=dummy ffplay");
   seeder = await seedFiles(FILES, { name: "films" });
-  served = await serveEngine({ playerPrograms: [`${home.path}/mpv`, `${home.path}/cvlc`], playerDiscovery: false });
+  served = await serveEngine({
+    playerPrograms: ["mpv", "cvlc", "ffplay"].map((name) => `${home.path}/${name}`),
+    playerDiscovery: false,
+  });
   // `open_in_player` takes no magnet: the swarm that it joins has the peer already.
   served.engine.swarms.acquire({ metainfo: seeder.metainfo, magnet: parseMagnet(seeder.magnet) });
 });
@@ -53,7 +57,7 @@ async function call(method: string, params: Record<string, string>) {
   return await response.json();
 }
 
-for (const [id, name] of [["program:mpv", "mpv"], ["program:vlc", "VLC"]] as const) {
+for (const [id, name] of [["program:mpv", "mpv"], ["program:vlc", "VLC"], ["program:ffplay", "ffplay"]] as const) {
   const status = async () => (await call("get_player_status", { player_id: id })).result;
   const control = async (command: string, more: Record<string, string> = {}) =>
     assertEquals((await call("control_player", { player_id: id, command, ...more })).error, null, command);
@@ -108,7 +112,7 @@ test("the bytes came from the peer by this engine", () => {
 
 test("the programs end with the engine", async () => {
   const pids: number[] = [];
-  for (const [id, name] of [["program:mpv", "mpv"], ["program:vlc", "cvlc"]] as const) {
+  for (const [id, name] of [["program:mpv", "mpv"], ["program:vlc", "cvlc"], ["program:ffplay", "ffplay"]] as const) {
     const opened = await call("open_in_player", { player_id: id, infohash: seeder.metainfo.infohashHex, _idx: "0" });
     assertEquals(opened.error, null, id);
     const [pid] = (await readFile(`${home.path}/${name}.pids`, "utf8")).trim().split("\n").slice(-1);

@@ -6,6 +6,7 @@ import { MpvIpc } from "../../src/players/programs/mpv-ipc.ts";
 import { ProgramFinder } from "../../src/players/programs/program-finder.ts";
 import { VlcCli } from "../../src/players/programs/vlc-cli.ts";
 import { FakeClock } from "../support/fake-clock.ts";
+import { FakeStream } from "./support.ts";
 
 const { signal } = new AbortController();
 
@@ -29,16 +30,17 @@ function machine(paths: readonly string[], hasDesktop = true) {
 }
 const AUTOMATIC = { programs: [], discovery: true };
 
-test("ProgramFinder lists mpv and VLC of the PATH where there is a desktop, once each, for callers on this machine", async () => {
-  const ports = machine(["/usr/bin/vlc", "/usr/bin/mpv"]);
+test("ProgramFinder lists mpv, VLC and ffplay of the PATH where there is a desktop, once each, for callers on this machine", async () => {
+  const ports = machine(["/usr/bin/ffplay", "/usr/bin/vlc", "/usr/bin/mpv"]);
   const finder = new ProgramFinder(ports, AUTOMATIC);
   const found = await finder.list();
   assertEquals(found.map(({ facts, localOnly }) => ({ ...facts, localOnly })), [
     { id: "program:mpv", type: "proxy", protocol: null, name: "mpv", icon: null, localOnly: true },
     { id: "program:vlc", type: "proxy", protocol: null, name: "VLC", icon: null, localOnly: true },
+    { id: "program:ffplay", type: "proxy", protocol: null, name: "ffplay", icon: null, localOnly: true },
   ]);
   assertEquals(await finder.list(), found);
-  assertEquals(ports.asked, ["mpv", "vlc"]);
+  assertEquals(ports.asked, ["mpv", "vlc", "ffplay"]);
   assertEquals(await new ProgramFinder(machine(["/usr/bin/mpv"], false), AUTOMATIC).list(), []);
   assertEquals(await new ProgramFinder(machine(["/usr/bin/mpv"]), { programs: [], discovery: false }).list(), []);
 });
@@ -147,4 +149,96 @@ test("VlcCli rejects what waits when VLC ends, and refuses more than 32 commands
   cli.close();
   for (const error of await Promise.all(waiting)) assertEquals((error as MillraceError).code, "closed");
   assertEquals((await assertRejects(() => cli.send("x", signal), MillraceError) as MillraceError).code, "closed");
+});
+
+/** ffplays that run until they are killed and say what the test makes them say. */
+function ffplays() {
+  const runs: { args: readonly string[]; say(text: string): void; exit(): void; isOver: boolean }[] = [];
+  const spawn = (_path: string, args: readonly string[]) => {
+    const wire = wires();
+    let over!: (code: number) => void;
+    const exited = new Promise<number>((resolve) => over = resolve);
+    const run = {
+      args,
+      isOver: false,
+      say: wire.say,
+      exit() {
+        if (run.isOver) return;
+        run.isOver = true;
+        wire.end();
+        over(0);
+      },
+    };
+    runs.push(run);
+    return Promise.resolve({
+      pid: runs.length,
+      stdin: wire.writable,
+      stdout: ReadableStream.from<Uint8Array>([]),
+      stderr: wire.readable,
+      exited,
+      kill: run.exit,
+    });
+  };
+  return { runs, ports: { ...machine(["/usr/bin/ffplay"]), processes: { spawn } } };
+}
+const HEAD = "  Duration: 01:00:06.50, start: 1.500000, bitrate: 168 kb/s\n";
+const at = (seconds: string) => `   ${seconds} A-V: -0.046 fd=   0 aq=    4KB vq=    9KB sq=    0B f=0/0   \r`;
+/** Lets promises go on. */
+const rest = () => new Promise((resolve) => setImmediate(resolve));
+
+async function openFfplay(stream = new FakeStream("1")) {
+  const { runs, ports } = ffplays();
+  const player = (await new ProgramFinder(ports, AUTOMATIC).list())[0]!;
+  const opening = player.open(stream, signal);
+  opening.catch(() => {});
+  while (runs.length === 0) await rest();
+  return { runs, player, opening };
+}
+
+test("ffplay plays as soon as its clock runs, and its title is data whatever it holds", async () => {
+  const stream = Object.assign(new FakeStream("1"), { title: "-x \0 film\n" });
+  const { runs, player, opening } = await openFfplay(stream);
+  assertEquals(runs[0]!.args.slice(-4), ["-window_title", "-x   film ", "-i", stream.url]);
+  runs[0]!.say(`    nan    :  0.000 fd=   0 aq=    0KB vq=    0KB sq=    0B f=0/0   \r${HEAD}`);
+  await rest();
+  assertEquals((await player.status(signal)).positionSeconds, 0);
+  runs[0]!.say(at("3.50"));
+  await opening;
+  assertEquals(await player.status(signal), { state: "playing", positionSeconds: 2, durationSeconds: 3606.5 });
+  runs[0]!.exit();
+  while ((await player.status(signal)).state !== "idle") await rest();
+  assertEquals((await assertRejects(() => player.control({ kind: "pause" }, signal), MillraceError)).code, "conflict");
+});
+
+test("ffplay is started again where it is told to go on, one window at a time", async () => {
+  const { runs, player, opening } = await openFfplay();
+  runs[0]!.say(HEAD + at("3.50"));
+  await opening;
+  await player.control({ kind: "pause" }, signal);
+  assertEquals([runs.length, runs[0]!.isOver], [1, true]);
+  assertEquals(await player.status(signal), { state: "paused", positionSeconds: 2, durationSeconds: 3606.5 });
+  await player.control({ kind: "resume" }, signal);
+  assertEquals(runs[1]!.args.slice(-4, -2), ["-ss", "2"]);
+  await Promise.all([1800, 1900].map((positionSeconds) => player.control({ kind: "seek", positionSeconds }, signal)));
+  assertEquals(runs.map(({ isOver }) => isOver), [true, true, true, false]);
+  assertEquals(await player.status(signal), { state: "playing", positionSeconds: 1900, durationSeconds: 3606.5 });
+  await player.control({ kind: "stop" }, signal);
+  assertEquals([runs.length, runs[3]!.isOver, (await player.status(signal)).state], [4, true, "idle"]);
+});
+
+test("ffplay says why it does not play, without the address", async () => {
+  const stream = new FakeStream("1");
+  const { runs, opening } = await openFfplay(stream);
+  runs[0]!.say(`${stream.url}: Invalid data found when processing input\n\n`);
+  runs[0]!.exit();
+  await assertRejects(() => opening, MillraceError, "ffplay does not play it: Invalid data found");
+});
+
+test("ffplay can't be paused in a broadcast, and has no position there", async () => {
+  const { runs, player, opening } = await openFfplay(Object.assign(new FakeStream("1"), { isLive: true }));
+  runs[0]!.say(`  Duration: N/A, start: 95443.717689, bitrate: N/A\n${at("95450.1")}`);
+  await opening;
+  assertEquals(await player.status(signal), { state: "playing", positionSeconds: null, durationSeconds: null });
+  await assertRejects(() => player.control({ kind: "pause" }, signal), MillraceError, "can only be stopped");
+  assertEquals(runs[0]!.isOver, false);
 });

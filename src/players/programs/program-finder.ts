@@ -2,19 +2,20 @@
 import { MillraceError } from "../../errors.ts";
 import type { Ports } from "../../ports.ts";
 import type { PlayerDevice, PlayerFinder } from "../types.ts";
+import { FFPLAY } from "./ffplay.ts";
 import { MPV } from "./mpv.ts";
 import { type ProgramKind, ProgramPlayer, type ProgramPorts } from "./program.ts";
 import { VLC } from "./vlc.ts";
 
 /** In the order in which they are listed. */
-const KINDS: readonly ProgramKind[] = [MPV, VLC];
+const KINDS: readonly ProgramKind[] = [MPV, VLC, FFPLAY];
 
 /** After this long the PATH is looked through again: somebody may have installed a player. */
 const LOOK_AGAIN_MS = 60_000;
 
 /** Where programs come from. */
 export interface ProgramFinderOptions {
-  /** Commands or paths of programs. None: mpv and VLC where they are found, on machines with a desktop. */
+  /** Commands or paths of programs. None: mpv, VLC and ffplay where they are found, on machines with a desktop. */
   readonly programs: readonly string[];
   /** Whether to look for programs that nobody named. */
   readonly discovery: boolean;
@@ -27,7 +28,7 @@ export class ProgramFinder implements PlayerFinder {
   readonly #players = new Map<ProgramKind, ProgramPlayer>();
   #looked: { readonly atMs: number; readonly over: Promise<void> } | null = null;
 
-  /** Throws `config` for a program whose name is neither mpv's nor VLC's. */
+  /** Throws `config` for a program that is none of these by its name. */
   constructor(ports: ProgramPorts & Pick<Ports, "programs">, { programs, discovery }: ProgramFinderOptions) {
     this.#ports = ports;
     this.#wanted = programs.length > 0
@@ -64,6 +65,8 @@ export class ProgramFinder implements PlayerFinder {
 function kindOf(command: string): ProgramKind {
   const name = command.split(/[/\\]/).at(-1)!.toLowerCase();
   const kind = KINDS.find(({ id }) => name.includes(id));
-  if (kind === undefined) throw new MillraceError("config", `player: ${command} is neither mpv nor VLC by its name`);
+  if (kind === undefined) {
+    throw new MillraceError("config", `player: ${command} is neither mpv, VLC nor ffplay by its name`);
+  }
   return kind;
 }

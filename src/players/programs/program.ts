@@ -35,7 +35,7 @@ export interface ProgramKind {
   readonly name: string;
   /** The command that starts it. */
   readonly command: string;
-  /** Starts it without anything to play. Rejects with `unavailable` and the program's own words when it does not start. */
+  /** Starts it without anything to play, or gets ready to where it can't be without. Rejects with `unavailable` and the program's own words when it does not start. */
   start(path: string, ports: ProgramPorts, signal: AbortSignal): Promise<RunningProgram>;
 }
 

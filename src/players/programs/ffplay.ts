@@ -1,0 +1,131 @@
+/** ffplay: it takes no commands, so that it is started again where another place of the stream is wanted. */
+import { withSignal } from "../../bytes/deadline.ts";
+import { MillraceError } from "../../errors.ts";
+import { IDLE, type PlayerStatus, type PlayerStream } from "../types.ts";
+import { FfplayProcess } from "./ffplay-process.ts";
+import type { ProgramKind, ProgramPorts, RunningProgram } from "./program.ts";
+
+/** Longest title in the window's frame, characters. */
+const MAX_TITLE_CHARS = 200;
+
+/** It says where it is and why it ends, and ends with the stream. */
+const ARGUMENTS = ["-hide_banner", "-loglevel", "info", "-stats", "-autoexit"];
+
+/** ffplay as a kind of program. */
+export const FFPLAY: ProgramKind = {
+  id: "ffplay",
+  name: "ffplay",
+  command: "ffplay",
+  start: (path, ports) => Promise.resolve(new Ffplay(path, ports)),
+};
+
+/** ffplay while it has something to play. Paused it does not run: its window is closed until it goes on. */
+class Ffplay implements RunningProgram {
+  readonly ended: Promise<void>;
+  readonly #path: string;
+  readonly #ports: ProgramPorts;
+  #finish!: () => void;
+  #stream: PlayerStream | null = null;
+  #process: FfplayProcess | null = null;
+  /** Where the next run begins, and the present one did. */
+  #fromSeconds = 0;
+  #durationSeconds: number | null = null;
+  #isOver = false;
+  /** The newest change: the next one waits for it, or two windows would be open. */
+  #last: Promise<unknown> = Promise.resolve();
+
+  constructor(path: string, ports: ProgramPorts) {
+    this.#path = path;
+    this.#ports = ports;
+    this.ended = new Promise((resolve) => this.#finish = resolve);
+  }
+
+  async play(stream: PlayerStream, signal: AbortSignal): Promise<void> {
+    const process = await this.#inTurn(async () => {
+      await this.#leave();
+      if (this.#isOver) throw new MillraceError("closed", "ffplay was ended");
+      this.#stream = stream;
+      this.#fromSeconds = 0;
+      this.#durationSeconds = null;
+      return await this.#run(stream);
+    });
+    try {
+      await withSignal(process.begun, signal);
+    } catch (error) {
+      if (signal.aborted) throw error;
+      const why = stream.trouble() ?? (error as Error).message;
+      throw new MillraceError("unavailable", `ffplay does not play it: ${why}`, { cause: error });
+    }
+  }
+
+  status(): Promise<PlayerStatus> {
+    const process = this.#process;
+    if (this.#stream === null) return Promise.resolve(IDLE);
+    return Promise.resolve({
+      state: process === null ? "paused" : "playing",
+      // The time stamps of a broadcast began long before anybody watched it.
+      positionSeconds: this.#stream.isLive ? null : process?.positionSeconds ?? this.#fromSeconds,
+      durationSeconds: this.#stream.isLive ? null : process?.durationSeconds ?? this.#durationSeconds,
+    });
+  }
+
+  async control(command: Parameters<RunningProgram["control"]>[0], signal: AbortSignal): Promise<void> {
+    await withSignal(this.#inTurn(() => this.#move(command)), signal);
+  }
+
+  async end(): Promise<void> {
+    this.#isOver = true;
+    await this.#inTurn(async () => {
+      await this.#leave();
+      this.#stream = null;
+      this.#finish();
+    });
+  }
+
+  async #move(command: Parameters<RunningProgram["control"]>[0]): Promise<void> {
+    const stream = this.#stream;
+    if (stream === null) throw new MillraceError("conflict", "ffplay plays nothing now");
+    if (stream.isLive) {
+      throw new MillraceError("unavailable", "ffplay takes no commands, and a broadcast can only be stopped in it");
+    }
+    const wasPaused = this.#process === null;
+    if (command.kind === (wasPaused ? "pause" : "resume")) return;
+    await this.#leave();
+    if (command.kind === "seek") this.#fromSeconds = command.positionSeconds;
+    if (command.kind === "resume" || (command.kind === "seek" && !wasPaused)) await this.#run(stream);
+  }
+
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const turn = this.#last.then(work);
+    this.#last = turn.catch(() => {});
+    return turn;
+  }
+
+  async #run(stream: PlayerStream): Promise<FfplayProcess> {
+    // It stands in the frame of a window, and no zero byte can be passed to a program.
+    // deno-lint-ignore no-control-regex
+    const title = stream.title.replace(/[\x00-\x1f\x7f]/g, " ").slice(0, MAX_TITLE_CHARS);
+    const from = this.#fromSeconds > 0 ? ["-ss", String(this.#fromSeconds)] : [];
+    const args = [...ARGUMENTS, "-window_title", title, ...from, "-i", stream.url];
+    const child = await this.#ports.processes.spawn(this.#path, args);
+    const process = new FfplayProcess(child, this.#ports.clock, stream.url);
+    this.#process = process;
+    // The stream is over, or somebody closed the window.
+    void process.ended.then(() => {
+      if (this.#process !== process) return;
+      this.#process = null;
+      this.#stream = null;
+    });
+    return process;
+  }
+
+  /** Ends the run and remembers where it was. */
+  async #leave(): Promise<void> {
+    const process = this.#process;
+    if (process === null) return;
+    this.#process = null;
+    await process.end();
+    this.#fromSeconds = process.positionSeconds ?? this.#fromSeconds;
+    this.#durationSeconds = process.durationSeconds ?? this.#durationSeconds;
+  }
+}
