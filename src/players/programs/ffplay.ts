@@ -2,7 +2,7 @@
 import { withSignal } from "../../bytes/deadline.ts";
 import { MillraceError } from "../../errors.ts";
 import { IDLE, type PlayerStatus, type PlayerStream } from "../types.ts";
-import { FfplayProcess } from "./ffplay-process.ts";
+import { FfplayRun } from "./ffplay-run.ts";
 import type { ProgramKind, ProgramPorts, RunningProgram } from "./program.ts";
 
 /** Longest title in the window's frame, characters. */
@@ -26,7 +26,7 @@ class Ffplay implements RunningProgram {
   readonly #ports: ProgramPorts;
   #finish!: () => void;
   #stream: PlayerStream | null = null;
-  #process: FfplayProcess | null = null;
+  #current: FfplayRun | null = null;
   /** Where the next run begins, and the present one did. */
   #fromSeconds = 0;
   #durationSeconds: number | null = null;
@@ -41,7 +41,7 @@ class Ffplay implements RunningProgram {
   }
 
   async play(stream: PlayerStream, signal: AbortSignal): Promise<void> {
-    const process = await this.#inTurn(async () => {
+    const run = await this.#inTurn(async () => {
       await this.#leave();
       if (this.#isOver) throw new MillraceError("closed", "ffplay was ended");
       this.#stream = stream;
@@ -50,7 +50,7 @@ class Ffplay implements RunningProgram {
       return await this.#run(stream);
     });
     try {
-      await withSignal(process.begun, signal);
+      await withSignal(run.begun, signal);
     } catch (error) {
       if (signal.aborted) throw error;
       const why = stream.trouble() ?? (error as Error).message;
@@ -59,13 +59,13 @@ class Ffplay implements RunningProgram {
   }
 
   status(): Promise<PlayerStatus> {
-    const process = this.#process;
+    const run = this.#current;
     if (this.#stream === null) return Promise.resolve(IDLE);
     return Promise.resolve({
-      state: process === null ? "paused" : "playing",
+      state: run === null ? "paused" : "playing",
       // The time stamps of a broadcast began long before anybody watched it.
-      positionSeconds: this.#stream.isLive ? null : process?.positionSeconds ?? this.#fromSeconds,
-      durationSeconds: this.#stream.isLive ? null : process?.durationSeconds ?? this.#durationSeconds,
+      positionSeconds: this.#stream.isLive ? null : run?.positionSeconds ?? this.#fromSeconds,
+      durationSeconds: this.#stream.isLive ? null : run?.durationSeconds ?? this.#durationSeconds,
     });
   }
 
@@ -88,7 +88,7 @@ class Ffplay implements RunningProgram {
     if (stream.isLive) {
       throw new MillraceError("unavailable", "ffplay takes no commands, and a broadcast can only be stopped in it");
     }
-    const wasPaused = this.#process === null;
+    const wasPaused = this.#current === null;
     if (command.kind === (wasPaused ? "pause" : "resume")) return;
     await this.#leave();
     if (command.kind === "seek") this.#fromSeconds = command.positionSeconds;
@@ -101,31 +101,31 @@ class Ffplay implements RunningProgram {
     return turn;
   }
 
-  async #run(stream: PlayerStream): Promise<FfplayProcess> {
+  async #run(stream: PlayerStream): Promise<FfplayRun> {
     // It stands in the frame of a window, and no zero byte can be passed to a program.
     // deno-lint-ignore no-control-regex
     const title = stream.title.replace(/[\x00-\x1f\x7f]/g, " ").slice(0, MAX_TITLE_CHARS);
     const from = this.#fromSeconds > 0 ? ["-ss", String(this.#fromSeconds)] : [];
     const args = [...ARGUMENTS, "-window_title", title, ...from, "-i", stream.url];
     const child = await this.#ports.processes.spawn(this.#path, args);
-    const process = new FfplayProcess(child, this.#ports.clock, stream.url);
-    this.#process = process;
+    const run = new FfplayRun(child, this.#ports.clock, stream.url);
+    this.#current = run;
     // The stream is over, or somebody closed the window.
-    void process.ended.then(() => {
-      if (this.#process !== process) return;
-      this.#process = null;
+    void run.ended.then(() => {
+      if (this.#current !== run) return;
+      this.#current = null;
       this.#stream = null;
     });
-    return process;
+    return run;
   }
 
   /** Ends the run and remembers where it was. */
   async #leave(): Promise<void> {
-    const process = this.#process;
-    if (process === null) return;
-    this.#process = null;
-    await process.end();
-    this.#fromSeconds = process.positionSeconds ?? this.#fromSeconds;
-    this.#durationSeconds = process.durationSeconds ?? this.#durationSeconds;
+    const run = this.#current;
+    if (run === null) return;
+    this.#current = null;
+    await run.end();
+    this.#fromSeconds = run.positionSeconds ?? this.#fromSeconds;
+    this.#durationSeconds = run.durationSeconds ?? this.#durationSeconds;
   }
 }

@@ -7,14 +7,14 @@ import { LastLines, linesOf } from "../lines.ts";
 const END_AFTER_MS = 1500;
 
 /** The status line, some 30 times per second: its clock, in seconds of the file's own time stamps, `nan` before the first frame. */
-const STATUS = /^ *(-?\d+\.\d+|nan) +(?:A-V|M-V|M-A| +):/;
+const STATUS = /^ *(-?\d+\.\d+|nan) (?:A-V|M-V|M-A| {3}):/;
 /** What the file says of itself; without a length for broadcasts. */
 const LENGTH = /^ *Duration: (?:(\d+):(\d+):(\d+\.\d+)|N\/A)(?:, start: (-?\d+\.\d+))?/;
 const CARRIAGE_RETURN = 13;
 const LINE_FEED = 10;
 
 /** Where a run of ffplay is. */
-export class FfplayProcess {
+export class FfplayRun {
   /** Resolves when it plays. Rejects with `unavailable` and ffplay's own words when it ends before. */
   readonly begun: Promise<void>;
   readonly ended: Promise<void>;
