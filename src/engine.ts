@@ -30,6 +30,9 @@ import { createCache, createWindowMaker } from "./engine/storage.ts";
 import { AccessPolicy } from "./http/address.ts";
 import { Admission } from "./http/admission.ts";
 import { createApp } from "./http/app.ts";
+import { SentSessions } from "./http/sent-sessions.ts";
+import { ChromecastFinder } from "./players/chromecast/chromecast-finder.ts";
+import { MulticastDns } from "./players/mdns/multicast-dns.ts";
 import { KodiFinder } from "./players/kodi/kodi-finder.ts";
 import { PagePlayers } from "./players/pages/page-players.ts";
 import { Players } from "./players/players.ts";
@@ -255,11 +258,12 @@ async function assemble(machine: Ports, options: EngineOptions, opened: Closer[]
   opened.push(() => lists.close());
   const playerDiscovery = options.playerDiscovery ?? true;
   const pages = new PagePlayers(clock);
+  const mdns = new MulticastDns(ports);
   const players = new Players([
     pages,
     new ProgramFinder(ports, { programs: options.playerPrograms ?? [], discovery: playerDiscovery }),
     new KodiFinder(ports, options.kodis ?? []),
-    ...playerDiscovery ? [new RendererFinder(ports)] : [],
+    ...playerDiscovery ? [new RendererFinder(ports), new ChromecastFinder(ports, mdns)] : [],
   ], clock);
   const ending = new AbortController();
   const sent = new SentBroadcasts({ files: ports.files, log, clock, swarms: broadcasts });
@@ -277,6 +281,7 @@ async function assemble(machine: Ports, options: EngineOptions, opened: Closer[]
     sessions: () => sessions.list(),
     isConnected: connected,
   });
+  const sentSessions = new SentSessions();
   const app = createApp({
     sessions,
     cacheFigures,
@@ -287,6 +292,7 @@ async function assemble(machine: Ports, options: EngineOptions, opened: Closer[]
     transcodeAudio: options.transcodeAudio ?? "auto",
     prefixes: ["engine", ...options.pathAliases ?? []],
     pages,
+    sentSessions,
     fronts: options.fronts ?? [],
     clock,
     log,

@@ -178,8 +178,8 @@ export interface LocalAddress {
   remove(): Promise<void>;
 }
 
-/** A connection to a program on this machine. */
-export interface LocalConnection {
+/** A two-way stream of bytes. */
+export interface ByteConnection {
   readonly readable: ReadableStream<Uint8Array>;
   readonly writable: WritableStream<Uint8Array>;
   /** Drops it at once. Idempotent. */
@@ -191,7 +191,16 @@ export interface LocalSocketPort {
   /** A new address for a program that will listen there. Rejects with `io`. */
   newAddress(): Promise<LocalAddress>;
   /** Rejects with `connection_failed` while nobody listens, or with the signal's reason. */
-  connect(path: string, options: { signal: AbortSignal }): Promise<LocalConnection>;
+  connect(path: string, options: { signal: AbortSignal }): Promise<ByteConnection>;
+}
+
+/** TLS to devices of the local network, which have certificates of their own making. */
+export interface DeviceTlsPort {
+  /**
+   * Connects with TLS 1.2 or newer and takes any certificate: the connection is encrypted, but the far end may be anybody at
+   * that address. Rejects with `connection_failed`, or with the signal's reason. `target.host` is a literal address.
+   */
+  connectUnverified(target: SocketAddress, options: { signal: AbortSignal }): Promise<ByteConnection>;
 }
 
 /** One address of this machine. */
@@ -281,6 +290,7 @@ export interface Ports {
   readonly processes: ProcessPort;
   readonly programs: ProgramPort;
   readonly localSockets: LocalSocketPort;
+  readonly deviceTls: DeviceTlsPort;
   readonly network: NetworkPort;
   readonly http: HttpPort;
   readonly httpClient: HttpClientPort;

@@ -3,6 +3,7 @@ import process from "node:process";
 import type { Clock, HttpPort, Ports, RuntimeFacts, TcpPort } from "../../src/ports.ts";
 import { loadHlsModule } from "./assets.ts";
 import { createClock } from "./clock.ts";
+import { deviceTls } from "./device-tls.ts";
 import { files } from "./files.ts";
 import { createHttpClient } from "./http-client.ts";
 import { localSockets } from "./local-sockets.ts";
@@ -38,6 +39,7 @@ export function assemblePorts(parts: RuntimeParts, options: PlatformOptions): Po
     processes,
     programs,
     localSockets,
+    deviceTls,
     network,
     http: parts.http,
     httpClient: createHttpClient(),

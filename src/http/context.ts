@@ -11,6 +11,7 @@ import type { Admission } from "./admission.ts";
 import type { ApiParts } from "./api/parts.ts";
 import { baseUrl } from "./base-url.ts";
 import type { Page } from "./page.ts";
+import type { SentSessions } from "./sent-sessions.ts";
 
 /** An interface of another maker's device that the engine can show: see the page on the API. */
 export type Front = "hdhomerun";
@@ -31,6 +32,8 @@ export interface HttpParts {
   readonly prefixes: readonly string[];
   /** Open web pages that play what others send them. */
   readonly pages: PagePlayers;
+  /** What was sent to players that are pages of other origins. */
+  readonly sentSessions: SentSessions;
   /** Other programs' interfaces that are also served. */
   readonly fronts: readonly Front[];
   readonly clock: Clock;
@@ -42,7 +45,10 @@ export interface HttpParts {
   /** As in `Ports`. */
   readonly hlsModule: Ports["hlsModule"];
   /** What the JSON method API needs besides. */
-  readonly api: Omit<ApiParts, "policy" | "sessions" | "clock" | "log" | "metrics" | "runtime" | "pictures">;
+  readonly api: Omit<
+    ApiParts,
+    "policy" | "sessions" | "sentSessions" | "clock" | "log" | "metrics" | "runtime" | "pictures"
+  >;
 }
 
 /** Hono's variables. */

@@ -8,6 +8,7 @@ import { baseOf, type HttpContext, type HttpEnv, type HttpParts } from "./contex
 import { HDHOMERUN_PATHS } from "./hdhomerun-paths.ts";
 import { allowReading } from "./page-fields.ts";
 import { type Page, pageOf } from "./page.ts";
+import { sessionNamedBy } from "./sent-sessions.ts";
 
 /** Fields that such pages may send with a playback request. */
 const ALLOWED_FIELDS = "range, if-range, if-none-match, content-type, cache-control";
@@ -37,6 +38,12 @@ export function addPageGuard(app: Hono<HttpEnv>, parts: HttpParts): void {
       c.set("page", page);
       if (page.relation !== "foreign") {
         await next();
+      } else if (parts.sentSessions.has(sessionNamedBy(new URL(c.req.url)))) {
+        // The address itself is the permission, and the page shall read no other than those that it leads to.
+        c.set("page", { relation: "none", origin: null });
+        if (c.req.method === "OPTIONS") c.res = preflight(c);
+        else await next();
+        allowReading(c.res.headers, page.origin ?? "*");
       } else if (!parts.policy.allowsOrigin(page.origin)) {
         c.res = refusedPage(page);
       } else {

@@ -1,5 +1,7 @@
 /** Starts a session for a player that `open_in_player` names. */
 import type { StreamSelector } from "../content/selector.ts";
+import { manifestText, segmentBody } from "../playback/output.ts";
+import type { AnySession } from "../playback/sessions.ts";
 import type { PlayerStream, StreamNeeds } from "../players/types.ts";
 import type { ApiCall } from "./api/method.ts";
 import { playbackUrl } from "./playback-url.ts";
@@ -17,7 +19,7 @@ export interface WantedStream {
  * is the session's secret. Rejects as `Sessions.start`.
  */
 export async function startForPlayer(call: ApiCall, wanted: WantedStream, signal: AbortSignal): Promise<PlayerStream> {
-  const { sessions } = call.parts;
+  const { sessions, sentSessions } = call.parts;
   const session = await sessions.start({
     selector: wanted.selector,
     output: wanted.needs.output,
@@ -27,7 +29,7 @@ export async function startForPlayer(call: ApiCall, wanted: WantedStream, signal
     holder: call.holder,
     callerIsLocal: call.callerIsLocal,
     preferredAudioLanguage: null,
-    transcode: null,
+    transcode: wanted.needs.sound === "aac" ? { mp3: false, ac3: true } : null,
     clientSessionId: -1,
     useApiStop: false,
     stopNotifications: false,
@@ -35,14 +37,29 @@ export async function startForPlayer(call: ApiCall, wanted: WantedStream, signal
     signal,
   });
   const { infohashHex } = session.identity;
+  if (wanted.needs.isForeignPage) sentSessions.allow(session.id);
   return {
     id: session.id,
     url: playbackUrl(`${baseFor(call, wanted.needs.host)}/engine`, session),
     title: session.kind === "file" ? session.file.name : session.metainfo.name,
     isLive: session.kind === "live",
     trouble: () => session.errorMessage ?? session.stallReason,
-    stop: () => sessions.stop(infohashHex, session.id, "its player needs it no longer"),
+    ready: (signal) => beginningOf(session, signal),
+    stop: () => {
+      sentSessions.forget(session.id);
+      sessions.stop(infohashHex, session.id, "its player needs it no longer");
+    },
   };
+}
+
+/** Resolves when the first two segments of HLS are here, those of a broadcast when its playlist is. */
+async function beginningOf(session: AnySession, signal: AbortSignal): Promise<void> {
+  await manifestText(session, String, signal);
+  if (session.kind === "live") return;
+  for (const n of [0, 1]) {
+    const segment = segmentBody(session, n)?.open();
+    await segment?.pipeTo(new WritableStream(), { signal });
+  }
 }
 
 /**

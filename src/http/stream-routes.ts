@@ -12,6 +12,7 @@ import { addTranscoding, parseTime, transcodingOf } from "./playback-params.ts";
 import { sessionOwner } from "./page.ts";
 import { parseRange } from "./range.ts";
 import { logOf, shownId } from "./request-log.ts";
+import { sessionNamedBy } from "./sent-sessions.ts";
 
 /** MIME types of the outputs; a file's own type comes from its name. */
 export const OUTPUT_TYPES: Readonly<Record<"ts" | "hls", string>> = {
@@ -121,6 +122,8 @@ async function manifest(c: HttpContext, parts: HttpParts, prefix: string): Promi
     if (!session.isDefaultFile) query.set("_idx", String(session.file.index));
     addTranscoding(query, session.transcode, parts.transcodeAudio);
   }
+  // A page of another origin reads the segments by the secret that it was given, too.
+  if (parts.sentSessions.has(session.id)) query.set("session", session.id);
   const suffix = query.size > 0 ? `?${query}` : "";
   const base = `${baseOf(c, parts)}/${prefix}/c/${session.identity.infohashHex}`;
   session.touch();
@@ -147,8 +150,11 @@ async function segment(c: HttpContext, parts: HttpParts): Promise<Response> {
       transcode_ac3: isSet("transcode_ac3"),
     }, parts.transcodeAudio),
   };
+  const sentId = sessionNamedBy(new URL(c.req.url));
   const client = { host: c.get("clientHost"), owner: sessionOwner(c.req.raw, c.get("page")), caller: callerOf(c) };
-  const session = await parts.sessions.openForSegment(query, client, c.req.raw.signal);
+  const session = sentId !== undefined && parts.sentSessions.has(sentId)
+    ? await sessionOf(c, parts, sentId)
+    : await parts.sessions.openForSegment(query, client, c.req.raw.signal);
   if (session === null) return notFound();
   if (session.kind === "file") await session.ready(c.req.raw.signal);
   session.touch();

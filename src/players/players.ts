@@ -80,6 +80,17 @@ export class Players {
     this.#streams.delete(id);
   }
 
+  /** Sets how loud a player is, 0–100. Rejects as `control`, and with `unavailable` where that cannot be set. */
+  async setVolume(id: string, caller: PlayerCaller, percent: number, signal: AbortSignal): Promise<void> {
+    const device = await this.#device(id, caller);
+    await this.#timed(COMMAND_TIMEOUT_MS, signal, async (late) => {
+      if (device.setVolume === undefined) {
+        throw new MillraceError("unavailable", `the volume of ${device.facts.name} is set on the player itself`);
+      }
+      await device.setVolume(percent, late);
+    });
+  }
+
   /** Lets all players go. */
   async close(): Promise<void> {
     const reason = new MillraceError("closed", "the engine is closing");

@@ -24,6 +24,11 @@ export interface PlayerStream {
   /** Name for people. It may come from a stranger's torrent: it is data, never part of a command. */
   readonly title: string;
   readonly isLive: boolean;
+  /**
+   * Resolves when a player finds enough to begin without a wait: of HLS two segments. For players that give up on a stream
+   * whose beginning is slow. Rejects as reading does.
+   */
+  ready(signal: AbortSignal): Promise<void>;
   /** Why it does not play, as far as the engine knows; null when nothing is wrong. */
   trouble(): string | null;
   /** The player needs it no longer. */
@@ -31,7 +36,7 @@ export interface PlayerStream {
 }
 
 /** What a player needs a stream to be. */
-export type StreamNeeds = Pick<PlayerDevice, "output" | "host">;
+export type StreamNeeds = Pick<PlayerDevice, "output" | "host" | "sound" | "isForeignPage">;
 
 /** Starts the stream that was asked for. Rejects as playback does. */
 export type StartStream = (needs: StreamNeeds, signal: AbortSignal) => Promise<PlayerStream>;
@@ -43,6 +48,8 @@ export interface PlayerStatus {
   readonly positionSeconds: number | null;
   /** Null for a broadcast, too. */
   readonly durationSeconds: number | null;
+  /** 0–100; absent or null when the player does not say. */
+  readonly volumePercent?: number | null;
 }
 
 /** The status of a player that plays nothing. */
@@ -66,6 +73,10 @@ export interface PlayerDevice {
   readonly localOnly: boolean;
   /** What it is given to read. */
   readonly output: PlayerOutput;
+  /** "aac": it decodes AAC and MP3 alone, so other sound is made into AAC. Default: whatever `output` carries. */
+  readonly sound?: "aac";
+  /** It reads the stream as a web page of another origin, which has to be allowed to. Default false. */
+  readonly isForeignPage?: boolean;
   /** Address of the machine that it is on; null: this one. */
   readonly host: string | null;
   /** Resolves when it plays `stream`. Rejects with `unavailable` and the player's own words when it will not. */
@@ -73,6 +84,8 @@ export interface PlayerDevice {
   status(signal: AbortSignal): Promise<PlayerStatus>;
   /** Resolves when the player has taken the command. Rejects with `conflict` when it plays nothing. */
   control(command: PlayerCommand, signal: AbortSignal): Promise<void>;
+  /** Sets how loud it is, 0–100; absent where that cannot be set. Rejects as `control`. */
+  setVolume?(percent: number, signal: AbortSignal): Promise<void>;
 }
 
 /** Looks for players of one kind. */

@@ -71,9 +71,13 @@ test("a program of the engine's machine is listed for callers there, and refused
       state: "idle",
       position: null,
       duration: null,
+      volume: null,
     });
     assertEquals((await call("control_player", { player_id: "program:mpv", command: "pause" })).error?.code, 8);
     assertEquals((await call("control_player", { player_id: "program:mpv", command: "seek" })).error?.code, 2);
     assertEquals((await call("control_player", { player_id: "program:mpv", command: "eject" })).error?.code, 3);
+    assertEquals((await call("control_player", { player_id: "program:mpv", command: "volume" })).error?.code, 2);
+    const loud = { player_id: "program:mpv", command: "volume", volume: "101" };
+    assertEquals((await call("control_player", loud)).error?.code, 3);
   }, { playerPrograms: ["mpv"], allowOrigins: ["https://tv.example"] });
 });

@@ -7,6 +7,7 @@ import { Admission } from "../../src/http/admission.ts";
 import type { HttpEnv, HttpParts } from "../../src/http/context.ts";
 import { addControlRoutes } from "../../src/http/control-routes.ts";
 import { addGuard, addPageGuard } from "../../src/http/guard.ts";
+import { SentSessions } from "../../src/http/sent-sessions.ts";
 import { addStartRoutes } from "../../src/http/start-routes.ts";
 import { addStreamRoutes } from "../../src/http/stream-routes.ts";
 import { Metrics } from "../../src/metrics/metrics.ts";
@@ -42,6 +43,7 @@ export function playbackApp(files: readonly { name: string; bytes: Uint8Array }[
     allowInternet: true,
   });
   const cacheFigures = () => ({ limitBytes: 1000, usedBytes: 400 });
+  const sentSessions = new SentSessions();
   const prefixes = ["engine", "tv"];
   const parts = {
     sessions,
@@ -52,6 +54,7 @@ export function playbackApp(files: readonly { name: string; bytes: Uint8Array }[
     publicUrl: null,
     transcodeAudio: "auto",
     prefixes,
+    sentSessions,
     fronts: [],
     clock,
     log,

@@ -41,6 +41,18 @@ test("status() of a player that one finder knows at once waits for no search of 
   assertEquals((await players.status("mpv", HERE, signal)).state, "idle");
 });
 
+test("setVolume() says so where a player's volume cannot be set from here", async () => {
+  const tv = new RememberingPlayer("tv");
+  const set: number[] = [];
+  const loud = Object.assign(new RememberingPlayer("loud"), {
+    setVolume: (percent: number) => Promise.resolve(void set.push(percent)),
+  });
+  const players = new Players([new Shelf(tv, loud)], new FakeClock());
+  assertEquals(await codeOf(() => players.setVolume("tv", HERE, 50, signal)), "unavailable");
+  await players.setVolume("loud", HERE, 50, signal);
+  assertEquals(set, [50]);
+});
+
 test("open() lets the stream go that the player had before, but not one that it was given again", async () => {
   const players = new Players([new Shelf(new RememberingPlayer("tv"))], new FakeClock());
   const [one, again, two] = [new FakeStream("1"), new FakeStream("1"), new FakeStream("2")];

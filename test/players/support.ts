@@ -77,6 +77,10 @@ export class FakeStream implements PlayerStream {
     return `http://127.0.0.1:6878/engine/f/x/${this.id}/film.mkv`;
   }
 
+  ready(): Promise<void> {
+    return Promise.resolve();
+  }
+
   trouble(): string | null {
     return this.reason;
   }

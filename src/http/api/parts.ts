@@ -19,6 +19,7 @@ import type { Players } from "../../players/players.ts";
 import type { Clock, Logger, RuntimeFacts } from "../../ports.ts";
 import type { LiveMetainfo } from "../../transport/live.ts";
 import type { AccessPolicy } from "../address.ts";
+import type { SentSessions } from "../sent-sessions.ts";
 import type { PictureCache } from "./picture.ts";
 
 /** The engine's own state, for those who look after it. */
@@ -89,6 +90,7 @@ export interface ApiParts {
   readonly signIn: SignIn;
   readonly sessions: Pick<Sessions, "start" | "stop">;
   readonly players: Players;
+  readonly sentSessions: SentSessions;
   readonly content: MetainfoFinder;
   readonly analyzer: Analyzer;
   readonly media: MediaFinder;

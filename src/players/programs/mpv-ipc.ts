@@ -1,7 +1,7 @@
 /** mpv's JSON IPC (its manual, "JSON IPC"): one JSON object per line, questions matched to replies by `request_id`. */
 import { withSignal } from "../../bytes/deadline.ts";
 import { MillraceError } from "../../errors.ts";
-import type { LocalConnection } from "../../ports.ts";
+import type { ByteConnection } from "../../ports.ts";
 import { linesOf } from "../lines.ts";
 
 /** Questions without a reply so far. mpv replies within a frame; more are waiting only when it hangs. */
@@ -23,14 +23,14 @@ interface Pending {
 
 /** A connection to a running mpv. */
 export class MpvIpc {
-  readonly #connection: LocalConnection;
+  readonly #connection: ByteConnection;
   readonly #writer: WritableStreamDefaultWriter<Uint8Array>;
   readonly #pending = new Map<number, Pending>();
   readonly #listeners = new Set<(event: MpvEvent) => void>();
   #lastId = 0;
   #closed = false;
 
-  constructor(connection: LocalConnection) {
+  constructor(connection: ByteConnection) {
     this.#connection = connection;
     this.#writer = connection.writable.getWriter();
     this.#writer.closed.catch(() => {});

@@ -1,7 +1,7 @@
 /** mpv: started idle, then told what to play through its IPC socket, which only this user can reach. */
 import { sleep, withSignal } from "../../bytes/deadline.ts";
 import { abortError, hasCode, MillraceError } from "../../errors.ts";
-import type { ChildProcess, LocalAddress, LocalConnection } from "../../ports.ts";
+import type { ByteConnection, ChildProcess, LocalAddress } from "../../ports.ts";
 import { LastLines } from "../lines.ts";
 import { IDLE, type PlayerStatus, type PlayerStream } from "../types.ts";
 import { MpvIpc } from "./mpv-ipc.ts";
@@ -52,7 +52,7 @@ async function connect(
   child: ChildProcess,
   signal: AbortSignal,
   newest: () => string,
-): Promise<LocalConnection> {
+): Promise<ByteConnection> {
   const ended = new AbortController();
   void child.exited.then(() => ended.abort(new MillraceError("unavailable", `mpv did not start: ${newest()}`)));
   const waiting = AbortSignal.any([signal, ended.signal]);

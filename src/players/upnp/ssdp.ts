@@ -1,7 +1,7 @@
 /** Looking for devices in the local network: the search of SSDP (UPnP Device Architecture 1.1, section 1.3). */
-import ipaddr from "ipaddr.js";
 import { sleep } from "../../bytes/deadline.ts";
-import type { Clock, InterfaceAddress, NetworkPort, SocketAddress, UdpPort, UdpSocket } from "../../ports.ts";
+import type { Clock, NetworkPort, SocketAddress, UdpPort, UdpSocket } from "../../ports.ts";
+import { isNear, localNetworks } from "../near.ts";
 
 const GROUP: SocketAddress = { host: "239.255.255.250", port: 1900 };
 /** Devices spread their responses over this time, s; the smallest that the standard allows. */
@@ -36,7 +36,7 @@ export interface SsdpPorts {
  */
 export async function searchDevices(ports: SsdpPorts, target: string, signal: AbortSignal): Promise<SsdpAnswer[]> {
   const found = new Map<string, SsdpAnswer>();
-  const hosts = ports.network.interfaces().filter(({ family, loopback }) => family === 4 && !loopback);
+  const hosts = localNetworks(ports.network);
   const bound = await Promise.allSettled(
     hosts.map(({ host }) => ports.udp.bind({ multicastGroup: GROUP.host, multicastInterface: host })),
   );
@@ -61,13 +61,6 @@ export async function searchDevices(ports: SsdpPorts, target: string, signal: Ab
     for (const socket of sockets) socket.close();
   }
   return [...found.values()];
-}
-
-/** Whether `sender` is in one of the networks that were searched: whoever is elsewhere only guessed the port. */
-function isNear(sender: string, hosts: readonly InterfaceAddress[]): boolean {
-  if (!ipaddr.IPv4.isValidFourPartDecimal(sender)) return false;
-  const address = ipaddr.IPv4.parse(sender);
-  return hosts.some(({ host, prefixLength }) => address.match(ipaddr.IPv4.parse(host), prefixLength));
 }
 
 /** Null for anything but an answer about `target` from the machine that it names. */

@@ -54,34 +54,41 @@ export const PLAYER_METHODS: readonly Method[] = [
   ),
   playerMethod(
     "get_player_status",
-    "What a player does: its state, and position and duration in seconds where it says so.",
+    "What a player does: its state, and where it says so position and duration in seconds and its volume, 0 to 100.",
     z.object({ player_id: PLAYER_ID }),
     z.object({
       state: z.enum(["idle", "playing", "paused"]),
       position: z.number().nullable(),
       duration: z.number().nullable(),
+      volume: z.number().nullable(),
     }),
     async ({ player_id: id }, call) => {
-      const { state, positionSeconds, durationSeconds } = await call.parts.players.status(
+      const { state, positionSeconds, durationSeconds, volumePercent } = await call.parts.players.status(
         id,
         callerOf(call),
         call.signal,
       );
-      return { state, position: positionSeconds, duration: durationSeconds };
+      return { state, position: positionSeconds, duration: durationSeconds, volume: volumePercent ?? null };
     },
   ),
   playerMethod(
     "control_player",
-    "Pauses, resumes, seeks or stops what a player plays.",
+    "Pauses, resumes, seeks or stops what a player plays, or sets how loud it is.",
     z.object({
       player_id: PLAYER_ID,
-      command: z.enum(["pause", "resume", "seek", "stop"]).describe("What it is to do"),
+      command: z.enum(["pause", "resume", "seek", "stop", "volume"]).describe("What it is to do"),
       position: z.int().min(0).max(MAX_POSITION_SECONDS).optional().describe(
         "With seek: seconds from the beginning",
       ),
+      volume: z.int().min(0).max(100).optional().describe("With volume: how loud"),
     }),
     OK,
-    async ({ player_id: id, command: kind, position }, call) => {
+    async ({ player_id: id, command: kind, position, volume }, call) => {
+      if (kind === "volume") {
+        if (volume === undefined) throw new ApiError(API_CODES.missingParameter, "missing parameter: volume");
+        await call.parts.players.setVolume(id, callerOf(call), volume, call.signal);
+        return "ok" as const;
+      }
       if (kind === "seek" && position === undefined) {
         throw new ApiError(API_CODES.missingParameter, "missing parameter: position");
       }

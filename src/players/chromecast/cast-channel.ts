@@ -1,0 +1,164 @@
+/** A connection to a CASTV2 receiver: requests and their replies, and the heartbeat. */
+import { withSignal } from "../../bytes/deadline.ts";
+import { abortError, MillraceError } from "../../errors.ts";
+import type { ByteConnection, Clock, DeviceTlsPort, SocketAddress, Timer } from "../../ports.ts";
+import { castFrames, decodeCastMessage, encodeCastMessage } from "./cast-message.ts";
+
+/** Who speaks, and the receiver itself: names that the protocol gives. */
+const SENDER = "sender-0";
+/** The receiver itself, as opposed to an application that runs there. */
+export const RECEIVER = "receiver-0";
+const CONNECTION = "urn:x-cast:com.google.cast.tp.connection";
+const HEARTBEAT = "urn:x-cast:com.google.cast.tp.heartbeat";
+/** A receiver drops a sender that is silent for 8 s; one that does not answer for twice as long is gone, ms. */
+const PING_EVERY_MS = 5000;
+const GONE_AFTER_MS = 15_000;
+/** Messages that a device has not taken yet: one that takes none is gone, or stands still. */
+const MAX_UNSENT = 64;
+/** Longest reason of a device shown, characters. */
+const MAX_REASON_CHARS = 200;
+
+/** What the connection needs of the machine. */
+export interface CastPorts {
+  readonly deviceTls: DeviceTlsPort;
+  readonly clock: Clock;
+}
+
+/** What a receiver replied: JSON, a stranger's. */
+export type CastReply = Readonly<Record<string, unknown>> & { readonly type: string };
+
+/** An open connection. */
+export class CastChannel {
+  readonly #connection: ByteConnection;
+  readonly #writer: WritableStreamDefaultWriter<Uint8Array>;
+  readonly #clock: Clock;
+  readonly #name: string;
+  readonly #gone = new AbortController();
+  /** Replies that are waited for, by the number of the request: each with a signal that ends the wait. */
+  readonly #awaited = new Map<number, (reply: CastReply) => void>();
+  /** Where a virtual connection is open. */
+  readonly #joined = new Set<string>();
+  #requests = 0;
+  #heardMs: number;
+  #ping: Timer | null = null;
+
+  private constructor(connection: ByteConnection, clock: Clock, name: string) {
+    this.#connection = connection;
+    this.#writer = connection.writable.getWriter();
+    this.#clock = clock;
+    this.#name = name;
+    this.#heardMs = clock.monotonic();
+  }
+
+  /** Connects to the receiver at `target`; `name` is what people call it. Rejects with `connection_failed` or the signal's reason. */
+  static async open(ports: CastPorts, target: SocketAddress, name: string, signal: AbortSignal): Promise<CastChannel> {
+    const connection = await ports.deviceTls.connectUnverified(target, { signal });
+    const channel = new CastChannel(connection, ports.clock, name);
+    void channel.#read();
+    channel.#beat();
+    channel.join(RECEIVER);
+    return channel;
+  }
+
+  get isClosed(): boolean {
+    return this.#gone.signal.aborted;
+  }
+
+  /** Opens the virtual connection that `destination` wants before anything else. */
+  join(destination: string): void {
+    if (this.#joined.has(destination)) return;
+    this.#joined.add(destination);
+    this.#send(CONNECTION, destination, { type: "CONNECT", origin: {}, userAgent: "millrace" });
+  }
+
+  /** The reply to a request. Rejects with `connection_failed` when the connection ends first, or with the signal's reason. */
+  async request(
+    namespace: string,
+    destination: string,
+    body: Readonly<Record<string, unknown>>,
+    signal: AbortSignal,
+  ): Promise<CastReply> {
+    const requestId = ++this.#requests;
+    const either = AbortSignal.any([signal, this.#gone.signal]);
+    if (either.aborted) throw abortError(either);
+    const reply = new Promise<CastReply>((resolve) => this.#awaited.set(requestId, resolve));
+    try {
+      this.#send(namespace, destination, { ...body, requestId });
+      return await withSignal(reply, either);
+    } finally {
+      this.#awaited.delete(requestId);
+    }
+  }
+
+  /** Drops the connection; what plays there goes on. */
+  close(why: MillraceError = new MillraceError("closed", "the connection to the device was closed")): void {
+    if (this.isClosed) return;
+    this.#gone.abort(why);
+    this.#ping?.cancel();
+    this.#connection.close();
+  }
+
+  #lost(cause?: unknown): void {
+    this.close(new MillraceError("connection_failed", `${this.#name} closed the connection`, { cause }));
+  }
+
+  #send(namespace: string, destination: string, body: Readonly<Record<string, unknown>>): void {
+    if (this.isClosed) return;
+    if ((this.#writer.desiredSize ?? 0) < -MAX_UNSENT) return this.#lost();
+    const message = encodeCastMessage({ source: SENDER, destination, namespace, text: JSON.stringify(body) });
+    this.#writer.write(message).catch((error) => this.#lost(error));
+  }
+
+  #beat(): void {
+    this.#ping = this.#clock.setTimeout(() => {
+      if (this.#clock.monotonic() - this.#heardMs >= GONE_AFTER_MS) return this.#lost();
+      this.#send(HEARTBEAT, RECEIVER, { type: "PING" });
+      if (!this.isClosed) this.#beat();
+    }, PING_EVERY_MS);
+  }
+
+  async #read(): Promise<void> {
+    try {
+      for await (const frame of castFrames(this.#connection.readable)) {
+        if (this.isClosed) return;
+        this.#heardMs = this.#clock.monotonic();
+        const message = decodeCastMessage(frame);
+        if (message !== null) this.#take(message.source, message.namespace, message.text);
+      }
+      this.#lost();
+    } catch (error) {
+      this.#lost(error);
+    }
+  }
+
+  #take(source: string, namespace: string, text: string): void {
+    const body = readJson(text);
+    if (body === null) return;
+    if (namespace === HEARTBEAT) {
+      if (body.type === "PING") this.#send(HEARTBEAT, source, { type: "PONG" });
+    } else if (namespace === CONNECTION) {
+      if (body.type === "CLOSE") this.#joined.delete(source);
+      if (body.type === "CLOSE" && source === RECEIVER) this.#lost();
+    } else if (typeof body["requestId"] === "number") {
+      this.#awaited.get(body["requestId"])?.(body);
+    }
+  }
+}
+
+function readJson(text: string): CastReply | null {
+  try {
+    const value = JSON.parse(text) as unknown;
+    return typeof value === "object" && value !== null && typeof (value as CastReply).type === "string"
+      ? value as CastReply
+      : null;
+  } catch {
+    return null;
+  }
+}
+
+/** A device's reason for a reply of another type than was hoped for. */
+export function reasonIn({ type, ...reply }: CastReply): string {
+  const said = reply["reason"] ?? reply["detailedErrorCode"];
+  const more = typeof said === "string" || typeof said === "number" ? ` (${said})` : "";
+  return `${type}${more}`.slice(0, MAX_REASON_CHARS);
+}

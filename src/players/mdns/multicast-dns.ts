@@ -1,0 +1,96 @@
+/** The sockets of Multicast DNS (RFC 6762), shared by those that search and those that announce; open while somebody listens. */
+import { Allowances } from "../../bytes/allowance.ts";
+import type { Clock, NetworkPort, SocketAddress, UdpPort, UdpSocket } from "../../ports.ts";
+import { isNear, localNetworks } from "../near.ts";
+import { type DnsMessage, MAX_MESSAGE_BYTES, readMessage, writeMessage } from "./message.ts";
+
+const GROUP: SocketAddress = { host: "224.0.0.251", port: 5353 };
+/** Messages of one machine that are read, per second, and saved up: a device says something a few times a minute. */
+const MESSAGES_PER_SECOND = 20;
+const MESSAGES_AT_ONCE = 100;
+/** Machines whose messages are counted. */
+const MAX_SENDERS = 256;
+
+/** What the sockets need of the machine. */
+export interface MdnsPorts {
+  readonly udp: UdpPort;
+  readonly network: NetworkPort;
+  readonly clock: Clock;
+}
+
+/** Gets each message that a machine of the local networks sends; the same one may come more than once. */
+export type MdnsListener = (message: DnsMessage, from: SocketAddress) => void;
+
+/** Sockets on each interface with an IPv4 network. */
+export class MulticastDns {
+  readonly #ports: MdnsPorts;
+  readonly #listeners = new Set<MdnsListener>();
+  /** By the interface's address. */
+  readonly #sockets = new Map<string, UdpSocket>();
+  readonly #senders: Allowances;
+  #binding: Promise<void> = Promise.resolve();
+
+  constructor(ports: MdnsPorts) {
+    this.#ports = ports;
+    this.#senders = new Allowances({
+      perSecond: MESSAGES_PER_SECOND,
+      most: MESSAGES_AT_ONCE,
+      limit: MAX_SENDERS,
+      nowMs: () => ports.clock.monotonic(),
+    });
+  }
+
+  /** `listener` hears messages from now on; resolves when the sockets are open, as far as they can be. */
+  async join(listener: MdnsListener): Promise<void> {
+    this.#listeners.add(listener);
+    await this.#bind();
+  }
+
+  /** `listener` hears nothing any more; the last one closes the sockets. */
+  leave(listener: MdnsListener): void {
+    this.#listeners.delete(listener);
+    if (this.#listeners.size > 0) return;
+    for (const socket of this.#sockets.values()) socket.close();
+    this.#sockets.clear();
+  }
+
+  /** Sends what `messageFor` makes for this machine's address in each network, to everybody there or to `to`. */
+  async send(messageFor: (ownHost: string) => DnsMessage, to: SocketAddress = GROUP): Promise<void> {
+    await this.#bind();
+    await Promise.all(
+      [...this.#sockets].map(([host, socket]) => socket.send(writeMessage(messageFor(host)), to)),
+    );
+  }
+
+  /** Sockets for the interfaces that there are now: laptops move. */
+  #bind(): Promise<void> {
+    return this.#binding = this.#binding.then(async () => {
+      const hosts = new Set(localNetworks(this.#ports.network).map(({ host }) => host));
+      for (const [host, socket] of this.#sockets) {
+        if (hosts.has(host)) continue;
+        socket.close();
+        this.#sockets.delete(host);
+      }
+      for (const host of hosts) if (!this.#sockets.has(host)) await this.#open(host);
+    });
+  }
+
+  async #open(host: string): Promise<void> {
+    const where = { multicastGroup: GROUP.host, multicastInterface: host };
+    // From another port than 5353 a search gets its answers by unicast, and hears no goodbyes (RFC 6762, section 6.7).
+    const socket = await this.#ports.udp.bind({ ...where, port: GROUP.port })
+      .catch(() => this.#ports.udp.bind(where)).catch(() => null);
+    if (socket === null) return;
+    if (this.#listeners.size === 0) return socket.close();
+    this.#sockets.set(host, socket);
+    socket.onMessage((data, from) => {
+      if (data.length > MAX_MESSAGE_BYTES || !isNear(from.host, localNetworks(this.#ports.network))) return;
+      if (!this.#senders.take(from.host)) return;
+      const message = readMessage(data);
+      if (message === null) return;
+      // Whatever comes from another port than 5353 is no answer to everybody (RFC 6762, section 6).
+      if (message.isResponse && from.port !== GROUP.port) return;
+      for (const listener of this.#listeners) listener(message, from);
+    });
+  }
+}

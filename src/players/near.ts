@@ -1,0 +1,15 @@
+/** Which machines are in the networks of this one. */
+import ipaddr from "ipaddr.js";
+import type { InterfaceAddress, NetworkPort } from "../ports.ts";
+
+/** This machine's addresses in IPv4 networks with other machines. */
+export function localNetworks(network: NetworkPort): InterfaceAddress[] {
+  return network.interfaces().filter(({ family, loopback }) => family === 4 && !loopback);
+}
+
+/** Whether `sender` is in one of these networks: a datagram from elsewhere only guessed the port. */
+export function isNear(sender: string, networks: readonly InterfaceAddress[]): boolean {
+  if (!ipaddr.IPv4.isValidFourPartDecimal(sender)) return false;
+  const address = ipaddr.IPv4.parse(sender);
+  return networks.some(({ host, prefixLength }) => address.match(ipaddr.IPv4.parse(host), prefixLength));
+}
