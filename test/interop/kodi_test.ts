@@ -116,6 +116,8 @@ test("a Kodi that was named is listed, plays what is opened in it, and can be pa
   await until("it has paused", async () => (await status()).state === "paused");
   await control("seek", { position: "4" });
   await until("it is where it was told to go", async () => Math.abs((await status()).position - 4) <= 1);
+  await control("volume", { volume: "35" });
+  await until("it is as loud as it was told", async () => (await status()).volume === 35);
   await control("resume");
   await until("it goes on", async () => (await status()).state === "playing");
 

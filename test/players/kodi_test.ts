@@ -63,6 +63,8 @@ class FakeKodi {
           time: { hours: 1, minutes: 2, seconds: 3, milliseconds: 500 },
           totaltime: { hours: 0, minutes: 0, seconds: 0, milliseconds: 0 },
         };
+      case "Application.GetProperties":
+        return { volume: 40 };
       case "Player.Open":
         this.file = this.opens ? (params["item"] as { file: string }).file : null;
         return "OK";
@@ -193,7 +195,12 @@ test("status() and control() pass on what Kodi says and what it is told", async 
   assertEquals(await codeOf(() => player.control({ kind: "pause" }, signal)), "conflict");
   kodi.file = "a";
   kodi.isActive = true;
-  assertEquals(await player.status(signal), { state: "playing", positionSeconds: 3723.5, durationSeconds: null });
+  assertEquals(await player.status(signal), {
+    state: "playing",
+    positionSeconds: 3723.5,
+    durationSeconds: null,
+    volumePercent: 40,
+  });
   kodi.speed = 0;
   assertEquals((await player.status(signal)).state, "paused");
   kodi.calls.length = 0;
@@ -206,6 +213,8 @@ test("status() and control() pass on what Kodi says and what it is told", async 
     { playerid: 1, play: true },
     { playerid: 1, value: { time: { hours: 1, minutes: 2, seconds: 5, milliseconds: 250 } } },
   ]);
+  await player.setVolume!(62.6, signal);
+  assertEquals([kodi.calls.at(-1)!.method, kodi.calls.at(-1)!.params], ["Application.SetVolume", { volume: 63 }]);
   await player.control({ kind: "stop" }, signal);
   assertEquals(kodi.file, null);
   kodi.says = () => Response.json({ result: [{ playerid: "one" }] });

@@ -24,6 +24,7 @@ const VIDEO_PLAYER = 1;
 const TIME = z.object({ hours: z.number(), minutes: z.number(), seconds: z.number(), milliseconds: z.number() });
 const ACTIVE = z.array(z.object({ playerid: z.int() }));
 const PROPERTIES = z.object({ speed: z.number(), time: TIME, totaltime: TIME });
+const VOLUME = z.object({ volume: z.number() });
 const MEDIA = z.object({ "Player.HasMedia": z.boolean() });
 
 /** One Kodi. */
@@ -66,15 +67,16 @@ export class KodiPlayer implements PlayerDevice {
   async status(signal: AbortSignal): Promise<PlayerStatus> {
     const playerid = await this.#active(signal);
     if (playerid === null) return IDLE;
-    const properties = { playerid, properties: ["speed", "time", "totaltime"] };
-    const { speed, time, totaltime } = read(
-      PROPERTIES,
-      await this.#rpc.call("Player.GetProperties", properties, signal),
-    );
+    const [playing, loudness] = await Promise.all([
+      this.#rpc.call("Player.GetProperties", { playerid, properties: ["speed", "time", "totaltime"] }, signal),
+      this.#rpc.call("Application.GetProperties", { properties: ["volume"] }, signal),
+    ]);
+    const { speed, time, totaltime } = read(PROPERTIES, playing);
     return {
       state: speed === 0 ? "paused" : "playing",
       positionSeconds: secondsOf(time),
       durationSeconds: secondsOf(totaltime) || null,
+      volumePercent: read(VOLUME, loudness).volume,
     };
   }
 
@@ -87,6 +89,10 @@ export class KodiPlayer implements PlayerDevice {
     } else {
       await this.#rpc.call("Player.PlayPause", { playerid, play: command.kind === "resume" }, signal);
     }
+  }
+
+  async setVolume(percent: number, signal: AbortSignal): Promise<void> {
+    await this.#rpc.call("Application.SetVolume", { volume: Math.round(percent) }, signal);
   }
 
   /** Ends what plays, and what is being opened. Without a sound device Kodi needs some 10 s for it; nobody waits for that. */
