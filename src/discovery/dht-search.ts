@@ -9,6 +9,9 @@ const INTERVAL_MS = 5 * 60_000;
 /** Shortest time between lookups on demand. */
 const MIN_INTERVAL_MS = 15_000;
 
+/** The same when nobody can connect to us and we have nobody: a lookup costs about twenty datagrams. */
+const URGENT_INTERVAL_MS = 5_000;
+
 /** Peers counted for `status`: nodes may name any number. */
 const MAX_COUNTED = 2_000;
 
@@ -34,7 +37,7 @@ export interface DhtSearchContext {
   onPeer(peer: SocketAddress, node: string): void;
 }
 
-/** Looks up at the start, every five minutes, and on demand at most every 15 s. */
+/** Looks up at the start, every five minutes, and on demand at most every 15 s (5 s when urgent). */
 export class DhtSearch {
   private readonly context: DhtSearchContext;
   private readonly aborter = new AbortController();
@@ -59,9 +62,10 @@ export class DhtSearch {
     void this.run();
   }
 
-  needPeers(): void {
+  needPeers(isUrgent = false): void {
     if (this.running || this.aborter.signal.aborted) return;
-    this.scheduleAt(Math.min(this.nextMs, this.lastStartMs + MIN_INTERVAL_MS));
+    const intervalMs = isUrgent ? URGENT_INTERVAL_MS : MIN_INTERVAL_MS;
+    this.scheduleAt(Math.min(this.nextMs, this.lastStartMs + intervalMs));
   }
 
   status(): DiscoverySourceStatus {

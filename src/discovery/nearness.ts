@@ -17,6 +17,9 @@ export type Nearness = "own" | "private" | "neighbour" | "public";
  */
 const INTERFACES_LIFE_MS = 2_000;
 
+/** Networks that belong to one household, campus or carrier more often than not. */
+const HOUSEHOLD_BITS = { ipv4: 24, ipv6: 48 } as const;
+
 /** How near `host` is to a machine with these `interfaces`; null when it is not a literal address. */
 export function nearnessOf(host: string, interfaces: readonly InterfaceAddress[]): Nearness | null {
   const literal = canonicalHost(host);
@@ -65,6 +68,20 @@ export class Surroundings {
       this.#readMs = nowMs;
     }
     return nearnessOf(literal, this.#interfaces);
+  }
+
+  /**
+   * Whether the host is in our own network: on this machine, in a subnet of it, at a private address, or public in the /24
+   * (/48) of the address under which strangers see us.
+   */
+  isNear(host: string): boolean {
+    const nearness = this.nearness(host);
+    if (nearness !== "public") return nearness !== null;
+    const address = ipaddr.parse(canonicalHost(host)!);
+    return this.external.believed.some((own) => {
+      const base = ipaddr.parse(own);
+      return base.kind() === address.kind() && isWithin(address, base, HOUSEHOLD_BITS[base.kind()]);
+    });
   }
 }
 

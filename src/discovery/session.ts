@@ -71,9 +71,9 @@ export class SwarmDiscovery implements DiscoverySession {
     this.trackers.add(tiers, { scope });
   }
 
-  needPeers(): void {
-    this.trackers.needPeers();
-    this.search?.needPeers();
+  needPeers(isUrgent = false): void {
+    this.trackers.needPeers(isUrgent);
+    this.search?.needPeers(isUrgent);
     this.lsd?.needPeers();
   }
 

@@ -65,8 +65,8 @@ export class TrackerSet {
     if (widens) { for (const { tier } of this.entries) tier.retry(); }
   }
 
-  needPeers(): void {
-    for (const { tier } of this.entries) tier.needPeers();
+  needPeers(isUrgent = false): void {
+    for (const { tier } of this.entries) tier.needPeers(isUrgent);
   }
 
   completed(): void {

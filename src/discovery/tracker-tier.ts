@@ -12,6 +12,9 @@ const NUM_WANT = 80;
 /** Time for a tracker that has others after it in its tier; the last one has as long as its protocol allows. */
 const PATIENCE_MS = 15_000;
 
+/** Shortest time between two announces of a swarm that only finds peers by asking, ms: a viewer's start waits for it. */
+const URGENT_INTERVAL_MS = 2_500;
+
 /** What a tier needs of its swarm. */
 export interface TierContext {
   readonly clock: Clock;
@@ -62,6 +65,10 @@ export class TrackerTier {
   private nextMs = 0;
   private earliestMs = 0;
   private onDemand = false;
+  /** When it was last asked, monotonic ms. */
+  private askedMs = -Infinity;
+  /** An announce before the minimum interval failed: it is not asked that early again. */
+  private refusesHaste = false;
 
   /** `trackers` in the order in which they are asked; the caller has shuffled them. */
   constructor(context: TierContext, trackers: readonly { name: string; announce: Announcer }[]) {
@@ -88,11 +95,17 @@ export class TrackerTier {
     void this.run();
   }
 
-  /** Asks again as soon as the minimum interval allows. */
-  needPeers(): void {
+  /**
+   * Asks again as soon as the minimum interval allows. `isUrgent`: after `URGENT_INTERVAL_MS` already, until the tracker
+   * refuses that once. BEP 3 lets a peer that needs others ask at other times than the regular ones.
+   */
+  needPeers(isUrgent = false): void {
     if (this.closed || this.running) return;
     this.onDemand = true;
-    const atMs = Math.max(this.earliestMs, this.context.clock.monotonic());
+    const { clock } = this.context;
+    const isTolerated = isUrgent && this.failures === 0 && !this.refusesHaste;
+    const fromMs = isTolerated ? Math.min(this.earliestMs, this.askedMs + URGENT_INTERVAL_MS) : this.earliestMs;
+    const atMs = Math.max(fromMs, clock.monotonic());
     if (atMs < this.nextMs) this.schedule(atMs);
   }
 
@@ -179,6 +192,8 @@ export class TrackerTier {
 
   private async round(): Promise<void> {
     const { clock, random } = this.context;
+    const isEarly = clock.monotonic() < this.earliestMs;
+    this.askedMs = clock.monotonic();
     for (const tracker of [...this.trackers]) {
       if (tracker.notBeforeMs > clock.monotonic()) continue;
       const answer = await this.ask(tracker);
@@ -195,6 +210,7 @@ export class TrackerTier {
       return;
     }
     this.failures++;
+    this.refusesHaste ||= isEarly;
     this.intervalMs = backoffMs(this.failures, random);
     const blockedMs = Math.min(...this.trackers.map((tracker) => tracker.notBeforeMs));
     // Every tracker refused forever (BEP 31): none is left to ask.

@@ -28,8 +28,11 @@ export interface DiscoverySession {
   setPrivate(): void;
   /** Adds trackers learnt later (metadata, magnet). For known ones only a wider `scope` has an effect. Default "any". */
   addTrackers(tiers: readonly (readonly string[])[], scope?: ServerScope): void;
-  /** Asks every source again as soon as its minimum interval allows (the swarm is short of peers). */
-  needPeers(): void;
+  /**
+   * Asks every source again as soon as its minimum interval allows (the swarm is short of peers). `isUrgent`: nobody can
+   * connect to us and we have nobody, so that only asking brings anyone; sources are then asked after a few seconds already.
+   */
+  needPeers(isUrgent?: boolean): void;
   /** Reports to the trackers that the download completed (BEP 3 `completed`). */
   completed(): void;
   /** One entry per source, for stat and logs. */

@@ -6,6 +6,7 @@ import type { PeerLink, PeerLinkHandlers } from "../wire/types.ts";
 import { hostKey } from "./address.ts";
 import type { BanList } from "./bans.ts";
 import { displacedBy, type Holder } from "./places.ts";
+import type { Reachability } from "./reachability.ts";
 
 /** Incoming connections whose torrent is not known yet: over all hosts, and per host. */
 const MAX_PENDING = 64;
@@ -23,6 +24,8 @@ export interface AcceptorHost {
   readonly clock: Clock;
   readonly encryption: EncryptionMode;
   readonly bans: BanList;
+  /** Is told of every connection. */
+  readonly reachability: Reachability;
   infohashes(): Iterable<string>;
   lookup(infohashHex: string, remote: SocketAddress): AcceptTarget | null;
   accept(connection: TcpConnection, options: AcceptPeerOptions): { close(): void };
@@ -49,7 +52,8 @@ export class Acceptor {
   /** Takes an incoming connection; a refused one is dropped at once. */
   take(connection: TcpConnection): void {
     const from = hostKey(connection.remote.host);
-    const { bans, clock } = this.host;
+    const { bans, clock, reachability } = this.host;
+    reachability.incoming(from);
     if (!this.rates.take(from)) return connection.abort();
     let sameHost = 0;
     for (const { host } of this.pending) if (host === from) sameHost++;

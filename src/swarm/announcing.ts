@@ -10,10 +10,8 @@ import type {
   DiscoverySourceStatus,
   ServerScope,
 } from "../discovery/types.ts";
+import { SearchPace } from "./search-pace.ts";
 import type { Transfer } from "./transfer.ts";
-
-/** Time between two requests for more peers, ms. */
-const NEED_PEERS_MS = 15_000;
 
 /** Discovery of one swarm. Without a `discovery` it does nothing. */
 export class Announcing implements DiscoverySession {
@@ -24,9 +22,10 @@ export class Announcing implements DiscoverySession {
   private session: DiscoverySession | null = null;
   private isPrivate: boolean;
   private closed = false;
-  private needPeersAtMs = 0;
+  private readonly pace: SearchPace;
 
-  constructor(discovery: Discovery | null, request: DiscoveryRequest) {
+  constructor(discovery: Discovery | null, request: DiscoveryRequest, pace: SearchPace = new SearchPace()) {
+    this.pace = pace;
     this.discovery = discovery;
     this.request = request;
     this.isPrivate = request.isPrivate;
@@ -58,15 +57,14 @@ export class Announcing implements DiscoverySession {
     if (this.learnt.length < MAX_LEARNT && !this.closed) this.learnt.push({ tiers, scope });
   }
 
-  needPeers(): void {
-    this.session?.needPeers();
+  needPeers(isUrgent = false): void {
+    this.session?.needPeers(isUrgent);
   }
 
-  /** Calls `needPeers`, unless it was called a moment ago. */
-  needPeersAgain(nowMs: number): void {
-    if (nowMs < this.needPeersAtMs) return;
-    this.needPeersAtMs = nowMs + NEED_PEERS_MS;
-    this.needPeers();
+  /** Asks for more peers when that is due; see `SearchPace.due`. */
+  needPeersAgain(nowMs: number, isShort: boolean, isLonely: boolean): void {
+    const need = this.pace.due(nowMs, isShort, isLonely);
+    if (need !== "none") this.needPeers(need === "urgent");
   }
 
   completed(): void {

@@ -10,6 +10,7 @@ import type { DialRule } from "./dial-rule.ts";
 import type { DialSlots } from "./dial-slots.ts";
 import type { BufferSource } from "./ingest.ts";
 import type { MetadataBudget } from "./metadata-fetch.ts";
+import type { Reachability } from "./reachability.ts";
 import type { TokenBucket } from "./token-bucket.ts";
 import type { SchedulerFactory } from "./transfer.ts";
 
@@ -30,6 +31,10 @@ export interface SwarmContext {
   readonly dialRule: DialRule;
   /** Learns the addresses by which peers see us. */
   readonly externalAddresses: ExternalAddresses;
+  /** Whether strangers can connect to `listenPort`. */
+  readonly reachability: Reachability;
+  /** As `Surroundings.isNear`. */
+  readonly isNear: (host: string) => boolean;
   readonly slots: DialSlots;
   readonly downloadBucket: TokenBucket;
   readonly uploadBucket: TokenBucket;

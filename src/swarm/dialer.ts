@@ -19,6 +19,13 @@ export interface DialerHost {
   banned(host: string): boolean;
   /** Shortest time between two looks at resting addresses, ms. Default 1000. */
   readonly minRetryDelayMs?: number;
+  /** Time limit for opening a connection, ms. Default 6000. */
+  readonly connectTimeoutMs?: number;
+  /**
+   * A dial that takes longer than this, ms, is probably in vain: it no longer counts against `room`, so that others are
+   * tried. Default: it counts until it ends.
+   */
+  readonly doubtfulAfterMs?: number;
   /** A connection is open, `rttMs` after it was begun. The host must `open` it in the same turn. */
   connected(entry: KnownAddress, connection: TcpConnection, rttMs: number): void;
 }
@@ -69,14 +76,16 @@ export class Dialer {
     const { clock, tcp } = this.host;
     entry.state = "dialing";
     const startedMs = clock.monotonic();
-    const limit = deadline(clock, CONNECT_TIMEOUT_MS, this.ending.signal);
-    let released = false;
-    const release = () => {
-      if (released) return;
-      released = true;
-      this.dialing--;
-      this.slots.release();
+    const { connectTimeoutMs = CONNECT_TIMEOUT_MS, doubtfulAfterMs } = this.host;
+    const limit = deadline(clock, connectTimeoutMs, this.ending.signal);
+    let counts = true;
+    const doubt = () => {
+      if (counts) this.dialing--;
+      counts = false;
     };
+    const timer = doubtfulAfterMs === undefined
+      ? null
+      : clock.setTimeout(() => (doubt(), this.pump()), doubtfulAfterMs);
     try {
       const connection = await tcp.connect(entry.address, { signal: limit.signal });
       if (this.closed) return connection.abort();
@@ -85,7 +94,9 @@ export class Dialer {
       this.book.failed(entry, clock.monotonic());
     } finally {
       limit.cancel();
-      release();
+      timer?.cancel();
+      doubt();
+      this.slots.release();
     }
     this.pump();
   }

@@ -16,6 +16,7 @@ import { DialRule } from "./dial-rule.ts";
 import { DialSlots } from "./dial-slots.ts";
 import { MetadataBudget } from "./metadata-fetch.ts";
 import { Scheduler } from "./scheduler/scheduler.ts";
+import { Reachability } from "./reachability.ts";
 import { TokenBucket } from "./token-bucket.ts";
 import { TorrentSwarm } from "./torrent-swarm.ts";
 import type { Swarm, SwarmLease, SwarmManager, SwarmTarget } from "./types.ts";
@@ -157,6 +158,11 @@ class Manager implements TorrentSwarmManager {
       bans: new BanList(),
       dialRule: new DialRule(surroundings),
       externalAddresses: surroundings.external,
+      reachability: new Reachability(() => clock.monotonic(), (host) => {
+        const nearness = surroundings.nearness(host);
+        return nearness === "public" || nearness === "neighbour";
+      }),
+      isNear: (host) => surroundings.isNear(host),
       slots: new DialSlots(),
       downloadBucket: new TokenBucket(clock, options.downloadLimitBytesPerSecond ?? 0),
       uploadBucket: new TokenBucket(clock, options.uploadLimitBytesPerSecond ?? 0),
@@ -171,6 +177,7 @@ class Manager implements TorrentSwarmManager {
       clock,
       encryption: this.context.encryption,
       bans: this.context.bans,
+      reachability: this.context.reachability,
       infohashes: () => [...this.entries.keys(), ...this.guests.keys()],
       lookup: (infohashHex, remote) => {
         const taken = (this.entries.get(infohashHex)?.swarm ?? this.guests.get(infohashHex))?.admit(remote) ?? null;

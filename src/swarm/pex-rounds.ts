@@ -13,6 +13,8 @@ export interface PexPartner {
   readonly link: PeerLink | null;
   readonly startedMs: number;
   readonly extensions: ExtendedHandshake | null;
+  /** Nobody can connect to it, so that others are not told of it. Default false. */
+  readonly isUnreachable?: boolean;
 }
 
 /** Peer exchange of one swarm; not for private torrents (BEP 27). Times are monotonic ms. */
@@ -36,7 +38,7 @@ export class PexRounds {
     const known = new Map<string, SocketAddress>();
     for (const session of sessions()) {
       const entry = session.address;
-      if (!session.isReady || entry === null) continue;
+      if (!session.isReady || entry === null || session.isUnreachable === true) continue;
       known.set(entry.key, entry.address);
       const flags = (session.isSeed ? PEX_SEED : 0) | (session.link!.incoming ? 0 : PEX_REACHABLE);
       this.book.add(entry.address, flags);

@@ -376,7 +376,10 @@ export class TorrentSwarm implements Swarm {
   }
 
   private needPeers(nowMs: number): void {
-    if (this.eager && this.peers.readyCount < FEW_PEERS) this.discovery.needPeersAgain(nowMs);
+    if (!this.eager) return;
+    const { readyCount } = this.peers;
+    const isLonely = readyCount === 0 && this.transfer === null && this.context.reachability.state !== "open";
+    this.discovery.needPeersAgain(nowMs, readyCount < FEW_PEERS, isLonely);
   }
 
   /** With a cache smaller than the torrent, a full download would fetch what it evicts forever: then only readers fetch. */

@@ -17,6 +17,7 @@ export function liveField(offer: LiveOffer): Record<string, unknown> {
   const field: Record<string, unknown> = { v: VERSION, role: offer.role };
   if (offer.upBytesPerS !== null) field.up = Math.floor(offer.upBytesPerS);
   if (offer.clockMs !== undefined) field.t = Math.floor(offer.clockMs / 1000);
+  if (offer.isOpen !== undefined) field.r = offer.isOpen ? 1 : 0;
   return field;
 }
 
@@ -26,10 +27,12 @@ export function readLiveOffer(handshake: BencodeDictionary): LiveOffer | null {
   if (!isDictionary(field) || field["v"] !== VERSION) return null;
   const role = field["role"] instanceof Uint8Array ? new TextDecoder().decode(field["role"].subarray(0, 16)) : "";
   const clockS = integerWithin(field["t"], 0, MAX_CLOCK_S);
+  const open = integerWithin(field["r"], 0, 1);
   return {
     role: role === "source" ? "source" : "viewer",
     upBytesPerS: integerWithin(field["up"], 0, Number.MAX_SAFE_INTEGER),
     ...(clockS === null ? {} : { clockMs: 1000 * clockS }),
+    ...(open === null ? {} : { isOpen: open === 1 }),
   };
 }
 

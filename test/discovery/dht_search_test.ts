@@ -53,6 +53,16 @@ test("DhtSearch looks up at once and every 5 min", async () => {
   assertEquals(clock.pendingTimers, 0);
 });
 
+test("DhtSearch.needPeers() looks up every 5 s when it is urgent", async () => {
+  const { clock, lookups, search } = setUp(() => 8);
+  for (let second = 0; second < 12; second++) {
+    await clock.advanceAsync(1_000);
+    search.needPeers(true);
+  }
+  assertEquals(lookups, [0, 5, 10]);
+  search.close();
+});
+
 test("DhtSearch.needPeers() looks up at most every 15 s", async () => {
   const { clock, lookups, search } = setUp(() => 8);
   for (let second = 0; second < 40; second++) {

@@ -163,6 +163,22 @@ test("TrackerSet.needPeers() respects the minimum interval", async () => {
   await set.close();
 });
 
+test("TrackerSet.needPeers() asks before the minimum interval when it is urgent, until the tracker refuses that", async () => {
+  const { set, clock, log } = setUp({
+    a: ({ event }) =>
+      event === "started" || log().length < 4
+        ? Promise.resolve(answer({ minIntervalMs: MINUTE }))
+        : Promise.reject(trackerFailure("too often", null)),
+  }, () => 0.5);
+  set.add([["a"]]);
+  for (let i = 0; i < 120; i++) {
+    await clock.advanceAsync(1_000);
+    set.needPeers(true);
+  }
+  assertEquals(log(), ["0 a started", "2.5 a", "5 a", "7.5 a", "22.5 a", "52.5 a", "112.5 a"]);
+  await set.close();
+});
+
 test("TrackerSet backs off from a failing tier and tries it once a minute at most when peers are needed", async () => {
   const { set, clock, calls } = setUp({ a: fails }, () => 0.5);
   set.add([["a"]]);

@@ -36,6 +36,19 @@ test("connectPeer() with live sends the wall clock in whole seconds, and ignores
   }
 });
 
+test("connectPeer() with live says whether others can connect, and ignores what is neither yes nor no", async () => {
+  for (const isOpen of [true, false]) {
+    const { atClient } = await joined({ client: { live: VIEWER }, server: { live: { ...SOURCE, isOpen } } });
+    assertEquals((atClient.of("extended")[0]![1] as ExtendedHandshake).live, { ...SOURCE, isOpen });
+  }
+  for (const told of ["i2e", "i-1e", "1:x"]) {
+    const { raw, events } = await againstRaw({ link: { live: VIEWER } });
+    raw.send(handshake(`d1:r${told}4:role6:source1:vi1ee`));
+    await quiet();
+    assertEquals((events.of("extended")[0]![1] as ExtendedHandshake).live, SOURCE);
+  }
+});
+
 test("connectPeer() registers live1 only for broadcasts", async () => {
   const { client, atServer } = await joined({ server: { live: SOURCE } });
   const { extensions, live } = atServer.of("extended")[0]![1] as ExtendedHandshake;

@@ -53,6 +53,20 @@ export class PeerAdmission {
     return Math.min(this.limit - this.total, this.limit - OUTGOING_PEERS - this.incoming);
   }
 
+  /** A subnet that has room for fewer than `places` further neighbours, and that room; null when each has more. */
+  crowdedSubnet(places: number): { readonly subnet: string; readonly room: number } | null {
+    for (const [subnet, count] of this.subnets) {
+      const room = this.subnetLimit - count;
+      if (room < places) return { subnet, room };
+    }
+    return null;
+  }
+
+  /** Whether the host is in this subnet. */
+  isOf(host: string, subnet: string): boolean {
+    return subnetOf(host) === subnet;
+  }
+
   /** True when there is a place for a neighbour. */
   allows(host: string, incoming: boolean): boolean {
     const subnet = subnetOf(host);

@@ -14,7 +14,11 @@ import type { LinkSettings } from "../../wire/options.ts";
 import type { LiveOffer, PeerLink, PeerLinkHandlers } from "../../wire/types.ts";
 import type { LiveMetainfo } from "../../transport/live.ts";
 import { OUTGOING_PEERS, PeerAdmission } from "./admission.ts";
+import { LOBBY_PEERS, lobbyLeavers } from "./lobby.ts";
+import { faultOf } from "./neighbour-check.ts";
+import { ReachExchange } from "./reach-exchange.ts";
 import type { LiveNode } from "../node/live-node.ts";
+import type { ReachMessage } from "../reach-messages.ts";
 import { LiveSession, type LiveSessionHost } from "./live-session.ts";
 import { POLICY } from "../node/policy.ts";
 import { RedialPolicy, SOURCE_QUIET_MS } from "./redial.ts";
@@ -25,27 +29,15 @@ const WANTED_PEERS = 20;
 /** Most neighbours. A broadcaster has more: newcomers find the swarm through it. */
 const VIEWER_PEERS = 40;
 const SOURCE_PEERS = 80;
-/**
- * Places among these that are cleared for newcomers: each stays long enough to fetch the metadata and to learn of the
- * others, so that a viewer who knows one address of the swarm gets in however full that member is.
- */
-const LOBBY_PEERS = 4;
-const LOBBY_MS = 1500;
 /** How often neighbours are examined, ms. */
 const ROUND_MS = 1000;
 /** From a newcomer's arrival to the exchange of peers, ms: it needs neighbours at once, and others may come with it. */
 const PEX_DELAY_MS = 30;
-/** A connection without `live1` may stay this long, ms: it fetches the metadata. */
-const STRANGER_MS = 15_000;
-/** Members ping every 10 s; one that is silent for this long is gone, ms. */
-const SILENT_MS = 35_000;
 /** Members report each piece; a quiet one that connects again has lost the first connection, ms. */
 const QUIET_MS = 3_000;
-/** A neighbour that takes nothing of what waits for it is dropped after this, ms. */
-const STALLED_MS = 5_000;
-/** Time between two requests for more peers, ms, while there are fewer than these. */
-const NEED_PEERS_MS = 15_000;
-const FEW_PEERS = 8;
+/** A dial that takes longer than this, ms, is probably to somebody behind NAT; one lost packet fits into the limit. */
+const DOUBTFUL_MS = 1_200;
+const CONNECT_TIMEOUT_MS = 3_000;
 
 /** What the neighbours need from their swarm. */
 export interface LivePeersHost {
@@ -55,9 +47,8 @@ export interface LivePeersHost {
   /** What our handshake announces. */
   readonly offer: LiveOffer;
   readonly random: () => number;
-  needPeers(): void;
   /** Called every second. */
-  everyRound(): void;
+  everyRound(nowMs: number): void;
 }
 
 /** The connections of one live swarm. */
@@ -73,10 +64,10 @@ export class LivePeers implements LiveSessionHost {
   private readonly dialer: Dialer;
   private readonly admission: PeerAdmission;
   private readonly pex = new PexRounds(0);
+  private readonly reach: ReachExchange;
   private readonly sessions = new Map<number, LiveSession>();
   private readonly resting = new Set<LiveSession>();
   private nextId = 1;
-  private needPeersAtMs = 0;
   private exploreAtMs = 0;
   /** All places, including those for newcomers. */
   private readonly limit: number;
@@ -96,13 +87,15 @@ export class LivePeers implements LiveSessionHost {
     this.limit = Math.max(OUTGOING_PEERS + LOBBY_PEERS + 1, most);
     this.admission = new PeerAdmission(this.limit);
     this.startedMs = this.now();
-    this.redial = new RedialPolicy(host.random, () => this.origins());
+    this.redial = new RedialPolicy(host.random, () => this.origins(), context.isNear);
     this.book = new AddressBook(this.redial);
     this.dialer = new Dialer(
       {
         clock,
         tcp,
         minRetryDelayMs: 100,
+        connectTimeoutMs: CONNECT_TIMEOUT_MS,
+        doubtfulAfterMs: DOUBTFUL_MS,
         room: () => this.room(),
         banned: (address) => context.bans.has(address, this.now()) || !this.admission.allows(address, false),
         connected: (entry, connection) => this.connected(entry, connection),
@@ -110,6 +103,13 @@ export class LivePeers implements LiveSessionHost {
       this.book,
       context.slots,
     );
+    this.reach = new ReachExchange({
+      context,
+      tellsPeers: this.tellsPeers,
+      now: () => this.now(),
+      mayDial: (address) => this.rule.allows(address, "incoming", null),
+      reachable: (address, source) => this.learnReachable(address, source),
+    });
     this.timer = clock.setTimeout(() => this.round(), ROUND_MS);
   }
 
@@ -188,6 +188,7 @@ export class LivePeers implements LiveSessionHost {
     this.timer.cancel();
     this.pexTimer?.cancel();
     this.dialer.close();
+    this.reach.close();
     for (const session of [...this.sessions.values()]) {
       session.drop(new MillraceError("closed", "the swarm was closed"));
     }
@@ -230,6 +231,14 @@ export class LivePeers implements LiveSessionHost {
     }
   }
 
+  joined(session: LiveSession): void {
+    this.reach.joined(session);
+  }
+
+  reachMessage(session: LiveSession, message: ReachMessage): void {
+    this.reach.message(session, message);
+  }
+
   downloaded(session: LiveSession, bytes: number): void {
     this.downloadRate.add(bytes, this.now());
     const { downloadBucket } = this.context;
@@ -257,13 +266,16 @@ export class LivePeers implements LiveSessionHost {
     if (!this.sessions.delete(session.id)) return;
     this.admission.release(session.host, session.incoming);
     this.pex.left(session);
+    this.reach.left(session);
     const nowMs = this.now();
     if (hasCode(error, "protocol_violation") && session.info !== null) this.ban(session.host, error.message);
     const entry = session.address;
     if (entry !== null) {
       const greeted = session.info !== null;
       this.redial.left(entry, nowMs - session.startedMs);
-      if (this.resting.has(session)) this.book.rest(entry, nowMs, false);
+      if (session.extensions !== null && session.peer === null) this.redial.fetchedMetadata(entry);
+      if (session.isUnreachable) this.book.remove(entry);
+      else if (this.resting.has(session)) this.book.rest(entry, nowMs, false);
       else settleAddress(this.book, entry, { greeted, error, mayFlip: this.context.encryption !== "off" }, nowMs);
     }
     this.resting.delete(session);
@@ -284,6 +296,12 @@ export class LivePeers implements LiveSessionHost {
   /** Connections that speak `live1`. */
   *members(): Iterable<LiveSession> {
     for (const session of this.sessions.values()) if (session.peer !== null) yield session;
+  }
+
+  private learnReachable(address: SocketAddress, source: string): void {
+    this.learn(address, "pex", source);
+    const entry = this.book.get(address);
+    if (entry !== undefined) this.redial.isReachable(entry);
   }
 
   private *origins(): Iterable<PeerOrigin> {
@@ -338,28 +356,13 @@ export class LivePeers implements LiveSessionHost {
     return Math.min(wanted, this.context.globalRoom());
   }
 
-  /** Parts from enough neighbours to make places for newcomers: unused ones first, then the latest. They know others. */
-  private clearLobby(nowMs: number): void {
-    const count = LOBBY_PEERS - this.admission.incomingRoom;
-    if (count <= 0) return;
-    const isUsed = ({ peer }: LiveSession) => peer !== null && (peer.pushMask | peer.parentMask) !== 0;
-    const settled = [...this.sessions.values()].filter((session) => {
-      return session.incoming && session.isReady && nowMs - session.startedMs >= LOBBY_MS;
-    });
-    settled.sort((a, b) => Number(isUsed(a)) - Number(isUsed(b)) || b.startedMs - a.startedMs);
-    for (const session of settled.slice(0, count)) this.part(session, "makes room");
-  }
-
   /** Exchanges a neighbour of no use for another member: see `LiveNode.expendable`. */
   private explore(nowMs: number): void {
     if (nowMs < this.exploreAtMs) return;
     this.exploreAtMs = nowMs + POLICY.exploreMs * (0.5 + this.host.random());
-    if (this.sessions.size >= WANTED_PEERS && this.book.size > this.sessions.size) this.partFromExpendable("explores");
-  }
-
-  private partFromExpendable(reason: string): void {
+    if (this.sessions.size < WANTED_PEERS || this.book.size <= this.sessions.size) return;
     const peer = this.node.expendable();
-    for (const session of this.members()) if (session.peer === peer) return this.part(session, reason);
+    for (const session of this.members()) if (session.peer === peer) return this.part(session, "explores");
   }
 
   private part(session: LiveSession, reason: string): void {
@@ -379,22 +382,16 @@ export class LivePeers implements LiveSessionHost {
     if (this.closed) return;
     const nowMs = this.now();
     for (const session of [...this.sessions.values()]) {
-      if (!session.isReady) continue;
-      if (session.peer === null && nowMs - session.startedMs > STRANGER_MS) this.part(session, "not a member");
-      else if (nowMs - session.link!.lastReceivedMs > SILENT_MS) session.drop(new MillraceError("timeout", "silent"));
-      else if (session.peer !== null && this.node.stalledMs(session.peer) > STALLED_MS) {
-        this.part(session, "takes nothing");
-      }
+      const fault = faultOf(session, this.node, nowMs);
+      if (fault?.isSilent === true) session.drop(new MillraceError("timeout", fault.reason));
+      else if (fault !== null) this.part(session, fault.reason);
     }
     if (this.tellsPeers) this.pex.run(() => this.members(), nowMs);
-    if (this.memberCount < FEW_PEERS && nowMs >= this.needPeersAtMs) {
-      this.needPeersAtMs = nowMs + NEED_PEERS_MS;
-      this.host.needPeers();
-    }
+    this.reach.round();
     this.explore(nowMs);
-    this.clearLobby(nowMs);
+    for (const session of lobbyLeavers(this.sessions.values(), this.admission, nowMs)) this.part(session, "makes room");
     this.dialer.pump();
-    this.host.everyRound();
+    this.host.everyRound(nowMs);
     this.timer = this.context.ports.clock.setTimeout(() => this.round(), ROUND_MS);
   }
 }

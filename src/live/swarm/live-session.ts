@@ -2,11 +2,13 @@
 import type { MillraceError } from "../../errors.ts";
 import type { SocketAddress } from "../../ports.ts";
 import type { KnownAddress } from "../../swarm/address-book.ts";
+import type { Reach } from "../../swarm/reachability.ts";
 import { type PauseReason, Pauses } from "../../wire/pauses.ts";
 import { BLOCK_BYTES, type ExtendedHandshake, type PeerLink, type PeerLinkHandlers } from "../../wire/types.ts";
 import type { LiveNode } from "../node/live-node.ts";
 import type { LiveLink, LivePeer } from "../node/live-peer.ts";
 import { blockKey } from "../node/puller.ts";
+import { decodeReachMessage, type ReachMessage } from "../reach-messages.ts";
 import type { Uplink } from "./uplink.ts";
 
 /** What a session needs from its swarm. */
@@ -17,6 +19,9 @@ export interface LiveSessionHost {
   /** Its handshake is done. */
   ready(session: LiveSession): void;
   extended(session: LiveSession): void;
+  /** It is a member. */
+  joined(session: LiveSession): void;
+  reachMessage(session: LiveSession, message: ReachMessage): void;
   downloaded(session: LiveSession, bytes: number): void;
   uploaded(bytes: number): void;
   peersLearnt(session: LiveSession, added: readonly SocketAddress[]): void;
@@ -37,6 +42,8 @@ export class LiveSession implements PeerLinkHandlers {
   extensions: ExtendedHandshake | null = null;
   /** The node's view of it; null while it speaks no `live1`. */
   peer: LivePeer | null = null;
+  /** Whether others can connect to it, as far as we or it know. */
+  reach: Reach;
   readonly isSeed = false;
   private readonly swarm: LiveSessionHost;
   private readonly isIncoming: boolean;
@@ -50,11 +57,16 @@ export class LiveSession implements PeerLinkHandlers {
     this.host = host;
     this.address = address;
     this.isIncoming = address === null;
+    this.reach = address === null ? "unknown" : "open";
     this.startedMs = swarm.now();
   }
 
   get isReady(): boolean {
     return this.info !== null && !this.isClosed;
+  }
+
+  get isUnreachable(): boolean {
+    return this.reach === "closed";
   }
 
   /** True for an incoming connection. */
@@ -89,10 +101,15 @@ export class LiveSession implements PeerLinkHandlers {
     this.link!.unchoke();
     this.link!.interested();
     this.peer = this.swarm.node.connected(new SessionLink(this, this.swarm), info.live);
+    if (this.isIncoming && info.live.isOpen !== undefined) this.reach = info.live.isOpen ? "open" : "closed";
+    this.swarm.joined(this);
   }
 
   live(message: Uint8Array): void {
-    if (this.peer !== null) this.swarm.node.message(this.peer, message);
+    if (this.peer === null) return;
+    const reach = decodeReachMessage(message);
+    if (reach === null) this.swarm.node.message(this.peer, message);
+    else this.swarm.reachMessage(this, reach);
   }
 
   request(seq: number, offset: number, length: number): void {

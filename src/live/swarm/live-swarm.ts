@@ -4,6 +4,7 @@ import { MillraceError } from "../../errors.ts";
 import type { SocketAddress, Timer } from "../../ports.ts";
 import { learnNamedPeers, namedDhtNodes } from "../../swarm/named-peers.ts";
 import { Announcing } from "../../swarm/announcing.ts";
+import { BROADCAST, SearchPace } from "../../swarm/search-pace.ts";
 import type { SwarmContext } from "../../swarm/context.ts";
 import type { GuestSwarm } from "../../swarm/manager.ts";
 import type { LiveMetainfo } from "../../transport/live.ts";
@@ -22,6 +23,11 @@ import { Uplink } from "./uplink.ts";
 const TICK_MS = 100;
 /** Bytes left as a viewer reports them to trackers: a broadcast is never complete. */
 const VIEWER_LEFT_BYTES = 16_384;
+
+/** More peers are looked for while there are fewer than these. */
+const FEW_PEERS = 8;
+/** Viewers that a broadcaster behind NAT needs: they know the others, and tell it whom to dial. */
+const ENOUGH_HEADS = 3;
 
 /** What a swarm consists of. */
 export interface LiveSwarmOptions {
@@ -87,10 +93,13 @@ export class LiveSwarm implements LiveSource, GuestSwarm {
         get clockMs() {
           return clock.now();
         },
+        get isOpen() {
+          const { state } = context.reachability;
+          return state === "unknown" ? undefined : state === "open";
+        },
       },
       random: Math.random,
-      needPeers: () => this.discovery.needPeers(),
-      everyRound: () => {},
+      everyRound: (nowMs) => this.seekPeers(nowMs),
     });
     this.peers.rule.joinedBy(options.servers);
     this.discovery = new Announcing(context.discovery, {
@@ -104,7 +113,7 @@ export class LiveSwarm implements LiveSource, GuestSwarm {
         downloadedBytes: this.verifiedBytes,
         leftBytes: role === "source" ? 0 : VIEWER_LEFT_BYTES,
       }),
-    });
+    }, new SearchPace(BROADCAST));
     for (const node of namedDhtNodes(metainfo, this.peers.rule, options.servers)) context.discovery?.addDhtNode(node);
     this.timer = clock.setTimeout(() => this.tick(), TICK_MS);
   }
@@ -195,6 +204,14 @@ export class LiveSwarm implements LiveSource, GuestSwarm {
       const fields = { infohash: this.metainfo.infohashHex, error: String(error) };
       this.context.ports.log.log("warn", "leaving a live swarm failed", fields);
     });
+  }
+
+  /** A broadcaster that nobody can connect to dials its first viewers itself, so that several of them pass the stream on. */
+  private seekPeers(nowMs: number): void {
+    const { memberCount } = this.peers;
+    const enough = this.role === "source" ? ENOUGH_HEADS : 1;
+    const isLonely = memberCount < enough && this.context.reachability.state !== "open";
+    this.discovery.needPeersAgain(nowMs, memberCount < FEW_PEERS, isLonely);
   }
 
   private get verifiedBytes(): number {

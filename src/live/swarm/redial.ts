@@ -21,6 +21,9 @@ const SHORT_MS = 5000;
 const NAMED_RETRY_MS = 1000;
 /** Failed dials of an address that the user named before each further one doubles the delay. */
 const NAMED_PATIENCE = 5;
+/** A newcomer that took the metadata hangs up and joins: it is dialled again after this, ms, doubled a few times. */
+const NEWCOMER_RETRY_MS = 300;
+const NEWCOMER_RETRIES = 5;
 /** Broadcasters' addresses remembered: any peer may claim to be one. */
 const MAX_SOURCES = 4;
 
@@ -33,10 +36,31 @@ export class RedialPolicy implements BookPolicy {
   private readonly sources = new Map<string, number>();
   /** Everybody learns the same addresses in the same order; dialling in that order would lead all to the same few. */
   private readonly lots = new WeakMap<KnownAddress, number>();
+  /** Address of a newcomer → how often it was dialled again soon. */
+  private readonly newcomers = new WeakMap<KnownAddress, number>();
+  private readonly reachable = new WeakSet<KnownAddress>();
+  private readonly near = new WeakSet<KnownAddress>();
+  private readonly isNear: (host: string) => boolean;
 
-  constructor(random: () => number, neighbours: () => Iterable<PeerOrigin>) {
+  /** `isNear`: whether a host is in our own network, where links are quick and cost nobody's up-link to the world. */
+  constructor(
+    random: () => number,
+    neighbours: () => Iterable<PeerOrigin>,
+    isNear: (host: string) => boolean = () => false,
+  ) {
     this.random = random;
     this.neighbours = neighbours;
+    this.isNear = isNear;
+  }
+
+  /** Somebody is connected to this address, and says that others can be, too. */
+  isReachable(entry: KnownAddress): void {
+    this.reachable.add(entry);
+  }
+
+  /** Its connection ended before it became a member. */
+  fetchedMetadata(entry: KnownAddress): void {
+    this.newcomers.set(entry, (this.newcomers.get(entry) ?? -1) + 1);
   }
 
   /** A broadcaster listens there. */
@@ -52,6 +76,8 @@ export class RedialPolicy implements BookPolicy {
 
   retryDelayMs(entry: KnownAddress): number | null {
     const refusals = this.sources.get(entry.key);
+    const again = this.newcomers.get(entry) ?? NEWCOMER_RETRIES;
+    if (again < NEWCOMER_RETRIES && entry.failures === 0) return this.doubled(NEWCOMER_RETRY_MS, again);
     if (refusals === undefined) {
       // A peer the user named may be the only one we know, and full right now; retry, it will free a slot.
       const isNamed = entry.origin === "manual" || entry.origin === "magnet";
@@ -67,8 +93,9 @@ export class RedialPolicy implements BookPolicy {
   }
 
   /**
-   * Broadcasters first, then peers the user named, then the origin with the fewest neighbours: an attacker who controls one
-   * of tracker, DHT and peers does not choose them all.
+   * Broadcasters first, then peers the user named, then those of our own network, of which admission takes half at most, then
+   * the origin with the fewest neighbours: an attacker who controls one of tracker, DHT and peers does not choose them all.
+   * Of one origin, those that others say can be dialled.
    */
   score(entry: KnownAddress): number {
     if (this.sources.has(entry.key)) return -1;
@@ -76,7 +103,11 @@ export class RedialPolicy implements BookPolicy {
     let same = 0;
     for (const origin of this.neighbours()) if (origin === entry.origin) same++;
     let lot = this.lots.get(entry);
-    if (lot === undefined) this.lots.set(entry, lot = this.random());
-    return 10 * entry.failures + 1 + Math.min(8, same) + lot;
+    if (lot === undefined) {
+      this.lots.set(entry, lot = this.random());
+      if (this.isNear(entry.address.host)) this.near.add(entry);
+    }
+    if (this.near.has(entry)) return 10 * entry.failures + lot;
+    return 10 * entry.failures + 2 + Math.min(7, same) + lot - (this.reachable.has(entry) ? 1 : 0);
   }
 }

@@ -1,0 +1,32 @@
+/** Places that are kept free for newcomers, so that a viewer who knows one address of the swarm gets in however full that member is. */
+import type { PeerAdmission } from "./admission.ts";
+import type { LiveSession } from "./live-session.ts";
+
+/** So many places are cleared for newcomers. */
+export const LOBBY_PEERS = 4;
+/** Each stays this long at least, ms: it fetches the metadata and learns of the others. */
+const LOBBY_MS = 1500;
+
+/**
+ * The neighbours to part from so that newcomers find places: unused ones first, then those that others can connect to, as
+ * they find another member more easily than the rest, then the latest. When one network has all that it may have,
+ * the places are cleared among its members, for the next of them.
+ */
+export function lobbyLeavers(
+  sessions: Iterable<LiveSession>,
+  admission: Pick<PeerAdmission, "incomingRoom" | "crowdedSubnet" | "isOf">,
+  nowMs: number,
+): readonly LiveSession[] {
+  const settled = [...sessions].filter((session) => {
+    return session.incoming && session.isReady && nowMs - session.startedMs >= LOBBY_MS;
+  });
+  const isUsed = ({ peer }: LiveSession) => peer !== null && (peer.pushMask | peer.parentMask) !== 0;
+  settled.sort((a, b) => {
+    return Number(isUsed(a)) - Number(isUsed(b)) || Number(b.reach === "open") - Number(a.reach === "open") ||
+      b.startedMs - a.startedMs;
+  });
+  const leavers = settled.slice(0, Math.max(0, LOBBY_PEERS - admission.incomingRoom));
+  const crowded = admission.crowdedSubnet(LOBBY_PEERS);
+  if (crowded === null || leavers.length > 0) return leavers;
+  return settled.filter(({ host }) => admission.isOf(host, crowded.subnet)).slice(0, LOBBY_PEERS - crowded.room);
+}

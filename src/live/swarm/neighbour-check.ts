@@ -1,0 +1,24 @@
+/** When a connection of a live swarm is given up. */
+import type { LiveNode } from "../node/live-node.ts";
+import type { LiveSession } from "./live-session.ts";
+
+/** A connection without `live1` may stay this long, ms: it fetches the metadata. */
+const STRANGER_MS = 15_000;
+/** Members ping every 10 s; one that is silent for this long is gone, ms. */
+const SILENT_MS = 35_000;
+/** A neighbour that takes nothing of what waits for it is dropped after this, ms. */
+const STALLED_MS = 5_000;
+
+/** Why `session` should end; null when nothing is wrong. */
+export function faultOf(
+  session: LiveSession,
+  node: LiveNode,
+  nowMs: number,
+): { readonly reason: string; readonly isSilent: boolean } | null {
+  const { peer, link, startedMs } = session;
+  if (!session.isReady) return null;
+  if (peer === null && nowMs - startedMs > STRANGER_MS) return { reason: "not a member", isSilent: false };
+  if (nowMs - link!.lastReceivedMs > SILENT_MS) return { reason: "silent", isSilent: true };
+  if (peer !== null && node.stalledMs(peer) > STALLED_MS) return { reason: "takes nothing", isSilent: false };
+  return null;
+}

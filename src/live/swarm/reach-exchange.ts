@@ -1,0 +1,188 @@
+/**
+ * Who can be connected to, in one live swarm: members learn it of themselves with each other's help, and those behind NAT
+ * hear at once of newcomers that they can dial, since no newcomer can dial them.
+ */
+import { deadline } from "../../bytes/deadline.ts";
+import type { SocketAddress, Timer } from "../../ports.ts";
+import { hostKey } from "../../swarm/address.ts";
+import type { SwarmContext } from "../../swarm/context.ts";
+import type { Reach } from "../../swarm/reachability.ts";
+import { encodeReachMessage, MAX_TOLD_PEERS, type ReachMessage } from "../reach-messages.ts";
+import { subnetOf } from "./admission.ts";
+import type { LiveSession } from "./live-session.ts";
+
+/** From a newcomer's arrival to telling of it, ms: others may come with it. */
+const GATHER_MS = 100;
+/** At most one PEERS a second to one member, and from one member; so many may come at once after a pause. */
+const TELL_INTERVAL_MS = 1_000;
+const TOLD_BURST = 4;
+/** Addresses remembered as told to one member; beyond that it may be told again. */
+const MAX_REMEMBERED = 256;
+/** Connections that we open to help others, at once; and the time for each, ms. */
+const MAX_HELPED = 4;
+const HELP_TIMEOUT_MS = 3_000;
+
+/** What the exchange needs of its swarm. */
+export interface ReachExchangeHost {
+  readonly context: SwarmContext;
+  /** False in private swarms (BEP 27), and where peers are not exchanged: then nobody is told of others. */
+  readonly tellsPeers: boolean;
+  now(): number;
+  /** Whether an address that its owner reported may be dialled. */
+  mayDial(address: SocketAddress): boolean;
+  /** A member can be connected to there, says the one at `source`. */
+  reachable(address: SocketAddress, source: string): void;
+}
+
+interface Partner {
+  readonly told: Set<string>;
+  toldMs: number;
+  /** Messages that it may send, and since when. */
+  credit: number;
+  creditMs: number;
+  /** It asked for help once. */
+  helped: boolean;
+}
+
+/** The exchange of one swarm. */
+export class ReachExchange {
+  private readonly host: ReachExchangeHost;
+  private readonly partners = new Map<LiveSession, Partner>();
+  private readonly ending = new AbortController();
+  private timer: Timer | null = null;
+  private own: Reach;
+  private helping = 0;
+
+  constructor(host: ReachExchangeHost) {
+    this.host = host;
+    this.own = host.context.reachability.state;
+  }
+
+  /** A member joined. */
+  joined(session: LiveSession): void {
+    const nowMs = this.host.now();
+    this.partners.set(session, {
+      told: new Set(),
+      toldMs: -Infinity,
+      credit: TOLD_BURST,
+      creditMs: nowMs,
+      helped: false,
+    });
+    this.gather();
+  }
+
+  /** A connection ended. */
+  left(session: LiveSession): void {
+    this.partners.delete(session);
+  }
+
+  /** A member says something. */
+  message(session: LiveSession, message: ReachMessage): void {
+    const partner = this.partners.get(session);
+    if (partner === undefined) return;
+    if (message.type === "reach") {
+      // We know better of those whom we dialled ourselves.
+      if (session.incoming && message.state !== session.reach) {
+        session.reach = message.state;
+        this.gather();
+      }
+      if (message.asks) void this.help(session, partner);
+    } else if (this.host.tellsPeers && this.mayTell(partner)) {
+      for (const address of message.addresses) this.host.reachable(address, session.link!.remote.host);
+    }
+  }
+
+  /** Call it about every second. */
+  round(): void {
+    const { reachability } = this.host.context;
+    const { state } = reachability;
+    if (state !== this.own) {
+      this.own = state;
+      for (const session of this.partners.keys()) {
+        session.link?.sendLive(encodeReachMessage({ type: "reach", state, asks: false }));
+      }
+    }
+    if (state === "unknown") this.askForHelp();
+    this.tell();
+  }
+
+  close(): void {
+    this.timer?.cancel();
+    this.ending.abort();
+    this.partners.clear();
+  }
+
+  private mayTell(partner: Partner): boolean {
+    const nowMs = this.host.now();
+    partner.credit = Math.min(TOLD_BURST, partner.credit + (nowMs - partner.creditMs) / TELL_INTERVAL_MS);
+    partner.creditMs = nowMs;
+    if (partner.credit < 1) return false;
+    partner.credit--;
+    return true;
+  }
+
+  private gather(): void {
+    this.timer ??= this.host.context.ports.clock.setTimeout(() => {
+      this.timer = null;
+      this.tell();
+    }, GATHER_MS);
+  }
+
+  /** Tells all who may need it of members that can be connected to, the latest first. */
+  private tell(): void {
+    if (!this.host.tellsPeers) return;
+    const nowMs = this.host.now();
+    const open = [...this.partners.keys()].reverse().filter(({ reach, address }) =>
+      reach === "open" && address !== null
+    );
+    for (const [session, partner] of this.partners) {
+      if (session.reach === "open" || nowMs - partner.toldMs < TELL_INTERVAL_MS) continue;
+      const addresses: SocketAddress[] = [];
+      for (const other of open) {
+        const { key, address } = other.address!;
+        if (other === session || partner.told.has(key) || addresses.length === MAX_TOLD_PEERS) continue;
+        if (partner.told.size >= MAX_REMEMBERED) partner.told.clear();
+        partner.told.add(key);
+        addresses.push(address);
+      }
+      if (addresses.length === 0) continue;
+      partner.toldMs = nowMs;
+      session.link?.sendLive(encodeReachMessage({ type: "peers", addresses }));
+    }
+  }
+
+  private askForHelp(): void {
+    const { reachability } = this.host.context;
+    for (const session of this.partners.keys()) {
+      // Whoever connected to us has answered the question, unless it is of our own network.
+      if (session.incoming) continue;
+      const network = subnetOf(session.host) ?? hostKey(session.host);
+      if (!reachability.wantsHelp(network, session.host)) continue;
+      reachability.asked(network);
+      session.link!.sendLive(encodeReachMessage({ type: "reach", state: "unknown", asks: true }));
+    }
+  }
+
+  /** Connects to the one who asks, at the address that we see it at: nobody can have us connect to others. */
+  private async help(session: LiveSession, partner: Partner): Promise<void> {
+    const port = session.extensions?.listenPort ?? null;
+    const { ports, slots } = this.host.context;
+    if (partner.helped || port === null || this.helping >= MAX_HELPED) return;
+    const address = { host: hostKey(session.link!.remote.host), port };
+    if (!this.host.mayDial(address) || !slots.tryTake()) return;
+    partner.helped = true;
+    this.helping++;
+    const limit = deadline(ports.clock, HELP_TIMEOUT_MS, this.ending.signal);
+    try {
+      (await ports.tcp.connect(address, { signal: limit.signal })).abort();
+      session.reach = "open";
+      this.gather();
+    } catch {
+      // It sees that nobody came.
+    } finally {
+      limit.cancel();
+      slots.release();
+      this.helping--;
+    }
+  }
+}
