@@ -14,10 +14,12 @@ const INTERLEAVE_SLACK_MS = 1000;
 /**
  * Slots allow for frame rates up to this whatever DefaultDuration claims: files with variable rates state their average.
  */
-const LEAST_FRAME_RATE = 30;
+const LEAST_FRAME_RATE = 25;
 /** Frame rate assumed if DefaultDuration is missing. */
 const UNKNOWN_FRAME_RATE = 60;
-const SPARE_FRAMES = 8;
+const SPARE_FRAMES = 4;
+/** How much denser than stated a run may be. */
+const DENSITY_SLACK = 1.05;
 /** Claims beyond these are damage: pictures per second, and sound frames relative to the codec's usual rate. */
 const MAX_FRAME_RATE = 300;
 const MAX_DENSITY = 8;
@@ -30,13 +32,15 @@ export function maxAccessUnits(track: MatroskaTrack, durationMs: number): number
   if (kind === "video") {
     const rate = statedRate === null
       ? UNKNOWN_FRAME_RATE
-      : Math.min(MAX_FRAME_RATE, Math.max(statedRate * 1.2, LEAST_FRAME_RATE));
+      : Math.min(MAX_FRAME_RATE, Math.max(statedRate * DENSITY_SLACK, LEAST_FRAME_RATE));
     return Math.ceil(rate * durationMs / 1000) + SPARE_FRAMES;
   }
   const hertz = sampleRate ?? 48000;
   const codecRate = hertz / usualSamples(codec, codecId, hertz);
   // E-AC-3 has 1, 2, 3 or 6 blocks in a frame: assume 3 if the file does not say.
   const rate = codec === "eac3" ? statedRate ?? 2 * codecRate : Math.max(codecRate, statedRate ?? 0);
-  return Math.ceil(Math.min(rate, MAX_DENSITY * codecRate) * 1.05 * (durationMs + INTERLEAVE_SLACK_MS) / 1000) +
+  return Math.ceil(
+    Math.min(rate, MAX_DENSITY * codecRate) * DENSITY_SLACK * (durationMs + INTERLEAVE_SLACK_MS) / 1000,
+  ) +
     SPARE_FRAMES;
 }

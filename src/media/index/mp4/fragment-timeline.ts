@@ -14,8 +14,10 @@ import { lastFragmentEndS } from "./last-fragment.ts";
 import type { HeaderReader, TopLevelBox } from "./locate.ts";
 import type { Movie } from "./movie.ts";
 
-/** Index points closer than this are merged: tables, clock and rounding cost each run about 30 KB in its slot. */
+/** Index points closer than this are merged: tables, clock and rounding cost each run about 12 KB in its slot. */
 const MIN_RUN_S = 2;
+/** Runs with fewer bytes than this are longer, up to an HLS segment: those 12 KB would be more than a few hundredths of them. */
+const LIGHT_RUN_BYTES = 192 * 1024;
 /** Boxes between the movie box and the first fragment. */
 const MAX_BOXES = 1024;
 /** Boxes and bytes from the first fragment on to search for tracks. */
@@ -31,8 +33,8 @@ const TAIL_FRAGMENTS = 2;
  * Where tracks alternate, a run may hold one extra fragment's access units, and they may be this much denser than in the
  * first fragment.
  */
-const DENSITY_SLACK = 1.25;
-const EXTRA_UNITS = 8;
+const DENSITY_SLACK = 1.1;
+const EXTRA_UNITS = 4;
 
 /** Where the fragments of a file are. */
 export interface FragmentPlaces {
@@ -74,12 +76,16 @@ export interface OpenedFragments {
   readonly likelyMs: number;
 }
 
-/** The timeline of fragments. Reads the first one, and where there is no index, the last. */
+/**
+ * The timeline of fragments. Reads the first one, and where there is no index, the last. `segmentTargetS` is how long an
+ * HLS segment should be.
+ */
 export async function openFragments(
   work: IndexWork,
   reader: HeaderReader,
   { first, indexed, startS }: FragmentPlaces,
   movie: Movie,
+  segmentTargetS: number,
 ): Promise<OpenedFragments> {
   const samples = await readOpening(work, reader, first, movie);
   const times = timesOf(movie, samples, startS);
@@ -94,7 +100,7 @@ export async function openFragments(
   const points = indexed ?? guessPoints(toldS, beginS, first.offset, work.sizeBytes, facts);
   if (indexed !== null) await closeLast(points, reader, movie, facts, work.sizeBytes);
   const runs = toRuns(
-    merge(points, indexed === null ? GUESSED_RUN_S : leastRunS(points)),
+    merge(points, indexed === null ? GUESSED_RUN_S : leastRunS(points), segmentTargetS),
     movie,
     times,
     facts,
@@ -265,11 +271,13 @@ function leastRunS(points: readonly FragmentPoint[]): number {
   return Math.max(MIN_RUN_S, first === undefined ? 0 : (last!.timeS - first.timeS) / MAX_SEGMENTS);
 }
 
-function merge(points: readonly FragmentPoint[], leastS: number): FragmentPoint[] {
+/** Points at least `leastS` apart, and `targetS` where there are few bytes between them. */
+function merge(points: readonly FragmentPoint[], leastS: number, targetS: number): FragmentPoint[] {
   const merged: FragmentPoint[] = [];
   for (const point of points) {
     const last = merged[merged.length - 1];
-    if (last !== undefined && point.timeS - last.timeS < leastS * 0.99) {
+    const isLight = last !== undefined && point.offset - last.offset < LIGHT_RUN_BYTES;
+    if (last !== undefined && point.timeS - last.timeS < (isLight ? Math.max(leastS, targetS) : leastS) * 0.99) {
       const durationS = point.timeS + (point.durationS ?? 0) - last.timeS;
       merged[merged.length - 1] = { ...last, end: point.end, durationS };
     } else {

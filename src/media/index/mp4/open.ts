@@ -9,6 +9,7 @@ import type { Track } from "../../types.ts";
 import { IndexWork } from "../work.ts";
 import { findRestart, nextFileAfter } from "./clock-restart.ts";
 import { findFinalMovie } from "./final-movie.ts";
+import { DEFAULT_SEGMENT_TARGET_MS } from "../../hls/plan.ts";
 import { firstFragment, fragmentBytes, openFragments, readFragmentIndex } from "./fragment-timeline.ts";
 import { canFollow, type FilePart, joinParts } from "./joined-parts.ts";
 import { joinTimelines } from "./joined-timeline.ts";
@@ -100,7 +101,8 @@ async function openFilm(
     }
   }
   const startS = hasSamples(tabled.tables) ? tabled.earliest90k / 90_000 : null;
-  const { likelyMs, ...fragments } = await openFragments(work, reader, { first, indexed, startS }, movie);
+  const targetS = (options.segmentTargetMs ?? DEFAULT_SEGMENT_TARGET_MS) / 1000;
+  const { likelyMs, ...fragments } = await openFragments(work, reader, { first, indexed, startS }, movie, targetS);
   const restAt = indexed === null ? null : await nextFileAfter(reader, indexed[indexed.length - 1]!.end);
   if (indexed === null && isSuspicious(fragments.timeline, likelyMs) && depth > 0) {
     const border = await findRestart(work, movie, first, await fragmentBytes(reader, first));

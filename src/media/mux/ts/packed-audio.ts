@@ -19,7 +19,7 @@ export const ROUNDING_90K = 108;
 /** The same after a few frames were further off, 90 kHz: a slot has room for only so many more PES. */
 const JITTER_90K = 3600;
 /** How often per slot a frame whose time does not follow may begin its own PES; the slot has a packet ready for each. */
-export const MAX_BREAKS = 12;
+export const MAX_BREAKS = 8;
 
 /** What goes into one PES. */
 export interface PackedFrames extends RunSample {

@@ -1,13 +1,24 @@
 /** How many packets a slot needs room for when its access units are not known in advance. */
 import { MAX_BREAKS, packedUnits } from "./packed-audio.ts";
 import { pesHeaderBytes } from "./pes.ts";
-import { maxPesBytes, type Program } from "./program.ts";
+import { maxPesBytes, type Program, type ProgramStream } from "./program.ts";
 import { MAX_PCR_GAP_90K, psiRoundsIn } from "./timing.ts";
 
 /** Most packets needed to bring a stream's counter to its end. */
 const ALIGNING_PACKETS = 16;
-/** Assumed share of random access points among the access units. */
-const FORESEEN_KEYFRAMES = 0.25;
+/**
+ * Assumed share of random access points among the access units, and how many there may be on top. Where all are (intra
+ * codecs), the half-empty packets at the ends of access units have room for the rest.
+ */
+const FORESEEN_KEYFRAMES = 0.1;
+const FREE_KEYFRAMES = 4;
+/**
+ * Packets that the unfilled end of a picture's PES takes: half of one on average, three quarters of one if most are tiny.
+ * A whole one is set aside where all may be tiny, and where that is at most this share of the slot.
+ */
+const PICTURE_END_PACKETS = 0.8;
+const TINY_PICTURE_BYTES = 500;
+const CHEAP_SHARE = 0.01;
 /** Smallest access unit that the bound allows for, bytes. */
 const LEAST_UNIT_BYTES = 8;
 
@@ -16,33 +27,66 @@ export const FREE_PCR_PACKETS = 64;
 /** Further PCR packets per packet with payload: a layout must not be many times its file. */
 export const PCR_PER_PAYLOAD = 2;
 
-function pcrPacketBound(duration90k: number, payloadBytes: number): number {
-  const wanted = Math.ceil(duration90k / MAX_PCR_GAP_90K) + 8;
+/** PCR packets on top of the share of time that has passed: files begin and end with gaps. */
+const SPARE_PCR_PACKETS = 8;
+
+/**
+ * How many packets of PCR alone a slot may have once `elapsed90k` of `duration90k` have passed and the stream with the
+ * clock has had `pes` of the `foreseenPes` that the slot has room for. A gap between its access units leaves out those
+ * that would be in it, so their room serves for the PCR, and no access unit loses its own to the clock.
+ */
+export function pcrPacketsBy(elapsed90k: number, duration90k: number, pes: number, foreseenPes: number): number {
+  const share = duration90k > 0 ? Math.min(1, elapsed90k / duration90k) : 1;
+  const room = share * Math.max(foreseenPes, duration90k / MAX_PCR_GAP_90K);
+  return SPARE_PCR_PACKETS + Math.max(0, Math.ceil(room) - pes);
+}
+
+function pcrPacketBound(duration90k: number, payloadBytes: number, foreseenPes: number): number {
+  const wanted = pcrPacketsBy(duration90k, duration90k, foreseenPes, foreseenPes);
   return Math.min(wanted, FREE_PCR_PACKETS + PCR_PER_PAYLOAD * Math.ceil(payloadBytes / 184));
 }
 
-/** Upper bound of the packets of a run, given bounds of its payload and of the access units of each stream; `hasSoundApart` as in the run. */
-export function slotPackets(
+/** PES of each stream that a run with at most so many access units has room for; `hasSoundApart` as in the run. */
+export function foreseenPes(
   program: Program,
   duration90k: number,
   payloadBytes: number,
   accessUnits: readonly number[],
   hasSoundApart = false,
-): number {
-  let packets = psiRoundsIn(duration90k) * program.psiPackets + pcrPacketBound(duration90k, payloadBytes);
-  let bytes = payloadBytes;
+): { readonly units: number; readonly pes: number }[] {
   // No access unit is smaller than a few bytes: a file's claims must not inflate a slot to many times the file's bytes.
   let left = Math.ceil(payloadBytes / LEAST_UNIT_BYTES);
-  for (const [i, stream] of program.streams.entries()) {
-    // The last packet of an access unit is half empty on average; counting a whole extra one makes it a bound.
+  return program.streams.map((stream, i) => {
     const units = Math.min(accessUnits[i]!, left);
     left -= units;
-    const packed = hasSoundApart ? units : packedUnits(stream, units, duration90k);
-    packets += packed + ALIGNING_PACKETS + (stream.format.frame90k === null ? 0 : MAX_BREAKS);
-    bytes += units * stream.format.maxBytes(0, false) + packed * (pesHeaderBytes(1) + (stream.carriesPcr ? 8 : 0));
-    // Parameter sets come with random access points. If all units are random access points, their half-empty packets have
-    // room for more.
-    const keyframes = Math.min(units, Math.ceil(units * FORESEEN_KEYFRAMES) + 8);
+    return { units, pes: hasSoundApart ? units : packedUnits(stream, units, duration90k) };
+  });
+}
+
+/** Room for the unfilled ends of `pes` PES. Frames of sound may all have one length, which fills a byte of its last packet. */
+function endPackets(stream: ProgramStream, pes: number, payloadBytes: number): number {
+  const mayAllBeTiny = payloadBytes < pes * TINY_PICTURE_BYTES;
+  const isCheap = pes <= CHEAP_SHARE * payloadBytes / 184;
+  return stream.track.kind !== "video" || mayAllBeTiny || isCheap ? pes : Math.ceil(pes * PICTURE_END_PACKETS);
+}
+
+/** Upper bound of the packets of a run, given bounds of its payload and of the access units and PES of each stream. */
+export function slotPackets(
+  program: Program,
+  duration90k: number,
+  payloadBytes: number,
+  foreseen: readonly { readonly units: number; readonly pes: number }[],
+): number {
+  const clockPes = foreseen[program.pcrStream]!.pes;
+  let packets = psiRoundsIn(duration90k) * program.psiPackets + pcrPacketBound(duration90k, payloadBytes, clockPes);
+  let bytes = payloadBytes;
+  for (const [i, stream] of program.streams.entries()) {
+    const { units, pes } = foreseen[i]!;
+    packets += endPackets(stream, pes, payloadBytes) + ALIGNING_PACKETS;
+    if (stream.format.frame90k !== null) packets += MAX_BREAKS;
+    bytes += units * stream.format.maxBytes(0, false) + pes * (pesHeaderBytes(1) + (stream.carriesPcr ? 8 : 0));
+    // Parameter sets come with random access points.
+    const keyframes = Math.min(units, Math.ceil(units * FORESEEN_KEYFRAMES) + FREE_KEYFRAMES);
     bytes += keyframes * (maxPesBytes(stream, 0, 1, true) - maxPesBytes(stream, 0, 1, false));
   }
   return packets + Math.ceil(bytes / 184);

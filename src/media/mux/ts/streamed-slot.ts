@@ -11,7 +11,8 @@ import type { PacketSink } from "./chunks.ts";
 import { writeNullPacket, writePcrPacket, writeZeroPacket } from "./packets.ts";
 import { maxPesBytes, pesPackets, type Program, writeAccessUnit, writePsi } from "./program.ts";
 import { AudioPacker, type PackedFrames } from "./packed-audio.ts";
-import { FREE_PCR_PACKETS, PCR_PER_PAYLOAD } from "./slot-bound.ts";
+import { FREE_PCR_PACKETS, PCR_PER_PAYLOAD, pcrPacketsBy } from "./slot-bound.ts";
+import type { StreamedSlotOptions } from "./slot-options.ts";
 import { pesHeaderBytes } from "./pes.ts";
 import {
   DECODER_DELAY_90K,
@@ -41,24 +42,6 @@ const MAX_HELD_UNITS = 4096;
 const SOUND_WINDOW_90K = 180_000;
 /** Most of an access unit that does not fit its slot that may be used to bring a counter to its end. */
 const REMNANT_BYTES = 1024;
-
-/** Describes the slot. */
-export interface StreamedSlotOptions {
-  /** Decoding time of its first random access point, or an estimate. */
-  readonly startDts90k: number;
-  /** How long it lasts, as far as known. */
-  readonly duration90k: number;
-  /** No access unit of the main stream in the next slot is decoded earlier; null when that is not known. */
-  readonly endDts90k: number | null;
-  /** Presentation time at which the file ends, 90 kHz. Default: not known. */
-  readonly fileEnd90k?: number;
-  /** Size, packets; null: as many as it takes. */
-  readonly packets: number | null;
-  /** The first run of the file may begin with audio long before its first picture. */
-  readonly isFirst: boolean;
-  /** The previous slot's clock may have run up to `startDts90k`. Default false. */
-  readonly followsClock?: boolean;
-}
 
 interface Lane {
   /** Puts frames together before they come into the queue; null where each access unit has its own PES. */
@@ -101,6 +84,8 @@ export class StreamedSlot {
   private lastPcr90k = -Infinity;
   private usedPackets = 0;
   private pcrPackets = 0;
+  /** PES of the stream with the clock so far. */
+  private clockUnits = 0;
   private heldBytes = 0;
   private heldUnits = 0;
   private started = false;
@@ -316,7 +301,10 @@ export class StreamedSlot {
     const out = this.sink.reserve(bytes);
     writeAccessUnit(out, this.sink.at, packets, stream, unit, lane.packets, pcr90k);
     this.sink.advance(bytes);
-    if (stream.carriesPcr) this.lastPcr90k = pcr90k;
+    if (stream.carriesPcr) {
+      this.lastPcr90k = pcr90k;
+      this.clockUnits++;
+    }
     lane.packets += packets;
     this.usedPackets += packets;
   }
@@ -386,9 +374,17 @@ export class StreamedSlot {
   private fillPcr(until90k: number): void {
     if (this.lastPcr90k === -Infinity) return;
     for (let n = 0; n < MAX_PCR_PACKETS_IN_GAP && until90k - this.lastPcr90k > LONGEST_PCR_GAP_90K; n++) {
-      const most = FREE_PCR_PACKETS + PCR_PER_PAYLOAD * (this.usedPackets - this.pcrPackets);
-      if (this.packetsLeft() < 1 || this.pcrPackets >= most) return;
-      this.putPcr(this.lastPcr90k + MAX_PCR_GAP_90K);
+      const next90k = this.lastPcr90k + MAX_PCR_GAP_90K;
+      if (this.packetsLeft() < 1 || this.pcrPackets >= this.mostPcrPackets(next90k)) return;
+      this.putPcr(next90k);
     }
+  }
+
+  /** Most packets of PCR alone up to `time90k`. */
+  private mostPcrPackets(time90k: number): number {
+    const { clockPes } = this.options;
+    const most = FREE_PCR_PACKETS + PCR_PER_PAYLOAD * (this.usedPackets - this.pcrPackets);
+    if (clockPes === null) return most;
+    return Math.min(most, pcrPacketsBy(time90k - this.start90k, this.duration90k, this.clockUnits, clockPes));
   }
 }

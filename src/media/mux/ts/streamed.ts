@@ -8,7 +8,7 @@ import type { StreamedTimeline } from "../../timeline.ts";
 import { PACKET_BYTES } from "../../../bytes/ts/packet.ts";
 import { PacketSink } from "./chunks.ts";
 import type { Program } from "./program.ts";
-import { slotPackets } from "./slot-bound.ts";
+import { foreseenPes, slotPackets } from "./slot-bound.ts";
 import { StreamedSlot } from "./streamed-slot.ts";
 import { slotOfPacket } from "./tabled.ts";
 
@@ -37,17 +37,21 @@ export class StreamedMuxer {
     const firstPackets = new Float64Array(runs.length + 1);
     for (const [i, run] of runs.entries()) {
       if (run.maxPayloadBytes === null) return null;
-      const units = this.program.streams.map((stream) => run.maxAccessUnits[stream.trackIndex] ?? 0);
-      const packets = slotPackets(
-        this.program,
-        Math.max(0, this.endDts90k(i) - run.startDts90k),
-        run.maxPayloadBytes,
-        units,
-        run.hasSoundApart,
-      );
+      const packets = slotPackets(this.program, this.duration90k(i), run.maxPayloadBytes, this.foreseen(i));
       firstPackets[i + 1] = firstPackets[i]! + packets;
     }
     return firstPackets;
+  }
+
+  /** What the slot of a run of known size has room for, by stream. */
+  private foreseen(run: number) {
+    const { maxAccessUnits, maxPayloadBytes, hasSoundApart } = this.timeline.runs[run]!;
+    const units = this.program.streams.map((stream) => maxAccessUnits[stream.trackIndex] ?? 0);
+    return foreseenPes(this.program, this.duration90k(run), maxPayloadBytes!, units, hasSoundApart);
+  }
+
+  private duration90k(run: number): number {
+    return Math.max(0, this.endDts90k(run) - this.timeline.runs[run]!.startDts90k);
   }
 
   private endDts90k(run: number): number {
@@ -113,10 +117,11 @@ export class StreamedMuxer {
         this.program,
         {
           startDts90k: run.startDts90k,
-          duration90k: this.endDts90k(i) - run.startDts90k,
+          duration90k: this.duration90k(i),
           endDts90k: this.isEndKnown(i) ? this.endDts90k(i) : null,
           fileEnd90k,
           packets,
+          clockPes: packets === null ? null : this.foreseen(i)[this.program.pcrStream]!.pes,
           isFirst: i === 0,
           followsClock: i > 0 && this.isEndKnown(i - 1),
         },
