@@ -6,8 +6,8 @@ import type { InterfaceAddress, SocketAddress } from "../../src/ports.ts";
 import { readDescription } from "../../src/players/upnp/description.ts";
 import { describeMedia, DlnaRenderer, readTime, writeTime } from "../../src/players/upnp/renderer.ts";
 import { RendererFinder } from "../../src/players/upnp/renderer-finder.ts";
-import { callAction } from "../../src/players/upnp/soap.ts";
-import { readAnswer, searchDevices } from "../../src/players/upnp/ssdp.ts";
+import { callAction } from "../../src/upnp/soap.ts";
+import { readAnswer, searchDevices } from "../../src/upnp/ssdp.ts";
 import { FakeClock } from "../support/fake-clock.ts";
 import { FakeStream } from "./support.ts";
 

@@ -1,7 +1,7 @@
 /** Kodi's JSON-RPC over HTTP (its API, versions 6 to 13), on the web server that its user turned on. */
 import { basicAuthorization } from "../../bytes/basic-authorization.ts";
 import { MillraceError } from "../../errors.ts";
-import { askDevice } from "../upnp/http.ts";
+import { askDevice } from "../../upnp/http.ts";
 
 /** Port of Kodi's web server unless its user chose another. */
 const DEFAULT_PORT = 8080;

@@ -1,7 +1,7 @@
 /** The sockets of Multicast DNS (RFC 6762), shared by those that search and those that announce; open while somebody listens. */
 import { Allowances } from "../../bytes/allowance.ts";
 import type { Clock, NetworkPort, SocketAddress, UdpPort, UdpSocket } from "../../ports.ts";
-import { isNear, localNetworks } from "../near.ts";
+import { isNear, localNetworks } from "../../upnp/near.ts";
 import { type DnsMessage, MAX_MESSAGE_BYTES, readMessage, writeMessage } from "./message.ts";
 
 const GROUP: SocketAddress = { host: "224.0.0.251", port: 5353 };

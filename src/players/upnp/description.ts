@@ -1,7 +1,8 @@
 /** What a device says of itself (UPnP Device Architecture 1.1, section 2). */
 import { MillraceError } from "../../errors.ts";
-import { askDevice } from "./http.ts";
-import { elementsOf, readXml, textIn } from "./xml.ts";
+import { askDevice } from "../../upnp/http.ts";
+import { deviceAddress, type ServiceAddress, servicesOf } from "../../upnp/services.ts";
+import { elementsOf, readXml, textIn } from "../../upnp/xml.ts";
 
 /** Longest name shown, characters. */
 const MAX_NAME_CHARS = 200;
@@ -18,13 +19,6 @@ export interface RendererDescription {
   readonly connectionManager: ServiceAddress | null;
 }
 
-/** A service of a device. */
-export interface ServiceAddress {
-  /** `urn:schemas-upnp-org:service:AVTransport:1`. */
-  readonly type: string;
-  readonly controlUrl: URL;
-}
-
 /** The description at `location`. Rejects as `askDevice`, and with `protocol_violation` for what describes no renderer. */
 export async function describeRenderer(
   fetcher: typeof fetch,
@@ -39,20 +33,14 @@ export async function describeRenderer(
 /** See `describeRenderer`. */
 export function readDescription(text: string, location: URL): RendererDescription {
   const root = readXml(text);
-  const base = address(textIn(root, "URLBase"), location) ?? location;
-  const services = [...elementsOf(root, "service")].flatMap((service): ServiceAddress[] => {
-    const controlUrl = address(textIn(service, "controlURL"), base);
-    const type = textIn(service, "serviceType");
-    // The type is part of a header later.
-    return controlUrl === null || !/^urn:[\w:.-]{1,200}$/.test(type) ? [] : [{ type, controlUrl }];
-  });
+  const { base, services } = servicesOf(root, location);
   const serviceOf = (name: string) => services.find(({ type }) => type.includes(`:service:${name}:`)) ?? null;
   const udn = textIn(root, "UDN");
   const avTransport = serviceOf("AVTransport");
   if (avTransport === null || !/^uuid:[\w.:-]{1,100}$/i.test(udn)) {
     throw new MillraceError("protocol_violation", "the device is no media renderer");
   }
-  const icons = [...elementsOf(root, "icon")].map((icon) => address(textIn(icon, "url"), base)?.href ?? null);
+  const icons = [...elementsOf(root, "icon")].map((icon) => deviceAddress(textIn(icon, "url"), base)?.href ?? null);
   return {
     udn,
     name: textIn(root, "friendlyName").slice(0, MAX_NAME_CHARS) || location.hostname,
@@ -60,15 +48,4 @@ export function readDescription(text: string, location: URL): RendererDescriptio
     avTransport,
     connectionManager: serviceOf("ConnectionManager"),
   };
-}
-
-/** An address on the machine that `base` is on; null for any other: devices send the engine nowhere else. */
-function address(text: string, base: URL): URL | null {
-  if (text === "") return null;
-  try {
-    const url = new URL(text, base);
-    return url.protocol === "http:" && url.hostname === base.hostname ? url : null;
-  } catch {
-    return null;
-  }
 }

@@ -5,7 +5,7 @@ import { RenewedList } from "../renewed-list.ts";
 import type { PlayerDevice, PlayerFinder } from "../types.ts";
 import { describeRenderer } from "./description.ts";
 import { DlnaRenderer } from "./renderer.ts";
-import { searchDevices } from "./ssdp.ts";
+import { searchDevices } from "../../upnp/ssdp.ts";
 
 const TARGET = "urn:schemas-upnp-org:device:MediaRenderer:1";
 /** For a device to describe itself, ms. */

@@ -12,7 +12,7 @@ import {
   type PlayerStream,
 } from "../types.ts";
 import type { RendererDescription } from "./description.ts";
-import { callAction } from "./soap.ts";
+import { callAction } from "../../upnp/soap.ts";
 
 /** Between two looks whether it plays, ms: events would need a server that the device can reach, and devices without are many. */
 const LOOK_EVERY_MS = 250;

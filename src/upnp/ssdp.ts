@@ -1,7 +1,7 @@
 /** Looking for devices in the local network: the search of SSDP (UPnP Device Architecture 1.1, section 1.3). */
-import { sleep } from "../../bytes/deadline.ts";
-import type { Clock, NetworkPort, SocketAddress, UdpPort, UdpSocket } from "../../ports.ts";
-import { isNear, localNetworks } from "../near.ts";
+import { sleep } from "../bytes/deadline.ts";
+import type { Clock, NetworkPort, SocketAddress, UdpPort, UdpSocket } from "../ports.ts";
+import { isNear, localNetworks } from "./near.ts";
 
 const GROUP: SocketAddress = { host: "239.255.255.250", port: 1900 };
 /** Devices spread their responses over this time, s; the smallest that the standard allows. */

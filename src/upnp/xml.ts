@@ -1,7 +1,7 @@
 /** Reading the XML of devices: strangers' text, bounded before it comes here. */
 import { parseXml, XmlElement } from "@rgrove/parse-xml";
-import { trimEndOf } from "../../bytes/trim.ts";
-import { MillraceError } from "../../errors.ts";
+import { trimEndOf } from "../bytes/trim.ts";
+import { MillraceError } from "../errors.ts";
 
 /** The root element. Throws `protocol_violation` for what is no XML. */
 export function readXml(text: string): XmlElement {

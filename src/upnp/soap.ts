@@ -1,7 +1,7 @@
 /** Calling a device's service (UPnP Device Architecture 1.1, section 3: SOAP 1.1 over HTTP). */
-import { escapeXml } from "../../bytes/xml.ts";
-import { MillraceError } from "../../errors.ts";
-import type { ServiceAddress } from "./description.ts";
+import { escapeXml } from "../bytes/xml.ts";
+import { MillraceError } from "../errors.ts";
+import type { ServiceAddress } from "./services.ts";
 import { askDevice } from "./http.ts";
 import { readXml, textIn } from "./xml.ts";
 
@@ -32,16 +32,26 @@ export async function callAction(
     const root = readXml(text);
     return (name) => textIn(root, name);
   }
-  throw new MillraceError("unavailable", `the device refuses ${action}: ${reasonOf(status, text)}`);
+  const { reason, code } = refusalOf(status, text);
+  throw new MillraceError("unavailable", `the device refuses ${action}: ${reason}`, { detail: { upnpError: code } });
+}
+
+/** The code of the UPnPError with which a device refused an action; null when it gave none. */
+export function upnpErrorOf(error: unknown): number | null {
+  const code = error instanceof MillraceError ? error.detail?.["upnpError"] : null;
+  return typeof code === "number" ? code : null;
 }
 
 /** A UPnPError's code and words, or the HTTP status. */
-function reasonOf(status: number, text: string): string {
+function refusalOf(status: number, text: string): { readonly reason: string; readonly code: number | null } {
+  const unknown = { reason: `HTTP ${status}`, code: null };
   try {
     const root = readXml(text);
-    const reason = `${textIn(root, "errorDescription")} (${textIn(root, "errorCode")})`;
-    return reason === " ()" ? `HTTP ${status}` : reason.slice(0, MAX_REASON_CHARS);
+    const code = textIn(root, "errorCode");
+    const reason = `${textIn(root, "errorDescription")} (${code})`;
+    if (reason === " ()") return unknown;
+    return { reason: reason.slice(0, MAX_REASON_CHARS), code: /^\d{1,4}$/.test(code) ? Number(code) : null };
   } catch {
-    return `HTTP ${status}`;
+    return unknown;
   }
 }

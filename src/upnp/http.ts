@@ -1,6 +1,6 @@
 /** Requests to a device in the local network, bounded in time and size. */
-import { readBounded } from "../../bytes/read-bounded.ts";
-import { abortError, MillraceError } from "../../errors.ts";
+import { readBounded } from "../bytes/read-bounded.ts";
+import { abortError, MillraceError } from "../errors.ts";
 
 /** Longest answer, bytes: descriptions have some kilobytes. */
 const MAX_ANSWER_BYTES = 256 * 1024;
