@@ -22,7 +22,7 @@ const EMBEDDED = [
   {
     module: /[\\/]platform[\\/]shared[\\/]assets\.ts$/,
     name: "loadHlsModule",
-    file: createRequire(import.meta.url).resolve("hls.js/dist/hls.light.min.mjs"),
+    file: createRequire(import.meta.url).resolve("hls.js/dist/hls.min.mjs"),
   },
 ] as const;
 

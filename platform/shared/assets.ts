@@ -2,8 +2,8 @@
 import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 
-/** hls.js as an ES module, without what MPEG TS in HLS never needs (subtitles, encryption, other audio renditions). */
+/** hls.js as an ES module, with subtitles. */
 export async function loadHlsModule(): Promise<Uint8Array> {
-  const file = createRequire(import.meta.url).resolve("hls.js/dist/hls.light.min.mjs");
+  const file = createRequire(import.meta.url).resolve("hls.js/dist/hls.min.mjs");
   return new Uint8Array(await readFile(file));
 }

@@ -20,6 +20,8 @@ const TABLE = {
   /** Our additions: an item of the library, and a channel of it. */
   item: ["integer", true],
   group: ["string", true],
+  /** Our addition: HLS with the subtitles beside the film. */
+  subtitles: ["boolean", true],
   format: ["format", true],
   pid: ["string", true],
   sid: ["string", true],

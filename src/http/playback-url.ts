@@ -6,12 +6,16 @@ const MISREAD = /[!'()*]/g;
 
 /**
  * The address below `base` (`http://host/engine`): MPEG TS, an HLS playlist, or the file under its name. Where playing of a
- * file begins (seconds) stands in it, so that each player has its own place; that in a broadcast is the session's.
+ * file begins (seconds) stands in it, so that each player has its own place; that in a broadcast is the session's. So does
+ * whether the player wants the subtitles beside the film.
  */
-export function playbackUrl(base: string, session: AnySession, startFromS = 0): string {
+export function playbackUrl(base: string, session: AnySession, startFromS = 0, subtitles = false): string {
   const where = `${session.identity.infohashHex}/${session.id}`;
   const query = session.kind === "file" && startFromS > 0 ? `?start_from=${startFromS}` : "";
-  if (session.identity.output === "hls") return `${base}/m/${where}.m3u8${query}`;
+  if (session.identity.output === "hls") {
+    const more = subtitles && session.kind === "file" ? `${query === "" ? "?" : "&"}subtitles=1` : "";
+    return `${base}/m/${where}.m3u8${query}${more}`;
+  }
   return session.kind === "file" && session.identity.output === "file"
     ? `${base}/f/${where}/${nameInUrl(session.file.name)}`
     : `${base}/r/${where}${query}`;

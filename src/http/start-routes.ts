@@ -92,7 +92,7 @@ function startedResponse(
   const isTrial = c.req.raw.method === "HEAD";
   if (session.kind === "live" && startFromS !== undefined && !isTrial) session.startFrom(startFromS * 1000);
   const base = `${baseOf(c, parts)}/${prefix}`;
-  const playback = playbackUrl(base, session, startFromS);
+  const playback = playbackUrl(base, session, startFromS, params.subtitles);
   if (params.format !== "json") return c.body(null, 302, { location: playback });
   return c.json({ response: startResponse(base, session, playback, params), error: null });
 }

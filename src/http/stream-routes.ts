@@ -13,6 +13,7 @@ import { sessionOwner } from "./page.ts";
 import { parseRange } from "./range.ts";
 import { logOf, shownId } from "./request-log.ts";
 import { sessionNamedBy } from "./sent-sessions.ts";
+import { multivariantOf, subtitlePlaylistOf, subtitleSegment } from "./subtitle-routes.ts";
 
 /** MIME types of the outputs; a file's own type comes from its name. */
 export const OUTPUT_TYPES: Readonly<Record<"ts" | "hls", string>> = {
@@ -49,6 +50,12 @@ export function addStreamRoutes(app: Hono<HttpEnv>, parts: HttpParts): void {
     });
     add(`/${prefix}/m/:infohash/:name`, (c) => manifest(c, parts, prefix));
     add(`/${prefix}/c/:infohash/:name`, (c) => segment(c, parts));
+    add(`/${prefix}/s/:infohash/:id/:name`, async (c) => {
+      const session = await sessionOf(c, parts, c.req.param("id"));
+      if (session === null) return notFound();
+      session.touch();
+      return await subtitleSegment(c, parts, session) ?? notFound("no such subtitles");
+    });
   }
 }
 
@@ -124,6 +131,10 @@ async function manifest(c: HttpContext, parts: HttpParts, prefix: string): Promi
   }
   // A page of another origin reads the segments by the secret that it was given, too.
   if (parts.sentSessions.has(session.id)) query.set("session", session.id);
+  const beside = c.req.query("subtitle") === undefined
+    ? multivariantOf(c, parts, prefix, session)
+    : subtitlePlaylistOf(c, parts, prefix, session) ?? notFound("no such subtitles");
+  if (beside !== null) return beside;
   const suffix = query.size > 0 ? `?${query}` : "";
   const base = `${baseOf(c, parts)}/${prefix}/c/${session.identity.infohashHex}`;
   session.touch();

@@ -98,3 +98,42 @@ export function sameLanguage(a: string | null, b: string | null): boolean {
   if (left === null || right === null) return false;
   return (BIBLIOGRAPHIC[left] ?? left) === (BIBLIOGRAPHIC[right] ?? right);
 }
+
+/** Names of languages, in English and their own, lower-case, to tags of two letters. Made at the first use. */
+let byName: ReadonlyMap<string, string> | null = null;
+/** Words at the end of a file name that are looked at. */
+const MAX_WORDS = 4;
+
+function namesOfLanguages(): ReadonlyMap<string, string> {
+  const names = new Map<string, string>();
+  for (const tag of Object.keys(THREE_LETTERS)) {
+    for (const locale of [tag, "en"]) {
+      const name = new Intl.DisplayNames([locale], { type: "language" }).of(tag);
+      if (name !== undefined && name !== tag) names.set(name.toLowerCase(), tag);
+    }
+  }
+  return names;
+}
+
+/**
+ * The language that the words of a file name end with, as a tag (`en`, `pt-BR`), ISO 639-2 code or name: `en`, `eng`, `English`,
+ * `2_English.SDH`; with its English name. Null when none of the last words is one.
+ */
+export function languageOf(words: string): { readonly tag: string; readonly name: string } | null {
+  byName ??= namesOfLanguages();
+  const parts = words.toLowerCase().split(/[^\p{L}\p{M}-]+/u).filter((part) => part !== "").slice(-MAX_WORDS);
+  for (const part of parts.reverse()) {
+    const [primary = "", region = ""] = part.split("-");
+    const tag = Object.hasOwn(THREE_LETTERS, primary) ? primary : byName.get(part) ?? tagOfCode(primary);
+    if (tag === null) continue;
+    const full = /^[a-z]{2}$/.test(region) && primary === tag ? `${tag}-${region.toUpperCase()}` : tag;
+    return { tag: full, name: new Intl.DisplayNames(["en"], { type: "language" }).of(full) ?? full };
+  }
+  return null;
+}
+
+/** The tag of two letters for an ISO 639-2 code of three; null when it is none that films come in. */
+function tagOfCode(code: string): string | null {
+  const three = BIBLIOGRAPHIC[code] ?? code;
+  return Object.keys(THREE_LETTERS).find((tag) => THREE_LETTERS[tag] === three) ?? null;
+}

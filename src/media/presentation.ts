@@ -3,6 +3,7 @@ import { MillraceError } from "../errors.ts";
 import { DEFAULT_SEGMENT_TARGET_MS, planCuts, segmentDurations, targetDurationS } from "./hls/plan.ts";
 import { PACKET_BYTES } from "../bytes/ts/packet.ts";
 import { buildProgram, type Program } from "./mux/ts/program.ts";
+import { START_OFFSET_90K } from "./mux/ts/timing.ts";
 import { StreamedMuxer } from "./mux/ts/streamed.ts";
 import { pictureNotes } from "./picture-notes.ts";
 import { selectTracks } from "./select.ts";
@@ -55,7 +56,7 @@ export async function presentIndex(
     target90k,
   ]
     .join("-");
-  const hls = hlsPlan(layout);
+  const hls = hlsPlan(layout, START_OFFSET_90K + (index.zero90k ?? 0));
   const ts: TsLayout = { sizeBytes: layout.sizeBytes, fingerprint, read: (...range) => layout.read(...range) };
   return {
     container: index.container,
@@ -81,7 +82,7 @@ export async function presentIndex(
   };
 }
 
-function hlsPlan(layout: Layout): HlsPlan {
+function hlsPlan(layout: Layout, zeroPts90k: number): HlsPlan {
   const { starts90k, segmentStarts } = layout;
   const durationsMs = segmentDurations(starts90k, layout.end90k).map((ticks) => ticks / 90);
   const segments = starts90k.map((start, index) => ({
@@ -95,6 +96,7 @@ function hlsPlan(layout: Layout): HlsPlan {
   return {
     segments,
     targetDurationS: targetDurationS(durationsMs),
+    zeroPts90k,
     readSegment(n, ...from) {
       check(n);
       return layout.readSegment(n, ...from);

@@ -109,6 +109,8 @@ export interface MediaIndex {
   /** Oddities worth telling the user. */
   readonly warnings: readonly string[];
   readonly timeline: TabledTimeline | StreamedTimeline;
+  /** What the container calls time 0, in the presentation times of the timeline, 90 kHz. Default 0. */
+  readonly zero90k?: number;
 }
 
 /** Options every opener gets. */

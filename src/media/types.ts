@@ -146,6 +146,8 @@ export interface HlsPlan {
   readonly segments: readonly HlsSegment[];
   /** ⌈longest segment⌉, seconds, for EXT-X-TARGETDURATION. */
   readonly targetDurationS: number;
+  /** Presentation time stamp of the film's beginning in the segments, 90 kHz, may exceed 33 bits; null: unknown. */
+  readonly zeroPts90k: number | null;
   /**
    * The bytes of segment `n`: starts with PAT and PMT; any order of fetching joins without a continuity error. `buffers` as
    * in `TsLayout.read`.

@@ -32,7 +32,7 @@ const TYPES: Readonly<Record<string, string>> = {
 
 /** What a browser lacks for `tracks`: names of codecs for the picture and for the sound, empty when it has them. */
 export function missingCodecs(
-  tracks: readonly Track[],
+  tracks: readonly Pick<Track, "kind" | "codec">[],
   canDecode: (type: string) => boolean,
 ): { readonly picture: string; readonly sound: string } {
   const lacking = (kind: Track["kind"]) => {

@@ -49,6 +49,8 @@ export interface Started {
 export interface Track {
   readonly kind: "video" | "audio" | "subtitle" | "other";
   readonly codec: string;
+  /** BCP 47 or ISO 639-2; null when unknown. */
+  readonly language: string | null;
 }
 
 /** A peer of a torrent. */

@@ -60,8 +60,9 @@ export function PlayPage({ wanted, file, failed }: PlayPageProps) {
         title={current === undefined ? media.name : current.filename}
         stream={current === undefined ? stream : { ...stream, _idx: String(current.index) }}
         infohash={media.infohash}
-        hasNext={shown.at + 1 < files.length}
-        next={() => setShown({ ...shown, at: shown.at + 1 })}
+        files={files}
+        at={shown.at}
+        choose={(at) => setShown({ ...shown, at })}
         back={() => setShown(shown.files)}
       />
     );

@@ -2,15 +2,26 @@
 /** One video: the picture, why it waits in words, who sends it, and how to open it elsewhere. */
 import { useEffect, useRef, useState } from "hono/jsx/dom";
 import { codecNames, missingCodecs } from "./codecs.ts";
-import { EngineError, readStat, type Started, startPlayback, type Stat, stopPlayback } from "./engine.ts";
+import {
+  EngineError,
+  type MediaFile,
+  readStat,
+  type Started,
+  startPlayback,
+  type Stat,
+  stopPlayback,
+} from "./engine.ts";
 import { type Attached, attachHls } from "./hls.ts";
+import { LiveBar } from "./live-bar.tsx";
 import { joinMediaSession, listenToKeys } from "./media-keys.ts";
 import type { Stream } from "./naming.ts";
 import { PeerList } from "./peer-list.tsx";
 import { PiecePicture } from "./piece-picture.tsx";
+import { type Contact, figuresText, statusOf } from "./player-status.ts";
 import { Resume } from "./resume.ts";
 import { SharePanel } from "./share-panel.tsx";
-import { bytesText, failureText, reasonText, text } from "./texts.ts";
+import { failureText, text } from "./texts.ts";
+import { FileMenu, SoundMenu, SubtitleMenu } from "./track-menu.tsx";
 
 /** Properties of `Player`. */
 export interface PlayerProps {
@@ -18,8 +29,10 @@ export interface PlayerProps {
   /** Selector and file. */
   readonly stream: Stream;
   readonly infohash: string;
-  readonly hasNext: boolean;
-  readonly next: () => void;
+  /** All that can be played of it, and which of them this is; none of a broadcast. */
+  readonly files: readonly MediaFile[];
+  readonly at: number;
+  readonly choose: (at: number) => void;
   readonly back: () => void;
 }
 
@@ -28,12 +41,10 @@ const STAT_EVERY_MS = 1000;
 /** Looks without a session before the page says so: the engine may be bringing it back. */
 const LOOKS_WITHOUT = 3;
 
-/** What the page knows of the engine now. */
-type Contact = "ok" | "gone" | "over";
-
 /** The player. */
 export function Player(props: PlayerProps) {
-  const { title, stream, infohash } = props;
+  const { title, stream, infohash, files, at } = props;
+  const next = at + 1 < files.length ? () => props.choose(at + 1) : null;
   const video = useRef<HTMLVideoElement>(null);
   const [started, setStarted] = useState<Started | null>(null);
   const [stat, setStat] = useState<Stat | null>(null);
@@ -41,6 +52,7 @@ export function Player(props: PlayerProps) {
   const [trouble, setTrouble] = useState("");
   const [refused, setRefused] = useState("");
   const [withAac, setWithAac] = useState(false);
+  const [language, setLanguage] = useState("");
   const [attempt, setAttempt] = useState(0);
   const [played, setPlayed] = useState<number | null>(null);
   /** Where the picture was when the session ended: the next one goes on there. */
@@ -54,7 +66,14 @@ export function Player(props: PlayerProps) {
     const run = async () => {
       const sound = withAac ? { transcode_audio: "1", transcode_ac3: "1", transcode_mp3: "1" } : {};
       const position = resume.current!.find();
-      session = await startPlayback({ ...stream, ...sound, pid: `page-${crypto.randomUUID()}` });
+      const heard = language === "" ? {} : { preferred_audio_language: language };
+      session = await startPlayback({
+        ...stream,
+        ...sound,
+        ...heard,
+        subtitles: "1",
+        pid: `page-${crypto.randomUUID()}`,
+      });
       if (ending.signal.aborted) return stopPlayback(session);
       setStarted(session);
       void watch(session.stat_url, ending.signal, setStat, (now, before) => {
@@ -65,8 +84,8 @@ export function Player(props: PlayerProps) {
       const element = video.current!;
       attached = await attachHls(element, session.playback_url, (codec) => setRefused(codecNames(codec) || "?"));
       if (ending.signal.aborted) return attached.close();
-      const at = last.current! || await position;
-      if (at > 0 && session.is_live === 0) element.currentTime = at;
+      const from = last.current! || await position;
+      if (from > 0 && session.is_live === 0) element.currentTime = from;
       await element.play().catch(() => {});
     };
     run().catch((error) => {
@@ -79,7 +98,7 @@ export function Player(props: PlayerProps) {
       if (session !== null) stopPlayback(session);
     };
     const unlisten = listenToKeys(() => video.current);
-    const depart = joinMediaSession(video.current!, title, props.hasNext ? props.next : null);
+    const depart = joinMediaSession(video.current!, title, next);
     addEventListener("pagehide", leave);
     return () => {
       removeEventListener("pagehide", leave);
@@ -89,7 +108,7 @@ export function Player(props: PlayerProps) {
       attached?.close();
       leave();
     };
-  }, [withAac, attempt]);
+  }, [withAac, language, attempt]);
 
   const again = () => {
     setTrouble("");
@@ -107,7 +126,7 @@ export function Player(props: PlayerProps) {
   };
   const missing = missingCodecs(stat?.tracks ?? [], canDecode);
   const undecodable = missing.picture || (refused !== "" ? missing.sound || refused : "");
-  const state = statusOf(stat, contact, trouble, undecodable, missing.sound);
+  const state = statusOf({ stat, contact, trouble, undecodable, mute: missing.sound });
   const isWaiting = trouble === "" && undecodable === "" && (stat === null || stat.status === "prefuf");
   return (
     <section class="player">
@@ -119,11 +138,12 @@ export function Player(props: PlayerProps) {
           playsInline
           onTimeUpdate={moved}
           onPause={() => resume.current!.tell()}
-          onEnded={() => props.hasNext && props.next()}
+          onEnded={() => next?.()}
         />
         {isWaiting ? <Filling percent={stat?.progress ?? 0} /> : null}
       </div>
       {stat === null ? <div class="channel" /> : <PiecePicture stat={stat} played={played} />}
+      {started?.is_live === 1 ? <LiveBar video={() => video.current} /> : null}
       <p class={state.isTrouble ? "status trouble" : "status"} role="status">{state.words}</p>
       <p class="figures">{stat === null ? "" : figuresText(stat)}</p>
       <div class="actions">
@@ -131,21 +151,23 @@ export function Player(props: PlayerProps) {
         {contact === "over" || trouble !== ""
           ? <button type="button" class="big" onClick={again}>{text("again")}</button>
           : null}
-        {props.hasNext ? <button type="button" onClick={props.next}>{text("next")}</button> : null}
-        {started?.is_live === 1
-          ? <button type="button" onClick={() => toLive(video.current!)}>{text("toLive")}</button>
-          : null}
-        <button
-          type="button"
-          class={missing.sound !== "" && !withAac ? "big" : ""}
-          aria-pressed={String(withAac)}
-          onClick={() => {
-            setRefused("");
-            setWithAac(!withAac);
-          }}
-        >
-          {text("withAac")}
-        </button>
+        {next === null ? null : <button type="button" onClick={next}>{text("next")}</button>}
+        {missing.sound === "" && undecodable === "" && !withAac ? null : (
+          <button
+            type="button"
+            class={missing.sound !== "" && !withAac ? "big" : ""}
+            aria-pressed={String(withAac)}
+            onClick={() => {
+              setRefused("");
+              setWithAac(!withAac);
+            }}
+          >
+            {text("withAac")}
+          </button>
+        )}
+        <FileMenu files={files} at={at} choose={props.choose} />
+        <SoundMenu tracks={stat?.tracks ?? []} choose={setLanguage} />
+        <SubtitleMenu video={() => video.current} />
         {document.pictureInPictureEnabled
           ? (
             <button type="button" onClick={() => void video.current!.requestPictureInPicture().catch(() => {})}>
@@ -198,39 +220,8 @@ async function watch(
   }
 }
 
-/** What is said below the picture. */
-function statusOf(
-  stat: Stat | null,
-  contact: Contact,
-  trouble: string,
-  undecodable: string,
-  mute: string,
-): { readonly words: string; readonly isTrouble: boolean } {
-  if (trouble !== "") return { words: trouble, isTrouble: true };
-  if (contact !== "ok") return { words: text(contact === "gone" ? "engineGone" : "sessionOver"), isTrouble: true };
-  if (undecodable !== "") return { words: text("cannotDecode", undecodable), isTrouble: true };
-  if (stat === null) return { words: text("looking"), isTrouble: false };
-  if (mute !== "") return { words: text("cannotHear", mute), isTrouble: true };
-  if (stat.error_message !== null) return { words: failureText(stat.error_message), isTrouble: true };
-  if (stat.stall_reason !== null) {
-    return { words: reasonText(stat.stall_reason) ?? stat.stall_reason, isTrouble: false };
-  }
-  return { words: stat.status === "prefuf" ? text("prebuffering", stat.progress) : "", isTrouble: false };
-}
-
-function figuresText({ peers, speed_down, speed_up, total_progress }: Stat): string {
-  const rate = (kibPerS: number) => bytesText(kibPerS * 1024);
-  const parts = [text("peers", peers), text("down", rate(speed_down)), text("up", rate(speed_up))];
-  return [...parts, ...total_progress > 0 ? [text("here", total_progress)] : []].join(" · ");
-}
-
 function canDecode(type: string): boolean {
   return "MediaSource" in globalThis
     ? MediaSource.isTypeSupported(type)
     : document.createElement("video").canPlayType(type) !== "";
-}
-
-function toLive(video: HTMLVideoElement): void {
-  const { seekable } = video;
-  if (seekable.length > 0) video.currentTime = seekable.end(seekable.length - 1) - 2;
 }

@@ -32,12 +32,12 @@ export function SharePanel({ title, stream, infohash, sent }: SharePanelProps) {
   return (
     <div class="share">
       <div class="actions">
-        <button type="button" onClick={copy}>{text("copyLink")}</button>
         <PlayOn stream={stream} sent={sent} note={setNote} />
+        <button type="button" onClick={add}>{text("addToLibrary")}</button>
+        <button type="button" onClick={copy}>{text("copyLink")}</button>
         <a class="button" href={`vlc://${tsUrl}`}>{text("openIn")}</a>
         <a class="button" download={`${title}.m3u`} href={listAddress(title, tsUrl)}>{text("listFile")}</a>
         <button type="button" aria-expanded={String(shows)} onClick={() => setShows(!shows)}>{text("onPhone")}</button>
-        <button type="button" onClick={add}>{text("addToLibrary")}</button>
         <span class="note" aria-live="polite">{note}</span>
       </div>
       {shows

@@ -58,3 +58,12 @@ export function bytesText(bytes: number): string {
   }
   return `${value >= 100 || unit === 0 ? Math.round(value) : value.toFixed(1)} ${units[unit]}`;
 }
+
+/** A language by its name in that of the page; its tag where it has none. */
+export function languageText(tag: string): string {
+  try {
+    return new Intl.DisplayNames([language], { type: "language" }).of(tag) ?? tag;
+  } catch {
+    return tag;
+  }
+}

@@ -15,12 +15,23 @@ const AXE = readFileSync(new URL("../../node_modules/axe-core/axe.min.js", impor
 /** Colours of the film: the page's own, from the deep water to the lamp. */
 const HUES = "c0=0x0b1f2a:c1=0x12697a:c2=0x6cc6d3:c3=0xf0a860:c4=0xa34d00";
 
-/** Makes a film of `seconds` in `directory`, about 100 KB per second, and returns its bytes. */
-export async function makeFilm(directory: string, seconds: number): Promise<Uint8Array> {
-  const path = join(directory, "film.mp4");
+/** Makes a film of `seconds` in `directory`, about 100 KB per second, with sound in `languages`, and returns its bytes. */
+export async function makeFilm(
+  directory: string,
+  seconds: number,
+  { languages = ["eng"], size = "960x540" }: { readonly languages?: readonly string[]; readonly size?: string } = {},
+): Promise<Uint8Array> {
+  const path = join(directory, `film-${languages.join("-")}.mp4`);
   await promisify(execFile)("ffmpeg", [
-    ...["-v", "error", "-f", "lavfi", "-i", `gradients=s=960x540:r=25:speed=0.01:n=5:${HUES}:d=${seconds}`],
-    ...["-f", "lavfi", "-i", `sine=frequency=220:duration=${seconds}`],
+    ...["-v", "error", "-f", "lavfi", "-i", `gradients=s=${size}:r=25:speed=0.01:n=5:${HUES}:d=${seconds}`],
+    ...languages.flatMap((_, n) => ["-f", "lavfi", "-i", `sine=frequency=${220 * (n + 1)}:duration=${seconds}`]),
+    ...[
+      "-map",
+      "0:v",
+      ...languages.flatMap((language, n) => {
+        return ["-map", `${n + 1}:a`, `-metadata:s:a:${n}`, `language=${language}`];
+      }),
+    ],
     ...["-c:v", "libx264", "-preset", "ultrafast", "-g", "50", "-b:v", "800k", "-minrate", "800k", "-maxrate", "800k"],
     ...["-bufsize", "800k", "-x264-params", "nal-hrd=cbr", "-pix_fmt", "yuv420p", "-c:a", "aac", "-b:a", "64k"],
     ...["-movflags", "+faststart", path],

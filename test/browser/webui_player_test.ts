@@ -7,6 +7,7 @@ import { createEngine, type Engine, type EngineOptions } from "../../src/engine.
 import type { HttpServer } from "../../src/ports.ts";
 import { type SeededFiles, seedFiles, temporaryDirectory } from "../support/engine.ts";
 import { clip } from "../support/fixtures.ts";
+import { onAir } from "../support/live.ts";
 import { until } from "../support/until.ts";
 import { launchChromium } from "./support.ts";
 import { barriers, frames, makeFilm, shot } from "./webui-support.ts";
@@ -189,6 +190,80 @@ test("the picture moves again when the network of the viewer was away", async ()
     await until("more has come", async () => (await video(page)).end > before.end + 2, 30_000);
     await until("the page has nothing to complain of", async () => await status(page) === "");
   });
+});
+
+test("subtitles beside the film are off, on and off again, the sound changes its language, and so does the file", async () => {
+  const srt = (text: string) => new TextEncoder().encode(`1\n00:00:00,100 --> 00:00:59,000\n${text}\n`);
+  const film = await makeFilm(directory.path, 20, { languages: ["eng", "spa"], size: "320x180" });
+  const voyage = await seedFiles([
+    { path: "Voyage 1.mp4", bytes: film },
+    { path: "Voyage 1.en.srt", bytes: srt("Ahoy") },
+    { path: "Voyage 1.es.srt", bytes: srt("Hola") },
+    { path: "Voyage 2.mp4", bytes: film.subarray(0) },
+  ], { name: "Voyage" });
+  const shown = (page: Page) =>
+    page.evaluate(() =>
+      [...document.querySelector("video")!.textTracks].filter(({ mode }) => mode === "showing")
+        .flatMap(({ activeCues }) => [...activeCues ?? []].map((cue) => (cue as VTTCue).text))
+    );
+  try {
+    await withPage({}, async (page, { url }) => {
+      await play(page, url, voyage.magnet);
+      await until("pictures are shown", async () => await frames(page) > 10);
+      const subtitles = page.locator(".menu:has-text('Subtitles') select");
+      await subtitles.waitFor();
+      assertEquals(await shown(page), []);
+      await subtitles.selectOption({ label: "Spanish" });
+      await until("they are shown", async () => (await shown(page))[0] === "Hola");
+      assertEquals(await barriers(page), []);
+      await shot(page, "player-subtitles");
+      await subtitles.selectOption({ label: "Off" });
+      await until("they are off", async () => (await shown(page)).length === 0);
+      const sound = page.locator(".menu:has-text('Sound') select");
+      assertEquals(await sound.locator("option").allTextContents(), ["English", "Spanish"]);
+      const before = await video(page);
+      await sound.selectOption({ label: "Spanish" });
+      await until(
+        "Spanish is heard",
+        async () => (await sound.locator("option").allTextContents())[0] === "Spanish",
+      );
+      await until("it goes on where it was", async () => (await video(page)).at > before.at + 0.5);
+      await page.locator(".menu:has-text('File') select").selectOption({ label: "Voyage 2.mp4" });
+      await page.waitForFunction(() => /Voyage 2/.test(document.querySelector("h1")!.textContent!));
+      await until("the other file plays", async () => await frames(page) > 10);
+    });
+  } finally {
+    await voyage.close();
+  }
+});
+
+test("of a broadcast one goes back in time, and to its edge again", async () => {
+  const air = await onAir();
+  try {
+    await withPage({ startTimeoutMs: 20_000 }, async (page, { url }) => {
+      await page.goto(`${url}/#/play?q=${encodeURIComponent(air.magnet)}`);
+      await page.click("button.big");
+      await until("pictures are shown", async () => await frames(page) > 10, 60_000);
+      await until("there is something to go back to", () =>
+        page.evaluate(() => {
+          const range = document.querySelector<HTMLInputElement>(".live input");
+          return range !== null && Number(range.max) - Number(range.min) > 12;
+        }), 60_000);
+      assertEquals(await barriers(page), []);
+      await shot(page, "player-live");
+      const back = await page.evaluate(() => Number(document.querySelector<HTMLInputElement>(".live input")!.min) + 1);
+      await page.fill(".live input", String(Math.ceil(back)));
+      await until("it is there", async () => Math.abs((await video(page)).at - back) < 4);
+      await until(
+        "it says how far",
+        async () => /\d+ s behind live/.test(await page.locator(".live").textContent() ?? ""),
+      );
+      await page.click("text=Go live");
+      await until("it is at the edge", async () => /^live/.test(await page.locator(".live .note").textContent() ?? ""));
+    });
+  } finally {
+    await air.close();
+  }
 });
 
 test("a dead stream ends in words that say why", async () => {

@@ -10,6 +10,7 @@ const BYTES = Uint8Array.from({ length: 9 }, (_, i) => i);
 
 const plan: HlsPlan = {
   segments: [0, 4000, 9000].map((startMs, index) => ({ index, startMs, durationMs: 4000 })),
+  zeroPts90k: 0,
   targetDurationS: 5,
   segmentBytes: () => null,
   async *readSegment(n) {

@@ -25,6 +25,8 @@ const DESCRIPTIONS: Readonly<Record<EffectiveName, string>> = {
   client_session_id: "Any number of the client's; the answer and stat repeat it",
   playlist_selected_indexes: "Numbers of the files of which the default one is chosen",
   next_file_indexes: "Numbers of the files that may be played next: their beginning is fetched ahead",
+  subtitles:
+    "HLS alone: a multivariant playlist with the .srt and .vtt files that belong to the film, where there are some",
   start_from:
     "Where playing begins: seconds (90.5) or a time (1:02:03) in a file; Unix seconds of a broadcast, as far as its window reaches",
   disable_p2p: "1: neither trackers, DHT nor peers are asked; only web seeds, and what is here already",

@@ -159,10 +159,21 @@ function streamPaths(): Json {
     ),
     "/engine/m/{infohash}/{session}.m3u8": stream(
       "read_playlist",
-      "A session's HLS playlist.",
-      [INFOHASH, SESSION],
+      "A session's HLS playlist, or with subtitles the multivariant one.",
+      [
+        INFOHASH,
+        SESSION,
+        inQuery("start_from", { type: "string", description: "As at the start" }),
+        flag("subtitles"),
+        inQuery("subtitle", { type: "integer", description: "Number of subtitles: their playlist" }),
+      ],
       HLS,
     ),
+    "/engine/s/{infohash}/{session}/{subtitle}.vtt": stream("read_subtitles", "Subtitles of a session as WebVTT.", [
+      INFOHASH,
+      SESSION,
+      inPath("subtitle", "Number of the subtitles", { type: "integer" }),
+    ], "text/vtt"),
     "/engine/c/{infohash}/{segment}.ts": stream("read_segment", "A segment of an HLS playlist.", [
       INFOHASH,
       inPath("segment", "Number of the segment", { type: "integer" }),

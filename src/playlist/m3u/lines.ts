@@ -4,6 +4,7 @@
  * is not valid, as Windows-1251 or Windows-1252, whichever the high bytes seen so far speak for.
  */
 import { concatBytes } from "../../bytes/hex.ts";
+import { textDecoder, utf16Name } from "../../bytes/text.ts";
 import { isTurnDue, nextTurn } from "../../bytes/turn.ts";
 import { abortError } from "../../errors.ts";
 
@@ -36,7 +37,7 @@ export async function* textLines(
   chunks: AsyncIterable<Uint8Array>,
   { maxLineBytes = 256 * 1024, signal }: LineOptions = {},
 ): AsyncGenerator<TextLine> {
-  const decode = lineDecoder();
+  const decode = textDecoder();
   const begun = new LineStart(maxLineBytes);
   let afterCr = false;
   let number = 0;
@@ -133,40 +134,11 @@ async function* asUtf8(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8A
         continue;
       }
       head = null;
-      const name = utf16(bytes);
+      const name = utf16Name(bytes);
       if (name !== null) decoder = new TextDecoder(name);
     }
     yield decoder === null ? bytes : encoder.encode(decoder.decode(bytes, { stream: true }));
   }
   if (head !== null) yield head;
   if (decoder !== null) yield encoder.encode(decoder.decode());
-}
-
-function utf16([a, b, c, d]: Uint8Array): "utf-16le" | "utf-16be" | null {
-  if ((a === 0xff && b === 0xfe) || (a !== 0 && b === 0 && c !== 0 && d === 0)) return "utf-16le";
-  if ((a === 0xfe && b === 0xff) || (a === 0 && b !== 0 && c === 0 && d !== 0)) return "utf-16be";
-  return null;
-}
-
-function lineDecoder(): (bytes: Uint8Array, first: boolean) => string {
-  const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
-  const cyrillic = new TextDecoder("windows-1251");
-  const latin = new TextDecoder("windows-1252");
-  let together = 0;
-  let alone = 0;
-  return (bytes, first) => {
-    let text: string;
-    try {
-      text = utf8.decode(bytes);
-    } catch {
-      // Cyrillic words are runs of high bytes; in Latin ones a high byte stands between ASCII letters.
-      for (let at = 0; at < bytes.length; at++) {
-        if (bytes[at]! < 0xc0) continue;
-        if ((bytes[at - 1] ?? 0) >= 0xc0 || (bytes[at + 1] ?? 0) >= 0xc0) together++;
-        else alone++;
-      }
-      text = (together > 2 * alone ? cyrillic : latin).decode(bytes);
-    }
-    return first ? text.replace(/^\uFEFF/, "") : text;
-  };
 }

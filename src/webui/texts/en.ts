@@ -173,6 +173,13 @@ export const EN = {
   channels: "{0} channels",
   sources: "sources: {0}",
   taskCheck: "Check of who is alive",
+  sound: "Sound",
+  subtitles: "Subtitles",
+  off: "Off",
+  file: "File",
+  timeshift: "Go back in time",
+  behindLive: "{0} s behind live",
+  atEdge: "live",
 };
 
 /** A catalogue of texts. */

@@ -177,4 +177,11 @@ export const ES: Texts = {
   channels: "{0} canales",
   sources: "fuentes: {0}",
   taskCheck: "Comprobación de actividad",
+  sound: "Sonido",
+  subtitles: "Subtítulos",
+  off: "Sin subtítulos",
+  file: "Archivo",
+  timeshift: "Retroceder en el tiempo",
+  behindLive: "{0} s por detrás del directo",
+  atEdge: "en directo",
 };

@@ -176,4 +176,11 @@ export const RU: Texts = {
   channels: "Каналов: {0}",
   sources: "источников: {0}",
   taskCheck: "Проверка, что живо",
+  sound: "Звук",
+  subtitles: "Субтитры",
+  off: "Выключены",
+  file: "Файл",
+  timeshift: "Отмотать назад",
+  behindLive: "на {0} с позади эфира",
+  atEdge: "в эфире",
 };

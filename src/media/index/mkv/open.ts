@@ -108,6 +108,7 @@ export async function openMatroska(source: ByteSource, options: OpenOptions): Pr
     durationMs: durationNs / 1e6,
     sourceBytes: source.sizeBytes,
     warnings,
+    zero90k: shift90k,
     timeline: {
       kind: "streamed",
       runs,

@@ -131,13 +131,14 @@ function isSuspicious({ runs }: StreamedTimeline, likelyMs: number): boolean {
   return last !== undefined && (last.startPts90k + last.durationPts90k) / 90 < likelyMs * SUSPICIOUS_SHARE;
 }
 
-function indexOf(movie: Movie, work: IndexWork, { tables, warnings }: Tables): MediaIndex {
+function indexOf(movie: Movie, work: IndexWork, { tables, warnings, earliest90k }: Tables): MediaIndex {
   return {
     container: "mp4",
     tracks: movie.tracks.map((entry) => entry.track),
     durationMs: movie.durationMs,
     sourceBytes: work.sizeBytes,
     warnings,
+    zero90k: -earliest90k,
     timeline: { kind: "tabled", tables },
   };
 }

@@ -137,6 +137,7 @@ function hlsPlan(
     segments,
     locate,
     targetDurationS: targetDurationS(plan.cuts.map(({ durationMs }) => durationMs)),
+    zeroPts90k: plan.startPts90k,
     segmentBytes: () => null,
     readSegment(n, source, signal, buffers) {
       if (segments[n] === undefined) throw new MillraceError("not_found", `no segment ${n}`);

@@ -1,0 +1,59 @@
+/** HLS with subtitles, our addition: a multivariant playlist, a playlist for each of the subtitles, and their WebVTT. */
+import { renderMultivariant, renderSubtitlePlaylist } from "../media/hls/multivariant.ts";
+import type { PlaybackSession } from "../playback/session.ts";
+import type { AnySession } from "../playback/sessions.ts";
+import { subtitlesOf, subtitleText } from "../playback/subtitles.ts";
+import { baseOf, type HttpContext, type HttpParts } from "./context.ts";
+
+const PLAYLIST_FIELDS = { "content-type": "application/vnd.apple.mpegurl", "cache-control": "no-cache" };
+
+/** The multivariant playlist, where the start asked for subtitles and there are some; else null. */
+export function multivariantOf(
+  c: HttpContext,
+  parts: HttpParts,
+  prefix: string,
+  session: AnySession,
+): Response | null {
+  if (c.req.query("subtitles") !== "1" || session.kind !== "file") return null;
+  const subtitles = subtitlesOf(session);
+  if (subtitles.length === 0) return null;
+  session.touch();
+  const url = playlistUrl(c, parts, prefix, session);
+  const startFrom = c.req.query("start_from");
+  const text = renderMultivariant(
+    startFrom === undefined ? url : `${url}?start_from=${encodeURIComponent(startFrom)}`,
+    subtitles.map((one, n) => ({ ...one, url: `${url}?subtitle=${n}` })),
+    session.presentation?.bytesPerSecond ?? null,
+  );
+  return new Response(text, { headers: PLAYLIST_FIELDS });
+}
+
+/** The playlist of the subtitles that `subtitle` numbers; null when there are none of that number. */
+export function subtitlePlaylistOf(
+  c: HttpContext,
+  parts: HttpParts,
+  prefix: string,
+  session: AnySession,
+): Response | null {
+  const n = Number(c.req.query("subtitle"));
+  if (session.kind !== "file" || session.hls === null || subtitlesOf(session)[n] === undefined) return null;
+  session.touch();
+  // One segment: the file comes as a whole.
+  const wholeMs = session.hls.segments.reduce((sum, { durationMs }) => sum + durationMs, 0);
+  const base = `${baseOf(c, parts)}/${prefix}/s/${session.identity.infohashHex}/${session.id}`;
+  return new Response(renderSubtitlePlaylist([wholeMs], () => `${base}/${n}.vtt`), { headers: PLAYLIST_FIELDS });
+}
+
+/** The WebVTT of subtitles; null when there are none of that number. Rejects as `subtitleText`. */
+export async function subtitleSegment(c: HttpContext, parts: HttpParts, session: AnySession): Promise<Response | null> {
+  const n = /^(\d{1,4})\.vtt$/.exec(c.req.param("name") ?? "")?.[1];
+  if (n === undefined || session.kind !== "file") return null;
+  const subtitle = subtitlesOf(session)[Number(n)];
+  if (subtitle === undefined) return null;
+  const text = await subtitleText(session, subtitle, parts.clock, c.req.raw.signal);
+  return new Response(text, { headers: { "content-type": "text/vtt; charset=utf-8", "cache-control": "no-cache" } });
+}
+
+function playlistUrl(c: HttpContext, parts: HttpParts, prefix: string, session: PlaybackSession): string {
+  return `${baseOf(c, parts)}/${prefix}/m/${session.identity.infohashHex}/${session.id}.m3u8`;
+}
