@@ -1,4 +1,5 @@
 /** `serve`: an engine behind an HTTP server until a signal arrives. */
+import os from "node:os";
 import type { Config } from "../src/config.ts";
 import { createEngine, type Engine, type EngineOptions } from "../src/engine.ts";
 import { describeError, hasCode, MillraceError } from "../src/errors.ts";
@@ -47,6 +48,7 @@ export async function startServing(config: Config, ports: Ports): Promise<Servin
     release();
     throw error;
   }
+  engine.servedAt(server.address);
   const peers = engine.peerAddress;
   const baseUrl = `http://${reachable(server.address)}`;
   void warmUp(baseUrl, ports.clock);
@@ -78,7 +80,7 @@ async function lockDirectories({ cache }: Config, { stateDir, cacheDir }: Direct
 /** What the engine is told of the configuration. */
 function engineOptions(config: Config, directories: Directories): EngineOptions {
   const { dhtBootstrap, ...rest } = config;
-  return { ...rest, ...directories, ...(dhtBootstrap.length > 0 && { dhtBootstrap }) };
+  return { ...rest, ...directories, deviceName: os.hostname(), ...(dhtBootstrap.length > 0 && { dhtBootstrap }) };
 }
 
 async function listen(config: Config, ports: Ports, engine: Engine): Promise<HttpServer> {

@@ -122,6 +122,19 @@ const OPTIONS = {
     "Kodi that streams can be opened in: [user:password@]host[:port] of its web server, port 8080 by default; repeatable",
   ),
   playerDiscovery: option("no-player-discovery", value.negated, true, "Do not look for players other than those named"),
+  castPlayer: option(
+    "cast-player",
+    value.optional(value.text("ID")),
+    null,
+    "Player for what other engines send, by its id in get_available_players",
+    { shownDefault: "the first program" },
+  ),
+  allowCastFrom: option(
+    "allow-cast-from",
+    value.list(value.text("KEY")),
+    [],
+    "Key of another engine that may play its streams here without being asked about; repeatable",
+  ),
   transcodeAudio: option(
     "transcode-audio",
     value.choice("auto", "never", "always"),

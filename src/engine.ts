@@ -21,6 +21,7 @@ import { Surroundings } from "./discovery/nearness.ts";
 import type { Engine, EngineOptions } from "./engine/options.ts";
 import { SourceDesk } from "./engine/broadcast-desk.ts";
 import { createOperating } from "./engine/operating.ts";
+import { createPlayers } from "./engine/players.ts";
 import { createPublisher } from "./engine/publisher.ts";
 import { sessionObserver } from "./engine/session-observer.ts";
 import { RecentLog } from "./engine/recent-log.ts";
@@ -31,13 +32,6 @@ import { AccessPolicy } from "./http/address.ts";
 import { Admission } from "./http/admission.ts";
 import { createApp } from "./http/app.ts";
 import { SentSessions } from "./http/sent-sessions.ts";
-import { ChromecastFinder } from "./players/chromecast/chromecast-finder.ts";
-import { MulticastDns } from "./players/mdns/multicast-dns.ts";
-import { KodiFinder } from "./players/kodi/kodi-finder.ts";
-import { PagePlayers } from "./players/pages/page-players.ts";
-import { Players } from "./players/players.ts";
-import { RendererFinder } from "./players/upnp/renderer-finder.ts";
-import { ProgramFinder } from "./players/programs/program-finder.ts";
 import { ItemChecks } from "./playlist/checks.ts";
 import { Channels } from "./playlist/channel.ts";
 import { Playlist } from "./playlist/items.ts";
@@ -256,15 +250,7 @@ async function assemble(machine: Ports, options: EngineOptions, opened: Closer[]
     },
   });
   opened.push(() => lists.close());
-  const playerDiscovery = options.playerDiscovery ?? true;
-  const pages = new PagePlayers(clock);
-  const mdns = new MulticastDns(ports);
-  const players = new Players([
-    pages,
-    new ProgramFinder(ports, { programs: options.playerPrograms ?? [], discovery: playerDiscovery }),
-    new KodiFinder(ports, options.kodis ?? []),
-    ...playerDiscovery ? [new RendererFinder(ports), new ChromecastFinder(ports, mdns)] : [],
-  ], clock);
+  const { players, pages, cast, ...playing } = await createPlayers(ports, options, stateDir, policy);
   const ending = new AbortController();
   const sent = new SentBroadcasts({ files: ports.files, log, clock, swarms: broadcasts });
   const cacheFigures = () => ({ limitBytes: cache.limitBytes, usedBytes: cache.usedBytes });
@@ -305,6 +291,7 @@ async function assemble(machine: Ports, options: EngineOptions, opened: Closer[]
       settings,
       signIn,
       players,
+      cast,
       content,
       analyzer,
       media: createMediaFinder({ content, analyzer, wrappers }),
@@ -345,6 +332,7 @@ async function assemble(machine: Ports, options: EngineOptions, opened: Closer[]
       return manager.peerAddress;
     },
     access: policy,
+    servedAt: (address) => playing.servedAt(address),
     swarms: manager,
     broadcasts,
     broadcast: (wanted) => sent.start(wanted),
@@ -366,7 +354,7 @@ async function assemble(machine: Ports, options: EngineOptions, opened: Closer[]
         records.close();
         const sessionsEnd = sessions.close();
         const end = (...parts: Closer[]) => closeParts(log, parts);
-        await end(() => sent.close(), () => players.close());
+        await end(() => sent.close(), () => playing.close());
         await end(() => lists.close());
         await end(() => broadcasts.close(), () => manager.close());
         await end(() => discovery.close(), () => transportCache.close(), () => wrappers.close());

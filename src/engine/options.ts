@@ -4,7 +4,7 @@ import type { StreamSelector } from "../content/selector.ts";
 import type { AccessPolicy } from "../http/address.ts";
 import type { Front } from "../http/context.ts";
 import type { Broadcast, BroadcastOptions, LiveMembership, Relay } from "../live/broadcast/broadcast-types.ts";
-import type { RequestInfo } from "../ports.ts";
+import type { RequestInfo, SocketAddress } from "../ports.ts";
 import type { SwarmManager } from "../swarm/types.ts";
 
 /** How an engine is set up. Every field is optional; the defaults suit an embedder without a disk. */
@@ -76,6 +76,12 @@ export interface EngineOptions {
   readonly kodis?: readonly string[];
   /** Whether to look for players that were not named. Default true. */
   readonly playerDiscovery?: boolean;
+  /** What this engine calls itself to others of the local network. Default "millrace". */
+  readonly deviceName?: string;
+  /** Id of the player, as `get_available_players` lists it, that plays what other engines send. Default: the first program. */
+  readonly castPlayer?: string | null;
+  /** Keys of engines that may play their streams here without being asked about. */
+  readonly allowCastFrom?: readonly string[];
   /** Lets remote callers name private addresses in `url`. Default false. */
   readonly allowPrivateFetch?: boolean;
   /** Token of the JSON API, 64 hexadecimal characters. Default: the one in `stateDir`, made at the first start. */
@@ -101,6 +107,8 @@ export interface Engine {
   readonly peerAddress: { readonly host: string; readonly port: number } | null;
   /** Who may call, for embedders that set it themselves; the API's settings change the same policy. */
   readonly access: Pick<AccessPolicy, "setAllowed">;
+  /** The engine is served at this address: where other machines reach it, other engines find it as a player. */
+  servedAt(address: SocketAddress): void;
   /** All swarms, for embedders and the command line. */
   readonly swarms: SwarmManager;
   /** All broadcasts, received and sent. */

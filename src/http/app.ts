@@ -2,6 +2,7 @@
 import { Hono } from "hono";
 import { addAccountRoutes } from "./account-routes.ts";
 import { addApiRoutes } from "./api-routes.ts";
+import { addCastRoutes } from "./cast-routes.ts";
 import type { HttpEnv, HttpParts } from "./context.ts";
 import { addControlRoutes } from "./control-routes.ts";
 import { publicError } from "./errors.ts";
@@ -29,6 +30,7 @@ export function createApp(parts: HttpParts): Hono<HttpEnv> {
   addApiRoutes(app, parts);
   addAccountRoutes(app, parts);
   addPagePlayerRoutes(app, parts);
+  addCastRoutes(app, parts);
   addWebuiRoutes(app, parts);
   addOperatingRoutes(app, parts);
   app.notFound(() => text("not found", 404));

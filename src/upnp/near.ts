@@ -13,3 +13,8 @@ export function isNear(sender: string, networks: readonly InterfaceAddress[]): b
   const address = ipaddr.IPv4.parse(sender);
   return networks.some(({ host, prefixLength }) => address.match(ipaddr.IPv4.parse(host), prefixLength));
 }
+
+/** One form for each address: an IPv4 address that an IPv6 socket shows as its own kind is IPv4. */
+export function plainHost(host: string): string {
+  return ipaddr.isValid(host) ? ipaddr.process(host).toString() : host;
+}

@@ -68,6 +68,8 @@ const FLAGS: Readonly<Record<string, readonly [isPublic: boolean, isRemote: bool
   set_limits: [false, true],
   get_tasks: [false, true],
   get_log: [false, true],
+  get_cast_senders: [false, true],
+  set_cast_sender: [false, true],
   broadcast_start: [false, false],
   broadcast_stop: [false, false],
   broadcast_list: [false, true],

@@ -185,6 +185,7 @@ const CALLS: readonly (readonly [string, string, Shape])[] = [
   ["get_tasks", "", { tasks: [TASK] }],
   ["get_log", "", { lines: [{ time: "integer", level: "|error|warn", message: "string", detail: "string" }] }],
   ["broadcast_list", "", { broadcasts: [] as never }],
+  ["get_cast_senders", "", { key: "=null", allowed: [] as never, pending: [] as never }],
   ["playlist_check", "ids=2&owner=me&query=b&category=c", { task_id: "integer" }],
   ["playlist_get_checks", "ids=2,4", { checks: [] as never }],
 ];
@@ -206,6 +207,7 @@ const ELSEWHERE = [
   "external_playlist_update",
   "broadcast_start",
   "broadcast_stop",
+  "set_cast_sender",
 ];
 
 test("every method answers over HTTP in the documented shape", async () => {

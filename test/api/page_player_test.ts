@@ -43,3 +43,27 @@ test("only a page of the engine's own listens and reports, and its reports are r
     assertEquals((await call("get_available_players")).result.players, []);
   });
 });
+
+test("other engines reach the two steps of casting and nothing else; no page of any origin does", async () => {
+  await withEngine(async ({ engine }) => {
+    const post = async (path: string, headers: Record<string, string>, body = "{}") => {
+      const all = { "content-type": "application/json", ...headers };
+      const request = new Request(`${OWN}${path}`, { method: "POST", headers: all, body });
+      const response = await engine.fetch(request, { remote: { host: ADDRESSES.intranet, port: 1 } });
+      return [response.status, (await response.text()).slice(0, 60)];
+    };
+    const pages = [{ origin: OWN }, { origin: "https://page.example" }, { "sec-fetch-site": "same-origin" }];
+    for (const headers of [...pages, { referer: "https://page.example/" }, { "content-type": "text/plain" }]) {
+      assertEquals(await post("/cast/hello", headers), [403, "this is for other engines\n"], JSON.stringify(headers));
+      assertEquals(await post("/cast/command", headers), [403, "this is for other engines\n"]);
+    }
+    assertEquals((await post("/cast/hello", {}))[0], 400);
+    assertEquals((await post("/cast/command", {}, "x".repeat(20_000)))[0], 413);
+    const [status, text] = await post("/cast/hello", {}, JSON.stringify({ challenge: "0".repeat(32) }));
+    assertEquals([status, Object.keys(JSON.parse(`${text}`.replace(/,"signature.*|$/, "}")))], [200, ["nonce"]]);
+  }, { playerDiscovery: true });
+  await withEngine(async ({ engine }) => {
+    const request = new Request(`${OWN}/cast/hello`, { method: "POST", body: "{}" });
+    assertEquals((await engine.fetch(request, { remote: { host: ADDRESSES.intranet, port: 1 } })).status, 404);
+  });
+});

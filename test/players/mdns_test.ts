@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { type DnsMessage, type DnsRecord, nameKey, readMessage, writeMessage } from "../../src/players/mdns/message.ts";
 import { MulticastDns } from "../../src/players/mdns/multicast-dns.ts";
+import { ServiceResponder } from "../../src/players/mdns/responder.ts";
 import { ServiceBrowser } from "../../src/players/mdns/service-browser.ts";
 import type { Logger, SocketAddress, UdpBindOptions } from "../../src/ports.ts";
 import { FakeClock } from "../support/fake-clock.ts";
@@ -143,7 +144,12 @@ function machine(taken5353 = false) {
     await pass(950);
     return (await listed).map(({ instance, host }) => `${instance}@${host}`);
   };
-  return { clock, sent, bound, handlers, hear, browser, list, pass };
+  /** As a question from `host`; `known`: what the asker has heard already. */
+  const ask = (name: readonly string[], type: number, { port = 5353, known = [] as DnsRecord[] } = {}) => {
+    const message = { id: 7, isResponse: false, questions: [{ name, type }], records: known };
+    for (const handler of handlers) handler(writeMessage(message), { host: "192.168.7.9", port });
+  };
+  return { clock, sent, bound, handlers, hear, browser, list, pass, ask, ports };
 }
 
 test("ServiceBrowser asks twice, asks again for what was left out, and lists what is known whole", async () => {
@@ -223,4 +229,68 @@ test("MulticastDns reads so many messages of one machine, and searches from anot
   await pass(950);
   assertEquals((await listing).map(({ instance }) => instance), ["TV"]);
   browser.close();
+});
+
+test("ServiceResponder announces twice, answers what is asked of it at most once a second, and says goodbye", async () => {
+  const { ports, clock, sent, ask, pass, handlers } = machine();
+  let isOffered = true;
+  const dns = new MulticastDns(ports);
+  const service = {
+    instance: "Study 1a",
+    type: "_millrace._tcp",
+    hostLabel: "millrace-1a",
+    port: 6878,
+    facts: ["k=v"],
+  };
+  const responder = new ServiceResponder(dns, clock, service, () => Promise.resolve(isOffered));
+  const count = async (ms: number) => {
+    await pass(ms);
+    return sent.splice(0).length;
+  };
+  void responder.open();
+  await pass(0);
+  const [announced] = sent;
+  const instance = ["Study 1a", "_millrace", "_tcp", "local"];
+  const [pointer, server, text, address] = announced!.records as [DnsRecord, DnsRecord, DnsRecord, DnsRecord];
+  assertEquals([pointer.type === "PTR" && pointer.target, pointer.ttlSeconds], [instance, 120]);
+  assertEquals([server.type === "SRV" && server.port, text.isUnique], [6878, true]);
+  assertEquals(address.type === "A" && address.address, "192.168.7.5");
+  assertEquals(await count(1000), 2);
+
+  await pass(1000);
+  const type = instance.slice(1);
+  const asked: [readonly string[], number, number][] = [
+    [type, 12, 1],
+    [["_MILLRACE", "_tcp", "local"], 255, 1],
+    [instance, 33, 1],
+    [["millrace-1a", "local"], 1, 1],
+    [["_services", "_dns-sd", "_udp", "local"], 12, 1],
+    [type, 33, 0],
+    [["_googlecast", "_tcp", "local"], 12, 0],
+    [["other", "local"], 255, 0],
+  ];
+  for (const [name, kind, answers] of asked) {
+    for (let n = 0; n < 20; n++) ask(name, kind);
+    assertEquals(await count(150), answers, name.join("."));
+    await pass(1000);
+  }
+  ask(type, 12, { known: [pointer] });
+  assertEquals(await count(1500), 0, "the asker knows it");
+  ask(type, 12);
+  await pass(150);
+  ask(type, 12);
+  assertEquals(await count(500), 1);
+  assertEquals(await count(700), 1, "a second later");
+
+  ask(type, 12, { port: 40_000 });
+  ask(type, 12, { port: 40_000 });
+  await pass(0);
+  assertEquals(sent.map(({ id, questions, records }) => [id, questions.length, records[0]!.ttlSeconds]), [[7, 1, 10]]);
+  sent.length = 0;
+  isOffered = false;
+  ask(type, 12);
+  assertEquals(await count(1500), 0, "not in this network, or not now");
+  await responder.close();
+  assertEquals([sent.length, sent[0]!.records[0]!.ttlSeconds], [1, 0]);
+  assertEquals([clock.pendingTimers, handlers.size], [0, 0]);
 });

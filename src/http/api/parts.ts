@@ -15,6 +15,8 @@ import type { ItemChecks } from "../../playlist/checks.ts";
 import type { Playlist } from "../../playlist/items.ts";
 import type { Lists } from "../../playlist/lists.ts";
 import type { Sessions } from "../../playback/sessions.ts";
+import type { CastReceiver } from "../../players/engines/cast-receiver.ts";
+import type { CastSenders } from "../../players/engines/cast-senders.ts";
 import type { Players } from "../../players/players.ts";
 import type { Clock, Logger, RuntimeFacts } from "../../ports.ts";
 import type { LiveMetainfo } from "../../transport/live.ts";
@@ -91,6 +93,8 @@ export interface ApiParts {
   readonly sessions: Pick<Sessions, "start" | "stop">;
   readonly players: Players;
   readonly sentSessions: SentSessions;
+  /** What other engines send; null: nothing is taken. */
+  readonly cast: { readonly receiver: CastReceiver; readonly senders: CastSenders; readonly key: string } | null;
   readonly content: MetainfoFinder;
   readonly analyzer: Analyzer;
   readonly media: MediaFinder;

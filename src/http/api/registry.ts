@@ -4,6 +4,7 @@ import { ACCOUNT_METHODS } from "./methods/account.ts";
 import { ACCESS_METHODS } from "./methods/access.ts";
 import { ANALYZE_METHODS } from "./methods/analyze.ts";
 import { BROADCAST_METHODS } from "./methods/broadcasts.ts";
+import { CAST_METHODS } from "./methods/casts.ts";
 import { CHECK_METHODS } from "./methods/checks.ts";
 import { CONTENT_METHODS } from "./methods/content.ts";
 import { DEFERRED_METHODS } from "./methods/deferred.ts";
@@ -34,7 +35,7 @@ export const METHOD_GROUPS: readonly MethodGroup[] = [
     methods: [...ACCESS_METHODS, ...STATUS_METHODS],
   },
   { name: "Account", summary: "Who uses the engine.", methods: ACCOUNT_METHODS },
-  { name: "Players", summary: "Players in reach.", methods: PLAYER_METHODS },
+  { name: "Players", summary: "Players in reach.", methods: [...PLAYER_METHODS, ...CAST_METHODS] },
   {
     name: "Content",
     summary: "What an id, a torrent, a broadcast or an address holds.",

@@ -54,12 +54,18 @@ export class MulticastDns {
     this.#sockets.clear();
   }
 
-  /** Sends what `messageFor` makes for this machine's address in each network, to everybody there or to `to`. */
-  async send(messageFor: (ownHost: string) => DnsMessage, to: SocketAddress = GROUP): Promise<void> {
+  /** This machine's addresses in the networks where it is heard. */
+  hosts(): readonly string[] {
+    return [...this.#sockets.keys()];
+  }
+
+  /** Sends what `messageFor` makes for this machine's address in each network, to everybody there or to `to`; null: nothing. */
+  async send(messageFor: (ownHost: string) => DnsMessage | null, to: SocketAddress = GROUP): Promise<void> {
     await this.#bind();
-    await Promise.all(
-      [...this.#sockets].map(([host, socket]) => socket.send(writeMessage(messageFor(host)), to)),
-    );
+    await Promise.all([...this.#sockets].map(async ([host, socket]) => {
+      const message = messageFor(host);
+      if (message !== null) await socket.send(writeMessage(message), to);
+    }));
   }
 
   /** Sockets for the interfaces that there are now: laptops move. */

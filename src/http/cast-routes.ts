@@ -1,0 +1,47 @@
+/** Where other engines send their streams. The JSON API stays closed to them: what they may is in their signed command. */
+import type { Hono } from "hono";
+import { COMMAND_PATH, HELLO_PATH, MAX_CAST_BYTES, SIGNATURE_FIELD } from "../players/engines/cast-command.ts";
+import type { CastReceiver } from "../players/engines/cast-receiver.ts";
+import { plainHost } from "../upnp/near.ts";
+import { MillraceError } from "../errors.ts";
+import { hostField } from "./address.ts";
+import { holderOf } from "./caller.ts";
+import { baseOf, type HttpContext, type HttpEnv, type HttpParts } from "./context.ts";
+import { publicError } from "./errors.ts";
+import { text } from "./guard.ts";
+import { pageOf } from "./page.ts";
+import { readBody } from "./request-body.ts";
+
+/** Adds the routes, unless this engine takes nothing from others. No page of any origin gets through. */
+export function addCastRoutes(app: Hono<HttpEnv>, parts: HttpParts): void {
+  const { cast } = parts.api;
+  if (cast === null) return;
+  const forEngines = (path: string, handle: (c: HttpContext, body: string, to: CastReceiver) => Promise<object>) =>
+    app.post(path, async (c) => {
+      const isPage = pageOf(c.req.raw, baseOf(c, parts)).relation !== "none";
+      if (isPage || !/^application\/json\b/.test(c.req.header("content-type") ?? "")) {
+        return text("this is for other engines", 403);
+      }
+      const hold = parts.admission.body(holderOf(c, parts));
+      try {
+        const bytes = await readBody(c.req.raw, parts.clock, MAX_CAST_BYTES, hold, tooLarge);
+        return c.json(await handle(c, new TextDecoder().decode(bytes), cast.receiver));
+      } catch (error) {
+        const { status, message } = publicError(error);
+        const code = error instanceof MillraceError ? error.code : "internal";
+        return Response.json({ error: { code, message } }, { status: status === 499 ? 503 : status });
+      } finally {
+        hold.release();
+      }
+    });
+  const hostOf = (c: HttpContext) => plainHost(c.get("clientHost"));
+  forEngines(HELLO_PATH, (c, body, receiver) => receiver.hello(hostOf(c), hostField(c.req.raw), body));
+  forEngines(COMMAND_PATH, async (c, body, receiver) => {
+    const signature = c.req.header(SIGNATURE_FIELD) ?? "";
+    return { status: await receiver.command(hostOf(c), body, signature, c.req.raw.signal) };
+  });
+}
+
+function tooLarge(): MillraceError {
+  return new MillraceError("too_large", `a request of an engine has at most ${MAX_CAST_BYTES} bytes`);
+}
