@@ -117,6 +117,15 @@ export const MIGRATIONS: readonly (readonly Step[])[] = [
     ) WITHOUT ROWID`,
     "CREATE INDEX item_checks_by_time ON item_checks (checked_at)",
   ],
+  [
+    // A trigger on deletion keeps SQLite from emptying the table at once; `deleteItems` keeps the index of titles up to date.
+    "DROP TRIGGER playlist_search_delete",
+    // 24 bits still tell nearly all contents apart: of half a million items one in thirty shares them with another.
+    "DROP INDEX playlist_items_by_hash",
+    "DROP INDEX playlist_items_by_hash_v2",
+    "CREATE INDEX playlist_items_by_hash ON playlist_items (substr(hash, 1, 6))",
+    "CREATE INDEX playlist_items_by_hash_v2 ON playlist_items (substr(hash_v2, 1, 6))",
+  ],
 ];
 
 /** Version of a database that another program made. */

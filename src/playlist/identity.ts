@@ -39,8 +39,8 @@ export function contentHashes(item: Located): { hash: string; hashV2: string } {
   return { hash: digestOf(SHA1, bytes), hashV2: digestOf(SHA256, bytes) };
 }
 
-/** Condition that an item's hash is `value` (an SQL expression), by the indexes of the first 12 characters. */
+/** Condition that an item's hash is `value` (an SQL expression), by the indexes of the first 6 characters. */
 export function hashIs(column: "hash" | "hash_v2", value: RawBuilder<unknown>): RawBuilder<boolean> {
   const hash = sql.ref(`playlist_items.${column}`);
-  return sql`substr(${hash}, 1, 12) = substr(${value}, 1, 12) AND ${hash} = ${value}`;
+  return sql`substr(${hash}, 1, 6) = substr(${value}, 1, 6) AND ${hash} = ${value}`;
 }

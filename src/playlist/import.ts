@@ -1,6 +1,5 @@
 /** Importing an M3U list as items of the user's own: `playlist_import`. */
 import { sql, type Transaction } from "kysely";
-import { nextTurn } from "../bytes/turn.ts";
 import type { Schema } from "../database/schema.ts";
 import type { Store } from "../database/store.ts";
 import { abortError } from "../errors.ts";
@@ -8,12 +7,9 @@ import type { Clock } from "../ports.ts";
 import { EntryBatch, entryFields, groupOf, type ImportedEntry, inStatements, type ListFacts } from "./entry.ts";
 import { hashIs } from "./identity.ts";
 import { insertRows } from "./item-rows.ts";
-import { guidesOf, readM3u, type ReadM3uOptions } from "./m3u/read.ts";
+import { countM3u, guidesOf, readM3u, type ReadM3uOptions } from "./m3u/read.ts";
 import type { M3uEntry } from "./m3u/types.ts";
 import type { TaskProgress } from "./tasks.ts";
-
-/** Entries counted before others get a turn. */
-const COUNTED_AT_ONCE = 1000;
 
 /** What is imported. */
 export interface ImportRequest {
@@ -44,11 +40,7 @@ export async function importList(
     isUnpacked: request.isUnpacked === true,
     ...(request.baseUrl === undefined ? {} : { baseUrl: request.baseUrl }),
   };
-  let total = 0;
-  for await (const event of readM3u(request.open(), options)) {
-    if (event.kind === "entry" && ++total % COUNTED_AT_ONCE === 0) await nextTurn();
-  }
-  progress.total = total;
+  progress.total = await countM3u(request.open(), options);
   let header: Readonly<Record<string, string>> = {};
   const batch = new EntryBatch();
   const flush = async () => {

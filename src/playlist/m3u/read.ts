@@ -6,7 +6,7 @@
  */
 import { trimEndOf } from "../../bytes/trim.ts";
 import { abortError, MillraceError } from "../../errors.ts";
-import { type ExtInf, oneLine, readAttributes, readExtInf, safeTitle } from "./extinf.ts";
+import { oneLine, readAttributes, readExtInf, safeTitle } from "./extinf.ts";
 import { textLines } from "./lines.ts";
 import type { M3uEntry, M3uEvent, M3uHeader, M3uLimits } from "./types.ts";
 import { unpacked } from "./unpack.ts";
@@ -31,23 +31,41 @@ const FORBIDDEN = /^(?:javascript|vbscript|data|file|blob|about):/i;
 /** RFC 8216: segments and renditions, not channels. */
 const HLS_ONLY = /^#EXT-X-(?:TARGETDURATION|MEDIA-SEQUENCE|STREAM-INF|PART-INF)/;
 
+/** What the reader found, with entries as `Made`. */
+type EventOf<Made> = Exclude<M3uEvent, { kind: "entry" }> | { kind: "entry"; line: number; entry: Made };
+
+/** Makes an entry of its address and of what stands before it: the text of `#EXTINF`, its group and other directives. */
+type MakeEntry<Made> = (url: string, info: string | null, group: string, directives: readonly string[]) => Made;
+
 /**
  * Yields the header (if there is one), entries and errors of the lines that could not be used, in order. Throws
  * `too_large` over a limit of bytes, `invalid_argument` for what is no list (a web page, an HLS manifest, damaged gzip),
  * `aborted`. Leaving the loop cancels `stream`.
  */
-export async function* readM3u(
+export function readM3u(stream: ReadableStream<Uint8Array>, options: ReadM3uOptions = {}): AsyncGenerator<M3uEvent> {
+  return eventsOf(stream, options, entry);
+}
+
+/** How many entries `readM3u` would yield, in less than half of its time. Rejects as it throws. */
+export async function countM3u(stream: ReadableStream<Uint8Array>, options: ReadM3uOptions = {}): Promise<number> {
+  let count = 0;
+  for await (const event of eventsOf(stream, options, () => null)) if (event.kind === "entry") count++;
+  return count;
+}
+
+async function* eventsOf<Made>(
   stream: ReadableStream<Uint8Array>,
-  options: ReadM3uOptions = {},
-): AsyncGenerator<M3uEvent> {
+  options: ReadM3uOptions,
+  make: MakeEntry<Made>,
+): AsyncGenerator<EventOf<Made>> {
   const maxEntries = options.maxEntries ?? 500_000;
-  let info: ExtInf | null = null;
+  let info: string | null = null;
   let infoLine = 0;
   let group = "";
   let directives: string[] = [];
   let entries = 0;
   let begun = false;
-  const fail = (line: number, message: string): M3uEvent => ({ kind: "error", error: { line, message } });
+  const fail = (line: number, message: string) => ({ kind: "error" as const, error: { line, message } });
   const reset = () => {
     info = null;
     group = "";
@@ -76,7 +94,7 @@ export async function* readM3u(
       }
     } else if (/^#EXTINF:/i.test(text)) {
       if (info !== null) yield fail(infoLine, "no address follows");
-      info = readExtInf(text.slice(8));
+      info = text.slice(8);
       infoLine = number;
     } else if (/^#EXTGRP:/i.test(text)) {
       group = text.slice(8).trim();
@@ -93,7 +111,7 @@ export async function* readM3u(
         yield fail(number, `the list has more than ${maxEntries} entries; the rest is left out`);
         return;
       } else {
-        yield { kind: "entry", line: number, entry: entry(url, info, group, directives) };
+        yield { kind: "entry", line: number, entry: make(url, info, group, directives) };
       }
       reset();
     }
@@ -113,7 +131,8 @@ export function guidesOf(header: M3uHeader): string[] {
   return [...guides];
 }
 
-function entry(url: string, info: ExtInf | null, group: string, directives: readonly string[]): M3uEntry {
+function entry(url: string, text: string | null, group: string, directives: readonly string[]): M3uEntry {
+  const info = text === null ? null : readExtInf(text);
   return {
     url,
     title: safeTitle(info?.title || info?.attributes["tvg-name"] || titleOf(url)),

@@ -3,7 +3,7 @@ import { gzipSync } from "node:zlib";
 import { assertEquals, assertRejects } from "@std/assert";
 import { MillraceError } from "../../../src/errors.ts";
 import { readExtInf } from "../../../src/playlist/m3u/extinf.ts";
-import { guidesOf, readM3u, type ReadM3uOptions } from "../../../src/playlist/m3u/read.ts";
+import { countM3u, guidesOf, readM3u, type ReadM3uOptions } from "../../../src/playlist/m3u/read.ts";
 import type { M3uEntry, M3uEvent, M3uHeader } from "../../../src/playlist/m3u/types.ts";
 import { writeM3u } from "../../../src/playlist/m3u/write.ts";
 import { seededBelow } from "../../support/random.ts";
@@ -207,11 +207,26 @@ const PIECES = [
   "\u2028",
 ];
 
+function randomList(seed: number): string {
+  const random = seededBelow(seed);
+  let text = "";
+  for (let i = random(60); i >= 0; i--) text += PIECES[random(PIECES.length)]!;
+  return text;
+}
+
+test("countM3u() gives the number of entries that readM3u() yields, and throws as it does", async () => {
+  const counted = (text: string) => countM3u(streamOf(new TextEncoder().encode(text)), { maxEntries: 5 });
+  for (let seed = 1; seed <= 200; seed++) {
+    const text = randomList(seed);
+    assertEquals(await counted(text), (await read(text, { maxEntries: 5 })).entries.length, `seed ${seed}`);
+  }
+  assertEquals(await counted(LIST), (await read(LIST)).entries.length);
+  await assertRejects(() => counted("<html>"), MillraceError, "web page");
+});
+
 test("writeM3u() writes what readM3u() reads back unchanged, whatever was imported first", async () => {
   for (let seed = 1; seed <= 1500; seed++) {
-    const random = seededBelow(seed);
-    let text = "";
-    for (let i = random(60); i >= 0; i--) text += PIECES[random(PIECES.length)]!;
+    const text = randomList(seed);
     const once = await read(text, {}, 64);
     const again = await read(await write(once.header, once.entries), {}, 64);
     assertEquals(
