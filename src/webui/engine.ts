@@ -274,6 +274,14 @@ export interface LogLine {
   readonly detail: string;
 }
 
+/** Other engines, as `get_cast_senders` returns them. */
+export interface CastSenders {
+  /** This engine's own; null: it takes nothing. */
+  readonly key: string | null;
+  readonly allowed: readonly { readonly key: string; readonly name: string }[];
+  readonly pending: readonly { readonly key: string; readonly name: string; readonly host: string }[];
+}
+
 /** A broadcast that this engine sends, as `broadcast_list` returns it. Bytes per second. */
 export interface Broadcast {
   readonly title: string;

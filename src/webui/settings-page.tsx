@@ -2,7 +2,8 @@
 /** What the engine is set to, who may use it, and what went wrong last. */
 import { useEffect, useState } from "hono/jsx/dom";
 import { AccountCard } from "./account-card.tsx";
-import { call, EngineError, type LogLine, type Settings, type Task } from "./engine.ts";
+import { CastCard } from "./cast-card.tsx";
+import { call, type CastSenders, EngineError, type LogLine, type Settings, type Task } from "./engine.ts";
 import { AccessCard, EngineCard, LimitsCard, TokenCard } from "./settings-cards.tsx";
 import { text, timeText } from "./texts.ts";
 
@@ -24,6 +25,7 @@ export interface SettingsPageProps {
 /** Everything that the page shows. */
 interface State {
   readonly settings: Settings;
+  readonly senders: CastSenders;
   readonly tasks: readonly Task[];
   readonly lines: readonly LogLine[];
 }
@@ -38,14 +40,15 @@ export function SettingsPage({ failed }: SettingsPageProps) {
     const look = async () => {
       while (!ending.signal.aborted) {
         try {
-          const [settings, { tasks }, { lines }] = await Promise.all([
+          const [settings, senders, { tasks }, { lines }] = await Promise.all([
             call<Settings>("get_settings"),
+            call<CastSenders>("get_cast_senders"),
             call<{ tasks: Task[] }>("get_tasks"),
             call<{ lines: LogLine[] }>("get_log"),
           ]);
           if (ending.signal.aborted) return;
           setTrouble("");
-          setState({ settings, tasks, lines });
+          setState({ settings, senders, tasks, lines });
         } catch (error) {
           if (ending.signal.aborted) return;
           failed(error);
@@ -67,6 +70,7 @@ export function SettingsPage({ failed }: SettingsPageProps) {
           <EngineCard settings={state.settings} />
           <AccessCard settings={state.settings} changed={changed} />
           <LimitsCard settings={state.settings} changed={changed} />
+          <CastCard senders={state.senders} changed={changed} />
           <TokenCard />
           <AccountCard />
           <TasksCard tasks={state.tasks} changed={changed} />

@@ -1,7 +1,10 @@
 /** Settings and broadcasts in the page, a large library, and a remote control. */
 import { after, before, test } from "node:test";
-import { assert, assertEquals, assertMatch, assertNotEquals } from "@std/assert";
+import { assert, assertEquals, assertMatch, assertNotEquals, assertRejects } from "@std/assert";
 import type { Browser, Page } from "playwright-core";
+import { loadPorts } from "../../platform/detect.ts";
+import { CastIdentity } from "../../src/players/engines/cast-identity.ts";
+import { EnginePlayer } from "../../src/players/engines/engine-player.ts";
 import { type ServedEngine, serveEngine, temporaryDirectory } from "../support/engine.ts";
 import { clipPath } from "../support/fixtures.ts";
 import { until } from "../support/until.ts";
@@ -89,6 +92,37 @@ test("from another device the page asks for the token once, and shows codes that
     );
   } finally {
     await other.close();
+  }
+});
+
+test("another engine that asks to play here is allowed by a click, and loses the permission by another", async () => {
+  const shared = { playerDiscovery: true, accessToken: TOKEN };
+  const asked = await serveEngine({ ...shared, playerPrograms: ["/bin/mpv-that-is-not-there"] });
+  const room = await browser.newPage();
+  const senders = async () => {
+    const query = new URLSearchParams({ method: "get_cast_senders", token: TOKEN });
+    return (await (await fetch(`${asked.url}/server/api?${query}`)).json()).result;
+  };
+  try {
+    const identity = await CastIdentity.load(await loadPorts(), null);
+    const at = { host: "127.0.0.1", port: Number(new URL(asked.url).port) };
+    const self = { identity, name: "Study <b>", fetch };
+    const sender = new EnginePlayer(self, { key: (await senders()).key, name: "this one", at });
+    const stream = { id: "1", url: "http://127.0.0.1:1/engine/f/x/1/a.mkv", title: "A film", isLive: false };
+    const rest = { ready: () => Promise.resolve(), trouble: () => null, stop: () => {} };
+    await assertRejects(() => sender.open({ ...stream, ...rest }, AbortSignal.timeout(10_000)), Error, "has to allow");
+    await room.goto(`${asked.url}/#/settings`);
+    await room.waitForSelector("text=Study <b> wants to play here");
+    assertEquals(await barriers(room), []);
+    await room.click("text=Allow >> nth=0");
+    await until("it is allowed", async () => (await senders()).allowed[0]?.key === identity.key);
+    assertEquals((await senders()).pending, []);
+    await room.waitForSelector(".rows li:not(.pending) >> text=Remove");
+    await room.click(".rows li:not(.pending) >> text=Remove");
+    await until("it is not allowed any more", async () => (await senders()).allowed.length === 0);
+  } finally {
+    await room.close();
+    await asked.close();
   }
 });
 

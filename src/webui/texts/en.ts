@@ -127,6 +127,12 @@ export const EN = {
   email: "Email",
   password: "Password",
   wrongPassword: "The email or the password is wrong.",
+  otherEngines: "Other engines",
+  castAsks: "{0} wants to play here",
+  castAllow: "Allow",
+  castRefuse: "Refuse",
+  castHint:
+    "Engines of your network may play their streams in this machine's player once you allow them. This engine's own key begins with {0}.",
   tasks: "Tasks",
   noTasks: "Nothing has run in the background.",
   taskImport: "Import of a list",

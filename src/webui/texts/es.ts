@@ -131,6 +131,12 @@ export const ES: Texts = {
   email: "Correo electrónico",
   password: "Contraseña",
   wrongPassword: "El correo o la contraseña no son correctos.",
+  otherEngines: "Otros motores",
+  castAsks: "{0} quiere reproducir aquí",
+  castAllow: "Permitir",
+  castRefuse: "Rechazar",
+  castHint:
+    "Los motores de su red pueden reproducir en esta máquina cuando usted lo permite. La clave de este motor empieza por {0}.",
   tasks: "Tareas",
   noTasks: "Nada se ha ejecutado en segundo plano.",
   taskImport: "Importación de una lista",
