@@ -15,7 +15,7 @@ import { type MediaIndex, type StreamedTimeline, timelineBytes } from "./timelin
 import type { HlsPlan, IndexedPresentation, PresentationOptions, TsLayout } from "./types.ts";
 
 /** Part of the fingerprint: raise it whenever the bytes of a layout change. */
-const MUXER_VERSION = 8;
+const MUXER_VERSION = 9;
 
 /**
  * Builds the presentation of `index`, which is a part of the `work` of reading it. Rejects with `unsupported_media` or

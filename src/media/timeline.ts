@@ -56,8 +56,6 @@ export interface StreamedRun extends Run {
    * run is an estimate: then the whole TS has no size in advance.
    */
   readonly maxPayloadBytes: number | null;
-  /** Sound may come far from the pictures of its time, so that each frame has a PES of its own. Default false. */
-  readonly hasSoundApart?: boolean;
   /** Nothing of the run before is decoded at `startDts90k` or later, though the end of that run may be an estimate. Default false. */
   readonly startsAnew?: boolean;
   /** For each of `MediaIndex.tracks` a generous bound of its access units in the run (0 for tracks never carried). */

@@ -164,6 +164,43 @@ test("slots hold all access units of bursts and of small ones, with little to sp
   assertLess(nullPackets * 188 / 34, 20_000);
 });
 
+/** A film of MPEG-2 pictures at these times, ms, without a DefaultDuration; Cues name each second. */
+function undeclared(times: readonly number[], pictureBytes: number): Uint8Array {
+  const picture = new Uint8Array(pictureBytes).fill(7);
+  picture.set([0, 0, 1, 0xb3]);
+  const last = Math.floor(times.at(-1)! / 1000);
+  const seconds = Array.from({ length: last + 1 }, (_, second) => {
+    const own = times.filter((time) => Math.floor(time / 1000) === second);
+    return cluster(second * 1000, own.map((time) => simpleBlock(1, time - second * 1000, 0x80, picture)));
+  });
+  const at = (second: number) => seconds.slice(0, second).reduce((sum, part) => sum + part.length, 0);
+  return matroska(seconds, {
+    tracks: [trackEntry(1, "video", "V_MPEG2")],
+    durationMs: times.at(-1)! + 40,
+    after: (base) => [cues(base, seconds.map((_, second) => [second * 1000, at(second), 3 + 1]))],
+  });
+}
+
+test("openMatroska() counts the pictures at the start of a film that does not say its frame rate", async () => {
+  const even = undeclared(Array.from({ length: 500 }, (_, i) => i * 40), 2000);
+  const { ts } = await openBytes(even);
+  assertLess(ts.sizeBytes!, 1.25 * even.length);
+});
+
+test("openMatroska() has room for many pictures where those at the start are few or uneven", async () => {
+  for (const startMs of [200, 70]) {
+    const start = Array.from({ length: 40 }, (_, i) => i * startMs + (i % 3) * 25);
+    const times = [
+      ...start,
+      ...Array.from({ length: 600 }, (_, i) => start.at(-1)! + 1000 + Math.round(i * 1000 / 60)),
+    ];
+    const file = undeclared(times, 1200);
+    const { ts, faults } = await openBytes(file);
+    const { streams } = checkTs(await collect(ts.read(0, null, new MemorySource(file), NEVER)));
+    assertEquals([streams[0]!.units.length, faults!.counts.dropped], [times.length, 0]);
+  }
+});
+
 test("readRun() gives the same for a run alone, again and by single tracks", async () => {
   const opened = await open(fixture("mkv-open-gop.mkv"));
   const whole = await samples(opened);

@@ -31,7 +31,7 @@ const RUN_90K = 450_000;
 const FRAME_90K = 2160;
 const PICTURES = 125;
 
-/** One run of five seconds, of pictures at these times (s) and sizes, with 64 kbit/s of sound. */
+/** Pictures at these times (s) and sizes, with 64 kbit/s of sound, for five seconds. */
 function clip(pictures: readonly (readonly [timeS: number, sizeBytes: number])[]) {
   const unit = (track: number, dts90k: number, sizeBytes: number, keyframe: boolean): RunSample => {
     return { track, dts90k, pts90k: dts90k, keyframe, data: new Uint8Array(sizeBytes).fill(track + 1) };
@@ -40,7 +40,13 @@ function clip(pictures: readonly (readonly [timeS: number, sizeBytes: number])[]
     ...pictures.map(([timeS, sizeBytes], i) => unit(0, Math.round(timeS * 90_000), sizeBytes, i === 0)),
     ...Array.from({ length: Math.ceil(RUN_90K / FRAME_90K) }, (_, i) => unit(1, i * FRAME_90K, 192, true)),
   ].sort((a, b) => a.dts90k - b.dts90k || a.track - b.track);
-  const bytes = units.reduce((sum, { data }) => sum + data.length, 0);
+  return { units, index: indexOf(units), bytes: bytesOf(units) };
+}
+
+const bytesOf = (units: readonly RunSample[]) => units.reduce((sum, { data }) => sum + data.length, 0);
+
+/** One run of `units`, in the order in which the file has them. */
+function indexOf(units: readonly RunSample[]): MediaIndex {
   const run = {
     index: 0,
     startPts90k: 0,
@@ -48,10 +54,10 @@ function clip(pictures: readonly (readonly [timeS: number, sizeBytes: number])[]
     durationPts90k: RUN_90K,
     sourceStart: 0,
     sourceEnd: 1,
-    maxPayloadBytes: bytes,
+    maxPayloadBytes: bytesOf(units),
     maxAccessUnits: [PICTURES, 220],
   };
-  const index: MediaIndex = {
+  return {
     container: "other",
     tracks: [VIDEO, AUDIO],
     durationMs: 5000,
@@ -60,12 +66,11 @@ function clip(pictures: readonly (readonly [timeS: number, sizeBytes: number])[]
     timeline: {
       kind: "streamed",
       runs: [run],
-      readRun: async function* () {
+      async *readRun() {
         yield await Promise.resolve(units);
       },
     },
   };
-  return { index, bytes };
 }
 
 async function play({ index }: ReturnType<typeof clip>) {
@@ -105,4 +110,14 @@ test("slotPackets() has room for pictures that are all tiny, and for a tenth mor
     const { problems, dropped } = await play(film);
     assertEquals([problems, dropped], [[], 0]);
   }
+});
+
+test("StreamedSlot puts frames of sound together that come seconds after the pictures of their time", async () => {
+  const film = clip(Array.from({ length: PICTURES }, (_, i) => [i / 25, sizeOf(i)]));
+  const units = film.units.toSorted((a, b) => a.track - b.track);
+  const { whole, streams, dropped } = await play({ ...film, index: indexOf(units) });
+  assertEquals([dropped, streams[0]!.units.length], [0, PICTURES]);
+  // 0.3 s of frames of 24 ms in each.
+  assert(streams[1]!.units.length <= Math.ceil(RUN_90K / FRAME_90K / 12) + 1, `${streams[1]!.units.length} PES`);
+  assert(whole.length <= 1.25 * film.bytes, `${whole.length / film.bytes}`);
 });

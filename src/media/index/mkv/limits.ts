@@ -15,11 +15,13 @@ const INTERLEAVE_SLACK_MS = 1000;
  * Slots allow for frame rates up to this whatever DefaultDuration claims: files with variable rates state their average.
  */
 const LEAST_FRAME_RATE = 25;
-/** Frame rate assumed if DefaultDuration is missing. */
+/** Frame rate assumed if neither DefaultDuration nor the start of the media tells. */
 const UNKNOWN_FRAME_RATE = 60;
 const SPARE_FRAMES = 4;
 /** How much denser than stated a run may be. */
 const DENSITY_SLACK = 1.05;
+/** The same where no rate is stated and the start of the media tells it. */
+const MEASURED_SLACK = 1.2;
 /** Claims beyond these are damage: pictures per second, and sound frames relative to the codec's usual rate. */
 const MAX_FRAME_RATE = 300;
 const MAX_DENSITY = 8;
@@ -30,9 +32,12 @@ export function maxAccessUnits(track: MatroskaTrack, durationMs: number): number
   if (codec === "other" || (kind !== "video" && kind !== "audio")) return 0;
   const statedRate = track.defaultDurationNs === null ? null : 1e9 / track.defaultDurationNs;
   if (kind === "video") {
-    const rate = statedRate === null
+    const { measuredDurationNs } = track;
+    const measuredRate = measuredDurationNs === undefined ? null : 1e9 / measuredDurationNs * MEASURED_SLACK;
+    const likelyRate = statedRate === null ? measuredRate : statedRate * DENSITY_SLACK;
+    const rate = likelyRate === null
       ? UNKNOWN_FRAME_RATE
-      : Math.min(MAX_FRAME_RATE, Math.max(statedRate * DENSITY_SLACK, LEAST_FRAME_RATE));
+      : Math.min(MAX_FRAME_RATE, Math.max(likelyRate, LEAST_FRAME_RATE));
     return Math.ceil(rate * durationMs / 1000) + SPARE_FRAMES;
   }
   const hertz = sampleRate ?? 48000;

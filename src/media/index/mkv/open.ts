@@ -6,6 +6,7 @@ import type { ByteSource } from "../../../bytes/source.ts";
 import type { MediaIndex, OpenOptions, StreamedRun } from "../../timeline.ts";
 import { DEFAULT_SEGMENT_TARGET_MS } from "../../hls/plan.ts";
 import { frameGrid } from "./frame-grid.ts";
+import { withFrameRates } from "./frame-rate.ts";
 import { readHead } from "./head.ts";
 import { maxAccessUnits } from "./limits.ts";
 import { countedMs, planFromCues, type PlannedRun } from "./plan-cues.ts";
@@ -64,8 +65,8 @@ function streamedRuns(
 
 /**
  * Opens a Matroska or WebM file. Rejects with `bad_media` when it is none or has no tracks or clusters, with
- * `unsupported_media` for another kind of EBML document, or as the source does. Reads the head and the Cues; without
- * Cues, about 1 MiB of the media's start (and end, without a Duration).
+ * `unsupported_media` for another kind of EBML document, or as the source does. Reads the head and the Cues; without a
+ * frame rate, 128 KiB of the media's start; without Cues, about 1 MiB of it (and of its end, without a Duration).
  */
 export async function openMatroska(source: ByteSource, options: OpenOptions): Promise<MediaIndex> {
   const head = await readHead(source, options.signal);
@@ -90,7 +91,11 @@ export async function openMatroska(source: ByteSource, options: OpenOptions): Pr
     ...tracks.map((track, i) => depths[i]! * Math.min(track.defaultDurationNs ?? UNKNOWN_FRAME_NS, MAX_LAG_FRAME_NS)),
   );
   const shift90k = ticks(lagNs);
-  const runs = streamedRuns(plan, tracks, shift90k);
+  // Runs of unknown size need no count of their pictures.
+  const counted = plan.every(({ maxBytes }) => maxBytes === null)
+    ? tracks
+    : await withFrameRates(source, head, options.signal);
+  const runs = streamedRuns(plan, counted, shift90k);
   const anchors = plan.map((run) => run.anchor);
   const { track: mainInfo, defaultDurationNs } = tracks[main]!;
   const cueTimes = head.cues.filter((cue) => cue.trackNumber === mainInfo.id).map((cue) => cue.timeNs);

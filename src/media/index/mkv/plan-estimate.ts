@@ -7,9 +7,9 @@
  */
 import type { ByteSource } from "../../../bytes/source.ts";
 import type { Track } from "../../types.ts";
-import { ClusterWalk } from "./cluster-walk.ts";
 import { isPlausible, type MatroskaHead } from "./head.ts";
 import { maxRuns, type PlannedRun } from "./plan-cues.ts";
+import { walkBlocks } from "./walk-blocks.ts";
 
 /** Length of a run, ns, if keyframes are dense enough. */
 const RUN_NS = 5e9;
@@ -27,25 +27,6 @@ const UNKNOWN_RATE = 500_000;
 interface Probe {
   /** Longest distance of consecutive clusters with keyframes, ns. */
   readonly spacingNs: number;
-}
-
-async function walkBlocks(
-  source: ByteSource,
-  from: number,
-  signal: AbortSignal,
-  visit: (block: { clusterAt: number; time: number; track: number; keyframe: boolean }) => boolean,
-): Promise<void> {
-  const walk = new ClusterWalk(source, from, signal);
-  if (!await walk.locate()) return;
-  for (;;) {
-    const block = walk.next();
-    if (block === null) return;
-    if (block === "turn") await walk.turn();
-    else if (block === "more") await walk.fill();
-    else if (block === "search") {
-      if (!await walk.search()) return;
-    } else if (!visit(block)) return;
-  }
 }
 
 async function probeHead(source: ByteSource, head: MatroskaHead, main: Track, signal: AbortSignal): Promise<Probe> {

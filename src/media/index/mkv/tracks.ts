@@ -10,6 +10,8 @@ export interface MatroskaTrack {
   readonly track: Track;
   /** Time between access units, ns; null when the file does not say. */
   readonly defaultDurationNs: number | null;
+  /** The same as the start of the media has it, where the head does not say. */
+  readonly measuredDurationNs?: number;
   /** Time between the frames of a laced block, ns; null when unknown. */
   readonly laceDurationNs: number | null;
   /** Bytes removed from the start of each frame (ContentCompAlgo 3), to be put back. */

@@ -309,8 +309,6 @@ function toRuns(
       sourceStart: point.offset,
       sourceEnd: point.end,
       maxPayloadBytes: isIndexed ? bytes : null,
-      // Sound stored a fragment before or after its pictures does not fill its PES.
-      hasSoundApart: facts.inTurns,
       maxAccessUnits: facts.unitsPerS.map((rate) =>
         Math.ceil(rate * (durationS + spareS) * DENSITY_SLACK) + EXTRA_UNITS
       ),

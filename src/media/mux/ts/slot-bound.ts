@@ -46,20 +46,19 @@ function pcrPacketBound(duration90k: number, payloadBytes: number, foreseenPes: 
   return Math.min(wanted, FREE_PCR_PACKETS + PCR_PER_PAYLOAD * Math.ceil(payloadBytes / 184));
 }
 
-/** PES of each stream that a run with at most so many access units has room for; `hasSoundApart` as in the run. */
+/** PES of each stream that a run with at most so many access units has room for. */
 export function foreseenPes(
   program: Program,
   duration90k: number,
   payloadBytes: number,
   accessUnits: readonly number[],
-  hasSoundApart = false,
 ): { readonly units: number; readonly pes: number }[] {
   // No access unit is smaller than a few bytes: a file's claims must not inflate a slot to many times the file's bytes.
   let left = Math.ceil(payloadBytes / LEAST_UNIT_BYTES);
   return program.streams.map((stream, i) => {
     const units = Math.min(accessUnits[i]!, left);
     left -= units;
-    return { units, pes: hasSoundApart ? units : packedUnits(stream, units, duration90k) };
+    return { units, pes: packedUnits(stream, units, duration90k) };
   });
 }
 

@@ -47,6 +47,8 @@ interface Lane {
   /** Puts frames together before they come into the queue; null where each access unit has its own PES. */
   readonly packer: AudioPacker | null;
   readonly queue: PackedFrames[];
+  /** Newest time of all streams when its last access unit came. */
+  arrived90k: number;
   /** How many of `queue`, from its start, own a copy of their bytes. */
   detached: number;
   packets: number;
@@ -103,6 +105,7 @@ export class StreamedSlot {
     this.lanes = program.streams.map((stream) => ({
       packer: AudioPacker.of(stream),
       queue: [],
+      arrived90k: -Infinity,
       detached: 0,
       packets: 0,
       overflow: null,
@@ -129,6 +132,7 @@ export class StreamedSlot {
       packer.add(sample);
     }
     if (sample.dts90k > this.newest90k) this.newest90k = sample.dts90k;
+    this.lanes[lane]!.arrived90k = this.newest90k;
     if (lane === this.program.pcrStream) this.newestMain90k = sample.dts90k;
     while (this.emitNext(false));
   }
@@ -218,6 +222,8 @@ export class StreamedSlot {
       // Hold the last frame until another arrives: the last PES of a slot brings its counter to the end.
       const frames = lane.packer!.count;
       if (!atEnd && !isFull && frames === 1 && age90k <= SOUND_WINDOW_90K) return false;
+      // However late they are, frames that come one after the other fill a PES.
+      if (!atEnd && !isFull && this.newest90k - lane.arrived90k <= REORDER_WINDOW_90K) return false;
       this.closePacked(lane, atEnd || frames === 1 ? frames : frames - 1);
     } else if (!atEnd && !isFull && mayBeLast && !isVideo && age90k <= SOUND_WINDOW_90K) return false;
     const sample = lane.queue.shift()!;

@@ -45,9 +45,9 @@ export class StreamedMuxer {
 
   /** What the slot of a run of known size has room for, by stream. */
   private foreseen(run: number) {
-    const { maxAccessUnits, maxPayloadBytes, hasSoundApart } = this.timeline.runs[run]!;
+    const { maxAccessUnits, maxPayloadBytes } = this.timeline.runs[run]!;
     const units = this.program.streams.map((stream) => maxAccessUnits[stream.trackIndex] ?? 0);
-    return foreseenPes(this.program, this.duration90k(run), maxPayloadBytes!, units, hasSoundApart);
+    return foreseenPes(this.program, this.duration90k(run), maxPayloadBytes!, units);
   }
 
   private duration90k(run: number): number {
