@@ -11,6 +11,7 @@ import { createEngine, type Engine } from "../../src/engine.ts";
 import type { HttpServer } from "../../src/ports.ts";
 import { parseMagnet } from "../../src/transport/magnet.ts";
 import { type SeededFiles, seedFiles, temporaryDirectory } from "../support/engine.ts";
+import { onAir } from "../support/live.ts";
 import { clip } from "../support/fixtures.ts";
 import { type Program, run, start } from "../support/process.ts";
 import { noise } from "../support/random.ts";
@@ -124,6 +125,10 @@ test("a Chromecast is listed, plays what is opened in it, and can be paused, sou
     await response.body?.cancel();
     return response.status;
   };
+  const asked = { origin: ORIGIN, "access-control-request-method": "GET", "access-control-request-headers": "range" };
+  const preflight = await fetch(segments()[0].url, { method: "OPTIONS", headers: asked });
+  assertEquals([preflight.status, preflight.headers.get("access-control-allow-origin")], [204, ORIGIN]);
+  assertMatch(preflight.headers.get("access-control-allow-headers") ?? "", /range/);
   // The addresses that it was given open this stream to it, and nothing else.
   assertEquals(await read(segments()[0].url), 200);
   assertEquals(await read(segments()[0].url.replace(/\?.*/, "")), 403);
@@ -149,6 +154,26 @@ test("open_in_player says why a stream does not play in a Chromecast, and gives 
   assertMatch(text, /codec_name=aac/);
   assert(!text.includes("ac3"), text);
   await control("stop");
+});
+
+test("a Chromecast plays a broadcast as one, for as long as it is told to", async () => {
+  const air = await onAir({ directory: `${folder.path}/air` });
+  try {
+    const [loads, read, failures] = ["load", "segment", "failed"].map((kind) => events(kind).length);
+    const opened = await call("open_in_player", { player_id: ID, magnet: air.magnet });
+    assertEquals(opened.error, null, receiver.output().slice(-3000));
+    assertEquals(events("load", loads)[0].media.streamType, "LIVE");
+    await until("six segments arrived", () => events("segment", read).length >= 6, 60_000);
+    const { state, duration } = await status();
+    assertEquals(
+      [state, duration, events("failed").length],
+      ["playing", null, failures],
+      receiver.output().slice(-2000),
+    );
+    await control("stop");
+  } finally {
+    await air.close();
+  }
 });
 
 test("a Chromecast that says goodbye leaves the list at once", async () => {

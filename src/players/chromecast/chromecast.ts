@@ -89,7 +89,7 @@ export class Chromecast implements PlayerDevice {
     return {
       state: media.playerState === "PAUSED" ? "paused" : "playing",
       positionSeconds: media.currentTime ?? null,
-      durationSeconds: media.media?.duration || null,
+      durationSeconds: durationOf(media),
       volumePercent: status.volumePercent,
     };
   }
@@ -202,6 +202,12 @@ export class Chromecast implements PlayerDevice {
   #refused(stream: PlayerStream, why: string): MillraceError {
     return new MillraceError("unavailable", `${this.facts.name} does not play it: ${stream.trouble() ?? why}`);
   }
+}
+
+/** Devices give none, or a negative one, for what has no end. */
+function durationOf({ media }: MediaStatus): number | null {
+  const duration = media?.duration ?? 0;
+  return duration > 0 ? duration : null;
 }
 
 function runningIn({ applications }: ReceiverStatus): Running | null {

@@ -37,11 +37,11 @@ const receiverStatus = () => ({
 const position = () => {
   if (media === null) return 0;
   const moved = media.state === "PLAYING" ? (Date.now() - media.sinceMs) / 1000 : 0;
-  return Math.min(media.fromS + moved, media.durationS);
+  return media.durationS < 0 ? media.fromS + moved : Math.min(media.fromS + moved, media.durationS);
 };
 const move = (state, fromS = position()) => Object.assign(media, { state, fromS, sinceMs: Date.now() });
 function mediaStatus() {
-  if (media?.state === "PLAYING" && position() >= media.durationS) {
+  if (media?.state === "PLAYING" && media.durationS >= 0 && position() >= media.durationS) {
     Object.assign(media, { state: "IDLE", idleReason: "FINISHED" });
   }
   if (media === null) return { type: "MEDIA_STATUS", status: [] };
@@ -65,17 +65,26 @@ async function load(request) {
   const mine = media;
   tell({ event: "load", media: described });
   try {
-    const playlist = new TextDecoder().decode(await get(described.contentId));
-    const segments = playlist.split("\n").filter((line) => line !== "" && !line.startsWith("#"));
-    mine.durationS = [...playlist.matchAll(/^#EXTINF:([\d.]+)/gm)].reduce((sum, [, s]) => sum + Number(s), 0);
-    for (const [n, url] of segments.entries()) {
-      const startedMs = Date.now();
-      const bytes = await get(url);
-      if (bytes[0] !== 0x47 || bytes.length % 188 !== 0) throw new Error("no MPEG TS");
-      tell({ event: "segment", n, of: segments.length, bytes: bytes.length, ms: Date.now() - startedMs, url });
-      if (n === 0) move("PLAYING", 0);
+    const seen = new Set();
+    for (let n = 0; media === mine;) {
+      const playlist = new TextDecoder().decode(await get(described.contentId));
+      const segments = playlist.split("\n").filter((line) => line !== "" && !line.startsWith("#"));
+      const hasEnd = playlist.includes("#EXT-X-ENDLIST");
+      const wholeS = [...playlist.matchAll(/^#EXTINF:([\d.]+)/gm)].reduce((sum, [, s]) => sum + Number(s), 0);
+      mine.durationS = hasEnd ? wholeS : -1;
+      for (const url of segments.filter((each) => !seen.has(each))) {
+        seen.add(url);
+        const startedMs = Date.now();
+        const bytes = await get(url);
+        if (bytes[0] !== 0x47 || bytes.length % 188 !== 0) throw new Error("no MPEG TS");
+        tell({ event: "segment", n, of: segments.length, bytes: bytes.length, ms: Date.now() - startedMs, url });
+        if (n++ === 0) move("PLAYING", 0);
+      }
+      if (hasEnd) return;
+      await new Promise((resolve) => setTimeout(resolve, 1000));
     }
   } catch (error) {
+    if (media !== mine) return;
     tell({ event: "failed", reason: String(error) });
     Object.assign(mine, { state: "IDLE", idleReason: "ERROR" });
   }
