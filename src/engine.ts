@@ -22,6 +22,7 @@ import type { Engine, EngineOptions } from "./engine/options.ts";
 import { SourceDesk } from "./engine/broadcast-desk.ts";
 import { createOperating } from "./engine/operating.ts";
 import { createPlayers } from "./engine/players.ts";
+import { mapPeerPort } from "./engine/port-mapping.ts";
 import { createPublisher } from "./engine/publisher.ts";
 import { sessionObserver } from "./engine/session-observer.ts";
 import { RecentLog } from "./engine/recent-log.ts";
@@ -52,11 +53,10 @@ import { SessionRecords } from "./playback/session-records.ts";
 import { Sessions } from "./playback/sessions.ts";
 import { MillraceError } from "./errors.ts";
 import type { Logger, Ports, RequestInfo } from "./ports.ts";
-import { createSwarmManager } from "./swarm/manager.ts";
+import { createSwarmManager, type TorrentSwarmManager } from "./swarm/manager.ts";
 import { isLive } from "./transport/live.ts";
 import { VERSION } from "./version.ts";
 import { createPeerId } from "./wire/peer-id.ts";
-import type { SwarmManager } from "./swarm/types.ts";
 
 export type { Engine, EngineOptions } from "./engine/options.ts";
 
@@ -129,11 +129,12 @@ async function assemble(machine: Ports, options: EngineOptions, opened: Closer[]
   const peerId = createPeerId();
   const peerHost = options.peerHost ?? "0.0.0.0";
   const peerPort = options.peerPort ?? 8621;
-  let swarms: SwarmManager | null = null;
+  let swarms: TorrentSwarmManager | null = null;
   const publicFetch = createPublicFetch(ports);
   const discovery = await createDiscovery(ports, {
     peerId,
-    peerPort: () => swarms?.peerAddress?.port ?? 0,
+    peerPort: () => swarms?.context.listenPort() ?? 0,
+    localPeerPort: () => swarms?.peerAddress?.port ?? 0,
     trackers: options.trackers ?? [],
     dht: {
       surroundings,
@@ -165,6 +166,8 @@ async function assemble(machine: Ports, options: EngineOptions, opened: Closer[]
     left: (swarm) => totals.torrents.left(swarm),
   });
   opened.push(() => manager.close());
+  const mapper = options.portMapping ?? true ? mapPeerPort(ports, { manager, discovery }) : null;
+  opened.push(async () => await mapper?.close());
   const transportCache = createTransportCache(ports.files, stateDir === null ? null : `${stateDir}/transport`, log);
   const wrappers = createWrapperCache(ports.files, stateDir === null ? null : `${stateDir}/wrappers`, log);
   const records = new RecordRefresh({ discovery, clock, log, random: Math.random });
@@ -357,8 +360,13 @@ async function assemble(machine: Ports, options: EngineOptions, opened: Closer[]
         await end(() => sent.close(), () => playing.close());
         await end(() => lists.close());
         await end(() => broadcasts.close(), () => manager.close());
-        await end(() => discovery.close(), () => transportCache.close(), () => wrappers.close());
-        await end(() => sessionRecords.close());
+        await end(() => discovery.close(), async () =>
+          await mapper?.close(), () =>
+          transportCache.close(), () =>
+          wrappers.close());
+        await end(() =>
+          sessionRecords.close()
+        );
         await end(() => cache.close(), () => sessionsEnd);
         await end(() => store.close());
       })(),

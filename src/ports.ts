@@ -217,6 +217,8 @@ export interface InterfaceAddress {
 export interface NetworkPort {
   /** Current addresses of all interfaces that are up. */
   interfaces(): readonly InterfaceAddress[];
+  /** Literal IPv4 addresses of the routers of default routes; empty where the system does not say. Absent: unknown. */
+  gateways?(): Promise<readonly string[]>;
   /** Literal addresses of `host`, in the resolver's order. Rejects with `not_found`. */
   resolve(host: string, options: { signal: AbortSignal }): Promise<string[]>;
 }

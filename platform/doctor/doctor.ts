@@ -5,7 +5,7 @@ import { chooseDirectories } from "../directories.ts";
 import { print } from "../host.ts";
 import { type Finding, findingText } from "./finding.ts";
 import { checkCache, checkDatabase, checkFfmpeg, checkStateDirectory } from "./machine.ts";
-import { checkDiscovery, checkHttp, checkPeerPort, runningEngine } from "./network.ts";
+import { checkDiscovery, checkHttp, checkPeerPort, checkPortMapping, runningEngine } from "./network.ts";
 
 /** Exit code when something keeps the engine from its work. */
 export const EXIT_TROUBLE = 3;
@@ -30,6 +30,8 @@ export async function* examine(config: Config, ports: Ports, signal: AbortSignal
   // Takes longest: begun first, told last.
   const discovery = checkDiscovery(ports, config, signal);
   discovery.catch(() => {});
+  const mapping = checkPortMapping(ports, config, running);
+  mapping.catch(() => {});
   yield await checkHttp(ports, config, running, signal);
   yield await checkPeerPort(ports, config, running);
   yield await checkStateDirectory(ports, directories);
@@ -37,4 +39,5 @@ export async function* examine(config: Config, ports: Ports, signal: AbortSignal
   yield await checkDatabase(ports, config, directories);
   yield await checkFfmpeg(ports, signal);
   yield* await discovery;
+  yield await mapping;
 }

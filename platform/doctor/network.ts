@@ -5,6 +5,7 @@ import { DHT_ROUTERS } from "../../src/discovery/dht-routers.ts";
 import { createDiscovery } from "../../src/discovery/discovery.ts";
 import { Surroundings } from "../../src/discovery/nearness.ts";
 import type { Discovery, DiscoverySession, DiscoverySourceStatus } from "../../src/discovery/types.ts";
+import { describeMapping, PortMapper } from "../../src/portmap/port-mapper.ts";
 import type { Ports } from "../../src/ports.ts";
 import { VERSION } from "../../src/version.ts";
 import { createPeerId } from "../../src/wire/peer-id.ts";
@@ -172,6 +173,28 @@ function trackerFindings(trackers: readonly DiscoverySourceStatus[]): Finding[] 
   });
 }
 
+/** Whether the router lets peers in. The port is given back at once. */
+export async function checkPortMapping(
+  ports: Ports,
+  { portMapping, peerPort: port }: Pick<Config, "portMapping" | "peerPort">,
+  running: string | null,
+): Promise<Finding> {
+  const check = "port mapping";
+  if (!portMapping) return ok(check, "it is off (--no-port-mapping)");
+  if (running !== null) return ok(check, "the engine that runs has asked the router; its log says what became of it");
+  if (port === 0) return ok(check, "the port is chosen at each start");
+  const mapper = new PortMapper({ ...ports, log: SILENT }, [{ protocol: "tcp", port }]);
+  await mapper.start();
+  const { state } = mapper;
+  await mapper.close();
+  const found = describeMapping(state);
+  if (state.kind === "unneeded" || (state.kind === "mapped" && state.isPublic)) return ok(check, found);
+  const remedy = state.kind === "mapped"
+    ? "viewers behind NAT reach you all the same by connections that you open; ask the provider for a public address"
+    : `switch on UPnP, NAT-PMP or PCP in the router, or forward TCP and UDP port ${port} to this machine`;
+  return warning(check, found, remedy);
+}
+
 /** Nobody outside is asked to connect to us: what can be known is whether a router stands between. */
 function reachFinding(
   { network }: Pick<Ports, "network">,
@@ -179,7 +202,8 @@ function reachFinding(
   peerPort: number,
 ): Finding {
   const own = network.interfaces();
-  const forward = `forward TCP and UDP port ${peerPort} of the router to this machine, so that peers can connect`;
+  const forward =
+    `unless the router maps it (see "port mapping"), forward TCP and UDP port ${peerPort} to this machine, so that peers can connect`;
   const [seen] = external.believed;
   if (seen !== undefined) {
     return own.some(({ host }) => host === seen)

@@ -1,9 +1,24 @@
 /** What the machine knows of its network, from node:os and node:dns. */
 import dns from "node:dns";
+import fs from "node:fs/promises";
 import net from "node:net";
 import os from "node:os";
 import { abortError, MillraceError } from "../../src/errors.ts";
 import type { InterfaceAddress, NetworkPort } from "../../src/ports.ts";
+
+/** Linux lists its IPv4 routes here; other systems have no such file, and Android does not show it. */
+const LINUX_ROUTES = "/proc/net/route";
+
+/** Routers of the default routes in such a list: columns destination, gateway, …, mask, addresses in reverse byte order. */
+export function gatewaysOf(routes: string): string[] {
+  const found = routes.split("\n").flatMap((line) => {
+    const [, destination, gateway = "", , , , , mask] = line.split(/\s+/);
+    if (destination !== "00000000" || mask !== "00000000" || !/^[0-9A-F]{8}$/i.test(gateway)) return [];
+    const bytes = gateway.match(/../g)!.reverse().map((pair) => parseInt(pair, 16));
+    return bytes.every((byte) => byte === 0) ? [] : [bytes.join(".")];
+  });
+  return [...new Set(found)];
+}
 
 /** The network of this machine. */
 export const network: NetworkPort = {
@@ -17,6 +32,14 @@ export const network: NetworkPort = {
       }
     }
     return found;
+  },
+
+  async gateways() {
+    try {
+      return gatewaysOf(await fs.readFile(LINUX_ROUTES, "utf8"));
+    } catch {
+      return [];
+    }
   },
 
   resolve(host, { signal }) {

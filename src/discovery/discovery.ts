@@ -24,6 +24,8 @@ export interface DiscoveryOptions {
    * port 0).
    */
   peerPort(): number;
+  /** The same as seen in the local network, for LSD. Default `peerPort`. */
+  localPeerPort?(): number;
   /** Trackers for every torrent that is not private; each is a tier after the torrent's own. Default none. */
   readonly trackers?: readonly string[];
   readonly dht: DhtNodeOptions & { readonly enabled: boolean };
@@ -65,6 +67,7 @@ export async function createDiscovery(ports: DiscoveryPorts, options: DiscoveryO
     throw new MillraceError("invalid_argument", `a peer id must be ${PEER_ID_BYTES} bytes long`);
   }
   const random = options.random ?? Math.random;
+  const localPeerPort = () => options.localPeerPort?.() ?? options.peerPort();
   const leftOut = (source: string) => (error: unknown) => {
     ports.log.log("warn", `${source} cannot start and is left out`, { error: String(error) });
     return null;
@@ -72,7 +75,7 @@ export async function createDiscovery(ports: DiscoveryPorts, options: DiscoveryO
   const [dht, lsd] = await Promise.all([
     options.dht.enabled ? DhtNode.open(ports, options.dht).catch(leftOut("DHT")) : null,
     options.lsd.enabled
-      ? LocalDiscovery.open({ ...ports, random, peerPort: () => options.peerPort() }, options.lsd).catch(leftOut("LSD"))
+      ? LocalDiscovery.open({ ...ports, random, peerPort: localPeerPort }, options.lsd).catch(leftOut("LSD"))
       : null,
   ]);
   const udpTrackers = new UdpTrackerClient(ports);

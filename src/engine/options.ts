@@ -40,6 +40,8 @@ export interface EngineOptions {
   readonly lsd?: boolean;
   /** Peer exchange (BEP 11). Default true. */
   readonly pex?: boolean;
+  /** Whether routers are asked to pass the peer port on, unless it listens on loopback. Default true. */
+  readonly portMapping?: boolean;
   /** Time after which a stream that has not started fails, ms. Default 60 000. */
   readonly startTimeoutMs?: number;
   /** How long `analyze_content` asks peers about an unknown id, ms. Default 5000; never more than `startTimeoutMs`. */

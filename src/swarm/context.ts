@@ -41,7 +41,7 @@ export interface SwarmContext {
   readonly buffers: BufferSource;
   readonly createScheduler: SchedulerFactory;
   readonly connectPeer: (connection: TcpConnection, options: ConnectPeerOptions) => PeerLink;
-  /** Port that accepts peers; null when there is none. */
+  /** Port by which others reach us, as far as we know; null when none accepts peers. */
   listenPort(): number | null;
   /** How many more peers all swarms together may have. */
   globalRoom(): number;

@@ -105,6 +105,8 @@ export interface TorrentSwarmManager extends SwarmManager {
   host(infohashHex: string, guest: GuestSwarm): GuestPlace;
   /** Most peers over all swarms. */
   readonly maxPeers: number;
+  /** The port by which others reach ours, because a router passes it on; null: by its own number. */
+  setExternalPort(port: number | null): void;
   /** Whether this host is banned for corrupt data or for breaking the protocol. */
   banned(host: string): boolean;
   /** Bytes per second, 0 = unlimited. */
@@ -137,6 +139,7 @@ class Manager implements TorrentSwarmManager {
   /** Swarms being closed: their store must be closed before it is opened again. */
   private readonly leaving = new Map<string, Promise<void>>();
   private listener: TcpListener | null = null;
+  private externalPort: number | null = null;
   private closing: Promise<void> | null = null;
 
   constructor(ports: Ports, options: SwarmManagerOptions) {
@@ -169,7 +172,7 @@ class Manager implements TorrentSwarmManager {
       buffers: options.cache.buffers ?? { acquire: (bytes) => new Uint8Array(bytes), release: () => {} },
       createScheduler: (shape, actions) => new Scheduler(shape, actions),
       connectPeer,
-      listenPort: () => this.listener?.address.port ?? null,
+      listenPort: () => this.listener === null ? null : this.externalPort ?? this.listener.address.port,
       globalRoom: () => this.globalRoom(),
       readAheadRoom: () => this.readAheadRoom(),
     };
@@ -254,6 +257,10 @@ class Manager implements TorrentSwarmManager {
       for (const other of this.entries.values()) other.swarm.pump();
     };
     return { addresses, release };
+  }
+
+  setExternalPort(port: number | null): void {
+    this.externalPort = port;
   }
 
   banned(host: string): boolean {

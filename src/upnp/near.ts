@@ -3,7 +3,7 @@ import ipaddr from "ipaddr.js";
 import type { InterfaceAddress, NetworkPort } from "../ports.ts";
 
 /** This machine's addresses in IPv4 networks with other machines. */
-export function localNetworks(network: NetworkPort): InterfaceAddress[] {
+export function localNetworks(network: Pick<NetworkPort, "interfaces">): InterfaceAddress[] {
   return network.interfaces().filter(({ family, loopback }) => family === 4 && !loopback);
 }
 

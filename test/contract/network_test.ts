@@ -1,6 +1,7 @@
 import { test } from "node:test";
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { MillraceError } from "../../src/errors.ts";
+import { gatewaysOf } from "../../platform/shared/network.ts";
 import { deferred, ports, soon } from "./support.ts";
 
 test("NetworkPort.interfaces() knows the loopback interface and its prefix", () => {
@@ -57,4 +58,26 @@ test("Ports.runtime says where it runs", () => {
   assert(["deno", "node", "bun"].includes(name));
   assert(/^\d+\.\d+/.test(version), version);
   assert(["linux", "darwin", "win32", "android"].includes(platform));
+});
+
+test("NetworkPort.gateways() gives literal addresses that are none of this machine's", async () => {
+  const own = ports.network.interfaces().map(({ host }) => host);
+  for (const host of await ports.network.gateways!()) {
+    assert(/^\d+\.\d+\.\d+\.\d+$/.test(host) && !own.includes(host), host);
+  }
+});
+
+test("gatewaysOf() reads the routers of default routes from a Linux list", () => {
+  const head = "Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT";
+  const line = (destination: string, gateway: string, mask: string) =>
+    `eth0\t${destination}\t${gateway}\t0003\t0\t0\t0\t${mask}\t0\t0\t0   `;
+  const table: [string[], string[]][] = [
+    [[head], []],
+    [[head, line("00000000", "0101A8C0", "00000000"), line("0001A8C0", "00000000", "00FFFFFF")], ["192.168.1.1"]],
+    [[head, line("00000000", "00000000", "00000000")], []],
+    [[head, line("00000000", "0101A8C0", "000000FF"), line("0A000000", "0101A8C0", "00000000")], []],
+    [[line("00000000", "0101A8C0", "00000000"), line("00000000", "0101A8C0", "00000000")], ["192.168.1.1"]],
+    [[line("00000000", "nonsense", "00000000"), "", "\0"], []],
+  ];
+  for (const [lines, found] of table) assertEquals(gatewaysOf(lines.join("\n")), found);
 });

@@ -1,0 +1,30 @@
+/** Has the router pass the peer port on to this engine, and the others told of the port that it gives. */
+import { nearnessOf } from "../discovery/nearness.ts";
+import type { Discovery } from "../discovery/types.ts";
+import { PortMapper, type PortMapperPorts } from "../portmap/port-mapper.ts";
+import type { PortToMap } from "../portmap/types.ts";
+import type { TorrentSwarmManager } from "../swarm/manager.ts";
+
+/** The parts concerned. */
+export interface MappedParts {
+  readonly manager: Pick<TorrentSwarmManager, "peerAddress" | "setExternalPort" | "context">;
+  readonly discovery: Pick<Discovery, "dhtPort">;
+}
+
+/** Starts to map the peer port; null when no stranger could connect to it anyway: it is closed, or listens on loopback. */
+export function mapPeerPort(ports: PortMapperPorts, { manager, discovery }: MappedParts): PortMapper | null {
+  const { peerAddress } = manager;
+  if (peerAddress === null || isLoopback(peerAddress.host)) return null;
+  const wanted: PortToMap[] = [{ protocol: "tcp", port: peerAddress.port }];
+  if (discovery.dhtPort !== null) wanted.push({ protocol: "udp", port: discovery.dhtPort });
+  const mapper = new PortMapper(ports, wanted, (state) => {
+    manager.setExternalPort(state.kind === "mapped" ? state.externalPort : null);
+    manager.context.reachability.changed();
+  });
+  void mapper.start();
+  return mapper;
+}
+
+function isLoopback(host: string): boolean {
+  return host !== "0.0.0.0" && host !== "::" && nearnessOf(host, []) === "own";
+}
