@@ -12,6 +12,7 @@ import { complain, print, type Runtime, stopSignal } from "./host.ts";
 import { runRelay } from "./relay.ts";
 import { runSeed } from "./seed.ts";
 import { readyLine, startError, startServing } from "./serve.ts";
+import { runCheck, runImport } from "./task-commands.ts";
 import { runToken } from "./token.ts";
 import { runUser } from "./user.ts";
 
@@ -58,6 +59,10 @@ async function run(runtime: Runtime, args: readonly string[]): Promise<number> {
       return await runBroadcast(config, ports, stopped);
     case "relay":
       return await runRelay(config, ports, stopped);
+    case "import":
+      return await runImport(config, ports, stopped);
+    case "check":
+      return await runCheck(config, ports, stopped);
     case "demo":
       return await runDemo(config, ports, runtime.self, stopped);
     case "serve": {

@@ -10,6 +10,7 @@ import { choosePieceLength, createTransportFile, hashPieces } from "../src/trans
 import type { Metainfo } from "../src/transport/types.ts";
 import { createPeerId } from "../src/wire/peer-id.ts";
 import { print } from "./host.ts";
+import { ProgressLine } from "./progress-line.ts";
 
 /** What `seed` prints, one JSON line. */
 export interface SeedLine {
@@ -49,16 +50,19 @@ export async function runSeed(config: Config, ports: Ports, stopped: Promise<voi
 
 async function describe(ports: Ports, file: string): Promise<Metainfo> {
   const handle = await ports.files.open(file, "read");
+  const line = new ProgressLine(process.stderr);
   try {
     const { sizeBytes } = await handle.info();
     const pieceLengthBytes = choosePieceLength(sizeBytes);
     const pieceHashes = await hashPieces(sizeBytes, pieceLengthBytes, async (offset, length) => {
+      line.show("hashing", offset, sizeBytes);
       const bytes = new Uint8Array(length);
       return bytes.subarray(0, await handle.read(bytes, offset));
     });
     const name = path.posix.basename(file);
     return (await createTransportFile({ name, sizeBytes, pieceLengthBytes, pieceHashes })).metainfo;
   } finally {
+    line.end();
     await handle.close();
   }
 }

@@ -245,6 +245,8 @@ export type Command =
   | "relay"
   | "user"
   | "token"
+  | "import"
+  | "check"
   | "doctor"
   | "demo"
   | "seed"
@@ -267,6 +269,8 @@ const COMMANDS: Readonly<Partial<Record<string, number>>> = {
   relay: 0,
   user: 2,
   token: 1,
+  import: 1,
+  check: 1,
   doctor: 0,
   demo: 0,
   seed: 0,
@@ -317,6 +321,8 @@ Usage: millrace [serve] [options]   serve HTTP clients until stopped
                                     pass a broadcast on without watching it
        millrace user COMMAND        manage who can sign in: add EMAIL, passwd EMAIL, remove EMAIL, list
        millrace token [COMMAND]     the API's access token: show, or rotate to replace it
+       millrace import LIST         import an M3U list, a file or an address, into the engine that runs here
+       millrace check [TITLE]       find out which items of its playlist somebody shares at the moment
        millrace doctor [options]    look at ports, disk, database, ffmpeg, DHT and trackers, and say what to do
        millrace demo [options]      play a small clip from a second process
 

@@ -1,5 +1,5 @@
 /** The engine's settings and current usage, for the method API. */
-import type { EngineSettings, Operating } from "../http/api/parts.ts";
+import type { EngineSettings, Operating, TorrentProgress } from "../http/api/parts.ts";
 import type { LiveSwarmManager } from "../live/swarm/live-swarms.ts";
 import type { Sessions } from "../playback/sessions.ts";
 import type { CacheFigures } from "../playback/stat.ts";
@@ -39,5 +39,17 @@ export function createOperating(parts: OperatingParts): Operating {
       sessions: sessions.list().length,
     };
   };
-  return { settings, setLimits: (limits) => manager.setLimits(limits), log: () => parts.recentLog.lines() };
+  const progress = (infohashHex: string): TorrentProgress | null => {
+    const swarm = manager.list().find((one) => one.infohashHex === infohashHex);
+    if (swarm === undefined) return null;
+    const { metadata, checking } = swarm.picture(0);
+    return {
+      peers: swarm.status().peers,
+      knownPeers: swarm.knownAddresses().length,
+      hasMetadata: swarm.metainfo !== null,
+      metadata,
+      checking,
+    };
+  };
+  return { settings, progress, setLimits: (limits) => manager.setLimits(limits), log: () => parts.recentLog.lines() };
 }

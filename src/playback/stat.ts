@@ -58,9 +58,15 @@ export function statOf(
  */
 export function detailOf(session: AnySession): Record<string, unknown> {
   if (session.kind === "live") {
-    return { pieces: null, tracks: null, peer_list: [], members: session.stream.source.members().map(memberJson) };
+    return {
+      pieces: null,
+      tracks: null,
+      checking: null,
+      peer_list: [],
+      members: session.stream.source.members().map(memberJson),
+    };
   }
-  const { cells, peers } = session.swarm.picture(session.identity.fileIndex);
+  const { cells, peers, checking } = session.swarm.picture(session.identity.fileIndex);
   return {
     pieces: cells && {
       count: cells.pieceCount,
@@ -69,6 +75,7 @@ export function detailOf(session: AnySession): Record<string, unknown> {
       readers: cells.readers,
     },
     tracks: session.presentation?.outputTracks.map(({ kind, codec, language }) => ({ kind, codec, language })) ?? null,
+    checking,
     peer_list: peers.map((peer) => ({
       address: peer.address,
       client: peer.client,

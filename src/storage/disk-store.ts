@@ -8,12 +8,13 @@ import { type Allocate, copyOf } from "../bytes/source.ts";
 import { hasCode, MillraceError } from "../errors.ts";
 import type { Clock, FilePort, Logger, Timer } from "../ports.ts";
 import type { BufferPool } from "./buffer-pool.ts";
+import type { DiskStoreOptions } from "./disk-store-options.ts";
 import type { Medium } from "./medium.ts";
 import type { PieceHasher } from "./piece-hasher.ts";
 import type { PieceWindow, WindowEntry } from "./piece-window.ts";
 import { pieceBytes } from "./placement.ts";
 import { saveResume } from "./resume.ts";
-import type { PieceStore, TorrentLayout } from "./types.ts";
+import type { CheckProgress, PieceStore, TorrentLayout } from "./types.ts";
 import type { UnitLru, UnitOwner } from "./unit-lru.ts";
 import { WriteQueue } from "./write-queue.ts";
 
@@ -26,16 +27,6 @@ export interface DiskShared {
   readonly window: PieceWindow;
   readonly hasher: PieceHasher;
   readonly lru: UnitLru;
-}
-
-/** Options of a store. */
-export interface DiskStoreOptions {
-  /** Null: nothing is remembered (the user's own files). */
-  readonly resumePath: string | null;
-  /** `put` is rejected. */
-  readonly readOnly: boolean;
-  /** Called once, when the store is closed. */
-  readonly onClosed: () => void;
 }
 
 /** Delay before a change is saved to the resume file, ms: a crash loses what was fetched in that time. */
@@ -58,6 +49,7 @@ export class DiskStore implements PieceStore, UnitOwner {
   protect: (piece: number) => boolean = () => false;
   onLost: (piece: number, reason: "evicted" | "deleted" | "io") => void = () => {};
   onFound: (piece: number) => void = () => {};
+  checking: CheckProgress | null = null;
   private readonly shared: DiskShared;
   private readonly options: DiskStoreOptions;
   private readonly queue: WriteQueue;

@@ -54,10 +54,14 @@ export async function restore(store: DiskStore, claimed: Bitfield, savedMs: numb
   if (suspects.length === 0) return;
 
   let opened = false;
+  let done = 0;
+  store.checking = { done, total: suspects.length };
   const hashing = forEachLimited(suspects, VERIFY_CONCURRENCY, async (piece) => {
-    if (store.closed || store.have.has(piece)) return;
-    if (await store.verifyOnDisk(piece)) store.adoptFound(piece, { hashed: true, announce: opened });
-  });
+    if (!store.closed && !store.have.has(piece) && await store.verifyOnDisk(piece)) {
+      store.adoptFound(piece, { hashed: true, announce: opened });
+    }
+    store.checking = { done: ++done, total: suspects.length };
+  }).finally(() => store.checking = null);
   await new Promise<void>((resolve) => {
     const timer = clock.setTimeout(resolve, OPEN_VERIFY_MS);
     void hashing.finally(() => {

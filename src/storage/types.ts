@@ -2,6 +2,12 @@
 import type { Bitfield } from "../bytes/bitfield.ts";
 import type { Allocate } from "../bytes/source.ts";
 
+/** How far the hashing of what is on the medium has come, pieces. */
+export interface CheckProgress {
+  readonly done: number;
+  readonly total: number;
+}
+
 /** The verified pieces of one torrent. */
 export interface PieceStore {
   /** Pieces that are stored and verified. Read-only for users; eviction and loss clear bits. */
@@ -30,6 +36,8 @@ export interface PieceStore {
    * not hold, they are hashed in the background. Optional; the bit in `have` is set in any case.
    */
   onFound?: (piece: number) => void;
+  /** What is being hashed since `open()`; null or absent: nothing. */
+  readonly checking?: CheckProgress | null;
   /** Buffered writes not yet on the medium, bytes (bounded; `put` waits above the bound). */
   readonly pendingBytes: number;
   /** Flushes, saves the resume file, releases handles. */

@@ -96,6 +96,7 @@ export interface GuestPlace {
 /** A swarm manager with the operations that embedding and broadcasts need besides playback. */
 export interface TorrentSwarmManager extends SwarmManager {
   acquire(target: SwarmTarget): SwarmLease & { readonly swarm: TorrentSwarm };
+  list(): readonly TorrentSwarm[];
   /** What its swarms share. */
   readonly context: SwarmContext;
   /**
@@ -240,7 +241,7 @@ class Manager implements TorrentSwarmManager {
     return { swarm: held.swarm, release };
   }
 
-  list(): readonly Swarm[] {
+  list(): readonly TorrentSwarm[] {
     return [...this.entries.values()].map((entry) => entry.swarm);
   }
 

@@ -80,6 +80,12 @@ interface Fetch {
   readonly sizeBytes: number;
 }
 
+/** How much of the metadata is here. */
+export interface MetadataProgress {
+  readonly receivedBytes: number;
+  readonly totalBytes: number;
+}
+
 /** Chooses which peers to ask. The link checks what arrives against the infohash. */
 export class MetadataFetch<T extends MetadataSource> {
   readonly #host: MetadataFetchHost<T>;
@@ -116,6 +122,16 @@ export class MetadataFetch<T extends MetadataSource> {
       parted++;
       this.#host.part(session);
     }
+  }
+
+  /** Of the peer that is furthest; null while none is asked. Bytes. */
+  get progress(): MetadataProgress | null {
+    let best: MetadataProgress | null = null;
+    for (const [{ link }, { sizeBytes }] of this.#fetches) {
+      const receivedBytes = link?.metadataBytes ?? 0;
+      if (best === null || receivedBytes > best.receivedBytes) best = { receivedBytes, totalBytes: sizeBytes };
+    }
+    return best;
   }
 
   /** The metadata is known, or nobody wants it any more. */

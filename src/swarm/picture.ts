@@ -1,6 +1,8 @@
 /** A swarm as shown to people: which pieces of a file are here or under way, where readers are, how fast peers send. */
 import type { Bitfield } from "../bytes/bitfield.ts";
+import type { CheckProgress, PieceStore } from "../storage/types.ts";
 import type { Metainfo } from "../transport/types.ts";
+import type { MetadataProgress } from "./metadata-fetch.ts";
 import type { PeerSession } from "./peer-session.ts";
 import type { Transfer } from "./transfer.ts";
 
@@ -40,13 +42,25 @@ export interface SwarmPicture {
   /** null until the metadata is known. */
   readonly cells: PieceCells | null;
   readonly peers: readonly PeerFigures[];
+  /** What is on the disk is being hashed; null: it is not. */
+  readonly checking: CheckProgress | null;
+  /** How much of the metadata is here; null once it is known, and while nobody sends it. */
+  readonly metadata: MetadataProgress | null;
 }
 
-/** The picture of a swarm with the data path `transfer`; null while its metadata is unknown. */
+/** What a picture shows of a swarm. */
+export interface SwarmState {
+  /** null while the metadata is unknown. */
+  readonly transfer: Transfer | null;
+  readonly readers: Iterable<{ readonly position: number }>;
+  readonly sessions: Iterable<PeerSession>;
+  readonly store: Pick<PieceStore, "checking"> | null;
+  readonly fetcher: { readonly progress: MetadataProgress | null };
+}
+
+/** The picture of a swarm. */
 export function swarmPicture(
-  transfer: Transfer | null,
-  readers: Iterable<{ readonly position: number }>,
-  sessions: Iterable<PeerSession>,
+  { transfer, readers, sessions, store, fetcher }: SwarmState,
   fileIndex: number,
   nowMs: number,
 ): SwarmPicture {
@@ -55,7 +69,8 @@ export function swarmPicture(
     underWay: transfer.underWay,
     readers: [...readers].map(({ position }) => position),
   });
-  return { cells, peers: peerFigures(sessions, nowMs) };
+  const metadata = transfer === null ? fetcher.progress : null;
+  return { cells, peers: peerFigures(sessions, nowMs), checking: store?.checking ?? null, metadata };
 }
 
 /** The cells of file `fileIndex`. `readers`: offsets in the torrent, bytes. */

@@ -251,8 +251,9 @@ export class TorrentSwarm implements Swarm {
   }
 
   picture(fileIndex: number): SwarmPicture {
-    const nowMs = this.context.ports.clock.monotonic();
-    return swarmPicture(this.transfer, this.readers, this.peers.sessions, fileIndex, nowMs);
+    const { transfer, readers, store, fetcher, peers: { sessions } } = this;
+    const state = { transfer, readers, store, fetcher, sessions };
+    return swarmPicture(state, fileIndex, this.context.ports.clock.monotonic());
   }
 
   /** Leaves: readers and connections end at once; it resolves when the store is closed and the trackers have been told. */

@@ -103,6 +103,8 @@ export interface Stat {
     | null;
   /** With `detail=1`: the tracks of the output; null of broadcasts and while they are not known. */
   readonly tracks?: readonly Track[] | null;
+  /** With `detail=1`: pieces on the disk that are being verified; null: none. */
+  readonly checking?: { readonly done: number; readonly total: number } | null;
   /** With `detail=1`: the fastest peers; of a broadcast none. */
   readonly peer_list?: readonly Peer[];
   /** With `detail=1`: the members of a broadcast that the engine is connected to. */
@@ -295,4 +297,14 @@ export interface Broadcast {
   readonly ended: boolean;
   readonly error: string | null;
   readonly members: readonly Member[];
+}
+
+/** What a torrent does before it plays, as `get_torrent_progress` returns it. */
+export interface TorrentProgress {
+  readonly is_running: boolean;
+  readonly peers: number;
+  readonly known_peers: number;
+  /** Bytes of its description; null while nobody sends it. */
+  readonly metadata: { readonly received: number; readonly total: number } | null;
+  readonly checking: { readonly done: number; readonly total: number } | null;
 }

@@ -58,6 +58,12 @@ export function nameOf(pasted: string): { readonly stream: Stream } | { readonly
   return { query: value };
 }
 
+/** The infohash that `named` says, 40 hexadecimal characters; null where it says none so. */
+export function infohashOf(named: { readonly stream: Stream } | { readonly query: string }): string | null {
+  if ("query" in named) return isId(named.query) ? named.query.toLowerCase() : null;
+  return /[?&]xt=urn:btih:([0-9a-f]{40})(?:&|$)/i.exec(named.stream["magnet"] ?? "")?.[1]?.toLowerCase() ?? null;
+}
+
 /** Natural order of file names: episode 2 before episode 10. */
 export function byName(a: { readonly filename: string }, b: { readonly filename: string }): number {
   return a.filename.localeCompare(b.filename, undefined, { numeric: true, sensitivity: "base" });

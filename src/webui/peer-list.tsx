@@ -46,6 +46,8 @@ export function MemberRows({ list }: { readonly list: readonly Member[] }) {
           <td>{member.from.length > 0 ? `↓ ${member.from.join(" ")}` : ""}</td>
           <td>{member.to.length > 0 ? `↑ ${member.to.join(" ")}` : ""}</td>
           <td>{member.rtt === null ? "" : `${member.rtt} ms`}</td>
+          <td>{member.lag > 0 ? text("lag", member.lag) : text("noLag")}</td>
+          <td>{member.uplink === null ? "" : text("uplink", bytesText(member.uplink))}</td>
         </tr>
       ))}
     </tbody>

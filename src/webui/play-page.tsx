@@ -2,7 +2,8 @@
 /** From what was pasted or dropped to a player: analysed, files listed, played. */
 import { useEffect, useState } from "hono/jsx/dom";
 import { type Analysis, call, callPublic, type MediaFile, type MediaFiles } from "./engine.ts";
-import { isId, type nameOf, offeredFiles, playHash, type Stream } from "./naming.ts";
+import { Looking } from "./looking.tsx";
+import { infohashOf, isId, type nameOf, offeredFiles, playHash, type Stream } from "./naming.ts";
 import { Player } from "./player.tsx";
 import { bytesText, failureText, text } from "./texts.ts";
 
@@ -18,7 +19,7 @@ export interface PlayPageProps {
 /** What the page shows below its field. */
 type Shown =
   | { readonly step: "nothing" }
-  | { readonly step: "looking" }
+  | { readonly step: "looking"; readonly infohash: string | null }
   | { readonly step: "message"; readonly message: string }
   | { readonly step: "list"; readonly url: string }
   | { readonly step: "elsewhere"; readonly url: string }
@@ -33,7 +34,7 @@ export function PlayPage({ wanted, file, failed }: PlayPageProps) {
   useEffect(() => {
     if (wanted === null && file === null) return;
     let isOver = false;
-    setShown({ step: "looking" });
+    setShown({ step: "looking", infohash: wanted === null ? null : infohashOf(wanted) });
     const opened = file === null ? openNamed(wanted!) : openFile(file);
     opened.catch((error): Shown => {
       failed(error);
@@ -91,7 +92,7 @@ function Found({ shown, choose, failed }: {
 }) {
   switch (shown.step) {
     case "looking":
-      return <p class="flow">{text("looking")}</p>;
+      return <Looking infohash={shown.infohash} />;
     case "message":
       return <p role="alert">{shown.message}</p>;
     case "list":

@@ -27,6 +27,9 @@ export function statusOf({ stat, contact, trouble, undecodable, mute }: Circumst
   if (stat === null) return { words: text("looking"), isTrouble: false };
   if (mute !== "") return { words: text("cannotHear", mute), isTrouble: true };
   if (stat.error_message !== null) return { words: failureText(stat.error_message), isTrouble: true };
+  if (stat.checking && (stat.status === "prefuf" || stat.stall_reason !== null)) {
+    return { words: text("checkingDisk", stat.checking.done, stat.checking.total), isTrouble: false };
+  }
   if (stat.stall_reason !== null) {
     return { words: reasonText(stat.stall_reason) ?? stat.stall_reason, isTrouble: false };
   }

@@ -1,14 +1,17 @@
 /** @jsxImportSource hono/jsx/dom */
 /** A broadcast as channels: from us to each neighbour, one stripe for each substream that flows. */
 import type { Member } from "./engine.ts";
-import { text } from "./texts.ts";
+import { bytesText, text } from "./texts.ts";
 
 /** Neighbours that are drawn; the rest is in the table. */
 const MAX_DRAWN = 12;
 /** Width, height of one neighbour's line, and distance of stripes, px of the picture. */
 const WIDTH = 640;
-const LINE = 36;
+const LINE = 44;
 const STRIPE = 4;
+
+/** Who is further behind than this shows it in another colour, pieces. */
+const LATE_PIECES = 4;
 
 /** Properties of `SwarmPicture`. */
 export interface SwarmPictureProps {
@@ -49,7 +52,17 @@ function Branch({ member, y, from }: { readonly member: Member; readonly y: numb
         />
       ))}
       <circle class={member.is_source ? "us" : "them"} cx="350" cy={y} r="8" />
-      <text x="370" y={y + 5}>{member.address}</text>
+      <text x="370" y={y - 2}>{member.address}</text>
+      <text class={member.lag > LATE_PIECES ? "facts late" : "facts"} x="370" y={y + 14}>{factsText(member)}</text>
     </g>
   );
+}
+
+/** How far behind it is, how far away, and what it can pass on. */
+export function factsText({ lag, rtt, uplink }: Member): string {
+  return [
+    lag > 0 ? text("lag", lag) : text("noLag"),
+    ...rtt === null ? [] : [`${rtt} ms`],
+    ...uplink === null ? [] : [text("uplink", bytesText(uplink))],
+  ].join(" · ");
 }

@@ -145,6 +145,9 @@ test("a broadcast is started from a file, watched, and stopped", async () => {
     await reader.read();
     await page.waitForSelector(".swarm .to");
     assertEquals(await page.locator(".swarm .them").count(), 1);
+    await page.waitForFunction(() =>
+      /^(up to date|pieces behind: \d+)/.test(document.querySelector(".facts")!.textContent!)
+    );
     assertEquals(await barriers(page), []);
     await shot(page, "broadcast-desktop-light");
     await reader.cancel();

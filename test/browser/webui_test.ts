@@ -97,6 +97,9 @@ test("a dead stream is looked for in words", async () => {
   await page.goto(`${served.url}/#/play?q=${encodeURIComponent(`magnet:?xt=urn:btih:${dead}&x.pe=127.0.0.1:1`)}`);
   await page.waitForSelector(".flow");
   assertMatch(await page.locator(".flow").textContent() ?? "", /peers/);
+  await page.waitForFunction(() =>
+    /^Peers known: 1, connected: 0/.test(document.querySelector(".found .note")!.textContent!)
+  );
 });
 
 test("an imported list of 5,000 channels is searched, starred and scrolled without its lines all existing", async () => {

@@ -121,7 +121,7 @@ export class FakeSwarm implements Swarm {
       underWay: [],
       readers: [],
     });
-    return { cells, peers: [] };
+    return { cells, peers: [], checking: null, metadata: null };
   }
 
   setDownloadAll(): void {}

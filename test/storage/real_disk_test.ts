@@ -129,6 +129,40 @@ test("createSeedCache() serves a download made by another program", () =>
     await cache.close();
   }));
 
+test("createSeedCache() says how far it has hashed what is there", () =>
+  inDirectory(async (directory) => {
+    const { files, clock } = await loadPorts();
+    const torrent = sample({ a: 500_000, b: 500_000 }, 65_536);
+    fs.mkdirSync(`${directory}/pack`, { recursive: true });
+    fs.writeFileSync(`${directory}/pack/a`, torrent.content.slice(0, 500_000));
+    fs.writeFileSync(`${directory}/pack/b`, torrent.content.slice(500_000));
+    let open = () => {};
+    const gate = new Promise<void>((resolve) => open = resolve);
+    // The disk is slow: nothing is read before the test says so.
+    const over = <T extends object>(target: T, own: Partial<T>): T =>
+      new Proxy(target, {
+        get: (_, name) => {
+          const value = Reflect.get(own, name) ?? Reflect.get(target, name);
+          return typeof value === "function" ? value.bind(target) : value;
+        },
+      });
+    const slow = over(files, {
+      open: async (...args) => {
+        const handle = await files.open(...args);
+        return over(handle, { read: (...where) => gate.then(() => handle.read(...where)) });
+      },
+    });
+    const cache = createSeedCache({ files: slow, directory, clock, log: silent });
+    // The clock's own timers keep no process alive.
+    const alive = setInterval(() => {}, 1000);
+    const store = await cache.open(torrent.layout).finally(() => clearInterval(alive));
+    assertEquals(store.checking, { done: 0, total: 16 });
+    open();
+    await until("all of it is found", () => store.have.full);
+    await until("nothing is left to hash", () => store.checking === null);
+    await cache.close();
+  }));
+
 test("createSeedCache() finds files under names that other file systems refuse, or under those that millrace gives them", () =>
   inDirectory(async (directory) => {
     const { files, clock } = await loadPorts();

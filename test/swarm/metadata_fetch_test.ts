@@ -89,6 +89,18 @@ test("MetadataFetch.pump() asks four peers, and another when one fails", () => {
   rig.fetch.close();
 });
 
+test("MetadataFetch.progress is that of the peer which is furthest", () => {
+  const rig = new Rig();
+  assertEquals(rig.fetch.progress, null);
+  const [first, second] = rig.add(2, 4 * BLOCK);
+  rig.fetch.pump();
+  assertEquals(rig.fetch.progress, { receivedBytes: 0, totalBytes: 4 * BLOCK });
+  first!.arrived(BLOCK);
+  second!.arrived(3 * BLOCK);
+  assertEquals(rig.fetch.progress, { receivedBytes: 3 * BLOCK, totalBytes: 4 * BLOCK });
+  rig.fetch.close();
+});
+
 test("MetadataFetch asks more peers within a second when some send nothing or only drip", () => {
   const rig = new Rig();
   const drips = rig.add(3, HUGE, 1);

@@ -1,6 +1,15 @@
 import { test } from "node:test";
 import { assertEquals } from "@std/assert";
-import { isId, isListName, listAddress, nameOf, offeredFiles, placeOf, playHash } from "../../src/webui/naming.ts";
+import {
+  infohashOf,
+  isId,
+  isListName,
+  listAddress,
+  nameOf,
+  offeredFiles,
+  placeOf,
+  playHash,
+} from "../../src/webui/naming.ts";
 
 const MAGNET = "magnet:?xt=urn:btih:0123456789012345678901234567890123456789&tr=udp://a";
 
@@ -18,6 +27,14 @@ for (
     assertEquals(nameOf(pasted), expected as ReturnType<typeof nameOf>);
   });
 }
+
+test("infohashOf() reads the infohash of a magnet or an id, and nothing else", () => {
+  assertEquals(infohashOf({ stream: { magnet: MAGNET } }), "0123456789".repeat(4));
+  assertEquals(infohashOf({ stream: { magnet: `magnet:?dn=a&xt=urn:btih:${"A".repeat(40)}` } }), "a".repeat(40));
+  assertEquals(infohashOf({ stream: { magnet: "magnet:?xt=urn:btmh:1220" } }), null);
+  assertEquals(infohashOf({ query: "B".repeat(40) }), "b".repeat(40));
+  assertEquals(infohashOf({ query: "https://example.org/a.torrent" }), null);
+});
 
 test("placeOf() reads what playHash() made, and takes anything else for the room that plays", () => {
   assertEquals(placeOf(playHash(`${MAGNET}#x?y`)), { room: "play", query: `${MAGNET}#x?y` });

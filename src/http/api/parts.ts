@@ -27,6 +27,8 @@ import type { PictureCache } from "./picture.ts";
 /** The engine's own state, for those who look after it. */
 export interface Operating {
   settings(): EngineSettings;
+  /** How far a torrent is that runs here; null: it does not. */
+  progress(infohashHex: string): TorrentProgress | null;
   setLimits(limits: { readonly downloadBytesPerSecond?: number; readonly uploadBytesPerSecond?: number }): void;
   /** The newest warnings and errors, the newest first. */
   log(): readonly {
@@ -35,6 +37,19 @@ export interface Operating {
     readonly message: string;
     readonly detail: string;
   }[];
+}
+
+/** What a torrent does before it plays. */
+export interface TorrentProgress {
+  /** Connected. */
+  readonly peers: number;
+  /** Addresses of peers that are known. */
+  readonly knownPeers: number;
+  readonly hasMetadata: boolean;
+  /** Bytes; null while nobody sends it, and once it is known. */
+  readonly metadata: { readonly receivedBytes: number; readonly totalBytes: number } | null;
+  /** Pieces on the disk that are being verified; null: none. */
+  readonly checking: { readonly done: number; readonly total: number } | null;
 }
 
 /** What the engine is set to, and what it uses now. Bytes. */

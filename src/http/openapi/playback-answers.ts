@@ -71,6 +71,8 @@ export const SESSION_STATE = z.object({
   }).nullable().optional().describe("With detail=1: the pieces of the file in at most 200 cells; null of broadcasts"),
   tracks: z.array(z.object({ kind: z.string(), codec: z.string(), language: z.string().nullable() })).nullable()
     .optional().describe("With detail=1: the tracks of the output; null while they are not known"),
+  checking: z.object({ done: z.int(), total: z.int() }).nullable().optional()
+    .describe("With detail=1: pieces on the disk that are being verified; null: none"),
   peer_list: z.array(z.object({
     address: z.string(),
     client: z.string().nullable(),

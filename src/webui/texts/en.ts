@@ -186,6 +186,12 @@ export const EN = {
   timeshift: "Go back in time",
   behindLive: "{0} s behind live",
   atEdge: "live",
+  lag: "pieces behind: {0}",
+  noLag: "up to date",
+  uplink: "passes on up to {0}/s",
+  knownPeers: "Peers known: {0}, connected: {1}",
+  gettingMetadata: "description: {0} of {1}",
+  checkingDisk: "Checking what is on the disk: {0} of {1} pieces",
 };
 
 /** A catalogue of texts. */

@@ -190,4 +190,10 @@ export const ES: Texts = {
   timeshift: "Retroceder en el tiempo",
   behindLive: "{0} s por detrás del directo",
   atEdge: "en directo",
+  lag: "piezas de retraso: {0}",
+  noLag: "al día",
+  uplink: "reenvía hasta {0}/s",
+  knownPeers: "Pares conocidos: {0}, conectados: {1}",
+  gettingMetadata: "descripción: {0} de {1}",
+  checkingDisk: "Comprobando lo que hay en el disco: {0} de {1} piezas",
 };

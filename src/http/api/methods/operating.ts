@@ -1,7 +1,7 @@
 /** What the engine is set to and how it is doing: our additions, for the web page and other programs of the user. */
 import * as z from "zod";
 import { defineMethod, type Method } from "../method.ts";
-import { NONE, OK, VERSION_INFO } from "../schemas.ts";
+import { INFOHASH, NONE, OK, VERSION_INFO } from "../schemas.ts";
 import { versionInfo } from "../../service-routes.ts";
 import { TASK, taskJson } from "./task-json.ts";
 
@@ -64,6 +64,36 @@ export const OPERATING_METHODS: readonly Method[] = [
         ...(upload === undefined ? {} : { uploadBytesPerSecond: upload }),
       });
       return "ok" as const;
+    },
+  }),
+  defineMethod({
+    name: "get_torrent_progress",
+    summary:
+      "What a torrent does before it plays: who is known and connected, its description, the check of what is on the disk.",
+    public: false,
+    remote: true,
+    params: z.object({ infohash: INFOHASH.describe("Of the torrent") }),
+    result: z.object({
+      is_running: z.boolean().describe("Whether the engine has joined its swarm"),
+      peers: z.int(),
+      known_peers: z.int().describe("Addresses of peers that are known"),
+      has_metadata: z.boolean(),
+      metadata: z.object({ received: z.int(), total: z.int() }).nullable().describe(
+        "Bytes; null while nobody sends it",
+      ),
+      checking: z.object({ done: z.int(), total: z.int() }).nullable().describe("Pieces; null: nothing is verified"),
+    }),
+    handle({ infohash }, { parts }) {
+      const progress = parts.operating.progress(infohash);
+      const metadata = progress?.metadata ?? null;
+      return {
+        is_running: progress !== null,
+        peers: progress?.peers ?? 0,
+        known_peers: progress?.knownPeers ?? 0,
+        has_metadata: progress?.hasMetadata ?? false,
+        metadata: metadata && { received: metadata.receivedBytes, total: metadata.totalBytes },
+        checking: progress?.checking ?? null,
+      };
     },
   }),
   defineMethod({

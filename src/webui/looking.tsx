@@ -1,0 +1,47 @@
+/** @jsxImportSource hono/jsx/dom */
+/** What the engine does while it looks a torrent up: who is known, and how much of its description is here. */
+import { useEffect, useState } from "hono/jsx/dom";
+import { call, type TorrentProgress } from "./engine.ts";
+import { bytesText, text } from "./texts.ts";
+
+/** Between two looks, ms. */
+const LOOK_EVERY_MS = 1000;
+
+/** Properties of `Looking`. */
+export interface LookingProps {
+  /** null where only the engine will find it out. */
+  readonly infohash: string | null;
+}
+
+/** A line that moves, and what is known so far. */
+export function Looking({ infohash }: LookingProps) {
+  const [progress, setProgress] = useState<TorrentProgress | null>(null);
+  useEffect(() => {
+    if (infohash === null) return;
+    const ending = new AbortController();
+    const look = async () => {
+      while (!ending.signal.aborted) {
+        setProgress(await call<TorrentProgress>("get_torrent_progress", { infohash }));
+        await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS));
+      }
+    };
+    // Without a token there is no more to say.
+    look().catch(() => {});
+    return () => ending.abort();
+  }, []);
+  return (
+    <div>
+      <p class="flow">{text("looking")}</p>
+      <p class="note">{progress === null || !progress.is_running ? "" : progressText(progress)}</p>
+    </div>
+  );
+}
+
+/** The progress in words. */
+export function progressText({ peers, known_peers, metadata, checking }: TorrentProgress): string {
+  return [
+    text("knownPeers", known_peers, peers),
+    ...metadata === null ? [] : [text("gettingMetadata", bytesText(metadata.received), bytesText(metadata.total))],
+    ...checking === null ? [] : [text("checkingDisk", checking.done, checking.total)],
+  ].join(" · ");
+}
