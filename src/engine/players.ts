@@ -74,6 +74,7 @@ export async function createPlayers(
     pages,
     cast: { receiver, senders, key: identity.key },
     servedAt({ host, port }) {
+      if (isLoopback(host)) return;
       const isOffered = async (ownHost: string) =>
         (host === ownHost || isWildcard(host)) && policy.allows("intranet") && await receiver.isReady();
       const service = announced(name, identity.key, port);
@@ -96,6 +97,10 @@ function announced(name: string, key: string, port: number) {
     port,
     facts: ["txtvers=1", `key=${key}`, `name=${[...name].slice(0, 50).join("")}`],
   };
+}
+
+function isLoopback(host: string): boolean {
+  return host === "::1" || host === "localhost" || host.startsWith("127.");
 }
 
 function isWildcard(host: string): boolean {
