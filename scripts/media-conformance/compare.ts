@@ -16,14 +16,14 @@ const MAX_TIME_MS = 2.5;
 /** Largest difference between EXTINF and the segment, ms: a picture or a frame of sound at its edges. */
 const MAX_EXTINF_MS = 120;
 /**
- * A TS without its null packets is no larger than so many times its source from this rate on, bits/s, as a PES per picture
- * takes its toll below; and so much of it at most is null packets, as slots whose access units are not known in advance
- * keep room for them.
+ * A TS is no larger than so many times its source from this rate on, bits/s: a PES per picture takes its toll below. In
+ * `slots` access units are not known in advance: they keep room for them, filled up with null packets.
  */
-const SIZE_BOUNDS: readonly { readonly bitsPerSecond: number; readonly ratio: number; readonly nullShare: number }[] = [
-  { bitsPerSecond: 200_000, ratio: 1.25, nullShare: 0.3 },
-  { bitsPerSecond: 60_000, ratio: 2, nullShare: 0.45 },
-  { bitsPerSecond: 0, ratio: 5, nullShare: 0.65 },
+const SIZE_BOUNDS: readonly { readonly bitsPerSecond: number; readonly exact: number; readonly slots: number }[] = [
+  { bitsPerSecond: 350_000, exact: 1.25, slots: 1.25 },
+  { bitsPerSecond: 200_000, exact: 1.25, slots: 1.45 },
+  { bitsPerSecond: 60_000, exact: 2, slots: 2.5 },
+  { bitsPerSecond: 0, exact: 5, slots: 6 },
 ];
 /** Codecs that the TS carries as they are. */
 const CARRIED = new Set(["h264", "hevc", "mpeg2video", "mpeg1video", "aac", "mp3", "mp2", "ac3", "eac3"]);
@@ -49,8 +49,9 @@ export interface Deviation {
 /** Figures for the table. */
 export interface Comparison {
   readonly deviations: readonly Deviation[];
-  readonly sourceBytes: number;
-  readonly tsBytes: number;
+  readonly ratio: number;
+  /** Of the source. */
+  readonly bitsPerSecond: number;
 }
 
 /** The streams of the source that the TS should carry, in its order. */
@@ -166,12 +167,11 @@ export function compare({ file, sourceBytes, played, muxed, scratch }: Subject):
   const seconds = Math.max(1, (muxed.presentation.durationMs ?? 0) / 1000);
   const rate = sourceBytes * 8 / seconds;
   const bound = SIZE_BOUNDS.find(({ bitsPerSecond }) => rate >= bitsPerSecond)!;
-  const ratio = (played.ts.length - report.nullPackets * PACKET_BYTES) / sourceBytes;
-  const nullShare = report.nullPackets * PACKET_BYTES / played.ts.length;
-  const of = `of ${Math.round(rate / 1000)} kbit/s`;
-  if (ratio > bound.ratio) deviations.push({ kind: "size", text: `${ratio.toFixed(2)} times the source ${of}` });
-  if (nullShare > bound.nullShare) {
-    deviations.push({ kind: "size", text: `${Math.round(nullShare * 100)} % null packets ${of}` });
+  const ratio = played.ts.length / sourceBytes;
+  if (ratio > (report.nullPackets > 0 ? bound.slots : bound.exact)) {
+    const nullShare = Math.round(100 * report.nullPackets * PACKET_BYTES / played.ts.length);
+    const of = `of ${Math.round(rate / 1000)} kbit/s, ${nullShare} % null packets`;
+    deviations.push({ kind: "size", text: `${ratio.toFixed(2)} times the source ${of}` });
   }
-  return { deviations, sourceBytes, tsBytes: played.ts.length };
+  return { deviations, ratio, bitsPerSecond: rate };
 }

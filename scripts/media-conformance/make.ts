@@ -7,8 +7,8 @@ import type { Recipe } from "./recipes.ts";
 /** A command that takes longer hangs, ms. */
 const COMMAND_TIMEOUT_MS = 60_000;
 
-/** Runs the commands of `recipe` in a folder of its own inside `folder`; returns the path of the file. */
-export function make(recipe: Recipe, folder: string): string {
+/** Runs the steps of `recipe` in a folder of its own inside `folder`; returns the path of the file. */
+export async function make(recipe: Recipe, folder: string): Promise<string> {
   const cwd = path.join(folder, recipe.name.replace(".", "-"));
   mkdirSync(cwd, { recursive: true });
   for (const [program, ...words] of recipe.commands) {
@@ -20,6 +20,7 @@ export function make(recipe: Recipe, folder: string): string {
     }
   }
   const file = path.join(cwd, recipe.name);
+  await recipe.write?.(cwd, file);
   if (recipe.edit !== undefined) writeFileSync(file, recipe.edit(new Uint8Array(readFileSync(file))));
   return file;
 }

@@ -6,8 +6,10 @@ import { withCompactSizes } from "./edits.ts";
 export interface Recipe {
   /** Unique; its ending is that of the file. */
   readonly name: string;
-  /** Commands run one after the other in a folder of their own; the last one writes `name`. */
+  /** Commands run one after the other in a folder of their own; the last one writes `name`, unless `write` does. */
   readonly commands: readonly (readonly string[])[];
+  /** Writes `file` in that folder, after the commands. */
+  readonly write?: (folder: string, file: string) => void | Promise<void>;
   /** What is done to the bytes of `name` afterwards, where no muxer writes it so. */
   readonly edit?: (file: Uint8Array) => Uint8Array;
   /** File in that folder with what the output should hold; default: `name` itself, as ffmpeg reads it. */
@@ -34,11 +36,11 @@ export const picture = (rate: string | number, seconds: number, size = "320x180"
 export const sound = (seconds: number, rate = 48000): Words => ["-f", "lavfi", "-i", `sine=440:d=${seconds}:r=${rate}`];
 /** H.264 with two pictures in reverse order, a random access point each 50. */
 export const H264: Words = ["-c:v", "libx264", "-preset", "ultrafast", "-g", 50, "-bf", 2, "-threads", 1];
-const AAC: Words = ["-c:a", "aac", "-b:a", "64k"];
+export const AAC: Words = ["-c:a", "aac", "-b:a", "64k"];
 
 /** A call of ffmpeg. */
 export const ffmpeg = (...words: Spread): string[] => strings("ffmpeg", "-v", "error", "-y", ...words);
-const mkvmerge = (...words: Spread) => strings("mkvmerge", "-q", ...words);
+export const mkvmerge = (...words: Spread) => strings("mkvmerge", "-q", ...words);
 
 /** What ffmpeg writes by itself. */
 export function direct(name: string, ...words: Spread): Recipe {
@@ -51,11 +53,11 @@ export function merged(name: string, options: Words, ...words: Spread): Recipe {
 }
 
 /** The same with deviations that its format forces. */
-const forced = (recipe: Recipe, reasons: Readonly<Record<string, string>>): Recipe => ({
+export const forced = (recipe: Recipe, reasons: Readonly<Record<string, string>>): Recipe => ({
   ...recipe,
   forced: { ...recipe.forced, ...reasons },
 });
-const NO_INDEX = {
+export const NO_INDEX = {
   extinf: "without an index only the media itself tells times: walking it would fetch the whole file",
 };
 const SPARSE = {
@@ -73,7 +75,7 @@ function pipeline(name: string, mux: string): Recipe {
   return { name, commands: [words] };
 }
 
-const film: Words = [...picture(25, 10), ...sound(10), ...H264, ...AAC];
+const film: Words = [...picture(25, 8), ...sound(8), ...H264, ...AAC];
 /** A fragmented film joined to itself, which ffmpeg reads as one whose clock runs back: its concatenation says what is meant. */
 function joined(name: string, movflags: string): Recipe {
   return {
@@ -92,6 +94,20 @@ const rate = (
   fps: string | number,
   seconds = 10,
 ): Words => [...picture(fps, seconds), ...sound(seconds), ...H264, ...AAC];
+
+/** Each picture a random access point with parameter sets. */
+const intraHevc: Words = [
+  ...[...picture(24, 6), ...sound(6), ...AAC, "-c:v", "libx265", "-preset", "ultrafast"],
+  ...["-x265-params", "log-level=error:keyint=1:crf=40:pools=1"],
+];
+/** One picture that stays: all but the first of each group are a few bytes long. */
+const still: Words = ["-f", "lavfi", "-i", "color=c=green:s=320x180:r=25:d=12", ...sound(12), ...H264, ...AAC];
+/** 15 pictures a second, then 60. */
+const rising: Words = [
+  ...[...picture(60, 8), ...sound(8), ...H264, ...AAC],
+  ...["-vf", "select='gte(t\\,4)+not(mod(n\\,4))'", "-fps_mode", "vfr"],
+];
+const FRAGMENTS_SIDX: Words = ["-movflags", "frag_keyframe+empty_moov+default_base_moof+global_sidx"];
 
 const MATROSKA: readonly Recipe[] = [
   direct("plain.mkv", film),
@@ -114,7 +130,7 @@ const MATROSKA: readonly Recipe[] = [
   merged("mkvmerge-microseconds.mkv", ["--timestamp-scale", 1000], film),
   merged("mkvmerge-cluster-100ms.mkv", ["--cluster-length", "100ms"], film),
   merged("mkvmerge-cluster-30s.mkv", ["--cluster-length", "30000ms"], film),
-  merged("mkvmerge-split.mkv", ["--split", "parts:3s-8s"], film),
+  merged("mkvmerge-split.mkv", ["--split", "parts:2s-7s"], film),
   forced(
     merged("mkvmerge-no-cues-uneven.mkv", ["--cues", "0:none", "--cues", "1:none"], [
       ...[
@@ -143,21 +159,21 @@ const MATROSKA: readonly Recipe[] = [
   direct("open-gop.mkv", film, "-x264-params", "open-gop=1"),
   direct("no-b.mkv", film, "-bf", 0),
   direct("intra.mkv", film, "-g", 1),
+  direct("intra-hevc.mkv", intraHevc),
+  direct("all-still.mkv", still),
+  direct("rate-rises.mkv", rising),
   direct("long-gop.mkv", rate(25, 20), "-g", 400, "-keyint_min", 400),
   direct("vfr.mkv", film, "-vf", "select='not(mod(n\\,7))+lt(mod(n\\,50)\\,25)'", "-fps_mode", "vfr"),
-  forced(
-    direct(
-      "hevc.mkv",
-      ...[picture(24, 8), sound(8)],
-      "-c:v",
-      "libx265",
-      "-preset",
-      "ultrafast",
-      "-x265-params",
-      "log-level=error:keyint=48:bframes=4",
-      AAC,
-    ),
-    { size: "room for parameter sets is kept, as random access points are not known before they are read" },
+  direct(
+    "hevc.mkv",
+    ...[picture(24, 8), sound(8)],
+    "-c:v",
+    "libx265",
+    "-preset",
+    "ultrafast",
+    "-x265-params",
+    "log-level=error:keyint=48:bframes=4",
+    AAC,
   ),
   direct("mpeg2.mkv", picture(25, 8), sound(8), "-c:v", "mpeg2video", "-bf", 2, "-b:v", "500k", "-c:a", "ac3"),
   direct(
@@ -187,8 +203,8 @@ const MATROSKA: readonly Recipe[] = [
   merged("sound-only-mkvmerge.mka", [], sound(20), AAC),
   direct(
     "low.mkv",
-    picture(25, 60, "160x90"),
-    sound(60, 44100),
+    picture(25, 30, "160x90"),
+    sound(30, 44100),
     H264,
     "-g",
     250,
@@ -212,8 +228,8 @@ const MP4: readonly Recipe[] = [
   direct("fps-60000-1001.mp4", rate("60000/1001", 5)),
   direct(
     "low.mp4",
-    picture(25, 60, "160x90"),
-    sound(60, 44100),
+    picture(25, 30, "160x90"),
+    sound(30, 44100),
     H264,
     "-g",
     250,
@@ -227,10 +243,12 @@ const MP4: readonly Recipe[] = [
     1,
   ),
   direct("one-picture-a-second.mp4", rate(1, 30), "-g", 10),
-  forced(direct("fragments.mp4", film, "-movflags", "frag_keyframe+empty_moov+default_base_moof"), {
-    size: "without an index a run keeps room for the access units of one more fragment: tracks may come in turns",
-  }),
-  direct("fragments-sidx.mp4", film, "-movflags", "frag_keyframe+empty_moov+default_base_moof+global_sidx"),
+  direct("fragments.mp4", film, "-movflags", "frag_keyframe+empty_moov+default_base_moof"),
+  direct("intra-sidx.mp4", film, "-g", 1, FRAGMENTS_SIDX),
+  direct("intra-hevc-sidx.mp4", intraHevc, "-tag:v", "hvc1", FRAGMENTS_SIDX),
+  direct("all-still-sidx.mp4", still, FRAGMENTS_SIDX),
+  direct("rate-rises-sidx.mp4", rising, FRAGMENTS_SIDX),
+  direct("fragments-sidx.mp4", film, FRAGMENTS_SIDX),
   pipeline("gstreamer.mp4", "mp4mux"),
   pipeline("gstreamer-fragments.mp4", "mp4mux fragment-duration=1000"),
   direct("fragments-turns.mp4", film, "-movflags", "frag_every_frame+empty_moov+separate_moof"),
@@ -241,7 +259,6 @@ const MP4: readonly Recipe[] = [
     name: "smooth.ismv",
     commands: [ffmpeg(film, "film.mp4"), ffmpeg("-i", "film.mp4", "-c", "copy", "smooth.ismv")],
     reference: "film.mp4",
-    forced: { size: "tracks come in turns: a slot keeps room for a PES per frame of sound" },
   },
   direct("quicktime.mov", film),
   direct("timecode.mov", film, "-timecode", "01:02:03:04"),

@@ -1,42 +1,50 @@
 /**
- * The conformance suite of the media layer: makes files with the muxers that Debian has (ffmpeg, mkvtoolnix, GStreamer;
- * Bento4 and GPAC are in neither Debian nor npm), plays each through a swarm of two engines as MPEG TS, HLS and byte ranges in random order, and prints
- * in which ways they differ from their sources: packets by stream, timestamps, offset of sound and pictures, decoded
- * pictures, clock and continuity, EXTINF, segments joined, size. `run.ts [part of a name…]`; ends with 1 where a
- * deviation is not one that the format forces.
+ * The conformance suite of the media layer: makes files with many muxers, plays each through a swarm of two engines as
+ * MPEG TS, HLS and byte ranges in random order, and prints bit rate, size of the TS relative to the source, and in which
+ * ways it differs: packets by stream, timestamps, offset of sound and pictures, decoded pictures, clock and continuity,
+ * EXTINF, segments joined, size. `run.ts [part of a name…]`; ends with 1 where a deviation is not one that the format forces.
+ *
+ * Needs ffmpeg, mkvtoolnix, handbrake-cli, x264, x265 and GStreamer with its good, bad, ugly and libav plugins from Debian,
+ * and `packager` on the PATH: the program inside npm's shaka-packager. Bento4 and GPAC are in neither Debian nor npm: files
+ * of their structure are written by `fragmenter.ts`.
  */
 import { mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import process from "node:process";
-import { compare, type Deviation } from "./compare.ts";
+import { compare, type Comparison, type Deviation } from "./compare.ts";
+import { FRAGMENT_RECIPES } from "./fragment-recipes.ts";
 import { make } from "./make.ts";
 import { MATRIX_RECIPES } from "./matrix.ts";
 import { mux } from "./mux.ts";
 import { type Recipe, SINGLE_RECIPES } from "./recipes.ts";
+import { TOOL_RECIPES } from "./tool-recipes.ts";
 import { SwarmPlayer } from "./swarm-player.ts";
 
 /** All files of the suite. */
-export const RECIPES: readonly Recipe[] = [...SINGLE_RECIPES, ...MATRIX_RECIPES];
-
-/** What became of one recipe. */
-export interface Outcome {
-  readonly deviations: readonly Deviation[];
-  readonly ratio: number;
-}
+export const RECIPES: readonly Recipe[] = [
+  ...SINGLE_RECIPES,
+  ...FRAGMENT_RECIPES,
+  ...TOOL_RECIPES,
+  ...MATRIX_RECIPES,
+];
 
 /** Makes, plays and compares one file in `folder`, which `player` seeds. */
-export async function check(recipe: Recipe, folder: string, player: SwarmPlayer): Promise<Outcome> {
-  const file = make(recipe, folder);
+export async function check(recipe: Recipe, folder: string, player: SwarmPlayer): Promise<Comparison> {
+  const file = await make(recipe, folder);
   const sourceBytes = statSync(file).size;
   const reference = recipe.reference === undefined ? file : path.join(path.dirname(file), recipe.reference);
   const [played, muxed] = await Promise.all([player.play(file), mux(file)]);
-  const { deviations, tsBytes } = compare({ file: reference, sourceBytes, played, muxed, scratch: `${file}.ts` });
-  return {
-    deviations: deviations.filter(({ kind }) => recipe.forced?.[kind] === undefined),
-    ratio: tsBytes / sourceBytes,
-  };
+  return compare({ file: reference, sourceBytes, played, muxed, scratch: `${file}.ts` });
 }
+
+/** Deviations that the format of `recipe` does not force. */
+export function unforced({ forced }: Recipe, deviations: readonly Deviation[]): Deviation[] {
+  return deviations.filter(({ kind }) => forced?.[kind] === undefined);
+}
+
+/** Deviations as one text. */
+const listed = (deviations: readonly Deviation[]) => deviations.map(({ kind, text }) => `${kind}: ${text}`).join("; ");
 
 async function main(wanted: readonly string[]): Promise<number> {
   const folder = mkdtempSync(path.join(tmpdir(), "millrace-conformance-"));
@@ -47,10 +55,14 @@ async function main(wanted: readonly string[]): Promise<number> {
       const recipe of RECIPES.filter(({ name }) => wanted.length === 0 || wanted.some((part) => name.includes(part)))
     ) {
       try {
-        const { deviations, ratio } = await check(recipe, folder, player);
-        const found = deviations.map(({ kind, text }) => `${kind}: ${text}`);
+        const { deviations, ratio, bitsPerSecond } = await check(recipe, folder, player);
+        const found = unforced(recipe, deviations);
         faults += found.length;
-        console.log(`${recipe.name.padEnd(36)} ${ratio.toFixed(2).padStart(5)}  ${found.join("; ") || "–"}`);
+        const forced = listed(deviations.filter((one) => !found.includes(one)));
+        const figures = `${Math.round(bitsPerSecond / 1000)}k ${ratio.toFixed(2)}`.padStart(12);
+        console.log(
+          `${recipe.name.padEnd(36)} ${figures}  ${listed(found) || "–"}${forced && `  [forced: ${forced}]`}`,
+        );
       } catch (error) {
         faults++;
         console.log(`${recipe.name.padEnd(36)}        failed: ${error instanceof Error ? error.message : error}`);

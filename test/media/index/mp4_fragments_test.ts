@@ -207,3 +207,18 @@ test("openMedia() plays what comes before a damaged film in the same file", asyn
   assertEquals(Math.round(durationMs! / 1000), SECONDS);
   assertEquals(warnings, ["what follows the first film of the file is damaged, and left out"]);
 });
+
+test("openMedia() has room for the pictures of a film whose last fragments have four times as many as its first", async () => {
+  const dense = {
+    ...VIDEO,
+    delta: VIDEO.delta / 4,
+    perSecond: VIDEO.perSecond * 4,
+    units: [0, 1, 2, 3].flatMap(() => VIDEO.units).map(({ data }, i) => ({ data, keyframe: i % 100 === 0 })),
+  };
+  const fragments = EACH_SECOND.map((second) => clipFragment([second < SECONDS / 2 ? VIDEO : dense, AUDIO], second));
+  const sizes = fragments.map(({ bytes }) => bytes.length);
+  const bytes = file(clipMovie(CLIP, true), sidx(VIDEO, sizes), bytesOf(fragments)).bytes;
+  const { ts, faults } = await openBytes(bytes);
+  const { streams } = checkTs(await collect(ts.read(0, null, new MemorySource(bytes), NEVER)));
+  assertEquals([streams[0]!.units.length, faults!.counts.dropped], [6 * 25 + 6 * 100, 0]);
+});

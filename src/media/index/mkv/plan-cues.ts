@@ -29,7 +29,7 @@ const MAX_RUNS = 20_000;
 /** Cues sparser than one in this many ns on average are not used. */
 const SPARSEST_NS = 60e9;
 /** How much longer the last run may be than the Duration says, ns. */
-const LAST_RUN_SPARE_NS = 2e9;
+const LAST_RUN_SPARE_NS = 1e9;
 
 /** Most runs of a file with these tracks whose clusters take `mediaBytes`. */
 export function maxRuns(tracks: readonly Track[], mediaBytes: number): number {

@@ -35,6 +35,11 @@ const TAIL_FRAGMENTS = 2;
  */
 const DENSITY_SLACK = 1.1;
 const EXTRA_UNITS = 4;
+/** The last fragment tells a rate if it has so many access units of a track, and none beyond this per second. */
+const LEAST_UNITS = 8;
+const MAX_UNITS_PER_S = 300;
+/** Slots have room for so many pictures per second, however few both have. */
+const LEAST_FRAME_RATE = 25;
 
 /** Where the fragments of a file are. */
 export interface FragmentPlaces {
@@ -89,7 +94,7 @@ export async function openFragments(
 ): Promise<OpenedFragments> {
   const samples = await readOpening(work, reader, first, movie);
   const times = timesOf(movie, samples, startS);
-  const facts = factsOf(movie, samples);
+  let facts = factsOf(movie, samples);
   // If the movie box has access units of its own, its duration is theirs alone.
   const movieMs = startS === null ? movie.durationMs : null;
   const endS = indexed !== null || movieMs !== null
@@ -98,7 +103,11 @@ export async function openFragments(
   const toldS = movieMs !== null ? movieMs / 1000 : endS === null ? null : endS - times.zeroS;
   const beginS = startS === null ? 0 : firstTimeS(movie, samples, times);
   const points = indexed ?? guessPoints(toldS, beginS, first.offset, work.sizeBytes, facts);
-  if (indexed !== null) await closeLast(points, reader, movie, facts, work.sizeBytes);
+  if (indexed !== null) {
+    await closeLast(points, reader, movie, facts, work.sizeBytes);
+    const box = await firstFragment(reader, points[points.length - 1]!.offset);
+    if (box !== null) facts = atLeastAsDense(facts, movie, await readOpening(work, reader, box, movie));
+  }
   const runs = toRuns(
     merge(points, indexed === null ? GUESSED_RUN_S : leastRunS(points), segmentTargetS),
     movie,
@@ -203,9 +212,8 @@ function factsOf(movie: Movie, samples: Samples): FragmentFacts {
   });
   const main = Math.max(0, movie.tracks.findIndex((entry) => entry.track.kind === "video"));
   const unitsPerS = movie.tracks.map((entry, track) => {
-    const own = samples.filter((sample) => sample.track === track);
-    const durationS = own.reduce((sum, sample) => sum + sample.durationUnits, 0) / entry.timescale;
-    if (durationS > 0) return own.length / durationS;
+    const rate = densityOf(movie, samples, track);
+    if (rate !== null) return rate;
     // For tracks missing from the first fragment: bounds for any video, and for AAC at 96 kHz.
     return entry.track.kind === "video" ? 120 : entry.track.kind === "audio" ? 100 : 0;
   });
@@ -219,6 +227,22 @@ function factsOf(movie: Movie, samples: Samples): FragmentFacts {
     durationS: mine.reduce((sum, sample) => sum + sample.durationUnits, 0) / timescale,
     bytes: samples.reduce((sum, sample) => sum + sample.sizeBytes, 0),
   };
+}
+
+/** Access units per second of `track` in `samples`; null where they tell none. */
+function densityOf(movie: Movie, samples: Samples, track: number, least = 1): number | null {
+  const own = samples.filter((sample) => sample.track === track);
+  const durationS = own.reduce((sum, sample) => sum + sample.durationUnits, 0) / movie.tracks[track]!.timescale;
+  return own.length >= least && durationS > 0 ? own.length / durationS : null;
+}
+
+/** `facts` of the first fragment, with the rates of the last one where that has more: those of recordings of screens vary. */
+function atLeastAsDense(facts: FragmentFacts, movie: Movie, last: Samples): FragmentFacts {
+  const unitsPerS = facts.unitsPerS.map((rate, track) => {
+    const least = movie.tracks[track]!.track.kind === "video" ? LEAST_FRAME_RATE : 0;
+    return Math.max(rate, least, Math.min(MAX_UNITS_PER_S, densityOf(movie, last, track, LEAST_UNITS) ?? 0));
+  });
+  return { ...facts, unitsPerS };
 }
 
 /** Duration of `bytes` of the file if they are like the first fragment, s. */
