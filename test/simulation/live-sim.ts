@@ -238,8 +238,12 @@ export class LiveSimulation {
     this.queue.after(TICK_MS * this.random(), () => this.tickHost(host, viewer));
   }
 
-  /** Finds neighbours as a tracker would: at random. */
+  /** Finds neighbours as a tracker would: at random. Liars dial the source first: that is where they do most harm. */
   private meet(host: SimHost): void {
+    const { source } = this;
+    if (host.options.liar !== undefined && !this.away && (source.links.size < MAX_LINKS || source.makeRoom())) {
+      connect(this.queue, host, source, this.latencyMs());
+    }
     for (let tries = 0; tries < 3 * NEIGHBOURS && host.links.size < NEIGHBOURS; tries++) {
       const pick = Math.floor(this.random() * (this.viewers.length + 1));
       const other = pick === this.viewers.length ? this.source : this.viewers[pick]!.host;

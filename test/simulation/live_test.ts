@@ -81,8 +81,10 @@ test("LiveNode plays whatever wall clocks say", () => {
   assertWithin(result, { lagP95S: 4, continuity: 0.995, viewerShare: 0.95 });
 });
 
-for (const [kind, continuity] of [["closed", 0.97], ["sinkhole", 0.93], ["pathpoison", 0.97]] as const) {
-  test(`LiveNode keeps viewers playing among 5 % liars of the kind ${kind}`, () => {
+for (
+  const [kind, continuity] of [["closed", 0.97], ["sinkhole", 0.97], ["flapper", 0.93], ["pathpoison", 0.97]] as const
+) {
+  test(`LiveNode keeps viewers playing among 5 % liars of the kind ${kind} that know the source`, () => {
     const result = simulateLive({ ...CALM, name: kind, liars: { kind, share: 0.05 }, durationS: 66 });
     assertEquals(result.never, 0);
     assertWithin(result, { lagP95S: 4.5, continuity, viewerShare: 0.94 });

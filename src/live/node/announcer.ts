@@ -15,6 +15,8 @@ export interface AnnouncerHost {
   readonly mark: Mark;
   /** Paths of our parent on a substream; null without one. */
   path(substream: number): Uint32Array | null;
+  /** The source's tag for a neighbour, its whole path; null for a viewer. */
+  tagOf(peer: LivePeer): Mark | null;
   /** Our own depth on a substream; `UNFED` when it does not reach us. */
   depth(substream: number): number;
   /** As in `Place.bars`. */
@@ -54,7 +56,7 @@ export class Announcer {
 
   /** Sends `peer` our PLACE at once, if it has changed. */
   answer(peer: LivePeer, nowMs: number): void {
-    const place = this.place(nowMs);
+    const place = this.placeFor(peer, this.place(nowMs));
     if (peer.placeSent === null || !samePlace(place, peer.placeSent)) this.tellPlace(peer, place, nowMs);
   }
 
@@ -93,8 +95,18 @@ export class Announcer {
     return { upBytesPerS: up === null ? null : Math.round(up), depths, bars, paths };
   }
 
-  private announcePlace(peer: LivePeer, place: Place, nowMs: number): void {
+  /** `place` as `peer` shall know it. */
+  private placeFor(peer: LivePeer, place: Place): Place {
+    const tag = this.host.tagOf(peer);
+    if (tag === null) return place;
+    const paths = emptyPaths(this.host.substreams);
+    for (let substream = 0; substream < this.host.substreams; substream++) extendPath(paths, null, substream, tag);
+    return { ...place, paths };
+  }
+
+  private announcePlace(peer: LivePeer, base: Place, nowMs: number): void {
     const { placeSent } = peer;
+    const place = this.placeFor(peer, base);
     if (placeSent !== null) {
       const waitMs = samePlace(place, placeSent) ? POLICY.pathIntervalMs : POLICY.windowIntervalMs;
       if (nowMs - peer.placeSentMs < waitMs) return;

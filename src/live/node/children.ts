@@ -8,6 +8,7 @@
 import type { LivePeer } from "./live-peer.ts";
 import { CLOSED, eighths, NEEDY } from "./place.ts";
 import { POLICY } from "./policy.ts";
+import { type Entry, SourcePlaces } from "./source-places.ts";
 
 /** What the admission of children depends on. */
 export interface ChildrenOptions {
@@ -27,6 +28,7 @@ export interface ChildrenOptions {
   readonly peers: () => Iterable<LivePeer>;
   /** True when blocks of `substream` come from the source: a parent that does not get them only closes a circle. */
   readonly isFed: (substream: number) => boolean;
+  readonly random: () => number;
 }
 
 /** Subscriptions are dropped for lack of uplink no more often than this, ms. */
@@ -43,6 +45,8 @@ export interface Admission {
 /** Our children. */
 export class Children {
   private readonly options: ChildrenOptions;
+  /** The rules of a source; null for a viewer. */
+  readonly atSource: SourcePlaces | null;
   private readonly counts: number[];
   private droppedMs = -Infinity;
   /** Subscriptions in all. */
@@ -51,6 +55,11 @@ export class Children {
   constructor(options: ChildrenOptions) {
     this.options = options;
     this.counts = new Array<number>(options.substreams).fill(0);
+    this.atSource = !options.isSource ? null : new SourcePlaces({
+      ...options,
+      upOf: (peer) => this.upOf(peer),
+      leastUpBytesPerS: () => POLICY.parentUplinkShare * options.bytesPerS(),
+    });
   }
 
   /** Subscriptions to `substream`. */
@@ -72,16 +81,13 @@ export class Children {
       // Two that push each other the same substream would both wait.
       if ((peer.parentMask & bit) !== 0 || !this.options.isFed(substream) || this.isDeadEnd(peer, substream)) continue;
       if (!this.hasRoom(substream)) {
-        const overfull = this.overfull(substream);
-        const from = overfull ?? substream;
-        // A tree that nobody here passes on has no time to lose: ignore tenure and the queue.
-        const urgent = overfull !== null && this.counts[substream] === 0;
-        const weakest = this.weakest(from, urgent ? Infinity : this.upOf(peer), nowMs, urgent);
-        if (weakest === null || (from === substream && POLICY.strongerBy * this.upOf(weakest) > this.upOf(peer))) {
-          continue;
+        const entry = this.entry(peer, substream, nowMs);
+        if (entry === null) continue;
+        if (entry.isTrial) this.atSource!.tried(peer, substream);
+        else {
+          this.giveNotice(entry.victim, 1 << entry.from, nowMs);
+          displaced.push([entry.victim, 1 << entry.from]);
         }
-        this.giveNotice(weakest, 1 << from, nowMs);
-        displaced.push([weakest, 1 << from]);
       }
       peer.childMask |= bit;
       peer.noticeMask &= ~bit;
@@ -93,11 +99,30 @@ export class Children {
     return { accepted, displaced };
   }
 
+  /** How `peer` can have a place where there is no room: on trial, or in the place that another has in `from`; null when it can't. */
+  private entry(peer: LivePeer, substream: number, nowMs: number): Entry & { from: number } | null {
+    const overfull = this.overfull(substream);
+    const from = overfull ?? substream;
+    if (this.atSource !== null && (overfull === null || this.counts[substream] !== 0)) {
+      const entry = this.atSource.entry(peer, substream, nowMs);
+      return entry === null ? null : { ...entry, from: substream };
+    }
+    // A tree that nobody here passes on has no time to lose: ignore tenure and the queue.
+    const urgent = overfull !== null && this.counts[substream] === 0;
+    const victim = this.weakest(from, urgent ? Infinity : this.upOf(peer), nowMs, urgent);
+    if (victim === null || (from === substream && POLICY.strongerBy * this.upOf(victim) > this.upOf(peer))) return null;
+    return { isTrial: false, victim, from };
+  }
+
   /** Uplink that a new child of `substream` needs, in eighths of the bitrate: see `Place`. */
   bar(substream: number, nowMs: number): number {
     if (!this.options.isFed(substream)) return CLOSED;
     if (this.hasRoom(substream)) return 0;
     if (this.overfull(substream) !== null) return NEEDY;
+    if (this.atSource !== null) {
+      const up = this.atSource.leastUpFor(substream, nowMs);
+      return up === Infinity ? CLOSED : Math.max(NEEDY + 1, eighths(up, this.options.bytesPerS()));
+    }
     const weakest = this.weakest(substream, Infinity, nowMs);
     return weakest === null
       ? CLOSED
@@ -131,8 +156,10 @@ export class Children {
     return false;
   }
 
+  /** Uplink of `peer` as far as it is believed: nobody is worth more than `POLICY.believedUp` streams. */
   private upOf(peer: LivePeer): number {
-    return peer.upBytesPerS ?? this.options.bytesPerS() / 2;
+    const bytesPerS = this.options.bytesPerS();
+    return Math.min(peer.upBytesPerS ?? bytesPerS / 2, POLICY.believedUp * bytesPerS);
   }
 
   /** `peer` loses its place, but is served until it has found another. */
@@ -146,14 +173,28 @@ export class Children {
     peer.noticeUntilMs = nowMs + POLICY.noticeMs;
   }
 
-  /** Stops serving displaced children once their notice is over. */
-  tick(nowMs: number): void {
+  /** Stops serving displaced children once their notice is over, and ends trials; returns who loses which places. */
+  tick(nowMs: number): [LivePeer, number][] {
     for (const peer of this.options.peers()) if (nowMs >= peer.noticeUntilMs) peer.noticeMask = 0;
+    const lost: [LivePeer, number][] = [];
+    if (this.atSource === null) return lost;
+    const { won, failed } = this.atSource.tick(nowMs);
+    for (const [, substream, weakest] of won) {
+      if (this.total <= this.slots || weakest === null) continue;
+      this.giveNotice(weakest, 1 << substream, nowMs);
+      lost.push([weakest, 1 << substream]);
+    }
+    for (const [peer, substream] of failed) {
+      this.drop(peer, 1 << substream);
+      lost.push([peer, 1 << substream]);
+    }
+    return lost;
   }
 
   /** `peer` is no longer a child of these. */
   drop(peer: LivePeer, mask: number): void {
     peer.noticeMask &= ~mask;
+    this.atSource?.left(peer, mask);
     for (let substream = 0; substream < this.options.substreams; substream++) {
       const bit = 1 << substream;
       if ((peer.childMask & mask & bit) === 0) continue;

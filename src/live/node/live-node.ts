@@ -9,15 +9,16 @@ import { Children } from "./children.ts";
 import { Edge } from "./edge.ts";
 import { LiveFeed, oldestWanted } from "./feed.ts";
 import { blockCount, type PieceHeader } from "../header.ts";
+import { Inbox } from "./inbox.ts";
 import { Intake } from "./intake.ts";
 import { type LiveCounters, newCounters } from "./live-counters.ts";
 import { expendableOf } from "./expendable.ts";
 import type { LiveNodeOptions } from "./live-options.ts";
 import { type LiveLink, LivePeer, type LivePeerInfo } from "./live-peer.ts";
-import { decodeLiveMessage, type PlaceMessage, UnsubscribeReason } from "../messages.ts";
-import { Parents, substreamOf } from "./parents.ts";
+import { Parents } from "./parents.ts";
+import { substreamOf } from "./substreams.ts";
 import { isStored, PieceWindow } from "./piece-window.ts";
-import { eighths, emptyPaths, newMark, stepOf, UNFED } from "./place.ts";
+import { eighths, newMark, stepOf, UNFED } from "./place.ts";
 import { POLICY } from "./policy.ts";
 import type { SignedPiece } from "../broadcast/publisher.ts";
 import { Probation } from "./probation.ts";
@@ -28,8 +29,6 @@ import { Silence, silentMs } from "./silence.ts";
 import { StreamRate } from "./stream-rate.ts";
 import { Uploader } from "./uploader.ts";
 import { Waker } from "./waker.ts";
-
-const violation = (message: string) => new MillraceError("protocol_violation", message);
 
 /** The decisions of one member. Call `tick` every 100 ms or so. */
 export class LiveNode {
@@ -49,6 +48,7 @@ export class LiveNode {
   private readonly sightings: Sightings;
   private readonly silence: Silence;
   private readonly announcer: Announcer;
+  private readonly inbox: Inbox;
   private readonly feeds = new Set<LiveFeed>();
   private readonly waker: Waker;
 
@@ -74,6 +74,7 @@ export class LiveNode {
       pushDelayMs: () => this.uploader.pushDelayMs,
       peers,
       isFed: (substream) => options.role === "source" || this.parents.depth(substream) !== UNFED,
+      random,
     });
     this.parents = new Parents({
       window: this.window,
@@ -81,6 +82,7 @@ export class LiveNode {
       substreams: stream.substreams,
       blocksPerPiece: this.blocksPerPiece,
       random,
+      now: () => this.now(),
       peers,
       upEighths: () => eighths(upBytesPerS(), rate.bytesPerS),
       step: () => stepOf(upBytesPerS(), this.uploader.stepMs),
@@ -129,7 +131,8 @@ export class LiveNode {
       isSource: options.role === "source",
       substreams: stream.substreams,
       mark,
-      path: (substream) => this.parents.parents[substream]?.place?.paths ?? null,
+      tagOf: (peer) => this.children.atSource?.tagOf(peer) ?? null,
+      path: (substream) => this.parents.path(substream),
       window: this.window,
       peers: this.peers,
       depth: (substream) => this.parents.depth(substream),
@@ -148,6 +151,18 @@ export class LiveNode {
       counters: this.counters,
       moved: (nowMs) => this.sightings.noteAll(nowMs),
       ban: (peer, error) => this.ban(peer, error),
+    });
+    this.inbox = new Inbox({
+      substreams: stream.substreams,
+      uploader: this.uploader,
+      sightings: this.sightings,
+      edge: this.edge,
+      probation: this.probation,
+      serving: this.serving,
+      children: this.children,
+      parents: this.parents,
+      announcer: this.announcer,
+      isFollowing: () => this.joined && options.role === "viewer",
     });
   }
 
@@ -241,7 +256,7 @@ export class LiveNode {
     if (peer.closed) return;
     peer.heardMs = this.now();
     try {
-      this.handle(peer, bytes);
+      this.inbox.handle(peer, bytes, this.now());
     } catch (error) {
       if (!(error instanceof MillraceError)) throw error;
       this.ban(peer, error);
@@ -303,7 +318,6 @@ export class LiveNode {
     this.puller.expire(nowMs);
     this.sightings.tick(nowMs);
     this.probation.tick(this.peers, nowMs);
-    this.children.tick(nowMs);
     this.serving.tick(this.peers, nowMs);
     this.silence.tick(nowMs);
     if (this.options.role === "viewer") {
@@ -330,45 +344,6 @@ export class LiveNode {
     if (peer.closed) return;
     this.disconnected(peer);
     peer.link.close(error);
-  }
-
-  private handle(peer: LivePeer, bytes: Uint8Array): void {
-    const message = decodeLiveMessage(bytes);
-    const nowMs = this.now();
-    switch (message?.type) {
-      case "window":
-        return this.sightings.told(peer, message, nowMs);
-      case "header":
-        return this.edge.offered(peer, message.bytes, nowMs);
-      case "subscribe":
-        if (this.probation.holds(peer, message.mask, message.from, nowMs)) return;
-        return this.serving.subscribed(peer, message.mask, message.from, nowMs);
-      case "unsubscribe":
-        peer.heldMask &= ~message.mask;
-        this.children.drop(peer, message.mask);
-        this.parents.lost(peer, message.mask, nowMs, message.reason !== UnsubscribeReason.moved);
-        // In a crowd places go fast: a member that waits for a tick after each refusal is too late again and again.
-        if (this.joined && this.options.role === "viewer") this.parents.adopt(nowMs, this.edge.urgentUntil + 1);
-        return this.announcer.warn(nowMs);
-      case "place":
-        return this.placeTold(peer, message, nowMs);
-      case "ping":
-        if (this.uploader.echoed(peer, message.nonce, nowMs)) this.uploader.pump(nowMs);
-        else if (peer.owedPongs > 0 || peer.pongBucket.take(nowMs)) {
-          peer.heardMs = this.now();
-          peer.owedPongs = Math.max(0, peer.owedPongs - 1);
-          peer.send(message);
-        }
-    }
-  }
-
-  private placeTold(peer: LivePeer, place: PlaceMessage, nowMs: number): void {
-    if (place.depths.length !== this.options.stream.substreams) {
-      throw violation("a PLACE has the wrong number of trees");
-    }
-    const paths = place.paths ?? peer.place?.paths ?? emptyPaths(place.depths.length);
-    peer.place = { ...place, paths };
-    if (peer.parentMask !== 0) this.announcer.warn(nowMs);
   }
 
   /** `peer` delivered a genuine block: on the first one, its held subscriptions are handled. */

@@ -4,16 +4,12 @@ import type { LivePeer } from "./live-peer.ts";
 import { UnsubscribeReason } from "../messages.ts";
 import type { PieceWindow } from "./piece-window.ts";
 import { costOf, depthAt, isBelow, isUsable } from "./candidate.ts";
+import { lacksBefore, lateBlocks, substreamOf } from "./substreams.ts";
 import { type Mark, MAX_DEPTH, NEEDY, UNFED } from "./place.ts";
 import { POLICY } from "./policy.ts";
 import { blockKey } from "./puller.ts";
 import { isSilent } from "./silence.ts";
 import type { StreamRate } from "./stream-rate.ts";
-
-/** Substream of a block: consecutive blocks go to different trees. */
-export function substreamOf(seq: number, block: number, blocksPerPiece: number, substreams: number): number {
-  return (seq * blocksPerPiece + block) % substreams;
-}
 
 /** What the choice depends on. */
 export interface ParentsOptions {
@@ -22,6 +18,8 @@ export interface ParentsOptions {
   readonly substreams: number;
   readonly blocksPerPiece: number;
   readonly random: () => number;
+  /** Monotonic ms. */
+  readonly now: () => number;
   readonly peers: () => Iterable<LivePeer>;
   /** Own uplink in eighths of the bitrate: what bars of others are compared with. */
   readonly upEighths: () => number;
@@ -51,6 +49,8 @@ export class Parents {
   private readonly sinceMs: Float64Array;
   /** The parent has delivered since it was asked: an unsubscribe from then on is notice, not refusal. */
   private readonly proven: Uint8Array;
+  /** Newest piece of which it has brought a block. */
+  private readonly broughtSeq: Float64Array;
   /** Monotonic ms until which a parent that gave notice continues; 0 without notice. */
   private readonly noticeMs: Float64Array;
   /** First piece that the parent owes us. */
@@ -74,17 +74,35 @@ export class Parents {
     this.chanceMs = new Float64Array(substreams);
     this.sinceMs = new Float64Array(substreams);
     this.proven = new Uint8Array(substreams);
+    this.broughtSeq = new Float64Array(substreams).fill(-1);
     this.noticeMs = new Float64Array(substreams);
     this.fromSeq = new Float64Array(substreams);
     this.toldDepth = new Uint8Array(substreams).fill(UNFED);
   }
 
-  /** How deep we are on `substream`; `UNFED` when it does not reach us. */
+  /** How deep we are on `substream`; `UNFED` when it does not reach us: what a parent claims counts only while it delivers. */
   depth(substream: number): number {
     const parent = this.parents[substream];
     if (parent == null) return UNFED;
+    if (this.proven[substream] === 0) {
+      if (this.options.now() - this.sinceMs[substream]! > POLICY.hopefulMs) return UNFED;
+    } else if (this.isStarved(substream)) return UNFED;
     const depth = depthAt(parent, substream);
     return depth > MAX_DEPTH ? UNFED : depth;
+  }
+
+  /** The way by which `substream` comes; null while none of it has come from the parent. */
+  path(substream: number): Uint32Array | null {
+    if (this.proven[substream] === 0 || this.depth(substream) === UNFED) return null;
+    return this.parents[substream]!.place?.paths ?? null;
+  }
+
+  /** True when the parent has brought nothing for so long that blocks of its substream must exist. */
+  private isStarved(substream: number): boolean {
+    const { window, blocksPerPiece, substreams, rate } = this.options;
+    const newest = window.newest?.seq ?? 0;
+    const perBlock = Math.ceil(substreams / blocksPerPiece);
+    return newest - this.broughtSeq[substream]! > rate.pieces(POLICY.starvedMs, 2) + perBlock;
   }
 
   /** Replaces parents that lag, finds parents for substreams without one, and better ones for the rest. Once a tick, when
@@ -149,6 +167,9 @@ export class Parents {
   delivered(peer: LivePeer, substream: number, seq: number, nowMs: number): void {
     this.wasFed = true;
     if ((peer.parentMask & (1 << substream)) !== 0) peer.hasBrought = true;
+    if (this.parents[substream] === peer || this.next[substream] === peer) {
+      this.broughtSeq[substream] = Math.max(this.broughtSeq[substream]!, seq);
+    }
     if (this.parents[substream] === peer) {
       this.proven[substream] = 1;
       this.headMask &= ~(1 << substream);
@@ -165,21 +186,7 @@ export class Parents {
     this.noticeMs[substream] = 0;
     this.sinceMs[substream] = nowMs;
     this.fromSeq[substream] = seq + 1;
-    if (!this.lacksBefore(substream, seq)) this.leave(substream);
-  }
-
-  /** True when something of `substream` before piece `seq` is still to come. */
-  private lacksBefore(substream: number, seq: number): boolean {
-    const { window, blocksPerPiece, substreams } = this.options;
-    for (let before = window.solid; before < seq; before++) {
-      const entry = window.get(before);
-      for (let block = 0; block < (entry?.blocks.length || blocksPerPiece); block++) {
-        if (substreamOf(before, block, blocksPerPiece, substreams) === substream && entry?.blocks[block] == null) {
-          return true;
-        }
-      }
-    }
-    return false;
+    if (!lacksBefore(this.options, substream, seq)) this.leave(substream);
   }
 
   /** A block came from `peer`: parents that would push it too, without a request, are told that they need not. */
@@ -267,7 +274,7 @@ export class Parents {
   }
 
   private dropLaggards(nowMs: number): void {
-    const late = this.lateBlocks(nowMs);
+    const late = lateBlocks(this.options, this.fromSeq, this.proven, nowMs);
     for (let substream = 0; substream < this.parents.length; substream++) {
       const parent = this.parents[substream];
       const isStarted = this.proven[substream] === 1;
@@ -280,31 +287,6 @@ export class Parents {
       parent.send({ type: "unsubscribe", mask: 1 << substream, reason: UnsubscribeReason.moved });
       this.release(substream, nowMs);
     }
-  }
-
-  /** Blocks of each substream that its parent should have brought by now. */
-  private lateBlocks(nowMs: number): Uint16Array {
-    const { window, rate, blocksPerPiece, substreams } = this.options;
-    const late = new Uint16Array(substreams);
-    const { newest } = window;
-    if (newest === null) return late;
-    const newestMs = window.get(newest.seq)?.headerMs ?? null;
-    const isMoving = newestMs !== null && nowMs - newestMs < POLICY.movingMs;
-    const oldest = newest.seq - rate.pieces(POLICY.judgeMs, POLICY.leastPiecesJudged);
-    for (let seq = Math.max(window.solid, oldest); seq <= newest.seq; seq++) {
-      const entry = window.get(seq);
-      if (entry === undefined || entry.header === null || entry.missing === 0) continue;
-      const isCommon = entry.commonMs !== null && nowMs - entry.commonMs >= POLICY.parentLagMs;
-      const knownMs = isMoving && entry.headerMs !== null ? nowMs - entry.headerMs : 0;
-      if (!isCommon && knownMs < POLICY.unstartedMs) continue;
-      for (let block = 0; block < entry.blocks.length; block++) {
-        if (entry.blocks[block] != null) continue;
-        const substream = substreamOf(seq, block, blocksPerPiece, substreams);
-        const overdueMs = this.proven[substream] === 1 ? POLICY.overdueMs : POLICY.unstartedMs;
-        if (seq >= this.fromSeq[substream]! && (isCommon || knownMs >= overdueMs)) late[substream]!++;
-      }
-    }
-    return late;
   }
 
   /** A parent enough nearer to the source to be worth moving to; null without. */

@@ -21,6 +21,8 @@ const STEP_MS = 50;
 export const PATH_WORDS = 4;
 /** Bits in the mark of one member: with twelve members on a path 2 % of the others seem to be among them. */
 const MARK_BITS = 3;
+/** Bits in the tag that a source gives a neighbour: with a third of a path set, one in five thousand shows a tag by chance. */
+const TAG_BITS = 8;
 
 /** What a member leaves in the paths of all members fed through it: `MARK_BITS` of 128 bits. */
 export type Mark = readonly number[];
@@ -45,12 +47,30 @@ export interface Place {
 
 /** A random mark. */
 export function newMark(random: () => number): Mark {
+  return randomBits(random, MARK_BITS);
+}
+
+/** A random tag: see `SourcePlaces`. */
+export function newTag(random: () => number): Mark {
+  return randomBits(random, TAG_BITS);
+}
+
+function randomBits(random: () => number, count: number): Mark {
   const mark = new Array<number>(PATH_WORDS).fill(0);
-  for (let i = 0; i < MARK_BITS; i++) {
+  for (let i = 0; i < count; i++) {
     const bit = Math.floor(random() * 32 * PATH_WORDS);
     mark[bit >> 5] = (mark[bit >> 5]! | (1 << (bit & 31))) >>> 0;
   }
   return mark;
+}
+
+/** Bits set in the path of `substream`. */
+export function pathBits(paths: Uint32Array, substream: number): number {
+  let count = 0;
+  for (let word = 0; word < PATH_WORDS; word++) {
+    for (let rest = paths[PATH_WORDS * substream + word]!; rest !== 0; rest &= rest - 1) count++;
+  }
+  return count;
 }
 
 /** A path for each of `substreams`, through no member yet. */

@@ -43,6 +43,10 @@ export const POLICY = {
   barrenDoublings: 5,
   /** Except when there is no parent: then it is ranked as if it were this much further from the source. */
   barrenSteps: 60,
+  /** A substream whose parent is behind the newest header by this much does not reach us, ms: nobody is fed through us. */
+  starvedMs: 1200,
+  /** A parent that has been asked is taken to deliver for this long, ms: a crowd would have to wait for a block at each step. */
+  hopefulMs: 600,
   /** A neighbour that says nothing for this long while the stream goes on is taken for gone. */
   silentMs: 1000,
   /** So is a child when nothing sent to it has arrived for this long: its places go to others. */
@@ -51,6 +55,20 @@ export const POLICY = {
   exploreMs: 5000,
   /** After this time it shows how useful a neighbour is. */
   settleMs: 3000,
+  /** A reported uplink is believed up to this many times the bitrate: more gives nobody a better place. */
+  believedUp: 4,
+  /** A source takes this many children on trial, beyond its places. */
+  trials: 2,
+  /** A child of the source that feeds nobody by then fails its trial, or yields its place to others. */
+  trialMs: 4000,
+  /** A child is taken to pass on for this long after somebody showed that. */
+  vouchedMs: 2000,
+  /** After a failed trial the next one waits for this long, doubled each time. */
+  barredMs: 10_000,
+  /** A child of the source with this many places that feed nobody takes no other's. */
+  unvouchedPlaces: 2,
+  /** A path with more bits than this is taken for a false one: those of a dozen members have forty. */
+  pathBits: 64,
   /** A child makes room for a peer whose uplink is this many times its own. */
   strongerBy: 1.5,
   /** A displaced child is served at most this long until it has another parent, unless it came as recently. */

@@ -78,7 +78,8 @@ export class Serving {
 
   /** Takes away the places of children that the uplink turned out not to carry, or that nothing reaches any more. */
   tick(peers: Iterable<LivePeer>, nowMs: number): void {
-    for (const [peer, mask] of this.options.children.excess(nowMs)) {
+    const { children } = this.options;
+    for (const [peer, mask] of [...children.tick(nowMs), ...children.excess(nowMs)]) {
       peer.send({ type: "unsubscribe", mask, reason: UnsubscribeReason.full });
     }
     const { flight } = this.options.uploader;

@@ -1,0 +1,81 @@
+/** Hands the `live1` messages of neighbours to the parts of a node that they concern. */
+import { MillraceError } from "../../errors.ts";
+import { decodeLiveMessage, type PlaceMessage, UnsubscribeReason } from "../messages.ts";
+import type { Announcer } from "./announcer.ts";
+import type { Children } from "./children.ts";
+import type { Edge } from "./edge.ts";
+import type { LivePeer } from "./live-peer.ts";
+import type { Parents } from "./parents.ts";
+import { emptyPaths } from "./place.ts";
+import type { Probation } from "./probation.ts";
+import type { Serving } from "./serving.ts";
+import type { Sightings } from "./sightings.ts";
+import type { Uploader } from "./uploader.ts";
+
+/** The parts of a node that messages concern. */
+export interface InboxOptions {
+  readonly substreams: number;
+  readonly uploader: Uploader;
+  readonly sightings: Sightings;
+  readonly edge: Edge;
+  readonly probation: Probation;
+  readonly serving: Serving;
+  readonly children: Children;
+  readonly parents: Parents;
+  readonly announcer: Announcer;
+  /** True for a viewer that knows the edge of the stream. */
+  readonly isFollowing: () => boolean;
+}
+
+/** Takes the messages of one member's neighbours. */
+export class Inbox {
+  private readonly options: InboxOptions;
+
+  constructor(options: InboxOptions) {
+    this.options = options;
+  }
+
+  /** A message came from `peer`. Throws `protocol_violation` when no member would send it. */
+  handle(peer: LivePeer, bytes: Uint8Array, nowMs: number): void {
+    const { uploader, sightings, edge, probation, serving, announcer } = this.options;
+    const message = decodeLiveMessage(bytes);
+    switch (message?.type) {
+      case "window":
+        return sightings.told(peer, message, nowMs);
+      case "header":
+        return edge.offered(peer, message.bytes, nowMs);
+      case "subscribe":
+        if (probation.holds(peer, message.mask, message.from, nowMs)) return;
+        return serving.subscribed(peer, message.mask, message.from, nowMs);
+      case "unsubscribe":
+        this.unsubscribed(peer, message.mask, message.reason, nowMs);
+        return announcer.warn(nowMs);
+      case "place":
+        return this.placeTold(peer, message, nowMs);
+      case "ping":
+        if (uploader.echoed(peer, message.nonce, nowMs)) uploader.pump(nowMs);
+        else if (peer.owedPongs > 0 || peer.pongBucket.take(nowMs)) {
+          peer.owedPongs = Math.max(0, peer.owedPongs - 1);
+          peer.send(message);
+        }
+    }
+  }
+
+  private unsubscribed(peer: LivePeer, mask: number, reason: number, nowMs: number): void {
+    const { children, parents, edge, isFollowing } = this.options;
+    peer.heldMask &= ~mask;
+    children.drop(peer, mask);
+    parents.lost(peer, mask, nowMs, reason !== UnsubscribeReason.moved);
+    // In a crowd places go fast: a member that waits for a tick after each refusal is too late again and again.
+    if (isFollowing()) parents.adopt(nowMs, edge.urgentUntil + 1);
+  }
+
+  private placeTold(peer: LivePeer, place: PlaceMessage, nowMs: number): void {
+    if (place.depths.length !== this.options.substreams) {
+      throw new MillraceError("protocol_violation", "a PLACE has the wrong number of trees");
+    }
+    const paths = place.paths ?? peer.place?.paths ?? emptyPaths(place.depths.length);
+    peer.place = { ...place, paths };
+    if (peer.parentMask !== 0) this.options.announcer.warn(nowMs);
+  }
+}

@@ -1,0 +1,225 @@
+/**
+ * Which members keep a place next to the source. Uplinks and depths are only claims, and one member that makes false ones and
+ * passes nothing on would stop whole trees from there. So a place at the source is earned by passing on: the source gives each
+ * neighbour a secret tag, members that are fed through that neighbour carry the tag in the paths that they report, and only
+ * a child whose tag others show keeps its place. The child cannot forge that, since it does not choose what those report who
+ * are not fed by it. Newcomers are tried beside the children that are there, one substream each, so that a liar costs nothing
+ * but the trial.
+ */
+import type { LivePeer } from "./live-peer.ts";
+import { isOnPath, type Mark, newTag, pathBits, UNFED } from "./place.ts";
+import { POLICY } from "./policy.ts";
+
+/** What the source knows of a neighbour. */
+interface Standing {
+  readonly tag: Mark;
+  /** Substream → monotonic ms at which another neighbour showed its tag last. */
+  readonly vouchedMs: Float64Array;
+  /** Substreams that it has on trial, beyond the regular places. */
+  trialMask: number;
+  /** Trials in a row that nobody vouched for, and monotonic ms until which it gets no other. */
+  failures: number;
+  barredUntilMs: number;
+}
+
+/** What the places at a source depend on. */
+export interface SourcePlacesOptions {
+  readonly substreams: number;
+  readonly random: () => number;
+  readonly peers: () => Iterable<LivePeer>;
+  /** Uplink as far as it is believed, bytes/s. */
+  readonly upOf: (peer: LivePeer) => number;
+  /** How long a block that is pushed now waits for the uplink, ms. */
+  readonly pushDelayMs: () => number;
+  /** Uplink of a member that is worth a place, bytes/s. */
+  readonly leastUpBytesPerS: () => number;
+}
+
+/** How a subscription without a free place is met: on trial, or in the place of another child. */
+export type Entry = { readonly isTrial: true } | { readonly isTrial: false; readonly victim: LivePeer };
+
+/** The places at a source. */
+export class SourcePlaces {
+  private readonly options: SourcePlacesOptions;
+  private readonly standings = new WeakMap<LivePeer, Standing>();
+
+  constructor(options: SourcePlacesOptions) {
+    this.options = options;
+  }
+
+  /** The secret tag of `peer`, which goes into the paths that are reported to it. */
+  tagOf(peer: LivePeer): Mark {
+    return this.standing(peer).tag;
+  }
+
+  /** True when others are fed on `substream` through `peer`. */
+  isVouched(peer: LivePeer, substream: number, nowMs: number): boolean {
+    return nowMs - this.standing(peer).vouchedMs[substream]! < POLICY.vouchedMs;
+  }
+
+  /** True when `peer` has this place on trial. */
+  isOnTrial(peer: LivePeer, substream: number): boolean {
+    return (this.standing(peer).trialMask & (1 << substream)) !== 0;
+  }
+
+  /** `peer` lost or left the places of `mask`. */
+  left(peer: LivePeer, mask: number): void {
+    this.standing(peer).trialMask &= ~mask;
+  }
+
+  /** How `peer` can have a place on `substream`; null when it can't. */
+  entry(peer: LivePeer, substream: number, nowMs: number): Entry | null {
+    const up = this.options.upOf(peer);
+    if (nowMs < this.standing(peer).barredUntilMs) return null;
+    const idle = this.idlest(substream, nowMs);
+    if (idle !== null && up >= idle.leastUp) return { isTrial: false, victim: idle.child };
+    // Nobody takes a place that is known to be of use before it has shown to be worth one.
+    if (this.unvouched(peer, nowMs) >= POLICY.unvouchedPlaces) return null;
+    const weakest = this.replaceable(substream, nowMs);
+    if (weakest === undefined || up < this.upToReplace(weakest)) return null;
+    if (weakest !== null && this.vouchedCount(substream, nowMs) > 1) return { isTrial: false, victim: weakest };
+    return this.trials < POLICY.trials ? { isTrial: true } : null;
+  }
+
+  /** Least uplink with which a newcomer has a place on `substream`, bytes/s; `Infinity` when it has none. */
+  leastUpFor(substream: number, nowMs: number): number {
+    const weakest = this.replaceable(substream, nowMs);
+    const isOpen = weakest !== undefined && (this.trials < POLICY.trials || this.vouchedCount(substream, nowMs) > 1);
+    return Math.min(
+      this.idlest(substream, nowMs)?.leastUp ?? Infinity,
+      isOpen ? this.upToReplace(weakest) : Infinity,
+    );
+  }
+
+  /** `peer` has `substream` on trial now. */
+  tried(peer: LivePeer, substream: number): void {
+    this.standing(peer).trialMask |= 1 << substream;
+  }
+
+  /**
+   * Ends trials: a place is returned in `won` with the child that yields to the one tried (null when there is room), or in
+   * `failed` when nobody is fed through it. Once a tick.
+   */
+  tick(nowMs: number): { won: [LivePeer, number, LivePeer | null][]; failed: [LivePeer, number][] } {
+    const won: [LivePeer, number, LivePeer | null][] = [];
+    const failed: [LivePeer, number][] = [];
+    this.observe(nowMs);
+    for (const peer of this.options.peers()) {
+      const standing = this.standing(peer);
+      for (let substream = 0; substream < this.options.substreams; substream++) {
+        const bit = 1 << substream;
+        if ((standing.trialMask & bit) === 0) continue;
+        if (this.isVouched(peer, substream, nowMs)) {
+          standing.trialMask &= ~bit;
+          standing.failures = 0;
+          won.push([peer, substream, this.weakest(substream, nowMs, peer)]);
+        } else if (nowMs - peer.childSinceMs[substream]! >= POLICY.trialMs) {
+          standing.trialMask &= ~bit;
+          standing.barredUntilMs = nowMs + POLICY.barredMs * 2 ** Math.min(standing.failures++, POLICY.barrenDoublings);
+          failed.push([peer, substream]);
+        }
+      }
+    }
+    return { won, failed };
+  }
+
+  /** Looks whose tags the paths of neighbours show. */
+  private observe(nowMs: number): void {
+    const { peers, substreams } = this.options;
+    for (const child of peers()) {
+      if (child.childMask === 0) continue;
+      const { tag, vouchedMs } = this.standing(child);
+      for (const other of peers()) {
+        const { place } = other;
+        if (other === child || place === null) continue;
+        for (let substream = 0; substream < substreams; substream++) {
+          if ((child.childMask & (1 << substream)) === 0 || place.depths[substream] === UNFED) continue;
+          // A path filled with ones shows every tag.
+          if (!isOnPath(place.paths, substream, tag) || pathBits(place.paths, substream) > POLICY.pathBits) continue;
+          vouchedMs[substream] = nowMs;
+        }
+      }
+    }
+  }
+
+  /**
+   * The child through which nobody is fed that is replaced most easily, and the uplink which that takes: little once it had
+   * time enough to be of use, otherwise more than it reports itself.
+   */
+  private idlest(substream: number, nowMs: number): { child: LivePeer; leastUp: number } | null {
+    const isBusy = this.options.pushDelayMs() > POLICY.displaceBelowMs;
+    let found: { child: LivePeer; leastUp: number } | null = null;
+    for (const child of this.childrenOf(substream)) {
+      if (this.isVouched(child, substream, nowMs)) continue;
+      const up = this.options.upOf(child);
+      const sinceMs = nowMs - child.childSinceMs[substream]!;
+      const isSettled = sinceMs >= POLICY.trialMs;
+      if (isBusy && !isSettled) continue;
+      const leastUp = isSettled
+        ? Math.min(up, this.options.leastUpBytesPerS())
+        : (sinceMs < POLICY.tenureMs ? POLICY.manyTimes : POLICY.strongerBy) * up;
+      if (found === null || leastUp < found.leastUp) found = { child, leastUp };
+    }
+    return found;
+  }
+
+  /** The child that a stronger member replaces; null without one, undefined while moving children would lengthen a queue. */
+  private replaceable(substream: number, nowMs: number): LivePeer | null | undefined {
+    return this.options.pushDelayMs() > POLICY.displaceBelowMs ? undefined : this.weakest(substream, nowMs);
+  }
+
+  private upToReplace(weakest: LivePeer | null): number {
+    const { upOf, leastUpBytesPerS } = this.options;
+    return Math.max(leastUpBytesPerS(), weakest === null ? 0 : POLICY.strongerBy * upOf(weakest));
+  }
+
+  /** The child with the weakest claim to its place, those on trial left out: unvouched before vouched, then by uplink. */
+  private weakest(substream: number, nowMs: number, except: LivePeer | null = null): LivePeer | null {
+    let found: LivePeer | null = null;
+    let least = Infinity;
+    for (const child of this.childrenOf(substream)) {
+      if (child === except || this.isOnTrial(child, substream)) continue;
+      const worth = this.options.upOf(child) + (this.isVouched(child, substream, nowMs) ? 1e12 : 0);
+      if (worth < least) [found, least] = [child, worth];
+    }
+    return found;
+  }
+
+  /** Places of `peer` that nobody vouches for. */
+  private unvouched(peer: LivePeer, nowMs: number): number {
+    let count = 0;
+    for (let substream = 0; substream < this.options.substreams; substream++) {
+      if ((peer.childMask & (1 << substream)) !== 0 && !this.isVouched(peer, substream, nowMs)) count++;
+    }
+    return count;
+  }
+
+  /** Children on `substream` through which others are fed. */
+  private vouchedCount(substream: number, nowMs: number): number {
+    let count = 0;
+    for (const child of this.childrenOf(substream)) if (this.isVouched(child, substream, nowMs)) count++;
+    return count;
+  }
+
+  private get trials(): number {
+    let count = 0;
+    for (const peer of this.options.peers()) {
+      for (let mask = this.standing(peer).trialMask; mask !== 0; mask &= mask - 1) count++;
+    }
+    return count;
+  }
+
+  private *childrenOf(substream: number): Iterable<LivePeer> {
+    for (const peer of this.options.peers()) if ((peer.childMask & (1 << substream)) !== 0) yield peer;
+  }
+
+  private standing(peer: LivePeer): Standing {
+    let standing = this.standings.get(peer);
+    if (standing === undefined) {
+      const vouchedMs = new Float64Array(this.options.substreams).fill(-Infinity);
+      standing = { tag: newTag(this.options.random), vouchedMs, trialMask: 0, failures: 0, barredUntilMs: -Infinity };
+      this.standings.set(peer, standing);
+    }
+    return standing;
+  }
+}

@@ -1,0 +1,97 @@
+import { test } from "node:test";
+import { assertEquals } from "@std/assert";
+import { POLICY } from "../../src/live/node/policy.ts";
+import type { Neighbour } from "./support.ts";
+import { PIECE_BYTES, Stage } from "./support.ts";
+import { seededRandom } from "../simulation/event-queue.ts";
+import { GENUINE, simulatedHeader } from "../simulation/live-network.ts";
+
+/** Of `Stage`. */
+const BYTES_PER_S = 125_000;
+
+/** A source whose line carries eight places; one child has them all, `below` is fed through it, and a liar has just come. */
+function crowded(): { stage: Stage; child: Neighbour; liar: Neighbour; below: Neighbour } {
+  const stage = new Stage({
+    role: "source",
+    uplinkBytesPerS: BYTES_PER_S / POLICY.sourceLoadLimit + 1,
+    random: seededRandom(1),
+  });
+  publish(stage, 5);
+  const child = proven(stage, BYTES_PER_S);
+  stage.says(child, { type: "subscribe", mask: 0xff, from: 6 });
+  const below = proven(stage, BYTES_PER_S);
+  vouch(stage, below, child);
+  stage.clock.advance(100);
+  stage.node.tick();
+  const liar = proven(stage, 40 * BYTES_PER_S);
+  return { stage, child, liar, below };
+}
+
+function proven(stage: Stage, upBytesPerS: number): Neighbour {
+  const neighbour = stage.neighbour({ upBytesPerS });
+  neighbour.peer.deliveredBytes = 1;
+  return neighbour;
+}
+
+function publish(stage: Stage, seq: number): void {
+  const timestampMs = stage.clock.now();
+  const header = simulatedHeader({ seq, timestampMs, flags: 1, lengthBytes: PIECE_BYTES });
+  stage.node.publish({ header, data: GENUINE.subarray(0, PIECE_BYTES) });
+}
+
+/** `below` shows the path that the source reported to `child`: it is fed through that one. */
+function vouch(stage: Stage, below: Neighbour, child: Neighbour): void {
+  const { paths } = child.link.of("place").findLast((place) => place.paths !== null)!;
+  stage.says(below, placeOf(paths!));
+}
+
+function placeOf(paths: Uint32Array) {
+  const depths = new Uint8Array(8).fill(3);
+  return { type: "place", upBytesPerS: BYTES_PER_S, depths, bars: new Uint8Array(8), paths } as const;
+}
+
+/** Lets `ms` pass in ticks, in which `below` shows what it showed before. */
+function pass(stage: Stage, ms: number): void {
+  for (let left = ms; left > 0; left -= 100) {
+    stage.clock.advance(100);
+    stage.node.tick();
+  }
+}
+
+test("SourcePlaces gives a newcomer two trials, whatever uplink it reports, while others are fed through the children", () => {
+  const { stage, child, liar } = crowded();
+  stage.says(liar, { type: "subscribe", mask: 0xff, from: 6 });
+  assertEquals(child.peer.childMask, 0xff);
+  assertEquals(liar.peer.childMask, 0x03);
+});
+
+test("SourcePlaces ends the trial of a child that nobody is fed through, and gives it no other soon", () => {
+  const { stage, child, liar } = crowded();
+  stage.says(liar, { type: "subscribe", mask: 0x01, from: 6 });
+  pass(stage, POLICY.trialMs - 200);
+  assertEquals(liar.peer.childMask, 0x01);
+  pass(stage, 400);
+  stage.says(liar, { type: "subscribe", mask: 0x04, from: 6 });
+  assertEquals([child.peer.childMask, liar.peer.childMask], [0xff, 0]);
+  pass(stage, POLICY.barredMs);
+  stage.says(liar, { type: "subscribe", mask: 0x04, from: 6 });
+  assertEquals(liar.peer.childMask, 0x04);
+});
+
+test("SourcePlaces gives a place to a tried child once others are fed through it", () => {
+  const { stage, child, liar: strong, below } = crowded();
+  stage.says(strong, { type: "subscribe", mask: 0x03, from: 6 });
+  const other = proven(stage, BYTES_PER_S);
+  vouch(stage, other, strong);
+  vouch(stage, below, child);
+  pass(stage, 200);
+  assertEquals([strong.peer.childMask, child.peer.childMask], [0x03, 0xfc]);
+});
+
+test("SourcePlaces believes no path that is filled with ones", () => {
+  const { stage, liar, below } = crowded();
+  stage.says(liar, { type: "subscribe", mask: 0x03, from: 6 });
+  stage.says(below, placeOf(new Uint32Array(32).fill(0xffffffff)));
+  pass(stage, POLICY.trialMs + 200);
+  assertEquals(liar.peer.childMask, 0);
+});
