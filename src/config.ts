@@ -105,9 +105,9 @@ const OPTIONS = {
   ),
   fronts: option(
     "front",
-    value.list(value.choice("hdhomerun")),
+    value.list(value.choice("hdhomerun", "dlna")),
     [],
-    "Also serve the interface of this device to the local network: hdhomerun, a tuner with the library's channels",
+    "Also serve the interface of this device to the local network: hdhomerun, a tuner with the library's channels, or dlna, a media server with the library; repeatable",
   ),
   playerPrograms: option(
     "player",

@@ -19,6 +19,7 @@ import { DHT_ROUTERS } from "./discovery/dht-routers.ts";
 import { createDiscovery } from "./discovery/discovery.ts";
 import { Surroundings } from "./discovery/nearness.ts";
 import type { Engine, EngineOptions } from "./engine/options.ts";
+import { Announcements } from "./engine/announcements.ts";
 import { SourceDesk } from "./engine/broadcast-desk.ts";
 import { createOperating } from "./engine/operating.ts";
 import { createPlayers } from "./engine/players.ts";
@@ -34,6 +35,7 @@ import { Admission } from "./http/admission.ts";
 import { createApp } from "./http/app.ts";
 import { SentSessions } from "./http/sent-sessions.ts";
 import { ItemChecks } from "./playlist/checks.ts";
+import { Catalogue } from "./playlist/catalogue.ts";
 import { Channels } from "./playlist/channel.ts";
 import { Playlist } from "./playlist/items.ts";
 import { readListFacts } from "./playlist/list-facts.ts";
@@ -254,6 +256,11 @@ async function assemble(machine: Ports, options: EngineOptions, opened: Closer[]
   });
   opened.push(() => lists.close());
   const { players, pages, cast, ...playing } = await createPlayers(ports, options, stateDir, policy);
+  const announcements = new Announcements({
+    ports,
+    token,
+    mediaServer: (options.playerDiscovery ?? true) && (options.fronts ?? []).includes("dlna"),
+  });
   const ending = new AbortController();
   const sent = new SentBroadcasts({ files: ports.files, log, clock, swarms: broadcasts });
   const cacheFigures = () => ({ limitBytes: cache.limitBytes, usedBytes: cache.usedBytes });
@@ -300,6 +307,7 @@ async function assemble(machine: Ports, options: EngineOptions, opened: Closer[]
       media: createMediaFinder({ content, analyzer, wrappers }),
       playlist: new Playlist(store, clock),
       channels: new Channels(store),
+      catalogue: new Catalogue(store, clock),
       lists,
       checks: new ItemChecks({
         store,
@@ -335,7 +343,10 @@ async function assemble(machine: Ports, options: EngineOptions, opened: Closer[]
       return manager.peerAddress;
     },
     access: policy,
-    servedAt: (address) => playing.servedAt(address),
+    servedAt(address) {
+      playing.servedAt(address);
+      announcements.servedAt(address);
+    },
     swarms: manager,
     broadcasts,
     broadcast: (wanted) => sent.start(wanted),
@@ -357,7 +368,7 @@ async function assemble(machine: Ports, options: EngineOptions, opened: Closer[]
         records.close();
         const sessionsEnd = sessions.close();
         const end = (...parts: Closer[]) => closeParts(log, parts);
-        await end(() => sent.close(), () => playing.close());
+        await end(() => sent.close(), () => playing.close(), () => announcements.close());
         await end(() => lists.close());
         await end(() => broadcasts.close(), () => manager.close());
         await end(() => discovery.close(), async () =>

@@ -105,12 +105,15 @@ export interface Engine {
    * themselves.
    */
   fetch(request: Request, info?: RequestInfo): Promise<Response>;
+  /**
+   * HTTP clients reach this engine at `address` from now on, a wildcard for all interfaces: where other machines do, other
+   * engines find it as a player, and with `fronts: ["dlna"]` televisions find the library, until `close`.
+   */
+  servedAt(address: SocketAddress): void;
   /** Where peers connect; null when the port could not be opened. */
   readonly peerAddress: { readonly host: string; readonly port: number } | null;
   /** Who may call, for embedders that set it themselves; the API's settings change the same policy. */
   readonly access: Pick<AccessPolicy, "setAllowed">;
-  /** The engine is served at this address: where other machines reach it, other engines find it as a player. */
-  servedAt(address: SocketAddress): void;
   /** All swarms, for embedders and the command line. */
   readonly swarms: SwarmManager;
   /** All broadcasts, received and sent. */

@@ -8,6 +8,7 @@ import { addControlRoutes } from "./control-routes.ts";
 import { publicError } from "./errors.ts";
 import { addHdHomeRunRoutes } from "./hdhomerun.ts";
 import { addGuard, addPageGuard, text } from "./guard.ts";
+import { addMediaServerRoutes } from "./media-server/routes.ts";
 import { addPagePlayerRoutes } from "./page-player-routes.ts";
 import { addOperatingRoutes } from "./operating-routes.ts";
 import { addRequestLog, logOf } from "./request-log.ts";
@@ -26,6 +27,7 @@ export function createApp(parts: HttpParts): Hono<HttpEnv> {
   addStreamRoutes(app, parts);
   addControlRoutes(app, parts);
   if (parts.fronts.includes("hdhomerun")) addHdHomeRunRoutes(app, parts);
+  if (parts.fronts.includes("dlna")) addMediaServerRoutes(app, parts);
   addServiceRoutes(app, parts);
   addApiRoutes(app, parts);
   addAccountRoutes(app, parts);

@@ -14,7 +14,7 @@ import type { Page } from "./page.ts";
 import type { SentSessions } from "./sent-sessions.ts";
 
 /** An interface of another maker's device that the engine can show: see the page on the API. */
-export type Front = "hdhomerun";
+export type Front = "hdhomerun" | "dlna";
 
 /** Parts of the engine that routes use. */
 export interface HttpParts {

@@ -4,11 +4,14 @@ import { type Caller, hostField } from "./address.ts";
 import { API_CODES, ApiError } from "./api/codes.ts";
 import { failure } from "./api/dispatch.ts";
 import { isApiPath } from "./api-routes.ts";
-import { baseOf, type HttpContext, type HttpEnv, type HttpParts } from "./context.ts";
+import { baseOf, type Front, type HttpContext, type HttpEnv, type HttpParts } from "./context.ts";
 import { HDHOMERUN_PATHS } from "./hdhomerun-paths.ts";
 import { allowReading } from "./page-fields.ts";
 import { type Page, pageOf } from "./page.ts";
 import { sessionNamedBy } from "./sent-sessions.ts";
+
+/** Where the fronts are. */
+const FRONT_PATHS: Readonly<Record<Front, readonly string[]>> = { hdhomerun: HDHOMERUN_PATHS, dlna: ["/dlna/*"] };
 
 /** Fields that such pages may send with a playback request. */
 const ALLOWED_FIELDS = "range, if-range, if-none-match, content-type, cache-control";
@@ -32,7 +35,7 @@ export function addGuard(app: Hono<HttpEnv>, parts: HttpParts): void {
 /** Adds the rule for pages to the paths of playback: those of other origins play nothing, unless the user allows them. */
 export function addPageGuard(app: Hono<HttpEnv>, parts: HttpParts): void {
   const playback = parts.prefixes.map((prefix) => `/${prefix}/*`);
-  for (const path of [...playback, ...parts.fronts.includes("hdhomerun") ? HDHOMERUN_PATHS : []]) {
+  for (const path of [...playback, ...parts.fronts.flatMap((front) => FRONT_PATHS[front])]) {
     app.use(path, async (c, next) => {
       const page = pageOf(c.req.raw, baseOf(c, parts));
       c.set("page", page);

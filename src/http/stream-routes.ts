@@ -7,6 +7,7 @@ import type { LiveSession } from "../playback/live/live-session.ts";
 import type { AnySession } from "../playback/sessions.ts";
 import { callerOf } from "./caller.ts";
 import { baseOf, type HttpContext, type HttpEnv, type HttpParts } from "./context.ts";
+import { addDlnaFields, wantsTimes } from "./dlna-fields.ts";
 import { playbackFailure } from "./errors.ts";
 import { addTranscoding, parseTime, transcodingOf } from "./playback-params.ts";
 import { sessionOwner } from "./page.ts";
@@ -39,9 +40,7 @@ export function addStreamRoutes(app: Hono<HttpEnv>, parts: HttpParts): void {
   for (const prefix of parts.prefixes) {
     add(`/${prefix}/r/:infohash/:id`, async (c) => {
       const session = await sessionOf(c, parts, c.req.param("id"));
-      if (session?.kind === "live") return endless(c, session);
-      const body = session && await tsBodyFrom(session, startOf(c), c.req.raw.signal);
-      return ranged(c, session, body, OUTPUT_TYPES.ts);
+      return session === null ? notFound() : await tsResponse(c, session, OUTPUT_TYPES.ts, startOf(c));
     });
     add(`/${prefix}/f/:infohash/:id/:name`, async (c) => {
       const session = await sessionOf(c, parts, c.req.param("id"));
@@ -57,6 +56,16 @@ export function addStreamRoutes(app: Hono<HttpEnv>, parts: HttpParts): void {
       return await subtitleSegment(c, parts, session) ?? notFound("no such subtitles");
     });
   }
+}
+
+/**
+ * The MPEG TS of a session of output `ts` under this MIME type, as the request's `Range` wants it. Rejects when the file
+ * can't be played.
+ */
+export async function tsResponse(c: HttpContext, session: AnySession, type: string, fromMs = 0): Promise<Response> {
+  if (session.kind === "live") return endless(c, session, type);
+  await session.ready(c.req.raw.signal);
+  return await ranged(c, session, await tsBodyFrom(session, fromMs, c.req.raw.signal), type);
 }
 
 /** The session of a URL with an id in it, brought back if it ended by itself, once it can be read. */
@@ -77,10 +86,11 @@ function notFound(text: string = UNKNOWN_SESSION): Response {
 }
 
 /** A broadcast: no length, no ranges, and no validator, since it is never the same twice. */
-function endless(c: HttpContext, session: LiveSession): Response {
+function endless(c: HttpContext, session: LiveSession, type: string): Response {
   if (session.identity.output !== "ts") return notFound();
   session.touch();
-  const headers = { "content-type": OUTPUT_TYPES.ts, "cache-control": "no-store", "accept-ranges": "none" };
+  const headers = new Headers({ "content-type": type, "cache-control": "no-store", "accept-ranges": "none" });
+  addDlnaFields(c.req.raw.headers, headers, false);
   return new Response(c.req.raw.method === "HEAD" ? null : session.openStream(), { headers });
 }
 
@@ -97,6 +107,10 @@ async function ranged(
   if (tag !== undefined) headers.set("etag", tag);
   if (!ifNoneMatch(c.req.header("if-none-match") ?? null, tag)) return new Response(null, { status: 304, headers });
   const isHead = c.req.raw.method === "HEAD";
+  addDlnaFields(c.req.raw.headers, headers, body.sizeBytes !== null);
+  if (wantsTimes(c.req.raw.headers)) {
+    return new Response("ranges of times are not served, only those of bytes\n", { status: 406 });
+  }
   if (body.sizeBytes === null) {
     headers.set("accept-ranges", "none");
     return new Response(isHead ? null : body.open(0, null), { status: 200, headers });

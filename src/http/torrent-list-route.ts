@@ -49,7 +49,7 @@ export async function torrentList(
     const named = namedAs(selector, params);
     return torrentM3u({
       name: found.name,
-      files: filesOf(found, route),
+      files: route === "getfile" && !found.isLive ? found.files : carriedFiles(found),
       urlOf: (index) => `${base}?${named}${index === null ? "" : `&_idx=${index}`}`,
     });
   } finally {
@@ -57,10 +57,9 @@ export async function torrentList(
   }
 }
 
-/** Those that the output can carry, as far as names say; all of them where that leaves none. */
-function filesOf({ isLive, files }: MediaFiles, route: string): MediaFiles["files"] {
+/** Files that MPEG TS can carry, as far as names say; all of them where that leaves none. A broadcast has none. */
+export function carriedFiles({ isLive, files }: MediaFiles): MediaFiles["files"] {
   if (isLive) return [];
-  if (route === "getfile") return files;
   const carried = files.filter(({ filename: name, sizeBytes }) => looksPlayable({ name, sizeBytes, padding: false }));
   return carried.length > 0 ? carried : files;
 }

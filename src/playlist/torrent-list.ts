@@ -20,11 +20,16 @@ export interface TorrentList {
 
 /** The list: files in natural order, each called by its name without folders and ending; a broadcast is one entry. */
 export function torrentM3u({ name, files, urlOf }: TorrentList): AsyncGenerator<string> {
-  const sorted = [...files].sort((a, b) => compareNatural(a.filename, b.filename) || a.index - b.index);
-  const entries = sorted.length === 0
+  const entries = files.length === 0
     ? [entry(name, urlOf(null), "")]
-    : sorted.map(({ filename, index }) => entry(titleOf(filename), urlOf(index), name));
+    : sortedFiles(files).map(({ title, index }) => entry(title, urlOf(index), name));
   return writeM3u({ attributes: {} }, entries);
+}
+
+/** Files in natural order, with their names for people. */
+export function sortedFiles(files: readonly ListedFile[]): { readonly index: number; readonly title: string }[] {
+  return [...files].sort((a, b) => compareNatural(a.filename, b.filename) || a.index - b.index)
+    .map(({ filename, index }) => ({ index, title: titleOf(filename) }));
 }
 
 function entry(title: string, url: string, group: string): M3uEntry {

@@ -3,7 +3,8 @@ import { sleep } from "../bytes/deadline.ts";
 import type { Clock, NetworkPort, SocketAddress, UdpPort, UdpSocket } from "../ports.ts";
 import { isNear, localNetworks } from "./near.ts";
 
-const GROUP: SocketAddress = { host: "239.255.255.250", port: 1900 };
+/** Where searches and advertisements go. */
+export const GROUP: SocketAddress = { host: "239.255.255.250", port: 1900 };
 /** Devices spread their responses over this time, s; the smallest that the standard allows. */
 const MAX_WAIT_SECONDS = 1;
 /** Until all have answered, ms: what they wait, and what the network takes. */

@@ -6,6 +6,7 @@ import type { Analyzer } from "../../content/analysis/analyzer.ts";
 import type { MediaFinder } from "../../content/media-files.ts";
 import type { MetainfoFinder } from "../../content/metainfo.ts";
 import type { ResolveContext } from "../../content/resolve.ts";
+import type { Catalogue } from "../../playlist/catalogue.ts";
 import type { Channels } from "../../playlist/channel.ts";
 import type { BroadcastStatus } from "../../live/broadcast/broadcast-types.ts";
 import type { MemberFigures } from "../../live/swarm/member-figures.ts";
@@ -115,6 +116,8 @@ export interface ApiParts {
   readonly media: MediaFinder;
   readonly playlist: Playlist;
   readonly channels: Channels;
+  /** The library as devices browse it. */
+  readonly catalogue: Catalogue;
   readonly lists: Lists;
   readonly checks: ItemChecks;
   /** Whether callers elsewhere may name private addresses. */

@@ -12,6 +12,7 @@ import {
   type PlayerStream,
 } from "../types.ts";
 import type { RendererDescription } from "./description.ts";
+import { protocolInfo } from "../../upnp/dlna.ts";
 import { callAction } from "../../upnp/soap.ts";
 
 /** Between two looks whether it plays, ms: events would need a server that the device can reach, and devices without are many. */
@@ -21,9 +22,6 @@ const REFUSED_AFTER_MS = 5000;
 
 /** Types for MPEG TS, in the order in which they are preferred where the device takes them. */
 const TS_TYPES = ["video/mp2t", "video/vnd.dlna.mpeg-tts", "video/mpeg"] as const;
-
-/** Streaming transfer, background transfer allowed, the connection may stall, DLNA 1.5 (DLNA guidelines, 7.4.1.3.24). */
-const FLAGS = "DLNA.ORG_FLAGS=01700000000000000000000000000000";
 
 /** One renderer in reach. */
 export class DlnaRenderer implements PlayerDevice {
@@ -121,12 +119,10 @@ export function describeMedia(
   { url, title, isLive }: Pick<PlayerStream, "url" | "title" | "isLive">,
   type: string,
 ): string {
-  const seeking = isLive ? "DLNA.ORG_OP=00" : "DLNA.ORG_OP=01";
-  const protocol = `http-get:*:${type}:${seeking};DLNA.ORG_CI=0;${FLAGS}`;
   return '<DIDL-Lite xmlns="urn:schemas-upnp-org:metadata-1-0/DIDL-Lite/" xmlns:dc="http://purl.org/dc/elements/1.1/" ' +
     'xmlns:upnp="urn:schemas-upnp-org:metadata-1-0/upnp/"><item id="0" parentID="-1" restricted="1">' +
     `<dc:title>${escapeXml(title)}</dc:title><upnp:class>object.item.videoItem</upnp:class>` +
-    `<res protocolInfo="${escapeXml(protocol)}">${escapeXml(url)}</res></item></DIDL-Lite>`;
+    `<res protocolInfo="${escapeXml(protocolInfo(type, !isLive))}">${escapeXml(url)}</res></item></DIDL-Lite>`;
 }
 
 /** Seconds of `H+:MM:SS[.F+]` (AVTransport:1, 2.2.15); null for `NOT_IMPLEMENTED` and the like. */

@@ -1,0 +1,209 @@
+/** The library as a tree of lists: what plays now, everything, favourites, one list per category, and the files of torrents. */
+import { deadline } from "../../bytes/deadline.ts";
+import { selectStream } from "../../content/selector.ts";
+import { MillraceError } from "../../errors.ts";
+import type { AnySession } from "../../playback/sessions.ts";
+import type { Catalogue, CatalogueFilter, CatalogueItem, PageBounds } from "../../playlist/catalogue.ts";
+import { sortedFiles } from "../../playlist/torrent-list.ts";
+import type { HttpParts } from "../context.ts";
+import { carriedFiles } from "../torrent-list-route.ts";
+import type { Entry } from "./didl.ts";
+import { type ListName, type ObjectId, parentOf, writeObjectId } from "./object-id.ts";
+import { UpnpError } from "./soap.ts";
+
+/** For a torrent to say which files it has, ms: televisions wait some 30 s, and most torrents of a library are known. */
+const FILES_MS = 10_000;
+
+/** A part of a list. */
+export interface EntryPage {
+  /** Entries on all pages. */
+  readonly total: number;
+  readonly entries: readonly Entry[];
+}
+
+/** The lists that always are there, in front of the categories. */
+const LISTS: readonly (ListName & { readonly kind: "all" | "favourites" } | { readonly kind: "now" })[] = [
+  { kind: "now" },
+  { kind: "all" },
+  { kind: "favourites" },
+];
+const TITLES = { now: "Now playing", all: "All", favourites: "Favourites" } as const;
+
+/** Reads the tree for one caller. */
+export class MediaLibrary {
+  readonly #parts: HttpParts;
+  readonly #catalogue: Catalogue;
+  readonly #mediaUrl: string;
+
+  /** `baseUrl` is the engine's as the caller knows it. */
+  constructor(parts: HttpParts, baseUrl: string) {
+    this.#parts = parts;
+    this.#catalogue = parts.api.catalogue;
+    this.#mediaUrl = `${baseUrl}/dlna/media`;
+  }
+
+  /** The entry itself. Throws `UpnpError` 701 when there is none. */
+  async entry(id: ObjectId, signal: AbortSignal): Promise<Entry> {
+    switch (id.kind) {
+      case "root": {
+        const { total } = await this.#root({ offset: 0, limit: 0 });
+        return container(id, "millrace", total);
+      }
+      case "now":
+        return container(id, TITLES.now, this.#playing().length);
+      case "playing":
+        return found(this.#playing().find((entry) => entry.id === writeObjectId(id)));
+      case "list": {
+        const { total } = await this.#catalogue.items({ ...requestOf(id.list), offset: 0, limit: 0 });
+        if (id.list.kind === "category" && total === 0) throw noSuchObject();
+        return container(id, id.list.kind === "category" ? id.list.name : TITLES[id.list.kind], total);
+      }
+      case "item":
+        return this.#item(id.list, found(await this.#catalogue.item(id.item)));
+      case "file": {
+        const files = await this.#files(id.list, id.item, signal);
+        return found(files.find((entry) => entry.id === writeObjectId(id)));
+      }
+    }
+  }
+
+  /** A page of what is in the entry. Throws `UpnpError` 701 when there is none, and 710 when it is no list. */
+  async children(id: ObjectId, bounds: PageBounds, signal: AbortSignal): Promise<EntryPage> {
+    switch (id.kind) {
+      case "root":
+        return await this.#root(bounds);
+      case "now":
+        return pageOf(this.#playing(), bounds);
+      case "list": {
+        const { total, entries } = await this.#catalogue.items({ ...requestOf(id.list), ...bounds });
+        return { total, entries: entries.map((item) => this.#item(id.list, item)) };
+      }
+      case "item":
+        return pageOf(await this.#files(id.list, id.item, signal), bounds);
+      default:
+        throw new UpnpError(710, "No such container");
+    }
+  }
+
+  /** A page of the items below the entry that match, each as something to play. Throws `UpnpError` 710 for other entries. */
+  async search(id: ObjectId, filter: CatalogueFilter, bounds: PageBounds): Promise<EntryPage> {
+    if (id.kind !== "root" && id.kind !== "list") throw new UpnpError(710, "No such container");
+    const list: ListName = id.kind === "list" ? id.list : { kind: "all" };
+    const { total, entries } = await this.#catalogue.items({ ...requestOf(list), filter, ...bounds });
+    return { total, entries: entries.map((item) => this.#media(list, item)) };
+  }
+
+  /** A number that is another one when something changed. */
+  async version(): Promise<number> {
+    return (await this.#catalogue.version() + this.#playing().length) >>> 0;
+  }
+
+  async #root({ offset, limit }: PageBounds): Promise<EntryPage> {
+    const lists = LISTS.slice(offset, offset + limit).map((list) =>
+      container(list.kind === "now" ? { kind: "now" } : { kind: "list", list }, TITLES[list.kind], null)
+    );
+    const { total, entries } = await this.#catalogue.categories({
+      offset: Math.max(0, offset - LISTS.length),
+      limit: limit - lists.length,
+    });
+    const categories = entries.map(({ name, items }) =>
+      container({ kind: "list", list: { kind: "category", name } }, name, items)
+    );
+    return { total: LISTS.length + total, entries: [...lists, ...categories] };
+  }
+
+  #item(list: ListName, item: CatalogueItem): Entry {
+    if (!item.isMulti) return this.#media(list, item);
+    return container({ kind: "item", list, item: item.id }, item.title, null);
+  }
+
+  #media(list: ListName, { id: item, title, isLive, picture }: CatalogueItem): Entry {
+    return {
+      ...named({ kind: "item", list, item }),
+      kind: "media",
+      title,
+      isLive: isLive === 1,
+      url: `${this.#mediaUrl}/i${item}.ts`,
+      picture,
+      sizeBytes: null,
+      durationMs: null,
+    };
+  }
+
+  /** What the torrent of an item can play; asked for among peers where it is not known yet. */
+  async #files(list: ListName, item: number, signal: AbortSignal): Promise<Entry[]> {
+    const { api, clock } = this.#parts;
+    const member = found((await api.channels.members({ item })).find(({ id }) => id === item));
+    const late = deadline(clock, FILES_MS, signal, () => {
+      return new MillraceError("timeout", "nobody says which files the torrent has: try again later");
+    });
+    const options = { expandWrapper: false, createWrappers: false, analyze: false };
+    const context = { callerIsLocal: member.mayNamePrivate, signal: late.signal };
+    try {
+      const selector = selectStream({ [member.selector[0]]: member.selector[1] });
+      const files = carriedFiles(await api.media.find(selector, options, context));
+      return sortedFiles(files).map(({ index: fileIndex, title }) => ({
+        ...named({ kind: "file", list, item, fileIndex }),
+        kind: "media",
+        title,
+        isLive: false,
+        url: `${this.#mediaUrl}/i${item}-${fileIndex}.ts`,
+        picture: "",
+        sizeBytes: null,
+        durationMs: null,
+      }));
+    } finally {
+      late.cancel();
+    }
+  }
+
+  #playing(): Entry[] {
+    const entries = this.#parts.sessions.list().map((session) => this.#session(session));
+    return [...new Map(entries.map((entry) => [entry.id, entry])).values()];
+  }
+
+  #session(session: AnySession): Entry {
+    const { infohashHex } = session.identity;
+    const file = session.kind === "file" ? session : null;
+    const fileIndex = file?.file.index ?? null;
+    const name = file?.file.name ?? (session.kind === "live" ? session.metainfo.name : "");
+    const made = file?.identity.output === "ts" ? file.presentation : null;
+    return {
+      ...named({ kind: "playing", infohashHex, fileIndex }),
+      kind: "media",
+      title: name.slice(name.lastIndexOf("/") + 1),
+      isLive: session.kind === "live",
+      url: `${this.#mediaUrl}/s${infohashHex}${fileIndex === null ? "" : `-${fileIndex}`}.ts`,
+      picture: "",
+      sizeBytes: made?.ts.sizeBytes ?? null,
+      durationMs: made?.durationMs ?? null,
+    };
+  }
+}
+
+function named(id: ObjectId): { readonly id: string; readonly parentId: string } {
+  return { id: writeObjectId(id), parentId: parentOf(id) };
+}
+
+function container(id: ObjectId, title: string, childCount: number | null): Entry {
+  return { ...named(id), kind: "container", title, childCount };
+}
+
+function requestOf(list: ListName): { readonly category?: string; readonly isFavorite?: boolean } {
+  if (list.kind === "category") return { category: list.name };
+  return list.kind === "favourites" ? { isFavorite: true } : {};
+}
+
+function pageOf(entries: readonly Entry[], { offset, limit }: PageBounds): EntryPage {
+  return { total: entries.length, entries: entries.slice(offset, offset + limit) };
+}
+
+function found<T>(thing: T | null | undefined): T {
+  if (thing === null || thing === undefined) throw noSuchObject();
+  return thing;
+}
+
+/** What a name of an entry that is not there is refused with. */
+export function noSuchObject(): UpnpError {
+  return new UpnpError(701, "No such object");
+}

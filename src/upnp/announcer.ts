@@ -1,0 +1,200 @@
+/** Saying in the local networks that a device is here: SSDP's advertisement and its answers to searches (UPnP Device Architecture 1.0, section 1). */
+import { Allowances } from "../bytes/allowance.ts";
+import type { InterfaceAddress, Logger, SocketAddress, Timer, UdpSocket } from "../ports.ts";
+import { VERSION } from "../version.ts";
+import { isNear, localNetworks } from "./near.ts";
+import { GROUP, type SsdpPorts } from "./ssdp.ts";
+
+/** How long control points believe an advertisement, s: the least that the standard advises. */
+const MAX_AGE_S = 1800;
+/** Advertised again after this, ms: datagrams get lost, so several times before it is out of date. */
+const REPEAT_MS = 600_000;
+/** Between two looks at the interfaces of this machine, ms: laptops move. */
+const LOOK_EVERY_MS = 60_000;
+/** Longest delay of an answer, ms; searches that allow more are answered within this, too. */
+const MAX_DELAY_MS = 3000;
+/** Answers that wait for their time. One search has at most as many as there are targets. */
+const MAX_WAITING = 64;
+/** Longest search read, bytes: real ones have some hundred. */
+const MAX_SEARCH_BYTES = 2048;
+/** Searches of one machine that are answered, per second, and saved up: control points repeat theirs two or three times. */
+const SEARCHES_PER_SECOND = 5;
+const SEARCHES_AT_ONCE = 20;
+/** Machines whose searches are counted. */
+const MAX_SENDERS = 256;
+
+/** The device that is announced. */
+export interface AnnouncedDevice {
+  /** Unique Device Name, `uuid:…`. */
+  readonly udn: string;
+  /** Types of the device and of its services, `urn:…`. */
+  readonly types: readonly string[];
+  /** Where its description is, on each address of this machine. */
+  readonly port: number;
+  readonly path: string;
+  /** The one address of this machine at which it is; null: all in local networks. */
+  readonly host: string | null;
+}
+
+/** A network in which the device is announced. */
+interface Place {
+  readonly network: InterfaceAddress;
+  readonly socket: UdpSocket;
+  announcedAtMs: number;
+}
+
+/** Announces a device until it is closed. */
+export class SsdpAnnouncer {
+  readonly #ports: SsdpPorts & { readonly log: Logger };
+  readonly #device: AnnouncedDevice;
+  /** By this machine's address. */
+  readonly #places = new Map<string, Place>();
+  readonly #waiting = new Set<Timer>();
+  readonly #searches: Allowances;
+  #timer: Timer | null = null;
+  #looking: Promise<void> = Promise.resolve();
+  #isClosed = false;
+
+  constructor(ports: SsdpPorts & { readonly log: Logger }, device: AnnouncedDevice) {
+    this.#ports = ports;
+    this.#device = device;
+    this.#searches = new Allowances({
+      perSecond: SEARCHES_PER_SECOND,
+      most: SEARCHES_AT_ONCE,
+      limit: MAX_SENDERS,
+      nowMs: () => ports.clock.monotonic(),
+    });
+    this.#look();
+  }
+
+  /** Says goodbye; resolves when that is sent. Idempotent. */
+  async close(): Promise<void> {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#timer?.cancel();
+    for (const timer of this.#waiting) timer.cancel();
+    await this.#looking;
+    await Promise.all([...this.#places.values()].map(async (place) => {
+      await this.#notify(place, "ssdp:byebye");
+      place.socket.close();
+    }));
+  }
+
+  /** Opens sockets on new interfaces, closes those of interfaces that are gone, and advertises where it is time to. */
+  #look(): void {
+    this.#looking = this.#visit().catch(() => {}).then(() => {
+      if (!this.#isClosed) this.#timer = this.#ports.clock.setTimeout(() => this.#look(), LOOK_EVERY_MS);
+    });
+  }
+
+  async #visit(): Promise<void> {
+    const { network, clock } = this.#ports;
+    const { host } = this.#device;
+    const networks = localNetworks(network).filter((own) => host === null || own.host === host);
+    for (const [own, { socket }] of this.#places) {
+      if (networks.some((other) => other.host === own)) continue;
+      socket.close();
+      this.#places.delete(own);
+    }
+    for (const own of networks) {
+      const place = this.#places.get(own.host) ?? await this.#open(own);
+      const nowMs = clock.monotonic();
+      if (place === null || this.#isClosed || nowMs - place.announcedAtMs < REPEAT_MS) continue;
+      place.announcedAtMs = nowMs;
+      await this.#notify(place, "ssdp:alive");
+    }
+  }
+
+  /** Null where the port is taken by a program that does not share it. */
+  async #open(network: InterfaceAddress): Promise<Place | null> {
+    const socket = await this.#ports.udp.bind({
+      port: GROUP.port,
+      multicastGroup: GROUP.host,
+      multicastInterface: network.host,
+    }).catch((error) => {
+      this.#ports.log.log("debug", "televisions can't be told of this engine", { network: network.host, error });
+      return null;
+    });
+    if (socket === null) return null;
+    const place = { network, socket, announcedAtMs: -Infinity };
+    this.#places.set(network.host, place);
+    socket.onMessage((data, from) => {
+      // Each socket hears the searches of all networks.
+      if (data.length > MAX_SEARCH_BYTES || !isNear(from.host, [network])) return;
+      const search = readSearch(new TextDecoder().decode(data));
+      if (search !== null && this.#searches.take(from.host)) this.#answer(place, search, from);
+    });
+    return place;
+  }
+
+  #answer(place: Place, { target, maxWaitMs }: SsdpSearch, to: SocketAddress): void {
+    const wanted = this.#targets().filter(([name]) => target === "ssdp:all" || target === name);
+    for (const [name, usn] of wanted) {
+      if (this.#waiting.size >= MAX_WAITING) return;
+      // All devices that a search finds would answer at the same moment.
+      const timer = this.#ports.clock.setTimeout(() => {
+        this.#waiting.delete(timer);
+        this.#send(place, to, "HTTP/1.1 200 OK", [["ST", name], ["EXT", ""], ["USN", usn], ...this.#facts(place)]);
+      }, Math.random() * Math.min(maxWaitMs, MAX_DELAY_MS));
+      this.#waiting.add(timer);
+    }
+  }
+
+  async #notify(place: Place, kind: "ssdp:alive" | "ssdp:byebye"): Promise<void> {
+    const facts = kind === "ssdp:alive" ? this.#facts(place) : [];
+    for (const [name, usn] of this.#targets()) {
+      const host = `${GROUP.host}:${GROUP.port}`;
+      await this.#send(place, GROUP, "NOTIFY * HTTP/1.1", [
+        ["HOST", host],
+        ["NT", name],
+        ["NTS", kind],
+        ["USN", usn],
+        ...facts,
+      ]);
+    }
+  }
+
+  #send(place: Place, to: SocketAddress, first: string, fields: readonly (readonly [string, string])[]): Promise<void> {
+    const lines = [first, ...fields.map(([name, value]) => `${name}: ${value}`), "", ""];
+    return place.socket.send(new TextEncoder().encode(lines.join("\r\n")), to);
+  }
+
+  #facts(place: Place): (readonly [string, string])[] {
+    return [
+      ["CACHE-CONTROL", `max-age=${MAX_AGE_S}`],
+      ["SERVER", PRODUCT],
+      ["LOCATION", `http://${place.network.host}:${this.#device.port}${this.#device.path}`],
+    ];
+  }
+
+  /** What the device can be searched by, each with its Unique Service Name. */
+  #targets(): (readonly [target: string, usn: string])[] {
+    const { udn, types } = this.#device;
+    return [[udn, udn], ...["upnp:rootdevice", ...types].map((type) => [type, `${udn}::${type}`] as const)];
+  }
+}
+
+/** This program, as UPnP wants to have it: system, version of UPnP, product. */
+export const PRODUCT = `POSIX UPnP/1.0 DLNADOC/1.50 millrace/${VERSION}`;
+
+/** A search of a control point. */
+export interface SsdpSearch {
+  readonly target: string;
+  /** It waits at least this long for answers, ms. */
+  readonly maxWaitMs: number;
+}
+
+/** Null for anything but a search that wants to be answered (section 1.2.2). */
+export function readSearch(text: string): SsdpSearch | null {
+  const [first = "", ...lines] = text.split(/\r?\n/);
+  if (!/^M-SEARCH \* HTTP\/1\.[01]$/.test(first)) return null;
+  const fields = new Map<string, string>();
+  for (const line of lines) {
+    const colon = line.indexOf(":");
+    if (colon > 0) fields.set(line.slice(0, colon).trim().toLowerCase(), line.slice(colon + 1).trim());
+  }
+  const target = fields.get("st") ?? "";
+  const seconds = fields.get("mx") ?? "";
+  if (fields.get("man") !== '"ssdp:discover"' || target === "" || !/^\d{1,4}$/.test(seconds)) return null;
+  return { target, maxWaitMs: Number(seconds) * 1000 };
+}

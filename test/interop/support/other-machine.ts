@@ -1,0 +1,47 @@
+/** Another machine in a local network with this one: a network namespace of Linux, joined by a pair of virtual interfaces. */
+import { execFile } from "node:child_process";
+import process from "node:process";
+import { promisify } from "node:util";
+
+const run = promisify(execFile);
+
+/** A machine that programs can be started on. */
+export interface OtherMachine {
+  /** This machine's address in the network that the two share. */
+  readonly ownHost: string;
+  readonly host: string;
+  /** The other machine's interface. */
+  readonly interfaceName: string;
+  /** What comes before a command, so that it runs there. */
+  readonly command: readonly string[];
+  remove(): Promise<void>;
+}
+
+/** Makes a machine. `net` (0–255) tells networks of tests apart that run at the same time. Needs the rights of root. */
+export async function otherMachine(net: number): Promise<OtherMachine> {
+  const name = `mr${net}x${process.pid}`;
+  const [own, its] = [`mr${net}a${process.pid % 100_000}`, `mr${net}b${process.pid % 100_000}`];
+  const [ownHost, host] = [`10.213.${net}.1`, `10.213.${net}.2`];
+  const ip = (...args: string[]) => run("ip", args);
+  await ip("netns", "add", name);
+  try {
+    await ip("link", "add", own, "type", "veth", "peer", "name", its, "netns", name);
+    await ip("address", "add", `${ownHost}/24`, "dev", own);
+    await ip("link", "set", own, "up");
+    await ip("-n", name, "address", "add", `${host}/24`, "dev", its);
+    await ip("-n", name, "link", "set", "lo", "up");
+    await ip("-n", name, "link", "set", its, "up");
+    await ip("-n", name, "route", "add", "default", "via", ownHost);
+  } catch (error) {
+    await ip("netns", "delete", name);
+    throw error;
+  }
+  return {
+    ownHost,
+    host,
+    interfaceName: its,
+    command: ["ip", "netns", "exec", name],
+    // Its interface goes with it, and so does the other end.
+    remove: async () => void await ip("netns", "delete", name),
+  };
+}
