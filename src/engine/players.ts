@@ -3,6 +3,7 @@ import type { AccessPolicy } from "../http/address.ts";
 import { ChromecastFinder } from "../players/chromecast/chromecast-finder.ts";
 import { CastIdentity } from "../players/engines/cast-identity.ts";
 import { CastReceiver } from "../players/engines/cast-receiver.ts";
+import { CastRelay } from "../players/engines/cast-relay.ts";
 import { CastSenders } from "../players/engines/cast-senders.ts";
 import { ENGINE_SERVICE, EngineFinder } from "../players/engines/engine-finder.ts";
 import { KodiFinder } from "../players/kodi/kodi-finder.ts";
@@ -59,13 +60,14 @@ export async function createPlayers(
     new ChromecastFinder(ports, dns),
     new EngineFinder(ports, dns, { identity, name, fetch: ports.fetch }),
   ], clock);
-  const choices = [programs, kodis];
   const receiver = new CastReceiver({
     identity,
     senders,
     players,
-    choices,
+    // A program at this machine rather than a page in a browser somewhere.
+    choices: [programs, kodis, pages],
     playerId: options.castPlayer ?? null,
+    relay: new CastRelay(ports),
     clock,
   });
   const responders: ServiceResponder[] = [];
@@ -75,9 +77,12 @@ export async function createPlayers(
     cast: { receiver, senders, key: identity.key },
     servedAt({ host, port }) {
       if (isLoopback(host)) return;
-      const isOffered = async (ownHost: string) =>
-        (host === ownHost || isWildcard(host)) && policy.allows("intranet") && await receiver.isReady();
-      const service = announced(name, identity.key, port);
+      let output: "file" | "hls" | null = null;
+      const isOffered = async (ownHost: string) => {
+        output = await receiver.output();
+        return (host === ownHost || isWildcard(host)) && policy.allows("intranet") && output !== null;
+      };
+      const service = announced(name, identity.key, port, () => output ?? "file");
       const responder = new ServiceResponder(dns, clock, service, isOffered);
       responders.push(responder);
       responder.open().catch((error) => log.log("warn", "other engines can't find this one as a player", { error }));
@@ -88,14 +93,14 @@ export async function createPlayers(
   };
 }
 
-function announced(name: string, key: string, port: number) {
+function announced(name: string, key: string, port: number, output: () => string) {
   const short = key.slice(0, KEY_DIGITS);
   return {
     instance: `${[...name].slice(0, MAX_NAME_CHARS).join("")} ${short}`,
     type: ENGINE_SERVICE,
     hostLabel: `millrace-${short}`,
     port,
-    facts: ["txtvers=1", `key=${key}`, `name=${[...name].slice(0, 50).join("")}`],
+    facts: () => ["txtvers=1", `key=${key}`, `out=${output()}`, `name=${[...name].slice(0, 50).join("")}`],
   };
 }
 

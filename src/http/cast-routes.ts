@@ -1,4 +1,4 @@
-/** Where other engines send their streams. The JSON API stays closed to them: what they may is in their signed command. */
+/** Where other engines send their streams, and where pages of this one read them. The JSON API stays closed to them: what they may is in their signed command. */
 import type { Hono } from "hono";
 import { COMMAND_PATH, HELLO_PATH, MAX_CAST_BYTES, SIGNATURE_FIELD } from "../players/engines/cast-command.ts";
 import type { CastReceiver } from "../players/engines/cast-receiver.ts";
@@ -7,7 +7,7 @@ import { MillraceError } from "../errors.ts";
 import { hostField } from "./address.ts";
 import { holderOf } from "./caller.ts";
 import { baseOf, type HttpContext, type HttpEnv, type HttpParts } from "./context.ts";
-import { publicError } from "./errors.ts";
+import { playbackFailure, publicError } from "./errors.ts";
 import { text } from "./guard.ts";
 import { pageOf } from "./page.ts";
 import { readBody } from "./request-body.ts";
@@ -35,6 +35,21 @@ export function addCastRoutes(app: Hono<HttpEnv>, parts: HttpParts): void {
       }
     });
   const hostOf = (c: HttpContext) => plainHost(c.get("clientHost"));
+  const forPages = (path: string, type: string, read: (c: HttpContext, id: string) => Promise<BodyInit>) =>
+    app.get(`/cast/media/:id/${path}`, async (c) => {
+      if (pageOf(c.req.raw, baseOf(c, parts)).relation === "foreign") {
+        return text("this is for the engine's own page", 403);
+      }
+      try {
+        const body = await read(c, c.req.param("id") ?? "");
+        return new Response(body, { headers: { "content-type": type, "cache-control": "no-store" } });
+      } catch (error) {
+        return playbackFailure(error);
+      }
+    });
+  const { relay } = cast.receiver;
+  forPages("index.m3u8", "application/vnd.apple.mpegurl", (c, id) => relay.playlist(id, c.req.raw.signal));
+  forPages("segment", "video/mp2t", (c, id) => relay.segment(id, c.req.query("of") ?? "", c.req.raw.signal));
   forEngines(HELLO_PATH, (c, body, receiver) => receiver.hello(hostOf(c), hostField(c.req.raw), body));
   forEngines(COMMAND_PATH, async (c, body, receiver) => {
     const signature = c.req.header(SIGNATURE_FIELD) ?? "";

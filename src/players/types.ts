@@ -21,6 +21,8 @@ export interface PlayerStream {
   readonly id: string;
   /** Address of this engine that the player reads. It holds nothing but characters that RFC 3986 allows, no apostrophe. */
   readonly url: string;
+  /** Path below the engine's base, for pages of its own. Default: that of `url`, which has it after the base. */
+  readonly path?: string;
   /** Name for people. It may come from a stranger's torrent: it is data, never part of a command. */
   readonly title: string;
   readonly isLive: boolean;

@@ -107,7 +107,7 @@ test("another engine that asks to play here is allowed by a click, and loses the
     const identity = await CastIdentity.load(await loadPorts(), null);
     const at = { host: "127.0.0.1", port: Number(new URL(asked.url).port) };
     const self = { identity, name: "Study <b>", fetch };
-    const sender = new EnginePlayer(self, { key: (await senders()).key, name: "this one", at });
+    const sender = new EnginePlayer(self, { key: (await senders()).key, name: "this one", at, output: "file" });
     const stream = { id: "1", url: "http://127.0.0.1:1/engine/f/x/1/a.mkv", title: "A film", isLive: false };
     const rest = { ready: () => Promise.resolve(), trouble: () => null, stop: () => {} };
     await assertRejects(() => sender.open({ ...stream, ...rest }, AbortSignal.timeout(10_000)), Error, "has to allow");

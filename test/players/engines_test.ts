@@ -4,6 +4,7 @@ import { assert, assertEquals, assertRejects } from "@std/assert";
 import { MillraceError } from "../../src/errors.ts";
 import { CastIdentity, isSignedBy, randomNonce } from "../../src/players/engines/cast-identity.ts";
 import { CastReceiver } from "../../src/players/engines/cast-receiver.ts";
+import { CastRelay } from "../../src/players/engines/cast-relay.ts";
 import { CastSenders } from "../../src/players/engines/cast-senders.ts";
 import { describeEngine } from "../../src/players/engines/engine-finder.ts";
 import { EnginePlayer } from "../../src/players/engines/engine-player.ts";
@@ -30,7 +31,8 @@ async function room() {
   const mpv = new RememberingPlayer("program:mpv", { localOnly: true });
   const choices = [new Shelf(mpv)];
   const players = new Players(choices, clock);
-  const receiver = new CastReceiver({ identity, senders, players, choices, playerId: null, clock });
+  const relay = new CastRelay({ clock, fetch });
+  const receiver = new CastReceiver({ identity, senders, players, choices, playerId: null, relay, clock });
   const greet = async (host = HOST) =>
     (await receiver.hello(host, "192.168.7.5:6878", JSON.stringify({ challenge: randomNonce() }))).nonce;
   const bodyOf = (nonce: string, action: unknown) =>
@@ -42,7 +44,7 @@ async function room() {
   };
   return { clock, files, ports, identity, sender, senders, mpv, players, receiver, greet, bodyOf, command };
 }
-const OPEN = { kind: "open", url: URL_THERE, title: "Film\u001b", isLive: false };
+const OPEN = { kind: "open", url: URL_THERE, output: "file", title: "Film\u001b", isLive: false };
 
 test("CastIdentity keeps its key in the state directory, sets a damaged file aside, and signs for one receiver and purpose", async () => {
   const clock = new FakeClock();
@@ -173,6 +175,63 @@ test("CastReceiver lets only the engine whose stream plays steer it, and forgets
   assertEquals(await codeOf(() => command({ kind: "pause" })), "conflict");
 });
 
+test("CastReceiver tells a sender that its player was exchanged meanwhile", async () => {
+  const { command, senders, sender, mpv } = await room();
+  await codeOf(() => command(OPEN));
+  await senders.decide(sender.key, true);
+  assertEquals(await codeOf(() => command({ ...OPEN, output: "hls" })), "unavailable");
+  assertEquals(mpv.opened.length, 0);
+});
+
+const PLAYLIST_THERE = new URL(`http://${HOST}:6878/engine/m/${"a".repeat(40)}/${"b".repeat(32)}.m3u8`);
+
+test("CastRelay passes on playlists and segments of the engine that sent them, and nothing else", async () => {
+  const clock = new FakeClock();
+  const asked: string[] = [];
+  let answer: () => Response = () => new Response("");
+  const fetcher = ((url: URL) => Promise.resolve((asked.push(url.href), answer()))) as unknown as typeof fetch;
+  const relay = new CastRelay({ clock, fetch: fetcher });
+  const { path, close } = relay.open(PLAYLIST_THERE);
+  const id = /^\/cast\/media\/([0-9a-f]{32})\/index\.m3u8$/.exec(path)![1]!;
+  const playlist = (...lines: string[]) => {
+    answer = () => new Response(["#EXTM3U", ...lines].join("\n"));
+    return relay.playlist(id, signal);
+  };
+  const segment = `/engine/c/${"a".repeat(40)}/7.ts?_idx=1`;
+  const written = await playlist("#EXTINF:5,", `http://${HOST}:6878${segment}`, "#EXT-X-ENDLIST", "");
+  assertEquals(written, `#EXTM3U\n#EXTINF:5,\nsegment?of=${encodeURIComponent(segment)}\n#EXT-X-ENDLIST\n`);
+  answer = () => new Response("bytes");
+  assertEquals(await new Response(await relay.segment(id, segment, signal)).text(), "bytes");
+  assertEquals(asked, [PLAYLIST_THERE.href, `http://${HOST}:6878${segment}`]);
+  const elsewhere = [
+    `http://192.168.7.1${segment}`,
+    `http://${HOST}:80${segment}`,
+    `https://${HOST}:6878${segment}`,
+    "/server/api?method=get_status",
+    "file:///etc/passwd",
+    '#EXT-X-KEY:METHOD=AES-128,URI="http://192.168.7.1/"',
+  ];
+  for (const line of elsewhere) assertEquals(await codeOf(() => playlist(line)), "protocol_violation", line);
+  answer = () => new Response("<html>");
+  assertEquals(await codeOf(() => relay.playlist(id, signal)), "protocol_violation");
+  answer = () => new Response("x".repeat(3_000_000));
+  assertEquals(await codeOf(() => relay.playlist(id, signal)), "too_large");
+  for (const status of [302, 404]) {
+    answer = () => new Response("", { status });
+    assertEquals(await codeOf(() => relay.playlist(id, signal)), "connection_failed");
+  }
+  asked.length = 0;
+  for (const  of of["", "/server/api", `//evil.example${segment}`, `${segment}#x`, `/engine/c/../../x${segment}`]) {
+    assertEquals(await codeOf(() => relay.segment(id, of, signal)), "invalid_argument", of);
+  }
+  assertEquals(await codeOf(() => relay.playlist("0".repeat(32), signal)), "not_found");
+  for (let n = 0; n < 31; n++) relay.open(PLAYLIST_THERE);
+  assertEquals(await codeOf(() => Promise.resolve().then(() => relay.open(PLAYLIST_THERE))), "too_busy");
+  close();
+  assertEquals(await codeOf(() => relay.segment(id, segment, signal)), "not_found");
+  assertEquals([asked, clock.pendingTimers], [[], 0]);
+});
+
 test("CastSenders keeps who is allowed, and bounds who asks", async () => {
   const { senders, ports, clock, files } = await room();
   const key = (n: number) => n.toString(16).padStart(64, "0");
@@ -203,7 +262,7 @@ test("EnginePlayer gives its stream to nobody that lacks the announced key, or p
       return Response.json(await greet(String(body)));
     };
     const self = { identity: sender, name: "Study", fetch: fetcher as unknown as typeof fetch };
-    return new EnginePlayer(self, { key: identity.key, name: "TV", at });
+    return new EnginePlayer(self, { key: identity.key, name: "TV", at, output: "file" });
   };
   const impostor = playerOf(async (body) => {
     const nonce = randomNonce();
@@ -224,7 +283,13 @@ test("describeEngine() takes an announcement with a key, and its name as text", 
   const describe = (facts: Record<string, string>) =>
     describeEngine({ instance: "I", ...{ host: HOST, port: 1 }, facts: new Map(Object.entries(facts)) });
   const key = "a".repeat(64);
-  assertEquals(describe({ key, name: "Study\u202e" }), { key, name: "Study", at: { host: HOST, port: 1 } });
+  assertEquals(describe({ key, name: "Study\u202e" }), {
+    key,
+    name: "Study",
+    at: { host: HOST, port: 1 },
+    output: "file",
+  });
+  assertEquals(describe({ key, out: "hls" })?.output, "hls");
   assertEquals(describe({ key })?.name, "I");
   assertEquals(describe({ key: "A".repeat(64) }), null);
   assertEquals(describe({}), null);

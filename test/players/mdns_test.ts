@@ -240,7 +240,7 @@ test("ServiceResponder announces twice, answers what is asked of it at most once
     type: "_millrace._tcp",
     hostLabel: "millrace-1a",
     port: 6878,
-    facts: ["k=v"],
+    facts: () => ["k=v"],
   };
   const responder = new ServiceResponder(dns, clock, service, () => Promise.resolve(isOffered));
   const count = async (ms: number) => {

@@ -37,6 +37,8 @@ export const CAST_COMMAND = z.object({
     z.object({
       kind: z.literal("open"),
       url: z.string().max(4096).regex(/^http:\/\/[\w.~%:[\]-]+\/[\w.~%/?=&-]+$/),
+      /** What the receiver announced that its player reads. */
+      output: z.enum(["file", "hls"]),
       title: z.string().max(1000),
       isLive: z.boolean(),
     }),

@@ -6,6 +6,7 @@ import type { Players } from "../players.ts";
 import { IDLE, type PlayerDevice, type PlayerFinder, type PlayerStatus } from "../types.ts";
 import { CAST_COMMAND, CAST_HELLO, type CastCommand, helloText } from "./cast-command.ts";
 import { type CastIdentity, isSignedBy, randomNonce } from "./cast-identity.ts";
+import type { CastRelay } from "./cast-relay.ts";
 import type { CastSenders } from "./cast-senders.ts";
 
 /** A nonce is good for this long, ms. */
@@ -27,8 +28,9 @@ export interface CastReceiverParts {
   readonly identity: CastIdentity;
   readonly senders: CastSenders;
   readonly players: Players;
-  /** Players that may be chosen, in the order of preference: those that need no search. */
+  /** Players that may be chosen, in the order of preference: those that need no search. Pages read what `relay` passes on. */
   readonly choices: readonly PlayerFinder[];
+  readonly relay: CastRelay;
   /** Id of the player that the user chose; null: the first. */
   readonly playerId: string | null;
   readonly clock: Clock;
@@ -52,9 +54,15 @@ export class CastReceiver {
     });
   }
 
-  /** Whether there is a player here that plays what others send. */
-  async isReady(): Promise<boolean> {
-    return await this.#player() !== null;
+  /** What the player here reads that plays what others send; null: there is none. */
+  async output(): Promise<"file" | "hls" | null> {
+    const { output } = await this.#player() ?? {};
+    return output === "file" || output === "hls" ? output : null;
+  }
+
+  /** Passes streams on to pages. */
+  get relay(): CastRelay {
+    return this.#parts.relay;
   }
 
   /** The first step, from `host`, asked for at the address `at`. Throws `invalid_argument` and `too_busy`. */
@@ -117,7 +125,7 @@ export class CastReceiver {
 
   async #open(
     sender: string,
-    { url, title, isLive }: CastCommand["action"] & { readonly kind: "open" },
+    { url, output, title, isLive }: CastCommand["action"] & { readonly kind: "open" },
     host: string,
     signal: AbortSignal,
   ): Promise<void> {
@@ -127,30 +135,41 @@ export class CastReceiver {
     }
     const device = await this.#player();
     if (device === null) {
-      throw new MillraceError("unavailable", "there is no player on that engine's machine: install mpv or VLC there");
+      throw new MillraceError(
+        "unavailable",
+        "there is no player on that engine's machine: install mpv or VLC there, or open its web page and let it play",
+      );
+    }
+    if (device.output !== output) {
+      throw new MillraceError("unavailable", "another player was chosen there meanwhile: try again in a minute");
     }
     const mine = { sender, playerId: device.facts.id };
-    const stream = {
-      id: `cast ${url}`,
-      url,
-      title: title.replace(/\p{C}/gu, " ").slice(0, MAX_TITLE_CHARS),
-      isLive,
-      ready: () => Promise.resolve(),
-      trouble: () => null,
-      stop: () => {
-        if (this.#current === mine) this.#current = null;
-      },
+    const start = () => {
+      const relayed = output === "hls" ? this.#parts.relay.open(new URL(url)) : null;
+      return Promise.resolve({
+        id: `cast ${relayed?.path ?? url}`,
+        url,
+        ...(relayed === null ? {} : { path: relayed.path }),
+        title: title.replace(/\p{C}/gu, " ").slice(0, MAX_TITLE_CHARS),
+        isLive,
+        ready: () => Promise.resolve(),
+        trouble: () => null,
+        stop: () => {
+          relayed?.close();
+          if (this.#current === mine) this.#current = null;
+        },
+      });
     };
-    await this.#parts.players.open(device.facts.id, ALLOWED, () => Promise.resolve(stream), signal);
+    await this.#parts.players.open(device.facts.id, ALLOWED, start, signal);
     this.#current = mine;
   }
 
-  /** Reads files as they are: what other engines send. */
+  /** The one that the user chose, else the first that is there. */
   async #player(): Promise<PlayerDevice | null> {
     const { choices, playerId } = this.#parts;
     for (const finder of choices) {
       for (const device of await finder.list()) {
-        if (device.output === "file" && (playerId === null || device.facts.id === playerId)) return device;
+        if (device.output !== "ts" && (playerId === null || device.facts.id === playerId)) return device;
       }
     }
     return null;

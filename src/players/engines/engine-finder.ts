@@ -29,7 +29,8 @@ export class EngineFinder implements PlayerFinder {
       const facts = describeEngine(service);
       if (facts === null || facts.key === this.#self.identity.key || engines.has(facts.key)) continue;
       const known = this.#engines.get(facts.key);
-      const isSame = known?.at.host === facts.at.host && known.at.port === facts.at.port;
+      const isSame = known?.at.host === facts.at.host && known.at.port === facts.at.port &&
+        known.output === facts.output;
       engines.set(facts.key, isSame ? known : new EnginePlayer(this.#self, facts));
     }
     this.#engines = engines;
@@ -42,10 +43,10 @@ export class EngineFinder implements PlayerFinder {
   }
 }
 
-/** An engine as its announcement describes it: `key` and `name`; null without a key. */
+/** An engine as its announcement describes it: `key`, `name` and `out`; null without a key. */
 export function describeEngine({ instance, host, port, facts }: FoundService): EngineFacts | null {
   const key = facts.get("key") ?? "";
   if (!CAST_KEY.test(key)) return null;
   const name = (facts.get("name") || instance).replace(/\p{C}/gu, " ").trim().slice(0, MAX_NAME_CHARS);
-  return { key, name: name || "Engine", at: { host, port } };
+  return { key, name: name || "Engine", at: { host, port }, output: facts.get("out") === "hls" ? "hls" : "file" };
 }

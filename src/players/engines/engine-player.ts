@@ -27,6 +27,8 @@ export interface EngineFacts {
   readonly key: string;
   readonly name: string;
   readonly at: SocketAddress;
+  /** What its player reads: a program the file, a web page HLS. */
+  readonly output: "file" | "hls";
 }
 
 /** This engine as the other one knows it. */
@@ -41,8 +43,7 @@ export interface CastSelf {
 export class EnginePlayer implements PlayerDevice {
   readonly facts: Player;
   readonly localOnly = false;
-  // Programs read every container with its subtitles and chapters.
-  readonly output = "file";
+  readonly output: "file" | "hls";
   readonly host: string;
   readonly at: SocketAddress;
   readonly #self: CastSelf;
@@ -50,8 +51,9 @@ export class EnginePlayer implements PlayerDevice {
   readonly #base: URL;
   #hasOpened = false;
 
-  constructor(self: CastSelf, { key, name, at }: EngineFacts) {
+  constructor(self: CastSelf, { key, name, at, output }: EngineFacts) {
     this.facts = { id: `millrace:${key}`, type: "aircast", protocol: "millrace_cast", name, icon: null };
+    this.output = output;
     this.host = at.host;
     this.at = at;
     this.#self = self;
@@ -60,7 +62,7 @@ export class EnginePlayer implements PlayerDevice {
   }
 
   async open({ url, title, isLive }: PlayerStream, signal: AbortSignal): Promise<void> {
-    await this.#ask({ kind: "open", url, title: title.slice(0, 1000), isLive }, signal);
+    await this.#ask({ kind: "open", url, output: this.output, title: title.slice(0, 1000), isLive }, signal);
     this.#hasOpened = true;
   }
 

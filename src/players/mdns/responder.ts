@@ -29,8 +29,8 @@ export interface AnnouncedService {
   /** First label of the host's name, unique as well. */
   readonly hostLabel: string;
   readonly port: number;
-  /** `key=value` strings. */
-  readonly facts: readonly string[];
+  /** `key=value` strings, as they are now. */
+  facts(): readonly string[];
 }
 
 /** Announces while it is open. */
@@ -145,13 +145,19 @@ export class ServiceResponder {
   }
 
   #message(address: string, ttlSeconds: number, isUnique = true): DnsMessage {
-    const { port, facts } = this.#service;
+    const { port } = this.#service;
     const [type, instance, host] = [this.#type, this.#instance, this.#host];
     const encoder = new TextEncoder();
     const records: DnsRecord[] = [
       { type: "PTR", name: type, ttlSeconds, isUnique: false, target: instance },
       { type: "SRV", name: instance, ttlSeconds, isUnique, port, target: host },
-      { type: "TXT", name: instance, ttlSeconds, isUnique, strings: facts.map((fact) => encoder.encode(fact)) },
+      {
+        type: "TXT",
+        name: instance,
+        ttlSeconds,
+        isUnique,
+        strings: this.#service.facts().map((fact) => encoder.encode(fact)),
+      },
       { type: "A", name: host, ttlSeconds, isUnique, address },
       { type: "PTR", name: ENUMERATION, ttlSeconds, isUnique: false, target: type },
     ];

@@ -129,7 +129,7 @@ class PagePlayer implements PlayerDevice {
   async open(stream: PlayerStream, signal: AbortSignal): Promise<void> {
     const turn = ++this.#turn;
     this.#report = null;
-    const path = stream.url.slice(stream.url.indexOf("/engine/"));
+    const path = stream.path ?? stream.url.slice(stream.url.indexOf("/engine/"));
     this.#say({ open: { turn, path, title: stream.title, is_live: stream.isLive } });
     const either = AbortSignal.any([signal, this.#gone.signal]);
     for (;;) {
