@@ -221,8 +221,8 @@ test("CastRelay passes on playlists and segments of the engine that sent them, a
     assertEquals(await codeOf(() => relay.playlist(id, signal)), "connection_failed");
   }
   asked.length = 0;
-  for (const  of of["", "/server/api", `//evil.example${segment}`, `${segment}#x`, `/engine/c/../../x${segment}`]) {
-    assertEquals(await codeOf(() => relay.segment(id, of, signal)), "invalid_argument", of);
+  for (const wrong of ["", "/server/api", `//evil.example${segment}`, `${segment}#x`, `/engine/c/../../x${segment}`]) {
+    assertEquals(await codeOf(() => relay.segment(id, wrong, signal)), "invalid_argument", wrong);
   }
   assertEquals(await codeOf(() => relay.playlist("0".repeat(32), signal)), "not_found");
   for (let n = 0; n < 31; n++) relay.open(PLAYLIST_THERE);
