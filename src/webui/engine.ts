@@ -180,6 +180,14 @@ export interface OtherPlayer {
   readonly name: string;
 }
 
+/** What such a player does, as `get_player_status` returns it. Seconds, and percent; null where it does not say. */
+export interface PlayerStatus {
+  readonly state: "idle" | "playing" | "paused";
+  readonly position: number | null;
+  readonly duration: number | null;
+  readonly volume: number | null;
+}
+
 /** Calls a public method that starts something: by POST, with which browsers say which page asks. Rejects with `EngineError`. */
 export function act(method: string, params: Record<string, string>): Promise<unknown> {
   return send(new URLSearchParams({ method, ...params }), new Blob());

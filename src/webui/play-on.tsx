@@ -5,17 +5,22 @@ import { act, callPublic, EngineError, type OtherPlayer } from "./engine.ts";
 import type { Stream } from "./naming.ts";
 import { text } from "./texts.ts";
 
+/** What was seen here is worth going on from there from here on, s. */
+const RESUME_FROM_S = 10;
+
 /** Properties of `PlayOn`. */
 export interface PlayOnProps {
   /** Selector and file. */
   readonly stream: Stream;
+  /** Where the picture stands here, s. */
+  readonly at: () => number;
   /** It plays there now. */
-  readonly sent: () => void;
+  readonly sent: (player: OtherPlayer) => void;
   readonly note: (message: string) => void;
 }
 
 /** A button that looks for players, and then one for each of them. */
-export function PlayOn({ stream, sent, note }: PlayOnProps) {
+export function PlayOn({ stream, at, sent, note }: PlayOnProps) {
   const [players, setPlayers] = useState<readonly OtherPlayer[] | null>(null);
   const [busy, setBusy] = useState(false);
   const told = (error: unknown) => {
@@ -29,12 +34,18 @@ export function PlayOn({ stream, sent, note }: PlayOnProps) {
       note(found.length === 0 ? text("noPlayers") : "");
     }, told);
   };
-  const send = ({ id, name }: OtherPlayer) => {
+  const send = (player: OtherPlayer) => {
+    const { id, name } = player;
+    const from = Math.floor(at());
     setBusy(true);
     note(text("opening", name));
-    act("open_in_player", { player_id: id, ...stream }).then(() => {
+    act("open_in_player", { player_id: id, ...stream }).then(async () => {
+      // One that cannot be told where to begin begins at the beginning.
+      if (from >= RESUME_FROM_S) {
+        await act("control_player", { player_id: id, command: "seek", position: String(from) }).catch(() => {});
+      }
       note("");
-      sent();
+      sent(player);
     }, told).finally(() => setBusy(false));
   };
   return (

@@ -1,7 +1,8 @@
 /** @jsxImportSource hono/jsx/dom */
 /** From what was pasted or dropped to a player: analysed, files listed, played. */
 import { useEffect, useState } from "hono/jsx/dom";
-import { type Analysis, call, callPublic, type MediaFile, type MediaFiles } from "./engine.ts";
+import { CastPage } from "./cast-page.tsx";
+import { type Analysis, call, callPublic, type MediaFile, type MediaFiles, type OtherPlayer } from "./engine.ts";
 import { Looking } from "./looking.tsx";
 import { infohashOf, isId, type nameOf, offeredFiles, playHash, type Stream } from "./naming.ts";
 import { Player } from "./player.tsx";
@@ -24,7 +25,8 @@ type Shown =
   | { readonly step: "list"; readonly url: string }
   | { readonly step: "elsewhere"; readonly url: string }
   | { readonly step: "files"; readonly media: MediaFiles; readonly stream: Stream; readonly files: MediaFile[] }
-  | { readonly step: "player"; readonly files: FilesShown; readonly at: number };
+  | { readonly step: "player"; readonly files: FilesShown; readonly at: number }
+  | { readonly step: "cast"; readonly player: OtherPlayer; readonly files: FilesShown; readonly title: string };
 
 type FilesShown = Extract<Shown, { step: "files" }>;
 
@@ -65,8 +67,13 @@ export function PlayPage({ wanted, file, failed }: PlayPageProps) {
         at={shown.at}
         choose={(at) => setShown({ ...shown, at })}
         back={() => setShown(shown.files)}
+        sent={(player) =>
+          setShown({ step: "cast", player, files: shown.files, title: current?.filename ?? media.name })}
       />
     );
+  }
+  if (shown.step === "cast") {
+    return <CastPage title={shown.title} player={shown.player} back={() => setShown(shown.files)} />;
   }
   return (
     <section class="play">

@@ -5,6 +5,7 @@ import { codecNames, missingCodecs } from "./codecs.ts";
 import {
   EngineError,
   type MediaFile,
+  type OtherPlayer,
   readStat,
   type Started,
   startPlayback,
@@ -34,6 +35,8 @@ export interface PlayerProps {
   readonly at: number;
   readonly choose: (at: number) => void;
   readonly back: () => void;
+  /** It plays in another player now. */
+  readonly sent: (player: OtherPlayer) => void;
 }
 
 /** Between two looks at the session, ms. */
@@ -176,7 +179,13 @@ export function Player(props: PlayerProps) {
           )
           : null}
       </div>
-      <SharePanel title={title} stream={stream} infohash={infohash} sent={props.back} />
+      <SharePanel
+        title={title}
+        stream={stream}
+        infohash={infohash}
+        at={() => started?.is_live === 0 ? last.current! : 0}
+        sent={props.sent}
+      />
       {stat === null ? null : <PeerList stat={stat} />}
     </section>
   );

@@ -1,6 +1,7 @@
 /** @jsxImportSource hono/jsx/dom */
 /** The room for what others sent here: one video that does what it is told and says what became of it. */
 import { useEffect, useRef, useState } from "hono/jsx/dom";
+import { codecNames } from "./codecs.ts";
 import { BASE } from "./engine.ts";
 import { type Attached, attachHls } from "./hls.ts";
 import { report, type SentCommand, type SentStream } from "./remote.ts";
@@ -8,6 +9,9 @@ import { text } from "./texts.ts";
 
 /** Between two reports of the position, ms. */
 const REPORT_EVERY_MS = 1000;
+
+/** Until hls.js has named what the browser refused, ms. */
+const NAMED_MS = 1000;
 
 /** Properties of `SentPage`. */
 export interface SentPageProps {
@@ -21,6 +25,8 @@ export interface SentPageProps {
 export function SentPage({ stream, command, close }: SentPageProps) {
   const video = useRef<HTMLVideoElement>(null);
   const [trouble, setTrouble] = useState("");
+  /** It has played: a video that cannot be decoded pauses, too, which is no news. */
+  const hasPlayed = useRef(false);
   const tell = (state: "playing" | "paused" | "ended" | "failed", reason?: string) => {
     const { currentTime: position, duration } = video.current!;
     report({ turn: stream.turn, state, position, duration, ...(reason === undefined ? {} : { reason }) });
@@ -29,19 +35,27 @@ export function SentPage({ stream, command, close }: SentPageProps) {
     const element = video.current!;
     let attached: Attached | null = null;
     let isOver = false;
+    let hasFailed = false;
     const fail = (reason: string) => {
+      if (hasFailed || isOver) return;
+      hasFailed = true;
       setTrouble(text("failed", reason));
       tell("failed", reason);
     };
-    attachHls(element, `${BASE}${stream.path}`, (codec) => fail(text("cannotDecode", codec))).then(async (made) => {
-      if (isOver) return made.close();
-      attached = made;
-      // Without a click here browsers play only what is mute.
-      await element.play().catch(() => {
-        element.muted = true;
-        return element.play();
-      });
-    }).catch((error) => fail(String(error)));
+    attachHls(element, `${BASE}${stream.path}`, (codec) => fail(text("cannotDecode", codecNames(codec) || "?"))).then(
+      async (made) => {
+        if (isOver) return made.close();
+        attached = made;
+        // Without a click here browsers play only what is mute.
+        await element.play().catch(() => {
+          element.muted = true;
+          return element.play();
+        });
+      },
+    ).catch((error) => {
+      // What it cannot decode is told by its name in a moment.
+      setTimeout(() => fail(String(error)), NAMED_MS);
+    });
     const timer = setInterval(() => !element.paused && element.currentTime > 0 && tell("playing"), REPORT_EVERY_MS);
     return () => {
       isOver = true;
@@ -65,9 +79,12 @@ export function SentPage({ stream, command, close }: SentPageProps) {
           ref={video}
           controls
           playsInline
-          onPlaying={() => tell("playing")}
-          onPause={() => tell("paused")}
-          onSeeked={() => tell(video.current!.paused ? "paused" : "playing")}
+          onPlaying={() => {
+            hasPlayed.current = true;
+            tell("playing");
+          }}
+          onPause={() => hasPlayed.current && tell("paused")}
+          onSeeked={() => hasPlayed.current && tell(video.current!.paused ? "paused" : "playing")}
           onEnded={() => tell("ended")}
         />
       </div>

@@ -1,7 +1,7 @@
 /** @jsxImportSource hono/jsx/dom */
 /** How to open what plays elsewhere: in a player, on the phone, on the TV, in the library. */
 import { useState } from "hono/jsx/dom";
-import { BASE, call } from "./engine.ts";
+import { BASE, call, type OtherPlayer } from "./engine.ts";
 import { isLoopback, listAddress, type Stream } from "./naming.ts";
 import { PlayOn } from "./play-on.tsx";
 import { QrCode } from "./qr.tsx";
@@ -13,12 +13,14 @@ export interface SharePanelProps {
   /** Selector and file. */
   readonly stream: Stream;
   readonly infohash: string;
+  /** Where the picture stands, s; 0 of a broadcast. */
+  readonly at: () => number;
   /** It plays in another player now. */
-  readonly sent: () => void;
+  readonly sent: (player: OtherPlayer) => void;
 }
 
 /** The buttons, and the code where one can be scanned. */
-export function SharePanel({ title, stream, infohash, sent }: SharePanelProps) {
+export function SharePanel({ title, stream, infohash, at, sent }: SharePanelProps) {
   const [note, setNote] = useState("");
   const [shows, setShows] = useState(false);
   const tsUrl = `${location.origin}${BASE}/engine/getstream?${new URLSearchParams(stream)}`;
@@ -32,7 +34,7 @@ export function SharePanel({ title, stream, infohash, sent }: SharePanelProps) {
   return (
     <div class="share">
       <div class="actions">
-        <PlayOn stream={stream} sent={sent} note={setNote} />
+        <PlayOn stream={stream} at={at} sent={sent} note={setNote} />
         <button type="button" onClick={add}>{text("addToLibrary")}</button>
         <button type="button" onClick={copy}>{text("copyLink")}</button>
         <a class="button" href={`vlc://${tsUrl}`}>{text("openIn")}</a>

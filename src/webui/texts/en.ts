@@ -192,6 +192,15 @@ export const EN = {
   knownPeers: "Peers known: {0}, connected: {1}",
   gettingMetadata: "description: {0} of {1}",
   checkingDisk: "Checking what is on the disk: {0} of {1} pieces",
+  playsOn: "On {0}",
+  cast_opening: "Asking what it does…",
+  cast_idle: "It plays nothing now.",
+  cast_playing: "Playing",
+  cast_paused: "Paused",
+  pause: "Pause",
+  resume: "Go on",
+  position: "Position",
+  volume: "Volume",
 };
 
 /** A catalogue of texts. */

@@ -196,4 +196,13 @@ export const ES: Texts = {
   knownPeers: "Pares conocidos: {0}, conectados: {1}",
   gettingMetadata: "descripción: {0} de {1}",
   checkingDisk: "Comprobando lo que hay en el disco: {0} de {1} piezas",
+  playsOn: "En {0}",
+  cast_opening: "Preguntando qué hace…",
+  cast_idle: "Ahora no reproduce nada.",
+  cast_playing: "Reproduciendo",
+  cast_paused: "En pausa",
+  pause: "Pausa",
+  resume: "Continuar",
+  position: "Posición",
+  volume: "Volumen",
 };

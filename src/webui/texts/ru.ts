@@ -195,4 +195,13 @@ export const RU: Texts = {
   knownPeers: "Известно пиров: {0}, подключено: {1}",
   gettingMetadata: "описание: {0} из {1}",
   checkingDisk: "Проверяем то, что на диске: {0} из {1} частей",
+  playsOn: "На {0}",
+  cast_opening: "Узнаём, что там…",
+  cast_idle: "Сейчас там ничего не идёт.",
+  cast_playing: "Воспроизводится",
+  cast_paused: "Пауза",
+  pause: "Пауза",
+  resume: "Продолжить",
+  position: "Место",
+  volume: "Громкость",
 };
