@@ -1,6 +1,7 @@
 /** One engine finds another by mDNS and plays its stream in the real mpv there, once a person at that engine allowed it. */
 import { chmod, writeFile } from "node:fs/promises";
 import { after, before, test } from "node:test";
+import { fileURLToPath } from "node:url";
 import { assert, assertEquals, assertGreater, assertMatch } from "@std/assert";
 import { loadPorts } from "../../platform/detect.ts";
 import { createEngine, type Engine, type EngineOptions } from "../../src/engine.ts";
@@ -8,6 +9,8 @@ import type { HttpServer } from "../../src/ports.ts";
 import { parseMagnet } from "../../src/transport/magnet.ts";
 import { type SeededFiles, seedFiles, temporaryDirectory } from "../support/engine.ts";
 import { clip } from "../support/fixtures.ts";
+import { modules } from "./support/modules.ts";
+import { start } from "../support/process.ts";
 import { until } from "../support/until.ts";
 
 const TOKEN = "ab".repeat(32);
@@ -104,6 +107,23 @@ test("another engine is listed, asks its user first, then plays what is sent, an
   await control("stop");
   await until("it is idle", async () => (await status()).state === "idle");
   assertEquals((await call(receiver, "get_player_status", { player_id: "program:mpv" })).result.state, "idle");
+});
+
+test("an engine is announced as others look for services, by the npm package bonjour-service", async () => {
+  const found = start("node", [
+    fileURLToPath(new URL("support/find-service.mjs", import.meta.url)),
+    modules(),
+    "millrace",
+  ]);
+  try {
+    const [line] = await found.line(new RegExp(`^.*${id.slice("millrace:".length)}.*$`));
+    const { name, port, txt, addresses } = JSON.parse(line);
+    assertEquals([port, txt.name, txt.out], [receiver.server.address.port, "Living room", "file"]);
+    assertMatch(name, /^Living room [0-9a-f]{12}$/);
+    assert(addresses.length > 0 && !addresses.includes("127.0.0.1"), addresses);
+  } finally {
+    await found.stop();
+  }
 });
 
 test("an engine that ends leaves the list at once; restarted, it has the same key, and the permission", async () => {

@@ -1,8 +1,6 @@
 /** A stream is opened in a CASTV2 receiver whose protocol we did not write, found by mDNS, and steered by the API. */
-import { existsSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
-import { delimiter, dirname, join } from "node:path";
-import process from "node:process";
+import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { assert, assertEquals, assertGreater, assertMatch } from "@std/assert";
@@ -16,6 +14,7 @@ import { clip } from "../support/fixtures.ts";
 import { type Program, run, start } from "../support/process.ts";
 import { noise } from "../support/random.ts";
 import { TEST_CERTIFICATE, TEST_KEY } from "../support/tls.ts";
+import { modules } from "./support/modules.ts";
 import { until } from "../support/until.ts";
 
 const ID = "chromecast:00112233445566778899aabbccddeeff";
@@ -32,16 +31,6 @@ let server: HttpServer;
 let receiver: Program;
 let folder: { path: string; remove(): Promise<void> };
 let url: string;
-
-/** Where castv2 and bonjour-service are installed: beside programs on the PATH. */
-function modules(): string {
-  const folders = (process.env["PATH"] ?? "").split(delimiter).map((entry) => dirname(entry));
-  const found = folders.find((entry) =>
-    existsSync(join(entry, "castv2")) && existsSync(join(entry, "bonjour-service"))
-  );
-  if (found === undefined) throw new Error("castv2 and bonjour-service are not installed beside programs on the PATH");
-  return found;
-}
 
 before(async () => {
   const ports = await loadPorts();

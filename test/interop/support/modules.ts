@@ -1,0 +1,12 @@
+/** Packages from npm that tests run beside themselves, since their like does not belong among our dependencies. */
+import { existsSync } from "node:fs";
+import { delimiter, dirname, join } from "node:path";
+import process from "node:process";
+
+/** Where castv2 and bonjour-service are installed: beside programs on the PATH. */
+export function modules(): string {
+  const folders = (process.env["PATH"] ?? "").split(delimiter).map((entry) => dirname(entry));
+  const found = folders.find((entry) => ["castv2", "bonjour-service"].every((name) => existsSync(join(entry, name))));
+  if (found === undefined) throw new Error("castv2 and bonjour-service are not installed beside programs on the PATH");
+  return found;
+}
