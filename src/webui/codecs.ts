@@ -53,3 +53,10 @@ export function codecNames(type: string): string {
     .map((codec) => NAMES.find(([pattern]) => pattern.test(codec))?.[1] ?? codec);
   return [...new Set(names)].join(", ");
 }
+
+/** Whether this browser decodes a MIME type in HLS. */
+export function canDecode(type: string): boolean {
+  return "MediaSource" in globalThis
+    ? MediaSource.isTypeSupported(type)
+    : document.createElement("video").canPlayType(type) !== "";
+}

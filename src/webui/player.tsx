@@ -1,7 +1,7 @@
 /** @jsxImportSource hono/jsx/dom */
 /** One video: the picture, why it waits in words, who sends it, and how to open it elsewhere. */
 import { useEffect, useRef, useState } from "hono/jsx/dom";
-import { codecNames, missingCodecs } from "./codecs.ts";
+import { canDecode, codecNames, missingCodecs } from "./codecs.ts";
 import {
   EngineError,
   type MediaFile,
@@ -227,10 +227,4 @@ async function watch(
     } else if (++without >= LOOKS_WITHOUT) found(stat);
     await new Promise((resolve) => setTimeout(resolve, STAT_EVERY_MS));
   }
-}
-
-function canDecode(type: string): boolean {
-  return "MediaSource" in globalThis
-    ? MediaSource.isTypeSupported(type)
-    : document.createElement("video").canPlayType(type) !== "";
 }

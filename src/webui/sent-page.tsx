@@ -1,8 +1,8 @@
 /** @jsxImportSource hono/jsx/dom */
 /** The room for what others sent here: one video that does what it is told and says what became of it. */
 import { useEffect, useRef, useState } from "hono/jsx/dom";
-import { codecNames } from "./codecs.ts";
-import { BASE } from "./engine.ts";
+import { canDecode, codecNames, missingCodecs } from "./codecs.ts";
+import { BASE, readStat } from "./engine.ts";
 import { type Attached, attachHls } from "./hls.ts";
 import { report, type SentCommand, type SentStream } from "./remote.ts";
 import { text } from "./texts.ts";
@@ -11,7 +11,7 @@ import { text } from "./texts.ts";
 const REPORT_EVERY_MS = 1000;
 
 /** Until hls.js has named what the browser refused, ms. */
-const NAMED_MS = 1000;
+const NAMED_MS = 2000;
 
 /** Properties of `SentPage`. */
 export interface SentPageProps {
@@ -42,7 +42,11 @@ export function SentPage({ stream, command, close }: SentPageProps) {
       setTrouble(text("failed", reason));
       tell("failed", reason);
     };
-    attachHls(element, `${BASE}${stream.path}`, (codec) => fail(text("cannotDecode", codecNames(codec) || "?"))).then(
+    attachHls(element, `${BASE}${stream.path}`, (codec) => {
+      void lackingCodecs(stream.path).then((lacking) =>
+        fail(text("cannotDecode", lacking || codecNames(codec) || "?"))
+      );
+    }).then(
       async (made) => {
         if (isOver) return made.close();
         attached = made;
@@ -94,4 +98,12 @@ export function SentPage({ stream, command, close }: SentPageProps) {
       </div>
     </section>
   );
+}
+
+/** What the browser lacks for the stream whose playlist is at `path`, by name; empty where that is not known. */
+async function lackingCodecs(path: string): Promise<string> {
+  const stat = await readStat(`${BASE}${path.replace("/m/", "/stat/").replace(/\.m3u8.*$/, "")}`);
+  if (typeof stat !== "object") return "";
+  const { picture, sound } = missingCodecs(stat.tracks ?? [], canDecode);
+  return [picture, sound].filter((name) => name !== "").join(", ");
 }
