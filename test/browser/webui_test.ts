@@ -98,7 +98,7 @@ test("a dead stream is looked for in words", async () => {
   await page.waitForSelector(".flow");
   assertMatch(await page.locator(".flow").textContent() ?? "", /peers/);
   await page.waitForFunction(() =>
-    /^Peers known: 1, connected: 0/.test(document.querySelector(".found .note")!.textContent!)
+    /^Peers known: \d+, connected: 0/.test(document.querySelector(".found .note")!.textContent!)
   );
 });
 
