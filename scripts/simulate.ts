@@ -1,10 +1,12 @@
 /**
  * Prints the scheduler's simulated figures. Works on any runtime: `deno run scripts/simulate.ts [key=number …]`, where
- * the keys are those of `Tuning`. With `--peers N` (`--scenario`, `--seed`) it simulates live distribution instead.
+ * the keys are those of `Tuning`. With `--peers N` (`--scenario`, `--seed`) it simulates live distribution instead,
+ * with `--streamers N` (`--seed`, `--film`) a swarm of viewers of one file.
  */
 import { defaultTuning, type Tuning } from "../src/swarm/scheduler/tuning.ts";
 import * as scenarios from "../test/simulation/scenarios.ts";
 import { simulateLiveFrom } from "./simulate-live.ts";
+import { simulateStreamersFrom } from "./simulate-streamers.ts";
 
 declare const process: { argv: string[] };
 const given = typeof process === "object"
@@ -13,7 +15,8 @@ const given = typeof process === "object"
 // `deno task sim -- …` passes on the two dashes.
 const args = given.filter((arg) => arg !== "--");
 
-if (args.some((arg) => arg.startsWith("--"))) simulateLiveFrom(args);
+if (args.includes("--streamers")) simulateStreamersFrom(args);
+else if (args.some((arg) => arg.startsWith("--"))) simulateLiveFrom(args);
 else simulateScheduler();
 
 function simulateScheduler(): void {

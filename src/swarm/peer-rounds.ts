@@ -2,6 +2,7 @@
 import { CHOKE_ROUND_MS, chooseUnchoked } from "./choker.ts";
 import type { PeerSession } from "./peer-session.ts";
 import { PexRounds } from "./pex-rounds.ts";
+import { uploadSlots } from "./upload-slots.ts";
 
 /** How often peers are checked, ms. */
 export const ROUND_MS = 1_000;
@@ -30,6 +31,7 @@ export type PartReason = "silent" | "deaf" | "both_seeds" | "useless" | "makes_r
 /** What the rounds ask of the swarm. */
 export interface RoundsHost {
   sessions(): Iterable<PeerSession>;
+  /** Peers served at once at most; a slow up-link serves fewer (`upload-slots.ts`). */
   readonly uploadSlots: number;
   /** Whether peers are told of each other. Not in private torrents (BEP 27). */
   pexEnabled(): boolean;
@@ -44,11 +46,13 @@ export class PeerRounds {
   private readonly host: RoundsHost;
   private nextChokeMs: number;
   private round = 0;
+  private slots: number;
   private readonly sent = new WeakMap<PeerSession, { bytes: number; sinceMs: number }>();
   private readonly pex = new PexRounds(PEX_FIRST_MS);
 
   constructor(host: RoundsHost, nowMs: number) {
     this.host = host;
+    this.slots = host.uploadSlots;
     this.nextChokeMs = nowMs + CHOKE_ROUND_MS;
   }
 
@@ -89,11 +93,15 @@ export class PeerRounds {
       if (session.amChoking) waiting.push(session);
       else used++;
     }
-    for (const session of waiting.slice(0, Math.max(0, this.host.uploadSlots - used))) session.setChoking(false);
+    for (const session of waiting.slice(0, Math.max(0, this.slots - used))) session.setChoking(false);
   }
 
   private choke(nowMs: number): void {
     const sessions = [...this.host.sessions()].filter((s) => s.isReady);
+    const isServing = sessions.some((s) => s.peerInterested && !s.amChoking);
+    const sentBytesPerS = sessions.reduce((sum, session) => sum + session.uploadRate.rate(nowMs), 0);
+    // While nobody is served, the rate says nothing.
+    this.slots = isServing ? uploadSlots(this.host.uploadSlots, sentBytesPerS) : this.host.uploadSlots;
     const chosen = chooseUnchoked(
       sessions.map((s) => ({
         id: s.id,
@@ -104,7 +112,7 @@ export class PeerRounds {
         unchokedSinceMs: s.unchokedSinceMs,
         snubbed: s.snubbed(nowMs),
       })),
-      { seeding: this.host.seeding(), slots: this.host.uploadSlots, round: this.round, nowMs },
+      { seeding: this.host.seeding(), slots: this.slots, round: this.round, nowMs },
     );
     for (const session of sessions) session.setChoking(!chosen.has(session.id));
   }

@@ -1,5 +1,19 @@
 /** A player: reads ahead into a buffer of its own, starts after a prebuffer, plays at the bitrate, seeks. */
-import type { SimSwarm } from "./sim-swarm.ts";
+import type { SchedulerApi } from "../../src/swarm/scheduler/types.ts";
+
+/** What a player sees of the swarm it reads from. */
+export interface PlayedSwarm {
+  readonly queue: { after(delayMs: number, run: () => void): void };
+  readonly nowMs: number;
+  readonly totalBytes: number;
+  readonly scheduler: Pick<SchedulerApi, "setReader" | "removeReader">;
+  /** Called when a piece was verified. */
+  readonly onPiece: (() => void)[];
+  /** Verified bytes from `position` on. */
+  availableFrom(position: number): number;
+  /** Starts the scheduler's timer when it doesn't run. */
+  tick(): void;
+}
 
 export interface PlayerProfile {
   readonly id: number;
@@ -12,12 +26,14 @@ export interface PlayerProfile {
   readonly prebufferBytes?: number;
   /** Media it keeps of its own, ms. Default 4000. */
   readonly ownBufferMs?: number;
+  /** How often it looks, ms: stalls are told this finely. Default 5. */
+  readonly stepMs?: number;
+  /** Whether it tells the scheduler where it reads. Default true. */
+  readonly tellsPosition?: boolean;
 }
 
 /** Size of one read. */
 const readBytes = 262_144;
-/** How often the player looks. */
-const stepMs = 5;
 
 export class SimPlayer {
   /** Time from opening (or the last seek) to the first byte, and to the prebuffer; null before. */
@@ -29,21 +45,28 @@ export class SimPlayer {
   position: number;
   private played: number;
   private openedMs: number;
-  private readonly swarm: SimSwarm;
+  private readonly swarm: PlayedSwarm;
   private readonly profile: PlayerProfile;
+  private readonly stepMs: number;
   private closed = false;
   private stalled = false;
   private seeking = false;
 
-  constructor(swarm: SimSwarm, profile: PlayerProfile) {
+  constructor(swarm: PlayedSwarm, profile: PlayerProfile) {
     this.swarm = swarm;
     this.profile = profile;
+    this.stepMs = profile.stepMs ?? 5;
     this.position = this.played = profile.start ?? 0;
     this.openedMs = swarm.nowMs;
     swarm.onPiece.push(() => this.read());
     this.read();
     this.demand();
     this.step();
+  }
+
+  /** Played since opening or the last seek's position, from the film's start. */
+  get playedBytes(): number {
+    return this.played;
   }
 
   get done(): boolean {
@@ -74,6 +97,7 @@ export class SimPlayer {
 
   private demand(): void {
     const { swarm, profile } = this;
+    if (profile.tellsPosition === false) return;
     const rate = profile.bytesPerSecond;
     const known = Number.isFinite(rate) && profile.bitrateKnown !== false;
     const waits = this.roomBytes > 0;
@@ -112,7 +136,7 @@ export class SimPlayer {
 
   private step(): void {
     if (this.closed || this.done) return;
-    const { swarm } = this;
+    const { swarm, stepMs } = this;
     if (this.startedMs !== null && Number.isFinite(this.profile.bytesPerSecond)) {
       const room = this.roomBytes;
       const next = this.played + (this.profile.bytesPerSecond * stepMs) / 1000;

@@ -63,6 +63,12 @@ export class Core {
     return false;
   }
 
+  /** Whether so many peers lack the piece that its few holders would send it over and over. */
+  contested(piece: number): boolean {
+    const holders = this.book.holders(piece);
+    return this.peers.size - holders > this.tuning.contestedRatio * holders;
+  }
+
   critical(piece: number): boolean {
     for (const reader of this.readers.values()) {
       if (piece >= reader.first && piece < reader.criticalEnd) return true;

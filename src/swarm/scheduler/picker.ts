@@ -126,6 +126,14 @@ export class Picker {
       if (!this.may(peer, piece, nowMs)) continue;
       const offset = piece * book.pieceBytes;
       this.piece = piece;
+      if (peer.seed && this.spreads(reader, piece, nowMs)) {
+        // Pipes are not deepened for it: what few can deliver is not hurried along by asking for more of it.
+        if (critical) return false;
+        this.piece = this.scarcest(peer, piece, end, nowMs);
+        this.skipBytes = 0;
+        this.dueMs = reader.leadMs(nowMs) + reader.dueMs(Math.max(offset, reader.position));
+        return true;
+      }
       if (offset > inOrderEnd && !(peer.seed && book.seeds === core.peers.size)) {
         this.piece = this.rarest(peer, piece, end, nowMs);
       }
@@ -151,6 +159,36 @@ export class Picker {
       }
     }
     return best;
+  }
+
+  /**
+   * Whether a seed is better asked for another piece than the next one, `piece`: nearly all peers lack it, as viewers
+   * do who are at the same place of a film. If each asked the seed for it, the seed would send one piece over and over.
+   */
+  private spreads(reader: ReaderState, piece: number, nowMs: number): boolean {
+    const { book, tuning } = this.core;
+    if (!this.core.contested(piece)) return false;
+    // Right at a start or a seek the next piece comes first: in a young swarm of downloaders nobody competes for it.
+    const isAwaited = piece * book.pieceBytes < reader.waitingEnd;
+    return !isAwaited || (reader.waitingSinceMs !== null && nowMs - reader.waitingSinceMs >= tuning.spreadAfterMs);
+  }
+
+  /** Of the next open pieces, one that fewest have: one under way, or else a random one. */
+  private scarcest(peer: PeerState, from: number, end: number, nowMs: number): number {
+    const { book, tuning } = this.core;
+    const scarce: number[] = [];
+    let fewest = Number.POSITIVE_INFINITY;
+    for (let piece = from, looked = 0; piece < end && looked < tuning.spreadPieces; piece++) {
+      if (!book.isOpen(piece) || !this.may(peer, piece, nowMs)) continue;
+      looked++;
+      const holders = book.holders(piece);
+      if (holders > fewest) continue;
+      if (holders < fewest) scarce.length = 0;
+      fewest = holders;
+      scarce.push(piece);
+    }
+    const begun = scarce.find((piece) => book.state[piece] === active);
+    return begun ?? scarce[Math.floor(scarce.length * tuning.random())] ?? from;
   }
 
   private pickBackground(peer: PeerState, nowMs: number): boolean {

@@ -45,6 +45,15 @@ export interface Tuning {
   readonly inOrderMs: number;
   /** Bitrate assumed for deadlines while unknown, bytes/s. Default 1.25 MB/s (10 Mbit/s). */
   readonly unknownBitrateBytesPerSecond: number;
+  /**
+   * A piece is contested when this many times more connected peers lack it than have it. Default 4. Of downloaders in
+   * random order, about half have any piece; of viewers at one place of a film, nobody has the next one.
+   */
+  readonly contestedRatio: number;
+  /** A seed of contested pieces is asked for one of so many. Default 16: five viewers that it serves at once rarely choose the same. */
+  readonly spreadPieces: number;
+  /** A reader waits this long for the next piece before its seeds are asked for others. Default 3000. */
+  readonly spreadAfterMs: number;
   /** How much lead a reader can build up that counts against it when readers compete. Default 10 000. */
   readonly leadMaxMs: number;
   /** A critical block younger than this is never hedged. Default 150. */
@@ -105,6 +114,9 @@ export const defaultTuning: Tuning = {
   readAheadMaxBytes: 64 * MiB,
   inOrderMs: 20_000,
   unknownBitrateBytesPerSecond: 1_250_000,
+  contestedRatio: 4,
+  spreadPieces: 16,
+  spreadAfterMs: 3000,
   leadMaxMs: 10_000,
   hedgeAfterMs: 150,
   hedgeRatio: 0.7,
