@@ -55,6 +55,8 @@ export interface HostOptions {
   readonly poisons?: boolean;
   /** Share of packets that is lost on the way. Default 0. */
   readonly loss?: number;
+  /** Nobody can connect to it; it can to those who are not so. Default false. */
+  readonly isClosed?: boolean;
   /** How far its wall clock is ahead of the true time, ms. Default 0. */
   readonly clockAheadMs?: number;
 }
@@ -66,7 +68,7 @@ const RETRANSMIT_MS = 200;
 /** Packets behind a lost one that have its sender send it again at once. */
 const FAST_RETRANSMIT_PACKETS = 3;
 /** One-way trips until both ends of a new connection can speak `live1`: TCP, the handshake, and its extensions. */
-const SET_UP_TRIPS = 4;
+export const SET_UP_TRIPS = 4;
 
 /** A machine with a node on it. */
 export class SimHost {
@@ -79,6 +81,8 @@ export class SimHost {
   readonly random: () => number;
   /** False when it has left, or takes and sends nothing any more without a word. */
   alive = true;
+  /** Connections to closed hosts that it is trying. */
+  dialing = 0;
   controlBytes = 0;
   private readonly liarBytesPerS: number;
 
@@ -238,8 +242,9 @@ class SimLink implements LiveLink, LineQueue {
   }
 }
 
-/** Connects two hosts; both ends hear of it when it is set up. */
+/** Has `a` connect to `b`; both ends hear of it when it is set up. */
 export function connect(queue: EventWheel, a: SimHost, b: SimHost, latencyMs: number): boolean {
+  if (b.options.isClosed === true) return false;
   if (a === b || a.links.has(b) || a.banned.has(b) || b.banned.has(a) || !a.alive || !b.alive) return false;
   const there = new SimLink(queue, a, b, latencyMs);
   const back = new SimLink(queue, b, a, latencyMs);

@@ -24,6 +24,12 @@ export function liveScenarios(viewers: number, seed = 1): LiveScenario[] {
     { ...calm, name: "slate at first", toldShare: 0.072, slateS: 8 },
     { ...calm, name: "clocks ± 1 h", clocksWrongMs: 3_600_000 },
     ...liars,
+    // What those behind NAT need the others alone can send: with the usual uplinks these could not carry the stream.
+    { ...calm, name: "70 % NAT", closedShare: 0.7, uplinkFactor: 3 },
+    { ...calm, name: "90 % NAT", closedShare: 0.9, uplinkFactor: 10 },
+    { ...calm, name: "70 % NAT, 1 ×", closedShare: 0.7 },
+    { ...calm, name: "90 % NAT, 1 ×", closedShare: 0.9 },
+    { ...calm, name: "source, 50 % NAT", closedShare: 0.5, closedSource: true, uplinkFactor: 2 },
     { ...calm, name: "30 % vanish", silentDeath: { atS: 90, share: 0.3 }, durationS: 160 },
   ];
 }

@@ -6,7 +6,16 @@ import { POLICY } from "../../src/live/node/policy.ts";
 import { seededRandom } from "./event-queue.ts";
 import { EventWheel } from "./event-wheel.ts";
 import { SOURCE_QUIET_MS, SOURCE_RETRY_MS } from "../../src/live/swarm/redial.ts";
-import { connect, disconnect, EPOCH_MS, GENUINE, type LiarKind, SimHost, simulatedHeader } from "./live-network.ts";
+import {
+  connect,
+  disconnect,
+  EPOCH_MS,
+  GENUINE,
+  type LiarKind,
+  SET_UP_TRIPS,
+  SimHost,
+  simulatedHeader,
+} from "./live-network.ts";
 
 /** A run. */
 export interface LiveScenario {
@@ -28,6 +37,11 @@ export interface LiveScenario {
   readonly zeroUpload?: number;
   /** Viewers' lines take all at once, so that no uplink is ever measured: as between processes of one machine. */
   readonly unmeasured?: boolean;
+  /** Share of viewers that nobody can connect to, and whether the source is so. Default 0, false. */
+  readonly closedShare?: number;
+  readonly closedSource?: boolean;
+  /** Uplinks of viewers in shares of what they would be. Default 1. */
+  readonly uplinkFactor?: number;
   /** Share of packets lost, the source's too. Default 0. */
   readonly loss?: number;
   /** Least and most one-way latency of a connection, ms. Default 10 and 50. */
@@ -74,6 +88,9 @@ const TICK_MS = 100;
 const NEIGHBOURS = 20;
 const MAX_LINKS = 30;
 const GOP_MS = 1000;
+/** How long a dial in vain keeps others from being tried, and how long a member gathers news of newcomers, ms. */
+const DOUBTFUL_MS = 1200;
+const GATHER_MS = 100;
 const PIECE_BYTES = 65536 - 65536 % 188;
 /** A black picture and silence, in pieces that are sent before they are full. */
 const SLATE_BYTES_PER_S = 18_000;
@@ -114,6 +131,7 @@ export class LiveSimulation {
   private readonly left: Viewer[] = [];
   private readonly stream;
   private deck: number[] = [];
+  private closedDeck: boolean[] = [];
   private badBytes = 0;
   private viewerTicks = 0;
   private away = false;
@@ -134,7 +152,12 @@ export class LiveSimulation {
     this.stream = { pieceLengthBytes: 65536, bytesPerS: toldBytesPerS, substreams: 8, windowS: 30 };
     this.source = new SimHost(
       this.queue,
-      { role: "source", uplinkBytesPerS: 2 * this.bytesPerS, loss: scenario.loss ?? 0 },
+      {
+        role: "source",
+        uplinkBytesPerS: 2 * this.bytesPerS,
+        loss: scenario.loss ?? 0,
+        isClosed: scenario.closedSource ?? false,
+      },
       this.stream,
       this.random,
     );
@@ -206,7 +229,18 @@ export class LiveSimulation {
       if (dice < zeroUpload) return { rate: 0, poisons };
       return { rate: (this.random() < 0.6 ? 2 : 4) * this.bytesPerS, poisons };
     }
-    return { rate: UPLINKS.find(([, below]) => dice < below)![0] * this.bytesPerS, poisons };
+    const factor = this.scenario.uplinkFactor ?? 1;
+    return { rate: factor * UPLINKS.find(([, below]) => dice < below)![0] * this.bytesPerS, poisons };
+  }
+
+  /** As many of each twenty as the scenario says, in random order. */
+  private dealtClosed(): boolean {
+    const { closedShare = 0 } = this.scenario;
+    if (closedShare === 0) return false;
+    if (this.closedDeck.length === 0) {
+      this.closedDeck = Array.from({ length: 20 }, (_, i) => (i + 0.5) / 20 < closedShare);
+    }
+    return this.closedDeck.splice(Math.floor(this.random() * this.closedDeck.length), 1)[0]!;
   }
 
   /** True for those of the viewers who lie: one of as many as `share` says, from the thirteenth on. */
@@ -220,7 +254,8 @@ export class LiveSimulation {
     const { rate, poisons } = this.uplink();
     const { loss = 0, clocksWrongMs = 0 } = this.scenario;
     const clockAheadMs = clocksWrongMs === 0 ? 0 : clocksWrongMs * (2 * this.random() - 1);
-    const honest = { role: "viewer", uplinkBytesPerS: rate, poisons, loss, clockAheadMs } as const;
+    const isClosed = this.dealtClosed();
+    const honest = { role: "viewer", uplinkBytesPerS: rate, poisons, loss, clockAheadMs, isClosed } as const;
     const options = this.isLiar(number) ? { ...honest, liar: this.scenario.liars!.kind } : honest;
     const host = new SimHost(this.queue, options, this.stream, this.random);
     const viewer: Viewer = {
@@ -238,18 +273,40 @@ export class LiveSimulation {
     this.queue.after(TICK_MS * this.random(), () => this.tickHost(host, viewer));
   }
 
-  /** Finds neighbours as a tracker would: at random. Liars dial the source first: that is where they do most harm. */
+  /**
+   * Finds neighbours as a tracker would: at random. Those that nobody can connect to are dialled in vain for a while. Liars
+   * dial the source first: that is where they do most harm.
+   */
   private meet(host: SimHost): void {
     const { source } = this;
     if (host.options.liar !== undefined && !this.away && (source.links.size < MAX_LINKS || source.makeRoom())) {
       connect(this.queue, host, source, this.latencyMs());
     }
-    for (let tries = 0; tries < 3 * NEIGHBOURS && host.links.size < NEIGHBOURS; tries++) {
+    for (let tries = 0; tries < 3 * NEIGHBOURS && host.links.size + host.dialing < NEIGHBOURS; tries++) {
       const pick = Math.floor(this.random() * (this.viewers.length + 1));
       const other = pick === this.viewers.length ? this.source : this.viewers[pick]!.host;
       if (other === host || host.links.has(other) || (other === this.source && this.away)) continue;
-      if (other.links.size >= MAX_LINKS && !other.makeRoom()) continue;
-      connect(this.queue, host, other, this.latencyMs());
+      if (other.options.isClosed === true) {
+        host.dialing++;
+        this.queue.after(DOUBTFUL_MS, () => host.dialing--);
+      } else this.dial(host, other);
+    }
+  }
+
+  private dial(host: SimHost, other: SimHost): void {
+    if (other.links.size >= MAX_LINKS && !other.makeRoom()) return;
+    const latencyMs = this.latencyMs();
+    if (!connect(this.queue, host, other, latencyMs) || host.options.isClosed === true) return;
+    if ((this.scenario.closedShare ?? 0) > 0 || this.scenario.closedSource === true) this.tell(host, other, latencyMs);
+  }
+
+  /** `by` tells those of its neighbours that nobody can connect to of a newcomer, and they dial it: PEERS. */
+  private tell(newcomer: SimHost, by: SimHost, latencyMs: number): void {
+    for (const [neighbour, link] of by.links) {
+      if (neighbour.options.isClosed !== true) continue;
+      this.queue.after(SET_UP_TRIPS * latencyMs + GATHER_MS + link.latencyMs, () => {
+        if (newcomer.alive && neighbour.links.size < NEIGHBOURS) this.dial(neighbour, newcomer);
+      });
     }
   }
 

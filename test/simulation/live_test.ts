@@ -91,6 +91,20 @@ for (
   });
 }
 
+test("LiveNode keeps viewers playing when nobody can connect to 70 % of them", () => {
+  const result = simulateLive({ ...CALM, seed: 1, name: "NAT", closedShare: 0.7, uplinkFactor: 3 });
+  assertEquals(result.joined, 60);
+  assert(result.joinP95S < 5, `join ${result.joinP95S}`);
+  assertWithin(result, { lagP95S: 4, continuity: 0.99, viewerShare: 0.9 });
+});
+
+test("LiveNode plays to all when nobody can connect to the source, nor to half of the viewers", () => {
+  const result = simulateLive({ ...CALM, seed: 1, name: "NAT", closedShare: 0.5, closedSource: true, uplinkFactor: 2 });
+  assertEquals(result.joined, 60);
+  assert(result.joinP95S < 5, `join ${result.joinP95S}`);
+  assertWithin(result, { lagP95S: 4, continuity: 0.99, viewerShare: 0.9 });
+});
+
 test("simulateLive() gives the same figures for the same seed", () => {
   const scenario = { name: "seed", viewers: 15, arriveS: 5, durationS: 20, seed: 7 };
   assertEquals(simulateLive(scenario), simulateLive(scenario));
