@@ -2,6 +2,7 @@
 import { test } from "node:test";
 import { assert, assertEquals, assertNotEquals } from "@std/assert";
 import { fixture } from "../media/support/files.ts";
+import { SentSessions } from "../../src/http/sent-sessions.ts";
 import { ALLOWED_PAGE, INFOHASH, playbackApp } from "./playback-app.ts";
 
 const FILM = { name: "film.mp4", bytes: fixture("mp4-front.mp4") };
@@ -64,6 +65,47 @@ test("foreign pages start, read, see and stop nothing, and all that they ask for
   }
   assertEquals(app.sessions.list(), [user.own]);
   assertEquals((await app.json(user.stat_url)).error, null);
+});
+
+test("what was sent to a player that is a foreign page is read by its addresses, until it is stopped, and steered by none", async () => {
+  const app = playbackApp([FILM]);
+  const user = await userSession(app);
+  app.sentSessions.allow(user.own.id);
+  const status = async (path: string, headers: Readonly<Record<string, string>>, method = "GET") =>
+    (await app.get(path, { method, headers })).status;
+  const playlist = await (await app.get(user.playback_url, { headers: FOREIGN[0]! })).text();
+  const segment = playlist.split("\n").find((line) => line.startsWith("http"))!;
+  assertEquals(new URL(segment).searchParams.get("session"), user.own.id);
+  for (const headers of FOREIGN) {
+    const read = await app.get(segment, { headers });
+    assertEquals([read.status, read.headers.get("access-control-allow-credentials")], [200, null]);
+    const named = headers["origin"] ?? headers["referer"]?.replace("/page", "") ?? "null";
+    assertEquals(read.headers.get("access-control-allow-origin"), named === "null" ? "*" : named);
+    assert(read.headers.get("vary")?.includes("origin"));
+    await read.body?.cancel();
+    assertEquals(await status(segment, headers, "OPTIONS"), 204);
+    const other = "0".repeat(32);
+    const closed = [
+      user.segment,
+      segment.replace(user.own.id, other),
+      user.playback_url.replace(user.own.id, other),
+      `/engine/getstream?infohash=${INFOHASH}&session=${user.own.id}`,
+      `${user.stat_url}?session=${user.own.id}`,
+      user.stat_url,
+      `${user.command_url}?method=stop`,
+      user.playback_url.replace("/m/", "/r/").replace(".m3u8", ""),
+    ];
+    for (const path of closed) assertEquals(await status(path, headers), 403, path);
+  }
+  app.sentSessions.forget(user.own.id);
+  for (const path of [segment, user.playback_url]) assertEquals(await status(path, FOREIGN[0]!), 403);
+  assertEquals(app.sessions.list(), [user.own]);
+});
+
+test("SentSessions remembers the newest 64", () => {
+  const sent = new SentSessions();
+  for (let n = 0; n < 70; n++) sent.allow(String(n));
+  assertEquals([sent.has("5"), sent.has("6"), sent.has("69"), sent.has(undefined)], [false, true, true, false]);
 });
 
 test("a page of an allowed origin plays in sessions of its own and reads the answers", async () => {

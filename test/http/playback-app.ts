@@ -82,5 +82,5 @@ export function playbackApp(files: readonly { name: string; bytes: Uint8Array }[
     assertEquals(error, null);
     return response;
   };
-  return { clock, swarm, swarms, sessions, logged, get, json, start };
+  return { clock, swarm, swarms, sessions, sentSessions, logged, get, json, start };
 }
