@@ -11,7 +11,7 @@ import process from "node:process";
 import { build, type Plugin, stop } from "esbuild";
 import { RELEASE, REQUIRE, REQUIRE_BANNER } from "./support/bundle.ts";
 import { ROOT } from "./support/files.ts";
-import { commandOf, exit, run } from "./support/runtimes.ts";
+import { commandOf, DENO_HEAP_FLAGS, exit, run } from "./support/runtimes.ts";
 
 const DIST = path.join(ROOT, "dist");
 const BUNDLE = path.join(DIST, "millrace.mjs");
@@ -108,7 +108,7 @@ function binaries(): boolean {
   rmSync(forBun);
   if (ok) report(byBun);
   const byDeno = path.join(DIST, `millrace-deno${suffix}`);
-  const flags = ["compile", "-A", "--no-check", "-q", "--output", byDeno, BUNDLE];
+  const flags = ["compile", "-A", "--no-check", "-q", DENO_HEAP_FLAGS, "--output", byDeno, BUNDLE];
   if (run(commandOf("deno"), flags, DIST)) report(byDeno);
   else console.log("deno compile: left out because its runtime file could not be fetched from dl.deno.land");
   return ok;

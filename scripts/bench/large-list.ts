@@ -10,7 +10,7 @@ import type { AddressInfo } from "node:net";
 import os from "node:os";
 import path from "node:path";
 import process from "node:process";
-import { commandOf, isRuntime, type Runtime } from "../support/runtimes.ts";
+import { commandOf, DENO_HEAP_FLAGS, isRuntime, type Runtime } from "../support/runtimes.ts";
 import { line, start, stop, usage } from "./children.ts";
 
 const TOKEN = "0123456789abcdef".repeat(4);
@@ -41,7 +41,7 @@ const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
 async function measure(runtime: Runtime): Promise<void> {
   const directory = mkdtempSync(path.join(process.env["BENCH_DIR"] ?? os.tmpdir(), "millrace-bench-"));
-  const flags = runtime === "deno" ? ["run", "-A", "--no-check", "-q"] : [];
+  const flags = runtime === "deno" ? ["run", "-A", "--no-check", "-q", DENO_HEAP_FLAGS] : [];
   const options = ["--http-port", "0", "--peer-port", "0", "--no-dht", "--no-lsd", "--state-dir", directory];
   const child = start([...commandOf(runtime), ...flags, PROGRAM, ...options, "--access-token", TOKEN]);
   let variant = listOf("");

@@ -9,6 +9,12 @@ const RUNTIMES = {
   bun: { local: ["bun"], atLeast: [1, 4], npm: ["npx", "-y", "bun@1.4.5"] },
 } as const;
 
+/**
+ * What `platform/node/heap.ts` does on Node, for Deno, where only flags of the command line can: an import of 100,000
+ * entries then peaks at 117 MB instead of 210, in the same processor time. The tasks of `deno.json` have them, too.
+ */
+export const DENO_HEAP_FLAGS = "--v8-flags=--max-semi-space-size=4,--heap-growing-percent=30";
+
 /** A runtime by name. */
 export type Runtime = keyof typeof RUNTIMES;
 

@@ -4,7 +4,15 @@ import type { Schema } from "../database/schema.ts";
 import type { Store } from "../database/store.ts";
 import { abortError } from "../errors.ts";
 import type { Clock } from "../ports.ts";
-import { EntryBatch, entryFields, groupOf, type ImportedEntry, inStatements, type ListFacts } from "./entry.ts";
+import {
+  EntryBatch,
+  type EntryFields,
+  entryFields,
+  groupOf,
+  type ImportedEntry,
+  inStatements,
+  type ListFacts,
+} from "./entry.ts";
 import { hashIs } from "./identity.ts";
 import { insertRows } from "./item-rows.ts";
 import { countM3u, guidesOf, readM3u, type ReadM3uOptions } from "./m3u/read.ts";
@@ -91,7 +99,6 @@ async function addNew(
   entries: readonly M3uEntry[],
   facts: ListFacts,
 ): Promise<number> {
-  const allow_private = Number(allowPrivate);
   const all = entries.map((entry) => ({ group: groupOf(entry), fields: entryFields(entry, facts) }));
   const hashes = JSON.stringify(all.map(({ fields }) => fields.hash));
   // By the hashes (the plus keeps SQLite from taking another index), or it would look at all items for each batch.
@@ -106,16 +113,16 @@ async function addNew(
     // Its title may have been edited since.
     if (imported !== null) keys.add(key(item.hash, imported.title, group));
   }
-  const now = Math.floor(clock.now() / 1000);
-  const rows = [];
+  const added: EntryFields[] = [];
   for (const { group, fields } of all) {
     const its = key(fields.hash, fields.title, group);
     if (keys.has(its)) continue;
     keys.add(its);
-    rows.push({ ...fields, owner, external_playlist_id: -1, allow_private, created_at: now, updated_at: now });
+    added.push(fields);
   }
-  await insertRows(trx, rows);
-  return rows.length;
+  const now = Math.floor(clock.now() / 1000);
+  await insertRows(trx, added, { owner, external_playlist_id: -1, allow_private: Number(allowPrivate), now });
+  return added.length;
 }
 
 function key(hash: string, title: string, group: string): string {

@@ -3,15 +3,14 @@ import { type Kysely, sql, type Transaction } from "kysely";
 import type { Schema } from "../database/schema.ts";
 import type { EntryFields } from "./entry.ts";
 
-/** Columns of a new item: what its entry says, and whose it is. */
-export interface NewRow extends EntryFields {
+/** What is the same of all items that are written together. */
+export interface SharedColumns {
   readonly owner: string;
   readonly external_playlist_id: number;
   /** See `PlaylistItemsTable`. */
   readonly allow_private: number;
-  /** Unix seconds. */
-  readonly created_at: number;
-  readonly updated_at: number;
+  /** When they were made, Unix seconds. */
+  readonly now: number;
 }
 
 /** What entries say nothing of. */
@@ -52,30 +51,24 @@ export const ENTRY_COLUMNS: readonly (keyof EntryFields)[] = [
   "imported",
 ];
 
-const COLUMNS: readonly (keyof NewRow)[] = [
-  ...ENTRY_COLUMNS,
-  "owner",
-  "external_playlist_id",
-  "allow_private",
-  "created_at",
-  "updated_at",
-];
-
 /**
- * The rows go as one JSON value: thousands of bound parameters would cost more than the statement itself. Each is an array,
+ * The entries go as one JSON value: thousands of bound parameters would cost more than the statement itself. Each is an array,
  * without the names, and parsed once, by jsonb(), not for each of its columns; the limit keeps SQLite from putting the call
  * into each of them all the same.
  */
-const INSERT = `INSERT INTO playlist_items (${[...COLUMNS, ...Object.keys(REST)].join(", ")})
-  SELECT ${[...COLUMNS.map((_, at) => `value ->> ${at}`), ...Object.values(REST)].join(", ")}
+const INSERT = `INSERT INTO playlist_items (owner, external_playlist_id, allow_private, created_at, updated_at,
+    ${[...ENTRY_COLUMNS, ...Object.keys(REST)].join(", ")})
+  SELECT shared.*, ${[...ENTRY_COLUMNS.map((_, at) => `value ->> ${at}`), ...Object.values(REST)].join(", ")}
   FROM (SELECT jsonb(value) AS value FROM json_each(`;
 
-/** Adds `rows`, in their order. */
+/** Adds items of `entries`, in their order. */
 export async function insertRows(
   db: Kysely<Schema> | Transaction<Schema>,
-  rows: readonly NewRow[],
+  entries: readonly EntryFields[],
+  { owner, external_playlist_id, allow_private, now }: SharedColumns,
 ): Promise<void> {
-  if (rows.length === 0) return;
-  const values = JSON.stringify(rows.map((row) => COLUMNS.map((name) => row[name])));
-  await sql`${sql.raw(INSERT)}${values}) LIMIT -1 OFFSET 0)`.execute(db);
+  if (entries.length === 0) return;
+  const values = JSON.stringify(entries.map((entry) => ENTRY_COLUMNS.map((name) => entry[name])));
+  await sql`${sql.raw(INSERT)}${values}) LIMIT -1 OFFSET 0),
+    (SELECT ${owner}, ${external_playlist_id}, ${allow_private}, ${now}, ${now}) AS shared`.execute(db);
 }

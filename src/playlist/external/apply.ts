@@ -7,7 +7,7 @@ import type { Schema } from "../../database/schema.ts";
 import type { Store } from "../../database/store.ts";
 import { abortError, MillraceError } from "../../errors.ts";
 import { BATCH_ENTRIES, type EntryFields, STATEMENT_ENTRIES } from "../entry.ts";
-import { ENTRY_COLUMNS, insertRows, type NewRow } from "../item-rows.ts";
+import { ENTRY_COLUMNS, insertRows } from "../item-rows.ts";
 import type { PlaylistItem } from "../items.ts";
 import { EDITED } from "../overlay.ts";
 
@@ -125,13 +125,12 @@ async function applyPart(trx: Transaction<Schema>, id: number, from: number, end
   const known = await trx.selectFrom("playlist_items").selectAll()
     .where("id", "in", sql<number>`(SELECT value FROM json_each(${ids}))`).execute();
   const items = new Map(known.map((item) => [item.id, item]));
-  const added: NewRow[] = [];
+  const added: EntryFields[] = [];
   const changed: Record<string, unknown>[] = [];
   for (const entry of entries) {
     const fields = JSON.parse(entry.fields) as EntryFields;
     if (entry.item_id === null) {
-      const whose = { owner: "", external_playlist_id: id, allow_private: 0 };
-      added.push({ ...fields, ...whose, created_at: now, updated_at: now });
+      added.push(fields);
       continue;
     }
     const item = items.get(entry.item_id);
@@ -141,7 +140,7 @@ async function applyPart(trx: Transaction<Schema>, id: number, from: number, end
       changed.push({ id: item.id, ...merged, updated_at: now });
     }
   }
-  await insertRows(trx, added);
+  await insertRows(trx, added, { owner: "", external_playlist_id: id, allow_private: 0, now });
   if (changed.length > 0) {
     await sql`${sql.raw(UPDATE)}${JSON.stringify(changed)}) AS made WHERE playlist_items.id = made.value ->> 'id'`
       .execute(trx);

@@ -72,48 +72,50 @@ async function* eventsOf<Made>(
     directives = [];
   };
   const { signal, maxLineBytes } = options;
-  for await (const { number, text: raw } of textLines(unpacked(stream, options), { signal, maxLineBytes })) {
-    if (signal?.aborted) throw abortError(signal);
-    if (raw === null) {
-      yield fail(number, "the line is too long");
-      continue;
-    }
-    const text = oneLine(raw);
-    if (text === "") continue;
-    if (!begun && /^<(?:!doctype|html|\?xml)/i.test(text)) {
-      throw new MillraceError("invalid_argument", "invalid playlist: it is a web page or XML document");
-    }
-    if (HLS_ONLY.test(text)) {
-      throw new MillraceError("invalid_argument", "invalid playlist: it is the HLS manifest of one stream");
-    }
-    const first = !begun;
-    begun = true;
-    if (/^#EXTM3U(?=\s|$)/i.test(text)) {
-      if (first) {
-        yield { kind: "header", header: { attributes: readAttributes(withoutCommas(text.slice(7))).attributes } };
+  for await (const lines of textLines(unpacked(stream, options), { signal, maxLineBytes })) {
+    for (const { number, text: raw } of lines) {
+      if (signal?.aborted) throw abortError(signal);
+      if (raw === null) {
+        yield fail(number, "the line is too long");
+        continue;
       }
-    } else if (/^#EXTINF:/i.test(text)) {
-      if (info !== null) yield fail(infoLine, "no address follows");
-      info = text.slice(8);
-      infoLine = number;
-    } else if (/^#EXTGRP:/i.test(text)) {
-      group = text.slice(8).trim();
-    } else if (/^#(?:EXT|KODIPROP)[\w-]*:/i.test(text)) {
-      if (directives.length < MAX_DIRECTIVES) directives.push(text);
-    } else if (!text.startsWith("#")) {
-      const url = address(text, options.baseUrl);
-      if (url === null) {
-        yield fail(
-          number,
-          text.length > MAX_URL_CHARS ? "the address is too long" : "not an address that can be played",
-        );
-      } else if (++entries > maxEntries) {
-        yield fail(number, `the list has more than ${maxEntries} entries; the rest is left out`);
-        return;
-      } else {
-        yield { kind: "entry", line: number, entry: make(url, info, group, directives) };
+      const text = oneLine(raw);
+      if (text === "") continue;
+      if (!begun && /^<(?:!doctype|html|\?xml)/i.test(text)) {
+        throw new MillraceError("invalid_argument", "invalid playlist: it is a web page or XML document");
       }
-      reset();
+      if (HLS_ONLY.test(text)) {
+        throw new MillraceError("invalid_argument", "invalid playlist: it is the HLS manifest of one stream");
+      }
+      const first = !begun;
+      begun = true;
+      if (/^#EXTM3U(?=\s|$)/i.test(text)) {
+        if (first) {
+          yield { kind: "header", header: { attributes: readAttributes(withoutCommas(text.slice(7))).attributes } };
+        }
+      } else if (/^#EXTINF:/i.test(text)) {
+        if (info !== null) yield fail(infoLine, "no address follows");
+        info = text.slice(8);
+        infoLine = number;
+      } else if (/^#EXTGRP:/i.test(text)) {
+        group = text.slice(8).trim();
+      } else if (/^#(?:EXT|KODIPROP)[\w-]*:/i.test(text)) {
+        if (directives.length < MAX_DIRECTIVES) directives.push(text);
+      } else if (!text.startsWith("#")) {
+        const url = address(text, options.baseUrl);
+        if (url === null) {
+          yield fail(
+            number,
+            text.length > MAX_URL_CHARS ? "the address is too long" : "not an address that can be played",
+          );
+        } else if (++entries > maxEntries) {
+          yield fail(number, `the list has more than ${maxEntries} entries; the rest is left out`);
+          return;
+        } else {
+          yield { kind: "entry", line: number, entry: make(url, info, group, directives) };
+        }
+        reset();
+      }
     }
   }
   if (info !== null) yield fail(infoLine, "no address follows");
