@@ -259,6 +259,7 @@ async function assemble(machine: Ports, options: EngineOptions, opened: Closer[]
   const announcements = new Announcements({
     ports,
     token,
+    policy,
     mediaServer: (options.playerDiscovery ?? true) && (options.fronts ?? []).includes("dlna"),
   });
   const ending = new AbortController();

@@ -1,5 +1,6 @@
 /** What the engine says of itself in the local networks, so that televisions find it. */
 import type { AccessToken } from "../account/access-token.ts";
+import type { AccessPolicy } from "../http/address.ts";
 import { DESCRIPTION_PATH, DEVICE_TYPE, mediaServerUdn, SERVICES } from "../http/media-server/services.ts";
 import { SsdpAnnouncer } from "../upnp/announcer.ts";
 import type { Logger, Ports, SocketAddress } from "../ports.ts";
@@ -8,6 +9,8 @@ import type { Logger, Ports, SocketAddress } from "../ports.ts";
 export interface AnnouncementParts {
   readonly ports: Pick<Ports, "udp" | "network" | "clock"> & { readonly log: Logger };
   readonly token: AccessToken;
+  /** Who may call: nothing is announced while other machines may not. */
+  readonly policy: Pick<AccessPolicy, "allows">;
   /** Whether the DLNA media server is there, and may be found. */
   readonly mediaServer: boolean;
 }
@@ -24,7 +27,7 @@ export class Announcements {
 
   /** HTTP clients reach the engine at `address`. Nothing is announced of one that listens on loopback alone. */
   servedAt({ host, port }: SocketAddress): void {
-    const { mediaServer, ports, token } = this.#parts;
+    const { mediaServer, ports, policy, token } = this.#parts;
     const isWildcard = host === "0.0.0.0" || host === "::";
     const isOwn = !isWildcard && ports.network.interfaces().some((own) => own.host === host && !own.loopback);
     if (!mediaServer || this.#mediaServer !== null || (!isWildcard && !isOwn)) return;
@@ -33,7 +36,9 @@ export class Announcements {
       const udn = await mediaServerUdn(token.value);
       if (this.#isClosed) return null;
       const types = [DEVICE_TYPE, ...SERVICES.map(({ type }) => type)];
-      return new SsdpAnnouncer(ports, { udn, types, port, path: DESCRIPTION_PATH, host: isWildcard ? null : host });
+      const isOffered = () => policy.allows("intranet");
+      const where = { port, path: DESCRIPTION_PATH, host: isWildcard ? null : host };
+      return new SsdpAnnouncer(ports, { udn, types, ...where, isOffered });
     })();
     this.#mediaServer.catch((error) => ports.log.log("warn", "televisions can't be told of this engine", { error }));
   }

@@ -34,12 +34,15 @@ export interface AnnouncedDevice {
   readonly path: string;
   /** The one address of this machine at which it is; null: all in local networks. */
   readonly host: string | null;
+  /** Whether others may use it now; asked once a minute, and at each search. */
+  readonly isOffered: () => boolean;
 }
 
 /** A network in which the device is announced. */
 interface Place {
   readonly network: InterfaceAddress;
   readonly socket: UdpSocket;
+  /** -Infinity: nobody believes that it is here. */
   announcedAtMs: number;
 }
 
@@ -75,7 +78,7 @@ export class SsdpAnnouncer {
     for (const timer of this.#waiting) timer.cancel();
     await this.#looking;
     await Promise.all([...this.#places.values()].map(async (place) => {
-      await this.#notify(place, "ssdp:byebye");
+      if (place.announcedAtMs !== -Infinity) await this.#notify(place, "ssdp:byebye");
       place.socket.close();
     }));
   }
@@ -99,9 +102,14 @@ export class SsdpAnnouncer {
     for (const own of networks) {
       const place = this.#places.get(own.host) ?? await this.#open(own);
       const nowMs = clock.monotonic();
-      if (place === null || this.#isClosed || nowMs - place.announcedAtMs < REPEAT_MS) continue;
-      place.announcedAtMs = nowMs;
-      await this.#notify(place, "ssdp:alive");
+      if (place === null || this.#isClosed) continue;
+      if (!this.#device.isOffered()) {
+        if (place.announcedAtMs !== -Infinity) await this.#notify(place, "ssdp:byebye");
+        place.announcedAtMs = -Infinity;
+      } else if (nowMs - place.announcedAtMs >= REPEAT_MS) {
+        place.announcedAtMs = nowMs;
+        await this.#notify(place, "ssdp:alive");
+      }
     }
   }
 
@@ -122,7 +130,8 @@ export class SsdpAnnouncer {
       // Each socket hears the searches of all networks.
       if (data.length > MAX_SEARCH_BYTES || !isNear(from.host, [network])) return;
       const search = readSearch(new TextDecoder().decode(data));
-      if (search !== null && this.#searches.take(from.host)) this.#answer(place, search, from);
+      if (search === null || !this.#searches.take(from.host) || !this.#device.isOffered()) return;
+      this.#answer(place, search, from);
     });
     return place;
   }

@@ -1,8 +1,13 @@
-/** A stream is opened in the real Kodi, paused, sought and stopped by the API; Kodi shows its windows to a screen in memory. */
+/**
+ * A stream is opened in the real Kodi, paused, sought and stopped by the API, and Kodi's own UPnP client finds the library and plays
+ * from it. Kodi shows its windows to a screen in memory.
+ */
 import { mkdir, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { after, before, test } from "node:test";
 import { assert, assertEquals, assertMatch } from "@std/assert";
+import { loadPorts } from "../../platform/detect.ts";
+import { createEngine } from "../../src/engine.ts";
 import { parseMagnet } from "../../src/transport/magnet.ts";
 import { type SeededFiles, seedFiles, type ServedEngine, serveEngine, temporaryDirectory } from "../support/engine.ts";
 import { clip } from "../support/fixtures.ts";
@@ -41,6 +46,7 @@ before(async () => {
     "services.webserverpassword": PASSWORD,
     "services.esenabled": "false",
     "services.zeroconf": "false",
+    "services.upnp": "true",
   };
   await mkdir(`${home.path}/.kodi/userdata`, { recursive: true });
   await writeFile(
@@ -142,4 +148,69 @@ test("open_in_player says that Kodi cannot play what is no film", async () => {
   // Its message on the screen is in nobody's way.
   assertEquals((await open(0)).error, null);
   await control("stop");
+});
+
+/** Asks Kodi itself. */
+async function kodiSays(method: string, params: Record<string, unknown>) {
+  const response = await fetch(`http://${place}/jsonrpc`, {
+    method: "POST",
+    headers: { "content-type": "application/json", authorization: `Basic ${btoa(`kodi:${PASSWORD}`)}` },
+    body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }),
+  });
+  return (await response.json()).result;
+}
+
+test("Kodi finds the media server by itself, browses the library and plays from it", async () => {
+  const ports = await loadPorts();
+  const token = "0123456789abcdef".repeat(4);
+  const library = await createEngine(ports, {
+    ...{ fronts: ["dlna"], peerHost: "127.0.0.1", peerPort: 0, dht: false, lsd: false, accessToken: token },
+  });
+  const server = await ports.http.serve({ host: "0.0.0.0", port: 0 }, (request, info) => library.fetch(request, info));
+  try {
+    library.swarms.acquire({ metainfo: seeder.metainfo, magnet: parseMagnet(seeder.magnet) });
+    const item = new FormData();
+    const file = new File([seeder.transportFile.slice()], "films.torrent");
+    for (const [name, value] of Object.entries({ title: "Films & more", category: "Films", file })) {
+      item.set(name, value);
+    }
+    const query = new URLSearchParams({ method: "playlist_add_item", token });
+    await library.fetch(new Request(`http://127.0.0.1/server/api?${query}`, { method: "POST", body: item }));
+    library.servedAt(server.address);
+
+    // Other engines of this machine may be found, too.
+    const port = String(server.address.port);
+    const description = await (await fetch(`http://127.0.0.1:${port}/dlna/device.xml`)).text();
+    const udn = /<UDN>uuid:([^<]+)<\/UDN>/.exec(description)![1];
+    const listed = async (directory: string): Promise<{ file: string; label: string; filetype: string }[]> =>
+      (await kodiSays("Files.GetDirectory", { directory, media: "files" }))?.files ?? [];
+    let found: string | undefined;
+    await until("Kodi has found it", async () => {
+      found = (await listed("upnp://")).find(({ file }) => file.includes(udn!))?.file;
+      return found !== undefined;
+    }, 60_000);
+    const lists = await listed(found!);
+    assertEquals(lists.map(({ label }) => label), ["Now playing", "All", "Favourites", "Films"]);
+    const [torrent] = await listed(lists[3]!.file);
+    assertEquals([torrent!.label, torrent!.filetype], ["Films & more", "directory"]);
+    const [film] = await listed(torrent!.file);
+    assertEquals([film!.label, film!.filetype], ["film with 'quotes' & (1)", "file"]);
+
+    await kodiSays("Player.Open", { item: { file: film!.file } });
+    await until("it plays, and knows the length", async () => {
+      const [player] = await kodiSays("Player.GetActivePlayers", {});
+      if (player === undefined) return false;
+      const { time, totaltime } = await kodiSays("Player.GetProperties", {
+        playerid: player.playerid,
+        properties: ["time", "totaltime"],
+      });
+      return time.seconds >= 1 && Math.abs(totaltime.seconds - CLIP_SECONDS) <= 1;
+    });
+    const [playing] = await listed(lists[0]!.file);
+    assertMatch(playing!.label, /\.(?:mp4|mkv)$/);
+    await kodiSays("Player.Stop", { playerid: 1 });
+  } finally {
+    await library.close();
+    await server.close(0);
+  }
 });

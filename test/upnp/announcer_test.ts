@@ -5,7 +5,14 @@ import { readSearch, SsdpAnnouncer } from "../../src/upnp/announcer.ts";
 import { FakeClock, settle } from "../support/fake-clock.ts";
 
 const TYPE = "urn:schemas-upnp-org:device:MediaServer:1";
-const DEVICE = { udn: "uuid:1", types: [TYPE], port: 6878, path: "/dlna/device.xml", host: null };
+const DEVICE = {
+  udn: "uuid:1",
+  types: [TYPE],
+  port: 6878,
+  path: "/dlna/device.xml",
+  host: null,
+  isOffered: () => true,
+};
 const SEARCH = { MAN: '"ssdp:discover"', MX: "2", ST: "ssdp:all" };
 
 function search(fields: Record<string, string> = {}, first = "M-SEARCH * HTTP/1.1"): string {
@@ -134,4 +141,26 @@ test("SsdpAnnouncer stays in the network of the one address that the engine list
   await rest();
   assertEquals([...machine.open.keys()], ["10.0.0.2"]);
   await announcer.close();
+});
+
+test("SsdpAnnouncer says goodbye while nobody may use the device, and comes back", async () => {
+  const machine = new Machine();
+  let isOffered = false;
+  const announcer = new SsdpAnnouncer(machine, { ...DEVICE, isOffered: () => isOffered });
+  await rest();
+  machine.hear(search());
+  const kinds = async () => {
+    await machine.clock.advanceAsync(60_000);
+    await rest();
+    return new Set(machine.sent.splice(0).map(({ text }) => /NTS: (.*)|^HTTP/m.exec(text)![1]));
+  };
+  assertEquals(await kinds(), new Set());
+  isOffered = true;
+  assertEquals(await kinds(), new Set(["ssdp:alive"]));
+  isOffered = false;
+  machine.hear(search());
+  assertEquals(await kinds(), new Set(["ssdp:byebye"]));
+  assertEquals(await kinds(), new Set());
+  await announcer.close();
+  assertEquals(machine.sent, []);
 });
