@@ -5,17 +5,10 @@ import type { LiveFeed } from "../../src/live/node/feed.ts";
 import { POLICY } from "../../src/live/node/policy.ts";
 import { seededRandom } from "./event-queue.ts";
 import { EventWheel } from "./event-wheel.ts";
+import { Dealing } from "./live-dealing.ts";
+import { MAX_LINKS, Meeting, NEIGHBOURS } from "./live-meeting.ts";
 import { SOURCE_QUIET_MS, SOURCE_RETRY_MS } from "../../src/live/swarm/redial.ts";
-import {
-  connect,
-  disconnect,
-  EPOCH_MS,
-  GENUINE,
-  type LiarKind,
-  SET_UP_TRIPS,
-  SimHost,
-  simulatedHeader,
-} from "./live-network.ts";
+import { connect, disconnect, EPOCH_MS, GENUINE, type LiarKind, SimHost, simulatedHeader } from "./live-network.ts";
 
 /** A run. */
 export interface LiveScenario {
@@ -85,12 +78,7 @@ export interface LiveResult {
 }
 
 const TICK_MS = 100;
-const NEIGHBOURS = 20;
-const MAX_LINKS = 30;
 const GOP_MS = 1000;
-/** How long a dial in vain keeps others from being tried, and how long a member gathers news of newcomers, ms. */
-const DOUBTFUL_MS = 1200;
-const GATHER_MS = 100;
 const PIECE_BYTES = 65536 - 65536 % 188;
 /** A black picture and silence, in pieces that are sent before they are full. */
 const SLATE_BYTES_PER_S = 18_000;
@@ -100,7 +88,6 @@ const NEVER_MS = 10_000;
 /** A neighbour that takes nothing of what is pushed to it is dropped after this, and any that says nothing after that, ms. */
 const STALLED_MS = 5000;
 const SILENT_MS = 35_000;
-const UPLINKS: readonly [number, number][] = [[0.2, 0.2], [1, 0.6], [2, 0.9], [4, 1]];
 
 interface Viewer {
   readonly host: SimHost;
@@ -127,11 +114,11 @@ export class LiveSimulation {
   private readonly random: () => number;
   private readonly bytesPerS: number;
   private readonly source: SimHost;
+  private readonly meeting: Meeting;
+  private readonly dealing: Dealing;
   private viewers: Viewer[] = [];
   private readonly left: Viewer[] = [];
   private readonly stream;
-  private deck: number[] = [];
-  private closedDeck: boolean[] = [];
   private badBytes = 0;
   private viewerTicks = 0;
   private away = false;
@@ -161,6 +148,16 @@ export class LiveSimulation {
       this.stream,
       this.random,
     );
+    this.dealing = new Dealing(scenario, this.bytesPerS, this.random);
+    this.meeting = new Meeting({
+      queue: this.queue,
+      random: this.random,
+      source: this.source,
+      viewers: () => this.viewers,
+      isAway: () => this.away,
+      latencyMs: scenario.latencyMs ?? [10, 50],
+      hasClosed: (scenario.closedShare ?? 0) > 0 || scenario.closedSource === true,
+    });
   }
 
   run(): LiveResult {
@@ -218,31 +215,6 @@ export class LiveSimulation {
     return next;
   }
 
-  private uplink(): { rate: number; poisons: boolean } {
-    const { poisoners, zeroUpload, unmeasured } = this.scenario;
-    const poisons = this.random() < (poisoners ?? 0);
-    if (unmeasured === true) return { rate: Infinity, poisons };
-    // Dealt like cards, so that small swarms have the same mix as large ones.
-    if (this.deck.length === 0) this.deck = Array.from({ length: 20 }, (_, i) => (i + 0.5) / 20);
-    const dice = this.deck.splice(Math.floor(this.random() * this.deck.length), 1)[0]!;
-    if (zeroUpload !== undefined) {
-      if (dice < zeroUpload) return { rate: 0, poisons };
-      return { rate: (this.random() < 0.6 ? 2 : 4) * this.bytesPerS, poisons };
-    }
-    const factor = this.scenario.uplinkFactor ?? 1;
-    return { rate: factor * UPLINKS.find(([, below]) => dice < below)![0] * this.bytesPerS, poisons };
-  }
-
-  /** As many of each twenty as the scenario says, in random order. */
-  private dealtClosed(): boolean {
-    const { closedShare = 0 } = this.scenario;
-    if (closedShare === 0) return false;
-    if (this.closedDeck.length === 0) {
-      this.closedDeck = Array.from({ length: 20 }, (_, i) => (i + 0.5) / 20 < closedShare);
-    }
-    return this.closedDeck.splice(Math.floor(this.random() * this.closedDeck.length), 1)[0]!;
-  }
-
   /** True for those of the viewers who lie: one of as many as `share` says, from the thirteenth on. */
   private isLiar(number: number): boolean {
     const { liars } = this.scenario;
@@ -251,10 +223,10 @@ export class LiveSimulation {
   }
 
   private arrive(number: number): void {
-    const { rate, poisons } = this.uplink();
+    const { rate, poisons } = this.dealing.uplink();
     const { loss = 0, clocksWrongMs = 0 } = this.scenario;
     const clockAheadMs = clocksWrongMs === 0 ? 0 : clocksWrongMs * (2 * this.random() - 1);
-    const isClosed = this.dealtClosed();
+    const isClosed = this.dealing.isClosed();
     const honest = { role: "viewer", uplinkBytesPerS: rate, poisons, loss, clockAheadMs, isClosed } as const;
     const options = this.isLiar(number) ? { ...honest, liar: this.scenario.liars!.kind } : honest;
     const host = new SimHost(this.queue, options, this.stream, this.random);
@@ -269,50 +241,8 @@ export class LiveSimulation {
       unusedSkipped: 0,
     };
     this.viewers.push(viewer);
-    this.meet(host);
+    this.meeting.meet(host);
     this.queue.after(TICK_MS * this.random(), () => this.tickHost(host, viewer));
-  }
-
-  /**
-   * Finds neighbours as a tracker would: at random. Those that nobody can connect to are dialled in vain for a while. Liars
-   * dial the source first: that is where they do most harm.
-   */
-  private meet(host: SimHost): void {
-    const { source } = this;
-    if (host.options.liar !== undefined && !this.away && (source.links.size < MAX_LINKS || source.makeRoom())) {
-      connect(this.queue, host, source, this.latencyMs());
-    }
-    for (let tries = 0; tries < 3 * NEIGHBOURS && host.links.size + host.dialing < NEIGHBOURS; tries++) {
-      const pick = Math.floor(this.random() * (this.viewers.length + 1));
-      const other = pick === this.viewers.length ? this.source : this.viewers[pick]!.host;
-      if (other === host || host.links.has(other) || (other === this.source && this.away)) continue;
-      if (other.options.isClosed === true) {
-        host.dialing++;
-        this.queue.after(DOUBTFUL_MS, () => host.dialing--);
-      } else this.dial(host, other);
-    }
-  }
-
-  private dial(host: SimHost, other: SimHost): void {
-    if (other.links.size >= MAX_LINKS && !other.makeRoom()) return;
-    const latencyMs = this.latencyMs();
-    if (!connect(this.queue, host, other, latencyMs) || host.options.isClosed === true) return;
-    if ((this.scenario.closedShare ?? 0) > 0 || this.scenario.closedSource === true) this.tell(host, other, latencyMs);
-  }
-
-  /** `by` tells those of its neighbours that nobody can connect to of a newcomer, and they dial it: PEERS. */
-  private tell(newcomer: SimHost, by: SimHost, latencyMs: number): void {
-    for (const [neighbour, link] of by.links) {
-      if (neighbour.options.isClosed !== true) continue;
-      this.queue.after(SET_UP_TRIPS * latencyMs + GATHER_MS + link.latencyMs, () => {
-        if (newcomer.alive && neighbour.links.size < NEIGHBOURS) this.dial(neighbour, newcomer);
-      });
-    }
-  }
-
-  private latencyMs(): number {
-    const [least, most] = this.scenario.latencyMs ?? [10, 50];
-    return least + (most - least) * this.random();
   }
 
   private tickHost(host: SimHost, viewer: Viewer | null): void {
@@ -321,7 +251,7 @@ export class LiveSimulation {
       host.node.tick();
       if (this.random() < TICK_MS / POLICY.exploreMs && host.links.size >= NEIGHBOURS) host.makeRoom();
       const isQuiet = host === this.source && this.queue.nowMs < this.quietUntilMs;
-      if (!isQuiet && host.links.size < NEIGHBOURS && this.random() < 0.1) this.meet(host);
+      if (!isQuiet && host.links.size < NEIGHBOURS && this.random() < 0.1) this.meeting.meet(host);
     }
     if (viewer !== null) {
       this.viewerTicks++;
@@ -395,10 +325,10 @@ export class LiveSimulation {
       // As often as `RedialPolicy` has them dial; the last time before may have been at any moment.
       const everyMs = SOURCE_RETRY_MS * (0.8 + 0.4 * this.random());
       this.queue.after(everyMs * this.random(), () => {
-        if (this.source.links.size < MAX_LINKS) connect(this.queue, host, this.source, this.latencyMs());
+        if (this.source.links.size < MAX_LINKS) connect(this.queue, host, this.source, this.meeting.latencyMs());
       });
     }
-    this.queue.at(this.quietUntilMs, () => this.meet(this.source));
+    this.queue.at(this.quietUntilMs, () => this.meeting.meet(this.source));
   }
 
   private sampleLag(): void {

@@ -1,0 +1,78 @@
+/** How the members of a simulated broadcast find one another: by a tracker, and by what their neighbours tell. */
+import type { EventWheel } from "./event-wheel.ts";
+import { connect, SET_UP_TRIPS, type SimHost } from "./live-network.ts";
+
+/** Neighbours that a member looks for, and most that it has. */
+export const NEIGHBOURS = 20;
+export const MAX_LINKS = 30;
+/** How long a dial in vain keeps others from being tried, and how long a member gathers news of newcomers, ms. */
+const DOUBTFUL_MS = 1200;
+const GATHER_MS = 100;
+
+/** What a meeting needs of the run. */
+export interface MeetingHost {
+  readonly queue: EventWheel;
+  readonly random: () => number;
+  readonly source: SimHost;
+  viewers(): readonly { readonly host: SimHost }[];
+  /** The source is gone. */
+  isAway(): boolean;
+  /** Least and most one-way latency of a connection, ms. */
+  readonly latencyMs: readonly [number, number];
+  /** There are members that nobody can connect to. */
+  readonly hasClosed: boolean;
+}
+
+/** The ways of one run. */
+export class Meeting {
+  private readonly run: MeetingHost;
+
+  constructor(run: MeetingHost) {
+    this.run = run;
+  }
+
+  /** A latency for a new connection, ms. */
+  latencyMs(): number {
+    const [least, most] = this.run.latencyMs;
+    return least + (most - least) * this.run.random();
+  }
+
+  /**
+   * Finds neighbours as a tracker would: at random. Those that nobody can connect to are dialled in vain for a while. Liars
+   * dial the source first: that is where they do most harm.
+   */
+  meet(host: SimHost): void {
+    const { queue, random, source } = this.run;
+    const viewers = this.run.viewers();
+    const isAway = this.run.isAway();
+    if (host.options.liar !== undefined && !isAway && (source.links.size < MAX_LINKS || source.makeRoom())) {
+      connect(queue, host, source, this.latencyMs());
+    }
+    for (let tries = 0; tries < 3 * NEIGHBOURS && host.links.size + host.dialing < NEIGHBOURS; tries++) {
+      const pick = Math.floor(random() * (viewers.length + 1));
+      const other = pick === viewers.length ? source : viewers[pick]!.host;
+      if (other === host || host.links.has(other) || (other === source && isAway)) continue;
+      if (other.options.isClosed === true) {
+        host.dialing++;
+        queue.after(DOUBTFUL_MS, () => host.dialing--);
+      } else this.dial(host, other);
+    }
+  }
+
+  private dial(host: SimHost, other: SimHost): void {
+    if (other.links.size >= MAX_LINKS && !other.makeRoom()) return;
+    const latencyMs = this.latencyMs();
+    if (!connect(this.run.queue, host, other, latencyMs) || host.options.isClosed === true) return;
+    if (this.run.hasClosed) this.tell(host, other, latencyMs);
+  }
+
+  /** `by` tells those of its neighbours that nobody can connect to of a newcomer, and they dial it: PEERS. */
+  private tell(newcomer: SimHost, by: SimHost, latencyMs: number): void {
+    for (const [neighbour, link] of by.links) {
+      if (neighbour.options.isClosed !== true) continue;
+      this.run.queue.after(SET_UP_TRIPS * latencyMs + GATHER_MS + link.latencyMs, () => {
+        if (newcomer.alive && neighbour.links.size < NEIGHBOURS) this.dial(neighbour, newcomer);
+      });
+    }
+  }
+}
