@@ -98,6 +98,16 @@ test("parseConfig() reports an error in one line", () => {
   }
 });
 
+test("parseConfig() reads where a Kodi is, and repeats no password in its error", () => {
+  const given = ["kodi:p%2Fw@192.168.1.20:8081", "tv.lan"];
+  assertEquals(parse(["--kodi", given[0]!, "--kodi", given[1]!]).kodis, given);
+  assertEquals(parse([], { MILLRACE_KODI: given.join(",") }).kodis, given);
+  for (const wrong of ["kodi:secret/@tv", "kodi:secret@", "kodi:secret@tv:99999", "http://kodi:secret@tv"]) {
+    const got = messageOf(() => parse(["--kodi", wrong]));
+    assert(got.includes("--kodi needs [user:password@]host[:port]") && !got.includes("secret"), got);
+  }
+});
+
 test("parseConfig() reads sizes, rates and times with their units", () => {
   for (
     const [text, bytes] of [["0", 0], ["512MiB", 2 ** 29], ["1.5 GB", 1.5e9], ["10kb", 1e4], ["2TiB", 2 ** 41]] as const
