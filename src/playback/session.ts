@@ -372,19 +372,16 @@ export class PlaybackSession extends Session {
     }
   }
 
-  /** Has the end of a transport stream fetched before the player looks at it. */
+  /** Has the end of a transport stream, or of what it is made from, fetched before the player looks at it. */
   async #fetchEnd(reader: SwarmReader, signal: AbortSignal): Promise<void> {
     const { output } = this.identity;
-    const isTs = output === "file" ? TS_NAME.test(this.file.name) : output === "ts" && this.#isPlainTs;
+    const isTs = output === "file"
+      ? TS_NAME.test(this.file.name)
+      : output === "ts" && (this.presentation?.ts.sizeBytes ?? null) !== null;
     if (!isTs) return;
     const from = Math.max(0, this.file.sizeBytes - END_BYTES);
     // Only to have it: the player reads it for itself and hears of errors.
     await reader.read(from, this.file.sizeBytes - from, { signal }).catch(() => {});
-  }
-
-  /** Its MPEG TS is the file, so that the end of one is the end of the other. */
-  get #isPlainTs(): boolean {
-    return this.presentation?.container === "mpegts";
   }
 }
 
