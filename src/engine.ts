@@ -48,6 +48,7 @@ import { exposition } from "./metrics/exposition.ts";
 import { LoopDelay } from "./metrics/loop-delay.ts";
 import { Metrics } from "./metrics/metrics.ts";
 import { TrafficTotals } from "./metrics/traffic-totals.ts";
+import { ForeignPrograms } from "./media/foreign/programs.ts";
 import { FfmpegEncoder } from "./media/transcode/ffmpeg.ts";
 import { Positions } from "./playback/positions.ts";
 import { createProbe } from "./playback/probe.ts";
@@ -232,6 +233,7 @@ async function assemble(machine: Ports, options: EngineOptions, opened: Closer[]
     resolver,
     startTimeoutMs: timeoutMs,
     audioEncoder: new FfmpegEncoder(ports.processes, clock),
+    foreignReader: new ForeignPrograms(ports.processes, ports.http, clock),
     audioTarget: options.audioTarget ?? "aac",
     observer: sessionObserver(metrics, log),
     onMetadata: (metainfo) => {

@@ -25,8 +25,12 @@ const MEDIA_TYPES: Readonly<Record<string, string>> = {
   mpg: "video/mpeg",
   mpeg: "video/mpeg",
   vob: "video/mpeg",
+  m2p: "video/mpeg",
+  divx: "video/x-msvideo",
   flv: "video/x-flv",
+  f4v: "video/mp4",
   wmv: "video/x-ms-wmv",
+  asf: "video/x-ms-asf",
   mp3: "audio/mpeg",
   mp2: "audio/mpeg",
   mpga: "audio/mpeg",
@@ -39,6 +43,22 @@ const MEDIA_TYPES: Readonly<Record<string, string>> = {
   oga: "audio/ogg",
   opus: "audio/ogg",
   wav: "audio/wav",
+  spx: "audio/ogg",
+  wma: "audio/x-ms-wma",
+  ape: "audio/x-ape",
+  wv: "audio/x-wavpack",
+  tta: "audio/x-tta",
+  tak: "audio/x-tak",
+  mpc: "audio/x-musepack",
+  aif: "audio/aiff",
+  aiff: "audio/aiff",
+  aifc: "audio/aiff",
+  caf: "audio/x-caf",
+  au: "audio/basic",
+  w64: "audio/x-w64",
+  amr: "audio/amr",
+  dsf: "audio/x-dsf",
+  dts: "audio/vnd.dts",
 };
 
 /** Containers the engine can lay out as MPEG TS. */
@@ -46,6 +66,7 @@ const CARRIED = new Set(
   [
     "mp4",
     "m4v",
+    "f4v",
     "mov",
     "qt",
     "3gp",
@@ -72,7 +93,15 @@ const CARRIED = new Set(
 );
 
 /** Containers of sound that is carried only where it may become AAC: the engine chooses others first. */
-const CARRIED_AS_AAC = new Set(["flac", "ogg", "oga", "opus", "wav"]);
+const CARRIED_AS_AAC = new Set([
+  ...["flac", "ogg", "oga", "opus", "wav", "spx", "wma", "ape", "wv", "tta", "tak", "mpc"],
+  ...["aif", "aiff", "aifc", "caf", "au", "w64", "amr", "dsf", "dts"],
+]);
+
+/** Containers of films that ffmpeg alone reads. */
+const FILMS_BY_FFMPEG = new Set(["avi", "divx", "mpg", "mpeg", "m2p", "vob", "flv", "wmv", "asf"]);
+/** Such a film is chosen where it is so many times as large as all else: the rest are samples and extras. */
+const MAIN_FILM_FACTOR = 4;
 
 const extensionOf = (name: string): string => {
   const dot = name.lastIndexOf(".");
@@ -87,24 +116,31 @@ export function mimeTypeOf(name: string): string {
 /** True when the name promises a container that the engine can carry. */
 export function looksPlayable(file: Pick<MetainfoFile, "name" | "sizeBytes" | "padding">): boolean {
   const extension = extensionOf(file.name);
-  return !file.padding && file.sizeBytes > 0 && (CARRIED.has(extension) || CARRIED_AS_AAC.has(extension));
+  const isCarried = CARRIED.has(extension) || CARRIED_AS_AAC.has(extension) || FILMS_BY_FFMPEG.has(extension);
+  return !file.padding && file.sizeBytes > 0 && isCarried;
 }
 
 /**
- * The file without `_idx`: the largest playable one (of lossless sound and Ogg only where there is nothing else), else (nothing is named like media) the largest when it is the
- * only file. Throws `no_playable_file`.
+ * The file without `_idx`: the largest playable one, else (nothing is named like media) the largest when it is the only file.
+ * What takes ffmpeg comes after all else, sound last, but for a film that is far larger. Throws `no_playable_file`.
  */
 export function defaultFile(metainfo: Metainfo): MetainfoFile {
   const real = metainfo.files.filter((file) => !file.padding && file.sizeBytes > 0);
   const named = real.filter(looksPlayable);
-  const asTheyAre = named.filter((file) => CARRIED.has(extensionOf(file.name)));
-  const playable = asTheyAre.length > 0 ? asTheyAre : named;
-  const candidates = playable.length > 0 ? playable : real.length === 1 ? real : [];
-  let best: MetainfoFile | undefined;
-  for (const file of candidates) if (best === undefined || file.sizeBytes > best.sizeBytes) best = file;
-  if (best === undefined) {
+  const among = (extensions: ReadonlySet<string>) =>
+    largest(named.filter(({ name }) => extensions.has(extensionOf(name))));
+  const [own, film] = [among(CARRIED), among(FILMS_BY_FFMPEG)];
+  const isMain = film !== null && (own === null || film.sizeBytes > MAIN_FILM_FACTOR * own.sizeBytes);
+  const best = (isMain ? film : own) ?? among(CARRIED_AS_AAC) ?? (real.length === 1 ? real[0]! : null);
+  if (best === null) {
     throw new MillraceError("no_playable_file", `no playable file among the ${metainfo.files.length} of this torrent`);
   }
+  return best;
+}
+
+function largest(files: readonly MetainfoFile[]): MetainfoFile | null {
+  let best: MetainfoFile | null = null;
+  for (const file of files) if (best === null || file.sizeBytes > best.sizeBytes) best = file;
   return best;
 }
 

@@ -1,6 +1,8 @@
 /** Opens a media file of any container: looks at its first bytes, has the right reader read its index. */
 import type { ByteSource } from "../bytes/source.ts";
 import { MillraceError } from "../errors.ts";
+import { sniffForeign } from "../bytes/foreign-container.ts";
+import { openForeign } from "./foreign/open.ts";
 import { openAudio } from "./index/audio/open.ts";
 import { openMatroska } from "./index/mkv/open.ts";
 import { openMp4 } from "./index/mp4/open.ts";
@@ -45,13 +47,15 @@ async function present(source: IndexWork, options: OpenOptions): Promise<Present
   const length = Math.min(SNIFF_BYTES, source.sizeBytes);
   const head = await source.read(0, length, { signal: options.signal });
   const container = sniffContainer(head);
+  if (container === "mpegts") return await openTransportStream(source, options);
+  const foreign = container === null ? sniffForeign(head) : null;
+  if (foreign !== null) return await presentIndex(await openForeign(foreign, source, options), options, source);
   if (container === null) {
     throw new MillraceError(
       "unsupported_media",
-      "the container is none of MP4, Matroska, MPEG TS, MP3, AAC, AC-3, FLAC, Ogg and WAV",
+      "the container is none of MP4, Matroska, MPEG TS, AVI, FLV, MPEG PS, ASF, MP3, AAC, AC-3, FLAC, Ogg, WAV and others of sound",
     );
   }
-  if (container === "mpegts") return await openTransportStream(source, options);
   const index = await openIndex(container, source, options);
   if (index.timeline.kind === "tabled") requireProportion(index.timeline, index.sourceBytes);
   return await presentIndex(await transcodeIndex(index, options, source), options, source);

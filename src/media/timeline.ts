@@ -69,6 +69,14 @@ export interface TabledTimeline {
   readonly tables: readonly (SampleTable | null)[];
 }
 
+/** A reading of consecutive runs. */
+export interface RunReading {
+  /** As of the timeline; where the run follows the one that was read last, it may go on from there. */
+  readonly readRun: StreamedTimeline["readRun"];
+  /** Lets go of what it reads with. Idempotent. */
+  close(): void;
+}
+
 /** Access units known while reading. */
 export interface StreamedTimeline {
   readonly kind: "streamed";
@@ -94,6 +102,8 @@ export interface StreamedTimeline {
     source: ByteSource,
     signal: AbortSignal,
   ): AsyncIterable<readonly RunSample[]>;
+  /** For runs that are read one after the other, where that saves work; absent: it saves none. */
+  readonly open?: () => RunReading;
 }
 
 /** What an index reader returns. Immutable; holds no source. */
@@ -109,6 +119,8 @@ export interface MediaIndex {
   readonly timeline: TabledTimeline | StreamedTimeline;
   /** What the container calls time 0, in the presentation times of the timeline, 90 kHz. Default 0. */
   readonly zero90k?: number;
+  /** What was to be made of its sound is among its tracks. Default false. */
+  readonly hasMadeSound?: boolean;
 }
 
 /** Options every opener gets. */

@@ -5,6 +5,7 @@
 import type { ChunkBuffers } from "../bytes/chunk-buffers.ts";
 import type { ByteSource } from "../bytes/source.ts";
 import type { FaultLedger } from "./faults.ts";
+import type { ForeignReader } from "./foreign/types.ts";
 import type { AudioEncoder, AudioTarget, AudioTranscoding } from "./transcode/types.ts";
 
 /** Codecs by their usual names; `other` carries the container's own id in `codecId`. */
@@ -13,6 +14,7 @@ export type Codec =
   | "hevc"
   | "mpeg2video"
   | "mpeg1video"
+  | "mpeg4"
   | "aac"
   | "mp3"
   | "mp2"
@@ -61,9 +63,11 @@ export interface Track {
   readonly dolbyVision?: DolbyVision;
   /** Bits in a sample of PCM, where the container tells. */
   readonly bitDepth?: number | null;
-  /** Its access units are whole frames with their headers (AAC in ADTS). */
+  /** Coded sound that the container counts by samples: how many of them a packet has, and its bytes. */
+  readonly soundPacket?: { readonly samples: number; readonly bytes: number };
+  /** Its access units are as MPEG TS carries them, with their headers (AAC in ADTS, H.264 as in Annex B). */
   readonly isFramed?: boolean;
-  /** Matroska's codec id for PCM of another container; null where it has none. */
+  /** Matroska's codec id for PCM and other sound that goes to ffmpeg, with `codecPrivate`; null where it has none. */
   readonly matroskaId?: string | null;
 }
 
@@ -105,6 +109,8 @@ export interface PresentationOptions {
   readonly audioTarget?: AudioTarget;
   /** What makes it; null or absent: nothing does, which is told in a warning. */
   readonly audioEncoder?: AudioEncoder | null;
+  /** What reads containers that we have no reader for; null or absent: nothing does, and they are refused. */
+  readonly foreignReader?: ForeignReader | null;
 }
 
 /** The virtual MPEG TS file. */

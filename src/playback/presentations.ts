@@ -1,4 +1,5 @@
 /** Opened media, shared by every session on the same file: an index is read once. */
+import type { ForeignReader } from "../media/foreign/types.ts";
 import { openMedia } from "../media/open.ts";
 import type { AudioEncoder, AudioTarget, AudioTranscoding } from "../media/transcode/types.ts";
 import type { HlsPlan, Presentation } from "../media/types.ts";
@@ -46,20 +47,27 @@ interface Opened {
   isCounted: boolean;
 }
 
-type SoundMaking = { readonly audioEncoder: AudioEncoder | null; readonly audioTarget: AudioTarget };
+/** The programs that opening files may use, and what sound becomes. */
+export interface FileMaking {
+  /** Makes sound of other sound; null or absent: nothing does. */
+  readonly audioEncoder?: AudioEncoder | null;
+  /** Default AAC. */
+  readonly audioTarget?: AudioTarget;
+  /** Reads containers that we have no reader for; null or absent: nothing does. */
+  readonly foreignReader?: ForeignReader | null;
+}
 
 /** Opens files and remembers what it learned about the latest ones. */
 export class Presentations {
-  readonly #making: SoundMaking;
+  readonly #making: FileMaking;
   readonly #tasks = new Map<string, SharedTask<Opened>>();
   /** Those of `#tasks` that have ended. */
   readonly #opened = new Map<string, Opened>();
   readonly #plans = new Map<string, SharedTask<HlsPlan>>();
   readonly #memory = new IndexMemory(() => this.#dropIdle());
 
-  /** Sound becomes `audioTarget` by way of `audioEncoder`. */
-  constructor(audioEncoder: AudioEncoder | null = null, audioTarget: AudioTarget = "aac") {
-    this.#making = { audioEncoder, audioTarget };
+  constructor(making: FileMaking = {}) {
+    this.#making = making;
   }
 
   /** Presentations that are kept or being opened. */
@@ -181,7 +189,7 @@ async function withReader<T>(
 
 function openFile(
   request: PresentationRequest,
-  making: SoundMaking,
+  making: FileMaking,
   memory: MemoryAccount,
   signal: AbortSignal,
 ): Promise<Presentation> {

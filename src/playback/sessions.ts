@@ -6,6 +6,7 @@ import type { Resolver } from "../content/resolve.ts";
 import { type AnyMetainfo, isLive } from "../transport/live.ts";
 import type { Metainfo } from "../transport/types.ts";
 import { MillraceError } from "../errors.ts";
+import type { ForeignReader } from "../media/foreign/types.ts";
 import { type AudioEncoder, type AudioTarget, sameTranscoding } from "../media/transcode/types.ts";
 import type { Clock, Logger } from "../ports.ts";
 import type { LiveSwarms, LiveTarget } from "../live/swarm/live-source.ts";
@@ -51,6 +52,8 @@ export interface SessionsParts {
   readonly startTimeoutMs: number;
   /** Makes AAC; null: nothing does. */
   readonly audioEncoder: AudioEncoder | null;
+  /** Reads containers that we have no reader for; null: nothing does. */
+  readonly foreignReader: ForeignReader | null;
   /** What sound is transcoded to. */
   readonly audioTarget: AudioTarget;
   /** The metadata of a stream that is being started is known now. */
@@ -81,7 +84,8 @@ export class Sessions {
   constructor(parts: SessionsParts) {
     this.#parts = parts;
     this.#records = parts.records ?? new SessionRecords();
-    this.#presentations = new Presentations(parts.audioEncoder, parts.audioTarget);
+    const { audioEncoder, audioTarget, foreignReader } = parts;
+    this.#presentations = new Presentations({ audioEncoder, audioTarget, foreignReader });
     this.#live = new LiveStreams(parts.live, parts.clock, parts.liveWindow);
     this.#ended = new EndedSessions(parts.clock);
   }

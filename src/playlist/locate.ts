@@ -20,7 +20,8 @@ export interface LocatedItem {
 
 const HEX_40 = /^[0-9a-f]{40}$/i;
 /** Names of files that end. */
-const RECORDED = /\.(?:mp4|m4v|mkv|webm|avi|mov|wmv|flv|mpe?g|mp3|m4a|aac|flac|ogg|opus|wav)$/i;
+const RECORDED =
+  /\.(?:mp4|m4v|mkv|webm|avi|mov|wmv|flv|mpe?g|vob|asf|mp3|m4a|aac|e?ac3|ec3|wma|ape|flac|ogg|opus|wav)$/i;
 /** Schemes of endless streams. */
 const LIVE_SCHEME = /^(?:udp|rtp|igmp|srt|rist):/i;
 

@@ -70,7 +70,8 @@ export function byName(a: { readonly filename: string }, b: { readonly filename:
 }
 
 /** Extensions of files that the page offers first; others are hidden behind these where a torrent has any. */
-const PLAYABLE = /\.(mp4|m4v|mov|mkv|webm|ts|m2ts|mts|avi|flv|mpg|mpeg|vob|wmv|mp3|m4a|aac|flac|ogg|opus|wav)$/i;
+const PLAYABLE =
+  /\.(mp4|m4v|mov|mkv|webm|ts|m2ts|mts|avi|flv|mpg|mpeg|vob|wmv|asf|mp3|m4a|aac|ac3|eac3|ec3|flac|ogg|opus|wav|wma|ape|wv|aiff?|caf)$/i;
 
 /** Files in natural order; only the playable ones where there are some. */
 export function offeredFiles<File extends { readonly filename: string }>(files: readonly File[]): File[] {

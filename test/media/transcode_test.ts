@@ -10,9 +10,9 @@ import { Kept } from "../../src/media/transcode/kept.ts";
 import { ENCODE_TIMEOUT_MS, FfmpegEncoder, MAX_PROCESSES } from "../../src/media/transcode/ffmpeg.ts";
 import type { AudioEncoder, EncodeJob } from "../../src/media/transcode/types.ts";
 import type { Codec, Track } from "../../src/media/types.ts";
-import type { ChildProcess, ProcessPort } from "../../src/ports.ts";
 import { FakeClock } from "../support/fake-clock.ts";
 import { checkTs, ticksBetween } from "../support/ts-check.ts";
+import { fakeProcesses } from "./support/fake-processes.ts";
 import { collect, fixture, NEVER, openBytes } from "./support/files.ts";
 import { repeatTs } from "./ts-input-support.ts";
 import { concatBytes } from "../../src/bytes/hex.ts";
@@ -220,55 +220,6 @@ test("a transport stream whose sound never becomes AAC ends with the reason; a h
   await assertRejects(() => read(() => true), MillraceError, "no such sound");
   assertEquals((await read((job) => job % 3 !== 2)).length, long.length);
 });
-
-interface FakeProcess {
-  readonly args: readonly string[];
-  readonly killed: () => boolean;
-  readonly fed: () => number;
-  finish(output: Uint8Array, code: number, complaint?: string): void;
-}
-
-/** Processes that end when told to. */
-function fakeProcesses(): { port: ProcessPort; started: FakeProcess[]; next(): Promise<void> } {
-  const started: FakeProcess[] = [];
-  let wake = () => {};
-  const port: ProcessPort = {
-    spawn(_command, args) {
-      let killed = false;
-      let fed = 0;
-      let exit = (_code: number) => {};
-      let out!: ReadableStreamDefaultController<Uint8Array>;
-      let err!: ReadableStreamDefaultController<Uint8Array>;
-      const exited = new Promise<number>((resolve) => exit = resolve);
-      const child: ChildProcess = {
-        pid: started.length,
-        stdin: new WritableStream({ write: (chunk) => void (fed += chunk.length) }),
-        stdout: new ReadableStream({ start: (controller) => void (out = controller) }),
-        stderr: new ReadableStream({ start: (controller) => void (err = controller) }),
-        exited,
-        kill() {
-          killed = true;
-          exit(137);
-        },
-      };
-      started.push({
-        args,
-        killed: () => killed,
-        fed: () => fed,
-        finish(output, code, complaint = "") {
-          if (output.length > 0) out.enqueue(output);
-          if (complaint !== "") err.enqueue(new TextEncoder().encode(complaint));
-          out.close();
-          err.close();
-          exit(code);
-        },
-      });
-      wake();
-      return Promise.resolve(child);
-    },
-  };
-  return { port, started, next: () => new Promise((resolve) => wake = resolve) };
-}
 
 const JOB: EncodeJob = {
   input: new Uint8Array(10),

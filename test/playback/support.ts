@@ -201,6 +201,7 @@ export function makeSessions(clock: Clock, swarms: SwarmManager, more: Partial<S
     resolver: { resolve: () => Promise.resolve({}) },
     startTimeoutMs: 20_000,
     audioEncoder: null,
+    foreignReader: null,
     audioTarget: "aac",
     onMetadata: () => {},
     ...more,

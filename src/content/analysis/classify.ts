@@ -1,5 +1,6 @@
 /** Classifies a body by its first bytes; its sender's label counts only where they say nothing. */
 import { type Container, sniffContainer } from "../../bytes/container.ts";
+import { sniffForeign } from "../../bytes/foreign-container.ts";
 import { toHex } from "../../bytes/hex.ts";
 import { mimeTypeOf } from "../file-choice.ts";
 
@@ -9,17 +10,12 @@ export const CLASSIFY_BYTES = 4096;
 /** Kinds of bodies that analysis distinguishes. */
 export type BodyKind = "transport_file" | "gzip" | "m3u" | "media";
 
-/** First bytes of media formats in hexadecimal, besides those that `sniffContainer` knows. */
+/** First bytes of media formats in hexadecimal, besides those that `sniffContainer` and `sniffForeign` know. */
 const MEDIA_STARTS: readonly RegExp[] = [
-  // FLV, ID3 tags before MP3 and AAC.
-  /^464c5601/,
+  // ID3 tags before MP3 and AAC.
   /^4944330[2-4]/,
-  // RIFF with AVI.
-  /^52494646.{8}41564920/,
-  // ASF: the GUID of its header object.
-  /^3026b2758e66cf11/,
-  // MPEG program stream, MPEG video sequence (ISO/IEC 13818-1 and -2).
-  /^000001b[a3]/,
+  // MPEG video sequence (ISO/IEC 13818-2).
+  /^000001b3/,
 ];
 /** A dictionary that begins with a key: BEP 3. */
 const BENCODED = /^d[1-9]\d{0,2}:/;
@@ -55,7 +51,8 @@ export function classifyBody(head: Uint8Array, type: string, path: string): Body
   const startHex = toHex(start);
   if (BENCODED.test(String.fromCharCode(...start))) return "transport_file";
   if (head[0] === 0x1f && head[1] === 0x8b) return "gzip";
-  if (sniffContainer(head) !== null || MEDIA_STARTS.some((media) => media.test(startHex))) return "media";
+  const isKnown = sniffContainer(head) !== null || sniffForeign(head) !== null;
+  if (isKnown || MEDIA_STARTS.some((media) => media.test(startHex))) return "media";
   const text = headText(head).trimStart();
   if (/^#EXTM3U\b/i.test(text) || /^#EXTINF:/im.test(text)) return "m3u";
   if (MARKUP.test(text) || head.length === 0) return null;
@@ -83,7 +80,7 @@ export function mediaMime(head: Uint8Array, type: string, path: string): string 
   const said = type.split(";")[0]!.trim().toLowerCase();
   // One container has several types: sound alone, WebM.
   const named = MEDIA_TYPE.test(said) ? said : mimeTypeOf(path);
-  if (container === null) return named;
+  if (container === null) return MEDIA_TYPE.test(named) ? named : sniffForeign(head)?.mime ?? named;
   const own = CONTAINER_MIMES[container];
   return SAME_CONTAINER[container].test(named) ? named : own;
 }

@@ -4,7 +4,8 @@ import { percentDecoded } from "../../bytes/percent.ts";
 /** Names that say nothing: the folder they stand in says more. */
 const NAMELESS = /^(?:index|playlist|master|manifest|chunklist|stream|live|video|mono|play|tracks?[-\w]*|\d{1,2})$/i;
 /** Endings that a name may have several of. */
-const ENDING = /\.(?:torrent|m3u8?|gz|ts|mts|m2ts|mp4|m4v|mov|mkv|webm|avi|flv|mpe?g|mp3|m4a|aac|flac|ogg|wav|wmv)$/i;
+const ENDING =
+  /\.(?:torrent|m3u8?|gz|ts|mts|m2ts|mp4|m4v|mov|mkv|webm|avi|flv|mpe?g|vob|asf|mp3|m4a|aac|e?ac3|ec3|flac|ogg|wav|wm[av]|ape)$/i;
 const MAX_TITLE_CHARS = 500;
 
 /** A title out of `Content-Disposition` (RFC 6266) or the name of a station; null when neither is there. */

@@ -9,6 +9,24 @@ export function wantsAac(track: Track, container: string, wish: AudioTranscoding
   return asksForAac(track, wish) && matroskaAudio(track, container) !== null;
 }
 
+/**
+ * Indexes of the tracks that are to be made of others: what `wish` takes in and `isReadable` allows. None where only silent
+ * files are to be helped and this one is not silent, or its picture can't be carried. `hasData`: the track is not empty.
+ */
+export function chooseMade(
+  tracks: readonly Track[],
+  wish: AudioTranscoding,
+  hasData: (index: number) => boolean,
+  isReadable: (track: Track) => boolean,
+): number[] {
+  const isCarried = (kind: Track["kind"]) => (track: Track, i: number) =>
+    track.kind === kind && elementaryFormat(track) !== null && hasData(i);
+  // Sound alone does not help a viewer who wants the film: refuse such a file with an error that names its codecs.
+  const isBlind = tracks.some(({ kind }) => kind === "video") && !tracks.some(isCarried("video"));
+  if (wish.onlyIfSilent && (isBlind || tracks.some(isCarried("audio")))) return [];
+  return tracks.flatMap((track, i) => hasData(i) && asksForAac(track, wish) && isReadable(track) ? [i] : []);
+}
+
 /** Whether `wish` takes in `track`: all sound that is not AAC, MP3 and AC-3 only when asked for. */
 export function asksForAac(track: Track, wish: AudioTranscoding): boolean {
   if (track.kind !== "audio") return false;

@@ -44,9 +44,8 @@ export function matroskaAudio(track: Track, container: string): MatroskaAudio | 
     const id = track.codec === "flac" ? "A_FLAC" : "A_VORBIS";
     return codecPrivate === null ? null : { codecId: id, codecPrivate, ...numbers };
   }
-  if (track.codec === "pcm") {
-    return track.matroskaId ? { codecId: track.matroskaId, codecPrivate: null, ...numbers } : null;
-  }
+  if (track.matroskaId) return { codecId: track.matroskaId, codecPrivate, ...numbers };
+  if (track.codec === "pcm") return null;
   if (track.codec === "opus") {
     // Mapping family 0 needs no table of channels (RFC 7845, 5.1.1).
     return numbers.channels > 2 ? null : { codecId: "A_OPUS", codecPrivate: opusHead(numbers.channels), ...numbers };

@@ -3,7 +3,7 @@ import { elementaryFormat } from "../mux/ts/elementary/carry.ts";
 import type { IndexWork } from "../index/work.ts";
 import type { MediaIndex, OpenOptions, RunSample, StreamedRun, StreamedTimeline } from "../timeline.ts";
 import type { Track } from "../types.ts";
-import { madeChannels, madeTrack, wantsAac } from "./choice.ts";
+import { chooseMade, madeChannels, madeTrack } from "./choice.ts";
 import { matroskaAudio } from "./matroska-audio.ts";
 import { foreseenBytes, frameTicks, MAX_RUN_FRAMES, RunAudio } from "./run-audio.ts";
 import { runsOfTables } from "./tabled-runs.ts";
@@ -22,17 +22,11 @@ export async function transcodeIndex(
   work: Pick<IndexWork, "spend">,
 ): Promise<MediaIndex> {
   const { transcode, audioEncoder, audioTarget = "aac" } = options;
-  if (!transcode) return index;
+  if (!transcode || index.hasMadeSound) return index;
   const hasData = (i: number) =>
     index.timeline.kind === "streamed" ? !index.timeline.empty?.has(i) : (index.timeline.tables[i]?.count ?? 0) > 0;
-  const isCarried = (kind: Track["kind"]) => (track: Track, i: number) =>
-    track.kind === kind && elementaryFormat(track) !== null && hasData(i);
-  // Sound alone does not help a viewer who wants the film: refuse such a file with an error that names its codecs.
-  const isBlind = index.tracks.some(({ kind }) => kind === "video") && !index.tracks.some(isCarried("video"));
-  if (transcode.onlyIfSilent && (isBlind || index.tracks.some(isCarried("audio")))) return index;
-  const chosen = index.tracks.flatMap((track, i) =>
-    hasData(i) && wantsAac(track, index.container, transcode) ? [i] : []
-  );
+  const isReadable = (track: Track) => matroskaAudio(track, index.container) !== null;
+  const chosen = chooseMade(index.tracks, transcode, hasData, isReadable);
   if (chosen.length === 0) return index;
   if (!audioEncoder || !await audioEncoder.isAvailable(options.signal)) {
     const names = [...new Set(chosen.map((i) => index.tracks[i]!.codec))].join(", ");

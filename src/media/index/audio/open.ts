@@ -1,11 +1,16 @@
 /** Opens audio files other than MP4, Matroska and MPEG TS. */
 import { id3TagBytes } from "../../../bytes/audio-frames.ts";
 import { type Container, SNIFF_BYTES, sniffContainer } from "../../../bytes/container.ts";
+import { foreignOf } from "../../../bytes/foreign-container.ts";
 import type { ByteSource } from "../../../bytes/source.ts";
+import { hasCode } from "../../../errors.ts";
+import { openForeign } from "../../foreign/open.ts";
 import type { MediaIndex, OpenOptions } from "../../timeline.ts";
-import { openByLibrary } from "../library/open.ts";
+import { openByLibrary, unknownSound } from "../library/open.ts";
 import { openFlac } from "./flac.ts";
 import { openFrames } from "./frames.ts";
+import { openWavBlocks } from "./wav-blocks.ts";
+import { wavCoding } from "./wav-format.ts";
 
 /** Containers that hold only sound. */
 export type AudioContainer = Exclude<Container, "mp4" | "matroska" | "mpegts">;
@@ -31,8 +36,25 @@ export async function openAudio(
       return await openFlac(source, position, options);
     case "ogg":
     case "wav":
-      return await openByLibrary(source, container, options);
+      try {
+        if (container === "wav") {
+          const blocks = await openWavBlocks(source, options);
+          if (blocks !== null) return blocks;
+          await requirePcm(source, options.signal);
+        }
+        return await openByLibrary(source, container, options);
+      } catch (error) {
+        const { foreignReader: reader, signal } = options;
+        if (!hasCode(error, "unsupported_media") || !reader || !await reader.isAvailable(signal)) throw error;
+        return await openForeign(foreignOf(container), source, options);
+      }
   }
+}
+
+/** Throws `unsupported_media` for a WAV file of anything but PCM. */
+async function requirePcm(source: ByteSource, signal: AbortSignal): Promise<void> {
+  const coding = wavCoding(await source.read(0, Math.min(SNIFF_BYTES, source.sizeBytes), { signal }));
+  if (coding !== null) throw unknownSound(coding);
 }
 
 /** The format of the data after the leading ID3v2 tags, and its position; `mp3` when unrecognised. */

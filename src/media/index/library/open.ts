@@ -52,7 +52,10 @@ async function describe(track: InputAudioTrack): Promise<Track> {
   return { ...base, codec, codecId: codec === "opus" ? "Opus" : "Vorbis", codecPrivate };
 }
 
-/** Opens an Ogg or WAV file. Rejects with `bad_media`, `unsupported_media`, or as the source does. */
+/**
+ * Opens an Ogg or WAV file. Rejects with `bad_media`, `unsupported_media` (other sound than Opus, Vorbis and PCM), or as the
+ * source does.
+ */
 export async function openByLibrary(
   source: ByteSource,
   container: LibraryContainer,
@@ -65,10 +68,9 @@ export async function openByLibrary(
   const demuxer = make();
   try {
     const audio = await demuxer.track(source, signal);
-    if (audio === null) {
-      throw new MillraceError("unsupported_media", "MPEG TS cannot carry it: no Opus, Vorbis or PCM in the file");
-    }
+    if (audio === null) throw unknownSound("other sound than Opus, Vorbis and PCM");
     const track = await demuxer.ask(source, signal, () => describe(audio));
+    if (track.codec === "other") throw unknownSound(track.codecId);
     const sampleRate = track.sampleRate ?? 0;
     if (!(sampleRate > 0 && (track.channels ?? 0) > 0)) throw new MillraceError("bad_media", "the sound has no rate");
     const first = await demuxer.firstPacket(source, signal);
@@ -92,6 +94,14 @@ export async function openByLibrary(
   } finally {
     demuxer.close();
   }
+}
+
+/** The error for sound that nothing here can read without ffmpeg. */
+export function unknownSound(name: string): MillraceError {
+  return new MillraceError(
+    "unsupported_media",
+    `MPEG TS cannot carry ${name}: install ffmpeg, which makes it into AAC`,
+  );
 }
 
 /** What reading a run needs. */

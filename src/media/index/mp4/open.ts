@@ -15,7 +15,7 @@ import { canFollow, type FilePart, joinParts } from "./joined-parts.ts";
 import { joinTimelines } from "./joined-timeline.ts";
 import { findMovie, HeaderReader } from "./locate.ts";
 import { type Movie, readMovie } from "./movie.ts";
-import { buildPcmTable } from "./pcm-table.ts";
+import { buildPcmTable, isCounted } from "./pcm-table.ts";
 import { buildTable, declaresMore, MAX_SAMPLES } from "./sample-table.ts";
 
 /** Most films in one file; more are left out with a warning. */
@@ -165,7 +165,7 @@ async function readTables(movie: Movie, work: IndexWork, isUsable: (track: Track
   let left = MAX_SAMPLES;
   const tables: (SampleTable | null)[] = [];
   for (const entry of movie.tracks) {
-    const build = entry.track.codec === "pcm" ? buildPcmTable : buildTable;
+    const build = isCounted(entry) ? buildPcmTable : buildTable;
     const table = isUsable(entry.track) ? await build(entry, left, work) : null;
     tables.push(table);
     if (!isUsable(entry.track)) continue;
@@ -176,7 +176,7 @@ async function readTables(movie: Movie, work: IndexWork, isUsable: (track: Track
     if (entry.hasOtherDescriptions) {
       warnings.push(`track ${entry.track.id} changes its codec data on the way: what has other data may not play`);
     }
-    if (entry.edits !== null && (entry.track.codec === "pcm" || movie.fragmentDefaults !== null)) {
+    if (entry.edits !== null && (isCounted(entry) || movie.fragmentDefaults !== null)) {
       warnings.push(`track ${entry.track.id}: only the first edit is followed`);
     }
   }

@@ -1,4 +1,7 @@
-/** Tables of PCM: a PCM sample is one moment of sound, far too small for an access unit, so each unit holds many. */
+/**
+ * Tables of sound that is counted by samples: a sample is one moment of it, far too small for an access unit, so each unit
+ * holds many. PCM has each moment for itself, ADPCM packs some dozens.
+ */
 import { ColumnBuilder } from "../../column.ts";
 import { requirePlausible } from "../../plausible.ts";
 import type { SampleTable } from "../../timeline.ts";
@@ -13,17 +16,27 @@ const MOMENTS_PER_UNIT = 1024;
 /** Access units and chunks between two checks of the clock. */
 const STRIDE = 4096;
 
-/** The table of a PCM track as `buildTable` gives it. Null when it has no sound or its form is unknown. */
+/** Whether the container counts the sound of the track by samples. Some muxers count ADPCM by packets. */
+export function isCounted({ track, sampleTable }: MovieTrack): boolean {
+  const { soundPacket } = track;
+  if (soundPacket === undefined) return track.codec === "pcm";
+  return sampleTable !== null && momentUnits(sampleTable) < soundPacket.samples;
+}
+
+/** The table of a track whose sound is counted, as `buildTable` gives it. Null when it has no sound or its form is unknown. */
 export async function buildPcmTable(
   { sampleTable: stbl, timescale, shiftS, track }: MovieTrack,
   limit: number,
   work: IndexWork,
 ): Promise<SampleTable | null> {
-  const momentBytes = (track.channels ?? 0) * (track.bitDepth ?? 0) / 8;
+  const packet = track.soundPacket ?? { samples: 1, bytes: (track.channels ?? 0) * (track.bitDepth ?? 0) / 8 };
   const sizes = stbl === null ? null : child(stbl, "stsz");
   if (stbl === null || sizes === null || sizes.start + 12 > sizes.end) return null;
-  if (!Number.isInteger(momentBytes) || momentBytes < 1) return null;
-  const declared = Math.min(sizes.view.getUint32(sizes.start + 8), Math.floor(work.sizeBytes / momentBytes));
+  if (!Number.isInteger(packet.bytes) || packet.bytes < 1 || packet.samples < 1) return null;
+  // Decoders of ADPCM take one packet at a time.
+  const packetsPerUnit = track.soundPacket === undefined ? MOMENTS_PER_UNIT : 1;
+  const present = Math.floor(work.sizeBytes / packet.bytes) * packet.samples;
+  const declared = Math.min(sizes.view.getUint32(sizes.start + 8), present);
   const perMoment90k = 90_000 * momentUnits(stbl) / timescale;
   requirePlausible(declared * perMoment90k / 90_000, work.sizeBytes);
   const offsets = new ColumnBuilder();
@@ -36,22 +49,22 @@ export async function buildPcmTable(
     const end = Math.min(declared, moment + chunk.samples);
     for (let { offset } = chunk; moment < end;) {
       if (steps++ % STRIDE === 0) await work.spend(STRIDE);
-      const room = Math.floor((work.sizeBytes - offset) / momentBytes);
-      const count = Math.min(MOMENTS_PER_UNIT, end - moment, room);
+      const room = Math.floor((work.sizeBytes - offset) / packet.bytes);
+      const count = Math.min(packetsPerUnit, Math.ceil((end - moment) / packet.samples), room);
       if (count <= 0) break chunks;
       requireFewer(offsets.length + 1, limit);
       offsets.push(offset);
-      unitSizes.push(count * momentBytes);
+      unitSizes.push(count * packet.bytes);
       times.push(Math.round(moment * perMoment90k + shiftS * 90_000));
-      offset += count * momentBytes;
-      moment += count;
+      offset += count * packet.bytes;
+      moment += count * packet.samples;
     }
     if (moment >= declared) break;
   }
   if (offsets.length === 0) return null;
   return {
     count: offsets.length,
-    payloadBytes: moment * momentBytes,
+    payloadBytes: moment / packet.samples * packet.bytes,
     offsets: offsets.finish(),
     sizes: unitSizes.finish(),
     dts90k: times.finish(),

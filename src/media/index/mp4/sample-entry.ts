@@ -9,6 +9,7 @@ import {
   vorbisChannels,
   vorbisHeadFrom,
 } from "./audio-config.ts";
+import { codedAudioFrom } from "./coded-audio.ts";
 import { readDolbyVision } from "../dolby-vision.ts";
 import { bodyOf, type Box, boxesIn, child, entriesOf, fourCharacters } from "./boxes.ts";
 
@@ -24,6 +25,7 @@ export type EntryFacts = Pick<
   | "channels"
   | "bitDepth"
   | "matroskaId"
+  | "soundPacket"
   | "dolbyVision"
 >;
 
@@ -145,6 +147,8 @@ function audioEntry(entry: Box): EntryFacts {
     const form = pcmFormOf(entry, inner);
     return form === null ? base : { ...base, bitDepth: form.bitDepth, matroskaId: matroskaPcmId(form) };
   }
+  const coded = codedAudioFrom(entry, boxes, base.channels ?? 1);
+  if (coded !== null) return { ...base, ...coded };
   const dOps = codec === "opus" ? child(boxes, "dOps") : null;
   if (dOps !== null) return { ...base, codecPrivate: opusHeadFrom(dOps) };
   const dfLa = codec === "flac" ? child(boxes, "dfLa") : null;

@@ -127,8 +127,8 @@ export function requireFewer(count: number, limit: number): void {
 
 /** True when the index describes more than the file holds, as after an interrupted download. */
 export function declaresMore(movieTrack: MovieTrack, table: SampleTable | null): boolean {
-  // In PCM one access unit is many samples.
-  if (movieTrack.track.codec === "pcm") return false;
+  // In PCM and ADPCM one access unit is many samples.
+  if (movieTrack.track.codec === "pcm" || movieTrack.track.soundPacket !== undefined) return false;
   const { sampleTable } = movieTrack;
   const box = sampleTable === null ? null : child(sampleTable, "stsz") ?? child(sampleTable, "stz2");
   if (box === null || box.start + 12 > box.end || versionOf(box) !== 0) return false;

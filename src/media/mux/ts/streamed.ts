@@ -106,6 +106,22 @@ export class StreamedMuxer {
     signal: AbortSignal,
     buffers?: ChunkBuffers,
   ): AsyncGenerator<Uint8Array> {
+    const reading = this.timeline.open?.() ?? null;
+    try {
+      yield* this.readBy(reading ?? this.timeline, first, end, source, signal, buffers);
+    } finally {
+      reading?.close();
+    }
+  }
+
+  private async *readBy(
+    reading: Pick<StreamedTimeline, "readRun">,
+    first: number,
+    end: number,
+    source: ByteSource,
+    signal: AbortSignal,
+    buffers?: ChunkBuffers,
+  ): AsyncGenerator<Uint8Array> {
     const { runs } = this.timeline;
     const sink = new PacketSink(buffers);
     const fileEnd90k = this.fileEnd90k();
@@ -127,7 +143,7 @@ export class StreamedMuxer {
         },
         sink,
       );
-      for await (const batch of this.timeline.readRun(i, this.wanted, counted ?? source, signal)) {
+      for await (const batch of reading.readRun(i, this.wanted, counted ?? source, signal)) {
         for (const sample of batch) slot.push(sample);
         slot.detach();
         yield* sink.take();

@@ -26,6 +26,7 @@ const FORMATS: Readonly<Partial<Record<Codec, FormatOf>>> = {
   hevc: hevcFormat,
   mpeg2video: () => passThrough(0x02, 0xe0, null),
   mpeg1video: () => passThrough(0x01, 0xe0, null),
+  mpeg4: ({ isFramed }) => isFramed ? passThrough(0x10, 0xe0, null) : null,
   aac: aacFormat,
   mp3: mpegAudio,
   mp2: mpegAudio,

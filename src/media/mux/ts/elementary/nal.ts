@@ -4,7 +4,7 @@
  */
 import type { Track } from "../../../types.ts";
 import { copyBytes } from "../payload.ts";
-import type { ElementaryFormat } from "./format.ts";
+import { type ElementaryFormat, passThrough } from "./format.ts";
 
 /** How the two codecs differ. */
 interface NalSyntax {
@@ -44,11 +44,13 @@ const HEVC: NalSyntax = {
   isFurtherLayer: (firstByte, secondByte) => (firstByte & 1) !== 0 || secondByte >= 8,
 };
 
+const VIDEO_STREAM_ID = 0xe0;
 /** Most bytes of parameter sets; real ones take 30 to 300 bytes. */
 const MAX_PARAMETER_SET_BYTES = 16 * 1024;
 
 /** Reads avcC (14496-15, 5.3.3.1.2). Null when there is none or it is damaged. */
 export function h264Format(track: Track): ElementaryFormat | null {
+  if (track.isFramed) return passThrough(H264.streamType, VIDEO_STREAM_ID, H264.registration);
   const box = track.codecPrivate;
   if (box === null || box.length < 7 || box[0] !== 1) return null;
   const sets = new ParameterSets(box);
@@ -60,6 +62,7 @@ export function h264Format(track: Track): ElementaryFormat | null {
 
 /** Reads hvcC (14496-15, 8.3.3.1.2). Null when there is none or it is damaged. */
 export function hevcFormat(track: Track): ElementaryFormat | null {
+  if (track.isFramed) return passThrough(HEVC.streamType, VIDEO_STREAM_ID, HEVC.registration);
   const box = track.codecPrivate;
   if (box === null || box.length < 23) return null;
   const sets = new ParameterSets(box);
@@ -130,7 +133,7 @@ function nalFormat(syntax: NalSyntax, lengthBytes: number, parameterSets: Uint8A
   const delimiterBytes = syntax.delimiter.length;
   return {
     streamType: syntax.streamType,
-    streamId: 0xe0,
+    streamId: VIDEO_STREAM_ID,
     registration: syntax.registration,
     frame90k: null,
     maxBytes: (sizeBytes, keyframe) =>

@@ -1,0 +1,193 @@
+/**
+ * The timeline of a file that ffmpeg reads. A run begins at the first random access point at or after a time fixed in
+ * advance, wherever the program that reads it began. Sound that is made has a program of its own for each run, which begins
+ * a second earlier, so that its frames are the same whoever asks; copies go on with the program of the run before.
+ */
+import type { ByteSource } from "../../bytes/source.ts";
+import type { RunReading, RunSample, StreamedRun, StreamedTimeline } from "../timeline.ts";
+import { RunCut } from "./run-cut.ts";
+import { frameTicks } from "../transcode/run-audio.ts";
+import { type CopiedStream, copyJob } from "./copy-job.ts";
+import type { ForeignReader, ForeignRun } from "./types.ts";
+import { type ForeignUnit, UnitReader } from "./unit-reader.ts";
+
+/** A program begins so much before the run that it is for, s: decoders and encoders settle, parsers find their feet. */
+const LEAD_S = 1;
+/** Places closer to the beginning are reached by reading: some demuxers lose the first picture in seeking to it, s. */
+const NEAR_S = 3;
+
+/** What reading takes. */
+export interface ForeignFacts {
+  readonly reader: ForeignReader;
+  readonly demuxer: string;
+  /** Its output streams, which are the tracks `trackOf` of the index. */
+  readonly streams: readonly CopiedStream[];
+  readonly trackOf: readonly number[];
+  /** Which of `streams` runs begin with. */
+  readonly main: number;
+  /** The file's clock when its timeline is at 0, ticks of 90 kHz. */
+  readonly origin90k: number;
+  /** Begin of the file on its own clock, s. */
+  readonly startS: number;
+  readonly limitBytes: number;
+}
+
+/** A program with what it wrote and nobody took yet. */
+export class UnitStream {
+  readonly #run: ForeignRun;
+  readonly #units: UnitReader;
+  #pending: ForeignUnit[] = [];
+  #atEnd = false;
+
+  private constructor(run: ForeignRun, units: UnitReader) {
+    this.#run = run;
+    this.#units = units;
+  }
+
+  /** Starts a program for what lies from `fromS` on, on the file's clock; null: from its beginning. */
+  static async open(
+    facts: Omit<ForeignFacts, "trackOf" | "main" | "origin90k">,
+    fromS: number | null,
+    source: ByteSource,
+    signal: AbortSignal,
+  ): Promise<UnitStream> {
+    const { reader, demuxer, streams, startS, limitBytes } = facts;
+    const job = copyJob({ demuxer, streams, fromS, soundFromS: fromS ?? startS, limitBytes });
+    const near90k = Math.round((fromS ?? startS) * 90_000);
+    return new UnitStream(await reader.open(job, source, signal), new UnitReader(streams.length, near90k));
+  }
+
+  /** The next units; null at the end. */
+  async next(signal: AbortSignal): Promise<ForeignUnit[] | null> {
+    if (this.#pending.length > 0) return this.#pending.splice(0);
+    if (this.#atEnd) return null;
+    const bytes = await this.#run.next(signal);
+    if (bytes !== null) return this.#units.push(bytes);
+    this.#atEnd = true;
+    return this.#units.finish();
+  }
+
+  /** Takes `units` back, which `next` gave last. */
+  putBack(units: ForeignUnit[]): void {
+    this.#pending = units;
+  }
+
+  close(): void {
+    this.#run.close();
+  }
+}
+
+/** The timeline with `runs`. */
+export function foreignTimeline(facts: ForeignFacts, runs: readonly StreamedRun[]): StreamedTimeline {
+  const open = () => new ForeignReading(facts, runs);
+  return {
+    kind: "streamed",
+    runs,
+    open,
+    async *readRun(...run) {
+      const reading = open();
+      try {
+        yield* reading.readRun(...run);
+      } finally {
+        reading.close();
+      }
+    },
+  };
+}
+
+/** A reading of runs one after the other. */
+class ForeignReading implements RunReading {
+  readonly #facts: ForeignFacts;
+  readonly #runs: readonly StreamedRun[];
+  readonly #hasMade: boolean;
+  #stream: UnitStream | null = null;
+  /** The run that the stream's next unit begins; -1: it is in the middle of one. */
+  #next = -1;
+
+  constructor(facts: ForeignFacts, runs: readonly StreamedRun[]) {
+    this.#facts = facts;
+    this.#runs = runs;
+    this.#hasMade = facts.streams.some(({ made }) => made !== null);
+  }
+
+  async *readRun(
+    run: number,
+    wanted: ReadonlySet<number>,
+    source: ByteSource,
+    signal: AbortSignal,
+  ): AsyncGenerator<readonly RunSample[]> {
+    if (this.#next !== run) await this.#seek(run, source, signal);
+    const stream = this.#stream!;
+    this.#next = -1;
+    const { trackOf, main, streams } = this.#facts;
+    const cut = new RunCut({
+      streams: streams.length,
+      main,
+      begins: run === 0 ? null : (unit) => this.#begins(unit, run),
+      ends: (unit) => this.#begins(unit, run + 1),
+    });
+    for (let units = await stream.next(signal); units !== null; units = await stream.next(signal)) {
+      let taken = 0;
+      while (taken < units.length && !cut.isDone) {
+        const unit = units[taken++]!;
+        if (!this.#isPriming(unit)) cut.push(unit);
+      }
+      const own = cut.take().filter((unit) => wanted.has(trackOf[unit.stream]!));
+      if (own.length > 0) yield own.map((unit) => this.#sampleOf(unit));
+      if (!cut.isDone) continue;
+      if (this.#hasMade) return this.close();
+      stream.putBack([...cut.rest(), ...units.slice(taken)]);
+      this.#next = run + 1;
+      return;
+    }
+    cut.finish();
+    const last = cut.take().filter((unit) => wanted.has(trackOf[unit.stream]!));
+    if (last.length > 0) yield last.map((unit) => this.#sampleOf(unit));
+  }
+
+  close(): void {
+    this.#stream?.close();
+    this.#stream = null;
+    this.#next = -1;
+  }
+
+  async #seek(run: number, source: ByteSource, signal: AbortSignal): Promise<void> {
+    this.close();
+    const { startS, origin90k } = this.#facts;
+    const wantedS = (this.#runs[run]!.startPts90k + origin90k) / 90_000 - LEAD_S;
+    const fromS = run === 0 || wantedS < startS + NEAR_S ? null : wantedS;
+    this.#stream = await UnitStream.open(this.#facts, fromS, source, signal);
+  }
+
+  #begins(unit: ForeignUnit, run: number): boolean {
+    const { main, streams, origin90k } = this.#facts;
+    if (run >= this.#runs.length || !(unit.keyframe || streams[main]!.kind === "audio")) return false;
+    return this.#shownAt(unit) - origin90k >= this.#runs[run]!.startPts90k;
+  }
+
+  /** ffmpeg guesses a picture's delay where there is none, and guesses another one after a seek. */
+  #shownAt({ stream, pts90k, dts90k }: ForeignUnit): number {
+    return this.#facts.streams[stream]!.isInOrder ? dts90k : pts90k;
+  }
+
+  /** Sound that is made begins with a frame that only primes its decoder. */
+  #isPriming({ stream, pts90k }: ForeignUnit): boolean {
+    const { streams, startS } = this.#facts;
+    const { made } = streams[stream]!;
+    if (made === null) return false;
+    const frame90k = frameTicks(made.target);
+    return pts90k < Math.floor(startS * 90_000 / frame90k) * frame90k;
+  }
+
+  #sampleOf(unit: ForeignUnit): RunSample {
+    const { stream, dts90k, keyframe, data } = unit;
+    const { trackOf, streams, origin90k } = this.#facts;
+    return {
+      track: trackOf[stream]!,
+      pts90k: this.#shownAt(unit) - origin90k,
+      dts90k: dts90k - origin90k,
+      keyframe: keyframe || streams[stream]!.kind === "audio",
+      data,
+    };
+  }
+}

@@ -1,0 +1,188 @@
+/**
+ * Opens files of containers that only ffmpeg reads: AVI, FLV, MPEG PS, ASF, and many of sound alone. ffmpeg gets the file
+ * through a door (`file-door.ts`) and copies what MPEG TS carries; other sound it makes into AAC or AC-3 where that is wished
+ * for. What it gives are access units with their times, which our own muxer lays out.
+ */
+import type { ByteSource } from "../../bytes/source.ts";
+import type { ForeignContainer } from "../../bytes/foreign-container.ts";
+import { MillraceError } from "../../errors.ts";
+import { DEFAULT_SEGMENT_TARGET_MS, MAX_SEGMENTS } from "../hls/plan.ts";
+import { elementaryFormat } from "../mux/ts/elementary/carry.ts";
+import { longestS } from "../plausible.ts";
+import type { MediaIndex, OpenOptions, StreamedRun } from "../timeline.ts";
+import { chooseMade, madeChannels, madeTrack } from "../transcode/choice.ts";
+import { foreseenBytes, frameTicks } from "../transcode/run-audio.ts";
+import type { CopiedStream } from "./copy-job.ts";
+import { type ForeignFacts, foreignTimeline, UnitStream } from "./foreign-timeline.ts";
+import { type ForeignFile, probeForeign } from "./probe.ts";
+
+/** Runs of copies are at least this many times the distance of random access points at the beginning, so that none is empty. */
+const SPACING_FACTOR = 1.5;
+/** How much of the beginning is copied for that: random access points, bytes and time, whichever is first. */
+const HEAD_POINTS = 4;
+const HEAD_BYTES = 2 * 1024 * 1024;
+const HEAD_90K = 30 * 90_000;
+/** A program's output: copies have headers of their own, and sound that is made ends with its run. */
+const COPY_FACTOR = 3;
+const SPARE_BYTES = 64 * 1024 * 1024;
+/** The timeline's origin lies at a whole number of these: frames of AAC and of AC-3 begin there, 90 kHz. */
+const GRID_90K = 5760;
+/** Frames of sound that a file may be longer than it says: what a decoder still holds. */
+const SPARE_FRAMES = 16;
+/** Containers that have one time for each picture, of decoding. */
+const WITHOUT_TIMES: ReadonlySet<string> = new Set(["avi", "asf"]);
+/** Bit rate assumed where the file does not say how long it is, bytes/s. */
+const UNKNOWN_RATE = 500_000;
+
+/** Opens `source`. Rejects with `unsupported_media` where ffmpeg is missing, `bad_media`, or as the source does. */
+export async function openForeign(
+  { name, demuxer }: ForeignContainer,
+  source: ByteSource,
+  options: OpenOptions,
+): Promise<MediaIndex> {
+  const { foreignReader: reader, signal, transcode, audioTarget = "aac" } = options;
+  if (!reader || !await reader.isAvailable(signal)) {
+    const message = `the container is ${name}, which only ffmpeg reads: install ffmpeg and ffprobe`;
+    throw new MillraceError("unsupported_media", message);
+  }
+  const file = await probeForeign(reader, demuxer, source, signal);
+  const told = file.streams.map(({ track }) => track);
+  const chosen = new Set(transcode ? chooseMade(told, transcode, () => true, () => true) : []);
+  const tracks = told.map((track, i) => chosen.has(i) ? { ...madeTrack(track, audioTarget), isFramed: true } : track);
+  const base = {
+    container: "other",
+    tracks,
+    durationMs: file.durationS === null ? null : file.durationS * 1000,
+    sourceBytes: source.sizeBytes,
+    warnings: [] as string[],
+    hasMadeSound: true,
+  } as const;
+  const trackOf = tracks.flatMap((track, i) => elementaryFormat(track) === null ? [] : [i]);
+  // Nothing to play: the choice of tracks says why.
+  if (trackOf.length === 0) return { ...base, timeline: { kind: "streamed", runs: [], readRun: nothing } };
+  const streams = trackOf.map((track): CopiedStream => ({
+    index: file.streams[track]!.index,
+    codecId: told[track]!.codecId,
+    kind: told[track]!.kind as "video" | "audio",
+    isInOrder: WITHOUT_TIMES.has(demuxer) && told[track]!.kind === "video" && file.streams[track]!.reorderFrames === 0,
+    made: chosen.has(track) ? { target: audioTarget, channels: madeChannels(told[track]!) } : null,
+  }));
+  const common = {
+    reader,
+    demuxer,
+    streams,
+    startS: file.startS,
+    limitBytes: COPY_FACTOR * source.sizeBytes + SPARE_BYTES,
+  };
+  const video = streams.findIndex(({ kind }) => kind === "video");
+  const main = Math.max(0, video);
+  if (streams.every(({ made }) => made !== null)) {
+    const origin90k = Math.floor(file.startS * 90_000 / GRID_90K) * GRID_90K;
+    const runs = madeRuns(file, streams, tracks.length, trackOf, source, options);
+    return { ...base, timeline: foreignTimeline({ ...common, trackOf, main, origin90k }, runs) };
+  }
+  const { origin90k, spacing90k } = await measure(common, main, source, signal);
+  const warnings = [`${name} is read by way of ffmpeg: its length in MPEG TS is unknown and seeking is approximate`];
+  if (
+    WITHOUT_TIMES.has(demuxer) &&
+    streams.some(({ kind, codecId, isInOrder }) => kind === "video" && codecId === "h264" && !isInOrder)
+  ) {
+    warnings.push(`${name} does not say when pictures of H.264 are shown that are not in order: they may judder`);
+  }
+  const runs = copiedRuns(file, spacing90k, tracks.length, source, options);
+  return { ...base, warnings, timeline: foreignTimeline({ ...common, trackOf, main, origin90k }, runs) };
+}
+
+async function* nothing(): AsyncGenerator<never> {}
+
+/** Length of the file, 90 kHz. */
+function length90k({ durationS }: ForeignFile, { sizeBytes }: ByteSource): number {
+  return Math.round(Math.min(durationS ?? sizeBytes / UNKNOWN_RATE, longestS(sizeBytes)) * 90_000);
+}
+
+/** Runs of sound that is all made: each a whole number of frames, with a bound on its size. */
+function madeRuns(
+  file: ForeignFile,
+  streams: readonly CopiedStream[],
+  tracks: number,
+  trackOf: readonly number[],
+  source: ByteSource,
+  { segmentTargetMs = DEFAULT_SEGMENT_TARGET_MS }: OpenOptions,
+): StreamedRun[] {
+  const { target } = streams[0]!.made!;
+  const frame90k = frameTicks(target);
+  const end90k = Math.max(frame90k, length90k(file, source));
+  const frames = Math.max(1, Math.round(segmentTargetMs * 90 / frame90k), Math.ceil(end90k / frame90k / MAX_SEGMENTS));
+  return Array.from({ length: Math.ceil(end90k / (frames * frame90k)) }, (_, index): StreamedRun => {
+    const startPts90k = index * frames * frame90k;
+    // The last one may be a little longer than the file says.
+    const own = Math.min(frames, Math.ceil((end90k - startPts90k) / frame90k) + SPARE_FRAMES);
+    return {
+      index,
+      startPts90k,
+      startDts90k: startPts90k,
+      durationPts90k: Math.min(end90k - startPts90k, frames * frame90k),
+      sourceStart: 0,
+      sourceEnd: source.sizeBytes,
+      maxPayloadBytes: streams.reduce((sum, { made }) => sum + foreseenBytes(own, target, made!.channels), 0),
+      maxAccessUnits: Array.from({ length: tracks }, (_, i) => trackOf.includes(i) ? own + 1 : 0),
+    };
+  });
+}
+
+/** Runs with copies in them, of a size that nobody knows. */
+function copiedRuns(
+  file: ForeignFile,
+  spacing90k: number,
+  tracks: number,
+  source: ByteSource,
+  { segmentTargetMs = DEFAULT_SEGMENT_TARGET_MS }: OpenOptions,
+): StreamedRun[] {
+  const end90k = length90k(file, source);
+  const run90k = Math.max(segmentTargetMs * 90, spacing90k * SPACING_FACTOR);
+  const count = Math.min(MAX_SEGMENTS, Math.max(1, Math.floor(end90k / run90k)));
+  return Array.from({ length: count }, (_, index): StreamedRun => ({
+    index,
+    startPts90k: Math.round(end90k * index / count),
+    startDts90k: Math.round(end90k * index / count),
+    durationPts90k: Math.round(end90k / count),
+    sourceStart: 0,
+    sourceEnd: source.sizeBytes,
+    maxPayloadBytes: null,
+    maxAccessUnits: new Array(tracks).fill(0),
+  }));
+}
+
+/** Copies the beginning, to see where the clock begins and how far apart random access points are. */
+async function measure(
+  facts: Omit<ForeignFacts, "trackOf" | "main" | "origin90k">,
+  main: number,
+  source: ByteSource,
+  signal: AbortSignal,
+): Promise<{ readonly origin90k: number; readonly spacing90k: number }> {
+  const stream = await UnitStream.open(facts, null, source, signal);
+  try {
+    let first90k = Infinity;
+    let last90k = -Infinity;
+    let bytes = 0;
+    const points: number[] = [];
+    const isEnough = () => points.length >= HEAD_POINTS || bytes >= HEAD_BYTES || last90k - first90k >= HEAD_90K;
+    while (!isEnough()) {
+      const units = await stream.next(signal);
+      if (units === null) break;
+      for (const { stream, dts90k, pts90k, keyframe, data } of units) {
+        first90k = Math.min(first90k, dts90k);
+        last90k = Math.max(last90k, dts90k);
+        bytes += data.length;
+        if (stream === main && keyframe) points.push(pts90k);
+      }
+    }
+    if (first90k === Infinity) throw new MillraceError("bad_media", "ffmpeg finds nothing to play in the file");
+    // If the part read ends within a group, count that group as far as it was seen.
+    let spacing90k = points.length > 0 ? last90k - points.at(-1)! : 0;
+    for (let i = 1; i < points.length; i++) spacing90k = Math.max(spacing90k, points[i]! - points[i - 1]!);
+    return { origin90k: Math.floor(first90k / GRID_90K) * GRID_90K, spacing90k };
+  } finally {
+    stream.close();
+  }
+}

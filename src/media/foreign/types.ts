@@ -1,0 +1,30 @@
+/** Files that only ffmpeg reads: what the rest of the room sees of it. */
+import type { ByteSource } from "../../bytes/source.ts";
+
+/** A run of a program on a file. */
+export interface ForeignJob {
+  readonly program: "ffmpeg" | "ffprobe";
+  /** Its arguments, given the address of the file. */
+  readonly arguments: (url: string) => readonly string[];
+  /** More output than this is an error, bytes. */
+  readonly limitBytes: number;
+}
+
+/** A program that reads a file and writes. */
+export interface ForeignRun {
+  /**
+   * More of its output; null at the end. One call at a time. Rejects with `bad_media`, `timeout` (it does nothing any more),
+   * as the file's source does, or with the signal's reason, after which the run goes on.
+   */
+  next(signal: AbortSignal): Promise<Uint8Array | null>;
+  /** Ends it. Idempotent. */
+  close(): void;
+}
+
+/** Runs ffmpeg's programs on files. */
+export interface ForeignReader {
+  /** Whether it can work at all; asked again as long as it cannot. */
+  isAvailable(signal: AbortSignal): Promise<boolean>;
+  /** Starts a program. Rejects with `too_busy`, `unavailable`, `io`, or the signal's reason. The caller closes the run. */
+  open(job: ForeignJob, source: ByteSource, signal: AbortSignal): Promise<ForeignRun>;
+}

@@ -1,0 +1,216 @@
+import { test } from "node:test";
+import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
+import { loadPorts } from "../../../platform/detect.ts";
+import type { ByteSource } from "../../../src/bytes/source.ts";
+import { MillraceError } from "../../../src/errors.ts";
+import { DoorKeeper } from "../../../src/media/foreign/file-door.ts";
+import { ForeignPrograms, inputArguments, MAX_PROGRAMS, PATIENCE_MS } from "../../../src/media/foreign/programs.ts";
+import type { ForeignJob } from "../../../src/media/foreign/types.ts";
+import { FakeClock, settle } from "../../support/fake-clock.ts";
+import { MemorySource } from "../../support/memory-source.ts";
+import { fakeProcesses } from "../support/fake-processes.ts";
+import { NEVER } from "../support/files.ts";
+
+const BYTES = Uint8Array.from({ length: 300_000 }, (_, i) => i % 251);
+const bytesOf = async (response: Response) => new Uint8Array(await response.arrayBuffer());
+
+test("Door gives a file by ranges to those that know its address, until it is closed", async () => {
+  const { http } = await loadPorts();
+  const keeper = new DoorKeeper(http);
+  const door = await keeper.open(new MemorySource(BYTES));
+  assertEquals(new URL(door.url).hostname, "127.0.0.1");
+  const cases: [range: string | null, status: number, bytes: Uint8Array | null, contentRange: string | null][] = [
+    [null, 206, BYTES, "bytes 0-299999/300000"],
+    ["bytes=0-", 206, BYTES, "bytes 0-299999/300000"],
+    ["bytes=200000-", 206, BYTES.subarray(200_000), "bytes 200000-299999/300000"],
+    ["bytes=10-19", 206, BYTES.subarray(10, 20), "bytes 10-19/300000"],
+    ["bytes=299999-400000", 206, BYTES.subarray(299_999), "bytes 299999-299999/300000"],
+    ["bytes=300000-", 416, null, "bytes */300000"],
+    ["bytes=20-10", 416, null, "bytes */300000"],
+  ];
+  for (const [range, status, bytes, contentRange] of cases) {
+    const response = await fetch(door.url, range === null ? {} : { headers: { range } });
+    assertEquals([response.status, response.headers.get("content-range")], [status, contentRange], range ?? "none");
+    const body = await bytesOf(response);
+    if (bytes !== null) assertEquals(body, bytes);
+  }
+  const other = await keeper.open(new MemorySource(BYTES.subarray(5)));
+  assert(other.url !== door.url);
+  const guessed = await fetch(new URL("/0123456789abcdef0123456789abcdef", door.url));
+  assertEquals(guessed.status, 404);
+  await guessed.text();
+  door.close();
+  const late = await fetch(door.url);
+  assertEquals(late.status, 404);
+  await late.text();
+  other.close();
+  other.close();
+  // Nobody listens any more.
+  await assertRejects(() => fetch(other.url).then((response) => response.text()));
+});
+
+test("Door tells whether it waits for the source, and why the source failed", async () => {
+  const { http } = await loadPorts();
+  const keeper = new DoorKeeper(http);
+  let fail = (_error: unknown) => {};
+  let ask = () => {};
+  const asked = new Promise<void>((resolve) => ask = resolve);
+  const source: ByteSource = {
+    sizeBytes: 1000,
+    read() {
+      ask();
+      return new Promise((_, reject) => fail = reject);
+    },
+  };
+  const door = await keeper.open(source);
+  try {
+    const body = fetch(door.url).then((response) => response.text()).catch(() => "broken");
+    await asked;
+    assertEquals([door.failure, door.isWaiting], [null, true]);
+    const error = new MillraceError("timeout", "no peers");
+    fail(error);
+    assertEquals(await body, "broken");
+    assertEquals([door.failure, door.isWaiting], [error, false]);
+  } finally {
+    door.close();
+  }
+});
+
+const JOB: ForeignJob = {
+  program: "ffmpeg",
+  arguments: (url) => [...inputArguments("avi"), "-i", url],
+  limitBytes: 1000,
+};
+const source = new MemorySource(BYTES);
+
+test("inputArguments() forces the format, and leaves no way to another file, address or format", () => {
+  const args = inputArguments("avi");
+  const after = (name: string) => args[args.indexOf(name) + 1];
+  assertEquals([after("-f"), after("-format_whitelist"), after("-protocol_whitelist")], ["avi", "avi", "http,tcp"]);
+});
+
+test("ForeignPrograms.open() runs a program, gives its output, and names its complaint without the address", async () => {
+  const { http } = await loadPorts();
+  const { port, started } = fakeProcesses();
+  const programs = new ForeignPrograms(port, http, new FakeClock());
+  const run = await programs.open(JOB, source, NEVER);
+  const url = started[0]!.args.at(-1)!;
+  assertEquals((await bytesOf(await fetch(url))).length, BYTES.length);
+  started[0]!.write(new Uint8Array([1, 2]));
+  assertEquals(await run.next(NEVER), new Uint8Array([1, 2]));
+  started[0]!.finish(new Uint8Array([3]), 1, "damaged at the end");
+  assertEquals([await run.next(NEVER), await run.next(NEVER)], [new Uint8Array([3]), null]);
+  run.close();
+  const failing = await programs.open(JOB, source, NEVER);
+  started[1]!.finish(new Uint8Array(0), 1, `${started[1]!.args.at(-1)}: Invalid data found\nmore\n`);
+  const error = await assertRejects(() => failing.next(NEVER), MillraceError);
+  assertEquals([error.code, error.message], ["bad_media", "ffmpeg cannot read the file: the file: Invalid data found"]);
+  failing.close();
+});
+
+test("ForeignPrograms.open() ends programs that are closed, give too much, or hang; not those that wait for bytes", async () => {
+  const { http } = await loadPorts();
+  const { port, started } = fakeProcesses();
+  const clock = new FakeClock();
+  const programs = new ForeignPrograms(port, http, clock);
+  const closed = await programs.open(JOB, source, NEVER);
+  closed.close();
+  closed.close();
+  assert(started[0]!.killed());
+  assertEquals((await assertRejects(() => closed.next(NEVER), MillraceError)).code, "closed");
+
+  const flood = await programs.open(JOB, source, NEVER);
+  started[1]!.write(new Uint8Array(1001));
+  assertEquals((await assertRejects(() => flood.next(NEVER), MillraceError)).code, "bad_media");
+  flood.close();
+
+  const hanging = await programs.open(JOB, source, NEVER);
+  const late = assertRejects(() => hanging.next(NEVER), MillraceError);
+  await settle();
+  clock.advance(PATIENCE_MS);
+  assertEquals((await late).code, "timeout");
+  hanging.close();
+
+  const leaving = new AbortController();
+  const left = await programs.open(JOB, source, leaving.signal);
+  const gone = assertRejects(() => left.next(leaving.signal), MillraceError);
+  leaving.abort(new MillraceError("aborted", "gone"));
+  assertEquals((await gone).code, "aborted");
+  left.close();
+
+  let answer = (_bytes: Uint8Array) => {};
+  let ask = () => {};
+  const asked = new Promise<void>((resolve) => ask = resolve);
+  const slow: ByteSource = {
+    sizeBytes: 4,
+    read() {
+      ask();
+      return new Promise((resolve) => answer = resolve);
+    },
+  };
+  const waiting = await programs.open(JOB, slow, NEVER);
+  const body = fetch(started[4]!.args.at(-1)!).then(bytesOf);
+  let hasEnded = false;
+  const next = waiting.next(NEVER).finally(() => hasEnded = true);
+  await asked;
+  clock.advance(PATIENCE_MS);
+  await settle();
+  assertEquals(hasEnded, false);
+  answer(new Uint8Array(4));
+  assertEquals((await body).length, 4);
+  started[4]!.write(new Uint8Array(3));
+  assertEquals(await next, new Uint8Array(3));
+  waiting.close();
+  assertEquals(clock.pendingTimers, 0);
+});
+
+test("ForeignPrograms.open() gives the source's error, and refuses more programs than its limit", async () => {
+  const { http } = await loadPorts();
+  const { port, started } = fakeProcesses();
+  const programs = new ForeignPrograms(port, http, new FakeClock());
+  const broken: ByteSource = {
+    sizeBytes: 10,
+    read: () => Promise.reject(new MillraceError("connection_failed", "no peers")),
+  };
+  const run = await programs.open(JOB, broken, NEVER);
+  await fetch(started[0]!.args.at(-1)!).then((response) => response.text()).catch(() => {});
+  started[0]!.finish(new Uint8Array(0), 1, "Input/output error");
+  assertEquals((await assertRejects(() => run.next(NEVER), MillraceError)).code, "connection_failed");
+  run.close();
+  const runs = [];
+  for (let i = 0; i < MAX_PROGRAMS; i++) runs.push(await programs.open(JOB, source, NEVER));
+  assertEquals((await assertRejects(() => programs.open(JOB, source, NEVER), MillraceError)).code, "too_busy");
+  runs[3]!.close();
+  runs.push(await programs.open(JOB, source, NEVER));
+  for (const one of runs) one.close();
+});
+
+test("ForeignPrograms.isAvailable() wants ffmpeg and ffprobe, and asks again until they are there", async () => {
+  const { http } = await loadPorts();
+  const { port, started, next } = fakeProcesses();
+  const there = new Set(["ffmpeg"]);
+  const programs = new ForeignPrograms(
+    {
+      spawn: (command, args) =>
+        there.has(command) ? port.spawn(command, args) : Promise.reject(new MillraceError("unavailable", "not found")),
+    },
+    http,
+    new FakeClock(),
+  );
+  const ask = async () => {
+    const spawned = next();
+    const answer = programs.isAvailable(NEVER);
+    await spawned;
+    started.at(-1)!.finish(new Uint8Array(3), 0);
+    if (there.size < 2) return await answer;
+    await next();
+    started.at(-1)!.finish(new Uint8Array(3), 0);
+    return await answer;
+  };
+  assertEquals(await ask(), false);
+  there.add("ffprobe");
+  assertEquals(await ask(), true);
+  assertEquals(await programs.isAvailable(NEVER), true);
+  assertEquals(started.map(({ command }) => command), ["ffmpeg", "ffmpeg", "ffprobe"]);
+  assertStringIncludes(started[0]!.args.join(" "), "-version");
+});
