@@ -79,7 +79,11 @@ export async function openForeign(
   if (streams.every(({ made }) => made !== null)) {
     const origin90k = Math.floor(file.startS * 90_000 / GRID_90K) * GRID_90K;
     const runs = madeRuns(file, streams, tracks.length, trackOf, source, options);
-    return { ...base, timeline: foreignTimeline({ ...common, trackOf, main, origin90k }, runs) };
+    return {
+      ...base,
+      zero90k: zeroOf(file, origin90k),
+      timeline: foreignTimeline({ ...common, trackOf, main, origin90k }, runs),
+    };
   }
   const { origin90k, spacing90k } = await measure(common, main, source, signal);
   const warnings = [`${name} is read by way of ffmpeg: its length in MPEG TS is unknown and seeking is approximate`];
@@ -90,7 +94,13 @@ export async function openForeign(
     warnings.push(`${name} does not say when pictures of H.264 are shown that are not in order: they may judder`);
   }
   const runs = copiedRuns(file, spacing90k, tracks.length, source, options);
-  return { ...base, warnings, timeline: foreignTimeline({ ...common, trackOf, main, origin90k }, runs) };
+  const timeline = foreignTimeline({ ...common, trackOf, main, origin90k }, runs);
+  return { ...base, warnings, zero90k: zeroOf(file, origin90k), timeline };
+}
+
+/** Time of the file's beginning on the timeline, 90 kHz. */
+function zeroOf({ startS }: ForeignFile, origin90k: number): number {
+  return Math.round(startS * 90_000) - origin90k;
 }
 
 async function* nothing(): AsyncGenerator<never> {}
