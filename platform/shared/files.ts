@@ -1,5 +1,5 @@
 /**
- * The file port on node:fs, which all three runtimes have. Its callback functions are used on purpose: behind the promise
+ * The file port on node:fs, which all three runtimes have. Its callback functions are used on purpose: through the promise
  * API one of the runtimes writes at a tenth of the speed.
  */
 import fs from "node:fs";

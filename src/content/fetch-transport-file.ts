@@ -11,14 +11,14 @@ import { type FetchPorts, guardedOpen, requireSuccess } from "./fetch-guard.ts";
 /** For the whole file. */
 const TIMEOUT_MS = 20_000;
 
-/** What playback answers for content that has an address of its own and no swarm. */
+/** The error of playback for content that has an address of its own and no swarm. */
 export function comesByHttp(): MillraceError {
   return new MillraceError("unsupported_media", "this content comes by HTTP: open its own address in the player");
 }
 
 /**
  * The bytes at `url`, which begin as a transport file does. Throws as `guardedOpen`, `unsupported_media` for HLS, media and
- * lists, `bad_transport_file` for anything else; those are told by their first bytes, so that a stream without an end
+ * lists, `bad_transport_file` for anything else; all of these are recognised by their first bytes, so an endless stream
  * costs nothing.
  */
 export async function fetchTransportFile(

@@ -1,6 +1,6 @@
 /**
  * Marks the engine's own requests, so that it knows them when they come back to it: by an address of its own, through a
- * router or through a reverse proxy. Else somebody elsewhere could name such an address and be taken for this machine.
+ * router or through a reverse proxy. Without it a stranger could name such an address and be taken for this machine.
  */
 import { fromHex, toHex } from "../bytes/hex.ts";
 import type { Ports } from "../ports.ts";

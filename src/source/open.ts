@@ -91,7 +91,7 @@ async function open(ports: SourcePorts, path: string, { once, signal }: SourceOp
   }
 }
 
-/** Until the first data somebody waits for the broadcast to begin: why it does not is told at once. */
+/** Until the first data arrives somebody waits for the broadcast to begin: if it does not, the reason is logged at once. */
 async function* announced(
   events: AsyncIterable<LiveInputEvent>,
   log: Logger,

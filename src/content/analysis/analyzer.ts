@@ -83,7 +83,7 @@ async function analyzeOne(
   }
 }
 
-/** The torrent behind `selector`; null when nobody told in time, which is no failure: the id itself is an answer. */
+/** The torrent that `selector` names; null when no peer sent it in time, which is no failure: the id alone is a result. */
 async function searched(
   content: MetainfoFinder,
   selector: StreamSelector,

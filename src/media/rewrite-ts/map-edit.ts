@@ -22,7 +22,7 @@ const TYPE_ADTS = 0x0f;
 /** stuffing_descriptor (ETSI EN 300 468, 6.2.40): what decoders pass over. */
 const TAG_STUFFING = 0x42;
 /**
- * Descriptors that tell another codec: registration; AC-3, E-AC-3, DTS, AAC and the extension of DVB; AC-3 and E-AC-3 of
+ * Descriptors that name another codec: registration; AC-3, E-AC-3, DTS, AAC and the extension of DVB; AC-3 and E-AC-3 of
  * ATSC; and those of MPEG-1, MPEG-4 and MPEG-2 AAC audio.
  */
 const CODEC_TAGS: ReadonlySet<number> = new Set([0x03, 0x05, 0x1c, 0x2b, 0x6a, 0x7a, 0x7b, 0x7c, 0x7f, 0x81, 0xcc]);

@@ -24,14 +24,14 @@ export function openMapEnds(packets: Uint8Array, mapPid: number): MapEnds {
     const payload = payloadOf(packets, at);
     if (startsUnit(packets, at)) {
       const start = 1 + (payload[0] ?? 0);
-      // A pointer beyond 0 has the end of the section before in front.
+      // With a pointer above 0 the end of the previous section comes first.
       if (!started && start > 1) before = true;
       started = true;
       missing = sectionBytes(payload, start) - (payload.length - start);
     } else if (started) missing -= payload.length;
     else before = true;
   }
-  // How much a piece without its start lacks is not to be told.
+  // Nothing says how much a piece without its start lacks.
   return { before, after: missing > 0 || (before && !started) };
 }
 

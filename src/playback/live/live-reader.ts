@@ -1,6 +1,6 @@
 /**
- * One player's MPEG TS of a broadcast: a place in the window and the splices made so far. It waits at the edge, is sent
- * on over gaps to the next random access point, and begins again near the edge when the window has left it behind.
+ * One player's MPEG TS of a broadcast: a place in the window and the splices made so far. It waits at the edge, skips
+ * gaps to the next random access point, and begins again near the edge when the window has moved past it.
  */
 import { concatBytes } from "../../bytes/hex.ts";
 import { abortError, hasCode } from "../../errors.ts";
@@ -81,7 +81,7 @@ export class LiveReader {
     if (this.next === null || this.next < stream.window.base) return stream.startPoint() ?? "wait";
     const end = stream.runEnd(this.entered);
     if (end === null || this.next < stream.readableEnd(this.entered)) return null;
-    // Behind a gap: the next place where a decoder can start.
+    // After a gap: the next place where a decoder can start.
     return stream.pointFrom(end) ?? "wait";
   }
 

@@ -212,7 +212,7 @@ export class LiveSession extends Session {
   /** Why nothing new comes. */
   private missing(): StallReason {
     if (this.stream.source.status().peers === 0) return "no_peers";
-    // Peers have told of nothing that is not here.
+    // Peers have announced nothing that is not here.
     return this.stream.missesPieces ? "missing_piece" : "source_silent";
   }
 

@@ -78,7 +78,7 @@ export class LiveStream {
     });
     this.scan = new LiveScan({
       runEnded: (packet, isWhole) => {
-        // Of an access unit that is cut short a decoder makes rubbish.
+        // A decoder turns an access unit that is cut short into rubbish.
         this.runs.at(-1)!.until = isWhole ? packet : this.scan.unitStart ?? packet;
         this.runs.push({ start: packet, until: null });
         if (this.runs.length > MAX_RUNS) this.runs.splice(0, MAX_RUNS / 2);
@@ -248,13 +248,13 @@ export class LiveStream {
     }
     if (pieces.length > 0) this.grew();
     if (this.feed.ended && !endedBefore) this.cuts.end(this.window.end);
-    // Before the first there is progress to tell.
+    // Before the first header, progress is reported.
     if (pieces.length > 0 || this.feed.ended !== endedBefore || !this.feed.started) this.wake();
   }
 
   /**
-   * What the swarm still holds from before `header` without a hole: of a broadcast that was joined earlier, so that who
-   * opens a player again can go back at once.
+   * What the swarm still holds from before `header` without a hole: of a broadcast that was joined earlier, so that a viewer
+   * who opens a player again can go back at once.
    */
   private piecesBefore(header: PieceHeader): FeedPiece[] {
     const { window } = this.source.node;
