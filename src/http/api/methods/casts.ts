@@ -5,7 +5,9 @@ import { defineMethod, type Method } from "../method.ts";
 import type { ApiParts } from "../parts.ts";
 import { NONE, OK } from "../schemas.ts";
 
-const KEY = z.string().regex(/^[0-9a-f]{64}$/).describe("Public key of an engine, 64 hexadecimal digits");
+const KEY = z.string().regex(/^[0-9a-f]{64}$/, "64 hexadecimal digits are expected").describe(
+  "Public key of an engine",
+);
 
 /** The methods by which a person lets other engines play here. */
 export const CAST_METHODS: readonly Method[] = [
