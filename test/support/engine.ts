@@ -7,6 +7,7 @@ import { createEngine, type Engine, type EngineOptions } from "../../src/engine.
 import { choosePieceLength, createTransportFile, hashPieces } from "../../src/transport/create.ts";
 import type { Ports } from "../../src/ports.ts";
 import type { Metainfo } from "../../src/transport/types.ts";
+import { CheckedAnswers } from "./checked-answers.ts";
 
 /** A directory that is removed with everything in it. */
 export async function temporaryDirectory(): Promise<{ path: string; remove(): Promise<void> }> {
@@ -14,7 +15,7 @@ export async function temporaryDirectory(): Promise<{ path: string; remove(): Pr
   return { path, remove: () => rm(path, { recursive: true, force: true }) };
 }
 
-/** An engine with an HTTP server on a free port. */
+/** An engine with an HTTP server on a free port. Its answers are compared with `/openapi.json`. */
 export interface ServedEngine {
   readonly engine: Engine;
   /** `http://127.0.0.1:<port>`. */
@@ -41,7 +42,11 @@ export async function serveEngine(options: EngineOptions = {}): Promise<ServedEn
 /** As `serveEngine`, on ports of the test's own. */
 export async function serveOn(ports: Ports, options: EngineOptions): Promise<ServedEngine> {
   const engine = await createEngine(ports, { ...ALONE, ...options });
-  const server = await ports.http.serve({ host: "127.0.0.1", port: 0 }, (request, info) => engine.fetch(request, info));
+  const answers = new CheckedAnswers();
+  const server = await ports.http.serve(
+    { host: "127.0.0.1", port: 0 },
+    async (request, info) => answers.take(request, await engine.fetch(request, info)),
+  );
   return {
     engine,
     url: `http://127.0.0.1:${server.address.port}`,
@@ -49,6 +54,7 @@ export async function serveOn(ports: Ports, options: EngineOptions): Promise<Ser
     async close() {
       await engine.close();
       await server.close(0);
+      await answers.close();
     },
   };
 }
