@@ -196,7 +196,8 @@ export class PortMapper {
     if (JSON.stringify(state) === JSON.stringify(this.#state)) return;
     this.#state = state;
     if (this.#ending.signal.aborted) return;
-    this.#ports.log.log("info", `port mapping: ${describeMapping(state)}`);
+    const level = state.kind === "unneeded" ? "debug" : "info";
+    this.#ports.log.log(level, `port mapping: ${describeMapping(state)}`);
     this.#changed(state);
   }
 }
