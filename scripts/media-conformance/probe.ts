@@ -63,10 +63,27 @@ export function probe(file: string): Stream[] {
   return streams;
 }
 
-/** A hash per decoded picture of the first video stream, in order; empty when there is none. */
-export function pictures(file: string): string[] {
-  const words = ["-v", "error", "-i", file, "-map", "0:v:0", "-fps_mode", "passthrough", "-f", "framemd5", "-"];
-  return call("ffmpeg", ...words).split("\n")
-    .filter((line) => line !== "" && !line.startsWith("#"))
-    .map((line) => line.split(",").at(-1)!.trim());
+/**
+ * For each of `streams` a hash per decoded picture, or per frame of sound as the stream has it, in order. `isFramed`: its
+ * AAC has ADTS headers, which do not count.
+ */
+export function contents(file: string, streams: readonly Stream[], isFramed: boolean): string[][] {
+  const words = streams.flatMap(({ index }) => ["-map", `0:${index}`]);
+  const sounds = streams.filter(({ kind }) => kind === "audio");
+  const stripped = sounds.flatMap(({ codec }, n) =>
+    isFramed && codec === "aac" ? [`-bsf:a:${n}`, "aac_adtstoasc"] : []
+  );
+  const text = call(
+    "ffmpeg",
+    ...["-v", "error", "-threads", "1", "-i", file, ...words, "-c:a", "copy", ...stripped],
+    ...["-fps_mode", "passthrough", "-f", "framemd5", "-"],
+  );
+  const hashes: string[][] = streams.map(() => []);
+  for (const line of text.split("\n")) {
+    if (line === "" || line.startsWith("#")) continue;
+    const fields = line.split(",");
+    // Stream, two times, duration, size, hash, and side data that the TS has elsewhere.
+    hashes[Number(fields[0])]!.push(fields[5]!.trim());
+  }
+  return hashes;
 }

@@ -203,7 +203,6 @@ const encoders: readonly Recipe[] = [
         "--vbv-bufsize",
         300,
         "--temporal-layers",
-        3,
         "--repeat-headers",
         "--y4m",
         "in.y4m",
