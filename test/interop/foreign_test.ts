@@ -63,7 +63,6 @@ const FILMS: readonly (readonly [name: string, encoding: readonly string[], muxi
   ]],
   ["mpeg2.mpg", [...MPEG2, "-c:a", "mp2"], ["-f", "vob"]],
   ["mpeg2-ac3.vob", [...MPEG2, "-c:a", "ac3"], ["-f", "vob"]],
-  ["mpeg1.mpg", ["-c:v", "mpeg1video", "-g", "12", "-bf", "2", "-b:v", "300k", "-c:a", "mp2"], ["-f", "mpeg"]],
   ["h264.asf", [...X264, "-bf", "0", "-c:a", "libmp3lame"], ["-f", "asf"]],
   ["silent.avi", [...XVID, "-an"]],
 ];
@@ -122,12 +121,9 @@ const SOUNDS: readonly Beeping[] = [
   { name: "sound.wma", audio: ["-c:a", "wmav2"], rate: 44100, video: [] },
   { name: "alac.caf", audio: ["-c:a", "alac"], rate: 44100, video: [] },
   { name: "sound.wv", audio: ["-c:a", "wavpack"], rate: 48000, layout: "5.1", video: [] },
-  { name: "sound.tta", audio: ["-c:a", "tta"], rate: 44100, video: [] },
-  { name: "sound.aiff", audio: ["-c:a", "pcm_s16be"], rate: 44100, video: [] },
   { name: "sound.au", audio: ["-c:a", "pcm_mulaw"], rate: 8000, layout: "mono", video: [] },
   { name: "flac.ogg", audio: ["-c:a", "flac"], rate: 44100, video: [] },
   { name: "pcm.avi", audio: ["-c:a", "pcm_s16le"], rate: 44100 },
-  { name: "adpcm.avi", audio: ["-c:a", "adpcm_ms"], rate: 44100 },
 ];
 /** Made into AC-3 too. */
 const AS_AC3 = ["sound.wma", "pcm.avi"];
