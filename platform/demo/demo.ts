@@ -35,7 +35,10 @@ export async function runDemo(
   let serving: Serving | null = null;
   try {
     const stateDir = `${directory}/state`;
-    serving = await startServing({ ...config, stateDir, cache: "ram", dht: false, lsd: false }, ports);
+    serving = await startServing(
+      { ...config, stateDir, cache: "ram", dht: false, lsd: false, portMapping: false },
+      ports,
+    );
     const file = `${directory}/clip.mp4`;
     await ports.files.writeFile(file, await loadClip());
     seeder = await startSeeder(ports, self, config.live ? broadcastFlags(file, directory) : seedFlags(file));
