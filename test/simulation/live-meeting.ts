@@ -2,9 +2,10 @@
 import type { EventWheel } from "./event-wheel.ts";
 import { connect, SET_UP_TRIPS, type SimHost } from "./live-network.ts";
 
-/** Neighbours that a member looks for, and most that it has. */
+/** Neighbours that a member looks for, and most that it has; the source has as many as in `LivePeers`. */
 export const NEIGHBOURS = 20;
-export const MAX_LINKS = 30;
+const MAX_LINKS = 30;
+export const SOURCE_LINKS = 80;
 /** How long a dial in vain keeps others from being tried, and how long a member gathers news of newcomers, ms. */
 const DOUBTFUL_MS = 1200;
 const GATHER_MS = 100;
@@ -45,7 +46,7 @@ export class Meeting {
     const { queue, random, source } = this.run;
     const viewers = this.run.viewers();
     const isAway = this.run.isAway();
-    if (host.options.liar !== undefined && !isAway && (source.links.size < MAX_LINKS || source.makeRoom())) {
+    if (host.options.liar !== undefined && !isAway && this.hasRoom(source)) {
       connect(queue, host, source, this.latencyMs());
     }
     for (let tries = 0; tries < 3 * NEIGHBOURS && host.links.size + host.dialing < NEIGHBOURS; tries++) {
@@ -59,8 +60,13 @@ export class Meeting {
     }
   }
 
+  /** True when `host` takes another connection, be it in the place of one of no use. */
+  private hasRoom(host: SimHost): boolean {
+    return host.links.size < (host === this.run.source ? SOURCE_LINKS : MAX_LINKS) || host.makeRoom();
+  }
+
   private dial(host: SimHost, other: SimHost): void {
-    if (other.links.size >= MAX_LINKS && !other.makeRoom()) return;
+    if (!this.hasRoom(other)) return;
     const latencyMs = this.latencyMs();
     if (!connect(this.run.queue, host, other, latencyMs) || host.options.isClosed === true) return;
     if (this.run.hasClosed) this.tell(host, other, latencyMs);

@@ -6,7 +6,7 @@ import { POLICY } from "../../src/live/node/policy.ts";
 import { seededRandom } from "./event-queue.ts";
 import { EventWheel } from "./event-wheel.ts";
 import { Dealing } from "./live-dealing.ts";
-import { MAX_LINKS, Meeting, NEIGHBOURS } from "./live-meeting.ts";
+import { Meeting, NEIGHBOURS, SOURCE_LINKS } from "./live-meeting.ts";
 import { SOURCE_QUIET_MS, SOURCE_RETRY_MS } from "../../src/live/swarm/redial.ts";
 import { connect, disconnect, EPOCH_MS, GENUINE, type LiarKind, SimHost, simulatedHeader } from "./live-network.ts";
 
@@ -325,7 +325,7 @@ export class LiveSimulation {
       // As often as `RedialPolicy` has them dial; the last time before may have been at any moment.
       const everyMs = SOURCE_RETRY_MS * (0.8 + 0.4 * this.random());
       this.queue.after(everyMs * this.random(), () => {
-        if (this.source.links.size < MAX_LINKS) connect(this.queue, host, this.source, this.meeting.latencyMs());
+        if (this.source.links.size < SOURCE_LINKS) connect(this.queue, host, this.source, this.meeting.latencyMs());
       });
     }
     this.queue.at(this.quietUntilMs, () => this.meeting.meet(this.source));

@@ -176,6 +176,7 @@ export class Parents {
     }
     if (this.former[substream] === peer && seq >= this.formerSeq[substream]!) return this.leave(substream);
     if (this.next[substream] !== peer) return;
+    this.blame(substream, nowMs);
     this.leave(substream);
     this.former[substream] = this.parents[substream]!;
     this.formerSeq[substream] = seq;
@@ -198,6 +199,13 @@ export class Parents {
       if (parent === null || parent === peer || parent.requests.has(blockKey(seq, block))) continue;
       parent.link.cancel(seq, block * BLOCK_BYTES, lengthBytes);
     }
+  }
+
+  /** A parent that stopped delivering, but still says that the substream reaches it, is not asked again soon. */
+  private blame(substream: number, nowMs: number): void {
+    const parent = this.parents[substream];
+    if (parent == null || this.proven[substream] === 0 || !this.isStarved(substream)) return;
+    if (depthAt(parent, substream) <= MAX_DEPTH && nowMs >= parent.barrenUntilMs) noteBarren(parent, nowMs);
   }
 
   private leave(substream: number): void {
@@ -283,6 +291,7 @@ export class Parents {
       if (parent == null || late[substream]! < POLICY.lateBlocks) continue;
       if (nowMs - this.sinceMs[substream]! < patienceMs) continue;
       if (parent.lastBlockMs < this.sinceMs[substream]! && nowMs >= parent.barrenUntilMs) noteBarren(parent, nowMs);
+      else this.blame(substream, nowMs);
       parent.refusedUntilMs[substream] = nowMs + 4 * POLICY.refusedMs;
       parent.send({ type: "unsubscribe", mask: 1 << substream, reason: UnsubscribeReason.moved });
       this.release(substream, nowMs);
@@ -351,7 +360,8 @@ export class Parents {
       const depth = depthAt(peer, substream);
       if (depth > MAX_DEPTH || depth > maxDepth || isBelow(peer, substream, this.options.mark)) continue;
       // It may only have been busy: a member without a parent asks it when there is hardly another.
-      const cost = depth + costOf(peer, this.options) + (isBarren ? POLICY.barrenSteps : 0);
+      const believed = peer.hasBrought ? depth : Math.max(depth, POLICY.untriedDepth);
+      const cost = believed + costOf(peer, this.options) + (isBarren ? POLICY.barrenSteps : 0);
       if (cost < bestCost) [best, bestCost] = [peer, cost];
     }
     return best;

@@ -184,7 +184,12 @@ export const POLICY = {
   waryMs: 60_000,
   /** A peer that has delivered nothing yet is then ranked as a parent as if it were this much further from the source. */
   unprovenSteps: 20,
-  /** So is a peer that has brought nothing as a parent, for each substream that it was asked for already. */
+  /**
+   * Until a peer has brought something as a parent it is not believed to be nearer to the source than this: a newcomer that
+   * believed all would ask every liar among its neighbours first.
+   */
+  untriedDepth: 5,
+  /** And it is ranked as if it were this much further away for each substream that it was asked for already. */
   untriedSteps: 4,
   /** Length of block that proves that a neighbour sends genuine data: little, since slow uplinks give many proofs. */
   proofBytes: 1024,
