@@ -2,15 +2,12 @@
 import { ChunkBuffers } from "../bytes/chunk-buffers.ts";
 import { deadline, withSignal } from "../bytes/deadline.ts";
 import { chooseFile, isDefaultFile } from "../content/file-choice.ts";
-import type { Resolver } from "../content/resolve.ts";
-import { type AnyMetainfo, isLive } from "../transport/live.ts";
+import { isLive } from "../transport/live.ts";
 import type { Metainfo } from "../transport/types.ts";
 import { MillraceError } from "../errors.ts";
-import type { ForeignReader } from "../media/foreign/types.ts";
-import { type AudioEncoder, type AudioTarget, sameTranscoding } from "../media/transcode/types.ts";
-import type { Clock, Logger } from "../ports.ts";
-import type { LiveSwarms, LiveTarget } from "../live/swarm/live-source.ts";
-import type { SwarmLease, SwarmManager } from "../swarm/types.ts";
+import { sameTranscoding } from "../media/transcode/types.ts";
+import type { LiveTarget } from "../live/swarm/live-source.ts";
+import type { SwarmLease } from "../swarm/types.ts";
 import { EndedSessions } from "./ended-sessions.ts";
 import type { EventLog } from "./events.ts";
 import { nextFile } from "./next-file.ts";
@@ -18,16 +15,11 @@ import { type OpenedFile, Presentations } from "./presentations.ts";
 import { PlaybackSession, waitingFor } from "./session.ts";
 import { LiveSession } from "./live/live-session.ts";
 import { liveReason } from "./live/live-reason.ts";
-import { LiveStreams, type LiveWindowMaker } from "./live/live-streams.ts";
-import {
-  INACTIVITY,
-  type SessionBaseParts,
-  type SessionIdentity,
-  type SessionObserver,
-  SHUTDOWN,
-} from "./session-base.ts";
+import { LiveStreams } from "./live/live-streams.ts";
+import { INACTIVITY, type SessionBaseParts, type SessionIdentity, SHUTDOWN } from "./session-base.ts";
 import { SessionLimits } from "./session-limits.ts";
 import { type SegmentClient, type SegmentQuery, type SessionRecord, SessionRecords } from "./session-records.ts";
+import type { SessionsParts } from "./sessions-parts.ts";
 import { SharedOutputs } from "./shared-output.ts";
 import { OWN } from "./shares.ts";
 import { SharedTask } from "./shared-task.ts";
@@ -39,29 +31,6 @@ const FAIL_FAST_MS = 250;
 
 /** A session of either kind, as `kind` says. */
 export type AnySession = PlaybackSession | LiveSession;
-
-/** What the sessions stand on. */
-export interface SessionsParts {
-  readonly clock: Clock;
-  readonly log: Logger;
-  readonly swarms: SwarmManager;
-  readonly live: LiveSwarms;
-  /** How much of a broadcast is kept for its players. */
-  readonly liveWindow: LiveWindowMaker;
-  readonly resolver: Resolver;
-  readonly startTimeoutMs: number;
-  /** Makes AAC; null: nothing does. */
-  readonly audioEncoder: AudioEncoder | null;
-  /** Reads containers that we have no reader for; null: nothing does. */
-  readonly foreignReader: ForeignReader | null;
-  /** What sound is transcoded to. */
-  readonly audioTarget: AudioTarget;
-  /** The metadata of a stream that is being started is known now. */
-  readonly onMetadata: (metainfo: AnyMetainfo) => void;
-  /** Records that bring back sessions that ended by themselves. Default: those of this run. */
-  readonly records?: SessionRecords;
-  readonly observer?: SessionObserver;
-}
 
 /** Starts, finds and ends the sessions of one engine. */
 export class Sessions {

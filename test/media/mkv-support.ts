@@ -213,3 +213,12 @@ export function mutate(bytes: Uint8Array, random: () => number): Uint8Array {
   }
   return random() < 0.2 ? out.subarray(0, Math.floor(random() * out.length)) : out;
 }
+
+/** A cluster of one second at `time`, ms: a keyframe and sound, half a second later another picture; after `lead`. */
+export const second = (time: number, lead: readonly Uint8Array[] = []): Uint8Array =>
+  cluster(time, [
+    ...lead,
+    simpleBlock(1, 0, 0x80, new Uint8Array([1, time / 1000])),
+    simpleBlock(2, 0, 0x80, new Uint8Array([2])),
+    simpleBlock(1, 500, 0, new Uint8Array([3])),
+  ]);

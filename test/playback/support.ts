@@ -3,7 +3,8 @@ import type { ReadOptions } from "../../src/bytes/source.ts";
 import { MemorySource } from "../support/memory-source.ts";
 import { abortError, MillraceError } from "../../src/errors.ts";
 import type { Clock } from "../../src/ports.ts";
-import { Sessions, type SessionsParts } from "../../src/playback/sessions.ts";
+import { Sessions } from "../../src/playback/sessions.ts";
+import type { SessionsParts } from "../../src/playback/sessions-parts.ts";
 import type { StartRequest } from "../../src/playback/start-request.ts";
 import type {
   StallReason,

@@ -1,0 +1,34 @@
+/** What the sessions of an engine stand on. */
+import type { Resolver } from "../content/resolve.ts";
+import type { LiveSwarms } from "../live/swarm/live-source.ts";
+import type { ForeignReader } from "../media/foreign/types.ts";
+import type { AudioEncoder, AudioTarget } from "../media/transcode/types.ts";
+import type { Clock, Logger } from "../ports.ts";
+import type { SwarmManager } from "../swarm/types.ts";
+import type { AnyMetainfo } from "../transport/live.ts";
+import type { LiveWindowMaker } from "./live/live-streams.ts";
+import type { SessionObserver } from "./session-base.ts";
+import type { SessionRecords } from "./session-records.ts";
+
+/** What the sessions stand on. */
+export interface SessionsParts {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly swarms: SwarmManager;
+  readonly live: LiveSwarms;
+  /** How much of a broadcast is kept for its players. */
+  readonly liveWindow: LiveWindowMaker;
+  readonly resolver: Resolver;
+  readonly startTimeoutMs: number;
+  /** Makes AAC; null: nothing does. */
+  readonly audioEncoder: AudioEncoder | null;
+  /** Reads containers that we have no reader for; null: nothing does. */
+  readonly foreignReader: ForeignReader | null;
+  /** What sound is transcoded to. */
+  readonly audioTarget: AudioTarget;
+  /** The metadata of a stream that is being started is known now. */
+  readonly onMetadata: (metainfo: AnyMetainfo) => void;
+  /** Records that bring back sessions that ended by themselves. Default: those of this run. */
+  readonly records?: SessionRecords;
+  readonly observer?: SessionObserver;
+}
