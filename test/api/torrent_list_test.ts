@@ -40,19 +40,18 @@ async function entriesOf(response: Response): Promise<{ title: string; group: st
 
 test("playlist.m3u of a torrent lists its episodes in natural order, each with an address that plays it", async () => {
   const entries = await entriesOf(await get({ magnet: seeder.magnet }));
-  assertEquals(entries.map(({ title }) => title), ["Show E1, the first", "Show E2", "Show E10"]);
+  assertEquals(entries.map(({ title }) => title), ["old", "Show E1, the first", "Show E2", "Show E10"]);
   for (const [at, { url, group }] of entries.entries()) {
     assertEquals([url.origin, url.pathname, group], [served.url, "/engine/getstream", "The Show"]);
     assertEquals(url.searchParams.get("magnet"), seeder.magnet);
-    assertEquals(url.searchParams.get("_idx"), ["2", "1", "0"][at]);
+    assertEquals(url.searchParams.get("_idx"), ["3", "2", "1", "0"][at]);
   }
-  // As the file itself, everything that is named like media can be played.
   const files = await entriesOf(await get({ magnet: seeder.magnet, output: "file" }));
   assertEquals(files.map(({ title }) => title), ["old", "Show E1, the first", "Show E2", "Show E10"]);
   const played = await fetch(files[2]!.url);
   assertEquals(new Uint8Array(await played.arrayBuffer()), FILES[1]!.bytes);
   const hls = await entriesOf(await get({ infohash: seeder.metainfo.infohashHex, output: "hls" }));
-  assertEquals(hls[0]!.url.href, `${served.url}/engine/manifest.m3u8?infohash=${seeder.metainfo.infohashHex}&_idx=2`);
+  assertEquals(hls[0]!.url.href, `${served.url}/engine/manifest.m3u8?infohash=${seeder.metainfo.infohashHex}&_idx=3`);
 });
 
 test("playlist.m3u of a torrent says what is wrong with a request, and keeps pages of other origins out", async () => {
