@@ -2,12 +2,13 @@
 import { eTag, ifNoneMatch } from "@std/http";
 import type { Hono } from "hono";
 import { mimeTypeOf } from "../content/file-choice.ts";
-import { fileBody, manifestText, type OutputBody, segmentBody, tsBodyFrom } from "../playback/output.ts";
+import { fileBody, manifestText, type OutputBody, segmentBody, tsBody, tsBodyFrom } from "../playback/output.ts";
+import { type TimeRange, timeRange } from "../playback/time-range.ts";
 import type { LiveSession } from "../playback/live/live-session.ts";
 import type { AnySession } from "../playback/sessions.ts";
 import { callerOf } from "./caller.ts";
 import { baseOf, type HttpContext, type HttpEnv, type HttpParts } from "./context.ts";
-import { addDlnaFields, wantsTimes } from "./dlna-fields.ts";
+import { addDlnaFields, addTimes, timesWanted } from "./dlna-fields.ts";
 import { playbackFailure } from "./errors.ts";
 import { addTranscoding, parseTime, transcodingOf } from "./playback-params.ts";
 import { sessionOwner } from "./page.ts";
@@ -64,8 +65,19 @@ export function addStreamRoutes(app: Hono<HttpEnv>, parts: HttpParts): void {
  */
 export async function tsResponse(c: HttpContext, session: AnySession, type: string, fromMs = 0): Promise<Response> {
   if (session.kind === "live") return endless(c, session, type);
-  await session.ready(c.req.raw.signal);
-  return await ranged(c, session, await tsBodyFrom(session, fromMs, c.req.raw.signal), type);
+  const { headers, signal } = c.req.raw;
+  await session.ready(signal);
+  const wanted = timesWanted(headers);
+  if (wanted === null || fromMs !== 0 || session.identity.output !== "ts") {
+    return await ranged(c, session, await tsBodyFrom(session, fromMs, signal), type);
+  }
+  return await ranged(
+    c,
+    session,
+    tsBody(session),
+    type,
+    await timeRange(session, wanted.fromMs, wanted.untilMs, signal),
+  );
 }
 
 /** The session of a URL with an id in it, brought back if it ended by itself, once it can be read. */
@@ -99,6 +111,7 @@ async function ranged(
   session: AnySession | null,
   body: OutputBody | null,
   contentType: string,
+  times: TimeRange | null = null,
 ): Promise<Response> {
   if (session === null || body === null) return notFound();
   session.touch();
@@ -107,9 +120,10 @@ async function ranged(
   if (tag !== undefined) headers.set("etag", tag);
   if (!ifNoneMatch(c.req.header("if-none-match") ?? null, tag)) return new Response(null, { status: 304, headers });
   const isHead = c.req.raw.method === "HEAD";
-  addDlnaFields(c.req.raw.headers, headers, body.sizeBytes !== null);
-  if (wantsTimes(c.req.raw.headers)) {
-    return new Response("ranges of times are not served, only those of bytes\n", { status: 406 });
+  const isTs = session.identity.output === "ts";
+  addDlnaFields(c.req.raw.headers, headers, body.sizeBytes !== null, body.sizeBytes !== null && isTs);
+  if (times === null && timesWanted(c.req.raw.headers) !== null) {
+    return new Response("this stream has no such range of times\n", { status: 406 });
   }
   if (body.sizeBytes === null) {
     headers.set("accept-ranges", "none");
@@ -117,7 +131,8 @@ async function ranged(
   }
   headers.set("accept-ranges", "bytes");
   const ifRange = c.req.header("if-range");
-  const range = parseRange(
+  if (times !== null) addTimes(headers, times);
+  const range = times ?? parseRange(
     ifRange === undefined || ifRange === tag ? c.req.header("range") ?? null : null,
     body.sizeBytes,
   );

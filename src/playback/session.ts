@@ -7,7 +7,7 @@ import { lendChunks } from "../bytes/lent-chunks.ts";
 import { deadline, withSignal } from "../bytes/deadline.ts";
 import { abortError, MillraceError } from "../errors.ts";
 import { type AudioTranscoding, sameTranscoding } from "../media/transcode/types.ts";
-import type { HlsPlan, Presentation, TsLayout } from "../media/types.ts";
+import type { HlsPlan, HlsSegment, Presentation, TsLayout } from "../media/types.ts";
 import type { Timer } from "../ports.ts";
 import type { StallReason, Swarm, SwarmLease, SwarmReader } from "../swarm/types.ts";
 import type { MetainfoFile } from "../transport/types.ts";
@@ -17,6 +17,7 @@ import type { OpenedFile } from "./presentations.ts";
 import { Session, type SessionBaseParts } from "./session-base.ts";
 import { SharedTask } from "./shared-task.ts";
 import type { Run, SharedOutputs, SharedReader } from "./shared-output.ts";
+import { waitingFor } from "./waiting-for.ts";
 import { type TrackedReader, trackReader } from "./tracked-reader.ts";
 
 /** Media prebuffered before `dl`: the first of these two. */
@@ -170,23 +171,34 @@ export class PlaybackSession extends Session {
     if (presentation === null) return null;
     let late = this.#late;
     if (late?.fromMs !== fromMs || late.task.abandoned) {
-      const find = async (own: AbortSignal) => {
-        const reader = this.swarm.openReader(this.file.index, { readAheadBytes: 0 });
-        this.#readers.add(reader);
-        try {
-          return await presentation.tsFrom(fromMs, reader, own);
-        } finally {
-          this.#readers.delete(reader);
-          reader.close();
-        }
+      late = this.#late = {
+        fromMs,
+        task: new SharedTask((own) => this.#look((at) => presentation.tsFrom(fromMs, at, own))),
       };
-      late = this.#late = { fromMs, task: new SharedTask(find) };
     }
     const { task } = late;
     return task.wait(signal).catch((error) => {
       if (this.#late?.task === task) this.#late = null;
       throw error;
     });
+  }
+
+  /** The segments of the HLS plan, whose starts are the times at which the MPEG TS can begin. Rejects as `planHls`. */
+  async segments(signal: AbortSignal): Promise<readonly HlsSegment[]> {
+    const { presentation } = this;
+    return presentation === null ? [] : (await this.#look((at) => presentation.planHls(at, signal))).segments;
+  }
+
+  /** What `look` finds in the file, in a reader of its own that fetches nothing ahead. */
+  async #look<T>(look: (reader: SwarmReader) => Promise<T>): Promise<T> {
+    const reader = this.swarm.openReader(this.file.index, { readAheadBytes: 0 });
+    this.#readers.add(reader);
+    try {
+      return await look(reader);
+    } finally {
+      this.#readers.delete(reader);
+      reader.close();
+    }
   }
 
   /** Streams what `produce` makes of the file, in its own reader. */
@@ -383,11 +395,4 @@ export class PlaybackSession extends Session {
     // Only to have it: the player reads it for itself and hears of errors.
     await reader.read(from, this.file.sizeBytes - from, { signal }).catch(() => {});
   }
-}
-
-/** Why nothing can be played yet, in a word. */
-export function waitingFor(swarm: Swarm): "no_peers" | "slow_peers" | "no_data" {
-  const { peers, downloadedBytes, downloadBytesPerSecond } = swarm.status();
-  if (peers === 0) return "no_peers";
-  return downloadedBytes > 0 || downloadBytesPerSecond > 0 ? "slow_peers" : "no_data";
 }

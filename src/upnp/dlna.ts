@@ -5,13 +5,13 @@ const FLAGS = "DLNA.ORG_FLAGS=01700000000000000000000000000000";
 
 /**
  * The fourth field of `protocolInfo`, which is also the value of `contentFeatures.dlna.org`: whether ranges of bytes can be
- * asked for, and that the bytes are not converted for the reader. Times can't be asked for (`OP=01`, not `11`).
+ * asked for, and ranges of times, and that the bytes are not converted for the reader.
  */
-export function contentFeatures(hasRanges: boolean): string {
-  return `DLNA.ORG_OP=${hasRanges ? "01" : "00"};DLNA.ORG_CI=0;${FLAGS}`;
+export function contentFeatures(hasRanges: boolean, hasTimes = false): string {
+  return `DLNA.ORG_OP=${Number(hasTimes)}${Number(hasRanges)};DLNA.ORG_CI=0;${FLAGS}`;
 }
 
-/** `protocolInfo` of media of this MIME type, read over HTTP. */
+/** `protocolInfo` of MPEG TS of this MIME type, read over HTTP: with ranges of bytes and of times, or, as broadcasts, with neither. */
 export function protocolInfo(type: string, hasRanges: boolean): string {
-  return `http-get:*:${type}:${contentFeatures(hasRanges)}`;
+  return `http-get:*:${type}:${contentFeatures(hasRanges, hasRanges)}`;
 }

@@ -129,8 +129,8 @@ test("lists come in pages of at most 200, whatever is asked for", async () => {
   }, FRONT);
 });
 
-test("playback answers getcontentFeatures.dlna.org and refuses ranges of times; others hear nothing of it", async () => {
-  const seeder = await seedFiles([{ path: "clip.mp4", bytes: clip("mp4-end.mp4") }]);
+test("playback answers getcontentFeatures.dlna.org and sends ranges of times; others hear nothing of it", async () => {
+  const seeder = await seedFiles([{ path: "clip.mp4", bytes: clip("mp4-audio-delay.mp4") }]);
   try {
     await withEngine(async ({ engine, call }) => {
       await call("analyze_content", { query: seeder.magnet });
@@ -142,12 +142,25 @@ test("playback answers getcontentFeatures.dlna.org and refuses ranges of times; 
       const told = await get(wanted);
       assertMatch(
         told.headers.get("contentFeatures.dlna.org") ?? "",
-        /^DLNA\.ORG_OP=01;DLNA\.ORG_CI=0;DLNA\.ORG_FLAGS=017/,
+        /^DLNA\.ORG_OP=11;DLNA\.ORG_CI=0;DLNA\.ORG_FLAGS=017/,
       );
       assertEquals(told.headers.get("transferMode.dlna.org"), "Streaming");
       const other = await get({});
       assert(![...other.headers.keys()].some((name) => name.includes("dlna")));
-      assertEquals((await get({ "TimeSeekRange.dlna.org": "npt=10-" })).status, 406);
+      const times = (range: string) => asker(engine)(path, { headers: { "TimeSeekRange.dlna.org": range } });
+      const whole = new Uint8Array(await (await asker(engine)(path)).arrayBuffer());
+      const part = await times("npt=6-");
+      const [, from, end, first] = /^npt=(\S+)-(\S+)\/\2 bytes=(\d+)-/.exec(
+        part.headers.get("TimeSeekRange.dlna.org")!,
+      )!;
+      assert(Number(from) > 0 && Number(from) <= 6 && Number(end) > 6, `${from} to ${end} s`);
+      assertEquals(part.status, 206);
+      assertEquals(part.headers.get("content-range"), `bytes ${first}-${whole.length - 1}/${whole.length}`);
+      assertEquals(new Uint8Array(await part.arrayBuffer()), whole.slice(Number(first)));
+      const beginning = await times("npt=0:00:00.000-0:00:01.5");
+      assertEquals(new Uint8Array(await beginning.arrayBuffer()), whole.slice(0, Number(first)));
+      assertEquals([(await times("npt=3600-")).status, (await times("npt=2-1")).status], [406, 406]);
+      assertEquals([(await times("npt=x-")).status, (await times("bytes=0-")).status], [400, 400]);
       for (const whole of ["npt=0-", "npt=0.000-", "npt=00:00:00.000-"]) {
         assertEquals((await get({ "TimeSeekRange.dlna.org": whole })).status, 200, whole);
       }

@@ -140,7 +140,7 @@ test("describeMedia() escapes a title that is anything but XML, and says whether
   const text = describeMedia(stream, "video/mp2t");
   assert(text.includes("<dc:title>&lt;/dc:title&gt;&lt;res&gt;\ufffd&quot;&amp;\ufffd</dc:title>"), text);
   assert(text.includes("http://h/engine/r/a?b=1&amp;c=2</res>"));
-  assertMatch(text, /protocolInfo="http-get:\*:video\/mp2t:DLNA\.ORG_OP=01;DLNA\.ORG_CI=0;DLNA\.ORG_FLAGS=017[0]{29}"/);
+  assertMatch(text, /protocolInfo="http-get:\*:video\/mp2t:DLNA\.ORG_OP=11;DLNA\.ORG_CI=0;DLNA\.ORG_FLAGS=017[0]{29}"/);
   assertMatch(describeMedia({ ...stream, isLive: true }, "video/mpeg"), /:video\/mpeg:DLNA\.ORG_OP=00;/);
 });
 

@@ -81,7 +81,7 @@ test("didl() writes what control points read, and no character that XML forbids"
   assertEquals([textIn(first!, "title"), textIn(first!, "res")], ['<&>"\ufffd\ufffd', "http://h/x?a=1&b=2"]);
   const [res] = elementsOf(first!, "res");
   assertEquals([res!.attributes["size"], res!.attributes["duration"]], ["376", "1:23:45.678"]);
-  assertMatch(res!.attributes["protocolInfo"]!, /DLNA\.ORG_OP=01/);
+  assertMatch(res!.attributes["protocolInfo"]!, /DLNA\.ORG_OP=11/);
   const [liveRes] = elementsOf(second!, "res");
   assertMatch(liveRes!.attributes["protocolInfo"]!, /DLNA\.ORG_OP=00/);
   assertEquals([textIn(second!, "class"), textIn(second!, "albumArtURI")], [
