@@ -46,7 +46,7 @@ export interface ClientOptions {
 }
 
 /** How long any client may take to get ready or to fetch everything. */
-const CLIENT_TIMEOUT_MS = 30_000;
+const CLIENT_TIMEOUT_MS = 60_000;
 
 /** Starts one of the clients. */
 export type StartClient = (content: Content, options: ClientOptions) => Promise<Client>;
