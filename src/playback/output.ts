@@ -42,6 +42,8 @@ function layoutBody(session: PlaybackSession, layout: TsLayout): OutputBody {
     fingerprint: `${session.identity.infohashHex}/${session.file.index}/${layout.fingerprint}`,
     open(start, end) {
       const { copiedFrom, sizeBytes } = layout;
+      // One without a length can't be begun in the middle, where a reader that fell behind what is kept would have to go on.
+      if (sizeBytes === null) return session.stream((source, signal) => layout.read(start, end, source, signal));
       if (copiedFrom === undefined) {
         return session.streamShared(
           layout,
@@ -50,7 +52,7 @@ function layoutBody(session: PlaybackSession, layout: TsLayout): OutputBody {
           (offset, ...from) => layout.read(offset, null, ...from),
         );
       }
-      const last = copiedFrom + (end ?? sizeBytes!);
+      const last = copiedFrom + (end ?? sizeBytes);
       return session.stream((source, signal) => copyFile(source, copiedFrom + start, last, signal));
     },
   };
