@@ -51,6 +51,7 @@ const TURN_BYTES = 1024 * 1024;
 /**
  * Connections that wait in the system until we accept them, trimmed to what it allows (4096 on Linux by default). Where they
  * do not fit the system is silent, and the client tries again after a second: 511, the usual number, is too few for a flood.
+ * Bun takes 512 whatever it is told.
  */
 const LISTEN_BACKLOG = 4096;
 /** While closing, connections that fell idle are looked for this often, ms. */

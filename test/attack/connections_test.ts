@@ -1,15 +1,30 @@
 /** Clients that open connections and ask for nothing, or not to the end. */
 import { test } from "node:test";
-import { assert, assertEquals } from "@std/assert";
+import { assert } from "@std/assert";
 import net from "node:net";
 import { until } from "../support/until.ts";
 import { assertHarmless, type Target, withTarget } from "./support/target.ts";
 
-/** Opens `count` connections to `host:port` and sends `text` on each; those that the other side closes stay in the list. */
-async function openMany(address: string, count: number, text: string): Promise<net.Socket[]> {
+/**
+ * Connections that come between two answers: fewer than the system holds for a program that has not accepted them yet. Bun
+ * always asks for 512; one that finds no place there tries again after a second, whatever the engine does.
+ */
+const BURST = 400;
+
+/**
+ * Opens `count` connections to `host:port` and sends `text` on each; those that the other side closes stay in the list.
+ * Before each further burst it waits for `accepted`.
+ */
+async function openMany(
+  address: string,
+  count: number,
+  text: string,
+  accepted = () => Promise.resolve(),
+): Promise<net.Socket[]> {
   const { hostname, port } = new URL(`http://${address}`);
   const sockets: net.Socket[] = [];
   for (let i = 0; i < count; i += 50) {
+    if (i > 0 && i % BURST === 0) await accepted();
     await Promise.all(Array.from({ length: Math.min(50, count - i) }, () =>
       new Promise<void>((resolve) => {
         const socket = net.connect(Number(port), hostname);
@@ -27,6 +42,11 @@ async function openMany(address: string, count: number, text: string): Promise<n
 const close = (sockets: readonly net.Socket[]) => sockets.forEach((socket) => socket.destroy());
 const httpOf = (target: Target) => new URL(target.url).host;
 
+/** Connections are accepted in their order: whoever gets an answer knows that the earlier ones are accepted. */
+async function anAnswer(target: Target): Promise<void> {
+  await until("an answer", async () => await version(target).catch(() => 0) === 200);
+}
+
 async function version(target: Target): Promise<number> {
   const answer = await fetch(`${target.url}/webui/api/service?method=get_version`, {
     headers: { connection: "close" },
@@ -41,7 +61,8 @@ test("the engine goes on answering while 1200 clients send half a head each", ()
     let sockets: net.Socket[] = [];
     try {
       await assertHarmless(target, async () => {
-        sockets = await openMany(httpOf(target), 1200, "GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: ");
+        const half = "GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: ";
+        sockets = await openMany(httpOf(target), 1200, half, () => anAnswer(target));
         for (let i = 0; i < 10; i++) {
           for (const socket of sockets) if (socket.writable) socket.write("a");
           await new Promise((resolve) => setTimeout(resolve, 50));
@@ -58,7 +79,7 @@ test("the engine goes on answering with few descriptors, however many connection
       let sockets: net.Socket[] = [];
       try {
         await assertHarmless(target, async () => {
-          sockets = await openMany(httpOf(target), 600, "GET / HTTP/1.1\r\n");
+          sockets = await openMany(httpOf(target), 800, "GET / HTTP/1.1\r\n", () => anAnswer(target));
         });
       } finally {
         close(sockets);
@@ -75,12 +96,7 @@ test("the engine answers again after a time without any free descriptor", () =>
       const clients = await openMany(httpOf(target), 400, "GET / HTTP/1.1\r\n");
       close(peers);
       close(clients);
-      let status = 0;
-      await until("an answer", async () => {
-        status = await version(target).catch(() => 0);
-        return status !== 0;
-      });
-      assertEquals(status, 200);
+      await anAnswer(target);
       assert(!target.log().includes("was not handled"), target.log());
     },
     [],
