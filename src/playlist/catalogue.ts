@@ -10,9 +10,9 @@ export interface CatalogueItem {
   readonly title: string;
   /** 1 live, 0 not, -1 unknown. */
   readonly isLive: number;
-  /** Its torrent is known to have several media files. */
+  /** Whether its torrent is known to have several media files. */
   readonly isMulti: boolean;
-  /** Address of its picture; empty: none. */
+  /** Address of its picture; empty when it has none. */
   readonly picture: string;
 }
 
@@ -29,7 +29,7 @@ export interface PageBounds {
   readonly limit: number;
 }
 
-/** Which items are wanted by what a device searches for. */
+/** What a device searches for, as a tree of conditions. */
 export type CatalogueFilter =
   | { readonly kind: "all" | "any"; readonly of: readonly CatalogueFilter[] }
   | { readonly kind: "title"; readonly test: "contains" | "is"; readonly text: string; readonly negated: boolean }
@@ -37,32 +37,32 @@ export type CatalogueFilter =
   | { readonly kind: "live"; readonly value: boolean }
   | { readonly kind: "constant"; readonly value: boolean };
 
-/** Which items a page is of. */
+/** Which items are wanted, and which page of them; absent fields do not restrict. */
 export interface CatalogueRequest extends PageBounds {
   readonly category?: string;
   readonly isFavorite?: boolean;
   readonly filter?: CatalogueFilter;
 }
 
-/** Items that this engine plays: as `selectorOf`. */
+/** SQL condition for items that this engine plays: the same items for which `selectorOf` returns a selector. */
 const PLAYABLE = sql`is_deleted = 0 AND enabled = 1 AND transport_type = 'bt'
   AND (infohash <> '' OR content_id IS NOT NULL OR url IS NOT NULL)`;
-/** The index of titles holds all runs of so many characters. */
+/** The index of titles holds every run of this many characters; shorter words need a scan. */
 const MIN_INDEXED_CHARS = 3;
 
 /**
- * How long what was counted is believed, ms: a device that reads a long list page by page asks for the same number each time,
- * and counting 100,000 items takes as long as 20 pages of them.
+ * How long a count is reused, ms: a device that reads a long list page by page asks for the same number each time,
+ * and counting 100,000 items takes as long as reading 20 pages of them.
  */
 const BELIEVED_MS = 2000;
-/** Lists of which that is remembered. */
+/** Lists whose count is remembered. */
 const MAX_REMEMBERED = 64;
 
-/** What is known of a list for a moment. */
+/** What is remembered about a list for `BELIEVED_MS`. */
 interface Remembered {
   readonly atMs: number;
   readonly total: number;
-  /** The item that ends the page before `offset`: from there on nothing has to be skipped. */
+  /** The page that begins at `offset` follows the item `afterId`, so that SQLite need not skip `offset` rows. */
   offset: number;
   afterId: number;
 }
@@ -71,7 +71,7 @@ interface Remembered {
 export class Catalogue {
   readonly #store: Store;
   readonly #clock: Clock;
-  /** By what the list is of; the oldest is first. */
+  /** By the list's name or conditions; the oldest is first. */
   readonly #lists = new Map<string, Remembered>();
   #version: { readonly atMs: number; readonly value: Promise<number> } | null = null;
 
@@ -105,7 +105,7 @@ export class Catalogue {
     return rows[0] === undefined ? null : itemOf(rows[0]);
   }
 
-  /** A page of the categories that have such items, by name, with the number of these. */
+  /** A page of the categories that have playable items, by name, each with the number of those items. */
   async categories(
     { offset, limit }: PageBounds,
   ): Promise<CataloguePage<{ readonly name: string; readonly items: number }>> {
@@ -124,7 +124,7 @@ export class Catalogue {
     return { total: list.total, entries: rows };
   }
 
-  /** A number that is another one some moments after items were added, changed or removed; 32 bits. */
+  /** A 32-bit number that changes within `BELIEVED_MS` after items were added, changed or removed. */
   version(): Promise<number> {
     const nowMs = this.#clock.monotonic();
     if (this.#version === null || nowMs - this.#version.atMs >= BELIEVED_MS) {

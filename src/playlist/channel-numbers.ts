@@ -2,17 +2,17 @@
 import { type Kysely, sql } from "kysely";
 import type { Schema } from "../database/schema.ts";
 
-/** What is taken for a number: `5`, and `5.1` as in digital television. Others (`HD 5`) would confuse who reads them as one. */
+/** What counts as a number: `5`, and `5.1` as in digital television. Clients that expect a number would stumble over `HD 5`. */
 const NUMBER = /^\d{1,9}(?:\.\d{1,4})?$/;
 
 /**
- * Every enabled item has a number of its own that stays: the `tvg-chno` of the list it came from where no older item has it, else the item's
- * id, which is followed by `.1` (`.2`, …) where some list gave that number away.
+ * Every enabled item has its own lasting number: the `tvg-chno` of the list it came from unless an older item has it, else the
+ * item's id, followed by `.1` (`.2`, …) when a list gave that number to another item.
  */
 export class ChannelNumbers {
-  /** Item by number, of numbers that lists gave. */
+  /** Item by number, for the numbers that lists gave. */
   readonly #holders: ReadonlyMap<string, number>;
-  /** Number by item, of the same. */
+  /** Number by item, for the same numbers. */
   readonly #numbers: ReadonlyMap<number, string>;
 
   private constructor(holders: ReadonlyMap<string, number>) {
@@ -41,7 +41,7 @@ export class ChannelNumbers {
     return number;
   }
 
-  /** The item that has this number if it is there: the reverse of `of`; null for what is no number. */
+  /** The id whose number this is, the reverse of `of`, whether or not such an item exists; null when `number` is none. */
   itemOf(number: string): number | null {
     if (!NUMBER.test(number)) return null;
     const holder = this.#holders.get(number);

@@ -1,14 +1,14 @@
-/** The items of one channel: those that go on for each other when one does not play. */
+/** The items of one channel, which stand in for each other when one does not play. */
 import type { Store } from "../database/store.ts";
 import { ChannelNumbers } from "./channel-numbers.ts";
 import { selectorOf } from "./export.ts";
 import { MAY_NAME_PRIVATE } from "./private-addresses.ts";
 
-/** Items of one channel that are tried at most: more sources than any list has of a channel that is worth it. */
+/** Most items of one channel that are tried: more working sources than any list has for a channel. */
 const MAX_MEMBERS = 16;
 /** Channels of one lineup: ten times what television servers take. */
 const MAX_CHANNELS = 5000;
-/** Channels of which it is remembered what played last. */
+/** Channels whose last played item is remembered. */
 const MAX_REMEMBERED = 1000;
 
 /** An item that this engine can play. */
@@ -18,11 +18,11 @@ export interface ChannelMember {
   readonly mediaGroup: string;
   /** Selector of playback, as in an address. */
   readonly selector: readonly [name: "content_id" | "infohash" | "url" | "magnet", value: string];
-  /** The caller that gave its address may name addresses in the private network. */
+  /** Whether the caller that gave its address may name addresses in the private network. */
   readonly mayNamePrivate: boolean;
 }
 
-/** What a channel is asked for by. */
+/** Names a channel: by one of its items, or by its media group. */
 export type ChannelName = { readonly item: number } | { readonly group: string };
 
 /** Looks channels up, and remembers which item of each played last. */
@@ -55,7 +55,7 @@ export class Channels {
       "media_group",
       MAY_NAME_PRIVATE.as("may_name_private"),
     ]).where("media_group", "=", group).where("is_deleted", "=", 0).where("transport_type", "=", "bt")
-      // One that is disabled plays only when it is asked for by itself.
+      // A disabled item plays only when it is the one that was named.
       .where((eb) => eb.or([eb("enabled", "=", 1), eb("id", "=", named ?? -1)]))
       .orderBy((eb) => eb("id", "=", named ?? -1), "desc")
       .orderBy((eb) => eb("id", "=", last), "desc")
@@ -68,7 +68,7 @@ export class Channels {
     });
   }
 
-  /** One entry per channel that this engine can play, by its oldest enabled item; films are left out. */
+  /** One entry per channel that this engine can play, named after its oldest enabled item; films are left out. */
   async lineup(): Promise<{ readonly number: string; readonly title: string }[]> {
     const db = await this.#store.read();
     const numbers = await ChannelNumbers.load(db);
@@ -85,7 +85,7 @@ export class Channels {
     return (await ChannelNumbers.load(await this.#store.read())).itemOf(number);
   }
 
-  /** `member` plays: it is the first of its channel next time. */
+  /** Notes that `member` plays, so that it comes first in its channel next time. */
   played({ id, mediaGroup }: ChannelMember): void {
     this.#lastPlayed.delete(mediaGroup);
     this.#lastPlayed.set(mediaGroup, id);

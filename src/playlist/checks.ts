@@ -1,4 +1,4 @@
-/** Which items are alive: a sweep that looks for whoever shares them, and what it found, kept by content. */
+/** Which items are alive: a sweep that looks for peers sharing them, with its results kept by content. */
 import { sql } from "kysely";
 import { deadline } from "../bytes/deadline.ts";
 import { forEachLimited } from "../bytes/limited.ts";
@@ -10,43 +10,43 @@ import { filterSql, type ItemFilter } from "./listing.ts";
 import { MAY_NAME_PRIVATE } from "./private-addresses.ts";
 import type { TaskList, TaskProgress } from "./tasks.ts";
 
-/** Items of one sweep: three hours if every one of them is silent. */
+/** Most items of one sweep: it takes three hours if every one of them is silent. */
 export const MAX_SWEPT = 1000;
-/** Contents of which the result is kept; beyond it the oldest result is forgotten. */
+/** Contents whose result is kept; beyond that the oldest result is forgotten. */
 export const MAX_CHECKS = 100_000;
-/** Items looked at at once, so that what plays keeps its peers and its line. */
+/** Items checked at once: few, so that streams that play keep their peers and bandwidth. */
 const PARALLEL = 2;
-/** For one item, ms: a DHT lookup takes up to ten seconds. */
+/** Deadline for one item, ms: a DHT lookup takes up to ten seconds. */
 const ITEM_TIMEOUT_MS = 20_000;
 /** Longest message kept, characters. */
 const MAX_MESSAGE = 200;
 /** Kind of the task. */
 const KIND = "playlist_check";
 
-/** `unknown`: only a player could tell. */
+/** Result of a check; `unknown`: only a player could tell. */
 export type CheckState = "alive" | "silent" | "unknown";
 
 /** What looking for a content found. */
 export interface Sign {
   readonly state: CheckState;
-  /** That were connected when the search ended; null for what comes by HTTP. */
+  /** Peers that were connected when the search ended; null for content that comes by HTTP. */
   readonly peers: number | null;
   /** Why, in words; empty when there is nothing to say. */
   readonly message: string;
 }
 
-/** What is looked for. */
+/** The content to look for. */
 export interface Wanted {
   readonly transportType: string;
   /** Name and value of a parameter of playback. */
   readonly selector: readonly [name: "content_id" | "infohash" | "url" | "magnet", value: string];
   /** Address of items that come by HTTP; null: unknown. */
   readonly url: string | null;
-  /** Its address may lead into the private network. */
+  /** Whether its address may lead into the private network. */
   readonly mayNamePrivate: boolean;
 }
 
-/** Looks for whoever shares a content. Rejects when it is not there, and with the signal's reason. */
+/** Looks for peers that share a content. Rejects when there are none, and with the signal's reason. */
 export type Probe = (wanted: Wanted, signal: AbortSignal) => Promise<Sign>;
 
 /** The latest result about an item. Times are Unix seconds. */
@@ -57,7 +57,7 @@ export interface ItemCheck extends Sign {
   readonly seenAt: number;
 }
 
-/** What is swept: these items, or those that the filter finds. */
+/** The items to sweep: those of `ids`, or those that the filter finds. */
 export interface SweepRequest extends ItemFilter {
   readonly ids?: readonly number[] | undefined;
 }
@@ -90,8 +90,8 @@ export class ItemChecks {
   }
 
   /**
-   * Begins a sweep and returns its task: of at most `MAX_SWEPT` items, those first that were never checked, then those that
-   * were checked longest ago. Throws `conflict` while another sweep runs, and as `TaskList.start`.
+   * Begins a sweep of at most `MAX_SWEPT` items and returns its task. Items that were never checked come first, then those
+   * checked longest ago. Throws `conflict` while another sweep runs, and as `TaskList.start`.
    */
   sweep(request: SweepRequest): number {
     if (this.#running !== null) {
@@ -142,7 +142,7 @@ export class ItemChecks {
     const named = ids === undefined
       ? sql`1`
       : sql`playlist_items.id IN (SELECT value FROM json_each(${JSON.stringify(ids)}))`;
-    // Items of one content are checked once; SQLite takes the other columns from the row that has the minimum.
+    // Items with the same content are checked once; SQLite takes the other columns from the row that has the minimum.
     const { rows } = await sql<
       Row
     >`SELECT min(playlist_items.id) AS id, playlist_items.hash, transport_type, content_id,
@@ -166,7 +166,7 @@ export class ItemChecks {
     );
     try {
       const sign = await this.#probe({ transportType, selector, url, mayNamePrivate }, late.signal);
-      // A search that was broken off has found nothing out.
+      // An aborted search proves nothing about the item.
       if (signal.aborted) throw abortError(signal);
       return sign;
     } catch (error) {

@@ -1,6 +1,6 @@
 /**
- * Deleting any number of items for good, all or none, without holding up the event loop. Items are deleted here alone: with
- * them go their titles from the index, which no trigger sees to.
+ * Deletes any number of items for good, all or none, without holding up the event loop. Items are deleted nowhere else,
+ * because their titles must leave the search index with them and no trigger does that.
  */
 import { type Expression, type ExpressionBuilder, sql, type SqlBool, type Transaction } from "kysely";
 import { StepSize } from "../bytes/step-size.ts";
@@ -11,22 +11,22 @@ import { inStatements, STATEMENT_ENTRIES } from "./entry.ts";
 /** Items deleted in one statement, at least and at most. */
 const MIN_DELETED = 20;
 const MAX_DELETED = 1000;
-/** Items looked at in one statement when it is found out which stay. */
+/** Items read in one statement while finding out which stay. */
 const LOOKED_AT = 5000;
-/** From so many items on, emptying the table is worth the look at all of them: fewer are deleted in some 30 ms. */
+/** With fewer items, deleting them takes some 30 ms: not worth reading all of them to empty the table instead. */
 const MIN_EMPTIED = 2000;
 /** Items that may stay when the table is emptied. */
 const MAX_KEPT = 50_000;
-/** Those that stay are written twice: 20 µs each, where a deletion takes 12. */
+/** An item that stays is written twice, 20 µs; deleting one takes 12 µs. */
 const COST_OF_KEEPING = 2;
 
 /** Which items. */
 type Matching = (eb: ExpressionBuilder<Schema, "playlist_items">) => Expression<SqlBool>;
 
 /**
- * Deletes the items that match, within `trx`; `before` is called for those of each statement before it runs. Without it, and where
- * most match, the table is emptied instead: of 100,000 items that takes a fifteenth of the time, and SQLite writes none of
- * their pages.
+ * Deletes the items that match, within `trx`; `before` is called with the items of each statement before it runs. Without
+ * `before`, when most items match, the table is emptied instead and the rest put back: for 100,000 items that takes a
+ * fifteenth of the time, and SQLite writes none of their pages.
  */
 export async function deleteItems(
   trx: Transaction<Schema>,
@@ -55,7 +55,7 @@ export async function deleteItems(
   }
 }
 
-/** Ids of the items that do not match; null when they are too many, or the items too few, for emptying the table. */
+/** Ids of the items that do not match; null when emptying the table does not pay: too many stay, or the table is small. */
 async function thoseThatStay(trx: Transaction<Schema>, matching: Matching): Promise<number[] | null> {
   const kept: number[] = [];
   let count = 0;
@@ -87,7 +87,7 @@ async function emptyBut(trx: Transaction<Schema>, ids: readonly number[]): Promi
     await sql`INSERT INTO kept_items SELECT * FROM playlist_items
       WHERE id IN (SELECT value FROM json_each(${JSON.stringify(part)}))`.execute(trx);
   });
-  // SQLite lets all pages go at once where there is neither a condition nor a trigger.
+  // Without a condition and a trigger SQLite frees all pages at once.
   await sql`DELETE FROM playlist_items`.execute(trx);
   await sql`INSERT INTO playlist_search (playlist_search) VALUES ('delete-all')`.execute(trx);
   for (let from = 0; from < ids.length; from += STATEMENT_ENTRIES) {

@@ -1,4 +1,4 @@
-/** From an entry of an M3U list to the columns of an item, and back. */
+/** Turns an entry of an M3U list into the columns of an item, and back. */
 import { nextTurn } from "../bytes/turn.ts";
 import { foldText, mediaGroup } from "../database/names.ts";
 import { contentHashes } from "./identity.ts";
@@ -8,7 +8,7 @@ import type { M3uEntry } from "./m3u/types.ts";
 /** What is kept of an entry besides the item's own columns, as JSON in the column `imported`. */
 export type ImportedEntry = Omit<M3uEntry, "url">;
 
-/** Columns of an item that an entry decides. Booleans are 0 and 1. */
+/** Columns of an item whose values come from its entry. Booleans are 0 and 1. */
 export interface EntryFields {
   readonly title: string;
   readonly category: string | null;
@@ -32,27 +32,28 @@ export interface EntryFields {
   readonly imported: string;
 }
 
-/** What the list as a whole says of its entries. */
+/** What the list as a whole says about its entries. */
 export interface ListFacts {
   /** Attributes of the header, which hold for entries that lack them. */
   readonly header: Readonly<Record<string, string>>;
-  /** Category of all items; an entry's own group is their subcategory then. Empty: the group is the category. */
+  /** Category of all items; an entry's own group then becomes its subcategory. Empty: the group is the category. */
   readonly category: string;
-  /** Entries are live unless they tell otherwise. */
+  /** Whether entries are live unless they say otherwise. */
   readonly isBroadcast: boolean;
 }
 
 /**
  * Entries written in one transaction. Indexes are written at random places, once for each transaction that touches a page:
- * a hundred entries in each take a third more time. Those who write wait for one another's transactions, a tenth of a second.
+ * with a hundred entries per transaction the import takes a third more time. Other writers wait for one transaction, a
+ * tenth of a second.
  */
 export const BATCH_ENTRIES = 2000;
 /** Entries written in one statement: a few milliseconds in which the engine does nothing else. */
 export const STATEMENT_ENTRIES = 200;
-/** Text of one batch, characters: several times what two thousand entries have, but some carry 16 MiB of directives. */
+/** Most text of one batch, characters: several times what 2000 entries usually have, but one may carry 16 MiB of directives. */
 const BATCH_CHARS = 2 * 1024 * 1024;
 
-/** Runs `write` on parts of `all`, one after the other, and gives others their turn after each. */
+/** Runs `write` on parts of `all`, one after the other, and yields to the event loop after each. */
 export async function inStatements<T>(all: readonly T[], write: (part: readonly T[]) => Promise<void>): Promise<void> {
   for (let from = 0; from < all.length; from += STATEMENT_ENTRIES) {
     await write(all.slice(from, from + STATEMENT_ENTRIES));
@@ -60,7 +61,7 @@ export async function inStatements<T>(all: readonly T[], write: (part: readonly 
   }
 }
 
-/** Entries that are written together: few enough to keep no writer waiting, short enough to be held several times over. */
+/** Entries that are written together: few enough not to keep other writers waiting, small enough to be held several times over. */
 export class EntryBatch {
   #entries: M3uEntry[] = [];
   #chars = 0;
@@ -74,7 +75,7 @@ export class EntryBatch {
     return this.#entries.length === BATCH_ENTRIES || this.#chars >= BATCH_CHARS;
   }
 
-  /** What was added since the last time. */
+  /** Returns the entries added since the last call. */
   take(): readonly M3uEntry[] {
     const entries = this.#entries;
     this.#entries = [];
@@ -90,12 +91,12 @@ const MAX_TEXT_CHARS = 1000;
 /** Addresses, characters. */
 const MAX_ADDRESS_CHARS = 8192;
 
-/** Name of the group that an entry stands in; empty without one. */
+/** Name of the entry's group; empty without one. */
 export function groupOf({ attributes, group }: Pick<M3uEntry, "attributes" | "group">): string {
   return (attributes["group-title"] || group).slice(0, MAX_TEXT_CHARS);
 }
 
-/** The columns. */
+/** Returns the columns of the item that `entry` describes. */
 export function entryFields(entry: M3uEntry, list: ListFacts): EntryFields {
   const attributes = { ...entry.attributes };
   for (const name of INHERITED) {
@@ -138,7 +139,7 @@ export function entryFields(entry: M3uEntry, list: ListFacts): EntryFields {
   };
 }
 
-/** What an item is known by when its list is read again. */
+/** The name by which an item is found again when its list is read again and its address has changed. */
 export function entryName(fields: Pick<EntryFields, "tvg_id">, imported: Pick<ImportedEntry, "title">): string {
   return `${fields.tvg_id.toLowerCase()} ${imported.title}`;
 }

@@ -1,4 +1,4 @@
-/** The playlist as an M3U list that players open, and that imports back unchanged. */
+/** Exports the playlist as an M3U list that players open and that imports back unchanged. */
 import type { Kysely } from "kysely";
 import { nextTurn } from "../bytes/turn.ts";
 import type { Store } from "../database/store.ts";
@@ -19,13 +19,13 @@ export interface ExportRequest {
   readonly category?: string | undefined;
   /** Base of playback addresses: `http://host/engine`. */
   readonly playbackBase: string;
-  /** Addresses name the item instead of its stream, so that other items of its channel go on for it. Default false. */
+  /** Addresses name the item instead of its stream, so that other items of its channel can stand in for it. Default false. */
   readonly failover?: boolean;
   /** Playback route for torrents: MPEG TS or HLS. */
   readonly output: "getstream" | "manifest.m3u8";
-  /** Address of the picture of an item whose logo was sent along with it. */
+  /** Address of the picture of an item whose logo was uploaded with it. */
   readonly logoUrl: (id: number) => string;
-  /** Makes the key of a stream's address, from its selector's name and value; absent: addresses have none. */
+  /** Makes the access key of a stream's address from its selector's name and value; absent: addresses have no key. */
   readonly keyOf?: ((selector: string, value: string) => Promise<string>) | undefined;
 }
 
@@ -46,11 +46,11 @@ type Row =
   & {
     readonly id: number;
     readonly imported: string | null;
-    /** 1: whoever named its address may name those in the private network. */
+    /** 1: the caller that gave its address may name addresses in the private network. */
     readonly may_sign: number;
   };
 
-/** The list as it is now, in parts: enabled items that can be played, oldest first, and the guides that imported lists named. */
+/** Yields the list as it is now, in parts: enabled items that can be played, oldest first, and the guides of imported lists. */
 export async function* exportM3u(store: Store, request: ExportRequest): AsyncGenerator<string> {
   const snapshot = await store.snapshot();
   try {
@@ -102,7 +102,7 @@ async function* entries(db: Kysely<Schema>, request: ExportRequest): AsyncGenera
   }
 }
 
-/** Torrents are played by this engine, everything else by the player itself; null when there is nothing to play yet. */
+/** Address for the player: this engine's for torrents, the item's own for everything else; null when there is nothing to play yet. */
 async function playbackUrl(row: Row, request: ExportRequest): Promise<string | null> {
   const { playbackBase, output, keyOf } = request;
   if (row.transport_type !== "bt") return row.url;
@@ -113,7 +113,7 @@ async function playbackUrl(row: Row, request: ExportRequest): Promise<string | n
     return `${playbackBase}/${output}?item=${id}${keyOf === undefined ? "" : `&key=${await keyOf("item", id)}`}`;
   }
   const [name, value] = selector;
-  // What is signed is fetched as if a caller on this machine had named it.
+  // A signed address is fetched as if a caller on this machine had named it.
   const isSigned = keyOf !== undefined && (name !== "url" || row.may_sign);
   const key = !isSigned ? "" : `&key=${await keyOf(name, value)}`;
   return `${playbackBase}/${output}?${name}=${encodeURIComponent(value)}${key}`;
@@ -124,7 +124,7 @@ export function selectorOf(
   { content_id, infohash, url }: Pick<Row, "content_id" | "infohash" | "url">,
 ): readonly [name: "content_id" | "infohash" | "url" | "magnet", value: string] | null {
   if (content_id !== null) return ["content_id", content_id];
-  // A magnet knows more than its infohash.
+  // A magnet carries more than its infohash: trackers, peers.
   if (url?.startsWith("magnet:")) return ["magnet", url];
   if (infohash !== "") return ["infohash", infohash];
   return url === null ? null : ["url", url];
@@ -141,7 +141,7 @@ function entryOf(row: Row, url: string, numbers: ChannelNumbers, request: Export
   set("tvg-id", row.tvg_id);
   set("tvg-name", row.tvg_name);
   set("tvg-logo", row.tvg_logo.startsWith("data:") ? request.logoUrl(row.id) : row.tvg_logo);
-  // Films have none.
+  // Films have no channel number.
   if (row.is_live !== 0) attributes["tvg-chno"] ??= numbers.of(row.id);
   if (!attributes["group-title"] && imported.group === "") set("group-title", row.category ?? "");
   return { ...imported, title: row.title, attributes, url };

@@ -4,10 +4,10 @@ import { foldText, mediaGroup, normalizedName } from "../database/names.ts";
 import type { Store } from "../database/store.ts";
 import { hashIs } from "./identity.ts";
 
-/** Items looked at whose title has the name in it. */
+/** Most items read whose title contains the name. */
 const MAX_CANDIDATES = 500;
 
-/** What an icon is asked for by. */
+/** Names the item or channel whose icon is wanted. */
 export interface IconRequest {
   readonly id?: number | undefined;
   /** Name or `tvg-id` of a channel, compared as media groups are. */
@@ -22,7 +22,7 @@ interface Row {
   readonly poster: string;
 }
 
-/** Address of the logo, else the poster, of the first item that fits one of the names given; null when none has any. */
+/** Address of the logo, else the poster, of the first item that matches one of the names given; null when no match has one. */
 export async function iconOf(
   store: Store,
   { id = -1, commonName = "", hash = "" }: IconRequest,
@@ -34,15 +34,15 @@ export async function iconOf(
     mediaGroup({ title: "", tvgId: commonName }),
   ];
   const hasPicture = sql`(tvg_logo <> '' OR poster <> '')`;
-  // The plus keeps SQLite from looking through the whole playlist by its first index.
+  // The plus keeps SQLite from choosing the first index, which would scan the whole playlist.
   const isListed = sql`+is_deleted = 0`;
-  // The trash shows the pictures of its items, too.
+  // An id may also name an item in the trash, which shows pictures too.
   const { rows: [named] } = await sql<Row>`SELECT title, tvg_logo, poster FROM playlist_items WHERE ${hasPicture}
     AND (id = ${id} OR ${hashIs("hash", digest)} AND ${isListed} OR ${hashIs("hash_v2", digest)} AND ${isListed}
       OR media_group IN (SELECT value FROM json_each(${JSON.stringify(groups)})) AND ${isListed})
     ORDER BY id LIMIT 1`.execute(db);
   if (named !== undefined) return named.tvg_logo || named.poster;
-  // Channels that have a `tvg-id` are grouped by it; their titles are found by the index of titles.
+  // Channels with a `tvg-id` are grouped by it, not by name; find their names through the index of titles.
   const text = foldText(commonName).trim();
   if ([...text].length < 3) return null;
   const { rows } = await sql<Row>`SELECT title, tvg_logo, poster

@@ -1,4 +1,4 @@
-/** What makes two items the same content. */
+/** Decides when two items are the same content. */
 import { sha1 } from "@noble/hashes/legacy.js";
 import { sha256 } from "@noble/hashes/sha2.js";
 import { type RawBuilder, sql } from "kysely";
@@ -12,7 +12,7 @@ export interface Located {
   readonly title: string;
 }
 
-/** A hash before its first byte, the one that works, and its result: making them for each line takes longer than hashing it. */
+/** A fresh hash state, a working copy of it, and the digest, reused: allocating them for each line takes longer than hashing it. */
 const SHA1 = { empty: sha1.create(), working: sha1.create(), digest: new Uint8Array(20) };
 const SHA256 = { empty: sha256.create(), working: sha256.create(), digest: new Uint8Array(32) };
 
@@ -23,8 +23,9 @@ function digestOf({ empty, working, digest }: typeof SHA1 | typeof SHA256, bytes
 }
 
 /**
- * Stable hashes of an item's content, hexadecimal: of its infohash, else content id, else URL, else (an item that is only
- * searched for) letters and digits of the title, written `kind:value`. `hash` is SHA-1 of it, `hashV2` SHA-256.
+ * Stable hashes that identify an item's content, hexadecimal. The hashed text is `kind:value` with its infohash, else content
+ * id, else URL, else (for an item that is only searched for) the letters and digits of its title. `hash` is its SHA-1,
+ * `hashV2` its SHA-256.
  */
 export function contentHashes(item: Located): { hash: string; hashV2: string } {
   const text = item.infohash !== ""
@@ -35,11 +36,11 @@ export function contentHashes(item: Located): { hash: string; hashV2: string } {
     ? `url:${item.url}`
     : `title:${item.title.normalize("NFKC").toLowerCase().replace(/[^\p{L}\p{N}+]+/gu, "")}`;
   const bytes = new TextEncoder().encode(text);
-  // Not by Web Crypto: for texts so short it takes thrice the time and a quarter of all memory that an import goes through.
+  // Not Web Crypto: for such short texts it takes three times as long and allocates a quarter of all memory that an import uses.
   return { hash: digestOf(SHA1, bytes), hashV2: digestOf(SHA256, bytes) };
 }
 
-/** Condition that an item's hash is `value` (an SQL expression), by the indexes of the first 6 characters. */
+/** SQL condition that an item's hash is `value` (an SQL expression); uses the indexes on the first 6 characters. */
 export function hashIs(column: "hash" | "hash_v2", value: RawBuilder<unknown>): RawBuilder<boolean> {
   const hash = sql.ref(`playlist_items.${column}`);
   return sql`substr(${hash}, 1, 6) = substr(${value}, 1, 6) AND ${hash} = ${value}`;

@@ -1,4 +1,4 @@
-/** Importing an M3U list as items of the user's own: `playlist_import`. */
+/** Imports an M3U list as the user's own items: `playlist_import`. */
 import { sql, type Transaction } from "kysely";
 import type { Schema } from "../database/schema.ts";
 import type { Store } from "../database/store.ts";
@@ -19,13 +19,13 @@ import { countM3u, guidesOf, readM3u, type ReadM3uOptions } from "./m3u/read.ts"
 import type { M3uEntry } from "./m3u/types.ts";
 import type { TaskProgress } from "./tasks.ts";
 
-/** What is imported. */
+/** What to import, and for whom. */
 export interface ImportRequest {
   /** The list, from its start; opened twice, to count and to read. */
   readonly open: () => ReadableStream<Uint8Array>;
-  /** What relative addresses are relative to. */
+  /** Base of relative addresses. */
   readonly baseUrl?: string | undefined;
-  /** One layer of gzip was undone already. Default false. */
+  /** Whether one layer of gzip was undone already. Default false. */
   readonly isUnpacked?: boolean | undefined;
   readonly owner: string;
   /** Whether the caller may name addresses in the private network. */
@@ -33,9 +33,9 @@ export interface ImportRequest {
 }
 
 /**
- * Adds the entries in batches: `done` of `total` are in the playlist, a cancelled import keeps them. What is there
- * already (same content, title and group) is skipped, so that importing an export, or the same list again, changes nothing. Bad lines are
- * reported. Rejects as `readM3u`, before anything is added where possible.
+ * Adds the entries in batches; a cancelled import keeps those already added (`done` of `total`). Entries that the playlist
+ * already has (same content, title and group) are skipped, so that importing an export, or the same list again, changes
+ * nothing. Bad lines are reported. Rejects as `readM3u`, if possible before anything is added.
  */
 export async function importList(
   store: Store,
@@ -76,7 +76,7 @@ export async function importList(
   await flush();
 }
 
-/** Remembers the programme guides that a list names. */
+/** Stores the addresses of the programme guides that a list names. */
 export async function addGuides(store: Store, externalPlaylistId: number, urls: readonly string[]): Promise<void> {
   if (urls.length === 0) return;
   const db = await store.open();
@@ -101,7 +101,7 @@ async function addNew(
 ): Promise<number> {
   const all = entries.map((entry) => ({ group: groupOf(entry), fields: entryFields(entry, facts) }));
   const hashes = JSON.stringify(all.map(({ fields }) => fields.hash));
-  // By the hashes (the plus keeps SQLite from taking another index), or it would look at all items for each batch.
+  // The plus keeps SQLite from choosing another index than that of the hashes and reading all items for each batch.
   const { rows: known } = await sql<Known>`SELECT hash, title, category, imported
     FROM json_each(${hashes}) AS wanted CROSS JOIN playlist_items ON ${hashIs("hash", sql`wanted.value`)}
     WHERE +is_deleted = 0 AND (${owner} = '' OR owner IN ('', ${owner}))`.execute(trx);
@@ -110,7 +110,7 @@ async function addNew(
     const imported = item.imported === null ? null : JSON.parse(item.imported) as ImportedEntry;
     const group = imported === null ? item.category ?? "" : groupOf(imported);
     keys.add(key(item.hash, item.title, group));
-    // Its title may have been edited since.
+    // The user may have edited the item's title since; the list still has the old one.
     if (imported !== null) keys.add(key(item.hash, imported.title, group));
   }
   const added: EntryFields[] = [];

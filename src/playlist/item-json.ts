@@ -1,13 +1,13 @@
 /**
- * Items as JSON, written by SQLite itself: a hundred thousand rows as objects would take a second of the engine's only
- * thread and a gigabyte of memory; as text they are a few hundred pages.
+ * Items as JSON, written by SQLite itself: 100,000 rows as objects would take a second of the engine's only thread and a
+ * gigabyte of memory; as text they are a few hundred pages.
  */
 import { type RawBuilder, sql } from "kysely";
 
-/** How a column becomes a value; `plain` columns as they are. */
+/** How a column becomes a JSON value; `plain` columns are taken as they are. */
 type Kind = "plain" | "flag" | "list";
 
-/** Section 2.8, in its order. Column and field have the same name. */
+/** The fields of section 2.8 of the HTTP API, in its order. Column and field have the same name. */
 const FIELDS: readonly (readonly [string, Kind])[] = [
   ["id", "plain"],
   ["title", "plain"],
@@ -47,10 +47,10 @@ const LOGO = "@logo@";
 const ICONS = `CASE WHEN tvg_logo <> '' AND poster <> '' THEN json_array(${LOGO}, poster)
   WHEN tvg_logo <> '' THEN json_array(${LOGO}) WHEN poster <> '' THEN json_array(poster) ELSE json('[]') END`;
 
-/** An item that is searched for, or has nothing to play yet. */
+/** SQL: the item is searched for, or has nothing to play yet. */
 const SHOW_AUTOSEARCH = "auto_search OR (infohash = '' AND content_id IS NULL AND url IS NULL)";
 
-// What is constant inside json() SQLite makes once a page; anything else it parses again for every row.
+// SQLite evaluates json() of a constant once per query, but parses any other argument again for every row.
 const flag = (expression: string) => `iif(${expression}, json('true'), json('false'))`;
 const list = (column: string) => `iif(${column} = '[]', json('[]'), json(${column}))`;
 
@@ -58,7 +58,7 @@ const trashed = FIELDS.map(([name, kind]) =>
   `'${name}', ${name === "tvg_logo" ? LOGO : kind === "flag" ? flag(name) : kind === "list" ? list(name) : name}`
 );
 
-/** An element of the trash; one of the playlist has some fields more. */
+/** An item of the trash; one of the playlist has a few more fields. */
 const TRASHED = `json_object(${trashed.join(", ")})`;
 const LISTED = `json_object(${
   [
@@ -71,9 +71,9 @@ const LISTED = `json_object(${
 })`;
 
 /**
- * SQL expression: the JSON of an item of the trash or the playlist. A picture that was sent along with an item (up to 170 KB
- * as `data:` URL) stands there by its address, `logoUrl` followed by the item's id and a version: clients keep it, and a new
- * picture has a new address. Absent: the `data:` URL.
+ * SQL expression for the JSON of an item of the trash or the playlist. A picture that was uploaded with an item (up to 170 KB
+ * as a `data:` URL) is replaced by its address: `logoUrl` followed by the item's id and a version, so that clients can cache
+ * it and a new picture has a new address. Without `logoUrl` the `data:` URL stays.
  */
 export function itemJson(place: "trash" | "playlist", logoUrl?: string): RawBuilder<string> {
   const logo = logoUrl === undefined

@@ -3,7 +3,7 @@ import { type Kysely, sql, type Transaction } from "kysely";
 import type { Schema } from "../database/schema.ts";
 import type { EntryFields } from "./entry.ts";
 
-/** What is the same of all items that are written together. */
+/** Columns with the same value in all items that are written together. */
 export interface SharedColumns {
   readonly owner: string;
   readonly external_playlist_id: number;
@@ -13,7 +13,7 @@ export interface SharedColumns {
   readonly now: number;
 }
 
-/** What entries say nothing of. */
+/** Values of the columns that do not come from entries. */
 const REST = {
   description: "''",
   poster: "''",
@@ -28,7 +28,7 @@ const REST = {
   is_deleted: "0",
 } as const;
 
-/** Columns that an entry decides. */
+/** Columns whose values come from the entry. */
 export const ENTRY_COLUMNS: readonly (keyof EntryFields)[] = [
   "title",
   "category",
@@ -52,9 +52,9 @@ export const ENTRY_COLUMNS: readonly (keyof EntryFields)[] = [
 ];
 
 /**
- * The entries go as one JSON value: thousands of bound parameters would cost more than the statement itself. Each is an array,
- * without the names, and parsed once, by jsonb(), not for each of its columns; the limit keeps SQLite from putting the call
- * into each of them all the same.
+ * The entries are passed as one JSON value: thousands of bound parameters would cost more than the statement itself. Each
+ * entry is an array without column names. jsonb() parses it once instead of once per column; the limit keeps SQLite from
+ * inlining the call into every column.
  */
 const INSERT = `INSERT INTO playlist_items (owner, external_playlist_id, allow_private, created_at, updated_at,
     ${[...ENTRY_COLUMNS, ...Object.keys(REST)].join(", ")})

@@ -1,6 +1,6 @@
 /**
- * The playlist and its trash: section 3.2 of the HTTP API. Every change is one transaction. Items without an owner are
- * everybody's; naming an owner leaves out those of others.
+ * The playlist and its trash: section 3.2 of the HTTP API. Every change is one transaction. Items without an owner belong
+ * to everybody; naming an owner leaves out the items of other owners.
  */
 import { type ExpressionBuilder, type Kysely, type Selectable, sql, type Transaction, type Updateable } from "kysely";
 import { foldText, mediaGroup } from "../database/names.ts";
@@ -17,10 +17,10 @@ import { contentHashes } from "./identity.ts";
 import { EDITED } from "./overlay.ts";
 import { countItems, itemsJson, listCategories, type ListRequest } from "./listing.ts";
 
-/** A row. */
+/** A row of the table. */
 export type PlaylistItem = Selectable<PlaylistItemsTable>;
 
-/** A new item; what is left out is empty or unknown. */
+/** A new item; absent fields are empty or unknown. */
 export interface NewItem {
   readonly title: string;
   readonly owner?: string;
@@ -36,14 +36,14 @@ export interface NewItem {
   /** As in `LocatedItem`. */
   readonly transportType: string;
   readonly isLive: number;
-  /** Several media files in one transport file. */
+  /** Whether its transport file holds several media files. */
   readonly isMulti?: boolean;
   readonly autoSearch?: boolean;
-  /** Takes over favourite and enabled from its media group. */
+  /** Whether it takes over favourite and enabled from its media group. */
   readonly useMediaGroups?: boolean;
 }
 
-/** What `update` changes; absent fields stay. With a media group, the title stays each item's own. */
+/** What `update` changes; absent fields stay. When a whole media group is changed, only the named item gets the title. */
 export interface ItemChanges {
   readonly title?: string | undefined;
   readonly poster?: string | undefined;
@@ -66,11 +66,11 @@ export interface Scope {
 type Db = Kysely<Schema> | Transaction<Schema>;
 type Where = ExpressionBuilder<Schema, "playlist_items">;
 
-/** Items that `owner` sees: its own and everybody's; with `isExact` its own alone. Without an owner all. */
+/** Condition for the items that `owner` sees: its own and everybody's; with `isExact` only its own. Without an owner: all. */
 const ownedBy = (owner: string | undefined, isExact = false) => (eb: Where) =>
   owner === undefined || owner === "" ? eb.lit(true) : eb("owner", "in", isExact ? [owner] : ["", owner]);
 
-/** The items of the playlist in the database. */
+/** The playlist and its trash in the database. */
 export class Playlist {
   private readonly store: Store;
   private readonly clock: Clock;
@@ -80,7 +80,7 @@ export class Playlist {
     this.clock = clock;
   }
 
-  /** The database was damaged and set aside; the playlist began from nothing in this run. */
+  /** Whether the database was damaged and set aside, so that this run began with an empty playlist. */
   get wasReplaced(): boolean {
     return this.store.wasReplaced;
   }
@@ -96,7 +96,7 @@ export class Playlist {
     }
   }
 
-  /** Returns the new item's id. */
+  /** Adds an item; returns its id. */
   async add(item: NewItem): Promise<number> {
     const db = await this.store.open();
     const located = {
@@ -162,7 +162,7 @@ export class Playlist {
     return item;
   }
 
-  /** Rejects with `not_found`, or `conflict` for a locked item. */
+  /** Changes an item. Rejects with `not_found`, or `conflict` for a locked item. */
   async update(id: number, changes: ItemChanges, scope: Scope = {}): Promise<void> {
     const { title, ...shared } = changes;
     await this.change([id], scope, async (trx, ids) => {
@@ -187,18 +187,18 @@ export class Playlist {
     });
   }
 
-  /** Sets one flag. Rejects as `update`; locked items take a change of `locked` alone. */
+  /** Sets one flag. Rejects as `update`; of a locked item only `locked` can be changed. */
   async setFlag(flag: ItemFlag, ids: readonly number[], value: boolean, scope: Scope = {}): Promise<void> {
     await this.change(ids, scope, async (trx, all) => {
       await trx.updateTable("playlist_items").set({ [flag]: Number(value), updated_at: this.now() })
         .where("id", "in", among(all)).execute();
       if (flag === "locked" && !value) {
-        // What their lists said of them meanwhile takes hold at the next update.
+        // Changes that their lists made while they were locked take effect at the next update.
         const theirs = trx.selectFrom("playlist_items").select("external_playlist_id").where("id", "in", among(all));
         await forgetValidators(trx, STALE_DIGEST, (eb) => eb("id", "in", theirs));
       }
       if (flag !== "enabled") return;
-      // What the user says of an item that vanished from its list holds when it comes back, too.
+      // The user's choice for an item that vanished from its list also holds when it comes back.
       await trx.updateTable("playlist_items").set({ enabled_before: Number(value) }).where("id", "in", among(all))
         .where("vanished_at", "is not", null).execute();
     }, flag === "locked");
@@ -207,7 +207,7 @@ export class Playlist {
   /** Moves items to the trash. Rejects as `update`; then none is moved. */
   async remove(ids: readonly number[], scope: Scope = {}): Promise<void> {
     await this.change(ids, scope, async (trx, all) => {
-      // Deleted by the user: it does not come back with its list.
+      // Clearing vanished_at marks it as deleted by the user, so that its list does not bring it back.
       await trx.updateTable("playlist_items").set({ is_deleted: 1, vanished_at: null, updated_at: this.now() })
         .where("id", "in", among(all)).execute();
     });
@@ -220,13 +220,16 @@ export class Playlist {
     const restored = await db.updateTable("playlist_items").set((eb) => ({
       is_deleted: 0,
       updated_at: now,
-      // One that its list has no more gets another week.
+      // An item that its list no longer has gets another week.
       vanished_at: eb.case().when("vanished_at", "is", null).then(null).else(now).end(),
     })).where("id", "=", id).where("is_deleted", "=", 1).where(ownedBy(owner)).returning("id").execute();
     if (restored.length === 0) throw notFound(id, "trash");
   }
 
-  /** Empties the trash, or what `owner` has in it, for good. What the user had deleted of an external playlist does not come back with it. */
+  /**
+   * Empties the trash for good, or only the items of `owner`. Items of an external playlist that the user deleted are
+   * remembered, so that the next update does not bring them back.
+   */
   async clearTrash(owner?: string): Promise<void> {
     const db = await this.store.open();
     await db.transaction().execute(async (trx) => {
@@ -243,7 +246,7 @@ export class Playlist {
     });
   }
 
-  /** Deletes all items of the playlist, or those of `owner`, for good, but locked ones, and counts those. The trash stays. */
+  /** Deletes for good all items of the playlist, or those of `owner`, except locked ones, and counts those. The trash stays. */
   async clear(owner?: string): Promise<{ readonly keptLocked: number }> {
     const db = await this.store.open();
     return await db.transaction().execute(async (trx) => {
@@ -270,7 +273,7 @@ export class Playlist {
     return await countItems(await this.store.read(), request);
   }
 
-  /** The items that match as `itemsJson` gives them, and how many match without `offset` and `limit`, at one moment. */
+  /** The matching items as `itemsJson` yields them and the number of matches without `offset` and `limit`, from one snapshot. */
   async list(request: ListRequest = {}): Promise<{ total: number; items: AsyncGenerator<Uint8Array<ArrayBuffer>> }> {
     const snapshot = await this.store.snapshot();
     try {
@@ -281,7 +284,7 @@ export class Playlist {
     }
   }
 
-  /** The items of `list` alone. */
+  /** Only the items of `list`. */
   async *json(request: ListRequest = {}): AsyncGenerator<Uint8Array<ArrayBuffer>> {
     yield* this.itemsOf(await this.store.snapshot(), request);
   }
@@ -303,7 +306,7 @@ export class Playlist {
     return Math.floor(this.clock.now() / 1000);
   }
 
-  /** Runs `apply` on the ids, or on their whole groups, in parts, when all exist and none is locked. */
+  /** Runs `apply` on the ids, or on their whole media groups, in parts, if all exist and none is locked. */
   private async change(
     ids: readonly number[],
     scope: Scope,
@@ -333,7 +336,7 @@ export class Playlist {
   }
 }
 
-/** As one JSON value: a channel may have more items than a statement can have parameters. */
+/** The ids as one JSON value: a channel may have more items than a statement can have parameters. */
 function among(ids: readonly number[]) {
   return sql<number>`(SELECT value FROM json_each(${JSON.stringify(ids)}))`;
 }

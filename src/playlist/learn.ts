@@ -1,11 +1,11 @@
-/** Items whose content was not known when they came in, and what an analysis finds out about them later. */
+/** Items whose content was unknown when they were added, and what a later analysis finds out about them. */
 import type { Selectable, Updateable } from "kysely";
 import type { PlaylistItemsTable } from "../database/schema.ts";
 import type { Store } from "../database/store.ts";
 import { MillraceError } from "../errors.ts";
 import type { Clock } from "../ports.ts";
 
-/** What was found out. What is unknown stays as it is. */
+/** What was found out. Unknown facts leave the item as it is. */
 export interface ItemFacts {
   readonly contentId: string | null;
   readonly infohash: string | null;
@@ -13,15 +13,15 @@ export interface ItemFacts {
   readonly transportType: string;
   /** 1 live, 0 VOD, -1 unknown. */
   readonly isLive: number;
-  /** Several media files in one transport file; null: unknown. */
+  /** Whether its transport file holds several media files; null when unknown. */
   readonly isMulti: boolean | null;
 }
 
 type Row = Selectable<PlaylistItemsTable>;
 
 /**
- * Items of `ids`, in their order, each followed by the others of its channel when `useMediaGroups`; each once, `limit` at
- * most. Rejects with `not_found`.
+ * Returns at most `limit` items of `ids` in their order; with `useMediaGroups` each is followed by the others of its channel.
+ * No item comes twice. Rejects with `not_found`.
  */
 export async function itemsToAnalyze(
   store: Store,
@@ -45,17 +45,17 @@ export async function itemsToAnalyze(
   return [...found.values()].slice(0, limit);
 }
 
-/** What `analyze_content` is asked for the content of `item`; null when there is nothing to ask for. */
+/** The query of `analyze_content` for the content of `item`; null when it has no address. */
 export function analysisQuery(item: Pick<Row, "content_id" | "infohash" | "url">): string | null {
   if (item.content_id !== null) return item.content_id;
   if (item.infohash !== "") return item.url?.startsWith("magnet:") ? item.url : `item:?infohash=${item.infohash}`;
-  // What follows a bar are headers for the player.
+  // Headers for the player follow a bar.
   return item.url?.split("|", 1)[0] ?? null;
 }
 
 /**
- * Stores what was found out; the content's hashes stay, since lists know the item by them. Rejects with `conflict` for a
- * locked item, `not_found` for one that is gone.
+ * Stores what was found out. The content's hashes stay, since lists find the item again by them. Rejects with `conflict` for
+ * a locked item, `not_found` for one that is gone.
  */
 export async function learn(store: Store, clock: Clock, id: number, facts: ItemFacts): Promise<void> {
   const db = await store.open();

@@ -1,20 +1,21 @@
-/** What an M3U list says of itself, for telling people what they pasted. */
+/** Summarises an M3U list, to show people what they pasted. */
 import { readM3u } from "./m3u/read.ts";
 
-/** Entries read at most: groups stand together, so that the first thousands name nearly all. */
+/** Most entries read: lists keep groups together, so the first thousands name nearly all. */
 const MAX_ENTRIES = 20_000;
-/** Bytes read at most, packed or not. */
+/** Most bytes read, packed or not. */
 const MAX_BYTES = 16 * 1024 * 1024;
-/** Groups told at most. */
+/** Most groups returned. */
 const MAX_CATEGORIES = 100;
 /** Longest name, characters: as long as titles in the playlist. */
 const MAX_NAME_CHARS = 1000;
-/** Names told at most. */
+/** Most names returned. */
 const MAX_NAMES = 1000;
 
 /**
- * Names of the entries and of the groups of the list in `body`, groups each once, in their order (`group-title`, where `;`
- * separates several, else `#EXTGRP`); null when no entry can be read. What breaks off counts as far as it came. `url` is its address.
+ * Reads the names of entries and groups of the list in `body`, in their order, each group once (`group-title`, where `;`
+ * separates several, else `#EXTGRP`). Returns null when no entry can be read; of a list that breaks off, what came. `url` is
+ * its address.
  */
 export async function readListFacts(
   body: ReadableStream<Uint8Array>,
@@ -37,12 +38,12 @@ export async function readListFacts(
       if (names.length === MAX_NAMES && categories.size === MAX_CATEGORIES) break;
     }
   } catch {
-    // Damaged, too large or no list at all: the entries tell.
+    // Damaged, too large or no list at all: whether any entry was read decides.
   }
   return names.length === 0 ? null : { entries: names, categories: [...categories] };
 }
 
-/** `text` cut, in memory of its own: a part of a line keeps the whole line. */
+/** A shortened copy of `text` in its own memory: a substring would keep the whole line alive. */
 function shortCopy(text: string): string {
   return new TextDecoder().decode(new TextEncoder().encode(text.slice(0, MAX_NAME_CHARS)));
 }

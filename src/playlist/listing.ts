@@ -1,4 +1,4 @@
-/** Reading the playlist and its trash page by page, each by an index. */
+/** Reads the playlist and its trash page by page, each through an index. */
 import { type Kysely, type RawBuilder, sql, type Transaction } from "kysely";
 import { nextTurn } from "../bytes/turn.ts";
 import { foldText } from "../database/names.ts";
@@ -8,10 +8,10 @@ import { itemJson } from "./item-json.ts";
 /** What is listed. */
 export interface ItemFilter {
   readonly owner?: string | undefined;
-  /** Part of the title, in any case and with or without diacritics. */
+  /** Part of the title; case and diacritics do not matter. */
   readonly query?: string | undefined;
   readonly category?: string | undefined;
-  /** Only favourites, or only others. */
+  /** true: only favourites; false: only the others. */
   readonly isFavorite?: boolean | undefined;
   /** The trash instead of the playlist. Default false. */
   readonly trash?: boolean;
@@ -27,19 +27,22 @@ export interface ListRequest extends ItemFilter {
 
 type Db = Kysely<Schema> | Transaction<Schema>;
 
-/** A filter as SQL: what follows FROM and WHERE, and the column whose order is that of the items' ids. */
+/** A filter as SQL: what follows FROM and WHERE, and the column that orders by item id. */
 export interface FilterSql {
   readonly from: RawBuilder<unknown>;
   readonly where: RawBuilder<unknown>;
   readonly key: RawBuilder<unknown>;
 }
 
-/** Items written at once: some 400 KB, and a few milliseconds in which the engine does nothing else. */
+/** Items per query: some 400 KB, and a few milliseconds in which the engine does nothing else. */
 const PAGE_ITEMS = 500;
-/** The index of titles holds all runs of so many characters. Shorter queries look through every title. */
+/** The index of titles holds every run of this many characters. Shorter queries scan all titles. */
 const MIN_INDEXED_CHARS = 3;
 
-/** See `FilterSql`. A query of three characters or more goes by the index of titles, and leads: SQLite has no figures to tell. */
+/**
+ * See `FilterSql`. A query of three characters or more uses the index of titles, and the join is forced to begin there:
+ * SQLite has no statistics to choose that itself.
+ */
 export function filterSql(filter: ItemFilter): FilterSql {
   const { owner, category, query, isFavorite } = filter;
   const conditions = [sql`is_deleted = ${filter.trash === true ? 1 : 0}`];
@@ -59,7 +62,7 @@ export function filterSql(filter: ItemFilter): FilterSql {
   };
 }
 
-/** Categories told at most: more than any list has. */
+/** Most categories returned: more than any list has. */
 const MAX_CATEGORIES = 5000;
 
 /** Categories of the playlist with the number of their items, by name; items without one are left out. */
@@ -83,8 +86,9 @@ export async function countItems(db: Db, request: ItemFilter): Promise<number> {
 }
 
 /**
- * The items that match as JSON objects separated by commas, oldest first, in parts: UTF-8, each of whole items. No item
- * comes twice; unless `db` is a snapshot, what changes meanwhile may or may not be seen. `as` is how the database hands them over.
+ * Yields the items that match as JSON objects separated by commas, oldest first, in parts: UTF-8, each of whole items. No
+ * item comes twice; unless `db` is a snapshot, changes made meanwhile may or may not be seen. `as` is how the database hands
+ * them over.
  */
 export async function* itemsJson(
   db: Db,
@@ -93,8 +97,8 @@ export async function* itemsJson(
 ): AsyncGenerator<Uint8Array<ArrayBuffer>> {
   const { from, where, key } = filterSql(request);
   const item = itemJson(request.trash === true ? "trash" : "playlist", request.logoUrl);
-  // A local file's as bytes: a string of other letters than ASCII, only to be encoded again, takes longer than the query.
-  // A server's as text: some clients decode bytes more slowly.
+  // From a local file as bytes: making a non-ASCII string only to encode it again takes longer than the query.
+  // From a server as text: some clients decode bytes more slowly.
   const type = sql.raw(as === "text" ? "TEXT" : "BLOB");
   const encoder = new TextEncoder();
   let left = request.limit ?? Infinity;

@@ -1,4 +1,4 @@
-/** Lists from elsewhere and for elsewhere: imports, external playlists, exports, and the tasks that they run as. */
+/** Lists that come in and go out: imports, external playlists, exports, and the tasks that they run as. */
 import { deadline } from "../bytes/deadline.ts";
 import type { Store } from "../database/store.ts";
 import { hasCode, MillraceError } from "../errors.ts";
@@ -15,20 +15,20 @@ import { searchItems, type SearchPage, type SearchRequest } from "./search.ts";
 import { removeLeftSpools, spool, type Spooled, type SpoolParts } from "./spool.ts";
 import { TaskList } from "./tasks.ts";
 
-/** Largest list that is imported, bytes as they come. */
+/** Largest list that is imported, bytes as received. */
 export const MAX_IMPORT_BYTES = 64 * 1024 * 1024;
-/** Read of a list for the guides in its first line, bytes: comments may stand before the first entry. */
+/** Most bytes of a list read to find the guides in its first line: comments may stand before the first entry. */
 const MAX_GUIDES_BYTES = 1024 * 1024;
-/** Until the server of a list answers. */
+/** How long the server of a list may take to answer, ms. */
 const ANSWER_TIMEOUT_MS = 30_000;
-/** For a whole list to come. */
+/** How long a whole list may take to arrive, ms. */
 const DOWNLOAD_TIMEOUT_MS = 10 * 60_000;
 
-/** What it is made of. */
+/** What `Lists` needs. */
 export interface ListsParts {
   readonly store: Store;
   readonly files: FilePort;
-  /** Where lists are kept aside while they are imported; null: memory. */
+  /** Directory for lists while they are imported; null: they stay in memory. */
   readonly stateDir: string | null;
   readonly clock: Clock;
   readonly log: Logger;
@@ -58,7 +58,7 @@ export class Lists {
     this.schedule = new ExternalSchedule({ store, updater: this.updater, clock, log });
   }
 
-  /** Removes what a killed run left, and begins the schedule of external playlists, unless the database is still empty. */
+  /** Removes the files of a killed run, and starts the schedule of external playlists unless the database is still empty. */
   async start(): Promise<void> {
     await removeLeftSpools(this.spools).catch((error) => {
       this.parts.log.log("warn", "lists that an earlier run left could not be removed", { error });
@@ -66,7 +66,7 @@ export class Lists {
     if (await this.parts.store.mayHoldData()) void this.schedule.wake();
   }
 
-  /** Keeps a list aside that is to be imported. Rejects with `too_large`, `disk_full` or `io`. */
+  /** Stores a list until it is imported. Rejects with `too_large`, `disk_full` or `io`. */
   keep(chunks: AsyncIterable<Uint8Array>): Promise<Spooled> {
     return spool(this.spools, chunks, MAX_IMPORT_BYTES);
   }
@@ -76,7 +76,7 @@ export class Lists {
     return { files, directory: stateDir === null ? null : `${stateDir}/imports` };
   }
 
-  /** Imports a list in the background, then lets it go; returns the task. Rejects with `too_busy`. */
+  /** Imports a list in the background, then removes it; returns the task. Rejects with `too_busy`. */
   async import(list: Spooled, owner: string, allowPrivate: boolean): Promise<number> {
     const { store, clock } = this.parts;
     try {
@@ -117,7 +117,7 @@ export class Lists {
   /** Adds an external playlist and, unless `updateNow` is false, begins to fetch it; returns its id. */
   async addExternal(list: NewExternalPlaylist, updateNow: boolean): Promise<number> {
     const id = await this.playlists.add(list);
-    // What goes wrong is logged, and seen in `lastUpdate`.
+    // A failure is logged, and shown as `lastError`.
     if (updateNow) this.updater.update(id).catch(() => {}).finally(() => void this.schedule.wake());
     else void this.schedule.wake();
     return id;
@@ -140,7 +140,7 @@ export class Lists {
     void this.schedule.wake();
   }
 
-  /** Updates all external playlists in the background; returns the task. What fails is told by the playlist's name. */
+  /** Updates all external playlists in the background; returns the task. Failures are reported by the playlist's name. */
   updateAllExternal(): number {
     return this.tasks.start("update_all_external_playlists", async (progress) => {
       const lists = await this.playlists.get();
@@ -187,7 +187,7 @@ export class Lists {
   }
 
   /**
-   * Programme guides that the list at `url` names, without reading further than needed; null when it is no list. Rejects
+   * The programme guides that the list at `url` names, read no further than needed; null when it is not a list. Rejects
    * as `guardedOpen`, `not_found` for 404 and 410, `connection_failed` for other failures.
    */
   async guidesAt(url: string, allowPrivate: boolean, signal: AbortSignal): Promise<string[] | null> {
@@ -208,7 +208,7 @@ export class Lists {
       }
       return null;
     } catch (error) {
-      // It came, and is something else.
+      // The address works but holds something else.
       if (hasCode(error, "invalid_argument") && /^invalid playlist/.test(error.message)) return null;
       throw error;
     } finally {
@@ -222,7 +222,7 @@ export class Lists {
   }
 }
 
-/** A list that was answered. */
+/** Opens an address; rejects unless the status is 2xx: `not_found` for 404 and 410, else `connection_failed`. */
 async function opened(open: OpenUrl, ...args: Parameters<OpenUrl>): ReturnType<OpenUrl> {
   const answer = await open(...args);
   if (answer.status >= 200 && answer.status <= 299) return answer;

@@ -1,10 +1,10 @@
-/** Where an entry's address leads, told by its form alone: the fields of section 2.8 that depend on it. */
+/** Derives from the form of an entry's address where it leads: the fields of section 2.8 that depend on it. */
 import { readContentQuery } from "../transport/query.ts";
 import { parseMagnet } from "../transport/magnet.ts";
 
-/** Fields of a playlist item. */
+/** Fields of a playlist item that follow from its address. */
 export interface LocatedItem {
-  /** `unknown` when the address doesn't tell. */
+  /** `unknown` when the address does not show it. */
   readonly content_type: "live" | "vod" | "unknown";
   /** `direct`: everything else that the player opens itself. */
   readonly transport_type: "bt" | "hls" | "dash" | "direct";
@@ -12,14 +12,14 @@ export interface LocatedItem {
   readonly content_id: string | null;
   /** 40 lower-case hexadecimal characters, empty when unknown. */
   readonly infohash: string;
-  /** null when an id says it all. */
+  /** null when an id says everything. */
   readonly url: string | null;
   /** 0 recorded, 1 live, -1 unknown. */
   readonly is_live: -1 | 0 | 1;
 }
 
 const HEX_40 = /^[0-9a-f]{40}$/i;
-/** Names of files that end. */
+/** File names of recorded content, which has an end. */
 const RECORDED =
   /\.(?:mp4|m4v|mkv|webm|avi|mov|wmv|flv|mpe?g|vob|asf|mp3|m4a|aac|e?ac3|ec3|wma|ape|flac|ogg|opus|wav)$/i;
 /** Schemes of endless streams. */
@@ -28,7 +28,7 @@ const LIVE_SCHEME = /^(?:udp|rtp|igmp|srt|rist):/i;
 /**
  * Reads `address`: a bare id, a magnet link, an engine's URI under any scheme name, the playback URL of an engine
  * (`/engine/getstream`, `/engine/manifest.m3u8` on any host, section 4.1), a transport file, an HLS manifest or anything
- * else. `durationSeconds` is that of the list: a positive one means that the content ends.
+ * else. `durationSeconds` is what the list says: a positive one means that the content ends.
  */
 export function locateItem(address: string, durationSeconds = -1): LocatedItem {
   const text = address.trim();
@@ -42,7 +42,7 @@ export function locateItem(address: string, durationSeconds = -1): LocatedItem {
     case "magnet":
       return torrent(isLive, { infohash: infohashOf(query.magnet), url: query.magnet });
   }
-  // What follows a `|` are headers for the player, not the address.
+  // Headers for the player follow a `|`; they are not part of the address.
   const bare = text.split("|", 1)[0]!;
   if (!URL.canParse(bare)) return item("direct", isLive, { url: text });
   const url = new URL(bare);
@@ -57,7 +57,7 @@ export function locateItem(address: string, durationSeconds = -1): LocatedItem {
   return item("direct", RECORDED.test(path) ? 0 : isLive, { url: text });
 }
 
-/** Selector order of section 4.1: the first present wins, even if a later one is valid. */
+/** Follows the selector order of section 4.1: the first present wins, even if only a later one is valid. */
 function playback(url: URL, text: string, isLive: -1 | 0): LocatedItem {
   const params = url.searchParams;
   const id = params.get("content_id") || params.get("id");

@@ -2,8 +2,8 @@
 import { sql } from "kysely";
 
 /**
- * SQL expression, 1 or 0: the address of a row of `playlist_items` was given by a caller who may name private addresses, or
- * stands in an external list that such a caller added.
+ * SQL expression, 1 or 0: whether the address of a row of `playlist_items` was given by a caller who may name private
+ * addresses, or comes from an external list that such a caller added.
  */
 export const MAY_NAME_PRIVATE = sql<number>`(playlist_items.allow_private = 1 OR EXISTS (
   SELECT 1 FROM external_playlists WHERE external_playlists.allow_private = 1

@@ -1,13 +1,13 @@
-/** When an external playlist is fetched next: section 2.9, `update_interval` and `next_update`. */
+/** Computes when an external playlist is fetched next: section 2.9, `update_interval` and `next_update`. */
 import { MillraceError } from "../errors.ts";
 
-/** Shortest interval, seconds; 0 means by hand only. */
+/** Shortest interval, seconds; 0 means that updates are started by hand only. */
 const MIN_UPDATE_INTERVAL_S = 60;
 /** Longest interval, seconds: a year. */
 const MAX_UPDATE_INTERVAL_S = 365 * 86_400;
-/** Longest wait that failures lead to, seconds, unless the interval itself is longer. */
+/** Longest wait after failures, seconds, unless the interval itself is longer. */
 const MAX_BACKOFF_S = 6 * 3600;
-/** Part of the wait that is left to chance, so that engines started together don't stay together. */
+/** Largest random part of the wait, so that engines started together do not stay together. */
 const JITTER = 0.1;
 
 /** Throws `invalid_argument` unless `seconds` is 0 or an interval within the bounds. */
@@ -21,8 +21,9 @@ export function requireUpdateInterval(seconds: number): void {
 }
 
 /**
- * Unix seconds of the next fetch after one that ended at `now`, 0 for none. `failures` in a row double the wait from a
- * minute on, up to six hours or the interval if that is longer. `random` is in [0, 1): up to a tenth of the wait is added.
+ * Unix seconds of the next fetch after one that ended at `now`; 0 for none. Each of `failures` in a row doubles the wait,
+ * from one minute up to six hours, or up to the interval if that is longer. `random` is in [0, 1): up to a tenth of the wait
+ * is added.
  */
 export function nextUpdateAt(now: number, intervalSeconds: number, failures: number, random: number): number {
   if (intervalSeconds === 0) return 0;

@@ -1,10 +1,10 @@
-/** Searching the playlist for titles, by item or by channel. */
+/** Searches the playlist for titles, by item or by channel. */
 import { type RawBuilder, sql } from "kysely";
 import type { Store } from "../database/store.ts";
 import { itemJson } from "./item-json.ts";
 import { filterSql } from "./listing.ts";
 
-/** What is searched for. */
+/** A search and the page of results wanted. */
 export interface SearchRequest {
   /** Part of the title; empty: everything. */
   readonly query: string;
@@ -14,13 +14,13 @@ export interface SearchRequest {
   readonly category?: string | undefined;
   readonly isFavorite?: boolean | undefined;
   readonly owner?: string | undefined;
-  /** One result a channel, with all its items. */
+  /** Whether there is one result per channel, with all its items. */
   readonly groupByChannels: boolean;
   /** See `itemJson`. */
   readonly logoUrl?: string | undefined;
 }
 
-/** One result: a channel, or an item alone. */
+/** One result: a channel, or a single item. */
 export interface SearchResult {
   readonly name: string;
   /** Items as JSON, as `playlist_get` has them. */

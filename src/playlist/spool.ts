@@ -1,30 +1,30 @@
-/** Lists that were sent along, kept aside until a task has read them: in a file of the state directory, else in memory. */
+/** Keeps uploaded lists until a task has read them: in a file of the state directory, else in memory. */
 import { hasCode, MillraceError } from "../errors.ts";
 import type { FileHandle, FilePort } from "../ports.ts";
 import { toHex } from "../bytes/hex.ts";
 
-/** Bytes read at once. */
+/** Bytes per read. */
 const READ_BYTES = 64 * 1024;
-/** What the names of spools end in. */
+/** Ending of the files' names. */
 const SPOOL_ENDING = ".list";
 
-/** A list kept aside. */
+/** A stored list. */
 export interface Spooled {
   readonly sizeBytes: number;
-  /** From its start; may be opened several times. */
+  /** Reads it from its start; may be called several times. */
   open(): ReadableStream<Uint8Array>;
-  /** Idempotent. */
+  /** Deletes it. Idempotent. */
   remove(): Promise<void>;
 }
 
 /** What spooling needs. */
 export interface SpoolParts {
   readonly files: FilePort;
-  /** null: memory. */
+  /** null: lists are kept in memory. */
   readonly directory: string | null;
 }
 
-/** Keeps all of `chunks`. Rejects with `too_large` beyond `maxBytes`, `disk_full` or `io`; then nothing is left behind. */
+/** Stores all of `chunks`. Rejects with `too_large` beyond `maxBytes`, `disk_full` or `io`; then no file remains. */
 export async function spool(
   parts: SpoolParts,
   chunks: AsyncIterable<Uint8Array>,
@@ -109,8 +109,8 @@ async function fileSpool({ files }: SpoolParts, directory: string): Promise<Targ
 }
 
 /**
- * Removes what a run left behind that was killed. Only before the first `spool`: no other engine uses the directory. Rejects
- * with `io`.
+ * Removes the files of a run that was killed. To be called before the first `spool`, as it removes every list; no other
+ * engine uses the directory. Rejects with `io`.
  */
 export async function removeLeftSpools({ files, directory }: SpoolParts): Promise<void> {
   if (directory === null) return;

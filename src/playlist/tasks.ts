@@ -1,36 +1,36 @@
-/** Work that goes on after the call that asked for it: its progress, its errors, its end. Kept in memory, for this run. */
+/** Work that outlives the call that started it: its progress, errors and end. Kept in memory, for this run only. */
 import { abortError, MillraceError } from "../errors.ts";
 import type { Clock } from "../ports.ts";
 
-/** Running at once: the database has one writer, and lists are slow to come. */
+/** Most tasks running at once: the database has one writer, and lists arrive slowly. */
 const MAX_RUNNING = 2;
-/** Waiting for their turn. */
+/** Most tasks waiting for their turn. */
 const MAX_QUEUED = 32;
 /** Ended tasks that can still be asked about. */
 const MAX_ENDED = 200;
-/** Errors told of one task; all are counted. */
+/** Most errors kept per task; all are counted. */
 const MAX_ERRORS = 100;
 
-/** Where a task is. The last three are final. */
+/** State of a task. The last three are final. */
 export type TaskState = "queued" | "running" | "done" | "failed" | "cancelled";
 
-/** Something that went wrong on the way. */
+/** Something that went wrong while the task ran. */
 export interface TaskError {
-  /** Line of the list, from 1; 0 when it is about no line. */
+  /** Line of the list, from 1; 0 when it is not about a line. */
   readonly line: number;
   readonly message: string;
 }
 
-/** What a task tells. */
+/** A task as callers see it. */
 export interface TaskStatus {
   readonly id: number;
   readonly kind: string;
   readonly state: TaskState;
   /** Steps done, of `total`; what a step is depends on the kind. */
   readonly done: number;
-  /** -1 while it is not known. */
+  /** -1 while unknown. */
   readonly total: number;
-  /** Of those done, how many changed nothing. */
+  /** How many of the steps done changed nothing. */
   readonly skipped: number;
   readonly errors: readonly TaskError[];
   readonly errorCount: number;
@@ -62,7 +62,7 @@ class Task implements TaskProgress {
   failure: string | null = null;
   end: () => void = () => {};
   readonly ended: Promise<void>;
-  /** Runs once, when nothing else of the task is left to run. */
+  /** Runs once, after everything else of the task. */
   readonly tidyUp: () => Promise<void>;
 
   constructor(id: number, kind: string, work: (progress: TaskProgress) => Promise<void>, tidyUp: () => Promise<void>) {
@@ -93,17 +93,17 @@ export class TaskList {
   private lastId: number;
   private isClosed = false;
 
-  /** `onFault` is told of failures that are nobody's fault but the engine's. */
+  /** `onFault` is called with failures that are faults of the engine itself. */
   constructor(clock: Clock, onFault: (kind: string, error: unknown) => void) {
     this.clock = clock;
     this.onFault = onFault;
-    // So that an id of an earlier run is not taken for one of this.
+    // Ids begin at the clock, so that an id of an earlier run is not mistaken for one of this run.
     this.lastId = Math.floor(this.clock.now() / 1000) % 1_000_000_000;
   }
 
   /**
-   * Queues `work` and returns its id; `tidyUp` runs before the task ends, also one that was cancelled before its turn.
-   * Throws `too_busy` when too many wait, `closed` at the end; then neither runs.
+   * Queues `work` and returns the task's id; `tidyUp` runs before the task ends, even when it was cancelled before its turn.
+   * Throws `too_busy` when too many wait, `closed` while the engine closes; then neither runs.
    */
   start(
     kind: string,
@@ -119,12 +119,12 @@ export class TaskList {
     return task.id;
   }
 
-  /** All that are remembered, the newest first. */
+  /** All remembered tasks, the newest first. */
   list(): readonly TaskStatus[] {
     return [...this.tasks.keys()].reverse().map((id) => this.status(id));
   }
 
-  /** Throws `not_found` for an id that is unknown or forgotten. */
+  /** State of a task. Throws `not_found` for an id that is unknown or forgotten. */
   status(id: number): TaskStatus {
     const { kind, state, done, total, skipped, errors, errorCount, failure } = this.find(id);
     return { id, kind, state, done, total, skipped, errors: [...errors], errorCount, failure };
@@ -142,7 +142,7 @@ export class TaskList {
     void this.tidied(task).then(() => this.over(task, "cancelled"));
   }
 
-  /** Resolves when the task has ended, however. */
+  /** Resolves when the task has ended, whatever its outcome. */
   ended(id: number): Promise<void> {
     return this.find(id).ended;
   }

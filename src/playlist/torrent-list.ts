@@ -1,4 +1,4 @@
-/** One torrent as an M3U list: a season, an album, the parts of a film. */
+/** Makes an M3U list of one torrent: a season, an album, the parts of a film. */
 import { compareNatural } from "../transport/natural-order.ts";
 import type { M3uEntry } from "./m3u/types.ts";
 import { writeM3u } from "./m3u/write.ts";
@@ -6,19 +6,19 @@ import { writeM3u } from "./m3u/write.ts";
 /** A file of the torrent. */
 export interface ListedFile {
   readonly index: number;
-  /** With its folders, separated by `/`. */
+  /** Path in the torrent, separated by `/`. */
   readonly filename: string;
 }
 
-/** What is listed. */
+/** The torrent to list. */
 export interface TorrentList {
   readonly name: string;
   readonly files: readonly ListedFile[];
-  /** Where the file is played; null: the one stream of a broadcast. */
+  /** Playback address of a file; null: of the one stream of a broadcast. */
   readonly urlOf: (index: number | null) => string;
 }
 
-/** The list: files in natural order, each called by its name without folders and ending; a broadcast is one entry. */
+/** Yields the list: files in natural order, each titled by its name without folders and ending; a broadcast is one entry. */
 export function torrentM3u({ name, files, urlOf }: TorrentList): AsyncGenerator<string> {
   const entries = files.length === 0
     ? [entry(name, urlOf(null), "")]
@@ -26,7 +26,7 @@ export function torrentM3u({ name, files, urlOf }: TorrentList): AsyncGenerator<
   return writeM3u({ attributes: {} }, entries);
 }
 
-/** Files in natural order, with their names for people. */
+/** Files in natural order, with titles for people. */
 export function sortedFiles(files: readonly ListedFile[]): { readonly index: number; readonly title: string }[] {
   return [...files].sort((a, b) => compareNatural(a.filename, b.filename) || a.index - b.index)
     .map(({ filename, index }) => ({ index, title: titleOf(filename) }));

@@ -1,4 +1,4 @@
-/** From staged and matched entries to items: what is new comes in, what changed follows, what the user changed stays. */
+/** Turns staged and matched entries into items: adds new ones, updates changed ones, and keeps what the user changed. */
 import { sql, type Transaction } from "kysely";
 import { StepSize } from "../../bytes/step-size.ts";
 import { nextTurn } from "../../bytes/turn.ts";
@@ -17,18 +17,18 @@ const UPDATE = `UPDATE playlist_items SET ${
   WRITTEN.map((name) => `${name} = made.value ->> '${name}'`).join(", ")
 } FROM json_each(`;
 
-/** Items looked at in one statement when it is found out which vanished, at least and at most. */
+/** Items read in one statement while finding out which vanished, at least and at most. */
 const MIN_MARKED = 100;
 const MAX_MARKED = 5000;
 
-/** What this update has set down. */
+/** What this update has staged. */
 export interface Expected {
-  /** Entries, and those of them that have an item. */
+  /** Entries, and how many of them match an item. */
   readonly rows: number;
   readonly matched: number;
 }
 
-/** The entries are those of another engine on the same database, which began to read the list after this one. */
+/** The staged entries belong to another engine on the same database, which began to read the list after this one. */
 function overtaken(): MillraceError {
   return new MillraceError("conflict", "another engine is reading this list just now");
 }
@@ -40,8 +40,8 @@ async function exists(trx: Transaction<Schema>, id: number): Promise<boolean> {
 }
 
 /**
- * Disables the items that no entry has; those that are locked stay as they are. Call before `applyEntries`. Rejects with
- * `conflict`, and changes nothing, when the entries are no longer what `expected` says.
+ * Disables the items that no entry matches; locked ones stay as they are. Call before `applyEntries`. Rejects with
+ * `conflict`, and changes nothing, when the staged entries are no longer what `expected` says.
  */
 export async function markVanished(store: Store, id: number, now: number, expected: Expected): Promise<void> {
   const db = await store.open();
@@ -70,7 +70,7 @@ export async function markVanished(store: Store, id: number, now: number, expect
   });
 }
 
-/** Moves items that vanished before `limit` (Unix seconds) to the trash, but favourites and locked ones. */
+/** Moves items that vanished before `limit` (Unix seconds) to the trash, except favourites and locked ones. */
 export async function sweepVanished(store: Store, limit: number, now: number): Promise<void> {
   const db = await store.open();
   const size = new StepSize(MIN_MARKED, MAX_MARKED);
@@ -147,7 +147,7 @@ async function applyPart(trx: Transaction<Schema>, id: number, from: number, end
   }
 }
 
-/** What the entry says, but where the user has said otherwise. */
+/** The entry's values, except where the user changed the item. */
 function merge(item: PlaylistItem, fields: EntryFields): EntryFields {
   const isRenamed = (item.edited & EDITED.title) !== 0;
   const title = isRenamed ? item.title : fields.title;
@@ -161,7 +161,7 @@ function merge(item: PlaylistItem, fields: EntryFields): EntryFields {
   };
 }
 
-/** What an analysis found out since of the same content, where the entry does not tell. */
+/** What an analysis has found out about the same content, where the entry does not say. */
 function found(item: PlaylistItem, fields: EntryFields): Partial<EntryFields> {
   const isLive = fields.is_live === -1 ? item.is_live : fields.is_live;
   return {
@@ -175,7 +175,7 @@ function found(item: PlaylistItem, fields: EntryFields): Partial<EntryFields> {
 
 type Presence = Pick<PlaylistItem, "enabled" | "is_deleted" | "vanished_at" | "enabled_before">;
 
-/** The item is in its list: one that had vanished is what it was before, out of the trash if the sweep had put it there. */
+/** An item that is in its list again becomes what it was before it vanished, also when the sweep had put it into the trash. */
 function returned(item: PlaylistItem): Presence {
   const { enabled, is_deleted, vanished_at, enabled_before } = item;
   if (vanished_at === null) return { enabled, is_deleted, vanished_at, enabled_before };

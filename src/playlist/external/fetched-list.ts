@@ -1,20 +1,20 @@
 /**
- * Telling a list that is the same as the last time by its bytes, for servers that send no validator: reading a hundred
- * thousand entries again to change none of them takes seconds of the engine's only thread, their hash a tenth of one.
+ * Recognises by its bytes a list that has not changed, for servers that send no validator: reading 100,000 entries again
+ * to change none of them takes seconds of the engine's only thread, hashing them a tenth of a second.
  */
 import { sha256 } from "@noble/hashes/sha2.js";
 import { toHex } from "../../bytes/hex.ts";
 import { spool, type Spooled, type SpoolParts } from "../spool.ts";
 
-/** Largest list that is kept aside in memory, where there is no directory, bytes: larger ones are read again each time. */
+/** Largest list that is held in memory when there is no directory, bytes: larger ones are read again each time. */
 const MAX_HELD_BYTES = 16 * 1024 * 1024;
 
-/** Size and hash of a list, made while its bytes pass. */
+/** Size and hash of a list, computed while its bytes pass. */
 class ListDigest {
   readonly #hash = sha256.create();
   #sizeBytes = 0;
 
-  /** Entries may be relative to `baseUrl`; its query, which may be another each time, is no part of that. */
+  /** `baseUrl` counts because entries may be relative to it, but not its query, which may differ each time. */
   constructor(baseUrl: string) {
     const { origin, pathname } = new URL(baseUrl);
     this.#hash.update(new TextEncoder().encode(`${origin}${pathname}\n`));
@@ -24,13 +24,13 @@ class ListDigest {
     return this.#sizeBytes;
   }
 
-  /** The next bytes of the list. */
+  /** Adds the next bytes of the list. */
   update(chunk: Uint8Array): void {
     this.#sizeBytes += chunk.length;
     this.#hash.update(chunk);
   }
 
-  /** `<size>:<hexadecimal>`; the list is complete. */
+  /** `<size>:<hexadecimal>`; to be called after the whole list. */
   finish(): string {
     return `${this.#sizeBytes}:${toHex(this.#hash.digest())}`;
   }
@@ -38,17 +38,18 @@ class ListDigest {
 
 /** A list that was fetched and differs from the last one, or may. */
 export interface FetchedList {
-  /** All of it; once. */
+  /** The whole list; can be read once. */
   readonly body: ReadableStream<Uint8Array>;
-  /** What it is known by the next time; once `body` was read to its end. */
+  /** Identifies the list the next time; to be called after `body` was read to its end. */
   digest(): string;
-  /** Lets go of what was kept aside. Idempotent. */
+  /** Releases what was stored. Idempotent. */
   remove(): Promise<void>;
 }
 
 /**
- * Reads `body` as far as needed to tell whether it is the list of `lastDigest` (empty: unknown), which `digest()` gave;
- * null when it is. No more is kept aside than that list had. Rejects as `body` does, with `disk_full` or `io`.
+ * Reads `body` as far as needed to decide whether it is the list of `lastDigest`, an earlier result of `digest()` (empty:
+ * unknown); returns null when it is. Stores no more bytes than that list had. Rejects as `body` does, or with `disk_full`
+ * or `io`.
  */
 export async function differingList(
   spools: SpoolParts,
@@ -103,7 +104,7 @@ export async function differingList(
         else controller.enqueue(value);
       },
       async cancel(reason) {
-        // A read that waits would keep the generator, and with it this call, waiting.
+        // Without this, a pending read would keep the generator, and so this call, waiting.
         await reader.cancel(reason);
         await chunks.return(undefined);
       },
@@ -113,7 +114,7 @@ export async function differingList(
   };
 }
 
-/** Bytes of the list of a digest; null when there is none. */
+/** Size of the list that a digest stands for; null for an empty digest. */
 function sizeOf(digest: string): number | null {
   const size = /^(\d{1,15}):/.exec(digest)?.[1];
   return size === undefined ? null : Number(size);

@@ -1,4 +1,4 @@
-/** Adding, editing, listing and deleting external playlists: section 3.3 of the HTTP API. Fetching them is `updater.ts`. */
+/** Adds, edits, lists and deletes external playlists: section 3.3 of the HTTP API. `updater.ts` fetches them. */
 import { percentDecoded } from "../../bytes/percent.ts";
 import { type Selectable, sql, type Transaction } from "kysely";
 import { nextTurn } from "../../bytes/turn.ts";
@@ -10,14 +10,14 @@ import { deleteItems } from "../delete-rows.ts";
 import { requireUpdateInterval } from "../refresh-time.ts";
 import type { ExternalPlaylist, ExternalPlaylistEdit, ExternalType, NewExternalPlaylist, Sealer } from "./types.ts";
 
-/** A row. */
+/** A row of the table. */
 export type ExternalRow = Selectable<ExternalPlaylistsTable>;
 
-/** Lists of one engine at most. */
+/** Most lists of one engine. */
 const MAX_PLAYLISTS = 1000;
-/** Items that get another category in one statement. */
+/** Items whose category is changed in one statement. */
 const CHANGED_AT_ONCE = 1000;
-/** Group of an imported item, SQL. */
+/** SQL: the group of an imported item. */
 const GROUP = `coalesce(nullif(imported ->> '$.attributes."group-title"', ''), imported ->> '$.group', '')`;
 
 /** The external playlists in the database. */
@@ -32,7 +32,7 @@ export class ExternalPlaylists {
     this.sealer = sealer;
   }
 
-  /** Returns the id. Rejects with `invalid_argument`, or `conflict` when there are too many. */
+  /** Adds a list; returns its id. Rejects with `invalid_argument`, or `conflict` when there are too many. */
   async add(list: NewExternalPlaylist): Promise<number> {
     requireUpdateInterval(list.updateInterval);
     const { url, login, password } = separated(list);
@@ -64,7 +64,7 @@ export class ExternalPlaylists {
     });
   }
 
-  /** Rejects with `not_found` or `invalid_argument`. A new category is that of all its items at once, but locked ones. */
+  /** Edits a list. All its items except locked ones get a new category at once. Rejects with `not_found` or `invalid_argument`. */
   async edit(id: number, edit: ExternalPlaylistEdit): Promise<void> {
     requireUpdateInterval(edit.updateInterval);
     const row = await this.row(id);
@@ -83,7 +83,7 @@ export class ExternalPlaylists {
         ...(edit.updateInterval === row.update_interval
           ? {}
           : { next_update: edit.updateInterval === 0 ? 0 : now + edit.updateInterval }),
-        // The login decides what the server sends, and the category what becomes of it.
+        // Another login may bring another list, and another category other items: the list has to be read whole again.
         etag: "",
         last_modified: "",
         digest: "",
@@ -107,7 +107,7 @@ export class ExternalPlaylists {
     });
   }
 
-  /** All lists, or the one. Rejects with `not_found`. */
+  /** All lists, or the one with `id`. Rejects with `not_found`. */
   async get(id?: number): Promise<ExternalPlaylist[]> {
     if (id !== undefined) return [shown(await this.row(id))];
     const db = await this.store.read();
@@ -160,7 +160,7 @@ function shown(row: ExternalRow): ExternalPlaylist {
   };
 }
 
-/** The address without its credentials, which stand in for those that were not given. */
+/** The address without its credentials, which are used where `login` and `password` were not given. */
 function separated(list: NewExternalPlaylist): { url: string; login: string; password: string } {
   const url = URL.canParse(list.url) ? new URL(list.url) : null;
   if (url === null || !/^https?:$/.test(url.protocol)) {

@@ -1,4 +1,4 @@
-/** When external playlists are updated by themselves, and items that vanished from them go to the trash. */
+/** Updates external playlists when they are due, and moves items that vanished from them to the trash. */
 import type { Store } from "../../database/store.ts";
 import type { Clock, Logger, Timer } from "../../ports.ts";
 import { sweepVanished } from "./apply.ts";
@@ -6,14 +6,14 @@ import type { ExternalUpdater } from "./updater.ts";
 
 /** Updates that the schedule runs at once. */
 const PARALLEL = 2;
-/** Longest time between two looks at the table, ms: clocks are set, other engines share the database. */
+/** Longest time between two looks at the table, ms: the clock may be set, and other engines may share the database. */
 const LONGEST_WAIT_MS = 3_600_000;
-/** An engine that took up an update and died leaves it to others after so long, seconds. */
+/** If an engine that began an update has died, others take it over after this time, seconds. */
 const CLAIM_S = 900;
-/** How long an item that vanished from its list stays, seconds. */
+/** How long an item that vanished from its list stays out of the trash, seconds. */
 const VANISHED_S = 7 * 86_400;
 
-/** What the schedule is made of. */
+/** What the schedule needs. */
 export interface ScheduleParts {
   readonly store: Store;
   readonly updater: ExternalUpdater;
@@ -32,12 +32,12 @@ export class ExternalSchedule {
     this.parts = parts;
   }
 
-  /** Looks at the table now and from then on in time; for every change of it. Resolves when due lists have been updated. */
+  /** Looks at the table now, and again when a list is due; call it after every change. Resolves when due lists have been updated. */
   wake(): Promise<void> {
     return this.looking = this.looking.then(() => this.look());
   }
 
-  /** Ends the timer; updates are ended by the updater. */
+  /** Ends the timer; the updater ends the updates. */
   async close(): Promise<void> {
     this.isClosed = true;
     this.timer?.cancel();
@@ -67,7 +67,7 @@ export class ExternalSchedule {
       .where("next_update", ">", 0).where("next_update", "<=", now).orderBy("next_update").execute();
     const lane = async () => {
       for (let list = due.shift(); list !== undefined && !this.isClosed; list = due.shift()) {
-        // Of several engines on one database the first takes it.
+        // When several engines share the database, the first one to get here does the update.
         const claimed = await db.updateTable("external_playlists").set({ next_update: now + CLAIM_S })
           .where("id", "=", list.id).where("next_update", "=", list.next_update).returning("id").execute();
         if (claimed.length > 0) await this.parts.updater.update(list.id).catch(() => {});

@@ -1,6 +1,6 @@
 /**
- * The entries of a list that is being read, set down in the database until all are there: only a list that was read to its
- * end changes items, and memory holds no more of each entry than tells it from others.
+ * Stages the entries of a list in the database until all are there: only a list that was read to its end may change items,
+ * and memory then holds no more of each entry than a key.
  */
 import { sql, type Transaction } from "kysely";
 import { toHex } from "../../bytes/hex.ts";
@@ -14,28 +14,28 @@ import { hashIs } from "../identity.ts";
 import type { M3uEntry, M3uHeader } from "../m3u/types.ts";
 import type { TaskError } from "../tasks.ts";
 
-/** Staged entries forgotten at once. */
+/** Staged entries deleted in one statement. */
 const CLEARED_AT_ONCE = 2000;
-/** Entries matched at once. */
+/** Entries matched in one statement. */
 const MATCHED_AT_ONCE = 500;
-/** Longest text that is kept of an entry to know it by, characters: what nearly all take. */
+/** Longest key of an entry that is kept as it is, characters: nearly all are shorter. */
 const MAX_KEY_CHARS = 200;
-/** Entries of one list. More are refused: what is missing may be in the rest. */
+/** Most entries of one list. Longer lists are refused, not cut: items missing from the beginning may be in the rest. */
 const MAX_ENTRIES = 500_000;
 
 /** A list that was read. */
 export interface Staged {
   readonly entries: number;
-  /** Entries that were set down: those that are alike, and those that the user deleted, are not. */
+  /** Entries staged, without duplicates and those that the user deleted. */
   readonly rows: number;
   readonly guides: readonly string[];
 }
 
-/** What is read. */
+/** The list to stage. */
 export interface StageRequest {
   readonly id: number;
   readonly body: ReadableStream<Uint8Array>;
-  /** The body came packed; a list packed once more is refused. Default false. */
+  /** Whether one layer of gzip was undone already; another is refused. Default false. */
   readonly isUnpacked?: boolean | undefined;
   readonly baseUrl: string;
   /** Largest list, bytes, packed or not. */
@@ -46,8 +46,8 @@ export interface StageRequest {
 }
 
 /**
- * Reads the list; of entries that are alike in address, title and group it takes the first. Rejects as `readM3u`, with
- * `too_large` for more than 500,000 entries, `invalid_argument` for none.
+ * Reads and stages the list; of entries with the same address, title and group it takes the first. Rejects as `readM3u`,
+ * with `too_large` for more than 500,000 entries, `invalid_argument` for none.
  */
 export async function stage(store: Store, request: StageRequest): Promise<Staged> {
   const { id, signal, baseUrl, maxBytes, isUnpacked = false } = request;
@@ -99,14 +99,14 @@ export async function stage(store: Store, request: StageRequest): Promise<Staged
   return { entries, rows: position, guides: guidesOf(header) };
 }
 
-/** Address, title and group of an entry; a long text stands by its SHA-256, or half a million could take hundreds of MB. */
+/** Key made of address, title and group; long ones become their SHA-256, or 500,000 could take hundreds of MB. */
 async function keyOf(entry: M3uEntry): Promise<string> {
   const key = JSON.stringify([entry.url, entry.title, groupOf(entry)]);
   if (key.length <= MAX_KEY_CHARS) return key;
   return toHex(new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(key))));
 }
 
-/** Forgets what was staged. */
+/** Deletes the staged entries. */
 export async function clearStage(store: Store, id: number): Promise<void> {
   const db = await store.open();
   for (let from = 0;; from += CLEARED_AT_ONCE) {
@@ -118,8 +118,8 @@ export async function clearStage(store: Store, id: number): Promise<void> {
 }
 
 /**
- * Finds the item of each staged entry: the same content, the first entry the first item, the second the second; then, for
- * addresses that changed, the same `tvg-id` and title. Returns how many have one.
+ * Finds the item of each staged entry: first by content (among entries with the same content the first entry gets the first
+ * item, the second the second), then, since addresses change, by `tvg-id` and title. Returns how many entries have an item.
  */
 export async function match(store: Store, id: number, signal: AbortSignal): Promise<number> {
   const db = await store.open();
@@ -127,7 +127,7 @@ export async function match(store: Store, id: number, signal: AbortSignal): Prom
   const assign = async (pairs: readonly { position: number; item: number }[]) => {
     if (pairs.length === 0) return;
     matched += pairs.length;
-    // An insert that always clashes: unlike an update it goes by the key, row by row.
+    // An insert that always conflicts: unlike an update it finds each row by the primary key.
     await sql`INSERT INTO external_entries (external_playlist_id, position, hash, nth, name, fields, item_id)
       SELECT ${id}, value ->> 'position', '', 0, '', '', value ->> 'item' FROM json_each(${JSON.stringify(pairs)})
       WHERE true ON CONFLICT (external_playlist_id, position) DO UPDATE SET item_id = excluded.item_id`.execute(db);
@@ -168,7 +168,7 @@ export async function match(store: Store, id: number, signal: AbortSignal): Prom
   return matched;
 }
 
-/** Items that no entry has, by name, oldest first. */
+/** Items that no entry matches yet, by name, oldest first. */
 async function freeItems(store: Store, id: number): Promise<Map<string, number[]>> {
   const db = await store.open();
   const free = new Map<string, number[]>();

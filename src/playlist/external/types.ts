@@ -1,9 +1,9 @@
 /** External playlists: section 2.9 of the HTTP API. */
 
-/** What a list holds: broadcasts are live unless they tell otherwise. */
+/** What a list holds: entries of a `broadcast` list are live unless they say otherwise. */
 export type ExternalType = "content" | "broadcast";
 
-/** A list as callers see it; its password is never told. Times are Unix seconds, 0 never. */
+/** A list as callers see it, without its password. Times are Unix seconds, 0: never. */
 export interface ExternalPlaylist {
   readonly id: number;
   readonly type: ExternalType;
@@ -11,14 +11,14 @@ export interface ExternalPlaylist {
   readonly name: string;
   readonly url: string;
   readonly login: string;
-  /** Seconds; 0: by hand alone. */
+  /** Seconds; 0: updated by hand only. */
   readonly updateInterval: number;
-  /** When it was made or edited. */
+  /** When it was added or last edited. */
   readonly updatedAt: number;
-  /** When it was last fetched with success. */
+  /** When it was last fetched successfully. */
   readonly lastUpdate: number;
   readonly nextUpdate: number;
-  /** Why the last fetch failed; empty when it did not. */
+  /** Why the last fetch failed; empty when it succeeded. */
   readonly lastError: string;
 }
 
@@ -33,18 +33,18 @@ export interface NewExternalPlaylist {
   readonly updateInterval: number;
   readonly login?: string | undefined;
   readonly password?: string | undefined;
-  /** Whether the caller may name private addresses; it holds for all later fetches, too. */
+  /** Whether the caller may name private addresses; applies to all later fetches, too. */
   readonly allowPrivate: boolean;
 }
 
-/** What an edit sets. */
+/** The new values of an edit. */
 export interface ExternalPlaylistEdit {
   readonly category: string;
   readonly name: string;
   readonly updateInterval: number;
-  /** Absent: stays. Empty: neither login nor password any more. */
+  /** Absent: stays. Empty: removes login and password. */
   readonly login?: string | undefined;
-  /** Absent or empty: stays, since it is never told and so cannot be sent back. */
+  /** Absent or empty: stays. Callers never see the password, so they cannot send it back. */
   readonly password?: string | undefined;
 }
 
@@ -63,12 +63,12 @@ export type OpenUrl = (
   readonly status: number;
   readonly headers: Headers;
   readonly url: string;
-  /** The body came packed. */
+  /** Whether the body came gzipped and was unpacked. */
   readonly isUnpacked?: boolean;
   readonly body: ReadableStream<Uint8Array>;
 }>;
 
-/** Keeps passwords: `SecretBox` of src/account. */
+/** Encrypts passwords: `SecretBox` of src/account. */
 export interface Sealer {
   seal(text: string, context: string): Promise<string>;
   open(sealed: string, context: string): Promise<string>;

@@ -1,4 +1,4 @@
-/** Fetching an external playlist and bringing its items up to date. A failure changes nothing but when it is tried again. */
+/** Fetches an external playlist and brings its items up to date. A failure changes only the time of the next try. */
 import { clearStage, match, stage, type Staged } from "./stage.ts";
 import { applyEntries, markVanished } from "./apply.ts";
 import type { Store } from "../../database/store.ts";
@@ -14,18 +14,18 @@ import { forgetValidators } from "./validators.ts";
 import type { ExternalPlaylists, ExternalRow } from "./playlists.ts";
 import type { OpenUrl, Sealer } from "./types.ts";
 
-/** Until a server answers. */
+/** How long a server may take to answer, ms. */
 const ANSWER_TIMEOUT_MS = 30_000;
-/** For one whole update: a hundred thousand entries over a slow line. */
+/** Deadline of one whole update, ms: 100,000 entries over a slow line. */
 const UPDATE_TIMEOUT_MS = 10 * 60_000;
 /** Largest list after unpacking, bytes. */
 const MAX_LIST_BYTES = 256 * 1024 * 1024;
-/** Longest validator that is kept, characters; others are as good as none. */
+/** Longest validator that is kept, characters; longer ones are ignored. */
 const MAX_VALIDATOR_CHARS = 1024;
 /** Longest error that is kept, characters. */
 const MAX_ERROR_CHARS = 500;
 
-/** What the updater is made of. */
+/** What the updater needs. */
 export interface UpdaterParts {
   readonly store: Store;
   readonly playlists: ExternalPlaylists;
@@ -33,7 +33,7 @@ export interface UpdaterParts {
   readonly log: Logger;
   readonly open: OpenUrl;
   readonly sealer: Sealer;
-  /** Where a list is kept until it is known whether it changed. */
+  /** Where a list is stored until it is known whether it changed. */
   readonly spools: SpoolParts;
   /** In [0, 1): spreads the updates of many engines. */
   readonly random: () => number;
@@ -50,9 +50,9 @@ export class ExternalUpdater {
   }
 
   /**
-   * Updates one list; callers that come meanwhile share the update that is under way. Rejects with `not_found`, or with why
-   * it failed: `connection_failed`, `denied`, `timeout`, `too_large`, `invalid_argument` (no list), `conflict` (another
-   * engine on the same database reads it, too).
+   * Updates one list; calls made meanwhile share the update that is under way. Rejects with `not_found`, or with the reason of
+   * the failure: `connection_failed`, `denied`, `timeout`, `too_large`, `invalid_argument` (not a list), `conflict` (another
+   * engine on the same database is reading it too).
    */
   update(id: number, report: (error: TaskError) => void = () => {}): Promise<void> {
     let update = this.running.get(id);
@@ -63,7 +63,7 @@ export class ExternalUpdater {
     return update;
   }
 
-  /** Ends what is under way and waits for it. */
+  /** Aborts the running updates and waits for their end. */
   async close(): Promise<void> {
     this.closing.abort(new MillraceError("closed", "the engine is closing"));
     await Promise.allSettled(this.running.values());
@@ -154,7 +154,7 @@ export class ExternalUpdater {
       const { rows } = staged;
       const matched = await match(store, row.id, signal);
       const now = this.now();
-      // From here on the items are neither of the last list nor of this one.
+      // From here until the end the items match neither the last list nor this one: a failure must lead to a whole reading.
       await forgetValidators(await store.open(), "", (eb) => eb("id", "=", row.id));
       await markVanished(store, row.id, now, { rows, matched });
       await applyEntries(store, row.id, rows, now, signal);
@@ -181,8 +181,8 @@ export class ExternalUpdater {
     const db = await store.open();
     const now = this.now();
     const updated = await db.updateTable("external_playlists").set((eb) => {
-      // An edit meanwhile asks for another category or other credentials, and who cleared the playlist or unlocked an item
-      // for the entries of that: then the next answer must be a whole one.
+      // A list edited meanwhile needs its entries under the new category or login, and a playlist cleared or an item unlocked
+      // meanwhile needs its entries back: then the next update must read the whole list, so no validator is stored.
       const isAsItWas = eb.and([
         eb("updated_at", "=", row.updated_at),
         eb("digest", "=", staged === null ? row.digest : ""),
@@ -197,7 +197,7 @@ export class ExternalUpdater {
         digest: unlessChanged(digest),
       };
     }).where("id", "=", row.id).returning("id").execute();
-    // It may have been deleted meanwhile.
+    // The list may have been deleted meanwhile.
     if (updated.length === 0) return;
     if (staged !== null) {
       await db.deleteFrom("guides").where("external_playlist_id", "=", row.id).execute();
@@ -220,7 +220,7 @@ export class ExternalUpdater {
     }
   }
 
-  /** By the interval as it is now: it may have been edited meanwhile. */
+  /** Reads the interval again, as it may have been edited meanwhile. */
   private async plan(id: number, failures: number, random: number): Promise<void> {
     const db = await this.parts.store.open();
     const row = await db.selectFrom("external_playlists").select("update_interval").where("id", "=", id)
@@ -235,7 +235,7 @@ export class ExternalUpdater {
   }
 }
 
-/** What a successful fetch found; `staged` null: nothing new. */
+/** Result of a successful fetch; `staged` null: the list has not changed. */
 interface Outcome {
   readonly etag: string;
   readonly lastModified: string;

@@ -1,11 +1,11 @@
-/** What tells the server, and the engine, that a list is the one that its items are of already. */
+/** Validators: by them the server, and the engine itself, recognise a list that is already in the playlist. */
 import type { Expression, ExpressionBuilder, Kysely, SqlBool, Transaction } from "kysely";
 import type { Schema } from "../../database/schema.ts";
 
-/** A digest that no list has: what was done to the items meanwhile is more than a list says. */
+/** A digest that no list has. It stands for a change to the items themselves, after which even the same list must be read. */
 export const STALE_DIGEST = "stale";
 
-/** Has the lists that match read whole at their next update, although they may not have changed since. */
+/** Makes the next update of the matching lists read them whole, even if they have not changed since. */
 export async function forgetValidators(
   db: Kysely<Schema> | Transaction<Schema>,
   digest: "" | typeof STALE_DIGEST,

@@ -1,9 +1,9 @@
-/** The text of `#EXTINF` and `#EXTM3U` lines. */
+/** Reads and writes the text of `#EXTINF` and `#EXTM3U` lines. */
 
-/** Most attributes of one line; real ones have a dozen. */
+/** Most attributes of one line; real lines have a dozen. */
 const MAX_ATTRIBUTES = 64;
 const ATTRIBUTE = /([A-Za-z][\w.-]{0,63})(?:\s?=\s?"([^"]*)"|\s?=\s?'([^']*)'|=([^\s"',]*))/y;
-/** Some lists put a comma before the attributes, too. */
+/** Matches attributes after a comma: some lists put one before them, too. */
 const ATTRIBUTE_AFTER_COMMA = /^\s*[A-Za-z][\w.-]{0,63}\s?=\s?"[^"]*"/;
 
 /** A line's parts. */
@@ -13,7 +13,7 @@ export interface ExtInf {
   readonly title: string;
 }
 
-/** Attributes in `text` from `start` to the comma that ends them; `end` is the comma's index, -1 without one. */
+/** Reads attributes in `text` from `start` to the comma that ends them; `end` is the comma's index, -1 without one. */
 export function readAttributes(text: string, start = 0): { attributes: Record<string, string>; end: number } {
   const attributes: Record<string, string> = {};
   let count = 0;
@@ -31,7 +31,7 @@ export function readAttributes(text: string, start = 0): { attributes: Record<st
         at = ATTRIBUTE.lastIndex;
         continue;
       }
-      // Past the whole word, so that its tail isn't taken for a name.
+      // Skip the whole word, so that its tail is not taken for a name.
       while (at + 1 < text.length && /[\w.-]/.test(text[at + 1]!)) at++;
     }
     at++;
@@ -39,7 +39,7 @@ export function readAttributes(text: string, start = 0): { attributes: Record<st
   return { attributes, end: -1 };
 }
 
-/** Reads what follows `#EXTINF:`. Never fails: what is missing is -1 or empty. */
+/** Reads what follows `#EXTINF:`. Never fails: missing parts are -1 or empty. */
 export function readExtInf(text: string): ExtInf {
   const duration = /^\s*(-?\d{1,9}(?:\.\d{1,9})?)(?=[\s,]|$)/.exec(text);
   const seconds = Number(duration?.[1] ?? -1);
@@ -47,7 +47,7 @@ export function readExtInf(text: string): ExtInf {
   const start = duration?.[0].length ?? 0;
   let { attributes, end } = readAttributes(text, start);
   if (end === -1) {
-    // A quote left open swallowed the comma.
+    // An unclosed quote swallowed the comma.
     const comma = text.lastIndexOf(",");
     const title = comma >= start ? text.slice(comma + 1) : "";
     return { durationSeconds, attributes, title: title.replaceAll('"', "").trim() };
@@ -79,17 +79,17 @@ export function writeExtInf({ durationSeconds, attributes, title }: ExtInf): str
   return `#EXTINF:${durationSeconds}${writeAttributes(attributes)},${safeTitle(title)}`;
 }
 
-/** A title that no reader takes for attributes: one line; the quotes of one that begins like an attribute become single. */
+/** Makes a title that no reader takes for attributes: one line; if it begins like an attribute, its quotes become single. */
 export function safeTitle(title: string): string {
   const name = oneLine(title);
   return ATTRIBUTE_AFTER_COMMA.test(name) ? name.replaceAll('"', "'") : name;
 }
 
-/** Control characters but the tab, and the separators of Unicode: readers of lists break lines at many of them. */
+/** Control characters except the tab, and Unicode's line separators: readers of lists break lines at many of them. */
 // deno-lint-ignore no-control-regex
 const LINE_BREAKING = /[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029]+/g;
 
-/** `text` as one line whatever its reader takes for a line end, trimmed. */
+/** `text` as one trimmed line, whatever characters its reader takes for line ends. */
 export function oneLine(text: string): string {
   return text.replace(LINE_BREAKING, " ").trim();
 }

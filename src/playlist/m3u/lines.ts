@@ -1,7 +1,7 @@
 /**
- * Lines of a text whose encoding nobody tells, out of a stream of bytes and in memory that a line bounds. UTF-16 is told
- * by its byte order mark or its zero bytes. Everything else is split as bytes, then each line read as UTF-8 or, if it
- * is not valid, as Windows-1251 or Windows-1252, whichever the high bytes seen so far speak for.
+ * Reads lines of text in an unknown encoding from a stream of bytes, in memory bounded by the longest line. UTF-16 is
+ * recognised by its byte order mark or its zero bytes. Everything else is split as bytes, then each line is read as UTF-8 or,
+ * if it is not valid, as Windows-1251 or Windows-1252, whichever the high bytes seen so far suggest.
  */
 import { concatBytes } from "../../bytes/hex.ts";
 import { textDecoder, utf16Name } from "../../bytes/text.ts";
@@ -10,12 +10,12 @@ import { abortError } from "../../errors.ts";
 
 const CR = 0x0d;
 const LF = 0x0a;
-/** Bytes of lines between two looks at the clock: a millisecond or two of reading and working on entries. */
+/** Bytes of lines between two looks at the clock: a millisecond or two of reading and processing entries. */
 const PACE_BYTES = 8 * 1024;
-/** What a line costs beside its bytes, in bytes: short ones are not free. */
+/** Fixed cost of a line in bytes, added to its length: short lines are not free. */
 const LINE_COST_BYTES = 16;
 
-/** A line, without its end; null text when it was too long. */
+/** A line without its line end; its text is null when it was too long. */
 export interface TextLine {
   /** From 1. */
   readonly number: number;
@@ -30,9 +30,9 @@ export interface LineOptions {
 }
 
 /**
- * Lines of `chunks` that are not empty, ended by LF, CRLF or CR, some at a time: one by one would take half as long again.
- * A last line without an end counts. Others get their turn while lines are read, and so while the loop over them works on
- * each few. Throws `aborted`.
+ * Yields the lines of `chunks` that are not empty, ended by LF, CRLF or CR, several at a time: one by one would take half as
+ * long again. A last line without a line end counts. Yields to the event loop between groups of lines, and so while the
+ * caller's loop processes them. Throws `aborted`.
  */
 export async function* textLines(
   chunks: AsyncIterable<Uint8Array>,
@@ -43,7 +43,7 @@ export async function* textLines(
   let afterCr = false;
   let number = 0;
   let lines: TextLine[] = [];
-  /** What was worked on since the clock was looked at, bytes. */
+  /** Bytes processed since the last look at the clock. */
   let unpacedBytes = 0;
   for await (const chunk of asUtf8(chunks)) {
     let start = 0;
@@ -82,13 +82,13 @@ export async function* textLines(
   }
 }
 
-/** Index of the first `byte` from `from` on, else the length: a native search, ten times as fast as looking at each. */
+/** Index of the first `byte` at or after `from`, else the length: a native search, ten times as fast as a loop. */
 function indexOr(bytes: Uint8Array, byte: number, from: number): number {
   const at = bytes.indexOf(byte, from);
   return at < 0 ? bytes.length : at;
 }
 
-/** The beginning of a line whose end has not come, in one buffer: parts of a byte each would take a hundred times as much. */
+/** The beginning of a line whose end has not arrived, in one buffer: a list of one-byte parts would take a hundred times the memory. */
 class LineStart {
   readonly #maxBytes: number;
   #buffer = new Uint8Array(1024);
@@ -99,7 +99,7 @@ class LineStart {
     this.#maxBytes = maxBytes;
   }
 
-  /** Adds what has come; a copy, since the owner of the chunk may use it again. */
+  /** Adds a copy of `part`, since the owner of the chunk may reuse it. */
   push(part: Uint8Array): void {
     this.#isTooLong ||= this.#length + part.length > this.#maxBytes;
     if (this.#isTooLong) return;
@@ -113,7 +113,7 @@ class LineStart {
     this.#length = length;
   }
 
-  /** The whole line with its `last` part, good until the next `push`; null when it is too long. Begins the next line. */
+  /** Returns the whole line with its `last` part, valid until the next `push`; null when it is too long. Begins the next line. */
   ended(last: Uint8Array): Uint8Array | null {
     let line: Uint8Array | null = last;
     if (this.#length > 0 || this.#isTooLong || last.length > this.#maxBytes) {
@@ -126,7 +126,7 @@ class LineStart {
   }
 }
 
-/** UTF-16 becomes UTF-8; anything else passes. */
+/** Converts UTF-16 to UTF-8; anything else passes unchanged. */
 async function* asUtf8(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   let head: Uint8Array | null = new Uint8Array(0);
   let decoder: TextDecoder | null = null;

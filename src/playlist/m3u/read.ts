@@ -1,8 +1,8 @@
 /**
- * Reading extended M3U lists of any size in bounded memory: bytes in, entries and line errors out.
+ * Reads extended M3U lists of any size in bounded memory: bytes in, entries and line errors out.
  *
- * The reader is our own. The npm parsers that know the attributes of real lists (iptv-playlist-parser and its kin) want
- * the whole text as one string and return one array; those made for HLS (m3u8-parser, hls-parser) don't know them.
+ * The reader is our own. The npm parsers that know the attributes of real lists (iptv-playlist-parser and the like) need
+ * the whole text as one string and return one array; those made for HLS (m3u8-parser, hls-parser) do not know them.
  */
 import { trimEndOf } from "../../bytes/trim.ts";
 import { abortError, MillraceError } from "../../errors.ts";
@@ -13,7 +13,7 @@ import { unpacked } from "./unpack.ts";
 
 /** Options of `readM3u`. */
 export interface ReadM3uOptions extends M3uLimits {
-  /** What relative addresses are relative to; without it they are errors. */
+  /** Base of relative addresses; without it they are errors. */
   readonly baseUrl?: string;
   readonly signal?: AbortSignal;
 }
@@ -22,31 +22,31 @@ export interface ReadM3uOptions extends M3uLimits {
 const MAX_URL_CHARS = 8192;
 /** Most guides of one list. */
 const MAX_GUIDES = 1000;
-/** Most directives of one entry; more are left out. */
+/** Most directives of one entry; the rest is left out. */
 const MAX_DIRECTIVES = 64;
-/** Two letters at least: `C:\video.ts` is no URL. */
+/** An absolute URL. The scheme has at least two letters: `C:\video.ts` is not a URL. */
 const ABSOLUTE = /^[A-Za-z][A-Za-z0-9+.-]{1,31}:[^\s]/;
-/** What no list from elsewhere may name. */
+/** Schemes that no list from elsewhere may use. */
 const FORBIDDEN = /^(?:javascript|vbscript|data|file|blob|about):/i;
-/** RFC 8216: segments and renditions, not channels. */
+/** Tags of HLS manifests (RFC 8216), which list segments and renditions, not channels. */
 const HLS_ONLY = /^#EXT-X-(?:TARGETDURATION|MEDIA-SEQUENCE|STREAM-INF|PART-INF)/;
 
-/** What the reader found, with entries as `Made`. */
+/** An event of the reader whose entries are of type `Made`. */
 type EventOf<Made> = Exclude<M3uEvent, { kind: "entry" }> | { kind: "entry"; line: number; entry: Made };
 
-/** Makes an entry of its address and of what stands before it: the text of `#EXTINF`, its group and other directives. */
+/** Makes an entry from its address and the lines before it: the text of `#EXTINF`, its group and other directives. */
 type MakeEntry<Made> = (url: string, info: string | null, group: string, directives: readonly string[]) => Made;
 
 /**
- * Yields the header (if there is one), entries and errors of the lines that could not be used, in order. Throws
- * `too_large` over a limit of bytes, `invalid_argument` for what is no list (a web page, an HLS manifest, damaged gzip),
- * `aborted`. Leaving the loop cancels `stream`.
+ * Yields the header if there is one, entries, and errors for lines that could not be used, in order. Throws `too_large`
+ * over a limit of bytes, `invalid_argument` for anything but a list (a web page, an HLS manifest, damaged gzip), `aborted`.
+ * Leaving the loop cancels `stream`.
  */
 export function readM3u(stream: ReadableStream<Uint8Array>, options: ReadM3uOptions = {}): AsyncGenerator<M3uEvent> {
   return eventsOf(stream, options, entry);
 }
 
-/** How many entries `readM3u` would yield, in less than half of its time. Rejects as it throws. */
+/** Counts the entries that `readM3u` would yield, in less than half its time. Rejects as it throws. */
 export async function countM3u(stream: ReadableStream<Uint8Array>, options: ReadM3uOptions = {}): Promise<number> {
   let count = 0;
   for await (const event of eventsOf(stream, options, () => null)) if (event.kind === "entry") count++;

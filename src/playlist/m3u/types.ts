@@ -6,13 +6,13 @@ export interface M3uHeader {
   readonly attributes: Readonly<Record<string, string>>;
 }
 
-/** One item: everything between the address before it and its own. */
+/** One entry: its address and the lines between the previous address and its own. */
 export interface M3uEntry {
-  /** Absolute URL or a bare content id, as the list has it. */
+  /** Absolute URL or a bare content id, as written in the list. */
   readonly url: string;
-  /** Name after the comma of `#EXTINF`; else made from the address. */
+  /** Name after the comma of `#EXTINF`, else made from the address. */
   readonly title: string;
-  /** Seconds, to the millisecond; -1 unknown or endless. */
+  /** Seconds, to the millisecond; -1: unknown or endless. */
   readonly durationSeconds: number;
   /** Attributes of `#EXTINF` by lower-case name: `tvg-id`, `tvg-logo`, `group-title`, `catchup-source`, … */
   readonly attributes: Readonly<Record<string, string>>;
@@ -29,7 +29,7 @@ export interface M3uLineError {
   readonly message: string;
 }
 
-/** What the reader yields, in the order of the list. */
+/** An event that the reader yields, in the order of the list. */
 export type M3uEvent =
   | { readonly kind: "header"; readonly header: M3uHeader }
   | { readonly kind: "entry"; readonly line: number; readonly entry: M3uEntry }
@@ -39,9 +39,9 @@ export type M3uEvent =
 export interface M3uLimits {
   /** Bytes received, packed or not. Default 64 MiB. */
   readonly maxBytes?: number;
-  /** Bytes after gzip. Default 256 MiB: 800,000 entries; memory does not grow with it. */
+  /** Bytes after unpacking. Default 256 MiB: 800,000 entries; memory does not grow with it. */
   readonly maxUnpackedBytes?: number;
-  /** One layer of gzip was undone on the way; another is refused. Default false. */
+  /** Whether one layer of gzip was undone on the way; another is refused. Default false. */
   readonly isUnpacked?: boolean;
   /** Default 256 KiB: some headers name hundreds of guides. Longer lines are errors. */
   readonly maxLineBytes?: number;

@@ -1,4 +1,4 @@
-/** Lists as they come, packed or not. */
+/** Unpacks lists that arrive gzipped and passes others. */
 import { gunzipped, isGzip } from "../../bytes/gunzip.ts";
 import { concatBytes } from "../../bytes/hex.ts";
 import { MillraceError } from "../../errors.ts";
@@ -7,8 +7,8 @@ import type { M3uLimits } from "./types.ts";
 const MIB = 1024 * 1024;
 
 /**
- * Bytes of `stream` with one layer of gzip (RFC 1952) undone, none when `isUnpacked`. Throws `too_large` over a limit,
- * `invalid_argument` for gzip data that is damaged or packed once more: a second layer makes a gigabyte of a kilobyte.
+ * Yields the bytes of `stream` with one layer of gzip (RFC 1952) undone, or none when `isUnpacked`. Throws `too_large` over a
+ * limit, `invalid_argument` for gzip data that is damaged or packed twice: with a second layer a kilobyte becomes a gigabyte.
  * Leaving the loop cancels `stream`.
  */
 export async function* unpacked(
@@ -44,7 +44,7 @@ function damaged(cause: unknown): MillraceError {
   return new MillraceError("invalid_argument", "invalid playlist: its gzip data is damaged", { cause });
 }
 
-/** Chunks of a stream whose first bytes can be looked at; more than `maxBytes` throw `too_large` with `message`. */
+/** Chunks of a stream whose first bytes can be peeked at; more than `maxBytes` throw `too_large` with `message`. */
 class CountedChunks {
   readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
   readonly #maxBytes: number;
@@ -58,7 +58,7 @@ class CountedChunks {
     this.#message = message;
   }
 
-  /** Two bytes or more, fewer of a shorter stream; `chunks` and `stream` begin with them all the same. */
+  /** Peeks at the first bytes: at least two, unless the stream is shorter. `chunks` and `stream` still begin with them. */
   async head(): Promise<Uint8Array> {
     let head: Uint8Array = new Uint8Array(0);
     for (let next = await this.#next(); next !== null; next = await this.#next()) {

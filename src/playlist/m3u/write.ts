@@ -1,11 +1,11 @@
-/** Writing extended M3U lists that `readM3u` and players read back unchanged. */
+/** Writes extended M3U lists that `readM3u` and players read back unchanged. */
 import { oneLine, writeAttributes, writeExtInf } from "./extinf.ts";
 import type { M3uEntry, M3uHeader } from "./types.ts";
 
-/** Characters gathered before a part is handed on. */
+/** Characters gathered before a part is yielded. */
 const PART_CHARS = 64 * 1024;
 
-/** The list as text in parts, LF line ends. Line ends inside values become spaces, so that nothing is smuggled in. */
+/** Yields the list as text in parts with LF line ends. Line ends inside values become spaces, so that no value can add lines. */
 export async function* writeM3u(
   header: M3uHeader,
   entries: Iterable<M3uEntry> | AsyncIterable<M3uEntry>,
@@ -20,7 +20,7 @@ export async function* writeM3u(
   if (part !== "") yield part;
 }
 
-/** One entry's lines, each ended. */
+/** The lines of one entry, each with its line end. */
 function writeM3uEntry(entry: M3uEntry): string {
   let text = writeExtInf(entry) + "\n";
   if (entry.group !== "") text += `#EXTGRP:${oneLine(entry.group)}\n`;
