@@ -35,12 +35,17 @@ export function readPages(root = ROOT): SourceFile[] {
   return ["README.md", ...inside].map((file) => ({ path: file, text: readFileSync(path.join(root, file), "utf8") }));
 }
 
-/** Suites that need programs other than the runtime (peers, players, a browser): CI runs them separately. */
+/** Suites that need programs other than the runtime (peers, players, a browser): they run only when they are named. */
 const EXTERNAL = ["test/interop/", "test/browser/"];
 
-/** Test files that need only the runtime; with `filters`, those whose path contains one of them. */
+/**
+ * Test files that need only the runtime; with `filters`, those whose path contains one of them. A filter that begins with
+ * the folder of another suite (`test/interop`, `test/browser`) takes the files from there.
+ */
 export function testFiles(filters: readonly string[] = []): string[] {
+  const isNamed = (folder: string) => filters.some((filter) => `${filter}/`.startsWith(folder));
+  const closed = EXTERNAL.filter((folder) => !isNamed(folder));
   return listFiles("test", (file) => file.endsWith("_test.ts"))
-    .filter((file) => !EXTERNAL.some((folder) => file.startsWith(folder)))
+    .filter((file) => !closed.some((folder) => file.startsWith(folder)))
     .filter((file) => filters.length === 0 || filters.some((filter) => file.includes(filter)));
 }
