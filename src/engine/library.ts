@@ -1,0 +1,53 @@
+/** The library: items, lists, checks, and where viewers stopped. */
+import { loadSecretBox } from "../account/secret-box.ts";
+import { basicAuthorization } from "../bytes/basic-authorization.ts";
+import { guardedOpen } from "../content/fetch-guard.ts";
+import type { Store } from "../database/store.ts";
+import type { ApiParts } from "../http/api/parts.ts";
+import { Positions } from "../playback/positions.ts";
+import { createProbe } from "../playback/probe.ts";
+import { Catalogue } from "../playlist/catalogue.ts";
+import { Channels } from "../playlist/channel.ts";
+import { ItemChecks } from "../playlist/checks.ts";
+import { Playlist } from "../playlist/items.ts";
+import { Lists } from "../playlist/lists.ts";
+import type { ContentParts } from "./content.ts";
+import type { Ground } from "./ground.ts";
+import type { SwarmParts } from "./swarms.ts";
+
+/** The parts of the library that the method API uses. */
+export type LibraryParts = Pick<ApiParts, "playlist" | "channels" | "catalogue" | "lists" | "checks" | "positions">;
+
+/** Opens the library in `store`. Its lists are read once `lists.start()` is called. */
+export function openLibrary(
+  { ports, stateDir, closing }: Ground,
+  store: Store,
+  { resolver, analyzer }: ContentParts,
+  { manager, broadcasts }: SwarmParts,
+): LibraryParts {
+  const { clock, log, files } = ports;
+  const lists = new Lists({
+    store,
+    files,
+    stateDir,
+    clock,
+    log,
+    sealer: loadSecretBox(files, stateDir),
+    open: (url, { credentials, headers = {}, ...open }, signal) => {
+      const authorization = credentials
+        ? { authorization: basicAuthorization(credentials.login, credentials.password) }
+        : {};
+      return guardedOpen(ports, url, { ...open, headers: { ...headers, ...authorization } }, signal);
+    },
+  });
+  closing.push(() => lists.close());
+  const probe = createProbe({ clock, resolver, analyzer, swarms: manager, live: broadcasts });
+  return {
+    playlist: new Playlist(store, clock),
+    channels: new Channels(store),
+    catalogue: new Catalogue(store, clock),
+    lists,
+    checks: new ItemChecks({ store, clock, log, tasks: lists.tasks, probe }),
+    positions: new Positions(store, clock),
+  };
+}

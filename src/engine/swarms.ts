@@ -1,0 +1,97 @@
+/** Everything that talks to peers: discovery, the swarms of torrents and of broadcasts, and the router's port. */
+import { createPublicFetch } from "../content/public-fetch.ts";
+import type { TransportCache } from "../content/transport-cache.ts";
+import { DHT_ROUTERS } from "../discovery/dht-routers.ts";
+import { createDiscovery } from "../discovery/discovery.ts";
+import type { Discovery } from "../discovery/types.ts";
+import { RecordRefresh } from "../live/broadcast/record-refresh.ts";
+import { LiveSwarmManager } from "../live/swarm/live-swarms.ts";
+import { TrafficTotals } from "../metrics/traffic-totals.ts";
+import type { PieceCache } from "../storage/types.ts";
+import { createSwarmManager, type TorrentSwarmManager } from "../swarm/manager.ts";
+import { VERSION } from "../version.ts";
+import { createPeerId } from "../wire/peer-id.ts";
+import type { Ground } from "./ground.ts";
+import { mapPeerPort } from "./port-mapping.ts";
+
+const DEFAULT_PEER_HOST = "0.0.0.0";
+const DEFAULT_PEER_PORT = 8621;
+
+/** The parts that talk to peers. */
+export interface SwarmParts {
+  readonly discovery: Discovery;
+  readonly manager: TorrentSwarmManager;
+  readonly broadcasts: LiveSwarmManager;
+  /** Traffic of the swarms that were left. */
+  readonly totals: { readonly torrents: TrafficTotals; readonly broadcasts: TrafficTotals };
+}
+
+/** Opens the peer port and the DHT. `keep` holds the metadata of broadcasts. Rejects with `conflict` or `io`. */
+export async function openSwarms(
+  { ports, options, stateDir, closing }: Ground,
+  cache: PieceCache,
+  keep: Pick<TransportCache, "keep">,
+): Promise<SwarmParts> {
+  const { surroundings, clock, log } = ports;
+  const peerId = createPeerId();
+  const peerHost = options.peerHost ?? DEFAULT_PEER_HOST;
+  const peerPort = options.peerPort ?? DEFAULT_PEER_PORT;
+  const publicFetch = createPublicFetch(ports);
+  const linger = options.swarmLingerMs === undefined ? {} : { lingerMs: options.swarmLingerMs };
+  const totals = { torrents: new TrafficTotals(), broadcasts: new TrafficTotals() };
+  let swarms: TorrentSwarmManager | null = null;
+  const discovery = await createDiscovery(ports, {
+    peerId,
+    peerPort: () => swarms?.context.listenPort() ?? 0,
+    localPeerPort: () => swarms?.peerAddress?.port ?? 0,
+    trackers: options.trackers ?? [],
+    dht: {
+      surroundings,
+      enabled: options.dht ?? true,
+      bootstrap: options.dhtBootstrap?.length ? options.dhtBootstrap : DHT_ROUTERS,
+      statePath: stateDir === null ? null : `${stateDir}/dht.json`,
+      // The same number for TCP and UDP: forwarding one port is enough.
+      host: peerHost,
+      port: peerPort,
+    },
+    lsd: { enabled: options.lsd ?? true, ...(isWildcard(peerHost) ? {} : { interfaces: [peerHost] }) },
+    userAgent: `millrace/${VERSION}`,
+    publicFetch,
+  });
+  closing.push(() => discovery.close());
+  const manager = swarms = await createSwarmManager(ports, {
+    surroundings,
+    cache,
+    discovery,
+    publicFetch,
+    peerId,
+    peerHost,
+    peerPort,
+    ...(options.maxPeers === undefined ? {} : { maxPeers: options.maxPeers }),
+    downloadLimitBytesPerSecond: options.downloadLimitBytesPerSecond ?? 0,
+    uploadLimitBytesPerSecond: options.uploadLimitBytesPerSecond ?? 0,
+    pex: options.pex ?? true,
+    ...linger,
+    left: (swarm) => totals.torrents.left(swarm),
+  });
+  const records = new RecordRefresh({ discovery, clock, log, random: Math.random });
+  const broadcasts = new LiveSwarmManager({
+    manager,
+    ...linger,
+    joined: (swarm) => {
+      void keep.keep(swarm.metainfo);
+      records.watch(swarm);
+    },
+    left: (swarm) => {
+      totals.broadcasts.left(swarm);
+      records.forget(swarm);
+    },
+  });
+  const mapper = options.portMapping ?? true ? mapPeerPort(ports, { manager, discovery }) : null;
+  closing.push(() => records.close(), () => broadcasts.close(), () => manager.close(), () => mapper?.close());
+  return { discovery, manager, broadcasts, totals };
+}
+
+function isWildcard(host: string): boolean {
+  return host === "0.0.0.0" || host === "::";
+}
