@@ -28,8 +28,8 @@ function measure(run: Case): number {
       cancel: () => {},
       interested: () => {},
       drop: () => {},
-      forget: () => {},
     },
+    () => {},
   );
   let nowMs = 0;
   for (let peer = 0; peer < run.peers; peer++) {

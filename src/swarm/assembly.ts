@@ -7,6 +7,13 @@ import { BLOCK_BYTES } from "../wire/types.ts";
 /** Nobody. */
 const NONE = -1;
 
+/** Piece buffers, reused. */
+export interface BufferSource {
+  acquire(bytes: number): Uint8Array;
+  /** Only for a buffer that nobody holds a view of. */
+  release(buffer: Uint8Array): void;
+}
+
 /** One unfinished piece. Peers are the swarm's numbers. */
 export class Assembly {
   readonly piece: number;

@@ -2,41 +2,19 @@
  * Assembles arriving blocks into pieces. Sources are the swarm's numbers for peers and web seeds; a source delivers one
  * block at a time: `target` when its header has arrived, then `deliver` or `leave`.
  */
+import type { Clock } from "../ports.ts";
 import { BLOCK_BYTES } from "../wire/types.ts";
-import { Assembly } from "./assembly.ts";
+import { Assembly, type BufferSource } from "./assembly.ts";
 import { isBlock, pieceBytes, type PieceShape } from "./layout.ts";
+import type { PieceBank } from "./piece-bank.ts";
+import type { SchedulerApi } from "./scheduler/types.ts";
+import type { PieceEvents, Verifier } from "./verifier.ts";
 
 /** Unfinished pieces held at once, bytes: the read-ahead of a 4K stream over many slow peers. */
 const ASSEMBLY_LIMIT_BYTES = 64 * 1024 * 1024;
 
 /** Unfinished pieces that are always allowed, whatever their size. */
 const MIN_ASSEMBLIES = 4;
-
-/** Piece buffers, reused. */
-export interface BufferSource {
-  acquire(bytes: number): Uint8Array;
-  /** Only for a buffer that nobody holds a view of. */
-  release(buffer: Uint8Array): void;
-}
-
-/** What ingest asks of its owner. */
-export interface IngestHost {
-  /** We have the piece or are verifying it: its blocks are not wanted. */
-  settled(piece: number): boolean;
-  /** Where a block that a retrial asked for goes; null when none did. */
-  retrialTarget(source: number, piece: number, block: number): Uint8Array | null;
-  retrialBlock(source: number, piece: number, block: number): void;
-  /** Whether the source was asked for the block: unrequested blocks cost no memory. */
-  expected(source: number, piece: number, offset: number): boolean;
-  /** Reports it to the scheduler; true when the block is wanted. */
-  blockReceived(source: number, piece: number, offset: number): boolean;
-  /** The piece's received blocks were thrown away: all of it is wanted again. */
-  discarded(piece: number): void;
-  /** Whether the piece is needed soon. Others give way when memory is short. */
-  wanted(piece: number): boolean;
-  complete(assembly: Assembly): void;
-  wasted(bytes: number): void;
-}
 
 interface Delivery {
   readonly assembly: Assembly | null;
@@ -45,21 +23,26 @@ interface Delivery {
   readonly view: Uint8Array;
 }
 
+/** What ingest works with. */
+export interface IngestParts {
+  readonly shape: PieceShape;
+  readonly clock: Clock;
+  readonly buffers: BufferSource;
+  readonly bank: Pick<PieceBank, "have">;
+  readonly scheduler: Pick<SchedulerApi, "expects" | "blockReceived" | "wanted">;
+  readonly verifier: Pick<Verifier, "holds" | "retrial" | "submit">;
+  readonly events: Pick<PieceEvents, "failed" | "wasted">;
+}
+
 /** Unfinished pieces of one torrent. */
 export class Ingest {
-  private readonly shape: PieceShape;
-  private readonly buffers: BufferSource;
-  private readonly host: IngestHost;
-  private readonly now: () => number;
+  private readonly parts: IngestParts;
   private readonly assemblies = new Map<number, Assembly>();
   private readonly deliveries = new Map<number, Delivery>();
   private bytes = 0;
 
-  constructor(shape: PieceShape, buffers: BufferSource, host: IngestHost, now: () => number) {
-    this.shape = shape;
-    this.buffers = buffers;
-    this.host = host;
-    this.now = now;
+  constructor(parts: IngestParts) {
+    this.parts = parts;
   }
 
   /** Bytes of piece buffers in use. */
@@ -75,14 +58,14 @@ export class Ingest {
   /** Where an arriving block goes, or null to discard it. */
   target(source: number, piece: number, offset: number, length: number): Uint8Array | null {
     this.leave(source);
-    if (!isBlock(this.shape, piece, offset, length)) return null;
+    if (!isBlock(this.parts.shape, piece, offset, length)) return null;
     const block = offset / BLOCK_BYTES;
-    const retrial = this.host.retrialTarget(source, piece, block);
+    const retrial = this.parts.verifier.retrial(piece)?.target(source, block) ?? null;
     if (retrial !== null) {
       this.deliveries.set(source, { assembly: null, piece, block, view: retrial });
       return retrial;
     }
-    if (this.host.settled(piece) || !this.host.expected(source, piece, offset)) return null;
+    if (this.settled(piece) || !this.parts.scheduler.expects(source, piece, offset)) return null;
     const assembly = this.assembly(piece);
     if (assembly === null || assembly.has(block)) return null;
     // A second copy of a block in flight (a hedge) gets a buffer of its own: two writers must never share bytes.
@@ -98,26 +81,26 @@ export class Ingest {
     const matches = kept && delivery !== undefined && delivery.piece === piece &&
       delivery.block * BLOCK_BYTES === offset;
     if (matches && delivery.assembly === null) {
-      this.host.retrialBlock(source, piece, delivery.block);
+      this.parts.verifier.retrial(piece)?.block(source, delivery.block);
       return length;
     }
-    const wanted = this.host.blockReceived(source, piece, offset);
+    const wanted = this.parts.scheduler.blockReceived(source, piece, offset, this.nowMs);
     if (!matches) return this.lost(piece, length, wanted);
     const { block, view } = delivery;
     const assembly = this.assemblies.get(piece) ??
-      (wanted && !this.host.settled(piece) ? this.assembly(piece) : null);
+      (wanted && !this.settled(piece) ? this.assembly(piece) : null);
     if (!wanted || assembly === null || assembly.has(block)) {
       delivery.assembly!.abandon(block, source);
       this.dropIfEmpty(delivery.assembly!);
-      return this.lost(piece, length, wanted && assembly === null && !this.host.settled(piece));
+      return this.lost(piece, length, wanted && assembly === null && !this.settled(piece));
     }
-    if (assembly !== delivery.assembly || !assembly.finish(block, source, this.now())) {
-      assembly.finishElsewhere(block, source, view, this.now());
+    if (assembly !== delivery.assembly || !assembly.finish(block, source, this.nowMs)) {
+      assembly.finishElsewhere(block, source, view, this.nowMs);
     }
     if (assembly.complete) {
       this.assemblies.delete(piece);
       this.bytes -= assembly.lengthBytes;
-      this.host.complete(assembly);
+      void this.parts.verifier.submit(assembly);
     }
     return length;
   }
@@ -148,19 +131,28 @@ export class Ingest {
     if (assembly !== undefined) this.free(assembly);
   }
 
-  /** Throws everything away without telling the host. */
+  /** Throws everything away without reporting it. */
   clear(): void {
     this.assemblies.clear();
     this.deliveries.clear();
     this.bytes = 0;
   }
 
+  private get nowMs(): number {
+    return this.parts.clock.monotonic();
+  }
+
+  /** We have the piece or are verifying it: its blocks are not wanted. */
+  private settled(piece: number): boolean {
+    return this.parts.bank.have.has(piece) || this.parts.verifier.holds(piece);
+  }
+
   private assembly(piece: number): Assembly | null {
     const known = this.assemblies.get(piece);
     if (known !== undefined) return known;
-    const bytes = pieceBytes(this.shape, piece);
+    const bytes = pieceBytes(this.parts.shape, piece);
     if (!this.makeRoom(bytes, piece)) return null;
-    const assembly = new Assembly(piece, this.buffers.acquire(bytes), this.now());
+    const assembly = new Assembly(piece, this.parts.buffers.acquire(bytes), this.nowMs);
     this.assemblies.set(piece, assembly);
     this.bytes += bytes;
     return assembly;
@@ -171,9 +163,9 @@ export class Ingest {
     while (this.bytes + bytes > ASSEMBLY_LIMIT_BYTES && this.assemblies.size >= MIN_ASSEMBLIES) {
       let victim: Assembly | null = null;
       for (const a of this.assemblies.values()) {
-        if (!this.host.wanted(a.piece) && (victim === null || a.touchedMs < victim.touchedMs)) victim = a;
+        if (!this.parts.scheduler.wanted(a.piece) && (victim === null || a.touchedMs < victim.touchedMs)) victim = a;
       }
-      if (victim === null) return this.host.wanted(piece) && this.assemblies.size < 4 * MIN_ASSEMBLIES;
+      if (victim === null) return this.parts.scheduler.wanted(piece) && this.assemblies.size < 4 * MIN_ASSEMBLIES;
       this.discard(victim);
     }
     return true;
@@ -181,13 +173,13 @@ export class Ingest {
 
   private discard(assembly: Assembly): void {
     this.free(assembly);
-    this.host.discarded(assembly.piece);
+    this.parts.events.failed(assembly.piece);
   }
 
   private free(assembly: Assembly): void {
     this.assemblies.delete(assembly.piece);
     this.bytes -= assembly.lengthBytes;
-    if (!assembly.busy) this.buffers.release(assembly.buffer);
+    if (!assembly.busy) this.parts.buffers.release(assembly.buffer);
   }
 
   private dropIfEmpty(assembly: Assembly): void {
@@ -199,11 +191,11 @@ export class Ingest {
 
   /** A block was thrown away; if the scheduler counted it as received, the whole piece starts over. */
   private lost(piece: number, length: number, counted: boolean): number {
-    this.host.wasted(length);
+    this.parts.events.wasted(length);
     if (counted) {
       const assembly = this.assemblies.get(piece);
       if (assembly !== undefined) this.discard(assembly);
-      else if (!this.host.settled(piece)) this.host.discarded(piece);
+      else if (!this.settled(piece)) this.parts.events.failed(piece);
     }
     return 0;
   }

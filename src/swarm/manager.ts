@@ -171,7 +171,7 @@ class Manager implements TorrentSwarmManager {
       downloadBucket: new TokenBucket(clock, options.downloadLimitBytesPerSecond ?? 0),
       uploadBucket: new TokenBucket(clock, options.uploadLimitBytesPerSecond ?? 0),
       buffers: options.cache.buffers ?? { acquire: (bytes) => new Uint8Array(bytes), release: () => {} },
-      createScheduler: (shape, actions) => new Scheduler(shape, actions),
+      createScheduler: (shape, sources, forgetPiece) => new Scheduler(shape, sources, forgetPiece),
       connectPeer,
       listenPort: () => this.listener === null ? null : this.externalPort ?? this.listener.address.port,
       globalRoom: () => this.globalRoom(),

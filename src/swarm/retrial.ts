@@ -5,7 +5,8 @@
  */
 import type { Clock, Timer } from "../ports.ts";
 import { BLOCK_BYTES } from "../wire/types.ts";
-import { Assembly } from "./assembly.ts";
+import { Assembly, type BufferSource } from "./assembly.ts";
+import type { Sources } from "./sources.ts";
 
 /** Requests kept under way; the peer's other requests share its connection. */
 const DEPTH = 32;
@@ -13,25 +14,24 @@ const DEPTH = 32;
 /** A witness that is silent for this long is skipped, ms. */
 const WITNESS_TIMEOUT_MS = 8_000;
 
-/** What a retrial needs. */
-export interface RetrialHost {
+/** What a retrial works with. */
+export interface RetrialParts {
+  readonly piece: number;
+  readonly lengthBytes: number;
+  /** The piece's senders, in the order in which they are asked. */
+  readonly suspects: readonly number[];
   readonly clock: Clock;
-  /** Whether this peer can be asked for the piece now (connected, unchoked, has it). */
-  canAsk(source: number, piece: number): boolean;
-  request(source: number, piece: number, offset: number, length: number): void;
-  cancel(source: number, piece: number, offset: number, length: number): void;
-  acquireBuffer(bytes: number): Uint8Array;
+  readonly buffers: BufferSource;
+  readonly sources: Pick<Sources, "canAsk" | "request" | "cancel">;
   /** One witness delivered the whole piece. */
-  heard(retrial: Retrial, assembly: Assembly): void;
+  heard(assembly: Assembly): void;
   /** No witness is left. */
-  exhausted(retrial: Retrial): void;
+  exhausted(): void;
 }
 
 /** The retrial of one piece. */
 export class Retrial {
-  readonly piece: number;
-  private readonly host: RetrialHost;
-  private readonly lengthBytes: number;
+  private readonly parts: RetrialParts;
   private readonly suspects: number[];
   private assembly: Assembly | null = null;
   private witness = -1;
@@ -39,12 +39,10 @@ export class Retrial {
   private readonly asked = new Set<number>();
   private timer: Timer | null = null;
 
-  /** `suspects` in the order in which they are asked. Call `proceed` to begin. */
-  constructor(host: RetrialHost, piece: number, lengthBytes: number, suspects: readonly number[]) {
-    this.host = host;
-    this.piece = piece;
-    this.lengthBytes = lengthBytes;
-    this.suspects = [...suspects];
+  /** Call `proceed` to begin. */
+  constructor(parts: RetrialParts) {
+    this.parts = parts;
+    this.suspects = [...parts.suspects];
   }
 
   /** The peer being asked, -1 when there is none. */
@@ -55,19 +53,16 @@ export class Retrial {
   /** Asks the next suspect; ends with `exhausted` when there is none. */
   proceed(): void {
     this.dismiss();
+    const { piece, lengthBytes, buffers, clock, sources } = this.parts;
     for (let source = this.suspects.shift(); source !== undefined; source = this.suspects.shift()) {
-      if (!this.host.canAsk(source, this.piece)) continue;
+      if (!sources.canAsk(source, piece)) continue;
       this.witness = source;
-      this.assembly = new Assembly(
-        this.piece,
-        this.host.acquireBuffer(this.lengthBytes),
-        this.host.clock.monotonic(),
-      );
+      this.assembly = new Assembly(piece, buffers.acquire(lengthBytes), clock.monotonic());
       this.watch();
       this.fill();
       return;
     }
-    this.host.exhausted(this);
+    this.parts.exhausted();
   }
 
   /** Where the witness's block goes; null when it is not the witness's turn. */
@@ -82,13 +77,13 @@ export class Retrial {
     const assembly = this.assembly;
     if (source !== this.witness || assembly === null || !this.asked.delete(block)) return;
     assembly.begin(block, source);
-    assembly.finish(block, source, this.host.clock.monotonic());
+    assembly.finish(block, source, this.parts.clock.monotonic());
     this.watch();
     if (!assembly.complete) return this.fill();
     this.timer?.cancel();
     this.timer = null;
     this.assembly = null;
-    this.host.heard(this, assembly);
+    this.parts.heard(assembly);
   }
 
   /** The peer left, choked us or refused: if it was the witness, the next one is asked. */
@@ -107,13 +102,13 @@ export class Retrial {
     while (this.asked.size < DEPTH && this.next < assembly.blocks) {
       const block = this.next++;
       this.asked.add(block);
-      this.host.request(this.witness, this.piece, block * BLOCK_BYTES, assembly.view(block).length);
+      this.parts.sources.request(this.witness, this.parts.piece, block * BLOCK_BYTES, assembly.view(block).length);
     }
   }
 
   private watch(): void {
     this.timer?.cancel();
-    this.timer = this.host.clock.setTimeout(() => this.proceed(), WITNESS_TIMEOUT_MS);
+    this.timer = this.parts.clock.setTimeout(() => this.proceed(), WITNESS_TIMEOUT_MS);
   }
 
   private dismiss(): void {
@@ -121,7 +116,12 @@ export class Retrial {
     this.timer = null;
     if (this.assembly !== null) {
       for (const block of this.asked) {
-        this.host.cancel(this.witness, this.piece, block * BLOCK_BYTES, this.assembly.view(block).length);
+        this.parts.sources.cancel(
+          this.witness,
+          this.parts.piece,
+          block * BLOCK_BYTES,
+          this.assembly.view(block).length,
+        );
       }
     }
     this.assembly = null;

@@ -20,8 +20,8 @@ import { Peers } from "./peers.ts";
 import { type SwarmPicture, swarmPicture } from "./picture.ts";
 import { TorrentReader } from "./reader.ts";
 import { SharedReads } from "./shared-reads.ts";
+import { TorrentSources } from "./torrent-sources.ts";
 import { Transfer } from "./transfer.ts";
-import { transferHost } from "./transfer-host.ts";
 import type { ReaderOptions, Swarm, SwarmReader, SwarmStatus, SwarmTarget } from "./types.ts";
 import { UploadCache } from "./upload-cache.ts";
 import { MAX_WEB_SEEDS, WebSeeds, WebSeedScopes } from "./web-seeds.ts";
@@ -56,9 +56,7 @@ export class TorrentSwarm implements Swarm {
   private trouble: string | null = null;
   private closing: Promise<void> | null = null;
   private readonly ending = new AbortController();
-  private readonly started: Promise<AnyMetainfo>;
-  private startedWith!: (metainfo: AnyMetainfo) => void;
-  private startFailed!: (error: Error) => void;
+  private readonly started = Promise.withResolvers<AnyMetainfo>();
   /** Set when the metadata has arrived; public as `metainfo` when the store is open. */
   private description: Metainfo | null = null;
   private readonly completion = new Completion(this.ending.signal);
@@ -69,11 +67,7 @@ export class TorrentSwarm implements Swarm {
     this.context = context;
     this.infohash = named.infohash;
     this.infohashHex = named.infohashHex;
-    this.started = new Promise((resolve, reject) => {
-      this.startedWith = resolve;
-      this.startFailed = reject;
-    });
-    this.started.catch(() => {});
+    this.started.promise.catch(() => {});
     this.peers = new Peers(context, {
       infohash: this.infohash,
       swarm: this,
@@ -191,7 +185,7 @@ export class TorrentSwarm implements Swarm {
   }
 
   metadata(signal: AbortSignal): Promise<AnyMetainfo> {
-    return withSignal(this.started, signal);
+    return withSignal(this.started.promise, signal);
   }
 
   openReader(fileIndex: number, options: ReaderOptions = {}): SwarmReader {
@@ -264,7 +258,7 @@ export class TorrentSwarm implements Swarm {
   private async leave(): Promise<void> {
     const error = new MillraceError("closed", "the swarm was closed");
     this.ending.abort(error);
-    this.startFailed(error);
+    this.started.reject(error);
     this.completion.settle();
     this.fetcher.close();
     for (const reader of [...this.readers]) reader.close();
@@ -287,14 +281,14 @@ export class TorrentSwarm implements Swarm {
       // A broadcast: another kind of swarm takes over and uses the addresses found here.
       this.fetcher.close();
       this.peers.close();
-      this.startedWith(metainfo);
+      this.started.resolve(metainfo);
     } catch (error) {
       // The bytes match the infohash, so no other peer can have better ones.
       const reason = error instanceof MillraceError
         ? error
         : new MillraceError("bad_transport_file", "the metadata is unreadable", { cause: error });
       this.trouble = reason.message;
-      this.startFailed(reason);
+      this.started.reject(reason);
       session.drop(reason);
     }
   }
@@ -315,7 +309,7 @@ export class TorrentSwarm implements Swarm {
       this.start(metainfo, store);
     } catch (error) {
       this.trouble = error instanceof Error ? error.message : String(error);
-      this.startFailed(error instanceof Error ? error : new MillraceError("io", this.trouble));
+      this.started.reject(error instanceof Error ? error : new MillraceError("io", this.trouble));
     }
   }
 
@@ -328,11 +322,12 @@ export class TorrentSwarm implements Swarm {
       buffers: context.buffers,
       sha1: context.ports.sha1,
       createScheduler: context.createScheduler,
-      host: transferHost(this.peers, this.webSeeds, {
+      sources: new TorrentSources(this.peers, this.webSeeds),
+      events: {
         verified: (piece) => this.verified(piece),
         trouble: (message) => this.setTrouble(message),
-        lost: (piece) => this.uploads?.drop(piece),
-      }),
+        lost: (piece) => this.lost(piece),
+      },
     });
     this.transfer = transfer;
     this.uploads = new UploadCache(
@@ -345,7 +340,7 @@ export class TorrentSwarm implements Swarm {
     this.openWebSeeds();
     this.applyBackground();
     this.beginDiscovery();
-    this.startedWith(metainfo);
+    this.started.resolve(metainfo);
   }
 
   private beginDiscovery(): void {
@@ -361,6 +356,12 @@ export class TorrentSwarm implements Swarm {
     if (this.toldCompleted) return;
     this.toldCompleted = true;
     this.discovery.completed();
+  }
+
+  private lost(piece: number): void {
+    this.uploads?.drop(piece);
+    this.peers.broadcastLost(piece);
+    this.peers.wakeSeeds();
   }
 
   private setTrouble(message: string | null): void {

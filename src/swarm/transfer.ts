@@ -7,35 +7,28 @@ import type { Clock, Sha1, Timer } from "../ports.ts";
 import type { PieceStore } from "../storage/types.ts";
 import type { Metainfo } from "../transport/types.ts";
 import { BLOCK_BYTES } from "../wire/types.ts";
-import type { Suspect } from "./evidence.ts";
-import { type BufferSource, Ingest } from "./ingest.ts";
+import type { BufferSource } from "./assembly.ts";
+import { Ingest } from "./ingest.ts";
 import { PieceBank } from "./piece-bank.ts";
 import { PieceWaits } from "./piece-waits.ts";
-import type { SchedulerActions, SchedulerApi, SchedulerShape } from "./scheduler/types.ts";
-import { Verifier } from "./verifier.ts";
+import type { ForgetPiece, SchedulerApi, SchedulerShape } from "./scheduler/types.ts";
+import type { Sources } from "./sources.ts";
+import { type PieceEvents, Verifier } from "./verifier.ts";
 
 /** The period of the scheduler's timer, ms: what its contract asks for while there is demand. */
 const TICK_MS = 20;
 
 /** Makes a scheduler. */
-export type SchedulerFactory = (shape: SchedulerShape, actions: SchedulerActions) => SchedulerApi;
+export type SchedulerFactory = (shape: SchedulerShape, sources: Sources, forgetPiece: ForgetPiece) => SchedulerApi;
 
-/** What the data path asks of the swarm. It forgets unfinished pieces itself. */
-export interface TransferHost extends Omit<SchedulerActions, "forget"> {
-  /** The suspect for a source, even after it left. */
-  suspect(source: number): Suspect | undefined;
-  convicted(suspect: Suspect): void;
-  /** Whether this peer can be asked for the piece now. */
-  canAsk(source: number, piece: number): boolean;
+/** What the data path reports to the swarm. */
+export interface TransferEvents {
   /** A piece was verified. */
   verified(piece: number): void;
-  /** Stops reading from peers, because arrived data waits to be hashed and written, or resumes. */
-  congested(value: boolean): void;
-  trouble(message: string | null): void;
   /** A piece we had was lost. */
   lost(piece: number): void;
-  /** Called before each tick, to report bytes of unfinished blocks. */
-  beforeTick(nowMs: number): void;
+  /** Trouble that a user should know about; null when it is over. */
+  trouble(message: string | null): void;
 }
 
 /** Options of a transfer. */
@@ -46,7 +39,8 @@ export interface TransferOptions {
   readonly buffers: BufferSource;
   readonly sha1: Sha1;
   readonly createScheduler: SchedulerFactory;
-  readonly host: TransferHost;
+  readonly sources: Sources;
+  readonly events: TransferEvents;
 }
 
 /** One torrent's data path, from metadata to close. */
@@ -60,7 +54,8 @@ export class Transfer {
   /** Payload thrown away, bytes. */
   wastedBytes = 0;
   private readonly clock: Clock;
-  private readonly host: TransferHost;
+  private readonly sources: Sources;
+  private readonly events: TransferEvents;
   private readonly ingest: Ingest;
   private readonly verifier: Verifier;
   private timer: Timer | null = null;
@@ -69,68 +64,41 @@ export class Transfer {
   private readonly wakeups = new Set<() => void>();
 
   constructor(options: TransferOptions) {
-    const { metainfo, host, clock } = options;
+    const { metainfo, clock, buffers, sources, sha1 } = options;
     this.metainfo = metainfo;
     this.clock = clock;
-    this.host = host;
+    this.sources = sources;
+    this.events = options.events;
     const shape = {
       pieceCount: metainfo.pieceCount,
       pieceLengthBytes: metainfo.pieceLengthBytes,
       totalBytes: metainfo.totalBytes,
       blockBytes: BLOCK_BYTES,
     };
-    this.scheduler = options.createScheduler(shape, {
-      request: (peer, piece, offset, length) => host.request(peer, piece, offset, length),
-      cancel: (peer, piece, offset, length) => host.cancel(peer, piece, offset, length),
-      interested: (peer, value) => host.interested(peer, value),
-      drop: (peer, reason) => host.drop(peer, reason),
-      forget: (piece) => this.ingest.forget(piece),
-    });
-    this.bank = new PieceBank(options.store, clock, {
+    const scheduler = options.createScheduler(shape, sources, (piece) => this.ingest.forget(piece));
+    const bank = new PieceBank(options.store, clock, {
       lost: (piece) => this.lost(piece),
       found: (piece) => this.announce(piece),
-      trouble: (message) => host.trouble(message),
+      trouble: (message) => this.events.trouble(message),
     });
-    this.bank.protect = (piece) => this.scheduler.wanted(piece);
-    const wasted = (bytes: number) => void (this.wastedBytes += bytes);
-    const failed = (piece: number) => {
-      this.scheduler.pieceFailed(piece, clock.monotonic());
-      this.kick();
-    };
-    this.verifier = new Verifier({
-      shape,
-      hashes: metainfo.pieceHashes,
-      bank: this.bank,
-      buffers: options.buffers,
-      sha1: options.sha1,
-      host: {
-        clock,
-        suspect: (source) => host.suspect(source),
-        convicted: (suspect) => {
-          this.ingest.discardFrom(suspect.source);
-          host.convicted(suspect);
-        },
-        canAsk: (source, piece) => host.canAsk(source, piece),
-        request: (source, piece, offset, length) => host.request(source, piece, offset, length),
-        cancel: (source, piece, offset, length) => host.cancel(source, piece, offset, length),
-        verified: (piece) => this.verified(piece),
-        failed,
-        wasted,
-        congested: (value) => host.congested(value),
+    bank.protect = (piece) => scheduler.wanted(piece);
+    const events: PieceEvents = {
+      verified: (piece) => this.verified(piece),
+      failed: (piece) => {
+        scheduler.pieceFailed(piece, clock.monotonic());
+        this.kick();
       },
-    });
-    this.ingest = new Ingest(shape, options.buffers, {
-      settled: (piece) => this.bank.have.has(piece) || this.verifier.holds(piece),
-      retrialTarget: (source, piece, block) => this.verifier.retrial(piece)?.target(source, block) ?? null,
-      retrialBlock: (source, piece, block) => this.verifier.retrial(piece)?.block(source, block),
-      expected: (source, piece, offset) => this.scheduler.expects(source, piece, offset),
-      blockReceived: (source, piece, offset) =>
-        this.scheduler.blockReceived(source, piece, offset, this.clock.monotonic()),
-      discarded: failed,
-      wanted: (piece) => this.scheduler.wanted(piece),
-      complete: (assembly) => void this.verifier.submit(assembly),
-      wasted,
-    }, () => clock.monotonic());
+      wasted: (bytes) => void (this.wastedBytes += bytes),
+      convicted: (suspect) => {
+        this.ingest.discardFrom(suspect.source);
+        sources.convict(suspect);
+      },
+    };
+    const verifier = new Verifier({ shape, hashes: metainfo.pieceHashes, clock, sha1, buffers, bank, sources, events });
+    this.ingest = new Ingest({ shape, clock, buffers, bank, scheduler, verifier, events });
+    this.scheduler = scheduler;
+    this.bank = bank;
+    this.verifier = verifier;
     const have = this.bank.have;
     for (let piece = 0; piece < have.size; piece++) {
       if (have.has(piece)) this.scheduler.pieceVerified(piece, clock.monotonic());
@@ -233,7 +201,7 @@ export class Transfer {
     this.timer = null;
     this.dueMs = Infinity;
     const now = this.clock.monotonic();
-    this.host.beforeTick(now);
+    this.sources.reportProgress(now);
     const next = this.scheduler.tick(now);
     for (const fn of this.wakeups) fn();
     if (next !== null && !this.closed && this.timer === null) this.arm(Math.max(1, next), now);
@@ -249,13 +217,13 @@ export class Transfer {
   private announce(piece: number): void {
     this.scheduler.pieceVerified(piece, this.clock.monotonic());
     this.waits.wake(piece);
-    this.host.verified(piece);
+    this.events.verified(piece);
     this.kick();
   }
 
   private lost(piece: number): void {
     this.scheduler.pieceLost(piece, this.clock.monotonic());
-    this.host.lost(piece);
+    this.events.lost(piece);
     // Readers waiting for it check again and go on waiting; those that were reading it fetch it again.
     this.kick();
   }

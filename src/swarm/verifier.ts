@@ -3,12 +3,12 @@
  * a sole sender is convicted at once; several are asked again one by one (see `retrial.ts`).
  */
 import type { Clock, Sha1 } from "../ports.ts";
-import type { Assembly } from "./assembly.ts";
+import type { Assembly, BufferSource } from "./assembly.ts";
 import { blockDigests, Evidence, type Suspect } from "./evidence.ts";
-import type { BufferSource } from "./ingest.ts";
 import { pieceBytes, type PieceShape } from "./layout.ts";
 import type { PieceBank } from "./piece-bank.ts";
 import { Retrial } from "./retrial.ts";
+import type { Sources } from "./sources.ts";
 
 /** Bytes of pieces being verified or written at once; above it, peers are not read from until half of it is done. */
 const BACKLOG_LIMIT_BYTES = 8 * 1024 * 1024;
@@ -16,32 +16,34 @@ const BACKLOG_LIMIT_BYTES = 8 * 1024 * 1024;
 /** The same in pieces, for torrents whose pieces are huge. */
 const MIN_BACKLOG_PIECES = 3;
 
-/** What the verifier asks of its owner. */
-export interface VerifierHost {
-  readonly clock: Clock;
-  /** The suspect for a source, even after it left. */
-  suspect(source: number): Suspect | undefined;
-  /** Its data was corrupt: ban it. Its other unfinished pieces are in doubt too. */
-  convicted(suspect: Suspect): void;
-  canAsk(source: number, piece: number): boolean;
-  request(source: number, piece: number, offset: number, length: number): void;
-  cancel(source: number, piece: number, offset: number, length: number): void;
+/** How pieces fare, for their torrent. */
+export interface PieceEvents {
+  /** The piece is good, and in the bank. */
   verified(piece: number): void;
-  /** The piece is wanted again. */
+  /** What arrived of the piece was thrown away: all of it is wanted again. */
   failed(piece: number): void;
+  /** So many bytes of payload were thrown away. */
   wasted(bytes: number): void;
-  /** Too much is waiting to be hashed and written (true), or no longer. */
-  congested(value: boolean): void;
+  /** This source sent corrupt data: it is to be banned, and what it sent of other pieces is in doubt too. */
+  convicted(suspect: Suspect): void;
+}
+
+/** What a verifier works with. */
+export interface VerifierParts {
+  readonly shape: PieceShape;
+  /** SHA-1 of piece i at [20·i, 20·i+20). */
+  readonly hashes: Uint8Array;
+  readonly clock: Clock;
+  readonly sha1: Sha1;
+  readonly buffers: BufferSource;
+  readonly bank: PieceBank;
+  readonly sources: Sources;
+  readonly events: PieceEvents;
 }
 
 /** Verification of one torrent's pieces. */
 export class Verifier {
-  private readonly shape: PieceShape;
-  private readonly hashes: Uint8Array;
-  private readonly bank: PieceBank;
-  private readonly buffers: BufferSource;
-  private readonly sha1: Sha1;
-  private readonly host: VerifierHost;
+  private readonly parts: VerifierParts;
   private readonly evidence = new Evidence();
   private readonly retrials = new Map<number, Retrial>();
   private readonly hashing = new Set<number>();
@@ -52,24 +54,9 @@ export class Verifier {
   /** Pieces with a wrong hash since the start. */
   failedPieces = 0;
 
-  /** `hashes`: SHA-1 of piece i at [20·i, 20·i+20). */
-  constructor(
-    options: {
-      shape: PieceShape;
-      hashes: Uint8Array;
-      bank: PieceBank;
-      buffers: BufferSource;
-      sha1: Sha1;
-      host: VerifierHost;
-    },
-  ) {
-    this.shape = options.shape;
-    this.hashes = options.hashes;
-    this.bank = options.bank;
-    this.buffers = options.buffers;
-    this.sha1 = options.sha1;
-    this.host = options.host;
-    this.backlogLimit = Math.max(BACKLOG_LIMIT_BYTES, MIN_BACKLOG_PIECES * this.shape.pieceLengthBytes);
+  constructor(parts: VerifierParts) {
+    this.parts = parts;
+    this.backlogLimit = Math.max(BACKLOG_LIMIT_BYTES, MIN_BACKLOG_PIECES * parts.shape.pieceLengthBytes);
   }
 
   /** Whether the piece is being hashed, or is in doubt and being fetched again. */
@@ -93,14 +80,14 @@ export class Verifier {
     this.hashing.add(piece);
     this.grow(buffer.length);
     try {
-      const digest = await this.sha1(buffer);
+      const digest = await this.parts.sha1(buffer);
       if (this.closed) return;
       if (this.matches(piece, digest)) await this.accept(piece, buffer);
       else await this.refuse(assembly);
     } catch {
       // Hashing can fail only for lack of memory: the piece is fetched again.
       this.hashing.delete(piece);
-      if (!this.closed) this.host.failed(piece);
+      if (!this.closed) this.parts.events.failed(piece);
     } finally {
       this.grow(-buffer.length);
     }
@@ -114,39 +101,39 @@ export class Verifier {
 
   private matches(piece: number, digest: Uint8Array): boolean {
     const at = piece * 20;
-    for (let i = 0; i < 20; i++) if (digest[i] !== this.hashes[at + i]) return false;
+    for (let i = 0; i < 20; i++) if (digest[i] !== this.parts.hashes[at + i]) return false;
     return true;
   }
 
   private async accept(piece: number, buffer: Uint8Array): Promise<void> {
     if (this.evidence.has(piece)) {
-      const good = await blockDigests(buffer, this.sha1);
+      const good = await blockDigests(buffer, this.parts.sha1);
       if (this.closed) return;
-      for (const liar of this.evidence.convict(piece, good)) this.host.convicted(liar);
+      for (const liar of this.evidence.convict(piece, good)) this.parts.events.convicted(liar);
     }
     this.retrials.get(piece)?.close();
     this.retrials.delete(piece);
-    const stored = this.bank.put(piece, buffer);
+    const stored = this.parts.bank.put(piece, buffer);
     this.hashing.delete(piece);
-    this.host.verified(piece);
+    this.parts.events.verified(piece);
     await stored;
   }
 
   private async refuse(assembly: Assembly): Promise<void> {
     const { piece, buffer } = assembly;
     this.failedPieces++;
-    this.host.wasted(buffer.length);
+    this.parts.events.wasted(buffer.length);
     const sources = [...assembly.contributors()];
-    const sole = sources.length === 1 ? this.host.suspect(sources[0]!) : undefined;
+    const sole = sources.length === 1 ? this.parts.sources.suspect(sources[0]!) : undefined;
     if (sole !== undefined) {
-      this.buffers.release(buffer);
-      this.host.convicted(sole);
+      this.parts.buffers.release(buffer);
+      this.parts.events.convicted(sole);
     } else if (sources.length > 1) {
-      const digests = await blockDigests(buffer, this.sha1);
+      const digests = await blockDigests(buffer, this.parts.sha1);
       if (this.closed) return;
-      const senders = digests.map((_, block) => this.host.suspect(assembly.sourceOf(block)!));
+      const senders = digests.map((_, block) => this.parts.sources.suspect(assembly.sourceOf(block)!));
       this.evidence.record(piece, digests, senders);
-      this.buffers.release(buffer);
+      this.parts.buffers.release(buffer);
     }
     const retrial = this.retrials.get(piece) ?? this.open(piece, sources);
     this.hashing.delete(piece);
@@ -154,25 +141,21 @@ export class Verifier {
   }
 
   /** A retrial of the piece; with a sole sender it has nobody to ask and ends at once. */
-  private open(piece: number, sources: readonly number[]): Retrial {
-    const suspects = sources.length > 1 ? sources : [];
-    const retrial = new Retrial(
-      {
-        clock: this.host.clock,
-        canAsk: (source, p) => this.host.canAsk(source, p),
-        request: (source, p, offset, length) => this.host.request(source, p, offset, length),
-        cancel: (source, p, offset, length) => this.host.cancel(source, p, offset, length),
-        acquireBuffer: (bytes) => this.buffers.acquire(bytes),
-        heard: (_, assembly) => void this.submit(assembly),
-        exhausted: () => {
-          this.retrials.delete(piece);
-          this.host.failed(piece);
-        },
-      },
+  private open(piece: number, senders: readonly number[]): Retrial {
+    const { clock, buffers, sources, shape } = this.parts;
+    const retrial = new Retrial({
       piece,
-      pieceBytes(this.shape, piece),
-      suspects,
-    );
+      lengthBytes: pieceBytes(shape, piece),
+      suspects: senders.length > 1 ? senders : [],
+      clock,
+      buffers,
+      sources,
+      heard: (assembly) => void this.submit(assembly),
+      exhausted: () => {
+        this.retrials.delete(piece);
+        this.parts.events.failed(piece);
+      },
+    });
     this.retrials.set(piece, retrial);
     return retrial;
   }
@@ -181,10 +164,10 @@ export class Verifier {
     this.backlog += bytes;
     if (!this.isCongested && this.backlog > this.backlogLimit) {
       this.isCongested = true;
-      this.host.congested(true);
+      this.parts.sources.setCongested(true);
     } else if (this.isCongested && this.backlog <= this.backlogLimit / 2) {
       this.isCongested = false;
-      if (!this.closed) this.host.congested(false);
+      if (!this.closed) this.parts.sources.setCongested(false);
     }
   }
 }

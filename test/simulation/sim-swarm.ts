@@ -62,21 +62,25 @@ export class SimSwarm {
       totalBytes: profile.totalBytes,
       blockBytes,
     };
-    this.scheduler = new Scheduler(shape, {
-      request: (peer, piece, offset, length) => {
-        this.requests++;
-        this.peers.get(peer)?.request(piece, offset, length);
+    this.scheduler = new Scheduler(
+      shape,
+      {
+        request: (peer, piece, offset, length) => {
+          this.requests++;
+          this.peers.get(peer)?.request(piece, offset, length);
+        },
+        cancel: (peer, piece, offset) => this.peers.get(peer)?.cancel(piece, offset),
+        interested: (peer, value) => {
+          if (value) this.peers.get(peer)?.start();
+        },
+        drop: (peer) => {
+          this.dropped.push(peer);
+          this.queue.after(0, () => this.leave(peer));
+        },
       },
-      cancel: (peer, piece, offset) => this.peers.get(peer)?.cancel(piece, offset),
-      interested: (peer, value) => {
-        if (value) this.peers.get(peer)?.start();
-      },
-      drop: (peer) => {
-        this.dropped.push(peer);
-        this.queue.after(0, () => this.leave(peer));
-      },
-      forget: (piece) => void this.corrupt.delete(piece),
-    }, { random: this.random, ...profile.tuning });
+      (piece) => void this.corrupt.delete(piece),
+      { random: this.random, ...profile.tuning },
+    );
     for (const peer of profile.peers) {
       this.queue.at(peer.joinAtMs ?? 0, () => this.join(peer, profile.hostQuantumMs ?? 0));
     }

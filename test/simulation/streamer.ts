@@ -65,13 +65,17 @@ export class Streamer {
     this.have = new Uint8Array(shape.pieceCount).fill(isSeeder ? 1 : 0);
     this.haveCount = isSeeder ? shape.pieceCount : 0;
     this.line = new SimLine(queue, upBytesPerS);
-    this.scheduler = new Scheduler(shape, {
-      request: (peer, piece, offset, length) => this.neighbours.get(peer)?.download.request(piece, offset, length),
-      cancel: (peer, piece, offset) => this.neighbours.get(peer)?.download.cancel(piece, offset),
-      interested: (peer, value) => this.neighbours.get(peer)?.download.setInterested(value),
-      drop: (peer) => queue.after(0, () => this.part(peer)),
-      forget: () => {},
-    }, tuning);
+    this.scheduler = new Scheduler(
+      shape,
+      {
+        request: (peer, piece, offset, length) => this.neighbours.get(peer)?.download.request(piece, offset, length),
+        cancel: (peer, piece, offset) => this.neighbours.get(peer)?.download.cancel(piece, offset),
+        interested: (peer, value) => this.neighbours.get(peer)?.download.setInterested(value),
+        drop: (peer) => queue.after(0, () => this.part(peer)),
+      },
+      () => {},
+      tuning,
+    );
     if (isSeeder) { for (let piece = 0; piece < shape.pieceCount; piece++) this.scheduler.pieceVerified(piece, 0); }
     this.everyRound();
   }

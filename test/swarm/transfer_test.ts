@@ -4,7 +4,8 @@ import { assert, assertEquals } from "@std/assert";
 import { loadPorts } from "../../platform/detect.ts";
 import type { Ports } from "../../src/ports.ts";
 import { Scheduler } from "../../src/swarm/scheduler/scheduler.ts";
-import { Transfer, type TransferHost } from "../../src/swarm/transfer.ts";
+import type { Sources } from "../../src/swarm/sources.ts";
+import { Transfer } from "../../src/swarm/transfer.ts";
 import { FakeClock } from "../support/fake-clock.ts";
 import { MemoryStore } from "./support/memory-cache.ts";
 import { makeTorrent } from "./support/torrent.ts";
@@ -23,19 +24,16 @@ test("Transfer accepts the blocks of a given-up piece when they are requested ag
   let scheduler!: Scheduler;
   const failed: number[] = [];
   const asked: (readonly [number, number])[] = [];
-  const host: TransferHost = {
+  const sources: Sources = {
     request: (_, piece, offset) => void asked.push([piece, offset]),
     cancel: () => {},
     interested: () => {},
     drop: () => {},
     suspect: () => undefined,
-    convicted: () => {},
+    convict: () => {},
     canAsk: () => true,
-    verified: () => {},
-    congested: () => {},
-    trouble: () => {},
-    lost: () => {},
-    beforeTick: () => {},
+    setCongested: () => {},
+    reportProgress: () => {},
   };
   const transfer = new Transfer({
     metainfo: torrent.metainfo,
@@ -43,9 +41,9 @@ test("Transfer accepts the blocks of a given-up piece when they are requested ag
     clock: new FakeClock(),
     buffers: { acquire: (bytes) => new Uint8Array(bytes), release: () => {} },
     sha1: ports.sha1,
-    createScheduler: (shape, actions) => {
+    createScheduler: (shape, sources, forgetPiece) => {
       // Pieces that no reader wants any more are given up at once.
-      scheduler = new Scheduler(shape, actions, { abandonedLimitBytes: 0 });
+      scheduler = new Scheduler(shape, sources, forgetPiece, { abandonedLimitBytes: 0 });
       const fail = scheduler.pieceFailed.bind(scheduler);
       scheduler.pieceFailed = (piece, nowMs) => {
         failed.push(piece);
@@ -53,7 +51,8 @@ test("Transfer accepts the blocks of a given-up piece when they are requested ag
       };
       return scheduler;
     },
-    host,
+    sources,
+    events: { verified: () => {}, lost: () => {}, trouble: () => {} },
   });
   try {
     const deliver = (offset: number) => {

@@ -4,7 +4,7 @@ import type { ActivePiece, BlockRequest, PeerState } from "./peer-state.ts";
 import type { Rarity } from "./rarity.ts";
 import type { ReaderState } from "./reader-state.ts";
 import type { Tuning } from "./tuning.ts";
-import type { SchedulerActions, SchedulerShape } from "./types.ts";
+import type { ForgetPiece, SchedulerActions, SchedulerShape } from "./types.ts";
 
 /** Sums over peers stay valid for this long. */
 const surveyEveryMs = 5;
@@ -13,6 +13,7 @@ const surveyEveryMs = 5;
 export class Core {
   readonly book: PieceBook;
   readonly actions: SchedulerActions;
+  private readonly forgetPiece: ForgetPiece;
   readonly tuning: Tuning;
   readonly peers = new Map<number, PeerState>();
   readonly readers = new Map<number, ReaderState>();
@@ -40,9 +41,10 @@ export class Core {
   private surveyedPeers = 0;
   private readonly rates: number[] = [];
 
-  constructor(shape: SchedulerShape, actions: SchedulerActions, tuning: Tuning) {
+  constructor(shape: SchedulerShape, actions: SchedulerActions, forgetPiece: ForgetPiece, tuning: Tuning) {
     this.book = new PieceBook(shape);
     this.actions = actions;
+    this.forgetPiece = forgetPiece;
     this.tuning = tuning;
     this.unknownRate = tuning.unknownBytesPerSecond;
   }
@@ -165,7 +167,7 @@ export class Core {
     const held = part.here > 0;
     this.book.deactivate(part, 0);
     this.reopened(part.piece);
-    if (held) this.actions.forget(part.piece);
+    if (held) this.forgetPiece(part.piece);
   }
 
   /** Whether there is anything a peer could be asked for. */

@@ -24,7 +24,7 @@ import { Rescue } from "./rescue.ts";
 import { Roster } from "./roster.ts";
 import { noteWaiting, stallReason } from "./stall-reason.ts";
 import { defaultTuning, type Tuning } from "./tuning.ts";
-import type { Millis, ReaderDemand, SchedulerActions, SchedulerApi, SchedulerShape } from "./types.ts";
+import type { ForgetPiece, Millis, ReaderDemand, SchedulerActions, SchedulerApi, SchedulerShape } from "./types.ts";
 
 /** A timer this late means that we were held up ourselves, not the peers. */
 const pauseMs = 400;
@@ -37,8 +37,13 @@ export class Scheduler implements SchedulerApi {
   private tickDueMs = Number.POSITIVE_INFINITY;
   private retryMs = 0;
 
-  constructor(shape: SchedulerShape, actions: SchedulerActions, tuning: Partial<Tuning> = {}) {
-    this.core = new Core(shape, actions, { ...defaultTuning, ...tuning });
+  constructor(
+    shape: SchedulerShape,
+    actions: SchedulerActions,
+    forgetPiece: ForgetPiece,
+    tuning: Partial<Tuning> = {},
+  ) {
+    this.core = new Core(shape, actions, forgetPiece, { ...defaultTuning, ...tuning });
     this.dispatch = new Dispatch(this.core);
     this.rescue = new Rescue(this.core);
     this.roster = new Roster(this.core);

@@ -7,7 +7,7 @@
 /** Milliseconds, monotonic. */
 export type Millis = number;
 
-/** What the scheduler tells its host to do. Called synchronously from its methods. */
+/** What the scheduler has done at a source. Called synchronously from its methods. */
 export interface SchedulerActions {
   request(peer: number, piece: number, offset: number, length: number): void;
   cancel(peer: number, piece: number, offset: number, length: number): void;
@@ -15,9 +15,10 @@ export interface SchedulerActions {
   interested(peer: number, value: boolean): void;
   /** A peer was silent too long (drop it). */
   drop(peer: number, reason: "silent"): void;
-  /** An unfinished piece that nobody wants any more was given up: free its blocks, since all of it is missing again. */
-  forget(piece: number): void;
 }
+
+/** Frees the blocks of an unfinished piece that nobody wants any more: all of it is missing again. */
+export type ForgetPiece = (piece: number) => void;
 
 /** Facts fixed for a torrent. */
 export interface SchedulerShape {

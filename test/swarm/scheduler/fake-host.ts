@@ -29,16 +29,20 @@ export class FakeHost {
     this.pieceBytes = blocksPerPiece * blockBytes;
     this.totalBytes = (pieceCount - 1) * this.pieceBytes + (lastPieceBytes ?? this.pieceBytes);
     const shape = { pieceCount, pieceLengthBytes: this.pieceBytes, totalBytes: this.totalBytes, blockBytes };
-    this.scheduler = new Scheduler(shape, {
-      request: (peer, piece, offset, length) => void this.asked.push({ peer, piece, offset, length }),
-      cancel: (peer, piece, offset, length) => {
-        this.cancelled.push({ peer, piece, offset, length });
-        this.take(peer, piece, offset);
+    this.scheduler = new Scheduler(
+      shape,
+      {
+        request: (peer, piece, offset, length) => void this.asked.push({ peer, piece, offset, length }),
+        cancel: (peer, piece, offset, length) => {
+          this.cancelled.push({ peer, piece, offset, length });
+          this.take(peer, piece, offset);
+        },
+        interested: (peer, value) => void this.interest.set(peer, value),
+        drop: (peer) => void this.dropped.push(peer),
       },
-      interested: (peer, value) => void this.interest.set(peer, value),
-      drop: (peer) => void this.dropped.push(peer),
-      forget: (piece) => void this.forgotten.push(piece),
-    }, { random: seededRandom(1), ...tuning });
+      (piece) => void this.forgotten.push(piece),
+      { random: seededRandom(1), ...tuning },
+    );
   }
 
   /** Adds an unchoked seed (or a peer with the given pieces). */
