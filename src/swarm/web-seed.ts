@@ -73,11 +73,8 @@ export class WebSeed {
     return this.host.clock.monotonic();
   }
 
-  /** Registers with the scheduler; a queue limit of 0 means that it asks for runs. */
   private enter(): void {
-    this.transfer.scheduler.addPeer(this.source, this.nowMs, { requestQueueLimit: 0, rttMs: null, fast: true });
-    this.transfer.scheduler.peerHasAll(this.source, this.nowMs);
-    this.transfer.scheduler.unchoked(this.source, this.nowMs);
+    this.transfer.scheduler.addWebSeed(this.source, this.nowMs);
   }
 
   private leave(): void {

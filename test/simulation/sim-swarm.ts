@@ -42,6 +42,8 @@ export class SimSwarm {
   readonly onPiece: (() => void)[] = [];
   private readonly suspects = new Map<number, Set<number>>();
   private readonly corrupt = new Map<number, Set<number>>();
+  /** Piece → offset of each block that counted → its sender. */
+  private readonly senders = new Map<number, Map<number, number>>();
   private readonly pauses: readonly { readonly atMs: number; readonly endMs: number }[];
   private readonly downlink: number;
   private downFreeMs = 0;
@@ -78,7 +80,10 @@ export class SimSwarm {
           this.queue.after(0, () => this.leave(peer));
         },
       },
-      (piece) => void this.corrupt.delete(piece),
+      (piece) => {
+        this.corrupt.delete(piece);
+        this.senders.delete(piece);
+      },
       { random: this.random, ...profile.tuning },
     );
     for (const peer of profile.peers) {
@@ -146,24 +151,27 @@ export class SimSwarm {
       if (blocks === undefined) this.corrupt.set(piece, blocks = new Set());
       blocks.add(offset);
     }
+    const senders = this.senders.get(piece) ?? new Map<number, number>();
+    this.senders.set(piece, senders.set(offset, id));
     if (!scheduler.pieceComplete(piece)) return;
     queue.after(this.pieceBytes / hashBytesPerMs, () => this.hashed(piece));
   }
 
   private hashed(piece: number): void {
     const { scheduler, nowMs } = this;
+    const senders = this.senders.get(piece)!;
+    this.senders.delete(piece);
     const corrupt = this.corrupt.get(piece);
     if (corrupt !== undefined) {
       this.corrupt.delete(piece);
       this.failedPieces++;
       this.wastedBytes += this.pieceBytes;
-      const sources = scheduler.blockSources(piece);
       const suspects = this.suspects.get(piece) ?? new Set();
-      for (const offset of corrupt) suspects.add(sources[offset / blockBytes]!);
+      for (const offset of corrupt) suspects.add(senders.get(offset)!);
       this.suspects.set(piece, suspects);
-      const senders = [...scheduler.contributors(piece).keys()];
+      const sources = [...new Set(senders.values())];
       scheduler.pieceFailed(piece, nowMs);
-      if (senders.length === 1) this.ban(senders[0]!);
+      if (sources.length === 1) this.ban(sources[0]!);
       return;
     }
     // With the good piece at hand, a host sees which blocks of the failed one were wrong, and whose they were.

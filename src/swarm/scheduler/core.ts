@@ -197,7 +197,7 @@ export class Core {
     this.poolRate = 0;
     this.bestEtaMs = Number.POSITIVE_INFINITY;
     for (const peer of this.peers.values()) {
-      if (!peer.usable || peer.limit === 0) continue;
+      if (!peer.takesRequests) continue;
       this.poolRate += peer.rate(this.unknownRate);
       this.bestEtaMs = Math.min(this.bestEtaMs, peer.etaMs(this.unknownRate));
     }

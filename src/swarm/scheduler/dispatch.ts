@@ -27,7 +27,7 @@ export class Dispatch {
 
   private give(peer: PeerState, nowMs: number): boolean {
     const { core, picker } = this;
-    if (!peer.usable || peer.limit === 0) return false;
+    if (!peer.takesRequests) return false;
     const slackMs = core.slackMs(peer);
     const criticalOnly = peer.presumed || peer.outstanding >= peer.depth(slackMs, core.share);
     if (criticalOnly && peer.outstanding >= peer.criticalDepth(slackMs, core.share)) return false;
@@ -46,7 +46,7 @@ export class Dispatch {
     core.survey(nowMs);
     order.length = 0;
     for (const peer of core.peers.values()) {
-      if (!peer.usable || peer.limit === 0 || peer.idleVersion === core.version) continue;
+      if (!peer.takesRequests || peer.idleVersion === core.version) continue;
       if (peer.outstanding >= peer.criticalDepth(core.slackMs(peer), core.share)) continue;
       peer.sortMs = peer.etaMs(core.unknownRate);
       order.push(peer);
@@ -68,12 +68,10 @@ export class Dispatch {
     }
   }
 
-  /** A run of free blocks for a peer that fetches ranges. */
+  /** A run of free blocks for a web seed. */
   run(peer: PeerState, maxBytes: number, nowMs: number): { piece: number; offset: number; length: number } | null {
     const { core, picker } = this;
     const { book } = core;
-    // A web seed never chokes.
-    peer.choked = false;
     core.survey(nowMs);
     if (!picker.pick(peer, peer.etaMs(core.unknownRate), false, nowMs)) return null;
     const part = picker.part!;

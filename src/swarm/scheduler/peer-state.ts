@@ -61,6 +61,8 @@ export interface ActivePiece {
 /** The scheduler's view of one peer. */
 export class PeerState {
   readonly id: number;
+  /** It is sent no requests, but asks for runs of blocks, which it fetches one after another. */
+  readonly isWebSeed: boolean;
   fast: boolean;
   limit: number;
   seed = false;
@@ -118,9 +120,18 @@ export class PeerState {
   private burstMs = Number.POSITIVE_INFINITY;
   private burstBlocks = 0;
 
-  constructor(id: number, limit: number, rttMs: number | null, fast: boolean, blockBytes: number, tuning: Tuning) {
+  /** `limit`: requests that it may be sent at once, or "web seed". */
+  constructor(
+    id: number,
+    limit: number | "web seed",
+    rttMs: number | null,
+    fast: boolean,
+    blockBytes: number,
+    tuning: Tuning,
+  ) {
     this.id = id;
-    this.limit = limit;
+    this.isWebSeed = limit === "web seed";
+    this.limit = limit === "web seed" ? 0 : limit;
     this.fast = fast;
     this.tuning = tuning;
     this.blockBytes = blockBytes;
@@ -143,6 +154,11 @@ export class PeerState {
   /** Whether it could be asked for anything. */
   get usable(): boolean {
     return !this.stalled && (this.presumed || !this.choked || this.allowed !== null);
+  }
+
+  /** Whether it could be sent a request. */
+  get takesRequests(): boolean {
+    return this.usable && !this.isWebSeed;
   }
 
   /** The handshake is done. */

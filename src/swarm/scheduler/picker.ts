@@ -96,7 +96,7 @@ export class Picker {
     const own = rank(peer);
     if (own === 2) return true;
     for (const other of peers.values()) {
-      if (other !== peer && other.usable && other.limit > 0 && rank(other) > own && other.offers(piece, nowMs)) {
+      if (other !== peer && other.takesRequests && rank(other) > own && other.offers(piece, nowMs)) {
         return false;
       }
     }

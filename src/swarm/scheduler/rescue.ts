@@ -44,7 +44,7 @@ export class Rescue {
       }
       const silenceMs = peer.silenceMs(nowMs);
       if (silenceMs < tuning.stallMs) continue;
-      const floorMs = peer.limit === 0 ? tuning.runStallMs : tuning.stallMs;
+      const floorMs = peer.isWebSeed ? tuning.runStallMs : tuning.stallMs;
       const blocksMs = (3 * book.blockBytes * 1000) / peer.rate(core.unknownRate);
       if (silenceMs < Math.max(floorMs, peer.rttMs + blocksMs)) continue;
       if (silenceMs > tuning.dropMs) this.drop(peer);
@@ -75,7 +75,7 @@ export class Rescue {
     const { core } = this;
     for (const peer of core.peers.values()) {
       const depth = peer.criticalDepth(core.slackMs(peer), core.share);
-      if (!peer.usable || peer.limit === 0 || peer.outstanding <= depth) continue;
+      if (!peer.takesRequests || peer.outstanding <= depth) continue;
       peer.rank();
       core.releaseAll(peer, true, (request) => request.rank >= depth >> 1);
     }
@@ -91,7 +91,7 @@ export class Rescue {
   private probe(peer: PeerState, nowMs: number): void {
     const { core } = this;
     const { tuning } = core;
-    if (peer.choked || peer.limit === 0) return;
+    if (peer.choked || peer.isWebSeed) return;
     if (nowMs - peer.silentSinceMs > tuning.dropMs && peer.probedMs > peer.stalledMs) {
       return this.drop(peer);
     }
@@ -167,7 +167,7 @@ export class Rescue {
     if (core.rarity === null || book.parts.size === 0 || book.open.size > 0) return;
     let idle = false;
     for (const peer of core.peers.values()) {
-      idle ||= peer.usable && !peer.choked && peer.limit > 0 && peer.outstanding < 2;
+      idle ||= peer.takesRequests && !peer.choked && peer.outstanding < 2;
     }
     if (!idle) return;
     for (const peer of core.peers.values()) peer.rank();
@@ -210,7 +210,7 @@ export class Rescue {
     let best: PeerState | null = null;
     let bestMs = Math.min(remainingMs * ratio, remainingMs - tuning.hedgeGainMs);
     for (const peer of core.peers.values()) {
-      if (!peer.usable || peer.limit === 0) continue;
+      if (!peer.takesRequests) continue;
       const room = Math.min(2 * peer.criticalDepth(core.slackMs(peer), core.share), peer.limit);
       if (peer.outstanding >= room) continue;
       // Ignore peers that never delivered while any peer has.

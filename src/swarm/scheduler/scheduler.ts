@@ -69,6 +69,15 @@ export class Scheduler implements SchedulerApi {
     core.peers.set(peer, new PeerState(peer, requestQueueLimit, rttMs, fast, core.book.blockBytes, core.tuning));
   }
 
+  addWebSeed(id: number, nowMs: Millis): void {
+    const { core } = this;
+    this.removePeer(id, nowMs);
+    const seed = new PeerState(id, "web seed", null, true, core.book.blockBytes, core.tuning);
+    seed.choked = false;
+    core.peers.set(id, seed);
+    this.peerHasAll(id, nowMs);
+  }
+
   presume(id: number, nowMs: Millis, rttMs: number): void {
     this.removePeer(id, nowMs);
     const { core } = this;
@@ -93,11 +102,6 @@ export class Scheduler implements SchedulerApi {
   setRequestQueueLimit(peer: number, limit: number): void {
     const state = this.core.peers.get(peer);
     if (state !== undefined) state.limit = limit;
-  }
-
-  setRtt(peer: number, rttMs: number): void {
-    const state = this.core.peers.get(peer);
-    if (state !== undefined) state.baseMs = Math.min(state.baseMs, rttMs);
   }
 
   peerHas(id: number, piece: number, nowMs: Millis): void {
@@ -234,6 +238,7 @@ export class Scheduler implements SchedulerApi {
     this.dispatch.all(nowMs);
   }
 
+  /** Whether all blocks of the piece have arrived: for simulations, which assemble no pieces. */
   pieceComplete(piece: number): boolean {
     return this.core.book.state[piece]! >= complete;
   }
@@ -282,16 +287,6 @@ export class Scheduler implements SchedulerApi {
     this.roster.lost(piece, nowMs);
     core.reopened(piece);
     this.dispatch.all(nowMs);
-  }
-
-  blockSources(piece: number): Int32Array {
-    return this.core.book.parts.get(piece)?.sources ?? new Int32Array(0);
-  }
-
-  contributors(piece: number): Map<number, number> {
-    const counts = new Map<number, number>();
-    for (const peer of this.blockSources(piece)) if (peer >= 0) counts.set(peer, (counts.get(peer) ?? 0) + 1);
-    return counts;
   }
 
   // Demand
@@ -346,9 +341,10 @@ export class Scheduler implements SchedulerApi {
   }
 
   reserveRun(id: number, maxBytes: number, nowMs: Millis): { piece: number; offset: number; length: number } | null {
-    const peer = this.core.peers.get(id);
-    if (peer?.stalled) peer.restart();
-    return peer === undefined ? null : this.dispatch.run(peer, maxBytes, nowMs);
+    const seed = this.core.peers.get(id);
+    if (seed?.isWebSeed !== true) return null;
+    if (seed.stalled) seed.restart();
+    return this.dispatch.run(seed, maxBytes, nowMs);
   }
 
   // Time

@@ -32,7 +32,7 @@ export function stallReason(
   if (core.peers.size === 0) return "no_peers";
   if (core.book.holders(piece) === 0) return "missing_piece";
   let open = false;
-  for (const peer of core.peers.values()) open ||= peer.limit === 0 ? peer.has(piece) : peer.offers(piece, nowMs);
+  for (const peer of core.peers.values()) open ||= peer.offers(piece, nowMs);
   if (!open) return "choked";
   return reader.waitingSinceMs !== null && nowMs - reader.waitingSinceMs >= slowMs ? "slow_peers" : null;
 }

@@ -49,6 +49,8 @@ export interface SchedulerApi {
     nowMs: Millis,
     options: { requestQueueLimit: number; rttMs: number | null; fast: boolean },
   ): void;
+  /** A web seed (BEP 19): it has everything and never chokes; it is sent no requests but asks what to fetch. */
+  addWebSeed(source: number, nowMs: Millis): void;
   /**
    * The handshake of a peer we dialled is under way: a few blocks that readers need now are requested from it at once,
    * as if it had everything and did not choke (most seeds unchoke every interested peer). `addPeer` follows when the
@@ -57,7 +59,6 @@ export interface SchedulerApi {
   presume(peer: number, nowMs: Millis, rttMs: number): void;
   removePeer(peer: number, nowMs: Millis): void;
   setRequestQueueLimit(peer: number, limit: number): void;
-  setRtt(peer: number, rttMs: number): void;
   /** Pieces the peer has. */
   peerHas(peer: number, piece: number, nowMs: Millis): void;
   /** Replaces the peer's pieces; `bytes` as on the wire. */
@@ -75,16 +76,10 @@ export interface SchedulerApi {
   /** A whole block arrived. Returns whether it is wanted (false = duplicate or never requested). */
   blockReceived(peer: number, piece: number, offset: number, nowMs: Millis): boolean;
   rejected(peer: number, piece: number, offset: number, nowMs: Millis): void;
-  /** Peer that sent each block of an unverified piece, -1 for none; empty when nothing is known. Ask before `pieceFailed`. */
-  blockSources(piece: number): Int32Array;
-  /** The same as a number of blocks per peer. */
-  contributors(piece: number): Map<number, number>;
-  /** Whether all blocks of the piece have arrived. */
-  pieceComplete(piece: number): boolean;
   pieceVerified(piece: number, nowMs: Millis): void;
   /**
    * The hash failed: all its blocks are wanted again. The first time a critical piece fails, all peers refetch it and
-   * the host finds the liar by comparing blocks (`blockSources`); otherwise one peer alone fetches it, so that the next
+   * the host finds the liar by comparing blocks; otherwise one peer alone fetches it, so that the next
    * failure is certainly its fault.
    */
   pieceFailed(piece: number, nowMs: Millis): void;
@@ -96,11 +91,14 @@ export interface SchedulerApi {
   /** Pieces to fetch in the background when nobody reads (whole-torrent download); null = none. */
   setBackground(range: { firstPiece: number; endPiece: number } | null, nowMs: Millis): void;
   /**
-   * Web seeds are peers with `requestQueueLimit` 0: they are not sent requests but ask what to fetch. Returns the next
-   * run of free blocks within one piece, reserved for `peer`. `cancel` may take blocks back; `blockReceived` reports
-   * them.
+   * The next run of free blocks within one piece, reserved for a web seed; null when there is none for it now. `cancel`
+   * may take blocks back; `blockReceived` reports them.
    */
-  reserveRun(peer: number, maxBytes: number, nowMs: Millis): { piece: number; offset: number; length: number } | null;
+  reserveRun(
+    webSeed: number,
+    maxBytes: number,
+    nowMs: Millis,
+  ): { piece: number; offset: number; length: number } | null;
   /**
    * Timer, every 20 ms while there is demand. Returns the ms until it wants to be called again (null = not before an
    * event: any other call here may bring the next one forward to 20 ms).

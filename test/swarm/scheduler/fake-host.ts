@@ -21,6 +21,8 @@ export class FakeHost {
   readonly interest = new Map<number, boolean>();
   readonly dropped: number[] = [];
   readonly forgotten: number[] = [];
+  /** Who sent the blocks of each piece that counted, one entry per block. */
+  readonly senders = new Map<number, number[]>();
   readonly pieceBytes: number;
   readonly totalBytes: number;
   nowMs = 0;
@@ -40,7 +42,10 @@ export class FakeHost {
         interested: (peer, value) => void this.interest.set(peer, value),
         drop: (peer) => void this.dropped.push(peer),
       },
-      (piece) => void this.forgotten.push(piece),
+      (piece) => {
+        this.forgotten.push(piece);
+        this.senders.delete(piece);
+      },
       { random: seededRandom(1), ...tuning },
     );
   }
@@ -78,7 +83,9 @@ export class FakeHost {
   deliver(ask: Ask): boolean {
     this.take(ask.peer, ask.piece, ask.offset);
     this.scheduler.progress(ask.peer, ask.length, this.nowMs);
-    return this.scheduler.blockReceived(ask.peer, ask.piece, ask.offset, this.nowMs);
+    const wanted = this.scheduler.blockReceived(ask.peer, ask.piece, ask.offset, this.nowMs);
+    if (wanted) this.senders.set(ask.piece, [...this.senders.get(ask.piece) ?? [], ask.peer]);
+    return wanted;
   }
 
   /** Delivers the requested blocks of a piece (only from `peer`, if given) until it is complete. */
