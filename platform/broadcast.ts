@@ -1,4 +1,4 @@
-/** `broadcast`: sends a source to a live swarm until it ends or a signal arrives. No HTTP, only the peer port. */
+/** `broadcast`: sends a source to a live swarm until the source ends or a signal arrives. No HTTP, only the peer port. */
 import process from "node:process";
 import type { Config } from "../src/config.ts";
 import type { Engine } from "../src/engine.ts";
@@ -15,14 +15,14 @@ import { reachable } from "./serve.ts";
 import { webReadable } from "./shared/node-streams.ts";
 import { StatusLine } from "./status-line.ts";
 
-/** Viewers are sent the last piece for so long before the peers are left, ms. */
+/** Time to send viewers the last piece before leaving the swarm, ms. */
 const LAST_PIECE_MS = 1000;
 
-/** What `broadcast --json` prints first, with `event` "broadcast". */
+/** The first line of `broadcast --json`, with `event` "broadcast". */
 export interface BroadcastFacts {
   /** Title. */
   readonly name: string;
-  /** As logs may show it. */
+  /** Description of the source that may appear in logs, without secrets. */
   readonly source: string;
   /** 40 hexadecimal characters. */
   readonly content_id: string;
@@ -31,13 +31,13 @@ export interface BroadcastFacts {
   readonly magnet: string;
   /** Absolute path. */
   readonly transport_file: string;
-  /** Bytes a second. */
+  /** Bytes per second. */
   readonly bitrate: number;
   /** `host:port` on this machine; null when nobody can connect. */
   readonly peers: string | null;
 }
 
-/** Runs a broadcast; returns the exit code. Rejects with one clear line for what the user has to put right. */
+/** Runs a broadcast; returns the exit code. Rejects with one clear line about what the user has to correct. */
 export async function runBroadcast(config: Config, ports: Ports, stopped: Promise<void>): Promise<number> {
   const { source, name } = config;
   if (source === null) throw new MillraceError("config", "broadcast needs --source");
@@ -62,7 +62,7 @@ export async function runBroadcast(config: Config, ports: Ports, stopped: Promis
 interface Place {
   readonly source: string;
   readonly name: string;
-  /** Of this broadcast alone. */
+  /** Directory of this broadcast only. */
   readonly directory: string;
   readonly publishDir: string;
   readonly fileName: string;
@@ -78,7 +78,7 @@ async function broadcastUntil(stopped: Promise<void>, config: Config, ports: Por
       signal,
     });
     if (config.private && config.trackers.length === 0) {
-      ports.log.log("warn", "nobody finds a private broadcast without --tracker but those who are given its address");
+      ports.log.log("warn", "without --tracker only those who are given its address find a private broadcast");
     }
     // The trackers of the broadcast are in its transport file.
     const options = { ...peersOnly(config, `${directory}/node`), trackers: [] };
@@ -86,7 +86,7 @@ async function broadcastUntil(stopped: Promise<void>, config: Config, ports: Por
   });
 }
 
-/** What is sent, by which engine. */
+/** What `send` needs. */
 interface Sending {
   readonly engine: Engine;
   readonly opened: OpenedSource;
@@ -130,9 +130,9 @@ async function send({ engine, opened, config, ports, place, stopped, signal }: S
   line.begin("broadcast", { ...facts });
   try {
     await Promise.race([broadcast.done, stopped]);
-    // A signal ends the stream as its own end does: viewers are told that no more comes.
+    // After a signal the stream ends in order, as if the source had ended: viewers learn that nothing more comes.
     end();
-    // A source on a drive that hangs says nothing any more.
+    // The source may hang, for example on a dead drive.
     await inTime(broadcast.done);
     if (broadcast.status().peers > 0) await new Promise((resolve) => setTimeout(resolve, LAST_PIECE_MS));
   } finally {
@@ -141,7 +141,7 @@ async function send({ engine, opened, config, ports, place, stopped, signal }: S
   }
 }
 
-/** `input`, which ends when it is told to. */
+/** `input` with a function that ends it. */
 function endable(input: LiveInput): { input: LiveInput; end(): void } {
   const events = input[Symbol.asyncIterator]();
   return { input: { [Symbol.asyncIterator]: () => events }, end: () => void events.return?.() };
@@ -157,7 +157,7 @@ async function isNew(files: FilePort, directory: string): Promise<boolean> {
   }
 }
 
-/** Figures of a broadcast, bytes a second but for counts. */
+/** Figures of a broadcast: bytes per second, and counts. */
 function describe(status: BroadcastStatus) {
   return {
     bitrate: status.inputBytesPerSecond === null ? null : Math.round(status.inputBytesPerSecond),

@@ -1,4 +1,4 @@
-/** Finds out which runtime this is and loads its platform. */
+/** Detects the runtime and loads its platform. */
 import type { Ports } from "../src/ports.ts";
 import type { PlatformOptions } from "./shared/options.ts";
 

@@ -1,4 +1,4 @@
-/** Where the engine keeps its files when the user does not say. */
+/** Chooses the engine's directories and makes them ready. */
 import { chmod, mkdir, readdir, stat } from "node:fs/promises";
 import os from "node:os";
 import path from "node:path";
@@ -12,7 +12,7 @@ export interface Directories {
   readonly cacheDir: string;
 }
 
-/** The directories of the configuration, or else the platform's usual ones. */
+/** The configured directories, or else the usual ones of the operating system. */
 export function chooseDirectories(given: { stateDir: string | null; cacheDir: string | null }): Directories {
   const usual = usualDirectories();
   return {
@@ -34,7 +34,7 @@ function usualDirectories(): Directories {
       cacheDir: path.join(library, "Caches", "millrace"),
     };
   }
-  // XDG Base Directory Specification 0.8: relative paths in the variables are to be ignored.
+  // XDG Base Directory Specification 0.8: relative paths in these variables must be ignored.
   const xdg = (variable: string, fallback: string) => {
     const value = process.env[variable];
     return path.join(value !== undefined && path.isAbsolute(value) ? value : path.join(home, fallback), "millrace");
@@ -48,23 +48,23 @@ function absolute(directory: string): string {
 
 /** Permissions of directories with secrets: their owner alone. */
 const OWNER_ONLY = 0o700;
-/** Those of others, and the bit of directories that everybody shares (`/tmp`). */
+/** Permissions of other users, and the sticky bit of directories that everybody shares (`/tmp`). */
 const OTHERS = 0o077;
 const STICKY = 0o1000;
 
-/** Files and directories that the engine makes where it keeps its state, but those for the time of a run. */
+/** Files and directories that the engine makes in its state directory and that outlast a run. */
 const OWN_NAMES: ReadonlySet<string> = new Set([
   ...["access-token", "secret-key", "sign-in-key.json", "sessions.json", "dht.json", "millrace.db", "lock"],
   ...["transport", "wrappers", "broadcasts", "relay", "node", "state", "broadcast.torrent", "viewers"],
 ]);
 
-/** Those that hold secrets. Ours are made with mode 600; a copy from elsewhere may have another one. */
+/** Files that hold secrets. The engine makes them with mode 600; one copied from elsewhere may have another mode. */
 const SECRETS = ["access-token", "secret-key", "sign-in-key.json", "sessions.json", "state"]
   .concat(["", "-wal", "-shm"].map((end) => `millrace.db${end}`));
 
 /**
- * As `requireWritable`, for a directory that holds secrets: none but its owner may look into it (mode 700) and into those.
- * That is put right in one that exists, if nothing says that it is somebody else's, too; else a warning tells the user.
+ * As `requireWritable`, for a directory that holds secrets: only its owner may read it (mode 700) and the secrets in it.
+ * The mode of an existing directory is corrected if nothing suggests that others use it too; otherwise a warning is logged.
  */
 export async function requirePrivate(
   { files, log }: Pick<Ports, "files" | "log">,
@@ -74,10 +74,10 @@ export async function requirePrivate(
   try {
     await mkdir(directory, { recursive: true, mode: OWNER_ONLY });
   } catch {
-    // What follows fails as well, and says why.
+    // `requireWritable` below fails as well, and says why.
   }
   await requireWritable(files, directory, flag);
-  // Windows has other means, and the user's own directories are private there.
+  // Windows has no such modes, and the user's own directories are private there.
   if (process.platform === "win32") return;
   const { mode, uid } = await stat(directory);
   await Promise.all(SECRETS.map((name) => takeFromOthers(`${directory}/${name}`)));
@@ -85,21 +85,21 @@ export async function requirePrivate(
   if (uid === process.getuid?.() && (mode & STICKY) === 0 && await isOurs(directory)) {
     await chmod(directory, mode & OWNER_ONLY);
   } else {
-    log.log("warn", `other users can look into --${flag} ${directory}: name a directory that is the engine's alone`);
+    log.log("warn", `other users can look into --${flag} ${directory}: name a directory that only the engine uses`);
   }
 }
 
-/** Others lose their rights to a file that is there and is ours. */
+/** Takes other users' permissions from a file, if it exists and belongs to us. */
 async function takeFromOthers(file: string): Promise<void> {
   try {
     const { mode, uid } = await stat(file);
     if (uid === process.getuid?.() && (mode & OTHERS) !== 0) await chmod(file, mode & OWNER_ONLY);
   } catch {
-    // Not there.
+    // The file does not exist.
   }
 }
 
-/** Whether a directory holds nothing, or something of ours. */
+/** Whether a directory is empty or holds something of ours. */
 async function isOurs(directory: string): Promise<boolean> {
   if (directory === absolute(os.homedir()) || directory === path.parse(directory).root) return false;
   const names = await readdir(directory);
@@ -119,14 +119,14 @@ export async function requireWritable(files: FilePort, directory: string, flag: 
   }
 }
 
-/** What `FilePort.writeFile` names a file until it is whole, and what `requireWritable` writes. */
+/** Matches the names that `FilePort.writeFile` gives files until they are whole, and the probe file of `requireWritable`. */
 const LEFTOVER = /\.[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\.tmp$|^\.write-test-\d+$/;
-/** Directories in the state directory that files are written to like that. */
+/** The state directory's own folders in which such files may be left. */
 const WRITTEN_DIRECTORIES = ["", "/transport", "/wrappers", "/broadcasts"];
 
 /**
- * Removes files that an engine was writing when it was killed: nobody would ever finish or miss them. To be called by
- * whoever holds the lock of `stateDir`. What can't be removed stays.
+ * Removes files that an engine was writing when it was killed: nobody would ever finish or miss them. The caller must hold
+ * the lock of `stateDir`. Files that cannot be removed stay.
  */
 export async function removeLeftovers(files: FilePort, stateDir: string): Promise<void> {
   for (const directory of WRITTEN_DIRECTORIES.map((name) => stateDir + name)) {

@@ -1,4 +1,4 @@
-/** Keeps two programs from using one directory at once. */
+/** Keeps two programs from using the same directory at once. */
 import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
 import { unlink } from "node:fs/promises";
@@ -11,35 +11,35 @@ import { runtimeName } from "./detect.ts";
 
 /** Longest path of a socket, bytes: macOS has 103, Linux 107. */
 const MAX_SOCKET_PATH_BYTES = 103;
-/** For whoever holds the lock to answer, ms. */
+/** How long the holder of the lock may take to answer, ms. */
 const ANSWER_MS = 2000;
-/** What connecting says where a socket's process is gone. Others come from a live one: Bun reports its reset first. */
+/** Errors of connecting to a socket whose process is gone. Other errors come from a live process: Bun may report its reset first. */
 const GONE = new Set(["ECONNREFUSED", "ENOENT", "ENOTSOCK"]);
 /**
- * Bun tells a live one whose queue of connections is full as refused, where others say EAGAIN: so often it is asked
- * before it is taken for gone, with so many ms in between, in which it takes what is queued.
+ * Bun reports ECONNREFUSED for a live process whose queue of connections is full, where others report EAGAIN. So on Bun we
+ * connect this many times before taking the process for gone, with a pause in ms in which it can empty its queue.
  */
 const ASK_TIMES = runtimeName() === "bun" ? 10 : 1;
 const ASK_AGAIN_MS = 20;
 
 /**
- * Takes `directory`, which exists, until the returned function is called or the process ends, however that happens: the
- * lock is a local socket, which nobody listens on any more then. Rejects with `config` and the text `taken` when another
- * process, or this one, has it.
+ * Locks `directory`, which must exist, until the returned function is called or the process ends, however that happens: the
+ * lock is a local socket, on which nobody listens after that. Rejects with `config` and the text `taken` when another
+ * process, or this one, holds the lock.
  */
 export async function lockDirectory(directory: string, taken: string): Promise<() => void> {
   const held = await heldIn(directory, taken);
   return () => void held.close();
 }
 
-/** The socket lies in the directory, so that what a killed process leaves of it is found by the next, or goes with that. */
+/** Puts the socket into the directory, so that the next process finds what a killed one left, or it goes with the directory. */
 async function heldIn(directory: string, taken: string): Promise<net.Server> {
   const inside = path.join(directory, "lock");
   if (process.platform !== "win32" && Buffer.byteLength(inside) <= MAX_SOCKET_PATH_BYTES) {
     try {
       return await hold(inside, taken);
     } catch (error) {
-      // Some file systems hold no sockets: nobody on this machine gets one there.
+      // Some file systems do not support sockets; then all processes on this machine use the place below.
       if (!(error instanceof CannotListen)) throw error;
     }
   }
@@ -48,7 +48,7 @@ async function heldIn(directory: string, taken: string): Promise<net.Server> {
   return await hold(elsewhere, taken);
 }
 
-/** No socket can be made at the address. */
+/** Thrown when no socket can be made at the address. */
 class CannotListen extends MillraceError {}
 
 async function hold(address: string, taken: string): Promise<net.Server> {
@@ -58,12 +58,12 @@ async function hold(address: string, taken: string): Promise<net.Server> {
     await unlink(address).catch(() => {});
     server = await listen(address);
   }
-  // Another was faster.
+  // Another process was faster.
   if (server === null) throw new MillraceError("config", taken);
   return server;
 }
 
-/** null when the address is taken, by a socket or by what is left of one. Rejects with `CannotListen`. */
+/** Listens at `address`; null when it is taken, by a live socket or the file of a dead one. Rejects with `CannotListen`. */
 function listen(address: string): Promise<net.Server | null> {
   return new Promise((resolve, reject) => {
     const server = net.createServer((connection) => connection.destroy());
@@ -94,7 +94,7 @@ function answers(address: string): Promise<boolean> {
       connection.destroy();
       resolve(alive);
     };
-    // One that takes no connection in this time is there all the same.
+    // A holder that is too busy to accept in this time still holds the lock.
     const timer = setTimeout(() => answer(true), ANSWER_MS);
     connection.once("connect", () => answer(true));
     connection.once("error", ({ code }: Error & { code?: string }) => answer(!GONE.has(code ?? "")));

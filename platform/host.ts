@@ -1,12 +1,12 @@
-/** The process that the command line runs in. All three runtimes have node:process; what differs comes from `main.ts` there. */
+/** The process that the command line runs in. All three runtimes have node:process; each runtime's `main.ts` adds what differs. */
 import process from "node:process";
 import type { Ports } from "../src/ports.ts";
 import type { PlatformOptions } from "./shared/options.ts";
 
-/** What a runtime's `main.ts` gives. */
+/** What a runtime's `main.ts` provides. */
 export interface Runtime {
   createPorts(options: PlatformOptions): Ports;
-  /** Command and leading arguments that start this program again. */
+  /** Command and leading arguments that start this program once more. */
   readonly self: readonly string[];
 }
 
@@ -21,8 +21,8 @@ export function complain(line: string): void {
 }
 
 /**
- * Resolves at the first SIGINT or SIGTERM. A second one ends the process at once, with 128 + the signal's number as
- * shells do.
+ * Resolves at the first SIGINT or SIGTERM. A second one ends the process at once, with exit code 128 + the signal's number
+ * as in shells.
  */
 export function stopSignal(): Promise<void> {
   return new Promise((resolve) => {

@@ -16,7 +16,7 @@ import { runCheck, runImport } from "./task-commands.ts";
 import { runToken } from "./token.ts";
 import { runUser } from "./user.ts";
 
-/** Exit code for what the user has to put right: wrong flag, port taken, directory not writable. */
+/** Exit code for errors that the user has to correct: wrong flag, port taken, directory not writable. */
 const EXIT_USAGE = 2;
 
 /** Exit code for a fault of the program. */
@@ -89,7 +89,7 @@ function readConfig(args: readonly string[]): Config {
   return parseConfig({ args, env, file: { path, text } });
 }
 
-/** One broken stream must not end all others: what nobody caught is logged, with where it came from. */
+/** Logs errors that nobody caught, with their stack, instead of ending: one broken stream must not end all others. */
 function surviveStrayErrors(log: Logger): void {
   process.on("unhandledRejection", (reason) => {
     const stack = reason instanceof Error ? reason.stack : undefined;

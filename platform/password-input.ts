@@ -2,10 +2,10 @@
 import process from "node:process";
 import { MillraceError } from "../src/errors.ts";
 
-/** Longest line taken, bytes. */
+/** Longest line accepted, bytes. */
 const MAX_LINE_BYTES = 16 * 1024;
 
-/** The parts of a terminal that asking needs. */
+/** The parts of a terminal that are needed to ask for a password. */
 export interface Terminal {
   readonly input: {
     setRawMode(raw: boolean): unknown;
@@ -17,7 +17,7 @@ export interface Terminal {
   readonly output: { write(text: string): unknown };
 }
 
-/** The first line of `input` without its end. Rejects with `config` when there is none or it is too long. */
+/** The first line of `input` without its line end. Rejects with `config` when there is none or it is too long. */
 export async function readPassword(input: AsyncIterable<Uint8Array | string>): Promise<string> {
   let text = "";
   const decoder = new TextDecoder();
@@ -45,8 +45,8 @@ function theTerminal(): Terminal {
 }
 
 /**
- * A line for each of `prompts`. Raw mode from before the first prompt to after the last line, so that nothing typed early
- * is shown; in it line ends, corrections and Ctrl-C are ours to see to.
+ * Reads a line for each of `prompts`. The terminal is in raw mode from before the first prompt until after the last line, so
+ * that nothing typed early is shown; in raw mode we have to handle line ends, corrections and Ctrl-C ourselves.
  */
 function askHidden({ input, output }: Terminal, prompts: readonly string[]): Promise<string[]> {
   return new Promise((resolve, reject) => {

@@ -5,10 +5,10 @@ import { createEngine, type Engine, type EngineOptions } from "../src/engine.ts"
 import { hasCode } from "../src/errors.ts";
 import type { Ports } from "../src/ports.ts";
 
-/** After this long the program goes on with its end whatever still hangs, ms. */
+/** After this long the program ends even if something still hangs, ms. */
 const STOP_DEADLINE_MS = 3000;
 
-/** Runs a command; returns its exit code. What breaks off because it was told to stop is no failure. */
+/** Runs a command; returns its exit code. A command aborted by the stop signal has not failed. */
 export async function untilStopped(stopped: Promise<void>, run: (signal: AbortSignal) => Promise<void>): Promise<0> {
   const gaveUp = new AbortController();
   void stopped.then(() => gaveUp.abort());
@@ -20,7 +20,7 @@ export async function untilStopped(stopped: Promise<void>, run: (signal: AbortSi
   return 0;
 }
 
-/** Runs `body` with an engine of its own, which has `STOP_DEADLINE_MS` to end. */
+/** Runs `body` with an engine of its own, then closes the engine, waiting at most `STOP_DEADLINE_MS`. */
 export async function withEngine(
   ports: Ports,
   options: EngineOptions,
@@ -34,7 +34,7 @@ export async function withEngine(
   }
 }
 
-/** Resolves when `ending` does, or `STOP_DEADLINE_MS` from now; rejects as it does. */
+/** Resolves when `ending` does, but at the latest after `STOP_DEADLINE_MS`; rejects when `ending` does. */
 export async function inTime(ending: Promise<void>): Promise<void> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const deadline = new Promise<void>((resolve) => timer = setTimeout(resolve, STOP_DEADLINE_MS));
@@ -45,7 +45,7 @@ export async function inTime(ending: Promise<void>): Promise<void> {
   }
 }
 
-/** What the engine of a command is told that has peers and no clients. */
+/** Engine options for a command that has peers but no HTTP clients. */
 export function peersOnly(config: Config, stateDir: string): EngineOptions {
   const { dhtBootstrap, ...rest } = config;
   return {

@@ -1,15 +1,15 @@
-/** Progress on a terminal: one line of standard error that is written again. Elsewhere nothing, so that logs stay readable. */
+/** Shows progress on a terminal: one line of standard error that is rewritten. Elsewhere nothing, so that logs stay readable. */
 
-/** Between two writings, ms. */
+/** Time between two updates, ms. */
 const EVERY_MS = 200;
 
-/** Where it is shown. */
+/** Where to show it: standard error. */
 export interface ProgressOutput {
   readonly isTTY?: boolean;
   write(text: string): unknown;
 }
 
-/** The line. */
+/** The line that shows progress. */
 export class ProgressLine {
   readonly #out: ProgressOutput;
   readonly #now: () => number;
@@ -21,7 +21,7 @@ export class ProgressLine {
     this.#now = now;
   }
 
-  /** Shows how far `what` is; `total` below 0: unknown. */
+  /** Shows how far `what` has got; `total` below 0: unknown. */
   show(what: string, done: number, total: number): void {
     if (this.#out.isTTY !== true || this.#now() - this.#writtenMs < EVERY_MS) return;
     this.#writtenMs = this.#now();
@@ -30,7 +30,7 @@ export class ProgressLine {
     this.#out.write(`\r\x1b[K${what} ${done}${total < 0 ? "" : ` of ${total}`}${percent}`);
   }
 
-  /** Takes the line away. */
+  /** Clears the line. */
   end(): void {
     if (this.#isOpen) this.#out.write("\r\x1b[K");
     this.#isOpen = false;

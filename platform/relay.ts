@@ -1,4 +1,4 @@
-/** `relay`: a support node, which passes a broadcast on until a signal arrives. */
+/** `relay`: a support node that passes a broadcast on until a signal arrives. */
 import process from "node:process";
 import { fileURLToPath } from "node:url";
 import type { Config } from "../src/config.ts";
@@ -14,7 +14,7 @@ import { StatusLine } from "./status-line.ts";
 /** Largest transport file read, bytes: those of broadcasts are below 64 KiB. */
 const MAX_FILE_BYTES = 1024 * 1024;
 
-/** Runs the node; returns the exit code. Rejects with one clear line for what the user has to put right. */
+/** Runs the node; returns the exit code. Rejects with one clear line about what the user has to correct. */
 export async function runRelay(config: Config, ports: Ports, stopped: Promise<void>): Promise<number> {
   if (config.url === null) throw new MillraceError("config", "relay needs --url");
   const selector = await selectorOf(config.url, ports);
@@ -39,7 +39,7 @@ export async function runRelay(config: Config, ports: Ports, stopped: Promise<vo
     }));
 }
 
-/** What `--url` names: an id, a magnet, or a transport file by URL or path. */
+/** The stream that `--url` names: an id, a magnet, or a transport file by URL or path. */
 async function selectorOf(stream: string, ports: Pick<Ports, "files">): Promise<StreamSelector> {
   if (/^[0-9a-f]{40}$/i.test(stream)) return { kind: "content_id", contentId: stream.toLowerCase() };
   if (/^magnet:/i.test(stream)) return { kind: "magnet", magnet: stream };
@@ -56,7 +56,7 @@ function pathOf(url: string): string {
   }
 }
 
-/** Figures of a support node, bytes a second but for counts. */
+/** Figures of a support node: bytes per second, and counts. */
 function describe(status: LiveSwarmStatus) {
   return {
     bitrate: Math.round(status.downloadBytesPerSecond),

@@ -1,4 +1,4 @@
-/** `seed`: offers one file to peers and prints where. The demo's second process; no discovery, no HTTP. */
+/** `seed`: offers one file to peers and prints its address. The demo's second process; no discovery, no HTTP. */
 import path from "node:path";
 import process from "node:process";
 import type { Config } from "../src/config.ts";
@@ -22,7 +22,7 @@ export interface SeedLine {
   readonly peer: string;
 }
 
-/** Seeds `config.file` until `stopped` or until whoever started it is gone. */
+/** Seeds `config.file` until `stopped` resolves or the parent process is gone. */
 export async function runSeed(config: Config, ports: Ports, stopped: Promise<void>): Promise<number> {
   if (config.file === null) throw new MillraceError("config", "seed needs --file");
   const file = path.resolve(config.file).replaceAll("\\", "/");
@@ -67,7 +67,7 @@ async function describe(ports: Ports, file: string): Promise<Metainfo> {
   }
 }
 
-/** Standard input ends when the process at its other end does, however that died. */
+/** Resolves when the parent process is gone: standard input then ends, however the parent died. */
 function parentGone(): Promise<void> {
   return new Promise((resolve) => {
     process.stdin.on("end", () => resolve());

@@ -15,10 +15,10 @@ import { lockDirectory } from "./directory-lock.ts";
 import { formatAddress } from "./shared/os-error.ts";
 import { warmUp } from "./warm-up.ts";
 
-/** Time that running responses have when the program is asked to stop, ms; the rest of 3 s is for the trackers. */
+/** Time that running responses get when the program is asked to stop, ms; the rest of 3 s is for telling trackers. */
 const RESPONSE_GRACE_MS = 1500;
 
-/** After this long the program ends whatever still hangs, ms. */
+/** After this long the program ends even if something still hangs, ms. */
 const STOP_DEADLINE_MS = 2800;
 
 /** A serving engine. */
@@ -59,7 +59,7 @@ export async function startServing(config: Config, ports: Ports): Promise<Servin
   };
 }
 
-/** Two engines would overwrite each other's pieces, and each take the other's files for left over. */
+/** Locks the directories: two engines would overwrite each other's pieces and remove each other's files as leftovers. */
 async function lockDirectories({ cache }: Config, { stateDir, cacheDir }: Directories): Promise<() => void> {
   const releases: (() => void)[] = [];
   const release = () => releases.forEach((unlock) => unlock());
@@ -77,7 +77,7 @@ async function lockDirectories({ cache }: Config, { stateDir, cacheDir }: Direct
   return release;
 }
 
-/** What the engine is told of the configuration. */
+/** The configuration as options of the engine. */
 function engineOptions(config: Config, directories: Directories): EngineOptions {
   const { dhtBootstrap, ...rest } = config;
   return { ...rest, ...directories, deviceName: os.hostname(), ...(dhtBootstrap.length > 0 && { dhtBootstrap }) };
@@ -88,7 +88,7 @@ async function listen(config: Config, ports: Ports, engine: Engine): Promise<Htt
     ports.http.serve({ host, port: config.httpPort }, (request, info) => engine.fetch(request, info));
   if (!config.bindAll) return await serve(config.httpHost);
   try {
-    // Takes IPv4 as well where the system has both.
+    // On systems with both, "::" also accepts IPv4.
     return await serve("::");
   } catch (error) {
     if (hasCode(error, "conflict")) throw error;
@@ -96,7 +96,7 @@ async function listen(config: Config, ports: Ports, engine: Engine): Promise<Htt
   }
 }
 
-/** An address that works on this machine: a wildcard listens on loopback too. */
+/** The address by which this machine reaches the listener: a wildcard also listens on loopback. */
 export function reachable({ host, port }: SocketAddress): string {
   return formatAddress({ host: host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host, port });
 }
@@ -109,13 +109,13 @@ async function stop(server: HttpServer, engine: Engine): Promise<void> {
   clearTimeout(timer);
 }
 
-/** The line that says the engine serves. */
+/** The line printed when the engine is ready. */
 export function readyLine({ baseUrl, peers }: Serving, format: Config["logFormat"]): string {
   if (format === "json") return JSON.stringify({ event: "ready", http: baseUrl, peers });
   return `ready ${baseUrl} peers ${peers ?? "none"}`;
 }
 
-/** One line on standard error for what stops the program from starting; null when `error` is a fault of the program. */
+/** One line that says why the program cannot start; null when `error` is a fault of the program itself. */
 export function startError(error: unknown): string | null {
   if (!(error instanceof MillraceError)) return null;
   return `millrace: ${

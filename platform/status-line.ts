@@ -1,8 +1,8 @@
-/** What `broadcast` and `relay` print: the facts once, then figures each second. */
-/** Between two figures, ms. */
+/** Prints what `broadcast` and `relay` show: the facts once, then figures each second. */
+/** Time between two prints of the figures, ms. */
 const EVERY_MS = 1000;
 
-/** Where it is printed: standard output. */
+/** Where to print: standard output. */
 export interface StatusOutput {
   readonly isTTY?: boolean;
   write(text: string): unknown;
@@ -13,18 +13,18 @@ type Fields = Readonly<Record<string, string | number | null>>;
 
 /** Figures of either command; null while unknown. */
 export interface Figures {
-  /** What the source, or the swarm, delivers, bytes a second. */
+  /** What the source (or, for a relay, the swarm) delivers, bytes per second. */
   readonly bitrate: number | null;
   readonly peers: number;
-  /** Bytes a second. */
+  /** Bytes per second. */
   readonly upload: number;
-  /** Newest piece, -1 before the first; null where it is not told. */
+  /** Number of the newest piece, -1 before the first; null when unknown. */
   readonly head: number | null;
-  /** Why the source is lost, else null. */
+  /** Why the source was lost; null while it is not. */
   readonly lost: string | null;
 }
 
-/** On a terminal one line that is written again; with `--json` an object a line; elsewhere the facts alone. */
+/** On a terminal one line that is rewritten; with `--json` one object per line; otherwise only the facts. */
 export class StatusLine {
   readonly #json: boolean;
   readonly #out: StatusOutput;
@@ -37,13 +37,13 @@ export class StatusLine {
     this.#json = json;
     this.#out = out;
     this.#figures = figures;
-    // The reader of the output may leave; the broadcast goes on.
+    // The program that reads the output may end; the broadcast goes on.
     out.on("error", () => {
       this.#isGone = true;
     });
   }
 
-  /** Prints the facts; figures follow. */
+  /** Prints the facts, and begins to print figures. */
   begin(event: string, facts: Fields): void {
     if (this.#json) this.#object(event, facts);
     else {
@@ -58,7 +58,7 @@ export class StatusLine {
     if (this.#json || this.#out.isTTY === true) this.#timer = setInterval(() => this.#tell(), EVERY_MS);
   }
 
-  /** The last line. */
+  /** Stops the figures and prints the last line. */
   end(facts: Fields): void {
     if (this.#timer !== null) clearInterval(this.#timer);
     if (this.#json) this.#object("end", facts);

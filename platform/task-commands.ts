@@ -1,4 +1,4 @@
-/** `import` and `check`: background tasks of an engine that runs on this machine, followed to their end. */
+/** `import` and `check`: start a background task of an engine running on this machine and follow it to its end. */
 import process from "node:process";
 import { loadAccessToken } from "../src/account/access-token.ts";
 import type { Config } from "../src/config.ts";
@@ -10,16 +10,16 @@ import { complain, print } from "./host.ts";
 import { absolute } from "./peers-only.ts";
 import { ProgressLine } from "./progress-line.ts";
 
-/** Between two looks at the task, ms. */
+/** Time between two looks at the task, ms. */
 const LOOK_EVERY_MS = 250;
-/** For one answer of the engine, ms. */
+/** Deadline for one answer of the engine, ms. */
 const ANSWER_TIMEOUT_MS = 60_000;
-/** For it to take a list over, ms. */
+/** Deadline for the upload of a list, ms. */
 const UPLOAD_TIMEOUT_MS = 300_000;
-/** Addresses that mean every interface: the engine is at the loopback one, too. */
+/** Addresses that mean every interface, so that the engine also listens on loopback. */
 const WILDCARDS: ReadonlySet<string> = new Set(["0.0.0.0", "::"]);
 
-/** What `get_task` says, as far as it is shown. */
+/** The fields of `get_task` that are shown. */
 interface Task {
   readonly state: string;
   readonly done: number;
@@ -30,7 +30,7 @@ interface Task {
   readonly error: string | null;
 }
 
-/** Imports an M3U list, a file or an address, into the engine's playlist; returns the exit code. */
+/** Imports an M3U list, from a file or an address, into the engine's playlist; returns the exit code. */
 export async function runImport(config: Config, ports: Ports, stopped: Promise<void>): Promise<number> {
   const [list] = config.words;
   if (list === undefined) throw new MillraceError("config", "import needs an M3U list: a file or an address");
@@ -49,13 +49,13 @@ export async function runImport(config: Config, ports: Ports, stopped: Promise<v
   );
 }
 
-/** Finds out which items of the playlist are alive, all or those of a title; returns the exit code. */
+/** Checks which items of the playlist are alive, all or those with a title; returns the exit code. */
 export async function runCheck(config: Config, ports: Ports, stopped: Promise<void>): Promise<number> {
   const [query] = config.words;
   const engine = await RunningEngine.find(config, ports);
   const { task_id } = await engine.call<{ task_id: number }>("playlist_check", query === undefined ? {} : { query });
   const task = await follow(engine, task_id, "checking", config.json, stopped);
-  return finish(config.json, task, `${task.done} looked at, ${task.done - task.skipped} alive`);
+  return finish(config.json, task, `${task.done} checked, ${task.done - task.skipped} alive`);
 }
 
 function finish(isJson: boolean, task: Task, result: string): number {
@@ -93,7 +93,7 @@ async function follow(
   }
 }
 
-/** The engine that runs with this configuration. */
+/** The engine running with this configuration. */
 class RunningEngine {
   readonly #base: string;
   readonly #token: string;
@@ -103,7 +103,7 @@ class RunningEngine {
     this.#token = token;
   }
 
-  /** By its address and the token in its state directory. */
+  /** Finds it by the configured address and the token in its state directory. */
   static async find(config: Config, ports: Ports): Promise<RunningEngine> {
     const host = WILDCARDS.has(config.httpHost) || config.bindAll ? "127.0.0.1" : config.httpHost;
     const { stateDir } = chooseDirectories(config);
@@ -111,7 +111,7 @@ class RunningEngine {
     return new RunningEngine(`http://${host.includes(":") ? `[${host}]` : host}:${config.httpPort}`, token);
   }
 
-  /** Calls a method. Rejects with `config` when no engine responds, `denied` and others as it says. */
+  /** Calls a method. Rejects with `config` when no engine responds, or with the error that the engine reports, such as `denied`. */
   async call<T>(method: string, params: Record<string, string> = {}, body?: Uint8Array<ArrayBuffer>): Promise<T> {
     const query = new URLSearchParams({ method, token: this.#token, ...params });
     const signal = AbortSignal.timeout(body === undefined ? ANSWER_TIMEOUT_MS : UPLOAD_TIMEOUT_MS);

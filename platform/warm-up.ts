@@ -1,13 +1,13 @@
 /**
- * A server's first request to itself. It proves that the address answers, and it makes the runtime load its HTTP client
- * and compile the way of a request now, when nobody waits: that took 20 ms of the first start of a stream.
+ * The server's first requests to itself, made while nobody waits: the runtime loads its HTTP client and compiles the code
+ * that a request runs through. Without them, that took 20 ms of the first start of a stream.
  */
 import type { Clock } from "../src/ports.ts";
 
-/** For all requests together, ms. */
+/** Deadline for all requests together, ms. */
 const TIMEOUT_MS = 5_000;
 
-/** Asks `baseUrl` twice and forgets the answers. Never rejects: what fails here fails again, visibly, for a user. */
+/** Asks `baseUrl` twice and ignores the answers. Never rejects: what fails here will fail again, visibly, for a user. */
 export async function warmUp(baseUrl: string, clock: Clock): Promise<void> {
   const late = new AbortController();
   const timer = clock.setTimeout(() => late.abort(), TIMEOUT_MS);
@@ -17,10 +17,10 @@ export async function warmUp(baseUrl: string, clock: Clock): Promise<void> {
   };
   try {
     await ask("/webui/api/service?method=get_version", {});
-    // Names no stream: goes as far as the answer that says so.
+    // Names no stream, so it runs the whole way to the error response.
     await ask("/engine/getstream?format=json", { method: "POST", body: "d" });
   } catch {
-    // See above.
+    // Ignored, as said above.
   } finally {
     timer.cancel();
   }

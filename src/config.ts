@@ -101,13 +101,13 @@ const OPTIONS = {
     "live-window",
     value.durationBetween(10_000, 7_200_000),
     60_000,
-    "How far back players of a broadcast can go (beyond 90s on disk with --cache disk); with broadcast: also peers; part of the id",
+    "How far back players of a broadcast can go (with --cache disk, all beyond 90s is on disk); with broadcast: how far back its peers can go, too; part of the id",
   ),
   fronts: option(
     "front",
     value.list(value.choice("hdhomerun", "dlna")),
     [],
-    "Also serve the interface of this device to the local network: hdhomerun, a tuner with the library's channels, or dlna, a media server with the library; repeatable",
+    "Also appear in the local network as a device: hdhomerun, a tuner with the library's channels, or dlna, a media server with the library; repeatable",
   ),
   playerPrograms: option(
     "player",
@@ -120,21 +120,21 @@ const OPTIONS = {
     "kodi",
     value.list(value.hostWithPassword),
     [],
-    "Kodi that streams can be opened in: [user:password@]host[:port] of its web server, port 8080 by default; repeatable",
+    "Kodi that can play streams: [user:password@]host[:port] of its web server, port 8080 by default; repeatable",
   ),
   playerDiscovery: option("no-player-discovery", value.negated, true, "Do not look for players other than those named"),
   castPlayer: option(
     "cast-player",
     value.optional(value.text("ID")),
     null,
-    "Player for what other engines send, by its id in get_available_players",
+    "Id in get_available_players of the player for streams that other engines send",
     { shownDefault: "the first program" },
   ),
   allowCastFrom: option(
     "allow-cast-from",
     value.list(value.text("KEY")),
     [],
-    "Key of another engine that may play its streams here without being asked about; repeatable",
+    "Key of another engine that may play its streams here without a question to the user; repeatable",
   ),
   transcodeAudio: option(
     "transcode-audio",
@@ -321,9 +321,9 @@ Usage: millrace [serve] [options]   serve HTTP clients until stopped
                                     pass a broadcast on without watching it
        millrace user COMMAND        manage who can sign in: add EMAIL, passwd EMAIL, remove EMAIL, list
        millrace token [COMMAND]     the API's access token: show, or rotate to replace it
-       millrace import LIST         import an M3U list, a file or an address, into the engine that runs here
-       millrace check [TITLE]       find out which items of its playlist somebody shares at the moment
-       millrace doctor [options]    look at ports, disk, database, ffmpeg, DHT and trackers, and say what to do
+       millrace import LIST         import an M3U list, a file or an address, into the engine running here
+       millrace check [TITLE]       find out which items of its playlist somebody shares now
+       millrace doctor [options]    check ports, disk, database, ffmpeg, DHT and trackers, and say what to do
        millrace demo [options]      play a small clip from a second process
 
 Options, most also a variable (--http-port is MILLRACE_HTTP_PORT) and a key of the --config file (http-port):

@@ -1,4 +1,4 @@
-/** Entry point of the built file: whichever runtime runs it. */
+/** Entry point of the built file, on any runtime. */
 import { runtimeName } from "../detect.ts";
 
 switch (runtimeName()) {

@@ -1,4 +1,4 @@
-/** The few parts of Bun's API that the platform uses, written down here so that the project needs no types package. */
+/** The few parts of Bun's API that the platform uses, declared here so that the project needs no types package. */
 
 interface BunSocket {
   readonly localAddress: string | undefined;

@@ -1,4 +1,4 @@
-/** TCP on Bun's own sockets. Writes go straight to the kernel; what it does not take waits for `drain`. */
+/** TCP on Bun's own sockets. Writes go straight to the kernel; bytes it does not take wait for `drain`. */
 /// <reference path="./bun-api.d.ts" />
 import { abortError } from "../../src/errors.ts";
 import type { SocketAddress, TcpConnection, TcpListener, TcpPort } from "../../src/ports.ts";
@@ -8,12 +8,12 @@ import { QueuedTcpConnection } from "../shared/tcp-connection.ts";
 
 class BunTcpConnection extends QueuedTcpConnection {
   private readonly socket: BunSocket;
-  /** A send buffer that the kernel took only a part of. */
+  /** A send buffer of which the kernel has taken only a part. */
   private pending: { buffer: Uint8Array<ArrayBuffer>; offset: number; end: number } | null = null;
   private paused = true;
   private started = false;
   private destroyed = false;
-  /** What arrived while paused: Bun may deliver what it had read already. */
+  /** Bytes that arrived while paused: Bun may still deliver what it had already read. */
   private held: Uint8Array[] = [];
   private heldEnd = false;
 
@@ -62,7 +62,7 @@ class BunTcpConnection extends QueuedTcpConnection {
     this.sent(total, true);
   }
 
-  /** Bun: the kernel takes bytes again. */
+  /** To be called when Bun reports that the kernel takes bytes again. */
   drained(): void {
     const { pending } = this;
     if (pending === null || this.closed) return;
@@ -111,12 +111,12 @@ class BunTcpConnection extends QueuedTcpConnection {
   }
 }
 
-/** `onGone`: the far end was gone before the connection could be looked at. */
+/** `onGone` is called when the far end was gone before the connection could be used. */
 function handlersFor(onOpen: (connection: BunTcpConnection) => void, onGone = () => {}): BunSocketHandlers {
   const of = (socket: BunSocket) => socket.data as BunTcpConnection | undefined;
   return {
     open(socket) {
-      // One that was reset at once has no far end any more.
+      // A connection that was reset at once no longer has a remote address.
       if (socket.remoteAddress === undefined || socket.localAddress === undefined) {
         socket.terminate();
         return onGone();

@@ -1,4 +1,4 @@
-/** The clip that the demo plays: 10 s of test picture and tone, H.264 and AAC. The build puts the bytes in here. */
+/** The clip that the demo plays: 10 s of test picture and tone, H.264 and AAC. The build replaces this module by one with the bytes. */
 import { readFile } from "node:fs/promises";
 
 /** The clip's bytes, MP4. */

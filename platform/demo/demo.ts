@@ -11,16 +11,16 @@ import type { BroadcastFacts } from "../broadcast.ts";
 import { loadClip } from "./clip.ts";
 import { downloadHls, downloadTs, watchTs } from "./download.ts";
 
-/** The seeder must have printed its line by then, ms. */
+/** How long the seeder may take to print its line, ms. */
 const SEEDER_START_MS = 20_000;
 
 /** Longest first line of the seeder, characters. */
 const MAX_LINE_CHARS = 4096;
 
-/** How often the progress line is made again, ms. */
+/** How often the progress line is updated, ms. */
 const PROGRESS_MS = 1000;
 
-/** With `--live --once` the broadcast is watched so long, ms: beyond the end of the clip, where it begins again. */
+/** How long `--live --once` watches the broadcast, ms: past the end of the clip, where it starts over. */
 const WATCHED_MS = 12_000;
 
 /** Runs the demo; returns the exit code. */
@@ -92,7 +92,7 @@ async function seederLine(seeder: ChildProcess): Promise<SeedLine | BroadcastFac
   } finally {
     clearTimeout(timer);
     reader.releaseLock();
-    // What follows would fill the pipe.
+    // Keep reading, or later output would fill the pipe.
     void forward(seeder.stdout, () => {});
   }
 }
@@ -128,7 +128,7 @@ async function playOnce(urls: { ts: string; hls: string }): Promise<number> {
   }
 }
 
-/** Keeps one session on the clip and shows how it does until `stopped`. */
+/** Keeps one session on the clip and shows its progress until `stopped` resolves. */
 async function showProgress(tsUrl: string, stopped: Promise<void>): Promise<void> {
   const over = new AbortController();
   void stopped.then(() => over.abort());
@@ -156,7 +156,7 @@ async function showProgress(tsUrl: string, stopped: Promise<void>): Promise<void
   if (terminal) print("");
 }
 
-/** On a terminal the line is rewritten; elsewhere it is printed when it changes. */
+/** Shows the progress line: rewritten on a terminal, elsewhere printed when it changes. Returns the line. */
 function progress(stat: Record<string, unknown>, last: string, terminal: boolean): string {
   const line = `${stat["status"]}: ${stat["peers"]} peers, ${stat["speed_down"]} KB/s down, ` +
     `${stat["downloaded"]} bytes downloaded`;

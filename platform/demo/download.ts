@@ -1,16 +1,16 @@
-/** `demo --once`: downloads the outputs as a player would and checks what came. */
+/** `demo --once`: downloads the outputs as a player would and checks them. */
 import { concatBytes } from "../../src/bytes/hex.ts";
 import { PACKET_BYTES } from "../../src/bytes/ts/packet.ts";
 import { MillraceError } from "../../src/errors.ts";
 import { TsCheck, type TsSummary } from "./ts-check.ts";
 
-/** A response must be complete within this, ms: the clip is small and its seeder on this machine. */
+/** Deadline for one whole response, ms: the clip is small and its seeder is on this machine. */
 const DOWNLOAD_TIMEOUT_MS = 60_000;
 
-/** Bytes of a playlist at most. */
+/** Largest playlist, bytes. */
 const MAX_PLAYLIST_BYTES = 1 << 20;
 
-/** What an output gave. */
+/** What an output delivered. */
 export interface Downloaded extends TsSummary {
   readonly bytes: number;
   /** 1 for the TS output. */
@@ -33,7 +33,7 @@ async function feed(check: TsCheck, response: Response): Promise<number> {
   return bytes;
 }
 
-/** The whole TS output, checked; its length must be the one announced. */
+/** Downloads and checks the whole TS output; its length must be the announced one. */
 export async function downloadTs(url: string): Promise<Downloaded> {
   const check = new TsCheck();
   const response = await get(url);
@@ -45,13 +45,13 @@ export async function downloadTs(url: string): Promise<Downloaded> {
   return { ...check.finish(), bytes, segments: 1 };
 }
 
-/** The TS output of a broadcast for `watchMs`, checked. */
+/** Downloads and checks the TS output of a broadcast for `watchMs`. */
 export async function watchTs(url: string, watchMs: number): Promise<Downloaded> {
   const check = new TsCheck();
   const reader = (await get(url)).body!.getReader();
   const endMs = performance.now() + watchMs;
   let bytes = 0;
-  // Whole packets only: the stream is left wherever it is.
+  // Check whole packets only: reading stops at any point of the stream.
   let rest: Uint8Array = new Uint8Array();
   while (performance.now() < endMs) {
     const { done, value } = await reader.read();
@@ -66,7 +66,7 @@ export async function watchTs(url: string, watchMs: number): Promise<Downloaded>
   return { ...check.finish(), bytes, segments: 1 };
 }
 
-/** The whole HLS output: every segment in order, checked as one stream. */
+/** Downloads the whole HLS output and checks all its segments as one stream. */
 export async function downloadHls(url: string): Promise<Downloaded> {
   const response = await get(url);
   const playlist = await response.text();

@@ -1,14 +1,14 @@
-/** A look at an MPEG transport stream as it arrives: sync, continuity, tables, pictures. ISO/IEC 13818-1, 2.4.3. */
+/** Checks an MPEG transport stream as it arrives: sync, continuity, tables, pictures. ISO/IEC 13818-1, 2.4.3. */
 import { MillraceError } from "../../src/errors.ts";
 
 const PACKET_BYTES = 188;
 const SYNC_BYTE = 0x47;
 const NULL_PID = 0x1fff;
 
-/** What was seen. */
+/** Counts of what was seen. */
 export interface TsSummary {
   readonly packets: number;
-  /** PES packets begun, all PIDs. */
+  /** PES packets begun, on all PIDs. */
   readonly pesPackets: number;
   readonly pids: number;
 }

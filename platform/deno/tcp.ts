@@ -1,4 +1,4 @@
-/** TCP on Deno's own sockets: one pending read into a buffer that is reused, one pending write at a time. */
+/** TCP on Deno's own sockets: one pending read into a reused buffer, one pending write at a time. */
 import { abortError } from "../../src/errors.ts";
 import type { SocketAddress, TcpConnection, TcpListener, TcpPort } from "../../src/ports.ts";
 import { acquireSendBuffer, releaseSendBuffer } from "../shared/buffer-pool.ts";
@@ -65,7 +65,7 @@ class DenoTcpConnection extends QueuedTcpConnection {
     try {
       this.conn.close();
     } catch {
-      // The runtime had closed it after an error.
+      // The runtime closed it after an error.
     }
   }
 
@@ -116,7 +116,7 @@ export const denoTcp: TcpPort = {
         try {
           listener.close();
         } catch {
-          // Closed before.
+          // It was closed already.
         }
         return accepting;
       },
@@ -124,7 +124,7 @@ export const denoTcp: TcpPort = {
   },
 };
 
-/** How long accepting rests after the system refused a connection (out of descriptors), ms. */
+/** Pause before accepting again after accepting failed (no free descriptor), ms. */
 const ACCEPT_RETRY_MS = 50;
 
 async function acceptLoop(listener: Deno.TcpListener, onConnection: (c: TcpConnection) => void): Promise<void> {
@@ -144,7 +144,7 @@ async function acceptLoop(listener: Deno.TcpListener, onConnection: (c: TcpConne
       try {
         conn.close();
       } catch {
-        // It was gone already.
+        // The connection was gone already.
       }
     }
   }

@@ -1,4 +1,4 @@
-/** `doctor`: looks at all that the engine needs, and says what is wrong and what to do. */
+/** `doctor`: checks everything the engine needs, and says what is wrong and what to do. */
 import type { Config } from "../../src/config.ts";
 import type { Ports } from "../../src/ports.ts";
 import { chooseDirectories } from "../directories.ts";
@@ -10,7 +10,7 @@ import { checkDiscovery, checkHttp, checkPeerPort, checkPortMapping, runningEngi
 /** Exit code when something keeps the engine from its work. */
 export const EXIT_TROUBLE = 3;
 
-/** DHT nodes and trackers that answer do so within a few seconds; people wait for it, ms. */
+/** Deadline for the network, ms: DHT nodes and trackers that answer at all do so within seconds, and the user is waiting. */
 const NETWORK_TIMEOUT_MS = 15_000;
 
 /** Runs `doctor` and returns the exit code: 0, or `EXIT_TROUBLE`. */
@@ -23,11 +23,11 @@ export async function runDoctor(config: Config, ports: Ports): Promise<number> {
   return hasTrouble ? EXIT_TROUBLE : 0;
 }
 
-/** All findings, in the order in which they are told; each as soon as it is there. `signal` ends the waiting for others. */
+/** Yields all findings in the order in which they are printed, each as soon as it is known. `signal` ends waiting for the network. */
 export async function* examine(config: Config, ports: Ports, signal: AbortSignal): AsyncGenerator<Finding> {
   const directories = chooseDirectories(config);
   const running = await runningEngine(ports, config, signal);
-  // Takes longest: begun first, told last.
+  // This takes longest: it begins first and is reported last.
   const discovery = checkDiscovery(ports, config, signal);
   discovery.catch(() => {});
   const mapping = checkPortMapping(ports, config, running);

@@ -8,9 +8,9 @@ import { Playlist } from "../../src/playlist/items.ts";
 import { type Directories, requireWritable } from "../directories.ts";
 import { type Finding, ok, trouble, warning } from "./finding.ts";
 
-/** Less room than this and a film of an hour does not fit, bytes. */
+/** With less free space than this a film of an hour does not fit, bytes. */
 const LITTLE_ROOM_BYTES = 2 * 2 ** 30;
-/** Less than this and pieces have nowhere to go, bytes. */
+/** With less free space than this pieces cannot be stored, bytes. */
 const NO_ROOM_BYTES = 64 * 2 ** 20;
 /** `ffmpeg -encoders` prints some 30 KB. */
 const MAX_FFMPEG_BYTES = 1 << 20;
@@ -23,7 +23,7 @@ export async function checkStateDirectory(
   return await writable(files, stateDir, "state-dir", "state directory") ?? ok("state directory", stateDir);
 }
 
-/** Whether the piece cache has a place and room there. */
+/** Whether the piece cache has a directory with enough free space. */
 export async function checkCache(
   { files }: Pick<Ports, "files">,
   config: Pick<Config, "cache" | "cacheLimitBytes">,
@@ -60,7 +60,7 @@ async function writable(
     return trouble(
       check,
       (error as Error).message,
-      `give yourself the right to write there, or name another --${flag}`,
+      `make it writable for your user, or name another --${flag}`,
     );
   }
 }
@@ -68,7 +68,7 @@ async function writable(
 /** Whether ffmpeg is on the PATH and makes AAC. */
 export async function checkFfmpeg({ processes }: Pick<Ports, "processes">, signal: AbortSignal): Promise<Finding> {
   const remedy = "install ffmpeg so that it is on the PATH; without it such sound is left out";
-  const wanted = "sound that MPEG TS does not carry (Opus, FLAC, DTS …) cannot be made AAC";
+  const wanted = "sound that MPEG TS does not carry (Opus, FLAC, DTS …) cannot be converted to AAC";
   try {
     const [first = ""] = (await output(processes, ["-version"], signal)).split("\n");
     const version = /^ffmpeg version (\S+)/.exec(first)?.[1] ?? "of unknown version";
@@ -101,7 +101,7 @@ async function output(processes: Ports["processes"], args: readonly string[], si
   }
 }
 
-/** Whether playlists, accounts and settings can be read. Makes no database where there is none yet. */
+/** Whether playlists, accounts and settings can be read. Does not create a database. */
 export async function checkDatabase(
   ports: Pick<Ports, "files" | "clock" | "log">,
   config: Pick<Config, "databaseUrl" | "databaseToken">,
@@ -112,7 +112,7 @@ export async function checkDatabase(
   const store = createStore(ports, location);
   try {
     if (location.kind === "file" && !await store.mayHoldData()) {
-      return ok("database", "none yet: made at the first use");
+      return ok("database", "none yet: it is made when it is first needed");
     }
     await store.read();
     return await new Playlist(store, ports.clock).isLoaded()
@@ -127,14 +127,16 @@ export async function checkDatabase(
 
 function databaseRemedy(kind: "file" | "server" | "memory", error?: unknown): string {
   const code = error instanceof MillraceError ? error.code : null;
-  if (code === "corrupt") return "start the engine: it keeps the damaged file and begins a new one; or put a copy back";
-  if (code === "conflict") return "it was made by a newer release: use that, or another --state-dir";
+  if (code === "corrupt") {
+    return "start the engine: it sets the damaged file aside and begins a new one; or restore a backup";
+  }
+  if (code === "conflict") return "it was made by a newer release: use that release, or another --state-dir";
   return kind === "server"
-    ? "look at --database-url and --database-token, and whether that server runs"
-    : "look at its owner and permissions";
+    ? "check --database-url and --database-token, and that the server runs"
+    : "check its owner and permissions";
 }
 
-/** As people read sizes. */
+/** A size for people to read. */
 function sizeText(bytes: number): string {
   return bytes >= 2 ** 30 ? `${(bytes / 2 ** 30).toFixed(1)} GiB` : `${Math.round(bytes / 2 ** 20)} MiB`;
 }

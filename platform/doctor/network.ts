@@ -12,12 +12,12 @@ import { createPeerId } from "../../src/wire/peer-id.ts";
 import { formatAddress } from "../shared/os-error.ts";
 import { type Finding, ok, trouble, warning } from "./finding.ts";
 
-/** Between two looks at what has come, ms. */
+/** Time between two looks at what has arrived, ms. */
 const LOOK_EVERY_MS = 100;
-/** For an engine on this machine to say its version, ms. */
+/** Deadline for an engine on this machine to report its version, ms. */
 const VERSION_TIMEOUT_MS = 2000;
 
-/** Base URL of the engine that serves with this configuration now, null when none does. */
+/** Base URL of the engine that is running with this configuration; null when none is. */
 export async function runningEngine(
   { fetch }: Pick<Ports, "fetch">,
   { httpHost, httpPort, bindAll }: Pick<Config, "httpHost" | "httpPort" | "bindAll">,
@@ -36,7 +36,7 @@ export async function runningEngine(
   }
 }
 
-/** Whether the HTTP port can be had, or the engine that has it is well. */
+/** Whether the HTTP port is free, or the engine that uses it works. */
 export async function checkHttp(
   { tcp, fetch }: Pick<Ports, "tcp" | "fetch">,
   { httpHost, httpPort, bindAll }: Pick<Config, "httpHost" | "httpPort" | "bindAll">,
@@ -48,9 +48,9 @@ export async function checkHttp(
       const answer = await fetch(`${running}/readyz`, { signal });
       const said = (await answer.text()).trim();
       const found = `an engine runs at ${running}: ${said}`;
-      return answer.ok ? ok("HTTP port", found) : trouble("HTTP port", found, "read its log; then start it again");
+      return answer.ok ? ok("HTTP port", found) : trouble("HTTP port", found, "read its log, then restart it");
     } catch (error) {
-      return trouble("HTTP port", `the engine at ${running} does not respond: ${error}`, "end it, and start it again");
+      return trouble("HTTP port", `the engine at ${running} does not respond: ${error}`, "stop it, and start it again");
     }
   }
   const host = bindAll ? "0.0.0.0" : httpHost;
@@ -60,13 +60,13 @@ export async function checkHttp(
     : trouble("HTTP port", taken, "end the program that uses it, or choose another with --http-port");
 }
 
-/** Whether peers can be listened for, by TCP and by UDP. */
+/** Whether the peer port can be opened, for TCP and for UDP. */
 export async function checkPeerPort(
   { tcp, udp }: Pick<Ports, "tcp" | "udp">,
   { peerHost: host, peerPort: port }: Pick<Config, "peerHost" | "peerPort">,
   running: string | null,
 ): Promise<Finding> {
-  if (running !== null) return ok("peer port", `${port} belongs to the engine that runs`);
+  if (running !== null) return ok("peer port", `${port} is used by the running engine`);
   const remedy = "end the program that uses it, or choose another with --peer-port";
   const taken = await whyTaken(() => tcp.listen({ host, port }, (connection) => connection.abort()));
   if (taken !== null) return trouble("peer port", taken, remedy);
@@ -76,7 +76,7 @@ export async function checkPeerPort(
     : warning("peer port", `${udpTaken} (UDP): no DHT`, remedy);
 }
 
-/** Why a port cannot be had, null when it can. */
+/** Why a port cannot be opened; null when it can. */
 async function whyTaken(open: () => Promise<{ close(): unknown }>): Promise<string | null> {
   try {
     await (await open()).close();
@@ -86,7 +86,7 @@ async function whyTaken(open: () => Promise<{ close(): unknown }>): Promise<stri
   }
 }
 
-/** Whether peers can be found, and how others see us. Takes until all have answered or the signal fires. */
+/** Whether peers can be found, and how others see us. Resolves when all sources have answered or the signal fires. */
 export async function checkDiscovery(
   ports: Ports,
   config: Pick<Config, "dht" | "dhtBootstrap" | "trackers" | "peerHost" | "peerPort">,
@@ -96,7 +96,7 @@ export async function checkDiscovery(
   const routers = config.dhtBootstrap.length > 0 ? config.dhtBootstrap : DHT_ROUTERS;
   const discovery = await createDiscovery({ ...ports, log: SILENT }, {
     peerId: createPeerId(),
-    // Nobody is to be sent here: the engine does not run.
+    // Port 0 announces none: no engine is running that could accept peers.
     peerPort: () => 0,
     trackers: config.trackers,
     dht: { surroundings, enabled: config.dht, bootstrap: routers, statePath: null, host: config.peerHost, port: 0 },
@@ -104,7 +104,7 @@ export async function checkDiscovery(
     userAgent: `millrace/${VERSION}`,
   });
   const session = discovery.start({
-    // Of nothing that exists.
+    // The infohash of no existing torrent.
     infohash: crypto.getRandomValues(new Uint8Array(20)),
     trackers: [],
     isPrivate: false,
@@ -144,7 +144,7 @@ function trackersOf(session: DiscoverySession): readonly DiscoverySourceStatus[]
   return session.status().filter(({ kind }) => kind === "tracker");
 }
 
-/** Whether it answered or failed: one that was not asked yet is due at once. */
+/** Whether the source answered or failed. A source that was not asked yet is due at once. */
 function isSettled({ lastError, nextAnnounceMs, peers }: DiscoverySourceStatus): boolean {
   return lastError !== null || (nextAnnounceMs ?? 0) > 0 || peers > 0;
 }
@@ -153,27 +153,27 @@ function dhtFinding(isOn: boolean, discovery: Discovery, routers: readonly strin
   if (!isOn) {
     return warning("DHT", "it is off (--no-dht): ids and magnets without trackers find no peers", "leave out --no-dht");
   }
-  if (discovery.dhtPort === null) return trouble("DHT", "it cannot open a UDP port", "look at --peer-host");
+  if (discovery.dhtPort === null) return trouble("DHT", "it cannot open a UDP port", "check --peer-host");
   return discovery.dhtAnswers?.() === true ? ok("DHT", "nodes answer") : trouble(
     "DHT",
     `no node answers (asked ${routers.join(", ")})`,
-    "let UDP out through the firewall; behind one that does not, use --tracker",
+    "allow outgoing UDP in the firewall; where that is not possible, use --tracker",
   );
 }
 
 function trackerFindings(trackers: readonly DiscoverySourceStatus[]): Finding[] {
-  if (trackers.length === 0) return [ok("trackers", "none of your own: torrents bring theirs")];
+  if (trackers.length === 0) return [ok("trackers", "none of your own: torrents bring their own")];
   return trackers.map((tracker) => {
     if (!isSettled(tracker)) {
-      return warning("tracker", `${tracker.name} does not answer`, "look at its address, or leave it out");
+      return warning("tracker", `${tracker.name} does not answer`, "check its address, or leave it out");
     }
     return tracker.lastError === null
       ? ok("tracker", `${tracker.name} answers`)
-      : warning("tracker", `${tracker.name}: ${tracker.lastError}`, "look at its address, or leave it out");
+      : warning("tracker", `${tracker.name}: ${tracker.lastError}`, "check its address, or leave it out");
   });
 }
 
-/** Whether the router lets peers in. The port is given back at once. */
+/** Whether the router can let peers in. The mapping is removed at once. */
 export async function checkPortMapping(
   ports: Ports,
   { portMapping, peerPort: port }: Pick<Config, "portMapping" | "peerPort">,
@@ -181,7 +181,7 @@ export async function checkPortMapping(
 ): Promise<Finding> {
   const check = "port mapping";
   if (!portMapping) return ok(check, "it is off (--no-port-mapping)");
-  if (running !== null) return ok(check, "the engine that runs has asked the router; its log says what became of it");
+  if (running !== null) return ok(check, "the running engine has asked the router; its log shows the result");
   if (port === 0) return ok(check, "the port is chosen at each start");
   const mapper = new PortMapper({ ...ports, log: SILENT }, [{ protocol: "tcp", port }]);
   await mapper.start();
@@ -190,12 +190,12 @@ export async function checkPortMapping(
   const found = describeMapping(state);
   if (state.kind === "unneeded" || (state.kind === "mapped" && state.isPublic)) return ok(check, found);
   const remedy = state.kind === "mapped"
-    ? "viewers behind NAT reach you all the same by connections that you open; ask the provider for a public address"
+    ? "you can still exchange data with viewers that you connect to; ask the provider for a public address"
     : `switch on UPnP, NAT-PMP or PCP in the router, or forward TCP and UDP port ${port} to this machine`;
   return warning(check, found, remedy);
 }
 
-/** Nobody outside is asked to connect to us: what can be known is whether a router stands between. */
+/** No outside host is asked to connect to us, so all we can find out is whether a router stands in between. */
 function reachFinding(
   { network }: Pick<Ports, "network">,
   { external }: Surroundings,

@@ -10,8 +10,8 @@ import { QueuedTcpConnection } from "../shared/tcp-connection.ts";
 let sharedBuffer: Uint8Array | null = null;
 
 /**
- * Where reads go. libuv reads and calls back in one step, so all sockets can share one buffer; on Windows the buffer is
- * handed over ahead of the data and each socket needs its own.
+ * The buffer to read into. libuv reads and calls back in one step, so all sockets can share one buffer; on Windows the
+ * buffer is handed over before the data arrives, so each socket needs its own.
  */
 function receiveBuffer(): Uint8Array {
   if (process.platform === "win32") return new Uint8Array(RECEIVE_BUFFER_BYTES / 4);
@@ -52,7 +52,7 @@ class NodeTcpConnection extends QueuedTcpConnection {
     const count = this.queue.bytes;
     const chunks = this.queue.takeAll();
     this.sending(count);
-    // A failed write is reported by "close"; the callback then only settles the account.
+    // "close" reports a failed write; the callback only settles the byte count.
     const done = () => this.sent(count, true);
     socket.cork();
     for (let i = 0; i < chunks.length - 1; i++) socket.write(chunks[i]!);
@@ -106,12 +106,12 @@ export const nodeTcp: TcpPort = {
       server.once("error", (error) => reject(bindError(error, at, "TCP")));
       server.listen({ host: at.host, port: at.port }, () => {
         server.removeAllListeners("error");
-        // Later errors are failed accepts (out of descriptors): the listener lives on.
+        // Later errors are failed accepts (no free descriptor); the listener survives them.
         server.on("error", () => {});
         const address = server.address() as net.AddressInfo;
         resolve({
           address: { host: address.address, port: address.port },
-          // The descriptor is gone when close() returns; its event would wait for the connections as well.
+          // The descriptor is released when close() returns; its event would also wait for all connections to end.
           close: () => new Promise((closed) => (server.close(), setImmediate(closed))),
         });
       });
@@ -119,7 +119,7 @@ export const nodeTcp: TcpPort = {
   },
 };
 
-/** A socket that reads into the shared buffer, and the step that makes a connection of it once it is connected. */
+/** Makes a socket that reads into the shared buffer; `attach` turns it into a connection once it is connected. */
 function makeSocket(handle: object | null): { socket: net.Socket; attach(): NodeTcpConnection } {
   let connection: NodeTcpConnection | null = null;
   const callback = (count: number, buffer: Uint8Array) => connection?.receive(count, buffer) ?? true;
@@ -129,7 +129,7 @@ function makeSocket(handle: object | null): { socket: net.Socket; attach(): Node
   return { socket, attach: () => (connection = new NodeTcpConnection(socket)) };
 }
 
-/** Takes the handle out of an accepted, still paused socket; null where this Node keeps it elsewhere. */
+/** Takes the handle out of an accepted, still paused socket; null if this version of Node keeps it elsewhere. */
 function takeHandle(accepted: net.Socket): object | null {
   const holder = accepted as unknown as { _handle?: object | null };
   const handle = holder._handle;
@@ -138,7 +138,7 @@ function takeHandle(accepted: net.Socket): object | null {
   return handle;
 }
 
-/** The plain way: a fresh buffer for each read, half as fast. */
+/** Fallback without the handle: a fresh buffer for each read, half as fast. */
 function attachPlain(socket: net.Socket): NodeTcpConnection {
   const connection = new NodeTcpConnection(socket);
   socket.on("data", (chunk: Uint8Array) => connection.receive(chunk.length, chunk));

@@ -1,4 +1,4 @@
-/** Files of packages that the web page loads. The build puts their bytes in here. */
+/** Files of npm packages that the web page loads. The build replaces this module by one that holds their bytes. */
 import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 

@@ -1,4 +1,4 @@
-/** Reuse of send buffers between connections: a buffer is only held while a write is under way. */
+/** Shares send buffers between connections: a connection holds one only while a write is under way. */
 import { SEND_BATCH_BYTES } from "./limits.ts";
 
 /** Buffers kept for reuse at most (2 MiB): more connections than this rarely write at the same instant. */
@@ -11,7 +11,7 @@ export function acquireSendBuffer(): Uint8Array<ArrayBuffer> {
   return free.pop() ?? new Uint8Array(SEND_BATCH_BYTES);
 }
 
-/** Gives back what `acquireSendBuffer` answered. */
+/** Gives back what `acquireSendBuffer` returned. */
 export function releaseSendBuffer(buffer: Uint8Array<ArrayBuffer>): void {
   if (free.length < KEPT_BUFFERS) free.push(buffer);
 }

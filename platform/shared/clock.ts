@@ -1,7 +1,7 @@
-/** The real clock, from web-standard globals and the unreferencing that each runtime offers. */
+/** The real clock, on web-standard globals and each runtime's way to unreference a timer. */
 import type { Clock } from "../../src/ports.ts";
 
-/** Longest delay that timers carry, ms; a longer one would fire at once. */
+/** Longest delay that timers support, ms; a longer one would fire at once. */
 const MAX_DELAY_MS = 2 ** 31 - 1;
 
 /** The machine's clock. `unref` stops a timer from keeping the process alive. */

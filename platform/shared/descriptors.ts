@@ -1,8 +1,8 @@
-/** How many files and sockets the system lets this process have open. */
+/** Reads how many files and sockets the system lets this process have open. */
 import { readFileSync } from "node:fs";
 import process from "node:process";
 
-/** The limit on open descriptors (`ulimit -n`) as it is now; null where the system does not tell or has none. */
+/** The current limit on open descriptors (`ulimit -n`); null where the system has none or does not report it. */
 export function descriptorLimit(): number | null {
   try {
     const line = /^Max open files\s+(\d+)/m.exec(readFileSync("/proc/self/limits", "utf8"));
@@ -13,7 +13,7 @@ export function descriptorLimit(): number | null {
   return reported();
 }
 
-/** As Node's and Bun's diagnostic report has it; Deno has no report. */
+/** The limit from the diagnostic report of Node and Bun; Deno has no such report. */
 function reported(): number | null {
   const report = process.report?.getReport?.() as { userLimits?: { open_files?: { soft?: unknown } } } | undefined;
   const soft = Number(report?.userLimits?.open_files?.soft);

@@ -1,4 +1,4 @@
-/** TLS without a check of the certificate, on node:tls, which all three runtimes have. */
+/** TLS that does not check the certificate, on node:tls, which all three runtimes have. */
 import tls from "node:tls";
 import net from "node:net";
 import { abortError } from "../../src/errors.ts";
@@ -11,7 +11,7 @@ export const deviceTls: DeviceTlsPort = {
   connectUnverified(target, { signal }) {
     return new Promise((resolve, reject) => {
       if (signal.aborted) return reject(abortError(signal));
-      // A name could lead out of the local network, where certificates are to be checked.
+      // A name could lead out of the local network, to hosts whose certificates must be checked.
       if (net.isIP(target.host) === 0) return reject(connectError(new Error("not a literal address"), target));
       const socket = tls.connect({ ...target, rejectUnauthorized: false, minVersion: "TLSv1.2" });
       const abort = () => {

@@ -1,5 +1,5 @@
 /**
- * The file port on node:fs, which all three runtimes have. Its callback functions are used on purpose: through the promise
+ * The file port on node:fs, which all three runtimes have. It uses the callback functions on purpose: through the promise
  * API one of the runtimes writes at a tenth of the speed.
  */
 import fs from "node:fs";
@@ -10,7 +10,7 @@ import { fileError } from "./os-error.ts";
 
 type Callback<T> = (error: Error | null, value?: T) => void;
 
-/** Runs one callback function; what goes wrong becomes a MillraceError. */
+/** Runs one callback function; its error becomes a MillraceError. */
 function run<T>(action: string, path: string, start: (done: Callback<T>) => void): Promise<T> {
   return new Promise((resolve, reject) => {
     const done: Callback<T> = (error, value) => error ? reject(fileError(error, action, path)) : resolve(value as T);
@@ -76,7 +76,7 @@ class SharedFileHandle implements FileHandle {
     await run("close", this.path, (done) => fs.close(this.fd, done));
   }
 
-  /** The descriptor's number may belong to another file once it is closed: nothing must reach it then. */
+  /** Refuses calls after close: by then the descriptor's number may belong to another file. */
   private run<T>(action: string, start: (done: Callback<T>) => void): Promise<T> {
     if (this.closed) {
       return Promise.reject(new MillraceError("closed", "the file was closed", { detail: { path: this.path } }));
@@ -91,7 +91,7 @@ async function open(path: string, flags: number, mode = 0o666): Promise<SharedFi
 }
 
 const { O_RDONLY, O_RDWR, O_CREAT, O_EXCL } = fs.constants;
-/** Opening a named pipe that nobody writes to would hold a thread forever, and with it the end of the process. */
+/** Without it, opening a named pipe without a writer would block a thread forever, and so keep the process from ending. */
 const O_NONBLOCK = (fs.constants as { O_NONBLOCK?: number }).O_NONBLOCK ?? 0;
 
 /** The file system of this machine. */
@@ -120,7 +120,7 @@ export const files: FilePort = {
     const handle = await open(temporary, O_RDWR | O_CREAT | O_EXCL, mode);
     try {
       try {
-        // The process's umask may have taken bits away.
+        // The process's umask may have cleared bits of the mode.
         await run("set the mode of", temporary, (done: Callback<void>) => fs.chmod(temporary, mode, done));
         await handle.write(data, 0);
         await handle.sync();

@@ -1,4 +1,4 @@
-/** HTTP requests to a chosen address, on node:http and node:https, whose `lookup` all three runtimes honour. */
+/** HTTP requests to a chosen address, on node:http and node:https: all three runtimes honour their `lookup` option. */
 import http from "node:http";
 import https from "node:https";
 import net from "node:net";
@@ -24,7 +24,7 @@ function open(request: HttpClientRequest, { ca }: HttpClientOptions): Promise<Ht
   const target = { host: address, port: Number(url.port || (isTls ? 443 : 80)) };
   const family = net.isIP(address);
   if (signal.aborted) return Promise.reject(abortError(signal));
-  // Anything else would be looked up after all.
+  // A name would be resolved again, possibly to another address than the one that was checked.
   if (family === 0) return Promise.reject(connectError(new Error("not a literal address"), target));
   const lookup: net.LookupFunction = (_name, { all }, found) =>
     all ? found(null, [{ address, family }]) : found(null, address, family);
@@ -36,7 +36,7 @@ function open(request: HttpClientRequest, { ca }: HttpClientOptions): Promise<Ht
       method,
       headers: { host: url.host, ...Object.fromEntries(headers) },
       lookup,
-      // A kept connection would be found by its name again, not by its address.
+      // An agent finds kept connections by host name, not by address.
       agent: false,
     };
     const sent = isTls ? https.request({ ...fields, ...(ca === undefined ? {} : { ca }) }) : http.request(fields);
@@ -53,7 +53,7 @@ function open(request: HttpClientRequest, { ca }: HttpClientOptions): Promise<Ht
       signal.addEventListener("abort", stop, { once: true });
       message.once("close", () => signal.removeEventListener("abort", stop));
       sent.off("error", fail);
-      // From here on the message tells.
+      // From here on the response reports errors.
       sent.on("error", () => {});
       resolve({
         status: message.statusCode ?? 0,
@@ -74,7 +74,7 @@ function headersOf({ rawHeaders }: http.IncomingMessage): Headers {
     try {
       headers.append(rawHeaders[i]!, rawHeaders[i + 1]!);
     } catch {
-      // A field that the standard does not allow tells us nothing.
+      // `Headers` refuses a field that the standard does not allow; leave it out.
     }
   }
   return headers;

@@ -1,37 +1,37 @@
 /**
- * The connections of an HTTP server. Without a bound, whoever opens enough of them takes all descriptors of the process:
- * Deno then never accepts again, and Bun spins. So their number is limited, one that waits for nothing makes room for a
- * new one, and callers elsewhere never take all places from the programs of this machine.
+ * Limits the connections of an HTTP server. Without a bound, a client that opens enough of them takes all descriptors of the
+ * process: Deno then never accepts again, and Bun spins. So their number is limited, an idle one makes room for a new one,
+ * and callers on other machines can never take all places from programs on this machine.
  */
 import type { Socket } from "node:net";
 import { machineKey } from "../../src/bytes/machine-key.ts";
 import { descriptorLimit } from "./descriptors.ts";
 
-/** Connections at once where descriptors do not matter: 200 clients that watch, each with a few, and browsers' spare ones. */
+/** Most connections where descriptors are plentiful: a few for each of 200 viewers, and browsers' spare ones. */
 const MAX_CONNECTIONS = 1024;
-/** Part of the process's descriptors that HTTP may take; peers (200 by default), files and the database need the rest. */
+/** Share of the process's descriptors that HTTP may take; peers (200 by default), files and the database need the rest. */
 const DESCRIPTOR_SHARE = 1 / 2;
 /**
- * Descriptors that stay free of the places: Deno accepts up to 128 connections before any that was dropped for them is
- * closed, and 64 are for the engine's own files and sockets on a system with very few.
+ * Descriptors that connections never get: Deno accepts up to 128 connections before it closes any that was dropped for
+ * them, and 64 are for the engine's own files and sockets on a system with very few.
  */
 const UNPLACED_DESCRIPTORS = 128 + 64;
 /** Even a system with very few descriptors serves this many. */
 const MIN_CONNECTIONS = 16;
-/** Part of the places that all other machines together may take. */
+/** Share of the places that all other machines together may take. */
 const REMOTE_SHARE = 3 / 4;
-/** Part of the places that one other machine may take: a proxy for a whole house still fits. */
+/** Share of the places that one other machine may take: enough for the proxy of a whole house. */
 const HOST_SHARE = 1 / 4;
 /** Requests that one connection may have under way. Browsers send one; pipelining (RFC 9112 section 9.3.2) is rare. */
 const MAX_REQUESTS_UNDER_WAY = 16;
 
 interface Entry {
-  /** The machine it comes from; null: this one. */
+  /** The machine the connection comes from; null: this one. */
   readonly host: string | null;
   requests: number;
 }
 
-/** How many connections a server holds in a process that may open so many `descriptors`; null: as many as it likes. */
+/** Most connections of a server in a process that may open `descriptors`; null: no limit on them. */
 export function connectionLimit(descriptors: number | null): number {
   if (descriptors === null) return MAX_CONNECTIONS;
   const share = Math.min(Math.floor(descriptors * DESCRIPTOR_SHARE), descriptors - UNPLACED_DESCRIPTORS);
@@ -41,7 +41,7 @@ export function connectionLimit(descriptors: number | null): number {
 /** Open connections within their limits. */
 export class HttpConnections {
   readonly #limit: number;
-  /** The one whose last request ended longest ago comes first. */
+  /** Ordered so that the connection whose last request ended longest ago comes first. */
   readonly #open = new Map<Socket, Entry>();
   #accepted = 0;
 
@@ -49,12 +49,12 @@ export class HttpConnections {
     this.#limit = limit;
   }
 
-  /** Connections that ever came, those turned away included. */
+  /** All connections that ever came, including those turned away. */
   get accepted(): number {
     return this.#accepted;
   }
 
-  /** Takes in a new connection. One without a request under way may be dropped for it; if there is none, it is dropped itself. */
+  /** Admits a new connection. If the places are full, an idle connection is dropped for it; if there is none, the new one is. */
   admit(socket: Socket): void {
     this.#accepted++;
     const host = machineOf(socket.remoteAddress);
@@ -66,14 +66,14 @@ export class HttpConnections {
     socket.once("close", () => this.#open.delete(socket));
   }
 
-  /** A request arrived on `socket`; false when it has too many under way. */
+  /** Counts a request that arrived on `socket`; false when it has too many under way. */
   begin(socket: Socket): boolean {
     const entry = this.#open.get(socket);
     if (entry === undefined) return true;
     return ++entry.requests <= MAX_REQUESTS_UNDER_WAY;
   }
 
-  /** A request that `begin` was told of is over. */
+  /** Ends a request that `begin` counted. */
   finish(socket: Socket): void {
     const entry = this.#open.get(socket);
     if (entry === undefined) return;
@@ -82,12 +82,12 @@ export class HttpConnections {
     this.#open.set(socket, entry);
   }
 
-  /** Drops those without a request under way. */
+  /** Drops the connections without a request under way. */
   destroyIdle(): void {
     for (const [socket, { requests }] of this.#open) if (requests === 0) socket.destroy();
   }
 
-  /** Drops all. */
+  /** Drops all connections. */
   destroyAll(): void {
     for (const socket of this.#open.keys()) socket.destroy();
   }
@@ -102,8 +102,8 @@ export class HttpConnections {
   }
 
   /**
-   * Whether those that `counts` fill less than `share` of the places, if need be by dropping the one of `mayGo` that has
-   * been idle for longest.
+   * Whether the connections that `counts` selects leave a place free within `share` of all places. If not, the connection
+   * selected by `mayGo` that has been idle for longest is dropped to free one.
    */
   #within(share: number, mayGo: (entry: Entry) => boolean, counts = mayGo): boolean {
     let count = 0;
@@ -120,7 +120,7 @@ export class HttpConnections {
   }
 }
 
-/** Null for this machine. */
+/** Key of the machine with this address; null for this machine. */
 function machineOf(address: string | undefined): string | null {
   if (address === undefined || /^(?:::ffff:)?127\.|^::1$/.test(address)) return null;
   return machineKey(address);

@@ -1,6 +1,6 @@
 /**
- * HTTP serving on node:http: Request in, Response out, with backpressure and cancel, for all runtimes. Bun.serve drops the
- * Content-Length of a streamed body. Deno.serve has no deadlines and no limit on connections; it serves no faster (200
+ * HTTP server on node:http for all runtimes: Request in, Response out, with backpressure and cancel. Bun.serve drops the
+ * Content-Length of a streamed body. Deno.serve has no deadlines and no limit on connections, and is no faster (200
  * clients: 1.6 GB/s against 1.7 here, with a third more memory).
  */
 import http from "node:http";
@@ -15,49 +15,49 @@ import { bindError, formatAddress } from "./os-error.ts";
 
 /** Deadlines and sizes of a request. A response may take as long as a film. */
 export const HTTP_LIMITS = {
-  /** A client must send its whole head in this time, ms: also the slowest network carries it in one. */
+  /** A client must send its whole head in this time, ms: even the slowest network carries it in one second. */
   headersTimeoutMs: 10_000,
   /** A client must send its whole request in this time, ms: a long playlist over a slow network. */
   requestTimeoutMs: 300_000,
   /** A connection that is kept for the next request is closed after this, ms: players fetch a segment every 4 to 10 s. */
   keepAliveTimeoutMs: 20_000,
-  /** Longest head, bytes: a magnet of 16,384 characters with its escapes fits, 1024 heads together stay at 32 MiB. */
+  /** Longest head, bytes: a magnet of 16,384 characters with its escapes fits, and 1024 heads together take 32 MiB. */
   maxHeaderBytes: 32 * 1024,
-  /** How often the deadlines are looked at, ms. */
+  /** How often the deadlines are checked, ms. */
   deadlineCheckMs: 1000,
 };
 /**
- * A client whose body is not wanted has this long to notice the answer, ms. Closing at once, with bytes of it unread, would
- * take the answer away from it (RFC 9112 section 9.6).
+ * A client whose request body is not wanted has this long to read the response, ms. Closing at once, with unread bytes of
+ * the body, could destroy the response before the client sees it (RFC 9112 section 9.6).
  */
 const LINGER_MS = 3000;
 /**
- * An unwanted body that says it is no longer than this is read nevertheless, bytes: after it the connection can go on.
- * Reading others would be work without a limit: 300 clients that send at full speed hold everybody else up for seconds.
+ * An unwanted body with at most this Content-Length is read all the same, bytes, so that the connection can be kept.
+ * Reading longer ones would be unlimited work: 300 clients that send at full speed hold up everybody else for seconds.
  */
 const DRAIN_BYTES = 64 * 1024;
 /**
- * A body in so many chunks that are smaller than this on average is given up: each costs as much as a full one, and no
- * client sends such a body by accident.
+ * A request body of at least `TINY_CHUNKS` chunks that average less than `TINY_CHUNK_BYTES` is given up: each chunk costs as
+ * much as a full one, and no client sends such a body by accident.
  */
 const TINY_CHUNKS = 2000;
 const TINY_CHUNK_BYTES = 16;
 /**
- * A body that is at hand may fill a fast client's socket without ever waiting. After this many bytes, of several answers
- * after each chunk, the others get their turn: new connections, peers, and clients that would else drift apart until
- * no two of them read the same bytes.
+ * A response whose bytes are at hand may fill a fast client's socket without ever waiting. So it yields to the event loop
+ * after this many bytes, or after each chunk when several responses are being sent: for new connections, for peers, and for
+ * clients that would otherwise drift apart until no two of them read the same bytes.
  */
 const TURN_BYTES = 1024 * 1024;
 /**
- * Connections that wait in the system until we accept them, trimmed to what it allows (4096 on Linux by default). Where they
- * do not fit the system is silent, and the client tries again after a second: 511, the usual number, is too few for a flood.
- * Bun takes 512 whatever it is told.
+ * Connections that the system holds until we accept them; it may allow fewer (4096 on Linux by default). It silently drops
+ * those that do not fit, and the client tries again after a second: 511, the usual number, is too few for a flood. Bun always
+ * uses 512.
  */
 const LISTEN_BACKLOG = 4096;
-/** While closing, connections that fell idle are looked for this often, ms. */
+/** How often idle connections are closed while the server closes, ms. */
 const IDLE_CHECK_MS = 50;
 
-/** HTTP on node:http. `watch` looks after the listener on runtimes that may stop accepting; default: nobody does. */
+/** HTTP on node:http. `watch` reopens the listener on runtimes that may stop accepting; default: none. */
 export function createHttpPort({ watch, limits = HTTP_LIMITS, connections = () => new HttpConnections() }: {
   watch?: typeof watchListener;
   limits?: typeof HTTP_LIMITS;
@@ -77,10 +77,10 @@ export function createHttpPort({ watch, limits = HTTP_LIMITS, connections = () =
       const address = await listen(at);
       let closing: Promise<void> | null = null;
       const reopen = () => {
-        // The old ones end with their last response; they look at no deadline any more.
+        // Old servers end with their last response. They no longer enforce deadlines, so idle connections are dropped here.
         for (const server of servers) server.close();
         open.destroyIdle();
-        // Fails while there are no descriptors: the watch calls again.
+        // This fails while no descriptor is free; the watch then calls again.
         listen(address).then(() => void (closing && closeAll(servers, open, 0)), () => {});
       };
       const unwatch = watch?.(address, () => open.accepted, reopen);
@@ -131,7 +131,7 @@ function listening(server: http.Server, at: SocketAddress): Promise<SocketAddres
 
 function closeAll(servers: ReadonlySet<http.Server>, connections: HttpConnections, graceMs: number): Promise<void> {
   return new Promise((resolve) => {
-    // A kept-alive connection that falls idle after its last answer would hold the server open.
+    // A kept-alive connection that becomes idle after its last response would keep the server open.
     const idle = setInterval(() => servers.forEach((server) => server.closeIdleConnections()), IDLE_CHECK_MS);
     const timer = setTimeout(() => {
       connections.destroyAll();
@@ -188,7 +188,7 @@ function toRequest(incoming: http.IncomingMessage, local: SocketAddress, signal:
   return new Request(url, init as RequestInit);
 }
 
-/** Cancelling it leaves the connection alone: the answer is still to come. */
+/** The request's body. Cancelling it leaves the connection open, as the response is still to be sent. */
 function bodyOf(incoming: http.IncomingMessage): ReadableStream<Uint8Array> {
   refuseTinyChunks(incoming);
   const gone = (cause: Error) =>
@@ -198,7 +198,10 @@ function bodyOf(incoming: http.IncomingMessage): ReadableStream<Uint8Array> {
   return body;
 }
 
-/** Looks at chunks as the parser hands them over: it reads 64 KiB ahead, which may be as many objects of 250 bytes. */
+/**
+ * Counts chunks as the parser hands them over, before they are buffered: it reads 64 KiB ahead, which may be 65,536 chunks of
+ * a byte, each an object of 250 bytes.
+ */
 function refuseTinyChunks(incoming: http.IncomingMessage): void {
   const push = incoming.push.bind(incoming);
   let chunks = 0;
@@ -211,13 +214,13 @@ function refuseTinyChunks(incoming: http.IncomingMessage): void {
   };
 }
 
-/** Drops the rest of a body that nobody read, and the connection if it does not end soon. */
+/** Drops the rest of an unread body, and the connection too if the body does not end soon. */
 function dropBody(incoming: http.IncomingMessage): void {
   const { socket } = incoming;
   const timer = setTimeout(() => socket.destroy(), LINGER_MS);
   const done = () => clearTimeout(timer);
   socket.once("close", done);
-  // Node itself would read all of it now.
+  // By default Node would now read the whole body.
   incoming.pause();
   if (!(Number(incoming.headers["content-length"]) <= DRAIN_BYTES)) return;
   incoming.once("end", done);
@@ -245,7 +248,7 @@ async function send(response: Response, incoming: http.IncomingMessage, outgoing
   await pump(body, outgoing);
 }
 
-/** Bodies being copied. */
+/** Number of bodies being copied. */
 let pumping = 0;
 
 /** Copies `body`; asks for the next chunk only when the socket took the last one. */
@@ -257,7 +260,7 @@ async function pump(body: ReadableStream<Uint8Array>, outgoing: http.ServerRespo
   outgoing.on("drain", () => wake?.());
   outgoing.once("close", () => {
     wake?.();
-    // Also ends a read() that waits for pieces nobody wants any more.
+    // This also ends a read() that waits for pieces nobody wants any more.
     reader.cancel().catch(() => {});
   });
   pumping++;
@@ -269,14 +272,14 @@ async function pump(body: ReadableStream<Uint8Array>, outgoing: http.ServerRespo
         outgoing.end();
         return;
       }
-      // Only what the system has taken: a connection that breaks may hold the rest a moment longer.
+      // Release only chunks that the system has taken: a broken connection may still refer to the others for a moment.
       if (!outgoing.write(value, (error) => error ? undefined : lender?.release(value))) {
         await new Promise<void>((resolve) => {
           wake = resolve;
           if (!outgoing.writableNeedDrain || outgoing.destroyed) resolve();
         });
       }
-      // Even a drain may come without a turn of the event loop: when the kernel takes all at once.
+      // When the kernel takes everything at once, even "drain" fires without a turn of the event loop.
       unturnedBytes += value.length;
       if (pumping > 1 || unturnedBytes >= TURN_BYTES) {
         unturnedBytes = 0;
@@ -284,7 +287,7 @@ async function pump(body: ReadableStream<Uint8Array>, outgoing: http.ServerRespo
       }
     }
   } catch {
-    // The body failed after the head was sent: cutting the connection is the only way left to tell.
+    // The body failed after the head was sent: cutting the connection is the only way left to report it.
     outgoing.destroy();
   } finally {
     pumping--;

@@ -6,7 +6,7 @@ export const WRITE_HIGH_BYTES = 256 * 1024;
 /** `drain` is called once fewer bytes than this are queued (the promise of `src/ports.ts`). */
 export const WRITE_LOW_BYTES = 64 * 1024;
 
-/** Size of one receive buffer at most: larger ones gave no more throughput on loopback, smaller ones cost 10–30 %. */
+/** Largest receive buffer: larger ones gave no more throughput on loopback, smaller ones cost 10–30 %. */
 export const RECEIVE_BUFFER_BYTES = 256 * 1024;
 
 /** Bytes handed to the kernel in one write where the runtime has no gathering write: 8 blocks and their headers. */

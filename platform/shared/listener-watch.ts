@@ -2,7 +2,7 @@
 import net from "node:net";
 import type { SocketAddress } from "../../src/ports.ts";
 
-/** A server that accepted nobody for this long is tried, ms. */
+/** A server that accepted no connection for this long is tested, ms. */
 const CHECK_MS = 2000;
 /** A connection that was not accepted after this long never will be, ms. */
 const ACCEPT_MS = 1000;
@@ -10,8 +10,8 @@ const ACCEPT_MS = 1000;
 /**
  * Deno stops accepting for good when it runs out of descriptors for a moment: the listener stays open, no error is reported,
  * and clients wait in the kernel's queue. So whenever `accepted`, a count of the connections to `at`, did not grow for a
- * while, one connection of our own tells whether they are still accepted; if not, `reopen` is called, again and again
- * until they are. Returns what ends the watch.
+ * while, a connection of our own tests whether connections are still accepted; if not, `reopen` is called until they are.
+ * Returns a function that ends the watch.
  */
 export function watchListener(at: SocketAddress, accepted: () => number, reopen: () => void): () => void {
   let seen = accepted();
@@ -24,7 +24,7 @@ export function watchListener(at: SocketAddress, accepted: () => number, reopen:
   return () => clearInterval(timer);
 }
 
-/** Connects; calls `onDead` when nobody is `accepted` or listens. */
+/** Connects; calls `onDead` when nothing listens there or `accepted` stays false. */
 function tryListener({ host, port }: SocketAddress, accepted: () => boolean, onDead: () => void): void {
   const probe = net.connect({ host: host === "0.0.0.0" ? "127.0.0.1" : host === "::" ? "::1" : host, port });
   const finish = (isDead: boolean) => {
@@ -33,6 +33,6 @@ function tryListener({ host, port }: SocketAddress, accepted: () => boolean, onD
     if (isDead) onDead();
   };
   const timer = setTimeout(() => finish(!accepted()), ACCEPT_MS);
-  // Any other error, as when no descriptor is free, says nothing about the listener.
+  // Any other error, such as having no free descriptor, says nothing about the listener.
   probe.on("error", (error: { code?: string }) => finish(error.code === "ECONNREFUSED"));
 }

@@ -15,7 +15,7 @@ export const localSockets: LocalSocketPort = {
       return { path: `\\\\.\\pipe\\millrace-${crypto.randomUUID()}`, remove: () => Promise.resolve() };
     }
     try {
-      // Of mode 700: whoever cannot enter the directory cannot connect, whatever the mode of the socket.
+      // mkdtemp makes it with mode 700: users who cannot enter the directory cannot connect, whatever the mode of the socket.
       const directory = await mkdtemp(path.join(os.tmpdir(), "millrace-"));
       return {
         path: path.join(directory, "socket"),

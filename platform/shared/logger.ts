@@ -1,4 +1,4 @@
-/** Log lines, text or JSON, on standard error. */
+/** Formats log lines, as text or JSON. */
 import { describeError } from "../../src/errors.ts";
 import type { Clock, Logger, LogLevel } from "../../src/ports.ts";
 
@@ -15,7 +15,7 @@ export interface LoggerOptions {
   readonly clock: Clock;
 }
 
-/** A logger that writes one line an event; what is less severe than `level` costs next to nothing. */
+/** A logger that writes one line per event; events less severe than `level` cost next to nothing. */
 export function createLogger(options: LoggerOptions, bound: Readonly<Record<string, unknown>> = {}): Logger {
   const limit = SEVERITY[options.level ?? "info"];
   const format = options.format === "json" ? jsonLine : textLine;

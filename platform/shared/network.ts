@@ -1,4 +1,4 @@
-/** What the machine knows of its network, from node:os and node:dns. */
+/** What the machine knows about its network, from node:os and node:dns. */
 import dns from "node:dns";
 import fs from "node:fs/promises";
 import net from "node:net";
@@ -9,7 +9,7 @@ import type { InterfaceAddress, NetworkPort } from "../../src/ports.ts";
 /** Linux lists its IPv4 routes here; other systems have no such file, and Android does not show it. */
 const LINUX_ROUTES = "/proc/net/route";
 
-/** Routers of the default routes in such a list: columns destination, gateway, …, mask, addresses in reverse byte order. */
+/** Routers of the default routes in `LINUX_ROUTES`: columns destination, gateway, …, mask; addresses in reverse byte order. */
 export function gatewaysOf(routes: string): string[] {
   const found = routes.split("\n").flatMap((line) => {
     const [, destination, gateway = "", , , , , mask] = line.split(/\s+/);

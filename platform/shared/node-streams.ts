@@ -1,12 +1,12 @@
-/** Node streams as Web Streams with true backpressure; the runtimes' own converters differ and have faults. */
+/** Node streams as Web Streams with true backpressure; the runtimes' own converters differ and have bugs. */
 import type { Readable, Writable } from "node:stream";
 
 /** Bytes buffered between a Node stream and its reader. */
 const BUFFER_BYTES = 64 * 1024;
 
 /**
- * `source` as bytes; reading stops while nobody pulls, `cancel` runs `onCancel`, which destroys it unless given. Its errors
- * pass through `errorOf`.
+ * `source` as a stream of bytes; reading stops while nobody pulls. `cancel` runs `onCancel`, by default destroying `source`.
+ * Errors of `source` are mapped by `errorOf`.
  */
 export function webReadable(
   source: Readable,

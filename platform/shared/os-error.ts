@@ -2,7 +2,7 @@
 import { type ErrorCode, MillraceError } from "../../src/errors.ts";
 import type { SocketAddress } from "../../src/ports.ts";
 
-/** Names under which Deno raises what others report as an errno. */
+/** The errno for each error class that Deno throws instead of reporting an errno. */
 const ERRNO_OF_NAME: Readonly<Record<string, string>> = {
   AddrInUse: "EADDRINUSE",
   AddrNotAvailable: "EADDRNOTAVAIL",
@@ -15,7 +15,7 @@ const ERRNO_OF_NAME: Readonly<Record<string, string>> = {
   NotCapable: "EACCES",
 };
 
-/** The errno name (`ENOENT`, …) behind an error; null when there is none. */
+/** The errno name (`ENOENT`, …) of an error; null when it has none. */
 export function errnoOf(error: unknown): string | null {
   if (typeof error !== "object" || error === null) return null;
   const { code, name, cause } = error as { code?: unknown; name?: unknown; cause?: unknown };
@@ -29,7 +29,7 @@ export function formatAddress(address: SocketAddress): string {
   return address.host.includes(":") ? `[${address.host}]:${address.port}` : `${address.host}:${address.port}`;
 }
 
-/** What `connect` rejects with. */
+/** The error that `connect` rejects with. */
 export function connectError(cause: unknown, target: SocketAddress): MillraceError {
   const errno = errnoOf(cause);
   return new MillraceError("connection_failed", `cannot connect to ${formatAddress(target)}${suffix(errno)}`, {
@@ -38,7 +38,7 @@ export function connectError(cause: unknown, target: SocketAddress): MillraceErr
   });
 }
 
-/** What a connection closes with when it did not end in order. */
+/** The error of a connection that did not close in order. */
 export function brokenError(cause: unknown, remote: SocketAddress): MillraceError {
   const errno = errnoOf(cause);
   return new MillraceError("connection_failed", `connection with ${formatAddress(remote)} broke${suffix(errno)}`, {
@@ -47,7 +47,7 @@ export function brokenError(cause: unknown, remote: SocketAddress): MillraceErro
   });
 }
 
-/** What `listen` and `bind` reject with. */
+/** The error that `listen` and `bind` reject with. */
 export function bindError(cause: unknown, at: SocketAddress, what: "TCP" | "UDP" | "HTTP"): MillraceError {
   const errno = errnoOf(cause);
   const where = formatAddress(at);
@@ -70,7 +70,7 @@ const FILE_CODES: Readonly<Record<string, ErrorCode>> = {
   EROFS: "denied",
 };
 
-/** What the file port rejects with. The path is in `detail`: the message may reach clients on other machines. */
+/** The error that the file port rejects with. The path is only in `detail`, since the message may reach clients on other machines. */
 export function fileError(cause: unknown, action: string, path: string): MillraceError {
   if (cause instanceof MillraceError) return cause;
   const errno = errnoOf(cause);

@@ -1,4 +1,4 @@
-/** Puts a platform's ports together: what a runtime does its own way, and what all do alike. */
+/** Assembles a platform's ports from those of the runtime and those that all runtimes share. */
 import process from "node:process";
 import type { Clock, HttpPort, Ports, RuntimeFacts, TcpPort } from "../../src/ports.ts";
 import { loadHlsModule } from "./assets.ts";

@@ -47,11 +47,11 @@ function wrap(child: NodeChild): ChildProcess {
     stderr: webReadable(child.stderr!),
     exited,
     kill(signal = "SIGTERM") {
-      // Not child.kill(): after it Deno reports death by that signal even when the child ended by itself.
+      // Not child.kill(): after it Deno reports death by that signal even when the child exited by itself.
       try {
         if (running) process.kill(child.pid!, signal);
       } catch {
-        // It ended just now.
+        // The child ended in the meantime.
       }
     },
   };

@@ -1,11 +1,11 @@
-/** Finding programs, as a shell would. */
+/** Finds programs as a shell would. */
 import { constants } from "node:fs";
 import { access, stat } from "node:fs/promises";
 import path from "node:path";
 import process from "node:process";
 import type { ProgramPort } from "../../src/ports.ts";
 
-/** What Windows adds to a name when `PATHEXT` does not say. */
+/** Endings that Windows adds to a name when `PATHEXT` is not set. */
 const WINDOWS_EXTENSIONS = ".COM;.EXE;.BAT;.CMD";
 
 /** Programs of this machine. */

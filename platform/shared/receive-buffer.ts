@@ -1,6 +1,6 @@
 /**
- * A receive buffer that is reused and fits itself to the traffic: idle peers cost 16 KiB, fast ones get large reads.
- * For runtimes where a pending read owns its buffer.
+ * A reused receive buffer whose size follows the traffic: idle peers cost 16 KiB, fast ones get large reads. For runtimes
+ * where a pending read owns its buffer.
  */
 
 const SMALLEST_BYTES = 16 * 1024;
@@ -22,7 +22,7 @@ export class ReceiveBuffer {
     return this.buffer;
   }
 
-  /** The read brought `count` bytes; the next one may get another buffer. */
+  /** To be called when a read brought `count` bytes; the next read may get a buffer of another size. */
   used(count: number): void {
     const size = this.buffer.length;
     if (count === size && size < this.largestBytes) {

@@ -3,9 +3,9 @@ import { createHash } from "node:crypto";
 import type { Sha1 } from "../../src/ports.ts";
 
 /**
- * Web Crypto copies its input and hands it to another thread: per GiB that takes 0.4 to 0.6 s more processor time, most of
- * it on the caller's thread, which could have hashed meanwhile. Beyond this size hashing would hold up everything else
- * too long: 4 MiB take 2 to 4 ms.
+ * Up to this size pieces are hashed on the caller's thread. Web Crypto copies its input and hands it to another thread, which
+ * takes 0.4 to 0.6 s more processor time per GiB, most of it on the caller's thread, which could have hashed meanwhile.
+ * Hashing larger pieces here would hold up everything else too long: 4 MiB take 2 to 4 ms.
  */
 const MAX_INLINE_BYTES = 4 * 1024 * 1024;
 

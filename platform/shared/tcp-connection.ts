@@ -1,6 +1,6 @@
 /**
- * The part of a TCP connection that is the same everywhere: the write queue with its marks, one write a turn, the order
- * of half-close and close. A runtime adds how bytes reach the kernel and how reading is stopped and started.
+ * The part of a TCP connection that is the same on all runtimes: the write queue with its marks, one write per turn of the
+ * event loop, the order of half-close and close. A runtime adds how bytes reach the kernel, and how reading stops and starts.
  */
 import type { SocketAddress, TcpConnection, TcpHandlers } from "../../src/ports.ts";
 import { WRITE_HIGH_BYTES, WRITE_LOW_BYTES } from "./limits.ts";
@@ -14,7 +14,7 @@ export abstract class QueuedTcpConnection implements TcpConnection {
   protected readonly queue = new WriteQueue();
   protected handlers: TcpHandlers | null = null;
   protected closed = false;
-  /** Bytes handed to the runtime and not yet taken by the kernel. */
+  /** Bytes handed to the runtime that the kernel has not taken yet. */
   private inFlightBytes = 0;
   private flushScheduled = false;
   private needsDrain = false;
@@ -28,13 +28,13 @@ export abstract class QueuedTcpConnection implements TcpConnection {
     this.remote = remote;
   }
 
-  /** Starts delivery of what arrives; runs after `open` returned. */
+  /** Starts delivering received bytes; called after `open` returned. */
   protected abstract startReading(): void;
   abstract pause(): void;
   abstract resume(): void;
-  /** Sends from `queue` (not empty) and calls `sending` and `sent`; is not called again before that is over. */
+  /** Sends from `queue`, which is not empty, and calls `sending` and `sent`; not called again before `sent` says it is done. */
   protected abstract transmit(): void;
-  /** Half-closes; everything has left the queue. */
+  /** Half-closes; called when the queue is empty. */
   protected abstract shutWrite(): void;
   /** Releases the socket at once. */
   protected abstract destroy(): void;
@@ -72,12 +72,12 @@ export abstract class QueuedTcpConnection implements TcpConnection {
     queueMicrotask(() => this.finish());
   }
 
-  /** `count` bytes were taken from the queue and are on their way to the kernel. */
+  /** To be called when `count` bytes were taken from the queue and are on their way to the kernel. */
   protected sending(count: number): void {
     this.inFlightBytes += count;
   }
 
-  /** `count` of the bytes told to `sending` are with the kernel; `done` when `transmit` is over. */
+  /** To be called when the kernel took `count` of the bytes reported to `sending`; `done` when `transmit` is over. */
   protected sent(count: number, done: boolean): void {
     this.inFlightBytes -= count;
     if (this.closed) return;
@@ -88,7 +88,7 @@ export abstract class QueuedTcpConnection implements TcpConnection {
     }
   }
 
-  /** The far end finished sending. */
+  /** To be called when the far end has finished sending. */
   protected ended(): void {
     if (this.closed || this.readEnded) return;
     this.readEnded = true;

@@ -28,7 +28,7 @@ export const udp: UdpPort = {
         }
         if (options.receiveBufferBytes !== undefined) enlarge(socket, options.receiveBufferBytes);
         socket.off("error", fail);
-        // ICMP errors arrive here; UDP promises nothing.
+        // ICMP errors arrive here; UDP guarantees no delivery, so they are ignored.
         socket.on("error", () => {});
         resolve(wrap(socket));
       });
@@ -36,12 +36,12 @@ export const udp: UdpPort = {
   },
 };
 
-/** Whatever the kernel gives will do, and a runtime that cannot ask goes on with what it has. */
+/** Asks for a larger receive buffer. The kernel may grant less, and a runtime that cannot ask keeps the default. */
 function enlarge(socket: dgram.Socket, bytes: number): void {
   try {
     socket.setRecvBufferSize(bytes);
   } catch {
-    // Less is a loss under load, and no reason not to listen.
+    // A small buffer loses datagrams under load, but is no reason not to listen.
   }
 }
 
@@ -68,7 +68,7 @@ function wrap(socket: dgram.Socket): UdpSocket {
         const attempt = (again: boolean) => {
           try {
             socket.send(data, to.port, to.host, (error) => {
-              // Some runtimes report the refusal of an earlier datagram here, and this one was not sent.
+              // Some runtimes report the refusal of an earlier datagram here and do not send this one.
               if (again && !closed && errnoOf(error) === "ECONNREFUSED") attempt(false);
               else resolve();
             });
@@ -90,6 +90,6 @@ function closeQuietly(socket: dgram.Socket): void {
   try {
     socket.close();
   } catch {
-    // It was not bound or is closed.
+    // The socket was not bound, or is closed already.
   }
 }

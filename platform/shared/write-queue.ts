@@ -1,9 +1,9 @@
-/** Bytes waiting to be sent, in order. Small chunks are merged so that a turn's messages leave in few writes. */
+/** Bytes waiting to be sent, in order. Small chunks are merged so that the messages of one turn leave in few writes. */
 
 /** Chunks up to this size are copied together: below it a copy is cheaper than one more buffer in a gathering write. */
 const MERGE_BYTES = 1024;
 
-/** A first-in first-out queue of chunks. It does not bound itself: `TcpConnection.write` tells callers when to stop. */
+/** A first-in first-out queue of chunks. It has no bound of its own: `TcpConnection.write` returns false when callers should stop. */
 export class WriteQueue {
   private chunks: Uint8Array[] = [];
   private head = 0;
@@ -23,7 +23,7 @@ export class WriteQueue {
     this.head = this.headOffset = this.bytes = 0;
   }
 
-  /** The next chunk alone when it is at least `minBytes` long and nothing stands before it; else null. */
+  /** Takes the next chunk if it is untouched and at least `minBytes` long; else returns null. */
   takeLarge(minBytes: number): Uint8Array | null {
     const chunk = this.chunks[this.head];
     if (chunk === undefined || chunk.length - this.headOffset < minBytes) return null;
@@ -50,7 +50,7 @@ export class WriteQueue {
     return filled;
   }
 
-  /** Takes everything, neighbouring small chunks merged. */
+  /** Takes everything, with neighbouring small chunks merged. */
   takeAll(): Uint8Array[] {
     const all: Uint8Array[] = [];
     let small: Uint8Array[] = [];

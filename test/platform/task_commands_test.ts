@@ -24,8 +24,8 @@ test("millrace import and check have a running engine do it, and say what came o
       const { state, done, skipped } = JSON.parse(again.stdout.trimEnd().split("\n").pop()!);
       assertEquals([state, done, skipped], ["done", 2, 2]);
       // Only players open such addresses.
-      assertEquals((await run(["check", ...here])).stdout, "2 looked at, 0 alive\n");
-      assertEquals((await run(["check", "nothing like it", ...here])).stdout, "0 looked at, 0 alive\n");
+      assertEquals((await run(["check", ...here])).stdout, "2 checked, 0 alive\n");
+      assertEquals((await run(["check", "nothing like it", ...here])).stdout, "0 checked, 0 alive\n");
       const missing = await run(["import", path.join(directory, "none.m3u"), ...here]);
       assertEquals([missing.code, missing.stdout], [2, ""]);
       assertMatch(missing.stderr, /none\.m3u/);

@@ -95,7 +95,9 @@ export async function stage(store: Store, request: StageRequest): Promise<Staged
     }
   }
   await flush();
-  if (entries === 0) throw new MillraceError("invalid_argument", "the list has no entries; what was there stays");
+  if (entries === 0) {
+    throw new MillraceError("invalid_argument", "the list has no entries; the items of the last update stay");
+  }
   return { entries, rows: position, guides: guidesOf(header) };
 }
 
