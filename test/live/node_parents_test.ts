@@ -200,22 +200,22 @@ function branchless(lacking: number): { stage: Stage; peers: Neighbour[]; run: (
 test("LiveNode leaves a parent whose tree nobody gets, by the blocks of other trees", () => {
   const { stage, peers, run } = branchless(0);
   run(21, 24);
-  const { parents } = stage.node["parents"];
-  const had = parents[1]!;
+  const parentOf = (substream: number) => stage.node["parents"]["branches"][substream]!.parent;
+  const had = parentOf(1)!;
   assert(had !== null);
-  for (let seq = 25; seq <= 40 && parents[1] === had; seq++) {
+  for (let seq = 25; seq <= 40 && parentOf(1) === had; seq++) {
     stage.header(peers[0]!, seq);
     for (let block = 0; block < 4; block++) {
       const substream = (4 * seq + block) % 8;
-      const { peer } = peers.find((one) => one.peer === parents[substream]) ?? peers[0]!;
+      const { peer } = peers.find((one) => one.peer === parentOf(substream)) ?? peers[0]!;
       if (substream !== 1) stage.node.block(peer, seq, 16_384 * block, GENUINE.subarray(0, 16_384));
     }
     // Nobody tells of a whole piece.
     stage.pass(500);
-    assert(parents[0] !== null && parents[2] !== null);
-    assert(seq >= 28 || parents[1] === had, "it is left before it is overdue");
+    assert(parentOf(0) !== null && parentOf(2) !== null);
+    assert(seq >= 28 || parentOf(1) === had, "it is left before it is overdue");
   }
-  assert(parents[1] !== had);
+  assert(parentOf(1) !== had);
   assert(had.link !== undefined && nowOf(stage) < had.refusedUntilMs[1]!);
 });
 

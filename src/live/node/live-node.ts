@@ -193,7 +193,7 @@ export class LiveNode {
 
   /** Substreams that somebody pushes to us. */
   get parentCount(): number {
-    return this.parents.parents.filter((parent) => parent !== null).length;
+    return this.parents.count;
   }
 
   /**

@@ -30,14 +30,18 @@ export function lacksBefore(options: SubstreamsOptions, substream: number, seq: 
   return false;
 }
 
-/**
- * Blocks of each substream that its parent should have brought by now. `fromSeq`: the first piece that it owes;
- * `proven`: 1 when it has brought something already.
- */
+/** What the parent of a substream owes. */
+export interface Owed {
+  /** The first piece. */
+  readonly fromSeq: number;
+  /** It has brought something already. */
+  readonly isProven: boolean;
+}
+
+/** Blocks of each substream that its parent should have brought by now; `owed`: by substream. */
 export function lateBlocks(
   { window, rate, blocksPerPiece, substreams }: SubstreamsOptions,
-  fromSeq: Float64Array,
-  proven: Uint8Array,
+  owed: readonly Owed[],
   nowMs: number,
 ): Uint16Array {
   const late = new Uint16Array(substreams);
@@ -55,8 +59,9 @@ export function lateBlocks(
     for (let block = 0; block < entry.blocks.length; block++) {
       if (entry.blocks[block] != null) continue;
       const substream = substreamOf(seq, block, blocksPerPiece, substreams);
-      const overdueMs = proven[substream] === 1 ? POLICY.overdueMs : POLICY.unstartedMs;
-      if (seq >= fromSeq[substream]! && (isCommon || knownMs >= overdueMs)) late[substream]!++;
+      const { fromSeq, isProven } = owed[substream]!;
+      const overdueMs = isProven ? POLICY.overdueMs : POLICY.unstartedMs;
+      if (seq >= fromSeq && (isCommon || knownMs >= overdueMs)) late[substream]!++;
     }
   }
   return late;

@@ -1,0 +1,166 @@
+/** How one substream comes to us: who pushes it, who was asked to take over, and who did it before. */
+import type { LivePeer } from "./live-peer.ts";
+import { UnsubscribeReason } from "../messages.ts";
+import type { PieceWindow } from "./piece-window.ts";
+import { depthAt } from "./candidate.ts";
+import { lacksBefore } from "./substreams.ts";
+import { MAX_DEPTH, UNFED } from "./place.ts";
+import { POLICY } from "./policy.ts";
+import type { StreamRate } from "./stream-rate.ts";
+
+/** The stream that branches belong to. */
+export interface BranchView {
+  readonly window: PieceWindow;
+  readonly rate: StreamRate;
+  readonly substreams: number;
+  readonly blocksPerPiece: number;
+  /** Monotonic ms. */
+  readonly now: () => number;
+}
+
+/** One substream on its way to us. Times are monotonic ms. */
+export class Branch {
+  /** Pushes the substream to us, or was asked to; null: nobody. */
+  parent: LivePeer | null = null;
+  /** Since when `parent` is what it is, null included. */
+  sinceMs = 0;
+  /** The parent has delivered since it was asked: an unsubscribe from then on is notice, not refusal. */
+  isProven = false;
+  /** Newest piece of which the parent, or the one asked to replace it, has brought a block. */
+  broughtSeq = -1;
+  /** First piece that the parent owes us. */
+  fromSeq = 0;
+  /** Until when a parent that gave notice continues; null without notice. */
+  noticeUntilMs: number | null = null;
+  /** Asked to replace the parent, which stays until the first block comes: nothing is missed in between. */
+  next: { readonly peer: LivePeer; readonly askedMs: number } | null = null;
+  /** Was the parent until a better one began to deliver with piece `untilSeq`: what it still owes lies before that. */
+  former: { readonly peer: LivePeer; readonly untilSeq: number; readonly sinceMs: number } | null = null;
+  /** When to look for a better parent. */
+  lookMs = 0;
+  /** When an opportunity to be fed again is taken; null before there was one. */
+  chanceMs: number | null = null;
+  /** The depth reported to our children while we were fed: a parent at least as deep, with us on its path, is below us. */
+  toldDepth = UNFED;
+  /** Number of the substream, from 0. */
+  readonly substream: number;
+  /** Its bit in masks. */
+  readonly bit: number;
+  private readonly view: BranchView;
+
+  constructor(view: BranchView, substream: number) {
+    this.view = view;
+    this.substream = substream;
+    this.bit = 1 << substream;
+  }
+
+  /** How deep we are; `UNFED` when the substream does not reach us: what a parent claims counts only while it delivers. */
+  get depth(): number {
+    if (this.parent === null) return UNFED;
+    const isBelieved = this.isProven ? !this.isStarved : this.view.now() - this.sinceMs <= POLICY.hopefulMs;
+    if (!isBelieved) return UNFED;
+    const depth = depthAt(this.parent, this.substream);
+    return depth > MAX_DEPTH ? UNFED : depth;
+  }
+
+  /** The way by which the substream comes; null while none of it has come from the parent. */
+  get path(): Uint32Array | null {
+    if (!this.isProven || this.depth === UNFED) return null;
+    return this.parent!.place?.paths ?? null;
+  }
+
+  /** True when the parent has brought nothing for so long that blocks of the substream must exist. */
+  private get isStarved(): boolean {
+    const { window, blocksPerPiece, substreams, rate } = this.view;
+    const newest = window.newest?.seq ?? 0;
+    const perBlock = Math.ceil(substreams / blocksPerPiece);
+    return newest - this.broughtSeq > rate.pieces(POLICY.starvedMs, 2) + perBlock;
+  }
+
+  /** Asks `peer`, as the first parent or after a lost one. It owes pieces from `fromSeq` on; older ones are a favour. */
+  adopt(peer: LivePeer, fromSeq: number, nowMs: number): void {
+    this.setParent(peer, nowMs);
+    this.fromSeq = fromSeq;
+  }
+
+  /** A block of piece `seq` came from `peer`. Returns true when it is the parent. */
+  delivered(peer: LivePeer, seq: number, nowMs: number): boolean {
+    const isParent = this.parent === peer;
+    const isNext = this.next?.peer === peer;
+    if (isParent || isNext) this.broughtSeq = Math.max(this.broughtSeq, seq);
+    if (isParent) this.isProven = true;
+    if (this.former?.peer === peer && seq >= this.former.untilSeq) this.leaveFormer();
+    else if (isNext) this.handOver(peer, seq, nowMs);
+    return isParent;
+  }
+
+  /** `peer`, asked to replace the parent, begins to deliver with piece `seq`. */
+  private handOver(peer: LivePeer, seq: number, nowMs: number): void {
+    this.blame(nowMs);
+    this.leaveFormer();
+    this.former = this.parent && { peer: this.parent, untilSeq: seq, sinceMs: nowMs };
+    this.next = null;
+    this.setParent(peer, nowMs);
+    this.isProven = true;
+    this.fromSeq = seq + 1;
+    if (!lacksBefore(this.view, this.substream, seq)) this.leaveFormer();
+  }
+
+  /** Lets the parent go without a word; the one asked to replace it takes its place. */
+  release(nowMs: number): void {
+    if (this.parent !== null) this.parent.parentMask &= ~this.bit;
+    this.setParent(this.next?.peer ?? null, nowMs);
+    this.next = null;
+  }
+
+  /** As `release`, and tells the parent. */
+  leave(nowMs: number): void {
+    if (this.parent !== null) this.unsubscribe(this.parent);
+    this.release(nowMs);
+  }
+
+  /** Tells the former parent that it need not push any more. */
+  leaveFormer(): void {
+    const { former } = this;
+    if (former === null) return;
+    this.forgetFormer();
+    this.unsubscribe(former.peer);
+  }
+
+  /** The former parent is gone by itself. */
+  forgetFormer(): void {
+    if (this.former !== null) this.former.peer.parentMask &= ~this.bit;
+    this.former = null;
+  }
+
+  /** The one asked to replace the parent does not. */
+  forgetNext(): void {
+    if (this.next !== null) this.next.peer.parentMask &= ~this.bit;
+    this.next = null;
+  }
+
+  /** Asks `peer` to stop pushing the substream. */
+  unsubscribe(peer: LivePeer): void {
+    peer.send({ type: "unsubscribe", mask: this.bit, reason: UnsubscribeReason.moved });
+  }
+
+  /** A parent that stopped delivering, but still says that the substream reaches it, is not asked again soon. */
+  blame(nowMs: number): void {
+    const { parent } = this;
+    if (parent === null || !this.isProven || !this.isStarved) return;
+    if (depthAt(parent, this.substream) <= MAX_DEPTH && nowMs >= parent.barrenUntilMs) noteBarren(parent, nowMs);
+  }
+
+  private setParent(peer: LivePeer | null, nowMs: number): void {
+    this.parent = peer;
+    this.isProven = false;
+    this.noticeUntilMs = null;
+    this.sinceMs = nowMs;
+  }
+}
+
+/** `parent` was asked and brought nothing. */
+export function noteBarren(parent: LivePeer, nowMs: number): void {
+  const doublings = Math.min(POLICY.barrenDoublings, parent.barrenTimes++);
+  parent.barrenUntilMs = nowMs + POLICY.barrenMs * 2 ** doublings;
+}
