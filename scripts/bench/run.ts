@@ -2,21 +2,21 @@
  * The comparison that anyone can rerun: `deno task bench [MiB=512] [rounds=3]`.
  *
  * Full downloads from one seeder on loopback (libtorrent, else ours), to disk, every piece hashed, all contenders
- * taking turns in each round; remuxing to a pipe against `ffmpeg -c copy`; then the waits of players (`stream.ts`), and
+ * taking turns in each round; seeding to libtorrent (`seeding.ts`); remuxing to a pipe against `ffmpeg -c copy`; then the waits of players (`stream.ts`), and
  * the outputs compared with each other (`outputs.ts`). Prints Markdown with ratios to ourselves on Node; rivals that
  * are not installed are named. Works under $BENCH_DIR (default: the system's temporary directory). CPU and memory come
  * from /proc, so they are empty on systems other than Linux.
  */
-import { closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync, writeSync } from "node:fs";
-import { randomBytes } from "node:crypto";
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import process from "node:process";
-import { createTransportFile, hashPieces } from "../../src/transport/create.ts";
 import { commandOf, run } from "../support/runtimes.ts";
 import { deadline, line, median, start, stop, usage } from "./children.ts";
 import { bundle, type Contender, contenders, findLibtorrent, has } from "./contenders.ts";
+import { Noise } from "./noise.ts";
 import { outputs } from "./outputs.ts";
+import { seeding } from "./seeding.ts";
 import { streaming } from "./stream.ts";
 import { track } from "./tracker.ts";
 
@@ -49,27 +49,17 @@ async function download(who: Contender, torrent: string, into: string): Promise<
   }
 }
 
-async function downloads(work: string, mib: number, rounds: number): Promise<string[]> {
+async function downloads(work: string, noise: Noise, rounds: number): Promise<string[]> {
   const { present, missing, ours } = await contenders(work);
-  const seed = path.join(work, "seed");
-  mkdirSync(seed);
-  const out = openSync(path.join(seed, "noise.bin"), "w");
-  for (let i = 0; i < mib; i++) writeSync(out, randomBytes(MIB));
-  closeSync(out);
   let port = 0;
   const tracker = await track(() => [port]);
-  const data = readFileSync(path.join(seed, "noise.bin"));
-  const pieceHashes = await hashPieces(
-    data.length,
-    MIB,
-    (at, length) => Promise.resolve(data.subarray(at, at + length)),
-  );
-  const contents = { name: "noise.bin", sizeBytes: data.length, pieceLengthBytes: MIB, pieceHashes };
   const torrent = path.join(work, "noise.torrent");
-  writeFileSync(torrent, (await createTransportFile({ ...contents, trackers: [[tracker.url]] })).bytes);
+  await noise.writeTorrent(torrent, tracker.url);
   const libtorrent = findLibtorrent();
   const seeder = start(
-    libtorrent !== null ? libtorrent("seed", torrent, seed) : [...commandOf("node"), ours, "seed", torrent, seed],
+    libtorrent !== null
+      ? libtorrent("seed", torrent, noise.directory)
+      : [...commandOf("node"), ours, "seed", torrent, noise.directory],
   );
   try {
     port = Number((await line(seeder, "READY", START_TIMEOUT_MS)).split(" ")[1]);
@@ -79,7 +69,7 @@ async function downloads(work: string, mib: number, rounds: number): Promise<str
     for (let round = 0; round < rounds; round++) {
       for (const who of present) results.get(who)!.push(await download(who, torrent, path.join(work, "leech")));
     }
-    return table(results, mib, libtorrent !== null, missing);
+    return table(results, noise.sizeBytes / MIB, libtorrent !== null, missing);
   } finally {
     await stop(seeder);
     tracker.close();
@@ -112,7 +102,12 @@ async function main(mib: number, rounds: number): Promise<void> {
   try {
     const load = () => os.loadavg()[0]!.toFixed(1);
     console.log(`${os.cpus().length} cores, load ${load()}, ${rounds} rounds, medians\n`);
-    console.log((await downloads(work, mib, rounds)).join("\n"));
+    const noise = await Noise.make(path.join(work, "seed"), mib);
+    console.log((await downloads(work, noise, rounds)).join("\n"));
+    if (findLibtorrent() !== null) {
+      const ours = await bundle("scripts/bench/contestant.ts", work);
+      console.log(`\n${(await seeding(work, ours, noise, rounds)).join("\n")}`);
+    } else console.log("\nNot measured without libtorrent: seeding.");
     console.log("\n## Remuxing to MPEG TS, to a pipe\n");
     if (has("ffmpeg", "-version")) {
       const remux = await bundle("scripts/bench/remux.ts", work);

@@ -19,6 +19,11 @@ export class Bitfield {
     for (const byte of this.bytes) for (let b = byte; b !== 0; b &= b - 1) this.#count++;
   }
 
+  /** `size` bits, all set. */
+  static allSet(size: number): Bitfield {
+    return new Bitfield(size, new Uint8Array((size + 7) >> 3).fill(0xff));
+  }
+
   /** How many bits are set. */
   get count(): number {
     return this.#count;

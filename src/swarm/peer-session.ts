@@ -185,7 +185,6 @@ export class PeerSession implements PeerLinkHandlers {
       {
         link,
         fast: this.fast,
-        copies: this.info.encrypted,
         sent: (bytes) => {
           const at = swarm.clock.monotonic();
           this.usefulMs = at;

@@ -1,13 +1,21 @@
 /** The requests of one peer, served in order as fast as its socket and the rate limit allow. */
-import type { PeerLink } from "../wire/types.ts";
+import { payloadBytes, PIECE_HEADER_BYTES } from "../wire/piece-messages.ts";
+import { BLOCK_BYTES, type PeerLink } from "../wire/types.ts";
 import type { TokenBucket } from "./token-bucket.ts";
 import type { UploadCache } from "./upload-cache.ts";
+import type { UploadRun } from "./upload-run.ts";
 
 /** Requests a peer may have waiting; twice what our extended handshake announces, so that no race causes a refusal. */
 const MAX_QUEUED_REQUESTS = 512;
 
-/** Bytes beyond a block that a piece message costs (BEP 3). */
-const PIECE_HEADER_BYTES = 13;
+/** Blocks sent in one write at most: what a connection takes before it asks us to wait. */
+const MAX_BATCH_BLOCKS = 16;
+
+/** Fewer blocks than this are copied: a peer that reads slowly would hold a whole run in memory for the sake of them. */
+const MIN_LENT_BLOCKS = 4;
+
+/** How far ahead of what is being sent runs are loaded, requests: one run. */
+const PREFETCH_REQUESTS = 64;
 
 interface Request {
   readonly piece: number;
@@ -20,53 +28,59 @@ export interface UploadQueueHost {
   readonly link: PeerLink;
   /** Whether `reject` may be sent (BEP 6). */
   readonly fast: boolean;
-  /** Whether every block must be a copy, because the link changes what it sends (encryption). */
-  readonly copies: boolean;
   sent(bytes: number): void;
 }
 
 /** One peer's upload queue. */
 export class UploadQueue {
-  private readonly host: UploadQueueHost;
-  private readonly cache: UploadCache;
-  private readonly bucket: TokenBucket;
-  private requests: Request[] = [];
-  private head = 0;
-  private blocked = false;
-  private loading = false;
-  private isClosed = false;
-  private readonly pump = () => this.run();
+  readonly #host: UploadQueueHost;
+  readonly #cache: UploadCache;
+  readonly #bucket: TokenBucket;
+  #requests: Request[] = [];
+  #head = 0;
+  #isBlocked = false;
+  #isLoading = false;
+  #isClosed = false;
+  #isScheduled = false;
+  /** The runs that the link may be sending from, newest first: a peer that does not read holds no more in memory. */
+  #lent: [UploadRun | null, UploadRun | null] = [null, null];
+  readonly #pump = () => this.#run();
 
   constructor(host: UploadQueueHost, cache: UploadCache, bucket: TokenBucket) {
-    this.host = host;
-    this.cache = cache;
-    this.bucket = bucket;
+    this.#host = host;
+    this.#cache = cache;
+    this.#bucket = bucket;
     host.link.onDrain = () => {
-      this.blocked = false;
-      this.run();
+      this.#isBlocked = false;
+      this.#run();
     };
   }
 
   /** Requests waiting. */
   get length(): number {
-    return this.requests.length - this.head;
+    return this.#requests.length - this.#head;
   }
 
   /** Queues a request that was already checked; false when the queue is full. */
   push(piece: number, offset: number, length: number): boolean {
-    if (this.isClosed || this.length >= MAX_QUEUED_REQUESTS) return false;
-    this.requests.push({ piece, offset, length });
-    if (this.length > 1) this.cache.prefetch(piece, offset);
-    this.run();
+    if (this.#isClosed || this.length >= MAX_QUEUED_REQUESTS) return false;
+    this.#requests.push({ piece, offset, length });
+    if (this.#isScheduled) return true;
+    this.#isScheduled = true;
+    // Requests arrive many at a time: those for adjacent blocks are served together.
+    queueMicrotask(() => {
+      this.#isScheduled = false;
+      this.#run();
+    });
     return true;
   }
 
   /** Withdraws a request; returns whether it was still waiting. */
   cancel(piece: number, offset: number, length: number): boolean {
-    for (let i = this.head; i < this.requests.length; i++) {
-      const r = this.requests[i]!;
+    for (let i = this.#head; i < this.#requests.length; i++) {
+      const r = this.#requests[i]!;
       if (r.piece !== piece || r.offset !== offset || r.length !== length) continue;
-      this.requests.splice(i, 1);
+      this.#requests.splice(i, 1);
       return true;
     }
     return false;
@@ -74,68 +88,115 @@ export class UploadQueue {
 
   /** Empties the queue; waiting requests are rejected if the peer supports BEP 6. */
   refuseAll(): void {
-    for (let i = this.head; i < this.requests.length; i++) this.refuse(this.requests[i]!);
-    this.requests = [];
-    this.head = 0;
+    for (let i = this.#head; i < this.#requests.length; i++) this.#refuse(this.#requests[i]!);
+    this.#requests = [];
+    this.#head = 0;
   }
 
   close(): void {
-    this.isClosed = true;
-    this.requests = [];
-    this.head = 0;
-    this.bucket.forget(this.pump);
-    this.host.link.onDrain = null;
+    this.#isClosed = true;
+    this.#requests = [];
+    this.#head = 0;
+    this.#lent = [null, null];
+    this.#bucket.forget(this.#pump);
+    this.#host.link.onDrain = null;
   }
 
-  private run(): void {
-    while (!this.isClosed && !this.blocked && !this.loading && this.length > 0) {
-      if (!this.bucket.open) return this.bucket.whenOpen(this.pump);
-      const request = this.requests[this.head]!;
-      const data = this.cache.peek(request.piece, request.offset, request.length);
-      if (data === null) return this.load(request);
-      this.shift();
-      this.send(request, data);
+  #run(): void {
+    while (!this.#isClosed && !this.#isBlocked && !this.#isLoading && this.length > 0) {
+      if (!this.#bucket.open) return this.#bucket.whenOpen(this.#pump);
+      const request = this.#requests[this.#head]!;
+      const { piece, offset, length } = request;
+      const isBlock = this.#cache.holds(piece, offset, length);
+      const run = isBlock ? this.#cache.peek(piece, offset) : null;
+      if (run !== null) this.#send(run, this.#take());
+      else this.#load(request, isBlock);
+      this.#prefetch();
     }
   }
 
-  private send(request: Request, data: Uint8Array): void {
-    this.bucket.spend(request.length + PIECE_HEADER_BYTES);
-    this.host.sent(request.length);
-    const bytes = this.host.copies ? data.slice() : data;
-    if (!this.host.link.piece(request.piece, request.offset, bytes)) this.blocked = true;
+  /** Takes the first request and those for the blocks after it, as far as they may leave together. */
+  #take(): Request[] {
+    const batch: Request[] = [];
+    for (;;) {
+      const request = this.#requests[this.#head]!;
+      batch.push(request);
+      this.#shift();
+      this.#bucket.spend(request.length + PIECE_HEADER_BYTES);
+      const next = this.#requests[this.#head];
+      const isNext = next !== undefined && next.piece === request.piece && next.offset === request.offset + BLOCK_BYTES;
+      if (!isNext || batch.length === MAX_BATCH_BLOCKS) return batch;
+      if (!this.#cache.sameRun(request.offset, next.offset) || !this.#bucket.open) return batch;
+      if (!this.#cache.holds(next.piece, next.offset, next.length)) return batch;
+    }
   }
 
-  private load(request: Request): void {
-    this.loading = true;
+  #send(run: UploadRun, batch: readonly Request[]): void {
+    const { link } = this.#host;
+    const { piece, offset } = batch[0]!;
+    const view = run.messages(offset, batch.length);
+    const isLent = batch.length >= MIN_LENT_BLOCKS && this.#mayLend(run);
+    const hasRoom = link.pieces(piece, offset, isLent ? view : view.slice());
+    // A link that encrypts has made a copy; it is then lent for no reason, but for a moment.
+    if (isLent) run.lend(link, link.counters.sentBytes);
+    this.#host.sent(payloadBytes(view));
+    if (!hasRoom) this.#isBlocked = true;
+  }
+
+  #mayLend(run: UploadRun): boolean {
+    const [newest, oldest] = this.#lent;
+    if (run === newest || run === oldest) return true;
+    if (oldest !== null && oldest.isLentTo(this.#host.link)) return false;
+    this.#lent = [run, newest];
+    return true;
+  }
+
+  /** Loads what is to be sent soon. */
+  #prefetch(): void {
+    const ahead = this.#requests[Math.min(this.#head + PREFETCH_REQUESTS, this.#requests.length - 1)];
+    if (ahead === undefined) return;
+    const { piece, offset, length } = ahead;
+    if (this.#cache.holds(piece, offset, length)) this.#cache.prefetch(piece, offset);
+  }
+
+  #load(request: Request, isBlock: boolean): void {
+    this.#isLoading = true;
     const { piece, offset, length } = request;
-    const job = this.cache.fits(offset, length)
-      ? this.cache.load(piece, offset).then(() => null)
-      : this.cache.read(piece, offset, length);
-    job.then((bytes) => {
-      if (bytes !== null && this.requests[this.head] === request) {
-        this.shift();
-        this.send(request, bytes);
-      }
-    }, () => {
-      if (this.requests[this.head] === request) {
-        this.shift();
-        this.refuse(request);
-      }
+    const job = isBlock
+      ? this.#cache.load(piece, offset).then((run) => this.#isFirst(request) && this.#send(run, this.#take()))
+      : this.#cache.read(piece, offset, length).then((bytes) => this.#isFirst(request) && this.#sendAlone(bytes));
+    job.catch(() => {
+      if (!this.#isFirst(request)) return;
+      this.#shift();
+      this.#refuse(request);
     }).finally(() => {
-      this.loading = false;
-      this.run();
+      this.#isLoading = false;
+      this.#run();
     });
   }
 
-  private shift(): void {
-    this.head++;
-    // Compacting only now and then makes shifting cheap: no copy per request.
-    if (this.head < 256 && this.head < this.requests.length) return;
-    this.requests = this.requests.slice(this.head);
-    this.head = 0;
+  /** Whether the request was neither withdrawn nor refused meanwhile. */
+  #isFirst(request: Request): boolean {
+    return !this.#isClosed && this.#requests[this.#head] === request;
   }
 
-  private refuse(request: Request): void {
-    if (this.host.fast) this.host.link.reject(request.piece, request.offset, request.length);
+  #sendAlone(bytes: Uint8Array): void {
+    const { piece, offset, length } = this.#requests[this.#head]!;
+    this.#shift();
+    this.#bucket.spend(length + PIECE_HEADER_BYTES);
+    this.#host.sent(length);
+    if (!this.#host.link.piece(piece, offset, bytes)) this.#isBlocked = true;
+  }
+
+  #shift(): void {
+    this.#head++;
+    // Compacting only now and then makes shifting cheap: no copy per request.
+    if (this.#head < 256 && this.#head < this.#requests.length) return;
+    this.#requests = this.#requests.slice(this.#head);
+    this.#head = 0;
+  }
+
+  #refuse(request: Request): void {
+    if (this.#host.fast) this.#host.link.reject(request.piece, request.offset, request.length);
   }
 }

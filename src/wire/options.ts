@@ -73,3 +73,12 @@ export interface AcceptPeerOptions extends LinkEnvironment {
   /** The connection ended before its torrent was known, so there were no handlers to tell. */
   failed?(error: Error, remote: SocketAddress): void;
 }
+
+/** How a link finds its torrent. */
+export interface LinkOwner {
+  candidates(): Iterable<string>;
+  /** The settings and handlers for a torrent, or null to hang up. */
+  resolve(link: PeerLink, infohashHex: string): { settings: LinkSettings; handlers: PeerLinkHandlers } | null;
+  /** The link closed before `resolve` returned. */
+  orphaned(error: Error): void;
+}

@@ -79,6 +79,13 @@ export class Outbox {
     return this.write(this.cipher === null ? data : this.cipher(data));
   }
 
+  /** Whole `piece` messages, as `block`; without a cipher the connection sends from this memory. */
+  messages(bytes: Uint8Array): boolean {
+    if (this.closed) return true;
+    this.flush();
+    return this.write(this.cipher === null ? bytes : this.cipher(bytes));
+  }
+
   /** Writes the gathered messages to the connection now. */
   flush(): void {
     if (this.closed) this.filled = 0;

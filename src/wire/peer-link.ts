@@ -3,6 +3,7 @@
  * messages are framed here, encrypted or not: blocks and the frequent small messages never leave our code
  * (`FrameReader`, `Outbox`), and the rest is passed to the library one message at a time.
  */
+import { Bitfield } from "../bytes/bitfield.ts";
 import { abortError, MillraceError } from "../errors.ts";
 import type { SocketAddress, TcpConnection } from "../ports.ts";
 import { ControlWire, type PeerFlags } from "./control-wire.ts";
@@ -16,25 +17,17 @@ import { MessageAllowance } from "./message-allowance.ts";
 import { MessageReceiver } from "./message-receiver.ts";
 import { installLive, type LiveExchange } from "./live-exchange.ts";
 import { installMetadata, type MetadataExchange } from "./metadata-exchange.ts";
-import type { EncryptionMode, LinkEnvironment, LinkSettings } from "./options.ts";
+import type { EncryptionMode, LinkEnvironment, LinkOwner, LinkSettings } from "./options.ts";
 import { Outbox } from "./outbox.ts";
 import { installPeerExchange, type PeerExchange } from "./peer-exchange.ts";
 import { hex20 } from "./peer-id.ts";
+import { payloadBytes, rowsOf } from "./piece-messages.ts";
 import { RequestLedger } from "./request-ledger.ts";
 import type { PeerLink, PeerLinkHandlers, PieceShape } from "./types.ts";
 
 const HANDSHAKE = 0;
 const OPEN = 1;
 const CLOSED = 2;
-
-/** How a link finds its torrent. */
-export interface LinkOwner {
-  candidates(): Iterable<string>;
-  /** The settings and handlers for a torrent, or null to hang up. */
-  resolve(link: PeerLink, infohashHex: string): { settings: LinkSettings; handlers: PeerLinkHandlers } | null;
-  /** The link closed before `resolve` returned. */
-  orphaned(error: Error): void;
-}
 
 /** The `PeerLink` of both directions. */
 export class WireLink implements PeerLink {
@@ -96,6 +89,10 @@ export class WireLink implements PeerLink {
     return this.connection.bufferedBytes + this.outbox.pendingBytes;
   }
 
+  get writtenBytes(): number {
+    return this.state === CLOSED ? Infinity : this.outbox.sentBytes - this.connection.bufferedBytes;
+  }
+
   /** Opens the connection and begins; `infohashHex` is the torrent of an outgoing link, null for an incoming one. */
   start(infohashHex: string | null): void {
     this.connection.open({
@@ -151,7 +148,7 @@ export class WireLink implements PeerLink {
   haveAll(): void {
     if (this.state !== OPEN) return;
     if (this.wire.hasFast) this.wire.haveAll();
-    else if (this.pieceCount !== null) this.wire.bitfield(fullBitfield(this.pieceCount));
+    else if (this.pieceCount !== null) this.wire.bitfield(Bitfield.allSet(this.pieceCount).bytes);
   }
 
   haveNone(): void {
@@ -184,6 +181,16 @@ export class WireLink implements PeerLink {
     if (this.state !== OPEN || !this.requests.remove(piece, offset)) return true;
     this.counters.uploadedPayloadBytes += data.length;
     return this.outbox.block(piece, offset, data);
+  }
+
+  pieces(piece: number, offset: number, messages: Uint8Array): boolean {
+    let hasRoom = true;
+    if (this.state !== OPEN) return hasRoom;
+    for (const row of rowsOf(messages, offset, (block) => this.requests.remove(piece, block))) {
+      this.counters.uploadedPayloadBytes += payloadBytes(row);
+      hasRoom = this.outbox.messages(row);
+    }
+    return hasRoom;
   }
 
   push(piece: number, offset: number, data: Uint8Array): boolean {
@@ -390,10 +397,4 @@ export class WireLink implements PeerLink {
       else this.owner.orphaned(reason ?? new MillraceError("closed", "the link was closed in its handshake"));
     });
   }
-}
-
-function fullBitfield(count: number): Uint8Array {
-  const bits = new Uint8Array(Math.ceil(count / 8)).fill(0xff);
-  if ((count & 7) !== 0) bits[bits.length - 1] = 0xff << (8 - (count & 7));
-  return bits;
 }

@@ -122,6 +122,11 @@ export interface PeerLink {
    */
   piece(piece: number, offset: number, data: Uint8Array): boolean;
   /**
+   * The same for adjacent blocks of one piece from `offset` on, whose messages stand one after the other in `messages`
+   * (`piece-messages.ts`). That memory must not change before `writtenBytes` reaches the `sentBytes` counted after this call.
+   */
+  pieces(piece: number, offset: number, messages: Uint8Array): boolean;
+  /**
    * Sends a block of any 31-bit number, even unrequested: only with `LinkSettings.live`. Ownership and return value as
    * for `piece`.
    */
@@ -130,6 +135,8 @@ export interface PeerLink {
   sendLive(message: Uint8Array): void;
   /** Bytes queued for sending. */
   readonly bufferedBytes: number;
+  /** How many of `counters.sentBytes` have left our memory, at least; Infinity once the link is closed. */
+  readonly writtenBytes: number;
   onDrain: (() => void) | null;
   /** Stops reading from the socket (download rate limit) until `resume`. */
   pause(): void;
