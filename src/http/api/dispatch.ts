@@ -32,7 +32,7 @@ export interface Caller {
   readonly clientHost: string;
   /** Base URL of the engine as this request names it. */
   readonly ownUrl: string;
-  /** Whose share of calls and memory it takes. */
+  /** The caller whose share of calls and memory it uses. */
   readonly holder: Holder;
   /** Identifies the request in the log. */
   readonly requestId: string;

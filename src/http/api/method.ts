@@ -20,7 +20,7 @@ export interface ApiCall {
    * page would otherwise borrow the user's place in the network.
    */
   readonly callerIsLocal: boolean;
-  /** Whose share of sessions the call takes. */
+  /** The caller whose share of sessions the call uses. */
   readonly holder: Holder;
   /** The file named by `Method.upload` when it came as a stream; the handler lets it go. */
   readonly upload?: Spooled | undefined;

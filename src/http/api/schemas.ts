@@ -28,7 +28,7 @@ export const SELECTORS = {
 export const SHORT_TEXT = z.string().max(1000);
 /** An item of the playlist. */
 export const ITEM_ID = z.int().min(1).describe("Number of an item of the playlist");
-/** Whose items a call is about, where it may be left out. */
+/** Owner of the items that a call is about; optional. */
 export const OWNER = SHORT_TEXT.optional().describe("Leaves out items of other owners");
 /** An infohash as callers write it. */
 export const INFOHASH = z.string().toLowerCase().regex(/^[0-9a-f]{40}$/, "40 hexadecimal characters are expected");

@@ -1,17 +1,17 @@
-/** Which tracks become AAC, and what such a track looks like. */
+/** Chooses which tracks are converted to AAC or AC-3, and describes the new tracks. */
 import { elementaryFormat } from "../mux/ts/elementary/carry.ts";
 import type { Track } from "../types.ts";
 import { matroskaAudio } from "./matroska-audio.ts";
 import { type AudioTarget, type AudioTranscoding, MADE_RATE, type MadeChannels } from "./types.ts";
 
-/** Whether `track` of a file of `container` is to become AAC, and can be read by an encoder. */
+/** Whether `wish` covers `track` of a file of `container` and the encoder can read it. */
 export function wantsAac(track: Track, container: string, wish: AudioTranscoding): boolean {
   return asksForAac(track, wish) && matroskaAudio(track, container) !== null;
 }
 
 /**
- * Indexes of the tracks that are to be made of others: what `wish` takes in and `isReadable` allows. None where only silent
- * files are to be helped and this one is not silent, or its picture can't be carried. `hasData`: the track is not empty.
+ * Indexes of the tracks to convert: those that `wish` covers, `isReadable` allows and that have data. With `onlyIfSilent`
+ * none if the file has other sound that can be carried, or a picture that cannot be.
  */
 export function chooseMade(
   tracks: readonly Track[],
@@ -27,7 +27,7 @@ export function chooseMade(
   return tracks.flatMap((track, i) => hasData(i) && asksForAac(track, wish) && isReadable(track) ? [i] : []);
 }
 
-/** Whether `wish` takes in `track`: all sound that is not AAC, MP3 and AC-3 only when asked for. */
+/** Whether `wish` covers `track`: all sound except AAC that TS carries; MP3 and AC-3 only when asked for. */
 export function asksForAac(track: Track, wish: AudioTranscoding): boolean {
   if (track.kind !== "audio") return false;
   switch (track.codec) {
@@ -44,12 +44,12 @@ export function asksForAac(track: Track, wish: AudioTranscoding): boolean {
   }
 }
 
-/** Channels of what `track` becomes: 5.1 where it has that many, else stereo, or mono where it is. */
+/** Channels of the converted `track`: 5.1 if it has at least six, mono if it is mono, else stereo. */
 export function madeChannels({ channels }: Track): MadeChannels {
   return channels === 1 ? 1 : channels !== null && channels >= 6 ? 6 : 2;
 }
 
-/** The track of `target` that `track` becomes. */
+/** Describes `track` converted to `target`. */
 export function madeTrack(track: Track, target: AudioTarget): Track {
   const channels = madeChannels(track);
   const { codecId } = track;
@@ -60,7 +60,7 @@ export function madeTrack(track: Track, target: AudioTarget): Track {
   return { ...common, codec: "aac", codecId: `AAC of ${codecId}`, codecPrivate };
 }
 
-/** The AAC track that `track` of a transport stream becomes: no more than stereo fits where its packets were. */
+/** Describes `track` of a transport stream converted to AAC: at most stereo, which fits into its packets. */
 export function aacTrack(track: Track): Track {
   return madeTrack({ ...track, channels: track.channels === 1 ? 1 : 2 }, "aac");
 }

@@ -1,29 +1,29 @@
-/** The encoder that is usually there: ffmpeg on the PATH, one process for each piece of audio. */
+/** The usual encoder: ffmpeg on the PATH, one process for each piece of audio. */
 import { deadline, withSignal } from "../../bytes/deadline.ts";
 import { abortError, MillraceError } from "../../errors.ts";
 import type { ChildProcess, Clock, ProcessPort } from "../../ports.ts";
 import { type AudioEncoder, type EncodeJob, MADE_RATE } from "./types.ts";
 
-/** Processes at once: each keeps one core busy for a tenth of a second per two seconds of sound. */
+/** Most processes at once: each keeps one core busy for a tenth of a second per two seconds of sound. */
 export const MAX_PROCESSES = 2;
-/** Deadline of a process: a piece takes far less, so one that runs longer hangs. */
+/** Deadline of a process, ms: a piece takes far less, so a process that runs longer hangs. */
 export const ENCODE_TIMEOUT_MS = 30_000;
-/** For `ffmpeg -version`. */
+/** Deadline of `ffmpeg -version`, ms. */
 const PROBE_TIMEOUT_MS = 5000;
 /** Most bytes kept of a process's error output, for the message. */
 const MAX_COMPLAINT_BYTES = 2048;
 
-/** AC-3 delays sound by a block of 256 samples; a frame of 1536 begins so much earlier that the next one is where it should be. */
+/** How much earlier AC-3 output begins: the codec delays sound by 256 samples, so its second frame of 1536 starts where the job says. */
 const AC3_LEAD_SAMPLES = 1536 - 256;
 
-/** Arguments for one piece: silence fills gaps from 20 ms on, the first sample is where the job says. */
+/** Arguments for one piece: gaps of 20 ms or more are filled with silence, and the output begins at the job's first sample. */
 function encodeArguments({ container, target, firstSample, channels, bitsPerSecond }: EncodeJob): string[] {
   const first = firstSample - (target === "ac3" ? AC3_LEAD_SAMPLES : 0);
   return [
     ...["-hide_banner", "-loglevel", "error", "-nostdin", "-threads", "1"],
-    // What is in the input must lead nowhere else.
+    // The input must not be able to make ffmpeg open anything else.
     ...["-protocol_whitelist", "pipe", "-f", container, "-copyts", "-i", "pipe:0", "-map", "0:a:0"],
-    // Two steps: one that changes the rate as well takes first_pts for a time at another rate.
+    // Two steps: a single aresample that also changes the rate reads first_pts at the other rate.
     ...["-af", `aresample=${MADE_RATE},aresample=${MADE_RATE}:async=1:min_hard_comp=0.02:first_pts=${first}`],
     ...["-ac", String(channels)],
     ...["-c:a", target, "-b:a", String(bitsPerSecond), "-threads", "1", "-flags", "+bitexact"],
@@ -78,7 +78,7 @@ export class FfmpegEncoder implements AudioEncoder {
     const end = (): void => child?.kill("SIGKILL");
     try {
       const spawning = this.#processes.spawn("ffmpeg", args);
-      // A process that starts after the wait for it has ended must not live on.
+      // End a process that starts after nobody waits for it any more.
       spawning.then((started) => {
         if (isOver) started.kill("SIGKILL");
         else child = started;
@@ -118,7 +118,7 @@ export class FfmpegEncoder implements AudioEncoder {
         await withSignal(turn, signal);
       } catch (error) {
         const place = this.#waiting.indexOf(wake);
-        // Already called: the turn goes to the next one.
+        // Its turn had already come: pass it on to the next one.
         if (place < 0) this.#waiting.shift()?.();
         else this.#waiting.splice(place, 1);
         throw error;
@@ -134,7 +134,7 @@ async function feed(stdin: WritableStream<Uint8Array>, input: Uint8Array): Promi
     if (input.length > 0) await writer.write(input);
     await writer.close();
   } catch {
-    // It stopped reading: its exit code and its output say why.
+    // ffmpeg stopped reading; its exit code and error output say why.
   }
 }
 
@@ -145,7 +145,7 @@ async function readAtMost(stream: ReadableStream<Uint8Array>, maxBytes: number):
   for (let next = await reader.read(); !next.done; next = await reader.read()) {
     parts.push(next.value);
     size += next.value.length;
-    if (size > maxBytes) throw new MillraceError("too_large", "ffmpeg gave more than it was asked for");
+    if (size > maxBytes) throw new MillraceError("too_large", "ffmpeg wrote more sound than the job can have");
   }
   const out = new Uint8Array(size);
   let at = 0;
@@ -156,7 +156,7 @@ async function readAtMost(stream: ReadableStream<Uint8Array>, maxBytes: number):
   return out;
 }
 
-/** Reads all, keeps the beginning. */
+/** Reads everything and keeps the beginning. */
 async function readStart(stream: ReadableStream<Uint8Array>, maxBytes: number): Promise<string> {
   const decoder = new TextDecoder();
   let text = "";

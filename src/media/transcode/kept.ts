@@ -1,14 +1,14 @@
-/** Results that are kept to save work, within a limit. */
+/** Keeps results that are expensive to make again, within a limit of bytes. */
 
-/** Most kept results, bytes: two minutes of AAC, so that other ranges of the same time cost nothing. */
+/** Most bytes kept: two minutes of AAC, so that further requests for the same time cost nothing. */
 const MAX_KEPT_BYTES = 4 * 1024 * 1024;
 
-/** Least recently used things under a limit of bytes. */
+/** A cache under a limit of bytes that forgets the least recently used entries. */
 export class Kept<T> {
   readonly #things = new Map<number, { thing: T; bytes: number }>();
   #bytes = 0;
 
-  /** What was set under `key` and is still there. */
+  /** What was set under `key`, if it is still kept. */
   get(key: number): T | undefined {
     const found = this.#things.get(key);
     if (found === undefined) return undefined;
@@ -17,7 +17,7 @@ export class Kept<T> {
     return found.thing;
   }
 
-  /** Keeps `thing`, which takes `bytes`; the least recently used of the others go. */
+  /** Keeps `thing`, which takes `bytes`, and forgets the least recently used others if necessary. */
   set(key: number, thing: T, bytes: number): void {
     this.#bytes -= this.#things.get(key)?.bytes ?? 0;
     this.#things.delete(key);

@@ -1,14 +1,14 @@
-/** Writes a Matroska file (RFC 9559) of one audio track: what an encoder reads packets of any codec from, with their times. */
+/** Writes a Matroska file (RFC 9559) of one audio track: it gives the encoder packets of any codec with their times. */
 import { concatBytes } from "../../bytes/hex.ts";
 import type { Track } from "../types.ts";
 
-/** How a track is named in Matroska. */
+/** Description of a track in Matroska. */
 export interface MatroskaAudio {
   readonly codecId: string;
   readonly codecPrivate: Uint8Array | null;
   readonly sampleRate: number;
   readonly channels: number;
-  /** Bits in a sample of PCM; null elsewhere. */
+  /** Bits per sample of PCM; null for other codecs. */
   readonly bitDepth: number | null;
 }
 
@@ -18,9 +18,9 @@ export interface TimedPacket {
   readonly data: Uint8Array;
 }
 
-/** TimestampScale: a microsecond, so that rounding is below a sample. */
+/** TimestampScale: a microsecond, so that rounding stays below a sample. */
 const SCALE_NS = 1000;
-/** An EBML size that means "to the end of the file", in 8 bytes. */
+/** The 8-byte EBML size that means "to the end of the file". */
 const UNKNOWN_SIZE = [0x01, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff];
 
 const CODEC_IDS: Readonly<Partial<Record<Track["codec"], string>>> = {
@@ -32,13 +32,13 @@ const CODEC_IDS: Readonly<Partial<Record<Track["codec"], string>>> = {
   truehd: "A_TRUEHD",
 };
 
-/** `track` of a file of `container` as Matroska would have it; null when that cannot be told. */
+/** Describes `track` of a file of `container` in Matroska's terms; null when that is not possible. */
 export function matroskaAudio(track: Track, container: string): MatroskaAudio | null {
   const { sampleRate, channels, codecPrivate, codecId } = track;
   const numbers = { sampleRate: sampleRate ?? 48000, channels: channels ?? 2, bitDepth: track.bitDepth ?? null };
-  // A problem with the track is told in parentheses behind its codec id.
+  // The index reader appends problems of a track to its codec id in parentheses; such tracks are refused.
   if (container === "matroska") return /^A_[\w/.-]+$/.test(codecId) ? { codecId, codecPrivate, ...numbers } : null;
-  // The readers of MP4 give the decoder's data as Matroska has it.
+  // The MP4 reader already provides the decoder's data in Matroska's form.
   if (track.codec === "opus" && codecPrivate !== null) return { codecId: "A_OPUS", codecPrivate, ...numbers };
   if (track.codec === "flac" || track.codec === "vorbis") {
     const id = track.codec === "flac" ? "A_FLAC" : "A_VORBIS";
@@ -47,7 +47,7 @@ export function matroskaAudio(track: Track, container: string): MatroskaAudio | 
   if (track.matroskaId) return { codecId: track.matroskaId, codecPrivate, ...numbers };
   if (track.codec === "pcm") return null;
   if (track.codec === "opus") {
-    // Mapping family 0 needs no table of channels (RFC 7845, 5.1.1).
+    // Mapping family 0, up to two channels, needs no channel table (RFC 7845, 5.1.1).
     return numbers.channels > 2 ? null : { codecId: "A_OPUS", codecPrivate: opusHead(numbers.channels), ...numbers };
   }
   const id = CODEC_IDS[track.codec];
@@ -60,7 +60,7 @@ function opusHead(channels: number): Uint8Array {
   return new Uint8Array([...new TextEncoder().encode("OpusHead"), 1, channels, 0, 0, ...rate, 0, 0, 0]);
 }
 
-/** Pre-skip of an Opus track, samples at 48 kHz: its times are those before it is skipped (RFC 9559, CodecDelay). */
+/** Pre-skip of an Opus track, samples at 48 kHz: packet times in Matroska include it (RFC 9559, CodecDelay). */
 export function opusPreSkip(audio: MatroskaAudio): number {
   const head = audio.codecPrivate;
   return audio.codecId !== "A_OPUS" || head === null || head.length < 12 ? 0 : head[10]! | (head[11]! << 8);
@@ -69,7 +69,7 @@ export function opusPreSkip(audio: MatroskaAudio): number {
 function element(id: readonly number[], body: Uint8Array): Uint8Array {
   const out = new Uint8Array(id.length + 4 + body.length);
   out.set(id);
-  // A size in four bytes: 28 bits.
+  // A size of 28 bits, written in four bytes.
   new DataView(out.buffer).setUint32(id.length, 0x10000000 | body.length);
   out.set(body, id.length + 4);
   return out;
@@ -91,7 +91,7 @@ function text(id: readonly number[], value: string): Uint8Array {
   return element(id, new TextEncoder().encode(value));
 }
 
-/** The file. A packet's time is told by a cluster of its own, as blocks reach only 32 ms at this precision. */
+/** Writes the file. Each packet gets a cluster of its own for its time: block times reach only 32 ms at this precision. */
 export function writeMatroska(audio: MatroskaAudio, packets: readonly TimedPacket[]): Uint8Array {
   const sound = [real([0xb5], audio.sampleRate), unsigned([0x9f], audio.channels)];
   if (audio.bitDepth !== null) sound.push(unsigned([0x62, 0x64], audio.bitDepth));

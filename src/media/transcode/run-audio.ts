@@ -1,4 +1,4 @@
-/** The AAC of one run of one track: always the same frames, whichever run is made first. */
+/** Makes the AAC or AC-3 of one run of one track: always the same frames, whichever run is made first. */
 import type { ByteSource } from "../../bytes/source.ts";
 import type { StreamedTimeline } from "../timeline.ts";
 import { ac3Frames, adtsFrames } from "./made-frames.ts";
@@ -6,42 +6,42 @@ import { Kept } from "./kept.ts";
 import { type MatroskaAudio, opusPreSkip, type TimedPacket, writeMatroska } from "./matroska-audio.ts";
 import { type AudioEncoder, type AudioTarget, MADE_RATE, type MadeChannels, TARGETS } from "./types.ts";
 
-/** Ticks of 90 kHz in a frame of `target`. */
+/** Duration of a frame of `target`, 90 kHz. */
 export function frameTicks(target: AudioTarget): number {
   return TARGETS[target].frameSamples * 90_000 / MADE_RATE;
 }
 
-/** … of AAC. */
+/** Duration of an AAC frame, 90 kHz. */
 export const FRAME_90K = frameTicks("aac");
 /**
- * A run's frames end this many before its last packet begins: an encoder looks three frames ahead, and those samples must
- * be the run's own.
+ * A run's frames end this many frames before its last packet begins: the encoder looks three frames ahead, and those samples
+ * must belong to the run.
  */
 const LOOKAHEAD_FRAMES = 4;
-/** So many frames are encoded and thrown away before the first: windows overlap, and rate control settles. */
+/** Frames that are encoded before the first and thrown away: windows overlap, and rate control needs to settle. */
 export const PREROLL_FRAMES = 4;
 /**
- * Packets of the run before that are decoded first, besides those of frames: bit reservoirs and overlapping windows reach
- * back 0.25 s at most.
+ * Sound of the previous run that is decoded first, besides that of whole frames, 90 kHz: bit reservoirs and overlapping
+ * windows reach back 0.25 s at most.
  */
 const REACH_90K = 27_000;
-/** Time zero of the file for the encoder lies this long before the first sample wanted, so that no time is negative. */
+/** In the file for the encoder, the first sample wanted is at this time, 90 kHz, so that no time is negative. */
 export const LEAD_90K = 90_000;
-/** Packets of one run, bytes: 20 s of eight channels of PCM. More is left out: all of it is held, and once more as a file. */
+/** Most bytes of packets per run: 20 s of eight channels of PCM. The rest is left out, because memory holds all of them twice: as packets and as a file. */
 const MAX_INPUT_BYTES = 24 * 1024 * 1024;
-/** So many packets at most: 40 s of TrueHD, which has 1200 a second. */
+/** Most packets per run: 40 s of TrueHD, which has 1200 per second. */
 const MAX_INPUT_PACKETS = 50_000;
-/** Frames of one run: 5 minutes. What is longer is silent after that; a film has a keyframe every few seconds. */
+/** Most frames per run: 5 minutes. A longer run is silent after that, but a film has a keyframe every few seconds. */
 export const MAX_RUN_FRAMES = 15_000;
-/** The AAC of one run, bytes: so many frames at twice the bit rate. */
+/** Most bytes of AAC per run: `MAX_RUN_FRAMES` at twice the bit rate. */
 const MAX_OUTPUT_BYTES = 16 * 1024 * 1024;
-/** Largest frame of `channels` with its header. */
+/** Largest frame of `channels` with its header, bytes. */
 export function maxFrameBytes(target: AudioTarget, channels: MadeChannels): number {
   return channels * TARGETS[target].maxChannelBytes + 7;
 }
-/** Times further than this from an even spacing are no rounding errors (3 ms). */
+/** Times further than this from an even spacing are not just rounded, 90 kHz: 3 ms. */
 const MAX_ROUNDING_90K = 270;
-/** An even spacing is believed from so many packets on. */
+/** Fewest packets from which an even spacing is inferred. */
 const LEAST_EVEN_PACKETS = 8;
 
 /** A frame with its time. */
@@ -50,14 +50,14 @@ export interface MadeFrame {
   readonly data: Uint8Array;
 }
 
-/** The end of a run's packets. */
+/** The last packets of a run. */
 interface Tail {
   readonly packets: readonly TimedPacket[];
   /** Time of the last packet; null when the run has none. */
   readonly lastTime90k: number | null;
 }
 
-/** What the sound of a track is made of. */
+/** What the sound of a track is made from. */
 export interface RunAudioParts {
   /** Index into `MediaIndex.tracks`. */
   readonly track: number;
@@ -70,7 +70,7 @@ export interface RunAudioParts {
   readonly maxFrames: (run: number) => number;
 }
 
-/** Maker of the AAC or AC-3 of one track. What it keeps only saves work. */
+/** Makes the AAC or AC-3 of one track. Kept results only save work. */
 export class RunAudio {
   readonly #parts: RunAudioParts;
   readonly #shift90k: number;
@@ -85,8 +85,8 @@ export class RunAudio {
   }
 
   /**
-   * Frames of `run`, in order. Frame k covers the samples from 1024 k (1536 k) of the file's timeline at 48 kHz. A run has those
-   * from where the one before ended until shortly before its last packet; the last run has all.
+   * Frames of `run`, in order. Frame k covers the samples from 1024 k (1536 k) of the file's timeline at 48 kHz. A run's frames
+   * begin where those of the previous run ended and stop shortly before its last packet; those of the last run reach the end.
    */
   async framesOf(run: number, source: ByteSource, signal: AbortSignal): Promise<readonly MadeFrame[]> {
     const kept = this.#frames.get(run);
@@ -164,7 +164,7 @@ export class RunAudio {
     const made = target === "aac" ? adtsFrames(output) : ac3Frames(output, meanFrameBytes(target, channels));
     const frames: MadeFrame[] = [];
     for (let k = start; k < end; k++) {
-      // The first frame out only primes the decoder.
+      // The encoder's first frame only primes the decoder.
       const data = made[k - first + 1];
       if (data !== undefined) frames.push({ pts90k: k * frame90k, data: data.slice() });
     }
@@ -172,7 +172,7 @@ export class RunAudio {
   }
 }
 
-/** Undoes the rounding of times to milliseconds where packets follow one another evenly: a line through all of them. */
+/** Undoes the rounding of times to milliseconds if packets are evenly spaced, by fitting a line through all times. */
 function evenTimes(packets: readonly TimedPacket[]): readonly TimedPacket[] {
   const count = packets.length;
   if (count < LEAST_EVEN_PACKETS) return packets;
@@ -193,7 +193,7 @@ function meanFrameBytes(target: AudioTarget, channels: MadeChannels): number {
   return TARGETS[target].bitsPerSecond[channels] / 8 * TARGETS[target].frameSamples / MADE_RATE;
 }
 
-/** Payload of `frames` frames that a slot foresees: of AAC half more than the bit rate asks, of AC-3 exactly that. */
+/** Payload that a slot reserves for `frames` frames, bytes: one and a half times the bit rate for AAC, exactly the bit rate for AC-3. */
 export function foreseenBytes(frames: number, target: AudioTarget, channels: MadeChannels): number {
   const slack = target === "aac" ? 1.5 : 1;
   return Math.ceil(frames * meanFrameBytes(target, channels) * slack) + 4 * maxFrameBytes(target, channels);

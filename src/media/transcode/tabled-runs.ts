@@ -1,4 +1,4 @@
-/** Presents a tabled timeline as runs: transcoded AAC has no sizes in advance, so its layout needs slots. */
+/** Presents a tabled timeline as runs: the sizes of transcoded AAC are not known in advance, so its layout needs slots. */
 import { MAX_SEGMENTS } from "../hls/plan.ts";
 import type { IndexWork } from "../index/work.ts";
 import { sampleAt, splitCrowded } from "../mux/ts/slots.ts";
@@ -6,7 +6,7 @@ import { type Extent, readExtents } from "../source/extents.ts";
 import type { RunSample, SampleTable, StreamedRun, StreamedTimeline, TabledTimeline } from "../timeline.ts";
 import type { Track } from "../types.ts";
 
-/** Runs are no shorter than this, 90 kHz. */
+/** Shortest run, 90 kHz. */
 const LEAST_RUN_90K = 180_000;
 /** Candidates between two checks of the clock. */
 const STRIDE = 4096;
@@ -17,7 +17,7 @@ interface Stretch {
   readonly to: Uint32Array;
 }
 
-/** The streamed timeline with the access units of `timeline`. Runs begin at keyframes of the video, or of any track. */
+/** A streamed timeline with the access units of `timeline`. Runs begin at keyframes of the video or, without video, of any track. */
 export async function runsOfTables(
   tracks: readonly Track[],
   timeline: TabledTimeline,
@@ -56,7 +56,7 @@ export async function runsOfTables(
     runs,
     empty: new Set(tables.flatMap((table, i) => table === null || table.count === 0 ? [i] : [])),
     async *readRun(run, wanted, source, signal) {
-      // The order is made twice rather than kept: a run may have a million access units.
+      // The order is computed twice rather than kept: a run may have a million access units.
       const order = inOrder(tables, stretches[run]!, wanted);
       for await (const batch of readExtents(source, extentsOf(tables, stretches[run]!, wanted), signal)) {
         const samples: RunSample[] = batch.data.map((data, n) => {
@@ -147,7 +147,7 @@ function earliest(tables: readonly (SampleTable | null)[]): number {
   return tables.reduce((least, table) => Math.min(least, table === null ? Infinity : table.dts90k.at(0)), Infinity);
 }
 
-/** Samples of a run by decoding time; of equal ones the first track's. */
+/** Yields the samples of a run by decoding time; at equal times the lower track comes first. */
 function* inOrder(
   tables: readonly (SampleTable | null)[],
   { from, to }: Stretch,

@@ -1,4 +1,4 @@
-/** An index some of whose audio tracks are AAC made on the way. */
+/** Replaces audio tracks of an index by AAC or AC-3 that is made while the file is read. */
 import { elementaryFormat } from "../mux/ts/elementary/carry.ts";
 import type { IndexWork } from "../index/work.ts";
 import type { MediaIndex, OpenOptions, RunSample, StreamedRun, StreamedTimeline } from "../timeline.ts";
@@ -10,9 +10,9 @@ import { runsOfTables } from "./tabled-runs.ts";
 import type { AudioEncoder, AudioTarget } from "./types.ts";
 
 const NAMES: Readonly<Record<AudioTarget, string>> = { aac: "AAC", ac3: "AC-3" };
-/** A run's bytes hold sound of its own time give or take this: containers interleave within a second. */
+/** The sound in a run's bytes may lie outside the run's time by this much: containers interleave within a second. */
 const INTERLEAVE_90K = 90_000;
-/** Sound-only runs begin this much earlier, for their frames end before their last packet does. */
+/** Sound-only runs begin this much earlier, because each run's frames end before its last packet does. */
 const AUDIO_LEAD_90K = 18_000;
 
 /** `index` with AAC or AC-3 in place of what `options.transcode` asks for; `index` itself, with a warning, where ffmpeg is missing. */
@@ -102,7 +102,7 @@ function withSound(
       let next = 0;
       const copied = new Set([...wanted].filter((track) => !makers.has(track)));
       if (copied.size > 0) {
-        // A second reading of the run: only its sound was held in memory.
+        // This reads the run again: only its sound is held in memory.
         for await (const batch of timeline.readRun(run, copied, source, signal)) {
           const samples: RunSample[] = [];
           for (const sample of batch) {

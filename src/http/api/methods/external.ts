@@ -45,7 +45,7 @@ function externalJson(list: ExternalPlaylist): z.input<typeof EXTERNAL_PLAYLIST>
 export const EXTERNAL_METHODS: readonly Method[] = [
   defineMethod({
     name: "external_playlist_add",
-    summary: "Adds a playlist that is fetched again and again; answers its id. Its items are in playlist_get.",
+    summary: "Adds a playlist that is fetched regularly; returns its id. Its items are in playlist_get.",
     public: false,
     remote: true,
     params: z.object({

@@ -22,7 +22,7 @@ export const IMPORT_METHODS: readonly Method[] = [
       url: z.string().max(8192).regex(/^https?:\/\/./i, "an http or https address is expected").optional().describe(
         "Our addition: where the playlist is, instead of a file",
       ),
-      owner: SHORT_TEXT.optional().describe("Whose items they are; without it everybody's"),
+      owner: SHORT_TEXT.optional().describe("Owner of the items; without one they belong to everybody"),
     }),
     result: z.object({ task_id: TASK_ID }),
     async handle({ file, url, owner = "" }, { parts, upload, callerIsLocal }) {

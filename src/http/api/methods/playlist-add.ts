@@ -40,7 +40,7 @@ export const ADD_PARAMS = z.object({
   subcategory: SHORT_TEXT.optional().describe("Subcategory"),
   tags: TAGS.optional(),
   poster: PICTURE.optional(),
-  owner: SHORT_TEXT.optional().describe("Whose item it is; without it everybody's"),
+  owner: SHORT_TEXT.optional().describe("Owner of the item; without one it belongs to everybody"),
 });
 
 type AddParams = z.output<typeof ADD_PARAMS>;

@@ -9,16 +9,16 @@ import { logoUrl, readLogo } from "../logo.ts";
 import { ADD_PARAMS, LOGO_FILE, newItem, PICTURE, TAGS } from "./playlist-add.ts";
 import { LISTED_ITEM, TRASH_ITEM } from "./playlist-item.ts";
 
-/** Ids of one call. */
+/** Most ids in one call. */
 const MAX_IDS = 10_000;
 
 const IDS = z.array(ITEM_ID).min(1).max(MAX_IDS).describe("Numbers of the items");
-/** A final deletion is final for all: items without an owner belong to everybody. */
-const THEIRS = SHORT_TEXT.optional().describe("Deletes items of this owner alone, none that are everybody's");
+/** Items without an owner belong to everybody, so a final deletion by one owner must spare them. */
+const THEIRS = SHORT_TEXT.optional().describe("Deletes only items of this owner, not those that belong to everybody");
 const GROUPS = z.boolean().optional().describe("Acts on all items of the same channel");
 const TRUE = z.literal(true);
 
-/** All playlist methods: private, also for callers elsewhere. */
+/** Defines a playlist method: private, and open to callers on other machines. */
 function playlistMethod<Params extends z.ZodObject, Result extends z.ZodType>(
   name: string,
   summary: string,
@@ -42,21 +42,25 @@ async function setFlag(
   return true;
 }
 
-const FLAG = { value: z.boolean().describe("Whether it is so from now on"), use_media_groups: GROUPS, owner: OWNER };
+const FLAG = {
+  value: z.boolean().describe("Whether to set the flag or clear it"),
+  use_media_groups: GROUPS,
+  owner: OWNER,
+};
 const ONE_FLAG = z.object({ id: ITEM_ID, ...FLAG });
 
 /** The methods of the playlist and its trash. */
 export const PLAYLIST_METHODS: readonly Method[] = [
   playlistMethod(
     "playlist_add_item",
-    "Adds an item; answers its id.",
+    "Adds an item; returns its id.",
     ADD_PARAMS,
     ITEM_ID,
     async (params, call) => await call.parts.playlist.add(await newItem(params, call)),
   ),
   playlistMethod(
     "playlist_update_item",
-    "Changes an item. In a media group the title changes for the one item alone.",
+    "Changes an item. When a whole media group is changed, only the named item gets the title.",
     z.object({
       id: ITEM_ID,
       logo_file: LOGO_FILE.optional(),
@@ -112,7 +116,7 @@ export const PLAYLIST_METHODS: readonly Method[] = [
   ),
   playlistMethod(
     "playlist_trash_get",
-    "What is in the trash.",
+    "Returns the items in the trash.",
     z.object({ owner: OWNER }),
     z.object({ data: z.array(TRASH_ITEM) }),
     ({ owner }, { parts, ownUrl }) => {
@@ -132,14 +136,14 @@ export const PLAYLIST_METHODS: readonly Method[] = [
   ),
   playlistMethod(
     "playlist_get",
-    "The playlist, or a page of it; total_items counts all that match.",
+    "Returns the playlist or a page of it; total_items counts all matching items.",
     z.object({
       owner: OWNER,
-      offset: z.int().min(0).optional().describe("Items left out at the beginning"),
-      limit: z.int().min(0).optional().describe("Most items returned; without it all"),
+      offset: z.int().min(0).optional().describe("Items skipped at the beginning"),
+      limit: z.int().min(0).optional().describe("Most items returned; default all"),
       query: SHORT_TEXT.optional().describe("Part of the title"),
-      category: SHORT_TEXT.optional().describe("Items of this category alone"),
-      is_favorite: z.boolean().optional().describe("Favourites alone, or all others"),
+      category: SHORT_TEXT.optional().describe("Only items of this category"),
+      is_favorite: z.boolean().optional().describe("true: only favourites; false: only the others"),
     }),
     z.object({ total_items: z.int(), playlist: z.array(LISTED_ITEM) }),
     async ({ is_favorite: isFavorite, ...params }, { parts, ownUrl }) => {
@@ -149,7 +153,7 @@ export const PLAYLIST_METHODS: readonly Method[] = [
   ),
   playlistMethod(
     "playlist_get_categories",
-    "The categories of the playlist by name, with the number of their items.",
+    "Returns the categories of the playlist by name, with the number of their items.",
     z.object({ owner: OWNER }),
     z.object({ categories: z.array(z.object({ name: z.string(), items: z.int() })) }),
     async ({ owner }, { parts }) => ({ categories: await parts.playlist.categories(owner) }),
@@ -157,7 +161,7 @@ export const PLAYLIST_METHODS: readonly Method[] = [
   {
     ...playlistMethod(
       "playlist_clear",
-      "Deletes all items of the playlist for good, but locked ones; kept_locked beside the result counts those.",
+      "Deletes all items of the playlist for good except locked ones; kept_locked beside the result counts those.",
       z.object({ owner: THEIRS }),
       OK,
       async ({ owner }, { parts }) => {
@@ -169,7 +173,7 @@ export const PLAYLIST_METHODS: readonly Method[] = [
   },
   playlistMethod(
     "playlist_item_set_favorite",
-    "Marks an item as favourite, or no longer.",
+    "Marks an item as favourite, or removes the mark.",
     ONE_FLAG,
     TRUE,
     (params, call) => setFlag("is_favorite", [params.id], params, call),
@@ -198,7 +202,7 @@ export const PLAYLIST_METHODS: readonly Method[] = [
   playlistMethod(
     "playlist_item_set_auto_search",
     "Turns the search for an item's content on or off.",
-    z.object({ id: ITEM_ID, value: FLAG.value, owner: SHORT_TEXT.describe("Whose item it is") }),
+    z.object({ id: ITEM_ID, value: FLAG.value, owner: SHORT_TEXT.describe("Owner of the item") }),
     OK,
     async (params, call) => {
       await setFlag("auto_search", [params.id], params, call);

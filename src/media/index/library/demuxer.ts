@@ -1,28 +1,28 @@
-/** One file in mediabunny's hands: bytes through our sources, bounded; its errors as ours. */
+/** Reads one file with mediabunny: it gets bytes from our sources, within bounds, and its errors become ours. */
 import { withSignal } from "../../../bytes/deadline.ts";
 import type { ByteSource } from "../../../bytes/source.ts";
 import { abortError, MillraceError } from "../../../errors.ts";
 import type { EncodedPacket, EncodedPacketSink, Input, InputAudioTrack } from "./mediabunny.ts";
 
-/** Containers that it reads for us. */
+/** Containers that mediabunny reads for us. */
 export type LibraryContainer = "ogg" | "wav";
 
 /** Bytes read at a time when one read follows another. */
 const READ_AHEAD_BYTES = 128 * 1024;
-/** Most that one query may cost, bytes and reads: comments with pictures are megabytes, a packet at most a page or two. */
+/** Most that one query may cost, bytes and reads: comments with pictures take megabytes, a packet at most a page or two. */
 const MAX_QUESTION_BYTES = 16 * 1024 * 1024;
 const MAX_QUESTION_READS = 4000;
-/** Bytes that mediabunny keeps. */
+/** Bytes that mediabunny caches. */
 const CACHE_BYTES = 512 * 1024;
-/** The beginning of the file, which every opening asks for again. */
+/** Length of the beginning of the file that is kept because every demuxer reads it again, bytes. */
 export const HEAD_BYTES = 64 * 1024;
 
-/** The library, loaded once it is needed. */
+/** Loads the library when it is first needed. */
 export function loadLibrary(): Promise<typeof import("./mediabunny.ts")> {
   return import("./mediabunny.ts");
 }
 
-/** A demuxer with its place. Not for two questions at a time. */
+/** A demuxer with its position. It allows only one call at a time. */
 export class LibraryDemuxer {
   readonly #sizeBytes: number;
   readonly #input: Input;
@@ -37,7 +37,7 @@ export class LibraryDemuxer {
   #failure: unknown = null;
   readonly #library: typeof import("./mediabunny.ts");
 
-  /** `head` is the beginning of the file, so that it is not fetched again. */
+  /** `head` is the beginning of the file, passed so that it is not fetched again. */
   constructor(
     library: typeof import("./mediabunny.ts"),
     container: LibraryContainer,
@@ -53,13 +53,13 @@ export class LibraryDemuxer {
         getSize: () => this.#sizeBytes,
         read: (start, end) => this.#read(start, end),
         maxCacheSize: CACHE_BYTES,
-        // They come out of the question that caused them, too.
+        // The call that caused such an error rejects with it, too.
         handleUnhandledError: () => {},
       }),
     });
   }
 
-  /** Its first audio track; null when it has none that mediabunny knows. */
+  /** The first audio track; null when the file has none that mediabunny knows. */
   track(source: ByteSource, signal: AbortSignal): Promise<InputAudioTrack | null> {
     return this.#ask(source, signal, async () => {
       const track = await this.#input.getPrimaryAudioTrack();
@@ -68,12 +68,12 @@ export class LibraryDemuxer {
     });
   }
 
-  /** The answer of `question`, which may ask `track` anything. Rejects with `bad_media`, or as the source does. */
+  /** Runs `question`, which may query `track`, and returns its result. Rejects with `bad_media`, or as the source does. */
   ask<T>(source: ByteSource, signal: AbortSignal, question: () => Promise<T>): Promise<T> {
     return this.#ask(source, signal, question);
   }
 
-  /** The packet that is heard at `timeS`; null when there is none. */
+  /** The packet that plays at `timeS`; null when there is none. */
   packetAt(timeS: number, source: ByteSource, signal: AbortSignal): Promise<EncodedPacket | null> {
     return this.#ask(source, signal, () => this.#sink!.getPacket(timeS));
   }
@@ -88,7 +88,7 @@ export class LibraryDemuxer {
     return this.#ask(source, signal, () => this.#sink!.getNextPacket(packet));
   }
 
-  /** Lets go of what it holds. */
+  /** Releases the demuxer's memory. */
   close(): void {
     this.#input.dispose();
   }
@@ -114,16 +114,16 @@ export class LibraryDemuxer {
     const length = end - start;
     this.#bytes += length;
     if (++this.#reads > MAX_QUESTION_READS || this.#bytes > MAX_QUESTION_BYTES) {
-      this.#failure = new MillraceError("bad_media", "the file is damaged: it asks for too much to find a packet");
+      this.#failure = new MillraceError("bad_media", "the file is damaged: finding a packet takes too many reads");
       throw this.#failure;
     }
     if (end <= this.#head.length) return this.#head.slice(start, end);
     const at = start - this.#blockAt;
     if (at >= 0 && at + length <= this.#block.length) return this.#block.slice(at, at + length);
     const [source, signal] = [this.#source, this.#signal];
-    if (source === null || signal === null) throw new MillraceError("closed", "nobody waits for the packet any more");
+    if (source === null || signal === null) throw new MillraceError("closed", "the packet is no longer wanted");
     try {
-      // Only what goes on where the last read ended is likely to go on further.
+      // Read ahead only when a read continues where the last one ended; it is then likely to continue further.
       const isNext = at >= 0 && at <= this.#block.length;
       const wanted = isNext ? Math.max(length, Math.min(READ_AHEAD_BYTES, this.#sizeBytes - start)) : length;
       const block = await source.read(start, wanted, { signal });

@@ -1,3 +1,3 @@
-/** What we use of mediabunny: imported when a file needs it, as it is the largest part of the engine. */
+/** The parts of mediabunny that we use. Imported only when a file needs it, as it is the largest part of the engine. */
 export { CustomSource, EncodedPacketSink, Input, OGG, WAVE } from "mediabunny";
 export type { EncodedPacket, InputAudioTrack } from "mediabunny";

@@ -1,18 +1,18 @@
-/** When an Ogg stream ends, according to its last page (RFC 3533, section 6). */
+/** Finds out when an Ogg stream ends, from its last page (RFC 3533, section 6). */
 import type { ByteSource } from "../../../bytes/source.ts";
 import type { Track } from "../../types.ts";
 import { opusPreSkipS } from "./opus.ts";
 
-/** A page has 65,307 bytes at most: a whole one is in the first of these; streams beside it may fill the end, bytes. */
+/** How much of the end is searched, bytes: 70,000 hold a whole page, whose maximum is 65,307; more if pages of other streams fill the end. */
 const TAIL_BYTES = [70_000, 1_000_000];
 const HEADER_BYTES = 27;
 const MAGIC = [0x4f, 0x67, 0x67, 0x53];
-/** Opus counts at this rate whatever was recorded. */
+/** Granule positions of Opus count at this rate, whatever the rate of the recording. */
 const OPUS_RATE = 48000;
 /** `granule_position` of pages on which no packet ends. */
 const NONE = -1n;
 
-/** End of the stream of `serial`, s; null when the end of the file has no page of it. */
+/** End of the stream `serial`, s; null when the end of the file has no page of that stream. */
 export async function oggEndS(
   source: ByteSource,
   serial: number,

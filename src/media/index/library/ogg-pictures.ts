@@ -2,9 +2,9 @@
 import type { Track } from "../../types.ts";
 
 const HEADER_BYTES = 27;
-/** Header type of pages that begin a stream (RFC 3533, section 6). */
+/** Header type of pages that begin a logical stream (RFC 3533, section 6). */
 const BEGINS = 2;
-/** How codecs of pictures begin their first packet. */
+/** First bytes of the first packet, by video codec. */
 const PICTURES: Readonly<Record<string, string>> = {
   "\x80theora": "Theora",
   "BBCD\0": "Dirac",
@@ -12,7 +12,7 @@ const PICTURES: Readonly<Record<string, string>> = {
   "OVP80": "VP8",
 };
 
-/** The streams of pictures that begin in `head`, the first bytes of the file. */
+/** The video streams that begin in `head`, the first bytes of the file. */
 export function oggPictures(head: Uint8Array): Track[] {
   const tracks: Track[] = [];
   const text = (at: number, length: number) => String.fromCharCode(...head.subarray(at, at + length));

@@ -1,6 +1,6 @@
 /**
- * Ogg (Opus, Vorbis) and WAV, read by mediabunny: the places of their packets can be looked up. (It reads MP3, AAC and
- * FLAC too, but to find a packet there it walks all that come before: 22 of 34 MB of a FLAC for a seek to two thirds.)
+ * Opens Ogg (Opus, Vorbis) and WAV files with mediabunny, which can look up where their packets are. (It reads MP3, AAC and
+ * FLAC too, but to find a packet there it reads all packets before it: 22 of 34 MB of a FLAC for a seek to two thirds.)
  */
 import type { ByteSource } from "../../../bytes/source.ts";
 import { MillraceError } from "../../../errors.ts";
@@ -13,14 +13,14 @@ import { oggEndS } from "./ogg-end.ts";
 import { oggPictures } from "./ogg-pictures.ts";
 import { opusPacketS, opusPreSkipS } from "./opus.ts";
 
-/** Demuxers that wait where a run ended for whoever plays on. */
+/** Most demuxers kept at the end of a run, ready for a player that continues there. */
 const MAX_WAITING = 4;
-/** Packets handed on at a time. */
+/** Packets yielded at a time. */
 const BATCH_PACKETS = 64;
-/** Longest distance of clocks, s: times are compared to less than a sample. */
+/** Tolerance when times are compared, s: less than a sample. */
 const EPSILON_S = 1e-6;
 
-/** PCM as mediabunny calls it (little-endian), in Matroska. */
+/** Matroska's name and bit depth of PCM by mediabunny's name (little-endian). */
 const PCM: Readonly<Record<string, { readonly matroskaId: string; readonly bitDepth: number }>> = {
   "pcm-u8": { matroskaId: "A_PCM/INT/LIT", bitDepth: 8 },
   "pcm-s16": { matroskaId: "A_PCM/INT/LIT", bitDepth: 16 },
@@ -53,8 +53,8 @@ async function describe(track: InputAudioTrack): Promise<Track> {
 }
 
 /**
- * Opens an Ogg or WAV file. Rejects with `bad_media`, `unsupported_media` (other sound than Opus, Vorbis and PCM), or as the
- * source does.
+ * Opens an Ogg or WAV file. Rejects with `bad_media`, `unsupported_media` (for sound other than Opus, Vorbis and PCM), or as
+ * the source does.
  */
 export async function openByLibrary(
   source: ByteSource,
@@ -78,13 +78,13 @@ export async function openByLibrary(
     const preSkipS = track.codec === "opus" ? opusPreSkipS(track.codecPrivate) : 0;
     const told = container === "ogg" ? await oggEndS(source, audio.id, track, signal) : null;
     const endS = told ?? await demuxer.ask(source, signal, () => audio.computeDuration());
-    // A stream that was cut out of a longer one begins later.
+    // A stream that was cut out of a longer one does not begin at 0.
     const startS = first.timestamp;
     const durationS = Math.max(EPSILON_S, Math.min(mostSamples(source.sizeBytes, 1), endS - startS));
     const file: LibraryFile = { make, startS, preSkipS, durationS, isOpus: track.codec === "opus" };
     return {
       container: "other",
-      // The sound is first: runs have its packets alone.
+      // The sound is the first track: runs contain only its packets.
       tracks: [track, ...(container === "ogg" ? oggPictures(head) : [])],
       durationMs: durationS * 1000,
       sourceBytes: source.sizeBytes,
@@ -96,20 +96,20 @@ export async function openByLibrary(
   }
 }
 
-/** The error for sound that nothing here can read without ffmpeg. */
+/** The error for sound that can only be converted, when ffmpeg is missing. */
 export function unknownSound(name: string): MillraceError {
   return new MillraceError(
     "unsupported_media",
-    `MPEG TS cannot carry ${name}: install ffmpeg, which makes it into AAC`,
+    `MPEG TS cannot carry ${name}: install ffmpeg, which converts it to AAC`,
   );
 }
 
 /** What reading a run needs. */
 interface LibraryFile {
   readonly make: () => LibraryDemuxer;
-  /** Time of the first packet, which becomes 0. */
+  /** Time of the first packet in the file, which becomes 0. */
   readonly startS: number;
-  /** Times of Opus are told as if nothing were skipped at the beginning (RFC 9559, CodecDelay). */
+  /** Added to the times of Opus, so that they count the skipped beginning (RFC 9559, CodecDelay). */
   readonly preSkipS: number;
   readonly durationS: number;
   readonly isOpus: boolean;

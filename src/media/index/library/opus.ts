@@ -2,7 +2,7 @@
 
 const RATE = 48000;
 
-/** Sound at the beginning that is thrown away, s (RFC 7845, 5.1). */
+/** Sound at the beginning that decoders discard, s (RFC 7845, 5.1). */
 export function opusPreSkipS(head: Uint8Array | null): number {
   return head === null || head.length < 12 ? 0 : (head[10]! | (head[11]! << 8)) / RATE;
 }

@@ -1,15 +1,15 @@
 /**
- * Lays AAC into the packets that the original sound had. Packets that are not needed become null packets; of the others
- * there are as many, modulo 16, as there were, so that the continuity counters of the next run go on from this one's.
+ * Puts AAC into the packets that the original sound had. Packets that are not needed become null packets; the number of the
+ * others stays the same modulo 16, so that the continuity counters of the next run continue from this one's.
  */
 import { fieldBytes, PACKET_BYTES, pidOf } from "../../../bytes/ts/packet.ts";
 import { writeNullPacket } from "../../mux/ts/packets.ts";
 import { PES_HEADER_PTS_BYTES, writePesHeader } from "../../mux/ts/pes.ts";
 import type { AudioPacket } from "./window.ts";
 
-/** A PES to be laid. */
+/** A PES to be placed. */
 export interface LaidPes {
-  /** Packets `[begin, end)` that carried the sound of its time, as indexes. */
+  /** Indexes `[begin, end)` of the packets that carried the original sound of its time. */
   readonly begin: number;
   readonly end: number;
   /** 33 bits, 90 kHz. */
@@ -25,25 +25,25 @@ const PCR_FIELD_BYTES = 8;
 const FLAG_DISCONTINUITY = 0x80;
 const FLAG_PCR = 0x10;
 
-/** Of a PES in two packets the first need not wait for the next PES where segments are cut (`CounterRewriter`). */
+/** With two packets per PES, the first need not wait for the next PES where segments are cut (`CounterRewriter`). */
 const LEAST_PACKETS = 2;
 
-/** Bytes of the adaptation field that a packet keeps: its clock, if it has one. */
+/** Bytes of the adaptation field that a packet keeps: those of its clock, if it has one. */
 function keptFieldBytes(packet: Uint8Array): number {
   const hasPcr = fieldBytes(packet, 0) >= PCR_FIELD_BYTES && (packet[5]! & FLAG_PCR) !== 0;
   return hasPcr ? PCR_FIELD_BYTES : 0;
 }
 
-/** Payload that the packet can take. */
+/** Payload bytes that the packet can take. */
 export function roomOf(packet: Uint8Array): number {
   return BODY_BYTES - keptFieldBytes(packet);
 }
 
-/** The outcome of `fillPackets`. */
+/** Result of `fillPackets`. */
 export interface Filled {
-  /** As many packets as were given, 188 bytes each, in their order. */
+  /** As many packets as were given, 188 bytes each, in the same order. */
   readonly packets: Uint8Array;
-  /** Every PES has found its place and ends where the sound of its time did, or before. */
+  /** Whether every PES found a place that ends no later than the original sound of its time. */
   readonly inTime: boolean;
 }
 
@@ -54,8 +54,8 @@ interface Place {
 }
 
 /**
- * Lays `list` (in order, the first beginning at 0) into `slots`. `nextCounter` is the counter of the packet that follows
- * them in the stream; null at its end. PES without room are left out.
+ * Places `list` (in order, the first beginning at 0) in `slots`. `nextCounter` is the continuity counter of the packet that
+ * follows them in the stream; null at the end of the stream. PES without room are left out.
  */
 export function fillPackets(
   slots: readonly AudioPacket[],
@@ -89,7 +89,7 @@ export function fillPackets(
 
 const pesBytes = ({ payload }: LaidPes): number => PES_HEADER_PTS_BYTES + payload.length;
 
-/** As late as the sound of their time was, earlier where what follows needs the room; null where that does not do. */
+/** Places PES as late as the original sound of their time, or earlier if later ones need the room; null if they do not fit. */
 function latestPlaces(rooms: readonly number[], list: readonly LaidPes[]): Place[] | null {
   const places: Place[] = [];
   let limit = rooms.length;
@@ -100,14 +100,14 @@ function latestPlaces(rooms: readonly number[], list: readonly LaidPes[]): Place
       if (--start < 0) return null;
     }
     start = Math.min(start, pes.begin);
-    // From `start` on it may need fewer packets than up to `end`.
+    // Counted from `start` it may need fewer packets than counted back from `end`.
     places.unshift({ start, count: packetsFrom(rooms, start, pesBytes(pes)) });
     limit = start;
   }
   return places;
 }
 
-/** One after the other from the first packet on, as many as there is room for. */
+/** Places PES one after the other from the first packet on, as many as fit. */
 function earliestPlaces(rooms: readonly number[], list: readonly LaidPes[]): Place[] {
   const places: Place[] = [];
   let free = 0;
@@ -120,19 +120,19 @@ function earliestPlaces(rooms: readonly number[], list: readonly LaidPes[]): Pla
   return places;
 }
 
-/** Packets from `start` on that `bytes` need; one too many where they do not suffice. */
+/** How many packets from `start` on `bytes` need; one more than there are if they do not suffice. */
 function packetsFrom(rooms: readonly number[], start: number, bytes: number): number {
   let count = 0;
   for (let left = bytes; left > 0; count++) left -= rooms[start + count] ?? Infinity;
   return Math.max(count, LEAST_PACKETS);
 }
 
-/** Spreads PES over `more` packets than they need, where packets are free behind them. */
+/** Spreads PES over `more` packets than they need, where the packets after them are free. */
 function widen(places: readonly Place[], list: readonly LaidPes[], packetCount: number, more: number): void {
   let left = more;
   for (const [i, place] of places.entries()) {
     const free = (places[i + 1]?.start ?? packetCount) - place.start - place.count;
-    // Each packet carries a byte at least, and the first one the header.
+    // Each packet carries at least one byte, and the first one the header.
     const taken = Math.min(left, free, list[i]!.payload.length - place.count);
     if (taken <= 0) continue;
     place.count += taken;
@@ -147,7 +147,7 @@ function pesOf({ pts90k, payload }: LaidPes): Uint8Array {
   return bytes;
 }
 
-/** A null packet, or the clock alone where the packet has one (its counter does not advance, 2.4.3.3). */
+/** Writes a null packet or, if the packet has a clock, only the clock (the counter does not advance then, 2.4.3.3). */
 function writeEmpty(out: Uint8Array, index: number, original: Uint8Array, counter: number): void {
   const at = index * PACKET_BYTES;
   writeNullPacket(out, at);
@@ -164,7 +164,7 @@ function writeHead(out: Uint8Array, at: number, original: Uint8Array, control: n
   out[at + 3] = control;
 }
 
-/** An adaptation field of `size` bytes: the packet's clock, then stuffing. */
+/** Writes an adaptation field of `size` bytes: the packet's clock, then stuffing. */
 function writeField(out: Uint8Array, at: number, original: Uint8Array, size: number): void {
   if (size === 0) return;
   out.fill(0xff, at + 4, at + 4 + size);
@@ -175,7 +175,7 @@ function writeField(out: Uint8Array, at: number, original: Uint8Array, size: num
   out.set(original.subarray(6, 12), at + 6);
 }
 
-/** Writes `pes` over its packets, about as much in each: few bytes alone in one would be too few to align counters with. */
+/** Writes `pes` evenly over its packets: a packet with only a few bytes would be too small to align counters with. */
 function writePes(
   out: Uint8Array,
   slots: readonly AudioPacket[],
@@ -184,17 +184,17 @@ function writePes(
   firstCounter: number,
 ): void {
   let from = 0;
-  /** Room in the packets that follow. */
-  let behind = 0;
-  for (let i = 0; i < count; i++) behind += roomOf(slots[start + i]!.bytes);
+  /** Room in the packets after this one. */
+  let roomAfter = 0;
+  for (let i = 0; i < count; i++) roomAfter += roomOf(slots[start + i]!.bytes);
   for (let i = 0; i < count; i++) {
     const original = slots[start + i]!.bytes;
     const at = (start + i) * PACKET_BYTES;
     const even = Math.ceil((pes.length - from) / (count - i));
-    behind -= roomOf(original);
-    // Packets with a clock take less, others more for them; the header stays in one piece.
+    roomAfter -= roomOf(original);
+    // Packets with a clock take less and others make up for it; the header stays in one piece.
     const least = i === 0 ? PES_HEADER_PTS_BYTES : 0;
-    const take = Math.min(roomOf(original), Math.max(even, least, pes.length - from - behind));
+    const take = Math.min(roomOf(original), Math.max(even, least, pes.length - from - roomAfter));
     const field = BODY_BYTES - take;
     writeHead(out, at, original, (field > 0 ? 0x30 : 0x10) | ((firstCounter + i) & 15), i === 0);
     writeField(out, at, original, field);

@@ -1,4 +1,4 @@
-/** The transport stream that the encoder reads: one PID of the file, its clock set so that no time wraps. */
+/** Makes the transport stream that the encoder reads: one PID of the file, its clock shifted so that no time wraps. */
 import { concatBytes } from "../../../bytes/hex.ts";
 import { fieldBytes, PACKET_BYTES } from "../../../bytes/ts/packet.ts";
 import type { ProgramMap } from "../../../bytes/ts/psi.ts";
@@ -6,14 +6,14 @@ import { SegmentTables } from "../../cut-ts/tables.ts";
 import { writeStamp } from "../../../bytes/ts/stamps.ts";
 import type { AudioStretch, Span } from "./window.ts";
 
-/** Whose sound it is. */
+/** Which PID the sound comes from, and the tables that describe it. */
 export interface SoundOf {
   readonly map: ProgramMap;
   readonly mapPid: number;
   readonly pid: number;
 }
 
-/** Tables and the packets of the span's units, their times counted from `zero90k` (of the file's timeline). */
+/** Tables and the packets of the span's units, with times counted from `zero90k` (of the file's timeline). */
 export function jobInput(sound: SoundOf, { packets, units }: AudioStretch, span: Span, zero90k: number): Uint8Array {
   const parts = [new SegmentTables(sound.map, sound.mapPid, [sound.pid]).next()];
   const end = units[span.to]?.packet ?? packets.length;
@@ -26,7 +26,7 @@ export function jobInput(sound: SoundOf, { packets, units }: AudioStretch, span:
   return concatBytes(parts);
 }
 
-/** Sets the PTS of the PES that `packet` begins, and the DTS, which sound has equal where it has one. */
+/** Sets the PTS of the PES that begins in `packet`, and the DTS if there is one: in sound both are equal. */
 function setTime(packet: Uint8Array, time90k: number): void {
   const pes = 4 + fieldBytes(packet, 0);
   const hasDts = (packet[pes + 7]! & 0xc0) === 0xc0 && pes + 19 <= PACKET_BYTES;

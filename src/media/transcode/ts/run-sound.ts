@@ -1,4 +1,4 @@
-/** The AAC of one PID in one run of a transport stream, in the packets that its sound had. */
+/** Makes the AAC of one PID in one run of a transport stream, and puts it into the packets that its sound had. */
 import { hasCode } from "../../../errors.ts";
 import { elementaryFormat } from "../../mux/ts/elementary/carry.ts";
 import { Payload } from "../../mux/ts/payload.ts";
@@ -12,60 +12,60 @@ import { type Filled, fillPackets, type LaidPes, roomOf } from "./fill.ts";
 import { jobInput, type SoundOf } from "./job-input.ts";
 import { type AudioPacket, type AudioStretch, type AudioUnit, type Span, spansOf } from "./window.ts";
 
-/** Packets of a run: numbers `[start, end)` in the file. */
+/** The packets of a run: numbers `[start, end)` in the file. */
 export interface RunPlace {
   readonly start: number;
   readonly end: number;
 }
 
-/** What the sound of a PID is made of. */
+/** What the sound of a PID is made from. */
 export interface RunSoundParts {
   readonly sound: SoundOf;
   readonly origin90k: number;
   readonly encoder: AudioEncoder;
 }
 
-/** Channels of the AAC: a stereo pair, whatever the source has. */
+/** Channels of the AAC: stereo, whatever the source has. */
 const CHANNELS = 2;
-/** The encoder looks three frames ahead, so sound is wanted this long beyond the run, 90 kHz. */
+/** Sound needed after the run, 90 kHz: the encoder looks three frames ahead. */
 const AFTER_90K = 4 * FRAME_90K;
-/** And this long before it: frames to settle, and 0.3 s of bit reservoir and overlapping windows of the decoder. */
+/** Sound needed before the run, 90 kHz: frames for the encoder to settle, and 0.3 s for the decoder's bit reservoir and overlapping windows. */
 const BEFORE_90K = PREROLL_FRAMES * FRAME_90K + 27_000;
-/** Stretches of sound in a run that are encoded, each by a process; beyond that the file is damage. */
+/** Most spans of sound that are encoded per run, each by a process; a run with more is damaged. */
 const MAX_SPANS = 4;
-/** Frames of a run, about 5 min: what has more has times that are none. */
+/** Most frames of a run, about 5 min: if the times ask for more, they are wrong. */
 const MAX_FRAMES = 15_000;
-/** Frames are put in one PES up to this, bytes. */
+/** Frames are put into one PES up to this size, bytes. */
 const MAX_PES_BYTES = 8192;
-/** No PES is smaller where more frames come: silence takes some 13 bytes a frame, too few to align counters with. */
+/** A PES is not ended below this size while more frames come, bytes: silence takes some 13 bytes per frame, too few to align counters with. */
 const MIN_PES_BYTES = 128;
-/** A PES costs its header and, on average, half a packet. */
+/** Cost of a PES: its header and, on average, half a packet, bytes. */
 const PES_COST_BYTES = 14 + 92;
 const ADTS_HEADER_BYTES = 7;
-/** How closely rate control meets its target. */
+/** Margin for rate control that misses its target. */
 const RATE_MARGIN = 0.9;
-/** Least bit rate tried, bits/s, and the share of it for another try where the packets had no room. */
+/** Lowest bit rate tried, bits/s, and the factor for the next try when the packets had no room. */
 const MIN_BITS_PER_SECOND = 24_000;
 const NEXT_TRY = 0.7;
 const TRIES = 3;
-/** Jobs that fail before the first that does not: then the encoder cannot read this sound at all. */
+/** After this many failed jobs without a success the encoder cannot read this sound at all. */
 const MAX_FAILURES = 3;
-/** Bit rates are multiples of this. */
+/** Bit rates are multiples of this, bits/s. */
 const BITS_STEP = 8000;
 
-/** A span's frames that belong to the run. */
+/** The frames of a span that belong to the run. */
 interface Part {
   readonly span: Span;
-  /** Units of the span in the run. */
+  /** The span's units in the run. */
   readonly units: readonly AudioUnit[];
-  /** Index of the packet behind the last unit's. */
+  /** Index of the packet after those of the last unit. */
   readonly end: number;
-  /** Frame numbers: frame k covers the 1024 samples from k × 1024 of the file's timeline. */
+  /** Frame numbers `[from, to)`: frame k covers the 1024 samples from k × 1024 of the file's timeline. */
   readonly from: number;
   readonly to: number;
 }
 
-/** Makes that AAC and hands it out packet by packet. */
+/** Makes that AAC packet by packet. */
 export class RunSound {
   readonly #parts: RunSoundParts;
   readonly #format;
@@ -78,7 +78,7 @@ export class RunSound {
     this.#format = elementaryFormat(aacTrack({ ...trackOf(stream, true), channels: CHANNELS }))!;
   }
 
-  /** Whether `stretch` lacks sound before or after the run that its frames need. */
+  /** Whether `stretch` lacks sound before or after the run that the run's frames need. */
   lacks(stretch: AudioStretch, place: RunPlace): { before: boolean; after: boolean } {
     const { units } = stretch;
     const [low, high] = boundsIn(stretch, place);
@@ -96,7 +96,7 @@ export class RunSound {
     };
   }
 
-  /** The packets of the run that had sound, with AAC in it. */
+  /** Returns the run's packets that had sound, now with AAC. */
   async make(
     stretch: AudioStretch,
     place: RunPlace,
@@ -104,7 +104,7 @@ export class RunSound {
   ): Promise<{ slots: readonly AudioPacket[]; packets: Uint8Array }> {
     const { packets, units } = stretch;
     const [low, high] = boundsIn(stretch, place);
-    // From the run's first PES to the next run's: whole PES, so that what was one's sound has the room it had.
+    // From the first PES that starts in this run to the first of the next run: with whole PES the AAC has all the room the sound had.
     const first = units.find(({ packet }) => packet >= low && packet < high)?.packet;
     if (first === undefined) return { slots: [], packets: new Uint8Array(0) };
     const end = units.find(({ packet }) => packet >= high)?.packet ?? packets.length;
@@ -130,7 +130,7 @@ export class RunSound {
     return { slots, packets: filled.packets };
   }
 
-  /** The PES of a part; their packets are indexes in the stretch. */
+  /** Makes the PES of a part; `begin` and `end` are packet indexes in the stretch. */
   async #encode(
     stretch: AudioStretch,
     part: Part,
@@ -155,7 +155,7 @@ export class RunSound {
         }, signal),
       );
     } catch (error) {
-      // Damaged sound leaves a gap in the sound while the picture goes on. If no job ever works, it is not damage.
+      // Damaged sound becomes a gap while the picture goes on. But if no job ever works, the cause is not damage.
       const isDamage = hasCode(error, "bad_media") || hasCode(error, "too_large");
       if (isDamage && (this.#hasWorked || ++this.#failures < MAX_FAILURES)) return [];
       throw error;
@@ -165,7 +165,7 @@ export class RunSound {
     let pending: Uint8Array[] = [];
     let bytes = 0;
     let pts90k = 0;
-    /** Units of the first and of the newest frame of the PES. */
+    /** Indexes of the units that hold the first and the newest frame of the PES. */
     let head = 0;
     let unit = 0;
     const frame = new Payload();
@@ -179,13 +179,13 @@ export class RunSound {
         frame.take(payload, at, frame.sizeBytes);
         at += frame.sizeBytes;
       }
-      // The sound of this time ended where the unit behind that of the last frame begins.
+      // The original sound of this time ended where the unit after that of the last frame begins.
       list.push({ begin: part.units[head]!.packet, end: part.units[unit + 1]?.packet ?? part.end, pts90k, payload });
       pending = [];
       bytes = 0;
     };
     for (let k = part.from; k < part.to; k++) {
-      // The first frame out only primes the decoder.
+      // The encoder's first frame only primes the decoder.
       const data = made[k - first + 1];
       if (data === undefined) break;
       const isNext = part.units[unit + 1] !== undefined && part.units[unit + 1]!.time90k <= k * FRAME_90K;
@@ -200,7 +200,7 @@ export class RunSound {
   }
 }
 
-/** Indexes in the stretch's packets of the run's first and of the one behind its last. */
+/** Indexes in the stretch's packets: of the run's first packet, and of the one after its last. */
 function boundsIn({ packets }: AudioStretch, { start, end }: RunPlace): [number, number] {
   const low = packets.findIndex(({ number }) => number >= start);
   const high = packets.findIndex(({ number }) => number >= end);
@@ -208,8 +208,8 @@ function boundsIn({ packets }: AudioStretch, { start, end }: RunPlace): [number,
 }
 
 /**
- * The frames of a run: from its first unit until the first unit behind it, or the end of the sound. Both ends are
- * rounded alike, so that the next run goes on where this one ends.
+ * The frames of a run, from its first unit to the first unit after the run, or to the end of the sound. Both ends are
+ * rounded in the same way, so that the next run continues where this one ends.
  */
 function partsOf({ packets, units }: AudioStretch, low: number, high: number): Part[] {
   const parts: Part[] = [];
@@ -218,11 +218,11 @@ function partsOf({ packets, units }: AudioStretch, low: number, high: number): P
     const all = units.slice(span.from, span.to);
     const inside = all.filter(({ packet }) => packet >= low && packet < high);
     if (inside.length === 0) continue;
-    const behind = all.find(({ packet }) => packet >= high);
+    const after = all.find(({ packet }) => packet >= high);
     const last = all.at(-1)!.time90k;
     const lastDuration = all.length > 1 ? last - all.at(-2)!.time90k : 0;
     const from = Math.ceil(inside[0]!.time90k / FRAME_90K);
-    const to = Math.min(from + left, Math.ceil((behind?.time90k ?? last + lastDuration) / FRAME_90K));
+    const to = Math.min(from + left, Math.ceil((after?.time90k ?? last + lastDuration) / FRAME_90K));
     if (to <= from) continue;
     left -= to - from;
     const next = units[units.indexOf(inside.at(-1)!) + 1];
@@ -234,7 +234,7 @@ function partsOf({ packets, units }: AudioStretch, low: number, high: number): P
 
 const stepDown = (bits: number): number => Math.floor(bits / BITS_STEP) * BITS_STEP;
 
-/** The usual bit rate, or what the packets have room for. */
+/** The usual bit rate, or less if the packets have no room for it. */
 function bitRateFor(slots: readonly AudioPacket[], parts: readonly Part[], frames: number): number {
   const room = slots.reduce((sum, { bytes }) => sum + roomOf(bytes), 0);
   const pes = parts.reduce((sum, { units, from, to }) => sum + Math.min(units.length, to - from), 0);

@@ -1,7 +1,7 @@
 /**
- * AAC in place of the sound of a transport stream. The file is cut into runs of equally many packets; the AAC of a run
- * goes into the packets that the sound had there. A run needs nothing but its own packets and some around it, so any
- * range is made without the rest, and always the same way.
+ * Replaces the sound of a transport stream by AAC. The file is cut into runs of equally many packets, and the AAC of a run
+ * goes into the packets that the sound had there. A run needs only its own packets and some around it, so any range can be
+ * made without the rest of the file, and always comes out the same.
  */
 import type { ByteSource } from "../../../bytes/source.ts";
 import { hasPayload, PACKET_BYTES, pidOf, unusable } from "../../../bytes/ts/packet.ts";
@@ -14,42 +14,42 @@ import type { AudioEncoder } from "../types.ts";
 import { type RunPlace, RunSound } from "./run-sound.ts";
 import { type AudioStretch, StretchCollector } from "./window.ts";
 
-/** Length of a run by the file's mean rate: short enough that a seek does not wait, long enough for few processes. */
+/** Length of a run at the file's mean rate, ms: short enough for quick seeks, long enough to need few processes. */
 const RUN_MS = 2000;
 /** Least and most packets in a run: the latter is 8 MiB. */
 const MIN_RUN_PACKETS = 64;
 const MAX_RUN_PACKETS = 44_000;
-/** Around a run this share of it is looked at first; it doubles while sound is missing there. */
+/** Share of a run's length that is read before and after it at first; it doubles while sound is missing there. */
 const REACH = 0.25;
 const MAX_REACH = 2;
 /** Packets read at a time, about 256 KiB. */
 const READ_PACKETS = 1392;
 const NULL_PID = 0x1fff;
 
-/** What the AAC of a file is made of. */
+/** What the AAC of a file is made from. */
 export interface TsAudioParts {
   readonly format: PacketFormat;
   readonly map: ProgramMap;
   readonly mapPid: number;
   /** PIDs that become AAC. */
   readonly pids: readonly number[];
-  /** Time from which times are counted, 33 bits: before all others of the file, if its clock is in order. */
+  /** Origin of all times, 33 bits: the earliest time of the file, if its clock is in order. */
   readonly origin90k: number;
   /** Mean rate of the file; null when unknown. */
   readonly bytesPerSecond: number | null;
   readonly encoder: AudioEncoder;
 }
 
-/** The packets of one run that are replaced, most of them by null packets where the sound was large. */
+/** The replaced packets of one run. If the original sound was large, most of them are null packets. */
 interface RunPackets {
   /** Numbers in the file. */
   readonly numbers: readonly number[];
-  /** For each, where its 188 bytes are in `packets`; −1 for a null packet. */
+  /** For each packet the offset of its 188 bytes in `packets`; −1 for a null packet. */
   readonly places: Int32Array;
   readonly packets: Uint8Array;
 }
 
-/** Leaves null packets out: those of lossless sound would fill the memory set aside. */
+/** Leaves out null packets: for lossless sound they would fill the memory that is set aside for results. */
 function compact(numbers: readonly number[], packets: Uint8Array): RunPackets {
   const places = new Int32Array(numbers.length).fill(-1);
   let used = 0;
@@ -63,7 +63,7 @@ function compact(numbers: readonly number[], packets: Uint8Array): RunPackets {
   return { numbers, places, packets: packets.slice(0, used) };
 }
 
-/** The packets with AAC in them. What it keeps only saves work: any packet can be made again. */
+/** Puts AAC into the packets of a transport stream. Kept results only save work: any packet can be made again. */
 export class TsAudio implements PacketOverlay {
   readonly #parts: TsAudioParts;
   readonly #runPackets: number;
@@ -100,9 +100,9 @@ export class TsAudio implements PacketOverlay {
     for (let at = 0; at < packets.length; at += PACKET_BYTES) if (isOurs(at)) missing.push(at);
     if (missing.length === 0) return;
     for (let run = firstRun; run * this.#runPackets < end; run++) await overlay(run);
-    // A run begins with the first PES in it; what comes before is the end of the run before.
+    // A run's sound begins with the first PES that starts in it; packets before that belong to the previous run.
     if (firstRun > 0 && missing.some((at) => !done.has(at))) await overlay(firstRun - 1);
-    // Repeated packets, and ends of PES whose start is not in the file.
+    // The rest are repeated packets, and ends of PES whose start is not in the file.
     for (const at of missing) if (!done.has(at)) writeNullPacket(packets, at);
   }
 
@@ -124,7 +124,7 @@ export class TsAudio implements PacketOverlay {
     return made;
   }
 
-  /** Packets of each PID in and around a run, as far as they are needed. */
+  /** Reads the packets of each PID in a run and as far around it as needed. */
   async #stretches(place: RunPlace, source: ByteSource, signal: AbortSignal): Promise<AudioStretch[]> {
     const { packetCount } = this.#parts.format;
     for (let before = REACH, after = REACH;;) {
@@ -154,7 +154,7 @@ export class TsAudio implements PacketOverlay {
   }
 }
 
-/** Index of the first of the ascending `numbers` that is not below `value`. */
+/** Index of the first of the ascending `numbers` that is at least `value`. */
 function lowerBound(numbers: readonly number[], value: number): number {
   let low = 0;
   let high = numbers.length;

@@ -1,16 +1,16 @@
-/** The packets of one audio PID in a stretch of a transport stream: where AAC can go, and what it is made from. */
+/** The packets of one audio PID in a stretch of a transport stream: AAC is made from them and takes their place. */
 import { hasPayload, PACKET_BYTES, payloadOf, readPesHeader, startsUnit } from "../../../bytes/ts/packet.ts";
 import { wrap33 } from "../../../bytes/ts/stamps.ts";
 
-/** A packet of the PID that carries payload. */
+/** A packet of the PID with payload. */
 export interface AudioPacket {
-  /** Its number in the file. */
+  /** Number of the packet in the file. */
   readonly number: number;
   /** Its 188 bytes. */
   readonly bytes: Uint8Array;
 }
 
-/** A PES packet with a time, with the packets up to the next one. */
+/** A PES packet with a timestamp; it reaches up to the next such PES. */
 export interface AudioUnit {
   /** Index of its first packet in the stretch's packets. */
   readonly packet: number;
@@ -18,7 +18,7 @@ export interface AudioUnit {
   readonly time90k: number;
 }
 
-/** What was found in one stretch. */
+/** The packets and PES of one stretch. */
 export interface AudioStretch {
   readonly packets: readonly AudioPacket[];
   readonly units: readonly AudioUnit[];
@@ -31,17 +31,17 @@ export class StretchCollector {
   readonly #units: AudioUnit[] = [];
   #counter = -1;
 
-  /** `origin90k`: the time, 33 bits, from which times are counted. */
+  /** Times are counted from `origin90k`, 33 bits. */
   constructor(origin90k: number) {
     this.#origin90k = origin90k;
   }
 
-  /** Takes packet `number` at `bytes[at]`, which must be usable. */
+  /** Adds packet `number` at `bytes[at]`, which must be usable. */
   push(bytes: Uint8Array, at: number, number: number): void {
     if (!hasPayload(bytes, at)) return;
     const counter = bytes[at + 3]! & 15;
     const starts = startsUnit(bytes, at);
-    // A repeated packet (ISO/IEC 13818-1, 2.4.3.3) has nothing new and no place in the counters.
+    // A repeated packet (ISO/IEC 13818-1, 2.4.3.3) has no new data and does not advance the counter.
     if (counter === this.#counter && !starts) return;
     this.#counter = counter;
     const packet = bytes.slice(at, at + PACKET_BYTES);
@@ -54,22 +54,22 @@ export class StretchCollector {
     this.#packets.push({ number, bytes: packet });
   }
 
-  /** What was collected. */
+  /** Returns what was collected. */
   finish(): AudioStretch {
     return { packets: this.#packets, units: this.#units };
   }
 }
 
-/** A step of time between two PES beyond this ends a span, 90 kHz: what lies between is no sound, or the clock has jumped. */
+/** A larger step of time between two PES ends a span, 90 kHz: either there is no sound in between, or the clock jumped. */
 const MAX_STEP_90K = 90_000;
 
-/** Units `[from, to)` whose times follow one another. */
+/** Units `[from, to)` whose times are continuous. */
 export interface Span {
   readonly from: number;
   readonly to: number;
 }
 
-/** The units cut where their times do not follow one another. */
+/** Splits the units where their times are not continuous. */
 export function spansOf(units: readonly AudioUnit[]): Span[] {
   const spans: Span[] = [];
   let from = 0;
