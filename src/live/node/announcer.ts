@@ -1,47 +1,34 @@
 /** What a member reports to its neighbours about itself: its WINDOW, the headers a newcomer needs, and its PLACE in the trees. */
 import { windowNewest } from "../messages.ts";
+import type { Children } from "./children.ts";
 import type { LivePeer } from "./live-peer.ts";
-import type { PieceWindow } from "./piece-window.ts";
-import { emptyPaths, extendPath, type Mark, type Place, samePaths, samePlace, UNFED } from "./place.ts";
+import type { NodeView } from "./node-view.ts";
+import type { Parents } from "./parents.ts";
+import { emptyPaths, extendPath, type Place, samePaths, samePlace, UNFED } from "./place.ts";
 import { POLICY } from "./policy.ts";
-
-/** What it reports. */
-export interface AnnouncerHost {
-  readonly isSource: boolean;
-  readonly substreams: number;
-  readonly window: PieceWindow;
-  readonly peers: ReadonlySet<LivePeer>;
-  /** The mark we leave in the paths of those below us. */
-  readonly mark: Mark;
-  /** Paths of our parent on a substream; null without one. */
-  path(substream: number): Uint32Array | null;
-  /** The source's tag for a neighbour, its whole path; null for a viewer. */
-  tagOf(peer: LivePeer): Mark | null;
-  /** Our own depth on a substream; `UNFED` when it does not reach us. */
-  depth(substream: number): number;
-  /** As in `Place.bars`. */
-  bar(substream: number, nowMs: number): number;
-  /** Depth that a step from us adds. */
-  step(): number;
-  /** As in `Place`. */
-  toldUpBytesPerS(): number | null;
-}
+import type { Uploader } from "./uploader.ts";
 
 /** Sends WINDOW, HEADER and PLACE to the neighbours of one member. */
 export class Announcer {
-  private readonly host: AnnouncerHost;
+  private readonly view: NodeView;
+  private readonly uploader: Uploader;
+  private readonly parents: Parents;
+  private readonly children: Children;
   /** Substreams that came from the source when last looked at. */
   private fedMask = 0;
 
-  constructor(host: AnnouncerHost) {
-    this.host = host;
+  constructor(view: NodeView, uploader: Uploader, parents: Parents, children: Children) {
+    this.view = view;
+    this.uploader = uploader;
+    this.parents = parents;
+    this.children = children;
   }
 
   /** Reports to everybody what has changed, each at most as often as `POLICY.windowIntervalMs` says. */
   tick(nowMs: number): void {
     this.warn(nowMs);
     const place = this.place(nowMs);
-    for (const peer of this.host.peers) {
+    for (const peer of this.view.peers) {
       this.announce(peer, nowMs);
       this.announcePlace(peer, place, nowMs);
     }
@@ -61,18 +48,18 @@ export class Announcer {
   }
 
   private sendHeaders(peer: LivePeer): void {
-    for (const header of [this.host.window.accessPoint(POLICY.joinBehindMs), this.host.window.newest]) {
+    for (const header of [this.view.window.accessPoint(POLICY.joinBehindMs), this.view.window.newest]) {
       if (header !== null && peer.knowsHeader(header.seq)) peer.send({ type: "header", bytes: header.bytes });
     }
   }
 
   private sendWindow(peer: LivePeer): void {
-    peer.windowVersion = this.host.window.version;
-    peer.sendEncoded(this.host.window.encodedMessage());
+    peer.windowVersion = this.view.window.version;
+    peer.sendEncoded(this.view.window.encodedMessage());
   }
 
   private announce(peer: LivePeer, nowMs: number): void {
-    if (peer.windowVersion === this.host.window.version) return;
+    if (peer.windowVersion === this.view.window.version) return;
     if (nowMs - peer.windowSentMs < POLICY.windowIntervalMs) return;
     if (peer.window === null || windowNewest(peer.window) < peer.window.base) this.sendHeaders(peer);
     peer.windowSentMs = nowMs;
@@ -80,27 +67,27 @@ export class Announcer {
   }
 
   private place(nowMs: number): Place {
-    const { host } = this;
-    const up = host.toldUpBytesPerS();
-    const step = host.step();
-    const depths = new Uint8Array(host.substreams);
-    const bars = new Uint8Array(host.substreams);
-    const paths = emptyPaths(host.substreams);
+    const { view, uploader, parents } = this;
+    const up = uploader.toldBytesPerS;
+    const { step } = uploader;
+    const depths = new Uint8Array(view.substreams);
+    const bars = new Uint8Array(view.substreams);
+    const paths = emptyPaths(view.substreams);
     for (let substream = 0; substream < depths.length; substream++) {
-      const depth = host.isSource ? 0 : host.depth(substream);
+      const depth = view.isSource ? 0 : parents.depth(substream);
       depths[substream] = Math.min(UNFED, depth + step);
-      bars[substream] = host.bar(substream, nowMs);
-      extendPath(paths, host.path(substream), substream, host.mark);
+      bars[substream] = this.children.bar(substream, nowMs);
+      extendPath(paths, parents.path(substream), substream, view.mark);
     }
     return { upBytesPerS: up === null ? null : Math.round(up), depths, bars, paths };
   }
 
   /** `place` as `peer` shall know it. */
   private placeFor(peer: LivePeer, place: Place): Place {
-    const tag = this.host.tagOf(peer);
+    const tag = this.children.atSource?.tagOf(peer) ?? null;
     if (tag === null) return place;
-    const paths = emptyPaths(this.host.substreams);
-    for (let substream = 0; substream < this.host.substreams; substream++) extendPath(paths, null, substream, tag);
+    const paths = emptyPaths(this.view.substreams);
+    for (let substream = 0; substream < this.view.substreams; substream++) extendPath(paths, null, substream, tag);
     return { ...place, paths };
   }
 
@@ -124,14 +111,14 @@ export class Announcer {
 
   /** Reports to children at once what no longer reaches us, or does again: others choose them as parents by that. */
   warn(nowMs: number): void {
-    const { host } = this;
-    if (host.isSource) return;
+    const { view } = this;
+    if (view.isSource) return;
     let fed = 0;
-    for (let s = 0; s < host.substreams; s++) if (host.depth(s) !== UNFED) fed |= 1 << s;
+    for (let s = 0; s < view.substreams; s++) if (this.parents.depth(s) !== UNFED) fed |= 1 << s;
     const changed = this.fedMask ^ fed;
     this.fedMask = fed;
     if (changed === 0) return;
     const place = this.place(nowMs);
-    for (const peer of host.peers) if ((peer.pushMask & changed) !== 0) this.tellPlace(peer, place, nowMs);
+    for (const peer of view.peers) if ((peer.pushMask & changed) !== 0) this.tellPlace(peer, place, nowMs);
   }
 }

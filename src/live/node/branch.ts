@@ -1,22 +1,11 @@
 /** How one substream comes to us: who pushes it, who was asked to take over, and who did it before. */
 import type { LivePeer } from "./live-peer.ts";
 import { UnsubscribeReason } from "../messages.ts";
-import type { PieceWindow } from "./piece-window.ts";
+import type { NodeView } from "./node-view.ts";
 import { depthAt } from "./candidate.ts";
 import { lacksBefore } from "./substreams.ts";
 import { MAX_DEPTH, UNFED } from "./place.ts";
 import { POLICY } from "./policy.ts";
-import type { StreamRate } from "./stream-rate.ts";
-
-/** The stream that branches belong to. */
-export interface BranchView {
-  readonly window: PieceWindow;
-  readonly rate: StreamRate;
-  readonly substreams: number;
-  readonly blocksPerPiece: number;
-  /** Monotonic ms. */
-  readonly now: () => number;
-}
 
 /** One substream on its way to us. Times are monotonic ms. */
 export class Branch {
@@ -46,9 +35,9 @@ export class Branch {
   readonly substream: number;
   /** Its bit in masks. */
   readonly bit: number;
-  private readonly view: BranchView;
+  private readonly view: NodeView;
 
-  constructor(view: BranchView, substream: number) {
+  constructor(view: NodeView, substream: number) {
     this.view = view;
     this.substream = substream;
     this.bit = 1 << substream;

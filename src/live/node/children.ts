@@ -6,30 +6,12 @@
  * another parent.
  */
 import type { LivePeer } from "./live-peer.ts";
-import { CLOSED, eighths, NEEDY } from "./place.ts";
+import type { NodeView } from "./node-view.ts";
+import type { Parents } from "./parents.ts";
+import { CLOSED, eighths, NEEDY, UNFED } from "./place.ts";
 import { POLICY } from "./policy.ts";
 import { type Entry, SourcePlaces } from "./source-places.ts";
-
-/** What the admission of children depends on. */
-export interface ChildrenOptions {
-  readonly substreams: number;
-  readonly isSource: boolean;
-  /** Bitrate of the stream, bytes/s. */
-  readonly bytesPerS: () => number;
-  readonly uplinkBytesPerS: () => number;
-  /** False while the uplink is only a guess. */
-  readonly isMeasured: () => boolean;
-  /** The uplink that the quickest block so far suggests, bytes/s; 0 before the first has arrived. */
-  readonly shownBytesPerS: () => number;
-  /** The uplink as far as it is known, bytes/s. */
-  readonly carriedBytesPerS: () => number;
-  /** How long a block that is pushed now waits for the uplink, ms. */
-  readonly pushDelayMs: () => number;
-  readonly peers: () => Iterable<LivePeer>;
-  /** True when blocks of `substream` come from the source: a parent that does not get them only closes a circle. */
-  readonly isFed: (substream: number) => boolean;
-  readonly random: () => number;
-}
+import type { Uploader } from "./uploader.ts";
 
 /** Subscriptions are dropped for lack of uplink no more often than this, ms. */
 const EXCESS_MS = 500;
@@ -44,7 +26,9 @@ export interface Admission {
 
 /** Our children. */
 export class Children {
-  private readonly options: ChildrenOptions;
+  private readonly view: NodeView;
+  private readonly uploader: Uploader;
+  private readonly parents: Parents;
   /** The rules of a source; null for a viewer. */
   readonly atSource: SourcePlaces | null;
   private readonly counts: number[];
@@ -52,14 +36,24 @@ export class Children {
   /** Subscriptions in all. */
   total = 0;
 
-  constructor(options: ChildrenOptions) {
-    this.options = options;
-    this.counts = new Array<number>(options.substreams).fill(0);
-    this.atSource = !options.isSource ? null : new SourcePlaces({
-      ...options,
+  constructor(view: NodeView, uploader: Uploader, parents: Parents) {
+    this.view = view;
+    this.uploader = uploader;
+    this.parents = parents;
+    this.counts = new Array<number>(view.substreams).fill(0);
+    this.atSource = !view.isSource ? null : new SourcePlaces({
+      substreams: view.substreams,
+      random: view.random,
+      peers: () => view.peers,
       upOf: (peer) => this.upOf(peer),
-      leastUpBytesPerS: () => POLICY.parentUplinkShare * options.bytesPerS(),
+      pushDelayMs: () => uploader.pushDelayMs,
+      leastUpBytesPerS: () => POLICY.parentUplinkShare * view.rate.bytesPerS,
     });
+  }
+
+  /** True when blocks of `substream` come from the source: a parent that does not get them only closes a circle. */
+  private isFed(substream: number): boolean {
+    return this.view.isSource || this.parents.depth(substream) !== UNFED;
   }
 
   /** Subscriptions to `substream`. */
@@ -71,7 +65,7 @@ export class Children {
   accept(peer: LivePeer, mask: number, nowMs: number): Admission {
     let accepted = 0;
     const displaced: [LivePeer, number][] = [];
-    for (let substream = 0; substream < this.options.substreams; substream++) {
+    for (let substream = 0; substream < this.view.substreams; substream++) {
       const bit = 1 << substream;
       if ((mask & bit) === 0) continue;
       if ((peer.childMask & bit) !== 0) {
@@ -79,7 +73,7 @@ export class Children {
         continue;
       }
       // Two that push each other the same substream would both wait.
-      if ((peer.parentMask & bit) !== 0 || !this.options.isFed(substream) || this.isDeadEnd(peer, substream)) continue;
+      if ((peer.parentMask & bit) !== 0 || !this.isFed(substream) || this.isDeadEnd(peer, substream)) continue;
       if (!this.hasRoom(substream)) {
         const entry = this.entry(peer, substream, nowMs);
         if (entry === null) continue;
@@ -116,17 +110,17 @@ export class Children {
 
   /** Uplink that a new child of `substream` needs, in eighths of the bitrate: see `Place`. */
   bar(substream: number, nowMs: number): number {
-    if (!this.options.isFed(substream)) return CLOSED;
+    if (!this.isFed(substream)) return CLOSED;
     if (this.hasRoom(substream)) return 0;
     if (this.overfull(substream) !== null) return NEEDY;
     if (this.atSource !== null) {
       const up = this.atSource.leastUpFor(substream, nowMs);
-      return up === Infinity ? CLOSED : Math.max(NEEDY + 1, eighths(up, this.options.bytesPerS()));
+      return up === Infinity ? CLOSED : Math.max(NEEDY + 1, eighths(up, this.view.rate.bytesPerS));
     }
     const weakest = this.weakest(substream, Infinity, nowMs);
     return weakest === null
       ? CLOSED
-      : Math.max(NEEDY + 1, eighths(POLICY.strongerBy * this.upOf(weakest), this.options.bytesPerS()));
+      : Math.max(NEEDY + 1, eighths(POLICY.strongerBy * this.upOf(weakest), this.view.rate.bytesPerS));
   }
 
   /**
@@ -135,9 +129,9 @@ export class Children {
    */
   private weakest(substream: number, upBytesPerS: number, nowMs: number, urgent = false): LivePeer | null {
     // A displaced child is served for a while beside its successor, which would lengthen a queue that is already there.
-    if (this.options.pushDelayMs() > POLICY.displaceBelowMs && !urgent) return null;
+    if (this.uploader.pushDelayMs > POLICY.displaceBelowMs && !urgent) return null;
     let found: LivePeer | null = null;
-    for (const child of this.options.peers()) {
+    for (const child of this.view.peers) {
       if ((child.childMask & (1 << substream)) === 0) continue;
       const up = this.upOf(child);
       const isNew = nowMs - child.childSinceMs[substream]! < POLICY.tenureMs;
@@ -149,16 +143,16 @@ export class Children {
 
   /** The source's only child of a substream has to pass it on, if any candidate can. */
   private isDeadEnd(peer: LivePeer, substream: number): boolean {
-    if (!this.options.isSource || this.counts[substream] !== 0) return false;
-    const leastUp = POLICY.parentUplinkShare * this.options.bytesPerS();
+    if (!this.view.isSource || this.counts[substream] !== 0) return false;
+    const leastUp = POLICY.parentUplinkShare * this.view.rate.bytesPerS;
     if (this.upOf(peer) >= leastUp) return false;
-    for (const other of this.options.peers()) if (this.upOf(other) >= leastUp) return true;
+    for (const other of this.view.peers) if (this.upOf(other) >= leastUp) return true;
     return false;
   }
 
   /** Uplink of `peer` as far as it is believed: nobody is worth more than `POLICY.believedUp` streams. */
   private upOf(peer: LivePeer): number {
-    const bytesPerS = this.options.bytesPerS();
+    const bytesPerS = this.view.rate.bytesPerS;
     return Math.min(peer.upBytesPerS ?? bytesPerS / 2, POLICY.believedUp * bytesPerS);
   }
 
@@ -166,7 +160,7 @@ export class Children {
   private giveNotice(peer: LivePeer, mask: number, nowMs: number): void {
     const had = peer.childMask;
     this.drop(peer, mask);
-    for (let substream = 0; substream < this.options.substreams; substream++) {
+    for (let substream = 0; substream < this.view.substreams; substream++) {
       const bit = 1 << substream;
       if ((mask & had & bit) !== 0 && nowMs - peer.childSinceMs[substream]! >= POLICY.noticeMs) peer.noticeMask |= bit;
     }
@@ -175,7 +169,7 @@ export class Children {
 
   /** Stops serving displaced children once their notice is over, and ends trials; returns who loses which places. */
   tick(nowMs: number): [LivePeer, number][] {
-    for (const peer of this.options.peers()) if (nowMs >= peer.noticeUntilMs) peer.noticeMask = 0;
+    for (const peer of this.view.peers) if (nowMs >= peer.noticeUntilMs) peer.noticeMask = 0;
     const lost: [LivePeer, number][] = [];
     if (this.atSource === null) return lost;
     const { won, failed } = this.atSource.tick(nowMs);
@@ -195,7 +189,7 @@ export class Children {
   drop(peer: LivePeer, mask: number): void {
     peer.noticeMask &= ~mask;
     this.atSource?.left(peer, mask);
-    for (let substream = 0; substream < this.options.substreams; substream++) {
+    for (let substream = 0; substream < this.view.substreams; substream++) {
       const bit = 1 << substream;
       if ((peer.childMask & mask & bit) === 0) continue;
       peer.childMask &= ~bit;
@@ -209,17 +203,17 @@ export class Children {
    * effect, since each moves a whole branch.
    */
   excess(nowMs: number): [LivePeer, number][] {
-    const perSubstream = this.options.bytesPerS() / this.options.substreams;
+    const perSubstream = this.view.rate.bytesPerS / this.view.substreams;
     // Beyond the rate of the stream, a queue that is there already has to drain.
-    const isFull = this.options.isMeasured() && this.options.pushDelayMs() > POLICY.drainAboveMs;
-    const carried = isFull ? this.slots * perSubstream : this.options.uplinkBytesPerS();
+    const isFull = this.uploader.isMeasured && this.uploader.pushDelayMs > POLICY.drainAboveMs;
+    const carried = isFull ? this.slots * perSubstream : this.uploader.uplinkBytesPerS;
     const spare = carried - this.total * perSubstream;
     if (spare >= 0 || this.total === 0 || nowMs - this.droppedMs < EXCESS_MS) return [];
     this.droppedMs = nowMs;
     let count = Math.ceil(-spare / perSubstream);
     const dropped: [LivePeer, number][] = [];
     // The children that came last lose the least.
-    for (const peer of [...this.options.peers()].reverse()) {
+    for (const peer of [...this.view.peers].reverse()) {
       let mask = 0;
       for (let bit = 1; bit < 256 && count > 0; bit <<= 1) {
         if ((peer.childMask & bit) === 0) continue;
@@ -235,18 +229,18 @@ export class Children {
 
   /** Subscriptions that the uplink carries. */
   private get slots(): number {
-    const uplink = this.options.uplinkBytesPerS();
-    if (!this.options.isMeasured()) return uplink > 0 ? this.slotsUnmeasured : 0;
+    const uplink = this.uploader.uplinkBytesPerS;
+    if (!this.uploader.isMeasured) return uplink > 0 ? this.slotsUnmeasured : 0;
     // A slow uplink delays each block of a whole branch by seconds; it is more useful for serving requests.
-    if (uplink < this.options.bytesPerS() * POLICY.parentUplinkShare) return 0;
-    return this.slotsOf(uplink * (this.options.isSource ? POLICY.sourceLoadLimit : POLICY.loadLimit));
+    if (uplink < this.view.rate.bytesPerS * POLICY.parentUplinkShare) return 0;
+    return this.slotsOf(uplink * (this.view.isSource ? POLICY.sourceLoadLimit : POLICY.loadLimit));
   }
 
   /** Subscriptions to take while the uplink was never the limit: more and more, as long as that works. */
   private get slotsUnmeasured(): number {
-    const shown = this.options.shownBytesPerS();
-    const carried = this.options.carriedBytesPerS();
-    if (shown === 0 && !this.options.isSource) return POLICY.firstSlots;
+    const shown = this.uploader.shownBytesPerS;
+    const carried = this.uploader.carriedBytesPerS;
+    if (shown === 0 && !this.view.isSource) return POLICY.firstSlots;
     const most = POLICY.unmeasuredSlots + this.slotsOf(carried);
     if (shown === 0 || shown === Infinity) return most;
     return Math.min(most, this.slotsOf(Math.max(POLICY.loadLimit * shown, POLICY.carriedGrowth * carried)));
@@ -254,7 +248,7 @@ export class Children {
 
   /** Subscriptions that fill `bytesPerS`. */
   private slotsOf(bytesPerS: number): number {
-    return Math.floor(bytesPerS * this.options.substreams / this.options.bytesPerS());
+    return Math.floor(bytesPerS * this.view.substreams / this.view.rate.bytesPerS);
   }
 
   /** True when it would take more children than it has. */
@@ -265,7 +259,7 @@ export class Children {
   private hasRoom(substream: number): boolean {
     if (!this.hasPlaces) return false;
     // The source feeds each tree before any gets a second branch.
-    return !this.options.isSource || this.counts[substream]! <= Math.min(...this.counts);
+    return !this.view.isSource || this.counts[substream]! <= Math.min(...this.counts);
   }
 
   /**

@@ -1,36 +1,29 @@
 /** What a member knows of the edge of the stream: the headers that verified, and where it entered. */
-import type { Clock } from "../../ports.ts";
 import { clockTrouble } from "./clock-trouble.ts";
 import { decodeHeader, type PieceHeader } from "../header.ts";
-import { HeaderGate, type HeaderGateOptions, isReplay } from "./header-gate.ts";
+import { HeaderGate, isReplay } from "./header-gate.ts";
 import { Joiner } from "./joiner.ts";
 import type { LivePeer } from "./live-peer.ts";
-
-/** What an edge works with. */
-export interface EdgeOptions extends Omit<HeaderGateOptions, "genuine"> {
-  readonly clock: Pick<Clock, "now" | "monotonic">;
-  readonly isSource: boolean;
-  readonly pieceLengthBytes: number;
-  readonly peers: ReadonlySet<LivePeer>;
-  /** A different stream is looked for from now on: read again what neighbours reported. */
-  readonly moved: (nowMs: number) => void;
-}
+import type { NodeView } from "./node-view.ts";
+import type { Sightings } from "./sightings.ts";
 
 /** The edge of one stream, as one member knows it. */
 export class Edge {
-  private readonly options: EdgeOptions;
+  private readonly view: NodeView;
+  private readonly sightings: Sightings;
   private readonly gate: HeaderGate;
   private readonly joiner: Joiner;
 
-  constructor(options: EdgeOptions) {
-    this.options = options;
-    this.joiner = new Joiner(options.clock);
-    this.gate = new HeaderGate({ ...options, genuine: (peer, header) => this.verified(peer, header) });
+  constructor(view: NodeView, sightings: Sightings) {
+    this.view = view;
+    this.sightings = sightings;
+    this.joiner = new Joiner(view.clock);
+    this.gate = new HeaderGate(view, (peer, header) => this.verified(peer, header));
   }
 
   /** True when the edge is known; a broadcaster always knows it. */
   get isKnown(): boolean {
-    return this.options.isSource || this.joiner.done;
+    return this.view.isSource || this.joiner.done;
   }
 
   /** Pieces up to here are fetched at once, without waiting for pushes to fail. */
@@ -46,35 +39,35 @@ export class Edge {
   /** What is wrong with wall clocks, ours or the broadcaster's; null when they agree, or before the edge is known. */
   get clockTrouble(): string | null {
     if (!this.joiner.done) return null;
-    const ahead = [...this.options.peers].flatMap(({ clockAheadMs }) => (clockAheadMs === null ? [] : [clockAheadMs]));
+    const ahead = [...this.view.peers].flatMap(({ clockAheadMs }) => (clockAheadMs === null ? [] : [clockAheadMs]));
     return clockTrouble(this.joiner.behindMs, ahead);
   }
 
   /** `peer` sent an encoded header. Throws `protocol_violation` when it is malformed. */
   offered(peer: LivePeer, bytes: Uint8Array, nowMs: number): void {
     if (this.gate.isKnown(peer, bytes)) return;
-    this.gate.offer(peer, decodeHeader(bytes, this.options.pieceLengthBytes), nowMs);
+    this.gate.offer(peer, decodeHeader(bytes, this.view.pieceLengthBytes), nowMs);
   }
 
   /** Enters the stream once its edge is known: once a tick until then. */
   tick(nowMs: number): void {
     if (this.isKnown) return;
-    const { window, peers, moved } = this.options;
+    const { window, peers } = this.view;
     const start = this.joiner.decide(peers, nowMs);
     if (start === null) return;
     window.reset(start.base);
     for (const header of start.headers) window.addHeader(header);
-    moved(nowMs);
+    this.sightings.noteAll(nowMs);
   }
 
   private verified(peer: LivePeer, header: PieceHeader): void {
     if (!this.isKnown) return this.joiner.headerOf(peer, header);
-    const { window, isSource, clock, moved } = this.options;
+    const { window, isSource, clock } = this.view;
     if (isSource || isReplay(header, window)) return;
     const isNewEpoch = header.epoch !== window.epoch;
     if (isNewEpoch) window.reset(header.seq);
     const entry = window.addHeader(header);
     if (entry !== null) entry.headerMs ??= clock.monotonic();
-    if (isNewEpoch) moved(clock.monotonic());
+    if (isNewEpoch) this.sightings.noteAll(clock.monotonic());
   }
 }

@@ -1,23 +1,10 @@
 /** Decides about headers that peers send: known, too old, too many, forged, or verified. */
 import { MillraceError } from "../../errors.ts";
 import { headerPlace, type PieceHeader } from "../header.ts";
-import type { LiveCounters } from "./live-counters.ts";
 import type { LivePeer } from "./live-peer.ts";
+import type { NodeView } from "./node-view.ts";
 import type { PieceWindow } from "./piece-window.ts";
 import { POLICY } from "./policy.ts";
-import type { StreamRate } from "./stream-rate.ts";
-import type { LiveVerifier } from "../signer.ts";
-
-/** What a gate works with. */
-export interface HeaderGateOptions {
-  readonly window: PieceWindow;
-  readonly rate: StreamRate;
-  readonly verifier: LiveVerifier;
-  readonly counters: LiveCounters;
-  /** `peer` sent a header that verified. */
-  readonly genuine: (peer: LivePeer, header: PieceHeader) => void;
-  readonly ban: (peer: LivePeer, error: MillraceError) => void;
-}
 
 /** True for a header that is out of date: epoch and time must grow, and it must lie within the window. */
 export function isReplay(header: PieceHeader, window: PieceWindow): boolean {
@@ -30,10 +17,13 @@ export function isReplay(header: PieceHeader, window: PieceWindow): boolean {
 
 /** Lets verified headers through, and bans peers that send forged ones. */
 export class HeaderGate {
-  private readonly options: HeaderGateOptions;
+  private readonly view: NodeView;
+  private readonly genuine: (peer: LivePeer, header: PieceHeader) => void;
 
-  constructor(options: HeaderGateOptions) {
-    this.options = options;
+  /** `genuine`: a peer sent a header that verified. */
+  constructor(view: NodeView, genuine: (peer: LivePeer, header: PieceHeader) => void) {
+    this.view = view;
+    this.genuine = genuine;
   }
 
   /**
@@ -42,7 +32,7 @@ export class HeaderGate {
    */
   isKnown(peer: LivePeer, bytes: Uint8Array): boolean {
     const place = headerPlace(bytes);
-    const known = place === null ? null : this.options.window.get(place.seq)?.header;
+    const known = place === null ? null : this.view.window.get(place.seq)?.header;
     if (place === null || known == null || known.epoch !== place.epoch) return false;
     peer.knowsHeader(place.seq);
     return true;
@@ -50,7 +40,7 @@ export class HeaderGate {
 
   /** `peer` sent `header`. */
   offer(peer: LivePeer, header: PieceHeader, nowMs: number): void {
-    const { window, rate, counters, verifier, genuine } = this.options;
+    const { window, rate, counters, verifier } = this.view;
     peer.knowsHeader(header.seq);
     if (isReplay(header, window) || peer.verifying.has(header.seq)) return;
     if (!peer.headerBucket.take(nowMs, rate.pieces(2000, POLICY.headersPerS))) {
@@ -61,15 +51,15 @@ export class HeaderGate {
     peer.verifying.set(header.seq, waiting);
     verifier.header(header, (isGenuine) => {
       peer.verifying.delete(header.seq);
-      if (isGenuine) genuine(peer, header);
+      if (isGenuine) this.genuine(peer, header);
       else this.forged(peer);
       for (const again of waiting) again();
     });
   }
 
   private forged(peer: LivePeer): void {
-    this.options.counters.forgedHeaders++;
+    this.view.counters.forgedHeaders++;
     if (++peer.forgedHeaders < POLICY.forgedHeaderLimit) return;
-    this.options.ban(peer, new MillraceError("protocol_violation", "headers with false signatures"));
+    this.view.ban(peer, new MillraceError("protocol_violation", "headers with false signatures"));
   }
 }

@@ -6,6 +6,7 @@ import type { Children } from "./children.ts";
 import type { Edge } from "./edge.ts";
 import type { LivePeer } from "./live-peer.ts";
 import type { Parents } from "./parents.ts";
+import type { NodeView } from "./node-view.ts";
 import { emptyPaths } from "./place.ts";
 import type { Probation } from "./probation.ts";
 import type { Serving } from "./serving.ts";
@@ -13,8 +14,7 @@ import type { Sightings } from "./sightings.ts";
 import type { Uploader } from "./uploader.ts";
 
 /** The parts of a node that messages concern. */
-export interface InboxOptions {
-  readonly substreams: number;
+export interface InboxParts {
   readonly uploader: Uploader;
   readonly sightings: Sightings;
   readonly edge: Edge;
@@ -23,21 +23,21 @@ export interface InboxOptions {
   readonly children: Children;
   readonly parents: Parents;
   readonly announcer: Announcer;
-  /** True for a viewer that knows the edge of the stream. */
-  readonly isFollowing: () => boolean;
 }
 
 /** Takes the messages of one member's neighbours. */
 export class Inbox {
-  private readonly options: InboxOptions;
+  private readonly view: NodeView;
+  private readonly parts: InboxParts;
 
-  constructor(options: InboxOptions) {
-    this.options = options;
+  constructor(view: NodeView, parts: InboxParts) {
+    this.view = view;
+    this.parts = parts;
   }
 
   /** A message came from `peer`. Throws `protocol_violation` when no member would send it. */
   handle(peer: LivePeer, bytes: Uint8Array, nowMs: number): void {
-    const { uploader, sightings, edge, probation, serving, announcer } = this.options;
+    const { uploader, sightings, edge, probation, serving, announcer } = this.parts;
     const message = decodeLiveMessage(bytes);
     switch (message?.type) {
       case "window":
@@ -62,20 +62,20 @@ export class Inbox {
   }
 
   private unsubscribed(peer: LivePeer, mask: number, reason: number, nowMs: number): void {
-    const { children, parents, edge, isFollowing } = this.options;
+    const { children, parents, edge } = this.parts;
     peer.heldMask &= ~mask;
     children.drop(peer, mask);
     parents.lost(peer, mask, nowMs, reason !== UnsubscribeReason.moved);
     // In a crowd places go fast: a member that waits for a tick after each refusal is too late again and again.
-    if (isFollowing()) parents.adopt(nowMs, edge.urgentUntil + 1);
+    if (edge.isKnown && !this.view.isSource) parents.adopt(nowMs, edge.urgentUntil + 1);
   }
 
   private placeTold(peer: LivePeer, place: PlaceMessage, nowMs: number): void {
-    if (place.depths.length !== this.options.substreams) {
+    if (place.depths.length !== this.view.substreams) {
       throw new MillraceError("protocol_violation", "a PLACE has the wrong number of trees");
     }
     const paths = place.paths ?? peer.place?.paths ?? emptyPaths(place.depths.length);
     peer.place = { ...place, paths };
-    if (peer.parentMask !== 0) this.options.announcer.warn(nowMs);
+    if (peer.parentMask !== 0) this.parts.announcer.warn(nowMs);
   }
 }

@@ -3,43 +3,40 @@ import { equalBytes } from "../../bytes/hex.ts";
 import { MillraceError } from "../../errors.ts";
 import { BLOCK_BYTES } from "../../wire/types.ts";
 import { blockCount, blockLength, hashOfBlock, type PieceHeader } from "../header.ts";
-import type { LiveVerifier } from "../signer.ts";
-import type { LiveCounters } from "./live-counters.ts";
 import type { LivePeer } from "./live-peer.ts";
-import { isStored, type PieceWindow } from "./piece-window.ts";
+import type { NodeView } from "./node-view.ts";
+import type { Parents } from "./parents.ts";
+import { isStored } from "./piece-window.ts";
 import { POLICY } from "./policy.ts";
 import { blockKey, type Puller } from "./puller.ts";
 
-/** What an intake works with. */
-export interface IntakeOptions {
-  readonly window: PieceWindow;
-  readonly puller: Puller;
-  readonly verifier: LiveVerifier;
-  readonly counters: LiveCounters;
-  /** Monotonic ms. */
-  readonly now: () => number;
-  /** A block that fits its piece came; whether it is genuine is not known yet. */
-  readonly came: (peer: LivePeer, seq: number, block: number) => void;
+/** What becomes of genuine blocks. */
+export interface IntakeSink {
   /** `peer` delivered `bytes` that are genuine. */
-  readonly proved: (peer: LivePeer, bytes: number) => void;
-  readonly store: (header: PieceHeader, block: number, data: Uint8Array, from: LivePeer) => void;
-  readonly ban: (peer: LivePeer, error: MillraceError) => void;
+  proved(peer: LivePeer, bytes: number): void;
+  /** A block is genuine. */
+  store(header: PieceHeader, block: number, data: Uint8Array, from: LivePeer): void;
 }
 
 /** Checks the blocks of one member and hands the genuine ones on. */
 export class Intake {
-  private readonly options: IntakeOptions;
-  /** Monotonic ms until which poisoners are assumed to be present, by the last false block. */
-  waryUntilMs = -Infinity;
+  private readonly view: NodeView;
+  private readonly puller: Puller;
+  private readonly parents: Parents;
+  private readonly sink: IntakeSink;
 
-  constructor(options: IntakeOptions) {
-    this.options = options;
+  constructor(view: NodeView, puller: Puller, parents: Parents, sink: IntakeSink) {
+    this.view = view;
+    this.puller = puller;
+    this.parents = parents;
+    this.sink = sink;
   }
 
   /** A block came, requested or pushed. `data` is kept. */
   block(peer: LivePeer, seq: number, offset: number, data: Uint8Array): void {
     if (peer.closed) return;
-    const { window, counters, puller, verifier, came, proved, store } = this.options;
+    const { puller, sink } = this;
+    const { window, counters, verifier } = this.view;
     const entry = window.get(seq);
     const header = entry?.header;
     if (header == null) return this.await(peer, seq, offset, data);
@@ -51,9 +48,9 @@ export class Intake {
     const isBlock = Number.isInteger(block) && block < blockCount(header.lengthBytes) &&
       data.length === blockLength(header.lengthBytes, block);
     if (!isBlock) {
-      return this.options.ban(peer, new MillraceError("protocol_violation", "a block does not fit its piece"));
+      return this.view.ban(peer, new MillraceError("protocol_violation", "a block does not fit its piece"));
     }
-    came(peer, seq, block);
+    this.parents.delivered(peer, this.view.substreamOf(seq, block), seq, this.view.now());
     if (isStored(entry!.blocks[block])) {
       counters.duplicateBytes += data.length;
       puller.arrived(seq, block, peer, data.length);
@@ -64,8 +61,8 @@ export class Intake {
         puller.spoiled(seq, block);
         return this.poisoned(peer, "a block does not match its hash");
       }
-      proved(peer, data.length);
-      store(header, block, data, peer);
+      sink.proved(peer, data.length);
+      sink.store(header, block, data, peer);
     });
   }
 
@@ -73,7 +70,7 @@ export class Intake {
   private await(peer: LivePeer, seq: number, offset: number, data: Uint8Array): void {
     const waiting = peer.verifying.get(seq);
     if (waiting === undefined || peer.waitingBlocks >= POLICY.waitingBlockLimit) {
-      this.options.counters.duplicateBytes += data.length;
+      this.view.counters.duplicateBytes += data.length;
       return;
     }
     peer.waitingBlocks++;
@@ -89,14 +86,14 @@ export class Intake {
    */
   private beginning(peer: LivePeer, key: number, data: Uint8Array, stored: Uint8Array): void {
     if (peer.requests.get(key)?.bytes === data.length) peer.requests.delete(key);
-    this.options.counters.duplicateBytes += data.length;
+    this.view.counters.duplicateBytes += data.length;
     if (!equalBytes(data, stored.subarray(0, data.length))) return this.poisoned(peer, "a block is not what it was");
-    if (data.length >= POLICY.proofBytes) this.options.proved(peer, data.length);
+    if (data.length >= POLICY.proofBytes) this.sink.proved(peer, data.length);
   }
 
   private poisoned(peer: LivePeer, message: string): void {
-    this.options.counters.badBlocks++;
-    this.waryUntilMs = this.options.now() + POLICY.waryMs;
-    this.options.ban(peer, new MillraceError("protocol_violation", message));
+    this.view.counters.badBlocks++;
+    this.view.beWary();
+    this.view.ban(peer, new MillraceError("protocol_violation", message));
   }
 }

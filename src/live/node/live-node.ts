@@ -11,14 +11,13 @@ import { LiveFeed, oldestWanted } from "./feed.ts";
 import { blockCount, type PieceHeader } from "../header.ts";
 import { Inbox } from "./inbox.ts";
 import { Intake } from "./intake.ts";
-import { type LiveCounters, newCounters } from "./live-counters.ts";
+import type { LiveCounters } from "./live-counters.ts";
 import { expendableOf } from "./expendable.ts";
 import type { LiveNodeOptions } from "./live-options.ts";
 import { type LiveLink, LivePeer, type LivePeerInfo } from "./live-peer.ts";
 import { Parents } from "./parents.ts";
-import { substreamOf } from "./substreams.ts";
-import { isStored, PieceWindow } from "./piece-window.ts";
-import { eighths, newMark, stepOf, UNFED } from "./place.ts";
+import { NodeView } from "./node-view.ts";
+import { isStored, type PieceWindow } from "./piece-window.ts";
 import { POLICY } from "./policy.ts";
 import type { SignedPiece } from "../broadcast/publisher.ts";
 import { Probation } from "./probation.ts";
@@ -26,18 +25,14 @@ import { Puller } from "./puller.ts";
 import { Serving } from "./serving.ts";
 import { Sightings } from "./sightings.ts";
 import { Silence, silentMs } from "./silence.ts";
-import { StreamRate } from "./stream-rate.ts";
 import { Uploader } from "./uploader.ts";
 import { Waker } from "./waker.ts";
 
 /** The decisions of one member. Call `tick` every 100 ms or so. */
 export class LiveNode {
-  readonly window: PieceWindow;
-  readonly peers = new Set<LivePeer>();
-  readonly counters: LiveCounters = newCounters();
   readonly uploader: Uploader;
   private readonly options: LiveNodeOptions;
-  private readonly blocksPerPiece: number;
+  private readonly view: NodeView;
   private readonly parents: Parents;
   private readonly children: Children;
   private readonly puller: Puller;
@@ -54,116 +49,38 @@ export class LiveNode {
 
   constructor(options: LiveNodeOptions) {
     this.options = options;
-    const { stream, random } = options;
-    const peers = () => this.peers;
-    const mark = newMark(random);
-    this.blocksPerPiece = blockCount(stream.pieceLengthBytes);
-    this.window = new PieceWindow(stream.windowS * 1000);
+    const view = this.view = new NodeView(options, (peer, error) => this.ban(peer, error));
     this.waker = new Waker(options.clock, () => this.pump());
-    const rate = new StreamRate(this.window, stream);
-    this.uploader = new Uploader(this.window, options, () => rate.bytesPerS, (afterMs) => this.waker.wake(afterMs));
-    const upBytesPerS = () => this.uploader.uplinkBytesPerS;
-    this.children = new Children({
-      substreams: stream.substreams,
-      isSource: options.role === "source",
-      bytesPerS: () => rate.bytesPerS,
-      uplinkBytesPerS: upBytesPerS,
-      isMeasured: () => this.uploader.isMeasured,
-      shownBytesPerS: () => this.uploader.shownBytesPerS,
-      carriedBytesPerS: () => this.uploader.carriedBytesPerS,
-      pushDelayMs: () => this.uploader.pushDelayMs,
-      peers,
-      isFed: (substream) => options.role === "source" || this.parents.depth(substream) !== UNFED,
-      random,
-    });
-    this.parents = new Parents({
-      window: this.window,
-      rate,
-      substreams: stream.substreams,
-      blocksPerPiece: this.blocksPerPiece,
-      random,
-      now: () => this.now(),
-      peers,
-      upEighths: () => eighths(upBytesPerS(), rate.bytesPerS),
-      step: () => stepOf(upBytesPerS(), this.uploader.stepMs),
-      mark,
-      isWary: () => this.isWary,
-    });
-    this.puller = new Puller({
-      window: this.window,
-      rate,
-      peers,
-      random,
-      isPushed: (seq, block) => this.parents.depth(this.substreamOf(seq, block)) !== UNFED,
-      isWary: () => this.isWary,
-    });
-    this.serving = new Serving({
-      window: this.window,
-      children: this.children,
-      uploader: this.uploader,
-      isSource: options.role === "source",
-      rate,
-      substreamOf: (seq, block) => this.substreamOf(seq, block),
-      tellPlace: (peer, nowMs) => this.announcer.answer(peer, nowMs),
-    });
-    this.intake = new Intake({
-      window: this.window,
-      puller: this.puller,
-      verifier: options.verifier,
-      counters: this.counters,
-      now: () => this.now(),
-      came: (peer, seq, block) => this.parents.delivered(peer, this.substreamOf(seq, block), seq, this.now()),
+    const uploader = this.uploader = new Uploader(view, options, (afterMs) => this.waker.wake(afterMs));
+    const parents = this.parents = new Parents(view, uploader);
+    const children = this.children = new Children(view, uploader, parents);
+    const announcer = this.announcer = new Announcer(view, uploader, parents, children);
+    const puller = this.puller = new Puller(view, parents);
+    const serving = this.serving = new Serving(view, children, uploader, announcer);
+    const probation = this.probation = new Probation(view, puller, serving);
+    const sightings = this.sightings = new Sightings(view);
+    const edge = this.edge = new Edge(view, sightings);
+    this.silence = new Silence(view);
+    this.intake = new Intake(view, puller, parents, {
       proved: (peer, bytes) => this.proved(peer, bytes),
       store: (header, block, data, from) => this.stored(header, block, data, from),
-      ban: (peer, error) => this.ban(peer, error),
     });
-    this.probation = new Probation({
-      window: this.window,
-      rate,
-      isWary: () => this.isWary,
-      random,
-      ask: (peer, seq, block, nowMs) => this.puller.probe(peer, seq, block, nowMs),
-      refuse: (peer, mask) => this.serving.refuse(peer, mask),
-    });
-    this.silence = new Silence(this.window, this.peers);
-    this.sightings = new Sightings(this.window, rate, this.peers, this.counters);
-    this.announcer = new Announcer({
-      isSource: options.role === "source",
-      substreams: stream.substreams,
-      mark,
-      tagOf: (peer) => this.children.atSource?.tagOf(peer) ?? null,
-      path: (substream) => this.parents.path(substream),
-      window: this.window,
-      peers: this.peers,
-      depth: (substream) => this.parents.depth(substream),
-      bar: (substream, nowMs) => this.children.bar(substream, nowMs),
-      step: () => stepOf(upBytesPerS(), this.uploader.stepMs),
-      toldUpBytesPerS: () => this.uploader.toldBytesPerS,
-    });
-    this.edge = new Edge({
-      clock: options.clock,
-      isSource: options.role === "source",
-      pieceLengthBytes: stream.pieceLengthBytes,
-      window: this.window,
-      rate,
-      peers: this.peers,
-      verifier: options.verifier,
-      counters: this.counters,
-      moved: (nowMs) => this.sightings.noteAll(nowMs),
-      ban: (peer, error) => this.ban(peer, error),
-    });
-    this.inbox = new Inbox({
-      substreams: stream.substreams,
-      uploader: this.uploader,
-      sightings: this.sightings,
-      edge: this.edge,
-      probation: this.probation,
-      serving: this.serving,
-      children: this.children,
-      parents: this.parents,
-      announcer: this.announcer,
-      isFollowing: () => this.joined && options.role === "viewer",
-    });
+    this.inbox = new Inbox(view, { uploader, sightings, edge, probation, serving, children, parents, announcer });
+  }
+
+  /** The pieces that are here or wanted. */
+  get window(): PieceWindow {
+    return this.view.window;
+  }
+
+  /** Neighbours. */
+  get peers(): ReadonlySet<LivePeer> {
+    return this.view.peers;
+  }
+
+  /** What happened so far. */
+  get counters(): LiveCounters {
+    return this.view.counters;
   }
 
   /** True when the edge of the stream is known; a broadcaster knows it. */
@@ -221,7 +138,7 @@ export class LiveNode {
   connected(link: LiveLink, info: LivePeerInfo): LivePeer {
     const peer = new LivePeer(link, info, this.now());
     if (info.clockMs !== undefined) peer.clockAheadMs = info.clockMs - this.options.clock.now();
-    this.peers.add(peer);
+    this.view.peers.add(peer);
     this.uploader.flight.mark(peer, this.now());
     this.announcer.introduce(peer, this.now());
     return peer;
@@ -231,7 +148,7 @@ export class LiveNode {
   disconnected(peer: LivePeer): void {
     if (peer.closed) return;
     peer.closed = true;
-    this.peers.delete(peer);
+    this.view.peers.delete(peer);
     this.children.drop(peer, 0xff);
     this.parents.lost(peer, peer.parentMask, this.now(), false);
     this.puller.dropPeer(peer);
@@ -307,11 +224,6 @@ export class LiveNode {
     this.intake.block(peer, seq, offset, data);
   }
 
-  /** True while poisoners are assumed to be present; always for a broadcaster, which receives nothing to notice them by. */
-  private get isWary(): boolean {
-    return this.options.role === "source" || this.now() < this.intake.waryUntilMs;
-  }
-
   /** Time passes. */
   tick(): void {
     const nowMs = this.now();
@@ -333,11 +245,7 @@ export class LiveNode {
   }
 
   private now(): number {
-    return this.options.clock.monotonic();
-  }
-
-  private substreamOf(seq: number, block: number): number {
-    return substreamOf(seq, block, this.blocksPerPiece, this.options.stream.substreams);
+    return this.view.now();
   }
 
   private ban(peer: LivePeer, error: MillraceError): void {

@@ -2,45 +2,30 @@
 import type { Branch } from "./branch.ts";
 import { costOf, depthAt, isBelow, isUsable } from "./candidate.ts";
 import type { LivePeer } from "./live-peer.ts";
-import type { PieceWindow } from "./piece-window.ts";
-import { type Mark, MAX_DEPTH, NEEDY, UNFED } from "./place.ts";
+import type { NodeView } from "./node-view.ts";
+import { MAX_DEPTH, NEEDY, UNFED } from "./place.ts";
 import { POLICY } from "./policy.ts";
 import { isSilent } from "./silence.ts";
-import type { StreamRate } from "./stream-rate.ts";
-
-/** What the choice depends on. */
-export interface ChoiceView {
-  readonly window: PieceWindow;
-  readonly rate: StreamRate;
-  readonly random: () => number;
-  readonly peers: () => Iterable<LivePeer>;
-  /** Own uplink in eighths of the bitrate: what bars of others are compared with. */
-  readonly upEighths: () => number;
-  /** True while there are poisoners about. */
-  readonly isWary: () => boolean;
-  /** Our mark in the paths of those below us. */
-  readonly mark: Mark;
-}
 
 /**
- * The best parent of depth at most `maxDepth` for `branch`; null without. `mayUse` tells which neighbours are left for
- * others for a moment.
+ * The best parent of depth at most `maxDepth` for `branch`; null without. `upEighths`: our uplink in eighths of the
+ * bitrate, which bars of others are compared with. `mayUse` tells which neighbours are not left for others for a moment.
  */
 export function chooseParent(
   branch: Branch,
-  view: ChoiceView,
+  view: NodeView,
+  upEighths: number,
   nowMs: number,
   maxDepth: number,
   mayUse: (peer: LivePeer) => boolean,
 ): LivePeer | null {
   const { substream, bit } = branch;
   const hasParent = branch.depth !== UNFED && branch.noticeUntilMs === null;
-  const upEighths = view.upEighths();
   const bar = hasParent && upEighths === NEEDY ? 0 : upEighths;
   const needy = hasParent ? 0 : NEEDY;
   let best: LivePeer | null = null;
   let bestCost = Infinity;
-  for (const peer of view.peers()) {
+  for (const peer of view.peers) {
     if (!mayUse(peer)) continue;
     if (((peer.childMask | peer.parentMask) & bit) !== 0 || nowMs < peer.refusedUntilMs[substream]!) continue;
     if (peer.closed || !isUsable(peer, view) || peer.isSnubbed(nowMs)) continue;

@@ -1,32 +1,30 @@
 /** Has each substream pushed to us by one parent, and looks for another when that stalls or a better one can be had. */
 import { BLOCK_BYTES } from "../../wire/types.ts";
-import { Branch, type BranchView, noteBarren } from "./branch.ts";
+import { Branch, noteBarren } from "./branch.ts";
 import { depthAt, isBelow } from "./candidate.ts";
 import type { LivePeer } from "./live-peer.ts";
-import { type ChoiceView, chooseParent } from "./parent-choice.ts";
-import { MAX_DEPTH, UNFED } from "./place.ts";
+import type { NodeView } from "./node-view.ts";
+import { chooseParent } from "./parent-choice.ts";
+import { eighths, MAX_DEPTH, UNFED } from "./place.ts";
 import { POLICY } from "./policy.ts";
 import { blockKey } from "./puller.ts";
 import { isSilent } from "./silence.ts";
-import { lateBlocks, substreamOf } from "./substreams.ts";
-
-/** What the choice depends on. */
-export interface ParentsOptions extends BranchView, ChoiceView {
-  /** Depth that a step from us adds. */
-  readonly step: () => number;
-}
+import { lateBlocks } from "./substreams.ts";
+import type { Uploader } from "./uploader.ts";
 
 /** Our parents, one per substream. */
 export class Parents {
-  private readonly options: ParentsOptions;
+  private readonly view: NodeView;
+  private readonly uploader: Uploader;
   private readonly branches: readonly Branch[];
   /** Substreams that a source pushed to us when it went. */
   private headMask = 0;
   private wasFed = false;
 
-  constructor(options: ParentsOptions) {
-    this.options = options;
-    this.branches = Array.from({ length: options.substreams }, (_, substream) => new Branch(options, substream));
+  constructor(view: NodeView, uploader: Uploader) {
+    this.view = view;
+    this.uploader = uploader;
+    this.branches = Array.from({ length: view.substreams }, (_, substream) => new Branch(view, substream));
   }
 
   /** Substreams that somebody pushes to us, or was asked to. */
@@ -59,7 +57,7 @@ export class Parents {
 
   /** Finds parents for substreams without one; arguments as for `tick`. */
   adopt(nowMs: number, firstSeq: number): void {
-    const newest = this.options.window.newest?.seq ?? 0;
+    const newest = this.view.window.newest?.seq ?? 0;
     const asked = new Map<LivePeer, number>();
     for (const branch of this.branches) {
       const found = branch.parent === null ? this.choose(branch, nowMs, Infinity) : null;
@@ -81,8 +79,7 @@ export class Parents {
 
   /** A block came from `peer`: parents that would push it too, without a request, are told that they need not. */
   unneeded(peer: LivePeer, seq: number, block: number, lengthBytes: number): void {
-    const { blocksPerPiece, substreams } = this.options;
-    const branch = this.branches[substreamOf(seq, block, blocksPerPiece, substreams)]!;
+    const branch = this.branches[this.view.substreamOf(seq, block)]!;
     if (branch.depth === UNFED) return;
     for (const parent of [branch.parent, branch.former?.peer ?? null]) {
       if (parent === null || parent === peer || parent.requests.has(blockKey(seq, block))) continue;
@@ -95,7 +92,7 @@ export class Parents {
     for (const branch of this.branches) {
       if ((mask & branch.bit) === 0) continue;
       if (refused) {
-        peer.refusedUntilMs[branch.substream] = nowMs + POLICY.refusedMs * (0.5 + this.options.random());
+        peer.refusedUntilMs[branch.substream] = nowMs + POLICY.refusedMs * (0.5 + this.view.random());
       }
       if (branch.next?.peer === peer) branch.forgetNext();
       if (branch.former?.peer === peer) branch.forgetFormer();
@@ -109,7 +106,7 @@ export class Parents {
 
   /** Asks better parents to replace those that substreams have. */
   private move(nowMs: number, firstSeq: number): void {
-    const newest = this.options.window.newest?.seq ?? 0;
+    const newest = this.view.window.newest?.seq ?? 0;
     const movers = new Map<LivePeer, number>();
     const orphans = new Map<LivePeer, number>();
     for (const branch of this.branches) {
@@ -130,7 +127,7 @@ export class Parents {
 
   /** The next parent pushes the newest of the pieces that a lost one did not bring; older ones are pulled. */
   private catchUpFrom(firstSeq: number): number {
-    const { window, rate } = this.options;
+    const { window, rate } = this.view;
     const oldest = (window.newest?.seq ?? 0) - rate.pieces(POLICY.catchUpMs, POLICY.leastCatchUpPieces);
     return Math.max(firstSeq, window.solid, oldest);
   }
@@ -140,7 +137,7 @@ export class Parents {
     for (const branch of this.branches) {
       const { parent, substream } = branch;
       // Check the depth too: some paths seem to go through us that do not.
-      if (parent === null || !isBelow(parent, substream, this.options.mark)) continue;
+      if (parent === null || !isBelow(parent, substream, this.view.mark)) continue;
       const depth = depthAt(parent, substream);
       if (depth <= MAX_DEPTH && depth >= branch.toldDepth) branch.leave(nowMs);
     }
@@ -150,7 +147,7 @@ export class Parents {
   private remember(): void {
     for (const branch of this.branches) {
       const { depth } = branch;
-      if (depth !== UNFED) branch.toldDepth = Math.min(UNFED, depth + this.options.step());
+      if (depth !== UNFED) branch.toldDepth = Math.min(UNFED, depth + this.uploader.step);
     }
   }
 
@@ -164,7 +161,7 @@ export class Parents {
   }
 
   private dropLaggards(nowMs: number): void {
-    const late = lateBlocks(this.options, this.branches, nowMs);
+    const late = lateBlocks(this.view, this.branches, nowMs);
     for (const branch of this.branches) {
       const { parent } = branch;
       const patienceMs = branch.isProven ? POLICY.parentLagMs : POLICY.unstartedMs;
@@ -212,12 +209,14 @@ export class Parents {
       return null;
     }
     if (found.info.role === "source" && (this.headMask & branch.bit) !== 0) return found;
-    branch.chanceMs ??= nowMs + POLICY.unfedMs * (0.5 + this.options.random());
+    branch.chanceMs ??= nowMs + POLICY.unfedMs * (0.5 + this.view.random());
     return nowMs < branch.chanceMs ? null : found;
   }
 
   private choose(branch: Branch, nowMs: number, maxDepth: number): LivePeer | null {
-    return chooseParent(branch, this.options, nowMs, maxDepth, (peer) => !this.isReserved(peer, branch, nowMs));
+    const upEighths = eighths(this.uploader.uplinkBytesPerS, this.view.rate.bytesPerS);
+    const mayUse = (peer: LivePeer) => !this.isReserved(peer, branch, nowMs);
+    return chooseParent(branch, this.view, upEighths, nowMs, maxDepth, mayUse);
   }
 
   /**
@@ -231,7 +230,7 @@ export class Parents {
   }
 
   private planLook(branch: Branch, nowMs: number): void {
-    branch.lookMs = nowMs + POLICY.improveMs * (0.5 + this.options.random());
+    branch.lookMs = nowMs + POLICY.improveMs * (0.5 + this.view.random());
   }
 }
 

@@ -6,26 +6,15 @@
  * held all places near the source on one substream. Proof is required for a minute after each false block.
  */
 import type { LivePeer } from "./live-peer.ts";
-import { isComplete, isStored, type PieceWindow } from "./piece-window.ts";
+import type { NodeView } from "./node-view.ts";
+import { isComplete, isStored } from "./piece-window.ts";
 import { POLICY } from "./policy.ts";
-import type { StreamRate } from "./stream-rate.ts";
+import type { Puller } from "./puller.ts";
+import type { Serving } from "./serving.ts";
 
 /** How far back from the newest piece both know we look for a piece that both have, ms. */
 const LOOK_BACK_MS = 2000;
 const LEAST_PIECES_BACK = 8;
-
-/** What probation works with. */
-export interface ProbationOptions {
-  readonly window: PieceWindow;
-  readonly rate: StreamRate;
-  /** True while proof is required. */
-  readonly isWary: () => boolean;
-  readonly random: () => number;
-  /** Asks `peer` for a block of piece `seq`, unless it is asked for something already. */
-  readonly ask: (peer: LivePeer, seq: number, block: number, nowMs: number) => void;
-  /** A subscription waited too long for the proof, or was accepted without one that is still missing. */
-  readonly refuse: (peer: LivePeer, mask: number) => void;
-}
 
 /** A block to prove oneself with. */
 interface Proof {
@@ -35,10 +24,14 @@ interface Proof {
 
 /** Asks neighbours for proofs, and takes places from those that give none. */
 export class Probation {
-  private readonly options: ProbationOptions;
+  private readonly view: NodeView;
+  private readonly puller: Puller;
+  private readonly serving: Serving;
 
-  constructor(options: ProbationOptions) {
-    this.options = options;
+  constructor(view: NodeView, puller: Puller, serving: Serving) {
+    this.view = view;
+    this.puller = puller;
+    this.serving = serving;
   }
 
   /** True when the subscription waits for a block from `peer` as proof: it has pieces and uplink, and proved nothing yet. */
@@ -48,7 +41,7 @@ export class Probation {
     if (peer.heldMask === 0) peer.heldUntilMs = nowMs + POLICY.requestTimeoutMs;
     peer.heldFrom = peer.heldMask === 0 ? from : Math.min(peer.heldFrom, from);
     peer.heldMask |= mask;
-    this.options.ask(peer, proof.seq, proof.block, nowMs);
+    this.puller.probe(peer, proof.seq, proof.block, nowMs);
     return true;
   }
 
@@ -56,13 +49,13 @@ export class Probation {
   tick(peers: Iterable<LivePeer>, nowMs: number): void {
     for (const peer of peers) {
       const proof = this.proofOf(peer, nowMs);
-      if (proof !== null) this.options.ask(peer, proof.seq, proof.block, nowMs);
+      if (proof !== null) this.puller.probe(peer, proof.seq, proof.block, nowMs);
       let mask = proof !== null && this.isOverdue(peer, nowMs) ? peer.childMask : 0;
       if (nowMs >= peer.heldUntilMs) {
         mask |= peer.heldMask;
         peer.heldMask = 0;
       }
-      if (mask !== 0) this.options.refuse(peer, mask);
+      if (mask !== 0) this.serving.refuse(peer, mask);
     }
   }
 
@@ -72,13 +65,13 @@ export class Probation {
 
   /** The block with which it can prove itself; null when there is none, or no need. */
   private proofOf(peer: LivePeer, nowMs: number): Proof | null {
-    if (peer.isProven || peer.upBytesPerS === 0 || !this.options.isWary()) return null;
+    if (peer.isProven || peer.upBytesPerS === 0 || !this.view.isWary) return null;
     return this.common(peer) ?? this.given(peer, nowMs);
   }
 
   /** A block of a piece that both have. */
   private common(peer: LivePeer): Proof | null {
-    const { window, rate, random } = this.options;
+    const { window, rate, random } = this.view;
     const newest = Math.min(peer.newestSeq, window.newest?.seq ?? -1);
     const oldest = newest - rate.pieces(LOOK_BACK_MS, LEAST_PIECES_BACK);
     for (let seq = newest; seq > oldest; seq--) {
@@ -92,6 +85,6 @@ export class Probation {
   /** A block that it has from us. */
   private given({ given }: LivePeer, nowMs: number): Proof | null {
     if (given === null || nowMs - given.atMs < POLICY.givenMs) return null;
-    return isStored(this.options.window.get(given.seq)?.blocks[given.block]) ? given : null;
+    return isStored(this.view.window.get(given.seq)?.blocks[given.block]) ? given : null;
   }
 }

@@ -2,10 +2,12 @@
 import { BLOCK_BYTES } from "../../wire/types.ts";
 import { blockCount, blockLength } from "../header.ts";
 import type { LivePeer } from "./live-peer.ts";
+import type { NodeView } from "./node-view.ts";
+import type { Parents } from "./parents.ts";
 import type { PieceEntry, PieceWindow } from "./piece-window.ts";
+import { UNFED } from "./place.ts";
 import { POLICY } from "./policy.ts";
 import { isSilent } from "./silence.ts";
-import type { StreamRate } from "./stream-rate.ts";
 
 /** Blocks of one piece at most, so that piece and block make one key. */
 const KEY_FACTOR = 256;
@@ -24,32 +26,22 @@ function isLate(entry: PieceEntry, nowMs: number): boolean {
   return nowMs - entry.seenMs >= 2 * POLICY.pullAfterMs;
 }
 
-/** What pulling works with. */
-export interface PullerOptions {
-  readonly window: PieceWindow;
-  readonly rate: StreamRate;
-  readonly peers: () => Iterable<LivePeer>;
-  readonly random: () => number;
-  /** True when a parent brings the block. */
-  readonly isPushed: (seq: number, block: number) => boolean;
-  /** True while poisoners are assumed to be present. */
-  readonly isWary: () => boolean;
-}
-
 /** Requests of ours. */
 export class Puller {
-  private readonly options: PullerOptions;
+  private readonly view: NodeView;
+  private readonly parents: Parents;
   /** Block → the peer that was asked last. */
   private readonly asked = new Map<number, LivePeer>();
   /** Blocks of which a false copy came: nobody will send them again unasked. */
   private readonly spoilt = new Set<number>();
 
-  constructor(options: PullerOptions) {
-    this.options = options;
+  constructor(view: NodeView, parents: Parents) {
+    this.view = view;
+    this.parents = parents;
   }
 
   private get window(): PieceWindow {
-    return this.options.window;
+    return this.view.window;
   }
 
   /**
@@ -58,7 +50,7 @@ export class Puller {
    */
   tick(from: number, urgentUntil: number, nowMs: number): void {
     const newest = this.window.newest?.seq ?? -1;
-    const { rate } = this.options;
+    const { rate } = this.view;
     const to = newest + rate.pieces(POLICY.aheadMs, POLICY.leastPiecesAhead);
     const oldest = newest - rate.pieces(POLICY.lookBackMs, POLICY.leastPiecesBack);
     for (let seq = Math.max(from, this.window.base, oldest); seq <= to; seq++) {
@@ -101,7 +93,7 @@ export class Puller {
 
   /** `peer` won't serve this one. */
   rejected(peer: LivePeer, seq: number, block: number, nowMs: number): void {
-    peer.pullAfterMs = nowMs + POLICY.rejectedMs * (0.5 + this.options.random());
+    peer.pullAfterMs = nowMs + POLICY.rejectedMs * (0.5 + this.view.random());
     const key = blockKey(seq, block);
     if (peer.requests.delete(key) && this.asked.get(key) === peer) this.asked.delete(key);
   }
@@ -119,7 +111,7 @@ export class Puller {
       if (entry.blocks[block] != null) continue;
       const key = blockKey(entry.seq, block);
       if (this.asked.has(key)) continue;
-      if (onlyUnpushed && !this.spoilt.has(key) && this.options.isPushed(entry.seq, block)) continue;
+      if (onlyUnpushed && !this.spoilt.has(key) && this.isPushed(entry.seq, block)) continue;
       const peer = this.choose(entry.seq, nowMs);
       if (peer === null) return;
       const bytes = entry.header === null ? BLOCK_BYTES : blockLength(entry.header.lengthBytes, block);
@@ -129,18 +121,23 @@ export class Puller {
     }
   }
 
+  /** True when a parent brings the block. */
+  private isPushed(seq: number, block: number): boolean {
+    return this.parents.depth(this.view.substreamOf(seq, block)) !== UNFED;
+  }
+
   private choose(seq: number, nowMs: number): LivePeer | null {
     let best: LivePeer | null = null;
     let bestCost = Infinity;
-    for (const peer of this.options.peers()) {
+    for (const peer of this.view.peers) {
       if (peer.closed || peer.requests.size >= POLICY.requestsPerPeer || !peer.has(seq)) continue;
       if (peer.isSnubbed(nowMs) || nowMs < peer.pullAfterMs || peer.upBytesPerS === 0 || isSilent(peer, nowMs)) {
         continue;
       }
       // All trees hang on the source, so spare it; others have the piece by now.
-      const cost = peer.requests.size + (peer.rttMs ?? 100) / 200 + this.options.random() * 2 +
+      const cost = peer.requests.size + (peer.rttMs ?? 100) / 200 + this.view.random() * 2 +
         (peer.info.role === "source" ? 3 : 0) + (peer.hasRoom ? 0 : 2) +
-        (peer.isProven || !this.options.isWary() ? 0 : 1);
+        (peer.isProven || !this.view.isWary ? 0 : 1);
       if (cost < bestCost) [best, bestCost] = [peer, cost];
     }
     return best;
@@ -148,7 +145,7 @@ export class Puller {
 
   /** Gives up requests that were not served in time. */
   expire(nowMs: number): void {
-    for (const peer of this.options.peers()) {
+    for (const peer of this.view.peers) {
       for (const [key, request] of peer.requests) {
         if (nowMs - request.atMs < POLICY.requestTimeoutMs) break;
         peer.requests.delete(key);

@@ -1,38 +1,34 @@
 /** Gives subscribers places in the trees, and passes arriving blocks on to them. */
 import { UnsubscribeReason } from "../messages.ts";
+import type { Announcer } from "./announcer.ts";
 import type { Children } from "./children.ts";
 import type { LivePeer } from "./live-peer.ts";
-import { isStored, type PieceEntry, type PieceWindow } from "./piece-window.ts";
+import type { NodeView } from "./node-view.ts";
+import { isStored, type PieceEntry } from "./piece-window.ts";
 import { POLICY } from "./policy.ts";
 import { blockKey } from "./puller.ts";
-import type { StreamRate } from "./stream-rate.ts";
 import type { Uploader } from "./uploader.ts";
-
-/** What serving works with. */
-export interface ServingOptions {
-  readonly window: PieceWindow;
-  readonly rate: StreamRate;
-  readonly children: Children;
-  readonly uploader: Uploader;
-  readonly isSource: boolean;
-  readonly substreamOf: (seq: number, block: number) => number;
-  /** Reports the current places to `peer`, which thought that there was one. */
-  readonly tellPlace: (peer: LivePeer, nowMs: number) => void;
-}
 
 /** Responds to subscriptions and passes blocks on to children. */
 export class Serving {
-  private readonly options: ServingOptions;
+  private readonly view: NodeView;
+  private readonly children: Children;
+  private readonly uploader: Uploader;
+  private readonly announcer: Announcer;
   /** Source: recent blocks that came before any branch existed. */
   private readonly early = new Set<number>();
 
-  constructor(options: ServingOptions) {
-    this.options = options;
+  constructor(view: NodeView, children: Children, uploader: Uploader, announcer: Announcer) {
+    this.view = view;
+    this.children = children;
+    this.uploader = uploader;
+    this.announcer = announcer;
   }
 
   /** `peer` asks for the substreams of `mask`, of pieces from `from` on. */
   subscribed(peer: LivePeer, mask: number, from: number, nowMs: number): void {
-    const { window, children, uploader } = this.options;
+    const { children, uploader } = this;
+    const { window } = this.view;
     const { accepted, displaced } = window.newest === null
       ? { accepted: 0, displaced: [] }
       : children.accept(peer, mask, nowMs);
@@ -41,7 +37,7 @@ export class Serving {
     }
     const refused = mask & ~accepted;
     if (refused !== 0) {
-      this.options.tellPlace(peer, nowMs);
+      this.announcer.answer(peer, nowMs);
       const reason = window.newest === null ? UnsubscribeReason.empty : UnsubscribeReason.full;
       peer.send({ type: "unsubscribe", mask: refused, reason });
     }
@@ -52,22 +48,22 @@ export class Serving {
 
   /** `peer` gets nothing more of the substreams of `mask`. */
   refuse(peer: LivePeer, mask: number): void {
-    this.options.children.drop(peer, mask);
+    this.children.drop(peer, mask);
     peer.send({ type: "unsubscribe", mask, reason: UnsubscribeReason.full });
   }
 
   /** Passes a block on to the children of its substream; not back to `from`, which sent it. */
   passOn(entry: PieceEntry, block: number, from: LivePeer | null, peers: Iterable<LivePeer>, nowMs: number): void {
-    const bit = 1 << this.options.substreamOf(entry.seq, block);
+    const bit = 1 << this.view.substreamOf(entry.seq, block);
     for (const peer of peers) {
       if ((peer.pushMask & bit) === 0 || peer === from) continue;
-      this.options.uploader.push(peer, entry, block, bit, this.passesOn(peer), nowMs);
+      this.uploader.push(peer, entry, block, bit, this.passesOn(peer), nowMs);
     }
-    if (this.options.isSource && this.options.children.hasPlaces) this.noteEarly(entry.seq, block);
+    if (this.view.isSource && this.children.hasPlaces) this.noteEarly(entry.seq, block);
   }
 
   private get catchUpPieces(): number {
-    return this.options.rate.pieces(POLICY.catchUpMs, POLICY.leastCatchUpPieces);
+    return this.view.rate.pieces(POLICY.catchUpMs, POLICY.leastCatchUpPieces);
   }
 
   private noteEarly(seq: number, block: number): void {
@@ -78,11 +74,11 @@ export class Serving {
 
   /** Takes away the places of children that the uplink turned out not to carry, or that nothing reaches any more. */
   tick(peers: Iterable<LivePeer>, nowMs: number): void {
-    const { children } = this.options;
+    const { children } = this;
     for (const [peer, mask] of [...children.tick(nowMs), ...children.excess(nowMs)]) {
       peer.send({ type: "unsubscribe", mask, reason: UnsubscribeReason.full });
     }
-    const { flight } = this.options.uploader;
+    const { flight } = this.uploader;
     for (const peer of peers) {
       const isStalled = peer.childMask !== 0 && flight.stalledMs(peer, nowMs) >= POLICY.childStalledMs;
       if (isStalled) this.refuse(peer, peer.childMask);
@@ -90,7 +86,8 @@ export class Serving {
   }
 
   private catchUp(peer: LivePeer, mask: number, from: number, nowMs: number): void {
-    const { window, uploader } = this.options;
+    const { uploader } = this;
+    const { window } = this.view;
     // Older pieces leave after what is pushed to all: with such a queue they would come too late.
     if (uploader.pushDelayMs >= POLICY.catchUpBelowMs) return;
     const newest = window.newest!.seq;
@@ -100,7 +97,7 @@ export class Serving {
       const entry = window.get(seq);
       if (entry?.header == null || peer.has(seq)) continue;
       for (let block = 0; block < entry.blocks.length; block++) {
-        const substream = this.options.substreamOf(seq, block);
+        const substream = this.view.substreamOf(seq, block);
         const bit = 1 << substream;
         if ((mask & bit) === 0 || seq <= peer.caughtUp[substream]! || !isStored(entry.blocks[block])) continue;
         // It came before any branch did, so a whole branch waits for it.
@@ -115,6 +112,6 @@ export class Serving {
   }
 
   private passesOn(peer: LivePeer): boolean {
-    return (peer.upBytesPerS ?? 0) >= POLICY.relayShare * this.options.rate.bytesPerS;
+    return (peer.upBytesPerS ?? 0) >= POLICY.relayShare * this.view.rate.bytesPerS;
   }
 }

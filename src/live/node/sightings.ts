@@ -1,24 +1,17 @@
 /** Evaluates neighbours' WINDOWs for pieces that we lack: since when they exist, and how common they are. */
 import { MillraceError } from "../../errors.ts";
 import { windowHas, type WindowMessage } from "../messages.ts";
-import type { LiveCounters } from "./live-counters.ts";
 import type { LivePeer } from "./live-peer.ts";
-import { isComplete, type PieceWindow } from "./piece-window.ts";
+import type { NodeView } from "./node-view.ts";
+import { isComplete } from "./piece-window.ts";
 import { POLICY } from "./policy.ts";
-import type { StreamRate } from "./stream-rate.ts";
 
 /** Marks pieces of a window as seen. */
 export class Sightings {
-  private readonly window: PieceWindow;
-  private readonly peers: ReadonlySet<LivePeer>;
-  private readonly counters: LiveCounters;
-  private readonly rate: StreamRate;
+  private readonly view: NodeView;
 
-  constructor(window: PieceWindow, rate: StreamRate, peers: ReadonlySet<LivePeer>, counters: LiveCounters) {
-    this.window = window;
-    this.rate = rate;
-    this.peers = peers;
-    this.counters = counters;
+  constructor(view: NodeView) {
+    this.view = view;
   }
 
   /** `peer` sent a WINDOW. Throws `protocol_violation` when no member could have sent so many. */
@@ -28,21 +21,21 @@ export class Sightings {
       throw new MillraceError("protocol_violation", "a flood of WINDOWs");
     }
     peer.setWindow(message);
-    const { newest } = this.window;
+    const { newest } = this.view.window;
     if (newest === null) return;
     peer.lagPieces += (Math.max(0, newest.seq - peer.newestSeq) - peer.lagPieces) * 0.3;
     if (!peer.unread) this.read(peer, nowMs);
-    else this.counters.skippedWindows++;
+    else this.view.counters.skippedWindows++;
   }
 
   /** Reads the WINDOWs that were deferred: of many, the last one says everything. */
   tick(nowMs: number): void {
-    for (const peer of this.peers) if (peer.unread) this.read(peer, nowMs);
+    for (const peer of this.view.peers) if (peer.unread) this.read(peer, nowMs);
   }
 
   /** A different stream is looked for from now on. */
   noteAll(nowMs: number): void {
-    for (const peer of this.peers) {
+    for (const peer of this.view.peers) {
       peer.noted = null;
       this.note(peer, nowMs);
     }
@@ -55,11 +48,11 @@ export class Sightings {
 
   /** Marks the pieces that the last WINDOW of `peer` reports, that the one before it did not, and that we lack. */
   private note(peer: LivePeer, nowMs: number): void {
-    const { window, peers } = this;
+    const { window, peers, rate } = this.view;
     const told = peer.window;
     if (window.newest === null || told === null || told.epoch !== window.epoch) return;
     const before = peer.noted;
-    const limit = window.newest.seq + this.rate.pieces(POLICY.aheadMs, POLICY.leastPiecesAhead);
+    const limit = window.newest.seq + rate.pieces(POLICY.aheadMs, POLICY.leastPiecesAhead);
     // Pieces reported too early to be marked are marked with the rest once we have come closer.
     peer.noted = peer.newestSeq <= limit ? told : null;
     const last = Math.min(peer.newestSeq, limit);

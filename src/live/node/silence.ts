@@ -3,27 +3,25 @@
  * each piece they complete, so a silent one is gone long before its connection is, if the stream goes on.
  */
 import type { LivePeer } from "./live-peer.ts";
-import type { PieceWindow } from "./piece-window.ts";
+import type { NodeView } from "./node-view.ts";
 import { POLICY } from "./policy.ts";
 
 /** Finds neighbours that have been silent for too long while the stream went on. */
 export class Silence {
-  private readonly window: PieceWindow;
-  private readonly peers: ReadonlySet<LivePeer>;
+  private readonly view: NodeView;
   private newestSeq = -1;
 
-  constructor(window: PieceWindow, peers: ReadonlySet<LivePeer>) {
-    this.window = window;
-    this.peers = peers;
+  constructor(view: NodeView) {
+    this.view = view;
   }
 
   /** Notes which neighbours have something to say: all of them when the stream has moved on. Once a tick. */
   tick(nowMs: number): void {
-    const seq = this.window.newest?.seq ?? -1;
+    const seq = this.view.window.newest?.seq ?? -1;
     // Headers are signed: nobody can make others look silent by reporting pieces that do not exist.
     if (seq === this.newestSeq) return;
     this.newestSeq = seq;
-    for (const peer of this.peers) if (peer.dueMs <= peer.heardMs) peer.dueMs = nowMs;
+    for (const peer of this.view.peers) if (peer.dueMs <= peer.heardMs) peer.dueMs = nowMs;
   }
 }
 

@@ -3,7 +3,9 @@ import { BLOCK_BYTES } from "../../wire/types.ts";
 import { Flight } from "./flight.ts";
 import type { LiveNodeOptions, UploadGate } from "./live-options.ts";
 import type { LivePeer } from "./live-peer.ts";
+import type { NodeView } from "./node-view.ts";
 import type { PieceEntry, PieceWindow } from "./piece-window.ts";
+import { stepOf } from "./place.ts";
 import { POLICY } from "./policy.ts";
 import { blockKey } from "./puller.ts";
 import { type Push, PushQueue } from "./push-queue.ts";
@@ -49,21 +51,21 @@ export class Uploader {
   /** Pushes that were shed. */
   shedCount = 0;
 
-  /** `streamBytesPerS`: the bitrate. `wake` has `pump` called after the given ms. */
+  /** `limit`: what the user allows. `wake` has `pump` called after the given ms. */
   constructor(
-    window: PieceWindow,
-    options: LiveNodeOptions,
-    streamBytesPerS: () => number,
+    view: NodeView,
+    limit: Pick<LiveNodeOptions, "uplinkBytesPerS" | "gate">,
     wake: (afterMs: number) => void,
   ) {
-    const { role, uplinkBytesPerS, random } = options;
-    this.window = window;
-    this.gate = options.gate;
+    const { uplinkBytesPerS } = limit;
+    const { random } = view;
+    this.window = view.window;
+    this.gate = limit.gate;
     this.wake = wake;
     this.limitBytesPerS = uplinkBytesPerS;
     // A broadcaster's user knows what its line carries; without that knowledge it starts low.
-    const isTold = role === "source" && uplinkBytesPerS !== null;
-    const guessBytesPerS = () => isTold ? uplinkBytesPerS : streamBytesPerS() / 2;
+    const isTold = view.isSource && uplinkBytesPerS !== null;
+    const guessBytesPerS = () => isTold ? uplinkBytesPerS : view.rate.bytesPerS / 2;
     this.flight = new Flight({ guessBytesPerS, isTold, limitBytesPerS: uplinkBytesPerS || Infinity, random });
     this.averageMs = this.toldMs = BLOCK_BYTES / this.uplinkBytesPerS * 1000;
   }
@@ -107,6 +109,11 @@ export class Uploader {
   /** How long a block takes from here to a child, queue included, averaged, ms. Steady: the whole tree hears of changes. */
   get stepMs(): number {
     return this.toldMs;
+  }
+
+  /** Depth that a step from us to a child adds. */
+  get step(): number {
+    return stepOf(this.uplinkBytesPerS, this.toldMs);
   }
 
   private get waitingBytes(): number {
