@@ -81,7 +81,7 @@ test("the registry's flags are those of section 4.4", () => {
   assertEquals(flags, FLAGS as never);
 });
 
-/** Who is let in, by hand from sections 4.4 and 5 and the address rule. S: served. T: HTTP 200 with code 4. A: HTTP 403 with code 4. */
+/** Expected access, by hand from sections 4.4 and 5 and the address rule. S: served. T: HTTP 200 with code 4. A: HTTP 403 with code 4. */
 const RULES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   // The three letters: without a token, with a wrong one, with the right one.
   "public, remote": {
@@ -113,7 +113,7 @@ const RULES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     "internet, internet refused": "A A A",
   },
 };
-/** Engine settings as [intranet, internet]: all four, so that neither stands in for the other. */
+/** Engine settings as [intranet, internet]: all four combinations, so that neither setting can be mistaken for the other. */
 const SETTINGS = [[true, false], [false, false], [true, true], [false, true]] as const;
 const TOKENS = [undefined, "f".repeat(64), TOKEN];
 
@@ -180,7 +180,7 @@ test("everything else obeys the same address rule", async () => {
 /** Values that no method takes where it has such a parameter. */
 const BREAKING = { id: "x", value: "x", ids: "x", player_id: "" };
 
-test("get_api_access_token refuses whatever a browser sends for another origin", async () => {
+test("get_api_access_token refuses every request that a browser sends for another origin", async () => {
   await withEngine(async ({ call }) => {
     const table: [Record<string, string>, boolean][] = [
       [{}, true],
@@ -205,12 +205,12 @@ test("get_api_access_token refuses whatever a browser sends for another origin",
 });
 
 /**
- * Pages may look for an engine: these tell its version and whether it is online, nothing of its user. All other public
- * methods would let a page read the user's network or files (URLs are fetched from here), or list what stands in the room.
+ * Pages may look for an engine: these methods report its version and whether it is online, nothing about its user. All other
+ * public methods would let a page read the user's network or files (URLs are fetched from here), or list the devices in the room.
  */
 const OPEN_TO_PAGES = ["get_status", "get_network_connection_status"];
 
-test("pages of other origins read only what is marked so", async () => {
+test("pages of other origins can read only methods that are marked for it", async () => {
   await withEngine(async ({ call }) => {
     for (const [name, [isPublic]] of Object.entries(FLAGS)) {
       for (const origin of ["https://page.example", "null", "http://localhost:6878", "https://127.0.0.1:6878"]) {
@@ -225,7 +225,7 @@ test("pages of other origins read only what is marked so", async () => {
   });
 });
 
-test("an AccessToken matches itself alone", () => {
+test("an AccessToken matches only itself", () => {
   const token = accessToken(TOKEN);
   const table: [string, boolean][] = [
     [TOKEN, true],
@@ -275,7 +275,7 @@ test("loadAccessToken() keeps the token for the owner's eyes, and sets a damaged
   }
 });
 
-test("an AccessToken takes over what was put in its file, and makes one for all when the file is gone", async () => {
+test("an AccessToken adopts a token written to its file, and makes one for all processes when the file is gone", async () => {
   const { path: directory, remove } = await temporaryDirectory();
   try {
     const ports = await loadPorts();
@@ -299,7 +299,7 @@ test("an AccessToken takes over what was put in its file, and makes one for all 
   }
 });
 
-test("who is let in survives a restart, and takes effect at once, over HTTP", async () => {
+test("access settings changed over HTTP take effect at once and survive a restart", async () => {
   const directory = await mkdtemp(join(tmpdir(), "millrace-access-"));
   const status = async (call: ServedApi["call"], from: "intranet" | "internet") =>
     (await call("get_network_connection_status", {}, { from })).status;
@@ -333,7 +333,7 @@ test("an engine without a state directory keeps settings for its run", async () 
   });
 });
 
-test("an engine whose database was damaged lets nobody elsewhere in until the user says so", async () => {
+test("an engine whose database was damaged lets no other machine in until the user allows it", async () => {
   const directory = await mkdtemp(join(tmpdir(), "millrace-access-"));
   const status = async (call: ServedApi["call"]) =>
     (await call("get_network_connection_status", {}, { from: "intranet" })).status;

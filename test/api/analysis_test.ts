@@ -125,7 +125,7 @@ async function analyze(query: string, more: Record<string, string> = {}) {
 
 const NONE = { transport_type: "hls", content_id: null, infohash: null, categories: [] };
 
-test("analyze_content tells HLS of a film from live HLS by its end, also behind a master playlist", async () => {
+test("analyze_content distinguishes HLS of a film from live HLS by its end, also through a master playlist", async () => {
   const table: [string, string, -1 | 0 | 1, string][] = [
     ["/tv/news/index.m3u8", "hls", 1, "news"],
     ["/vod/Some%20film.m3u8", "hls_vode", 0, "Some film"],
@@ -156,7 +156,7 @@ test("analyze_content sends what an address in a list has players send", async (
   assertEquals((await analyze(query.split("|")[0]!)).error.code, 9);
 });
 
-test("analyze_content tells files from streams without end by length and first bytes, and lets go of both", async () => {
+test("analyze_content distinguishes files from endless streams by length and first bytes, and closes both", async () => {
   const table: [string, string, string][] = [
     ["/film.mp4", "direct_content", "film"],
     ["/chunked.mp4", "direct_content", "chunked"],
@@ -217,7 +217,7 @@ test("analyze_content knows the transport file of a broadcast", async () => {
   });
 });
 
-test("analyze_content answers `unknown protocol` for what is no content, and why an address fails", async () => {
+test("analyze_content returns `unknown protocol` for other text, and the reason when an address fails", async () => {
   const unknown = [
     "/page",
     "/text",

@@ -55,7 +55,7 @@ test("broadcast_start sends a file to a viewer, broadcast_list shows the way, an
   }
 });
 
-test("broadcast_start says what is wrong when the source is no file, no whole path, standard input or of a wrong shape", async () => {
+test("broadcast_start says what is wrong when the source is a missing file, a relative path, standard input or malformed", async () => {
   await withEngine(async ({ call }) => {
     const start = async (source: string) => (await call("broadcast_start", { token: TOKEN, source, name: "x" })).error!;
     assertMatch((await start("/nowhere/at/all.ts")).message, /cannot read \/nowhere\/at\/all\.ts/);
@@ -67,7 +67,7 @@ test("broadcast_start says what is wrong when the source is no file, no whole pa
   });
 });
 
-test("broadcast_start serves callers on this machine alone, whatever token they have", async () => {
+test("broadcast_start serves only callers on this machine, even if others have the token", async () => {
   await withEngine(async ({ call }) => {
     const params = { token: TOKEN, source: CLIP.pathname, name: "x" };
     const refused = await call("broadcast_start", params, { from: "intranet" });

@@ -71,9 +71,9 @@ test("a page of another origin changes nothing, even with the token (CSRF)", asy
   });
 });
 
-/** Public methods that tell nothing of the user, by hand. */
+/** Public methods that reveal nothing about the user, listed by hand. */
 const FOR_ANY_PAGE = ["get_status", "get_network_connection_status"];
-/** Public methods that give away the token, or start and change something, by hand. */
+/** Public methods that reveal the token, or start or change something, listed by hand. */
 const FOR_NO_PAGE = [
   "get_api_access_token",
   "open_in_player",
@@ -82,12 +82,12 @@ const FOR_NO_PAGE = [
   "analyze_deferred_playlist_items",
 ];
 
-test("public methods refuse pages of other origins but for what tells nothing of the user (CSRF)", async () => {
+test("public methods refuse pages of other origins unless they reveal nothing about the user (CSRF)", async () => {
   await withServed(async ({ url }) => {
     for (const { name, public: isPublic } of METHODS) {
       if (!isPublic) continue;
       for (const headers of FOREIGN) {
-        // Bad values: what is let in goes no further than its parameters.
+        // Bad values: a call that is let in fails at its parameters and does no more.
         const query = new URLSearchParams({ method: name, player_id: "", playlist_item_id: "x", id: "x" });
         const { error } = await (await fetch(`${url}/server/api?${query}`, { headers })).json();
         assertEquals(error?.code === 4, !FOR_ANY_PAGE.includes(name), `${name} ${JSON.stringify(headers)}`);
@@ -141,7 +141,7 @@ test("a preflight of another origin gets no permission for the API", async () =>
   });
 });
 
-test("documents that tell of the user are not for pages of other origins", async () => {
+test("documents about the user are refused to pages of other origins", async () => {
   await withServed(async ({ url }) => {
     for (const path of ["/openapi.json", "/.well-known/jwks.json", "/webui/api/service?method=get_version"]) {
       const response = await fetch(url + path, { headers: { origin: "https://page.example" } });

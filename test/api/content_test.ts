@@ -149,7 +149,7 @@ test("analyze_content reads ids, magnet links, URIs of any scheme and transport 
   assertEquals((await call("analyze_content", { query: id, title: "My film" })).result.title, "My film");
 });
 
-test("analyze_content answers `unknown protocol`, code 0, for what it cannot name", async () => {
+test("analyze_content returns `unknown protocol`, code 0, for content it does not recognise", async () => {
   const table = [
     "",
     "hello",

@@ -10,7 +10,7 @@ import type { Ports, SocketAddress } from "../../src/ports.ts";
 import { temporaryDirectory } from "../support/engine.ts";
 import { TOKEN, withEngine } from "./support.ts";
 
-test("createEngine() that fails lets go of the database, the sockets and the disk cache", async () => {
+test("createEngine() releases the database, the sockets and the disk cache when it fails", async () => {
   const { path, remove } = await temporaryDirectory();
   try {
     const options = { stateDir: path, cache: "disk" as const, cacheDir: join(path, "cache") };

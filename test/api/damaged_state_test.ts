@@ -1,4 +1,4 @@
-/** An engine whose own files are damaged: playback goes on, what was damaged is kept, and the user learns of it. */
+/** An engine whose own files are damaged: playback works, the damaged files are kept, and the user is told. */
 import { mkdir, readdir, rm, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -38,7 +38,7 @@ async function tokenOf(call: (method: string) => Promise<Answer>): Promise<strin
   return token;
 }
 
-test("createEngine() goes on with new files when the database and the token are damaged", async () => {
+test("createEngine() starts with new files when the database and the token are damaged", async () => {
   const damages: [string, (path: string) => Promise<unknown>][] = [
     ["no database", (path) => writeFile(path, "This is a letter to my landlord.\n".repeat(300))],
     ["torn", (path) => truncate(path, 4096 * 5)],

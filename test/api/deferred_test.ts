@@ -41,7 +41,7 @@ const analyze = (ids: readonly number[], more = "") => {
 // deno-lint-ignore no-explicit-any -- the tests look into it
 const items = async (): Promise<any[]> => (await call("playlist_get")).playlist;
 
-test("analyze_deferred_playlist_items stores what it finds and answers an element an item", async () => {
+test("analyze_deferred_playlist_items stores what it finds and returns one element per item", async () => {
   const bytes = new Uint8Array(await readFile(new URL("../fixtures/multi-padded.torrent", import.meta.url)));
   const { infohashHex } = await parseTransportFile(bytes) as { infohashHex: string };
   const torrent = await call("playlist_add_item", { title: "Torrent", infohash: infohashHex });

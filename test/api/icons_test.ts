@@ -59,7 +59,7 @@ test("get_channel_icon answers the picture of an item, inline or fetched once", 
     }
     assertEquals(asked.length, 1);
     const delete1 = `${served.url}/server/api?method=playlist_delete_item&token=${TOKEN}&id=1`;
-    // The address that the listing gives, and it shows the picture in the trash, too.
+    // The address from the listing works for an item in the trash, too.
     for (const _place of ["playlist", "trash"]) {
       assertEquals(new Uint8Array(await (await fetch(first.icons[0])).arrayBuffer()), PNG);
       await (await fetch(delete1)).body?.cancel();
@@ -102,7 +102,7 @@ test("pictureType() knows formats by their bytes", () => {
   for (const [bytes, type] of table) assertEquals(pictureType(bytes), type);
 });
 
-test("isSvg() is true when the first element is svg, whatever stands before it", () => {
+test("isSvg() is true when the first element is svg, whatever precedes it", () => {
   const encoder = new TextEncoder();
   const table: [string, boolean][] = [
     ["<svg/>", true],
@@ -121,7 +121,7 @@ test("isSvg() is true when the first element is svg, whatever stands before it",
   for (const [text, is] of table) assertEquals(isSvg(encoder.encode(text)), is, text.slice(0, 60));
 });
 
-test("PictureCache.get() makes a picture once for all who ask, and remembers failures for a minute", async () => {
+test("PictureCache.get() makes a picture once for all callers, and remembers failures for a minute", async () => {
   const clock = new FakeClock();
   const cache = new PictureCache(clock);
   let made = 0;

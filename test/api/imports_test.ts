@@ -18,7 +18,7 @@ function multipart(list: BodyInit | Uint8Array, fields: Record<string, string> =
   return form;
 }
 
-test("playlist_import takes a part, a body, a form with the token inside, gzip and a URL; get_task tells how it went", async () => {
+test("playlist_import takes a part, a body, a form with the token inside, gzip and a URL; get_task reports the result", async () => {
   source.behaviour.text = LIST;
   const token = { token: "" };
   const ways: [string, () => ReturnType<typeof post>][] = [
@@ -53,14 +53,14 @@ test("playlist_import takes a part, a body, a form with the token inside, gzip a
   assertEquals(await readdir(join(directory.path, "imports")), [], "nothing is left aside");
 });
 
-test("playlist_import gives the items to the owner", async () => {
+test("playlist_import assigns the items to the owner", async () => {
   const { result } = await post("playlist_import", { owner: "ann" }, { body: LIST });
   await ended(result.task_id);
   assertEquals([await titles({ owner: "bob" }), (await titles({ owner: "ann" })).length], [[], 2]);
   await call("playlist_clear", { owner: "ann" });
 });
 
-test("playlist_import refuses what it cannot take", async () => {
+test("playlist_import refuses input that it cannot use", async () => {
   const failed = async (
     body: BodyInit | null,
     params: Record<string, string> = {},
@@ -109,7 +109,7 @@ test("playlist_import takes lists that are larger than other bodies, and none be
   await call("playlist_clear", { owner: "" });
 });
 
-test("cancel_task stops an import; what is in stays", async () => {
+test("cancel_task stops an import and keeps the items already added", async () => {
   const list = Array.from({ length: 60_000 }, (_, i) => `http://h/${i}\n`).join("");
   const { result } = await post("playlist_import", {}, { body: list });
   const id = String(result.task_id);

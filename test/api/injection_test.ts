@@ -14,7 +14,7 @@ import { TOKEN } from "./support.ts";
 const ID = "0123456789abcdef0123456789abcdef01234567";
 const MARK = "injected";
 
-/** Each would leave MARK, a changed table or an internal error behind where it is taken for more than text. */
+/** Each would leave MARK, a changed table or an internal error if it were treated as more than text. */
 const HOSTILE: readonly string[] = [
   "' OR '1'='1",
   `'; DROP TABLE settings; --`,
@@ -39,7 +39,7 @@ const HOSTILE: readonly string[] = [
   "9".repeat(40),
 ];
 
-/** Values with which the other parameters let a call get as far as it can without leaving this machine. */
+/** Values of the other parameters with which a call gets as far as possible without leaving this machine. */
 const ORDINARY: Readonly<Record<string, string>> = {
   id: "1",
   ids: "1",
@@ -98,7 +98,7 @@ test("hostile text in any parameter is text, or is refused by name", async () =>
       const fields = ["api_version", ...Object.keys(params.shape).filter((field) => field !== "file")];
       const ordinary = Object.fromEntries(fields.map((field) => [field, ORDINARY[field] ?? ""]));
       for (const field of fields) {
-        // Each sign-in costs half a second of hashing: SQL alone there.
+        // Each sign-in costs half a second of hashing, so only SQL is tried there.
         const texts = method === "sign_in" ? HOSTILE.slice(0, 3) : HOSTILE;
         await Promise.all(texts.map(async (text) => {
           assertHarmless(
@@ -121,7 +121,7 @@ test("hostile text in any parameter is text, or is refused by name", async () =>
     assertEquals([after.settings.filter((key) => key.includes(MARK)), after.accounts], [[], before.accounts]);
     assertEquals(after.integrity, "ok");
     assertEquals((await readdir(stateDir)).filter((file) => /passwd|windows/.test(file)), []);
-    // One event is one line, whatever it tells of, and none was a fault of ours.
+    // Every event is one line, whatever it contains, and none reports a fault of the engine.
     for (const line of lines) assert(!/[\r\n\u2028\u2029\0]/.test(line.slice(0, -1)), line);
     assertEquals(lines.filter((line) => /^\S+ error /.test(line)), []);
   } finally {

@@ -31,7 +31,7 @@ test("jsonStream() puts pages, text or bytes, between its texts", async () => {
   }
 });
 
-test("a JsonStream that cannot begin rejects; one that fails later breaks its body off", async () => {
+test("a JsonStream rejects when it cannot begin, and breaks off its body when it fails later", async () => {
   await assertRejects(() => jsonStream("[", pages(["1"], 0), "]").wrapped("", ""), Error, "gone");
   await assertRejects(() => jsonStream("[", pages([], 0), "]").wrapped("", ""), Error, "gone");
   const body = await jsonStream("[", pages(["1", ",2"], 2), "]").wrapped("", "");
@@ -55,6 +55,6 @@ test("a JsonStream makes no page ahead of its reader and ends its source when th
   assertEquals([made < 10, ended], [true, 1]);
 });
 
-test("JsonStream.wrapped() lets its reader free what it has sent", async () => {
+test("JsonStream.wrapped() lets its reader release chunks that it has sent", async () => {
   assertEquals(lenderOf(await jsonStream("[", pages(["1"]), "]").wrapped("", "")), FREED);
 });

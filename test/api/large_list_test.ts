@@ -20,7 +20,7 @@ async function imported(text: string, params: Record<string, string> = {}): Prom
   assertEquals((await ended(task_id)).state, "done");
 }
 
-test("playlist_get gives the playlist of one moment, and others get answers, while an owner's items are deleted", async () => {
+test("playlist_get returns one consistent playlist and other calls are answered while an owner's items are deleted", async () => {
   await imported(listOf(OTHERS, "Ann"), { owner: "ann" });
   await imported(listOf(ENTRIES, "Zed"), { owner: "zed" });
   const all = ENTRIES + OTHERS;
@@ -29,7 +29,7 @@ test("playlist_get gives the playlist of one moment, and others get answers, whi
   const reader = response.body!.getReader();
   const first = await reader.read();
   const clearing = call("playlist_clear", { owner: "zed" });
-  // Each answer is one that came before the end, else the deletion kept everybody waiting.
+  // Every answer must have come before the deletion ended, or the deletion kept everybody waiting.
   let before = 0;
   for (;;) {
     const { total_items } = await call("playlist_get", { limit: "1" });

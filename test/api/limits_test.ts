@@ -1,4 +1,4 @@
-/** Limits of bodies, fields and parts over real HTTP, and an engine that goes on after each. */
+/** Limits of bodies, fields and parts over real HTTP; the engine works on after each. */
 import { request as httpRequest } from "node:http";
 import { test } from "node:test";
 import { assert, assertEquals } from "@std/assert";
@@ -50,7 +50,7 @@ function post(url: string, type: string, chunk: Uint8Array, bytes: number, decla
   });
 }
 
-test("bodies over their limit are answered 413, declared or not, and no more of them is taken", async () => {
+test("bodies over their limit get 413, declared or not, and reading stops", async () => {
   await withServed(async ({ url }) => {
     const api = `${url}/server/api?method=get_media_files`;
     const letters = new Uint8Array(64 * KIB).fill(97);
@@ -70,7 +70,7 @@ test("bodies over their limit are answered 413, declared or not, and no more of 
         const told = await post(api, type, chunk, limit + 1, declared);
         assertEquals([told.status, told.code], [413, 3], `${what} ${declared}`);
       }
-      // What has no end is not waited for.
+      // Do not wait for a body that has no end.
       const endless = await post(api, type, chunk, 2 ** 40, false);
       assertEquals([endless.status, endless.code], [413, 3], what);
       assert(endless.sentBytes < limit + 32 * MIB, `${what}: ${endless.sentBytes} bytes`);

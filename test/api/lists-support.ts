@@ -10,11 +10,11 @@ import { TOKEN } from "./support.ts";
 /** A task reads lists of tens of MiB, ms. */
 const TASK_MS = 45_000;
 
-/** What a method answers; the tests look into it. */
+/** A method's response; the tests look into it. */
 // deno-lint-ignore no-explicit-any -- the tests look into it
 export type Any = any;
 
-/** What a call came to. */
+/** The outcome of a call. */
 export interface PostAnswer {
   readonly status: number;
   readonly result: Any;

@@ -6,7 +6,7 @@ import { ADDRESSES, TOKEN, withEngine } from "./support.ts";
 
 const { served, post, call, ended } = useListsApi();
 
-test("/engine/playlist.m3u lists what is enabled, with this engine's addresses, and reads back", async () => {
+test("/engine/playlist.m3u lists enabled items with this engine's addresses, and can be imported again", async () => {
   const content = "0123456789abcdef0123456789abcdef01234567";
   await call("playlist_add_item", { title: "Torrent", content_id: content, category: "Films" });
   const off = await call("playlist_add_item", { title: "Off", infohash: content });
@@ -35,7 +35,7 @@ test("/engine/playlist.m3u lists what is enabled, with this engine's addresses, 
   await call("playlist_clear", { owner: "ann" });
 });
 
-test("/engine/playlist.m3u is for this machine, and elsewhere for those who have a key", async () => {
+test("/engine/playlist.m3u is served to this machine, and to callers elsewhere only with a key", async () => {
   await withEngine(async ({ engine, call }) => {
     engine.access.setAllowed("internet", true);
     const add = (title: string, owner: string) =>

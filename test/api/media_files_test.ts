@@ -1,4 +1,4 @@
-/** `get_media_files` and `get_content_id` on what comes by HTTP; torrents are in content_test.ts. */
+/** `get_media_files` and `get_content_id` for HTTP addresses; torrents are in content_test.ts. */
 import os from "node:os";
 import { readFile, rm } from "node:fs/promises";
 import { after, before, test } from "node:test";
@@ -77,7 +77,7 @@ test("get_media_files says what an address that is no transport file leads to", 
   assertEquals(error.code, 3);
 });
 
-test("get_media_files: create_wrappers gives an address ids that last, expand_wrapper looks into it", async () => {
+test("get_media_files: create_wrappers gives an address lasting ids, expand_wrapper lists its files", async () => {
   const url = `${web.base}/news/index.m3u8`;
   const { result } = await media({ url, create_wrappers: "1", dump_transport_file: "1" });
   const { transport_file_data, ...packed } = result;
@@ -124,7 +124,7 @@ test("get_media_files: create_wrappers gives an address ids that last, expand_wr
   isGone = false;
 });
 
-test("playback tells at once what comes by HTTP from transport files", async () => {
+test("playback distinguishes at once HTTP media from transport files", async () => {
   const table: [string, number, RegExp][] = [
     ["/news/index.m3u8", 415, /open its own address in the player/],
     ["/a%20film.mp4", 415, /open its own address in the player/],
@@ -171,7 +171,7 @@ test("get_media_files: analyze_content adds the analysis of torrents, broadcasts
   assertEquals((await media({ infohash: result.infohash, analyze_content: "1" })).result.analysis, result.analysis);
 });
 
-test("get_media_files tells broadcasts from torrents, posted or by address", async () => {
+test("get_media_files distinguishes broadcasts from torrents, posted or by address", async () => {
   const expected = {
     infohash: live.metainfo.infohashHex,
     name: "Channel",

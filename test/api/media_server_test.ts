@@ -1,4 +1,4 @@
-/** The media server's doors: who gets in, what is refused, and what a control point gets there. test/interop has a real one. */
+/** Access to the media server: who gets in, what is refused, and what a control point receives. test/interop has a real one. */
 import { test } from "node:test";
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import type { Engine } from "../../src/engine.ts";
@@ -64,7 +64,7 @@ test("the media server is not there unless asked for, and then for the local net
   }, FRONT);
 });
 
-test("the media server refuses what is no call by the numbers of UPnP, and what is too large", async () => {
+test("the media server refuses malformed calls with UPnP's error numbers, and calls that are too large", async () => {
   await withEngine(async ({ engine }) => {
     const ask = asker(engine);
     const table: [string, string][] = [
@@ -100,7 +100,7 @@ test("the media server hears one machine 200 times at once, and others go on", a
   }, FRONT);
 });
 
-test("lists come in pages of at most 200, whatever is asked for", async () => {
+test("lists come in pages of at most 200, even if more is asked for", async () => {
   await withEngine(async ({ engine, call }) => {
     const titles = Array.from({ length: 250 }, (_, n) => `Film ${n}`);
     for (const [n, title] of titles.entries()) {

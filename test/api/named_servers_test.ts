@@ -17,7 +17,7 @@ const SIZE_BYTES = 100_000;
 interface Servers {
   readonly trackers: readonly string[];
   readonly webSeed: string;
-  /** What was asked so far. */
+  /** Requests so far. */
   readonly asked: () => string[];
 }
 
@@ -48,7 +48,7 @@ async function withServers(body: (servers: Servers) => Promise<void>) {
   }
 }
 
-/** A file of zeros that is no video: what is to be found in it is looked for, and everything that names servers asked. */
+/** A file of zeros that is not a video: the engine looks for its container, and so asks all servers that the torrent names. */
 async function torrent(name: string, trackers: readonly string[], webSeed: string) {
   const piece = new Uint8Array(await crypto.subtle.digest("SHA-1", new Uint8Array(SIZE_BYTES)));
   return await createTransportFile({
@@ -67,7 +67,7 @@ const ELSEWHERE: readonly CallOptions[] = [
   { headers: { origin: "https://tv.example" } },
 ];
 
-/** Plays a transport file, of which nothing comes; answers why it did not start. */
+/** Plays a transport file for which no data comes; returns why it did not start. */
 async function play(engine: Engine, bytes: Uint8Array<ArrayBuffer>, { from = "loopback", headers = {} }: CallOptions) {
   const url = "http://127.0.0.1:6878/engine/getstream";
   const request = new Request(url, { method: "POST", body: bytes, headers });
@@ -80,7 +80,7 @@ const errorsOf = (engine: Engine) =>
     lastError
   );
 
-test("what a caller elsewhere or a page plays has no private tracker or web seed asked", async () => {
+test("a stream played by a remote caller or a page asks no private tracker or web seed", async () => {
   await withServers(async ({ trackers, webSeed, asked }) => {
     await withEngine(async ({ engine }) => {
       for (const [i, caller] of ELSEWHERE.entries()) {
@@ -110,7 +110,7 @@ test("a broadcast that a caller elsewhere watches has no private tracker asked",
   });
 });
 
-test("what the user plays has its private trackers and web seeds asked, whoever played it before", async () => {
+test("a stream played by the user asks its private trackers and web seeds, whoever played it before", async () => {
   for (const allowPrivateFetch of [false, true]) {
     await withServers(async ({ trackers, webSeed, asked }) => {
       await withEngine(async ({ engine }) => {

@@ -1,4 +1,4 @@
-/** What the settings of the web page are made of. */
+/** The methods behind the settings of the web page. */
 import { test } from "node:test";
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { loadPorts } from "../../platform/detect.ts";
@@ -47,7 +47,7 @@ test("set_limits slows a download that runs", async () => {
     lease.swarm.setDownloadAll(true);
     const began = performance.now();
     await lease.swarm.completed(AbortSignal.timeout(20_000));
-    // 3 MB at 1 MB/s, less what the bucket lets through at once.
+    // 3 MB at 1 MB/s, minus what the bucket lets through at once.
     assert(performance.now() - began > 1000, `${performance.now() - began} ms`);
     lease.release();
   } finally {

@@ -1,4 +1,4 @@
-/** Who may be a page that plays what others send. */
+/** Which pages may play what others send. */
 import { test } from "node:test";
 import { assertEquals } from "@std/assert";
 import { ADDRESSES, withEngine } from "./support.ts";

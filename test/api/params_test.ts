@@ -67,7 +67,7 @@ test("paramReader() reads booleans, integers and lists in every accepted spellin
   }
 });
 
-test("paramReader() says in the engine's own words what is missing or wrong", async () => {
+test("paramReader() reports missing and wrong parameters in the engine's own words", async () => {
   const table: [string, number, string][] = [
     ["", 2, "missing parameter: must"],
     ["must=x&value=yes", 3, "value: 0 or 1 is expected"],
@@ -98,7 +98,7 @@ test("paramReader() says in the engine's own words what is missing or wrong", as
 /** Phrases of the schema library's own messages. */
 const LIBRARY_TEXT = /Too (?:big|small)|Invalid|expected (?:string|number|array|file)|to have|to be|received/;
 
-test("paramReader() never shows the schema library's text, whatever a method is sent", () => {
+test("paramReader() never shows the schema library's text", () => {
   const values = ["", "x", "-1", "0", "99999999999999", "[1]", "[[]]", "{}", "x".repeat(65_536), "1,".repeat(20_000)];
   const large = new File([new Uint8Array(65 * 1024 * 1024)], "large");
   let refused = 0;
@@ -143,7 +143,7 @@ test("readInput() takes forms, multipart parts and a bare body", async () => {
   assertEquals((await parse("must=x", post("no boundary", "multipart/form-data")) as unknown[])[0], 3);
 });
 
-test("readInput() takes a JSON object, whose members are written as in a query or as values of their kind", async () => {
+test("readInput() accepts a JSON object whose members are strings as in a query or values of their type", async () => {
   const json = (value: unknown, type = "application/json") => ({
     method: "POST",
     body: typeof value === "string" ? value : JSON.stringify(value),
@@ -177,7 +177,7 @@ test("readInput() takes a JSON object, whose members are written as in a query o
   }
 });
 
-test("readInput() refuses what is over a limit with 413", async () => {
+test("readInput() refuses input over a limit with 413", async () => {
   const body = (bytes: number, type: string) => ({
     method: "POST",
     body: new Uint8Array(bytes).fill(97),

@@ -41,7 +41,7 @@ test("methods of players need no token, yet no page of another origin starts or 
       ["get_player_status", { player_id: "tv" }],
       ["control_player", { player_id: "tv", command: "stop" }],
     ] as const;
-    // Of a page whose browser does not say which it is: as with a picture at an address of the local network.
+    // A request from a page whose browser does not say which page it is, as for a picture at an address of the local network.
     const untold = { "user-agent": "Mozilla/5.0 (X11; Linux x86_64) Gecko/20100101 Firefox/140.0" };
     for (const [method, params] of calls) {
       assertEquals((await call(method, params)).error?.code, 5, method);

@@ -43,7 +43,7 @@ test("flags are set one by one and in lists", async () => {
   });
 });
 
-test("playlist_update_item changes what it is given and nothing else", async () => {
+test("playlist_update_item changes only the given fields", async () => {
   await withPlaylist(async (call) => {
     const id = await add(call, "old", { poster: "http://x/1", tags: '["t"]', category: "c" });
     const before = await item(call, id);
@@ -107,7 +107,7 @@ test("use_media_groups acts on all items of one channel", async () => {
   });
 });
 
-test("an owner sees and changes what is everybody's and the owner's, not what is another's", async () => {
+test("an owner sees and changes its own items and everybody's, but not those of another owner", async () => {
   await withPlaylist(async (call) => {
     const [all, ann, bob] = [
       await add(call, "all"),
@@ -129,7 +129,7 @@ test("an owner sees and changes what is everybody's and the owner's, not what is
   });
 });
 
-test("an owner deletes its own items alone for good, and playlist_clear says how many locked ones it kept", async () => {
+test("an owner deletes only its own items for good, and playlist_clear reports how many locked ones it kept", async () => {
   await withPlaylist(async (call) => {
     const all = await add(call, "all");
     const ann = await add(call, "ann's", { owner: "ann" });

@@ -205,7 +205,7 @@ test("playlist_get pages, searches and filters", async () => {
   });
 });
 
-test("playlist_get_categories counts items by category, those of the trash and of nobody's category left out", async () => {
+test("playlist_get_categories counts items by category, without items in the trash or without a category", async () => {
   await withPlaylist(async (call) => {
     for (const category of ["b", "a", "b"]) await add(call, "in", { category });
     await add(call, "without");

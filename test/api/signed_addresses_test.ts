@@ -23,7 +23,7 @@ async function withServer(body: (url: string, asked: string[]) => Promise<void>)
   }
 }
 
-test("/engine/playlist.m3u signs playback addresses for players elsewhere, each for its stream alone", () =>
+test("/engine/playlist.m3u signs playback addresses for players elsewhere, each valid only for its stream", () =>
   withServer((server, asked) =>
     withEngine(async ({ engine, call }) => {
       engine.access.setAllowed("internet", true);
@@ -56,7 +56,7 @@ test("/engine/playlist.m3u signs playback addresses for players elsewhere, each 
         assertEquals([signed, id], [`${plain[0]}&key=${key}`, `${plain[2]}&key=${idKey}`]);
         assert(key !== idKey);
 
-        // Callers elsewhere do not choose what is fetched inside; the user's list does.
+        // The user's list, not remote callers, decides what is fetched in the private network.
         assertMatch((await get(plain[0]!, from)).text, /private network/);
         assertEquals(asked, []);
         assert(!/private network/.test((await get(signed!, from)).text));

@@ -1,4 +1,4 @@
-/** Parameters of a start that choose where playing begins, what is played, and whom it comes from; over HTTP. */
+/** Parameters of a start that choose where playback begins, what is played, and from which sources; over HTTP. */
 import { Buffer } from "node:buffer";
 import { connect } from "node:net";
 import { after, before, test } from "node:test";
@@ -11,7 +11,7 @@ import { checkTs } from "../support/ts-check.ts";
 import { until } from "../support/until.ts";
 import { serveWeb, type TestWeb } from "../support/web.ts";
 
-/** One of each kind of layout: tables, runs of known size, a TS file as it is, one that is unpacked, fragments. */
+/** One file for each kind of layout: tables, runs of known size, a TS file as it is, one with unpacked packets, fragments. */
 const CLIPS = ["mp4-end.mp4", "mkv-cues.mkv", "ts-188.ts", "ts-192.m2ts", "mp4-fragmented-sidx.mp4"];
 
 let seeder: SeededFiles;
@@ -106,7 +106,7 @@ test("start_from is refused by its name unless it is a time", async () => {
   }
 });
 
-test("playlist_selected_indexes chooses among files that there are, and names one that there is not", async () => {
+test("playlist_selected_indexes chooses among existing files, and the error names one that does not exist", async () => {
   const chosen = async (playlist_selected_indexes: string) =>
     (await statOf(await start("getstream", { playlist_selected_indexes }))).selected_file_index;
   assertEquals([await chosen("2"), await chosen("1,0")], [2, 0]);
@@ -178,7 +178,7 @@ test("disable_p2p plays from web seeds: no tracker hears of it, and peers come w
     const other = await startSession(served, "getfile", { infohash, pid: "other" });
     await until("an announce", () => asked("/announce") > 0);
     const announced = asked("/announce");
-    // When the one that wants peers is over, those that want none are alone again: the tracker hears of the end.
+    // When the session that wants peers ends, only sessions without peers are left, so the tracker is told "stopped".
     await fetch(`${other.command_url}?method=stop`);
     await until("the announce of the end", () => asked("/announce") > announced);
     // A start that changes its mind is another session.
@@ -231,7 +231,7 @@ test("disable_p2p dials no peer that a magnet names, and takes none", async () =
   }
 });
 
-test("disable_p2p is refused with its reason for what comes from peers alone", async () => {
+test("disable_p2p is refused with its reason for streams that only peers provide", async () => {
   const film = clip("mp4-end.mp4");
   const { bytes } = await transportFile(film, [], []);
   assertEquals(
@@ -242,7 +242,7 @@ test("disable_p2p is refused with its reason for what comes from peers alone", a
   assertEquals(unknown.error, "disable_p2p: only peers know this torrent; start its transport file");
   const contentId = await ask(served, "getstream", { content_id: "cd".repeat(20), disable_p2p: "1" });
   assertEquals(contentId.error, "disable_p2p: this content id is not known here");
-  // What is here as a whole needs nobody.
+  // A complete torrent needs no peers.
   const whole = await start("getfile", { _idx: "0" });
   for (const n of CLIPS.keys()) await bytesOf((await start("getfile", { _idx: String(n) })).playback_url);
   const offline = await start("getfile", { disable_p2p: "1", pid: "offline" });

@@ -36,7 +36,7 @@ async function withServed(
 const isConnected = async (ask: (method: string) => Promise<Result>) =>
   (await ask("get_network_connection_status"))["connected"] as boolean;
 
-test("get_network_connection_status: a tracker that answers is a connection, one that is silent or refuses is not", async () => {
+test("get_network_connection_status counts a tracker that answers as a connection, but not one that is silent or refuses", async () => {
   let reply: "silence" | "refusal" | "nobody" = "silence";
   const tracker = await startHttpTracker((_announce, response) => {
     if (reply === "refusal") response.end("d14:failure reason4:nonee");
@@ -66,7 +66,7 @@ test("get_network_connection_status: a tracker that answers is a connection, one
   }
 });
 
-test("get_network_connection_status: a DHT node that answers is a connection, one that does not is none", async () => {
+test("get_network_connection_status counts a DHT node that answers as a connection, but not one that is silent", async () => {
   const node = await DhtNode.open(await loadPorts(), { host: "127.0.0.1", bootstrap: [], statePath: null });
   const bootstrap = `127.0.0.1:${node.port}`;
   await withServed({ dht: true, dhtBootstrap: [bootstrap] }, async (ask) => {

@@ -19,7 +19,7 @@ const network: NetworkPort = {
   resolve: (host) => Promise.resolve([host]),
 };
 
-/** What a call is made of besides its parameters. */
+/** A call's context besides its parameters. */
 export interface CallOptions {
   readonly from?: keyof typeof ADDRESSES;
   readonly headers?: Record<string, string>;
@@ -34,11 +34,11 @@ export interface Answer {
   // deno-lint-ignore no-explicit-any -- the tests look into it
   readonly result: any;
   readonly error: { message: string; code: number } | null;
-  /** What stands beside the two. */
+  /** Fields besides these two. */
   readonly notes: Readonly<Record<string, unknown>>;
 }
 
-/** Where the document has `method`: the path that all share for those that are unknown or named elsewhere. */
+/** The path of `method` in the document: the shared path for methods that are unknown or named elsewhere. */
 function pathOf(method: string | undefined): string {
   return METHODS.some(({ name }) => name === method) ? `/server/api/${method}` : "/server/api";
 }
@@ -66,7 +66,7 @@ export async function withEngine(body: (called: CalledEngine) => Promise<void>, 
     lsd: false,
     playerDiscovery: false,
     accessToken: TOKEN,
-    // Nobody is there to be asked.
+    // There is nobody to ask.
     analysisTimeoutMs: 100,
     ...options,
   });

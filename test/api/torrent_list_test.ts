@@ -54,7 +54,7 @@ test("playlist.m3u of a torrent lists its episodes in natural order, each with a
   assertEquals(hls[0]!.url.href, `${served.url}/engine/manifest.m3u8?infohash=${seeder.metainfo.infohashHex}&_idx=3`);
 });
 
-test("playlist.m3u of a torrent says what is wrong with a request, and keeps pages of other origins out", async () => {
+test("playlist.m3u of a torrent reports what is wrong with a request, and refuses pages of other origins", async () => {
   assertEquals((await get({ magnet: seeder.magnet, output: "avi" })).status, 400);
   assertEquals((await get({ infohash: "xyz" })).status, 400);
   assertEquals((await get({ magnet: seeder.magnet }, { headers: { origin: "https://page.example" } })).status, 403);

@@ -1,4 +1,4 @@
-/** External playlists whose servers send no validators, what is told of failures, and one name for one kind of address; over HTTP. */
+/** External playlists whose servers send no validators, how failures are reported, and consistent names for kinds of addresses; over HTTP. */
 import { test } from "node:test";
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { type Any, LIST, useListsApi } from "./lists-support.ts";
@@ -77,7 +77,7 @@ test("an unchanged list without validators is not read again; a changed, edited,
     assertEquals(await badLines(), 1, "cleared");
     assertEquals(await titles(), ["Alpha", "Beta HD", "c"]);
 
-    // What a list said of a locked item takes hold once it is unlocked, although the list is the same then.
+    // Changes that a list made to a locked item take effect once it is unlocked, although the list has not changed since.
     const [{ id: locked }] = (await call("playlist_get")).playlist;
     await call("playlist_item_set_locked", { id: String(locked), value: "1" });
     source.behaviour.text = LIST.replace("http://h/a", "http://h/a2");

@@ -52,7 +52,7 @@ async function settled(sockets: readonly net.Socket[]): Promise<void> {
 }
 
 for (const path of ["/engine/getfile", "/server/api", "/server/api?method=playlist_import&token=wrong"]) {
-  test(`the engine goes on answering while 200 requests of a page to ${path} send bodies without an end`, () =>
+  test(`the engine keeps answering while a page sends 200 endless bodies to ${path}`, () =>
     withTarget(async (target) => {
       const headers = `Origin: ${ORIGIN}\r\n` +
         "Sec-Fetch-Site: cross-site\r\nContent-Type: application/octet-stream\r\n";

@@ -42,7 +42,7 @@ async function openMany(
 const close = (sockets: readonly net.Socket[]) => sockets.forEach((socket) => socket.destroy());
 const httpOf = (target: Target) => new URL(target.url).host;
 
-/** Connections are accepted in their order: whoever gets an answer knows that the earlier ones are accepted. */
+/** Connections are accepted in order: an answer on a later one proves that the earlier ones are accepted. */
 async function anAnswer(target: Target): Promise<void> {
   await until("an answer", async () => await version(target).catch(() => 0) === 200);
 }
@@ -56,7 +56,7 @@ async function version(target: Target): Promise<number> {
   return answer.status;
 }
 
-test("the engine goes on answering while 1200 clients send half a head each", () =>
+test("the engine keeps answering while 1200 clients send half a head each", () =>
   withTarget(async (target) => {
     let sockets: net.Socket[] = [];
     try {
@@ -73,7 +73,7 @@ test("the engine goes on answering while 1200 clients send half a head each", ()
     }
   }));
 
-test("the engine goes on answering with few descriptors, however many connections come", () =>
+test("the engine keeps answering with few descriptors, however many connections come", () =>
   withTarget(
     async (target) => {
       let sockets: net.Socket[] = [];

@@ -1,11 +1,11 @@
-/** Lists of strangers: packed ones that unpack to hundreds of times as much, and long lines that take long to read. */
+/** Hostile lists: gzipped ones that unpack to hundreds of times their size, and long lines that take long to read. */
 import { test } from "node:test";
 import { constants, deflateRawSync, gzipSync } from "node:zlib";
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { serveWeb } from "../support/web.ts";
 import { assertHarmless, type Target, withTarget } from "./support/target.ts";
 
-/** A gzip file that unpacks to `mib` MiB of `line`, again and again; a thousandth of that as it comes. */
+/** A gzip file that unpacks to `mib` MiB of `line`, repeated; packed it has a thousandth of that. */
 function bomb(mib: number, start: string, line = "\0"): Uint8Array<ArrayBuffer> {
   const piece = Buffer.from(line.repeat(Math.ceil((1 << 20) / line.length)));
   const packed = (bytes: Uint8Array) => deflateRawSync(bytes, { level: 9, finishFlush: constants.Z_SYNC_FLUSH });

@@ -5,7 +5,7 @@ import { fragmentTail, irregularFile, longFragments, sidxFile, tabledFile } from
 import { type SeededFiles, seedFiles } from "../support/engine.ts";
 import { assertHarmless, type Target, withTarget } from "./support/target.ts";
 
-/** What is read of an answer: whoever asked stops there. */
+/** How much of a response the client reads before it stops. */
 const READ_BYTES = 2_000_000;
 
 const FILES: Readonly<Record<string, () => Uint8Array>> = {
@@ -23,7 +23,7 @@ const FILES: Readonly<Record<string, () => Uint8Array>> = {
 /** Plays a magnet like a page that was told of it; returns the status and how much of the answer came. */
 async function play(target: Target, path: string, magnet: string, pid: string) {
   const address = `${target.url}/engine/${path}?magnet=${encodeURIComponent(magnet)}&pid=${pid}`;
-  // Bun's fetch does not ask again when a kept connection was closed meanwhile.
+  // Bun's fetch does not retry when a kept connection was closed meanwhile.
   const response = await fetch(address, { headers: { connection: "close" } });
   if (response.body === null) return { status: response.status, bytes: 0 };
   let bytes = 0;
@@ -35,7 +35,7 @@ async function play(target: Target, path: string, magnet: string, pid: string) {
   return { status: response.status, bytes };
 }
 
-test("media files that ask for much cost nobody else anything, one by one, all at once, as a stream and as HLS", async () => {
+test("media files that demand much cost other clients nothing, one by one or all at once, as a stream or as HLS", async () => {
   const seeds: (SeededFiles & { readonly path: string })[] = [];
   for (const [path, make] of Object.entries(FILES)) {
     seeds.push({ path, ...await seedFiles([{ path, bytes: make() }], { pieceLengthBytes: 256 * 1024 }) });
@@ -79,7 +79,7 @@ test("a page that may play opens films with large indexes, again and again, in b
   });
   try {
     await withTarget(async (target) => {
-      // The user has the film: pages have nobody dial a peer of this machine.
+      // The user must have the film already, because for a page the engine dials no peer on this machine.
       assertEquals((await play(target, "getstream", seed.magnet, "own")).status, 200);
       const statuses: number[] = [];
       const { longestGapMs, growthMib } = await assertHarmless(target, async () => {

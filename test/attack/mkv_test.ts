@@ -1,4 +1,4 @@
-/** Matroska files made to freeze or fill whoever plays them. */
+/** Matroska files made to freeze the engine or fill its memory. */
 import { test } from "node:test";
 import { seedFiles } from "../support/engine.ts";
 import { harmless, HOSTILE } from "./support/hostile-mkv.ts";
@@ -12,7 +12,7 @@ const WARM_UP_MS = 5000;
 /** Files played at once, each as MPEG TS and as HLS. */
 const AT_ONCE = 2;
 
-/** Asks for `path` of a file, whatever the status, and reads what comes; returns how much that was, bytes. */
+/** Requests `path` of a file, whatever the status, and reads the response; returns its size, bytes. */
 async function play(target: Target, path: string, magnet: string, forMs = PLAYED_MS): Promise<number> {
   const signal = AbortSignal.timeout(20_000);
   const query = new URLSearchParams({ magnet, pid: path });
@@ -31,7 +31,7 @@ async function play(target: Target, path: string, magnet: string, forMs = PLAYED
 const names = Object.keys(HOSTILE);
 for (let first = 0; first < names.length; first += AT_ONCE) {
   const group = names.slice(first, first + AT_ONCE);
-  test(`playing holds nobody up and stays small when Matroska files have ${group.join(", ")}`, async () => {
+  test(`playback delays nobody and stays small when Matroska files have ${group.join(", ")}`, async () => {
     const [film, ...seeders] = await Promise.all(
       [harmless, ...group.map((name) => HOSTILE[name]!)].map((make) =>
         seedFiles([{ path: "film.mkv", bytes: make() }], { pieceLengthBytes: 1 << 20 })
@@ -39,7 +39,7 @@ for (let first = 0; first < names.length; first += AT_ONCE) {
     );
     try {
       await withTarget(async (target) => {
-        // What an engine takes for playing anything at all, twice at once, is no cost of the attack: its caches fill.
+        // Play something twice at once first: filling the caches is not a cost of the attack.
         await Promise.all(["getstream", "getfile"].map((path) => play(target, path, film!.magnet, WARM_UP_MS)));
         await assertHarmless(target, async () => {
           const played = seeders.flatMap(({ magnet }) =>

@@ -6,7 +6,7 @@ import { assertHarmless, type Target, withTarget } from "./support/target.ts";
 
 const INFOHASH = "0d0a666c7573685f616c6c0d0a0d0a0d0a0d0a0d";
 
-/** What a browser says of a request that an image makes on a page of an origin that may play: others are refused at once. */
+/** Headers of a browser's request for an image on a page of an allowed origin: other origins are refused at once. */
 const FOREIGN = {
   "sec-fetch-site": "cross-site",
   "sec-fetch-mode": "no-cors",
@@ -26,7 +26,7 @@ function magnetWith(infohash: string, peers: readonly string[]): string {
   return `magnet:?xt=urn:btih:${infohash}${peers.map((peer) => `&x.pe=${peer}`).join("")}`;
 }
 
-test("a foreign page's magnet sends no byte to services of this machine, by whatever notation", async () => {
+test("a foreign page's magnet sends no byte to services of this machine, whatever notation it uses", async () => {
   const service = await listen("127.0.0.1");
   const { port } = service.address;
   const notations = [

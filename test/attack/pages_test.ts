@@ -30,7 +30,7 @@ async function userSession({ url }: Target): Promise<Record<string, string>> {
 const isRunning = async ({ stat_url }: Record<string, string>) =>
   (await (await fetch(stat_url!)).json()).error === null;
 
-test("pages start, read and stop nothing, alone or by the hundred, and find nothing out", async () => {
+test("pages start, read and stop nothing, one or a hundred of them, and find nothing out", async () => {
   const { infohashHex } = await parseTransportFile(TORRENT);
   await withTarget(async (target) => {
     const user = await userSession(target);
@@ -62,7 +62,7 @@ test("pages start, read and stop nothing, alone or by the hundred, and find noth
     };
     await assertHarmless(target, async () => {
       for (const headers of FOREIGN) {
-        // One after the other: of more than a few at once some are told that there are too many.
+        // One after the other: with more than a few at once some would be refused as too many.
         const told = async (infohash: string) => {
           const answers = [];
           for (const url of [...paths(infohash), ...calls(infohash)]) answers.push(await ask(url, headers));
@@ -88,7 +88,7 @@ test("pages start, read and stop nothing, alone or by the hundred, and find noth
   });
 });
 
-test("a page that may play leaves the user's session alone, and ends with its own", async () => {
+test("an allowed page does not affect the user's session, and can end only its own", async () => {
   await withTarget(async (target) => {
     const user = await userSession(target);
     const headers = { origin: "https://tv.example", "sec-fetch-site": "cross-site" };

@@ -1,4 +1,4 @@
-/** Plain load, no trick: what the watch of the attack tests measures where nothing is wrong. */
+/** Plain load without an attack: a control for what the watcher of the attack tests measures. */
 import { test } from "node:test";
 import { assertEquals } from "@std/assert";
 import { assertHarmless, withTarget } from "./support/target.ts";

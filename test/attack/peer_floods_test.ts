@@ -67,7 +67,7 @@ async function join(target: Target, torrent: TestTorrent, host: string): Promise
   return socket;
 }
 
-test("eighteen peers that flood with messages delay nobody, and are banned", async () => {
+test("eighteen peers that flood us with messages delay nobody and are banned", async () => {
   await withSwarm(async (target, torrent) => {
     const kinds = Object.entries(floods(torrent.metainfo.pieceCount));
     const sockets = await Promise.all(kinds.map((_, i) => join(target, torrent, `127.0.4.${i + 1}`)));
@@ -111,7 +111,7 @@ test("a hundred encrypted handshakes a second delay nobody", async () => {
   });
 });
 
-test("datagrams to the DHT port, true queries or garbage, delay nobody and are answered at a rate", async () => {
+test("datagrams to the DHT port, real queries or garbage, delay nobody and are answered at a limited rate", async () => {
   // The DHT takes the number of the peer port.
   const port = await freePort();
   await withSwarm(

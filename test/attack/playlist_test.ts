@@ -46,7 +46,7 @@ async function longestRead(target: Target, work: Promise<unknown>): Promise<numb
   return longestMs;
 }
 
-test("importing and clearing a large playlist keep nobody from reading it, and a reading sees one moment of it", async () => {
+test("importing and clearing a large playlist keep nobody from reading it, and each read sees one consistent state", async () => {
   await withTarget(async (target) => {
     await call(target, "playlist_get");
     await assertHarmless(target, async () => {

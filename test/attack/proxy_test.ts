@@ -5,7 +5,7 @@ import { assert, assertEquals, assertMatch } from "@std/assert";
 import { listen, stop } from "../support/web.ts";
 import { assertHarmless, type Target, withTarget } from "./support/target.ts";
 
-/** A reverse proxy in front of `target`; `change` makes the fields that it sends of those that it got. */
+/** A reverse proxy in front of `target`; `change` turns the header fields it received into those it sends. */
 async function proxyTo(target: Target, change: (headers: IncomingHttpHeaders) => Record<string, unknown>) {
   const { hostname, port } = new URL(target.url);
   const server = createServer((request, response) => {
@@ -21,7 +21,7 @@ async function proxyTo(target: Target, change: (headers: IncomingHttpHeaders) =>
   return { url, close: () => stop(server) };
 }
 
-/** What nobody but programs on the engine's own machine may have or do. */
+/** What only programs on the engine's own machine may get or do. */
 async function stolen(url: string, token: string, headers: Record<string, string> = {}): Promise<string[]> {
   const found: string[] = [];
   const text = async (path: string) => {
@@ -38,7 +38,7 @@ async function stolen(url: string, token: string, headers: Record<string, string
   return found;
 }
 
-/** A proxy that adds nothing is to make nobody local; the token opens what the address did otherwise. */
+/** A proxy that adds nothing must make nobody local; the token opens what the address otherwise would. */
 async function assertNobodyLocal(target: Target): Promise<void> {
   const proxy = await proxyTo(target, ({ host: _host, ...got }) => got);
   const named = await proxyTo(target, (got) => ({ ...got, host: "media.example" }));
@@ -55,7 +55,7 @@ async function assertNobodyLocal(target: Target): Promise<void> {
   }
 }
 
-/** The engine is to know what it sent itself when a proxy that hands on everything brings it back. */
+/** The engine must recognise its own requests when a proxy that passes on everything brings them back. */
 async function assertKnowsItsOwn(target: Target): Promise<void> {
   const seen: IncomingHttpHeaders[] = [];
   const proxy = await proxyTo(target, ({ host: _host, ...got }) => {
@@ -100,7 +100,7 @@ const SPEAKING: Readonly<Record<string, (got: IncomingHttpHeaders) => Record<str
   "X-Real-IP": (got) => ({ ...got, "x-real-ip": "8.8.8.8" }),
 };
 
-/** What a caller tries to be taken for the engine's own machine. */
+/** What a caller sends to be taken for the engine's own machine. */
 const LIES: readonly Record<string, string>[] = [
   {},
   { "x-forwarded-for": "127.0.0.1" },
@@ -110,7 +110,7 @@ const LIES: readonly Record<string, string>[] = [
   { "x-forwarded-host": "evil.example", "x-forwarded-proto": "http" },
 ];
 
-test("an untrusted proxy gives nobody the rights of this machine, the engine's own requests included", async () => {
+test("an untrusted proxy gives nobody the rights of this machine, not even the engine's own requests", async () => {
   await withTarget(async (target) => {
     const fields: Record<string, string>[] = [
       { "x-forwarded-for": "8.8.8.8" },
@@ -155,7 +155,7 @@ test("a trusted proxy speaks for its callers, whatever they say themselves", asy
         await proxy.close();
       }
     }
-    // One that hands on what callers say lets them be neighbours, and still not this machine.
+    // Callers can pretend to be neighbours through a proxy that passes on their headers, but still not to be this machine.
     const careless = await proxyTo(target, (got) => ({ ...got }));
     try {
       for (const lie of LIES) assertEquals(await stolen(careless.url, target.token(), lie), []);
@@ -166,6 +166,6 @@ test("a trusted proxy speaks for its callers, whatever they say themselves", asy
   }, ["--trust-proxy", "127.0.0.1"]);
 });
 
-test("a proxy without a word makes nobody local where --public-url says that there is one", async () => {
+test("with --public-url a proxy that adds no header makes nobody local", async () => {
   await withTarget(assertNobodyLocal, ["--public-url", "https://media.example/tv"]);
 });

@@ -1,4 +1,4 @@
-/** The page of the API in headless Chromium: it lists what the document has, and its forms call the engine. */
+/** The API's page in headless Chromium: it lists everything in the document, and its forms call the engine. */
 import { Buffer } from "node:buffer";
 import { readFileSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
@@ -35,7 +35,7 @@ after(async () => {
   await seeder?.close();
 });
 
-/** Fills in the form of an operation, sends it, and waits for what came back. */
+/** Fills in the form of an operation, sends it, and waits for the response. */
 async function call(
   id: string,
   fields: Readonly<Record<string, string>> = {},
@@ -88,7 +88,7 @@ test("forms of /docs call private methods with the token, and hide it", async ()
   assert(missing.failed);
 });
 
-test("forms of /docs send files and JSON, start a stream and show of it what it is", async () => {
+test("forms of /docs send files and JSON, start a stream and describe its response", async () => {
   const row = page.locator("#get_media_files_post");
   await row.locator("summary").click();
   await row.locator('[name="part.file"]').setInputFiles({

@@ -1,4 +1,4 @@
-/** What a page that the user merely visits gets out of the engine in a real browser: nothing, and it disturbs nothing. */
+/** In a real browser, a page that the user merely visits gets nothing from the engine and disturbs nothing. */
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { after, before, test } from "node:test";
@@ -144,14 +144,14 @@ const REFUSED: Readonly<Record<string, string>> = {
   "window": "error SecurityError",
 };
 
-test("a foreign page starts no stream, whatever means it uses", async () => {
+test("a foreign page cannot start a stream by any means", async () => {
   for (const name of ["getstream", "manifest.m3u8", "getfile"]) {
     assertEquals(await tryAll(address(name)), REFUSED, name);
   }
   assertEquals(served.engine.swarms.list().length, 0);
 });
 
-test("a foreign page neither reads nor stops what the user plays, though it knows every address of it", async () => {
+test("a foreign page neither reads nor stops what the user plays, even if it knows all addresses", async () => {
   const user = await userSession("manifest.m3u8");
   const segment = `${served.url}/engine/c/${seeder.metainfo.infohashHex}/0.ts`;
   for (const url of [user.playback_url!, segment, user.stat_url!, `${user.command_url}?method=stop`]) {
@@ -166,7 +166,7 @@ test("a foreign page neither reads nor stops what the user plays, though it know
   }
 });
 
-test("a foreign page cannot tell what was watched, by the outcome or by the time that it takes", async () => {
+test("a foreign page cannot find out what was watched, neither by results nor by timing", async () => {
   const user = await userSession("getfile");
   await (await fetch(user.playback_url!)).arrayBuffer();
   const known = seeder.metainfo.infohashHex;
@@ -196,7 +196,7 @@ test("a foreign page cannot tell what was watched, by the outcome or by the time
 
 test("the user opens a stream by typing its address, and a page of the engine's own origin plays it", async () => {
   const typed = await browser.newPage();
-  // Chromium downloads what it cannot show.
+  // Chromium downloads documents that it cannot show.
   const download = typed.waitForEvent("download");
   await typed.goto(address("getstream")).catch(() => {});
   assert((await download).url().startsWith(`${served.url}/engine/r/`));

@@ -1,4 +1,4 @@
-/** hls.js in headless Chromium plays what a browser can decode: to the end, with seeks, without a dropped segment. */
+/** hls.js in headless Chromium plays everything a browser can decode: to the end, with seeks, without a dropped segment. */
 import { readFile } from "node:fs/promises";
 import { after, before, test } from "node:test";
 import { assert, assertEquals, assertLess } from "@std/assert";
@@ -19,7 +19,7 @@ const OPEN_GROUPS = PLAYABLE.filter((name) => name.includes("open-gop"));
 /** What Debian's Chromium decodes from MPEG TS: H.264 with AAC or MP3. */
 const DECODABLE = PLAYABLE.filter((name) => !/hevc|mpeg2|mp2|ac3|eac3/.test(name));
 
-/** A file of the seeder's own, behind the clips. */
+/** Another file of the seeder, after the clips. */
 const TWICE = "twice.ts";
 /** Files of sound that become AAC. */
 const SOUNDS = [...UNCARRIABLE].filter((name) => name.startsWith("audio"));
@@ -28,7 +28,7 @@ let seeder: SeededFiles;
 let served: ServedEngine;
 let player: PlayerPage;
 let page: Page;
-/** Folder whose files the page's own server gives. */
+/** Folder whose files the page's own server serves. */
 let shared: string | null = null;
 
 before(async () => {
@@ -175,7 +175,7 @@ test("hls.js plays on over a discontinuity", async () => {
   assertLess(Math.abs(outcome.time - outcome.duration), 0.3);
 });
 
-test("hls.js seeks forwards and backwards in every fixture and goes on to the end", async () => {
+test("hls.js seeks forwards and backwards in every fixture and plays on to the end", async () => {
   await onEvery(DECODABLE.filter((name) => !OPEN_GROUPS.includes(name)), async (name) => {
     const outcome = await play(manifest(name), [0.6, 0.1, 0.9]);
     assertEquals([outcome.ended, outcome.errors], [true, []]);
@@ -205,7 +205,7 @@ test("hls.js seeks within the first group of open groups, and beyond no worse th
   }
 });
 
-/** "seeked" when Chromium shows a picture after a seek to the middle, else its own words on what it could not decode. */
+/** "seeked" when Chromium shows a picture after a seek to the middle, else Chromium's error message. */
 function seekOutcome(url: string): Promise<string> {
   return page.evaluate(async (address) => {
     // deno-lint-ignore no-explicit-any

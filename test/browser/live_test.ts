@@ -13,7 +13,7 @@ import { joinAsPlayer, openPlayerPage, type PlayerPage } from "./support.ts";
 let air: OnAir;
 let player: PlayerPage;
 let page: Page;
-/** What the page's own server gives besides, by path. */
+/** Further files of the page's own server, by path. */
 const files = new Map<string, Uint8Array | string>();
 let directory: { path: string; remove(): Promise<void> };
 
@@ -119,7 +119,7 @@ test("hls.js plays a broadcast seconds behind its source and drops no segment", 
   const first = await play(manifest(), 12_000);
   t.diagnostic(JSON.stringify(first));
   assertEquals([first.errors, first.loaded], [[], first.loaded.map((_, i) => first.loaded[0]! + i)]);
-  // What a viewer finds who comes later, the usual case.
+  // The usual case: a viewer who joins later.
   const outcome = await play(manifest(), 15_000);
   t.diagnostic(JSON.stringify(outcome));
   assertEquals(outcome.errors, []);

@@ -36,7 +36,7 @@ async function call(method: string, params: Record<string, string> = {}) {
 const players = async (): Promise<{ id: string; name: string }[]> =>
   (await call("get_available_players")).result.players;
 
-test("a page plays what is opened in it once its user allows that, and does as it is told", async () => {
+test("a page plays what is opened in it once its user allows that, and obeys commands", async () => {
   await page.goto(`${served.url}/`, { waitUntil: "networkidle" });
   assertEquals(await players(), [], "nobody asked the user yet");
   await page.click("footer button");
@@ -74,7 +74,7 @@ test("a page plays what is opened in it once its user allows that, and does as i
   assertEquals(troubles, []);
 });
 
-test("a page sends what it plays to another page, and is told in words when that does not work", async () => {
+test("a page sends what it plays to another page, and shows an error when that does not work", async () => {
   const other = await browser.newPage();
   try {
     await other.goto(`${served.url}/#/play?${new URLSearchParams({ q: seeder.magnet })}`);
@@ -107,7 +107,7 @@ test("a page sends what it plays to another page, and is told in words when that
   }
 });
 
-test("a page that was closed leaves the list at once, and one that is loaded again is asked for no second permission", async () => {
+test("a closed page leaves the list at once, and a reloaded page does not ask for permission again", async () => {
   await page.reload();
   await until("the page is a player again", async () => (await players()).length === 1);
   await page.click("footer button");

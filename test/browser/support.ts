@@ -4,7 +4,7 @@ import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { type Browser, chromium, type Page } from "playwright-core";
 
-/** Debian's Chromium, headless, that talks to nobody by itself. `flags`: of its command line, besides. */
+/** Debian's Chromium, headless, without requests of its own. `flags`: further command line flags. */
 export function launchChromium(flags: readonly string[] = []): Promise<Browser> {
   return chromium.launch({
     executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
@@ -25,14 +25,14 @@ export function launchChromium(flags: readonly string[] = []): Promise<Browser> 
 /** An open page with hls.js, and the server that it came from. */
 export interface PlayerPage {
   readonly page: Page;
-  /** Of the page: what the engine has to allow. */
+  /** Origin of the page, which the engine has to allow. */
   readonly origin: string;
   close(): Promise<void>;
 }
 
 /**
- * Joins the swarm of `magnet` as a player on this machine does, for an hour: peers on this machine are dialled for its own
- * programs alone, whatever a page of another origin names.
+ * Joins the swarm of `magnet` for an hour as a player on this machine does: the engine dials peers on this machine only for
+ * local programs, whatever a page of another origin names.
  */
 export async function joinAsPlayer(url: string, magnet: string): Promise<void> {
   const query = new URLSearchParams({ magnet, format: "json", pid: "player", use_api_stop: "1" });

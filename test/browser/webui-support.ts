@@ -1,4 +1,4 @@
-/** What the tests of the web page share: a film that lasts, screenshots, and what axe says. */
+/** Shared by the tests of the web page: a long film, screenshots, and axe. */
 import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { mkdir, readFile } from "node:fs/promises";
@@ -7,7 +7,7 @@ import process from "node:process";
 import { promisify } from "node:util";
 import type { Page } from "playwright-core";
 
-/** Where screenshots go, for people to look at; none without it. */
+/** Folder for screenshots, for people to look at; without it none are made. */
 const SHOTS = process.env["WEBUI_SHOTS"];
 
 const AXE = readFileSync(new URL("../../node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
@@ -39,7 +39,7 @@ export async function makeFilm(
   return new Uint8Array(await readFile(path));
 }
 
-/** Keeps what the page looks like now, when somebody wants to see it. */
+/** Saves a screenshot of the page if a folder is given. */
 export async function shot(page: Page, name: string): Promise<void> {
   if (SHOTS === undefined) return;
   await mkdir(SHOTS, { recursive: true });
@@ -47,7 +47,7 @@ export async function shot(page: Page, name: string): Promise<void> {
   await page.screenshot({ path: `${SHOTS}/${name}.png` });
 }
 
-/** What axe finds of weight on the page as it is now. */
+/** Serious faults that axe finds on the page now. */
 export async function barriers(page: Page): Promise<string[]> {
   await page.evaluate(AXE);
   return await page.evaluate(async () => {

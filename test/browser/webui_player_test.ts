@@ -134,7 +134,7 @@ test("the player shows which pieces are here and on their way, who sends them, a
   });
 });
 
-test("a film goes on where it was left off, on another device", async () => {
+test("a film resumes on another device where it was left off", async () => {
   await withPage({ accessToken: "a".repeat(64) }, async (page, { url }) => {
     await play(page, url);
     await until("pictures are shown", async () => await frames(page) > 10);
@@ -237,7 +237,7 @@ test("subtitles beside the film are off, on and off again, the sound changes its
   }
 });
 
-test("of a broadcast one goes back in time, and to its edge again", async () => {
+test("a viewer goes back in time in a broadcast, and returns to its live edge", async () => {
   const air = await onAir();
   try {
     await withPage({ startTimeoutMs: 20_000 }, async (page, { url }) => {
@@ -278,7 +278,7 @@ test("a dead stream ends in words that say why", async () => {
   });
 });
 
-test("what the browser cannot decode is named, with what helps", async () => {
+test("the page names codecs that the browser cannot decode, and what helps", async () => {
   const hevc = await seedFiles([{ path: "hevc.mp4", bytes: clip("mp4-hevc.mp4") }]);
   try {
     await withPage({}, async (page, { url }) => {

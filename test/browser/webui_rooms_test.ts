@@ -65,7 +65,7 @@ test("settings show the engine and change access and limits", async () => {
   assertEquals(troubles, []);
 });
 
-test("settings tell the last warnings and sign a user in and out in words", async () => {
+test("settings show the last warnings, and sign a user in and out with messages", async () => {
   await served.engine.fetch(new Request("http://localhost/engine/getstream?url=http://127.0.0.1:9/x.torrent"));
   await page.goto(`${served.url}/#/settings`);
   await page.waitForSelector(".log li");
@@ -187,7 +187,7 @@ test(`a list of ${MANY} items is imported with progress, and searched as one typ
   assertEquals(troubles, []);
 });
 
-test("the arrows of a remote reach every room, and what has the focus is in sight", async () => {
+test("the arrow keys of a remote reach every room, and the focused element is visible", async () => {
   await page.setViewportSize({ width: 1920, height: 1080 });
   await page.goto(`${served.url}/#/settings`);
   await page.waitForSelector(".cards .card");

@@ -1,4 +1,4 @@
-/** The web page in headless Chromium, on a real engine with a real peer: what a person does with it. */
+/** The web page in headless Chromium, on a real engine with a real peer, used as a person would. */
 import { after, before, test } from "node:test";
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import type { Browser, Page } from "playwright-core";
@@ -34,7 +34,7 @@ after(async () => {
   await seeder?.close();
 });
 
-test("the page loads within 150 KB, offline from everything but the engine, without a complaint", async () => {
+test("the page loads within 150 KB, offline from everything but the engine, without an error in the console", async () => {
   let bytes = 0;
   const hosts = new Set<string>();
   const counted = async (response: import("playwright-core").Response) => {
@@ -168,7 +168,7 @@ test("the library shows who is alive, by channel, and what is disabled and locke
     document.querySelector<HTMLButtonElement>("dialog .actions button:nth-child(2)")!.disabled
   );
   await page.keyboard.press("Escape");
-  // What is disabled is in no search.
+  // Disabled items do not appear in searches.
   await page.waitForSelector(".library .empty");
   await page.click("text=By channel");
   await page.waitForSelector(".item.off");

@@ -2,7 +2,7 @@ import { test } from "node:test";
 import { assert, assertEquals } from "@std/assert";
 import { Allowance, Allowances } from "../../src/bytes/allowance.ts";
 
-test("Allowance.take() gives what is saved up, then the rate per second, and never more than the most", () => {
+test("Allowance.take() returns what has accumulated, then the rate per second, and never more than the limit", () => {
   let ms = 1_000;
   const now = () => ms;
   const allowance = new Allowance(10, 5, now());

@@ -9,7 +9,7 @@ test("FREED.release() frees a chunk's memory when the chunk owns all of it", () 
   FREED.release(whole);
 });
 
-test("FREED.release() leaves memory alone that others may be using", () => {
+test("FREED.release() does not free memory that others may be using", () => {
   const part = new Uint8Array(1000).subarray(0, 999);
   FREED.release(part);
   const shared = new Uint8Array(new SharedArrayBuffer(10));

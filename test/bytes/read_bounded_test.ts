@@ -23,7 +23,7 @@ test("readBounded() returns all bytes of chunks of any size, with a correct, a w
   }
 });
 
-test("readBounded() cancels the stream beyond its bound, whatever size was expected", async () => {
+test("readBounded() cancels the stream beyond its bound, also when another size was expected", async () => {
   for (const expected of [undefined, 10, 1e9]) {
     let given = 0;
     const endless = async function* () {

@@ -120,7 +120,7 @@ test("parseConfig() reads sizes, rates and times with their units", () => {
   }
 });
 
-test("parseConfig() returns help and version whatever else is given", () => {
+test("parseConfig() returns help and version even when other arguments are wrong", () => {
   assertEquals(parse(["--help", "demo"]).command, "help");
   assertEquals(parse(["--version"]).command, "version");
   assertEquals(parse(["help"]).command, "help");

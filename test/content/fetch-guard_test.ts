@@ -20,7 +20,7 @@ async function codeOf(work: () => Promise<unknown>): Promise<ErrorCode> {
   return (await assertRejects(work, MillraceError)).code;
 }
 
-test("guardedOpen() refuses private targets, also behind a redirect or a name", async () => {
+test("guardedOpen() refuses private targets, also when a redirect or a name leads to them", async () => {
   const { ports, asked } = fakeWeb({ "http://pub.example/": moved("http://10.0.0.1/x") }, {
     "mixed.example": [["8.8.8.8", "127.0.0.1"]],
     "nowhere.example": [[]],
@@ -80,14 +80,14 @@ test("guardedOpen() takes this machine's public addresses and subnets for privat
     assertEquals(await codeOf(() => guardedOpen(here, url, LIMITS, never)), "denied", url);
   }
   assertEquals(asked.map(({ url }) => url.href), ["http://pub.example/"]);
-  // Without knowing the router the interfaces count all the same.
+  // The interfaces count even if the router is unknown.
   assertEquals(await codeOf(() => guardedOpen({ ...ports, network }, "http://9.9.9.9/", LIMITS, never)), "denied");
   // For callers on this machine all of that is open; the rest of the Internet is for everybody.
   const far = guardedOpen(here, "http://far.example/", LIMITS, never);
   assertEquals(await codeOf(() => far), "connection_failed");
 });
 
-test("guardedOpen() connects to what it checked when the name's addresses change", async () => {
+test("guardedOpen() connects to the checked address even when the name's addresses change", async () => {
   const changing = { "turn.example": [["8.8.8.8"], ["127.0.0.1"]] };
   const { ports, asked, looked } = fakeWeb({ "http://turn.example/": () => new Response("fine") }, changing);
   assertEquals(await text(await guardedOpen(ports, "http://turn.example/", LIMITS, never)), "fine");
@@ -105,7 +105,7 @@ test("guardedOpen() checks a name again at each redirect", async () => {
   assertEquals(asked.length, 1);
 });
 
-test("guardedOpen() reaches a server by the checked address alone", async () => {
+test("guardedOpen() reaches a server only by the checked address", async () => {
   const web = await serveWeb((request, response) => response.end(request.headers.host));
   try {
     const real = await loadPorts();
@@ -200,7 +200,7 @@ test("guardedOpen() sends a URL's credentials as Basic authentication (RFC 7617)
   assertEquals(asked.map(({ headers }) => headers.get("authorization")), [expected, null]);
 });
 
-test("guardedOpen() hands over answers of any status, and refuses what is no request", async () => {
+test("guardedOpen() returns answers of any status, and refuses invalid requests", async () => {
   const { ports } = fakeWeb({
     "http://a.example/304": () => new Response(null, { status: 304, headers: { etag: '"1"' } }),
     "http://a.example/401": () => new Response("who?", { status: 401 }),
@@ -249,7 +249,7 @@ test("guardedOpen() unpacks gzip and stops a bomb at the limit", async () => {
   assertEquals(await codeOf(() => text(damaged)), "protocol_violation");
 });
 
-test("guardedOpen() bounds what is read, and leaves bodies without end to their reader", async () => {
+test("guardedOpen() bounds what it reads itself, and passes endless bodies to their reader", async () => {
   const endless = () =>
     new Response(
       new ReadableStream({
@@ -268,7 +268,7 @@ test("guardedOpen() bounds what is read, and leaves bodies without end to their 
   await reader.cancel();
 });
 
-test("guardedOpen() gives up on silence, before the head and within the body, and when told", async () => {
+test("guardedOpen() gives up on silence before the head and within the body, and when the signal fires", async () => {
   const { ports, clock, asked } = fakeWeb({
     "http://slow.example/": () =>
       new Response(new ReadableStream({ start: (controller) => controller.enqueue(new Uint8Array(1)) })),

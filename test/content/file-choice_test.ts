@@ -26,7 +26,7 @@ test("defaultFile() picks the largest playable file", () => {
   assertEquals(defaultFile(metainfo([["cover.jpg", 900], ["01.flac", 500], ["02.flac", 700]])).index, 2);
   // What must become AAC first comes after all else.
   assertEquals(defaultFile(metainfo([["film.mp4", 500], ["score.wav", 700], ["score.flac", 600]])).index, 0);
-  // A film that ffmpeg alone reads comes after others, unless these are samples beside it.
+  // A film that only ffmpeg reads comes after others, unless those are samples beside it.
   assertEquals(defaultFile(metainfo([["film.avi", 900], ["film.mp4", 700]])).index, 1);
   assertEquals(defaultFile(metainfo([["film.avi", 900], ["sample.mp4", 100], ["score.flac", 950]])).index, 0);
   assertEquals(defaultFile(metainfo([["VTS_01_1.VOB", 900], ["VTS_01_2.VOB", 800], ["track.ac3", 90]])).index, 0);

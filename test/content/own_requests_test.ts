@@ -7,7 +7,7 @@ import { serveWeb } from "../support/web.ts";
 
 const FIELD = "millrace-request";
 
-/** What a request of marked ports carries, by fetch and by the client for chosen addresses. */
+/** The marks on requests of `ports`, made by fetch and by the client for chosen addresses. */
 async function marksOf(own: OwnRequests): Promise<Headers[]> {
   const seen: Headers[] = [];
   const ports = own.marked({
@@ -32,7 +32,7 @@ async function marksOf(own: OwnRequests): Promise<Headers[]> {
   return seen;
 }
 
-test("OwnRequests knows the requests that it marked, each of which looks different", async () => {
+test("OwnRequests recognises requests that it marked, though each mark looks different", async () => {
   const own = new OwnRequests();
   const seen = await marksOf(own);
   const marks = seen.map((headers) => headers.get(FIELD)!);
@@ -44,7 +44,7 @@ test("OwnRequests knows the requests that it marked, each of which looks differe
   }
 });
 
-test("OwnRequests takes nothing forged, cut or absent for its own", async () => {
+test("OwnRequests does not accept forged, shortened or missing marks", async () => {
   const own = new OwnRequests();
   const [headers] = await marksOf(own);
   const mark = headers!.get(FIELD)!;
@@ -67,7 +67,7 @@ test("OwnRequests takes nothing forged, cut or absent for its own", async () => 
   assert(!await own.isOwn(new Headers()));
 });
 
-test("an engine refuses its own requests when they come back, whoever passes them on", async () => {
+test("an engine refuses its own requests when somebody sends them back", async () => {
   const ports = await loadPorts({ log: { level: "error" } });
   const engine = await createEngine(ports, { peerHost: "127.0.0.1", peerPort: 0, dht: false, lsd: false });
   const statuses: number[] = [];

@@ -17,7 +17,7 @@ test("selectStream() lets the first present win even when only a later one is va
   assertThrows(() => selectStream({ content_id: "nonsense", infohash: A }), MillraceError, "content_id");
 });
 
-test("selectStream() says so when no selector is given", () => {
+test("selectStream() throws an error that says so when no selector is given", () => {
   assertThrows(() => selectStream({}), MillraceError, "missing stream selector");
   assertThrows(() => selectStream({ content_id: "" }), MillraceError, "missing stream selector");
 });

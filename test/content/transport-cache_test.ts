@@ -61,7 +61,7 @@ test("TransportCache.keep() lets the oldest go when all together are too large",
   assertEquals([...files.names].sort(), ["/d/d.torrent", `/d/${id}.id`, `/d/${metainfo.infohashHex}.torrent`].sort());
 });
 
-test("TransportCache.close() waits for what is being written, and keeps nothing that comes later", async () => {
+test("TransportCache.close() waits for running writes, and stores nothing after that", async () => {
   const files = largeFiles(1);
   let write = () => {};
   const gate = new Promise<void>((resolve) => write = resolve);

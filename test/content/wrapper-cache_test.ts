@@ -9,7 +9,7 @@ import { ports, withDirectory } from "../contract/support.ts";
 const wrapperOf = (name: string) =>
   createWrapper({ url: `http://h/${name}`, name, isLive: 0, mime: "video/mp4", sizeBytes: 1 });
 
-test("WrapperCache.keep(): what others ask for pushes out their own alone", async () => {
+test("WrapperCache.keep() evicts only the entries of the same caller", async () => {
   await withDirectory(async (directory) => {
     for (const place of [null, join(directory, "wrappers")]) {
       const cache = createWrapperCache(ports.files, place, ports.log);

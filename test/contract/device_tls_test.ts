@@ -26,7 +26,7 @@ const echo = () =>
     socket.pipe(socket);
   });
 
-test("DeviceTlsPort.connectUnverified() carries bytes both ways, whoever signed the certificate, and closes", async () => {
+test("DeviceTlsPort.connectUnverified() carries bytes both ways with any certificate, and closes", async () => {
   await withServer(echo(), async (at) => {
     const connection = await ports.deviceTls.connectUnverified(at, { signal: soon() });
     const sent = noise(300_000);
@@ -50,7 +50,7 @@ test("DeviceTlsPort.connectUnverified() carries bytes both ways, whoever signed 
   });
 });
 
-test("DeviceTlsPort.connectUnverified() rejects where nobody listens, without TLS, for names, and when the signal fires", async () => {
+test("DeviceTlsPort.connectUnverified() rejects when nobody listens, for servers without TLS, for names, and when the signal fires", async () => {
   const refused = async (at: SocketAddress, signal = soon()) =>
     (await assertRejects(() => ports.deviceTls.connectUnverified(at, { signal }), MillraceError)).code;
   await withServer(net.createServer((socket) => void socket.end("no TLS here, sorry")), async (at) => {

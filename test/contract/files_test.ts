@@ -64,7 +64,7 @@ test("FileHandle.write() far beyond the end leaves a hole that takes no room", (
     assert(fs.statSync(path).blocks * 512 < 2 ** 20, "the file is not sparse");
   }));
 
-test("FilePort.open() in write mode keeps what is there; in read mode nothing can be written", () =>
+test("FilePort.open() in write mode keeps the file's content; in read mode nothing can be written", () =>
   withDirectory(async (directory) => {
     const path = `${directory}/a`;
     await files.writeFile(path, new Uint8Array([1, 2, 3]));
@@ -77,7 +77,7 @@ test("FilePort.open() in write mode keeps what is there; in read mode nothing ca
     await reader.close();
   }));
 
-test("FilePort rejects with not_found for what is missing", () =>
+test("FilePort rejects with not_found for missing files", () =>
   withDirectory(async (directory) => {
     const missing = `${directory}/missing`;
     await rejectsWith("not_found", () => files.open(missing, "read"));

@@ -11,7 +11,7 @@ import { until } from "../support/until.ts";
 import { listen, serveWeb, stop } from "../support/web.ts";
 import { ports, soon } from "./support.ts";
 
-/** GETs `url`, whose name nobody knows, at `address`. */
+/** GETs `url`, whose host name cannot be resolved, at `address`. */
 function get(url: string, more: { client?: HttpClientPort; signal?: AbortSignal; address?: string } = {}) {
   return (more.client ?? ports.httpClient).open({
     url: new URL(url),
@@ -22,7 +22,7 @@ function get(url: string, more: { client?: HttpClientPort; signal?: AbortSignal;
   });
 }
 
-test("HttpClientPort.open() connects to the address it is given and asks for the URL's name", async () => {
+test("HttpClientPort.open() connects to the given address and sends the URL's host name", async () => {
   const web = await serveWeb(({ url, headers }, response) => {
     response.writeHead(299, { "set-cookie": ["a=1", "b=2"], "x-twice": "once" });
     response.end(JSON.stringify({ url, host: headers.host, asked: headers["x-asked"] }));
@@ -124,7 +124,7 @@ test("HttpClientPort.open(): the signal ends the wait for the head, and later th
   }
 });
 
-test("HttpClientPort.open() rejects with connection_failed where nobody listens, and for names", async () => {
+test("HttpClientPort.open() rejects with connection_failed when nobody listens, and for names", async () => {
   const web = await serveWeb(() => {});
   await web.close();
   for (const address of ["127.0.0.1", "localhost", ""]) {

@@ -1,4 +1,4 @@
-/** What no client may make an HTTP server hold: unfinished requests, long heads, connections without end. */
+/** Limits on what clients can make an HTTP server hold: unfinished requests, long heads, connections. */
 import { test } from "node:test";
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import net from "node:net";
@@ -80,7 +80,7 @@ const get = async (port: number): Promise<string> => {
   return await response.text();
 };
 
-test("HttpPort.serve() gives up clients that do not finish their request, however slowly they go on", () =>
+test("HttpPort.serve() drops clients that do not finish their request in time, even if they keep sending slowly", () =>
   withServer(async (request) => new Response(await request.text()), async (port) => {
     const head = "GET / HTTP/1.1\r\nHost: x\r\nX-Slow: ";
     const post = "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\nabc";
@@ -120,7 +120,7 @@ test("HttpPort.serve() lets a response take longer than a request may", () =>
   }, async (port) =>
     assertEquals(await get(port), "begun done"), SHORT));
 
-test("HttpPort.serve() refuses a head that is too long, and takes one that is nearly", () =>
+test("HttpPort.serve() refuses a head that is too long, and accepts one just below the limit", () =>
   withServer(() => new Response("fine"), async (port) => {
     const ask = (chars: number) =>
       Client.open(port, `GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\nX-Long: ${"a".repeat(chars)}\r\n\r\n`);
@@ -210,7 +210,7 @@ test("HttpPort.serve() keeps running responses and its deadlines when the listen
   );
 });
 
-test("watchListener() reports a listener that nobody serves, and none that is served", async () => {
+test("watchListener() reports a listener that is not served, but not one that is", async () => {
   let accepted = 0;
   let dead = 0;
   const server = net.createServer((socket) => {

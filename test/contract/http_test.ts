@@ -21,7 +21,7 @@ async function withServer(handler: Handler, body: (base: string, server: HttpSer
   }
 }
 
-/** Sends `head` as it is; answers the socket. */
+/** Sends `head` unchanged; returns the socket. */
 function raw(base: string, head: string): Promise<net.Socket> {
   return new Promise((resolve, reject) => {
     const socket = net.connect(Number(new URL(base).port), "127.0.0.1", () => {
@@ -34,7 +34,7 @@ function raw(base: string, head: string): Promise<net.Socket> {
 
 const CHUNK = 64 * 1024;
 
-/** A body without end that counts what was pulled and tells when it was cancelled. */
+/** An endless body that counts pulls and reports when it was cancelled. */
 function endless() {
   const cancelled = deferred("cancel()");
   const state = { pulledBytes: 0, cancelled: cancelled.promise };
@@ -154,7 +154,7 @@ test("HttpPort.serve() sends each chunk when it is there, however small", () => 
   });
 });
 
-test("HttpPort.serve() answers 500 when the handler throws and goes on", () => {
+test("HttpPort.serve() answers 500 when the handler throws, and works on", () => {
   let calls = 0;
   return withServer(() => {
     if (calls++ === 0) throw new Error("secret detail");
@@ -227,7 +227,7 @@ test("HttpPort.serve() aborts the request's signal when the client leaves before
   });
 });
 
-test("HttpPort.serve() stops pulling for a stalled reader and goes on when it reads again", () => {
+test("HttpPort.serve() stops pulling for a stalled reader and resumes when it reads again", () => {
   const { state, body } = endless();
   return withServer(() => new Response(body), async (base) => {
     const socket = await raw(base, "GET / HTTP/1.1\r\nHost: x\r\n\r\n");
@@ -284,7 +284,7 @@ test("HttpPort.serve() lets the event loop turn while it sends bodies that are a
   });
 });
 
-test("HttpPort.serve() gives its answer to a client whose endless body it does not want", async () => {
+test("HttpPort.serve() delivers its response to a client whose endless body it does not want", async () => {
   const handlers: [string, Handler][] = [
     ["cancelled", async (request) => {
       await request.body?.cancel();

@@ -22,7 +22,7 @@ test("NetworkPort.resolve() answers literal addresses as they are and names by t
   assert(local.includes("127.0.0.1") || local.includes("::1"), local.join());
 });
 
-test("NetworkPort.resolve() rejects with not_found, or aborted when given up", async () => {
+test("NetworkPort.resolve() rejects with not_found, or with aborted when the signal fires", async () => {
   const missing = await assertRejects(
     () => ports.network.resolve("no-such-host.invalid", { signal: soon() }),
     MillraceError,
@@ -60,7 +60,7 @@ test("Ports.runtime says where it runs", () => {
   assert(["linux", "darwin", "win32", "android"].includes(platform));
 });
 
-test("NetworkPort.gateways() gives literal addresses that are none of this machine's", async () => {
+test("NetworkPort.gateways() returns literal addresses, none of them this machine's own", async () => {
   const own = ports.network.interfaces().map(({ host }) => host);
   for (const host of await ports.network.gateways!()) {
     assert(/^\d+\.\d+\.\d+\.\d+$/.test(host) && !own.includes(host), host);

@@ -54,7 +54,7 @@ test("ChildProcess.kill() ends the process; the code is 128 + the signal", async
   }
 });
 
-test("ChildProcess.kill() leaves the code to a child that ends in its own way", async () => {
+test("ChildProcess.kill() reports the exit code of a child that handles the signal", async () => {
   const child = await shell("trap 'exit 5' TERM; echo up; while :; do sleep 0.01; done");
   const reader = child.stdout.getReader();
   await reader.read();
@@ -63,7 +63,7 @@ test("ChildProcess.kill() leaves the code to a child that ends in its own way", 
   await reader.cancel();
 });
 
-test("ChildProcess.stdout stops the child while nobody reads, and cancel() ends it", async () => {
+test("ChildProcess.stdout blocks the child while nobody reads, and cancel() ends it", async () => {
   const child = await shell("while :; do printf '%65536s' x; printf . >&2; done");
   let steps = 0;
   const quiet = deferred("the child to be stopped by a full pipe");

@@ -4,7 +4,7 @@ import { toHex } from "../../src/bytes/hex.ts";
 import { noise } from "../support/random.ts";
 import { ports } from "./support.ts";
 
-test("Ports.sha1() gives the digests of FIPS 180-4", async () => {
+test("Ports.sha1() returns the digests of FIPS 180-4", async () => {
   const vectors: readonly (readonly [string, string])[] = [
     ["", "da39a3ee5e6b4b0d3255bfef95601890afd80709"],
     ["abc", "a9993e364706816aba3e25717850c26c9cd0d89d"],
@@ -13,7 +13,7 @@ test("Ports.sha1() gives the digests of FIPS 180-4", async () => {
   for (const [text, hex] of vectors) assertEquals(toHex(await ports.sha1(new TextEncoder().encode(text))), hex);
 });
 
-test("Ports.sha1() gives the same for every size, also of a part of a buffer", async () => {
+test("Ports.sha1() is right for every size, also for a part of a buffer", async () => {
   const bytes = noise(5 * 1024 * 1024, 7);
   for (const size of [1, 16 * 1024, 4 * 1024 * 1024, 4 * 1024 * 1024 + 1, 5 * 1024 * 1024 - 3]) {
     const part = bytes.subarray(3, 3 + size);

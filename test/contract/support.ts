@@ -1,4 +1,4 @@
-/** What the contract tests share: the current runtime's ports, deadlines and a place for files. */
+/** Shared by the contract tests: the current runtime's ports, deadlines and a place for files. */
 import os from "node:os";
 import { loadPorts } from "../../platform/detect.ts";
 import type { SocketAddress, TcpConnection, TcpHandlers, TcpListener } from "../../src/ports.ts";
@@ -17,11 +17,11 @@ export const soon = (): AbortSignal => AbortSignal.timeout(WAIT_MS);
 export interface Deferred<T> {
   readonly promise: Promise<T>;
   resolve(value: T): void;
-  /** Nobody waits any more. */
+  /** Does nothing: nobody waits any more. */
   cancel(): void;
 }
 
-/** A promise to be resolved by hand; rejects by itself when nobody does in time. */
+/** A promise to be resolved by hand; rejects by itself when that does not happen in time. */
 export function deferred<T = void>(what: string): Deferred<T> {
   let resolve!: (value: T) => void;
   let cancel!: () => void;
@@ -55,7 +55,7 @@ export async function withDirectory(body: (directory: string) => Promise<void>):
   }
 }
 
-/** One end of a connection that keeps what it hears. */
+/** One end of a connection that keeps everything it receives. */
 export class Recorder implements TcpHandlers {
   readonly received: Uint8Array[] = [];
   receivedBytes = 0;

@@ -137,7 +137,7 @@ test("TcpConnection.pause() from within data() holds at once and resume() loses 
     assertEquals(Buffer.compare(atServer.bytes(), whole), 0);
   }));
 
-test("TcpConnection.end() half-closes after the queue has left; the other direction goes on", () =>
+test("TcpConnection.end() half-closes after the queue was sent; the other direction stays open", () =>
   withPair(async ({ client, server, atClient, atServer }) => {
     client.write(new Uint8Array(1_000_000));
     client.end();
@@ -233,7 +233,7 @@ test("TcpPort.listen() rejects with conflict when the port is taken", async () =
   await listener.close();
 });
 
-test("TcpListener.close() frees the port and leaves connections alone", async () => {
+test("TcpListener.close() frees the port and keeps connections open", async () => {
   const accepted = deferred<TcpConnection>("a connection");
   const atServer = new Recorder();
   const listener = await ports.tcp.listen(LOOPBACK, (connection) => {

@@ -18,7 +18,7 @@ function next(socket: UdpSocket, wanted: (data: Uint8Array) => boolean = () => t
   return got.promise;
 }
 
-test("UdpPort.bind() and UdpSocket.send() carry datagrams and tell where they came from", async () => {
+test("UdpPort.bind() and UdpSocket.send() carry datagrams with their sender's address", async () => {
   const a = await ports.udp.bind({ host: "127.0.0.1" });
   const b = await ports.udp.bind({ host: "127.0.0.1" });
   assert(a.address.port > 0 && a.address.port !== b.address.port);
@@ -44,7 +44,7 @@ test("UdpPort.bind() rejects with conflict when the port is taken", async () => 
   socket.close();
 });
 
-test("UdpSocket.send() swallows what the network cannot deliver", async () => {
+test("UdpSocket.send() resolves for datagrams that the network cannot deliver", async () => {
   const socket = await ports.udp.bind({ host: "127.0.0.1" });
   const gone = await ports.udp.bind({ host: "127.0.0.1" });
   gone.close();

@@ -1,4 +1,4 @@
-/** What a playlist must contain after the operations that `playlist-writer.ts` reported. */
+/** Models what a playlist must contain after the operations that `playlist-writer.ts` reported. */
 
 /** One reported operation. */
 export type Told = readonly [phase: string, kind?: string, ...rest: unknown[]];
@@ -18,7 +18,7 @@ export function titleOf(name: string, i: number): string {
   return name.startsWith("list-") ? `external/${i}` : `${name}/${i}`;
 }
 
-/** What is known for certain. */
+/** Everything known for certain. */
 export class PlaylistModel {
   /** Addresses that must be there exactly once. */
   readonly addresses = new Set<string>();

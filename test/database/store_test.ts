@@ -132,7 +132,7 @@ test("a damaged, foreign or newer database is refused and left unchanged", async
       ["of no version", "config", (file) => edit(file, "UPDATE schema_version SET version = 'x'")],
     ];
     for (const [name, code, spoil] of damage) {
-      // A separate file: SQLite keeps state for one that it found damaged.
+      // A separate file, because SQLite keeps state about a file that it found damaged.
       const file = `${path}.${name}`;
       await writeFile(file, good);
       await spoil(file);
@@ -167,7 +167,7 @@ test("migrate() upgrades every earlier version to the newest and keeps the data"
 });
 
 test("migrate() recomputes the names of earlier versions' items and makes them searchable", async () => {
-  // Version 3 recomputes the names; its own items have the new ones.
+  // Version 3 recomputes the names; items added by it already have the new ones.
   for (let from = 2; from < 3; from++) {
     const db = new Kysely<Schema>({ dialect: libsqlDialect(createClient({ url: ":memory:" }), ports.clock) });
     await migrate(db, from);

@@ -101,7 +101,7 @@ test("DhtNode.open() restores the node table that close() saved", async () => {
   }
 });
 
-test("DhtNode.close() waits for a table that is being written, and then writes its own", async () => {
+test("DhtNode.close() waits for a running write of the table, and then writes the newest one", async () => {
   const clock = new FakeClock();
   const files = new MemoryFiles(clock);
   const nodes = [{ id: new Uint8Array(20).fill(2), host: "192.0.2.1", port: 6881 }];
@@ -163,7 +163,7 @@ test("DhtNode keeps working after hostile datagrams", async () => {
   await Promise.all([a.close(), b.close()]);
 });
 
-test("DhtNode.lookup() rejects as the signal says, and with `closed` when the node closes meanwhile", async () => {
+test("DhtNode.lookup() rejects with the signal's reason, and with `closed` when the node closes meanwhile", async () => {
   const options = { host: "127.0.0.1", bootstrap: [], statePath: null };
   const [a, b] = await Promise.all([DhtNode.open(testPorts(), options), DhtNode.open(testPorts(), options)]);
   a.addNode({ host: "127.0.0.1", port: b.port });

@@ -72,7 +72,7 @@ test("Discovery.start() refuses an infohash that is running, and accepts it agai
   await discovery.close();
 });
 
-test("createDiscovery() finds peers by the DHT alone", async () => {
+test("createDiscovery() finds peers by the DHT only", async () => {
   const first = await createDiscovery(testPorts(), options({ dht: dht(), peerPort: () => 7001 }));
   const bootstrap = [`127.0.0.1:${first.dhtPort}`];
   const [a, b] = await Promise.all([7002, 7003].map((port) => {
@@ -101,7 +101,7 @@ test("Discovery.putImmutable() and getImmutable() carry a content record from on
   assertEquals((await assertRejects(() => first.getImmutable(target, signal), MillraceError)).code, "closed");
 });
 
-test("createDiscovery() finds peers by LSD alone", async () => {
+test("createDiscovery() finds peers by LSD only", async () => {
   const lsd = { enabled: true, interfaces: ["127.0.0.1"] };
   const infohash = crypto.getRandomValues(new Uint8Array(20));
   const [a, b] = await Promise.all([7001, 7002].map((port) => {
@@ -147,7 +147,7 @@ test("Discovery.start() asks only a private torrent's own trackers, even when pr
   await Promise.all([own.close(), extra.close()]);
 });
 
-test("Discovery.close() ends within 2 s whatever trackers do", async () => {
+test("Discovery.close() ends within 2 s even if trackers hang", async () => {
   let asked = 0;
   const hanging = await startHttpTracker(() => void asked++);
   const discovery = await createDiscovery(testPorts(), options({ dht: dht() }));

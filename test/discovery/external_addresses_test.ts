@@ -34,7 +34,7 @@ test("ExternalAddresses.report() ignores private addresses and counts IPv6 repor
   assertEquals(here.nearness("2620:fe::9"), "own");
 });
 
-test("ExternalAddresses.report() keeps what it believes while a liar reports thousands of others", () => {
+test("ExternalAddresses.report() keeps the believed address while a liar reports thousands of others", () => {
   const here = home();
   for (const reporter of ["5.5.5.5", "6.6.6.6", "7.7.7.7"]) here.external.report(EXTERNAL, reporter);
   for (let i = 0; i < 5000; i++) here.external.report(`44.${i >> 8}.${i & 255}.1`, "8.8.8.8");

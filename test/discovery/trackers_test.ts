@@ -294,7 +294,7 @@ test("TrackerSet.dropExtra() stops the trackers that the torrent does not name",
   await set.close();
 });
 
-test("TrackerSet sends whole and safe byte counts, whatever the swarm reports", async () => {
+test("TrackerSet sends byte counts as safe integers, whatever the swarm reports", async () => {
   for (const [left, sent] of [[NaN, 0], [Infinity, Number.MAX_SAFE_INTEGER], [-1, 0], [1.5, 1]] as const) {
     const { set, clock, calls } = setUp({ a: works }, undefined, left);
     set.add([["a"]]);

@@ -79,7 +79,7 @@ test("UdpTrackerClient.announce() uses a connection for 60 s and opens another a
   });
 });
 
-test("UdpTrackerClient.announce() sends again after 3, 15 and 30 s and gives up after 108 s", async () => {
+test("UdpTrackerClient.announce() retries after 3, 15 and 30 s and gives up after 108 s", async () => {
   const sent: number[] = [];
   await withTracker(() => null, async ({ client, clock, tracker, url }) => {
     const answer = assertRejects(() => client.announce(url, announce, never), MillraceError);

@@ -9,7 +9,7 @@ import { until } from "../support/until.ts";
 
 const source = fileURLToPath(new URL("../fixtures/ts-188.ts", import.meta.url));
 
-test("SourceDesk.start() gives up a source that delivers nothing for 15 s, and frees its place and name", async () => {
+test("SourceDesk.start() gives up on a source that delivers nothing for 15 s, and frees its place and name", async () => {
   const clock = new FakeClock();
   let asked = 0;
   const desk = new SourceDesk({

@@ -10,7 +10,7 @@ function recorder() {
   return { lines, log };
 }
 
-test("CloseStack.close() closes in reverse order, what was pushed together at the same time", async () => {
+test("CloseStack.close() closes in reverse order, and things pushed together at the same time", async () => {
   const events: string[] = [];
   const stack = new CloseStack(recorder().log);
   const part = (name: string) => async () => {

@@ -26,7 +26,7 @@ const policy = (options: Partial<ConstructorParameters<typeof AccessPolicy>[1]> 
 const from = (host: string) => ({ remote: { host, port: 1 } });
 const request = (headers: Record<string, string>) => new Request("http://127.0.0.1:6878/x", { headers });
 
-test("AccessPolicy.classify() tells loopback, same subnet and the rest apart", () => {
+test("AccessPolicy.classify() distinguishes loopback, same subnet and the rest", () => {
   const table: [string, string][] = [
     ["127.0.0.1", "loopback"],
     ["127.9.9.9", "loopback"],
@@ -83,7 +83,7 @@ test("AccessPolicy.allowsHostHeader() refuses names a rebinding page would carry
   assertEquals(hostName("[::1]:80"), "::1");
 });
 
-test("AccessPolicy.callerOf() believes what a trusted proxy says, and nobody else", () => {
+test("AccessPolicy.callerOf() believes only trusted proxies", () => {
   const trusting = policy({ trustedProxies: ["10.0.0.0/8", "192.168.7.9"] });
   const caller = (headers: Record<string, string>, host: string, by = trusting) => {
     const { host: told, addressClass } = by.callerOf(request(headers), from(host));
@@ -96,7 +96,7 @@ test("AccessPolicy.callerOf() believes what a trusted proxy says, and nobody els
   const hop = (text: string) => caller({ "x-forwarded-for": text }, "10.0.0.1")[0];
   for (const text of ["1.2.3.4:5678", "9.9.9.9, 1.2.3.4:5678"]) assertEquals(hop(text), "1.2.3.4");
   for (const text of ["2001:db8::1", "[2001:db8::1]", "[2001:db8::1]:80"]) assertEquals(hop(text), "2001:db8::1");
-  // Of a proxy that nobody trusts all is known that it is one.
+  // All that is known about an untrusted proxy is that it is one.
   for (const host of ["127.0.0.1", "192.168.7.5", "192.168.7.10", "::1", "8.8.8.8"]) {
     for (
       const headers of [
@@ -120,7 +120,7 @@ test("AccessPolicy.callerOf() believes what a trusted proxy says, and nobody els
   }
 });
 
-test("AccessPolicy.callerOf() takes nobody behind a proxy for a program on this machine", () => {
+test("AccessPolicy.callerOf() never takes a caller behind a proxy for a program on this machine", () => {
   const trusting = policy({ trustedProxies: ["127.0.0.1"] });
   const table: [Record<string, string>, string][] = [
     [{ "x-forwarded-for": "127.0.0.1" }, "intranet"],
@@ -164,7 +164,7 @@ test("AccessPolicy.callerOf() knows no program on this machine where a proxy may
       assertEquals([named.addressClass, named.mayBeLocal], ["internet", false]);
     }
   }
-  // A proxy elsewhere that names nobody.
+  // A proxy elsewhere that names no caller.
   const far = policy({ trustedProxies: ["192.168.7.9"] });
   assertEquals(far.callerOf(request(LOCAL_HOST), from("192.168.7.9")).addressClass, "internet");
   assertEquals(far.callerOf(request(LOCAL_HOST), from("127.0.0.1")).addressClass, "loopback");

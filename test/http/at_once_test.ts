@@ -1,4 +1,4 @@
-/** Starts with format=json: given out as soon as stream and file are known, while the container is still being opened. */
+/** Starts with format=json: answered as soon as stream and file are known, while the container is still being opened. */
 import { test } from "node:test";
 import { assert, assertEquals } from "@std/assert";
 import { settle } from "../support/fake-clock.ts";
@@ -17,12 +17,12 @@ async function until(holds: () => boolean): Promise<void> {
   assert(holds());
 }
 
-/** Starts over a swarm of which no byte comes yet. */
+/** Starts over a swarm that delivers no byte yet. */
 async function startSlowly(app: App, more = ""): Promise<Record<string, string>> {
   app.swarm.silentReads = true;
   const timers = app.clock.pendingTimers;
   const answer = app.json(`${START}&format=json${more}`);
-  // The session's watch, and that of what it waits for; of one that runs already, the start's own two.
+  // Timers of a new session: its watchdog and that of what it waits for; of a running one: the start's own two.
   await until(() => app.sessions.list().length > 0 && app.clock.pendingTimers >= timers + 2);
   await app.clock.advanceAsync(251);
   const { response, error } = await answer;
@@ -30,7 +30,7 @@ async function startSlowly(app: App, more = ""): Promise<Record<string, string>>
   return response;
 }
 
-/** The player asks again as soon as it has its answer; the reads that wait come through. */
+/** The player asks again as soon as it has its answer; waiting reads then get data. */
 function deliver(app: App): void {
   app.swarm.silentReads = false;
   app.swarm.wake();
@@ -69,7 +69,7 @@ test("a container that turns out unplayable ends the session, and stat, events a
   const told = [];
   for (let i = 0; i < 2; i++) told.push((await app.json(started.event_url!)).response);
   assertEquals(told.at(-1), { name: "download_stopped", params: { reason } });
-  // It holds nothing any more, does not come back, and another start is told at once.
+  // The session holds nothing any more and does not come back, and another start fails at once.
   assertEquals([app.swarms.leases, app.swarm.readers.size], [0, 0]);
   assertEquals((await app.json(`${START}&format=json`)).error, reason);
   assertEquals((await app.get(START)).status, 415);
@@ -94,7 +94,7 @@ test("a container is waited for as long as bytes come, however slowly, and not l
   assertEquals((await app.json(started.stat_url!)).response.error_message, "start timeout: slow_peers");
 });
 
-test("a redirect is given when there is something to read, and says slow_peers when bytes came but too few", async () => {
+test("a start redirects when there is something to read, and fails with slow_peers when too few bytes came", async () => {
   for (const [bytes, reason] of [[16_384, "slow_peers"], [0, "no_data"]] as const) {
     const app = playbackApp([FILM]);
     app.swarm.silentReads = true;
@@ -144,7 +144,7 @@ test("the end of a transport stream is fetched after its beginning, of a slow sw
   assertEquals(await endReads("getfile"), true);
   assertEquals(await endReads("manifest.m3u8"), false);
   assertEquals(await endReads("getfile", true), false);
-  // Films that are made into a transport stream end where their files do; nobody looks at the end of one without a length.
+  // The end of the file is fetched for films that are converted to a transport stream, but not for streams without a length.
   const remuxed = { name: "mkv-mpeg2.mkv", bytes: fixture("mkv-mpeg2.mkv") };
   assertEquals(await endReads("getstream", false, remuxed), true);
   assertEquals(await endReads("getfile", false, remuxed), false);

@@ -38,7 +38,7 @@ const PROXIED = { "x-forwarded-for": "127.0.0.1" };
 const startPath = (name: string, more: Record<string, string> = {}) =>
   `/${name}?${new URLSearchParams({ magnet: seeder.magnet, format: "json", pid: "1", ...more })}`;
 
-/** Has the engine connected to the seeder: nobody but a program on this machine may name a peer there. */
+/** Connects the engine to the seeder: only a program on this machine may name a peer on it. */
 async function connect(engine: Engine): Promise<void> {
   const answer = await engine.fetch(new Request(`http://127.0.0.1:6878${startPath("engine/getfile")}`));
   assertEquals((await answer.json()).error, null);
@@ -77,7 +77,7 @@ test("--public-url is the base of every URL, its sub-path included", () =>
     },
   ));
 
-test("X-Forwarded-* counts from trusted proxies alone, and for hosts that are allowed", () =>
+test("X-Forwarded-* counts only from trusted proxies and for allowed hosts", () =>
   withEngine({ trustProxy: ["127.0.0.7"], allowedHosts: ["tv.example.com"] }, async (engine) => {
     await connect(engine);
     const headers = { ...PROXIED, "x-forwarded-host": "tv.example.com", "x-forwarded-proto": "https" };
@@ -94,7 +94,7 @@ test("X-Forwarded-* counts from trusted proxies alone, and for hosts that are al
     assertEquals([...await bases({ from: "127.0.0.7", headers: foreign })], ["http://127.0.0.1:6878"]);
   }));
 
-test("the address rule looks at whom a trusted proxy forwards for, and at nobody else's word", () =>
+test("the address rule uses the caller that a trusted proxy names, and believes no other claim", () =>
   withEngine({ trustProxy: ["127.0.0.7"] }, async (engine) => {
     await connect(engine);
     const statusOf = async (caller: Caller) => {

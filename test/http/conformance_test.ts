@@ -27,7 +27,7 @@ const START: Shape = {
   is_encrypted: "=0",
   client_session_id: "integer",
 };
-/** Section 2.3 with our additions; `livepos` is for broadcasts alone. */
+/** Section 2.3 with our additions; `livepos` is only for broadcasts. */
 const STAT: Shape = {
   status: "|prefuf|dl",
   peers: "integer",

@@ -1,4 +1,4 @@
-/** Sections 2.2, 2.3, 4.1 and 4.2 of the HTTP API for files, and what the engine decided where they are silent. */
+/** Sections 2.2, 2.3, 4.1 and 4.2 of the HTTP API for files, and the engine's decisions where they are silent. */
 import { test } from "node:test";
 import { assert, assertEquals, assertMatch, assertNotEquals } from "@std/assert";
 import { settle } from "../support/fake-clock.ts";
@@ -105,7 +105,7 @@ test("cmd answers every command, and unknown method to all others", async () => 
   }
 });
 
-test("event_url is given to those who ask, and polled at most 15 s", async () => {
+test("event_url is returned on request, and a poll lasts at most 15 s", async () => {
   const app = playbackApp([FILM]);
   for (const [query, has] of [["", false], ["use_api_events=1", true], ["use_stop_notifications=1", true]] as const) {
     const started = await app.start("/engine/getstream", `pid=${query.length}&${query}`);
@@ -125,7 +125,7 @@ test("event_url is given to those who ask, and polled at most 15 s", async () =>
   app.clock.advance(14_999);
   app.clock.advance(2);
   assertEquals(await poll, { response: null, error: null });
-  // download_stopped only to those who asked for it: here the queue just ends.
+  // download_stopped is sent only on request; here the queue just ends.
   const last = app.json(started.event_url!);
   await settle();
   await app.json(`${started.command_url}?method=stop`);
@@ -239,7 +239,7 @@ test("the VOD playlist is whole at once, its segments by absolute URLs with _idx
   }
 });
 
-test("_idx picks the file, without it the largest playable one plays", async () => {
+test("_idx picks the file; without it the largest playable one plays", async () => {
   const app = playbackApp([{ name: "a.txt", bytes: new Uint8Array(9_000_000) }, FILM, EXTRA]);
   const indexOf = async (more: string) =>
     (await app.json((await app.start("/engine/getstream", more)).stat_url!)).response.selected_file_index;

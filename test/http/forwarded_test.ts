@@ -22,7 +22,7 @@ test("parseForwarded() reads elements as RFC 7239 writes them", () => {
     ["for=_SEVKISEK;a=1", [{ for: "_SEVKISEK", a: "1" }]],
     ["", []],
     [" , ", []],
-    // Not of that form: who knows what it says.
+    // Not of that form, so its meaning is unknown.
     ["for=[::1]", null],
     ["for=1.2.3.4:80", null],
     ["for=a;for=b", null],
@@ -43,7 +43,7 @@ test("parseForwarded() reads elements as RFC 7239 writes them", () => {
   }
 });
 
-test("parseForwarded() ends on any text, and reads back what it would write", () => {
+test("parseForwarded() terminates for any text, and reads back canonical fields", () => {
   const random = seeded(7239);
   const parts = ["for", "=", ";", ",", '"', "\\", " ", "\t", "a", "1.2.3.4", "[::1]", "unknown", "\u0000", "ä", "by"];
   const pick = <T>(of: readonly T[]) => of[Math.floor(random() * of.length)]!;
@@ -63,7 +63,7 @@ test("parseForwarded() ends on any text, and reads back what it would write", ()
   }
 });
 
-test("forwardedChains() gives a chain for each field that is there, the nearest hop last", () => {
+test("forwardedChains() returns a chain for each field present, the nearest hop last", () => {
   const chains = (headers: Record<string, string>) => forwardedChains(new Headers(headers));
   assertEquals(chains({}), []);
   assertEquals(chains({ via: "1.1 x", "x-forwarded-proto": "https" }), []);

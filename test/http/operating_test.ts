@@ -1,4 +1,4 @@
-/** What whoever operates the engine asks it: metrics, health, readiness, and a log that follows one request. */
+/** For operators of the engine: metrics, health, readiness, and log lines that follow one request. */
 import { test } from "node:test";
 import { assert, assertEquals, assertGreater, assertMatch } from "@std/assert";
 // @ts-types="../metrics/parse-prometheus-text-format.d.ts"
@@ -78,11 +78,11 @@ async function playing(
   }
 }
 
-test("/metrics tells of swarms, peers, bytes, sessions, starts and requests when a stream was played", async () => {
+test("/metrics counts swarms, peers, bytes, sessions, starts and requests when a stream was played", async () => {
   await playing(async (url, start) => {
     const { playback_url, command_url } = await start();
     const reading = fetch(playback_url!).then((response) => response.arrayBuffer());
-    // Who has everything parts from whom that has everything, too.
+    // Two seeders disconnect from each other.
     await until(
       "the peer is told",
       async () => valueOf(await scrape(url), "millrace_peers", { kind: "torrent" }) === 1,
@@ -168,7 +168,7 @@ test("/metrics, /healthz and /readyz follow the address rule and show nothing to
   });
 });
 
-test("/readyz says what is wrong when the database cannot be read or hangs, while /healthz is well", async () => {
+test("/readyz says what is wrong when the database cannot be read or hangs, while /healthz stays ok", async () => {
   const clock = new FakeClock();
   let isLoaded: () => Promise<boolean> = () => Promise.resolve(true);
   const closing = new AbortController();

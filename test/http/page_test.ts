@@ -7,7 +7,7 @@ const OWN = "http://127.0.0.1:6878";
 const EVIL = "https://evil.example";
 const page = (headers: Record<string, string>) => pageOf(new Request(`${OWN}/x`, { headers }), OWN);
 
-test("pageOf() tells programs, the engine's own pages and foreign ones apart", () => {
+test("pageOf() distinguishes programs, the engine's own pages and foreign pages", () => {
   const table: [Record<string, string>, string, string | null][] = [
     [{}, "none", null],
     [{ "user-agent": "VLC/3.0.20 LibVLC/3.0.20", range: "bytes=0-" }, "none", null],
@@ -44,7 +44,7 @@ test("pageOf() tells programs, the engine's own pages and foreign ones apart", (
   }
 });
 
-test("sessionOwner() keeps pages, and browsers that tell of none, apart from the user's players", () => {
+test("sessionOwner() separates pages, and browsers that do not name one, from the user's players", () => {
   const owner = (headers: Record<string, string>) => sessionOwner(new Request(OWN, { headers }), page(headers));
   const browser = { "user-agent": "Mozilla/5.0 (X11; Linux x86_64) Chrome/140" };
   assertEquals(owner({}), null);

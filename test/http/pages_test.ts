@@ -67,7 +67,7 @@ test("foreign pages start, read, see and stop nothing, and all that they ask for
   assertEquals((await app.json(user.stat_url)).error, null);
 });
 
-test("what was sent to a player that is a foreign page is read by its addresses, until it is stopped, and steered by none", async () => {
+test("a foreign page that is a player can read the stream sent to it until it is stopped, but cannot control it", async () => {
   const app = playbackApp([FILM]);
   const user = await userSession(app);
   app.sentSessions.allow(user.own.id);
@@ -108,7 +108,7 @@ test("SentSessions remembers the newest 64", () => {
   assertEquals([sent.has("5"), sent.has("6"), sent.has("69"), sent.has(undefined)], [false, true, true, false]);
 });
 
-test("a page of an allowed origin plays in sessions of its own and reads the answers", async () => {
+test("a page of an allowed origin plays in its own sessions and can read the responses", async () => {
   const app = playbackApp([FILM]);
   const user = await userSession(app);
   for (const headers of ALLOWED) {
@@ -149,7 +149,7 @@ test("a page of an allowed origin neither controls sessions of others nor finds 
     assertEquals((await app.json(own.stat_url!)).error, null);
   }
   assertEquals((await app.get(user.segment, { headers: headers! })).status, 404);
-  // Given the address of a playlist, as by a middleware, it plays that, and still controls nothing.
+  // A page that got a playlist's address, for example from a middleware, can play it but controls nothing.
   assertEquals((await app.get(user.playback_url, { headers: headers! })).status, 200);
   assertEquals((await app.get(user.segment, { headers: headers! })).status, 200);
   const { error } = await (await app.get(`${user.command_url}?method=stop`, { headers: headers! })).json();
@@ -176,7 +176,7 @@ test("players, the user's own browsing and the engine's own pages play as ever",
       assertEquals([answer.status, answer.headers.get("access-control-allow-origin")], [200, null]);
     }
   }
-  // A browser that does not say whether a page is behind the request has a session apart from the players'.
+  // A browser that does not say whether a page made the request gets a session separate from the players'.
   const untold = { "user-agent": "Mozilla/5.0" };
   const start = await app.get(`/engine/manifest.m3u8?infohash=${INFOHASH}`, { headers: untold });
   assertNotEquals(start.headers.get("location"), user.playback_url);
@@ -184,7 +184,7 @@ test("players, the user's own browsing and the engine's own pages play as ever",
   assertEquals((await app.get(user.segment, { headers: untold })).status, 200);
 });
 
-test("a preflight is granted to allowed origins alone", async () => {
+test("a preflight is granted only to allowed origins", async () => {
   const app = playbackApp([FILM]);
   const ask = { "access-control-request-method": "GET", "access-control-request-headers": "range" };
   for (

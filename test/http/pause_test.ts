@@ -1,4 +1,4 @@
-/** Players that pause: a session that ended by itself comes back for whoever holds its URLs, and for nobody else. */
+/** Players that pause: a session that ended by itself comes back only for clients that have its URLs. */
 import { test } from "node:test";
 import { assert, assertEquals } from "@std/assert";
 import { settle } from "../support/fake-clock.ts";

@@ -130,7 +130,7 @@ test("PARAMETERS_WITHOUT_EFFECT lists documented names, each with its reason", (
   for (const [name, why] of Object.entries(PARAMETERS_WITHOUT_EFFECT)) assert(names.has(name) && why.length > 10, name);
 });
 
-test("wantsSingleReader() lets any number read unless told otherwise", () => {
+test("wantsSingleReader() allows any number of readers by default", () => {
   const of = (query: string) => wantsSingleReader(parsePlaybackParams(new URLSearchParams(query)));
   for (
     const [query, wanted] of [
@@ -148,7 +148,7 @@ test("wantsSingleReader() lets any number read unless told otherwise", () => {
 
 const DEFAULTS = ["auto", "never", "always"] as const;
 
-test("transcodingOf() follows transcode_audio whatever the default is", () => {
+test("transcodingOf() follows transcode_audio with any default", () => {
   for (const byDefault of DEFAULTS) {
     const of = (query: string) => transcodingOf(parsePlaybackParams(new URLSearchParams(query)), byDefault);
     assertEquals(of("transcode_audio=0&transcode_mp3=1"), null);

@@ -23,7 +23,7 @@ const TABLE: [string | null, number, ReturnType<typeof parseRange>][] = [
   ["", 100, null],
 ];
 
-test("parseRange() reads single and suffix ranges and gives up on others", () => {
+test("parseRange() reads single and suffix ranges and ignores others", () => {
   for (const [header, size, expected] of TABLE) assertEquals(parseRange(header, size), expected, String(header));
 });
 

@@ -47,7 +47,7 @@ async function givenUp(clock: FakeClock, reading: Promise<unknown>): Promise<voi
   assertEquals(clock.pendingTimers, 0);
 }
 
-test("bodyChunks() gives up a body that stops coming, however it is read", async () => {
+test("bodyChunks() gives up on a body that stops coming, however it is read", async () => {
   const readers: ((request: Request, clock: FakeClock) => Promise<unknown>)[] = [
     async (request, clock) => {
       for await (const chunk of bodyChunks(request, clock)) assertEquals(chunk.length, 3);
@@ -67,7 +67,7 @@ test("bodyChunks() gives up a body that stops coming, however it is read", async
   }
 });
 
-test("bodyChunks() takes a body that pauses and goes on", async () => {
+test("bodyChunks() accepts a body that pauses and continues", async () => {
   const clock = new FakeClock();
   const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
   const writer = writable.getWriter();
@@ -82,7 +82,7 @@ test("bodyChunks() takes a body that pauses and goes on", async () => {
   assertEquals(clock.pendingTimers, 0);
 });
 
-test("readBody() gives up a body that never pauses for long, but has no end", async () => {
+test("readBody() gives up on a body that never pauses for long but has no end", async () => {
   const clock = new FakeClock();
   const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
   const writer = writable.getWriter();

@@ -1,4 +1,4 @@
-/** Starts: what names a stream, who gets which session, and what the answers say. */
+/** Starts: how a stream is named, which session a caller gets, and what the responses contain. */
 import { test } from "node:test";
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { fixture } from "../media/support/files.ts";
@@ -8,7 +8,7 @@ const FILM = { name: "film.ts", bytes: fixture("ts-188.ts") };
 const EXTRA = { name: "extra.mkv", bytes: fixture("mkv-no-cues.mkv").subarray(0) };
 const GONE = { response: null, error: "unknown playback session id" };
 
-test("a session segment is 32 hex characters, new each time, and controls its own session alone", async () => {
+test("a session segment is 32 hex characters, new each time, and controls only its own session", async () => {
   const app = playbackApp([FILM]);
   const ids = new Set<string>();
   const started = [];
@@ -105,7 +105,7 @@ test("a start that fails because the engine ends is no warning in its log", asyn
   assertEquals([status, logged], [503, ["debug a stream did not start"]]);
 });
 
-test("HEAD on a start leaves the session that runs as it is", async () => {
+test("HEAD on a start does not change the running session", async () => {
   const app = playbackApp([FILM]);
   const path = `/engine/getstream?infohash=${INFOHASH}`;
   const running = await app.start("/engine/getstream", "client_session_id=5");
@@ -123,7 +123,7 @@ test("HEAD on a start leaves the session that runs as it is", async () => {
   assertEquals(session?.kind === "file" && session.singleReader, false);
 });
 
-test("HEAD on a start ends what it began when the container can't be played", async () => {
+test("HEAD on a start ends its session when the container can't be played", async () => {
   const app = playbackApp([{ name: "film.mp4", bytes: new Uint8Array(100_000) }]);
   const head = await app.get(`/engine/getstream?infohash=${INFOHASH}`, { method: "HEAD" });
   assertEquals([head.status, app.sessions.list(), app.swarms.leases], [415, [], 0]);

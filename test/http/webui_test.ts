@@ -1,4 +1,4 @@
-/** How the web page is sent: what it may load, how large it is, and where it stands behind a proxy. */
+/** How the web page is sent: what it may load, its size, and its addresses behind a proxy. */
 import { test } from "node:test";
 import { assert, assertEquals, assertLess, assertMatch } from "@std/assert";
 import { withEngine } from "../api/support.ts";

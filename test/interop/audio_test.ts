@@ -1,4 +1,4 @@
-/** Long audio files, which are not read whole: ffmpeg makes them, and sees in our TS what its own copy has. */
+/** Long audio files, which are not read whole: ffmpeg makes them, and finds in our TS what its own copy contains. */
 import { test } from "node:test";
 import { assert, assertEquals, assertLess, assertLessOrEqual } from "@std/assert";
 import { spawnSync } from "node:child_process";
@@ -84,7 +84,7 @@ for (const { name, args, isSized, slackMs = 1, wholeBytes = 400_000, isLong = fa
         parts.unshift(await collect(hls.readSegment(index, new MemorySource(bytes), NEVER)));
       }
       const copy = join(folder, "copy.ts");
-      // One packet in each PES: else ffmpeg tells the time of the first of several alone.
+      // One packet per PES, since ffmpeg reports only the time of the first packet in a PES.
       run("ffmpeg", [...QUIET, "-i", path, "-map", "0:a", "-c", "copy", "-pes_payload_size", "0", copy]);
       const theirs = packets(copy);
       for (const [label, made] of [["whole", whole], ["joined", concatBytes(parts)]] as const) {

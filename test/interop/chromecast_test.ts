@@ -1,4 +1,4 @@
-/** A stream is opened in a CASTV2 receiver whose protocol we did not write, found by mDNS, and steered by the API. */
+/** Opens a stream in a CASTV2 receiver that we did not write, found by mDNS, and controls it by the API. */
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
@@ -68,7 +68,7 @@ const control = async (command: string, more: Record<string, string> = {}) =>
   assertEquals((await call("control_player", { player_id: ID, command, ...more })).error, null, command);
 const open = (index: number) =>
   call("open_in_player", { player_id: ID, infohash: seeder.metainfo.infohashHex, _idx: String(index) });
-/** What the receiver said happened, from the line `from` on. */
+/** Events that the receiver printed, from the line `from` on. */
 const events = (kind: string, from = 0) =>
   receiver.output().split("\n").filter((line) => line.startsWith("{")).map((line) => JSON.parse(line))
     .filter(({ event }) => event === kind).slice(from);
@@ -118,7 +118,7 @@ test("a Chromecast is listed, plays what is opened in it, and can be paused, sou
   const preflight = await fetch(segments()[0].url, { method: "OPTIONS", headers: asked });
   assertEquals([preflight.status, preflight.headers.get("access-control-allow-origin")], [204, ORIGIN]);
   assertMatch(preflight.headers.get("access-control-allow-headers") ?? "", /range/);
-  // The addresses that it was given open this stream to it, and nothing else.
+  // The addresses given to the receiver open only this stream.
   assertEquals(await read(segments()[0].url), 200);
   assertEquals(await read(segments()[0].url.replace(/\?.*/, "")), 403);
   assertEquals(await read(media.contentId.replace(/\w{32}\.m3u8/, `${"0".repeat(32)}.m3u8`)), 403);
@@ -145,7 +145,7 @@ test("open_in_player says why a stream does not play in a Chromecast, and gives 
   await control("stop");
 });
 
-test("a Chromecast plays a broadcast as one, for as long as it is told to", async () => {
+test("a Chromecast plays a broadcast as live, until it is stopped", async () => {
   const air = await onAir({ directory: `${folder.path}/air` });
   try {
     const [loads, read, failures] = ["load", "segment", "failed"].map((kind) => events(kind).length);

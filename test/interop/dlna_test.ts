@@ -41,7 +41,7 @@ before(async () => {
   seeder = await seedFiles(FILES, { name: "films" });
   engine = await createEngine(ports, { peerHost: "127.0.0.1", peerPort: 0, dht: false, lsd: false });
   server = await ports.http.serve({ host: "0.0.0.0", port: 0 }, (request, info) => engine.fetch(request, info));
-  // As a page on this machine knows the engine; the renderer has to be given another address.
+  // A page on this machine knows the engine by its loopback address; the renderer has to get another one.
   url = `http://127.0.0.1:${server.address.port}`;
   engine.swarms.acquire({ metainfo: seeder.metainfo, magnet: parseMagnet(seeder.magnet) });
   renderer = start("gmediarender", [

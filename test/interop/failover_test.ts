@@ -1,4 +1,4 @@
-/** Players that we didn't write go on where one broadcast of a channel gives way to another. */
+/** Players that we did not write continue when one broadcast of a channel is replaced by another. */
 import { chmod, writeFile } from "node:fs/promises";
 import process from "node:process";
 import { test } from "node:test";
@@ -7,7 +7,7 @@ import { temporaryDirectory } from "../support/engine.ts";
 import { recordFailover } from "../support/failover.ts";
 import { run } from "../support/process.ts";
 
-/** Nobody: VLC refuses to run as root. */
+/** User id of "nobody": VLC refuses to run as root. */
 const UNPRIVILEGED = ["--reuid=65534", "--regid=65534", "--clear-groups"];
 
 async function recorded(clip: string, body: (path: string, bytes: number) => Promise<void>): Promise<void> {
@@ -23,7 +23,7 @@ async function recorded(clip: string, body: (path: string, bytes: number) => Pro
   }
 }
 
-/** Seconds of a stream that ffmpeg decodes, by what it has read of it. */
+/** How many seconds of a stream ffmpeg has decoded, from its output. */
 async function decodedSeconds(path: string, stream: "v" | "a"): Promise<number> {
   const { code, stderr } = await run("ffmpeg", ["-nostdin", "-i", path, "-map", `0:${stream}`, "-f", "null", "-"]);
   assertEquals(code, 0, stderr.slice(-1000));
@@ -47,7 +47,7 @@ test("ffmpeg and mpv decode picture and sound of both broadcasts of a channel", 
   });
 });
 
-test("VLC goes on where the other broadcast has other codecs, too", async () => {
+test("VLC continues even when the other broadcast has other codecs", async () => {
   await recorded("ts-mpeg2.ts", async (path) => {
     const vlc = ["cvlc", "-I", "dummy", "--no-media-library", "-vv", "--vout=dummy", "--aout=dummy", "--play-and-exit"];
     const command = ["env", "HOME=/nonexistent", ...vlc, path];

@@ -28,7 +28,7 @@ test("a file that is a list in disguise has ffmpeg read no other file", async ()
       const heard = await hear(input, (events) => events.some((event) => "lost" in event)).catch(() => []);
       assertEquals(dataOf(heard).length, 0, name);
     }
-    // What is media plays, whatever its name.
+    // Media files play, whatever their names.
     await run("ffmpeg", ["-nostdin", "-v", "error", "-i", SECRET, "-c", "copy", "-f", "nut", `${path}/real.avi`]);
     const { input } = await openSource(ports, `${path}/real.avi`, { ...OPTIONS, once: true });
     assert(dataOf(await hear(input)).length > 50_000);

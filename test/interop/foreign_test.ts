@@ -52,7 +52,7 @@ const X264 = ["-c:v", "libx264", "-preset", "veryfast", "-g", "50", "-pix_fmt", 
 const XVID = ["-c:v", "mpeg4", "-g", "50", "-bf", "2", "-vtag", "XVID"];
 const MPEG2 = ["-c:v", "mpeg2video", "-g", "12", "-bf", "2", "-b:v", "300k"];
 
-/** Films of which everything is copied: name, and how the clip is encoded. */
+/** Films that are copied completely: name, and how the clip is encoded. */
 const FILMS: readonly (readonly [name: string, encoding: readonly string[], muxing?: readonly string[]])[] = [
   ["xvid.avi", [...XVID, "-c:a", "libmp3lame", "-b:a", "64k"]],
   ["h264.avi", [...X264, "-bf", "0", "-c:a", "ac3"]],
@@ -90,7 +90,7 @@ for (const [name, encoding, muxing = []] of FILMS) {
       const [wanted, got] = [packets(reference, stream), packets(ours, stream)];
       assertEquals(got.length, wanted.length, stream);
       offset ??= got[0]!.pts - wanted[0]!.pts;
-      // Times of FLV, ASF and Matroska are whole milliseconds, AVI's of sound those of its frames.
+      // FLV, ASF and Matroska store times in whole milliseconds; AVI's sound is timed by its frames.
       // Of the last picture AVI does not say when it is shown.
       for (const [i, { pts }] of got.slice(0, -1).entries()) {
         assertLessOrEqual(Math.abs(pts - wanted[i]!.pts - offset), stream === "v:0" ? 0.0015 : 0.03, `${stream} ${i}`);
@@ -116,7 +116,7 @@ for (const [name, encoding, muxing = []] of FILMS) {
   });
 }
 
-/** Sound that is made: alone, and beside a picture that is copied. */
+/** Sound that is converted: alone, and beside a copied picture. */
 const SOUNDS: readonly Beeping[] = [
   { name: "sound.wma", audio: ["-c:a", "wmav2"], rate: 44100, video: [] },
   { name: "alac.caf", audio: ["-c:a", "alac"], rate: 44100, video: [] },
@@ -172,7 +172,7 @@ test("openMedia() refuses what ffmpeg can't copy into MPEG TS, naming the codecs
   assertEquals([error.code, error.message], ["unsupported_media", "MPEG TS cannot carry wmv2, wmav2"]);
 });
 
-test("a film of a torrent that only ffmpeg reads plays as MPEG TS and HLS over HTTP, and leaves no process behind", async () => {
+test("a torrent's film that only ffmpeg reads plays as MPEG TS and HLS over HTTP, and leaves no process behind", async () => {
   const path = join(folder, "film.avi");
   run("ffmpeg", [...QUIET, "-y", ...PICTURE, ...TONE, ...XVID, "-c:a", "libmp3lame", path]);
   const seeder = await seedFiles([

@@ -140,12 +140,12 @@ test("a Kodi that was named is listed, plays what is opened in it, and can be pa
   assert(uploadedBytes >= wanted, `${uploadedBytes} of ${wanted} bytes came from the peer`);
 });
 
-test("open_in_player says that Kodi cannot play what is no film", async () => {
+test("open_in_player reports that Kodi cannot play a file that is not a film", async () => {
   const { result, error } = await open(2);
   assertEquals([result, error?.code], [null, 9]);
   assertMatch(error.message, /^Kodi.* does not play it: ./);
   assertEquals((await status()).state, "idle");
-  // Its message on the screen is in nobody's way.
+  // Kodi's error message on the screen does not disturb the next test.
   assertEquals((await open(0)).error, null);
   await control("stop");
 });

@@ -143,7 +143,7 @@ test("engines on one libSQL server wait for each other's writes and lose none", 
   });
 });
 
-test("a libSQL server's refusal of the token stops the start, and its own text is not repeated", async () => {
+test("the start fails when a libSQL server refuses the token, and the server's own text is not repeated", async () => {
   const error = await assertRejects(
     () => serveEngine({ accessToken: TOKEN, databaseUrl, databaseToken: `${databaseToken}x` }),
     MillraceError,

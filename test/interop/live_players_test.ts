@@ -36,7 +36,7 @@ test("ffmpeg decodes both outputs through restarts of the broadcaster and has no
   const decoding = OUTPUTS.map(async (path) => {
     const input = ["-v", "warning", "-nostdin", "-i", address(path, "restarts"), "-t", "18", "-f", "null", "-"];
     const { code, stderr } = await run("ffmpeg", input);
-    // The clip begins again: where ffmpeg lays its times behind the old ones it may be some pictures out.
+    // Where the clip starts over, ffmpeg appends its times to the old ones and may be off by a few pictures.
     const complaints = stderr.split("\n").filter((line) =>
       line !== "" && !/non monotonically increasing dts/.test(line)
     );

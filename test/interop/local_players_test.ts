@@ -95,7 +95,7 @@ for (const [id, name] of [["program:mpv", "mpv"], ["program:vlc", "VLC"], ["prog
     assertEquals(again.error.code, 8);
   });
 
-  test(`open_in_player says that ${name} cannot play what is no film, and leaves no ${name} behind`, async () => {
+  test(`open_in_player reports that ${name} cannot play a file that is not a film, and leaves no ${name} behind`, async () => {
     const { result, error } = await open(2);
     assertEquals([result, error?.code], [null, 9]);
     assertMatch(error.message, new RegExp(`^${name} does not play it: .`));

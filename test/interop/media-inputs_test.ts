@@ -34,7 +34,7 @@ function copied(file: string): string[] {
     .sort();
 }
 
-test("readRun() gives ffprobe's packets: same bytes, presentation times and keyframes", async () => {
+test("readRun() yields ffprobe's packets: same bytes, presentation times and keyframes", async () => {
   for (const name of clips(/\.(mkv|mka|webm)$/)) {
     const opened = await open(fixture(name));
     const all = await samples(opened);
@@ -63,7 +63,7 @@ test("readRun() gives ffprobe's packets: same bytes, presentation times and keyf
       assertEquals(own.length, theirs.length, `${name} track ${track}`);
       for (const [i, sample] of own.entries()) {
         const packet = theirs[i]!;
-        // Pictures of a constant rate stand on its grid, up to 1 ms beside the times that Matroska rounded.
+        // Pictures of a constant rate lie on its grid, up to 1 ms from the times that Matroska rounded.
         assertLess(Math.abs(sample.pts90k - shift - Number(packet.pts_time) * 90_000), 91, `${name} ${track} ${i}`);
         assertEquals(
           `MD5:${createHash("md5").update(sample.data).digest("hex")}`,
@@ -97,7 +97,7 @@ for (const name of clips(/^ts-.*\.(ts|m2ts)$/)) {
       const joined = save("joined", concatBytes(list));
       assertEquals(complaints(joined), "", name);
       if (name !== "ts-two-programs.ts") assertEquals(copied(joined), copied(whole), name);
-      // Open groups begin with pictures that refer to the group before: those alone may complain.
+      // Open groups begin with pictures that refer to the previous group: only those may cause decoder errors.
       if (!/open-gop|mpeg2|hevc/.test(name)) {
         for (const [n, segment] of list.entries()) assertEquals(complaints(save("one", segment)), "", `${name} ${n}`);
       }

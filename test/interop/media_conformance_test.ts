@@ -1,4 +1,4 @@
-/** A part of `scripts/media-conformance`: small files whose classes once lost packets or let the clock run back. Needs ffmpeg, mkvmerge and Shaka Packager. */
+/** Part of `scripts/media-conformance`: small files of kinds that once lost packets or let the clock run back. Needs ffmpeg, mkvmerge and Shaka Packager. */
 import { after, before, test } from "node:test";
 import { assert, assertEquals } from "@std/assert";
 import { mkdtempSync, rmSync } from "node:fs";

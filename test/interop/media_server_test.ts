@@ -79,7 +79,7 @@ async function api(method: string, params: Record<string, string | File>) {
 }
 const add = (params: Record<string, string | File>) => api("playlist_add_item", params);
 
-/** Tells the control point to do something, and resolves with what came of it. */
+/** Makes the control point do something, and resolves with the result. */
 async function order(what: Record<string, unknown>) {
   const id = ++orders;
   point.child.stdin!.write(`${JSON.stringify({ id, ...what })}\n`);
@@ -170,7 +170,7 @@ test("it searches titles", async () => {
   assertEquals((await call("Search", { ContainerID: "0", SearchCriteria: "(", ...PAGE }, LIST)).code, 708);
 });
 
-test("it reads what it browsed, whole and in ranges, with the fields of DLNA", async () => {
+test("a control point reads the items it browsed, whole and in ranges, with DLNA's header fields", async () => {
   const { entries: [entry] } = await search('dc:title contains "zero"');
   assertMatch(entry!.protocol, /^http-get:\*:video\/mpeg:DLNA\.ORG_OP=11;DLNA\.ORG_CI=0;DLNA\.ORG_FLAGS=0170{29}$/);
   assert(entry!.url.startsWith(`http://${machine.ownHost}:${server.address.port}/`), entry!.url);
@@ -204,7 +204,7 @@ test("it sees what plays now, with its size, and plays it too", async () => {
   assertEquals((await get(entries[0]!.url, { range: "bytes=0-187" })).status, 206);
 });
 
-test("it is told what the server sends, and when the library changed", async () => {
+test("a control point learns what the server can send, and when the library changed", async () => {
   const { result } = await call("GetProtocolInfo", {}, ["Source", "Sink"], CONNECTION_MANAGER);
   assertMatch(result.Source, /^http-get:\*:video\/mpeg:DLNA\.ORG_OP=11/);
   const version = async () => (await call("GetSystemUpdateID", {}, ["Id"])).result.Id;

@@ -54,7 +54,7 @@ function packets(path: string, stream: string): Packet[] {
 }
 
 for (const name of NAMES) {
-  test(`the TS of ${name} has the frames and times that ffmpeg -c copy gives it`, async () => {
+  test(`the TS of ${name} has the same frames and times as that of ffmpeg -c copy`, async () => {
     const folder = mkdtempSync(join(tmpdir(), "media-"));
     try {
       const bytes = fixture(name);

@@ -1,4 +1,4 @@
-/** `/openapi.json` by the tools of others: a linter, and two generators whose clients call a real engine. */
+/** Checks `/openapi.json` with third-party tools: a linter, and two generators whose clients call a real engine. */
 import { copyFile, readFile, symlink, writeFile } from "node:fs/promises";
 import { delimiter, dirname, join } from "node:path";
 import process from "node:process";
@@ -63,7 +63,7 @@ after(async () => {
   await folder?.remove();
 });
 
-/** Runs a tool in the folder of the document; what it writes when it succeeds. */
+/** Runs a tool in the folder of the document; returns its output if it succeeds. */
 async function succeed(command: string, args: readonly string[], cwd = folder.path): Promise<string> {
   const { code, text, stderr } = await run(command, args, { cwd, timeoutMs: 120_000 });
   assertEquals(code, 0, `${command} ${args.join(" ")}\n${text.slice(-3000)}\n${stderr.slice(-3000)}`);
@@ -109,7 +109,7 @@ test("the client that openapi-generator makes of the document in Python calls th
       "apiTests=false,modelTests=false,apiDocs=false,modelDocs=false",
     ],
   ]);
-  // Imported by what is generated and never used; Debian has no package of it.
+  // The generated code imports it and never uses it; Debian has no package of it.
   await writeFile(join(folder.path, "python/nulltype.py"), "");
   await writeFile(join(folder.path, "python/client.py"), await readFile(program("client.py")));
   const told = await run(PYTHON, ["client.py", served[1]!.url, seeder.magnet], { cwd: join(folder.path, "python") });

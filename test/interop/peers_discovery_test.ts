@@ -32,7 +32,7 @@ for (const scheme of ["http", "udp"] as const) {
         }
         withUs = await listed();
       });
-      // The fetchers were killed, and opentracker keeps those that left without a word.
+      // The fetchers were killed, and opentracker keeps peers that left without an announce.
       const withoutUs = await listed();
       assertEquals(withoutUs, withUs - 1);
       const seeder = await libtorrent(content, { mode: "seed", trackers });
@@ -44,7 +44,7 @@ for (const scheme of ["http", "udp"] as const) {
   });
 }
 
-test("the DHT alone brings together them and us, by magnet", async () => {
+test("a magnet finds other clients by the DHT only", async () => {
   const dht = await startDht();
   try {
     await withContent({ filmMib: 2 }, async (content, cleanup) => {
@@ -76,7 +76,7 @@ test("the DHT alone brings together them and us, by magnet", async () => {
   }
 });
 
-test("a content id alone is enough: one engine put its record into the DHT, another resolves it", async () => {
+test("a content id is enough: one engine puts its record into the DHT, another resolves it", async () => {
   const dht = await startDht();
   try {
     await withContent({ filmMib: 2 }, async (content, cleanup) => {
@@ -100,7 +100,7 @@ test("a content id alone is enough: one engine put its record into the DHT, anot
   }
 });
 
-test("local service discovery alone brings together them and us", async () => {
+test("other clients are found by local service discovery only", async () => {
   await withContent({ filmMib: 2 }, async (content, cleanup) => {
     await withPlayer({ lsd: true, peerHost: "0.0.0.0" }, async (player) => {
       const seeder = await libtorrent(content, { mode: "seed", lsd: true });
@@ -110,11 +110,11 @@ test("local service discovery alone brings together them and us", async () => {
   });
 });
 
-test("a peer named by another's peer exchange alone is found and used", async () => {
+test("a peer that is only known from another's peer exchange is found and used", async () => {
   await withContent({ filmMib: 2 }, async (content, cleanup) => {
     const seeder = await libtorrent(content, { mode: "seed", pex: true });
     cleanup(() => seeder.stop());
-    // Knows the seeder and has no piece of its own: what we get can only come from the seeder.
+    // This peer knows the seeder and has no pieces, so all data we get comes from the seeder.
     const between = await libtorrent(content, { mode: "idle", pex: true, peers: [seeder.peer] });
     cleanup(() => between.stop());
     await between.program.line(/^PEERS 1$/);

@@ -6,7 +6,7 @@ import { withContent } from "./peers/content.ts";
 import { learnPeer, read, startPlayback, withOurSeeder, withPlayer } from "./peers/ours.ts";
 import { until } from "../support/until.ts";
 
-test("libtorrent forgets the pieces that our cache let go", async () => {
+test("libtorrent forgets the pieces that our cache evicted", async () => {
   await withContent(
     {},
     (content) =>

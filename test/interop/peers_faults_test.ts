@@ -28,7 +28,7 @@ async function readWatching(url: string, onBytes: (total: number) => unknown) {
   return { bytes: new Uint8Array(Buffer.concat(chunks)), longestMs };
 }
 
-test("playback goes on when one of two seeders freezes", async () => {
+test("playback continues when one of two seeders freezes", async () => {
   await withContent({ filmMib: 8 }, async (content, cleanup) => {
     const seeders: Client[] = [];
     for (let i = 0; i < 2; i++) {
@@ -43,7 +43,7 @@ test("playback goes on when one of two seeders freezes", async () => {
       const { bytes, longestMs } = await readWatching(url, (total) => {
         if (frozen || total < MIB) return;
         frozen = true;
-        // Not by the child itself, which Deno would take for ended.
+        // Not child.kill(), after which Deno would take the child for ended.
         process.kill(seeders[0]!.program.child.pid!, "SIGSTOP");
       });
       assert(frozen);
@@ -53,7 +53,7 @@ test("playback goes on when one of two seeders freezes", async () => {
   });
 });
 
-test("playback goes on when the only seeder is killed and comes back", async () => {
+test("playback continues when the only seeder is killed and comes back", async () => {
   await withContent({ filmMib: 4 }, async (content, cleanup) => {
     const port = await freePort();
     const options = { mode: "seed", port, uploadLimit: 1.5 * MIB } as const;

@@ -1,4 +1,4 @@
-/** Our engine seeds, other clients fetch everything from it alone. */
+/** Our engine is the only seeder; other clients fetch everything from it. */
 import { test } from "node:test";
 import { assert } from "@std/assert";
 import { aria2, type ClientOptions, libtorrent, type StartClient, transmission } from "./peers/clients.ts";
@@ -54,7 +54,7 @@ test("transmission-daemon fetches from us by transport file, and with encryption
   });
 });
 
-test("two different clients fetch at once from us alone within the upload limit", async () => {
+test("two different clients fetch only from us at the same time, within the upload limit", async () => {
   const uploadLimitBytesPerSecond = 2 * 2 ** 20;
   await withContent(
     { filmMib: 3 },

@@ -54,7 +54,7 @@ async function playsByMagnet(content: Content, peer: string): Promise<void> {
   });
 }
 
-/** A transport file names no peer: the engine is told of it as if somebody had named it. */
+/** A transport file names no peer, so the test tells the engine about the peer as discovery would. */
 async function playsByTransportFile(content: Content, peer: string): Promise<void> {
   await withPlayer({}, async (player) => {
     const started = startPlayback(player, "getfile", content.transportFile);

@@ -31,17 +31,17 @@ async function playbackUrl(path: "getstream" | "manifest.m3u8", name: string): P
   return answer.response.playback_url;
 }
 
-/** Duration in seconds as ffprobe sees it; null when the input doesn't tell. */
+/** Duration in seconds according to ffprobe; null when the input has none. */
 async function durationOf(input: string): Promise<number | null> {
   const { text } = await run("ffprobe", ["-v", "error", "-show_entries", "format=duration", "-of", "csv=p=0", input]);
   const seconds = Number.parseFloat(text);
   return Number.isNaN(seconds) ? null : seconds;
 }
 
-/** Duration that the output of a clip must have, seconds; null when the clip doesn't tell. */
+/** Duration that the output of a clip must have, seconds; null when the clip has none. */
 async function sourceDuration(name: string): Promise<number | null> {
   if (!/trimmed/.test(name)) return await durationOf(clipPath(name));
-  // Its edit list hides pictures that the first visible one needs. MPEG TS cannot hide them, whoever makes it.
+  // Its edit list hides pictures that the first visible one needs, and MPEG TS has no way to hide them.
   const directory = await temporaryDirectory();
   const copy = `${directory.path}/copy.ts`;
   await run("ffmpeg", ["-nostdin", "-v", "error", "-i", clipPath(name), "-map", "0", "-c", "copy", copy]);
@@ -159,7 +159,7 @@ test("a codec that MPEG TS cannot carry is refused with 415 and its name, sound 
     const response = await fetch(`${address("getstream", name)}&transcode_audio=0`, { redirect: "manual" });
     assertEquals(response.status, 415);
     assertMatch(await response.text(), codecs[name]!);
-    // Sound alone becomes AAC unless the request says otherwise; a picture is never encoded again.
+    // Unless the request says otherwise, only sound is converted, to AAC; a picture is never encoded again.
     const unasked = await fetch(address("getstream", name), { redirect: "manual" });
     await unasked.body?.cancel();
     assertEquals(unasked.status, name.endsWith(".webm") ? 415 : 302);

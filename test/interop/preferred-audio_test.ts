@@ -8,7 +8,7 @@ import { run } from "../support/process.ts";
 /** Pitch of each language's sound, Hz. */
 const PITCH = { eng: 300, deu: 600, fra: 1200 } as const;
 
-/** A transport stream with sound in three languages, each of its own pitch. */
+/** A transport stream with sound in three languages, each with another pitch. */
 async function makeClip(path: string): Promise<Uint8Array> {
   const args = ["-nostdin", "-v", "error", "-f", "lavfi", "-i", "testsrc=s=160x120:r=25:d=6"];
   for (const pitch of Object.values(PITCH)) args.push("-f", "lavfi", "-i", `sine=f=${pitch}:d=6:r=48000`);

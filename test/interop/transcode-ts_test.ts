@@ -1,4 +1,4 @@
-/** Sound of transport streams made into AAC by ffmpeg, in the packets that it had: in step, gapless, whatever is read first. */
+/** Sound of transport streams converted to AAC by ffmpeg, in its original packets: in sync and without gaps, whatever is read first. */
 import { test } from "node:test";
 import { assert, assertEquals, assertLess } from "@std/assert";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -65,7 +65,7 @@ for (const item of CASES) {
         if (pid !== sound.pid) assertEquals(report.streams.find((stream) => stream.pid === pid)!.units, units);
       }
       const path = save("ours.ts", whole);
-      // What comes before the clock wraps has no place on ffmpeg's own.
+      // Sound before the wrap of the clock has no place in ffmpeg's own output.
       assertInStep(original, path, item, item.name === "wrap.ts" ? 6 : 12);
       // Ranges and segments from presentations of their own, last one first.
       const again = await open();

@@ -113,7 +113,7 @@ for (const { item, audioTarget } of TARGETS) {
       const path = join(folder, "ours.ts");
       writeFileSync(path, whole);
       assertInStep(original, path, item, 12, audioTarget === "aac" ? 1024 : 1536);
-      // Segments from a presentation of its own, last one first.
+      // Segments from a separate presentation, last one first.
       const again = await open();
       const parts: Uint8Array[] = [];
       for (const { index } of again.hls.segments.toReversed()) {
@@ -134,7 +134,7 @@ for (const { item, audioTarget } of TARGETS) {
   });
 }
 
-test("without ffmpeg AC-3 passes with a warning, and Opus alone is refused by name", async () => {
+test("without ffmpeg, AC-3 passes with a warning, and a file with only Opus is refused with an error that names it", async () => {
   const folder = mkdtempSync(join(tmpdir(), "transcode-"));
   const { processes, clock } = await loadPorts();
   const missing = { spawn: (_: string, args: readonly string[]) => processes.spawn("ffmpeg-is-not-here", args) };
@@ -151,7 +151,7 @@ test("without ffmpeg AC-3 passes with a warning, and Opus alone is refused by na
   }
 });
 
-test("/engine/getstream and /engine/manifest.m3u8 give AAC to whom asks for it and AC-3 to whom does not", async () => {
+test("/engine/getstream and /engine/manifest.m3u8 give AAC to clients that ask for it and AC-3 to others", async () => {
   const folder = mkdtempSync(join(tmpdir(), "transcode-"));
   const files = [
     { path: "a.mkv", bytes: makeBeeping(join(folder, "a.mkv"), CASES[0]!) },

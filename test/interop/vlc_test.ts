@@ -1,4 +1,4 @@
-/** VLC plays the clips in MPEG TS and HLS to the end; what it decodes is what ffmpeg decodes of the clip. */
+/** VLC plays the clips in MPEG TS and HLS to the end, and decodes the same as ffmpeg does from the clip. */
 import { chmod, readFile, rm } from "node:fs/promises";
 import process from "node:process";
 import { after, before, test } from "node:test";
@@ -25,11 +25,11 @@ after(async () => {
 
 const ALL = [...PLAYABLE, ...UNCARRIABLE];
 const OUTPUTS = ["getstream", "manifest.m3u8"] as const;
-/** VLC does not let go of the very last picture, and of the one before only what its decoder had ready. */
+/** VLC never outputs the very last picture, and the one before only if its decoder had it ready. */
 const HELD_PICTURES = 2;
 /** Of the last moments of sound, seconds: an access unit, and what VLC's end cuts off. */
 const HELD_SECONDS = 0.2;
-/** Nobody: VLC refuses to run as root. */
+/** User id of "nobody": VLC refuses to run as root. */
 const UNPRIVILEGED = ["--reuid=65534", "--regid=65534", "--clear-groups"];
 
 const address = (path: string, name: string, more: Record<string, string> = {}) => {

@@ -1,4 +1,4 @@
-/** An album is played over HTTP: files of sound alone, whose containers have no index. */
+/** Plays an album over HTTP: sound-only files whose containers have no index. */
 import { after, before, test } from "node:test";
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { concatBytes, constantMp3, id3Tag, variableMp3, vbrHeader } from "../media/support/audio-builder.ts";
@@ -39,7 +39,7 @@ async function segmentsOf(index: number): Promise<{ durationsS: number[]; bodies
   const durationsS = [...list.matchAll(/#EXTINF:([\d.]+)/g)].map((match) => Number(match[1]));
   const urls = list.split("\n").filter((line) => line.startsWith("http"));
   const bodies: Uint8Array[] = [];
-  // Backwards: each stands for itself.
+  // In reverse order, since each segment must be independent.
   for (const url of urls.toReversed()) bodies.unshift(await bytesOf(await fetch(url)));
   return { durationsS, bodies };
 }
@@ -73,7 +73,7 @@ test("MP3 of variable bit rate is sent without a length, and its segments are th
   assert(Math.abs(durationsS.reduce((sum, s) => sum + s, 0) - VARIABLE.length * 1152 / 44100) < 0.01);
 });
 
-test("AAC plays, what needs a transcoder is refused with 415 where none is wanted, and every file is to be had as it is", async () => {
+test("AAC plays, sound that needs a transcoder is refused with 415 without one, and every file can be fetched unchanged", async () => {
   const aac = await fetch(address("getstream", { _idx: "2" }));
   assertEquals(aac.status, 200);
   assertEquals(checkTs(await bytesOf(aac)).problems, []);
@@ -94,7 +94,7 @@ test("AAC plays, what needs a transcoder is refused with 415 where none is wante
   }
 });
 
-test("stat of a session on sound tells what it tells of any", async () => {
+test("stat of a session on sound has the same fields as for video", async () => {
   const started = await (await fetch(address("getstream", { _idx: "1", format: "json", pid: "stat" }))).json();
   assertEquals(started.error, null);
   const { response } = await (await fetch(started.response.stat_url)).json();

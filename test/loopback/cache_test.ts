@@ -130,7 +130,7 @@ test("a restart on the same directory downloads nothing again", async () => {
   }
 });
 
-test("a killed engine resumes what it had", { timeout: 40_000 }, async () => {
+test("a killed engine resumes with the pieces it had", { timeout: 40_000 }, async () => {
   const script = new URL("./support/reader-process.ts", import.meta.url).pathname;
   const deno = "Deno" in globalThis ? ["run", "-A", "--no-check"] : [];
   await Promise.all([0, 64 * MIB].map(async (limit) => {
@@ -203,7 +203,7 @@ test("data corrupted between two runs is found out", async () => {
   }
 });
 
-test("what a restart has to hash is played while it is hashed", async () => {
+test("a file plays while it is hashed after a restart", async () => {
   const directory = await temporaryDirectory();
   const options = { cache: "disk", cacheDir: directory.path, cacheLimitBytes: 0 } as const;
   try {
@@ -243,7 +243,7 @@ test("what a restart has to hash is played while it is hashed", async () => {
   }
 });
 
-/** A copy of `target` with some methods replaced, whatever class it is of. */
+/** A copy of `target`, of any class, with some methods replaced. */
 function replacing<T extends object>(target: T, methods: Partial<T>): T {
   return new Proxy(target, {
     get: (_target, key) => {
@@ -253,7 +253,7 @@ function replacing<T extends object>(target: T, methods: Partial<T>): T {
   });
 }
 
-/** A disk that takes `room` bytes and no more. */
+/** A disk with room for `room` bytes. */
 function fullDisk(files: FilePort, room: number): FilePort {
   let written = 0;
   return replacing(files, {
@@ -270,7 +270,7 @@ function fullDisk(files: FilePort, room: number): FilePort {
   });
 }
 
-test("a full disk is told in stat and playing goes on", async () => {
+test("a full disk is reported in stat and playback continues", async () => {
   const directory = await temporaryDirectory();
   const ports: Ports = await loadPorts({ log: { level: "error" } });
   const served = await serveOn({ ...ports, files: fullDisk(ports.files, 5 * MIB) }, {

@@ -1,4 +1,4 @@
-/** `playlist_check` on real swarms: a torrent, a broadcast, addresses, and what nobody shares. */
+/** `playlist_check` on real swarms: a torrent, a broadcast, addresses, and content that nobody shares. */
 import { test } from "node:test";
 import { assert, assertEquals } from "@std/assert";
 import { seedFiles } from "../support/engine.ts";
@@ -10,7 +10,7 @@ import { assertDescribed } from "../support/described.ts";
 
 const TOKEN = "d".repeat(64);
 
-test("playlist_check tells who is alive, downloads no piece, and playlist_get_checks has it afterwards", async () => {
+test("playlist_check finds out which items are alive without downloading a piece, and playlist_get_checks returns it", async () => {
   const film = await seedFiles([{ path: "film.mp4", bytes: clip("mp4-30fps.mp4") }]);
   const air = await onAir({ viewer: { accessToken: TOKEN } });
   const web = await serveWeb((request, response) => {
@@ -76,7 +76,7 @@ udp://239.0.0.1:1234
     for (const swarm of viewer.engine.swarms.list()) assertEquals(swarm.status().downloadedBytes, 0);
     assertEquals(viewer.engine.broadcasts.list().length, 0);
     assert(checks.every(({ checked_at }: { checked_at: number }) => checked_at > 1_700_000_000));
-    // Nobody shares it: the sweep can be stopped before the deadline.
+    // Nobody shares this item, so the sweep can be stopped before its deadline.
     const { task_id } = await call("playlist_check", { ids: String(lost) });
     assertEquals(await call("cancel_task", { task_id: String(task_id) }), "ok");
     assertEquals((await ended(task_id)).state, "cancelled");

@@ -21,7 +21,7 @@ test("peers that answer the handshake and never send fail the start at its deadl
       const query = { magnet: magnetOf(torrent.metainfo, peer.address), _idx: "0" };
       const redirect = await fetch(`${served.url}/engine/getstream?${new URLSearchParams(query)}`);
       assertEquals([redirect.status, await redirect.text()], [504, "start timeout: no_data\n"]);
-      // The session is given out before anything has come, and says by itself that nothing did.
+      // The session is returned before any data has come, and then reports that none came.
       const started = await startSession(served, "getstream", query);
       const played = await fetch(started.playback_url);
       assertEquals([played.status, await played.text()], [504, "start timeout: no_data\n"]);

@@ -1,10 +1,10 @@
-/** A channel of two broadcasts, each over real connections: when one ends, the other goes on in the same response. */
+/** A channel of two broadcasts over real connections: when one ends, the other continues in the same response. */
 import { test } from "node:test";
 import { assert, assertEquals } from "@std/assert";
 import { recordFailover } from "../support/failover.ts";
 import { checkTs } from "../support/ts-check.ts";
 
-test("getstream?item= goes on with the channel's other broadcast in the same response when its own ends", async () => {
+test("getstream?item= continues with the channel's other broadcast in the same response when the first ends", async () => {
   const ts = await recordFailover("ts-mpeg2.ts");
   const { problems } = checkTs(ts, { isSegment: false });
   // The tables' counters jump on purpose, or a player might take the new tables for the old ones.

@@ -1,4 +1,4 @@
-/** Peers, metadata and web seeds that mean harm: playback goes on, or fails with a reason. */
+/** Hostile peers, metadata and web seeds: playback continues, or fails with a reason. */
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { before, test } from "node:test";
@@ -94,7 +94,7 @@ for (const [what, fields] of Object.entries(HOSTILE)) {
   });
 }
 
-test("a web seed that lies is given up and playback completes from peers", async () => {
+test("a web seed that lies is dropped and playback completes from peers", async () => {
   let asked = 0;
   const server = createServer((request, response) => {
     asked++;

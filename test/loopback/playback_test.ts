@@ -1,4 +1,4 @@
-/** One engine seeds, another plays over HTTP: the whole way on one machine, with nothing but the project. */
+/** One engine seeds, another plays over HTTP: the whole chain on one machine, using only this project. */
 import { readFile } from "node:fs/promises";
 import { after, before, test } from "node:test";
 import { assert, assertEquals, assertMatch, assertNotEquals, assertStringIncludes } from "@std/assert";
@@ -183,7 +183,7 @@ test("the transport file may be POSTed as the body", async () => {
   assertEquals((await response.json()).response.infohash, seeder.metainfo.infohashHex);
 });
 
-test("once seen, a stream starts from its infohash and its content id alone", async () => {
+test("a stream played before starts from its infohash or its content id only", async () => {
   const { contentId } = await import("../../src/transport/content-id.ts");
   for (
     const selector of [{ infohash: seeder.metainfo.infohashHex }, { content_id: await contentId(seeder.metainfo) }, {
@@ -197,7 +197,7 @@ test("once seen, a stream starts from its infohash and its content id alone", as
   }
 });
 
-test("failures are told as documented", async () => {
+test("failures are reported as documented", async () => {
   const ask = async (text: string) => {
     const redirect = await fetch(`${served.url}/engine/getstream?${text}`, { redirect: "manual" });
     const json = await fetch(`${served.url}/engine/getstream?format=json&${text}`);
@@ -246,12 +246,12 @@ test("HEAD on a start says what GET would, and leaves no session", async () => {
     assertEquals([head.facts, head.text, head.isRunning], [get.facts, "", false], path);
     assertEquals(get.isRunning, get.facts[0] === 302, path);
   }
-  // A client that follows the redirect of a HEAD finds what it was told of.
+  // A client that follows the redirect of a HEAD finds the stream.
   const followed = await fetch(`${served.url}/engine/${starts[0]}`, { method: "HEAD" });
   assertEquals([followed.status, followed.headers.get("accept-ranges")], [200, "bytes"]);
 });
 
-test("events are told by long poll", async () => {
+test("events are delivered by long poll", async () => {
   const started = await startJson("/engine/getstream", {
     pid: "events",
     use_stop_notifications: "1",

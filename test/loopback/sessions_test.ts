@@ -35,7 +35,7 @@ test("_idx picks files; their sessions of one client run side by side", async ()
   assertEquals(served.engine.swarms.list().length, 1);
 });
 
-test("variants by preferred_audio_language are served at once, each to its own (HLS and TS)", async () => {
+test("sessions with different preferred_audio_language are served at the same time, each its own language (HLS and TS)", async () => {
   const _idx = "2";
   const variants = ["eng", "deu", "fra"];
   const ts = await Promise.all(
@@ -95,7 +95,7 @@ test("download and upload limits hold, for the engine that has them", async () =
   };
   try {
     const seconds = await Promise.all([secondsOf(player, open), secondsOf(free, limited)]);
-    // 1.5 s at the limit; what a bucket holds and what is on its way when it is empty come on top.
+    // 1.5 s at the limit, plus what the bucket holds and what is under way when it is empty.
     for (const one of seconds) assert(one > 0.6 && one < 6, `3 MiB at 2 MiB/s in ${one} s`);
     assertLess(await secondsOf(free, open), Math.min(...seconds), "without limits it is faster");
   } finally {

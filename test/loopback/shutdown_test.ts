@@ -1,4 +1,4 @@
-/** Closing an engine: readers end, trackers are told, nothing keeps the process. */
+/** Closing an engine: readers end, trackers get `stopped`, nothing keeps the process alive. */
 import { readFile } from "node:fs/promises";
 import { test } from "node:test";
 import { assert, assertEquals, assertLess } from "@std/assert";
@@ -9,7 +9,7 @@ import { until } from "../support/until.ts";
 import { serveWeb } from "../support/web.ts";
 import { MIB, seedNoise, startSession } from "./support.ts";
 
-/** An HTTP tracker that notes what it is told and knows nobody; `silent` never answers a stop. */
+/** An HTTP tracker that records announces and knows no peers; `silent` never answers a stop. */
 async function tracker(options: { silent?: boolean } = {}) {
   const events: { event: string; left: string | null; port: string | null }[] = [];
   const web = await serveWeb((request, response) => {
@@ -22,7 +22,7 @@ async function tracker(options: { silent?: boolean } = {}) {
   return { events, url: `${web.base}/announce`, close: () => web.close() };
 }
 
-test("close() ends readers, tells trackers `stopped` and resolves within 3 s, even with a tracker that is silent", async () => {
+test("close() ends readers, announces `stopped` and resolves within 3 s, even with a silent tracker", async () => {
   const seeder = await seedNoise(8 * MIB);
   const trackers = [await tracker(), await tracker({ silent: true })];
   const served = await serveEngine({ downloadLimitBytesPerSecond: MIB });
@@ -80,7 +80,7 @@ test("close() does not wait for the DHT, whose nodes are silent while records ar
   }
 });
 
-test("close() gives up what API calls wait for on the network, and answers them", async () => {
+test("close() aborts network requests that API calls wait for, and answers the calls", async () => {
   let gone = 0;
   const silent = await serveWeb((_request, response) => void response.on("close", () => gone++));
   const served = await serveEngine();

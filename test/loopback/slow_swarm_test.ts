@@ -1,4 +1,4 @@
-/** A swarm that brings little: outputs begin with what they need and nothing more. */
+/** A slow swarm: outputs begin as soon as they have what they need. */
 import { after, before, test } from "node:test";
 import { assert, assertEquals, assertLess } from "@std/assert";
 import { type SeededFiles, seedFiles, serveEngine } from "../support/engine.ts";
@@ -9,7 +9,7 @@ import { startSession, statOf } from "./support.ts";
 const KIB = 1024;
 /** Each test takes as long as its bytes do. */
 const BYTES_PER_SECOND = 256 * KIB;
-/** What has arrived beyond what was needed when the test looks: a piece being read ahead, and one on its way. */
+/** Bytes that may have arrived beyond those needed when the test looks: a piece being read ahead, and one under way. */
 const SLACK_BYTES = 256 * KIB;
 
 let seeder: SeededFiles;

@@ -40,7 +40,7 @@ const urls = (playlist: string) => playlist.split("\n").filter((line) => line !=
 const renditions = (playlist: string) =>
   [...playlist.matchAll(/^#EXT-X-MEDIA:.*URI="([^"]+)"$/gm)].map(([, url]) => url!);
 
-test("a start with subtitles=1 gives a multivariant playlist, and without it the film's own", async () => {
+test("a start with subtitles=1 returns a multivariant playlist, without it the film's own", async () => {
   const { playback_url } = await start(0, { subtitles: "1" });
   const master = await text(playback_url);
   assertMatch(
@@ -68,19 +68,19 @@ test("where playing begins stays in the film's own playlist", async () => {
 });
 
 for (const [index, what] of [[0, "MP4"], [3, "Matroska"], [5, "MPEG TS"]] as const) {
-  test(`the clock of subtitles is that of the pictures: ${what}`, async () => {
+  test(`subtitles use the clock of the pictures: ${what}`, async () => {
     const master = await text((await start(index, { subtitles: "1" })).playback_url);
     const vtt = await text(urls(await text(renditions(master)[0]!))[0]!);
     const zero = Number(/MPEGTS:(\d+)/.exec(vtt)![1]);
     const [first] = urls(await text(urls(master)[0]!));
     const { streams } = checkTs(new Uint8Array(await (await fetch(first!)).arrayBuffer()));
     const shown = Math.min(...streams[0]!.units.map(({ pts }) => pts));
-    // The first picture of these clips is shown at 0; a tenth of a second is what nobody sees.
+    // The first picture of these clips is shown at 0; nobody notices a tenth of a second.
     assert(Math.abs(shown - zero) <= 9000, `${shown} ${zero}`);
   });
 }
 
-test("a film without subtitles has its own playlist alone; unknown numbers are not found", async () => {
+test("a film without subtitles has only its own playlist; unknown subtitle numbers are not found", async () => {
   const { playback_url } = await start(7, { subtitles: "1" });
   assertMatch(await text(playback_url), /#EXTINF/);
   for (const path of ["?subtitle=0", "?subtitle=x", "?subtitle=-1"]) {

@@ -1,4 +1,4 @@
-/** What the loopback tests share: noise torrents, starting a file session, reading and comparing. */
+/** Shared by the loopback tests: noise torrents, starting a file session, reading and comparing. */
 import { Buffer } from "node:buffer";
 import { assert, assertEquals } from "@std/assert";
 import { assertDescribed } from "../support/described.ts";
@@ -13,7 +13,7 @@ export interface SeededNoise extends SeededFiles {
   readonly data: Uint8Array;
 }
 
-/** Seeds noise under a name that counts as playable; `getfile` delivers it as it is. */
+/** Seeds noise under a name that counts as playable; `getfile` delivers it unchanged. */
 export async function seedNoise(bytes: number, options: SeedOptions & { seed?: number } = {}): Promise<SeededNoise> {
   const data = noise(bytes, options.seed ?? 7);
   const { seed: _seed, ...rest } = options;

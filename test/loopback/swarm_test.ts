@@ -1,4 +1,4 @@
-/** Engines among themselves: sharing upload slots, giving back, telling what they found. */
+/** Engines among themselves: sharing upload slots, reciprocating, passing on addresses. */
 import { after, before, test } from "node:test";
 import { assert, assertLess } from "@std/assert";
 import { type ServedEngine, serveEngine } from "../support/engine.ts";
@@ -22,14 +22,14 @@ test("ten players of one slow seeder all get everything, more than its upload sl
       const started = await startSession(player, "getfile", { magnet: seeder.magnet });
       assertSameBytes(await bytesOf(started.playback_url), seeder.data);
     }));
-    // 20 MiB at 6 MiB/s; whoever waits for a slot gets it when one is free, not at the next round of 10 s.
+    // 20 MiB at 6 MiB/s; a waiting peer gets a slot as soon as one is free, not at the next round of 10 s.
     assertLess(performance.now() - before, 8_000);
   } finally {
     await Promise.all(players.map((player) => player.close()));
   }
 });
 
-test("players that know each other fetch from each other what the seeder sent once", async () => {
+test("players that know each other exchange pieces, so that the seeder sends each only once", async () => {
   // So slow that the first has not everything before the others are there.
   const slow = await seedNoise(2 * MIB, { pieceLengthBytes: 65_536, engine: { uploadLimitBytesPerSecond: 2 * MIB } });
   const players = await Promise.all(Array.from({ length: 4 }, () => serveEngine()));
@@ -52,7 +52,7 @@ test("players that know each other fetch from each other what the seeder sent on
   }
 });
 
-test("a player that has everything seeds alone when the seeder is gone", async () => {
+test("a player that has everything is a sufficient seeder when the original one is gone", async () => {
   const source = await seedNoise(MIB, { seed: 21 });
   const first = await serveEngine(), second = await serveEngine({ startTimeoutMs: 10_000 });
   let gone = false;

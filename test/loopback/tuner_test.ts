@@ -60,7 +60,7 @@ async function jsonOf(path: string, headers: Record<string, string> = {}) {
 async function watch(url: string, headers: Record<string, string>): Promise<void> {
   const response = await ask(url, headers);
   assertEquals([response.statusCode, response.headers["content-type"]], [200, "video/mp2t"], url);
-  // Nobody is told a length that a broadcast does not have.
+  // A broadcast has no length, so the response must not announce one.
   assertEquals([response.headers["content-length"], response.headers["content-range"]], [undefined, undefined]);
   let read = 0;
   for await (const chunk of response) {
@@ -74,7 +74,7 @@ async function watch(url: string, headers: Record<string, string>): Promise<void
   assert(read > 100 * PACKET_BYTES, `${read} bytes`);
 }
 
-test("Jellyfin takes the tuner, its lineup, and a channel, as it comes or converted", async () => {
+test("Jellyfin accepts the tuner, its lineup, and a channel, unchanged or converted", async () => {
   // `Validate`, when it is added; the same again for each library scan.
   const model = await jsonOf("/discover.json", JELLYFIN);
   for (const name of ["FriendlyName", "ModelNumber", "FirmwareName", "FirmwareVersion", "DeviceID", "DeviceAuth"]) {
@@ -86,7 +86,7 @@ test("Jellyfin takes the tuner, its lineup, and a channel, as it comes or conver
   const lineup = await jsonOf(model.LineupURL, JELLYFIN);
   assertEquals(lineup, [{ GuideNumber: "5.1", GuideName: "News & more", URL: `${air.viewer.url}/auto/v5.1` }]);
 
-  // Its own reader, then its prober; tuners of this model are also asked to convert, which is left to the server.
+  // Jellyfin's own reader, then its prober. It also asks tuners of this model to convert, which we leave to the server.
   await watch(lineup[0].URL, JELLYFIN);
   await watch(`${lineup[0].URL}?transcode=heavy`, JELLYFIN);
   await Promise.all([watch(lineup[0].URL, JELLYFIN), watch(lineup[0].URL, FFMPEG)]);

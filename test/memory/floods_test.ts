@@ -20,7 +20,7 @@ before(async () => {
   torrent = await makeTorrent({ bytes: 6 * MIB });
 });
 
-test("floods and half handshakes at the peer port keep nobody from playing or from joining", async () => {
+test("floods and half handshakes at the peer port do not stop playback or new peers", async () => {
   const good = await badPeer(ports, torrent, (request, answer) => answer(honest(torrent, request)));
   const served = await serveEngine({ downloadLimitBytesPerSecond: 3 * MIB });
   const sockets: Socket[] = [];

@@ -26,7 +26,7 @@ after(() => seeder?.close());
 
 const received = (served: ServedEngine) => served.engine.swarms.list()[0]?.status().downloadedBytes ?? 0;
 
-/** A client that asks for `url` and reads nothing until told to. */
+/** A client that requests `url` and does not read until the test makes it. */
 async function stalledClient(url: string): Promise<Socket> {
   const { hostname, port, pathname, search } = new URL(url);
   const socket = connect(Number(port), hostname);
@@ -37,7 +37,7 @@ async function stalledClient(url: string): Promise<Socket> {
   return socket;
 }
 
-test("a client that stops reading costs bounded memory and slows nobody", async () => {
+test("a client that stops reading costs bounded memory and slows nobody down", async () => {
   const served = await serveEngine({ cacheLimitBytes: 8 * MIB });
   const sockets: Socket[] = [];
   try {

@@ -71,7 +71,7 @@ test("Counter.add() makes a bounded number of series when labels come from a str
   assertEquals(samples.at(-1), { labels: { word: "other" }, value: 4 * MAX_SERIES });
 });
 
-test("LoopDelay tells how late its timer ran when the loop was held up, and leaves no timer when closed", () => {
+test("LoopDelay reports how late its timer ran when the loop was blocked, and leaves no timer when closed", () => {
   const clock = new FakeClock();
   let heldUpMs = 0;
   const slow = Object.assign(Object.create(clock), {
@@ -90,7 +90,7 @@ test("LoopDelay tells how late its timer ran when the loop was held up, and leav
   assertEquals(clock.pendingTimers, 0);
 });
 
-test("TrafficTotals.now() keeps what a swarm moved when the swarm was left", () => {
+test("TrafficTotals.now() still counts the traffic of a swarm that was left", () => {
   const swarm = (downloadedBytes: number) => ({
     status: () => ({ downloadedBytes, uploadedBytes: 1, wastedBytes: 2, failedPieces: 3 }),
   });

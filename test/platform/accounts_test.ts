@@ -66,7 +66,7 @@ test("millrace user manages accounts beside a running engine", () =>
     assert(!readFileSync(file).includes("battery staple"));
   }));
 
-test("millrace user refuses what it cannot do with one line and exit code 2", () =>
+test("millrace user reports errors in one line with exit code 2", () =>
   withDirectory(async (directory) => {
     const state = ["--state-dir", path.join(directory, "state")];
     const table: [string, string[], RegExp][] = [
@@ -102,7 +102,7 @@ test("millrace token rotate shuts the old token out of a running engine at once"
       assertEquals((await run(["token", "show", ...state])).stdout.trim(), rotated);
       const file = path.join(directory, "state", "access-token");
       assertEquals(statSync(file).mode & 0o777, 0o600);
-      // A damaged file lets nobody in, and says so in the log.
+      // With a damaged file nobody gets in, and the log says so.
       writeFileSync(file, "damaged");
       assertEquals([await works(rotated), await works("damaged")], [false, false]);
     } finally {
@@ -110,7 +110,7 @@ test("millrace token rotate shuts the old token out of a running engine at once"
     }
   }));
 
-test("millrace token tells about a token of the configuration and does not rotate it", () =>
+test("millrace token refuses to rotate a token from the configuration", () =>
   withDirectory(async (directory) => {
     const state = ["--state-dir", path.join(directory, "state")];
     const given = "ab".repeat(32);

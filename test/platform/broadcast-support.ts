@@ -27,14 +27,14 @@ export function flags(directory: string): string[] {
   ];
 }
 
-/** What a broadcaster says of itself. */
+/** What a broadcaster prints about itself. */
 export async function facts(program: Running): Promise<Facts> {
   const line = await program.firstLine;
   assertMatch(line, FACTS);
   return JSON.parse(line) as Facts;
 }
 
-/** Runs `body` with an engine that knows of nobody. */
+/** Runs `body` with an engine that knows no peers. */
 export async function withViewer(body: (engine: Engine) => Promise<void>): Promise<void> {
   const engine = await createEngine(await loadPorts({ log: { level: "error" } }), {
     peerHost: "127.0.0.1",
@@ -60,7 +60,7 @@ export async function watch(engine: Engine, { magnet, peers }: Pick<Facts, "magn
   return response.body!.getReader();
 }
 
-/** The next `bytes` and what came with them, less at the end. */
+/** Reads at least `bytes`, fewer only at the end of the stream. */
 export async function read(reader: ReadableStreamDefaultReader<Uint8Array>, bytes: number): Promise<Uint8Array> {
   const parts: Uint8Array[] = [];
   for (let have = 0; have < bytes;) {
@@ -72,7 +72,7 @@ export async function read(reader: ReadableStreamDefaultReader<Uint8Array>, byte
   return new Uint8Array(await new Blob(parts as BlobPart[]).arrayBuffer());
 }
 
-/** Both streams of the clip, whatever part of it. */
+/** Checks that both streams of the clip are there, in any part of it. */
 export function assertPlays(ts: Uint8Array): void {
   const { problems, streams } = checkTs(ts, { isRange: true, isSegment: false });
   assertEquals(problems.filter((text) => !/PCR gap|counter/.test(text)), []);

@@ -12,7 +12,7 @@ import { assertPlays, facts, flags, read, watch, withViewer } from "./broadcast-
 import { run, start, withDirectory } from "./support.ts";
 import { concatBytes } from "../../src/bytes/hex.ts";
 
-test("millrace broadcast sends a looped file to a viewer, tells what it is, and ends with its last piece on SIGINT", () =>
+test("millrace broadcast sends a looped file to a viewer, prints its facts, and ends after its last piece on SIGINT", () =>
   withDirectory((directory) =>
     withViewer(async (engine) => {
       const program = start([
@@ -50,7 +50,7 @@ test("millrace broadcast sends a looped file to a viewer, tells what it is, and 
     })
   ));
 
-test("millrace broadcast that is killed and started again goes on under the same id, for the same viewer", () =>
+test("millrace broadcast that is killed and started again continues under the same id for the same viewer", () =>
   withDirectory((directory) =>
     withViewer(async (engine) => {
       const args = ["broadcast", "--source", clipPath("ts-188.ts"), ...flags(directory)];
@@ -64,7 +64,7 @@ test("millrace broadcast that is killed and started again goes on under the same
       const second = start([...args, "--peer-port", port]);
       const after = await facts(second);
       assertEquals({ ...after, peers: "" }, { ...before, peers: "" });
-      // What was on its way is played, then what comes from the new process.
+      // Data under way is played first, then that of the new process.
       await read(reader, 150_000);
       const heads = () => JSON.parse(second.stdout().trimEnd().split("\n").pop()!) as { head?: number };
       await until("pieces beyond those of the first process", () => (heads().head ?? -1) > 5);
@@ -91,7 +91,7 @@ test("millrace broadcast reads standard input to its end, which is the end for t
     })
   ));
 
-test("millrace broadcast and relay say in one line what is wrong, with exit code 2", () =>
+test("millrace broadcast and relay report errors in one line with exit code 2", () =>
   withDirectory(async (directory) => {
     const table: [string[], RegExp][] = [
       [["broadcast", ...flags(directory)], /broadcast needs --source/],
@@ -114,7 +114,7 @@ test("millrace broadcast and relay say in one line what is wrong, with exit code
     assert(!existsSync(path.join(directory, "r", "relay", "transport")));
   }));
 
-test("broadcastFileName() keeps plain names and gives others a file of their own", async () => {
+test("broadcastFileName() keeps plain names and gives other names distinct files", async () => {
   assertEquals(await broadcastFileName("news-24_hd"), "news-24_hd");
   const names = ["News", "news", "a/b", "a b", "../..", "Première", "电视", "", "x".repeat(300), "y".repeat(300)];
   const files = await Promise.all(names.map(broadcastFileName));
@@ -122,7 +122,7 @@ test("broadcastFileName() keeps plain names and gives others a file of their own
   for (const file of files) assertMatch(file, /^[\p{L}\p{N}_-]{1,80}$/u);
 });
 
-test("StatusLine rewrites one line on a terminal, and prints the facts alone elsewhere", async () => {
+test("StatusLine rewrites one line on a terminal, and prints only the facts elsewhere", async () => {
   const figures = { bitrate: 125_000, peers: 3, upload: 250_000, head: 7, lost: null };
   assertEquals(statusText(figures), "1.00 Mb/s  peers 3  upload 2.00 Mb/s  head 7");
   assertEquals(

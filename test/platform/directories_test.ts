@@ -23,7 +23,7 @@ async function within(body: (path: string, check: (directory: string) => Promise
   }
 }
 
-test("requirePrivate() makes directories that nobody else looks into, whatever the umask", async () => {
+test("requirePrivate() makes directories that no other user can read, whatever the umask", async () => {
   await within(async (path, check) => {
     assertEquals(await check(`${path}/a/b`), []);
     assertEquals([await modeOf(`${path}/a`), await modeOf(`${path}/a/b`)], ["700", "700"]);
@@ -50,7 +50,7 @@ test("requirePrivate() closes a directory of the engine's own, and the secrets i
   });
 });
 
-test("requirePrivate() leaves a directory alone that others use as well, and says so", async () => {
+test("requirePrivate() does not change a directory that others use too, and warns", async () => {
   await within(async (path, check) => {
     await mkdir(`${path}/shared`);
     await writeFile(`${path}/shared/somebody's`, "x");
@@ -65,7 +65,7 @@ test("requirePrivate() leaves a directory alone that others use as well, and say
   });
 });
 
-test("removeLeftovers() removes what a killed engine was writing, and nothing else", async () => {
+test("removeLeftovers() removes only files that a killed engine was writing", async () => {
   const { files } = await loadPorts({ log: { level: "error" } });
   const { path, remove } = await temporaryDirectory();
   try {

@@ -43,7 +43,7 @@ test("lockDirectory() locks a directory whose path is too long for a socket", ()
     assertEquals(await readdir(directory), []);
   }));
 
-test("lockDirectory() refuses all who ask while another process holds it, and none when that was killed", () =>
+test("lockDirectory() rejects while another process holds the lock, and works once that was killed", () =>
   withDirectory(async (directory) => {
     const module = fileURLToPath(new URL("../../platform/directory-lock.ts", import.meta.url));
     const script = `import(${JSON.stringify(module)}).then((m) => m.lockDirectory(${JSON.stringify(directory)}, ""))` +

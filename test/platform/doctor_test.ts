@@ -1,4 +1,4 @@
-/** `millrace doctor`: what it finds, what it says to do, and its exit code. */
+/** `millrace doctor`: its findings, its advice, and its exit code. */
 import dgram from "node:dgram";
 import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
 import net from "node:net";
@@ -63,7 +63,7 @@ test("millrace doctor names the port, what to do, and exits with 3, when another
     }
   }));
 
-test("millrace doctor says that an engine runs and is ready when one does, and leaves it alone", () =>
+test("millrace doctor reports a running engine as ready, and does not disturb it", () =>
   withDirectory(async (directory) => {
     const free = net.createServer();
     await new Promise<void>((resolve) => free.listen(0, "127.0.0.1", resolve));
@@ -106,7 +106,7 @@ test("millrace doctor warns when an ffmpeg cannot make AAC", () =>
     assertMatch(of("ffmpeg").found, /0\.1-test has no AAC encoder/);
   }));
 
-test("millrace doctor asks the DHT and the trackers, and tells those that answer from those that do not", () =>
+test("millrace doctor asks the DHT and the trackers, and reports which answer and which do not", () =>
   withDirectory(async (directory) => {
     const node = await DhtNode.open(await loadPorts({ log: { level: "error" } }), {
       bootstrap: [],
@@ -145,7 +145,7 @@ test("millrace doctor says that the DHT does not answer when its nodes are silen
       const args = ["doctor", ...flags, "--dht-bootstrap", `127.0.0.1:${silent.address().port}`];
       const findings: Found[] = [];
       const ports = await loadPorts({ log: { level: "error" } });
-      // Those that answer at all do so at once here.
+      // In this test all that answer do so at once.
       for await (const finding of examine(parseConfig({ args, env: {} }), ports, AbortSignal.timeout(1500))) {
         findings.push(finding);
       }

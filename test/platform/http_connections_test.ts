@@ -46,7 +46,7 @@ test("HttpConnections leaves places to this machine however many others come", (
   assertEquals(open(lab.open("::1", 1, true)), 0, "all places are in use");
 });
 
-test("HttpConnections gives one other machine a part of the places, whichever of its addresses it uses", () => {
+test("HttpConnections limits the places of another machine, whichever of its addresses it uses", () => {
   const lab = new Lab();
   assertEquals(open(lab.open("10.0.0.1", 8, true)), 4);
   assertEquals(open([1, 2, 3, 4, 5, 6].flatMap((n) => lab.open(`2001:db8:1:2::${n}`, 1, true))), 4);
@@ -77,11 +77,11 @@ test("HttpConnections counts a connection as idle after its last request", () =>
   assertEquals(socket!.isOpen, false);
 });
 
-test("connectionLimit() stays below what the process may open", () => {
+test("connectionLimit() stays below the number of descriptors that the process may open", () => {
   assertEquals([null, 10, 256, 1024, 1_000_000].map(connectionLimit), [1024, 16, 64, 512, 1024]);
 });
 
-test("descriptorLimit() knows the limit of this process where the system tells it", () => {
+test("descriptorLimit() returns this process's limit if the system reports it", () => {
   const limit = descriptorLimit();
   assert(limit === null || limit >= 64, String(limit));
 });

@@ -53,7 +53,7 @@ test("createHttpPort() uses the memory of lent chunks again, and only when it wa
   }
 });
 
-test("createHttpPort() leaves chunks alone of a body that somebody else reads, too", async () => {
+test("createHttpPort() does not release chunks of a body that somebody else reads, too", async () => {
   const buffers = new ChunkBuffers();
   let other: Promise<Uint8Array> = Promise.resolve(new Uint8Array());
   const server = await http.serve({ host: "127.0.0.1", port: 0 }, () => {

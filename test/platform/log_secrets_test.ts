@@ -1,4 +1,4 @@
-/** The whole program at its most talkative: what it writes, to the log or elsewhere, holds nobody's secret. */
+/** The whole program at its most verbose log level: nothing it writes, to the log or elsewhere, contains a secret. */
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import path from "node:path";
 import { test } from "node:test";
@@ -44,7 +44,7 @@ test("logs and answers carry no password, token or key, however much is logged",
         assertEquals(code, 0, stderr);
         outputs.push(stdout, stderr);
       }
-      // The one command whose output is a secret.
+      // The only command whose output is a secret.
       const token = secret("access token", (await run(["token", ...state])).stdout.trim());
       const engine = start(
         [
@@ -90,7 +90,7 @@ test("logs and answers carry no password, token or key, however much is logged",
       secret("engine_auth_token", auth.engine_auth_token);
       secret("signing key", JSON.parse(readFileSync(path.join(directory, "state", "sign-in-key.json"), "utf8")).d);
 
-      // External playlists with credentials of both kinds, one that works and those that fail.
+      // External playlists with credentials of both kinds, one that works and others that fail.
       const list = secret("list password", "L1st-password");
       const add = (at: string, more: Record<string, string>) =>
         call("external_playlist_add", {
@@ -158,7 +158,7 @@ function lineWith(text: string, part: string): string {
   return text.split("\n").find((line) => line.includes(part)) ?? "";
 }
 
-/** What the engine keeps is for the owner's eyes; passwords are not even for those. */
+/** Files of the engine may be read only by their owner, and contain no passwords at all. */
 function assertHidden(stateDir: string, secrets: ReadonlyMap<string, string>): void {
   for (const name of readdirSync(stateDir, { recursive: true }) as string[]) {
     const file = path.join(stateDir, name);

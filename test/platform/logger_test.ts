@@ -1,4 +1,4 @@
-/** Log lines: what a peer or file calls itself neither forges a line nor steers the terminal. */
+/** Log lines: the name of a peer or file can neither forge a line nor control the terminal. */
 import { test } from "node:test";
 import { assertEquals } from "@std/assert";
 import { createLogger } from "../../platform/shared/logger.ts";

@@ -96,7 +96,7 @@ test("millrace serve ends readers cleanly: a stream that is being read does not 
   withDirectory(async (directory) => {
     const program = start([...quietFlags(directory), "--start-timeout", "60s"]);
     const base = READY.exec(await program.firstLine)![1];
-    // Nobody has this: the request waits for metadata until the engine closes.
+    // Nobody has this torrent, so the request waits for metadata until the engine closes.
     const waiting = fetch(`${base}/engine/getstream?infohash=${"0".repeat(40)}`).then((r) => r.text(), () => "");
     await new Promise((resolve) => setTimeout(resolve, 100));
     const before = performance.now();
@@ -137,7 +137,7 @@ test("millrace serve ends at once on a second signal", () =>
     program.kill("SIGINT");
     program.kill("SIGINT");
     const { code } = await program.ended;
-    // The first alone may have been enough.
+    // The first signal may have been enough.
     assert(code === 130 || code === 0, `exit code ${code}`);
   }));
 

@@ -5,7 +5,7 @@ import { clipPath } from "../support/fixtures.ts";
 import { assertPlays, type Facts, facts, flags, read, watch, withViewer } from "./broadcast-support.ts";
 import { run, start, withDirectory } from "./support.ts";
 
-test("millrace relay passes a broadcast on to a viewer that knows the relay alone", () =>
+test("millrace relay passes a broadcast on to a viewer that knows only the relay", () =>
   withDirectory((directory) =>
     withViewer(async (engine) => {
       const source = start(["broadcast", "--source", clipPath("ts-188.ts"), ...flags(directory)]);
@@ -34,7 +34,7 @@ test("millrace demo --live --once watches the clip from a second process that br
   assertMatch(stdout, /MPEG TS: \d+ bytes live, .* good/);
 });
 
-test("millrace broadcast goes on when whoever read its lines is gone", () =>
+test("millrace broadcast continues when the reader of its output is gone", () =>
   withDirectory(async (directory) => {
     const program = start(["broadcast", "--source", clipPath("ts-188.ts"), ...flags(directory)]);
     const said = await facts(program);

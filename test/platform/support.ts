@@ -1,4 +1,4 @@
-/** Starts the real program on the runtime that runs the tests, in directories of its own. */
+/** Starts the real program on the runtime that runs the tests, in its own directories. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import os from "node:os";
@@ -10,7 +10,7 @@ import { runtimeName } from "../../platform/detect.ts";
 /** A wait of a test ends in failure after this, ms. */
 const WAIT_MS = 40_000;
 
-/** What a program that ended left. */
+/** Output and exit code of a program that ended. */
 export interface Outcome {
   readonly code: number | null;
   readonly signal: string | null;
@@ -26,7 +26,7 @@ export interface Running {
   /** The first line of standard output; rejects when the program ends without one. */
   readonly firstLine: Promise<string>;
   readonly ended: Promise<Outcome>;
-  /** Sends a signal. Not `child.kill`: after it Deno reports death by that signal whatever happened. */
+  /** Sends a signal. Not `child.kill`: after it Deno always reports death by that signal. */
   kill(signal: "SIGINT" | "SIGTERM"): void;
 }
 

@@ -9,7 +9,7 @@ import { quietFlags, run, start, withDirectory } from "./support.ts";
 /** An engine waits here for several runs of the program, ms. */
 const ENGINE_MS = 90_000;
 
-test("millrace import and check have a running engine do it, and say what came of it", () =>
+test("millrace import and check run their task on a running engine and print the result", () =>
   withDirectory(async (directory) => {
     const engine = start(["serve", ...quietFlags(directory), "--log-format", "json"], {}, ENGINE_MS);
     try {

@@ -1,4 +1,4 @@
-/** Matroska files that no muxer makes: each small in what it says and large in what it asks for. */
+/** Matroska files that no muxer makes: each is small and demands much. */
 import { concatBytes } from "../../../src/bytes/hex.ts";
 import {
   cluster,

@@ -47,7 +47,7 @@ export function extended(
   return message(20, new Uint8Array([id, ...encodeBencode(dictionary as never)]), rest);
 }
 
-/** Opens a connection to the engine's peer port from `localAddress`; resolves when it stands. */
+/** Opens a connection to the engine's peer port from `localAddress`; resolves when it is established. */
 export async function dial(peer: string, localAddress: string): Promise<Socket> {
   const at = peer.lastIndexOf(":");
   const socket = connect({ host: peer.slice(0, at), port: Number(peer.slice(at + 1)), localAddress });
@@ -104,7 +104,7 @@ function drained(socket: Socket, forMs: number): Promise<void> {
   });
 }
 
-/** Something that listens, and what came to it. */
+/** A listener, and what it received. */
 export interface Listening {
   readonly address: SocketAddress;
   /** Connections so far. */
@@ -145,7 +145,7 @@ export async function listen(host: string, serve: (socket: Socket) => void = () 
   };
 }
 
-/** Splits what a peer receives into messages without their lengths; the handshake comes first, as it is. */
+/** Splits what a peer receives into messages without their lengths; the whole handshake comes first. */
 export function onMessages(socket: Socket, received: (message: Uint8Array) => void): void {
   let rest = Buffer.alloc(0);
   let greetedYet = false;

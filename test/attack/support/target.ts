@@ -1,4 +1,4 @@
-/** An engine to attack: the real program in a process of its own, watched from outside. */
+/** An engine to attack: the real program in its own process, watched from outside. */
 import { readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { Worker } from "node:worker_threads";
@@ -114,7 +114,7 @@ function memoryMib(pid: number): number {
   return statusMib(pid, "VmRSS") ?? Number(execFileSync("ps", ["-o", "rss=", "-p", String(pid)])) / 1024;
 }
 
-/** The peak since now: the kernel's own where it tells (Linux), else the largest of many looks. */
+/** Peak memory from now on: the kernel's value where it reports one (Linux), else the largest of many samples. */
 function peakMib(pid: number, beforeMib: number): () => number {
   if (statusMib(pid, "VmHWM") !== null) {
     writeFileSync(`/proc/${pid}/clear_refs`, "5");

@@ -7,7 +7,7 @@ import { parentPort, workerData } from "node:worker_threads";
 
 /** Pause between an answer and the next question, ms. */
 const PAUSE_MS = 20;
-/** One question is given up after this; the gap goes on growing, ms. */
+/** A request is given up after this, ms; the measured gap keeps growing. */
 const QUESTION_TIMEOUT_MS = 30_000;
 /** Once the attack is over, an engine that answers nothing for this long is not asked again, ms. */
 const GIVE_UP_MS = 10_000;

@@ -38,7 +38,7 @@ function build(answers: Record<string, Answer>) {
 const stuck = (head: Uint8Array) =>
   new Response(new ReadableStream({ start: (controller) => controller.enqueue(head) }));
 
-/** What `promise` brings while time goes on. */
+/** The result of `promise` while the clock advances. */
 async function inTime<T>(clock: FakeClock, promise: Promise<T>): Promise<T> {
   let over = false;
   promise.then(() => (over = true), () => (over = true));
@@ -46,7 +46,7 @@ async function inTime<T>(clock: FakeClock, promise: Promise<T>): Promise<T> {
   return await promise;
 }
 
-test("Analyzer.analyze() judges a stream that falls silent by what came", async () => {
+test("Analyzer.analyze() judges a stream that falls silent by the bytes that came", async () => {
   const packets = new Uint8Array(188 * 10);
   for (let at = 0; at < packets.length; at += 188) packets[at] = 0x47;
   const { analyzer, clock } = build({ "http://a.example/tv": () => stuck(packets) });
@@ -55,7 +55,7 @@ test("Analyzer.analyze() judges a stream that falls silent by what came", async 
   assertEquals(clock.pendingTimers, 0);
 });
 
-test("Analyzer.analyze() gives up on an address that says nothing", async () => {
+test("Analyzer.analyze() gives up on an address that sends nothing", async () => {
   const { analyzer, clock } = build({ "http://a.example/mute": () => new Response(new ReadableStream()) });
   const queries = ["http://a.example/mute", "http://a.example/nobody"];
   const outcomes = await inTime(clock, analyzer.analyze(queries, context));
@@ -75,7 +75,7 @@ test("Analyzer.analyze() follows no master playlist into the private network", a
   assertEquals(asked.length, 1);
 });
 
-test("Analyzer.analyze() asks peers about ids for one time limit in all, then answers what the id says", async () => {
+test("Analyzer.analyze() asks peers about ids within one time limit, then returns what the id itself shows", async () => {
   const { analyzer, clock, searches } = build({});
   const queries = Array.from({ length: 20 }, (_, i) => ID.slice(2) + String(10 + i));
   const outcomes = await inTime(clock, analyzer.analyze(queries, context));

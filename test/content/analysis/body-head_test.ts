@@ -18,7 +18,7 @@ function body(parts: readonly string[], breaks = false) {
 }
 const text = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
 
-test("BodyHead.read() takes no more than was asked for, and stream() gives everything", async () => {
+test("BodyHead.read() reads no more than requested, and stream() returns everything", async () => {
   const { stream, state } = body(["ab", "cd", "ef"]);
   const head = new BodyHead(stream);
   assertEquals(text(await head.read(3)), "abcd");

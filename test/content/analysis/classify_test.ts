@@ -7,7 +7,7 @@ import { seededBelow } from "../../support/random.ts";
 
 const bytes = (text: string) => Uint8Array.from(text, (c) => c.charCodeAt(0));
 
-test("classifyBody() tells content by its first bytes, and by its name only where those are silent", () => {
+test("classifyBody() recognises content by its first bytes, and by its name only if they show nothing", () => {
   const table: [Uint8Array, string, string, BodyKind | null][] = [
     [bytes("d8:announce3:abce"), "text/html", "/", "transport_file"],
     [bytes("d4:infod"), "", "/", "transport_file"],

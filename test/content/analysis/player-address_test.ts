@@ -2,7 +2,7 @@ import { test } from "node:test";
 import { assertEquals } from "@std/assert";
 import { headersFor, readPlayerAddress } from "../../../src/content/analysis/player-address.ts";
 
-test("readPlayerAddress() splits off what is to be sent, and takes nothing that is not for players to set", () => {
+test("readPlayerAddress() splits off the headers to send, and ignores those that players may not set", () => {
   const table: [string, string, Record<string, string>][] = [
     ["http://a/x", "http://a/x", {}],
     ["http://a/x|", "http://a/x", {}],

@@ -33,7 +33,7 @@ test("serviceName() finds the table in any layout of packets, and a table of sev
   assertEquals(serviceName(serviceStream(serviceTable([long]))), "x".repeat(230));
 });
 
-test("serviceName() answers null for several programmes, other streams' tables, damage and what is no transport stream", () => {
+test("serviceName() returns null for several programmes, other streams' tables, damage and other data", () => {
   const one = serviceTable([latin1("One")]);
   assertEquals(serviceName(serviceStream(serviceTable([latin1("One"), latin1("Two")]))), null);
   assertEquals(serviceName(serviceStream(serviceTable([latin1("One")], 0x46))), null);

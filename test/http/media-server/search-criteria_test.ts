@@ -40,7 +40,7 @@ test("readCriteria() reads the criteria of control points", () => {
   for (const [text, filter] of table) assertEquals(readCriteria(text), filter, text);
 });
 
-test("readCriteria() refuses with 708 what is no criteria, too long or too deep", () => {
+test("readCriteria() refuses criteria that are malformed, too long or too deep with 708", () => {
   const table = [
     "",
     "(",
@@ -63,7 +63,7 @@ test("readCriteria() refuses with 708 what is no criteria, too long or too deep"
   for (const text of table) assertEquals(assertThrows(() => readCriteria(text), UpnpError).errorCode, 708, text);
 });
 
-test("readCriteria() survives whatever is made of the words of criteria", () => {
+test("readCriteria() survives random sequences of its own keywords", () => {
   const below = seededBelow(7);
   const words = [
     "(",

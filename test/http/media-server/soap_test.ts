@@ -10,7 +10,7 @@ import { seededBelow } from "../../support/random.ts";
 const call = (body: string) =>
   `<?xml version="1.0"?>\n<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Body>${body}</s:Body></s:Envelope>`;
 
-test("readCall() reads an action and its arguments, whatever the prefixes are", () => {
+test("readCall() reads an action and its arguments with any prefixes", () => {
   const { action, arg } = readCall(
     call('<u:Browse xmlns:u="urn:x"><ObjectID>c:a%26b</ObjectID><Filter> * </Filter><u:Empty/></u:Browse>'),
   );
@@ -43,7 +43,7 @@ test("readCall() refuses with 401 what calls no action", () => {
   }
 });
 
-test("soapResult() and soapFault() are XML whatever the values hold", async () => {
+test("soapResult() and soapFault() are well-formed XML for any values", async () => {
   const result = readXml(await soapResult("urn:x", "Browse", { Result: "<a>\u0001&</a>", Count: 3 }).text());
   assertEquals([textIn(result, "Result"), textIn(result, "Count")], ["<a>\ufffd&</a>", "3"]);
   const fault = soapFault(new UpnpError(701, "No <such> object"));

@@ -24,7 +24,7 @@ function valueOf<T>(value: T | null | undefined, error: unknown): T {
   return value;
 }
 
-/** What a multipart body is made of. */
+/** Parts of a multipart body. */
 function form(fields: Readonly<Record<string, string | undefined>>): FormData {
   const data = new FormData();
   for (const [name, text] of Object.entries(fields)) if (text !== undefined) data.append(name, new File([text], name));
@@ -69,7 +69,7 @@ const event = (await client.GET("/engine/event/{infohash}/{session}", { params: 
 const stopped = (await client.GET("/engine/cmd/{infohash}/{session}", { params: { path, query: { method: "stop" } } })).data;
 const gone = (await client.GET("/engine/stat/{infohash}/{session}", { params: { path } })).data;
 
-// The types refuse what the engine would.
+// The generated types refuse the same values as the engine.
 // @ts-expect-error -- there is no such parameter
 const noSuchParameter = () => client.GET("/server/api/playlist_get", { params: { query: { titel: "x" } } });
 // @ts-expect-error -- a number is expected

@@ -26,7 +26,7 @@ export interface Client {
   stop(): Promise<void>;
 }
 
-/** What a client is told to do. */
+/** What a client shall do. */
 export interface ClientOptions {
   /** Default: the content's own directory to seed, a new one to fetch. */
   readonly mode: "seed" | "fetch" | "idle";
@@ -35,7 +35,7 @@ export interface ClientOptions {
   readonly port?: number;
   /** Only encrypted connections, RC4 for all of them. */
   readonly encrypt?: boolean;
-  /** libtorrent alone: addresses to dial, trackers, DHT, LSD, PEX, bytes a second. */
+  /** Only for libtorrent: addresses to dial, trackers, DHT, LSD, PEX, bytes per second. */
   readonly peers?: readonly string[];
   readonly trackers?: readonly string[];
   readonly dhtNode?: string;
@@ -76,7 +76,7 @@ export const libtorrent: StartClient = async (content, options) => {
   });
 };
 
-/** A DHT of its own: libtorrent nodes on loopback. */
+/** A private DHT: libtorrent nodes on loopback. */
 export async function startDht(nodes = 3): Promise<{ readonly nodes: readonly string[]; stop(): Promise<void> }> {
   const program = start(PYTHON, [PEER_PY, "dht", String(nodes), LOOPBACK]);
   try {
@@ -97,7 +97,7 @@ export async function makeHybridTorrent(source: string, target: string): Promise
   if (code !== 0) throw new Error(`${PYTHON} with libtorrent made no torrent: ${program.output()}`);
 }
 
-/** transmission-daemon, told by its RPC. It dials no loopback address, so it is the other end that has to. */
+/** transmission-daemon, controlled by its RPC. It dials no loopback address, so the other end has to dial. */
 export const transmission: StartClient = async (content, options) => {
   const home = await homeOf(content, options);
   const settings = await temporaryDirectory();

@@ -1,4 +1,4 @@
-/** What is exchanged in the interop tests: a directory with two playable files, and torrents of it. */
+/** Content of the interop tests: a directory with two playable files, and torrents of it. */
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { assert } from "@std/assert";
@@ -34,7 +34,7 @@ const FILM_MIB = 5;
 
 /**
  * An MP4 that plays (a fixture with a box of random bytes that players skip) and a Matroska fixture. `makeTorrent` makes
- * the torrent with somebody else's tool. A `name` of its own gives another infohash.
+ * the torrent with another project's tool. Another `name` gives another infohash.
  */
 export async function makeContent(
   options: {
@@ -93,7 +93,7 @@ async function fixture(name: string): Promise<Uint8Array<ArrayBuffer>> {
   return new Uint8Array(await readFile(new URL(`../../fixtures/${name}`, import.meta.url)));
 }
 
-/** ISO/IEC 14496-12, 8.1.2: a `free` box may stand anywhere and is passed over. */
+/** ISO/IEC 14496-12, 8.1.2: a `free` box may stand anywhere and is skipped. */
 function withFreeBox(clip: Uint8Array, boxBytes: number): Uint8Array<ArrayBuffer> {
   const all = new Uint8Array(clip.length + boxBytes);
   all.set(clip);

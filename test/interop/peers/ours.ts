@@ -58,13 +58,13 @@ export async function playAll(player: ServedEngine, content: Content, selector: 
   }
 }
 
-/** Like `Promise.all`, but ends when all have: what the others started is stopped before the test fails. */
+/** Like `Promise.all`, but waits for all of them, so that everything they started is stopped before the test fails. */
 export async function allOf(jobs: readonly Promise<unknown>[]): Promise<void> {
   const failed = (await Promise.allSettled(jobs)).find((result) => result.status === "rejected");
   if (failed !== undefined) throw failed.reason;
 }
 
-/** Tells an engine of a peer, as after hearing of it from somebody. */
+/** Tells an engine about a peer, as if another peer had named it. */
 export function learnPeer(engine: Engine, content: Content, peer: string): void {
   engine.swarms.acquire({ magnet: parseMagnet(content.magnet({ peers: [peer] })) });
 }
@@ -91,7 +91,7 @@ export interface OurSeeder {
   readonly peer: string;
   /** Goes to a peer, as after hearing of it from somebody. */
   dial(peer: string): void;
-  /** Resolves when every tracker has been told. */
+  /** Resolves when the engine has announced to every tracker. */
   announced(): Promise<void>;
 }
 

@@ -1,9 +1,9 @@
-/** Clips whose sound beeps once a second, made by ffmpeg, and where the beeps are heard. */
+/** Clips whose sound beeps once per second, made by ffmpeg, and a search for the beeps. */
 import { assert, assertEquals, assertLess, assertLessOrEqual } from "@std/assert";
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 
-/** What ffmpeg is always told. */
+/** Arguments of every ffmpeg call. */
 export const QUIET = ["-nostdin", "-v", "error"];
 /** A beep of 50 ms at the start of each second. */
 const BEEPS = "aevalsrc='if(lt(mod(t,1),0.05),0.8*sin(2*PI*1000*t),0)':s=RATE:d=13:c=LAYOUT";

@@ -12,12 +12,12 @@ export interface OtherMachine {
   readonly host: string;
   /** The other machine's interface. */
   readonly interfaceName: string;
-  /** What comes before a command, so that it runs there. */
+  /** Arguments to put before a command so that it runs on that machine. */
   readonly command: readonly string[];
   remove(): Promise<void>;
 }
 
-/** Makes a machine. `net` (0–255) tells networks of tests apart that run at the same time. Needs the rights of root. */
+/** Makes a machine. `net` (0–255) must differ between tests that run at the same time. Needs root. */
 export async function otherMachine(net: number): Promise<OtherMachine> {
   const name = `mr${net}x${process.pid}`;
   const [own, its] = [`mr${net}a${process.pid % 100_000}`, `mr${net}b${process.pid % 100_000}`];
@@ -41,7 +41,7 @@ export async function otherMachine(net: number): Promise<OtherMachine> {
     host,
     interfaceName: its,
     command: ["ip", "netns", "exec", name],
-    // Its interface goes with it, and so does the other end.
+    // Deleting the namespace also removes its interface and the other end of the link.
     remove: async () => void await ip("netns", "delete", name),
   };
 }
