@@ -8,7 +8,8 @@ import type { NodeView } from "./node-view.ts";
 import type { Parents } from "./parents.ts";
 import { isStored } from "./piece-window.ts";
 import { POLICY } from "./policy.ts";
-import { blockKey, type Puller } from "./puller.ts";
+import type { Puller } from "./puller.ts";
+import { blockKey } from "./substreams.ts";
 
 /** What becomes of genuine blocks. */
 export interface IntakeSink {

@@ -7,9 +7,8 @@ import type { NodeView } from "./node-view.ts";
 import { chooseParent } from "./parent-choice.ts";
 import { eighths, MAX_DEPTH, UNFED } from "./place.ts";
 import { POLICY } from "./policy.ts";
-import { blockKey } from "./puller.ts";
 import { isSilent } from "./silence.ts";
-import { lateBlocks } from "./substreams.ts";
+import { blockKey, lateBlocks } from "./substreams.ts";
 import type { Uploader } from "./uploader.ts";
 
 /** Our parents, one per substream. */

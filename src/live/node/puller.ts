@@ -8,16 +8,10 @@ import type { PieceEntry, PieceWindow } from "./piece-window.ts";
 import { UNFED } from "./place.ts";
 import { POLICY } from "./policy.ts";
 import { isSilent } from "./silence.ts";
+import { blockKey } from "./substreams.ts";
 
-/** Blocks of one piece at most, so that piece and block make one key. */
-const KEY_FACTOR = 256;
 /** Spoilt blocks noted: as many as a dozen poisoners send before they are banned. */
 const MAX_SPOILT = 256;
-
-/** Number that names a block. */
-export function blockKey(seq: number, block: number): number {
-  return seq * KEY_FACTOR + block;
-}
 
 /** True when pushes had enough time to bring it. */
 function isLate(entry: PieceEntry, nowMs: number): boolean {

@@ -6,7 +6,7 @@ import type { LivePeer } from "./live-peer.ts";
 import type { NodeView } from "./node-view.ts";
 import { isStored, type PieceEntry } from "./piece-window.ts";
 import { POLICY } from "./policy.ts";
-import { blockKey } from "./puller.ts";
+import { blockKey } from "./substreams.ts";
 import type { Uploader } from "./uploader.ts";
 
 /** Responds to subscriptions and passes blocks on to children. */

@@ -1,7 +1,14 @@
-/** What of each substream is here, and what should be. */
+/** Numbers of blocks and substreams; what of each substream is here, and what should be. */
 import type { PieceWindow } from "./piece-window.ts";
 import { POLICY } from "./policy.ts";
 import type { StreamRate } from "./stream-rate.ts";
+
+/** Blocks of one piece at most, so that piece and block make one key. */
+const KEY_FACTOR = 256;
+/** Number that names a block. */
+export function blockKey(seq: number, block: number): number {
+  return seq * KEY_FACTOR + block;
+}
 
 /** Substream of a block: consecutive blocks go to different trees. */
 export function substreamOf(seq: number, block: number, blocksPerPiece: number, substreams: number): number {

@@ -7,7 +7,7 @@ import type { NodeView } from "./node-view.ts";
 import type { PieceEntry, PieceWindow } from "./piece-window.ts";
 import { stepOf } from "./place.ts";
 import { POLICY } from "./policy.ts";
-import { blockKey } from "./puller.ts";
+import { blockKey } from "./substreams.ts";
 import { type Push, PushQueue } from "./push-queue.ts";
 
 interface Wanted {
