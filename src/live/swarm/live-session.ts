@@ -7,7 +7,7 @@ import { type PauseReason, Pauses } from "../../wire/pauses.ts";
 import { BLOCK_BYTES, type ExtendedHandshake, type PeerLink, type PeerLinkHandlers } from "../../wire/types.ts";
 import type { LiveNode } from "../node/live-node.ts";
 import type { LiveLink, LivePeer } from "../node/live-peer.ts";
-import { blockKey } from "../node/puller.ts";
+import { blockKey } from "../node/substreams.ts";
 import { decodeReachMessage, type ReachMessage } from "../reach-messages.ts";
 import type { Uplink } from "./uplink.ts";
 
