@@ -94,7 +94,7 @@ for (
     ["audio.aac", "aac", "aac"],
   ] as const
 ) {
-  test(`openFrames() gives the same frames and times of ${name} read whole and run by run, in any order`, async () => {
+  test(`openFrames() yields the same frames and times of ${name} whether read whole or run by run, in any order`, async () => {
     const bytes = fixture(name);
     const whole = await openFrames(new MemorySource(bytes), kind, { signal: NEVER });
     assert(whole.timeline.kind === "tabled");
@@ -113,7 +113,7 @@ for (
   });
 }
 
-test("openFrames() reckons the places of frames of one bit rate: exact size, reads of what is played alone", async () => {
+test("openFrames() computes the places of constant bit rate frames: exact size, and it reads only what is played", async () => {
   const frames = constantMp3(12_000);
   for (const header of [[vbrHeader("Info", frames.length)], []]) {
     const bytes = concatBytes([id3Tag(300_000), ...header, ...frames, id3v1()]);
@@ -138,7 +138,7 @@ test("openFrames() reckons the places of frames of one bit rate: exact size, rea
   }
 });
 
-test("openFrames() does not take frames of varying bit rate for constant ones, whatever Info says", async () => {
+test("openFrames() does not take a variable bit rate for a constant one, even if an Info header claims it", async () => {
   const frames = [...constantMp3(200), ...variableMp3(4000)];
   const bytes = concatBytes(frames);
   const index = await openFrames(new MemorySource(bytes), "mp3", LAZY);
@@ -147,7 +147,7 @@ test("openFrames() does not take frames of varying bit rate for constant ones, w
 });
 
 for (const name of ["Xing", "VBRI"] as const) {
-  test(`openFrames() plans runs by the number of frames that ${name} tells, and finds them by reading`, async () => {
+  test(`openFrames() plans runs by the number of frames that ${name} states, and finds them by reading`, async () => {
     const frames = variableMp3(6000);
     const bytes = concatBytes([vbrHeader(name, frames.length), ...frames, id3v1()]);
     const index = await openFrames(new MemorySource(bytes), "mp3", LAZY);
@@ -155,7 +155,7 @@ for (const name of ["Xing", "VBRI"] as const) {
     assertEquals(Math.round(index.durationMs!), Math.round(frames.length * 1152 / 44.1));
     assertFrames(await allSamples(index, bytes, forwards), frames, 1152, 44100);
     assertFrames(await allSamples(index, bytes, backwards), frames, 1152, 44100);
-    // What is known where a run begins is not read again.
+    // Once the beginning of a run is known, it is not searched again.
     const last = index.timeline.kind === "streamed" ? index.timeline.runs.length - 1 : 0;
     const source = new CountingSource(bytes);
     await runSamples(index, last, source);
@@ -163,7 +163,7 @@ for (const name of ["Xing", "VBRI"] as const) {
   });
 }
 
-test("openFrames() estimates the duration of ADTS a little short, and the last run has what is beyond", async () => {
+test("openFrames() estimates the duration of ADTS slightly too short, and the last run has the rest", async () => {
   const frames = adtsFrames(9000);
   const bytes = concatBytes(frames);
   const source = new CountingSource(bytes);
@@ -182,19 +182,19 @@ test("openFrames() counts the frames of an MP3 without a word about them where A
   assertEquals(Math.round(index.durationMs!), Math.round(frames.length * 1152 / 44.1));
 });
 
-test("readRun() goes on after damage and tags between frames", async () => {
+test("readRun() continues after damage and tags between frames", async () => {
   const [before, behind] = [constantMp3(3000), constantMp3(3000)];
   for (const between of [new Uint8Array(50_000).fill(0xff), id3Tag(2_000_000), new Uint8Array(417 * 30)]) {
     const bytes = concatBytes([...before, between, ...behind]);
     const index = await openFrames(new MemorySource(bytes), "mp3", LAZY);
     const samples = await allSamples(index, bytes, forwards);
-    // A frame before or behind may fall to the damage.
+    // The frames next to the damage may be lost, too.
     assert(samples.length >= 5990, `${samples.length} frames`);
     for (let i = 1; i < samples.length; i++) assert(samples[i]!.dts90k > samples[i - 1]!.dts90k);
   }
 });
 
-test("openFrames() refuses what has no frames, with bounded reading", async () => {
+test("openFrames() refuses files without frames after bounded reading", async () => {
   const cases: [string, Uint8Array][] = [
     ["a tag alone", id3Tag(5000)],
     ["a tag and megabytes of nothing", concatBytes([id3Tag(5000), new Uint8Array(8_000_000)])],
@@ -229,7 +229,7 @@ test("openFrames() plays all of files that were put together or cut off, about a
   }
 });
 
-test("openFrames() keeps its bounds whatever a damaged Xing frame counts", async () => {
+test("openFrames() keeps its bounds whatever count a damaged Xing frame states", async () => {
   const frames = constantMp3(2000);
   for (const count of [1, 5, 0x7fffffff, 0xffffffff]) {
     for (const name of ["Xing", "Info"] as const) {
@@ -255,7 +255,7 @@ test("readRun() rejects with `aborted` when its signal fires while it looks for 
   assert(hasCode(error, "aborted"));
 });
 
-test("openMedia() and what it opens survive damaged audio files with bounded reads", async () => {
+test("openMedia() and readers of its result survive damaged audio files with bounded reads", async () => {
   const random = seeded(11);
   for (const name of ["audio-cbr.mp3", "audio-vbr.mp3", "audio-tagged.mp3", "audio.mp2", "audio.aac"]) {
     const original = fixture(name);

@@ -33,7 +33,7 @@ async function runSamples(index: MediaIndex, run: number, source: MemorySource |
 
 const runsOf = (index: MediaIndex) => index.timeline.kind === "streamed" ? index.timeline.runs.length : 0;
 
-/** All packets, each run read from an index of its own or all from `index`, last one first. */
+/** All packets, with a new index for each run or all from `index`, the last run first. */
 async function allSamples(index: MediaIndex, bytes: Uint8Array, isForwards: boolean): Promise<RunSample[]> {
   const runs: RunSample[][] = [];
   const order = Array.from({ length: runsOf(index) }, (_, i) => isForwards ? i : runsOf(index) - 1 - i);
@@ -112,15 +112,15 @@ test("readRun() finds the right frames, in few places of the file, when a FLAC s
   }
 });
 
-test("readRun() leaves damaged FLAC frames out and goes on", async () => {
+test("readRun() skips damaged FLAC frames and continues", async () => {
   const damaged = FRAMES.slice(0, 300).map((frame, n) => n === 100 || n === 201 ? new Uint8Array(frame.length) : frame);
   const bytes = concatBytes([flacHead(300 * FLAC_BLOCK), ...damaged]);
   const samples = await allSamples(await openFlac(new MemorySource(bytes), 0, OPEN), bytes, true);
-  // Where the frame behind is missing, the end of one cannot be told either.
+  // When the next frame is missing, the end of this one cannot be found either.
   assert(samples.length >= 296, `${samples.length} frames`);
 });
 
-test("readRun() gives FLAC up soon that is all headers or sync bytes", async () => {
+test("readRun() soon gives up on FLAC that is all headers or sync bytes", async () => {
   const header = FRAMES[1]!.subarray(0, 6);
   for (const pattern of [Uint8Array.of(0xff), Uint8Array.of(0xff, 0xf8), header]) {
     const head = flacHead(0xffffff);
@@ -136,7 +136,7 @@ test("readRun() gives FLAC up soon that is all headers or sync bytes", async () 
   }
 });
 
-test("openByLibrary() gives every packet of Ogg Opus with its time, in any order of runs", async () => {
+test("openByLibrary() yields every packet of Ogg Opus with its time, in any order of runs", async () => {
   for (const preSkip of [312, 3840]) {
     const { bytes, packets } = opusFile(6000, preSkip);
     const source = new CountingSource(bytes);
@@ -148,7 +148,7 @@ test("openByLibrary() gives every packet of Ogg Opus with its time, in any order
       assertEquals(samples.length, packets.length);
       for (const [i, { data, pts90k }] of samples.entries()) {
         assertEquals(data, packets[i]!);
-        // As Matroska tells them: nothing is skipped.
+        // Times as in Matroska: nothing is skipped.
         assertEquals(pts90k, i * 1800, `packet ${i}`);
       }
     }
@@ -259,7 +259,7 @@ test("openByLibrary() ends with bad_media, after bounded reading, on files that 
   }
 });
 
-test("what a file says of its length is bounded by its size", async () => {
+test("the length that a file claims is bounded by its size", async () => {
   const { bytes } = opusFile(100);
   const view = new DataView(bytes.buffer);
   // The granule position of the last page.
@@ -316,7 +316,7 @@ test("openFlac(), openByLibrary() and readRun() survive damaged files with bound
   }
 });
 
-test("readRun() ends with the source's error or the signal's reason, whenever they come, and leaves nothing behind", async () => {
+test("readRun() rejects with the source's error or the signal's reason, whenever they come, and leaks nothing", async () => {
   const random = seeded(3);
   const files = [[opusFile(2000).bytes, "ogg"], [wavFile(new Uint8Array(1_000_000)), "wav"]] as const;
   let failures = 0;
@@ -339,7 +339,7 @@ test("readRun() ends with the source's error or the signal's reason, whenever th
     try {
       const { timeline } = await openByLibrary(source, container, { signal: controller.signal });
       assert(timeline.kind === "streamed");
-      // Three readers at a time, each of which goes on where another ended.
+      // Three readers at a time, each continuing where another ended.
       await Promise.all([0, 1, 2].map(async (first) => {
         for (let run = first; run < Math.min(timeline.runs.length, first + 3); run++) {
           for await (const _ of timeline.readRun(run, new Set([0]), source, controller.signal));

@@ -3,7 +3,7 @@ import { assertEquals } from "@std/assert";
 import { ColumnBuilder, columnOf } from "../../src/media/column.ts";
 import { seeded } from "./support/files.ts";
 
-test("Column.at() gives back every number, whatever the numbers look like", () => {
+test("Column.at() returns every number, for any sequence of numbers", () => {
   const random = seeded(3);
   const count = 5000;
   const kinds: Readonly<Record<string, (i: number) => number>> = {

@@ -1,4 +1,4 @@
-/** What the muxer counts when an index lies, and what the user is told. */
+/** What the muxer counts when an index is wrong, and what the user is told. */
 import { test } from "node:test";
 import { assertEquals } from "@std/assert";
 import { FaultLedger, type SlotTally } from "../../src/media/faults.ts";
@@ -63,7 +63,7 @@ function indexOf(runs: readonly (readonly number[])[], maxPayloadBytes = 40_000)
 
 async function playedFaults(index: MediaIndex) {
   const { ts, faults } = await presentIndex(index, {}, UNCOUNTED);
-  // Twice: what is met again counts once.
+  // Read twice: a fault met again counts once.
   for (let i = 0; i < 2; i++) await collect(ts.read(0, null, new MemorySource(new Uint8Array(1)), NEVER));
   return faults!;
 }
@@ -84,7 +84,7 @@ test("StreamedMuxer counts access units that come again when runs overlap", asyn
   );
 });
 
-test("StreamedMuxer counts access units whose times run back when a clock begins again in a run", async () => {
+test("StreamedMuxer counts access units whose times run backwards when a clock restarts within a run", async () => {
   const faults = await playedFaults(indexOf([[...from90k(0, 50), ...from90k(0, 50)]]));
   assertEquals(faults.counts.ranBack, 50);
 });

@@ -35,7 +35,7 @@ test("segmentAt() finds the segment of a time, and the last one of those beyond 
   assertEquals([0, 3999, 4000, 8999, 9000, 1e9].map((ms) => segmentAt(plan, ms)), [0, 0, 1, 1, 2, 2]);
 });
 
-test("layoutFrom() is the rest of a layout, with positions, length and fingerprint of its own", async () => {
+test("layoutFrom() returns the rest of a layout, with its own positions, length and fingerprint", async () => {
   const whole = layout(9);
   assertEquals(layoutFrom(whole, 0), whole);
   const rest = layoutFrom(whole, 3);

@@ -66,7 +66,7 @@ for (const name of SIZED) {
     assertEquals(await collect(ts.read(whole.length - 1, whole.length, source, NEVER)), whole.slice(-1));
   });
 
-  test(`HlsPlan.readSegment() gives slices that are whole in themselves and join in any order for ${name}`, async () => {
+  test(`HlsPlan.readSegment() returns complete slices of ${name} that can be made in any order and joined`, async () => {
     const bytes = fixture(name);
     const source = new MemorySource(bytes);
     const { ts, hls } = await openBytes(bytes, { segmentTargetMs: 2000 });
@@ -106,7 +106,7 @@ for (const name of ["mp4-fragmented-bare.mp4", "mkv-no-cues.mkv"]) {
   });
 }
 
-test("openMedia() reads nothing but the index when moov stands at the end", async () => {
+test("openMedia() reads only the index when moov is at the end", async () => {
   const bytes = fixture("mp4-end.mp4");
   const source = new CountingSource(bytes);
   const { openMedia } = await import("../../src/media/open.ts");
@@ -161,7 +161,7 @@ test("openMedia() refuses with the codecs' names when nothing can be carried", a
 });
 
 for (const name of [...SIZED, "mkv-two-audio.mkv", "mkv-hevc-eac3.mkv", "mkv-no-cues.mkv", "mp4-fragmented-bare.mp4"]) {
-  test(`TsLayout.read() gives the same bytes in memory that is used again, and touches nothing after its release, for ${name}`, async () => {
+  test(`TsLayout.read() yields the same bytes of ${name} in reused memory, and does not touch memory after its release`, async () => {
     const bytes = fixture(name);
     const { ts } = await openBytes(bytes);
     const plain = new MemorySource(bytes);

@@ -27,7 +27,7 @@ export function sizeBytes(size: number): Uint8Array {
   return bytes;
 }
 
-/** An element; a number is stored as an unsigned integer, text as it is. */
+/** An element; a number is stored as an unsigned integer, text as UTF-8. */
 export function element(id: number, body: Uint8Array | number | string | readonly Uint8Array[]): Uint8Array {
   const data = typeof body === "number"
     ? uintBytes(body)
@@ -153,7 +153,7 @@ export class CountingSource implements ByteSource {
   }
 }
 
-/** A huge file of which only some places hold bytes; the rest is zero. */
+/** A huge file that has bytes only in some places; the rest is zero. */
 export class SparseSource implements ByteSource {
   readonly sizeBytes: number;
   readonly #parts: readonly { readonly at: number; readonly bytes: Uint8Array }[];

@@ -1,4 +1,4 @@
-/** Matroska files that claim more than they hold: what is made of them stays in proportion to their bytes. */
+/** Matroska files that claim more than they hold: their cost stays in proportion to their size. */
 import { test } from "node:test";
 import { assert, assertEquals, assertLess } from "@std/assert";
 import { splitFrames } from "../../src/media/index/mkv/block.ts";
@@ -96,7 +96,7 @@ for (const [name, make] of CLAIMS) {
   });
 }
 
-test("TsLayout.read() gives a run's first bytes long before its last are read, whatever times it has", async () => {
+test("TsLayout.read() yields a run's first bytes long before its last are read, whatever its times are", async () => {
   const same = Array.from({ length: 64 }, () => simpleBlock(1, 0, 0x80, new Uint8Array(500_000)));
   const file = matroska([cluster(0, same)], { durationMs: 1000 });
   let read = 0;
@@ -116,7 +116,7 @@ test("TsLayout.read() gives a run's first bytes long before its last are read, w
   assertLess(read, 8e6);
 });
 
-test("readRun() gives small frames in small batches and leaves out blocks of impossible times", async () => {
+test("readRun() yields small frames in small batches and leaves out blocks with impossible times", async () => {
   const laced = simpleBlock(2, 0, 0x84, new Uint8Array(257).fill(255, 0, 1));
   const file = matroska([
     cluster(0, [simpleBlock(1, 0, 0x80, picture), ...Array.from({ length: 100 }, () => laced)]),

@@ -1,4 +1,4 @@
-/** What a Matroska track says of its picture beside its codec. */
+/** What a Matroska track says about its picture besides the codec. */
 import { test } from "node:test";
 import { assertEquals } from "@std/assert";
 import { openMatroska } from "../../src/media/index/mkv/open.ts";

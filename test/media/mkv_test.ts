@@ -75,7 +75,7 @@ test("openMatroska() takes only VfW, ACM and packed tracks for other", async () 
   assertEquals([...index.tracks[5]!.codecPrivate!], [0x12, 0x10]);
 });
 
-test("openMatroska() rejects what is no Matroska", async () => {
+test("openMatroska() rejects other formats", async () => {
   const reject = async (bytes: Uint8Array) => {
     const error = await assertRejects(
       () => openMatroska(new MemorySource(bytes), { fileName: "x", signal: never }),
@@ -201,7 +201,7 @@ test("openMatroska() has room for many pictures where those at the start are few
   }
 });
 
-test("readRun() gives the same for a run alone, again and by single tracks", async () => {
+test("readRun() yields the same for a run read alone, repeatedly and by single tracks", async () => {
   const opened = await open(fixture("mkv-open-gop.mkv"));
   const whole = await samples(opened);
   const apart: typeof whole = [];

@@ -1,4 +1,4 @@
-/** Matroska files whose times their index tells badly or late: every access unit comes out, and the clock never runs back. */
+/** Matroska files whose index gives times badly or late: every access unit comes out, and the clock never runs backwards. */
 import { test } from "node:test";
 import { assertEquals } from "@std/assert";
 import { MemorySource } from "../support/memory-source.ts";
@@ -26,13 +26,13 @@ function pictures(count: number, sizeBytes: number): Uint8Array[] {
 async function played(file: Uint8Array) {
   const { ts } = await openBytes(file);
   const { problems, streams } = checkTs(await collect(ts.read(0, null, new MemorySource(file), NEVER)));
-  // Pictures, and frames of sound, of which a PES holds several.
+  // Pictures, and frames of sound; a PES holds several of the latter.
   const [video, audio] = streams;
   const soundBytes = audio!.units.reduce((sum, { data }) => sum + data.length, 0);
   return { problems, units: [video!.units.length, soundBytes / 100] };
 }
 
-test("TsLayout.read() loses nothing of a file without Cues whose bit rate changes by a factor of 20", async () => {
+test("TsLayout.read() loses nothing when a file without Cues changes its bit rate by a factor of 20", async () => {
   const seconds = Array.from(
     { length: 40 },
     (_, second) => cluster(second * 1000, [...pictures(25, second < 8 ? 4000 : 200), ...sound(second * 1000)]),
@@ -43,7 +43,7 @@ test("TsLayout.read() loses nothing of a file without Cues whose bit rate change
 });
 
 test("TsLayout.read() keeps pictures that come once a second, and the sound beside them", async () => {
-  // In decoding order, each third picture is shown before the one that it follows.
+  // In decoding order, every third picture is shown before its predecessor.
   const order = [0, 2, 1, 4, 3, 6, 5, 8, 7, 9];
   const tens = Array.from({ length: 4 }, (_, ten) =>
     cluster(

@@ -22,7 +22,7 @@ interface Stage {
   flush(): void;
 }
 
-/** What the stages of mux.js that are used here tell. */
+/** Events of the mux.js stages that are used here. */
 interface Demuxed {
   readonly type?: string;
   readonly trackId: number;
@@ -53,7 +53,7 @@ function demux(ts: Uint8Array): { video: Unit[]; audio: Unit[] } {
   elementary.pipe(h264);
   elementary.pipe(adts);
   h264.on("data", ({ pts, dts, data }) => {
-    // mux.js tells a NAL unit when the next one begins, and with that one's times: only the delimiter has its own.
+    // mux.js reports a NAL unit when the next one begins, with the times of that one: only the delimiter gets its own.
     if ((data[0]! & 31) === DELIMITER) video.push({ pts, dts, parts: [] });
     else if (!APART.has(data[0]! & 31)) video.at(-1)!.parts.push(data);
   });
@@ -63,7 +63,7 @@ function demux(ts: Uint8Array): { video: Unit[]; audio: Unit[] } {
   return { video, audio };
 }
 
-/** NAL units behind 4-byte lengths. */
+/** NAL units with 4-byte lengths before them. */
 function nalUnits(data: Uint8Array): Uint8Array[] {
   const view = new DataView(data.buffer, data.byteOffset, data.length);
   const units: Uint8Array[] = [];
@@ -75,7 +75,7 @@ function nalUnits(data: Uint8Array): Uint8Array[] {
   return units.filter((unit) => !APART.has(unit[0]! & 31));
 }
 
-/** What the source holds of the first video and the first audio track. */
+/** The access units of the first video and the first audio track in the source. */
 async function sourceUnits(index: MediaIndex, bytes: Uint8Array): Promise<{ video: Unit[]; audio: Unit[] }> {
   const lists: { video: Unit[]; audio: Unit[] } = { video: [], audio: [] };
   const firsts = ["video", "audio"].map((kind) => index.tracks.findIndex((track) => track.kind === kind));

@@ -11,7 +11,7 @@ function packets(count: number): Uint8Array {
   return bytes;
 }
 
-test("PacketOutput gives the packets in their order with the counters they were added with, in chunks of at most 64 KiB", () => {
+test("PacketOutput returns the packets in order, with the counters they were added with, in chunks of at most 64 KiB", () => {
   const source = packets(2000);
   const other = packets(3);
   const buffers = new ChunkBuffers();
@@ -34,7 +34,7 @@ test("PacketOutput gives the packets in their order with the counters they were 
     for (const chunk of out.take()) {
       assert(chunk.length <= CHUNK_PACKETS * 188);
       given.push(chunk.slice());
-      // Whoever releases a chunk may find its memory overwritten by the next one.
+      // The memory of a released chunk may be overwritten by the next one.
       buffers.release(chunk);
     }
   }
@@ -43,7 +43,7 @@ test("PacketOutput gives the packets in their order with the counters they were 
   assertEquals([...out.take()], []);
 });
 
-test("PacketOutput.settle() copies what was added: its bytes may change afterwards", () => {
+test("PacketOutput.settle() copies what was added, so that its source may change afterwards", () => {
   const source = packets(5);
   const before = source.slice();
   const out = new PacketOutput();

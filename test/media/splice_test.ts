@@ -38,7 +38,7 @@ const POINT = {
 /** An adaptation field with a PCR. */
 const PCR = [7, 0x10, 0, 0, 0, 0, 0, 0];
 
-test("TsSplicer.enter() gives PAT and PMT, and streams begin with a whole unit, counted from 0", () => {
+test("TsSplicer.enter() emits PAT and PMT, and streams begin with a whole unit and counter 0", () => {
   const splicer = new TsSplicer();
   assertEquals(shown(splicer.enter(POINT)), ["0:0", "1000:0"]);
   const out = splicer.push(join(
@@ -67,7 +67,7 @@ test("TsSplicer.push() keeps what the source lost or repeated visible, and count
   assertEquals(shown(out), ["100:0", "100:1", "100:1", "100:4", "0:1", "0:2", "100:4"]);
 });
 
-test("TsSplicer.enter() again goes on with the counters and marks each stream once (2.4.3.5)", () => {
+test("a second TsSplicer.enter() continues the counters and marks each stream once (2.4.3.5)", () => {
   const splicer = new TsSplicer();
   splicer.enter(POINT);
   splicer.push(
@@ -88,7 +88,7 @@ test("TsSplicer.enter() again goes on with the counters and marks each stream on
   assert(mark.subarray(6).every((byte) => byte === 0xff));
 });
 
-test("TsSplicer marks a clock that comes late, and one on a PID of its own", () => {
+test("TsSplicer marks a clock that comes late, and one on a separate PID", () => {
   const late = new TsSplicer();
   late.enter(POINT);
   late.push(packet(VIDEO, { starts: true, field: PCR }));

@@ -1,4 +1,4 @@
-/** Frames of tabled sound that share a PES: every frame with its time, any range alone, and little overhead. */
+/** Frames of tabled sound that share a PES: every frame has its time, any range can be made alone, and the overhead is small. */
 import { test } from "node:test";
 import { assert, assertEquals } from "@std/assert";
 import { MemorySource } from "../support/memory-source.ts";
@@ -47,7 +47,7 @@ test("TabledMuxer puts several frames of sound into a PES, each with its time an
   assert(whole.length < 2.7 * media, `${whole.length} bytes for ${media}`);
 });
 
-test("TabledMuxer gives ranges that begin and end inside a PES of several frames, and reads little more", async () => {
+test("TabledMuxer makes ranges that begin and end inside a PES of several frames, and reads little more", async () => {
   const file = soundFile();
   const { ts, whole } = await played(file);
   const random = seeded(3);
@@ -60,7 +60,7 @@ test("TabledMuxer gives ranges that begin and end inside a PES of several frames
   }
 });
 
-test("TabledMuxer begins a PES where the sound pauses, where frames are empty, and where they stand elsewhere", async () => {
+test("TabledMuxer begins a PES where the sound pauses, where frames are empty, and where they are stored elsewhere", async () => {
   const paused = soundFile(([, chunks, sizes, offsets]) => {
     // A frame of five seconds in the middle.
     const times = fullBox("stts", 0, 0, u32(3, 1000, 1024, 1, 240_000, COUNT - 1001, 1024));

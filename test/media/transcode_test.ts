@@ -17,7 +17,7 @@ import { collect, fixture, NEVER, openBytes } from "./support/files.ts";
 import { repeatTs } from "./ts-input-support.ts";
 import { concatBytes } from "../../src/bytes/hex.ts";
 
-/** An ADTS frame whose payload tells `text`. */
+/** An ADTS frame whose payload is `text`. */
 function adts(text: string): Uint8Array {
   const payload = new TextEncoder().encode(text);
   const length = payload.length + 7;
@@ -25,7 +25,7 @@ function adts(text: string): Uint8Array {
   return new Uint8Array([0xff, 0xf1, 0x4c, ...size, 0xfc, ...payload]);
 }
 
-/** Says which frame of the file each one is: the cluster times of the job tell nothing of it, so it counts packets. */
+/** Labels each frame with its number in the file: the cluster times of the job do not show it, so it counts packets. */
 class FakeEncoder implements AudioEncoder {
   readonly jobs: EncodeJob[] = [];
   isAvailable(): Promise<boolean> {
@@ -52,13 +52,13 @@ const track = (codec: Codec): Track => ({
   channels: 2,
 });
 
-test("adtsFrames() takes headers off and stops at what is no frame", () => {
+test("adtsFrames() removes headers and stops at bytes that are not a frame", () => {
   const frames = adtsFrames(concatBytes([adts("one"), adts("three"), new Uint8Array([1, 2, 3, 4, 5, 6, 7, 8])]));
   assertEquals(frames.map((frame) => new TextDecoder().decode(frame)), ["one", "three"]);
   assertEquals(adtsFrames(adts("cut off").subarray(0, 10)).length, 0);
 });
 
-test("Kept drops the least recently used over 4 MiB, never what was set last", () => {
+test("Kept drops the least recently used entries beyond 4 MiB, never the newest", () => {
   const kept = new Kept<string>();
   const MIB = 1024 * 1024;
   for (const [key, name] of ["a", "b", "c"].entries()) kept.set(key, name, 1.5 * MIB);
@@ -73,14 +73,14 @@ test("Kept drops the least recently used over 4 MiB, never what was set last", (
   assertEquals([kept.get(4), kept.get(5)], ["small", "e"]);
 });
 
-test("ac3Frames() takes frames of one size and stops at what is no frame", () => {
+test("ac3Frames() splits frames of one size and stops at bytes that are not a frame", () => {
   const frame = (fill: number) => new Uint8Array([0x0b, 0x77, fill, fill]);
   const bytes = concatBytes([frame(1), frame(2), new Uint8Array([1, 2, 3, 4]), frame(3)]);
   assertEquals(ac3Frames(bytes, 4), [frame(1), frame(2)]);
   assertEquals(ac3Frames(frame(1).subarray(0, 3), 4), []);
 });
 
-test("asksForAac() takes in MP3 and AC-3 only when told to, AAC never, all else always", () => {
+test("asksForAac() covers MP3 and AC-3 only on request, AAC never, everything else always", () => {
   const none = { mp3: false, ac3: false };
   for (const codec of ["opus", "vorbis", "flac", "dts", "pcm", "truehd"] as const) {
     assert(asksForAac(track(codec), none), codec);
@@ -137,7 +137,7 @@ test("openMedia() passes AC-3 with a warning and refuses Opus by name where no e
   assertEquals(error.code, "unsupported_media");
 });
 
-test("openMedia() gives the sound of a WebM whose picture cannot be carried", async () => {
+test("openMedia() plays the sound of a WebM whose picture cannot be carried", async () => {
   const { outputTracks } = await openBytes(fixture("webm-vp9-opus.webm"), {
     transcode: { mp3: false, ac3: false },
     audioEncoder: new FakeEncoder(),
@@ -145,7 +145,7 @@ test("openMedia() gives the sound of a WebM whose picture cannot be carried", as
   assertEquals(outputTracks.map((one) => one.codec), ["aac"]);
 });
 
-test("openMedia() makes AAC that nobody asked for only where a file would be silent otherwise", async () => {
+test("openMedia() converts sound without a request only if a file would be silent otherwise", async () => {
   const transcode = { mp3: false, ac3: false, onlyIfSilent: true };
   const open = async (name: string) => {
     const audioEncoder = new FakeEncoder();

@@ -79,10 +79,10 @@ test("hls plan of a small file marks the discontinuity exactly", async () => {
   assertEquals(lines.filter((line) => line === "#EXT-X-DISCONTINUITY").length, 1);
 });
 
-test("hls plan takes a bit rate that changes for what it is, with times that are right", async () => {
+test("hlsPlan has the right times when the bit rate changes", async () => {
   const thin = stretch(40, 0);
   const late = stretch(60, 40 * PERIOD_90K);
-  // Three null packets behind each packet of the later part.
+  // Three null packets after each packet of the later part.
   const padded = new Uint8Array(late.length * 4).fill(0xff);
   for (let at = 0; at < late.length; at += 188) {
     padded.set(late.subarray(at, at + 188), at * 4);

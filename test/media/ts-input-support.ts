@@ -56,7 +56,7 @@ export function repeatTs(ts: Uint8Array, times: number, period90k: number): Uint
 
 export const never = new AbortController().signal;
 
-/** Opens bytes as a transport stream and makes its HLS plan, which tells the duration. */
+/** Opens bytes as a transport stream and makes its HLS plan, which has the duration. */
 export async function openTs(
   bytes: Uint8Array | ByteSource,
   options: PresentationOptions = {},

@@ -32,7 +32,7 @@ function bare(bytes: Uint8Array, stride: number, first: number): Uint8Array {
   return concatBytes(packets);
 }
 
-test("openTransportStream() returns the packets alone, of 188, 192 and 204 bytes", async () => {
+test("openTransportStream() returns bare packets of files with 188, 192 and 204 bytes per packet", async () => {
   for (
     const [name, stride, first] of [["ts-188.ts", 188, 0], ["ts-192.m2ts", 192, 4], ["ts-204.ts", 204, 0]] as const
   ) {
@@ -89,7 +89,7 @@ test("openTransportStream() recognises codecs and takes the programme with video
   assertEquals((await openTs(fixture("ts-two-programs.ts"))).warnings.length, 1);
 });
 
-test("openTransportStream() refuses scrambled streams and what is none", async () => {
+test("openTransportStream() refuses scrambled streams and other data", async () => {
   const code = async (bytes: Uint8Array) => (await assertRejects(() => openTs(bytes), MillraceError)).code;
   const scrambled = fixture("ts-188.ts");
   for (let at = 0; at < scrambled.length; at += 188) {
@@ -163,7 +163,7 @@ test("trackOf() reads DVB descriptors of private data", () => {
   assertEquals(trackOf({ pid: 5, streamType: 0x15, descriptors: new Uint8Array(0) }, true).codec, "other");
 });
 
-test("openTransportStream() reads nothing but the first 64 KiB, for MPEG TS needs no plan", async () => {
+test("openTransportStream() reads only the first 64 KiB, since MPEG TS needs no plan", async () => {
   const source = new CountingSource(new MemorySource(repeatTs(fixture("ts-188.ts"), 100, 6 * 90_000)));
   const { ts, bytesPerSecond } = await openTransportStream(source, { fileName: "a.ts", signal: never });
   assertLess(source.furthestByte, 66 * 1024);

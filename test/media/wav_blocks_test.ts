@@ -40,7 +40,7 @@ async function samplesOf({ timeline }: MediaIndex, bytes: Uint8Array): Promise<R
   return runs.flat();
 }
 
-test("openWavBlocks() gives every block at its time, run by run in any order, and reads what is asked alone", async () => {
+test("openWavBlocks() yields every block at its time, run by run in any order, and reads only what is requested", async () => {
   const cases: [tag: number, bytes: number, samples: number, codecId: string][] = [
     [6, 1024, 1024, "A-law"],
     [7, 1024, 1024, "µ-law"],
@@ -64,7 +64,7 @@ test("openWavBlocks() gives every block at its time, run by run in any order, an
   }
 });
 
-test("openWavBlocks() leaves other sound alone, which wavCoding() names", async () => {
+test("openWavBlocks() opens no other sound, which wavCoding() names", async () => {
   const extensible = wav(0xfffe);
   new DataView(extensible.buffer).setUint16(44, 6, true);
   const cases: [bytes: Uint8Array, coding: string | null][] = [

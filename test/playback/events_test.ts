@@ -8,7 +8,7 @@ const { signal } = new AbortController();
 const stalled = (n: number): PlaybackEvent => ({ name: "stalled", params: { n } });
 const playing: PlaybackEvent = { name: "playing", params: {} };
 
-test("EventLog.nextAfter() gives each listener all events from its own place on", async () => {
+test("EventLog.nextAfter() returns to each listener all events after its own position", async () => {
   const [log, clock] = [new EventLog(), new FakeClock()];
   for (let n = 1; n <= 3; n++) log.push(stalled(n));
   const heard = async () => {
@@ -21,12 +21,12 @@ test("EventLog.nextAfter() gives each listener all events from its own place on"
     return numbers;
   };
   assertEquals(await Promise.all([heard(), heard()]), [[1, 2, 3], [1, 2, 3]]);
-  // Nor do those that keep no place take any from them.
+  // Listeners without a position do not take events from those with one.
   assertEquals(await log.next(clock, signal), stalled(1));
   assertEquals((await log.nextAfter(0, clock, signal))!.params.n, 1);
 });
 
-test("EventLog.next() loses nothing of a single listener and gives those that wait at once the same", async () => {
+test("EventLog.next() loses no event for a single listener and returns the same event to all that wait at once", async () => {
   const [log, clock] = [new EventLog(), new FakeClock()];
   log.push(stalled(1));
   log.push(stalled(2));
@@ -44,7 +44,7 @@ test("EventLog.next() loses nothing of a single listener and gives those that wa
   assertEquals(await over, null);
 });
 
-test("EventLog keeps the newest 64 events, of prebuffering the last, and what it has after close()", async () => {
+test("EventLog keeps the newest 64 events, only the last prebuffering one, and all of them after close()", async () => {
   const [log, clock] = [new EventLog(), new FakeClock()];
   for (let n = 1; n <= 100; n++) log.push(stalled(n));
   assertEquals((await log.nextAfter(0, clock, signal))!.params.n, 37);

@@ -1,4 +1,4 @@
-/** Several sources of one broadcast, without any broadcast: sessions that do what the test says. */
+/** Several sources of one broadcast, simulated by sessions that the test controls. */
 import { test } from "node:test";
 import { assertEquals, assertRejects } from "@std/assert";
 import { abortError, MillraceError } from "../../src/errors.ts";
@@ -9,11 +9,11 @@ import { FakeClock } from "../support/fake-clock.ts";
 const log = { log: () => {}, child: () => log };
 const { signal } = new AbortController();
 
-/** A source whose broadcast gives what the test enqueues. */
+/** A source whose broadcast delivers what the test enqueues. */
 class FakeSource implements Source {
   /** Set: it does not start. */
   fault: MillraceError | null = null;
-  /** True: its start hangs until it is given up. */
+  /** True: its start hangs until it is aborted. */
   hangs = false;
   starts = 0;
   plays = 0;
@@ -73,7 +73,7 @@ function channel(count: number) {
   return { clock, sources, parts, begin };
 }
 
-test("startOne() goes on to the next source when one fails, or takes more than its share of the time", async () => {
+test("startOne() tries the next source when one fails or takes more than its share of the time", async () => {
   const { clock, sources, parts } = channel(3);
   sources[0]!.fault = new MillraceError("not_found", "gone");
   sources[1]!.hangs = true;
@@ -107,7 +107,7 @@ test("startOne() tries no other source when the caller gives up", async () => {
   assertEquals(sources[1]!.starts, 0);
 });
 
-test("channelStream() goes on with the next source when one breaks, ends or falls silent, and remembers who played", async () => {
+test("channelStream() continues with the next source when one breaks, ends or falls silent, and remembers which one played", async () => {
   const { clock, sources, begin } = channel(3);
   const { next } = await begin();
   let chunk = next();

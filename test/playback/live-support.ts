@@ -30,7 +30,7 @@ export class EndlessClip {
     this.bytesPerMs = this.packets.length / durationS / 1000;
   }
 
-  /** What is due after `ms` more. */
+  /** The bytes due after `ms` more. */
   next(ms: number): Uint8Array {
     this.due += ms * this.bytesPerMs;
     const parts: Uint8Array[] = [];

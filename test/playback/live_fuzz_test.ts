@@ -1,4 +1,4 @@
-/** What a hostile broadcaster signs is looked through, cut and spliced by viewers: nothing in it may stop them. */
+/** Viewers parse, cut and splice whatever a hostile broadcaster signs: nothing in it may stop them. */
 import { test } from "node:test";
 import { assert, assertEquals } from "@std/assert";
 import { hasCode, MillraceError } from "../../src/errors.ts";
@@ -82,7 +82,7 @@ test("LiveStream and its readers take any packets, in bounds and without an erro
       const piece = media.slice(at, at + PIECE_PACKETS * 188);
       const damage = random(4) === 0 ? 0 : random(200);
       for (let i = 0; i < damage; i++) {
-        // Most of what is read stands at the beginning of packets.
+        // Most fields that are parsed are at the beginning of packets.
         const place = random(PIECE_PACKETS) * 188 + (random(3) === 0 ? random(188) : random(24));
         piece[place] = random(4) === 0 ? 0xff : random(256);
       }

@@ -158,7 +158,7 @@ test("LiveSession.seek() goes back inside the window and to the edge again, and 
   session.stop("test");
 });
 
-test("LiveSession reports stalled with its reason, playing when it goes on, and missing_content", async () => {
+test("LiveSession reports stalled with its reason, playing when it resumes, and missing_content", async () => {
   const { start, studio, clock } = await setUp();
   await studio.run(4000);
   const session = await start();
@@ -210,7 +210,7 @@ test("LiveSession.playlist() slides, begins where the viewer sought, and ends wi
   assertEquals(await manifestText(await start({ pid: "ts" }), String, none), null);
 });
 
-test("segmentBody() gives segments of the window with PAT and PMT first, and none besides", async () => {
+test("segmentBody() returns segments of the window with PAT and PMT first, and no others", async () => {
   const { start, studio } = await setUp();
   await studio.run(3000);
   const session = await start({ output: "hls" });
@@ -244,7 +244,7 @@ test("LiveSession.openStream() ends cleanly with the broadcast, and with an erro
   assertMatch(other.errorMessage!, /no data/);
 });
 
-test("LiveSession stops itself without activity and gives everything back", async () => {
+test("LiveSession stops itself without activity and releases everything", async () => {
   const { start, studio, live, clock, sessions } = await setUp();
   await studio.run(4000);
   const session = await start({ useApiStop: false, stopNotifications: true });
@@ -259,7 +259,7 @@ test("LiveSession stops itself without activity and gives everything back", asyn
   assertEquals(session.errorMessage, null);
 });
 
-test("Sessions.start() of a broadcast that was played before gives no segment number twice", async () => {
+test("Sessions.start() of a broadcast that was played before uses no segment number twice", async () => {
   const { start, studio } = await setUp();
   await studio.run(3000);
   const first = await start({ output: "hls" });
@@ -295,7 +295,7 @@ test("Sessions.close() resolves when no window of a broadcast is left on disk", 
   assertEquals([disk.nodes.size, disk.openHandles], [0, 0]);
 });
 
-test("Sessions.start() of a magnet finds the broadcast that runs here, even one that took the place of its swarm", async () => {
+test("Sessions.start() of a magnet finds the broadcast running here, even one that replaced its swarm", async () => {
   class Displaced extends FakeSwarm {
     displace = () => {};
     override metadata(): Promise<never> {

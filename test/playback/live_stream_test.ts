@@ -22,12 +22,12 @@ const CLIPS: readonly (readonly [string, number])[] = [
   ["ts-wrap.ts", 6],
 ];
 
-/** The clips' clock comes too seldom where they begin again, and in sound alone; the rest is ours to get right. */
+/** Clips have too few clock values where they start over, and in sound alone; all other faults would be ours. */
 function problems(ts: Uint8Array, isSegment: boolean): string[] {
   return checkTs(ts, { isSegment }).problems.filter((problem) => !problem.includes("PCR gap"));
 }
 
-/** Reads what comes into `parts`; resolves at the end. */
+/** Collects the stream in `parts`; resolves at its end. */
 async function collect(reader: LiveReader, parts: Uint8Array[], signal = never): Promise<void> {
   for await (const bytes of reader.read(signal)) parts.push(bytes);
 }
@@ -51,7 +51,7 @@ function marks(ts: Uint8Array): number[] {
 const pidAt = (ts: Uint8Array, packet: number) => ((ts[packet * 188 + 1]! & 31) << 8) | ts[packet * 188 + 2]!;
 
 for (const [clip, durationS] of CLIPS) {
-  test(`LiveReader gives ${clip} out from PAT, PMT and a random access point to its end`, async () => {
+  test(`LiveReader outputs ${clip} from PAT, PMT and a random access point to its end`, async () => {
     const studio = await Studio.open({ clip, durationS });
     const stream = new LiveStream(studio, studio.clock, { limits: ROOM });
     const parts: Uint8Array[] = [];
@@ -71,7 +71,7 @@ for (const [clip, durationS] of CLIPS) {
     stream.close();
   });
 
-  test(`LiveStream.readSegment() gives each access unit of ${clip} once, in segments that stand alone`, async () => {
+  test(`LiveStream.readSegment() returns each access unit of ${clip} once, in independent segments`, async () => {
     const studio = await Studio.open({ clip, durationS });
     const stream = new LiveStream(studio, studio.clock, { limits: ROOM });
     await studio.run(15_000);
@@ -135,7 +135,7 @@ test("LiveReader and LiveCuts skip a gap to the next random access point and mar
   stream.close();
 });
 
-test("LiveReader begins again after what the broadcaster marks as a discontinuity", async () => {
+test("LiveReader restarts after a discontinuity marked by the broadcaster", async () => {
   const studio = await Studio.open();
   const stream = new LiveStream(studio, studio.clock, { limits: ROOM });
   const parts: Uint8Array[] = [];
@@ -234,7 +234,7 @@ function segmentSpan(stream: LiveStream): number {
   return stream.segments.reduce((sum, segment) => sum + segment.durationMs, 0);
 }
 
-test("LiveStream keeps no more bytes than it may", async () => {
+test("LiveStream keeps no more bytes than its limit", async () => {
   const studio = await Studio.open();
   const stream = new LiveStream(studio, studio.clock, { limits: { windowMs: 60_000, maxBytes: 200_000 } });
   await studio.run(30_000);
@@ -243,7 +243,7 @@ test("LiveStream keeps no more bytes than it may", async () => {
   stream.close();
 });
 
-test("LiveStream.close() lets go of the feed, its timer and all who wait", async () => {
+test("LiveStream.close() releases the feed, its timer and all waiting readers", async () => {
   const studio = await Studio.open();
   const stream = new LiveStream(studio, studio.clock, { limits: ROOM });
   const waits = stream.grown(never);
@@ -252,7 +252,7 @@ test("LiveStream.close() lets go of the feed, its timer and all who wait", async
   assertEquals((studio.clock as { pendingTimers?: number }).pendingTimers, 0);
 });
 
-test("LiveCuts gives no segment before a gap that is too short or without sound: browsers would stop there", async () => {
+test("LiveCuts emits no segment before a gap that is too short or has no sound, where browsers would stop", async () => {
   for (let passedMs = 6000; passedMs < 8500; passedMs += 200) {
     const studio = await Studio.open();
     const stream = new LiveStream(studio, studio.clock, { limits: ROOM });
@@ -311,7 +311,7 @@ test("LiveStream.readSegment() begins what continues nothing with pictures and s
     }
     stream.close();
   }
-  // What goes on keeps all of its sound.
+  // The continued stream keeps all of its sound.
   assert(leads > 0);
 });
 

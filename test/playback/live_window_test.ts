@@ -18,7 +18,7 @@ const FILE_BYTES = 400_000;
 const log = { log() {}, child: () => log };
 const never = new AbortController().signal;
 
-/** A chunk of a second whose packets hold their number, in parts that are no whole packets. */
+/** A chunk of one second whose packets contain their number, in parts that split packets. */
 function chunk(first: number): Uint8Array[] {
   const bytes = new Uint8Array(PACKETS * 188);
   for (let i = 0; i < PACKETS; i++) new DataView(bytes.buffer).setUint32(i * 188, first + i);
@@ -43,7 +43,7 @@ async function numbers(window: PacketWindow, first: number, count: number): Prom
   return Array.from({ length: count }, (_, i) => new DataView(bytes.buffer, bytes.byteOffset).getUint32(i * 188));
 }
 
-test("PacketWindow moves what is old to disk and reads across both", async () => {
+test("PacketWindow moves old packets to disk and reads across both", async () => {
   const { files, window } = setUp({ windowMs: 300_000, maxBytes: 2 ** 30 });
   await fill(window, 400);
   assertLess(window.usedBytes, 92 * PACKETS * 188);
@@ -74,7 +74,7 @@ test("PacketWindow stays in memory, within its limit, when the disk fails", asyn
   assertEquals(files.openHandles, 0);
 });
 
-test("PacketWindow gives a disk that hangs one chunk at a time, and catches up when it goes on", async () => {
+test("PacketWindow writes one chunk at a time to a disk that hangs, and catches up when it recovers", async () => {
   const files = new MemoryFiles(new FakeClock());
   let asked = 0;
   const window = new PacketWindow(
@@ -99,7 +99,7 @@ test("PacketWindow gives a disk that hangs one chunk at a time, and catches up w
   assertEquals([files.nodes.size, files.openHandles], [0, 0]);
 });
 
-test("PacketWindow keeps no more on disk than it may", async () => {
+test("PacketWindow keeps no more on disk than its limit", async () => {
   const { window } = setUp({ windowMs: 600_000, maxBytes: 2 ** 30, maxDiskBytes: 50 * PACKETS * 188 });
   await fill(window, 300);
   assertLess(window.usedDiskBytes, 51 * PACKETS * 188 + 1);
@@ -123,7 +123,7 @@ test("PacketWindow.packets() that is overtaken by the window says so and reads n
   assertEquals([files.nodes.size, files.openHandles], [0, 0]);
 });
 
-test("LiveReader and segments read what is on disk like what is in memory", async () => {
+test("LiveReader and segments read packets on disk like those in memory", async () => {
   const studio = await Studio.open({ clock: new FakeClock() });
   const files = new MemoryFiles(studio.clock);
   const stream = new LiveStream(studio, studio.clock, {

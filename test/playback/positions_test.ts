@@ -18,7 +18,7 @@ async function withPositions(body: (positions: Positions, clock: FakeClock, stor
   }
 }
 
-test("Positions.get() returns what was set last for that file of that torrent, and null for others", () =>
+test("Positions.get() returns the last position set for a file of a torrent, and null for others", () =>
   withPositions(async (positions, clock) => {
     assertEquals(await positions.get(A), null);
     await positions.set(A, 100.4, 3600);

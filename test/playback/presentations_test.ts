@@ -8,7 +8,7 @@ import { clip } from "../support/fixtures.ts";
 import { until } from "../support/until.ts";
 import { FakeSwarm } from "./support.ts";
 
-test("Presentations.open() keeps what was opened, and nothing of what all gave up", async () => {
+test("Presentations.open() keeps what was opened, but not what all callers gave up", async () => {
   const swarm = new FakeSwarm([{ name: "clip.mp4", bytes: clip("mp4-end.mp4") }]);
   const presentations = new Presentations();
   const request = { swarm, file: swarm.metainfo!.files[0]!, preferredAudioLanguage: null, transcode: null, hls: true };
@@ -42,7 +42,7 @@ function film(presentations: Presentations, holder: Holder) {
     presentations.open({ swarm, file, preferredAudioLanguage, transcode: null, hls: false, holder }, signal);
 }
 
-test("Presentations.open() counts what is kept or in use, and nothing any more when it was dropped and released", async () => {
+test("Presentations.open() counts memory that is kept or in use, until it is dropped and released", async () => {
   const presentations = new Presentations();
   const open = film(presentations, OWN);
   const first = await open("l0");

@@ -36,7 +36,7 @@ function record(n: number, more: Partial<SessionRecord> = {}): SessionRecord {
   };
 }
 
-test("SessionRecords.keep() holds 256 records, and one caller's flood pushes out its own", () => {
+test("SessionRecords.keep() holds 256 records, and a caller's flood evicts only its own", () => {
   const records = new SessionRecords();
   records.keep(record(1));
   for (let n = 100; n < 1100; n++) records.keep(record(n, { clientHost: "10.0.0.66" }));
@@ -62,7 +62,7 @@ test("SessionRecords.addHolder() remembers the newest four callers", () => {
   assertEquals(records.size, 1);
 });
 
-test("SessionRecords.findForSegment() tells files, languages, transcoding and outputs apart", () => {
+test("SessionRecords.findForSegment() distinguishes files, languages, transcoding and outputs", () => {
   const records = new SessionRecords();
   const aac = { mp3: true, ac3: false };
   records.keep(record(1));
@@ -78,7 +78,7 @@ test("SessionRecords.findForSegment() tells files, languages, transcoding and ou
   assertEquals(records.findForSegment(query, "127.0.0.2"), null);
 });
 
-test("SessionRecords.load() reads what the last run kept, and starts empty where the file is damaged", async () => {
+test("SessionRecords.load() reads the last run's records, and starts empty when the file is damaged", async () => {
   const directory = await temporaryDirectory();
   const { files } = await loadPorts();
   const clock = new FakeClock();

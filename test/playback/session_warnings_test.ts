@@ -1,4 +1,4 @@
-/** What `stat` tells of a file that plays, but not as it should. */
+/** What `stat` reports about a file that plays, but not as it should. */
 import { test } from "node:test";
 import { assert, assertEquals } from "@std/assert";
 import { statOf } from "../../src/playback/stat.ts";
@@ -45,11 +45,11 @@ async function errorMessageOf(bytes: Uint8Array): Promise<string | null> {
   return told as string | null;
 }
 
-test("PlaybackSession.errorMessage is null when a film is as it should be", async () => {
+test("PlaybackSession.errorMessage is null for a film without faults", async () => {
   assertEquals(await errorMessageOf(film(0, [1, 0])), null);
 });
 
-test("PlaybackSession.errorMessage tells faults of a film first, then what its output cannot say", async () => {
+test("PlaybackSession.errorMessage reports faults of a film first, then what its output cannot express", async () => {
   assertEquals(
     await errorMessageOf(film(30, [0, 1])),
     "the file does not play as it should: of 60 pictures and frames of sound 30 had times that run back; " +

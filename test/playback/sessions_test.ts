@@ -46,7 +46,7 @@ test("Sessions.start() joins the session of the same key and makes another for a
   assertEquals(await start({ pid: "p" }), await start({ pid: "p", clientHost: "10.9.9.9" }));
 });
 
-test("PlaybackSession.stop() disturbs no other session and gives the lease back", async () => {
+test("PlaybackSession.stop() disturbs no other session and returns the lease", async () => {
   const { start, swarms, sessions } = setUp();
   const one = await start(), two = await start({ pid: "two" });
   const stream = fileBody(one)!.open(0, null).getReader();
@@ -115,7 +115,7 @@ test("PlaybackSession.stream() ends a body that gets no byte and says why", asyn
   assertEquals(session.errorMessage, null);
 });
 
-test("PlaybackSession.stream() gives up its reader when the client leaves", async () => {
+test("PlaybackSession.stream() releases its reader when the client leaves", async () => {
   const { start, swarm } = setUp();
   const session = await start();
   while (swarm.readers.size > 0) await settle();
@@ -225,7 +225,7 @@ test("PlaybackSession reports stalled with its reason, where content is missing,
   await reader.cancel();
 });
 
-test("fileBody() gives what is here of a chunk without waiting for the rest of it", async () => {
+test("fileBody() yields the available part of a chunk without waiting for the rest", async () => {
   const { start, swarm, clock } = setUp();
   const session = await start();
   const { signal } = new AbortController();
@@ -307,7 +307,7 @@ test("Sessions.close() ends all and refuses new ones", async () => {
   await assertRejects(() => start(), MillraceError, "shutting down");
 });
 
-test("PlaybackSession does without fetching ahead when the swarm has no reader left, and tells who reads", async () => {
+test("PlaybackSession does not fetch ahead when the swarm has no free reader, and marks its readers with their session", async () => {
   const { start, swarm } = setUp({ names: ["film.mp4", "extra.mkv"] });
   for (const maxReaders of [0, 1]) {
     swarm.maxReaders = maxReaders;

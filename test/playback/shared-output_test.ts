@@ -12,7 +12,7 @@ const NEVER = new AbortController().signal;
 /** Byte `at` of every output here. */
 const byteAt = (at: number) => (at * 31 + (at >> 9)) & 255;
 
-/** An output of `sizeBytes` whose runs make chunks in memory that is used again, and are counted. */
+/** An output of `sizeBytes` whose runs make chunks in reused memory; it counts the runs. */
 function output(sizeBytes: number, chunkBytes: () => number = () => CHUNK) {
   const buffers = new ChunkBuffers();
   const all = new SharedOutputs(buffers);
@@ -47,7 +47,7 @@ function output(sizeBytes: number, chunkBytes: () => number = () => CHUNK) {
   return { all, buffers, counts, source, read };
 }
 
-/** Reads `chunks` chunks, or all; checks every byte and gives its memory back. Answers how many bytes came. */
+/** Reads `chunks` chunks, or all; checks every byte and releases its memory. Returns how many bytes came. */
 async function take(
   { buffers }: { buffers: ChunkBuffers },
   iterator: AsyncIterator<Uint8Array>,
@@ -71,7 +71,7 @@ async function take(
 
 const iteratorOf = (reader: SharedReader, signal = NEVER) => reader.read(signal)[Symbol.asyncIterator]();
 
-test("SharedOutputs.read() makes once what readers near each other take, and keeps nothing behind the last", async () => {
+test("SharedOutputs.read() makes bytes once for readers near each other, and keeps none that all have read", async () => {
   const size = 40 * CHUNK + 77;
   const shared = output(size);
   const readers = [shared.read(0), shared.read(0), shared.read(3 * CHUNK + 5)];
@@ -91,7 +91,7 @@ test("SharedOutputs.read() makes once what readers near each other take, and kee
   assertEquals(shared.counts.open, 0);
 });
 
-test("SharedOutputs.read() gives readers far apart a run each, which ends with its last reader", async () => {
+test("SharedOutputs.read() gives distant readers separate runs, which end with their last reader", async () => {
   const shared = output(2 ** 40);
   const [near, far, follower] = [shared.read(0), shared.read(2 ** 39), shared.read(0)];
   const iterators = [near, far, follower].map((reader) => iteratorOf(reader!));
@@ -137,7 +137,7 @@ test("SharedOutputs keeps parts that several sessions play, within its bound, un
   for (let n = 1; n < 6; n++) await whole(String(n));
   assertEquals(shared.all.limitBytes, 16 * 1024 * 1024);
   assertLessOrEqual(shared.all.keptBytes, shared.all.limitBytes);
-  // Half of the oldest is gone: it is made from its beginning, and what is left of it is used.
+  // Half of the oldest output was evicted: a run begins at its start, and the kept rest is used.
   await whole("0");
   shared.all.leaveAudience(shared.source);
   assert(shared.all.keptBytes > 0);
@@ -145,7 +145,7 @@ test("SharedOutputs keeps parts that several sessions play, within its bound, un
   assertEquals([shared.all.keptBytes, shared.counts.open], [0, 0]);
 });
 
-test("SharedOutputs.read() passes an error on to all who waited; whoever comes later tries again", async () => {
+test("SharedOutputs.read() passes an error on to all waiting readers; later ones try again", async () => {
   const shared = output(10 * CHUNK);
   const readers = [shared.read(0), shared.read(0)];
   shared.counts.fail = true;
@@ -155,7 +155,7 @@ test("SharedOutputs.read() passes an error on to all who waited; whoever comes l
   shared.counts.fail = false;
   const later = shared.read(0);
   assertEquals(await take(shared, iteratorOf(later), 0), 10 * CHUNK);
-  // Those that gave up still stand there.
+  // Readers that gave up are still in the list.
   assert(shared.all.keptBytes > 0);
   for (const reader of [...readers, later]) reader.close();
   assertEquals([shared.counts.open, shared.all.keptBytes], [0, 0]);
@@ -179,7 +179,7 @@ test("SharedOutputs.read() rejects with the signal's reason, and leaves the run 
   assertEquals(shared.counts.open, 0);
 });
 
-test("SharedOutputs gives no reader memory that is used again: 40 readers that come, go and dawdle", async () => {
+test("SharedOutputs never gives a reader memory that is being reused: 40 readers come, go and dawdle", async () => {
   const random = seededBelow(5);
   const size = 60 * CHUNK;
   const shared = output(size, () => 1000 + random(CHUNK - 1000));

@@ -3,7 +3,7 @@ import { assertEquals, assertRejects } from "@std/assert";
 import { MillraceError } from "../../src/errors.ts";
 import { SharedTask } from "../../src/playback/shared-task.ts";
 
-test("SharedTask.wait() gives one result to all and runs the work once", async () => {
+test("SharedTask.wait() returns one result to all callers and runs the work once", async () => {
   let runs = 0;
   const task = new SharedTask(() => Promise.resolve(++runs));
   const signal = new AbortController().signal;
@@ -11,7 +11,7 @@ test("SharedTask.wait() gives one result to all and runs the work once", async (
   assertEquals(await task.wait(signal), 1);
 });
 
-test("SharedTask.wait() leaves the others alone when one gives up, and stops the work with the last", async () => {
+test("SharedTask.wait() does not disturb others when one caller gives up, and stops the work with the last", async () => {
   let own: AbortSignal | undefined;
   const task = new SharedTask<number>((signal) => {
     own = signal;

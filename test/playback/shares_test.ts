@@ -7,7 +7,7 @@ import { MillraceError } from "../../src/errors.ts";
 const page = (name: string): Holder => ({ kind: "page", name });
 const other = (name: string): Holder => ({ kind: "other", name });
 
-test("Shares gives strangers their share, and leaves the reserve to this machine", () => {
+test("Shares gives strangers their share, and keeps the reserve for this machine", () => {
   const shares = new Shares({ total: 10, reserved: 4, page: 2, other: 3 });
   const take = (holder: Holder, amount = 1) => {
     const shortage = shares.shortage(holder, amount);
@@ -42,7 +42,7 @@ class Lab {
 
 const isBusy = (start: () => void) => assertThrows(start, MillraceError, "stop one");
 
-test("SessionLimits lets a page of another site have few sessions, whatever they are called", () => {
+test("SessionLimits allows a page of another site few sessions, whatever names it uses", () => {
   const lab = new Lab();
   for (let i = 0; i < SESSION_LIMITS.page; i++) lab.start(`page ${i}`, page("127.0.0.1"));
   isBusy(() => lab.start("one more", page("127.0.0.1")));

@@ -39,7 +39,7 @@ test("sidecarsOf() takes files named like the film, in a folder named like it, a
   assertEquals(found(season, 1), [[4, "German", "de"], [6, "French", "fr"]]);
 });
 
-test("sidecarsOf() takes any where the film is alone, each under a name of its own", () => {
+test("sidecarsOf() accepts all subtitles when there is only one film, each with a distinct name", () => {
   assertEquals(found(["film.mp4", "English.srt", "eng.srt", "forced.en.srt", "words.srt"]), [
     [1, "English", "en"],
     [2, "English 2", "en"],
@@ -48,7 +48,7 @@ test("sidecarsOf() takes any where the film is alone, each under a name of its o
   ]);
 });
 
-test("sidecarsOf() leaves out what is empty or too large, and keeps its bound", () => {
+test("sidecarsOf() leaves out files that are empty or too large, and keeps its bound", () => {
   const film = fileAt("film.mp4", 0);
   const sizes = [0, MAX_SIDECAR_BYTES + 1, MAX_SIDECAR_BYTES];
   const files = [film, ...sizes.map((size, n) => fileAt(`film.${n}.srt`, n + 1, size))];

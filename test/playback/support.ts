@@ -1,4 +1,4 @@
-/** A swarm made of bytes in memory, for tests of what stands on swarms. */
+/** A swarm made of bytes in memory, for tests of the layers above swarms. */
 import type { ReadOptions } from "../../src/bytes/source.ts";
 import { MemorySource } from "../support/memory-source.ts";
 import { abortError, MillraceError } from "../../src/errors.ts";
@@ -47,7 +47,7 @@ export function fakeMetainfo(
   };
 }
 
-/** A swarm whose files are all there, unless `silent`: then every read and the metadata wait forever. */
+/** A swarm whose files are complete, unless `silent`: then the metadata and every read wait forever. */
 export class FakeSwarm implements Swarm {
   readonly infohashHex: string;
   metainfo: Metainfo | null;
@@ -186,7 +186,7 @@ function waitForAbort(signal: AbortSignal): Promise<never> {
 
 const log = { log() {}, child: () => log };
 
-/** Sessions over `swarms`, of which none is live unless `more` says so. */
+/** Sessions over `swarms`, none of them live unless `more` says so. */
 export function makeSessions(clock: Clock, swarms: SwarmManager, more: Partial<SessionsParts> = {}): Sessions {
   return new Sessions({
     clock,
@@ -209,7 +209,7 @@ export function makeSessions(clock: Clock, swarms: SwarmManager, more: Partial<S
   });
 }
 
-/** What a player on this machine asks for, but for `more`. */
+/** The request of a player on this machine, changed by `more`. */
 export function startRequest(infohash: string, more: Partial<StartRequest>): StartRequest {
   return {
     selector: { kind: "infohash", infohash },

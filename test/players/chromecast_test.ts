@@ -1,4 +1,4 @@
-/** CASTV2 as a device in memory speaks it; test/interop has a receiver whose protocol we did not write. */
+/** CASTV2 with a simulated device; test/interop has a receiver that we did not write. */
 import { test } from "node:test";
 import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
 import { MillraceError } from "../../src/errors.ts";
@@ -53,7 +53,7 @@ test("decodeCastMessage() survives 20,000 damaged messages with a typed error or
   }
 });
 
-test("castFrames() finds messages wherever chunks are cut, and refuses one that claims to be longer than 64 KiB", async () => {
+test("castFrames() finds messages however chunks are split, and refuses one that claims to be longer than 64 KiB", async () => {
   const framed = encodeCastMessage(MESSAGE);
   const three = new Uint8Array([...framed, ...framed, ...framed]);
   for (const size of [1, 3, 5, framed.length, framed.length + 2, three.length]) {
@@ -87,7 +87,7 @@ test("describeChromecast() takes nothing from an announcement that is no id, no 
 
 type Body = Record<string, unknown>;
 
-/** A device whose answers the test makes; null is silence. `isForApp`: the application is asked, not the receiver. */
+/** A device whose answers the test makes; null is silence. `isForApp`: the message is for the application, not the receiver. */
 function device(answer: (type: string, isForApp: boolean) => Body | null) {
   const clock = new FakeClock();
   const asked: string[] = [];
@@ -172,7 +172,7 @@ test("Chromecast.open() waits until its application takes messages and plays, an
   player.close();
 });
 
-test("Chromecast keeps its connection while it is used, comes back after a loss, and is given up after 15 s of silence", async () => {
+test("Chromecast keeps its connection while it is used, reconnects after a loss, and gives up after 15 s of silence", async () => {
   let isSilent = false;
   const { player, asked, pass, say, hangUp, clock } = device((type) => {
     if (isSilent) return null;
@@ -205,7 +205,7 @@ test("Chromecast keeps its connection while it is used, comes back after a loss,
   assertEquals(clock.pendingTimers, 0);
 });
 
-test("Chromecast says what its own stream does, and nothing of what somebody else plays there", async () => {
+test("Chromecast reports the state of its own stream, and nothing about what somebody else plays there", async () => {
   let playing: Body = media("PLAYING");
   const { player, pass } = device((_type, isForApp) => isForApp ? playing : receiver(APP));
   const ask = async <T>(asking: Promise<T>) => {

@@ -67,7 +67,7 @@ test("CastIdentity keeps its key in the state directory, sets a damaged file asi
   assert(second.key !== first.key && [...ports.files.nodes.keys()].some((path) => path.includes(".damaged-")));
 });
 
-test("CastReceiver plays nothing of an engine that nobody allowed, and asks once", async () => {
+test("CastReceiver plays nothing from an engine that was not allowed, and asks the user once", async () => {
   const { command, senders, sender, mpv } = await room();
   assertEquals(await codeOf(() => command({ kind: "status" })), "denied");
   assertEquals(senders.pending(), [], "only what wants to play is shown to the user");
@@ -86,7 +86,7 @@ test("CastReceiver plays nothing of an engine that nobody allowed, and asks once
   assertEquals(mpv.commands.length, 1);
 });
 
-test("CastReceiver takes a command once, soon, from the machine that asked for it, whole and signed for it alone", async () => {
+test("CastReceiver accepts a command only once, in time, from the requesting machine, complete and signed for this receiver", async () => {
   const { receiver, identity, sender, senders, greet, bodyOf, mpv, clock, command } = await room();
   await codeOf(() => command(OPEN));
   await senders.decide(sender.key, true);
@@ -116,7 +116,7 @@ test("CastReceiver takes a command once, soon, from the machine that asked for i
   assertEquals(mpv.opened.length, 1);
 });
 
-test("CastReceiver follows no sender to another machine, nor to what is no stream, and reads requests within bounds", async () => {
+test("CastReceiver follows no address on another machine or without a stream, and reads requests within bounds", async () => {
   const { receiver, sender, senders, command, mpv, greet, clock } = await room();
   await codeOf(() => command(OPEN));
   await senders.decide(sender.key, true);
@@ -153,7 +153,7 @@ test("CastReceiver follows no sender to another machine, nor to what is no strea
   await greet();
 });
 
-test("CastReceiver lets only the engine whose stream plays steer it, and forgets it when something else is opened there", async () => {
+test("CastReceiver lets only the engine whose stream plays control it, and forgets that engine when something else is opened", async () => {
   const { receiver, senders, sender, command, mpv, players, identity, greet, ports } = await room();
   await codeOf(() => command(OPEN));
   await senders.decide(sender.key, true);
@@ -175,7 +175,7 @@ test("CastReceiver lets only the engine whose stream plays steer it, and forgets
   assertEquals(await codeOf(() => command({ kind: "pause" })), "conflict");
 });
 
-test("CastReceiver tells a sender that its player was exchanged meanwhile", async () => {
+test("CastReceiver tells a sender that the player was replaced meanwhile", async () => {
   const { command, senders, sender, mpv } = await room();
   await codeOf(() => command(OPEN));
   await senders.decide(sender.key, true);
@@ -232,7 +232,7 @@ test("CastRelay passes on playlists and segments of the engine that sent them, a
   assertEquals([asked, clock.pendingTimers], [[], 0]);
 });
 
-test("CastSenders keeps who is allowed, and bounds who asks", async () => {
+test("CastSenders stores allowed engines, and bounds the number of those that ask", async () => {
   const { senders, ports, clock, files } = await room();
   const key = (n: number) => n.toString(16).padStart(64, "0");
   for (let n = 0; n < 9; n++) senders.ask({ key: key(n), name: `E${n}` }, HOST);
@@ -252,7 +252,7 @@ test("CastSenders keeps who is allowed, and bounds who asks", async () => {
   assertEquals(await codeOf(() => CastSenders.load(ports, null, ["any"])), "config");
 });
 
-test("EnginePlayer gives its stream to nobody that lacks the announced key, or passes on the answer of the one that has it", async () => {
+test("EnginePlayer gives its stream only to the engine with the announced key, also when another machine relays its answer", async () => {
   const { identity, sender, receiver } = await room();
   const asked: string[] = [];
   const at = { host: HOST, port: 6878 };

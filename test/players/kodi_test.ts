@@ -1,4 +1,4 @@
-/** What Kodi is told and how its words are read; test/interop has the real one. */
+/** Requests to Kodi and how its answers are read; test/interop has the real Kodi. */
 import { test } from "node:test";
 import { assert, assertEquals, assertMatch, assertRejects, assertThrows } from "@std/assert";
 import { MillraceError } from "../../src/errors.ts";
@@ -15,7 +15,7 @@ class FakeKodi {
   readonly clock = new FakeClock();
   readonly calls: { url: string; authorization: string | null; method: string; params: Record<string, unknown> }[] = [];
   readonly logged: string[] = [];
-  /** What it opens, and what of it plays. */
+  /** Addresses that it opens, and the one that plays. */
   file: string | null = null;
   isActive = false;
   speed = 1;
@@ -134,7 +134,7 @@ test("list() names each Kodi that responds, and asks again after a while only", 
   assertEquals(await finder.list(), [], "both were switched off");
 });
 
-test("list() leaves out what is silent, no Kodi or wants another password, and warns of the last without telling it", async () => {
+test("list() leaves out hosts that are silent, not Kodi or need another password, and warns of the latter without logging it", async () => {
   const table: [() => Response, RegExp][] = [
     [() => new Response("", { status: 401 }), /^warn .*--kodi/],
     [() => new Response("<html>"), /^debug .*no Kodi/],
@@ -156,7 +156,7 @@ test("list() leaves out what is silent, no Kodi or wants another password, and w
   }
 });
 
-test("open() ends what plays, gives Kodi the address and resolves once it plays", async () => {
+test("open() stops what plays, sends Kodi the address and resolves once it plays", async () => {
   const kodi = new FakeKodi();
   const player = await kodi.player();
   kodi.file = "something else";
@@ -171,7 +171,7 @@ test("open() ends what plays, gives Kodi the address and resolves once it plays"
   assertEquals(told, ["Player.Stop", "Player.Open"]);
 });
 
-test("open() says that Kodi does not play what it gave up", async () => {
+test("open() rejects when Kodi gives up on the stream", async () => {
   const kodi = new FakeKodi();
   const player = await kodi.player();
   kodi.opens = false;
@@ -188,7 +188,7 @@ test("open() says that Kodi does not play what it gave up", async () => {
   assertEquals([refused.code, refused.message], ["unavailable", "Kodi refuses: Invalid params."]);
 });
 
-test("status() and control() pass on what Kodi says and what it is told", async () => {
+test("status() and control() pass on Kodi's state and the caller's commands", async () => {
   const kodi = new FakeKodi();
   const player = await kodi.player();
   assertEquals((await player.status(signal)).state, "idle");

@@ -11,14 +11,14 @@ async function all(stream: ReadableStream<Uint8Array>): Promise<string[]> {
   return lines;
 }
 
-test("linesOf() puts lines together across chunks, with either end, and gives the last one without an end", async () => {
+test("linesOf() joins lines across chunks, with either line end, and yields a last line without one", async () => {
   assertEquals(await all(streamOf("a", "b\r\nc\n", "\nd")), ["ab", "c", "", "d"]);
   assertEquals(await all(streamOf("a\n")), ["a"]);
   const umlaut = new TextEncoder().encode("ä\n");
   assertEquals(await all(ReadableStream.from([umlaut.subarray(0, 1), umlaut.subarray(1)])), ["ä"]);
 });
 
-test("linesOf() drops the rest of a line that is longer than 64 KiB, and goes on with the next", async () => {
+test("linesOf() drops the rest of a line that is longer than 64 KiB, and continues with the next", async () => {
   const lines = await all(streamOf("x".repeat(60_000), "y".repeat(60_000), "z\nnext\n"));
   assertEquals(lines.map((line) => line.length), [65_536, 4]);
   assertEquals(lines[1], "next");

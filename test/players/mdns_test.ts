@@ -12,7 +12,7 @@ import { noise } from "../support/random.ts";
 const TYPE = ["_googlecast", "_tcp", "local"];
 const utf8 = (text: string) => new TextEncoder().encode(text);
 
-/** What a device with this name says of itself. */
+/** The records of a device with this name. */
 function records(name: string, { ttlSeconds = 120, port = 8009 } = {}): DnsRecord[] {
   const instance = [name, ...TYPE];
   const target = ["device", "local"];
@@ -52,7 +52,7 @@ function crafted(name: number[], type: number, data: number[], length = data.len
   return new Uint8Array([...header, ...name, 0, type, 0x80, 1, 0, 0, 0, 120, length >> 8, length & 255, ...data]);
 }
 
-test("readMessage() follows compressed names to the front alone, so that circles end, and reads nothing beyond the message", () => {
+test("readMessage() follows compressed names only backwards, so that it terminates, and reads nothing beyond the message", () => {
   const compressed = crafted([1, 97, 0], 12, [1, 98, 0xc0, 12]);
   assertEquals(readMessage(compressed)?.records[0], {
     type: "PTR",
@@ -99,7 +99,7 @@ test("readMessage() survives 20,000 damaged messages without an error of its own
 
 const silent: Logger = { log: () => {}, child: () => silent };
 
-/** A machine at 192.168.7.5, what it sends, and a way to say something to it. */
+/** A machine at 192.168.7.5: what it sends, and a way to send to it. */
 function machine(taken5353 = false) {
   const clock = new FakeClock();
   const sent: DnsMessage[] = [];
@@ -135,7 +135,7 @@ function machine(taken5353 = false) {
     await clock.advanceAsync(ms);
     await new Promise((resolve) => setTimeout(resolve, 0));
   };
-  /** What a caller is given after a search, while which `answer` runs. */
+  /** The result of a search during which `answer` runs. */
   const list = async (answer: () => void) => {
     const listed = browser.list();
     await pass(0);
@@ -144,7 +144,7 @@ function machine(taken5353 = false) {
     await pass(950);
     return (await listed).map(({ instance, host }) => `${instance}@${host}`);
   };
-  /** As a question from `host`; `known`: what the asker has heard already. */
+  /** Delivers a question from `host`; `known`: records that the asker has already. */
   const ask = (name: readonly string[], type: number, { port = 5353, known = [] as DnsRecord[] } = {}) => {
     const message = { id: 7, isResponse: false, questions: [{ name, type }], records: known };
     for (const handler of handlers) handler(writeMessage(message), { host: "192.168.7.9", port });
@@ -152,7 +152,7 @@ function machine(taken5353 = false) {
   return { clock, sent, bound, handlers, hear, browser, list, pass, ask, ports };
 }
 
-test("ServiceBrowser asks twice, asks again for what was left out, and lists what is known whole", async () => {
+test("ServiceBrowser asks twice, asks again for missing records, and lists services that are fully known", async () => {
   const { clock, sent, bound, hear, browser, pass } = machine();
   assertEquals(sent.length, 0, "nobody asked");
   const listing = browser.list();
@@ -171,7 +171,7 @@ test("ServiceBrowser asks twice, asks again for what was left out, and lists wha
   assertEquals(clock.pendingTimers, 0);
 });
 
-test("ServiceBrowser believes nobody from elsewhere, nobody about another machine, and few from one machine", async () => {
+test("ServiceBrowser ignores answers from other networks, about other machines, and too many from one machine", async () => {
   const { hear, list, handlers, browser, pass } = machine();
   const listed = await list(() => {
     hear(records("Far"), "8.8.8.8");
@@ -191,7 +191,7 @@ test("ServiceBrowser believes nobody from elsewhere, nobody about another machin
   assertEquals(handlers.size, 0);
 });
 
-test("ServiceBrowser forgets who says goodbye at once, who falls silent within a minute, and closes its sockets when nobody asks", async () => {
+test("ServiceBrowser forgets a service at once on goodbye, within a minute of silence, and closes its sockets when unused", async () => {
   const { clock, sent, hear, list, handlers, browser, pass } = machine();
   const listed = await list(() => {
     hear(records("Stays", { ttlSeconds: 4500 }));
@@ -217,7 +217,7 @@ test("ServiceBrowser forgets who says goodbye at once, who falls silent within a
   assertEquals(await browser.list(), []);
 });
 
-test("MulticastDns reads so many messages of one machine, and searches from another port when 5353 is taken", async () => {
+test("MulticastDns bounds the messages read from one machine, and searches from another port when 5353 is taken", async () => {
   const { bound, hear, browser, pass } = machine(true);
   const listing = browser.list();
   await pass(0);
@@ -231,7 +231,7 @@ test("MulticastDns reads so many messages of one machine, and searches from anot
   browser.close();
 });
 
-test("ServiceResponder announces twice, answers what is asked of it at most once a second, and says goodbye", async () => {
+test("ServiceResponder announces twice, answers queries for it at most once per second, and says goodbye", async () => {
   const { ports, clock, sent, ask, pass, handlers } = machine();
   let isOffered = true;
   const dns = new MulticastDns(ports);

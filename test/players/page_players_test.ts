@@ -10,7 +10,7 @@ const report = (turn: number, state: PageReport["state"], more: Partial<PageRepo
   return { turn, state, positionSeconds: null, durationSeconds: null, reason: "", ...more };
 };
 
-/** A page that listens, and what it hears. */
+/** A listening page, and the messages it gets. */
 async function listening(pages: PagePlayers, host = "192.168.7.9", isLocal = false) {
   const reader = pages.join(host, isLocal).lines.getReader();
   const next = async () => {
@@ -78,7 +78,7 @@ test("a page that leaves while a stream is opened in it ends that", async () => 
   await assertRejects(() => device.open(new FakeStream("2"), signal), MillraceError, "the page was closed");
 });
 
-test("a page hears something every 15 s, and one that takes nothing is let go", async () => {
+test("a page gets a message every 15 s, and one that stops reading is dropped", async () => {
   const clock = new FakeClock();
   const pages = new PagePlayers(clock);
   const { next } = await listening(pages);

@@ -14,7 +14,7 @@ async function codeOf(work: () => Promise<unknown>): Promise<string> {
   return ((await assertRejects(work, MillraceError)) as MillraceError).code;
 }
 
-test("list() shows players of all finders, and programs of this machine to callers there alone", async () => {
+test("list() shows players of all finders, and programs on this machine only to local callers", async () => {
   const shelf = new Shelf(new RememberingPlayer("mpv", { localOnly: true }), new RememberingPlayer("tv"));
   const players = new Players([shelf, new Shelf(new RememberingPlayer("kodi"))], new FakeClock());
   assertEquals((await players.list(HERE)).map(({ id }) => id), ["mpv", "tv", "kodi"]);
@@ -53,7 +53,7 @@ test("setVolume() says so where a player's volume cannot be set from here", asyn
   assertEquals(set, [50]);
 });
 
-test("open() lets the stream go that the player had before, but not one that it was given again", async () => {
+test("open() ends the stream that the player had before, unless it is the same one", async () => {
   const players = new Players([new Shelf(new RememberingPlayer("tv"))], new FakeClock());
   const [one, again, two] = [new FakeStream("1"), new FakeStream("1"), new FakeStream("2")];
   await players.open("tv", ELSEWHERE, give(one), signal);
@@ -76,7 +76,7 @@ test("open() lets the new stream go when the player refuses it", async () => {
   assertEquals(stream.stops, 1);
 });
 
-test("open() ends one that is under way for the same player, and goes on when that is over", async () => {
+test("open() aborts an open() in progress for the same player, and proceeds when that has ended", async () => {
   const tv = new RememberingPlayer("tv");
   const players = new Players([new Shelf(tv)], new FakeClock());
   tv.hold = new Promise<void>(() => {});
@@ -90,7 +90,7 @@ test("open() ends one that is under way for the same player, and goes on when th
   assertEquals(tv.opened.map(({ id }) => id), ["slow", "next"]);
 });
 
-test("open() gives up after a minute with what the engine knows of the stream", async () => {
+test("open() gives up after a minute with what the engine knows about the stream", async () => {
   const clock = new FakeClock();
   const tv = new RememberingPlayer("tv");
   const players = new Players([new Shelf(tv)], clock);
@@ -105,7 +105,7 @@ test("open() gives up after a minute with what the engine knows of the stream", 
   assertMatch(error.message, /Player tv .*no_peers/);
 });
 
-test("close() ends what is under way and lets the players of all finders go", async () => {
+test("close() ends all pending calls and releases the players of all finders", async () => {
   const tv = new RememberingPlayer("tv");
   const shelves = [new Shelf(tv), new Shelf()];
   const players = new Players(shelves, new FakeClock());

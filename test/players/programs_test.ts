@@ -57,7 +57,7 @@ test("ProgramFinder looks again after a minute, not before", async () => {
   assertEquals((await finder.list()).length, 1);
 });
 
-test("ProgramFinder lists what the user named alone, desktop or not, and refuses other programs", async () => {
+test("ProgramFinder lists only the programs that the user named, with or without a desktop, and refuses others", async () => {
   const ports = machine(["/opt/cvlc", "/usr/bin/mpv"], false);
   const named = { programs: ["/opt/cvlc"], discovery: false };
   assertEquals((await new ProgramFinder(ports, named).list()).map(({ facts }) => facts.id), ["program:vlc"]);
@@ -65,7 +65,7 @@ test("ProgramFinder lists what the user named alone, desktop or not, and refuses
   assertEquals(error.code, "config");
 });
 
-/** Two ends of a connection: what the engine writes, and what the test says in the player's place. */
+/** Two ends of a connection: what the engine writes, and what the test writes in the player's place. */
 function wires() {
   const said: string[] = [];
   let say!: ReadableStreamDefaultController<Uint8Array>;
@@ -80,7 +80,7 @@ function wires() {
   };
 }
 
-test("MpvIpc.command() tells replies apart by number, whatever comes between them", async () => {
+test("MpvIpc.command() matches replies by number, whatever comes between them", async () => {
   const wire = wires();
   const ipc = new MpvIpc(wire);
   const events: string[] = [];
@@ -99,7 +99,7 @@ test("MpvIpc.command() tells replies apart by number, whatever comes between the
   assertEquals(JSON.parse(wire.said[0]!), { command: ["get_property", "pause"], request_id: 1 });
 });
 
-test("MpvIpc.command() rejects what waits when mpv ends, and refuses more than 32 questions that nobody answers", async () => {
+test("MpvIpc.command() rejects pending commands when mpv ends, and refuses more than 32 unanswered ones", async () => {
   const wire = wires();
   const ipc = new MpvIpc(wire);
   const waiting = Array.from({ length: 32 }, () => assertRejects(() => ipc.command(["a"], signal), MillraceError));
@@ -129,7 +129,7 @@ test("VlcCli.status() reads its three values among prompts and other words", asy
   ]);
 });
 
-test("VlcCli.status() takes no answer that belongs to a question given up", async () => {
+test("VlcCli.status() does not use the answer to a query that was given up", async () => {
   const wire = wires();
   const cli = new VlcCli(wire.writable, wire.readable);
   const giveUp = new AbortController();
@@ -151,7 +151,7 @@ test("VlcCli rejects what waits when VLC ends, and refuses more than 32 commands
   assertEquals((await assertRejects(() => cli.send("x", signal), MillraceError) as MillraceError).code, "closed");
 });
 
-/** ffplays that run until they are killed and say what the test makes them say. */
+/** Simulated ffplays that run until they are killed and print what the test wants. */
 function ffplays() {
   const runs: { args: readonly string[]; say(text: string): void; exit(): void; isOver: boolean }[] = [];
   const spawn = (_path: string, args: readonly string[]) => {
@@ -195,7 +195,7 @@ async function openFfplay(stream = new FakeStream("1")) {
   return { runs, player, opening };
 }
 
-test("ffplay plays as soon as its clock runs, and its title is data whatever it holds", async () => {
+test("ffplay counts as playing once its clock runs, and no title can become an option", async () => {
   const stream = Object.assign(new FakeStream("1"), { title: "-x \0 film\n" });
   const { runs, player, opening } = await openFfplay(stream);
   assertEquals(runs[0]!.args.slice(-4), ["-window_title", "-x   film ", "-i", stream.url]);
@@ -210,7 +210,7 @@ test("ffplay plays as soon as its clock runs, and its title is data whatever it 
   assertEquals((await assertRejects(() => player.control({ kind: "pause" }, signal), MillraceError)).code, "conflict");
 });
 
-test("ffplay is started again where it is told to go on, one window at a time", async () => {
+test("ffplay is restarted to seek or resume, with one window at a time", async () => {
   const { runs, player, opening } = await openFfplay();
   runs[0]!.say(HEAD + at("3.50"));
   await opening;

@@ -2,7 +2,7 @@
 import type { MillraceError } from "../../src/errors.ts";
 import type { PlayerCommand, PlayerDevice, PlayerFinder, PlayerStatus, PlayerStream } from "../../src/players/types.ts";
 
-/** A player that does what it is told and remembers it. */
+/** A player that records its commands. */
 export class RememberingPlayer implements PlayerDevice {
   readonly facts;
   readonly localOnly: boolean;
@@ -10,7 +10,7 @@ export class RememberingPlayer implements PlayerDevice {
   readonly host = null;
   readonly opened: PlayerStream[] = [];
   readonly commands: PlayerCommand[] = [];
-  /** Set: `open` rejects with it. */
+  /** If set, `open` rejects with it. */
   refusal: MillraceError | null = null;
   /** Set: `open` waits for it, or for the signal. */
   hold: Promise<void> | null = null;

@@ -44,7 +44,7 @@ test("readAnswer() takes answers about the target that name a description on the
   assertEquals(readAnswer(answer(), TARGET, "192.168.7.10"), null, "another sender");
 });
 
-test("searchDevices() asks twice on each network, hears nobody from elsewhere, and closes its sockets", async () => {
+test("searchDevices() asks twice on each network, ignores answers from elsewhere, and closes its sockets", async () => {
   const clock = new FakeClock();
   const bound: string[] = [];
   const sent: string[] = [];
@@ -129,7 +129,7 @@ test("readDescription() finds the services of a renderer, on the device itself a
   }
 });
 
-test("readTime() and writeTime() know the times of AVTransport, and what is none", () => {
+test("readTime() and writeTime() convert the times of AVTransport, and readTime() rejects others", () => {
   assertEquals(["00:00:00", "0:01:02.500", "12:34:56", "100:00:01"].map(readTime), [0, 62, 45_296, 360_001]);
   assertEquals(["NOT_IMPLEMENTED", "", "1:2", "00:61:00", "-1:00:00"].map(readTime), Array(5).fill(null));
   assertEquals([0, 59.9, 3661, 360_001].map(writeTime), ["00:00:00", "00:00:59", "01:01:01", "100:00:01"]);
@@ -146,7 +146,7 @@ test("describeMedia() escapes a title that is anything but XML, and says whether
 
 const AV = { type: "urn:schemas-upnp-org:service:AVTransport:1", controlUrl: new URL("http://192.168.7.9/av") };
 
-/** A device that answers each action as the test says, and remembers what it was asked. */
+/** A device that answers each action as the test says, and records the calls. */
 function fakeDevice(answers: (action: string) => Response) {
   const asked: { action: string; body: string }[] = [];
   const fetcher = (_url: unknown, init: RequestInit = {}) => {
@@ -159,7 +159,7 @@ function fakeDevice(answers: (action: string) => Response) {
 const soap = (values: string) =>
   new Response(`<s:Envelope xmlns:s="x"><s:Body><u:R xmlns:u="y">${values}</u:R></s:Body></s:Envelope>`);
 
-test("callAction() escapes what it sends, and gives a device's refusal in the device's own words", async () => {
+test("callAction() escapes arguments, and reports a device's refusal in its own words", async () => {
   const good = fakeDevice(() => soap("<RelTime>0:00:05</RelTime>"));
   const said = await callAction(good.fetch, AV, "GetPositionInfo", { InstanceID: "0", A: "<&>" }, signal);
   assertEquals([said("RelTime"), said("Nothing")], ["0:00:05", ""]);
@@ -188,7 +188,7 @@ test("callAction() escapes what it sends, and gives a device's refusal in the de
   );
 });
 
-test("DlnaRenderer.open() offers the type that the device takes, and gives up on one that goes on saying stopped", async () => {
+test("DlnaRenderer.open() offers a type that the device accepts, and gives up if it keeps reporting stopped", async () => {
   const clock = new FakeClock();
   let state = "STOPPED";
   const { asked, fetch } = fakeDevice((action) => {
@@ -232,7 +232,7 @@ test("DlnaRenderer.open() offers the type that the device takes, and gives up on
   assertEquals([error.code, clock.pendingTimers], ["conflict", 0]);
 });
 
-test("RendererFinder searches when it is asked, renews its list behind the asker's back, and gives no old one out", async () => {
+test("RendererFinder searches on request, renews its list in the background, and returns no outdated one", async () => {
   const clock = new FakeClock();
   let searches = 0;
   let isThere = true;

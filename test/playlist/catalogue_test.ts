@@ -20,7 +20,7 @@ async function withCatalogue(body: (catalogue: Catalogue, playlist: Playlist, cl
   }
 }
 
-test("Catalogue.items() gives pages of enabled items that this engine plays, by list and by what is searched", async () => {
+test("Catalogue.items() returns pages of enabled items that this engine plays, by list and by search", async () => {
   await withCatalogue(async (catalogue, playlist) => {
     const add = (title: string, more: Record<string, unknown> = {}) =>
       playlist.add({
@@ -105,7 +105,7 @@ test("Catalogue.items() reads page by page, in any order, and sees what changed 
   });
 });
 
-test("Catalogue.version() is another one when items come, go or change", async () => {
+test("Catalogue.version() changes when items are added, removed or changed", async () => {
   await withCatalogue(async (catalogue, playlist, clock) => {
     const seen = [await catalogue.version()];
     const note = async () => {

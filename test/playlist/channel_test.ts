@@ -24,14 +24,14 @@ const item = (title: string, digit: number, more: Partial<NewItem> = {}): NewIte
   ...more,
 });
 
-/** Gives an item what a list said of its number. */
+/** Sets the number that a list gave an item. */
 async function number(store: Store, id: number, text: string): Promise<void> {
   const db = await store.open();
   await db.updateTable("playlist_items").set({ imported: JSON.stringify({ attributes: { "tvg-chno": text } }) })
     .where("id", "=", id).execute();
 }
 
-test("Channels.members() gives the named item, the one that played last, favourites, then the oldest", async () => {
+test("Channels.members() returns the named item, the one that played last, favourites, then the oldest", async () => {
   await withLibrary(async ({ playlist, channels }) => {
     const [one, two, three, four] = [
       await playlist.add(item("News HD", 1)),
@@ -52,7 +52,7 @@ test("Channels.members() gives the named item, the one that played last, favouri
   });
 });
 
-test("Channels.members() leaves out what is disabled, deleted or not the engine's to play", async () => {
+test("Channels.members() leaves out items that are disabled, deleted or not playable by this engine", async () => {
   await withLibrary(async ({ playlist, channels }) => {
     const [one, two, three] = [
       await playlist.add(item("News", 1)),
@@ -71,18 +71,18 @@ test("Channels.members() leaves out what is disabled, deleted or not the engine'
   });
 });
 
-test("Channels.members() gives 16 items at most", async () => {
+test("Channels.members() returns at most 16 items", async () => {
   await withLibrary(async ({ playlist, channels }) => {
     for (let i = 0; i < 20; i++) await playlist.add(item("News", 1 + i % 9));
     assertEquals((await channels.members({ group: "name:news" })).length, 16);
   });
 });
 
-test("ChannelNumbers keep the numbers of lists, and give every other item one of its own that leads back to it", async () => {
+test("ChannelNumbers keeps the numbers of lists, and gives every other item a unique one that leads back to it", async () => {
   await withLibrary(async ({ store, playlist }) => {
     const ids: number[] = [];
     for (let i = 0; i < 8; i++) ids.push(await playlist.add(item(`Channel ${i}`, 1 + i)));
-    // Given twice; that of another item's id; that id's way out; no number at all.
+    // A number given twice; one equal to another item's id; the number which that id then gets; not a number.
     for (const [at, text] of [[0, "7"], [1, "7"], [2, "5"], [3, "7.1"], [5, "HD 5"]] as const) {
       await number(store, ids[at]!, text);
     }

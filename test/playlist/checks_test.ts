@@ -39,7 +39,7 @@ async function withLibrary(probe: Probe, body: (library: Library) => Promise<voi
 
 const nameOf = ({ selector }: Wanted) => selector[1].slice(0, 1);
 
-test("ItemChecks.sweep() keeps what was found with its time, and when an item was last alive", async () => {
+test("ItemChecks.sweep() stores results with their time, and when an item was last alive", async () => {
   let peers = 3;
   const probe: Probe = (wanted) => {
     if (nameOf(wanted) === "2") return Promise.reject(new MillraceError("connection_failed", "the server is gone"));
@@ -71,7 +71,7 @@ test("ItemChecks.sweep() keeps what was found with its time, and when an item wa
   });
 });
 
-test("ItemChecks.sweep() begins with what was never checked, then with what was checked longest ago", async () => {
+test("ItemChecks.sweep() begins with items that were never checked, then those checked longest ago", async () => {
   const asked: string[] = [];
   const probe: Probe = (wanted) => {
     asked.push(nameOf(wanted));
@@ -89,7 +89,7 @@ test("ItemChecks.sweep() begins with what was never checked, then with what was 
   });
 });
 
-test("ItemChecks.sweep() looks at two items at once, gives each its deadline, and one sweep runs at a time", async () => {
+test("ItemChecks.sweep() checks two items at once, each with a deadline, and only one sweep runs at a time", async () => {
   const waiting: string[] = [];
   const probe: Probe = (wanted, signal) =>
     new Promise((_, reject) => {
@@ -107,7 +107,7 @@ test("ItemChecks.sweep() looks at two items at once, gives each its deadline, an
     tasks.cancel(id);
     await tasks.ended(id);
     assertEquals(tasks.status(id).state, "cancelled");
-    // What was broken off has no result.
+    // An aborted check has no result.
     assertEquals(
       (await checks.get(ids)).map(({ id, state, message }) => ({ id, state, message })),
       ids.slice(0, 2).map((id) => ({ id, state: "silent", message: "no answer in time" })),
@@ -116,7 +116,7 @@ test("ItemChecks.sweep() looks at two items at once, gives each its deadline, an
   });
 });
 
-test("ItemChecks.sweep() says what has nothing to look for, and logs a fault of the engine's own", async () => {
+test("ItemChecks.sweep() reports items without an address, and logs faults of the engine itself", async () => {
   await withLibrary(() => Promise.reject(new Error("a bug")), async ({ checks, logged, tasks, add }) => {
     const searched = await add("Searched for", 0, { infohash: "", autoSearch: true });
     const faulty = await add("Faulty", 1);

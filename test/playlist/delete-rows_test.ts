@@ -1,4 +1,4 @@
-/** What is left of the playlist and its index of titles when many items are deleted, whichever way it is done. */
+/** The playlist and its index of titles after many items were deleted, by either method. */
 import { test } from "node:test";
 import { sql } from "kysely";
 import { assertEquals, assertRejects } from "@std/assert";
@@ -35,7 +35,7 @@ async function allRows(store: Store) {
   return await db.selectFrom("playlist_items").selectAll().orderBy("id").execute();
 }
 
-/** Throws when the index of titles is not that of the items. */
+/** Throws unless the index of titles matches the items. */
 async function checkIndex(store: Store): Promise<void> {
   await sql`INSERT INTO playlist_search(playlist_search, rank) VALUES ('integrity-check', 1)`.execute(
     await store.open(),

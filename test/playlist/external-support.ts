@@ -16,7 +16,7 @@ import { Lists } from "../../src/playlist/lists.ts";
 import type { Clock } from "../../src/ports.ts";
 import { textOf } from "../support/text.ts";
 
-/** What the server does next. */
+/** How the server answers the next request. */
 export interface Behaviour {
   /** The list. */
   text: string;
@@ -27,11 +27,11 @@ export interface Behaviour {
   credentials: string | null;
   /** Status instead of the list. */
   status: number | null;
-  /** Sends something of its own. */
+  /** Writes a custom response. */
   raw: ((request: IncomingMessage, response: ServerResponse) => void) | null;
 }
 
-/** An empty list, told in the plainest way. */
+/** An empty list without validators or compression. */
 const PLAIN: Behaviour = {
   text: "#EXTM3U\n",
   etag: null,
@@ -91,12 +91,12 @@ function answer(behaviour: Behaviour, request: IncomingMessage, response: Server
   response.writeHead(200, headers).end(gzip ? gzipSync(text) : text);
 }
 
-/** Lists of an engine and what they are made of. */
+/** An engine's lists and their parts. */
 export interface TestLists {
   readonly lists: Lists;
   readonly store: Store;
   readonly playlist: Playlist;
-  /** What was logged. */
+  /** Logged events. */
   readonly logged: string[];
   /** Items as the API lists them, by title. */
   items(): Promise<Map<string, TestItem>>;

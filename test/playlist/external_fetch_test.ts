@@ -81,7 +81,7 @@ test("a failure wipes nothing: statuses, damage, pages, empty and endless lists,
   });
 });
 
-test("a server that says nothing, or goes on forever, is given up; so is everything at the end", async () => {
+test("an update gives up on a server that is silent or never ends, and all updates end with the engine", async () => {
   const silent: ((response: ServerResponse) => void)[] = [
     () => {},
     (response) => void response.writeHead(200).write("#EXTM3U\n#EXTINF:-1,X\nhttp://h/x\n"),
@@ -160,7 +160,7 @@ test("a private address is fetched only when the one who added it may name it", 
   });
 });
 
-test("passwords are sealed at rest, never told, never logged, and bound to their list", async () => {
+test("passwords are encrypted at rest, never returned, never logged, and bound to their list", async () => {
   const directory = await temporaryDirectory();
   const stateDir = join(directory.path, "state");
   try {
@@ -178,7 +178,7 @@ test("passwords are sealed at rest, never told, never logged, and bound to their
       await fails(() => lists.updateExternal(id), /500/);
       assert(!JSON.stringify([row, logged, shown]).includes("hunter2"), JSON.stringify(logged));
       server.behaviour.status = null;
-      // Editing with what was shown keeps it; an empty login removes both.
+      // Editing with the returned values keeps the password; an empty login removes both.
       const edit = { category: "", name: "x", updateInterval: 0 };
       await lists.editExternal(id, { ...edit, login: "me", password: "" });
       await lists.updateExternal(id);

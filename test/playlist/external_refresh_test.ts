@@ -1,4 +1,4 @@
-/** What a refresh of an external playlist does to the items. */
+/** The effects of a refresh of an external playlist on its items. */
 import { test } from "node:test";
 import { assert, assertEquals } from "@std/assert";
 import { applyEntries, markVanished } from "../../src/playlist/external/apply.ts";
@@ -10,7 +10,7 @@ import { fails, listOf, useListServer, withLists } from "./external-support.ts";
 const { server, add, added } = useListServer();
 const DAY_MS = 86_400_000;
 
-test("a refresh brings in what is new, follows what changed, and keeps what the user edited", async () => {
+test("a refresh adds new items, updates changed ones, and keeps the user's edits", async () => {
   const clock = new FakeClock();
   await withLists(clock, async ({ lists, playlist, items }) => {
     server.behaviour.text = listOf(
@@ -78,7 +78,7 @@ test("entries with one address, or one name, keep to their items by their order"
   });
 });
 
-test("what vanishes is disabled, comes back as it was, and goes to the trash after 7 days unless favourite or locked", async () => {
+test("a vanished item is disabled, comes back as it was, and goes to the trash after 7 days unless favourite or locked", async () => {
   const clock = new FakeClock();
   await withLists(clock, async ({ lists, items, playlist, store }) => {
     const all: [string, string][] = ["Stay", "Go", "Fav", "Lock", "Off", "Back"].map((n) => [n, `http://h/${n}`]);
@@ -157,7 +157,7 @@ test("type, category and name have their effects, and an edit takes hold at once
   });
 });
 
-test("deleting a list deletes what came from it, locked and deleted items too, and nothing else", async () => {
+test("deleting a list deletes all its items, including locked and trashed ones, and nothing else", async () => {
   await withLists(new FakeClock(), async ({ lists, items, playlist, store }) => {
     server.behaviour.text = listOf(["One", "http://h/1"], ["Two", "http://h/2"], ["Three", "http://h/3"]);
     await playlist.add({ title: "Own", transportType: "bt", isLive: -1 });
@@ -177,7 +177,7 @@ test("deleting a list deletes what came from it, locked and deleted items too, a
   });
 });
 
-test("a list that is deleted while it is being fetched leaves nothing behind", async () => {
+test("a list that is deleted while it is fetched leaves no rows", async () => {
   await withLists(new FakeClock(), async ({ lists, items, store }) => {
     let go = () => {};
     server.behaviour.raw = (_request, response) => {
@@ -219,7 +219,7 @@ test("of entries that are alike in address, title and group the first counts, ho
   });
 });
 
-test("an update whose entries another engine took away says so, and disables nothing", async () => {
+test("an update rejects with conflict and disables nothing when another engine replaced its entries", async () => {
   await withLists(new FakeClock(), async ({ lists, items, store }) => {
     const never = new AbortController().signal;
     const text = listOf(...Array.from({ length: 300 }, (_, i) => [`T${i}`, `http://h/${i}`] as [string, string]));

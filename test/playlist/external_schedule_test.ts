@@ -9,7 +9,7 @@ import { listOf, useListServer, withLists } from "./external-support.ts";
 const { server, added } = useListServer();
 const DAY_MS = 86_400_000;
 
-test("the schedule updates by the interval, backs off after failures, and leaves manual lists alone", async () => {
+test("the schedule updates by the interval, backs off after failures, and ignores manual lists", async () => {
   const clock = new FakeClock();
   await withLists(clock, async ({ lists, items, store }) => {
     server.behaviour.text = listOf(["One", "http://h/1"]);
@@ -22,7 +22,7 @@ test("the schedule updates by the interval, backs off after failures, and leaves
       await until("the next timer", async () => {
         const row = await db.selectFrom("external_playlists").select("next_update").where("id", "=", id)
           .executeTakeFirstOrThrow();
-        // While an update runs, the table holds the time of its claim, and the timer is that of a deadline.
+        // While an update runs, the table has the end of its claim, and the timer is the update's deadline.
         return clock.nextTimerMs === row.next_update * 1000 - clock.now() && clock.pendingTimers === 1;
       });
     };
@@ -93,7 +93,7 @@ test("of two engines on one database one updates a list that is due", async () =
   }
 });
 
-test("update_all tells what failed and goes on", async () => {
+test("update_all reports failures and continues", async () => {
   await withLists(new FakeClock(), async ({ lists, items }) => {
     server.behaviour.text = listOf(["One", "http://h/1"], ["bad", "javascript:alert(1)"]);
     await lists.addExternal(added({ name: "dead", url: "http://127.0.0.1:9/" }), false);

@@ -118,7 +118,7 @@ test("importList() reads gzip and latin-1", async () => {
   });
 });
 
-test("importList() refuses what is no list before it adds anything, and stops when cancelled", async () => {
+test("importList() refuses anything but a list before it adds items, and stops when cancelled", async () => {
   await withStore(async (store) => {
     for (const text of ["<html><body>http://h/1", "#EXTM3U\nhttp://h/1\n#EXT-X-TARGETDURATION:5\n"]) {
       await assertRejects(() => importText(store, text), MillraceError);
@@ -165,7 +165,7 @@ test("Playlist.icon() finds imported channels by name, tvg-id and hash", async (
   });
 });
 
-test("importing what is there already changes nothing, whatever was renamed since", async () => {
+test("importing the same list again changes nothing, even if items were renamed since", async () => {
   await withStore(async (store) => {
     const list = '#EXTM3U\n#EXTINF:-1 group-title="A",One\nhttp://h/1\n#EXTINF:-1 group-title="B",One\nhttp://h/1\n' +
       '#EXTINF:-1,Two\nhttp://h/1\n#EXTINF:-1 group-title="A",One\nhttp://h/1\n';

@@ -6,7 +6,7 @@ const ID = "0123456789abcdef0123456789abcdef01234567";
 const MAGNET = `magnet:?xt=urn:btih:${ID}&dn=x`;
 const nothing = { content_type: "unknown", content_id: null, infohash: "", url: null, is_live: -1 } as const;
 
-test("locateItem() tells by the address what an item is", () => {
+test("locateItem() derives an item's fields from its address", () => {
   const table: [string, Partial<LocatedItem>][] = [
     [ID.toUpperCase(), { transport_type: "bt", content_id: ID }],
     [`any:?content_id=${ID}`, { transport_type: "bt", content_id: ID }],

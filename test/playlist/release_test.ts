@@ -1,4 +1,4 @@
-/** Answers that came, and cannot be used because something here fails: their connections are let go. */
+/** Responses that cannot be used because something in the engine fails: their connections must be closed. */
 import { test } from "node:test";
 import { assertEquals, assertRejects } from "@std/assert";
 import { loadPorts } from "../../platform/detect.ts";
@@ -10,7 +10,7 @@ import { FakeClock } from "../support/fake-clock.ts";
 
 const log = { log() {}, child: () => log };
 
-/** Lists whose files or database fail as soon as an answer is there. */
+/** Lists whose files or database fail as soon as a response arrives. */
 async function withFailing(
   part: "files" | "database",
   use: (lists: Lists, cancelled: () => boolean) => Promise<void>,

@@ -4,7 +4,7 @@ import { MillraceError } from "../../src/errors.ts";
 import { TaskList, type TaskProgress } from "../../src/playlist/tasks.ts";
 import { FakeClock } from "../support/fake-clock.ts";
 
-/** Work that goes on until the test says so. */
+/** Work that runs until the test ends it. */
 function held(): {
   work: (progress: TaskProgress) => Promise<void>;
   end: (error?: unknown) => void;
@@ -30,7 +30,7 @@ function held(): {
 const faults: string[] = [];
 const newList = () => new TaskList(new FakeClock(), (kind, error) => void faults.push(`${kind}: ${error}`));
 
-test("a TaskList runs two tasks at once, in their order, and tells how far each is", async () => {
+test("a TaskList runs two tasks at once, in order, and reports the progress of each", async () => {
   const list = newList();
   const work = [held(), held(), held()];
   const ids = work.map(({ work }) => list.start("import", work));

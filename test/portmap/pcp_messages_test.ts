@@ -35,7 +35,7 @@ test("encodePcpMap() lays out a MAP request as RFC 6887 says, and the end of a m
   );
 });
 
-test("decodePcpMap() reads what a router grants", () => {
+test("decodePcpMap() reads a router's mapping", () => {
   assertEquals(decodePcpMap(bytes(GRANTED), TCP, NONCE), {
     refusal: null,
     isOtherVersion: false,
@@ -106,7 +106,7 @@ test("NAT-PMP requests and answers are as in RFC 6886", () => {
   assertEquals(decodePmpAddress(bytes("0080 0000 00000001")), null);
 });
 
-test("answers of routers are read without fault whatever their bytes are", () => {
+test("decoders survive router answers of any bytes", () => {
   const random = seededRandom(5);
   const start = bytes(GRANTED);
   for (let i = 0; i < 20_000; i++) {

@@ -14,10 +14,10 @@ const CLIENT = "192.168.7.5";
 const TCP = { protocol: "tcp", port: 8621 } as const;
 const never = new AbortController().signal;
 
-/** A router: what it answers to a datagram, null for nothing. */
+/** A router: its answer to a datagram, null for none. */
 type Router = (request: Uint8Array) => Uint8Array | null;
 
-/** A network with one router, and what it was asked. */
+/** A network with one router, and the requests to it. */
 function networkOf(router: Router, options: { from?: SocketAddress; fetch?: typeof fetch; hosts?: string[] } = {}) {
   const clock = new FakeClock();
   const requests: Uint8Array[] = [];
@@ -92,7 +92,7 @@ async function pass(clock: FakeClock, ms: number): Promise<void> {
 
 const lifetimeOf = (request: Uint8Array) => new DataView(request.buffer).getUint32(4);
 
-test("PortMapper maps its ports by PCP, renews them after half of their life, and gives them back", async () => {
+test("PortMapper maps its ports by PCP, renews them after half their lifetime, and removes them at the end", async () => {
   const { clock, ports, requests, openSockets } = networkOf(pcpRouter(1000));
   const states: MappingState[] = [];
   const mapper = new PortMapper(ports, [TCP, { protocol: "udp", port: 8621 }], (state) => states.push(state));
@@ -117,7 +117,7 @@ test("PortMapper maps its ports by PCP, renews them after half of their life, an
   assertEquals([requests.length, openSockets()], [6, 0]);
 });
 
-test("PortMapper asks no more often than once a minute, however short the lives that a router gives", async () => {
+test("PortMapper asks at most once per minute, however short the lifetimes that a router grants", async () => {
   const { clock, ports, requests } = networkOf(pcpRouter(1));
   const mapper = new PortMapper(ports, [TCP]);
   await mapper.start();
@@ -138,7 +138,7 @@ test("PortMapper renews every quarter of an hour even for a year's life: a route
   await mapper.close();
 });
 
-test("PortMapper falls back to NAT-PMP when the router speaks that alone", async () => {
+test("PortMapper falls back to NAT-PMP when the router speaks only that", async () => {
   const { ports, requests } = networkOf(pmpRouter);
   const mapper = new PortMapper(ports, [TCP]);
   await mapper.start();
@@ -186,7 +186,7 @@ test("PortMapper tries three protocols at a silent router, and ends its search w
   assertEquals([openSockets(), clock.pendingTimers], [0, 0]);
 });
 
-test("PortMapper asks nobody where the machine has no private network", async () => {
+test("PortMapper asks nobody when the machine has no private network", async () => {
   const { ports, requests } = networkOf(pcpRouter(1000), { hosts: ["8.8.4.4"] });
   const mapper = new PortMapper(ports, [TCP]);
   await mapper.start();
@@ -194,7 +194,7 @@ test("PortMapper asks nobody where the machine has no private network", async ()
   await mapper.close();
 });
 
-test("PcpGateway and PmpGateway hear nobody but the router", async () => {
+test("PcpGateway and PmpGateway ignore answers that are not from the router", async () => {
   for (const from of [{ host: "192.168.7.66", port: 5351 }, { host: ROUTER, port: 5352 }]) {
     const { clock, ports, openSockets } = networkOf((request) => pcpRouter(1000)(request) ?? pmpRouter(request), {
       from,
@@ -229,7 +229,7 @@ test("connectionsOf() takes connections on the router itself, and few of them", 
   for (const [text, count] of table) assertEquals(connectionsOf(text, LOCATION).length, count, text.slice(0, 200));
 });
 
-test("connectionsOf() gives connections or a violation for any text", () => {
+test("connectionsOf() returns connections or throws a protocol violation for any text", () => {
   const random = seededRandom(8);
   const good = described("urn:schemas-upnp-org:service:WANIPConnection:1");
   for (let i = 0; i < 3000; i++) {
@@ -266,7 +266,7 @@ function soapRouter(refusals: number[]) {
 
 const valueOf = (body: string, name: string) => new RegExp(`<${name}>([^<]*)</${name}>`).exec(body)?.[1];
 
-test("IgdGateway maps for two hours, and removes what it mapped", async () => {
+test("IgdGateway maps for two hours, and removes its mappings", async () => {
   const { calls, igd } = soapRouter([]);
   const mapped = await igd.map(TCP, never);
   assertEquals(mapped, { externalPort: 8621, externalHost: "8.8.4.4", lifetimeMs: 7_200_000 });

@@ -15,7 +15,7 @@ const ALL = CLIP.subarray(0, PARTS.length * DATAGRAM);
 
 type TestPorts = Awaited<ReturnType<typeof sourcePorts>>;
 
-/** Sends `datagrams` a few at a time; kernels hold about 150 for one who is slow. */
+/** Sends `datagrams` a few at a time; kernels buffer about 150 for a slow receiver. */
 async function send(
   ports: TestPorts,
   to: { host: string; port: number },
@@ -69,12 +69,12 @@ async function listen(
   const { input } = await openSource({ ...ports, udp }, source, OPTIONS);
   const heard = hear(input, enough);
   await sender(await bound);
-  // What the kernel gives depends on the machine.
+  // The buffer that the kernel grants depends on the machine.
   assertEquals(asked, 4 * 1024 * 1024);
   return await heard;
 }
 
-test("a udp:// source hears what is sent to it, and lets go of its port", async () => {
+test("a udp:// source receives datagrams, and releases its port", async () => {
   const ports = await sourcePorts();
   let bound: Address | null = null;
   const junk = new TextEncoder().encode("no transport stream");
@@ -109,7 +109,7 @@ test("a udp:// source hears a multicast group, and no other group on that port",
   assertEquals(dataOf(heard), ALL);
 });
 
-test("a udp:// source that falls silent is lost, and goes on when it is back", async () => {
+test("a udp:// source that falls silent is lost, and continues when it is back", async () => {
   const ports = await sourcePorts(20);
   let step = 0;
   const heard = await listen(ports, `udp://127.0.0.1:1234`, async (to) => {
@@ -124,7 +124,7 @@ test("a udp:// source that falls silent is lost, and goes on when it is back", a
   assertMatch(losses(heard)[0]!, /no datagram came to udp:\/\/127\.0\.0\.1:\d+ for 5 s/);
 });
 
-test("a rtp:// source strips headers, reorders across the wrap, and tells losses without a cut", async () => {
+test("a rtp:// source strips headers, reorders across the wrap, and reports losses without a discontinuity", async () => {
   const ports = await sourcePorts();
   const packets = PARTS.map((part, i) => rtp(part, 65530 + i));
   // Swapped at the wrap; one missing; one twice.
@@ -165,7 +165,7 @@ test("a rtp:// source cuts over to a sender that began again", async () => {
   ]);
 });
 
-test("a udp:// source on a port that is taken fails at once, in words", async () => {
+test("a udp:// source on a port that is taken fails at once with a clear error", async () => {
   const ports = await sourcePorts();
   const socket = await ports.udp.bind({ host: "127.0.0.1" });
   const { input } = await openSource(ports, `udp://127.0.0.1:${socket.address.port}`, OPTIONS);

@@ -2,7 +2,7 @@ import { test } from "node:test";
 import { assert, assertEquals } from "@std/assert";
 import { reachArguments } from "../../src/source/ffmpeg-reach.ts";
 
-test("reachArguments() lets ffmpeg use what a source of its scheme takes, and files for files alone", () => {
+test("reachArguments() allows ffmpeg only the protocols that a source's scheme needs, and files only for files", () => {
   const protocols = (url: string) => reachArguments(url, false)[1]!.split(",");
   const table: [string, string[]][] = [
     ["/films/a.avi", ["file", "crypto", "data"]],

@@ -59,7 +59,7 @@ test("a file source refuses a codec that cannot be carried, a directory and a mi
   }
 });
 
-test("a file source waits for a drive that went away, and goes on with times that do not step back", async () => {
+test("a file source waits for a drive that went away, and continues with times that do not step back", async () => {
   const ports = await sourcePorts(20);
   let reads = 0;
   let opens = 0;
@@ -89,7 +89,7 @@ test("a file source waits for a drive that went away, and goes on with times tha
   assertEquals(checked(dataOf(heard)).problems.filter((text) => !text.includes("counter")), []);
 });
 
-test("a file source hands what is neither MPEG TS, MP4 nor Matroska to ffmpeg, in real time and looped", async () => {
+test("a file source reads formats other than MPEG TS, MP4 and Matroska through ffmpeg, in real time and looped", async () => {
   const ports = await sourcePorts(20);
   const path = `${os.tmpdir()}/millrace-source-${crypto.randomUUID()}.avi`;
   await ports.files.writeFile(path, new TextEncoder().encode("RIFF....AVI LIST"));
@@ -113,7 +113,7 @@ test("a file source hands what is neither MPEG TS, MP4 nor Matroska to ffmpeg, i
   }
 });
 
-test("openSource() gives up a file that does not open, in time and when told to", async () => {
+test("openSource() gives up on a file that does not open, at its deadline and when aborted", async () => {
   const ports = await sourcePorts();
   const clock = new FakeClock();
   // As a named pipe without a writer, or a drive that hangs.

@@ -49,7 +49,7 @@ test("parseHls() reads a media playlist: numbers, discontinuities, ranges, the e
   ]);
 });
 
-test("parseHls() reads what is long, and refuses what has more lines or choices than any needs", () => {
+test("parseHls() reads long playlists, and refuses more lines or variants than any playlist needs", () => {
   const head = "#EXTM3U\n#EXT-X-TARGETDURATION:4\n";
   const most = (MAX_PLAYLIST_LINES - 2) / 2;
   const longest = head + "#EXTINF:4,\na\n".repeat(most);
@@ -110,7 +110,7 @@ test("chooseVariant() takes the most bits a second of those with their own sound
   assertEquals(chooseVariant({ kind: "master", variants: [] }), null);
 });
 
-test("parseHls() rejects what is no playlist, and survives damage of every kind", () => {
+test("parseHls() rejects other text, and survives damage of every kind", () => {
   for (const text of ["", "<html>", "#EXTM3", "#EXTINF:4,\na.ts"]) {
     assertThrows(() => parseHls(text, BASE), Error, "HLS");
   }
@@ -177,7 +177,7 @@ test("HlsFollower joins a live playlist three segments before its end, a recordi
   assertEquals(taken(recording), [10, 11, 12, 13]);
 });
 
-test("HlsFollower takes each segment once, asks sooner when nothing is new, and tells what it missed", () => {
+test("HlsFollower takes each segment once, asks sooner when nothing is new, and reports missed segments", () => {
   const follower = new HlsFollower();
   follower.update(list(10, 20), 0);
   taken(follower);
@@ -203,7 +203,7 @@ test("HlsFollower is not led astray by an old copy, and follows a server that be
   assertEquals(taken(follower), [1, 2, 3]);
 });
 
-test("HlsFollower tells when no segment came for three target durations", () => {
+test("HlsFollower reports when no segment came for three target durations", () => {
   const follower = new HlsFollower();
   follower.update(list(0, 3), 0);
   taken(follower);

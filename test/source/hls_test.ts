@@ -65,20 +65,20 @@ test("an HLS source plays a recording from its best variant once through, paced 
     assertEquals(asked.filter((path) => path.endsWith(".ts")), [0, 1, 2, 3, 4, 5].map((i) => `/high/${i}.ts`));
   }, 10));
 
-test("an HLS source follows a live playlist, found behind an address that does not look like one", () =>
+test("an HLS source follows a live playlist, even if its address does not look like one", () =>
   serving((path, n) => {
     if (path !== "/live") return segment(path);
     // One segment more with each reload, then the end.
     return playlist(n, 6 + n, n === 4 ? "#EXT-X-ENDLIST\n" : "");
   }, async (url, ports) => {
     const heard = await hear((await openSource(ports, `${url}/live`, OPTIONS)).input);
-    // The first look was to see what it is; the playlist of the next, [1, 7), is joined three before its end.
+    // The first request only recognised the playlist; the second returns [1, 7), joined three segments before its end.
     // Where the clip begins again its clock does, too.
     assertEquals(losses(heard), ["the clock of the stream jumped by -5.9 s"]);
     assertEquals(dataOf(heard).length, [4, 5, 6, 7, 8, 9].reduce((sum, i) => sum + SEGMENTS[i % 6]!.length, 0));
   }));
 
-test("an HLS source marks discontinuities and segments that cannot be had, and goes on", () =>
+test("an HLS source marks discontinuities and segments that cannot be fetched, and continues", () =>
   serving((path) => {
     if (path === "/list.m3u8") {
       return `${HEAD}#EXTINF:1,\n0.ts\n#EXT-X-DISCONTINUITY\n#EXTINF:1,\n1.ts\n#EXTINF:1,\ngone.ts\n#EXTINF:1,\n3.ts\n#EXT-X-ENDLIST\n`;
@@ -110,7 +110,7 @@ test("an HLS source reads byte ranges, also from a server that has none", () =>
     assertEquals(dataOf(heard), CLIP.subarray(0, SEGMENTS[0]!.length + SEGMENTS[1]!.length));
   }));
 
-test("an HLS source that is lost for a while goes on with a discontinuity", () =>
+test("an HLS source that is lost for a while continues with a discontinuity", () =>
   serving((path, n) => {
     if (path !== "/list.m3u8") return segment(path);
     if (n === 0) return playlist(0, 3);

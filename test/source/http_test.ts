@@ -24,7 +24,7 @@ async function serving(
   return requests;
 }
 
-/** A body of `parts` that then ends, hangs, or breaks when it is told to: what is on its way would be lost with it. */
+/** A body of `parts` that then ends, hangs, or breaks on command, since breaking earlier would lose data under way. */
 function body(parts: readonly Uint8Array[], then: "end" | "hang" | Promise<void>): ReadableStream<Uint8Array> {
   let at = 0;
   return new ReadableStream({
@@ -39,7 +39,7 @@ function body(parts: readonly Uint8Array[], then: "end" | "hang" | Promise<void>
 
 const HALF = 188 * 300;
 
-test("an HTTP source tells each drop as lost and connects again", async () => {
+test("an HTTP source reports each drop as lost and connects again", async () => {
   let breakOff = () => {};
   const broken = new Promise<void>((resolve) => breakOff = resolve);
   const requests = await serving(
@@ -90,7 +90,7 @@ test("an HTTP source keeps trying a server that refuses, and is lost once", asyn
   assertEquals(requests, 4);
 });
 
-test("an HTTP source is not led astray by a page that stands in for the stream for a while", async () => {
+test("an HTTP source recovers when a web page replaces the stream for a while", async () => {
   const pages = ["<html>we will be back soon</html>".repeat(200), "#EXTM3U\n", "x"];
   await serving(
     (n) => n === 0 || n > pages.length ? new Response(body([CLIP], "end")) : new Response(pages[n - 1]!),
@@ -110,7 +110,7 @@ test("an HTTP source with --once ends where the answer ends in order", () =>
     assertEquals(dataOf(heard), CLIP.subarray(0, CLIP.length - CLIP.length % 188));
   }).then(() => {}));
 
-test("an HTTP source follows redirects, and one that is public leads to nothing inside", () =>
+test("an HTTP source follows redirects, but not from a public address into the private network", () =>
   serving(
     (_, request) =>
       new URL(request.url).pathname === "/a"
@@ -135,7 +135,7 @@ test("an HTTP source follows redirects, and one that is public leads to nothing 
     },
   ).then(() => {}));
 
-test("an HTTP source holds back what is sent faster than its clock, but for a lead of 3 s", () =>
+test("an HTTP source holds back data sent faster than its clock, except for a lead of 3 s", () =>
   serving(() => new Response(body([CLIP, CLIP], "end")), async (url, ports) => {
     // Twice six seconds; the clock steps back in between, which takes no time.
     const startMs = ports.clock.monotonic();

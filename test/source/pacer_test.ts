@@ -15,7 +15,7 @@ import { sourcePorts } from "./support.ts";
 const EXACT: Pace = { leadMs: 0, rate: () => 1, needsClock: true };
 const NEVER = new AbortController().signal;
 
-/** Waits that a row of PCRs, given in ms, brings about, each waited for. */
+/** The waits caused by a series of PCRs, in ms, if each wait is observed. */
 function waits(pcrsMs: readonly number[], pace = EXACT, delaysMs: readonly number[] = []): number[] {
   const clock = new FakeClock();
   const pcrs = new PcrClock(clock, pace);
@@ -40,12 +40,12 @@ test("PcrClock.waitMs() begins when the first PCR comes, however old the process
 
 test("PcrClock.waitMs() takes time that has passed off, and does not catch up with more than 2 s", () => {
   assertEquals(waits([0, 40, 80], EXACT, [0, 30, 50]), [0, 10, 0]);
-  // 1.9 s late: what follows is let go until the stream is on time.
+  // 1.9 s late: what follows is sent at once until the stream is on time.
   assertEquals(waits([0, 1000, 2000, 2100], EXACT, [0, 2900, 0, 0]), [0, 0, 0, 0]);
   assertEquals(waits([0, 40, 1040], EXACT, [0, 5000, 0]), [0, 0, 1000]);
 });
 
-test("PcrClock.waitMs() goes on from where it was when the clock jumps", () => {
+test("PcrClock.waitMs() continues from its position when the clock jumps", () => {
   assertEquals(waits([0, 40, 900_000, 900_040, 5, 45]), [0, 40, 0, 40, 0, 40]);
 });
 
@@ -121,7 +121,7 @@ test("inPackets() cuts where the clock steps back or far ahead, and where bytes 
   ]);
 });
 
-test("inPackets() takes a wrap for no jump, and what is left out behind a loss for part of it", async () => {
+test("inPackets() does not take a wrap for a jump, and counts packets dropped after a loss as part of it", async () => {
   const bytes = stream(4, 100);
   for (let i = 0; i < 4; i++) writePcr(bytes, i * PACKET_BYTES + 6, WRAP_90K - 18_000 + 9000 * i);
   const kinds: string[] = [];

@@ -8,7 +8,7 @@ import { CLIP } from "./support.ts";
 /** So little that nothing of it has to wait for its time. */
 const START = CLIP.subarray(0, 100 * 188);
 
-test("standard input that falls silent is lost once, however long it lasts, and goes on", async () => {
+test("standard input that falls silent is reported lost once, however long it lasts, and continues", async () => {
   const clock = new FakeClock();
   const stop = new AbortController();
   let send = (_bytes: Uint8Array) => {};

@@ -9,7 +9,7 @@ import { CLIP, dataOf, hear, losses, OPTIONS, sourcePorts } from "./support.ts";
 
 const PATH = clipPath("ts-188.ts");
 
-/** Ports whose `ffmpeg` is a script of the shell; `$1` is the clip. */
+/** Ports whose `ffmpeg` is a shell script; `$1` is the clip. */
 async function withScripts(factor: number, scripts: readonly string[]) {
   const ports = await sourcePorts(factor);
   const children: ChildProcess[] = [];
@@ -48,7 +48,7 @@ test("an RTMP source that falls silent has its ffmpeg ended and started again", 
   assert(await children[0]!.exited > 128);
 });
 
-test("an SRT source is given 30 s to begin: ffmpeg looks at the stream before it sends any", async () => {
+test("an SRT source has 30 s to begin, because ffmpeg analyses the stream before it outputs any", async () => {
   const { ports, children } = await withScripts(20, ['sleep 0.5; cat "$1"; exec sleep 600']);
   const { input } = await openSource(ports, "srt://h:9", OPTIONS);
   assertEquals(losses(await hear(input, (_, bytes) => bytes === CLIP.length)), []);
@@ -89,7 +89,7 @@ test("standard input is read to its end, which is the end of the broadcast", asy
   assertEquals(await child.exited, 0);
 });
 
-test("standard input that falls silent is lost, and goes on", async () => {
+test("standard input that falls silent is reported lost, and continues", async () => {
   const { source, child, ports } = await piped(20, 'cat "$1"; read go; cat "$1"');
   let isLost = false;
   const heard = hear(source.input, (soFar) => {

@@ -32,7 +32,7 @@ function rtp(sequence: number, options: { first?: number; csrc?: number; extensi
   return Uint8Array.from([...head.map(Number).map((n) => n || 0), ...PAYLOAD, ...tail]);
 }
 
-test("readRtp() finds the payload behind sources, extensions and before padding", () => {
+test("readRtp() finds the payload after sources and extensions, and before padding", () => {
   for (
     const options of [{}, { csrc: 3 }, { extension: 0 }, { extension: 5 }, { padding: 4 }, {
       csrc: 15,
@@ -45,7 +45,7 @@ test("readRtp() finds the payload behind sources, extensions and before padding"
   }
 });
 
-test("readRtp() answers null for what is no RTP with a transport stream in it", () => {
+test("readRtp() returns null for anything but RTP with a transport stream", () => {
   const table: [string, Uint8Array][] = [
     ["empty", new Uint8Array()],
     ["a bare transport stream", PAYLOAD],
@@ -93,21 +93,21 @@ function through(order: RtpOrder, packets: readonly RtpPacket[], everyMs = 1, st
   });
 }
 
-test("RtpOrder.push() passes on what comes in order, across the wrap of the count", () => {
+test("RtpOrder.push() passes on packets in order, across the wrap of their numbers", () => {
   const order = new RtpOrder();
   const numbers = [65533, 65534, 65535, 0, 1, 2];
   assertEquals(through(order, numbers.map((n) => packet(n))), numbers);
   assertEquals([order.lostPackets, order.latePackets], [0, 0]);
 });
 
-test("RtpOrder.push() puts in order what was swapped, and drops repeats", () => {
+test("RtpOrder.push() reorders swapped packets, and drops repeats", () => {
   const order = new RtpOrder();
   const numbers = [65534, 1, 65535, 0, 0, 2, 4, 5, 3, 65535, 6];
   assertEquals(through(order, numbers.map((n) => packet(n))), [65534, 65535, 0, 1, 2, 3, 4, 5, 6]);
   assertEquals([order.lostPackets, order.latePackets], [0, 2]);
 });
 
-test("RtpOrder.push() waits 0.1 s or 64 packets for one that is missing, then counts it", () => {
+test("RtpOrder.push() waits 0.1 s or 64 packets for a missing packet, then counts it as lost", () => {
   const slow = new RtpOrder();
   assertEquals(through(slow, [10, 11, 13, 14].map((n) => packet(n)), HELD_MS / 3), [10, 11]);
   assertEquals(through(slow, [packet(15)], 0, 2 * HELD_MS), [13, 14, 15]);
@@ -120,7 +120,7 @@ test("RtpOrder.push() waits 0.1 s or 64 packets for one that is missing, then co
   assertEquals(fast.latePackets, 1);
 });
 
-test("RtpOrder.flush() gives what is held, in order, and counts the gaps", () => {
+test("RtpOrder.flush() returns held packets in order, and counts the gaps", () => {
   const order = new RtpOrder();
   through(order, [packet(1), packet(5), packet(3)]);
   assertEquals(order.flush(9).map((bytes) => bytes[1]), [3, 5]);

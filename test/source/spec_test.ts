@@ -5,7 +5,7 @@ import { describeSource, describeUrl, parseSource, withoutSecrets } from "../../
 
 const MULTICAST = { kind: "udp", isMulticast: true, interfaceAddress: null };
 
-test("parseSource() tells how each kind of source is read", () => {
+test("parseSource() recognises each kind of source", () => {
   const table: [string, unknown][] = [
     ["-", { kind: "stdin" }],
     ["clip.ts", { kind: "file", path: "clip.ts" }],
@@ -34,7 +34,7 @@ test("parseSource() tells how each kind of source is read", () => {
   for (const [text, spec] of table) assertEquals(parseSource(text), spec as never, text);
 });
 
-test("parseSource() says in one line what is wrong", () => {
+test("parseSource() reports errors in one line", () => {
   const table: [string, string][] = [
     ["", "--source needs an address, a file or - for standard input"],
     ["udp://239.1.2.3", "--source needs udp://address:port"],

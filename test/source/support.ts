@@ -1,4 +1,4 @@
-/** What the tests of sources share: real sockets and processes on a clock that runs faster. */
+/** Shared by the tests of sources: real sockets and processes on a clock that runs faster. */
 import { loadPorts } from "../../platform/detect.ts";
 import type { LiveInput, LiveInputEvent } from "../../src/live/broadcast/input.ts";
 import type { Clock, Logger, Ports } from "../../src/ports.ts";
@@ -67,7 +67,7 @@ export function fastClock(factor: number): Clock {
   };
 }
 
-/** What was logged. */
+/** Logged events. */
 export interface LogLine {
   readonly level: string;
   readonly message: string;
@@ -84,10 +84,10 @@ export async function sourcePorts(factor = 1): Promise<Ports & { readonly lines:
   return { ...await loadPorts({ log: { level: "error" } }), clock: fastClock(factor), log, lines };
 }
 
-/** What a source said, in order; data that follow each other are one. */
+/** Events of a source in order; adjacent data are joined. */
 export type Heard = { readonly lost: string } | { readonly data: Uint8Array };
 
-/** Reads `input` until `enough` of what was heard so far, or to its end. Then lets it go. */
+/** Reads `input` to its end or until `enough` accepts the events so far, then releases it. */
 export async function hear(
   input: LiveInput,
   enough: (heard: readonly Heard[], bytes: number) => boolean = () => false,

@@ -48,7 +48,7 @@ for (const name of FILES) {
     assertEquals(thrice.streams.length, once.streams.length);
     for (const [i, { units, pid }] of thrice.streams.entries()) {
       const first = once.streams[i]!.units;
-      // The last unit of a pass is open until the next begins, which a range alone does not close.
+      // The last unit of a pass stays open until the next one begins; the end of a range does not close it.
       assert(Math.abs(units.length - 3 * (first.length + 1)) <= 3, `${units.length} and ${first.length} units`);
       const steps = units.slice(1).map((unit, k) => ticksBetween(unit.dts, units[k]!.dts));
       assert(Math.min(...steps) > 0, `DTS of ${pid} runs back`);
@@ -109,7 +109,7 @@ test("TsLooper.push() leaves out what began before the file and null packets, bu
     );
   assertEquals(kinds(first), [[2, 8], [3, 9], [1, 10]]);
   looper.endPass();
-  // The clock alone does not count; the units do, from where they ended.
+  // Times continue from the end of the units, not from the clock.
   assertEquals(kinds(looper.push(file)), [[2, 10], [3, 11], [1, 12]]);
 });
 

@@ -129,7 +129,7 @@ test("createSeedCache() serves a download made by another program", () =>
     await cache.close();
   }));
 
-test("createSeedCache() says how far it has hashed what is there", () =>
+test("createSeedCache() reports its progress while it hashes existing files", () =>
   inDirectory(async (directory) => {
     const { files, clock } = await loadPorts();
     const torrent = sample({ a: 500_000, b: 500_000 }, 65_536);
@@ -163,7 +163,7 @@ test("createSeedCache() says how far it has hashed what is there", () =>
     await cache.close();
   }));
 
-test("createSeedCache() finds files under names that other file systems refuse, or under those that millrace gives them", () =>
+test("createSeedCache() finds files under names that other file systems refuse, or under the names millrace gives them", () =>
   inDirectory(async (directory) => {
     const { files, clock } = await loadPorts();
     const torrent = sample(

@@ -9,7 +9,7 @@ const OF_SESSION = /^\/engine\/(stat|cmd|event)\/[^/]+\/[^/]+$/;
 const STARTS = /^\/engine\/(?:getstream|manifest\.m3u8|getfile)$/;
 const NAMES: ReadonlySet<string> = new Set(METHODS.map(({ name }) => name));
 
-/** Compares answers; what does not fit is reported when the engine is closed, so that the test has its own outcome first. */
+/** Compares answers; mismatches are reported when the engine is closed, so that the test's own failure comes first. */
 export class CheckedAnswers {
   readonly #faults: unknown[] = [];
   readonly #running = new Set<Promise<void>>();
@@ -26,7 +26,7 @@ export class CheckedAnswers {
     return new Response(shown, response);
   }
 
-  /** Waits for what is being compared. Rejects with the first answer that does not fit. */
+  /** Waits for pending comparisons. Rejects with the first answer that does not fit. */
   async close(): Promise<void> {
     await Promise.all(this.#running);
     if (this.#faults.length > 0) throw this.#faults[0];
@@ -49,7 +49,7 @@ async function check(path: string, body: ReadableStream<Uint8Array>): Promise<vo
   assertDescribed(path, JSON.parse(text));
 }
 
-/** Where the document has the address; null where it is none of those that answer in JSON. */
+/** The address in the document; null unless it answers in JSON. */
 function describedPath({ pathname, searchParams }: URL): string | null {
   const session = OF_SESSION.exec(pathname);
   if (session !== null) return `/engine/${session[1]}/{infohash}/{session}`;

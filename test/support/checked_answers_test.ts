@@ -16,7 +16,7 @@ test("CheckedAnswers passes answers on, and rejects at the end when one is not a
   await assertRejects(() => answers.close(), Error, "get_network_connection_status");
 });
 
-test("CheckedAnswers leaves alone what is no answer of the document, and what nobody reads to its end", async () => {
+test("CheckedAnswers ignores responses that the document does not have, and those that nobody reads to the end", async () => {
   const answers = new CheckedAnswers();
   const page = new Response("<html>", { headers: { "content-type": "text/html" } });
   assertEquals(answers.take(new Request("http://127.0.0.1/"), page), page);

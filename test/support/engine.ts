@@ -24,7 +24,7 @@ export interface ServedEngine {
   close(): Promise<void>;
 }
 
-/** Nothing but what the test names: no DHT, no LSD, no players, free ports, RAM. */
+/** Options for tests: no DHT, no LSD, no players, free ports, RAM; only what the test names is used. */
 const ALONE: EngineOptions = {
   peerHost: "127.0.0.1",
   peerPort: 0,

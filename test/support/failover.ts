@@ -1,15 +1,15 @@
-/** A channel of two broadcasts over real connections, and what a player gets while the first of them ends. */
+/** A channel of two broadcasts over real connections, and what a player receives when the first of them ends. */
 import { assert, assertEquals } from "@std/assert";
 import { concatBytes } from "../../src/bytes/hex.ts";
 import { TOKEN } from "../api/support.ts";
 import { onAir } from "./live.ts";
 import { until } from "./until.ts";
 
-/** Bytes read before the first broadcast ends, and after: what was on its way, then the second's. */
+/** Bytes read before the first broadcast ends, and after: data under way, then those of the second. */
 const BEFORE_BYTES = 60_000;
 const AFTER_BYTES = 250_000;
 
-/** The MPEG TS of `getstream?item=` that begins with `ts-188.ts` and goes on with `secondClip`. */
+/** The MPEG TS of `getstream?item=` that begins with `ts-188.ts` and continues with `secondClip`. */
 export async function recordFailover(secondClip: string): Promise<Uint8Array> {
   const first = await onAir({ viewer: { accessToken: TOKEN } });
   const second = await onAir({ clip: secondClip });

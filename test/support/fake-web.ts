@@ -3,7 +3,7 @@ import type { FetchPorts } from "../../src/content/fetch-guard.ts";
 import type { HttpClientAnswer, HttpClientRequest } from "../../src/ports.ts";
 import { FakeClock } from "./fake-clock.ts";
 
-/** What is answered to one request; an error is what the client rejects with. */
+/** The answer to one request; if it is an error, the client rejects with it. */
 export type Answer = (request: HttpClientRequest) => Response | Error;
 
 /**

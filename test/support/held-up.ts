@@ -1,12 +1,12 @@
-/** What a busy machine adds to a time that is measured. */
+/** Measures how much a busy machine adds to a measured time. */
 import process from "node:process";
 
 /** Between two looks, ms. */
 const LOOK_EVERY_MS = 10;
 
 /**
- * Adds up, until it is stopped, for how long this process did not get to run what was due because others had the machine:
- * what it worked itself meanwhile is its own delay.
+ * Adds up, until it is stopped, how long this process could not run due work because other processes had the machine. Time
+ * that the process itself worked does not count.
  */
 export function heldUp(): { ms(): number; stop(): void } {
   let ms = 0;

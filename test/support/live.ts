@@ -1,4 +1,4 @@
-/** A broadcast over real connections: an engine that sends a clip in a loop, in real time, and one that viewers ask. */
+/** A broadcast over real connections: one engine sends a clip in a loop, in real time, and another serves viewers. */
 import type { EngineOptions } from "../../src/engine.ts";
 import type { Broadcast } from "../../src/live/broadcast/broadcast-types.ts";
 import type { LiveInput, LiveInputEvent } from "../../src/live/broadcast/input.ts";
@@ -8,7 +8,7 @@ import { type ServedEngine, serveEngine } from "./engine.ts";
 /** How often the source hands data over, ms. */
 const STEP_MS = 40;
 
-/** A clip that is broadcast in real time until it is told to end. */
+/** A clip that is broadcast in real time until the test ends it. */
 export class ClipInput implements LiveInput {
   private readonly media: EndlessClip;
   private ended = false;
@@ -34,7 +34,7 @@ export class ClipInput implements LiveInput {
   }
 }
 
-/** What is on the air. */
+/** A running broadcast. */
 export interface OnAir {
   readonly sender: ServedEngine;
   readonly viewer: ServedEngine;
@@ -43,12 +43,12 @@ export interface OnAir {
   input: ClipInput;
   /** Names the broadcast and where it can be joined. */
   readonly magnet: string;
-  /** The broadcaster stops without a word, and `pauseMs` later goes on under the same id; needs `directory`. */
+  /** Stops the broadcaster silently, and `pauseMs` later continues under the same id; needs `directory`. */
   restart(pauseMs: number): Promise<void>;
   close(): Promise<void>;
 }
 
-/** How a clip goes on the air. */
+/** How a clip is broadcast. */
 export interface OnAirOptions {
   readonly clip?: string;
   readonly durationS?: number;

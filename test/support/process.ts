@@ -1,4 +1,4 @@
-/** Programs that tests start: line-wise output, a deadline on every wait, nothing left behind. */
+/** Programs that tests start: line-wise output, a deadline on every wait, no process left running. */
 import { type ChildProcess, spawn } from "node:child_process";
 import process from "node:process";
 import { concatBytes } from "../../src/bytes/hex.ts";
@@ -92,7 +92,7 @@ function kill(child: ChildProcess): void {
   try {
     process.kill(child.pid!, "SIGKILL");
   } catch {
-    // Gone, and not yet told.
+    // The process is gone, but its exit event has not come yet.
   }
 }
 

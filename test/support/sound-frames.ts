@@ -1,8 +1,8 @@
-/** The frames of sound in a transport stream: a PES may hold several, of which only the first has a time of its own. */
+/** The frames of sound in a transport stream: a PES may hold several, and only the first has a timestamp. */
 import { adtsFrame, mpegAudioFrame } from "../../src/bytes/audio-frames.ts";
 import type { CheckedStream } from "./ts-check.ts";
 
-/** A frame; its time is 90 kHz, counted on from that of its PES. */
+/** A frame; its time in 90 kHz is computed from that of its PES. */
 export interface SoundFrame {
   readonly pts: number;
   readonly data: Uint8Array;

@@ -1,5 +1,5 @@
 /**
- * A certificate for `media.example` that nobody trusts, and its key: for tests of TLS alone. Made by
+ * A certificate for `media.example` that nobody trusts, and its key: only for tests of TLS. Made by
  * `openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 36500 -subj /CN=media.example
  * -addext subjectAltName=DNS:media.example`.
  */

@@ -1,4 +1,4 @@
-/** A strict reader of MPEG TS for tests: demultiplexes, and lists whatever breaks ISO/IEC 13818-1 or our own promises. */
+/** A strict reader of MPEG TS for tests: demultiplexes, and lists all violations of ISO/IEC 13818-1 and of our own promises. */
 import { concatBytes } from "../../src/bytes/hex.ts";
 
 /** One PES packet. Times are 33-bit, 90 kHz. */

@@ -16,7 +16,7 @@ const CONTENT = {
 const text = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
 const bytes = (value: string) => new TextEncoder().encode(value);
 
-test("createWrapper() gives a URL the same infohash whatever else is known of it", async () => {
+test("createWrapper() gives a URL the same infohash, whatever else is known about it", async () => {
   const one = await createWrapper(CONTENT);
   const other = await createWrapper({ ...CONTENT, name: "y", isLive: -1, sizeBytes: 0 });
   assertEquals(one.infohashHex, other.infohashHex);

@@ -143,7 +143,7 @@ test("SsdpAnnouncer stays in the network of the one address that the engine list
   await announcer.close();
 });
 
-test("SsdpAnnouncer says goodbye while nobody may use the device, and comes back", async () => {
+test("SsdpAnnouncer says goodbye when nobody may use the device any more, and announces it again later", async () => {
   const machine = new Machine();
   let isOffered = false;
   const announcer = new SsdpAnnouncer(machine, { ...DEVICE, isOffered: () => isOffered });

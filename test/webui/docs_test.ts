@@ -1,4 +1,4 @@
-/** What the page of the API sends for a filled form, and what it shows of an answer. */
+/** What the API's page sends for a filled form, and what it shows of a response. */
 import { test } from "node:test";
 import { assert, assertEquals } from "@std/assert";
 import { openApi } from "../../src/http/openapi/document.ts";
@@ -43,7 +43,7 @@ test("callOf() sends files as parts or as the body, and fields of a JSON body as
   }]);
 });
 
-test("tell() lays JSON out, cuts what is endless, and reads nothing of a stream", async () => {
+test("tell() formats JSON, cuts endless responses, and does not read streams", async () => {
   const answer = (body: BodyInit, type: string) => new Response(body, { headers: { "content-type": type } });
   const failed = await tell(answer('{"result":null,"error":{"code":5}}', "application/json"));
   assertEquals([failed.isFailure, failed.text.includes('\n  "error": {\n    "code": 5')], [true, true]);

@@ -23,7 +23,7 @@ for (
     ["https://example.org/a.torrent", { query: "https://example.org/a.torrent" }],
   ] as const
 ) {
-  test(`nameOf() tells what to ask for when "${pasted.slice(0, 24)}" was pasted`, () => {
+  test(`nameOf() returns what to ask for when "${pasted.slice(0, 24)}" was pasted`, () => {
     assertEquals(nameOf(pasted), expected as ReturnType<typeof nameOf>);
   });
 }

@@ -1,4 +1,4 @@
-/** What the page draws and names: pieces, codecs, and where the arrows of a remote lead. */
+/** What the page draws and names: pieces, codecs, and where the arrow keys of a remote lead. */
 import { test } from "node:test";
 import { assertEquals } from "@std/assert";
 import { codecNames, missingCodecs } from "../../src/webui/codecs.ts";
@@ -16,7 +16,7 @@ test("columnsPath() draws a column for each cell", () => {
   assertEquals(columnsPath([]), "");
 });
 
-test("codecNames() names what a browser refuses, each codec once, and leaves what it does not know", () => {
+test("codecNames() names the codecs that a browser refuses, each once, and keeps unknown ids", () => {
   assertEquals(codecNames('video/mp4; codecs="hvc1.1.6.L93.90,mp4a.40.2"'), "HEVC (H.265), AAC");
   assertEquals(codecNames("audio/mp4;codecs=ac-3"), "Dolby Digital (AC-3)");
   assertEquals(codecNames("avc1.42E01E,avc1.640028"), "H.264");
@@ -24,7 +24,7 @@ test("codecNames() names what a browser refuses, each codec once, and leaves wha
   assertEquals(codecNames(""), "");
 });
 
-test("missingCodecs() names what a browser lacks for picture and sound, and nothing while one track of a kind will do", () => {
+test("missingCodecs() names codecs that a browser lacks for picture and sound, and none for a kind with a playable track", () => {
   const track = (kind: "video" | "audio", codec: string) => ({ kind, codec });
   const decodes = (type: string) => /avc1|mp4a\.40/.test(type);
   const film = [track("video", "hevc"), track("audio", "ac3"), track("audio", "eac3")];
@@ -47,7 +47,7 @@ const box = (left: number, top: number, width = 10, height = 10) => ({
   bottom: top + height,
 });
 
-test("distance() prefers what lies straight ahead, and sees nothing behind or on the same spot", () => {
+test("distance() prefers elements straight ahead, and ignores those behind or at the same place", () => {
   const from = box(100, 100);
   assertEquals(distance(from, box(120, 100), "ArrowRight"), 10);
   assertEquals(distance(from, box(120, 100), "ArrowLeft"), null);

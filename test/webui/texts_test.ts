@@ -22,7 +22,7 @@ test("chooseLanguage() takes the first language that there is, else English", ()
   assertEquals(chooseLanguage([]), "en");
 });
 
-test("text() fills gaps in and reasonText() has words for every reason that a session gives", () => {
+test("text() fills placeholders, and reasonText() has a text for every reason that a session gives", () => {
   setLanguage("en");
   assertEquals(text("importing", 3, "…"), "Importing: 3 of …");
   for (const reason of ["no_peers", "no_metadata", "slow_peers", "missing_piece", "choked"]) {
@@ -31,7 +31,7 @@ test("text() fills gaps in and reasonText() has words for every reason that a se
   assertEquals(reasonText("something_new"), null);
 });
 
-test("bytesText() gives a unit that people read", () => {
+test("bytesText() chooses a readable unit", () => {
   assertEquals([0, 999, 1000, 1_234_567, 123_456_789, 5e15].map(bytesText), [
     "0 B",
     "999 B",

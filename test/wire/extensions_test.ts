@@ -228,7 +228,7 @@ test("dontHave() reports a lost piece to the far end (BEP 54)", async () => {
 test("dontHave() sends nothing to a peer without lt_donthave, and four bytes under its id to one with it", async () => {
   for (const offers of [false, true]) {
     const { link, raw } = await againstRaw();
-    // It waits until the far end has said what it offers.
+    // It waits until the far end has announced its extensions.
     link.dontHave(3);
     await quiet();
     assertEquals([...raw.received], []);

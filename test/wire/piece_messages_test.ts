@@ -4,7 +4,7 @@ import Library from "bittorrent-protocol";
 import { blocksOf, makeMessages, messagesBytes, payloadBytes, rowsOf } from "../../src/wire/piece-messages.ts";
 import { seeded } from "../support/random.ts";
 
-/** What the library sends for the same blocks. */
+/** The bytes that the library sends for the same blocks. */
 function byLibrary(piece: number, offset: number, bytes: Uint8Array): Uint8Array {
   const wire = new Library();
   const parts: Uint8Array[] = [];

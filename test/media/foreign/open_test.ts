@@ -11,7 +11,7 @@ import { collect, fixture, NEVER, openBytes, seeded } from "../support/files.ts"
 
 const latin = (text: string) => Uint8Array.from(text, (c) => c.charCodeAt(0));
 
-test("sniffForeign() recognises what ffmpeg alone reads, and nothing that we read", () => {
+test("sniffForeign() recognises only formats that ffmpeg reads and we do not", () => {
   const cases: [string, string | null][] = [
     ["RIFF\x01\x02\x03\x04AVI LIST", "avi"],
     ["FLV\x01\x05\0\0\0\x09", "flv"],
@@ -44,7 +44,7 @@ const STREAMS = {
   old: { index: 0, codec_name: "wmv2", codec_type: "video" },
 };
 
-/** A reader whose ffprobe says `streams`, and whose ffmpeg gives the fixture ts-188.ts, wherever it is to begin. */
+/** A reader whose ffprobe reports `streams`, and whose ffmpeg outputs the fixture ts-188.ts, wherever it is asked to begin. */
 function fakeReader(streams: readonly object[], isThere = true) {
   const jobs: ForeignJob[] = [];
   let open = 0;
@@ -105,7 +105,7 @@ test("openMedia() lays out what ffmpeg copies: no length, HLS of the same bytes,
   assert(copies.every((args) => args.filter((arg) => arg === "copy").length === 2));
 });
 
-test("openMedia() refuses films whose picture can't be copied, and all where ffmpeg is missing, with words", async () => {
+test("openMedia() explains why it refuses films whose picture can't be copied, and all foreign films when ffmpeg is missing", async () => {
   const cases: [what: object[], isThere: boolean, message: string][] = [
     [[STREAMS.old, { ...STREAMS.audio, codec_name: "wmav2" }], true, "MPEG TS cannot carry wmv2, wmav2"],
     [[], true, "the file has no video or audio that can be read"],

@@ -14,7 +14,7 @@ import { NEVER } from "../support/files.ts";
 const BYTES = Uint8Array.from({ length: 300_000 }, (_, i) => i % 251);
 const bytesOf = async (response: Response) => new Uint8Array(await response.arrayBuffer());
 
-test("Door gives a file by ranges to those that know its address, until it is closed", async () => {
+test("Door serves ranges of a file to clients that know its address, until it is closed", async () => {
   const { http } = await loadPorts();
   const keeper = new DoorKeeper(http);
   const door = await keeper.open(new MemorySource(BYTES));
@@ -49,7 +49,7 @@ test("Door gives a file by ranges to those that know its address, until it is cl
   await assertRejects(() => fetch(other.url).then((response) => response.text()));
 });
 
-test("Door tells whether it waits for the source, and why the source failed", async () => {
+test("Door reports whether it waits for the source, and why the source failed", async () => {
   const { http } = await loadPorts();
   const keeper = new DoorKeeper(http);
   let fail = (_error: unknown) => {};
@@ -89,7 +89,7 @@ test("inputArguments() forces the format, and leaves no way to another file, add
   assertEquals([after("-f"), after("-format_whitelist"), after("-protocol_whitelist")], ["avi", "avi", "http,tcp"]);
 });
 
-test("ForeignPrograms.open() runs a program, gives its output, and names its complaint without the address", async () => {
+test("ForeignPrograms.open() runs a program, returns its output, and reports its error without the address", async () => {
   const { http } = await loadPorts();
   const { port, started } = fakeProcesses();
   const programs = new ForeignPrograms(port, http, new FakeClock());
@@ -108,7 +108,7 @@ test("ForeignPrograms.open() runs a program, gives its output, and names its com
   failing.close();
 });
 
-test("ForeignPrograms.open() ends programs that are closed, give too much, or hang; not those that wait for bytes", async () => {
+test("ForeignPrograms.open() ends programs that are closed, write too much, or hang, but not those that wait for bytes", async () => {
   const { http } = await loadPorts();
   const { port, started } = fakeProcesses();
   const clock = new FakeClock();
@@ -164,7 +164,7 @@ test("ForeignPrograms.open() ends programs that are closed, give too much, or ha
   assertEquals(clock.pendingTimers, 0);
 });
 
-test("ForeignPrograms.open() gives the source's error, and refuses more programs than its limit", async () => {
+test("ForeignPrograms.open() passes on the source's error, and refuses more programs than its limit", async () => {
   const { http } = await loadPorts();
   const { port, started } = fakeProcesses();
   const programs = new ForeignPrograms(port, http, new FakeClock());

@@ -21,7 +21,7 @@ function unitsOf(bytes: Uint8Array, sizes: () => number, near90k = 0): ForeignUn
   return [...units, ...reader.finish()];
 }
 
-test("UnitReader.push() gives the access units of all streams with both times, however the bytes come", () => {
+test("UnitReader.push() yields the access units of all streams with both times, however the bytes are split", () => {
   const wanted = checkTs(TS, { isSegment: false }).streams;
   const random = seeded(1);
   for (const sizes of [() => TS.length, () => 188, () => 1 + Math.floor(random() * 5000)]) {
@@ -39,7 +39,7 @@ test("UnitReader.push() gives the access units of all streams with both times, h
   }
 });
 
-test("UnitReader.push() counts times on over the wrap, from the time that it was given", () => {
+test("UnitReader.push() counts times from the given start on, across the wrap", () => {
   const wrapping = fixture("ts-wrap.ts");
   for (const near of [0, 2 ** 33, 2 ** 34]) {
     const units = unitsOf(wrapping, () => 4000, near);
@@ -78,8 +78,8 @@ const unit = (stream: number, dts90k: number, keyframe = stream === 1): ForeignU
   data: new Uint8Array(1),
 });
 
-test("RunCut gives a run the same units, however the output mixes the streams and wherever it began", () => {
-  // Pictures each 3600, of which every tenth is a random access point, frames of sound each 1920.
+test("RunCut gives a run the same units, however the output interleaves the streams and wherever it began", () => {
+  // A picture every 3600 ticks, every tenth a random access point; a frame of sound every 1920.
   const pictures = Array.from({ length: 60 }, (_, i) => unit(0, i * 3600, i % 10 === 0));
   const frames = Array.from({ length: 112 }, (_, i) => unit(1, i * 1920));
   const mixed = (lead90k: number) =>
@@ -104,7 +104,7 @@ test("RunCut gives a run the same units, however the output mixes the streams an
       const byTime = (units: readonly ForeignUnit[]) =>
         units.map(({ stream, dts90k }) => dts90k * 2 + stream).sort((a, b) => a - b);
       assertEquals(byTime(own), byTime(wanted), `lead ${lead90k}`);
-      // The next run begins with what is left over.
+      // The next run begins with the rest.
       const next = new RunCut({ streams: 2, main: 0, begins: key(140_000), ends: key(1e9) });
       for (const one of [...cut.rest(), ...all.slice((lead90k === 0 ? from : 0) + taken)]) next.push(one);
       next.finish();
@@ -113,7 +113,7 @@ test("RunCut gives a run the same units, however the output mixes the streams an
   }
 });
 
-test("RunCut gives the first run all from the beginning, an empty run nothing, and holds little", () => {
+test("RunCut gives the first run everything from the beginning, an empty run nothing, and buffers little", () => {
   const first = new RunCut({ streams: 2, main: 0, begins: null, ends: () => false });
   for (const one of [unit(1, -5), unit(0, 0, true), unit(1, 10)]) first.push(one);
   first.finish();
@@ -131,7 +131,7 @@ test("RunCut gives the first run all from the beginning, an empty run nothing, a
   assertEquals(given, 5000 - 1024);
 });
 
-test("readProbe() reads ffprobe's answer, and whatever else it may be", () => {
+test("readProbe() reads ffprobe's output, and survives anything else", () => {
   const { streams, startS, durationS } = readProbe(JSON.stringify({
     streams: [
       { index: 0, codec_name: "mjpeg", codec_type: "video", disposition: { attached_pic: 1 } },

@@ -24,10 +24,10 @@ test("hls plan lasts as long as the longest track, from the earliest picture or 
 test("hls plan of fragments without an index takes its end from the last fragment", async () => {
   const bytes = fixture("mp4-fragmented-bare.mp4");
   assertLess(Math.abs(await totalS(bytes) - 6.08), 0.001);
-  // A box behind it is no hindrance; a name within media data leads nowhere and is passed over.
+  // A box after it does no harm; the same name within media data is skipped.
   const decoy = new Uint8Array(24);
   decoy.set([0, 0, 0, 24, 0x66, 0x72, 0x65, 0x65, 0, 0, 0, 9, 0x6d, 0x6f, 0x6f, 0x66]);
   assertLess(Math.abs(await totalS(concatBytes([bytes, decoy])) - 6.08), 0.001);
-  // Cut off in its last data: the fragment's own header still tells.
+  // Cut off within its last data: the fragment's header still states the duration.
   assertLess(Math.abs(await totalS(bytes.subarray(0, bytes.length - 500)) - 6.08), 0.001);
 });

@@ -1,4 +1,4 @@
-/** Files made to cost: each is refused in words, or what is made of it stays in proportion. */
+/** Hostile files: each is refused with a reason, or its cost stays in proportion to its size. */
 import { test } from "node:test";
 import { assert, assertEquals, assertLess, assertLessOrEqual } from "@std/assert";
 import { MillraceError } from "../../../src/errors.ts";
@@ -22,9 +22,9 @@ import {
 interface Case {
   readonly what: string;
   readonly make: () => Uint8Array;
-  /** What the error says; absent: it opens. */
+  /** Expected error message; absent: the file opens. */
   readonly error?: string;
-  /** The error of reading what was opened; absent: there is none. */
+  /** Expected error of reading the opened file; absent: none. */
   readonly readError?: string;
 }
 
@@ -113,7 +113,7 @@ for (const { what, make, error, readError } of CASES) {
       gapMs = Math.max(gapMs, performance.now() - lastMs);
       if (opened instanceof Error) {
         assert(opened instanceof MillraceError, String(opened));
-        // FLAC is refused for what it is, after its index was read.
+        // FLAC is refused as a codec that cannot be carried, after its index was read.
         if (what.startsWith("FLAC")) return assertEquals(opened.code, "unsupported_media");
         assertEquals(opened.code, "bad_media");
         assert(error !== undefined && opened.message.includes(error), opened.message);

@@ -1,4 +1,4 @@
-/** Decoder data and sample tables of the audio that MP4 carries in forms of its own. */
+/** Decoder data and sample tables of audio that only MP4 carries in this form. */
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
 import { MemorySource } from "../../support/memory-source.ts";
@@ -42,7 +42,7 @@ test("flacHeadFrom() puts the marker before STREAMINFO", () => {
   assertEquals(flacHeadFrom(boxOf(new Uint8Array(60).fill(4))), null);
 });
 
-test("vorbisHeadFrom() laces headers with 16-bit lengths and keeps those that are laced", () => {
+test("vorbisHeadFrom() laces headers that have 16-bit lengths, and keeps laced ones", () => {
   const [id, comment, setup] = [new Uint8Array(30).fill(1), new Uint8Array(300).fill(2), new Uint8Array(9).fill(3)];
   const sized = concatBytes(
     [id, comment, setup].flatMap((part) => [new Uint8Array([part.length >> 8, part.length & 255]), part]),
@@ -55,7 +55,7 @@ test("vorbisHeadFrom() laces headers with 16-bit lengths and keeps those that ar
   }
 });
 
-/** An audio sample entry of `type` with this sample size and boxes behind. */
+/** An audio sample entry of `type` with this sample size and the boxes after it. */
 function entry(type: string, bits: number, ...more: Uint8Array[]): Uint8Array {
   const fixed = new Uint8Array(28);
   fixed.set([0, 2, 0, bits], 16);
@@ -78,7 +78,7 @@ function lpcm(bits: number, flags: number): Uint8Array {
   return box("lpcm", fixed);
 }
 
-test("pcmFormOf() and matroskaPcmId() tell every form of PCM, and which have no name", () => {
+test("pcmFormOf() and matroskaPcmId() recognise every form of PCM, and those without a name in Matroska", () => {
   const cases: readonly (readonly [string, Uint8Array, number, string | null])[] = [
     ["sowt", entry("sowt", 16), 28, "16 A_PCM/INT/LIT"],
     ["twos", entry("twos", 16), 28, "16 A_PCM/INT/BIG"],
@@ -136,7 +136,7 @@ test("openMp4() puts moments of PCM together to access units, with their times",
   assertEquals([...table.dts90k], [0, 1920, 3840, 5625, 7545, 9465, 11_250]);
 });
 
-test("openMp4() takes of PCM what the file has", async () => {
+test("openMp4() uses the part of PCM that a truncated file has", async () => {
   const bytes = pcmFile();
   const cut = await openMp4(new MemorySource(bytes.subarray(0, bytes.length - 14_000)), WISH);
   const table = (cut.timeline as TabledTimeline).tables[0]!;

@@ -63,7 +63,7 @@ test("openMp4() presents the stretches that several edits name, one after the ot
   assertEquals(warnings, []);
 });
 
-test("openMp4() begins an edit in the middle of pictures with the next random access point, in its own time", async () => {
+test("openMp4() begins an edit that starts between random access points at the next one, keeping its time", async () => {
   const file = clip({ edits: edits([400, 0], [600, 14_000]) });
   const { table } = await tableOf(file);
   assertEquals(picturesOf(table, file), [...range(0, 10), ...range(20, 29)]);
@@ -99,7 +99,7 @@ test("openMp4() reports that a track changes its codec data on the way, and only
   assertEquals((await tableOf(clip({ moreEntries: [avcEntry(), avcEntry()] }))).warnings, []);
 });
 
-test("openMp4() has one picture that stands alone and cannot be carried for a cover", async () => {
+test("openMp4() takes a single picture that cannot be carried for a cover", async () => {
   const cover = (count: number) => {
     const fixed = new Uint8Array(78);
     const sizes = Array.from({ length: count }, () => 100);

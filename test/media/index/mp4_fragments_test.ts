@@ -47,7 +47,7 @@ function openingInMovie(): { parts: Uint8Array[]; rest: ReturnType<typeof joint>
   return { parts: [movie(start), mdat], rest: joint().slice(1) };
 }
 
-/** The movie box of the whole behind fragments that stand at `at`. */
+/** A movie box for the whole film that follows fragments at `at`. */
 function finalMovie(fragments: ReturnType<typeof joint>, at: readonly number[]): Uint8Array {
   return clipMovie(CLIP, false, (track) => {
     const places = fragments.map(({ tracks, dataAt }, i) => at[i]! + dataAt[tracks.indexOf(track)]!);
@@ -111,7 +111,7 @@ const CASES: Readonly<Record<string, () => Uint8Array>> = {
 };
 
 for (const [what, make] of Object.entries(CASES)) {
-  test(`openMedia() gives every access unit of fragments with ${what}`, async () => {
+  test(`openMedia() finds every access unit of fragments with ${what}`, async () => {
     const bytes = make();
     const source = new MemorySource(bytes);
     const { ts, hls } = await openBytes(bytes, { segmentTargetMs: 3000 });
@@ -200,7 +200,7 @@ test("openMedia() leaves a film out that follows another and has other codec dat
   assertEquals(warnings, ["another film follows in the file, and is left out as its codecs differ"]);
 });
 
-test("openMedia() plays what comes before a damaged film in the same file", async () => {
+test("openMedia() plays what precedes a damaged film in the same file", async () => {
   const fragments = bytesOf(joint());
   const { bytes } = file(clipMovie(CLIP, true), sidx(VIDEO, fragments.map(({ length }) => length)), fragments);
   const { warnings, durationMs } = await openBytes(layOut([bytes, FTYP, box("free", new Uint8Array(100))]).bytes);
@@ -208,7 +208,7 @@ test("openMedia() plays what comes before a damaged film in the same file", asyn
   assertEquals(warnings, ["what follows the first film of the file is damaged, and left out"]);
 });
 
-test("openMedia() has room for the pictures of a film whose last fragments have four times as many as its first", async () => {
+test("openMedia() has room for all pictures when the last fragments have four times as many as the first", async () => {
   const dense = {
     ...VIDEO,
     delta: VIDEO.delta / 4,

@@ -138,7 +138,7 @@ test("openMp4() finds moov after a 64-bit mdat", async () => {
   assertEquals(table!.count, 30);
 });
 
-test("openMp4() leaves out what a truncated file lacks, and says so", async () => {
+test("openMp4() leaves out the missing part of a truncated file, and says so", async () => {
   const file = clip((spec) => spec);
   const index = await openMp4(new MemorySource(file.subarray(0, file.length - 1050)), OPTIONS);
   assertEquals((index.timeline as TabledTimeline).tables[0]!.count, 19);
@@ -199,7 +199,7 @@ function mutate(bytes: Uint8Array, from: number, to: number, random: () => numbe
 }
 
 for (const name of ["mp4-front.mp4", "mp4-two-audio.mp4", "mp4-fragmented-sidx.mp4", "mp4-fragmented-mfra.mp4"]) {
-  test(`openMedia() and TsLayout.read() stand mutations of ${name}`, async () => {
+  test(`openMedia() and TsLayout.read() survive mutations of ${name}`, async () => {
     const whole = fixture(name);
     const random = seeded(name.length);
     // Where the index is: the front, and the end for mfra.

@@ -44,7 +44,7 @@ for (
     ["ConsiderateSource", () => new ConsiderateSource(SOURCE)],
   ] as const
 ) {
-  test(`${what}.read() lets timers run, and ends by a signal that one of them fires, in a loop on memory alone`, async () => {
+  test(`${what}.read() lets timers run while it reads from memory only, and ends when one of them fires its signal`, async () => {
     const abort = new AbortController();
     setTimeout(() => abort.abort(), 100);
     const source = make(abort.signal);

@@ -33,7 +33,7 @@ function run(format: ElementaryFormat, unit: Uint8Array, keyframe: boolean): num
   const most = format.maxBytes(unit.length, keyframe);
   const payload = new Payload();
   payload.reset(10);
-  // The unit stands inside a larger read.
+  // The unit lies inside a larger read.
   format.fill(payload, concatBytes([Uint8Array.of(1, 2), unit, Uint8Array.of(3)]), 2, 2 + unit.length, keyframe);
   const size = payload.sizeBytes - 10;
   assert(size <= most, `${size} bytes where ${most} were promised`);

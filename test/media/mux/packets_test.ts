@@ -26,7 +26,7 @@ function payloadOf(ts: Uint8Array): Uint8Array {
   return concatBytes(parts);
 }
 
-test("spreadPes() keeps every byte whatever the size and number of packets", () => {
+test("spreadPes() keeps every byte for any size and number of packets", () => {
   for (const pcr of [NO_PCR, 90000]) {
     for (
       const size of [20, 100, 175, 176, 177, 182, 183, 184, 185, 359, 360, 361, 368, 1000, 5000, 11_776, 11_968, 50_000]

@@ -1,4 +1,4 @@
-/** Slots of fixed size hold all that was announced, in whatever order a container has it. */
+/** Slots of fixed size hold everything announced, in whatever order the container stores it. */
 import { test } from "node:test";
 import { assertEquals } from "@std/assert";
 import { presentIndex } from "../../../src/media/presentation.ts";

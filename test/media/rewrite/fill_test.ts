@@ -25,7 +25,7 @@ const pes = (begin: number, end: number, size: number, fill: number): LaidPes =>
   payload: new Uint8Array(size).fill(fill),
 });
 
-/** What a demultiplexer makes of the packets: PES payloads, the packet each began in, the counters' faults. */
+/** What a demultiplexer finds in the packets: PES payloads, the packet in which each began, and counter errors. */
 function read(packets: Uint8Array, firstCounter: number) {
   const found: { at: number; parts: Uint8Array[] }[] = [];
   let counter = (firstCounter + 15) & 15;
@@ -93,7 +93,7 @@ test("fillPackets() keeps clocks, in packets with sound and without", () => {
   assertEquals([empty.units.length, empty.clocks, empty.faults], [0, [...clocks], 0]);
 });
 
-test("fillPackets() loses no byte of what it lays, whatever the sizes", () => {
+test("fillPackets() loses no byte of what it places, whatever the sizes", () => {
   const random = seeded(7);
   for (let round = 0; round < 500; round++) {
     const groups = 1 + Math.floor(random() * 8);

@@ -38,7 +38,7 @@ function section(rows: readonly Row[], program = 1): Uint8Array {
   return out;
 }
 
-/** Packets of one section, behind `pointer` bytes that end another; between them packets of PID 0x50. */
+/** Packets of one section, after `pointer` bytes that end another; between them packets of PID 0x50. */
 function packets(bytes: Uint8Array, pointer = 0): Uint8Array {
   const payload = new Uint8Array([pointer, ...new Array(pointer).fill(0xee), ...bytes]);
   const out: Uint8Array[] = [];
@@ -118,7 +118,7 @@ const MANY: readonly Row[] = [
   ...Array.from({ length: 40 }, (_, i): Row => [0x200 + i, 0x03, i === 39 ? "deu" : "eng"]),
 ];
 
-test("editMapPackets() edits sections in one packet, over several, behind a pointer, and two in one packet", () => {
+test("editMapPackets() edits sections in one packet, across several, after a pointer field, and two in one packet", () => {
   for (const [rows, pointer] of [[ROWS, 0], [ROWS, 60], [MANY, 0], [MANY, 100]] as const) {
     const before = packets(section(rows), pointer);
     const after = before.slice();
@@ -148,7 +148,7 @@ test("openMapEnds() says where a stretch holds a part of a section", () => {
   assertEquals(cut(1, 2), { before: false, after: false });
 });
 
-test("rewrittenSource() gives the same bytes whatever is read first, also in the middle of a map", async () => {
+test("rewrittenSource() returns the same bytes whatever is read first, also in the middle of a map", async () => {
   const file = concatBytes([
     packets(section(ROWS)),
     packets(section(MANY)),

@@ -74,7 +74,7 @@ test("readCues() knows Cyrillic, Western and UTF-16 files by their letters", () 
   assertEquals(readCues(new Uint8Array(utf16))[0]!.text, "д");
 });
 
-test("readCues() takes any bytes, keeps its bounds, and what it makes is WebVTT that says the same", () => {
+test("readCues() accepts any bytes within bounds, and its WebVTT reads back to the same cues", () => {
   const random = seeded(1);
   const pieces = [
     "1\n",

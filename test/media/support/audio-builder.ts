@@ -29,7 +29,7 @@ export function variableMp3(frames: number, seed = 1): Uint8Array[] {
   });
 }
 
-/** The frame that tells of the others; `bytes` 0: not of their size. */
+/** A header frame that states the number of frames, and their size unless `bytes` is 0. */
 export function vbrHeader(name: "Xing" | "Info" | "VBRI", frames: number, bytes = 0): Uint8Array {
   const frame = mp3Frame(128, false);
   const view = new DataView(frame.buffer);

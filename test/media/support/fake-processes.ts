@@ -1,4 +1,4 @@
-/** Processes that do what a test tells them. */
+/** Processes that tests control. */
 import type { ChildProcess, ProcessPort } from "../../../src/ports.ts";
 
 /** A process that was started. */
@@ -11,7 +11,7 @@ export interface FakeProcess {
   finish(output: Uint8Array, code: number, complaint?: string): void;
 }
 
-/** Processes that end when told to. */
+/** Processes that end when the test makes them. */
 export function fakeProcesses(): { port: ProcessPort; started: FakeProcess[]; next(): Promise<void> } {
   const started: FakeProcess[] = [];
   let wake = () => {};

@@ -10,7 +10,7 @@ export { seeded } from "../../support/random.ts";
 /** A signal that never fires. */
 export const NEVER: AbortSignal = new AbortController().signal;
 
-/** Work that nobody counts, for `presentIndex`. */
+/** Uncounted work for `presentIndex`. */
 export const UNCOUNTED = { spend: (): Promise<void> => Promise.resolve() };
 
 /** Bytes of a file in test/fixtures. */
@@ -32,7 +32,7 @@ export async function collect(chunks: AsyncIterable<Uint8Array>): Promise<Uint8A
   return concatBytes(parts);
 }
 
-/** A source that counts what is asked of it. */
+/** A source that counts reads. */
 export class CountingSource implements ByteSource {
   readonly sizeBytes: number;
   readonly reads: { offset: number; length: number }[] = [];

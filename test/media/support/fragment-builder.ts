@@ -19,7 +19,7 @@ interface ClipTrack {
   readonly units: readonly Unit[];
 }
 
-/** Units of `seconds` seconds: 25 pictures of which the first is a random access point, 47 frames of sound (nearly). */
+/** Units of `seconds` seconds, each second with 25 pictures that begin with a random access point, and some 47 frames of sound. */
 export function clipOf(seconds: number): readonly [ClipTrack, ClipTrack] {
   const pictures = Array.from({ length: 25 * seconds }, (_, i) => {
     const keyframe = i % 25 === 0;
@@ -43,7 +43,7 @@ interface Fragment {
   readonly dataAt: readonly number[];
 }
 
-/** How a fragment tells its time. */
+/** How a fragment states its time. */
 export type TimeForm = "tfdt" | "tfxd";
 
 const TFXD = [0x6d, 0x1d, 0x9b, 0x05, 0x42, 0xd5, 0x44, 0xe6, 0x80, 0xe2, 0x14, 0x1d, 0xaf, 0xf7, 0x57, 0xb2];
@@ -87,7 +87,7 @@ const EMPTY = [
   fullBox("stco", 0, 0, u32(0)),
 ];
 
-/** `moov` of the clip, with tables that `tables` gives, or none; `fragmented`: more comes in fragments. */
+/** `moov` of the clip, with the tables from `tables` or none; `fragmented`: fragments follow. */
 export function clipMovie(
   clip: readonly ClipTrack[],
   fragmented: boolean,

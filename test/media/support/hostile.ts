@@ -1,4 +1,4 @@
-/** Media files made to cost: small on the wire, large in what they say. */
+/** Hostile media files: small on the wire, with large claims. */
 import { concatBytes } from "../../../src/bytes/hex.ts";
 import { FLAC_RATE, flacHead } from "./lossless-builder.ts";
 import { avcEntry, box, fileOf, fullBox, movieBox, text, type TrackSpec, u32, u64 } from "./mp4-builder.ts";
@@ -31,7 +31,7 @@ export function tabledFile(
   ]);
 }
 
-/** A film whose index has `count` access units of few bytes, of which no two are alike: tables that are as large as they say. */
+/** A film whose index has `count` small access units, no two of them alike: its tables are as large as they claim. */
 export function irregularFile(count: number): Uint8Array {
   let seed = 1;
   const random = (below: number) => (seed = (seed * 16807) % 0x7fffffff) % below;
@@ -58,7 +58,7 @@ export function irregularFile(count: number): Uint8Array {
   return fileOf((offset) => movieBox([video(tables(offset))]), [new Uint8Array(mediaBytes)]);
 }
 
-/** An H.264 entry whose parameter sets have `bytes` bytes: they come before every random access point. */
+/** An H.264 entry whose parameter sets have `bytes` bytes; they are repeated before every random access point. */
 export function entryWithParameters(bytes: number): Uint8Array {
   return avcEntry(4, [0x67, ...new Array(bytes).fill(1)]);
 }
@@ -82,7 +82,7 @@ const EMPTY_TABLES = [
   fullBox("stco", 0, 0, u32(0)),
 ];
 
-/** A movie that goes on in fragments; `duration` in milliseconds. */
+/** A movie that continues in fragments; `duration` in milliseconds. */
 export function fragmentedMovie(duration = 0): Uint8Array {
   const movie = movieBox([video(EMPTY_TABLES)], 1000, duration);
   const defaults = box("mvex", fullBox("trex", 0, 0, u32(1, 1, 3000, 0, 0)));
@@ -105,7 +105,7 @@ export function fragment(count: number, size: number, time = 0): Uint8Array {
 
 const FTYP = box("ftyp", text("isom"), u32(0), text("isom"));
 
-/** A fragmented movie whose last `tailBytes` are fragments of many access units without bytes, and never end rightly. */
+/** A fragmented movie whose last `tailBytes` are fragments of many empty access units that never end properly. */
 export function fragmentTail(tailBytes: number, size = 0): Uint8Array {
   const one = fragment(100_000, size);
   const tail = new Array(Math.floor(tailBytes / one.length)).fill(one);
@@ -139,7 +139,7 @@ export function crowdedTrack(count: number): Uint8Array {
   const movie = movieBox([video(EMPTY_TABLES)]);
   const junk = new Uint8Array(count * 8);
   for (let i = 0; i < count; i++) junk.set([0, 0, 0, 8, 0x6a, 0x75, 0x6e, 0x6b], i * 8);
-  // The track is the last box of the movie, and begins behind the movie's header.
+  // The track is the last box of the movie, after the movie's header.
   const track = 8 + new DataView(movie.buffer, movie.byteOffset).getUint32(8);
   const whole = concatBytes([movie.subarray(0, track + 8), junk, movie.subarray(track + 8)]);
   const view = new DataView(whole.buffer);
@@ -156,7 +156,7 @@ export function tinyAac(frames: number): Uint8Array {
   return out;
 }
 
-/** FLAC whose frames may be as long as it gets, and whose sound is nothing but what a frame begins with. */
+/** FLAC with the longest possible frames, whose sound consists of frame headers. */
 export function flacOfHeaders(bytes: number): Uint8Array {
   const head = flacHead(FLAC_RATE * 3600);
   // Blocks of 65,535 samples, 8 channels of 32 bits.

@@ -31,7 +31,7 @@ function coded(value: number): number[] {
   return [lead | value, ...tail];
 }
 
-/** Frames of sizes at random, stereo of 16 bits; what is in them looks like the beginning of frames here and there. */
+/** Frames of random sizes, 16-bit stereo; their content looks like the beginning of a frame here and there. */
 export function flacFrames(count: number, seed = 1): Uint8Array[] {
   const random = seeded(seed);
   return Array.from({ length: count }, (_, n) => {
@@ -44,7 +44,7 @@ export function flacFrames(count: number, seed = 1): Uint8Array[] {
   });
 }
 
-/** The head of a file: STREAMINFO, other blocks, and what they hold. */
+/** The head of a file: STREAMINFO and other blocks with their content. */
 export function flacHead(totalSamples: number, blocks: readonly { type: number; body: Uint8Array }[] = []): Uint8Array {
   const info = new Uint8Array(34);
   const view = new DataView(info.buffer);
@@ -149,7 +149,7 @@ export function wavFile(
   return concatBytes([wavChunk("RIFF", rest)]);
 }
 
-/** A chunk; `size` as it says, right by default. */
+/** A chunk that claims `size`, by default the right one. */
 export function wavChunk(id: string, body: Uint8Array, size = body.length): Uint8Array {
   const head = new Uint8Array(8);
   head.set(text(id));

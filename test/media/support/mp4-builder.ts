@@ -36,7 +36,7 @@ export interface TrackSpec {
   readonly kind: "vide" | "soun";
   readonly timescale: number;
   readonly entry: Uint8Array;
-  /** Sample entries behind that one. */
+  /** Sample entries after that one. */
   readonly moreEntries?: readonly Uint8Array[];
   /** Boxes of `stbl` but `stsd`. */
   readonly tables: readonly Uint8Array[];
@@ -47,7 +47,7 @@ export interface TrackSpec {
   readonly turn?: readonly [number, number];
 }
 
-/** An H.264 sample entry whose configuration says `lengthBytes` for NAL unit lengths. */
+/** An H.264 sample entry whose configuration has NAL unit lengths of `lengthBytes`. */
 export function avcEntry(lengthBytes = 4, sps = [0x67, 1, 2, 3], pps = [0x68, 4]): Uint8Array {
   const config = [
     1,
@@ -110,7 +110,7 @@ export function movieBox(tracks: readonly TrackSpec[], timescale = 1000, duratio
   );
 }
 
-/** Sample table boxes for access units that stand one after the other from `offset`. */
+/** Sample table boxes for access units that lie one after the other from `offset`. */
 export function contiguousTables(sizes: readonly number[], delta: number, offset: number): Uint8Array[] {
   return [
     fullBox("stts", 0, 0, u32(1, sizes.length, delta)),

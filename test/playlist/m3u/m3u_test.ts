@@ -86,7 +86,7 @@ test("readM3u() reads LF, CRLF and CR lists alike, in chunks of any size", async
   }
 });
 
-test("readM3u() counts lines alike whatever ends them", async () => {
+test("readM3u() counts lines correctly with any line ends", async () => {
   for (const end of ["\n", "\r\n", "\r"]) {
     for (const chunkBytes of [1, 2, 1000]) {
       const { errors } = await read(["#EXTM3U", "", "", "junk", "http://a/b"].join(end), {}, chunkBytes);
@@ -95,7 +95,7 @@ test("readM3u() counts lines alike whatever ends them", async () => {
   }
 });
 
-test("readM3u() tells encodings apart", async () => {
+test("readM3u() recognises encodings", async () => {
   const text = (title: string) => `#EXTM3U\n#EXTINF:-1,${title}\nhttp://a/b\n`;
   const single = (value: string, map: (code: number) => number) =>
     Uint8Array.from(value, (char) => map(char.charCodeAt(0)));
@@ -214,7 +214,7 @@ function randomList(seed: number): string {
   return text;
 }
 
-test("countM3u() gives the number of entries that readM3u() yields, and throws as it does", async () => {
+test("countM3u() returns the number of entries that readM3u() yields, and throws as it does", async () => {
   const counted = (text: string) => countM3u(streamOf(new TextEncoder().encode(text)), { maxEntries: 5 });
   for (let seed = 1; seed <= 200; seed++) {
     const text = randomList(seed);
@@ -224,7 +224,7 @@ test("countM3u() gives the number of entries that readM3u() yields, and throws a
   await assertRejects(() => counted("<html>"), MillraceError, "web page");
 });
 
-test("writeM3u() writes what readM3u() reads back unchanged, whatever was imported first", async () => {
+test("writeM3u() writes lists that readM3u() reads back unchanged, whatever was imported", async () => {
   for (let seed = 1; seed <= 1500; seed++) {
     const text = randomList(seed);
     const once = await read(text, {}, 64);
@@ -251,7 +251,7 @@ test("writeM3u() lets no value break out of its line", async () => {
   assertEquals(entries[0]?.attributes, { "tvg-id": "a'b'c http://evil/" });
 });
 
-test("writeM3u() leaves nothing that any reader takes for the end of a line", async () => {
+test("writeM3u() leaves no character that a reader could take for a line end", async () => {
   for (const end of ["\n", "\r", "\v", "\f", "\x1c", "\x1d", "\x1e", "\x85", "\u2028", "\u2029", "\0"]) {
     const evil = `x${end}http://evil/${end}#EXTINF:-1,y`;
     const text = await write({ attributes: { a: evil } }, [
@@ -313,7 +313,7 @@ test("readM3u() reports a last line that is too long, byte by byte", async () =>
   assertEquals(errors, [[2, "the line is too long"]]);
 });
 
-test("guidesOf() finds guides in the header line alone", async () => {
+test("guidesOf() finds guides only in the header line", async () => {
   const table: [string, string[] | null][] = [
     ["#EXTM3U", []],
     ["\uFEFF\r\n #EXTM3U\n", []],
