@@ -14,6 +14,7 @@ import { TablePlaces } from "./dht-guard.ts";
 import { DhtSocket } from "./dht-socket.ts";
 import { loadTable, saveTable } from "./dht-table-file.ts";
 import { Surroundings } from "./nearness.ts";
+import { shareSocket } from "./shared-socket.ts";
 
 /** BEP 44: the bencoded value of an item takes at most 1000 bytes. */
 const MAX_ITEM_BYTES = 1_000;
@@ -96,6 +97,8 @@ interface LibraryContact {
 export class DhtNode {
   /** UDP port that it listens on. */
   readonly port: number;
+  /** What arrives there and is not of the DHT. */
+  readonly peerDatagrams: UdpSocket;
   private readonly ports: DhtPorts;
   private readonly options: DhtNodeOptions;
   // deno-lint-ignore no-explicit-any -- the library ships no types
@@ -113,11 +116,13 @@ export class DhtNode {
     this.ports = ports;
     this.options = options;
     this.port = socket.address.port;
+    const shared = shareSocket(socket);
+    this.peerDatagrams = shared.peers;
     // The library gets no bootstrap list: it would resolve names itself and fall back to public nodes of its own.
     const nowMs = () => ports.clock.monotonic();
     const surroundings = options.surroundings ?? new Surroundings(ports.network, nowMs);
     const nearness = (host: string) => surroundings.nearness(host);
-    const dhtSocket = new DhtSocket(socket, { nowMs, nearness });
+    const dhtSocket = new DhtSocket(shared.dht, { nowMs, nearness });
     const base = { ...LIBRARY_LIMITS, bootstrap: false, socket: dhtSocket };
     this.dht = new DHT(nodeId === null ? base : { ...base, nodeId });
     this.restrain(dhtSocket, new TablePlaces(nearness));

@@ -131,6 +131,7 @@ export async function createDiscovery(ports: DiscoveryPorts, options: DiscoveryO
     },
     addDhtNode: (address) => dht?.addNode(address),
     dhtPort: dht?.port ?? null,
+    peerDatagrams: dht?.peerDatagrams ?? null,
     dhtAnswers: () => dht?.hasAnswers ?? false,
     getImmutable: async (target, signal) => await requireDht().getImmutable(target, signal),
     putImmutable: async (value, signal) => await requireDht().putImmutable(value, signal),

@@ -1,5 +1,5 @@
 /** The interface of peer discovery. */
-import type { SocketAddress } from "../ports.ts";
+import type { SocketAddress, UdpSocket } from "../ports.ts";
 
 /** Where a peer address came from. */
 export type PeerOrigin = "tracker" | "dht" | "pex" | "lsd" | "magnet" | "incoming" | "manual";
@@ -80,6 +80,8 @@ export interface Discovery {
   addDhtNode(address: SocketAddress): void;
   /** UDP port of the DHT node, for PORT messages; null when it is off. */
   readonly dhtPort: number | null;
+  /** What arrives at that port and is not of the DHT; null or absent when it is off. */
+  readonly peerDatagrams?: UdpSocket | null;
   /** Whether DHT nodes replied within the last quarter of an hour. */
   dhtAnswers?(): boolean;
   /** BEP 44 immutable item by its SHA-1 target; null when nobody has it. */

@@ -11,6 +11,7 @@ import type { DialRule } from "./dial-rule.ts";
 import type { DialSlots } from "./dial-slots.ts";
 import type { MetadataBudget } from "./metadata-fetch.ts";
 import type { Reachability } from "./reachability.ts";
+import type { UtpEndpoint } from "../utp/utp-endpoint.ts";
 import type { TokenBucket } from "./token-bucket.ts";
 import type { SchedulerFactory } from "./transfer.ts";
 
@@ -40,9 +41,13 @@ export interface SwarmContext {
   readonly uploadBucket: TokenBucket;
   readonly buffers: BufferSource;
   readonly createScheduler: SchedulerFactory;
+  /** Connections over UDP, to peers that only a common neighbour can bring us together with. */
+  readonly utp: UtpEndpoint;
   readonly connectPeer: (connection: TcpConnection, options: ConnectPeerOptions) => PeerLink;
   /** Port by which others reach us, as far as we know; null when none accepts peers. */
   listenPort(): number | null;
+  /** UDP port by which others reach `utp`, as far as we know. Rejects when there is no UDP. */
+  utpPort(): Promise<number>;
   /** How many more peers all swarms together may have. */
   globalRoom(): number;
   /** Bytes that each reader may have fetched ahead so that all readers together fit the cache; Infinity without a limit. */

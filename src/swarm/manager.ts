@@ -3,8 +3,9 @@ import { Surroundings } from "../discovery/nearness.ts";
 import { refuseAll } from "../discovery/redirects.ts";
 import type { Discovery } from "../discovery/types.ts";
 import { hasCode, MillraceError } from "../errors.ts";
-import type { Ports, SocketAddress, TcpListener, Timer } from "../ports.ts";
+import type { Ports, SocketAddress, TcpListener, Timer, UdpSocket } from "../ports.ts";
 import type { PieceCache } from "../storage/types.ts";
+import { UtpEndpoint } from "../utp/utp-endpoint.ts";
 import { acceptPeer, connectPeer, type EncryptionMode, type LinkSettings } from "../wire/mod.ts";
 import type { PeerLink, PeerLinkHandlers } from "../wire/types.ts";
 import { Acceptor } from "./acceptor.ts";
@@ -172,8 +173,13 @@ class Manager implements TorrentSwarmManager {
       uploadBucket: new TokenBucket(clock, options.uploadLimitBytesPerSecond ?? 0),
       buffers: options.cache.buffers ?? { acquire: (bytes) => new Uint8Array(bytes), release: () => {} },
       createScheduler: (shape, sources, forgetPiece) => new Scheduler(shape, sources, forgetPiece),
+      utp: new UtpEndpoint({ clock, random: Math.random, open: () => this.openUdp() }),
       connectPeer,
       listenPort: () => this.listener === null ? null : this.externalPort ?? this.listener.address.port,
+      utpPort: async () => {
+        const port = await this.context.utp.bind();
+        return port === this.listener?.address.port ? this.externalPort ?? port : port;
+      },
       globalRoom: () => this.globalRoom(),
       readAheadRoom: () => this.readAheadRoom(),
     };
@@ -210,6 +216,15 @@ class Manager implements TorrentSwarmManager {
       if (!hasCode(error, "unavailable")) throw error;
       this.ports.log.log("info", "this platform accepts no peers", { error: String(error) });
     }
+  }
+
+  /** The DHT's port when it has one, else the number of the peer port, so that a router needs to pass on one number alone. */
+  private async openUdp(): Promise<UdpSocket> {
+    const shared = this.context.discovery?.peerDatagrams ?? null;
+    if (shared !== null) return shared;
+    const { udp } = this.ports;
+    const host = this.options.peerHost ?? "0.0.0.0";
+    return await udp.bind({ host, port: this.listener?.address.port ?? 0 }).catch(() => udp.bind({ host }));
   }
 
   acquire(target: SwarmTarget): SwarmLease & { readonly swarm: TorrentSwarm } {
@@ -282,6 +297,7 @@ class Manager implements TorrentSwarmManager {
 
   private async shutDown(): Promise<void> {
     this.acceptor.close();
+    this.context.utp.close();
     const jobs = [this.listener?.close()];
     for (const [infohashHex, entry] of [...this.entries]) jobs.push(this.leave(infohashHex, entry));
     jobs.push(...this.leaving.values());

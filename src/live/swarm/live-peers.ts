@@ -11,17 +11,19 @@ import { redundantOf, settleAddress } from "../../swarm/link-ends.ts";
 import { PexRounds } from "../../swarm/pex-rounds.ts";
 import { RateMeter } from "../../swarm/rate-meter.ts";
 import type { LinkSettings } from "../../wire/options.ts";
-import type { LiveOffer, PeerLink, PeerLinkHandlers } from "../../wire/types.ts";
+import type { LiveOffer } from "../../wire/types.ts";
 import type { LiveMetainfo } from "../../transport/live.ts";
 import { OUTGOING_PEERS, PeerAdmission } from "./admission.ts";
+import { linkSettings } from "./link-settings.ts";
 import { LOBBY_PEERS, lobbyLeavers } from "./lobby.ts";
-import { faultOf } from "./neighbour-check.ts";
+import { faultOf, isOver } from "./neighbour-check.ts";
 import { ReachExchange } from "./reach-exchange.ts";
 import type { LiveNode } from "../node/live-node.ts";
-import type { ReachMessage } from "../reach-messages.ts";
+import type { MemberMessage } from "../punch-messages.ts";
 import { LiveSession, type LiveSessionHost } from "./live-session.ts";
+import { acceptPunched, type Admitted } from "./punched-link.ts";
 import { POLICY } from "../node/policy.ts";
-import { RedialPolicy, SOURCE_QUIET_MS } from "./redial.ts";
+import { DIAL_TIMES, RedialPolicy, SOURCE_QUIET_MS } from "./redial.ts";
 import type { Uplink } from "./uplink.ts";
 
 /** Neighbours that a member looks for itself; more may come. */
@@ -33,11 +35,6 @@ const SOURCE_PEERS = 80;
 const ROUND_MS = 1000;
 /** From a newcomer's arrival to the exchange of peers, ms: it needs neighbours at once, and others may come with it. */
 const PEX_DELAY_MS = 30;
-/** Members report each piece; a quiet one that connects again has lost the first connection, ms. */
-const QUIET_MS = 3_000;
-/** A dial that takes longer than this, ms, is probably to somebody behind NAT; one lost packet fits into the limit. */
-const DOUBTFUL_MS = 1_200;
-const CONNECT_TIMEOUT_MS = 3_000;
 
 /** What the neighbours need from their swarm. */
 export interface LivePeersHost {
@@ -87,15 +84,17 @@ export class LivePeers implements LiveSessionHost {
     this.limit = Math.max(OUTGOING_PEERS + LOBBY_PEERS + 1, most);
     this.admission = new PeerAdmission(this.limit);
     this.startedMs = this.now();
-    this.redial = new RedialPolicy(host.random, () => this.origins(), context.isNear);
+    this.redial = new RedialPolicy(
+      host.random,
+      () => [...this.sessions.values()].flatMap(({ address }) => address?.origin ?? []),
+      context.isNear,
+    );
     this.book = new AddressBook(this.redial);
     this.dialer = new Dialer(
       {
         clock,
         tcp,
-        minRetryDelayMs: 100,
-        connectTimeoutMs: CONNECT_TIMEOUT_MS,
-        doubtfulAfterMs: DOUBTFUL_MS,
+        ...DIAL_TIMES,
         room: () => this.room(),
         banned: (address) => context.bans.has(address, this.now()) || !this.admission.allows(address, false),
         connected: (entry, connection) => this.connected(entry, connection),
@@ -109,6 +108,10 @@ export class LivePeers implements LiveSessionHost {
       now: () => this.now(),
       mayDial: (address) => this.rule.allows(address, "incoming", null),
       reachable: (address, source) => this.learnReachable(address, source),
+      neighbours: () => this.sessions.size,
+      mayReach: (address, source) => this.rule.allows(address, "pex", source),
+      wants: (name, peerId) => this.mayAdmit(name) && !this.knows(peerId),
+      met: (connection, isInitiator) => this.met(connection, isInitiator),
     });
     this.timer = clock.setTimeout(() => this.round(), ROUND_MS);
   }
@@ -161,15 +164,13 @@ export class LivePeers implements LiveSessionHost {
   }
 
   /** Takes an incoming link; null when there is no room for it. */
-  admit(remote: SocketAddress): { settings: LinkSettings; attach: (link: PeerLink) => PeerLinkHandlers } | null {
-    const { host } = remote;
-    if (this.closed || this.context.bans.has(host, this.now()) || this.context.globalRoom() <= 0) return null;
-    if (!this.admission.allows(host, true)) return null;
+  admit({ host }: SocketAddress, isPunched = false): Admitted<LiveSession> | null {
+    if (!this.mayAdmit(host)) return null;
     return {
       settings: this.settings(),
       attach: (link) => {
         this.admission.take(host, true);
-        const session = this.open(host, null);
+        const session = this.open(host, null, isPunched);
         session.link = link;
         return session;
       },
@@ -200,7 +201,7 @@ export class LivePeers implements LiveSessionHost {
     const { peerId } = session.info!;
     for (const other of this.sessions.values()) {
       if (other === session || !other.isReady || !samePeerId(other.info!.peerId, peerId)) continue;
-      const loser = this.isOver(other) ? other : redundantOf(other, session, this.context.peerId);
+      const loser = isOver(other, this.now()) ? other : redundantOf(other, session, this.context.peerId);
       loser.drop(new MillraceError("conflict", "connected twice to one peer"));
       if (loser === session) return;
     }
@@ -213,7 +214,7 @@ export class LivePeers implements LiveSessionHost {
   extended(session: LiveSession): void {
     const { listenPort, live, yourIp } = session.extensions!;
     if (yourIp !== null) this.context.externalAddresses.report(yourIp, session.link!.remote.host);
-    if (session.address === null && listenPort !== null && live !== null) {
+    if (session.address === null && listenPort !== null && live !== null && !session.isPunched) {
       const address = { host: hostKey(session.link!.remote.host), port: listenPort };
       if (this.rule.allows(address, "incoming", null)) this.book.add(address, "incoming");
       const entry = this.book.get(address);
@@ -235,7 +236,7 @@ export class LivePeers implements LiveSessionHost {
     this.reach.joined(session);
   }
 
-  reachMessage(session: LiveSession, message: ReachMessage): void {
+  reachMessage(session: LiveSession, message: MemberMessage): void {
     this.reach.message(session, message);
   }
 
@@ -271,21 +272,17 @@ export class LivePeers implements LiveSessionHost {
     if (hasCode(error, "protocol_violation") && session.info !== null) this.ban(session.host, error.message);
     const entry = session.address;
     if (entry !== null) {
-      const greeted = session.info !== null;
       this.redial.left(entry, nowMs - session.startedMs);
       if (session.extensions !== null && session.peer === null) this.redial.fetchedMetadata(entry);
       if (session.isUnreachable) this.book.remove(entry);
       else if (this.resting.has(session)) this.book.rest(entry, nowMs, false);
-      else settleAddress(this.book, entry, { greeted, error, mayFlip: this.context.encryption !== "off" }, nowMs);
+      else {
+        const end = { greeted: session.info !== null, error, mayFlip: this.context.encryption !== "off" };
+        settleAddress(this.book, entry, end, nowMs);
+      }
     }
     this.resting.delete(session);
     if (!this.closed) this.dialer.pump();
-  }
-
-  /** Its peer has connected again: this connection only fetched the metadata, or is dead without knowing it. */
-  private isOver(session: LiveSession): boolean {
-    if (session.extensions !== null && session.peer === null) return true;
-    return this.now() - session.link!.lastReceivedMs > QUIET_MS;
   }
 
   /** PEX is for swarms that are not private (BEP 27). */
@@ -300,12 +297,7 @@ export class LivePeers implements LiveSessionHost {
 
   private learnReachable(address: SocketAddress, source: string): void {
     this.learn(address, "pex", source);
-    const entry = this.book.get(address);
-    if (entry !== undefined) this.redial.isReachable(entry);
-  }
-
-  private *origins(): Iterable<PeerOrigin> {
-    for (const { address } of this.sessions.values()) if (address !== null) yield address.origin;
+    this.redial.isReachable(this.book.get(address));
   }
 
   private connected(entry: KnownAddress, connection: TcpConnection): void {
@@ -315,35 +307,46 @@ export class LivePeers implements LiveSessionHost {
       return this.book.rest(entry, this.now(), false);
     }
     entry.state = "connected";
-    const session = this.open(host, entry);
-    const { encryption, ports } = this.context;
+    const { encryption } = this.context;
     const encrypted = encryption !== "off" && entry.flipEncryption !== (encryption === "prefer");
+    this.shake(connection, this.open(host, entry), encrypted);
+  }
+
+  private shake(connection: TcpConnection, session: LiveSession, encrypted: boolean): void {
     session.link = this.context.connectPeer(connection, {
       ...this.settings(),
-      clock: ports.clock,
+      clock: this.context.ports.clock,
       encryption: encrypted ? "prefer" : "accept",
       handlers: session,
     });
   }
 
-  private open(host: string, entry: KnownAddress | null): LiveSession {
-    const session = new LiveSession(this, this.nextId++, host, entry);
+  private mayAdmit(host: string): boolean {
+    if (this.closed || this.context.bans.has(host, this.now()) || this.context.globalRoom() <= 0) return false;
+    return this.admission.allows(host, true);
+  }
+
+  private knows(peerId: Uint8Array): boolean {
+    return [...this.sessions.values()].some(({ info }) => info !== null && samePeerId(info.peerId, peerId));
+  }
+
+  /** Takes a connection that a neighbour arranged. It counts as incoming at both ends: others chose it. */
+  private met(connection: TcpConnection, isInitiator: boolean): void {
+    const { infohashHex } = this.host.metainfo;
+    const { host } = connection.remote;
+    if (!isInitiator) return acceptPunched(this.context, infohashHex, connection, (remote) => this.admit(remote, true));
+    if (!this.admission.take(host, true)) return connection.abort();
+    this.shake(connection, this.open(host, null, true), this.context.encryption === "prefer");
+  }
+
+  private open(host: string, entry: KnownAddress | null, isPunched = false): LiveSession {
+    const session = new LiveSession(this, this.nextId++, host, entry, isPunched);
     this.sessions.set(session.id, session);
     return session;
   }
 
   private settings(): LinkSettings {
-    const { metainfo, offer } = this.host;
-    return {
-      infohash: metainfo.infohash,
-      peerId: this.context.peerId,
-      dht: this.context.discovery?.dhtPort != null && !metainfo.isPrivate,
-      pex: this.tellsPeers,
-      listenPort: this.context.listenPort(),
-      infoBytes: metainfo.infoBytes,
-      requestQueueLimit: POLICY.requestQueueLimit,
-      live: offer,
-    };
+    return linkSettings(this.context, this.host.metainfo, this.host.offer, this.tellsPeers);
   }
 
   /** More peers are dialled while there are few, or few of our own choice. */

@@ -8,7 +8,8 @@ import { BLOCK_BYTES, type ExtendedHandshake, type PeerLink, type PeerLinkHandle
 import type { LiveNode } from "../node/live-node.ts";
 import type { LiveLink, LivePeer } from "../node/live-peer.ts";
 import { blockKey } from "../node/substreams.ts";
-import { decodeReachMessage, type ReachMessage } from "../reach-messages.ts";
+import { decodePunchMessage, type MemberMessage } from "../punch-messages.ts";
+import { decodeReachMessage } from "../reach-messages.ts";
 import type { Uplink } from "./uplink.ts";
 
 /** What a session needs from its swarm. */
@@ -21,7 +22,7 @@ export interface LiveSessionHost {
   extended(session: LiveSession): void;
   /** It is a member. */
   joined(session: LiveSession): void;
-  reachMessage(session: LiveSession, message: ReachMessage): void;
+  reachMessage(session: LiveSession, message: MemberMessage): void;
   downloaded(session: LiveSession, bytes: number): void;
   uploaded(bytes: number): void;
   peersLearnt(session: LiveSession, added: readonly SocketAddress[]): void;
@@ -44,6 +45,8 @@ export class LiveSession implements PeerLinkHandlers {
   peer: LivePeer | null = null;
   /** Whether others can connect to it, as far as we or it know. */
   reach: Reach;
+  /** It came by hole punching: nobody can connect to its end. */
+  readonly isPunched: boolean;
   readonly isSeed = false;
   private readonly swarm: LiveSessionHost;
   private readonly isIncoming: boolean;
@@ -51,12 +54,13 @@ export class LiveSession implements PeerLinkHandlers {
   private readonly pauses = new Pauses();
   private isClosed = false;
 
-  constructor(swarm: LiveSessionHost, id: number, host: string, address: KnownAddress | null) {
+  constructor(swarm: LiveSessionHost, id: number, host: string, address: KnownAddress | null, isPunched = false) {
     this.swarm = swarm;
     this.id = id;
     this.host = host;
     this.address = address;
     this.isIncoming = address === null;
+    this.isPunched = isPunched;
     this.reach = address === null ? "unknown" : "open";
     this.startedMs = swarm.now();
   }
@@ -107,7 +111,7 @@ export class LiveSession implements PeerLinkHandlers {
 
   live(message: Uint8Array): void {
     if (this.peer === null) return;
-    const reach = decodeReachMessage(message);
+    const reach = decodeReachMessage(message) ?? decodePunchMessage(message);
     if (reach === null) this.swarm.node.message(this.peer, message);
     else this.swarm.reachMessage(this, reach);
   }

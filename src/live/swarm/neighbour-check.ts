@@ -9,6 +9,15 @@ const SILENT_MS = 35_000;
 /** A neighbour that takes nothing of what waits for it is dropped after this, ms. */
 const STALLED_MS = 5_000;
 
+/** Members report each piece; a quiet one that connects again has lost the first connection, ms. */
+const QUIET_MS = 3_000;
+
+/** Whether a connection is over when its peer connects again: it only fetched the metadata, or is dead without knowing it. */
+export function isOver(session: LiveSession, nowMs: number): boolean {
+  if (session.extensions !== null && session.peer === null) return true;
+  return nowMs - session.link!.lastReceivedMs > QUIET_MS;
+}
+
 /** Why `session` should end; null when nothing is wrong. */
 export function faultOf(
   session: LiveSession,

@@ -1,14 +1,17 @@
 /**
- * Who can be connected to, in one live swarm: members learn it of themselves with each other's help, and those behind NAT
- * hear at once of newcomers that they can dial, since no newcomer can dial them.
+ * Who can be connected to, in one live swarm: members learn it of themselves with each other's help, those behind NAT
+ * hear at once of newcomers that they can dial, since no newcomer can dial them, and are brought together with each other.
  */
 import { deadline } from "../../bytes/deadline.ts";
-import type { SocketAddress, Timer } from "../../ports.ts";
+import type { SocketAddress, TcpConnection, Timer } from "../../ports.ts";
 import { hostKey } from "../../swarm/address.ts";
 import type { SwarmContext } from "../../swarm/context.ts";
 import type { Reach } from "../../swarm/reachability.ts";
-import { encodeReachMessage, MAX_TOLD_PEERS, type ReachMessage } from "../reach-messages.ts";
+import { encodeReachMessage, MAX_TOLD_PEERS } from "../reach-messages.ts";
+import type { MemberMessage } from "../punch-messages.ts";
 import { subnetOf } from "./admission.ts";
+import { HolePunching } from "./hole-punching.ts";
+import { Introductions } from "./introductions.ts";
 import type { LiveSession } from "./live-session.ts";
 
 /** From a newcomer's arrival to telling of it, ms: others may come with it. */
@@ -32,6 +35,11 @@ export interface ReachExchangeHost {
   mayDial(address: SocketAddress): boolean;
   /** A member can be connected to there, says the one at `source`. */
   reachable(address: SocketAddress, source: string): void;
+  /** As in `HolePunchingHost`. */
+  neighbours(): number;
+  mayReach(address: SocketAddress, source: string): boolean;
+  wants(host: string, peerId: Uint8Array): boolean;
+  met(connection: TcpConnection, isInitiator: boolean): void;
 }
 
 interface Partner {
@@ -52,10 +60,22 @@ export class ReachExchange {
   private timer: Timer | null = null;
   private own: Reach;
   private helping = 0;
+  private readonly introductions: Introductions;
+  private readonly punching: HolePunching;
 
   constructor(host: ReachExchangeHost) {
     this.host = host;
-    this.own = host.context.reachability.state;
+    const { ports, reachability, utp } = host.context;
+    this.own = reachability.state;
+    const parts = { clock: ports.clock, utp, reach: () => reachability.state };
+    this.introductions = new Introductions({ ...parts, utpPort: () => host.context.utpPort() });
+    this.punching = new HolePunching({
+      ...parts,
+      neighbours: () => host.neighbours(),
+      mayReach: (address, source) => host.mayReach(address, source),
+      wants: (name, peerId) => host.wants(name, peerId),
+      met: (connection, isInitiator) => host.met(connection, isInitiator),
+    });
   }
 
   /** A member joined. */
@@ -68,16 +88,19 @@ export class ReachExchange {
       creditMs: nowMs,
       helped: false,
     });
+    if (this.host.tellsPeers) this.punching.joined(session);
     this.gather();
   }
 
   /** A connection ended. */
   left(session: LiveSession): void {
     this.partners.delete(session);
+    this.introductions.left(session);
+    this.punching.left(session);
   }
 
   /** A member says something. */
-  message(session: LiveSession, message: ReachMessage): void {
+  message(session: LiveSession, message: MemberMessage): void {
     const partner = this.partners.get(session);
     if (partner === undefined) return;
     if (message.type === "reach") {
@@ -87,7 +110,12 @@ export class ReachExchange {
         this.gather();
       }
       if (message.asks) void this.help(session, partner);
-    } else if (this.host.tellsPeers && this.mayTell(partner)) {
+    } else if (!this.host.tellsPeers) return;
+    else if (message.type === "seek") {
+      this.introductions.sought(session, message.isWanted);
+      this.gather();
+    } else if (message.type !== "peers") this.punching.message(session, message);
+    else if (this.mayTell(partner)) {
       for (const address of message.addresses) this.host.reachable(address, session.link!.remote.host);
     }
   }
@@ -104,11 +132,16 @@ export class ReachExchange {
     }
     if (state === "unknown") this.askForHelp();
     this.tell();
+    if (!this.host.tellsPeers) return;
+    this.introductions.arrange();
+    this.punching.seek();
   }
 
   close(): void {
     this.timer?.cancel();
     this.ending.abort();
+    this.introductions.close();
+    this.punching.close();
     this.partners.clear();
   }
 
@@ -125,6 +158,7 @@ export class ReachExchange {
     this.timer ??= this.host.context.ports.clock.setTimeout(() => {
       this.timer = null;
       this.tell();
+      this.introductions.arrange();
     }, GATHER_MS);
   }
 

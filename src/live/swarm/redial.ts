@@ -12,6 +12,11 @@ export const SOURCE_RETRY_MS = 250;
  * the trees. Strangers that came first would keep some of them out.
  */
 export const SOURCE_QUIET_MS = 1000;
+/**
+ * Times of a swarm's `Dialer`. A dial that takes longer than 1.2 s is probably to somebody behind NAT; one lost packet fits
+ * into that limit.
+ */
+export const DIAL_TIMES = { minRetryDelayMs: 100, connectTimeoutMs: 3_000, doubtfulAfterMs: 1_200 } as const;
 /** Failed dials of a broadcaster after which it is dialled less often. */
 const SOURCE_PATIENCE = 240;
 const SOURCE_SLOW_MS = 30_000;
@@ -54,8 +59,8 @@ export class RedialPolicy implements BookPolicy {
   }
 
   /** Somebody is connected to this address, and says that others can be, too. */
-  isReachable(entry: KnownAddress): void {
-    this.reachable.add(entry);
+  isReachable(entry: KnownAddress | undefined): void {
+    if (entry !== undefined) this.reachable.add(entry);
   }
 
   /** Its connection ended before it became a member. */

@@ -1,0 +1,153 @@
+/**
+ * How a member that nobody can dial meets others like it: it asks open neighbours to introduce it, shows them its UDP address,
+ * and connects over uTP at the moment that they name.
+ */
+import { deadline } from "../../bytes/deadline.ts";
+import type { Clock, SocketAddress, TcpConnection, Timer } from "../../ports.ts";
+import { hostKey } from "../../swarm/address.ts";
+import type { Reach } from "../../swarm/reachability.ts";
+import type { UtpEndpoint } from "../../utp/utp-endpoint.ts";
+import { encodePunchMessage, type PunchMessage } from "../punch-messages.ts";
+import type { LiveSession } from "./live-session.ts";
+
+/** Neighbours with which a member is content. More would be found, but each costs control messages. */
+const ENOUGH_NEIGHBOURS = 12;
+/** When the token is shown to an introducer, ms after its PROBE: two of three may be lost. */
+const SHOW_AT_MS = [0, 300, 900];
+/** A PUNCH follows its PROBE within this, ms. */
+const PROBE_VALID_MS = 5_000;
+/** Attempts at once, and the time for each, ms. */
+const MAX_ATTEMPTS = 4;
+const ATTEMPT_MS = 4_000;
+/** PROBEs that one neighbour may send: this many at once, then one a second. */
+const PROBE_BURST = 4;
+const PROBE_INTERVAL_MS = 1_000;
+/** So many failures in a row mean a NAT that can't be punched (one port per destination); then none is tried for this long, ms. */
+const FUTILE_AFTER = 6;
+const FUTILE_MS = 10 * 60_000;
+
+/** What hole punching needs of its swarm. */
+export interface HolePunchingHost {
+  readonly clock: Clock;
+  readonly utp: Pick<UtpEndpoint, "show" | "punch">;
+  /** Whether others can connect to this member. */
+  reach(): Reach;
+  /** Connections, those being made included. */
+  neighbours(): number;
+  /** Whether datagrams may go there: `source` reported the address, or is the address. */
+  mayReach(address: SocketAddress, source: string): boolean;
+  /** Whether there is room for this member, and it is no neighbour yet. */
+  wants(host: string, peerId: Uint8Array): boolean;
+  /** A connection is open. It must be `open`ed in the same turn. */
+  met(connection: TcpConnection, isInitiator: boolean): void;
+}
+
+interface Introducer {
+  /** Whether it was told that we seek. */
+  isAsked: boolean;
+  credit: number;
+  creditMs: number;
+  /** PROBEs whose PUNCH may come, as the time of each. */
+  readonly probedMs: number[];
+}
+
+/** Hole punching of one swarm. */
+export class HolePunching {
+  private readonly host: HolePunchingHost;
+  private readonly introducers = new Map<LiveSession, Introducer>();
+  private readonly timers = new Set<Timer>();
+  private readonly ending = new AbortController();
+  private attempts = 0;
+  private failures = 0;
+  private futileUntilMs = -Infinity;
+
+  constructor(host: HolePunchingHost) {
+    this.host = host;
+  }
+
+  /** A member joined. */
+  joined(session: LiveSession): void {
+    const creditMs = this.host.clock.monotonic();
+    this.introducers.set(session, { isAsked: false, credit: PROBE_BURST, creditMs, probedMs: [] });
+    this.seek();
+  }
+
+  /** A connection ended. */
+  left(session: LiveSession): void {
+    this.introducers.delete(session);
+  }
+
+  /** Tells open neighbours whether others are wanted. Call it about every second. */
+  seek(): void {
+    const { clock, neighbours, reach } = this.host;
+    const isWanted = reach() !== "open" && neighbours() < ENOUGH_NEIGHBOURS && clock.monotonic() >= this.futileUntilMs;
+    for (const [session, introducer] of this.introducers) {
+      if (introducer.isAsked === isWanted || (isWanted && session.reach !== "open")) continue;
+      introducer.isAsked = isWanted;
+      session.link?.sendLive(encodePunchMessage({ type: "seek", isWanted }));
+    }
+  }
+
+  /** An introducer says something. What was not asked for is ignored. */
+  message(session: LiveSession, message: PunchMessage): void {
+    const introducer = this.introducers.get(session);
+    if (introducer === undefined) return;
+    if (message.type === "probe") this.show(session, introducer, message.token, message.port);
+    else if (message.type === "punch") void this.punch(session, introducer, message);
+  }
+
+  close(): void {
+    this.ending.abort();
+    for (const timer of this.timers) timer.cancel();
+    this.timers.clear();
+    this.introducers.clear();
+  }
+
+  private show(session: LiveSession, introducer: Introducer, token: Uint8Array, port: number): void {
+    const { clock, utp } = this.host;
+    const nowMs = clock.monotonic();
+    const address = { host: hostKey(session.link!.remote.host), port };
+    const earnedMs = nowMs - introducer.creditMs;
+    introducer.credit = Math.min(PROBE_BURST, introducer.credit + earnedMs / PROBE_INTERVAL_MS);
+    introducer.creditMs = nowMs;
+    if (!introducer.isAsked || introducer.credit < 1 || !this.host.mayReach(address, address.host)) return;
+    introducer.credit--;
+    introducer.probedMs.push(nowMs);
+    if (introducer.probedMs.length > PROBE_BURST) introducer.probedMs.shift();
+    for (const delayMs of SHOW_AT_MS) {
+      const timer = clock.setTimeout(() => {
+        this.timers.delete(timer);
+        utp.show(token, address).catch(() => {}); // without UDP there is nothing to show
+      }, delayMs);
+      this.timers.add(timer);
+    }
+  }
+
+  private async punch(
+    session: LiveSession,
+    introducer: Introducer,
+    { token, isInitiator, peerId, address }: Extract<PunchMessage, { type: "punch" }>,
+  ): Promise<void> {
+    const { clock, utp } = this.host;
+    const probedMs = introducer.probedMs.shift();
+    if (probedMs === undefined || clock.monotonic() - probedMs > PROBE_VALID_MS) return;
+    if (this.attempts >= MAX_ATTEMPTS || !this.host.mayReach(address, session.link!.remote.host)) return;
+    if (!this.host.wants(address.host, peerId)) return;
+    this.attempts++;
+    const limit = deadline(clock, ATTEMPT_MS, this.ending.signal);
+    try {
+      const connection = await utp.punch({ token, isInitiator, address, signal: limit.signal });
+      this.failures = 0;
+      if (this.ending.signal.aborted) connection.abort();
+      else this.host.met(connection, isInitiator);
+    } catch {
+      if (++this.failures >= FUTILE_AFTER) {
+        this.failures = 0;
+        this.futileUntilMs = clock.monotonic() + FUTILE_MS;
+      }
+    } finally {
+      limit.cancel();
+      this.attempts--;
+    }
+  }
+}

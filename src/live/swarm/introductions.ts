@@ -1,0 +1,146 @@
+/**
+ * Brings together neighbours that nobody can dial, as the one between them (BEP 55 calls it the relay): learns at which UDP
+ * address each of two is seen, and tells both at the same moment.
+ */
+import { deadline } from "../../bytes/deadline.ts";
+import type { Clock, SocketAddress } from "../../ports.ts";
+import { hostKey } from "../../swarm/address.ts";
+import type { Reach } from "../../swarm/reachability.ts";
+import { newToken, type UtpEndpoint } from "../../utp/utp-endpoint.ts";
+import { encodePunchMessage } from "../punch-messages.ts";
+import type { LiveSession } from "./live-session.ts";
+
+/** Introductions under way at once. */
+const MAX_RUNNING = 16;
+/** A neighbour's datagram arrives within this, ms, the third of three included; without it the introduction is over. */
+const PROBE_TIMEOUT_MS = 2_000;
+/** A neighbour whose datagram did not arrive so often has no UDP, and is introduced no more. */
+const MAX_UNSEEN = 2;
+/** After so many introductions without any datagram our own port gets none, and no more are tried for a while. */
+const DEAF_AFTER = 4;
+const DEAF_MS = 10 * 60_000;
+
+/** What introductions need of their swarm. */
+export interface IntroductionsHost {
+  readonly clock: Clock;
+  readonly utp: Pick<UtpEndpoint, "expect">;
+  /** UDP port at which others reach this member. Rejects when there is none. */
+  utpPort(): Promise<number>;
+  /** Whether others can connect to this member. */
+  reach(): Reach;
+}
+
+interface Seeker {
+  /** Neighbours that it was brought together with. */
+  readonly met: Set<LiveSession>;
+  isBusy: boolean;
+  unseen: number;
+}
+
+/** The introductions of one swarm. */
+export class Introductions {
+  private readonly host: IntroductionsHost;
+  private readonly seekers = new Map<LiveSession, Seeker>();
+  private readonly ending = new AbortController();
+  private running = 0;
+  private silent = 0;
+  private deafUntilMs = -Infinity;
+
+  constructor(host: IntroductionsHost) {
+    this.host = host;
+  }
+
+  /** A neighbour wants to meet others, or has enough. */
+  sought(session: LiveSession, isWanted: boolean): void {
+    if (!isWanted) this.seekers.delete(session);
+    else if (!this.seekers.has(session)) this.seekers.set(session, { met: new Set(), isBusy: false, unseen: 0 });
+  }
+
+  /** A connection ended. */
+  left(session: LiveSession): void {
+    this.seekers.delete(session);
+    for (const { met } of this.seekers.values()) met.delete(session);
+  }
+
+  /** Begins what can be begun. Call it when somebody seeks, and about every second. */
+  arrange(): void {
+    if (this.host.reach() === "closed" || this.host.clock.monotonic() < this.deafUntilMs) return;
+    const free = [...this.seekers].filter(([, { isBusy, unseen }]) => !isBusy && unseen < MAX_UNSEEN);
+    // Whoever met the fewest comes first.
+    free.sort(([, a], [, b]) => a.met.size - b.met.size);
+    for (const [a, seekerA] of free) {
+      if (this.running >= MAX_RUNNING) return;
+      if (seekerA.isBusy) continue;
+      const match = free.find(([b, { isBusy }]) => {
+        return b !== a && !isBusy && !seekerA.met.has(b) && hostOf(a) !== hostOf(b);
+      });
+      if (match !== undefined) void this.introduce([a, seekerA], match);
+    }
+  }
+
+  close(): void {
+    this.ending.abort();
+    this.seekers.clear();
+  }
+
+  private async introduce(...pair: [LiveSession, Seeker][]): Promise<void> {
+    const [[a, seekerA], [b, seekerB]] = pair as [[LiveSession, Seeker], [LiveSession, Seeker]];
+    seekerA.isBusy = seekerB.isBusy = true;
+    this.running++;
+    const limit = deadline(this.host.clock, PROBE_TIMEOUT_MS, this.ending.signal);
+    try {
+      const port = await this.host.utpPort().catch(() => null);
+      if (port === null) return void (this.deafUntilMs = this.host.clock.monotonic() + DEAF_MS);
+      const [seenA, seenB] = await Promise.all([a, b].map((session) => this.probe(session, port, limit.signal)));
+      this.judge([[seekerA, seenA!], [seekerB, seenB!]]);
+      if (seenA == null || seenB == null || !a.isReady || !b.isReady) return;
+      seekerA.met.add(b);
+      seekerB.met.add(a);
+      const token = newToken();
+      const tell = (session: LiveSession, other: LiveSession, address: SocketAddress, isInitiator: boolean) => {
+        const { peerId } = other.info!;
+        session.link!.sendLive(encodePunchMessage({ type: "punch", token, isInitiator, peerId, address }));
+      };
+      tell(a, b, seenB, true);
+      tell(b, a, seenA, false);
+    } finally {
+      limit.cancel();
+      this.running--;
+      seekerA.isBusy = seekerB.isBusy = false;
+    }
+  }
+
+  /** Where the neighbour's datagrams come from; null when none comes. They must come from the host of its connection: it may name no other. */
+  private async probe(session: LiveSession, port: number, signal: AbortSignal): Promise<SocketAddress | null> {
+    const { utp } = this.host;
+    const token = newToken();
+    let stop: (() => void) | null = null;
+    try {
+      return await new Promise<SocketAddress | null>((resolve) => {
+        stop = utp.expect(token, (from) => {
+          if (hostKey(from.host) === hostOf(session)) resolve({ host: hostKey(from.host), port: from.port });
+        });
+        if (stop === null || signal.aborted || !session.isReady) return resolve(null);
+        signal.addEventListener("abort", () => resolve(null), { once: true });
+        session.link!.sendLive(encodePunchMessage({ type: "probe", token, port }));
+      });
+    } finally {
+      (stop as (() => void) | null)?.();
+    }
+  }
+
+  private judge(results: readonly [Seeker, SocketAddress | null][]): void {
+    const isSeen = results.some(([, seen]) => seen !== null);
+    this.silent = isSeen ? 0 : this.silent + 1;
+    if (this.silent >= DEAF_AFTER) {
+      this.silent = 0;
+      this.deafUntilMs = this.host.clock.monotonic() + DEAF_MS;
+    }
+    // When nothing came of either, the fault may be ours.
+    if (isSeen) { for (const [seeker, seen] of results) seeker.unseen = seen === null ? seeker.unseen + 1 : 0; }
+  }
+}
+
+function hostOf(session: LiveSession): string {
+  return hostKey(session.link!.remote.host);
+}

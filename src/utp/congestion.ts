@@ -1,0 +1,100 @@
+/**
+ * How much may be under way, and how fast it leaves. TCP's way (RFC 5681, with the factor of CUBIC, RFC 9438), paced, rather
+ * than uTP's own LEDBAT: live video can't yield to every other flow, and a member already paces all its links together by
+ * the delay of its up-link, so that a second control by delay would give way to the member's own TCP connections.
+ */
+
+/** Payload of one packet, bytes: with uTP's, UDP's and IPv6's headers it fits IPv6's least MTU of 1280. */
+export const SEGMENT_BYTES = 1_200;
+
+/** Segments that may be under way at first (RFC 6928). */
+const INITIAL_SEGMENTS = 10;
+/** Least and most bytes under way. The most carries 25 Mbit/s over a round trip of 160 ms, and is what one end may hold in memory. */
+const LEAST_WINDOW_BYTES = 2 * SEGMENT_BYTES;
+const MOST_WINDOW_BYTES = 400 * SEGMENT_BYTES;
+/** What is left of the window after a loss (RFC 9438 section 4.6). */
+const AFTER_LOSS = 0.7;
+/** How much faster than one window per round trip packets leave: while it doubles each round trip, and afterwards. */
+const PACE_AT_START = 2;
+const PACE = 1.25;
+
+/** Bounds of the time after which packets are sent again, ms. RFC 6298 has a second as the least; kernels have 200 ms. */
+const LEAST_TIMEOUT_MS = 200;
+const MOST_TIMEOUT_MS = 8_000;
+const FIRST_TIMEOUT_MS = 1_000;
+
+/** Doubling stops when the least of this many round trips is longer than the shortest by a given part (RFC 9406). */
+const SAMPLES = 8;
+const LEAST_RISE_MS = 8;
+const MOST_RISE_MS = 32;
+
+/** The sender's view of one path. Times are monotonic ms. */
+export class Congestion {
+  /** Bytes that may be under way. */
+  windowBytes: number = INITIAL_SEGMENTS * SEGMENT_BYTES;
+  private thresholdBytes = Infinity;
+  private smoothedMs: number | null = null;
+  private variationMs = 0;
+  private shortestMs = Infinity;
+  private roundLeastMs = Infinity;
+  private samples = 0;
+  private backOff = 1;
+
+  /** Smoothed round trip, ms; null before the first sample. */
+  get roundTripMs(): number | null {
+    return this.smoothedMs;
+  }
+
+  /** Without a sign of arrival for this long, ms, all that is under way counts as lost. */
+  get timeoutMs(): number {
+    const base = this.smoothedMs === null ? FIRST_TIMEOUT_MS : this.smoothedMs + 4 * this.variationMs;
+    return Math.min(MOST_TIMEOUT_MS, Math.max(LEAST_TIMEOUT_MS, base) * this.backOff);
+  }
+
+  /** Bytes per ms at which packets leave; Infinity before the first round trip is known. */
+  get bytesPerMs(): number {
+    if (this.smoothedMs === null) return Infinity;
+    const factor = this.windowBytes < this.thresholdBytes ? PACE_AT_START : PACE;
+    return factor * this.windowBytes / Math.max(1, this.smoothedMs);
+  }
+
+  /** A round trip was measured (never of a packet that was sent twice: Karn's rule). */
+  measured(roundTripMs: number): void {
+    if (this.smoothedMs === null) {
+      this.smoothedMs = roundTripMs;
+      this.variationMs = roundTripMs / 2;
+    } else {
+      this.variationMs += (Math.abs(roundTripMs - this.smoothedMs) - this.variationMs) / 4;
+      this.smoothedMs += (roundTripMs - this.smoothedMs) / 8;
+    }
+    this.shortestMs = Math.min(this.shortestMs, roundTripMs);
+    this.roundLeastMs = Math.min(this.roundLeastMs, roundTripMs);
+    if (++this.samples < SAMPLES) return;
+    const riseMs = Math.min(MOST_RISE_MS, Math.max(LEAST_RISE_MS, this.shortestMs / 8));
+    if (this.roundLeastMs > this.shortestMs + riseMs) {
+      this.thresholdBytes = Math.min(this.thresholdBytes, this.windowBytes);
+    }
+    this.samples = 0;
+    this.roundLeastMs = Infinity;
+  }
+
+  /** `bytes` have arrived; `wasFull`: the window, not what there was to send, was the limit. */
+  arrived(bytes: number, wasFull: boolean): void {
+    this.backOff = 1;
+    if (!wasFull) return;
+    const more = this.windowBytes < this.thresholdBytes ? bytes : SEGMENT_BYTES * bytes / this.windowBytes;
+    this.windowBytes = Math.min(MOST_WINDOW_BYTES, this.windowBytes + more);
+  }
+
+  /** Packets were lost; call it once per round trip. */
+  lost(): void {
+    this.windowBytes = this.thresholdBytes = Math.max(LEAST_WINDOW_BYTES, this.windowBytes * AFTER_LOSS);
+  }
+
+  /** Nothing arrived for `timeoutMs`. */
+  timedOut(): void {
+    if (this.backOff === 1) this.thresholdBytes = Math.max(LEAST_WINDOW_BYTES, this.windowBytes * AFTER_LOSS);
+    this.windowBytes = LEAST_WINDOW_BYTES;
+    this.backOff = Math.min(64, 2 * this.backOff);
+  }
+}
