@@ -80,7 +80,7 @@ export interface Discovery {
   addDhtNode(address: SocketAddress): void;
   /** UDP port of the DHT node, for PORT messages; null when it is off. */
   readonly dhtPort: number | null;
-  /** What arrives at that port and is not of the DHT; null or absent when it is off. */
+  /** What arrives at that port and is not of the DHT, for other users of the port; null or absent when the DHT is off. */
   readonly peerDatagrams?: UdpSocket | null;
   /** Whether DHT nodes replied within the last quarter of an hour. */
   dhtAnswers?(): boolean;
