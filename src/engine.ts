@@ -135,10 +135,8 @@ async function assemble(ground: Ground): Promise<Engine> {
         recentLog: ground.recentLog,
       }),
       allowPrivateFetch,
-      fetchBytes: async (url, maxBytes, { callerIsLocal, signal }) => {
-        const allowPrivate = callerIsLocal || allowPrivateFetch;
-        return (await guardedFetch(ports, url, { maxBytes, timeoutMs: FETCH_TIMEOUT_MS, allowPrivate }, signal)).bytes;
-      },
+      fetchBytes: async (url, { maxBytes, allowPrivate }, signal) =>
+        (await guardedFetch(ports, url, { maxBytes, timeoutMs: FETCH_TIMEOUT_MS, allowPrivate }, signal)).bytes,
       closing: closing.signal,
       isConnected: connected,
     },

@@ -6,10 +6,9 @@ import type { Hono } from "hono";
 import { createDispatch } from "./api/dispatch.ts";
 import { PictureCache } from "./api/picture.ts";
 import { METHODS } from "./api/registry.ts";
-import { apiCaller } from "./api-caller.ts";
 import { openApi } from "./openapi/document.ts";
 import { addPlaylistRoutes } from "./playlist-routes.ts";
-import { baseOf, type HttpContext, type HttpEnv, type HttpParts } from "./context.ts";
+import type { HttpContext, HttpEnv, HttpParts } from "./context.ts";
 
 const PATHS: readonly string[] = ["/server/api", "/service/api"];
 
@@ -27,7 +26,7 @@ export function addApiRoutes(app: Hono<HttpEnv>, parts: HttpParts): void {
   );
   const handle = (c: HttpContext) => {
     if (c.req.raw.method === "HEAD") return c.body(null, 200, { "content-type": "application/json; charset=utf-8" });
-    return dispatch(c.req.raw, apiCaller(c, parts), c.req.param("method"));
+    return dispatch(c.req.raw, c.get("caller"), c.req.param("method"));
   };
   // Clients that join paths by a slash leave one at the end.
   for (const path of PATHS.flatMap((path) => [path, `${path}/`, `${path}/:method`])) {
@@ -35,5 +34,5 @@ export function addApiRoutes(app: Hono<HttpEnv>, parts: HttpParts): void {
     app.all(path, (c) => c.text("method not allowed\n", 405, { allow: "GET, HEAD, POST" }));
   }
   addPlaylistRoutes(app, parts, dispatch);
-  app.get("/openapi.json", (c) => c.json(openApi(baseOf(c, parts))));
+  app.get("/openapi.json", (c) => c.json(openApi(c.get("caller").ownUrl)));
 }

@@ -5,11 +5,9 @@ import type { CastReceiver } from "../players/engines/cast-receiver.ts";
 import { plainHost } from "../upnp/near.ts";
 import { MillraceError } from "../errors.ts";
 import { hostField } from "./address.ts";
-import { holderOf } from "./caller.ts";
-import { baseOf, type HttpContext, type HttpEnv, type HttpParts } from "./context.ts";
+import type { HttpContext, HttpEnv, HttpParts } from "./context.ts";
 import { playbackFailure, publicError } from "./errors.ts";
 import { text } from "./guard.ts";
-import { pageOf } from "./page.ts";
 import { readBody } from "./request-body.ts";
 
 /** Adds the routes, unless this engine takes nothing from others. No page of any origin gets through. */
@@ -18,11 +16,11 @@ export function addCastRoutes(app: Hono<HttpEnv>, parts: HttpParts): void {
   if (cast === null) return;
   const forEngines = (path: string, handle: (c: HttpContext, body: string, to: CastReceiver) => Promise<object>) =>
     app.post(path, async (c) => {
-      const isPage = pageOf(c.req.raw, baseOf(c, parts)).relation !== "none";
+      const isPage = c.get("caller").page.relation !== "none";
       if (isPage || !/^application\/json\b/.test(c.req.header("content-type") ?? "")) {
         return text("this is for other engines", 403);
       }
-      const hold = parts.admission.body(holderOf(c, parts));
+      const hold = parts.admission.body(c.get("caller").holder);
       try {
         const bytes = await readBody(c.req.raw, parts.clock, MAX_CAST_BYTES, hold, tooLarge);
         return c.json(await handle(c, new TextDecoder().decode(bytes), cast.receiver));
@@ -34,10 +32,10 @@ export function addCastRoutes(app: Hono<HttpEnv>, parts: HttpParts): void {
         hold.release();
       }
     });
-  const hostOf = (c: HttpContext) => plainHost(c.get("clientHost"));
+  const hostOf = (c: HttpContext) => plainHost(c.get("caller").clientHost);
   const forPages = (path: string, type: string, read: (c: HttpContext, id: string) => Promise<BodyInit>) =>
     app.get(`/cast/media/:id/${path}`, async (c) => {
-      if (pageOf(c.req.raw, baseOf(c, parts)).relation === "foreign") {
+      if (c.get("caller").page.relation === "foreign") {
         return text("this is for the engine's own page", 403);
       }
       try {

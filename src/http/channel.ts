@@ -36,7 +36,7 @@ export async function channelSources(
     ? { group: params.group }
     : null;
   if (name === null) return null;
-  const isHere = c.get("addressClass") === "loopback" && c.get("page").relation !== "foreign";
+  const isHere = c.get("caller").isLocal;
   if (!await isSignedAs(parts.api.token, params.key, ...keyName(name)) && !isHere) {
     throw new MillraceError("denied", "items of the playlist need a key: see the API's method get_playlist_url");
   }

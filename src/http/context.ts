@@ -6,11 +6,11 @@ import type { Sessions } from "../playback/sessions.ts";
 import type { CacheFigures } from "../playback/stat.ts";
 import type { PagePlayers } from "../players/pages/page-players.ts";
 import type { Clock, Logger, Ports, RequestInfo, RuntimeFacts } from "../ports.ts";
-import type { AccessPolicy, AddressClass } from "./address.ts";
+import type { AccessPolicy } from "./address.ts";
 import type { Admission } from "./admission.ts";
 import type { ApiParts } from "./api/parts.ts";
-import { baseUrl } from "./base-url.ts";
 import type { Page } from "./page.ts";
+import type { RequestCaller } from "./request-caller.ts";
 import type { SentSessions } from "./sent-sessions.ts";
 
 /** An interface of another maker's device that the engine can show: see the page on the API. */
@@ -61,19 +61,11 @@ export interface HttpEnv {
   Variables: {
     /** Names this request in the log and, as `X-Request-Id`, in its response. */
     requestId: string;
-    clientHost: string;
-    addressClass: AddressClass;
-    /** As in `Caller` of the access policy. */
-    mayBeLocal: boolean;
-    /** On the paths of playback. */
+    caller: RequestCaller;
+    /** The caller's page as playback treats it: `none` where the address itself is the permission. */
     page: Page;
   };
 }
 
 /** A route's context. */
 export type HttpContext = Context<HttpEnv>;
-
-/** Base of absolute URLs in the answer to `c`. */
-export function baseOf(c: HttpContext, parts: HttpParts): string {
-  return baseUrl(c.req.raw, c.env.info, parts.policy, parts.publicUrl);
-}

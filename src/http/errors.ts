@@ -1,33 +1,6 @@
-/** The one place where error codes become HTTP statuses and API codes. */
-import { type ErrorCode, MillraceError } from "../errors.ts";
-
-/** HTTP status of a failed playback request. */
-const STATUS: Readonly<Record<ErrorCode, number>> = {
-  invalid_argument: 400,
-  missing_selector: 400,
-  not_found: 404,
-  bad_transport_file: 400,
-  bad_media: 415,
-  unsupported_media: 415,
-  no_playable_file: 404,
-  timeout: 504,
-  start_timeout: 504,
-  aborted: 499,
-  closed: 404,
-  connection_failed: 502,
-  protocol_violation: 502,
-  too_large: 413,
-  too_busy: 503,
-  denied: 403,
-  conflict: 409,
-  disk_full: 507,
-  io: 500,
-  corrupt: 500,
-  tracker: 502,
-  unavailable: 503,
-  config: 500,
-  internal: 500,
-};
+/** Errors as responses report them. */
+import { MillraceError } from "../errors.ts";
+import { REPORTED_AS } from "./error-codes.ts";
 
 /** What is reported to the client. */
 export interface PublicError {
@@ -37,7 +10,7 @@ export interface PublicError {
 
 /** Ours keep their message; anything else is an internal error whose message stays in the log. */
 export function publicError(error: unknown): PublicError {
-  if (error instanceof MillraceError) return { status: STATUS[error.code], message: error.message };
+  if (error instanceof MillraceError) return { status: REPORTED_AS[error.code].status, message: error.message };
   return { status: 500, message: "internal error" };
 }
 

@@ -4,10 +4,11 @@ import { type Caller, hostField } from "./address.ts";
 import { API_CODES, ApiError } from "./api/codes.ts";
 import { failure } from "./api/dispatch.ts";
 import { isApiPath } from "./api-routes.ts";
-import { baseOf, type Front, type HttpContext, type HttpEnv, type HttpParts } from "./context.ts";
+import type { Front, HttpContext, HttpEnv, HttpParts } from "./context.ts";
 import { HDHOMERUN_PATHS } from "./hdhomerun-paths.ts";
 import { allowReading } from "./page-fields.ts";
-import { type Page, pageOf } from "./page.ts";
+import type { Page } from "./page.ts";
+import { requestCaller } from "./request-caller.ts";
 import { sessionNamedBy } from "./sent-sessions.ts";
 
 /** Where the fronts are. */
@@ -37,8 +38,7 @@ export function addPageGuard(app: Hono<HttpEnv>, parts: HttpParts): void {
   const playback = parts.prefixes.map((prefix) => `/${prefix}/*`);
   for (const path of [...playback, ...parts.fronts.flatMap((front) => FRONT_PATHS[front])]) {
     app.use(path, async (c, next) => {
-      const page = pageOf(c.req.raw, baseOf(c, parts));
-      c.set("page", page);
+      const { page } = c.get("caller");
       if (page.relation !== "foreign") {
         await next();
       } else if (parts.sentSessions.has(sessionNamedBy(new URL(c.req.url)))) {
@@ -72,9 +72,10 @@ async function refusal(c: HttpContext, parts: HttpParts): Promise<Response | nul
       (caller.isForwarded ? ": a proxy passed the request on; see --trust-proxy" : "");
     return isApiPath(c.req.path) ? failure(new ApiError(API_CODES.accessDenied, why, 403)) : text(why, 403);
   }
-  c.set("clientHost", caller.host);
-  c.set("addressClass", caller.addressClass);
-  c.set("mayBeLocal", caller.mayBeLocal);
+  const received = { request: c.req.raw, info: c.env.info, requestId: c.get("requestId"), caller };
+  const found = requestCaller(received, parts.policy, parts.publicUrl);
+  c.set("caller", found);
+  c.set("page", found.page);
   return null;
 }
 

@@ -7,9 +7,8 @@ import { MillraceError } from "../errors.ts";
 import { startOne } from "../playback/failover.ts";
 import { tsBody } from "../playback/output.ts";
 import { escapeXml } from "../bytes/xml.ts";
-import { holderOf } from "./caller.ts";
 import { channelResponse, playbackOf } from "./channel.ts";
-import { baseOf, type HttpContext, type HttpEnv, type HttpParts } from "./context.ts";
+import type { HttpContext, HttpEnv, HttpParts } from "./context.ts";
 import { playbackFailure } from "./errors.ts";
 import { text } from "./guard.ts";
 import { HDHOMERUN_PATHS } from "./hdhomerun-paths.ts";
@@ -24,12 +23,12 @@ const TUNERS = 8;
 export function addHdHomeRunRoutes(app: Hono<HttpEnv>, parts: HttpParts): void {
   for (const path of HDHOMERUN_PATHS) {
     app.use(path, async (c, next) => {
-      if (c.get("addressClass") !== "internet") return await next();
+      if (c.get("caller").addressClass !== "internet") return await next();
       c.res = text("the tuner is for the local network", 403);
     });
   }
   app.get("/discover.json", async (c) => {
-    const base = baseOf(c, parts);
+    const base = c.get("caller").ownUrl;
     return c.json({
       FriendlyName: "millrace",
       Manufacturer: "Silicondust",
@@ -50,7 +49,7 @@ export function addHdHomeRunRoutes(app: Hono<HttpEnv>, parts: HttpParts): void {
   // A scan finds what the lineup says.
   app.post("/lineup.post", (c) => c.body(null, 200));
   app.get("/lineup.json", async (c) => {
-    const base = baseOf(c, parts);
+    const base = c.get("caller").ownUrl;
     const lineup = await parts.api.channels.lineup();
     return c.json(lineup.map(({ number, title }) => ({
       GuideNumber: number,
@@ -59,7 +58,7 @@ export function addHdHomeRunRoutes(app: Hono<HttpEnv>, parts: HttpParts): void {
     })));
   });
   app.get("/device.xml", async (c) =>
-    c.body(deviceDescription(baseOf(c, parts), await deviceId(parts)), 200, {
+    c.body(deviceDescription(c.get("caller").ownUrl, await deviceId(parts)), 200, {
       "content-type": "application/xml; charset=utf-8",
     }));
   app.get("/auto/:channel", async (c) => {
@@ -77,7 +76,7 @@ async function tune(c: HttpContext, parts: HttpParts): Promise<Response> {
   const item = await parts.api.channels.itemOf(number);
   const members = item === null ? [] : await parts.api.channels.members({ item });
   if (members.length === 0) throw new MillraceError("not_found", "no channel has this number: see /lineup.json");
-  const leave = parts.admission.enter(holderOf(c, parts));
+  const leave = parts.admission.enter(c.get("caller").holder);
   try {
     const channel = playbackOf(c, parts, {}, "ts", members);
     const { index, session } = await startOne(channel.parts, channel.sources, c.req.raw.signal);

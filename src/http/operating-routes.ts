@@ -3,9 +3,8 @@ import type { Hono } from "hono";
 import { deadline, withSignal } from "../bytes/deadline.ts";
 import { MillraceError } from "../errors.ts";
 import { EXPOSITION_TYPE } from "../metrics/exposition.ts";
-import { baseOf, type HttpEnv, type HttpParts } from "./context.ts";
+import type { HttpEnv, HttpParts } from "./context.ts";
 import { text } from "./guard.ts";
-import { pageOf } from "./page.ts";
 
 /** A database that takes longer for one row is not ready, ms: probes usually wait for less than 5 s. */
 const DATABASE_TIMEOUT_MS = 2000;
@@ -18,7 +17,7 @@ export function addOperatingRoutes(app: Hono<HttpEnv>, parts: HttpParts): void {
   for (const path of ["/metrics", "/healthz", "/readyz"]) {
     app.use(path, async (c, next) => {
       // The figures reveal what is being watched, how much and when.
-      if (pageOf(c.req.raw, baseOf(c, parts)).relation === "foreign") return text("not for pages", 403, FRESH);
+      if (c.get("caller").page.relation === "foreign") return text("not for pages", 403, FRESH);
       await next();
     });
   }

@@ -1,10 +1,9 @@
 /** Where open web pages of the engine listen for streams that others send them, and report. By POST: a browser says then which page asks. */
 import type { Hono } from "hono";
 import * as z from "zod";
-import { baseOf, type HttpContext, type HttpEnv, type HttpParts } from "./context.ts";
+import type { HttpContext, HttpEnv, HttpParts } from "./context.ts";
 import { playbackFailure } from "./errors.ts";
 import { text } from "./guard.ts";
-import { pageOf } from "./page.ts";
 
 const NUMBER = z.coerce.number().min(0).max(1e9).nullable().catch(null);
 /** What a page reports, in the query: the body stays empty. */
@@ -21,7 +20,7 @@ const REPORT = z.object({
 export function addPagePlayerRoutes(app: Hono<HttpEnv>, parts: HttpParts): void {
   const forOwnPages = (path: string, handle: (c: HttpContext) => Response) =>
     app.post(path, (c) => {
-      if (pageOf(c.req.raw, baseOf(c, parts)).relation !== "same") {
+      if (c.get("caller").page.relation !== "same") {
         return text("this is for the engine's own page", 403);
       }
       try {
@@ -31,7 +30,7 @@ export function addPagePlayerRoutes(app: Hono<HttpEnv>, parts: HttpParts): void 
       }
     });
   forOwnPages("/webui/player", (c) => {
-    const { lines } = parts.pages.join(c.get("clientHost"), c.get("addressClass") === "loopback");
+    const { lines } = parts.pages.join(c.get("caller").clientHost, c.get("caller").addressClass === "loopback");
     return new Response(lines, {
       headers: { "content-type": "application/x-ndjson", "cache-control": "no-store", "x-accel-buffering": "no" },
     });

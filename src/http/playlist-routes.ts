@@ -1,10 +1,9 @@
 /** `/engine/playlist.m3u` and `/search`: our additions, for players that open a list and for clients that search it. */
 import type { Hono } from "hono";
 import type { Dispatch } from "./api/dispatch.ts";
-import { baseOf, type HttpContext, type HttpEnv, type HttpParts } from "./context.ts";
+import type { HttpContext, HttpEnv, HttpParts } from "./context.ts";
 import { playbackFailure } from "./errors.ts";
 import { namesTorrent, torrentList } from "./torrent-list-route.ts";
-import { apiCaller } from "./api-caller.ts";
 import { logoUrl } from "./api/logo.ts";
 import { playbackKeys, playlistKey } from "./playlist-key.ts";
 import { sameSecret } from "../account/access-token.ts";
@@ -30,7 +29,7 @@ export function addPlaylistRoutes(app: Hono<HttpEnv>, parts: HttpParts, dispatch
   }
   app.on(["GET", "POST"], "/search", (c) => {
     if (c.req.raw.method === "HEAD") return c.body(null, 200, { "content-type": "application/json; charset=utf-8" });
-    return dispatch(c.req.raw, apiCaller(c, parts), "search");
+    return dispatch(c.req.raw, c.get("caller"), "search");
   });
 }
 
@@ -50,7 +49,7 @@ async function playlist(c: HttpContext, parts: HttpParts, prefix: string): Promi
   const output = query.get("output") ?? "ts";
   if (output !== "ts" && output !== "hls") return text("invalid output: ts or hls is expected", 400);
   if (c.req.raw.method === "HEAD") return c.body(null, 200, HEADERS);
-  const base = baseOf(c, parts);
+  const base = c.get("caller").ownUrl;
   const list = parts.api.lists.export({
     owner,
     category: category === "" ? undefined : category,
@@ -58,7 +57,7 @@ async function playlist(c: HttpContext, parts: HttpParts, prefix: string): Promi
     output: output === "hls" ? "manifest.m3u8" : "getstream",
     failover: query.get("failover") === "1",
     logoUrl: (id) => `${logoUrl(base)}${id}`,
-    keyOf: c.get("addressClass") === "loopback" ? undefined : await playbackKeys(parts.api.token.value),
+    keyOf: c.get("caller").addressClass === "loopback" ? undefined : await playbackKeys(parts.api.token.value),
   });
   return new Response(await bytesOf(list), { headers: HEADERS });
 }
@@ -82,7 +81,7 @@ async function mayRead(c: HttpContext, parts: HttpParts, query: URLSearchParams,
   if (sameSecret(key, await playlistKey(token.value, owner)) || sameSecret(key, await playlistKey(token.value, ""))) {
     return true;
   }
-  return c.get("addressClass") === "loopback" && c.get("page").relation !== "foreign";
+  return c.get("caller").isLocal;
 }
 
 /** The first part is made at once: when it fails, nothing has been sent yet. */

@@ -6,8 +6,7 @@ import { MillraceError } from "../errors.ts";
 import type { AnySession } from "../playback/sessions.ts";
 import type { OutputKind } from "../playback/session-base.ts";
 import type { BodyHold, Leave } from "./admission.ts";
-import { holderOf } from "./caller.ts";
-import { baseOf, type HttpContext, type HttpEnv, type HttpParts } from "./context.ts";
+import type { HttpContext, HttpEnv, HttpParts } from "./context.ts";
 import { playbackFailure, publicError } from "./errors.ts";
 import { channelResponse, channelSources } from "./channel.ts";
 import { startOne } from "../playback/failover.ts";
@@ -35,7 +34,7 @@ export function addStartRoutes(app: Hono<HttpEnv>, parts: HttpParts): void {
 
 async function start(c: HttpContext, parts: HttpParts, prefix: string, output: OutputKind): Promise<Response> {
   let wantsJson = c.req.query("format") === "json";
-  const holder = holderOf(c, parts);
+  const holder = c.get("caller").holder;
   const hold = parts.admission.body(holder);
   let leave: Leave | null = null;
   const beganMs = parts.clock.monotonic();
@@ -52,7 +51,7 @@ async function start(c: HttpContext, parts: HttpParts, prefix: string, output: O
         const response = channelResponse(channel, { ...started, session: started.session });
         return c.req.raw.method === "HEAD" ? new Response(null, response) : response;
       }
-      return startedResponse(c, parts, prefix, params, started.session);
+      return startedResponse(c, prefix, params, started.session);
     }
     const selector = c.req.method === "POST" ? await postedSelector(c, parts, params, hold) : selectorOf(params);
     // A signed address was chosen by the user.
@@ -61,7 +60,7 @@ async function start(c: HttpContext, parts: HttpParts, prefix: string, output: O
       startRequest(c, parts, params, { selector, output, mayNamePrivate, signal }),
     );
     observeStart(c, parts, session, beganMs);
-    return startedResponse(c, parts, prefix, params, session);
+    return startedResponse(c, prefix, params, session);
   } catch (error) {
     const told = publicError(error);
     // Starts that fail because the engine ends are no news to the person who ended it.
@@ -83,7 +82,6 @@ async function start(c: HttpContext, parts: HttpParts, prefix: string, output: O
 /** Where the session is played, as a redirect or with its control addresses. */
 function startedResponse(
   c: HttpContext,
-  parts: HttpParts,
   prefix: string,
   params: PlaybackParams,
   session: AnySession,
@@ -91,7 +89,7 @@ function startedResponse(
   const { start_from: startFromS } = params;
   const isTrial = c.req.raw.method === "HEAD";
   if (session.kind === "live" && startFromS !== undefined && !isTrial) session.startFrom(startFromS * 1000);
-  const base = `${baseOf(c, parts)}/${prefix}`;
+  const base = `${c.get("caller").ownUrl}/${prefix}`;
   const playback = playbackUrl(base, session, startFromS, params.subtitles);
   if (params.format !== "json") return c.body(null, 302, { location: playback });
   return c.json({ response: startResponse(base, session, playback, params), error: null });

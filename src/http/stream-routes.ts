@@ -7,7 +7,7 @@ import { type TimeRange, timeRange } from "../playback/time-range.ts";
 import type { LiveSession } from "../playback/live/live-session.ts";
 import type { AnySession } from "../playback/sessions.ts";
 import { callerOf } from "./caller.ts";
-import { baseOf, type HttpContext, type HttpEnv, type HttpParts } from "./context.ts";
+import type { HttpContext, HttpEnv, HttpParts } from "./context.ts";
 import { addDlnaFields, addTimes, timesWanted } from "./dlna-fields.ts";
 import { playbackFailure } from "./errors.ts";
 import { addTranscoding, parseTime, transcodingOf } from "./playback-params.ts";
@@ -161,11 +161,11 @@ async function manifest(c: HttpContext, parts: HttpParts, prefix: string): Promi
   // A page of another origin reads the segments by the secret that it was given, too.
   if (parts.sentSessions.has(session.id)) query.set("session", session.id);
   const beside = c.req.query("subtitle") === undefined
-    ? multivariantOf(c, parts, prefix, session)
-    : subtitlePlaylistOf(c, parts, prefix, session) ?? notFound("no such subtitles");
+    ? multivariantOf(c, prefix, session)
+    : subtitlePlaylistOf(c, prefix, session) ?? notFound("no such subtitles");
   if (beside !== null) return beside;
   const suffix = query.size > 0 ? `?${query}` : "";
-  const base = `${baseOf(c, parts)}/${prefix}/c/${session.identity.infohashHex}`;
+  const base = `${c.get("caller").ownUrl}/${prefix}/c/${session.identity.infohashHex}`;
   session.touch();
   const text = await manifestText(session, (n) => `${base}/${n}.ts${suffix}`, c.req.raw.signal, startOf(c));
   if (text === null) return notFound();
@@ -191,7 +191,11 @@ async function segment(c: HttpContext, parts: HttpParts): Promise<Response> {
     }, parts.transcodeAudio),
   };
   const sentId = sessionNamedBy(new URL(c.req.url));
-  const client = { host: c.get("clientHost"), owner: sessionOwner(c.req.raw, c.get("page")), caller: callerOf(c) };
+  const client = {
+    host: c.get("caller").clientHost,
+    owner: sessionOwner(c.req.raw, c.get("page")),
+    caller: callerOf(c),
+  };
   const session = sentId !== undefined && parts.sentSessions.has(sentId)
     ? await sessionOf(c, parts, sentId)
     : await parts.sessions.openForSegment(query, client, c.req.raw.signal);

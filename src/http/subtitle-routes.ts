@@ -3,14 +3,13 @@ import { renderMultivariant, renderSubtitlePlaylist } from "../media/hls/multiva
 import type { PlaybackSession } from "../playback/session.ts";
 import type { AnySession } from "../playback/sessions.ts";
 import { subtitlesOf, subtitleText } from "../playback/subtitles.ts";
-import { baseOf, type HttpContext, type HttpParts } from "./context.ts";
+import type { HttpContext, HttpParts } from "./context.ts";
 
 const PLAYLIST_FIELDS = { "content-type": "application/vnd.apple.mpegurl", "cache-control": "no-cache" };
 
 /** The multivariant playlist, where the start asked for subtitles and there are some; else null. */
 export function multivariantOf(
   c: HttpContext,
-  parts: HttpParts,
   prefix: string,
   session: AnySession,
 ): Response | null {
@@ -18,7 +17,7 @@ export function multivariantOf(
   const subtitles = subtitlesOf(session);
   if (subtitles.length === 0) return null;
   session.touch();
-  const url = playlistUrl(c, parts, prefix, session);
+  const url = playlistUrl(c, prefix, session);
   const startFrom = c.req.query("start_from");
   const text = renderMultivariant(
     startFrom === undefined ? url : `${url}?start_from=${encodeURIComponent(startFrom)}`,
@@ -31,7 +30,6 @@ export function multivariantOf(
 /** The playlist of the subtitles that `subtitle` numbers; null when there are none of that number. */
 export function subtitlePlaylistOf(
   c: HttpContext,
-  parts: HttpParts,
   prefix: string,
   session: AnySession,
 ): Response | null {
@@ -40,7 +38,7 @@ export function subtitlePlaylistOf(
   session.touch();
   // One segment: the file comes as a whole.
   const wholeMs = session.hls.segments.reduce((sum, { durationMs }) => sum + durationMs, 0);
-  const base = `${baseOf(c, parts)}/${prefix}/s/${session.identity.infohashHex}/${session.id}`;
+  const base = `${c.get("caller").ownUrl}/${prefix}/s/${session.identity.infohashHex}/${session.id}`;
   return new Response(renderSubtitlePlaylist([wholeMs], () => `${base}/${n}.vtt`), { headers: PLAYLIST_FIELDS });
 }
 
@@ -54,6 +52,6 @@ export async function subtitleSegment(c: HttpContext, parts: HttpParts, session:
   return new Response(text, { headers: { "content-type": "text/vtt; charset=utf-8", "cache-control": "no-cache" } });
 }
 
-function playlistUrl(c: HttpContext, parts: HttpParts, prefix: string, session: PlaybackSession): string {
-  return `${baseOf(c, parts)}/${prefix}/m/${session.identity.infohashHex}/${session.id}.m3u8`;
+function playlistUrl(c: HttpContext, prefix: string, session: PlaybackSession): string {
+  return `${c.get("caller").ownUrl}/${prefix}/m/${session.identity.infohashHex}/${session.id}.m3u8`;
 }

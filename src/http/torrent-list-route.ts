@@ -4,8 +4,7 @@ import type { MediaFiles } from "../content/media-files.ts";
 import { selectStream, type StreamSelector } from "../content/selector.ts";
 import { MillraceError } from "../errors.ts";
 import { torrentM3u } from "../playlist/torrent-list.ts";
-import { holderOf } from "./caller.ts";
-import { baseOf, type HttpContext, type HttpParts } from "./context.ts";
+import type { HttpContext, HttpParts } from "./context.ts";
 import { parsePlaybackParams, type PlaybackParams } from "./playback-params.ts";
 import { isSigned } from "./playlist-key.ts";
 
@@ -31,9 +30,9 @@ export async function torrentList(
   if (route === undefined) throw new MillraceError("invalid_argument", "invalid output: ts, hls or file is expected");
   const params = parsePlaybackParams(query);
   const selector = selectStream({ ...params, content_id: params.content_id ?? params.id });
-  const leave = parts.admission.enter(holderOf(c, parts));
+  const leave = parts.admission.enter(c.get("caller").holder);
   try {
-    const isLocal = c.get("addressClass") === "loopback" && c.get("page").relation !== "foreign";
+    const isLocal = c.get("caller").isLocal;
     const found = await parts.api.media.find(
       selector,
       { expandWrapper: false, createWrappers: false, analyze: false },
@@ -45,7 +44,7 @@ export async function torrentList(
     if (found.transportType !== "bt") {
       throw new MillraceError("bad_transport_file", "bad transport file: it names no torrent or broadcast");
     }
-    const base = `${baseOf(c, parts)}/${prefix}/${route}`;
+    const base = `${c.get("caller").ownUrl}/${prefix}/${route}`;
     const named = namedAs(selector, params);
     return torrentM3u({
       name: found.name,

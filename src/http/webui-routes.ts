@@ -6,7 +6,7 @@ import type { Hono } from "hono";
 import { concatBytes } from "../bytes/hex.ts";
 import { APP_CSS, APP_JS } from "../webui/assets.generated.ts";
 import { DOCS_CSS, DOCS_JS } from "../webui/docs/assets.generated.ts";
-import { baseOf, type HttpContext, type HttpEnv, type HttpParts } from "./context.ts";
+import type { HttpContext, HttpEnv, HttpParts } from "./context.ts";
 
 /**
  * What the page may load: files and answers of this engine, pictures from anywhere (logos of channels), the blob: addresses
@@ -45,8 +45,8 @@ export function addWebuiRoutes(app: Hono<HttpEnv>, parts: HttpParts): void {
     return asset === null ? c.notFound() : assetResponse(c, asset, type);
   };
   const text = (value: string) => () => Promise.resolve(new TextEncoder().encode(value));
-  for (const path of ["/", "/webui", "/webui/"]) app.get(path, (c) => page(c, parts, "app"));
-  for (const path of ["/docs", "/docs/"]) app.get(path, (c) => page(c, parts, "docs"));
+  for (const path of ["/", "/webui", "/webui/"]) app.get(path, (c) => page(c, "app"));
+  for (const path of ["/docs", "/docs/"]) app.get(path, (c) => page(c, "docs"));
   app.get("/webui/app.js", (c) => send(c, "app.js", "text/javascript; charset=utf-8", text(APP_JS)));
   app.get("/webui/app.css", (c) => send(c, "app.css", "text/css; charset=utf-8", text(APP_CSS)));
   app.get("/webui/docs.js", (c) => send(c, "docs.js", "text/javascript; charset=utf-8", text(DOCS_JS)));
@@ -55,9 +55,9 @@ export function addWebuiRoutes(app: Hono<HttpEnv>, parts: HttpParts): void {
 }
 
 /** The frame of a page; `name` is that of its script and style. */
-function page(c: HttpContext, parts: HttpParts, name: "app" | "docs"): Response {
+function page(c: HttpContext, name: "app" | "docs"): Response {
   // Behind a reverse proxy the engine may stand below a path. The base is an address that the engine made: it has no quotes.
-  const base = new URL(baseOf(c, parts)).pathname.replace(/\/$/, "");
+  const base = new URL(c.get("caller").ownUrl).pathname.replace(/\/$/, "");
   const html = `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">

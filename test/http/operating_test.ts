@@ -8,6 +8,7 @@ import { loadPorts } from "../../platform/detect.ts";
 import type { EngineOptions } from "../../src/engine.ts";
 import { AccessPolicy } from "../../src/http/address.ts";
 import type { HttpEnv, HttpParts } from "../../src/http/context.ts";
+import { addGuard } from "../../src/http/guard.ts";
 import { addOperatingRoutes } from "../../src/http/operating-routes.ts";
 import type { Logger } from "../../src/ports.ts";
 import { ADDRESSES, withEngine } from "../api/support.ts";
@@ -173,15 +174,15 @@ test("/readyz says what is wrong when the database cannot be read or hangs, whil
   let isLoaded: () => Promise<boolean> = () => Promise.resolve(true);
   const closing = new AbortController();
   const app = new Hono<HttpEnv>();
-  addOperatingRoutes(
-    app,
-    {
-      clock,
-      api: { playlist: { isLoaded: () => isLoaded() }, closing: closing.signal },
-      policy: POLICY,
-      publicUrl: null,
-    } as unknown as HttpParts,
-  );
+  const parts = {
+    clock,
+    api: { playlist: { isLoaded: () => isLoaded() }, closing: closing.signal },
+    isOwnRequest: () => Promise.resolve(false),
+    policy: POLICY,
+    publicUrl: null,
+  } as unknown as HttpParts;
+  addGuard(app, parts);
+  addOperatingRoutes(app, parts);
   const ask = async (path: string) => {
     const response = await app.fetch(
       new Request(`http://127.0.0.1:6878${path}`, { headers: { host: "127.0.0.1:6878" } }),

@@ -1,8 +1,6 @@
 /** One call of the JSON method API: who may call, with which parameters, and how the result is wrapped. */
 import * as z from "zod";
 import { hasCode } from "../../errors.ts";
-import type { Holder } from "../../playback/shares.ts";
-import type { AddressClass } from "../address.ts";
 import type { Admission, BodyHold, Leave } from "../admission.ts";
 import { shortened } from "../errors.ts";
 import { API_CODES, ApiError, failureEnvelope, toApiError } from "./codes.ts";
@@ -11,8 +9,9 @@ import { JsonStream } from "./json-stream.ts";
 import type { Method } from "./method.ts";
 import { Noted } from "./noted.ts";
 import { allowReading } from "../page-fields.ts";
-import { isUntoldBrowser, pageOf } from "../page.ts";
-import { isStrictlySameOrigin, pageOrigin } from "./origin.ts";
+import type { RequestCaller } from "../request-caller.ts";
+import { isUntoldBrowser } from "../page.ts";
+import { isStrictlySameOrigin } from "./origin.ts";
 import { type ParamReader, paramReader } from "./params.ts";
 import { KEEP_MS, Picture } from "./picture.ts";
 import type { ApiParts } from "./parts.ts";
@@ -24,20 +23,6 @@ const RETRY_AFTER_S = 5;
 /** Versions that clients send (section 9). */
 const API_VERSIONS = new Set(["1", "2", "3"]);
 
-/** What the transport knows of a request. */
-export interface Caller {
-  readonly addressClass: AddressClass;
-  /** The class is not `loopback` only because a reverse proxy may be there. */
-  readonly mayBeLocal: boolean;
-  readonly clientHost: string;
-  /** Base URL of the engine as this request names it. */
-  readonly ownUrl: string;
-  /** The caller whose share of calls and memory it uses. */
-  readonly holder: Holder;
-  /** Identifies the request in the log. */
-  readonly requestId: string;
-}
-
 /** The parameters of a call. */
 interface Received {
   readonly input: ApiInput;
@@ -45,7 +30,7 @@ interface Received {
 }
 
 /** Serves API requests. `method` is the name in the path; without it the parameter names the method. */
-export type Dispatch = (request: Request, caller: Caller, method?: string) => Promise<Response>;
+export type Dispatch = (request: Request, caller: RequestCaller, method?: string) => Promise<Response>;
 
 /** The dispatcher over `methods`. */
 export function createDispatch(methods: readonly Method[], parts: ApiParts, admission: Admission): Dispatch {
@@ -55,7 +40,7 @@ export function createDispatch(methods: readonly Method[], parts: ApiParts, admi
   /** Reads the parameters; of the body only as much as the caller may send by what the query says. */
   const receive = async (
     request: Request,
-    caller: Caller,
+    caller: RequestCaller,
     hold: BodyHold,
     named: string | undefined,
   ): Promise<Received> => {
@@ -83,7 +68,11 @@ export function createDispatch(methods: readonly Method[], parts: ApiParts, admi
     return found;
   };
 
-  const call = async (request: Request, caller: Caller, { input, upload }: Received): Promise<[Method, unknown]> => {
+  const call = async (
+    request: Request,
+    caller: RequestCaller,
+    { input, upload }: Received,
+  ): Promise<[Method, unknown]> => {
     const name = input.texts("method")[0] ?? "";
     if (name === "") throw new ApiError(API_CODES.missingParameter, "missing parameter: method");
     const { method, read } = methodOf(name);
@@ -93,13 +82,13 @@ export function createDispatch(methods: readonly Method[], parts: ApiParts, admi
     }
     await parts.token.refresh();
     requireAccess(method, request, caller, input.texts("token")[0] ?? "", parts);
-    const local = caller.addressClass === "loopback" && pageOrigin(request, caller.ownUrl) !== "foreign";
     const result = await method.handle(read(input), {
       parts,
       addressClass: caller.addressClass,
       clientHost: caller.clientHost,
       ownUrl: caller.ownUrl,
-      callerIsLocal: local,
+      callerIsLocal: caller.isLocal,
+      mayFetchPrivate: caller.isLocal || parts.allowPrivateFetch,
       holder: caller.holder,
       upload,
       signal: AbortSignal.any([request.signal, parts.closing]),
@@ -108,8 +97,8 @@ export function createDispatch(methods: readonly Method[], parts: ApiParts, admi
   };
 
   /** `response`, for pages that the user allows to read it. */
-  const readable = (response: Response, request: Request, caller: Caller): Response => {
-    const { origin } = pageOf(request, caller.ownUrl);
+  const readable = (response: Response, caller: RequestCaller): Response => {
+    const { origin } = caller.page;
     if (origin !== null && parts.policy.allowsOrigin(origin)) allowReading(response.headers, origin);
     return response;
   };
@@ -125,7 +114,7 @@ export function createDispatch(methods: readonly Method[], parts: ApiParts, admi
       name = shortened(received.input.texts("method")[0] ?? "");
       const [method, result] = await call(request, caller, received);
       parts.metrics.calls.add({ method: method.name, result: "ok" });
-      return readable(await success(method, result), request, caller);
+      return readable(await success(method, result), caller);
     } catch (error) {
       await received?.upload?.remove();
       const isTurnedAway = received === null && hasCode(error, "too_busy");
@@ -142,7 +131,7 @@ export function createDispatch(methods: readonly Method[], parts: ApiParts, admi
         error: isFault ? error : told.message,
       });
       // Only the engine's own pages may read anything about the token, refusals included.
-      return told.code === API_CODES.accessDenied ? failure(told) : readable(failure(told), request, caller);
+      return told.code === API_CODES.accessDenied ? failure(told) : readable(failure(told), caller);
     } finally {
       hold.release();
       leave?.();
@@ -157,7 +146,7 @@ function takesFile(method: Method): boolean {
 }
 
 /** Address first, then the page, then the token: a caller who may not call at all learns nothing about tokens. */
-function requireAccess(method: Method, request: Request, caller: Caller, token: string, parts: ApiParts): void {
+function requireAccess(method: Method, request: Request, caller: RequestCaller, token: string, parts: ApiParts): void {
   // The token proves what the address cannot: that is how the user opens an engine behind a proxy to the Internet.
   const isHere = caller.addressClass === "loopback" ||
     (caller.mayBeLocal && !method.public && parts.token.matches(token));
@@ -168,8 +157,8 @@ function requireAccess(method: Method, request: Request, caller: Caller, token: 
   if (!parts.token.matches(token)) throw denied("access denied: token is wrong", 200);
 }
 
-function requirePage(method: Method, request: Request, caller: Caller, parts: ApiParts): void {
-  const page = pageOf(request, caller.ownUrl);
+function requirePage(method: Method, request: Request, caller: RequestCaller, parts: ApiParts): void {
+  const { page } = caller;
   const mayCall = page.relation !== "foreign" || method.openToPages === true ||
     (method.public && parts.policy.allowsOrigin(page.origin));
   if (!mayCall || (method.sameOriginOnly && !isStrictlySameOrigin(request, caller.ownUrl))) {

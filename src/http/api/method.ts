@@ -20,6 +20,8 @@ export interface ApiCall {
    * page would otherwise borrow the user's place in the network.
    */
   readonly callerIsLocal: boolean;
+  /** Whether it may name private addresses: it is local, or the user lets everybody. */
+  readonly mayFetchPrivate: boolean;
   /** The caller whose share of sessions the call uses. */
   readonly holder: Holder;
   /** The file named by `Method.upload` when it came as a stream; the handler lets it go. */

@@ -5,7 +5,6 @@ import type { SettingsStore } from "../../account/settings.ts";
 import type { Analyzer } from "../../content/analysis/analyzer.ts";
 import type { MediaFinder } from "../../content/media-files.ts";
 import type { MetainfoFinder } from "../../content/metainfo.ts";
-import type { ResolveContext } from "../../content/resolve.ts";
 import type { Catalogue } from "../../playlist/catalogue.ts";
 import type { Channels } from "../../playlist/channel.ts";
 import type { BroadcastStatus } from "../../live/broadcast/broadcast-types.ts";
@@ -124,7 +123,11 @@ export interface ApiParts {
   readonly allowPrivateFetch: boolean;
   readonly pictures: PictureCache;
   /** GETs an address that a caller gave, within the rules for such addresses. Rejects as `guardedFetch`. */
-  readonly fetchBytes: (url: string, maxBytes: number, context: ResolveContext) => Promise<Uint8Array>;
+  readonly fetchBytes: (
+    url: string,
+    limits: { readonly maxBytes: number; readonly allowPrivate: boolean },
+    signal: AbortSignal,
+  ) => Promise<Uint8Array>;
   readonly runtime: RuntimeFacts;
   readonly clock: Clock;
   readonly log: Logger;

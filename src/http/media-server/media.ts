@@ -2,7 +2,6 @@
 import { selectStream } from "../../content/selector.ts";
 import { MillraceError } from "../../errors.ts";
 import { startOne } from "../../playback/failover.ts";
-import { holderOf } from "../caller.ts";
 import { channelResponse, playbackOf } from "../channel.ts";
 import type { HttpContext, HttpParts } from "../context.ts";
 import { addDlnaFields } from "../dlna-fields.ts";
@@ -19,7 +18,7 @@ type Wanted =
 export async function mediaResponse(c: HttpContext, parts: HttpParts): Promise<Response> {
   const wanted = readName(c.req.param("name") ?? "");
   if (wanted === null) throw new MillraceError("not_found", "the library has nothing by that name");
-  const leave = parts.admission.enter(holderOf(c, parts));
+  const leave = parts.admission.enter(c.get("caller").holder);
   try {
     return "item" in wanted ? await item(c, parts, wanted) : await playing(c, parts, wanted);
   } finally {

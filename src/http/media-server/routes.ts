@@ -7,8 +7,7 @@ import { Allowances } from "../../bytes/allowance.ts";
 import { deadline } from "../../bytes/deadline.ts";
 import { MillraceError } from "../../errors.ts";
 import { hostName } from "../address.ts";
-import { holderOf } from "../caller.ts";
-import { baseOf, type HttpContext, type HttpEnv, type HttpParts } from "../context.ts";
+import type { HttpContext, HttpEnv, HttpParts } from "../context.ts";
 import { playbackFailure } from "../errors.ts";
 import { text } from "../guard.ts";
 import { readBody } from "../request-body.ts";
@@ -32,13 +31,13 @@ const XML = { "content-type": 'text/xml; charset="utf-8"' };
 /** Adds the routes. The library is the user's: only the local network gets them, for which the user opened it. */
 export function addMediaServerRoutes(app: Hono<HttpEnv>, parts: HttpParts): void {
   app.use("/dlna/*", async (c, next) => {
-    if (c.get("addressClass") !== "internet") return await next();
+    if (c.get("caller").addressClass !== "internet") return await next();
     c.res = text("the media server is for the local network", 403);
   });
   app.get(DESCRIPTION_PATH, async (c) => {
     const { token } = parts.api;
     await token.refresh();
-    const host = hostName(new URL(baseOf(c, parts)).host) ?? "";
+    const host = hostName(new URL(c.get("caller").ownUrl).host) ?? "";
     return c.body(deviceDescription(host, await mediaServerUdn(token.value)), 200, XML);
   });
   const actions = new Allowances({
@@ -50,7 +49,7 @@ export function addMediaServerRoutes(app: Hono<HttpEnv>, parts: HttpParts): void
   for (const service of SERVICES) {
     app.get(`/dlna/${service.name}.xml`, (c) => c.body(serviceDescription(service), 200, XML));
     app.post(`/dlna/control/${service.name}`, async (c) => {
-      const holder = holderOf(c, parts);
+      const holder = c.get("caller").holder;
       if (!actions.take(holder.name)) return text("too many calls: ask again in a second", 503);
       const hold = parts.admission.body(holder);
       const leave = parts.admission.enter(holder);
@@ -59,7 +58,7 @@ export function addMediaServerRoutes(app: Hono<HttpEnv>, parts: HttpParts): void
         const tooLarge = () => new MillraceError("too_large", `a call is at most ${MAX_CALL_BYTES} bytes`);
         const body = await readBody(c.req.raw, parts.clock, MAX_CALL_BYTES, hold, tooLarge);
         const call = readCall(new TextDecoder().decode(body));
-        const library = new MediaLibrary(parts, baseOf(c, parts));
+        const library = new MediaLibrary(parts, c.get("caller").ownUrl);
         return soapResult(service.type, call.action, await perform(service, call, library, late.signal));
       } catch (error) {
         return failure(c, parts, error);

@@ -59,7 +59,7 @@ export const EXTERNAL_METHODS: readonly Method[] = [
       password: PASSWORD,
     }),
     result: ID,
-    handle: (params, { parts, callerIsLocal }) =>
+    handle: (params, { parts, mayFetchPrivate }) =>
       parts.lists.addExternal({
         type: params.type,
         category: params.category,
@@ -68,7 +68,7 @@ export const EXTERNAL_METHODS: readonly Method[] = [
         updateInterval: params.update_interval,
         login: params.login,
         password: params.password,
-        allowPrivate: callerIsLocal || parts.allowPrivateFetch,
+        allowPrivate: mayFetchPrivate,
       }, params.update_now),
   }),
   defineMethod({

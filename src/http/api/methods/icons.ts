@@ -31,11 +31,12 @@ export const ICON_METHODS: readonly Method[] = [
       if (url === null) throw new MillraceError("not_found", "there is no icon");
       const inline = logoBytes(url);
       if (inline !== null) return new Picture(inline);
+      const { parts, mayFetchPrivate: allowPrivate } = call;
       // A picture private to callers on this machine must not reach others through the cache.
-      return await call.parts.pictures.get(
-        `${call.callerIsLocal} ${url}`,
+      return await parts.pictures.get(
+        `${allowPrivate} ${url}`,
         // Others may be waiting for it when this caller leaves; the fetch has its own deadline.
-        async () => new Picture(await call.parts.fetchBytes(url, MAX_PICTURE_BYTES, { ...call, signal: NEVER })),
+        async () => new Picture(await parts.fetchBytes(url, { maxBytes: MAX_PICTURE_BYTES, allowPrivate }, NEVER)),
       );
     },
   }),

@@ -25,8 +25,7 @@ export const IMPORT_METHODS: readonly Method[] = [
       owner: SHORT_TEXT.optional().describe("Owner of the items; without one they belong to everybody"),
     }),
     result: z.object({ task_id: TASK_ID }),
-    async handle({ file, url, owner = "" }, { parts, upload, callerIsLocal }) {
-      const allowPrivate = callerIsLocal || parts.allowPrivateFetch;
+    async handle({ file, url, owner = "" }, { parts, upload, mayFetchPrivate: allowPrivate }) {
       const list = upload ?? (file === undefined ? null : await parts.lists.keep(file.stream()));
       if (list !== null && list.sizeBytes > 0) return { task_id: await parts.lists.import(list, owner, allowPrivate) };
       await list?.remove();

@@ -13,8 +13,7 @@ export const LIST_METHODS: readonly Method[] = [
     params: z.object({ url: z.string().max(8192).describe("Address of the list") }),
     result: z.object({ epg_sources: z.array(z.string()) }),
     async handle({ url }, call) {
-      const { lists, allowPrivateFetch } = call.parts;
-      const sources = await lists.guidesAt(url, call.callerIsLocal || allowPrivateFetch, call.signal);
+      const sources = await call.parts.lists.guidesAt(url, call.mayFetchPrivate, call.signal);
       if (sources === null) {
         throw new ApiError(API_CODES.invalidParameter, "invalid parameter: url: it does not lead to an M3U playlist");
       }
