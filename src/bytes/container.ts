@@ -2,6 +2,7 @@
 
 import { ac3Frame } from "./ac3-frames.ts";
 import { adtsFrame, type AudioFrameSyntax, frameChain, id3TagBytes, mpegAudioFrame } from "./audio-frames.ts";
+import { SYNC_BYTE } from "./ts/packet.ts";
 
 /** Containers with a reader; `mp3`, `aac` and `ac3` (E-AC-3, too) are bare frames, with or without tags. */
 export type Container = "mp4" | "matroska" | "mpegts" | "mp3" | "aac" | "ac3" | "flac" | "ogg" | "wav";
@@ -25,7 +26,6 @@ const FIRST_BOXES: ReadonlySet<string> = new Set([
 ]);
 
 const EBML_MAGIC = 0x1a45dfa3;
-const TS_SYNC = 0x47;
 /** Plain, with a time stamp before each (M2TS), with error correction after each (ISO/IEC 13818-1; BDAV; DVB). */
 const TS_PACKET_BYTES = [188, 192, 204];
 /** This many sync bytes in a row are no coincidence; fewer suffice at the end of a short file. */
@@ -34,10 +34,10 @@ const SYNCS_WANTED = 5;
 function looksLikeTransportStream(head: Uint8Array): boolean {
   for (const packetBytes of TS_PACKET_BYTES) {
     for (let first = 0; first < packetBytes && first < head.length; first++) {
-      if (head[first] !== TS_SYNC) continue;
+      if (head[first] !== SYNC_BYTE) continue;
       let syncs = 0;
       let at = first;
-      for (; at < head.length && head[at] === TS_SYNC && syncs < SYNCS_WANTED; at += packetBytes) syncs++;
+      for (; at < head.length && head[at] === SYNC_BYTE && syncs < SYNCS_WANTED; at += packetBytes) syncs++;
       if (syncs >= SYNCS_WANTED || (syncs > 0 && first <= 4 && at >= head.length)) return true;
     }
   }

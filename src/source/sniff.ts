@@ -1,6 +1,6 @@
 /** Tells a transport stream from what is none, before anything of it is sent. */
 import { concatBytes } from "../bytes/hex.ts";
-import { PACKET_BYTES } from "../bytes/ts/packet.ts";
+import { PACKET_BYTES, SYNC_BYTE } from "../bytes/ts/packet.ts";
 
 /** How much is looked at: 20 packets. */
 export const HEAD_BYTES = 20 * PACKET_BYTES;
@@ -9,9 +9,9 @@ const SYNCS = 5;
 
 /** True when `head` holds a row of transport packets, wherever it begins. */
 export function isTransportStream(head: Uint8Array): boolean {
-  for (let first = head.indexOf(0x47); first >= 0; first = head.indexOf(0x47, first + 1)) {
+  for (let first = head.indexOf(SYNC_BYTE); first >= 0; first = head.indexOf(SYNC_BYTE, first + 1)) {
     let syncs = 1;
-    while (syncs < SYNCS && head[first + syncs * PACKET_BYTES] === 0x47) syncs++;
+    while (syncs < SYNCS && head[first + syncs * PACKET_BYTES] === SYNC_BYTE) syncs++;
     if (syncs === SYNCS) return true;
   }
   return false;

@@ -6,18 +6,19 @@ import { concatBytes } from "../bytes/hex.ts";
 import {
   fieldBytes,
   hasPayload,
+  NULL_PID,
   PACKET_BYTES,
   payloadOf,
   pcrAt,
   pidOf,
   startsUnit,
+  SYNC_BYTE,
   unusable,
 } from "../bytes/ts/packet.ts";
 import { readPcr, readStamp, stepBetween, wrap33, writePcr, writeStamp } from "../bytes/ts/stamps.ts";
 
 /** PIDs below hold tables alone (ISO/IEC 13818-1, table 2-3); the last one is stuffing. */
 const FIRST_STREAM_PID = 0x10;
-const NULL_PID = 0x1fff;
 /** stream_ids of PES packets whose header has no flags and times (2.4.3.7). */
 const BARE_STREAM_IDS: ReadonlySet<number> = new Set([0xbc, 0xbe, 0xbf, 0xf0, 0xf1, 0xf2, 0xf8, 0xff]);
 const START_CODE = [0, 0, 1];
@@ -101,7 +102,7 @@ export class TsLooper {
   /** Whether the packet is sent. */
   #packet(bytes: Uint8Array, at: number): boolean {
     const number = pidOf(bytes, at);
-    if (number === NULL_PID || bytes[at] !== 0x47) return false;
+    if (number === NULL_PID || bytes[at] !== SYNC_BYTE) return false;
     const pid = this.#state(number);
     if (unusable(bytes, at)) {
       this.#count(pid, bytes, at);

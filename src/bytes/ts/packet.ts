@@ -3,6 +3,10 @@ import { readStamp } from "./stamps.ts";
 
 /** Size of a transport packet. */
 export const PACKET_BYTES = 188;
+/** sync_byte: the first of each packet. */
+export const SYNC_BYTE = 0x47;
+/** PID of packets without content. */
+export const NULL_PID = 0x1fff;
 
 /** PID, 13 bits. */
 export function pidOf(bytes: Uint8Array, at: number): number {
@@ -16,7 +20,7 @@ export function startsUnit(bytes: Uint8Array, at: number): boolean {
 
 /** Scrambled, marked as damaged, or without a sync byte: the packet is useless. */
 export function unusable(bytes: Uint8Array, at: number): boolean {
-  return bytes[at] !== 0x47 || (bytes[at + 1]! & 0x80) !== 0 || isScrambled(bytes, at);
+  return bytes[at] !== SYNC_BYTE || (bytes[at + 1]! & 0x80) !== 0 || isScrambled(bytes, at);
 }
 
 /** transport_scrambling_control is not 0. */

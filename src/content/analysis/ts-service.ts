@@ -1,5 +1,5 @@
 /** The name that a transport stream gives its programme: the service description table of DVB (ETSI EN 300 468, 5.2.3). */
-import { hasPayload, PACKET_BYTES, payloadOf, pidOf, startsUnit } from "../../bytes/ts/packet.ts";
+import { hasPayload, PACKET_BYTES, payloadOf, pidOf, startsUnit, SYNC_BYTE } from "../../bytes/ts/packet.ts";
 import { descriptorsOf, SectionAssembler } from "../../bytes/ts/psi.ts";
 
 const SDT_PID = 0x11;
@@ -27,7 +27,7 @@ export function serviceName(head: Uint8Array): string | null {
   if (grid === null) return null;
   const sections = new SectionAssembler();
   for (let at = grid.first; at + PACKET_BYTES <= head.length; at += grid.stride) {
-    if (head[at] !== 0x47 || pidOf(head, at) !== SDT_PID || !hasPayload(head, at)) continue;
+    if (head[at] !== SYNC_BYTE || pidOf(head, at) !== SDT_PID || !hasPayload(head, at)) continue;
     for (const section of sections.push(payloadOf(head, at), startsUnit(head, at))) {
       if (section[0] !== SDT_ACTUAL) continue;
       const names = [...serviceNames(section)];
@@ -41,7 +41,7 @@ function packetGrid(head: Uint8Array): { first: number; stride: number } | null 
   for (const stride of STRIDES) {
     for (let first = 0; first < stride; first++) {
       let syncs = 0;
-      while (syncs < SYNCS && head[first + syncs * stride] === 0x47) syncs++;
+      while (syncs < SYNCS && head[first + syncs * stride] === SYNC_BYTE) syncs++;
       if (syncs === SYNCS) return { first, stride };
     }
   }

@@ -3,7 +3,7 @@
  * there the last large packet of the segment is split into as many as are missing. Which one is the last is known only
  * at the end, so packets are held until another large one comes.
  */
-import { fieldBytes, hasPayload, PACKET_BYTES } from "../../bytes/ts/packet.ts";
+import { fieldBytes, hasPayload, PACKET_BYTES, SYNC_BYTE } from "../../bytes/ts/packet.ts";
 
 /** Payload of a packet that can give 15 bytes away and still hold a whole PES header with its timestamps. */
 const SPLITTABLE_BYTES = 64;
@@ -84,7 +84,7 @@ export function splitPacket(packet: Uint8Array, more: number): Uint8Array[] {
   const parts = [head];
   for (let i = PACKET_BYTES - more; i < PACKET_BYTES; i++) {
     const part = new Uint8Array(PACKET_BYTES).fill(0xff);
-    part.set([0x47, packet[1]! & 0x1f, packet[2]!, 0x30, PACKET_BYTES - 6, 0]);
+    part.set([SYNC_BYTE, packet[1]! & 0x1f, packet[2]!, 0x30, PACKET_BYTES - 6, 0]);
     part[PACKET_BYTES - 1] = packet[i]!;
     parts.push(part);
   }

@@ -4,11 +4,9 @@
  */
 import { concatBytes } from "../../bytes/hex.ts";
 import { raiseTableVersion } from "./table-version.ts";
-import { fieldBytes, hasPayload, PACKET_BYTES, pidOf, startsUnit } from "../../bytes/ts/packet.ts";
+import { fieldBytes, hasPayload, NULL_PID, PACKET_BYTES, pidOf, startsUnit, SYNC_BYTE } from "../../bytes/ts/packet.ts";
 
 const PID_COUNT = 8192;
-const NULL_PID = 0x1fff;
-const SYNC_BYTE = 0x47;
 const FLAG_DISCONTINUITY = 0x80;
 const FLAG_PCR = 0x10;
 const UNSEEN = -1;

@@ -1,7 +1,7 @@
 /** A transport stream file as a row of 188-byte packets, without the extra bytes stored around them. */
 import type { ByteSource } from "../../../bytes/source.ts";
 import { MillraceError } from "../../../errors.ts";
-import { PACKET_BYTES } from "../../../bytes/ts/packet.ts";
+import { PACKET_BYTES, SYNC_BYTE } from "../../../bytes/ts/packet.ts";
 
 /** How packets lie in the file. */
 export interface PacketFormat {
@@ -13,7 +13,6 @@ export interface PacketFormat {
   readonly packetCount: number;
 }
 
-const SYNC_BYTE = 0x47;
 const STRIDES = [188, 192, 204];
 /** How many bytes at the file's beginning may be junk. */
 const DETECT_BYTES = 64 * 1024;

@@ -3,7 +3,16 @@ import type { ByteSource } from "../../../bytes/source.ts";
 import { MillraceError } from "../../../errors.ts";
 import { sameLanguage } from "../../language.ts";
 import type { Track } from "../../types.ts";
-import { isScrambled, PACKET_BYTES, payloadOf, pidOf, startsUnit, unusable } from "../../../bytes/ts/packet.ts";
+import {
+  isScrambled,
+  NULL_PID,
+  PACKET_BYTES,
+  payloadOf,
+  pidOf,
+  startsUnit,
+  SYNC_BYTE,
+  unusable,
+} from "../../../bytes/ts/packet.ts";
 import { type PacketFormat, readPackets } from "./packet-source.ts";
 import { type ProgramMap, readPat, readPmt, SectionAssembler } from "../../../bytes/ts/psi.ts";
 import { trackOf } from "./stream-types.ts";
@@ -137,7 +146,7 @@ export async function findProgram(
 
 function look(bytes: Uint8Array, at: number, search: Search, assemblers: Map<number, SectionAssembler>): void {
   const pid = pidOf(bytes, at);
-  if (bytes[at] !== 0x47 || pid === 0x1fff) return;
+  if (bytes[at] !== SYNC_BYTE || pid === NULL_PID) return;
   const counts = search.scrambled.get(pid) ?? [0, 0];
   counts[0]++;
   if (isScrambled(bytes, at)) counts[1]++;

@@ -1,5 +1,5 @@
 /** Transport stream packets (ISO/IEC 13818-1, 2.4.3): headers, adaptation fields, PCR, and spreading a PES over packets. */
-import { PACKET_BYTES } from "../../../bytes/ts/packet.ts";
+import { NULL_PID, PACKET_BYTES, SYNC_BYTE } from "../../../bytes/ts/packet.ts";
 import { writePcr } from "../../../bytes/ts/stamps.ts";
 import type { Payload } from "./payload.ts";
 
@@ -10,8 +10,6 @@ export const PCR_FIELD_BYTES = 8;
 /** `pcr90k` of a PES that carries no PCR. */
 export const NO_PCR = -1;
 
-const SYNC_BYTE = 0x47;
-const NULL_PID = 0x1fff;
 const FLAG_RANDOM_ACCESS = 0x40;
 const FLAG_PCR = 0x10;
 

@@ -2,7 +2,7 @@
  * Puts AAC into the packets that the original sound had. Packets that are not needed become null packets; the number of the
  * others stays the same modulo 16, so that the continuity counters of the next run continue from this one's.
  */
-import { fieldBytes, PACKET_BYTES, pidOf } from "../../../bytes/ts/packet.ts";
+import { fieldBytes, PACKET_BYTES, pidOf, SYNC_BYTE } from "../../../bytes/ts/packet.ts";
 import { writeNullPacket } from "../../mux/ts/packets.ts";
 import { PES_HEADER_PTS_BYTES, writePesHeader } from "../../mux/ts/pes.ts";
 import type { AudioPacket } from "./window.ts";
@@ -158,7 +158,7 @@ function writeEmpty(out: Uint8Array, index: number, original: Uint8Array, counte
 
 function writeHead(out: Uint8Array, at: number, original: Uint8Array, control: number, starts: boolean): void {
   const pid = pidOf(original, 0);
-  out[at] = 0x47;
+  out[at] = SYNC_BYTE;
   out[at + 1] = (starts ? 0x40 : 0) | (pid >> 8);
   out[at + 2] = pid & 0xff;
   out[at + 3] = control;

@@ -4,7 +4,7 @@
  * made without the rest of the file, and always comes out the same.
  */
 import type { ByteSource } from "../../../bytes/source.ts";
-import { hasPayload, PACKET_BYTES, pidOf, unusable } from "../../../bytes/ts/packet.ts";
+import { hasPayload, NULL_PID, PACKET_BYTES, pidOf, unusable } from "../../../bytes/ts/packet.ts";
 import type { ProgramMap } from "../../../bytes/ts/psi.ts";
 import { type PacketFormat, readPackets } from "../../index/ts/packet-source.ts";
 import { writeNullPacket } from "../../mux/ts/packets.ts";
@@ -24,7 +24,6 @@ const REACH = 0.25;
 const MAX_REACH = 2;
 /** Packets read at a time, about 256 KiB. */
 const READ_PACKETS = 1392;
-const NULL_PID = 0x1fff;
 
 /** What the AAC of a file is made from. */
 export interface TsAudioParts {
