@@ -39,4 +39,23 @@ export interface ByteSource {
    * same memory. Not every caller does this, and most sources make no use of it.
    */
   release?(bytes: Uint8Array): void;
+  /**
+   * Adds a holder of the caller's own bytes, or a part of them: each one calls `release`, and the last one counts. Where
+   * there is no such method nobody may release what others still use.
+   */
+  hold?(bytes: Uint8Array): void;
+}
+
+/** Counts the holders of what was read. */
+export interface ByteLender {
+  /** Adds a holder of `bytes`. */
+  hold(bytes: Uint8Array): void;
+  /** Removes a holder of `bytes`, which it does not look at any more. */
+  release(bytes: Uint8Array): void;
+}
+
+/** The lender of what is read from `source`; null when it takes nothing back. */
+export function lenderFor(source: ByteSource): ByteLender | null {
+  if (source.hold === undefined || source.release === undefined) return null;
+  return { hold: (bytes) => source.hold!(bytes), release: (bytes) => source.release!(bytes) };
 }

@@ -7,7 +7,7 @@
  * one knows where runs start, and learns their access units while reading them (Matroska, fragmented MP4): each run gets
  * a slot of bounded size in the layout, filled up with null packets.
  */
-import type { ByteSource } from "../bytes/source.ts";
+import type { ByteLender, ByteSource } from "../bytes/source.ts";
 import type { Column } from "./column.ts";
 import type { MemoryAccount } from "./index/work.ts";
 import type { PresentationOptions, Run, Track } from "./types.ts";
@@ -87,20 +87,20 @@ export interface StreamedTimeline {
   readonly runs: readonly StreamedRun[];
   /** Tracks known to have no access unit; absent: none. */
   readonly empty?: ReadonlySet<number>;
-  /** True: once the access units of a run are used, nothing holds the bytes that were read for it. Default false. */
-  readonly keepsNoBytes?: boolean;
   /**
    * The access units of `runs[run]` for the tracks in `wanted` (indexes into `MediaIndex.tracks`), in file order, in
    * batches of any size. Depends on nothing but the file: reading a run alone or after its predecessor, with any
    * batching, must give the same access units and times. Batches should come as soon as their bytes are there. At the
    * end of the iteration every access unit of the run was given. Reads coalesced chunks (256 KiB–1 MiB) in order.
-   * Rejects as `ByteSource.read` does, or with `bad_media` on damage that cannot be skipped.
+   * Rejects as `ByteSource.read` does, or with `bad_media` on damage that cannot be skipped. With a `lender` the bytes of a
+   * batch are lent until the next one is asked for: who needs them longer holds them.
    */
   readRun(
     run: number,
     wanted: ReadonlySet<number>,
     source: ByteSource,
     signal: AbortSignal,
+    lender?: ByteLender,
   ): AsyncIterable<readonly RunSample[]>;
   /** For runs that are read one after the other, where that saves work; absent: it saves none. */
   readonly open?: () => RunReading;

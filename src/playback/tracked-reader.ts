@@ -32,5 +32,6 @@ export function trackReader(
       return reader.read(offset, length, { ...options, allocate });
     },
     release: (bytes) => buffers.release(bytes),
+    hold: (bytes) => buffers.hold(bytes),
   };
 }

@@ -125,11 +125,11 @@ test("TsLayout.read() of a range in the middle fetches that range only", async (
   assert(source.bytesRead < 20_000, `${source.bytesRead} bytes`);
 });
 
-test("TsLayout.read() hands out chunks of at most 64 KiB", async () => {
+test("TsLayout.read() hands out chunks of at most 256 KiB", async () => {
   const bytes = fixture("mp4-front.mp4");
   const { ts } = await openBytes(bytes);
   for await (const chunk of ts.read(0, null, new MemorySource(bytes), NEVER)) {
-    assert(chunk.length > 0 && chunk.length <= 65536);
+    assert(chunk.length > 0 && chunk.length <= 256 * 1024);
   }
 });
 
@@ -167,14 +167,25 @@ for (const name of [...SIZED, "mkv-two-audio.mkv", "mkv-hevc-eac3.mkv", "mkv-no-
     const plain = new MemorySource(bytes);
     const whole = await collect(ts.read(0, null, plain, NEVER));
     const buffers = new ChunkBuffers();
-    const released = new Set<ArrayBufferLike>();
+    const holders = new Map<ArrayBufferLike, number>();
     const source: ByteSource = {
       sizeBytes: plain.sizeBytes,
-      read: (offset, length, options) => plain.read(offset, length, options),
-      release(answer) {
-        assert(!released.has(answer.buffer), "given back twice");
-        released.add(answer.buffer);
-        new Uint8Array(answer.buffer).fill(0xdd);
+      async read(offset, length, options) {
+        const answer = await plain.read(offset, length, options);
+        holders.set(answer.buffer, 1);
+        return answer;
+      },
+      hold(part) {
+        const count = holders.get(part.buffer);
+        assert(count !== 0, "held after its release");
+        if (count !== undefined) holders.set(part.buffer, count + 1);
+      },
+      release(part) {
+        const count = holders.get(part.buffer);
+        if (count === undefined) return;
+        assert(count > 0, "given back too often");
+        holders.set(part.buffer, count - 1);
+        if (count === 1) new Uint8Array(part.buffer).fill(0xdd);
       },
     };
     const half = ts.sizeBytes === null ? 0 : Math.floor(whole.length / 2);

@@ -84,10 +84,10 @@ export function foreignTimeline(facts: ForeignFacts, runs: readonly StreamedRun[
     kind: "streamed",
     runs,
     open,
-    async *readRun(...run) {
+    async *readRun(run, wanted, source, signal) {
       const reading = open();
       try {
-        yield* reading.readRun(...run);
+        yield* reading.readRun(run, wanted, source, signal);
       } finally {
         reading.close();
       }

@@ -147,12 +147,14 @@ const READING_BUSY_MS = 20;
 export class ConsiderateSource implements ByteSource {
   readonly sizeBytes: number;
   readonly release?: (bytes: Uint8Array) => void;
+  readonly hold?: (bytes: Uint8Array) => void;
   readonly #source: ByteSource;
 
   constructor(source: ByteSource) {
     this.#source = source;
     this.sizeBytes = source.sizeBytes;
     if (source.release) this.release = (bytes) => source.release!(bytes);
+    if (source.hold) this.hold = (bytes) => source.hold!(bytes);
   }
 
   /** As `ByteSource.read`. */

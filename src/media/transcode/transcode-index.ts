@@ -88,7 +88,6 @@ function withSound(
   });
   return {
     ...timeline,
-    keepsNoBytes: false,
     runs,
     async *readRun(run, wanted, source, signal) {
       const made: RunSample[] = [];

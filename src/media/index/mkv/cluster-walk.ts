@@ -1,12 +1,12 @@
 /** Walks the clusters of a byte range and yields their blocks; finds the next cluster after damage. */
-import type { ByteSource } from "../../../bytes/source.ts";
+import type { ByteLender, ByteSource } from "../../../bytes/source.ts";
 import { turnWhenDue } from "../../../bytes/turn.ts";
-import { ByteWindow } from "../byte-window.ts";
 import { readBlockHead } from "./block.ts";
+import { ClusterWindow } from "./cluster-window.ts";
 import { children, MAX_HEADER_BYTES, readHeader, uint } from "./ebml.ts";
 import { ID, SEGMENT_CHILDREN } from "./ids.ts";
 
-/** A block in place. `bytes` stays valid. */
+/** A block in place. `bytes` stays valid until the walk gives it back. */
 export interface WalkedBlock {
   readonly clusterAt: number;
   /** Position of the block's element after the cluster's header. */
@@ -65,9 +65,19 @@ function looksLikeCluster(bytes: Uint8Array, at: number, end: number): boolean {
   return false;
 }
 
+/** What is known of a walk before it begins. */
+export interface WalkOptions {
+  /** Asked for each block before it is read: true ends the walk there. Default: it goes on to the end of the file. */
+  readonly stop?: (clusterAt: number, blockAt: number) => boolean;
+  /** Where it is expected to end: little is read after it. Default: not known. */
+  readonly untilBytes?: number;
+  /** Takes back what was read, see `giveBack`. Default: nobody. */
+  readonly lender?: ByteLender | undefined;
+}
+
 /** A walk over clusters. Blocks come in file order. */
 export class ClusterWalk {
-  readonly #window: ByteWindow;
+  readonly #window: ClusterWindow;
   #clusterAt = -1;
   #bodyAt = 0;
   #clusterEnd = 0;
@@ -77,18 +87,14 @@ export class ClusterWalk {
   /** Bytes that must be present before `next` can go on. */
   #missing = MAX_HEADER_BYTES;
   readonly #signal: AbortSignal;
-  readonly #stop: ((clusterAt: number, blockAt: number) => boolean) | null;
+  readonly #stop: ((clusterAt: number, blockAt: number) => boolean) | undefined;
 
-  /** Call `locate()` first. `stop`, asked for each block before it is read, ends the walk there. */
-  constructor(
-    source: ByteSource,
-    position: number,
-    signal: AbortSignal,
-    stop: ((clusterAt: number, blockAt: number) => boolean) | null = null,
-  ) {
+  /** Call `locate()` first. */
+  constructor(source: ByteSource, position: number, signal: AbortSignal, options: WalkOptions = {}) {
+    const { stop, untilBytes = Infinity, lender = null } = options;
     this.#stop = stop;
     this.#signal = signal;
-    this.#window = new ByteWindow(source, position, CHUNK_BYTES, signal);
+    this.#window = new ClusterWindow(source, position, { chunkBytes: CHUNK_BYTES, untilBytes, signal, lender });
   }
 
   /**
@@ -102,10 +108,14 @@ export class ClusterWalk {
         this.#steps = 0;
         return "turn";
       }
-      if (window.available === 0) return window.atEnd ? null : "more";
+      if (!window.gather(1)) return window.atEnd ? null : "more";
       if (this.#inside && window.position >= this.#clusterEnd) this.#inside = false;
       const header = readHeader(window.bytes, window.at, window.bytes.length);
-      if (header === "more") return window.atEnd ? null : "more";
+      if (header === "more") {
+        const { available } = window;
+        if (window.gather(MAX_HEADER_BYTES) || window.available > available) continue;
+        return window.atEnd ? null : "more";
+      }
       if (header === "damaged") return "search";
       const headerBytes = header.body - window.at;
       const size = header.sizeBytes;
@@ -128,6 +138,7 @@ export class ClusterWalk {
       }
       if (wanted && this.#stop?.(this.#clusterAt, window.position - this.#bodyAt) === true) return null;
       if (window.available < headerBytes + size) {
+        if (window.gather(headerBytes + size)) continue;
         this.#missing = headerBytes + size;
         return window.atEnd ? null : "more";
       }
@@ -161,6 +172,19 @@ export class ClusterWalk {
     this.#missing = MAX_HEADER_BYTES;
     await this.#window.need(need);
     await this.turn();
+  }
+
+  /**
+   * Gives back what the walk has left behind. Call it when nobody looks at the blocks that came before, or whoever does
+   * holds them.
+   */
+  giveBack(): void {
+    this.#window.giveBack();
+  }
+
+  /** Gives back everything, as `giveBack`; the walk is over. */
+  close(): void {
+    this.#window.close();
   }
 
   /** After "search": goes on at the next cluster, at least one byte further; false when there is none. */

@@ -5,7 +5,7 @@
  * sequence of the run before. Where the frame rate varies by more than the lag allows, the time is lowered to the
  * earliest presentation time still to come.
  */
-import { detached } from "../../../bytes/detached.ts";
+import type { HeldParts } from "../../source/held-parts.ts";
 import type { RunSample } from "../../timeline.ts";
 
 type Pending = { -readonly [K in keyof RunSample]: RunSample[K] };
@@ -25,8 +25,10 @@ export class DecodeTimes {
   readonly #sorted: number[] = [];
   #last = -1;
   #heldBytes = 0;
-  /** How many of `#queue`, from its start, own a copy of their bytes. */
-  #detached = 0;
+  /** How many of `#queue`, from its start, are kept. */
+  #kept = 0;
+  /** Kept bytes of units that were settled. */
+  #settled: Uint8Array[] = [];
 
   /** `depth`: reordering depth of the track, 0–16; `lag90k` ≥ 0 is subtracted from the times given to `push`. */
   constructor(depth: number, lag90k: number) {
@@ -44,11 +46,17 @@ export class DecodeTimes {
     while (this.#queue.length > this.#depth || this.#heldBytes > MAX_HELD_BYTES) out.push(this.#settle());
   }
 
-  /** Copies the bytes of waiting units, which would otherwise keep whole read buffers in memory. */
-  detach(): void {
-    for (; this.#detached < this.#queue.length; this.#detached++) {
-      const sample = this.#queue[this.#detached]!;
-      sample.data = detached(sample.data);
+  /** Drops what was kept of units that were settled: their user holds them, or is done. */
+  dropSettled(held: HeldParts): void {
+    for (const data of this.#settled) held.drop(data);
+    this.#settled = [];
+  }
+
+  /** Keeps the bytes of waiting units. */
+  keep(held: HeldParts): void {
+    for (; this.#kept < this.#queue.length; this.#kept++) {
+      const sample = this.#queue[this.#kept]!;
+      sample.data = held.keep(sample.data);
     }
   }
 
@@ -63,7 +71,10 @@ export class DecodeTimes {
     for (let k = 0; k < this.#queue.length; k++) dts = Math.min(dts, this.#queue[k]!.pts90k - k);
     const sample = this.#queue.shift()!;
     this.#heldBytes -= sample.data.length;
-    this.#detached = Math.max(0, this.#detached - 1);
+    if (this.#kept > 0) {
+      this.#kept--;
+      this.#settled.push(sample.data);
+    }
     dts = Math.max(dts, this.#last + 1);
     this.#last = dts;
     sample.dts90k = dts;

@@ -117,9 +117,8 @@ export async function openMatroska(source: ByteSource, options: OpenOptions): Pr
     timeline: {
       kind: "streamed",
       runs,
-      keepsNoBytes: true,
-      readRun: (run, wanted, from, signal) =>
-        readRun(facts, runs[run]!, anchors[run]!, anchors[run + 1] ?? null, wanted, from, signal),
+      readRun: (run, wanted, from, signal, lender) =>
+        readRun(facts, runs[run]!, anchors[run]!, anchors[run + 1] ?? null, wanted, from, signal, lender),
     },
   };
 }

@@ -1,10 +1,12 @@
 /** Turns the blocks of one run into access units with times. */
-import type { ByteSource } from "../../../bytes/source.ts";
+import type { ByteLender, ByteSource } from "../../../bytes/source.ts";
+import { HeldParts } from "../../source/held-parts.ts";
 import type { RunSample } from "../../timeline.ts";
 import type { Anchor } from "./anchors.ts";
 import { splitFrames } from "./block.ts";
-import { ClusterWalk, type WalkedBlock } from "./cluster-walk.ts";
+import { ClusterWalk, type WalkedBlock, type WalkOptions } from "./cluster-walk.ts";
 import { DecodeTimes } from "./decode-times.ts";
+import { MAX_HEADER_BYTES } from "./ebml.ts";
 import { type FrameGrid, onGrid } from "./frame-grid.ts";
 import type { MatroskaTrack } from "./tracks.ts";
 
@@ -58,7 +60,9 @@ class Cut {
     if (block.keyframe && block.track === this.#mainNumber) return "cut";
     if (searchBytes === Infinity) return "before";
     if (block.clusterAt !== this.#cluster || block.blockAt >= searchBytes) return "cluster";
-    this.held.push(block);
+    // They wait longer than what was read is lent.
+    const bytes = block.bytes.slice(block.body, block.end);
+    this.held.push({ ...block, bytes, body: 0, end: bytes.length });
     return "held";
   }
 }
@@ -69,11 +73,13 @@ class Collector {
   readonly #limits: RunLimits;
   readonly #byNumber = new Map<number, number>();
   readonly #times: readonly (DecodeTimes | null)[];
+  readonly #held: HeldParts;
   #payloadBytes = 0;
   out: RunSample[] = [];
 
-  constructor(facts: RunFacts, limits: RunLimits, wanted: ReadonlySet<number>) {
+  constructor(facts: RunFacts, limits: RunLimits, wanted: ReadonlySet<number>, lender: ByteLender | null) {
     this.#facts = facts;
+    this.#held = new HeldParts(lender);
     this.#limits = limits;
     facts.tracks.forEach(({ track }, index) => {
       if (wanted.has(index) && !this.#byNumber.has(track.id)) this.#byNumber.set(track.id, index);
@@ -111,12 +117,17 @@ class Collector {
     return true;
   }
 
-  /** The finished access units; nothing else holds the bytes read for them. */
+  /** The finished access units. What waits is kept: their bytes can be given back once they were used. */
   take(): RunSample[] {
-    for (const times of this.#times) times?.detach();
+    for (const times of this.#times) times?.keep(this.#held);
     const batch = this.out;
     this.out = [];
     return batch;
+  }
+
+  /** The user of what `take` returned holds it, or is done with it. */
+  dropTaken(): void {
+    for (const times of this.#times) times?.dropSettled(this.#held);
   }
 
   flush(): void {
@@ -131,14 +142,26 @@ function join(head: Uint8Array, rest: Uint8Array): Uint8Array {
   return all;
 }
 
+/** A cluster's header and that of the block at which a run ends, bytes. */
+const HEADERS_BYTES = 2 * MAX_HEADER_BYTES;
+/** So much is read of a cluster whose first random access point is to be found, bytes. */
+const SEARCHED_BYTES = 64 * 1024;
+
 /** Says where the run ends before the block there, which may be large, has arrived. */
-function stopsAt(end: Anchor | null): ((clusterAt: number, blockAt: number) => boolean) | null {
-  if (end === null || end.blockAt === null) return null;
+function endOf(end: Anchor | null): Pick<WalkOptions, "stop" | "untilBytes"> {
+  if (end === null) return {};
   const { position, blockAt: target } = end;
-  return (clusterAt, blockAt) => clusterAt === position && blockAt >= target;
+  if (target === null) return { untilBytes: position + SEARCHED_BYTES };
+  return {
+    stop: (clusterAt, blockAt) => clusterAt === position && blockAt >= target,
+    untilBytes: position + target + HEADERS_BYTES,
+  };
 }
 
-/** The access units between two anchors (`end` null: to the end of the file), in batches as bytes arrive. */
+/**
+ * The access units between two anchors (`end` null: to the end of the file), in batches as bytes arrive. `lender` as of
+ * `StreamedTimeline.readRun`.
+ */
 export async function* readRun(
   facts: RunFacts,
   limits: RunLimits,
@@ -147,13 +170,27 @@ export async function* readRun(
   wanted: ReadonlySet<number>,
   source: ByteSource,
   signal: AbortSignal,
+  lender?: ByteLender,
+): AsyncGenerator<readonly RunSample[]> {
+  const walk = new ClusterWalk(source, start.position, signal, { ...endOf(end), lender });
+  try {
+    if (!await walk.locate()) return;
+    yield* collect(facts, walk, new Collector(facts, limits, wanted, lender ?? null), start, end);
+  } finally {
+    walk.close();
+  }
+}
+
+async function* collect(
+  facts: RunFacts,
+  walk: ClusterWalk,
+  collector: Collector,
+  start: Anchor,
+  end: Anchor | null,
 ): AsyncGenerator<readonly RunSample[]> {
   const mainNumber = facts.tracks[facts.mainTrack]!.track.id;
-  const walk = new ClusterWalk(source, start.position, signal, stopsAt(end));
-  if (!await walk.locate()) return;
   const opening = new Cut(start, mainNumber);
   const closing = end === null ? null : new Cut(end, mainNumber);
-  const collector = new Collector(facts, limits, wanted);
   let open = false;
   let over = false;
   const accept = (block: WalkedBlock) => {
@@ -192,10 +229,15 @@ export async function* readRun(
       if (filling !== null) await filling;
       else if (block === "more") await walk.fill();
       else if (!await walk.search()) break;
+      collector.dropTaken();
+      walk.giveBack();
       continue;
     }
     offer(block);
-    if (collector.out.length >= MAX_BATCH) yield collector.take();
+    if (collector.out.length >= MAX_BATCH) {
+      yield collector.take();
+      collector.dropTaken();
+    }
   }
   // Undecided at the end of the file counts as "no keyframe found": the held blocks then belong to the run that starts
   // here.
@@ -203,4 +245,5 @@ export async function* readRun(
   collector.flush();
   const rest = collector.take();
   if (rest.length > 0) yield rest;
+  collector.dropTaken();
 }

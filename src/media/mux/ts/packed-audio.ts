@@ -3,7 +3,6 @@
  * A frame of low-rate sound fills a fraction of a packet: one PES per frame makes 40 kbit/s of stuffing per track.
  */
 import type { RunSample } from "../../timeline.ts";
-import { detached } from "../../../bytes/detached.ts";
 import type { ElementaryFormat } from "./elementary/format.ts";
 import { Payload } from "./payload.ts";
 import type { ProgramStream } from "./program.ts";
@@ -62,16 +61,27 @@ export function putFrame(
   return at + size;
 }
 
-/** Frames of one stream in one slot on their way into PES. */
+/** Room that a packer begins with, bytes: 0.3 s of 200 kbit/s. */
+const FIRST_ROOM_BYTES = 8 * 1024;
+
+/** A frame that waits; its bytes are with the packer. */
+interface WaitingFrame extends Omit<RunSample, "data"> {
+  /** Size in the container, bytes. */
+  readonly sizeBytes: number;
+  /** Where the frame ends in the packer's memory. */
+  readonly end: number;
+}
+
+/** Frames of one stream in one slot on their way into PES: copied as they come, as the TS carries them. */
 export class AudioPacker {
   readonly #stream: ProgramStream;
   readonly #frame90k: number;
-  #frames: RunSample[] = [];
+  #frames: WaitingFrame[] = [];
+  #out = new Uint8Array(FIRST_ROOM_BYTES);
+  /** Most bytes that the waiting frames may take. */
   #bytes = 0;
   #heldBytes = 0;
   #breaks = 0;
-  /** How many frames, from the first on, own a copy of their bytes. */
-  #detached = 0;
 
   /** A packer if frames of `stream` can share a PES; else null. */
   static of(stream: ProgramStream): AudioPacker | null {
@@ -84,7 +94,7 @@ export class AudioPacker {
   }
 
   /** The first waiting frame; null when none waits. */
-  get first(): RunSample | null {
+  get first(): Pick<RunSample, "dts90k"> | null {
     return this.#frames[0] ?? null;
   }
 
@@ -96,14 +106,6 @@ export class AudioPacker {
   /** Size of the waiting frames in the container, bytes. */
   get bytes(): number {
     return this.#heldBytes;
-  }
-
-  /** Copies the bytes of the waiting frames, which would otherwise keep whole read buffers in memory. */
-  detach(): void {
-    for (; this.#detached < this.#frames.length; this.#detached++) {
-      const sample = this.#frames[this.#detached]!;
-      this.#frames[this.#detached] = { ...sample, data: detached(sample.data) };
-    }
   }
 
   /** Whether `sample` can join the waiting frames; if not, call `close` first. */
@@ -121,24 +123,34 @@ export class AudioPacker {
   }
 
   /** Takes a frame that `takes` allows. */
-  add(sample: RunSample): void {
-    this.#frames.push(sample);
-    this.#heldBytes += sample.data.length;
-    this.#bytes += this.#stream.format.maxBytes(sample.data.length, true);
+  add({ data, ...sample }: RunSample): void {
+    const { format } = this.#stream;
+    const at = this.#frames.at(-1)?.end ?? 0;
+    const most = format.maxBytes(data.length, true);
+    if (at + most > this.#out.length) {
+      const larger = new Uint8Array(Math.max(at + most, 2 * this.#out.length));
+      larger.set(this.#out.subarray(0, at));
+      this.#out = larger;
+    }
+    const end = putFrame(format, this.#out, at, data, 0, data.length);
+    this.#frames.push({ ...sample, sizeBytes: data.length, end });
+    this.#heldBytes += data.length;
+    this.#bytes += most;
   }
 
   /** The first `count` waiting frames as one sample: its data is the elementary stream as the TS carries it. */
   close(count: number): PackedFrames {
-    const kept = this.#frames.splice(count);
-    const out = new Uint8Array(this.#bytes);
-    let at = 0;
-    for (const { data } of this.#frames) at = putFrame(this.#stream.format, out, at, data, 0, data.length);
-    const first = this.#frames[0]!;
-    const frames = this.#frames.length;
-    this.#frames = [];
-    this.#heldBytes = this.#bytes = 0;
-    this.#detached = Math.max(0, this.#detached - frames);
-    for (const sample of kept) this.add(sample);
-    return { ...first, data: out.subarray(0, at), frames };
+    const { format } = this.#stream;
+    const frames = this.#frames.slice(0, count);
+    const { track, pts90k, dts90k, keyframe } = frames[0]!;
+    const used = frames.at(-1)!.end;
+    const data = this.#out.slice(0, used);
+    this.#out.copyWithin(0, used, this.#frames.at(-1)!.end);
+    for (const { sizeBytes } of frames) {
+      this.#heldBytes -= sizeBytes;
+      this.#bytes -= format.maxBytes(sizeBytes, true);
+    }
+    this.#frames = this.#frames.slice(count).map((frame) => ({ ...frame, end: frame.end - used }));
+    return { track, pts90k, dts90k, keyframe, data, frames: frames.length };
   }
 }

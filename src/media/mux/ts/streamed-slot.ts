@@ -4,8 +4,9 @@
  * same bytes.
  */
 import type { SlotTally, StreamSpan } from "../../faults.ts";
+import type { ByteLender } from "../../../bytes/source.ts";
+import { HeldParts } from "../../source/held-parts.ts";
 import type { RunSample } from "../../timeline.ts";
-import { detached } from "../../../bytes/detached.ts";
 import { PACKET_BYTES } from "../../../bytes/ts/packet.ts";
 import type { PacketSink } from "./chunks.ts";
 import { writeNullPacket, writePcrPacket, writeZeroPacket } from "./packets.ts";
@@ -32,8 +33,7 @@ const REORDER_WINDOW_90K = 45000;
  */
 const CLOCK_WINDOW_90K = 2_700_000;
 /**
- * Most bytes of access units that wait for other tracks: half a second of 64 Mbit/s. Beyond it they go out in order of
- * arrival.
+ * Most bytes of access units that wait for other tracks: half a second of 64 Mbit/s. Beyond it they go out as they came.
  */
 const MAX_HELD_BYTES = 4 * 1024 * 1024;
 /** Most access units that wait: half a second of 32 tracks of sound has 800. */
@@ -49,8 +49,8 @@ interface Lane {
   readonly queue: PackedFrames[];
   /** Newest time of all streams when its last access unit came. */
   arrived90k: number;
-  /** How many of `queue`, from its start, own a copy of their bytes. */
-  detached: number;
+  /** How many of `queue`, from its start, are kept. */
+  kept: number;
   packets: number;
   /** First access unit that did not fit. */
   overflow: RunSample | null;
@@ -59,7 +59,7 @@ interface Lane {
 }
 
 /** The next access unit of a stream, ready or not. */
-function headOf({ queue, packer }: Lane): RunSample | null {
+function headOf({ queue, packer }: Lane): Pick<RunSample, "dts90k"> | null {
   return queue[0] ?? packer?.first ?? null;
 }
 
@@ -75,6 +75,7 @@ export class StreamedSlot {
   private readonly program: Program;
   private readonly options: StreamedSlotOptions;
   private readonly sink: PacketSink;
+  private readonly held: HeldParts;
   private readonly lanes: Lane[];
   private readonly laneOf: readonly (number | undefined)[];
   private readonly duration90k: number;
@@ -98,15 +99,17 @@ export class StreamedSlot {
   private ranBack = 0;
   private beyondEnd = 0;
 
-  constructor(program: Program, options: StreamedSlotOptions, sink: PacketSink) {
+  /** `lender`: where the bytes of the access units are lent from, until `keep`. Default: they are the muxer's own. */
+  constructor(program: Program, options: StreamedSlotOptions, sink: PacketSink, lender: ByteLender | null = null) {
     this.program = program;
+    this.held = new HeldParts(lender);
     this.options = options;
     this.sink = sink;
     this.lanes = program.streams.map((stream) => ({
       packer: AudioPacker.of(stream),
       queue: [],
       arrived90k: -Infinity,
-      detached: 0,
+      kept: 0,
       packets: 0,
       overflow: null,
       span: null,
@@ -155,15 +158,13 @@ export class StreamedSlot {
     return { units, dropped, late, ranBack, beyondEnd, spans: this.lanes.map(({ span }) => span) };
   }
 
-  /**
-   * Copies the waiting access units, whose bytes would otherwise keep whole read buffers in memory. Call it now and then.
-   */
-  detach(): void {
+  /** Keeps the bytes of the access units that wait. Call it before more of them are read. */
+  keep(): void {
     for (const lane of this.lanes) {
-      lane.packer?.detach();
-      for (; lane.detached < lane.queue.length; lane.detached++) {
-        const sample = lane.queue[lane.detached]!;
-        lane.queue[lane.detached] = { ...sample, data: detached(sample.data) };
+      // Frames of sound were copied as they came.
+      while (lane.packer === null && lane.kept < lane.queue.length) {
+        const sample = lane.queue[lane.kept]!;
+        lane.queue[lane.kept++] = { ...sample, data: this.held.keep(sample.data) };
       }
     }
   }
@@ -227,10 +228,13 @@ export class StreamedSlot {
       this.closePacked(lane, atEnd || frames === 1 ? frames : frames - 1);
     } else if (!atEnd && !isFull && mayBeLast && !isVideo && age90k <= SOUND_WINDOW_90K) return false;
     const sample = lane.queue.shift()!;
-    lane.detached = Math.max(0, lane.detached - 1);
     this.heldBytes -= sample.data.length;
     this.heldUnits--;
     this.emit(best, sample, (atEnd || !isVideo) && headOf(lane) === null);
+    if (lane.kept > 0) {
+      lane.kept--;
+      this.held.drop(sample.data);
+    }
     return true;
   }
 

@@ -1,8 +1,7 @@
 /** Makes byte ranges of the layout of a streamed timeline, slot by slot. */
 import type { ChunkBuffers } from "../../../bytes/chunk-buffers.ts";
-import type { ByteSource } from "../../../bytes/source.ts";
+import { type ByteSource, lenderFor } from "../../../bytes/source.ts";
 import { isTurnDue, turnWhenDue } from "../../../bytes/turn.ts";
-import { CountedReads } from "../../source/counted-reads.ts";
 import { END_SLACK_90K, FaultLedger } from "../../faults.ts";
 import type { StreamedTimeline } from "../../timeline.ts";
 import { PACKET_BYTES } from "../../../bytes/ts/packet.ts";
@@ -122,10 +121,25 @@ export class StreamedMuxer {
     signal: AbortSignal,
     buffers?: ChunkBuffers,
   ): AsyncGenerator<Uint8Array> {
-    const { runs } = this.timeline;
     const sink = new PacketSink(buffers);
+    try {
+      yield* this.writeRuns(sink, reading, first, end, source, signal);
+    } finally {
+      sink.close();
+    }
+  }
+
+  private async *writeRuns(
+    sink: PacketSink,
+    reading: Pick<StreamedTimeline, "readRun">,
+    first: number,
+    end: number,
+    source: ByteSource,
+    signal: AbortSignal,
+  ): AsyncGenerator<Uint8Array> {
+    const { runs } = this.timeline;
     const fileEnd90k = this.fileEnd90k();
-    const counted = this.timeline.keepsNoBytes && source.release ? new CountedReads(source) : null;
+    const lender = lenderFor(source);
     for (let i = first; i < end; i++) {
       const run = runs[i]!;
       const packets = this.firstPackets === null ? null : this.firstPackets[i + 1]! - this.firstPackets[i]!;
@@ -142,21 +156,20 @@ export class StreamedMuxer {
           followsClock: i > 0 && this.isEndKnown(i - 1),
         },
         sink,
+        lender,
       );
-      for await (const batch of reading.readRun(i, this.wanted, counted ?? source, signal)) {
+      for await (const batch of reading.readRun(i, this.wanted, source, signal, lender ?? undefined)) {
         for (const sample of batch) slot.push(sample);
-        slot.detach();
+        slot.keep();
         yield* sink.take();
         if (isTurnDue()) await turnWhenDue(signal);
       }
       slot.finish();
       this.faults.record(i, slot.tally);
-      counted?.releaseAll();
       do {
         yield* sink.take();
         if (isTurnDue()) await turnWhenDue(signal);
       } while (slot.pad());
     }
-    sink.close();
   }
 }

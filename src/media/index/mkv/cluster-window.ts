@@ -1,0 +1,162 @@
+/**
+ * The bytes of a source from a moving position on, for a walk over clusters. Reads end at multiples of their size, so that
+ * one read touches one piece of a torrent; what reaches from one read into the next is joined alone, in memory of its own.
+ */
+import type { ByteLender, ByteSource } from "../../../bytes/source.ts";
+
+/** A read that would be shorter than this part (1/n) of a whole one goes on to the next multiple. */
+const SHORT_READ = 4;
+/** After the expected end, reads are this part (1/n) of a whole one: most often a header is all that is looked for. */
+const TAIL_READ = 8;
+
+/** How a window reads. */
+export interface ClusterWindowOptions {
+  /** Size of a read, bytes. */
+  readonly chunkBytes: number;
+  /** Where the walk is expected to end, bytes: reads stop there unless more is needed. Infinity: nobody knows. */
+  readonly untilBytes: number;
+  readonly signal: AbortSignal;
+  /** Takes memory back, see `giveBack`; null: the collector does. */
+  readonly lender: ByteLender | null;
+}
+
+/** One user at a time. */
+export class ClusterWindow {
+  /** Bytes present; valid from `at` to its end. */
+  bytes: Uint8Array = new Uint8Array(0);
+  /** Index in `bytes` of the next byte to parse. */
+  at = 0;
+  /** `bytes` are a whole read, not joined. */
+  #isRead = false;
+  readonly #source: ByteSource;
+  readonly #options: ClusterWindowOptions;
+  /** Source position of `bytes[0]`. */
+  #origin: number;
+  /** A read that holds what follows `bytes`, which are joined from its beginning and what was left before it. */
+  #next: Uint8Array | null = null;
+  /** Source position of `#next[0]`. */
+  #nextOrigin = 0;
+  /** Reads that the window has left behind. */
+  #passed: Uint8Array[] = [];
+
+  /** Starts at `position` of `source`. */
+  constructor(source: ByteSource, position: number, options: ClusterWindowOptions) {
+    this.#source = source;
+    this.#options = options;
+    this.#origin = position;
+  }
+
+  /** Source position of the next byte to parse. */
+  get position(): number {
+    return this.#origin + this.at;
+  }
+
+  /** How many bytes are there to parse now. */
+  get available(): number {
+    return Math.max(0, this.bytes.length - this.at);
+  }
+
+  /** True when no byte of the source is left after what is present. */
+  get atEnd(): boolean {
+    return this.#origin + Math.max(this.at, this.bytes.length) >= this.#source.sizeBytes;
+  }
+
+  /** Goes to a source position; what is present and still ahead is kept. */
+  seek(position: number): void {
+    const index = position - this.#origin;
+    if (index >= 0 && index <= this.bytes.length) {
+      this.at = index;
+      return;
+    }
+    if (this.#next !== null && position >= this.#nextOrigin && position <= this.#nextOrigin + this.#next.length) {
+      this.#enterNext(position);
+      return;
+    }
+    this.#leave();
+    this.#origin = position;
+    this.bytes = new Uint8Array(0);
+    this.at = 0;
+  }
+
+  /** Makes `count` bytes available out of what was read already; returns whether they are. */
+  gather(count: number): boolean {
+    if (this.available >= count) return true;
+    const next = this.#next;
+    if (next === null) return false;
+    if (this.available === 0) this.#enterNext(this.position);
+    else {
+      const rest = this.bytes.subarray(this.at);
+      const from = this.#origin + this.bytes.length - this.#nextOrigin;
+      const more = next.subarray(from, from + count - rest.length);
+      const joined = new Uint8Array(rest.length + more.length);
+      joined.set(rest);
+      joined.set(more, rest.length);
+      this.#origin += this.at;
+      this.at = 0;
+      this.bytes = joined;
+      if (from + more.length === next.length) this.#pass();
+    }
+    return this.available >= count;
+  }
+
+  /** Reads until `count` bytes are there or the source ends; returns whether they are. */
+  async need(count: number): Promise<boolean> {
+    while (!this.gather(count)) {
+      const from = this.position + this.available;
+      const length = this.#readBytes(from, count - this.available);
+      if (length <= 0) return false;
+      const chunk = await this.#source.read(from, length, { signal: this.#options.signal });
+      // What is left of it is joined with the next read before anybody can give it back.
+      if (this.#isRead) this.#passed.push(this.bytes);
+      this.#isRead = false;
+      this.#next = chunk;
+      this.#nextOrigin = from;
+    }
+    return true;
+  }
+
+  /** How much to read at `from` where at least `count` bytes are missing. */
+  #readBytes(from: number, count: number): number {
+    const { chunkBytes, untilBytes } = this.#options;
+    const least = Math.max(count, from < untilBytes ? chunkBytes / SHORT_READ : chunkBytes / TAIL_READ);
+    let end = from + least;
+    if (from < untilBytes) end = Math.max(from + count, Math.min(untilBytes, Math.ceil(end / chunkBytes) * chunkBytes));
+    return Math.min(end, this.#source.sizeBytes) - from;
+  }
+
+  /**
+   * Gives back the memory of the reads that the window has left. Call it when nobody looks at blocks of an earlier read,
+   * or whoever does holds them.
+   */
+  giveBack(): void {
+    for (const bytes of this.#passed) this.#options.lender?.release(bytes);
+    this.#passed = [];
+  }
+
+  /** Gives back everything, as `giveBack`. The window is of no use afterwards. */
+  close(): void {
+    this.#leave();
+    this.bytes = new Uint8Array(0);
+    this.giveBack();
+  }
+
+  #enterNext(position: number): void {
+    if (this.#isRead) this.#passed.push(this.bytes);
+    this.bytes = this.#next!;
+    this.#origin = this.#nextOrigin;
+    this.at = position - this.#origin;
+    this.#next = null;
+    this.#isRead = true;
+  }
+
+  #pass(): void {
+    this.#passed.push(this.#next!);
+    this.#next = null;
+  }
+
+  #leave(): void {
+    if (this.#isRead) this.#passed.push(this.bytes);
+    if (this.#next !== null) this.#pass();
+    this.#isRead = false;
+  }
+}

@@ -1,0 +1,49 @@
+/** Parts of reads that are needed longer than the reads themselves. */
+import { detached } from "../../bytes/detached.ts";
+import type { ByteLender } from "../../bytes/source.ts";
+
+/**
+ * Most memory of reads that is held for parts of them, bytes: a player's half second of 64 Mbit/s. Parts of further reads
+ * are copied, or a stranger's file could have a whole read held for each byte.
+ */
+const MAX_MEMORY_BYTES = 4 * 1024 * 1024;
+
+/** What one user keeps of the reads that it was lent. Holding a part costs nothing; copying all of them a sixth of the film. */
+export class HeldParts {
+  readonly #lender: ByteLender | null;
+  /** How many parts of each memory are held. */
+  readonly #counts = new Map<ArrayBufferLike, number>();
+  #memoryBytes = 0;
+
+  /** `lender` null: nothing was lent; then parts are only kept from keeping whole reads in memory. */
+  constructor(lender: ByteLender | null) {
+    this.#lender = lender;
+  }
+
+  /** The same bytes as `part`, which stay what they are until `drop`. */
+  keep(part: Uint8Array): Uint8Array {
+    if (this.#lender === null) return detached(part);
+    const { buffer } = part;
+    const count = this.#counts.get(buffer) ?? 0;
+    if (count === 0) {
+      if (this.#memoryBytes + buffer.byteLength > MAX_MEMORY_BYTES) return part.slice();
+      this.#memoryBytes += buffer.byteLength;
+    }
+    this.#counts.set(buffer, count + 1);
+    this.#lender.hold(part);
+    return part;
+  }
+
+  /** Nobody looks at `part`, which `keep` returned, any more. */
+  drop(part: Uint8Array): void {
+    const { buffer } = part;
+    const count = this.#counts.get(buffer);
+    if (count === undefined) return;
+    if (count > 1) this.#counts.set(buffer, count - 1);
+    else {
+      this.#counts.delete(buffer);
+      this.#memoryBytes -= buffer.byteLength;
+    }
+    this.#lender!.release(part);
+  }
+}
