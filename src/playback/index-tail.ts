@@ -1,12 +1,12 @@
 /**
- * The end of MP4 files, where recorders and plain encoders leave the index, and of Ogg, whose last page tells its length:
- * fetched together with the beginning, for it is needed next and would otherwise cost a second round trip and piece.
+ * The end of MP4 and Matroska files, where recorders and plain encoders leave the index, and of Ogg, whose last page tells its
+ * length: fetched together with the beginning, for it is needed next and would otherwise cost a second round trip and piece.
  */
 import type { Swarm, SwarmReader } from "../swarm/types.ts";
 import type { MetainfoFile } from "../transport/types.ts";
 
 /** Containers that may have their index at the end. */
-const INDEX_AT_END = /\.(mp4|m4a|m4b|m4v|mov|3gp|f4v|ogg|oga|opus)$/i;
+const INDEX_AT_END = /\.(mp4|m4a|m4b|m4v|mov|3gp|f4v|ogg|oga|opus|mkv|mka|mk3d|webm)$/i;
 
 /** An index takes about a thousandth of a film … */
 const FILM_BYTES_PER_INDEX_BYTE = 1000;
