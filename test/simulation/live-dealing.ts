@@ -10,6 +10,8 @@ export interface Mix {
   readonly zeroUpload?: number;
   readonly unmeasured?: boolean;
   readonly closedShare?: number;
+  /** Share of those that nobody can connect to whose NATs can be punched. */
+  readonly punchableShare?: number;
   readonly uplinkFactor?: number;
 }
 
@@ -20,6 +22,7 @@ export class Dealing {
   private readonly random: () => number;
   private uplinks: number[] = [];
   private closed: boolean[] = [];
+  private punchable: boolean[] = [];
 
   constructor(mix: Mix, bytesPerS: number, random: () => number) {
     this.mix = mix;
@@ -49,6 +52,16 @@ export class Dealing {
       this.closed = Array.from({ length: CARDS }, (_, i) => (i + 0.5) / CARDS < closedShare);
     }
     return this.draw(this.closed);
+  }
+
+  /** Whether the NAT of the next viewer that nobody can connect to can be punched. */
+  isPunchable(): boolean {
+    const { punchableShare = 0 } = this.mix;
+    if (punchableShare === 0) return false;
+    if (this.punchable.length === 0) {
+      this.punchable = Array.from({ length: CARDS }, (_, i) => (i + 0.5) / CARDS < punchableShare);
+    }
+    return this.draw(this.punchable);
   }
 
   private draw<T>(cards: T[]): T {

@@ -1,6 +1,6 @@
 /** How the members of a simulated broadcast find one another: by a tracker, and by what their neighbours tell. */
 import type { EventWheel } from "./event-wheel.ts";
-import { connect, SET_UP_TRIPS, type SimHost } from "./live-network.ts";
+import { connect, punch, SET_UP_TRIPS, type SimHost } from "./live-network.ts";
 
 /** Neighbours that a member looks for, and most that it has; the source has as many as in `LivePeers`. */
 export const NEIGHBOURS = 20;
@@ -9,6 +9,9 @@ export const SOURCE_LINKS = 80;
 /** How long a dial in vain keeps others from being tried, and how long a member gathers news of newcomers, ms. */
 const DOUBTFUL_MS = 1200;
 const GATHER_MS = 100;
+/** Neighbours with which a member seeks no further introductions; one takes so many one-way trips: PROBE, token, PUNCH, and uTP's handshake. */
+const ENOUGH_NEIGHBOURS = 12;
+const PUNCH_TRIPS = 5;
 
 /** What a meeting needs of the run. */
 export interface MeetingHost {
@@ -68,8 +71,24 @@ export class Meeting {
   private dial(host: SimHost, other: SimHost): void {
     if (!this.hasRoom(other)) return;
     const latencyMs = this.latencyMs();
-    if (!connect(this.run.queue, host, other, latencyMs) || host.options.isClosed === true) return;
+    if (!connect(this.run.queue, host, other, latencyMs)) return;
+    if (host.options.isPunchable === true) this.introduce(host, other, latencyMs);
+    if (host.options.isClosed === true) return;
     if (this.run.hasClosed) this.tell(host, other, latencyMs);
+  }
+
+  /** `by` brings a newcomer together with one after the other of its neighbours that nobody can connect to either. */
+  private introduce(newcomer: SimHost, by: SimHost, latencyMs: number): void {
+    const { queue } = this.run;
+    let delayMs = SET_UP_TRIPS * latencyMs + GATHER_MS;
+    for (const [neighbour, link] of [...by.links].reverse()) {
+      if (neighbour === newcomer || neighbour.options.isPunchable !== true) continue;
+      delayMs += PUNCH_TRIPS * Math.max(latencyMs, link.latencyMs);
+      queue.after(delayMs, () => {
+        const seeks = [newcomer, neighbour].every((host) => host.alive && host.links.size < ENOUGH_NEIGHBOURS);
+        if (seeks) punch(queue, newcomer, neighbour, this.latencyMs());
+      });
+    }
   }
 
   /** `by` tells those of its neighbours that nobody can connect to of a newcomer, and they dial it: PEERS. */

@@ -57,6 +57,8 @@ export interface HostOptions {
   readonly loss?: number;
   /** Nobody can connect to it; it can to those who are not so. Default false. */
   readonly isClosed?: boolean;
+  /** Its NAT keeps one port per socket, so that it can meet others like it by hole punching. */
+  readonly isPunchable?: boolean;
   /** How far its wall clock is ahead of the true time, ms. Default 0. */
   readonly clockAheadMs?: number;
 }
@@ -244,7 +246,15 @@ class SimLink implements LiveLink, LineQueue {
 
 /** Has `a` connect to `b`; both ends hear of it when it is set up. */
 export function connect(queue: EventWheel, a: SimHost, b: SimHost, latencyMs: number): boolean {
-  if (b.options.isClosed === true) return false;
+  return b.options.isClosed !== true && join(queue, a, b, latencyMs);
+}
+
+/** Connects two hosts that a third brought together; false when that can't be. */
+export function punch(queue: EventWheel, a: SimHost, b: SimHost, latencyMs: number): boolean {
+  return a.options.isPunchable === true && b.options.isPunchable === true && join(queue, a, b, latencyMs);
+}
+
+function join(queue: EventWheel, a: SimHost, b: SimHost, latencyMs: number): boolean {
   if (a === b || a.links.has(b) || a.banned.has(b) || b.banned.has(a) || !a.alive || !b.alive) return false;
   const there = new SimLink(queue, a, b, latencyMs);
   const back = new SimLink(queue, b, a, latencyMs);

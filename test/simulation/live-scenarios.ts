@@ -29,6 +29,11 @@ export function liveScenarios(viewers: number, seed = 1): LiveScenario[] {
     { ...calm, name: "90 % NAT", closedShare: 0.9, uplinkFactor: 10 },
     { ...calm, name: "70 % NAT, 1 ×", closedShare: 0.7 },
     { ...calm, name: "90 % NAT, 1 ×", closedShare: 0.9 },
+    // Four of five NATs keep a port per socket.
+    { ...calm, name: "70 % NAT, punched", closedShare: 0.7, punchableShare: 0.8, uplinkFactor: 3 },
+    { ...calm, name: "90 % NAT, punched", closedShare: 0.9, punchableShare: 0.8, uplinkFactor: 10 },
+    { ...calm, name: "70 % NAT, 1 ×, punched", closedShare: 0.7, punchableShare: 0.8 },
+    { ...calm, name: "90 % NAT, 1 ×, punched", closedShare: 0.9, punchableShare: 0.8 },
     { ...calm, name: "source, 50 % NAT", closedShare: 0.5, closedSource: true, uplinkFactor: 2 },
     { ...calm, name: "30 % vanish", silentDeath: { atS: 90, share: 0.3 }, durationS: 160 },
   ];

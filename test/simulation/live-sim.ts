@@ -32,6 +32,8 @@ export interface LiveScenario {
   readonly unmeasured?: boolean;
   /** Share of viewers that nobody can connect to, and whether the source is so. Default 0, false. */
   readonly closedShare?: number;
+  /** Share of those whose NATs can be punched. Default 0. */
+  readonly punchableShare?: number;
   readonly closedSource?: boolean;
   /** Uplinks of viewers in shares of what they would be. Default 1. */
   readonly uplinkFactor?: number;
@@ -227,7 +229,16 @@ export class LiveSimulation {
     const { loss = 0, clocksWrongMs = 0 } = this.scenario;
     const clockAheadMs = clocksWrongMs === 0 ? 0 : clocksWrongMs * (2 * this.random() - 1);
     const isClosed = this.dealing.isClosed();
-    const honest = { role: "viewer", uplinkBytesPerS: rate, poisons, loss, clockAheadMs, isClosed } as const;
+    const isPunchable = isClosed && this.dealing.isPunchable();
+    const honest = {
+      role: "viewer",
+      uplinkBytesPerS: rate,
+      poisons,
+      loss,
+      clockAheadMs,
+      isClosed,
+      isPunchable,
+    } as const;
     const options = this.isLiar(number) ? { ...honest, liar: this.scenario.liars!.kind } : honest;
     const host = new SimHost(this.queue, options, this.stream, this.random);
     const viewer: Viewer = {

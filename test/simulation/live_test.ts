@@ -98,6 +98,14 @@ test("LiveNode keeps viewers playing when nobody can connect to 70 % of them", (
   assertWithin(result, { lagP95S: 4, continuity: 0.99, viewerShare: 0.9 });
 });
 
+test("LiveNode plays to far more of many closed viewers with usual up-links when holes can be punched for four of five", () => {
+  const closed = { ...CALM, viewers: 40, seed: 1, name: "NAT", closedShare: 0.9 };
+  const without = simulateLive(closed);
+  const punched = simulateLive({ ...closed, punchableShare: 0.8 });
+  const playing = [without, punched].map(({ never }) => closed.viewers - never);
+  assert(playing[1]! >= 36 && playing[1]! >= 1.5 * playing[0]!, `${playing[0]} without, ${playing[1]} with`);
+});
+
 test("LiveNode plays to all when nobody can connect to the source, nor to half of the viewers", () => {
   const result = simulateLive({ ...CALM, seed: 1, name: "NAT", closedShare: 0.5, closedSource: true, uplinkFactor: 2 });
   assertEquals(result.joined, 60);
