@@ -3,7 +3,8 @@ import { test } from "node:test";
 import { assert, assertEquals } from "@std/assert";
 import { UnsubscribeReason } from "../../src/live/messages.ts";
 import { GENUINE } from "../simulation/live-network.ts";
-import { CLOSED, emptyPaths } from "../../src/live/node/place.ts";
+import { CLOSED, emptyPaths, UNFED } from "../../src/live/node/place.ts";
+import { POLICY } from "../../src/live/node/policy.ts";
 import { type Neighbour, publish, source, Stage } from "./support.ts";
 
 test("LiveNode asks nobody for what comes by itself, and leaves a parent that has come to be below it", () => {
@@ -218,6 +219,36 @@ test("LiveNode leaves a parent whose tree nobody gets, by the blocks of other tr
   assert(parentOf(1) !== had);
   assert(had.link !== undefined && nowOf(stage) < had.refusedUntilMs[1]!);
 });
+
+for (const [says, depth, waitsMs] of [["is fed", 3, 0], ["gets nothing itself", UNFED, POLICY.unfedMs]] as const) {
+  test(`LiveNode asks another ${waitsMs} ms after a parent that says it ${says} has stopped`, () => {
+    const { stage, peers, run } = branchless(0);
+    for (const peer of peers) stage.place(peer, { depths: 3, bars: 0 });
+    run(21, 24);
+    const { branches } = stage.node["parents"];
+    const had = peers.find(({ peer }) => peer === branches[1]!.parent)!;
+    assert(had !== undefined);
+    stage.place(had, { depths: depth, bars: 0 });
+    let starvedMs: number | null = null;
+    let seq = 25;
+    for (let step = 0; branches[1]!.parent === had.peer && branches[1]!.next === null; step++) {
+      assert(step < 200, "it asks nobody");
+      if (step % 5 === 0) {
+        stage.header(peers[0]!, seq);
+        for (let block = 0; block < 4; block++) {
+          const substream = (4 * seq + block) % 8;
+          const { peer } = peers.find((one) => one.peer === branches[substream]!.parent) ?? peers[0]!;
+          if (substream !== 1) stage.node.block(peer, seq, 16_384 * block, GENUINE.subarray(0, 16_384));
+        }
+        seq++;
+      }
+      stage.pass(100);
+      if (stage.node["parents"].depth(1) === UNFED) starvedMs ??= nowOf(stage);
+    }
+    const waited = nowOf(stage) - starvedMs!;
+    assert(waited >= waitsMs && waited <= waitsMs + 200, `${waited} ms`);
+  });
+}
 
 test("LiveNode asks a parent that brings nothing at all less and less often", () => {
   const { stage, peers, run } = branchless(0xff);

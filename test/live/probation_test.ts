@@ -42,6 +42,17 @@ test("LiveNode bans a neighbour that proves itself with false bytes, and refuses
   assertEquals([silent.child.peer.childMask, silent.child.peer.heldMask], [0, 0]);
 });
 
+test("LiveNode asks a neighbour that says it is the source for a proof like any other", () => {
+  const { stage } = onProbation();
+  const claims = stage.neighbour({ role: "source" });
+  stage.window(claims, 10, 21);
+  stage.says(claims, { type: "subscribe", mask: 0x0c, from: 21 });
+  assertEquals([claims.peer.childMask, claims.link.requests.length], [0, 1]);
+  const { seq, offset } = claims.link.requests[0]!;
+  stage.node.block(claims.peer, seq, offset, GENUINE.subarray(0, POLICY.proofBytes));
+  assertEquals(claims.peer.childMask, 0x0c);
+});
+
 test("LiveNode takes a proof that comes late for one, and bans nobody but for false bytes", () => {
   for (const data of [GENUINE, POISON]) {
     const { stage, child } = onProbation();

@@ -1,5 +1,7 @@
 import { test } from "node:test";
-import { assertEquals } from "@std/assert";
+import { assert, assertEquals } from "@std/assert";
+import type { LivePeer } from "../../src/live/node/live-peer.ts";
+import { UNFED } from "../../src/live/node/place.ts";
 import { POLICY } from "../../src/live/node/policy.ts";
 import type { Neighbour } from "./support.ts";
 import { PIECE_BYTES, Stage } from "./support.ts";
@@ -17,7 +19,7 @@ function crowded(): { stage: Stage; child: Neighbour; liar: Neighbour; below: Ne
     random: seededRandom(1),
   });
   publish(stage, 5);
-  const child = proven(stage, BYTES_PER_S);
+  const child = proven(stage, BYTES_PER_S, "child");
   stage.says(child, { type: "subscribe", mask: 0xff, from: 6 });
   const below = proven(stage, BYTES_PER_S);
   vouch(stage, below, child);
@@ -27,8 +29,8 @@ function crowded(): { stage: Stage; child: Neighbour; liar: Neighbour; below: Ne
   return { stage, child, liar, below };
 }
 
-function proven(stage: Stage, upBytesPerS: number): Neighbour {
-  const neighbour = stage.neighbour({ upBytesPerS });
+function proven(stage: Stage, upBytesPerS: number, host?: string): Neighbour {
+  const neighbour = stage.neighbour({ upBytesPerS, ...(host === undefined ? {} : { host }) });
   neighbour.peer.deliveredBytes = 1;
   return neighbour;
 }
@@ -84,9 +86,51 @@ test("SourcePlaces gives a place to a tried child once others are fed through it
   const other = proven(stage, BYTES_PER_S);
   vouch(stage, other, strong);
   vouch(stage, below, child);
-  pass(stage, 200);
+  pass(stage, POLICY.provenMs - 200);
+  assertEquals([strong.peer.childMask, child.peer.childMask], [0x03, 0xff]);
+  pass(stage, 400);
   assertEquals([strong.peer.childMask, child.peer.childMask], [0x03, 0xfc]);
 });
+
+test("SourcePlaces gives no place to a tried child that passes on by fits and starts", () => {
+  const { stage, child, liar } = crowded();
+  stage.says(liar, { type: "subscribe", mask: 0x01, from: 6 });
+  const other = proven(stage, BYTES_PER_S);
+  vouch(stage, other, liar);
+  pass(stage, POLICY.provenMs - 1000);
+  stage.says(other, placeOf(new Uint32Array(32)));
+  pass(stage, POLICY.vouchedMs + 200);
+  assertEquals([child.peer.childMask, liar.peer.childMask], [0xff, 0]);
+  assert(liar.peer.barredUntilMs > stage.clock.monotonic());
+});
+
+test("SourcePlaces lets a child that others were fed through until lately try again only after a while, however often it dials", () => {
+  const { stage, child, below } = crowded();
+  pass(stage, POLICY.trialMs);
+  stage.says(below, placeOf(new Uint32Array(32)));
+  pass(stage, POLICY.vouchedMs + 200);
+  assertEquals(child.peer.failedTrials, 1);
+  const mayEnter = (peer: LivePeer) =>
+    stage.node["children"].atSource!.entry(peer, 0, stage.clock.monotonic()) !== null;
+  assertEquals([mayEnter(child.peer), mayEnter(below.peer)], [false, true]);
+  stage.node.disconnected(child.peer);
+  const again = stage.neighbour({ upBytesPerS: BYTES_PER_S, host: "child" });
+  assertEquals([again.peer.failedTrials, again.peer.barredUntilMs], [1, child.peer.barredUntilMs]);
+});
+
+for (const isReached of [true, false]) {
+  test(`SourcePlaces ${isReached ? "believes" : "doesn't believe"} one who vouches while ${isReached ? "all" : "few"} get the substream`, () => {
+    const { stage, child, below } = crowded();
+    const depths = new Uint8Array(8).fill(isReached ? 3 : UNFED);
+    for (let i = 0; i < POLICY.leastJudges; i++) {
+      stage.says(proven(stage, BYTES_PER_S), { ...placeOf(new Uint32Array(32)), depths });
+    }
+    pass(stage, POLICY.settleMs + POLICY.vouchedMs + 200);
+    vouch(stage, below, child);
+    pass(stage, 100);
+    assertEquals(stage.node["children"].atSource!.isVouched(child.peer, 0, stage.clock.monotonic()), isReached);
+  });
+}
 
 test("SourcePlaces believes no path that is filled with ones", () => {
   const { stage, liar, below } = crowded();

@@ -87,6 +87,9 @@ export class SimHost {
   dialing = 0;
   controlBytes = 0;
   private readonly liarBytesPerS: number;
+  private static made = 0;
+  /** Names its address. */
+  private readonly host: string;
 
   constructor(queue: EventWheel, options: HostOptions, stream: LiveNodeOptions["stream"], random: () => number) {
     this.options = options;
@@ -94,6 +97,7 @@ export class SimHost {
     this.liarBytesPerS = LIAR_UP_SHARE * stream.bytesPerS;
     this.line = new SimLine(queue, options.uplinkBytesPerS);
     this.bornMs = queue.nowMs;
+    this.host = `host ${SimHost.made++}`;
     this.node = new LiveNode({
       clock: {
         now: () => EPOCH_MS + (options.clockAheadMs ?? 0) + Math.floor(queue.nowMs),
@@ -111,9 +115,9 @@ export class SimHost {
 
   /** What the handshake says. */
   get info(): LivePeerInfo {
-    const { liar, role } = this.options;
-    if (liar === undefined) return { role, upBytesPerS: this.node.toldUpBytesPerS };
-    return { role: liar === "sinkhole" ? "source" : role, upBytesPerS: this.liarBytesPerS };
+    const { options: { liar, role }, host } = this;
+    if (liar === undefined) return { role, upBytesPerS: this.node.toldUpBytesPerS, host };
+    return { role: liar === "sinkhole" ? "source" : role, upBytesPerS: this.liarBytesPerS, host };
   }
 
   /** An encoded PLACE as it is sent. */

@@ -3,6 +3,7 @@ import type { LivePeer } from "./live-peer.ts";
 import { UnsubscribeReason } from "../messages.ts";
 import type { NodeView } from "./node-view.ts";
 import { depthAt } from "./candidate.ts";
+import { noteBarren } from "./conduct.ts";
 import { lacksBefore } from "./substreams.ts";
 import { MAX_DEPTH, UNFED } from "./place.ts";
 import { POLICY } from "./policy.ts";
@@ -146,10 +147,4 @@ export class Branch {
     this.noticeUntilMs = null;
     this.sinceMs = nowMs;
   }
-}
-
-/** `parent` was asked and brought nothing. */
-export function noteBarren(parent: LivePeer, nowMs: number): void {
-  const doublings = Math.min(POLICY.barrenDoublings, parent.barrenTimes++);
-  parent.barrenUntilMs = nowMs + POLICY.barrenMs * 2 ** doublings;
 }

@@ -6,6 +6,7 @@ import { MillraceError } from "../../errors.ts";
 import { BLOCK_BYTES } from "../../wire/types.ts";
 import { Announcer } from "./announcer.ts";
 import { Children } from "./children.ts";
+import { Conduct } from "./conduct.ts";
 import { Edge } from "./edge.ts";
 import { LiveFeed, oldestWanted } from "./feed.ts";
 import { blockCount, type PieceHeader } from "../header.ts";
@@ -44,6 +45,7 @@ export class LiveNode {
   private readonly silence: Silence;
   private readonly announcer: Announcer;
   private readonly inbox: Inbox;
+  private readonly conduct = new Conduct();
   private readonly feeds = new Set<LiveFeed>();
   private readonly waker: Waker;
 
@@ -138,6 +140,7 @@ export class LiveNode {
   connected(link: LiveLink, info: LivePeerInfo): LivePeer {
     const peer = new LivePeer(link, info, this.now());
     if (info.clockMs !== undefined) peer.clockAheadMs = info.clockMs - this.options.clock.now();
+    this.conduct.restore(peer);
     this.view.peers.add(peer);
     this.uploader.flight.mark(peer, this.now());
     this.announcer.introduce(peer, this.now());
@@ -153,6 +156,7 @@ export class LiveNode {
     this.parents.lost(peer, peer.parentMask, this.now(), false);
     this.puller.dropPeer(peer);
     this.uploader.dropPeer(peer);
+    this.conduct.keep(peer);
     if (this.joined && this.options.role === "viewer") this.parents.tick(this.now(), this.edge.urgentUntil + 1);
   }
 

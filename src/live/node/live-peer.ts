@@ -27,6 +27,8 @@ export interface LivePeerInfo {
   readonly upBytesPerS: number | null;
   /** Its wall clock at the handshake, Unix ms; absent when not reported. */
   readonly clockMs?: number;
+  /** Address it is connected from, without the port: what is remembered of it once it has left. Absent: nothing is. */
+  readonly host?: string;
 }
 
 /** A request of ours. */
@@ -107,6 +109,9 @@ export class LivePeer {
   /** It was asked to be parent and brought nothing: how often, and monotonic ms until which it isn't asked again. */
   barrenTimes = 0;
   barrenUntilMs = -Infinity;
+  /** As a child of a source nobody was fed through it: how often, and monotonic ms until which it gets no other trial. */
+  failedTrials = 0;
+  barredUntilMs = -Infinity;
   /** It rejected a request: monotonic ms until which it gets no other. */
   pullAfterMs = -Infinity;
   lastBlockMs = -Infinity;
@@ -150,9 +155,9 @@ export class LivePeer {
     if (!this.closed) this.link.send(message);
   }
 
-  /** It has delivered a genuine block; a broadcaster has no reason not to. */
+  /** It has delivered a genuine block. That it says it is the source proves nothing. */
   get isProven(): boolean {
-    return this.deliveredBytes > 0 || this.info.role === "source";
+    return this.deliveredBytes > 0;
   }
 
   /** It reported uplink to spare. */

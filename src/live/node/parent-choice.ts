@@ -1,6 +1,7 @@
 /** Which neighbour is asked for a substream: as near to the source as accepts us. */
 import type { Branch } from "./branch.ts";
 import { costOf, depthAt, isBelow, isUsable } from "./candidate.ts";
+import { barrenTimes } from "./conduct.ts";
 import type { LivePeer } from "./live-peer.ts";
 import type { NodeView } from "./node-view.ts";
 import { MAX_DEPTH, NEEDY, UNFED } from "./place.ts";
@@ -34,10 +35,11 @@ export function chooseParent(
     const { place } = peer;
     if (place !== null && place.bars[substream]! > bar && place.bars[substream]! !== needy) continue;
     const depth = depthAt(peer, substream);
-    if (depth > MAX_DEPTH || depth > maxDepth || isBelow(peer, substream, view.mark)) continue;
+    const doubt = POLICY.doubtSteps * barrenTimes(peer, nowMs);
+    if (depth > MAX_DEPTH || depth + doubt > maxDepth || isBelow(peer, substream, view.mark)) continue;
     // It may only have been busy: a member without a parent asks it when there is hardly another.
     const believed = peer.hasBrought ? depth : Math.max(depth, POLICY.untriedDepth);
-    const cost = believed + costOf(peer, view) + (isBarren ? POLICY.barrenSteps : 0);
+    const cost = believed + doubt + costOf(peer, view) + (isBarren ? POLICY.barrenSteps : 0);
     if (cost < bestCost) [best, bestCost] = [peer, cost];
   }
   return best;

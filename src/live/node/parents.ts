@@ -1,7 +1,8 @@
 /** Has each substream pushed to us by one parent, and looks for another when that stalls or a better one can be had. */
 import { BLOCK_BYTES } from "../../wire/types.ts";
-import { Branch, noteBarren } from "./branch.ts";
+import { Branch } from "./branch.ts";
 import { depthAt, isBelow } from "./candidate.ts";
+import { noteBarren } from "./conduct.ts";
 import type { LivePeer } from "./live-peer.ts";
 import type { NodeView } from "./node-view.ts";
 import { chooseParent } from "./parent-choice.ts";
@@ -208,6 +209,8 @@ export class Parents {
       return null;
     }
     if (found.info.role === "source" && (this.headMask & branch.bit) !== 0) return found;
+    // Our parent says that it is fed and brings nothing: the branch begins with us.
+    if (branch.isProven && depthAt(branch.parent!, branch.substream) <= MAX_DEPTH) return found;
     branch.chanceMs ??= nowMs + POLICY.unfedMs * (0.5 + this.view.random());
     return nowMs < branch.chanceMs ? null : found;
   }

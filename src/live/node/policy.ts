@@ -43,6 +43,10 @@ export const POLICY = {
   barrenDoublings: 5,
   /** Except when there is no parent: then it is ranked as if it were this much further from the source. */
   barrenSteps: 60,
+  /** Later it is ranked as if it were this much further from the source for each time: one that stops again and again is a last resort. */
+  doubtSteps: 8,
+  /** One of those times is forgiven after this long, ms. */
+  forgiveMs: 60_000,
   /** A substream whose parent is behind the newest header by this much does not reach us, ms: nobody is fed through us. */
   starvedMs: 1200,
   /** A parent that has been asked is taken to deliver for this long, ms: a crowd would have to wait for a block at each step. */
@@ -63,6 +67,12 @@ export const POLICY = {
   trialMs: 4000,
   /** A child is taken to pass on for this long after somebody showed that. */
   vouchedMs: 2000,
+  /** A trial is passed when that was so for this long: one that passes on by fits and starts must not take the place of another. */
+  provenMs: 6000,
+  /** While fewer of the neighbours than this get a substream, those who vouch for its children are not believed. */
+  reachedShare: 1 / 3,
+  /** That is judged by at least so many neighbours. */
+  leastJudges: 6,
   /** After a failed trial the next one waits for this long, doubled each time. */
   barredMs: 10_000,
   /** A child of the source with this many places that feed nobody takes no other's. */

@@ -6,6 +6,7 @@
  * are not fed by it. Newcomers are tried beside the children that are there, one substream each, so that a liar costs nothing
  * but the trial.
  */
+import { noteFailedTrial } from "./conduct.ts";
 import type { LivePeer } from "./live-peer.ts";
 import { isOnPath, type Mark, newTag, pathBits, UNFED } from "./place.ts";
 import { POLICY } from "./policy.ts";
@@ -15,11 +16,10 @@ interface Standing {
   readonly tag: Mark;
   /** Substream → monotonic ms at which another neighbour showed its tag last. */
   readonly vouchedMs: Float64Array;
+  /** Substream → monotonic ms since when it is vouched for without a break; `Infinity` when it is not. */
+  readonly vouchedSinceMs: Float64Array;
   /** Substreams that it has on trial, beyond the regular places. */
   trialMask: number;
-  /** Trials in a row that nobody vouched for, and monotonic ms until which it gets no other. */
-  failures: number;
-  barredUntilMs: number;
 }
 
 /** What the places at a source depend on. */
@@ -64,13 +64,17 @@ export class SourcePlaces {
 
   /** `peer` lost or left the places of `mask`. */
   left(peer: LivePeer, mask: number): void {
-    this.standing(peer).trialMask &= ~mask;
+    const standing = this.standing(peer);
+    standing.trialMask &= ~mask;
+    standing.vouchedSinceMs.forEach((_, substream, since) =>
+      (mask & (1 << substream)) !== 0 && (since[substream] = Infinity)
+    );
   }
 
   /** How `peer` can have a place on `substream`; null when it can't. */
   entry(peer: LivePeer, substream: number, nowMs: number): Entry | null {
     const up = this.options.upOf(peer);
-    if (nowMs < this.standing(peer).barredUntilMs) return null;
+    if (nowMs < peer.barredUntilMs) return null;
     const idle = this.idlest(substream, nowMs);
     if (idle !== null && up >= idle.leastUp) return { isTrial: false, victim: idle.child };
     // Nobody takes a place that is known to be of use before it has shown to be worth one.
@@ -106,19 +110,27 @@ export class SourcePlaces {
     this.observe(nowMs);
     for (const peer of this.options.peers()) {
       const standing = this.standing(peer);
+      let hasLapsed = false;
       for (let substream = 0; substream < this.options.substreams; substream++) {
         const bit = 1 << substream;
-        if ((standing.trialMask & bit) === 0) continue;
-        if (this.isVouched(peer, substream, nowMs)) {
+        if ((peer.childMask & bit) === 0) continue;
+        const hadMs = standing.vouchedMs[substream]! - standing.vouchedSinceMs[substream]!;
+        const isVouched = this.isVouched(peer, substream, nowMs);
+        if (!isVouched) standing.vouchedSinceMs[substream] = Infinity;
+        else if (standing.vouchedSinceMs[substream] === Infinity) standing.vouchedSinceMs[substream] = nowMs;
+        if ((standing.trialMask & bit) === 0) {
+          hasLapsed ||= !isVouched && hadMs >= 0;
+        } else if (isVouched && hadMs >= POLICY.provenMs) {
           standing.trialMask &= ~bit;
-          standing.failures = 0;
           won.push([peer, substream, this.weakest(substream, nowMs, peer)]);
-        } else if (nowMs - peer.childSinceMs[substream]! >= POLICY.trialMs) {
+        } else if (!isVouched && nowMs - peer.childSinceMs[substream]! >= POLICY.trialMs) {
           standing.trialMask &= ~bit;
-          standing.barredUntilMs = nowMs + POLICY.barredMs * 2 ** Math.min(standing.failures++, POLICY.barrenDoublings);
+          noteFailedTrial(peer, nowMs);
           failed.push([peer, substream]);
         }
       }
+      // Others were fed through it: it is tried again, but not as soon.
+      if (hasLapsed && this.isIdle(peer, nowMs)) noteFailedTrial(peer, nowMs);
     }
     return { won, failed };
   }
@@ -126,6 +138,7 @@ export class SourcePlaces {
   /** Looks whose tags the paths of neighbours show. */
   private observe(nowMs: number): void {
     const { peers, substreams } = this.options;
+    const reached = this.reachedMask(nowMs);
     for (const child of peers()) {
       if (child.childMask === 0) continue;
       const { tag, vouchedMs } = this.standing(child);
@@ -133,13 +146,40 @@ export class SourcePlaces {
         const { place } = other;
         if (other === child || place === null) continue;
         for (let substream = 0; substream < substreams; substream++) {
-          if ((child.childMask & (1 << substream)) === 0 || place.depths[substream] === UNFED) continue;
+          if ((child.childMask & reached & (1 << substream)) === 0 || place.depths[substream] === UNFED) continue;
           // A path filled with ones shows every tag.
           if (!isOnPath(place.paths, substream, tag) || pathBits(place.paths, substream) > POLICY.pathBits) continue;
           vouchedMs[substream] = nowMs;
         }
       }
     }
+  }
+
+  /**
+   * Substreams that reach enough of the neighbours. Liars can vouch for one another, but they can't hide that those who don't
+   * belong to them get nothing.
+   */
+  private reachedMask(nowMs: number): number {
+    const { peers, substreams } = this.options;
+    const fed = new Array<number>(substreams).fill(0);
+    let judges = 0;
+    for (const { place, connectedMs } of peers()) {
+      if (place === null || nowMs - connectedMs < POLICY.settleMs) continue;
+      judges++;
+      for (let substream = 0; substream < substreams; substream++) {
+        if (place.depths[substream] !== UNFED) fed[substream]!++;
+      }
+    }
+    if (judges < POLICY.leastJudges) return 0xff;
+    return fed.reduce(
+      (mask, count, substream) => mask | (count < POLICY.reachedShare * judges ? 0 : 1 << substream),
+      0,
+    );
+  }
+
+  /** True when nobody is fed through `peer` on any of its substreams. */
+  private isIdle(peer: LivePeer, nowMs: number): boolean {
+    return this.standing(peer).vouchedMs.every((ms) => nowMs - ms >= POLICY.vouchedMs);
   }
 
   /**
@@ -217,7 +257,8 @@ export class SourcePlaces {
     let standing = this.standings.get(peer);
     if (standing === undefined) {
       const vouchedMs = new Float64Array(this.options.substreams).fill(-Infinity);
-      standing = { tag: newTag(this.options.random), vouchedMs, trialMask: 0, failures: 0, barredUntilMs: -Infinity };
+      const vouchedSinceMs = new Float64Array(this.options.substreams).fill(Infinity);
+      standing = { tag: newTag(this.options.random), vouchedMs, vouchedSinceMs, trialMask: 0 };
       this.standings.set(peer, standing);
     }
     return standing;

@@ -104,7 +104,7 @@ export class LiveSession implements PeerLinkHandlers {
     if (!isFirst || this.isClosed || info.live === null || !this.info!.fast) return;
     this.link!.unchoke();
     this.link!.interested();
-    this.peer = this.swarm.node.connected(new SessionLink(this, this.swarm), info.live);
+    this.peer = this.swarm.node.connected(new SessionLink(this, this.swarm), { ...info.live, host: this.host });
     if (this.isIncoming && info.live.isOpen !== undefined) this.reach = info.live.isOpen ? "open" : "closed";
     this.swarm.joined(this);
   }

@@ -1,0 +1,56 @@
+import { test } from "node:test";
+import { assertEquals } from "@std/assert";
+import { barrenTimes, Conduct, noteBarren, noteFailedTrial } from "../../src/live/node/conduct.ts";
+import { LivePeer } from "../../src/live/node/live-peer.ts";
+import { POLICY } from "../../src/live/node/policy.ts";
+import { ScriptedLink } from "./support.ts";
+
+function peerOf(host?: string): LivePeer {
+  return new LivePeer(new ScriptedLink(), {
+    role: "viewer",
+    upBytesPerS: null,
+    ...(host === undefined ? {} : { host }),
+  }, 0);
+}
+
+test("Conduct keeps what a member did beyond its connection, for the next one from its host and no other", () => {
+  const conduct = new Conduct();
+  const liar = peerOf("192.0.2.1");
+  noteBarren(liar, 1000);
+  noteFailedTrial(liar, 1000);
+  conduct.keep(liar);
+  const [stranger, again, neighbour] = [peerOf("192.0.2.2"), peerOf("192.0.2.1"), peerOf("192.0.2.1")];
+  for (const peer of [stranger, again, neighbour]) conduct.restore(peer);
+  const doubts = [stranger, again, neighbour].map((peer) => [peer.barrenTimes, peer.barrenUntilMs, peer.failedTrials]);
+  assertEquals(doubts, [[0, -Infinity, 0], [1, 1000 + POLICY.barrenMs, 1], [0, -Infinity, 0]]);
+  assertEquals(again.barredUntilMs, 1000 + POLICY.barredMs);
+});
+
+test("Conduct keeps a bounded number of records, the latest, and none of honest members or unknown hosts", () => {
+  const conduct = new Conduct();
+  conduct.keep(peerOf("honest"));
+  conduct.keep(peerOf());
+  for (let i = 0; i < 2000; i++) {
+    const liar = peerOf(`host ${i}`);
+    noteBarren(liar, 0);
+    conduct.keep(liar);
+  }
+  assertEquals(conduct["records"].size, 512);
+  assertEquals(conduct["records"].has("host 1999"), true);
+});
+
+test("noteBarren() doubles the time each time up to a limit, and forgives one time a minute after it", () => {
+  const peer = peerOf();
+  const waits: number[] = [];
+  for (let i = 0; i < 8; i++) {
+    const nowMs = Math.max(0, peer.barrenUntilMs);
+    peer.hasBrought = true;
+    noteBarren(peer, nowMs);
+    waits.push((peer.barrenUntilMs - nowMs) / POLICY.barrenMs);
+    assertEquals(peer.hasBrought, false);
+  }
+  assertEquals(waits, [1, 2, 4, 8, 16, 32, 32, 32]);
+  assertEquals(barrenTimes(peer, peer.barrenUntilMs + POLICY.forgiveMs - 1), 8);
+  assertEquals(barrenTimes(peer, peer.barrenUntilMs + 3 * POLICY.forgiveMs), 5);
+  assertEquals(barrenTimes(peer, peer.barrenUntilMs + 30 * POLICY.forgiveMs), 0);
+});
