@@ -225,7 +225,7 @@ for (const [says, depth, waitsMs] of [["is fed", 3, 0], ["gets nothing itself", 
     const { stage, peers, run } = branchless(0);
     for (const peer of peers) stage.place(peer, { depths: 3, bars: 0 });
     run(21, 24);
-    const { branches } = stage.node["parents"];
+    const branches = stage.node["parents"]["branches"];
     const had = peers.find(({ peer }) => peer === branches[1]!.parent)!;
     assert(had !== undefined);
     stage.place(had, { depths: depth, bars: 0 });
