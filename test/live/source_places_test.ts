@@ -86,14 +86,24 @@ test("SourcePlaces gives a place to a tried child once others are fed through it
   const other = proven(stage, BYTES_PER_S);
   vouch(stage, other, strong);
   vouch(stage, below, child);
-  pass(stage, POLICY.provenMs - 200);
-  assertEquals([strong.peer.childMask, child.peer.childMask], [0x03, 0xff]);
-  pass(stage, 400);
+  pass(stage, 200);
   assertEquals([strong.peer.childMask, child.peer.childMask], [0x03, 0xfc]);
 });
 
-test("SourcePlaces gives no place to a tried child that passes on by fits and starts", () => {
+test("SourcePlaces gives a place to a tried child that failed before once it has passed on for six seconds", () => {
+  const { stage, child, liar: strong } = crowded();
+  strong.peer.failedTrials = 1;
+  stage.says(strong, { type: "subscribe", mask: 0x01, from: 6 });
+  vouch(stage, proven(stage, BYTES_PER_S), strong);
+  pass(stage, POLICY.provenMs - 200);
+  assertEquals([strong.peer.childMask, child.peer.childMask], [0x01, 0xff]);
+  pass(stage, 400);
+  assertEquals([strong.peer.childMask, child.peer.childMask], [0x01, 0xfe]);
+});
+
+test("SourcePlaces gives no place to a tried child that failed before and passes on by fits and starts", () => {
   const { stage, child, liar } = crowded();
+  liar.peer.failedTrials = 1;
   stage.says(liar, { type: "subscribe", mask: 0x01, from: 6 });
   const other = proven(stage, BYTES_PER_S);
   vouch(stage, other, liar);

@@ -67,7 +67,11 @@ export const POLICY = {
   trialMs: 4000,
   /** A child is taken to pass on for this long after somebody showed that. */
   vouchedMs: 2000,
-  /** A trial is passed when that was so for this long: one that passes on by fits and starts must not take the place of another. */
+  /**
+   * The trial of a child that has failed before is passed when that was so for this long: one that passes on by fits and starts
+   * must not take the place of another again and again. The first one is passed at once: if strong newcomers move up late,
+   * a crowd that doubled a small swarm lost 1.5 % of the stream instead of 0.5 %.
+   */
   provenMs: 6000,
   /** While fewer of the neighbours than this get a substream, those who vouch for its children are not believed. */
   reachedShare: 1 / 3,
