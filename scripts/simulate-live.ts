@@ -7,7 +7,7 @@ import process from "node:process";
 import { liveScenarios } from "../test/simulation/live-scenarios.ts";
 import { type LiveResult, simulateLive } from "../test/simulation/live-sim.ts";
 
-const COLUMNS = ["viewers", "lag p50", "lag p95", "continuity", "by viewers", "twice", "control"];
+const COLUMNS = ["viewers", "lag p50", "lag p95", "continuity", "by viewers", "twice", "msgs/s", "KB/s"];
 const MORE_COLUMNS = ["join p50", "join p95", "never", "bad bytes", "back p95", "gap p95", "cpu ms"];
 
 const NUMBER_FLAGS = { "--peers": "peers", "--seed": "seed", "--seconds": "seconds" } as const;
@@ -28,8 +28,13 @@ export function simulateLiveFrom(args: readonly string[]): void {
     const result = simulateLive(scenario);
     const { user, system } = process.cpuUsage(before);
     print(cells(result, (user + system) / 1000 / result.viewerSeconds));
+    const shares = result.controlShares.filter(({ share }) => share >= 0.005);
+    console.log(`  ${shares.map(({ name, share }) => `${name} ${Math.round(100 * share)} %`).join(", ")}`);
   }
-  console.log("Times in seconds; cpu: CPU time of one viewer per second of broadcast.");
+  console.log(
+    "Times in seconds; msgs/s and KB/s: what one viewer sends beside payload, the kinds of it in the second line;",
+  );
+  console.log("cpu: CPU time of one viewer per second of broadcast.");
 }
 
 function read(args: readonly string[]): { peers: number; seed: number; seconds: number; scenario: string | null } {
@@ -52,7 +57,8 @@ function cells(result: LiveResult, cpuMs: number): readonly unknown[] {
     percent(result.continuity),
     percent(result.viewerShare),
     percent(result.duplicateShare),
-    percent(result.controlShare),
+    Math.round(result.messagesPerS),
+    (result.controlBytesPerS / 1000).toFixed(2),
     seconds(result.joinP50S),
     seconds(result.joinP95S),
     result.never,

@@ -1,10 +1,10 @@
 /** Messages of the `live1` extension (BEP 10), big-endian, first byte the type. */
 import { MillraceError } from "../errors.ts";
 import { MAX_SEQUENCE } from "./header.ts";
-import { PATH_WORDS, type Place } from "./node/place.ts";
+import { emptyPaths, PATH_WORDS, type Place } from "./node/place.ts";
 
 /** First byte of a message. */
-const LiveMessageType = { window: 0, header: 1, subscribe: 2, unsubscribe: 3, ping: 4, place: 5 } as const;
+const LiveMessageType = { window: 0, header: 1, subscribe: 2, unsubscribe: 3, ping: 4, place: 5, headers: 11 } as const;
 
 /** Why a substream is not, or no longer, pushed. */
 export const UnsubscribeReason = {
@@ -26,6 +26,9 @@ const UNKNOWN_UPLINK = 0xffffffff;
 
 /** Longest message, bytes: the largest header (64 hashes) and its type. Checked before anything is read. */
 export const MAX_LIVE_MESSAGE_BYTES = 2048;
+
+/** Headers that one HEADERS may ask for: a member asks for one when a block comes without. */
+export const MAX_ASKED_HEADERS = 16;
 
 /** Pieces that the bitmap of one WINDOW covers: 255 bytes, at 64 KiB per piece 130 MB of stream. */
 export const MAX_WINDOW_PIECES = 255 * 8;
@@ -51,14 +54,22 @@ export type LiveMessage =
   | { readonly type: "unsubscribe"; readonly mask: number; readonly reason: number }
   /** A PING, or the PONG that echoes it: a member that recognises its own nonce has received a PONG. */
   | { readonly type: "ping"; readonly nonce: bigint }
-  /** PLACE, an addition that others may leave out: `up u32 | n u8 | n × depth u8 | n × bar u8 | [n × path u128]`, n substreams. */
-  | PlaceMessage;
+  /**
+   * PLACE, an addition that others may leave out: `up u32 | n u8 | n × depth u8 | n × bar u8 | mask u8 | path u128 for each bit
+   * of the mask`, n substreams.
+   */
+  | PlaceMessage
+  /**
+   * HEADERS: `lean u8 | n u8 | n × seq u32`. Pushes of the substreams in `lean` need no header before them; those of the
+   * pieces `seqs` are asked for.
+   */
+  | { readonly type: "headers"; readonly lean: number; readonly seqs: readonly number[] };
 
 /** A peer's place in the trees. */
-export interface PlaceMessage extends Omit<Place, "paths"> {
+export interface PlaceMessage extends Place {
   readonly type: "place";
-  /** null (left out on the wire): as last sent. Queues change places many times a second, paths seldom. */
-  readonly paths: Uint32Array | null;
+  /** Bit i: the path of substream i is on the wire. The others are as last sent, whatever stands in `paths`. */
+  readonly pathMask: number;
 }
 
 /** Encodes a message. Fields are taken as they are: the caller keeps them in range. */
@@ -97,13 +108,22 @@ export function encodeLiveMessage(message: LiveMessage): Uint8Array<ArrayBuffer>
     }
     case "place": {
       const count = message.depths.length;
-      const { paths } = message;
-      const bytes = sized(6 + 2 * count + 4 * (paths?.length ?? 0), LiveMessageType.place);
+      const { paths, pathMask } = message;
+      const words = wordsOf(pathMask, count);
+      const bytes = sized(7 + 2 * count + 4 * words.length, LiveMessageType.place);
       writeU32(bytes, 1, message.upBytesPerS ?? UNKNOWN_UPLINK);
       bytes[5] = count;
       bytes.set(message.depths, 6);
       bytes.set(message.bars, 6 + count);
-      paths?.forEach((word, i) => writeU32(bytes, 6 + 2 * count + 4 * i, word));
+      bytes[6 + 2 * count] = pathMask;
+      words.forEach((word, i) => writeU32(bytes, 7 + 2 * count + 4 * i, paths[word]!));
+      return bytes;
+    }
+    case "headers": {
+      const bytes = sized(3 + 4 * message.seqs.length, LiveMessageType.headers);
+      bytes[1] = message.lean;
+      bytes[2] = message.seqs.length;
+      message.seqs.forEach((seq, i) => writeU32(bytes, 3 + 4 * i, seq));
       return bytes;
     }
   }
@@ -149,16 +169,28 @@ export function decodeLiveMessage(bytes: Uint8Array): LiveMessage | null {
       need(9);
       return { type: "ping", nonce: new DataView(bytes.buffer, bytes.byteOffset).getBigUint64(1) };
     case LiveMessageType.place: {
-      if (bytes.length < 6) throw violation("has a wrong length");
+      if (bytes.length < 7) throw violation("has a wrong length");
       const count = bytes[5]!;
-      const [barsAt, pathsAt] = [6 + count, 6 + 2 * count];
-      if (bytes.length !== pathsAt) need(pathsAt + 4 * PATH_WORDS * count);
+      const [barsAt, maskAt] = [6 + count, 6 + 2 * count];
+      const pathMask = bytes[maskAt] ?? 0;
+      const words = wordsOf(pathMask, count);
+      need(maskAt + 1 + 4 * words.length);
       const up = readU32(bytes, 1);
       const upBytesPerS = up === UNKNOWN_UPLINK ? null : up;
-      const paths = bytes.length === pathsAt
-        ? null
-        : Uint32Array.from({ length: PATH_WORDS * count }, (_, i) => readU32(bytes, pathsAt + 4 * i));
-      return { type: "place", upBytesPerS, depths: bytes.slice(6, barsAt), bars: bytes.slice(barsAt, pathsAt), paths };
+      const paths = emptyPaths(count);
+      words.forEach((word, i) => (paths[word] = readU32(bytes, maskAt + 1 + 4 * i)));
+      const [depths, bars] = [bytes.slice(6, barsAt), bytes.slice(barsAt, maskAt)];
+      return { type: "place", upBytesPerS, depths, bars, paths, pathMask };
+    }
+    case LiveMessageType.headers: {
+      const count = bytes[2] ?? 0;
+      need(3 + 4 * count);
+      if (count > MAX_ASKED_HEADERS) throw violation("asks for too many headers");
+      return {
+        type: "headers",
+        lean: bytes[1]!,
+        seqs: Array.from({ length: count }, (_, i) => readU32(bytes, 3 + 4 * i)),
+      };
     }
     default:
       return null;
@@ -179,6 +211,15 @@ export function windowNewest(window: WindowMessage): number {
     if (byte !== 0) return window.solid + 8 * i + 7 - Math.log2(byte & -byte);
   }
   return window.solid - 1;
+}
+
+/** Places in `Place.paths` of what a PLACE with `pathMask` carries. */
+function wordsOf(pathMask: number, substreams: number): number[] {
+  const words: number[] = [];
+  for (let i = 0; i < PATH_WORDS * substreams; i++) {
+    if (((pathMask >> Math.floor(i / PATH_WORDS)) & 1) === 1) words.push(i);
+  }
+  return words;
 }
 
 function sized(length: number, type: number): Uint8Array<ArrayBuffer> {

@@ -10,6 +10,7 @@ import {
   windowHas,
   windowNewest,
 } from "../../src/live/messages.ts";
+import { emptyPaths } from "../../src/live/node/place.ts";
 import { seeded } from "../transport/support.ts";
 
 const TABLE: [string, LiveMessage][] = [
@@ -21,20 +22,32 @@ const TABLE: [string, LiveMessage][] = [
   ["01c0ffee", { type: "header", bytes: fromHex("c0ffee") }],
   ["02a500000007", { type: "subscribe", mask: 0xa5, from: 7 }],
   ["03ff01", { type: "unsubscribe", mask: 255, reason: 1 }],
-  ["050003d090020102ff00" + "000000010000000200000003ffffffff" + "00000000000000000000000080000000", {
+  ["050003d090020102ff0003" + "000000010000000200000003ffffffff" + "00000000000000000000000080000000", {
     type: "place",
     upBytesPerS: 250_000,
     depths: new Uint8Array([1, 2]),
     bars: new Uint8Array([255, 0]),
     paths: new Uint32Array([1, 2, 3, 0xffffffff, 0, 0, 0, 0x80000000]),
+    pathMask: 3,
   }],
-  ["05ffffffff010309", {
+  ["0500000000020102ff0002" + "00000000000000000000000080000000", {
+    type: "place",
+    upBytesPerS: 0,
+    depths: new Uint8Array([1, 2]),
+    bars: new Uint8Array([255, 0]),
+    paths: new Uint32Array([0, 0, 0, 0, 0, 0, 0, 0x80000000]),
+    pathMask: 2,
+  }],
+  ["05ffffffff01030900", {
     type: "place",
     upBytesPerS: null,
     depths: new Uint8Array([3]),
     bars: new Uint8Array([9]),
-    paths: null,
+    paths: emptyPaths(1),
+    pathMask: 0,
   }],
+  ["0b1002" + "00000007" + "7fffffff", { type: "headers", lean: 0x10, seqs: [7, 0x7fffffff] }],
+  ["0b0000", { type: "headers", lean: 0, seqs: [] }],
   ["040102030405060708", { type: "ping", nonce: 0x0102030405060708n }],
 ];
 
@@ -59,6 +72,11 @@ test("decodeLiveMessage() throws protocol_violation when a message is malformed"
     "05",
     "0500000001020101ff",
     "0401020304050607",
+    "0b",
+    "0b00",
+    "0b000100",
+    "0b0011" + "00000001".repeat(17),
+    "0500000000020102ff0004" + "00".repeat(32),
     "01".padEnd(2 * (MAX_LIVE_MESSAGE_BYTES + 1), "0"),
   ];
   for (const hex of cases) {

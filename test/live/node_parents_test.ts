@@ -10,7 +10,7 @@ import { type Neighbour, publish, source, Stage } from "./support.ts";
 test("LiveNode asks nobody for what comes by itself, and leaves a parent that has come to be below it", () => {
   const { stage, peers: [parent, below] } = Stage.joined(2);
   stage.place(parent!, { depths: 9, bars: 0 });
-  const own = parent!.link.of("place").find(({ paths }) => paths !== null)!.paths!;
+  const own = parent!.link.of("place").find(({ pathMask }) => pathMask === 0xff)!.paths;
   stage.place(below!, { depths: 2, bars: 0, paths: own });
   stage.place(below!, { depths: 1, bars: 0, paths: null });
   for (const peer of [below!, parent!]) stage.says(peer, { type: "unsubscribe", mask: 0xff, reason: 0 });
@@ -133,7 +133,7 @@ test("LiveNode asks one that brings nothing when it is to take over no more for 
 test("LiveNode bans the peer whose PLACE has another number of trees", () => {
   const { stage, peers: [peer] } = Stage.joined(1);
   const depths = new Uint8Array(3);
-  stage.says(peer!, { type: "place", upBytesPerS: 1, depths, bars: depths, paths: emptyPaths(3) });
+  stage.says(peer!, { type: "place", upBytesPerS: 1, depths, bars: depths, paths: emptyPaths(3), pathMask: 7 });
   assertEquals(peer!.link.closedWith?.code, "protocol_violation");
 });
 

@@ -4,6 +4,7 @@ import { test } from "node:test";
 import { assertEquals } from "@std/assert";
 import { fromHex, toHex } from "../../src/bytes/hex.ts";
 import { decodeHeader, FLAG_RANDOM_ACCESS } from "../../src/live/header.ts";
+import { emptyPaths } from "../../src/live/node/place.ts";
 import { decodeLiveMessage, encodeLiveMessage, type LiveMessage, windowHas } from "../../src/live/messages.ts";
 import { CryptoVerifier, hashBlocks, HeaderSigner } from "../../src/live/signer.ts";
 import { contentId, transportRecordOf } from "../../src/transport/content-id.ts";
@@ -69,12 +70,14 @@ const MESSAGES: readonly (readonly [string, LiveMessage])[] = [
   ["SUB", { type: "subscribe", mask: 0b101, from: 9 }],
   ["UNSUB", { type: "unsubscribe", mask: 1, reason: 1 }],
   ["PING", { type: "ping", nonce: 0x123456789abcn }],
+  ["HEADERS", { type: "headers", lean: 0b10000, seqs: [9] }],
   ["PLACE", {
     type: "place",
     upBytesPerS: 500_000,
     depths: new Uint8Array([1, 1, 1, 1, 2, 2, 2, 255]),
     bars: new Uint8Array([0, 0, 0, 0, 12, 12, 1, 255]),
-    paths: null,
+    paths: emptyPaths(8),
+    pathMask: 0,
   }],
 ];
 

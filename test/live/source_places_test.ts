@@ -43,13 +43,13 @@ function publish(stage: Stage, seq: number): void {
 
 /** `below` shows the path that the source reported to `child`: it is fed through that one. */
 function vouch(stage: Stage, below: Neighbour, child: Neighbour): void {
-  const { paths } = child.link.of("place").findLast((place) => place.paths !== null)!;
+  const { paths } = child.link.of("place").findLast(({ pathMask }) => pathMask === 0xff)!;
   stage.says(below, placeOf(paths!));
 }
 
 function placeOf(paths: Uint32Array) {
   const depths = new Uint8Array(8).fill(3);
-  return { type: "place", upBytesPerS: BYTES_PER_S, depths, bars: new Uint8Array(8), paths } as const;
+  return { type: "place", upBytesPerS: BYTES_PER_S, depths, bars: new Uint8Array(8), paths, pathMask: 0xff } as const;
 }
 
 /** Lets `ms` pass in ticks, in which `below` shows what it showed before. */

@@ -99,7 +99,8 @@ export class Stage {
     this.says(from, {
       type: "place",
       upBytesPerS,
-      paths,
+      paths: paths ?? emptyPaths(8),
+      pathMask: paths === null ? 0 : 0xff,
       depths: new Uint8Array(8).fill(depths),
       bars: new Uint8Array(8).fill(bars),
     });

@@ -4,6 +4,7 @@
  */
 import type { MillraceError } from "../../src/errors.ts";
 import { attachSignature, blockCount, encodeUnsigned, type PieceHeader } from "../../src/live/header.ts";
+import { decodeLiveMessage, encodeLiveMessage, type PlaceMessage } from "../../src/live/messages.ts";
 import { LiveNode } from "../../src/live/node/live-node.ts";
 import type { LiveNodeOptions } from "../../src/live/node/live-options.ts";
 import type { LiveLink, LivePeer, LivePeerInfo } from "../../src/live/node/live-peer.ts";
@@ -11,6 +12,7 @@ import { CLOSED } from "../../src/live/node/place.ts";
 import { POLICY } from "../../src/live/node/policy.ts";
 import type { LiveVerifier } from "../../src/live/signer.ts";
 import type { EventWheel } from "./event-wheel.ts";
+import { MESSAGE_NAMES, type MessageName, SentMessages } from "./sent-messages.ts";
 import { type LineQueue, SimLine } from "./sim-line.ts";
 
 /** Unix ms at virtual time 0. */
@@ -85,7 +87,8 @@ export class SimHost {
   alive = true;
   /** Connections to closed hosts that it is trying. */
   dialing = 0;
-  controlBytes = 0;
+  /** Messages that it has sent. */
+  readonly sent = new SentMessages();
   private readonly liarBytesPerS: number;
   private static made = 0;
   /** Names its address. */
@@ -124,13 +127,16 @@ export class SimHost {
   lied(place: Uint8Array): Uint8Array {
     const { liar } = this.options;
     if (liar === undefined) return place;
-    const out = place.slice();
-    new DataView(out.buffer).setUint32(1, this.liarBytesPerS);
-    const [depths, bars, paths] = [6, 6 + out[5]!, 6 + 2 * out[5]!];
-    if (liar === "closed") out.fill(CLOSED, bars, paths);
-    if (liar === "sinkhole" || liar === "pathpoison") out.fill(1, depths, bars).fill(0, bars, paths);
-    if (liar === "pathpoison") out.fill(0xff, paths);
-    return out;
+    const message = decodeLiveMessage(place) as PlaceMessage;
+    const { depths, bars, paths } = message;
+    if (liar === "closed") bars.fill(CLOSED);
+    if (liar === "sinkhole" || liar === "pathpoison") {
+      depths.fill(1);
+      bars.fill(0);
+    }
+    if (liar === "pathpoison") paths.fill(0xffffffff);
+    const pathMask = liar === "pathpoison" ? 0xff : message.pathMask;
+    return encodeLiveMessage({ ...message, upBytesPerS: this.liarBytesPerS, pathMask });
   }
 
   /** Hangs up on a neighbour of no use; false when there is none. */
@@ -172,19 +178,20 @@ class SimLink implements LiveLink, LineQueue {
 
   send(message: Uint8Array): void {
     if (message[0] === PLACE) message = this.from.lied(message);
-    this.control(message.length + 6, (peer) => this.to.node.message(peer, message));
+    const name = MESSAGE_NAMES[message[0]!]!;
+    this.control(name, message.length + 6, (peer) => this.to.node.message(peer, message));
   }
 
   request(seq: number, offset: number, length: number): void {
-    this.control(17, (peer) => this.to.node.requested(peer, seq, offset, length));
+    this.control("request", 17, (peer) => this.to.node.requested(peer, seq, offset, length));
   }
 
   cancel(seq: number, offset: number): void {
-    this.control(17, (peer) => this.to.node.cancelled(peer, seq, offset));
+    this.control("cancel", 17, (peer) => this.to.node.cancelled(peer, seq, offset));
   }
 
   reject(seq: number, offset: number): void {
-    this.control(17, (peer) => this.to.node.rejected(peer, seq, offset));
+    this.control("reject", 17, (peer) => this.to.node.rejected(peer, seq, offset));
   }
 
   piece(seq: number, offset: number, data: Uint8Array): void {
@@ -218,17 +225,18 @@ class SimLink implements LiveLink, LineQueue {
     this.deliver(parcel.bytes, parcel.arrivals);
   }
 
-  /** What is not payload is small: it takes no time of the line's, but follows the blocks before it. */
-  private control(bytes: number, arrive: (peer: LivePeer) => void): void {
-    this.from.controlBytes += bytes;
+  /** What is not payload is small: it delays the line's blocks a little, and follows the blocks before it on its connection. */
+  private control(name: MessageName, bytes: number, arrive: (peer: LivePeer) => void): void {
+    this.from.sent.add(name, bytes);
+    const lineMs = this.from.line.charge(bytes);
     const last = this.parcels.at(-1);
-    if (last === undefined) this.deliver(bytes, [arrive]);
+    if (last === undefined) this.deliver(bytes, [arrive], lineMs);
     else last.arrivals.push(arrive);
   }
 
-  private deliver(bytes: number, arrivals: readonly ((peer: LivePeer) => void)[]): void {
+  private deliver(bytes: number, arrivals: readonly ((peer: LivePeer) => void)[], lineMs = 0): void {
     const { queue } = this;
-    this.arrivesMs = Math.max(this.arrivesMs, queue.nowMs + this.latencyMs + this.lossMs(bytes));
+    this.arrivesMs = Math.max(this.arrivesMs, queue.nowMs + lineMs + this.latencyMs + this.lossMs(bytes));
     queue.at(this.arrivesMs, () => {
       for (const arrive of arrivals) if (this.open && this.to.alive && this.remote !== null) arrive(this.remote);
     });

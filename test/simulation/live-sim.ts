@@ -9,6 +9,7 @@ import { Dealing } from "./live-dealing.ts";
 import { Meeting, NEIGHBOURS, SOURCE_LINKS } from "./live-meeting.ts";
 import { SOURCE_QUIET_MS, SOURCE_RETRY_MS } from "../../src/live/swarm/redial.ts";
 import { connect, disconnect, EPOCH_MS, GENUINE, type LiarKind, SimHost, simulatedHeader } from "./live-network.ts";
+import { SentMessages } from "./sent-messages.ts";
 
 /** A run. */
 export interface LiveScenario {
@@ -69,7 +70,10 @@ export interface LiveResult {
   readonly duplicateShare: number;
   readonly joinP50S: number;
   readonly joinP95S: number;
-  readonly controlShare: number;
+  /** What a viewer sends beside payload: messages and bytes per second, and the bytes by kind, the largest first. */
+  readonly messagesPerS: number;
+  readonly controlBytesPerS: number;
+  readonly controlShares: SentMessages["shares"];
   readonly badBytesDelivered: number;
   readonly recoveryP95S: number | null;
   /** Longest standstill of those who stay after the silent death of others, s; null without one. */
@@ -360,6 +364,9 @@ export class LiveSimulation {
     const fromSource = sum(({ host }) => host.node.counters.fromSourceBytes);
     const fromViewers = sum(({ host }) => host.node.counters.fromViewersBytes);
     const received = fromSource + fromViewers;
+    const sent = new SentMessages();
+    for (const { host } of [...this.viewers, ...this.left]) sent.addAll(host.sent);
+    const viewerS = this.viewerTicks * TICK_MS / 1000;
     const joins = all.filter(({ startedMs }) => startedMs !== null).map(({ startedMs, host }) =>
       startedMs! - host.bornMs
     );
@@ -378,13 +385,15 @@ export class LiveSimulation {
       duplicateShare: sum(({ host }) => host.node.counters.duplicateBytes) / received,
       joinP50S: percentile(joins, 0.5) / 1000,
       joinP95S: percentile(joins, 0.95) / 1000,
-      controlShare: sum(({ host }) => host.controlBytes) / received,
+      messagesPerS: sent.count / viewerS,
+      controlBytesPerS: sent.bytes / viewerS,
+      controlShares: sent.shares,
       badBytesDelivered: this.badBytes,
       recoveryP95S: recoveries.length === 0 ? null : percentile(recoveries, 0.95) / 1000,
       gapP95S: this.scenario.silentDeath === undefined
         ? null
         : percentile(this.viewers.map(({ gapMs }) => gapMs), 0.95) / 1000,
-      viewerSeconds: this.viewerTicks * TICK_MS / 1000,
+      viewerSeconds: viewerS,
       shed: sum(({ host }) => host.node.uploader.shedCount),
     };
   }

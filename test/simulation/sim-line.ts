@@ -1,4 +1,7 @@
-/** An uplink on virtual time: connections with something to send take turns, as a kernel and a fair queue have them do. */
+/**
+ * An uplink on virtual time: connections with something to send take turns, as a kernel and a fair queue have them do.
+ * Messages are small and go between the packets of blocks, which leave later by the time that the messages take.
+ */
 import type { EventWheel } from "./event-wheel.ts";
 
 /** What waits on one connection, in order. */
@@ -15,6 +18,10 @@ export class SimLine {
   private readonly bytesPerS: number;
   private readonly turns: LineQueue[] = [];
   private isSending = false;
+  /** What messages add to the item that is leaving, ms. */
+  private owedMs = 0;
+  /** Virtual ms until which messages occupy the line while no item leaves. */
+  private messagesUntilMs = 0;
 
   /** `bytesPerS` may be `Infinity`. */
   constructor(queue: EventWheel, bytesPerS: number) {
@@ -28,6 +35,15 @@ export class SimLine {
     this.send();
   }
 
+  /** A message of `bytes` leaves now, and what follows later; returns how long it takes, ms. A line that sends nothing charges nothing. */
+  charge(bytes: number): number {
+    if (this.bytesPerS === 0) return 0;
+    const ms = bytes / this.bytesPerS * 1000;
+    if (this.isSending) this.owedMs += ms;
+    else this.messagesUntilMs = Math.max(this.queue.nowMs, this.messagesUntilMs) + ms;
+    return ms;
+  }
+
   private send(): void {
     while (!this.isSending) {
       const next = this.turns.shift();
@@ -35,12 +51,21 @@ export class SimLine {
       const bytes = next.headBytes;
       if (bytes === null) continue;
       this.isSending = true;
-      this.queue.after(bytes / this.bytesPerS * 1000, () => {
-        this.isSending = false;
-        next.headSent();
-        if (next.headBytes !== null) this.turns.push(next);
-        this.send();
-      });
+      const messagesMs = Math.max(0, this.messagesUntilMs - this.queue.nowMs);
+      this.queue.after(messagesMs + bytes / this.bytesPerS * 1000, () => this.sent(next));
     }
+  }
+
+  private sent(item: LineQueue): void {
+    if (this.owedMs > 0) {
+      const ms = this.owedMs;
+      this.owedMs = 0;
+      this.queue.after(ms, () => this.sent(item));
+      return;
+    }
+    this.isSending = false;
+    item.headSent();
+    if (item.headBytes !== null) this.turns.push(item);
+    this.send();
   }
 }

@@ -4,7 +4,7 @@ import type { Children } from "./children.ts";
 import type { LivePeer } from "./live-peer.ts";
 import type { NodeView } from "./node-view.ts";
 import type { Parents } from "./parents.ts";
-import { emptyPaths, extendPath, type Place, samePaths, samePlace, UNFED } from "./place.ts";
+import { changedPaths, emptyPaths, extendPath, isSmallChange, type Place, samePlace, UNFED } from "./place.ts";
 import { POLICY } from "./policy.ts";
 import type { Uploader } from "./uploader.ts";
 
@@ -59,9 +59,15 @@ export class Announcer {
   }
 
   private announce(peer: LivePeer, nowMs: number): void {
-    if (peer.windowVersion === this.view.window.version) return;
+    const { window } = this.view;
+    if (peer.windowVersion === window.version) return;
     if (nowMs - peer.windowSentMs < POLICY.windowIntervalMs) return;
-    if (peer.window === null || windowNewest(peer.window) < peer.window.base) this.sendHeaders(peer);
+    const isNewcomer = peer.window === null || windowNewest(peer.window) < peer.window.base;
+    if (isNewcomer) this.sendHeaders(peer);
+    else if (!window.hasNewFor(peer.window!, peer.windowVersion)) {
+      const spokeMs = Math.max(peer.windowSentMs, peer.placeSentMs, peer.flight.markedMs);
+      if (nowMs - spokeMs < POLICY.sparseWindowMs) return;
+    }
     peer.windowSentMs = nowMs;
     this.sendWindow(peer);
   }
@@ -95,18 +101,19 @@ export class Announcer {
     const { placeSent } = peer;
     const place = this.placeFor(peer, base);
     if (placeSent !== null) {
-      const waitMs = samePlace(place, placeSent) ? POLICY.pathIntervalMs : POLICY.windowIntervalMs;
-      if (nowMs - peer.placeSentMs < waitMs) return;
-      if (waitMs === POLICY.pathIntervalMs && samePaths(place, placeSent)) return;
+      const isSmall = isSmallChange(place, placeSent);
+      const smallMs = peer.pushMask === 0 ? POLICY.idlePlaceMs : POLICY.childPlaceMs;
+      if (nowMs - peer.placeSentMs < (isSmall ? smallMs : POLICY.windowIntervalMs)) return;
+      if (isSmall && samePlace(place, placeSent) && changedPaths(place, placeSent) === 0) return;
     }
     this.tellPlace(peer, place, nowMs);
   }
 
   private tellPlace(peer: LivePeer, place: Place, nowMs: number): void {
-    const isSameWay = peer.placeSent !== null && samePaths(place, peer.placeSent);
+    const pathMask = changedPaths(place, peer.placeSent);
     peer.placeSent = place;
     peer.placeSentMs = nowMs;
-    peer.send({ type: "place", ...place, paths: isSameWay ? null : place.paths });
+    peer.send({ type: "place", ...place, pathMask });
   }
 
   /** Reports to children at once what no longer reaches us, or does again: others choose them as parents by that. */

@@ -2,6 +2,7 @@
 import { clockTrouble } from "./clock-trouble.ts";
 import { decodeHeader, type PieceHeader } from "../header.ts";
 import { HeaderGate, isReplay } from "./header-gate.ts";
+import type { Headerless } from "./headerless.ts";
 import { Joiner } from "./joiner.ts";
 import type { LivePeer } from "./live-peer.ts";
 import type { NodeView } from "./node-view.ts";
@@ -11,12 +12,14 @@ import type { Sightings } from "./sightings.ts";
 export class Edge {
   private readonly view: NodeView;
   private readonly sightings: Sightings;
+  private readonly headerless: Headerless;
   private readonly gate: HeaderGate;
   private readonly joiner: Joiner;
 
-  constructor(view: NodeView, sightings: Sightings) {
+  constructor(view: NodeView, sightings: Sightings, headerless: Headerless) {
     this.view = view;
     this.sightings = sightings;
+    this.headerless = headerless;
     this.joiner = new Joiner(view.clock);
     this.gate = new HeaderGate(view, (peer, header) => this.verified(peer, header));
   }
@@ -67,7 +70,9 @@ export class Edge {
     const isNewEpoch = header.epoch !== window.epoch;
     if (isNewEpoch) window.reset(header.seq);
     const entry = window.addHeader(header);
-    if (entry !== null) entry.headerMs ??= clock.monotonic();
+    const isFirst = entry !== null && entry.headerMs === null;
+    if (isFirst) entry.headerMs = clock.monotonic();
     if (isNewEpoch) this.sightings.noteAll(clock.monotonic());
+    if (isFirst) this.headerless.learned(peer, header.seq);
   }
 }

@@ -7,7 +7,7 @@ import type { Edge } from "./edge.ts";
 import type { LivePeer } from "./live-peer.ts";
 import type { Parents } from "./parents.ts";
 import type { NodeView } from "./node-view.ts";
-import { emptyPaths } from "./place.ts";
+import { emptyPaths, mergePaths } from "./place.ts";
 import type { Probation } from "./probation.ts";
 import type { Serving } from "./serving.ts";
 import type { Sightings } from "./sightings.ts";
@@ -52,6 +52,8 @@ export class Inbox {
         return announcer.warn(nowMs);
       case "place":
         return this.placeTold(peer, message, nowMs);
+      case "headers":
+        return this.headersAsked(peer, message.lean, message.seqs);
       case "ping":
         if (uploader.echoed(peer, message.nonce, nowMs)) uploader.pump(nowMs);
         else if (peer.owedPongs > 0 || peer.pongBucket.take(nowMs)) {
@@ -70,12 +72,20 @@ export class Inbox {
     if (edge.isKnown && !this.view.isSource) parents.adopt(nowMs, edge.urgentUntil + 1);
   }
 
+  private headersAsked(peer: LivePeer, lean: number, seqs: readonly number[]): void {
+    peer.leanMask = lean;
+    for (const seq of seqs) {
+      const header = this.view.window.get(seq)?.header;
+      if (header != null && peer.knowsHeader(seq)) peer.send({ type: "header", bytes: header.bytes });
+    }
+  }
+
   private placeTold(peer: LivePeer, place: PlaceMessage, nowMs: number): void {
     if (place.depths.length !== this.view.substreams) {
       throw new MillraceError("protocol_violation", "a PLACE has the wrong number of trees");
     }
-    const paths = place.paths ?? peer.place?.paths ?? emptyPaths(place.depths.length);
-    peer.place = { ...place, paths };
+    const known = peer.place?.paths ?? emptyPaths(place.depths.length);
+    peer.place = { ...place, paths: mergePaths(known, place.paths, place.pathMask) };
     if (peer.parentMask !== 0) this.parts.announcer.warn(nowMs);
   }
 }

@@ -3,6 +3,7 @@ import { equalBytes } from "../../bytes/hex.ts";
 import { MillraceError } from "../../errors.ts";
 import { BLOCK_BYTES } from "../../wire/types.ts";
 import { blockCount, blockLength, hashOfBlock, type PieceHeader } from "../header.ts";
+import type { Headerless } from "./headerless.ts";
 import type { LivePeer } from "./live-peer.ts";
 import type { NodeView } from "./node-view.ts";
 import type { Parents } from "./parents.ts";
@@ -24,10 +25,12 @@ export class Intake {
   private readonly view: NodeView;
   private readonly puller: Puller;
   private readonly parents: Parents;
+  private readonly headerless: Headerless;
   private readonly sink: IntakeSink;
 
-  constructor(view: NodeView, puller: Puller, parents: Parents, sink: IntakeSink) {
+  constructor(view: NodeView, puller: Puller, parents: Parents, headerless: Headerless, sink: IntakeSink) {
     this.view = view;
+    this.headerless = headerless;
     this.puller = puller;
     this.parents = parents;
     this.sink = sink;
@@ -51,6 +54,8 @@ export class Intake {
     if (!isBlock) {
       return this.view.ban(peer, new MillraceError("protocol_violation", "a block does not fit its piece"));
     }
+    const isPushed = !peer.requests.has(blockKey(seq, block));
+    if (isPushed) this.headerless.came(peer, seq, this.view.substreamOf(seq, block));
     this.parents.delivered(peer, this.view.substreamOf(seq, block), seq, this.view.now());
     if (isStored(entry!.blocks[block])) {
       counters.duplicateBytes += data.length;
@@ -70,6 +75,10 @@ export class Intake {
   /** Its header is under verification, or nobody knows it. */
   private await(peer: LivePeer, seq: number, offset: number, data: Uint8Array): void {
     const waiting = peer.verifying.get(seq);
+    const again = () => this.block(peer, seq, offset, data);
+    const block = offset / BLOCK_BYTES;
+    const isWhole = Number.isInteger(block) && data.length <= BLOCK_BYTES;
+    if (waiting === undefined && isWhole && this.headerless.hold(peer, seq, block, again)) return;
     if (waiting === undefined || peer.waitingBlocks >= POLICY.waitingBlockLimit) {
       this.view.counters.duplicateBytes += data.length;
       return;
@@ -77,7 +86,7 @@ export class Intake {
     peer.waitingBlocks++;
     waiting.push(() => {
       peer.waitingBlocks--;
-      this.block(peer, seq, offset, data);
+      again();
     });
   }
 

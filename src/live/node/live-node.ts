@@ -10,6 +10,7 @@ import { Conduct } from "./conduct.ts";
 import { Edge } from "./edge.ts";
 import { LiveFeed, oldestWanted } from "./feed.ts";
 import { blockCount, type PieceHeader } from "../header.ts";
+import { Headerless } from "./headerless.ts";
 import { Inbox } from "./inbox.ts";
 import { Intake } from "./intake.ts";
 import type { LiveCounters } from "./live-counters.ts";
@@ -48,6 +49,7 @@ export class LiveNode {
   private readonly conduct = new Conduct();
   private readonly feeds = new Set<LiveFeed>();
   private readonly waker: Waker;
+  private readonly headerless: Headerless;
 
   constructor(options: LiveNodeOptions) {
     this.options = options;
@@ -61,9 +63,10 @@ export class LiveNode {
     const serving = this.serving = new Serving(view, children, uploader, announcer);
     const probation = this.probation = new Probation(view, puller, serving);
     const sightings = this.sightings = new Sightings(view);
-    const edge = this.edge = new Edge(view, sightings);
+    const headerless = this.headerless = new Headerless(view);
+    const edge = this.edge = new Edge(view, sightings, headerless);
     this.silence = new Silence(view);
-    this.intake = new Intake(view, puller, parents, {
+    this.intake = new Intake(view, puller, parents, headerless, {
       proved: (peer, bytes) => this.proved(peer, bytes),
       store: (header, block, data, from) => this.stored(header, block, data, from),
     });
@@ -236,6 +239,7 @@ export class LiveNode {
     this.probation.tick(this.peers, nowMs);
     this.serving.tick(this.peers, nowMs);
     this.silence.tick(nowMs);
+    this.headerless.tick(nowMs);
     if (this.options.role === "viewer") {
       this.edge.tick(nowMs);
       if (this.edge.isKnown) {

@@ -91,6 +91,9 @@ export class LivePeer {
   /** Headers of it under verification, with the blocks that wait for them. */
   readonly verifying = new Map<number, (() => void)[]>();
   waitingBlocks = 0;
+  /** Substreams that we push to it without headers, and those that it was told to push to us so: see `Headerless`. */
+  leanMask = 0;
+  toldLean = 0;
   readonly requests = new Map<number, OwnRequest>();
   /** Its last PLACE; null while it has sent none. */
   place: Place | null = null;

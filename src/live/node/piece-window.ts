@@ -1,6 +1,6 @@
 /** The pieces of a broadcast that a peer holds or looks for: from the oldest kept to the newest known. */
 import { blockCount, FLAG_RANDOM_ACCESS, type PieceHeader } from "../header.ts";
-import { encodeLiveMessage, MAX_WINDOW_PIECES, type WindowMessage } from "../messages.ts";
+import { encodeLiveMessage, MAX_WINDOW_PIECES, windowHas, type WindowMessage } from "../messages.ts";
 
 /** One piece. */
 export interface PieceEntry {
@@ -18,6 +18,8 @@ export interface PieceEntry {
   seenBy: number;
   /** Monotonic ms since when enough have it that we are late without it; null before. */
   commonMs: number | null;
+  /** `PieceWindow.version` since which it is complete; 0 before. */
+  completeSince: number;
 }
 
 /** True when all of the piece is there. */
@@ -82,7 +84,17 @@ export class PieceWindow {
     let entry = this.get(seq);
     if (entry === undefined) {
       while (seq - this.base >= this.places.length) this.grow();
-      entry = { seq, header: null, blocks: [], missing: 0, headerMs: null, seenMs: null, seenBy: 0, commonMs: null };
+      entry = {
+        seq,
+        header: null,
+        blocks: [],
+        missing: 0,
+        headerMs: null,
+        seenMs: null,
+        seenBy: 0,
+        commonMs: null,
+        completeSince: 0,
+      };
       this.places[seq & (this.places.length - 1)] = entry;
     }
     return entry;
@@ -102,7 +114,7 @@ export class PieceWindow {
       this.newest = header;
       this.trim();
     }
-    if (entry.missing === 0) this.completed();
+    if (entry.missing === 0) this.completed(entry);
     return entry;
   }
 
@@ -111,7 +123,7 @@ export class PieceWindow {
     if (entry.blocks[block] !== null) return false;
     entry.blocks[block] = data;
     if (--entry.missing > 0) return false;
-    this.completed();
+    this.completed(entry);
     return true;
   }
 
@@ -154,9 +166,23 @@ export class PieceWindow {
     return null;
   }
 
-  private completed(): void {
+  /**
+   * True when a piece that was completed after `version` is missing in `told`, as its sender is known to have it: what lies
+   * before its window is none of its business.
+   */
+  hasNewFor(told: WindowMessage, version: number): boolean {
+    if (told.epoch !== this.epoch) return true;
+    for (let seq = this.newest?.seq ?? -1; seq >= Math.max(this.base, told.solid); seq--) {
+      const entry = this.get(seq);
+      if (isComplete(entry) && entry.completeSince > version && !windowHas(told, seq)) return true;
+    }
+    return false;
+  }
+
+  private completed(entry: PieceEntry): void {
     while (isComplete(this.get(this.solid))) this.solid++;
     this.changed();
+    entry.completeSince = this.version;
   }
 
   private changed(): void {

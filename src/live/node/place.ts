@@ -4,6 +4,8 @@
  * Reported, not proven: it decides only about places, and a peer that does not deliver is left like any other.
  */
 
+import { POLICY } from "./policy.ts";
+
 /** Depth of a substream that does not come from the source (now). */
 export const UNFED = 255;
 /** A depth beyond this, 6 s, is a circle. */
@@ -93,9 +95,33 @@ export function isOnPath(paths: Uint32Array, substream: number, mark: Mark): boo
   return true;
 }
 
-/** True when both hold the same paths. */
-export function samePaths(a: Place, b: Place): boolean {
-  return a.paths.length === b.paths.length && a.paths.every((word, i) => word === b.paths[i]);
+/** Mask of the substreams whose paths are others in `place` than in `before`; all of them when that is null. */
+export function changedPaths(place: Place, before: Place | null): number {
+  let mask = 0;
+  for (let i = 0; i < place.paths.length; i++) {
+    if (place.paths[i] !== before?.paths[i]) mask |= 1 << Math.floor(i / PATH_WORDS);
+  }
+  return mask;
+}
+
+/** `known` with the paths of the substreams of `mask` as in `changed`. */
+export function mergePaths(known: Uint32Array, changed: Uint32Array, mask: number): Uint32Array {
+  return known.map((word, i) => ((mask >> Math.floor(i / PATH_WORDS)) & 1) === 1 ? changed[i]! : word);
+}
+
+/**
+ * True when a neighbour can wait for the change from `before` to `place`: depths differ by `POLICY.smallSteps` at most, no
+ * substream is reached that was not or the reverse, and there is room for the same members as before.
+ */
+export function isSmallChange(place: Place, before: Place): boolean {
+  for (let i = 0; i < place.depths.length; i++) {
+    const [depth, depthBefore] = [place.depths[i]!, before.depths[i]!];
+    if (Math.abs(depth - depthBefore) > POLICY.smallSteps || (depth === UNFED) !== (depthBefore === UNFED)) {
+      return false;
+    }
+    if (openness(place.bars[i]!) !== openness(before.bars[i]!)) return false;
+  }
+  return true;
 }
 
 /**
@@ -110,6 +136,11 @@ export function stepOf(upBytesPerS: number, blockMs: number): number {
 /** An uplink in eighths of the bitrate, as bars count it. */
 export function eighths(upBytesPerS: number, bytesPerS: number): number {
   return Math.min(CLOSED - 1, Math.floor(upBytesPerS / bytesPerS * 8 + 1e-6));
+}
+
+/** For which newcomers there is room: all, those without a parent, strong ones, none. */
+function openness(bar: number): number {
+  return bar > NEEDY && bar < CLOSED ? NEEDY + 1 : bar;
 }
 
 /** True when both agree apart from paths. An uplink within an eighth counts as unchanged: measuring is never exact. */

@@ -2,8 +2,20 @@
 export const POLICY = {
   /** WINDOW messages to one peer: at most four a second. */
   windowIntervalMs: 250,
-  /** A PLACE in which only paths changed is sent this often: a change high up in a tree alters the paths of all below. */
-  pathIntervalMs: 1000,
+  /**
+   * A neighbour that has all that we have gets a WINDOW this long after we spoke last, since it would learn nothing from it
+   * but that we are still there. Well below `silentMs`.
+   */
+  sparseWindowMs: 750,
+  /**
+   * A PLACE with small changes is sent to children this often: a change high up in a tree alters depths and paths of all below,
+   * and queues swing by a step or two all the time, where moving takes `improveSteps`.
+   */
+  childPlaceMs: 1000,
+  /** The same for other neighbours, which compare us with their parents every `improveMs`. */
+  idlePlaceMs: 3000,
+  /** A depth changed by more than this is reported after `windowIntervalMs`, like room for another child. */
+  smallSteps: 2,
   /**
    * WINDOWs of one peer examined per second, each thousands of steps; of any excess only the last is examined, later. Twice
    * the number that members send.

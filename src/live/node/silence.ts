@@ -1,6 +1,6 @@
 /**
- * Notices neighbours that have vanished without closing their connection: a pulled cable, a sleeping laptop. Members report
- * each piece they complete, so a silent one is gone long before its connection is, if the stream goes on.
+ * Notices neighbours that have vanished without closing their connection: a pulled cable, a sleeping laptop. Members say
+ * something at least every `POLICY.sparseWindowMs`, so a silent one is gone long before its connection is, if the stream goes on.
  */
 import type { LivePeer } from "./live-peer.ts";
 import type { NodeView } from "./node-view.ts";

@@ -242,7 +242,8 @@ export class Uploader {
   private sendHead(queue: PushQueue, nowMs: number): Push {
     const push = this.head(queue, nowMs)!;
     queue.drop();
-    this.send(push.peer, push.entry, push.block, BLOCK_BYTES, nowMs);
+    const isLean = queue !== this.older && (push.peer.leanMask & push.bit) !== 0;
+    this.send(push.peer, push.entry, push.block, BLOCK_BYTES, isLean, nowMs);
     return push;
   }
 
@@ -263,12 +264,20 @@ export class Uploader {
     const entry = this.window.get(item.seq);
     if (entry?.blocks[item.block] == null) {
       item.peer.link.reject(item.seq, item.block * BLOCK_BYTES, item.bytes);
-    } else this.send(item.peer, entry, item.block, item.bytes, nowMs);
+    } else this.send(item.peer, entry, item.block, item.bytes, false, nowMs);
   }
 
-  private send(peer: LivePeer, entry: PieceEntry, block: number, bytes: number, nowMs: number): void {
+  /** `isLean`: the peer has the header from another parent, or will ask for it. */
+  private send(
+    peer: LivePeer,
+    entry: PieceEntry,
+    block: number,
+    bytes: number,
+    isLean: boolean,
+    nowMs: number,
+  ): void {
     const data = entry.blocks[block]!.subarray(0, bytes);
-    if (peer.knowsHeader(entry.seq)) peer.send({ type: "header", bytes: entry.header!.bytes });
+    if (!isLean && peer.knowsHeader(entry.seq)) peer.send({ type: "header", bytes: entry.header!.bytes });
     this.sentBytes += data.length;
     if (!peer.isProven && (peer.given === null || nowMs - peer.given.atMs > GIVEN_MS)) {
       peer.given = { seq: entry.seq, block, atMs: nowMs };

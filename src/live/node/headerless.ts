@@ -1,0 +1,114 @@
+/**
+ * Has a header sent once rather than with each tree. The blocks of a piece come from several parents, each of which would
+ * send the header first, although the second one is no news: that was a third of what members say to each other. A parent
+ * whose trees are rarely the first to bring news is told to leave headers out; should a block of it be the first after all, it
+ * is kept for a moment, and the header is asked for.
+ */
+import type { LivePeer } from "./live-peer.ts";
+import type { NodeView } from "./node-view.ts";
+
+/** Weight of one block in the share of blocks of a tree whose header was news. */
+const NEWS_WEIGHT = 0.1;
+/** A tree leaves headers out when fewer of its blocks bring news than this, and sends them again above `OFTEN`. */
+const SELDOM = 0.2;
+const OFTEN = 0.4;
+/** A tree's share before its first block: it takes nine blocks without news until headers are left out. */
+const UNKNOWN = 0.5;
+/** Blocks that wait for their header: of one parent, and of all, 256 KiB and 1 MiB. */
+const HELD_PER_PEER = 16;
+const HELD = 64;
+/** A block waits for its header this long: a parent that leaves headers out and sends none when asked has to be late with it, ms. */
+const HOLD_MS = 2000;
+/** Another parent is asked for a header after this, ms: most round trips are shorter. */
+const ASK_AGAIN_MS = 200;
+/** Pieces of which it is known which neighbour brought the header: what two seconds of a fast stream have. */
+const BROUGHT = 64;
+
+interface Held {
+  readonly peer: LivePeer;
+  readonly seq: number;
+  readonly atMs: number;
+  readonly release: () => void;
+}
+
+/** Which parents leave headers out, and the blocks that wait for one. */
+export class Headerless {
+  private readonly view: NodeView;
+  private held: Held[] = [];
+  private readonly askedMs = new Map<number, number>();
+  private readonly broughtBy = new Map<number, LivePeer>();
+  private readonly parents: (LivePeer | null)[];
+  private readonly news: Float64Array;
+
+  constructor(view: NodeView) {
+    this.view = view;
+    this.parents = new Array<LivePeer | null>(view.substreams).fill(null);
+    this.news = new Float64Array(view.substreams);
+  }
+
+  /**
+   * Block `block` of piece `seq` came from `peer` before its header. Returns whether it waits for that: `release` is called once the
+   * header is here. Only parents may send such blocks.
+   */
+  hold(peer: LivePeer, seq: number, block: number, release: () => void): boolean {
+    const nowMs = this.view.now();
+    const substream = this.view.substreamOf(seq, block);
+    const bit = 1 << substream;
+    if ((peer.parentMask & bit) === 0 || this.view.window.newest === null || this.held.length >= HELD) return false;
+    if (this.held.filter((one) => one.peer === peer).length >= HELD_PER_PEER) return false;
+    this.held.push({ peer, seq, atMs: nowMs, release });
+    // The tree that brought headers may be cut off: a round trip for each block at each step would be added to the trouble.
+    if (this.parents[substream] === peer) this.news[substream] = UNKNOWN;
+    this.tell(peer, substream, false);
+    this.ask(peer, seq, nowMs);
+    return true;
+  }
+
+  /** A header of `peer` was verified that nobody had sent before. */
+  learned(peer: LivePeer, seq: number): void {
+    this.broughtBy.set(seq, peer);
+    for (const oldest of this.broughtBy.size > BROUGHT ? this.broughtBy.keys() : []) {
+      this.broughtBy.delete(oldest);
+      break;
+    }
+    this.askedMs.delete(seq);
+    const ready = this.held.filter((one) => one.seq === seq);
+    if (ready.length === 0) return;
+    this.held = this.held.filter((one) => one.seq !== seq);
+    for (const { release } of ready) release();
+  }
+
+  /** `peer` pushed a block of piece `seq`, whose header is known. */
+  came(peer: LivePeer, seq: number, substream: number): void {
+    const bringer = this.broughtBy.get(seq);
+    if (bringer === undefined || (peer.parentMask & (1 << substream)) === 0) return;
+    if (this.parents[substream] !== peer) {
+      this.parents[substream] = peer;
+      this.news[substream] = UNKNOWN;
+      this.tell(peer, substream, false);
+    }
+    const share = this.news[substream]! += ((bringer === peer ? 1 : 0) - this.news[substream]!) * NEWS_WEIGHT;
+    if (share < SELDOM) this.tell(peer, substream, true);
+    else if (share > OFTEN) this.tell(peer, substream, false);
+  }
+
+  /** Asks again for headers that have not come, and gives up blocks that waited too long. */
+  tick(nowMs: number): void {
+    if (this.held.length === 0) return this.askedMs.clear();
+    this.held = this.held.filter(({ peer, atMs }) => !peer.closed && nowMs - atMs < HOLD_MS);
+    for (const { peer, seq } of this.held) this.ask(peer, seq, nowMs);
+  }
+
+  private ask(peer: LivePeer, seq: number, nowMs: number): void {
+    if (nowMs - (this.askedMs.get(seq) ?? -Infinity) < ASK_AGAIN_MS) return;
+    this.askedMs.set(seq, nowMs);
+    peer.send({ type: "headers", lean: peer.toldLean, seqs: [seq] });
+  }
+
+  private tell(peer: LivePeer, substream: number, isLean: boolean): void {
+    const lean = isLean ? peer.toldLean | (1 << substream) : peer.toldLean & ~(1 << substream);
+    if (lean === peer.toldLean) return;
+    peer.toldLean = lean;
+    peer.send({ type: "headers", lean, seqs: [] });
+  }
+}

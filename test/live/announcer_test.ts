@@ -1,0 +1,63 @@
+import { test } from "node:test";
+import { assertEquals } from "@std/assert";
+import { type PlaceMessage, windowNewest } from "../../src/live/messages.ts";
+import { CLOSED, emptyPaths, isSmallChange } from "../../src/live/node/place.ts";
+import { POLICY } from "../../src/live/node/policy.ts";
+import { type Neighbour, Stage } from "./support.ts";
+
+/** Newest pieces of the WINDOWs sent to `to` in `ms`. */
+function told(stage: Stage, to: Neighbour, ms: number): number[] {
+  to.link.messages.length = 0;
+  stage.pass(ms);
+  return to.link.of("window").map(windowNewest);
+}
+
+test("LiveNode tells of a piece at once to whom lacks it, and late to whom told of it", () => {
+  const { stage, peers: [parent, lacking, having] } = Stage.joined(3);
+  stage.fill(parent!);
+  stage.pass(3000);
+  stage.header(parent!, 21);
+  stage.piece(parent!, 21);
+  for (const { peer } of [lacking!, having!]) peer.placeSentMs = peer.windowSentMs = stage.clock.monotonic();
+  stage.window(having!, 10, 22);
+  const silent = told(stage, having!, POLICY.sparseWindowMs - 250);
+  assertEquals(lacking!.link.of("window").map(windowNewest).at(-1), 21);
+  assertEquals(silent, []);
+  assertEquals(told(stage, having!, 400), [21]);
+});
+
+test("LiveNode sends only the paths that changed, and a neighbour keeps the others", () => {
+  const { stage, peers: [parent, other] } = Stage.joined(2);
+  stage.fill(parent!);
+  const place = (paths: Uint32Array, pathMask: number): PlaceMessage => {
+    const [depths, bars] = [new Uint8Array(8).fill(3), new Uint8Array(8)];
+    return { type: "place", upBytesPerS: null, depths, bars, paths, pathMask };
+  };
+  const paths = emptyPaths(8).fill(0x10);
+  stage.says(other!, place(paths, 0xff));
+  stage.says(other!, place(emptyPaths(8).fill(0x20), 0b10));
+  const known = [...other!.peer.place!.paths];
+  assertEquals([known.slice(0, 4), known.slice(4, 8), known.slice(8, 12)], [[16, 16, 16, 16], [32, 32, 32, 32], [
+    16,
+    16,
+    16,
+    16,
+  ]]);
+});
+
+test("isSmallChange() is false when a neighbour may decide otherwise", () => {
+  const place = (depth: number, bar: number) => {
+    return { upBytesPerS: null, depths: new Uint8Array([depth]), bars: new Uint8Array([bar]), paths: emptyPaths(1) };
+  };
+  const table: [number, number, boolean][] = [
+    [10, 12, true],
+    [12, 12, true],
+    [8, 200, true],
+    [13, 12, false],
+    [255, 12, false],
+    [10, 0, false],
+    [10, 1, false],
+    [10, CLOSED, false],
+  ];
+  for (const [depth, bar, isSmall] of table) assertEquals(isSmallChange(place(depth, bar), place(10, 12)), isSmall);
+});
