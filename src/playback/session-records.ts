@@ -3,7 +3,7 @@
  * URLs, and a player never loads the playlist of a recording again. Kept in the state directory, so that a restart of the
  * engine is survived too.
  */
-import { z } from "zod";
+import * as z from "zod";
 import { hasCode } from "../errors.ts";
 import { type AudioTranscoding, sameTranscoding } from "../media/transcode/types.ts";
 import type { Clock, FilePort, Logger, Timer } from "../ports.ts";

@@ -1,5 +1,5 @@
 /** The Kodis that the user named, as long as they respond. */
-import { z } from "zod";
+import * as z from "zod";
 import { deadline } from "../../bytes/deadline.ts";
 import { hasCode } from "../../errors.ts";
 import type { Logger, Ports } from "../../ports.ts";

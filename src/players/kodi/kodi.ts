@@ -1,5 +1,5 @@
 /** Kodi as a player: told by JSON-RPC what to play, and asked what became of it. */
-import { z } from "zod";
+import * as z from "zod";
 import { sleep } from "../../bytes/deadline.ts";
 import { MillraceError } from "../../errors.ts";
 import type { Clock } from "../../ports.ts";
