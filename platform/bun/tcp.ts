@@ -5,6 +5,9 @@ import type { SocketAddress, TcpConnection, TcpListener, TcpPort } from "../../s
 import { acquireSendBuffer, releaseSendBuffer } from "../shared/buffer-pool.ts";
 import { bindError, connectError } from "../shared/os-error.ts";
 import { QueuedTcpConnection } from "../shared/tcp-connection.ts";
+import { ReceivedMemory } from "./received-memory.ts";
+
+const receivedMemory = new ReceivedMemory();
 
 class BunTcpConnection extends QueuedTcpConnection {
   private readonly socket: BunSocket;
@@ -77,6 +80,7 @@ class BunTcpConnection extends QueuedTcpConnection {
   }
 
   received(chunk: Uint8Array): void {
+    receivedMemory.add(chunk.length);
     if (this.closed) return;
     if (this.paused || this.held.length > 0) this.held.push(chunk.slice());
     else this.handlers?.data(chunk);
