@@ -6,6 +6,7 @@
  */
 import { chmodSync, copyFileSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
+import { gzipSync } from "node:zlib";
 import path from "node:path";
 import process from "node:process";
 import { build, type Plugin, stop } from "esbuild";
@@ -26,17 +27,19 @@ const EMBEDDED = [
   },
 ] as const;
 
-/** Embeds those files in the bundle. */
+/** Embeds those files in the bundle, compressed: every runtime reads and keeps the text of the whole bundle. */
 const embedFiles: Plugin = {
   name: "embed-files",
   setup(builder) {
     for (const { module, name, file } of EMBEDDED) {
       builder.onLoad({ filter: module }, () => {
-        const base64 = readFileSync(path.resolve(ROOT, file)).toString("base64");
+        const base64 = gzipSync(readFileSync(path.resolve(ROOT, file)), { level: 9 }).toString("base64");
         return {
           loader: "ts",
           contents: `export async function ${name}() {
-  return Uint8Array.from(atob("${base64}"), (c) => c.charCodeAt(0));
+  const packed = Uint8Array.from(atob("${base64}"), (c) => c.charCodeAt(0));
+  const bytes = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return new Uint8Array(await new Response(bytes).arrayBuffer());
 }`,
         };
       });
