@@ -15,6 +15,8 @@ const given = typeof process === "object"
 // `deno task sim -- …` passes on the two dashes.
 const args = given.filter((arg) => arg !== "--");
 
+const BAD_SWARMS = 100;
+
 if (args.includes("--streamers")) simulateStreamersFrom(args);
 else if (args.some((arg) => arg.startsWith("--"))) simulateLiveFrom(args);
 else simulateScheduler();
@@ -45,4 +47,9 @@ function simulateScheduler(): void {
   for (const row of [columns, ...rows]) {
     console.log(row.map((text, i) => (i === 0 ? text.padEnd(24) : text.padStart(11))).join(""));
   }
+  const bad = scenarios.badSwarms(BAD_SWARMS, tuning as Partial<Tuning>);
+  console.log(
+    `${BAD_SWARMS} bad swarms, p95: start ${cell(bad.startP95Ms)} ms (limit ${cell(bad.startLimitP95Ms)}), ` +
+      `seek ${cell(bad.seekP95Ms)} (${cell(bad.seekLimitP95Ms)}), stalled ${cell(bad.stalledPercent, 2)} %`,
+  );
 }

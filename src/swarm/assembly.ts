@@ -121,6 +121,23 @@ export class Assembly {
     return all;
   }
 
+  /** Puts in a block that `peer` sent before; nobody may be writing it. */
+  put(block: number, peer: number, bytes: Uint8Array, nowMs: number): void {
+    this.view(block).set(bytes);
+    this.markDone(block, peer, nowMs);
+  }
+
+  /** Takes back the blocks that `peer` sent; returns their numbers. */
+  drop(peer: number): number[] {
+    const blocks: number[] = [];
+    this.source.forEach((sender, block) => {
+      if (sender === peer) blocks.push(block);
+    });
+    for (const block of blocks) this.source[block] = NONE;
+    this.doneCount -= blocks.length;
+    return blocks;
+  }
+
   private markDone(block: number, peer: number, nowMs: number): void {
     if (this.source[block] === NONE) this.doneCount++;
     this.source[block] = peer;

@@ -5,6 +5,7 @@
 import type { Clock } from "../ports.ts";
 import { BLOCK_BYTES } from "../wire/types.ts";
 import { Assembly, type BufferSource } from "./assembly.ts";
+import type { Copy } from "./cross-check.ts";
 import { isBlock, pieceBytes, type PieceShape } from "./layout.ts";
 import type { PieceBank } from "./piece-bank.ts";
 import type { SchedulerApi } from "./scheduler/types.ts";
@@ -29,9 +30,9 @@ export interface IngestParts {
   readonly clock: Clock;
   readonly buffers: BufferSource;
   readonly bank: Pick<PieceBank, "have">;
-  readonly scheduler: Pick<SchedulerApi, "expects" | "blockReceived" | "wanted">;
+  readonly scheduler: Pick<SchedulerApi, "expects" | "blockReceived" | "blockRestored" | "blocksLost" | "wanted">;
   readonly verifier: Pick<Verifier, "holds" | "retrial" | "submit">;
-  readonly events: Pick<PieceEvents, "failed" | "wasted">;
+  readonly events: Pick<PieceEvents, "discarded" | "wasted">;
 }
 
 /** Unfinished pieces of one torrent. */
@@ -97,12 +98,15 @@ export class Ingest {
     if (assembly !== delivery.assembly || !assembly.finish(block, source, this.nowMs)) {
       assembly.finishElsewhere(block, source, view, this.nowMs);
     }
-    if (assembly.complete) {
-      this.assemblies.delete(piece);
-      this.bytes -= assembly.lengthBytes;
-      void this.parts.verifier.submit(assembly);
-    }
+    this.submit(assembly);
     return length;
+  }
+
+  private submit(assembly: Assembly): void {
+    if (!assembly.complete) return;
+    this.assemblies.delete(assembly.piece);
+    this.bytes -= assembly.lengthBytes;
+    void this.parts.verifier.submit(assembly);
   }
 
   /** The source left, or gave up its block. */
@@ -115,11 +119,37 @@ export class Ingest {
     this.dropIfEmpty(delivery.assembly);
   }
 
-  /** Throws away every unfinished piece that holds blocks of this source. */
+  /** Throws away the blocks of this source in unfinished pieces; those of others stay. */
   discardFrom(source: number): void {
     for (const assembly of [...this.assemblies.values()]) {
-      if (assembly.contributors().has(source)) this.discard(assembly);
+      const blocks = assembly.drop(source);
+      if (blocks.length === 0) continue;
+      this.parts.events.wasted(blocks.length * BLOCK_BYTES);
+      this.parts.scheduler.blocksLost(assembly.piece, blocks, this.nowMs);
     }
+  }
+
+  /** Takes the blocks of a failed copy that are good after all, unless they came again meanwhile. */
+  restore(piece: number, { buffer, senders }: Copy, isGood: (sender: number) => boolean): void {
+    const assembly = this.settled(piece) ? null : this.assembly(piece);
+    if (assembly === null) return;
+    senders.forEach((sender, block) => {
+      if (!isGood(sender) || assembly.has(block) || assembly.writing(block)) return;
+      const from = block * BLOCK_BYTES;
+      if (!this.parts.scheduler.blockRestored(sender, piece, from)) return;
+      assembly.put(block, sender, buffer.subarray(from, from + BLOCK_BYTES), this.nowMs);
+    });
+    this.dropIfEmpty(assembly);
+    this.submit(assembly);
+  }
+
+  /** Takes back a piece that was complete, without the blocks of `liars`, which are wanted again. */
+  reopen(assembly: Assembly, liars: readonly number[]): void {
+    const blocks = liars.flatMap((source) => assembly.drop(source));
+    this.assemblies.set(assembly.piece, assembly);
+    this.bytes += assembly.lengthBytes;
+    this.parts.events.wasted(blocks.length * BLOCK_BYTES);
+    this.parts.scheduler.blocksLost(assembly.piece, blocks, this.nowMs);
   }
 
   /**
@@ -173,7 +203,7 @@ export class Ingest {
 
   private discard(assembly: Assembly): void {
     this.free(assembly);
-    this.parts.events.failed(assembly.piece);
+    this.parts.events.discarded(assembly.piece);
   }
 
   private free(assembly: Assembly): void {
@@ -195,7 +225,7 @@ export class Ingest {
     if (counted) {
       const assembly = this.assemblies.get(piece);
       if (assembly !== undefined) this.discard(assembly);
-      else if (!this.settled(piece)) this.parts.events.failed(piece);
+      else if (!this.settled(piece)) this.parts.events.discarded(piece);
     }
     return 0;
   }

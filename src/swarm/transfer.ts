@@ -88,6 +88,12 @@ export class Transfer {
         scheduler.pieceFailed(piece, clock.monotonic());
         this.kick();
       },
+      discarded: (piece) => {
+        scheduler.pieceDiscarded(piece, clock.monotonic());
+        this.kick();
+      },
+      restored: (piece, copy, isGood) => this.ingest.restore(piece, copy, isGood),
+      reopened: (assembly, liars) => this.ingest.reopen(assembly, liars),
       wasted: (bytes) => void (this.wastedBytes += bytes),
       convicted: (suspect) => {
         this.ingest.discardFrom(suspect.source);

@@ -1,9 +1,11 @@
 /**
- * Hashes complete pieces (several at once, off the main thread) and stores them, or traces a failure to a peer:
- * a sole sender is convicted at once; several are asked again one by one (see `retrial.ts`).
+ * Hashes complete pieces (several at once, off the main thread) and stores them, or traces a failure to a peer: a sole
+ * sender is convicted at once. Of several, the piece is fetched once more with each block from another peer, and both
+ * copies are compared (`cross-check.ts`); if that leaves doubt, they are asked one by one (`retrial.ts`).
  */
 import type { Clock, Sha1 } from "../ports.ts";
 import type { Assembly, BufferSource } from "./assembly.ts";
+import { type Copy, mixtures } from "./cross-check.ts";
 import { blockDigests, Evidence, type Suspect } from "./evidence.ts";
 import { pieceBytes, type PieceShape } from "./layout.ts";
 import type { PieceBank } from "./piece-bank.ts";
@@ -16,12 +18,27 @@ const BACKLOG_LIMIT_BYTES = 8 * 1024 * 1024;
 /** The same in pieces, for torrents whose pieces are huge. */
 const MIN_BACKLOG_PIECES = 3;
 
+/** Failed copies kept to be compared, bytes: all that a torrent of small pieces has under way, or a few large ones. */
+const DOUBT_LIMIT_BYTES = 16 * 1024 * 1024;
+
+/** The same in pieces, for torrents whose pieces are huge. */
+const MIN_DOUBTS = 1;
+
+/** Liars remembered by their numbers: they were banned, so only what was under way at that moment can still come. */
+const MAX_LIARS = 256;
+
 /** How pieces fare, for their torrent. */
 export interface PieceEvents {
   /** The piece is good, and in the bank. */
   verified(piece: number): void;
-  /** What arrived of the piece was thrown away: all of it is wanted again. */
+  /** Its hash is wrong: all of it is wanted again, the first time each block from another peer than before. */
   failed(piece: number): void;
+  /** What arrived of the piece was thrown away for a reason that says nothing about who sent it. */
+  discarded(piece: number): void;
+  /** The blocks of a failed copy whose senders are good need not be sent again. */
+  restored(piece: number, copy: Copy, isGood: (sender: number) => boolean): void;
+  /** The blocks of known `liars` in it are wanted again, the others are kept. */
+  reopened(assembly: Assembly, liars: readonly number[]): void;
   /** So many bytes of payload were thrown away. */
   wasted(bytes: number): void;
   /** This source sent corrupt data: it is to be banned, and what it sent of other pieces is in doubt too. */
@@ -46,6 +63,10 @@ export class Verifier {
   private readonly parts: VerifierParts;
   private readonly evidence = new Evidence();
   private readonly retrials = new Map<number, Retrial>();
+  /** First failed copies, until a second one is here to compare. */
+  private readonly doubts = new Map<number, Copy>();
+  private readonly liars = new Set<number>();
+  private doubtBytes = 0;
   private readonly hashing = new Set<number>();
   private readonly backlogLimit: number;
   private backlog = 0;
@@ -97,6 +118,7 @@ export class Verifier {
     this.closed = true;
     for (const retrial of this.retrials.values()) retrial.close();
     this.retrials.clear();
+    this.doubts.clear();
   }
 
   private matches(piece: number, digest: Uint8Array): boolean {
@@ -109,8 +131,9 @@ export class Verifier {
     if (this.evidence.has(piece)) {
       const good = await blockDigests(buffer, this.parts.sha1);
       if (this.closed) return;
-      for (const liar of this.evidence.convict(piece, good)) this.parts.events.convicted(liar);
+      for (const liar of this.evidence.convict(piece, good)) this.convict(liar);
     }
+    this.dropDoubt(piece);
     this.retrials.get(piece)?.close();
     this.retrials.delete(piece);
     const stored = this.parts.bank.put(piece, buffer);
@@ -122,22 +145,92 @@ export class Verifier {
   private async refuse(assembly: Assembly): Promise<void> {
     const { piece, buffer } = assembly;
     this.failedPieces++;
-    this.parts.events.wasted(buffer.length);
     const sources = [...assembly.contributors()];
+    const known = sources.filter((source) => this.liars.has(source));
+    // Somebody was convicted since: the rest is probably good.
+    if (known.length > 0 && known.length < sources.length) {
+      this.hashing.delete(piece);
+      return this.parts.events.reopened(assembly, known);
+    }
+    this.parts.events.wasted(buffer.length);
     const sole = sources.length === 1 ? this.parts.sources.suspect(sources[0]!) : undefined;
     if (sole !== undefined) {
       this.parts.buffers.release(buffer);
-      this.parts.events.convicted(sole);
+      this.convict(sole);
     } else if (sources.length > 1) {
-      const digests = await blockDigests(buffer, this.parts.sha1);
+      const copy = await this.record(assembly);
       if (this.closed) return;
-      const senders = digests.map((_, block) => this.parts.sources.suspect(assembly.sourceOf(block)!));
-      this.evidence.record(piece, digests, senders);
+      const first = this.takeDoubt(piece);
+      const good = first === null ? null : await this.settle(piece, first, copy);
+      if (this.closed) return;
+      if (first !== null) this.parts.buffers.release(first.buffer);
+      if (good !== null) {
+        this.parts.buffers.release(buffer);
+        return await this.accept(piece, good);
+      }
+      if (first === null && this.keepDoubt(piece, copy)) {
+        this.hashing.delete(piece);
+        return this.parts.events.failed(piece);
+      }
       this.parts.buffers.release(buffer);
     }
     const retrial = this.retrials.get(piece) ?? this.open(piece, sources);
     this.hashing.delete(piece);
     retrial.proceed();
+  }
+
+  /** Notes who sent what in a failed copy. */
+  private async record(assembly: Assembly): Promise<Copy> {
+    const { piece, buffer } = assembly;
+    const digests = await blockDigests(buffer, this.parts.sha1);
+    const senders = digests.map((_, block) => assembly.sourceOf(block)!);
+    this.evidence.record(piece, digests, senders.map((source) => this.parts.sources.suspect(source)));
+    return { buffer, digests, senders };
+  }
+
+  /** The piece, mixed from two failed copies; null when they don't show who lied. */
+  private async settle(piece: number, first: Copy, second: Copy): Promise<Uint8Array | null> {
+    for (const mixed of mixtures(first, second, this.liars)) {
+      if (this.matches(piece, await this.parts.sha1(mixed))) return mixed;
+      if (this.closed) return null;
+    }
+    return null;
+  }
+
+  private keepDoubt(piece: number, copy: Copy): boolean {
+    const bytes = copy.buffer.length;
+    if (this.retrials.has(piece)) return false;
+    if (this.doubts.size >= MIN_DOUBTS && this.doubtBytes + bytes > DOUBT_LIMIT_BYTES) return false;
+    this.doubts.set(piece, copy);
+    this.doubtBytes += bytes;
+    return true;
+  }
+
+  private dropDoubt(piece: number): void {
+    const copy = this.takeDoubt(piece);
+    if (copy !== null) this.parts.buffers.release(copy.buffer);
+  }
+
+  /** The first failed copy of the piece, no longer kept here. */
+  private takeDoubt(piece: number): Copy | null {
+    const copy = this.doubts.get(piece);
+    if (copy === undefined) return null;
+    this.doubts.delete(piece);
+    this.doubtBytes -= copy.buffer.length;
+    return copy;
+  }
+
+  private convict(liar: Suspect): void {
+    if (this.liars.size >= MAX_LIARS) this.liars.delete(this.liars.values().next().value!);
+    this.liars.add(liar.source);
+    this.parts.events.convicted(liar);
+    // It explains other failed copies as well: of those only its blocks are still needed.
+    for (const [piece, copy] of [...this.doubts]) {
+      if (this.hashing.has(piece) || !copy.senders.includes(liar.source)) continue;
+      this.takeDoubt(piece);
+      this.parts.events.restored(piece, copy, (sender) => !this.liars.has(sender));
+      this.parts.buffers.release(copy.buffer);
+    }
   }
 
   /** A retrial of the piece; with a sole sender it has nobody to ask and ends at once. */

@@ -201,6 +201,77 @@ export function adversaries(tuning: Partial<Tuning> = {}, seed = 1): Result {
   return figures("adversaries", swarm, [player], 110 + (MiB * 1000) / (18 * mbit), player.startedMs);
 }
 
+/** Figures of many runs in bad swarms. */
+export interface BadSwarmResult {
+  /** From opening to half a second of media, and the least that the links allow, at the 95th percentile. */
+  readonly startP95Ms: number;
+  readonly startLimitP95Ms: number;
+  readonly seekP50Ms: number;
+  readonly seekP95Ms: number;
+  readonly seekLimitP95Ms: number;
+  /** Share of the playing time that was stalled, percent. */
+  readonly stalledPercent: number;
+  readonly bans: number;
+}
+
+/**
+ * Eight peers of 1 to 4 Mbit/s and 80 to 250 ms: three never unchoke, one forges every second block, the others bring
+ * 1.3 × the bitrate of 8 Mbit/s. A player starts, plays for 12 s, then seeks ten times, a second apart. As in
+ * `scripts/bench/bad-swarm.ts`, but from connected peers on.
+ */
+export function badSwarms(runs: number, tuning: Partial<Tuning> = {}): BadSwarmResult {
+  const bitrate = 8 * mbit;
+  const pieceBytes = MiB / 4;
+  const startBytes = bitrate / 2;
+  const lists = { start: [] as number[], startLimit: [] as number[], seek: [] as number[], seekLimit: [] as number[] };
+  let [stalledMs, playedMs, bans] = [0, 0, 0];
+  for (let seed = 1; seed <= runs; seed++) {
+    const random = seededRandom(seed);
+    const draw = (): PeerProfile => ({ rate: (1 + 3 * random()) * mbit, rttMs: 80 + 170 * random() });
+    const drawn = repeat(4, draw);
+    const factor = (1.3 * bitrate) / drawn.reduce((sum, { rate }) => sum + rate, 0);
+    const good = drawn.map((peer) => ({ ...peer, rate: peer.rate * factor }));
+    const deaf = repeat(3, (i): PeerProfile => ({ ...draw(), deaf: true, fast: i !== 1 }));
+    const peers = [...good, ...deaf, { ...draw(), corrupts: 0.5 }];
+    const limitMs = (bytes: number, roundTrips: number): number => {
+      let ms = 0;
+      const by = (peer: PeerProfile) => (peer.rate * Math.max(0, ms - roundTrips * peer.rttMs)) / 1000;
+      while (good.reduce((sum, peer) => sum + by(peer), 0) < bytes) ms++;
+      return ms;
+    };
+    const swarm = new SimSwarm({ seed, totalBytes: 60 * bitrate, pieceBytes, peers, tuning });
+    const player = new SimPlayer(swarm, { id: 1, bytesPerSecond: bitrate, prebufferBytes: startBytes });
+    swarm.queue.run(60_000, () => player.startedMs !== null);
+    lists.start.push(player.startedMs ?? 60_000);
+    // Interest and unchoke, request and data.
+    lists.startLimit.push(limitMs(startBytes, 2));
+    swarm.queue.run(swarm.nowMs + 12_000);
+    stalledMs += player.stalledMs;
+    playedMs += 12_000;
+    const places = repeat(10, (i) => 0.5 + 0.048 * i).sort(() => random() - 0.5);
+    for (const place of places) {
+      const before = player.seekMs.length;
+      const beganMs = swarm.nowMs;
+      player.seek(Math.floor(place * swarm.totalBytes));
+      swarm.queue.run(beganMs + 30_000, () => player.seekMs.length > before);
+      swarm.queue.run(Math.max(swarm.nowMs, beganMs + 1000));
+      lists.seekLimit.push(limitMs(pieceBytes, 1));
+    }
+    lists.seek.push(...player.seekMs);
+    bans += swarm.banned.length;
+  }
+  const p95 = (list: readonly number[]) => percentile(list, 0.95)!;
+  return {
+    startP95Ms: p95(lists.start),
+    startLimitP95Ms: p95(lists.startLimit),
+    seekP50Ms: percentile(lists.seek, 0.5)!,
+    seekP95Ms: p95(lists.seek),
+    seekLimitP95Ms: p95(lists.seekLimit),
+    stalledPercent: (100 * stalledMs) / playedMs,
+    bans,
+  };
+}
+
 /** Nobody reads: everything is fetched from 12 peers that have parts, and a slow seed. */
 export function background(tuning: Partial<Tuning> = {}): Result {
   const peers: PeerProfile[] = [

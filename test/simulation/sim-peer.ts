@@ -28,6 +28,8 @@ export interface PeerProfile {
   readonly periodMs?: number;
   /** Never answers a request. */
   readonly lying?: boolean;
+  /** Never unchokes. */
+  readonly deaf?: boolean;
   readonly leaveAtMs?: number;
   readonly joinAtMs?: number;
   /** Share of requests rejected. */
@@ -87,7 +89,7 @@ export class SimPeer {
   /** The receiver says it is interested: unchokes after a round trip, then chokes as its profile says. */
   start(): void {
     if (this.profile.thawAtMs !== undefined) this.queue.at(this.profile.thawAtMs, () => this.send());
-    this.queue.after(this.profile.rttMs, () => this.setChoking(false));
+    if (this.profile.deaf !== true) this.queue.after(this.profile.rttMs, () => this.setChoking(false));
     if (this.profile.periodMs !== undefined) this.pulse(this.profile.periodMs);
   }
 

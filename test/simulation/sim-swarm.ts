@@ -42,6 +42,11 @@ export class SimSwarm {
   readonly onPiece: (() => void)[] = [];
   private readonly suspects = new Map<number, Set<number>>();
   private readonly corrupt = new Map<number, Set<number>>();
+  /** First failed copies. */
+  private readonly copies = new Map<
+    number,
+    { readonly senders: ReadonlyMap<number, number>; readonly corrupt: ReadonlySet<number> }
+  >();
   /** Piece → offset of each block that counted → its sender. */
   private readonly senders = new Map<number, Map<number, number>>();
   private readonly pauses: readonly { readonly atMs: number; readonly endMs: number }[];
@@ -166,17 +171,25 @@ export class SimSwarm {
       this.corrupt.delete(piece);
       this.failedPieces++;
       this.wastedBytes += this.pieceBytes;
-      const suspects = this.suspects.get(piece) ?? new Set();
+      const before = this.suspects.get(piece);
+      const suspects = new Set(before);
       for (const offset of corrupt) suspects.add(senders.get(offset)!);
       this.suspects.set(piece, suspects);
       const sources = [...new Set(senders.values())];
-      scheduler.pieceFailed(piece, nowMs);
-      if (sources.length === 1) this.ban(sources[0]!);
-      return;
+      // A host mixes the piece from two copies if one peer explains where they differ.
+      const isSettled = before !== undefined && suspects.size === 1 && sources.length > 1;
+      if (!isSettled) {
+        if (before === undefined) this.copies.set(piece, { senders, corrupt });
+        else this.copies.delete(piece);
+        scheduler.pieceFailed(piece, nowMs);
+        if (sources.length === 1) this.ban(sources[0]!);
+        return;
+      }
     }
     // With the good piece at hand, a host sees which blocks of the failed one were wrong, and whose they were.
     for (const suspect of this.suspects.get(piece) ?? []) this.ban(suspect);
     this.suspects.delete(piece);
+    this.copies.delete(piece);
     this.have[piece] = 1;
     this.haveCount++;
     scheduler.pieceVerified(piece, nowMs);
@@ -186,7 +199,32 @@ export class SimSwarm {
   private ban(id: number): void {
     if (!this.peers.has(id)) return;
     this.banned.push(id);
+    const { scheduler, nowMs } = this;
     this.leave(id);
+    // What it sent of unfinished pieces is thrown away.
+    for (const [piece, senders] of this.senders) {
+      if (scheduler.pieceComplete(piece)) continue;
+      const offsets = [...senders].flatMap(([offset, peer]) => peer === id ? [offset] : []);
+      for (const offset of offsets) {
+        senders.delete(offset);
+        this.corrupt.get(piece)?.delete(offset);
+      }
+      if (this.corrupt.get(piece)?.size === 0) this.corrupt.delete(piece);
+      if (offsets.length > 0) scheduler.blocksLost(piece, offsets.map((offset) => offset / blockBytes), nowMs);
+    }
+    // Pieces that it spoiled before need only its blocks again.
+    for (const [piece, { senders, corrupt }] of [...this.copies]) {
+      if (scheduler.pieceComplete(piece) || ![...senders.values()].includes(id)) continue;
+      this.copies.delete(piece);
+      const now = this.senders.get(piece) ?? new Map<number, number>();
+      this.senders.set(piece, now);
+      for (const [offset, peer] of senders) {
+        if (this.banned.includes(peer) || !scheduler.blockRestored(peer, piece, offset)) continue;
+        now.set(offset, peer);
+        if (corrupt.has(offset)) this.corrupt.set(piece, (this.corrupt.get(piece) ?? new Set()).add(offset));
+      }
+      if (scheduler.pieceComplete(piece)) this.queue.after(this.pieceBytes / hashBytesPerMs, () => this.hashed(piece));
+    }
   }
 
   evict(piece: number): void {

@@ -1,5 +1,5 @@
 /** State shared by the parts of the scheduler, and the few operations that change it and call the host. */
-import { active, PieceBook } from "./pieces.ts";
+import { active, blockHere, missing, PieceBook } from "./pieces.ts";
 import type { ActivePiece, BlockRequest, PeerState } from "./peer-state.ts";
 import type { Rarity } from "./rarity.ts";
 import type { ReaderState } from "./reader-state.ts";
@@ -120,6 +120,43 @@ export class Core {
   freed(piece: number): void {
     this.version++;
     for (const reader of this.readers.values()) reader.rewind(piece);
+  }
+
+  /** All blocks of the unverified piece are wanted again. */
+  restart(piece: number): void {
+    const part = this.book.parts.get(piece);
+    if (part !== undefined) {
+      this.releasePart(part);
+      this.abandoned.delete(part);
+      this.book.deactivate(part, missing);
+    }
+    this.reopened(piece);
+  }
+
+  /** Some arrived blocks of the unverified piece are wanted again. */
+  lose(piece: number, blocks: readonly number[]): void {
+    const part = this.book.parts.get(piece);
+    if (part === undefined) return;
+    this.book.lost(part, blocks);
+    this.freed(piece);
+  }
+
+  /** A block is here that nobody had to send again; its requests end. Returns whether it was missing. */
+  restore(peer: number, piece: number, block: number): boolean {
+    const { book } = this;
+    if (book.state[piece]! > active) return false;
+    const part = this.start(piece);
+    if (part.state[block] === blockHere) return false;
+    for (let copy = part.asked[block]!; copy !== null; copy = part.asked[block]!) this.release(copy, true);
+    book.arrived(part, block, peer);
+    return true;
+  }
+
+  /** After a seek: requests that are critical to no reader make room. */
+  clearPipes(): void {
+    for (const peer of this.peers.values()) {
+      this.releaseAll(peer, true, (request) => !this.critical(request.part.piece));
+    }
   }
 
   /** The piece is entirely missing again. */

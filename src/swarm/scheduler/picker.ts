@@ -53,15 +53,22 @@ export class Picker {
     }
     if (bestPiece >= 0) {
       const part = core.start(bestPiece);
-      let block = core.book.freeBlock(part, 0);
+      let block = this.blockFor(peer, part);
       for (let skip = Math.floor(bestSkip / core.book.blockBytes); skip > 0 && block >= 0; skip--) {
-        const next = core.book.freeBlock(part, block + 1);
+        const next = core.book.otherBlock(part, block + 1, peer);
         if (next < 0) break;
         block = next;
       }
       return this.found(peer, part, block, nowMs);
     }
     return !criticalOnly && this.pickBackground(peer, nowMs);
+  }
+
+  /** The first block that `peer` may be asked for; one that it sent before only when nobody else can send it. */
+  private blockFor(peer: PeerState, part: ActivePiece): number {
+    const { book } = this.core;
+    const block = book.otherBlock(part, 0, peer);
+    return block >= 0 ? block : book.freeBlock(part);
   }
 
   private found(peer: PeerState, part: ActivePiece, block: number, nowMs: number): boolean {
@@ -80,7 +87,9 @@ export class Picker {
     if (!peer.offers(piece, nowMs)) return false;
     const { book, peers } = this.core;
     const failed = book.failed.get(piece);
-    if (failed === undefined || !failed.sole) return true;
+    if (failed === undefined) return true;
+    if (failed.senders !== null) return this.mayRepeat(peer, piece, failed.senders, nowMs);
+    if (!failed.sole) return true;
     const part = book.parts.get(piece);
     const owner = part?.sole === true ? part.owner : null;
     if (part !== undefined && owner !== null && owner !== peer) {
@@ -100,6 +109,16 @@ export class Picker {
         return false;
       }
     }
+    return true;
+  }
+
+  /** Whether a free block of the failed piece was not sent by `peer` before, or nobody else can send one. */
+  private mayRepeat(peer: PeerState, piece: number, senders: Int32Array, nowMs: number): boolean {
+    const { book, peers } = this.core;
+    const part = book.parts.get(piece);
+    const isNew = part === undefined ? senders.some((id) => id !== peer.id) : book.otherBlock(part, 0, peer) >= 0;
+    if (isNew) return true;
+    for (const other of peers.values()) if (other !== peer && other.usable && other.offers(piece, nowMs)) return false;
     return true;
   }
 
@@ -197,7 +216,7 @@ export class Picker {
     if (rarity === null) return false;
     const current = book.parts.get(peer.current);
     if (current !== undefined && current.free > 0 && this.may(peer, current.piece, nowMs)) {
-      return this.found(peer, current, book.freeBlock(current), nowMs);
+      return this.found(peer, current, this.blockFor(peer, current), nowMs);
     }
     // Pieces that others left unfinished come before new ones: they hold memory.
     let shared: ActivePiece | null = null;
@@ -215,12 +234,12 @@ export class Picker {
       const piece = rarity.pick(peer, nowMs);
       if (piece >= 0 && this.may(peer, piece, nowMs)) return this.take(peer, core.start(piece), nowMs);
     } else core.limited = true;
-    return shared !== null && this.found(peer, shared, book.freeBlock(shared), nowMs);
+    return shared !== null && this.found(peer, shared, this.blockFor(peer, shared), nowMs);
   }
 
   private take(peer: PeerState, part: ActivePiece, nowMs: number): boolean {
     part.owner = peer;
     peer.current = part.piece;
-    return this.found(peer, part, this.core.book.freeBlock(part), nowMs);
+    return this.found(peer, part, this.blockFor(peer, part), nowMs);
   }
 }

@@ -28,6 +28,11 @@ export interface FailedPiece {
   readonly suspects: Set<number>;
   /** To be fetched from a single peer. */
   readonly sole: boolean;
+  /**
+   * Sender of each block of its only failed copy: each block is now fetched from another peer, so that comparing both
+   * copies shows who lies. Null after a second failure.
+   */
+  readonly senders: Int32Array | null;
 }
 
 /** All pieces of a torrent. */
@@ -175,6 +180,28 @@ export class PieceBook {
     if (block < part.hint) part.hint = block;
     if (part.free++ === 0) this.open.add(part);
     return true;
+  }
+
+  /** The first free block at or after `from` that `peer` did not already send in a copy that failed; -1 when there is none. */
+  otherBlock(part: ActivePiece, from: number, peer: PeerState): number {
+    const senders = this.failed.get(part.piece)?.senders;
+    let block = this.freeBlock(part, from);
+    while (block >= 0 && senders?.[block] === peer.id) block = this.freeBlock(part, block + 1);
+    return block;
+  }
+
+  /** Blocks that had arrived are missing again. */
+  lost(part: ActivePiece, blocks: Iterable<number>): void {
+    for (const block of blocks) {
+      if (part.state[block] !== blockHere) continue;
+      part.state[block] = blockFree;
+      part.sources[block] = -1;
+      part.here--;
+      part.free++;
+      part.hint = Math.min(part.hint, block);
+      this.open.add(part);
+      this.state[part.piece] = active;
+    }
   }
 
   /** Records an arrived block; the caller must end its live requests afterwards. */

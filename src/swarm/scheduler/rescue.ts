@@ -207,10 +207,11 @@ export class Rescue {
     }
     if (last === null || copies >= tuning.maxCopies || this.copies >= tuning.maxHedgesPerTick) return;
     if (remainingMs < dueMs) return;
+    const before = core.book.failed.get(part.piece)?.senders?.[block];
     let best: PeerState | null = null;
     let bestMs = Math.min(remainingMs * ratio, remainingMs - tuning.hedgeGainMs);
     for (const peer of core.peers.values()) {
-      if (!peer.takesRequests) continue;
+      if (!peer.takesRequests || peer.id === before) continue;
       const room = Math.min(2 * peer.criticalDepth(core.slackMs(peer), core.share), peer.limit);
       if (peer.outstanding >= room) continue;
       // Ignore peers that never delivered while any peer has.

@@ -267,15 +267,27 @@ export class Scheduler implements SchedulerApi {
     const { book } = core;
     const part = book.parts.get(piece);
     if (part !== undefined) {
-      // Older senders were banned or cleared by the host meanwhile: only the latest count. Since somebody may be waiting for
-      // a critical piece, all peers refetch it after its first failure and the host compares the blocks.
+      // Older senders were banned or cleared by the host meanwhile: only the latest count.
       const suspects = new Set(part.sources.filter((peer) => peer >= 0));
-      book.failed.set(piece, { suspects, sole: book.failed.has(piece) || !core.critical(piece) });
-      core.releasePart(part);
-      core.abandoned.delete(part);
-      book.deactivate(part, missing);
+      const sole = book.failed.has(piece);
+      book.failed.set(piece, { suspects, sole, senders: sole ? null : part.sources });
     } else if (book.state[piece] === have) return this.pieceLost(piece, nowMs);
-    core.reopened(piece);
+    core.restart(piece);
+    this.dispatch.all(nowMs);
+  }
+
+  pieceDiscarded(piece: number, nowMs: Millis): void {
+    if (this.core.book.state[piece] === have) return;
+    this.core.restart(piece);
+    this.dispatch.all(nowMs);
+  }
+
+  blockRestored(peer: number, piece: number, offset: number): boolean {
+    return this.core.restore(peer, piece, offset / this.core.book.blockBytes);
+  }
+
+  blocksLost(piece: number, blocks: readonly number[], nowMs: Millis): void {
+    this.core.lose(piece, blocks);
     this.dispatch.all(nowMs);
   }
 
@@ -301,7 +313,7 @@ export class Scheduler implements SchedulerApi {
     const moved = reader.first !== first || reader.windowEnd !== windowEnd || reader.criticalEnd !== criticalEnd;
     if (!moved && !jumped && reader.waitingEnd === waitingEnd) return;
     if (jumped) {
-      if (reader.advance() < reader.criticalEnd) this.clearPipes();
+      if (reader.advance() < reader.criticalEnd) core.clearPipes();
       core.abandon(first, windowEnd);
     } else if (reader.first > first) core.abandon(first, reader.first);
     if (reader.windowEnd < windowEnd) core.abandon(reader.windowEnd, windowEnd);
@@ -330,14 +342,6 @@ export class Scheduler implements SchedulerApi {
     core.version++;
     this.roster.demandChanged(nowMs);
     this.dispatch.all(nowMs);
-  }
-
-  /** After a seek: requests that are critical to no reader make room. */
-  private clearPipes(): void {
-    const { core } = this;
-    for (const peer of core.peers.values()) {
-      core.releaseAll(peer, true, (request) => !core.critical(request.part.piece));
-    }
   }
 
   reserveRun(id: number, maxBytes: number, nowMs: Millis): { piece: number; offset: number; length: number } | null {

@@ -33,8 +33,8 @@ export const defaultTuning = {
   rateSpanMinMs: 100,
   /** Round trip assumed when unknown. */
   unknownRttMs: 100,
-  /** Critical span at each reader: at least this many bytes. */
-  criticalBytes: MiB,
+  /** Critical span at each reader: at least this many bytes. Peers of which nothing is known share it, liars too. */
+  criticalBytes: MiB / 2,
   /** … and this much media. */
   criticalMs: 2000,
   /** Read-ahead by media time. */

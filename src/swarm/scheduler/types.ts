@@ -78,11 +78,17 @@ export interface SchedulerApi {
   rejected(peer: number, piece: number, offset: number, nowMs: Millis): void;
   pieceVerified(piece: number, nowMs: Millis): void;
   /**
-   * The hash failed: all its blocks are wanted again. The first time a critical piece fails, all peers refetch it and
-   * the host finds the liar by comparing blocks; otherwise one peer alone fetches it, so that the next
-   * failure is certainly its fault.
+   * The hash failed: all its blocks are wanted again. The first time, each block is requested from another peer than the
+   * one that sent it, and the host finds the liar by comparing both copies; after that one peer alone fetches the piece,
+   * so that the next failure is certainly its fault.
    */
   pieceFailed(piece: number, nowMs: Millis): void;
+  /** Its blocks were thrown away for a reason that says nothing about who sent them: all are wanted again. */
+  pieceDiscarded(piece: number, nowMs: Millis): void;
+  /** A block that `peer` sent in a failed copy is good after all. Returns whether it is wanted. */
+  blockRestored(peer: number, piece: number, offset: number): boolean;
+  /** Some arrived blocks of an unverified piece turned out to be a liar's: only they are wanted again. */
+  blocksLost(piece: number, blocks: readonly number[], nowMs: Millis): void;
   /** A piece we had was evicted or lost. */
   pieceLost(piece: number, nowMs: Millis): void;
   /** Readers, by handle. */

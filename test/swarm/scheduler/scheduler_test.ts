@@ -197,23 +197,40 @@ test("interest follows what peers have, and lapses only some time after demand e
   assertEquals([...host.interest.values()], [false, false]);
 });
 
-test("pieceFailed() refetches a piece from one peer that had no part in it", () => {
+test("pieceFailed() refetches each block from another peer than before, and after a second failure all from one", () => {
   const host = new FakeHost(20, 8);
-  host.peer(0);
+  for (let peer = 0; peer < 3; peer++) host.peer(peer);
   host.scheduler.setBackground({ firstPiece: 3, endPiece: 4 }, 0);
-  host.deliverPiece(3);
-  assertEquals(host.senders.get(3), [0, 0, 0, 0, 0, 0, 0, 0]);
-  host.peer(1);
-  host.peer(2);
+  const fetch = () => {
+    const senders: number[] = [];
+    for (let i = 0; i < 60 && !host.scheduler.pieceComplete(3); i++) {
+      host.advance(20);
+      for (const ask of [...host.asked]) if (host.deliver(ask)) senders[ask.offset / blockBytes] = ask.peer;
+    }
+    return senders;
+  };
+  const first = fetch();
+  assertEquals(first.length, 8);
   host.scheduler.pieceFailed(3, host.nowMs);
-  host.senders.clear();
-  for (let i = 0; i < 60 && !host.scheduler.pieceComplete(3); i++) {
-    host.advance(20);
-    for (const ask of [...host.asked]) host.deliver(ask);
-  }
-  const [sender, ...others] = new Set(host.senders.get(3));
-  assertEquals(others, []);
-  assert(sender !== 0);
+  const second = fetch();
+  assertEquals(second.length, 8);
+  assert(second.every((peer, block) => peer !== first[block]), `${first} then ${second}`);
+  host.scheduler.pieceFailed(3, host.nowMs);
+  assertEquals(new Set(fetch()).size, 1);
+});
+
+test("pieceFailed() lets the only peer send its blocks again, and blocksLost() requests only the lost ones", () => {
+  const host = new FakeHost(4, 8);
+  host.peer(0);
+  host.scheduler.setBackground({ firstPiece: 0, endPiece: 1 }, 0);
+  host.deliverPiece(0);
+  host.scheduler.pieceFailed(0, host.nowMs);
+  host.deliverPiece(0);
+  assert(host.scheduler.pieceComplete(0));
+  host.asked.length = 0;
+  host.scheduler.blocksLost(0, [2, 5], host.nowMs);
+  assert(!host.scheduler.pieceComplete(0));
+  assertEquals(host.asked.map(({ offset }) => offset / blockBytes), [2, 5]);
 });
 
 test("pieceLost() requests a piece again that a reader needs", () => {
