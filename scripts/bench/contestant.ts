@@ -5,7 +5,8 @@
  *   contestant.ts stream   SOURCE DIR PORT   READY; waits for a line; URL http://… of the stream
  *   contestant.ts seed     SOURCE DIR        READY and the peer port when the data in DIR is verified and served
  *
- * SOURCE is a .torrent path or a magnet. BT_PORT is the peer port. OUTPUT=ts|hls|file picks what `stream` serves.
+ * SOURCE is a .torrent path or a magnet. BT_PORT is the peer port. DHT_NODE (host:port) is the first contact of the DHT,
+ * which is off without it. OUTPUT=ts|hls|file picks what `stream` serves.
  */
 import { loadPorts, runtimeName } from "../../platform/detect.ts";
 import { warmUp } from "../../platform/warm-up.ts";
@@ -24,9 +25,11 @@ const engine = await createEngine(ports, {
   cacheDir: directory,
   cacheLimitBytes: 0,
   peerPort: Number(process.env.BT_PORT ?? 0),
-  dht: false,
+  dht: process.env.DHT_NODE !== undefined,
+  dhtBootstrap: process.env.DHT_NODE === undefined ? [] : [process.env.DHT_NODE],
   lsd: false,
   pex: false,
+  portMapping: false,
 });
 
 async function target(): Promise<SwarmTarget> {

@@ -14,7 +14,7 @@ import { commandOf } from "../support/runtimes.ts";
 import { median, usage } from "./children.ts";
 import { bundle, type Contender, isOnPath } from "./contenders.ts";
 import { Swarm, type SwarmOptions } from "./far-swarm.ts";
-import { fresh, read, Serving, within } from "./serving.ts";
+import { fresh, mediaUrls, read, Serving, within } from "./serving.ts";
 import { compare, fanOut, makeClips } from "./stream.ts";
 
 const OUTPUTS = ["file", "ts", "hls"] as const;
@@ -34,13 +34,6 @@ function contenders(ours: string): Contender[] {
       ...["env", `OUTPUT=${output}`, ...commandOf("node"), ours, "stream", torrent, directory],
     ],
   }));
-}
-
-/** The first segments' URLs of a playlist; the URL itself for anything else. */
-async function mediaUrls(url: string): Promise<string[]> {
-  if (!url.endsWith(".m3u8")) return [url];
-  const text = await (await fetch(url)).text();
-  return text.split("\n").filter((line) => line.startsWith("http"));
 }
 
 async function firstByte(who: Contender, swarm: Swarm, work: string): Promise<number> {

@@ -4,7 +4,7 @@ import { Agent, get } from "node:http";
 import path from "node:path";
 import { deadline, line, start, stop } from "./children.ts";
 import type { Contender } from "./contenders.ts";
-import { START_TIMEOUT_MS, type Swarm } from "./far-swarm.ts";
+import { START_TIMEOUT_MS } from "./far-swarm.ts";
 
 /** Time limit for one step of a scenario, ms. */
 const STEP_TIMEOUT_MS = 120_000;
@@ -24,8 +24,13 @@ export class Serving {
     this.end = end;
   }
 
-  /** Starts `who` and has it add the torrent. */
-  static async open(who: Contender, swarm: Swarm, work: string): Promise<Serving> {
+  /** Starts `who`, waits for `settled`, and has it add the torrent (or magnet). */
+  static async open(
+    who: Contender,
+    swarm: { readonly torrent: string },
+    work: string,
+    settled: () => Promise<unknown> = () => Promise.resolve(),
+  ): Promise<Serving> {
     const into = path.join(work, "leech");
     rmSync(into, { recursive: true, force: true });
     mkdirSync(into, { recursive: true });
@@ -36,6 +41,7 @@ export class Serving {
     };
     try {
       await line(child, "READY", START_TIMEOUT_MS);
+      await settled();
       const told = line(child, "URL ", START_TIMEOUT_MS);
       const beganMs = performance.now();
       child.stdin!.write("ADD\n");
@@ -50,6 +56,13 @@ export class Serving {
   close(): Promise<void> {
     return this.end();
   }
+}
+
+/** The segments' URLs of a playlist; the URL itself for anything else. */
+export async function mediaUrls(url: string): Promise<string[]> {
+  if (!url.endsWith(".m3u8")) return [url];
+  const text = await (await fetch(url)).text();
+  return text.split("\n").filter((line) => line.startsWith("http"));
 }
 
 /** Reads from `offset` until the end or until `take` returns false; `take` receives each chunk's size. */
@@ -71,4 +84,5 @@ export function read(url: string, offset: number, agent: Agent, take: (bytes: nu
 /** An agent that opens a connection for each request. */
 export const fresh = () => new Agent({ keepAlive: false, maxSockets: Infinity });
 /** The result of `work`, or a failure that names it. */
-export const within = <T>(what: string, work: Promise<T>) => Promise.race([work, deadline(STEP_TIMEOUT_MS, what)]);
+export const within = <T>(what: string, work: Promise<T>, timeoutMs = STEP_TIMEOUT_MS) =>
+  Promise.race([work, deadline(timeoutMs, what)]);

@@ -10,6 +10,8 @@ export interface LinkOptions {
   readonly delayMs: number;
   /** From the seeder to the leecher, bytes per second, all connections together. */
   readonly bytesPerS: number;
+  /** Address of this machine where the leecher finds the seeder. Default 127.0.0.1. */
+  readonly host?: string;
 }
 
 /** Bytes that may be under way: a second and a half of 20 Mbit/s; beyond that TCP slows the seeder. */
@@ -68,7 +70,7 @@ class Pipe {
 }
 
 /** Opens a relay to `target` on 127.0.0.1. */
-export async function openLink(target: number, { delayMs, bytesPerS }: LinkOptions): Promise<Link> {
+export async function openLink(target: number, { delayMs, bytesPerS, host = "127.0.0.1" }: LinkOptions): Promise<Link> {
   const down = new Pipe({ delayMs, bytesPerS });
   const up = new Pipe({ delayMs, bytesPerS: Infinity });
   const sockets = new Set<net.Socket>();
@@ -78,7 +80,7 @@ export async function openLink(target: number, { delayMs, bytesPerS }: LinkOptio
     up.carry(near, far);
     down.carry(far, near);
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  await new Promise<void>((resolve) => server.listen(0, host, resolve));
   return {
     port: (server.address() as net.AddressInfo).port,
     freeze() {

@@ -1,7 +1,8 @@
-"""libtorrent behind a small HTTP server: libtorrent_stream.py TORRENT DIRECTORY. READY, then after a line URL of the only file.
+"""libtorrent behind a small HTTP server: libtorrent_stream.py SOURCE DIRECTORY. READY, then after a line URL of the only file.
 
-Pieces under a reader get deadlines, as streaming clients built on libtorrent do; settings favour a quick start.
+SOURCE is a .torrent path or a magnet; DHT_NODE (host:port) is the first contact of the DHT, without it there is none. Pieces under a reader get deadlines, as streaming clients built on libtorrent do; settings favour a quick start.
 """
+import os
 import re
 import sys
 import threading
@@ -10,10 +11,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import libtorrent as lt
 
 sys.dont_write_bytecode = True
-from libtorrent_session import add_torrent, open_session
+from libtorrent_session import add_magnet, add_torrent, open_session
 
 AHEAD_PIECES = 12
-torrent, directory = sys.argv[1:3]
+source, directory = sys.argv[1:3]
 session = open_session({
     "alert_mask": lt.alert.category_t.status_notification | lt.alert.category_t.storage_notification,
     "connection_speed": 200,
@@ -26,10 +27,10 @@ session = open_session({
     "whole_pieces_threshold": 0,
     "strict_end_game_mode": False,
     "close_redundant_connections": False,
-})
-info = lt.torrent_info(torrent)
-size = info.total_size()
-piece_length = info.piece_length()
+}, os.environ.get("DHT_NODE", ""))
+is_magnet = source.startswith("magnet:")
+info = None if is_magnet else lt.torrent_info(source)
+size = piece_length = 0
 handle = None
 pieces = {}
 wanted = set()
@@ -106,11 +107,16 @@ class Server(ThreadingHTTPServer):
 
 
 server = Server(("127.0.0.1", 0), Handler)
-threading.Thread(target=pump, daemon=True).start()
 threading.Thread(target=server.serve_forever, daemon=True).start()
 print("READY", flush=True)
 sys.stdin.readline()
-handle = add_torrent(session, info, directory)
+if is_magnet:
+    handle, info = add_magnet(session, source, directory)
+else:
+    handle = add_torrent(session, info, directory)
+size = info.total_size()
+piece_length = info.piece_length()
+threading.Thread(target=pump, daemon=True).start()
 want(0)
 print(f"URL http://127.0.0.1:{server.server_port}/", flush=True)
 sys.stdin.read()
