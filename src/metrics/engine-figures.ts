@@ -1,4 +1,4 @@
-/** Figures that the engine's parts keep themselves, asked for when somebody scrapes. */
+/** Figures that the engine's parts keep themselves, read at each scrape. */
 import type { Clock, RuntimeFacts } from "../ports.ts";
 import { VERSION } from "../version.ts";
 import { countedElsewhere, type Family, gauge, type Sample } from "./exposition.ts";
@@ -9,7 +9,7 @@ interface Figures {
   status(): Traffic & { readonly peers: number };
 }
 
-/** What is asked. */
+/** Where the figures are read. */
 export interface EngineFiguresParts {
   readonly clock: Clock;
   readonly runtime: RuntimeFacts;
@@ -26,7 +26,7 @@ export interface EngineFiguresParts {
   readonly isConnected: () => boolean;
 }
 
-/** States of a session, as `millrace_sessions` tells them apart. */
+/** States of a session that `millrace_sessions` distinguishes. */
 const STATES = ["prebuffering", "playing", "stalled", "failed"] as const;
 const OUTPUTS = ["ts", "hls", "file"] as const;
 
@@ -71,7 +71,7 @@ export function engineFigures(parts: EngineFiguresParts): readonly Family[] {
     ),
     countedElsewhere(
       "millrace_pieces_failed_total",
-      "Pieces whose hash did not fit; blocks, of broadcasts.",
+      "Pieces (blocks, in broadcasts) whose hash did not match.",
       () => total(({ failedPieces }) => failedPieces),
     ),
     gauge("millrace_cache_used_bytes", "Pieces that are stored.", () => parts.cache().usedBytes),

@@ -3,7 +3,7 @@
 /** Content type of the text. */
 export const EXPOSITION_TYPE = "text/plain; version=0.0.4; charset=utf-8";
 
-/** Labels of one series, in the order in which they are written. Values are escaped; names are the program's own. */
+/** Labels of one series, in the order in which they are written. Values are escaped; names are constants of the program. */
 export type Labels = Readonly<Record<string, string>>;
 
 /** One line: a value with its labels. */
@@ -23,12 +23,12 @@ export interface Family {
   samples(): Iterable<Sample>;
 }
 
-/** A family whose value is asked for when it is scraped. */
+/** A family whose value is read when it is scraped. */
 export function gauge(name: string, help: string, read: () => number | readonly Sample[]): Family {
   return { name, help, type: "gauge", samples: () => samplesOf(read()) };
 }
 
-/** As `gauge`, of a figure that only grows; `name` ends in `_total`. */
+/** As `gauge`, for a figure that only grows; `name` ends in `_total`. */
 export function countedElsewhere(name: string, help: string, read: () => number | readonly Sample[]): Family {
   return { name, help, type: "counter", samples: () => samplesOf(read()) };
 }

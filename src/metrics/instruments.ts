@@ -1,9 +1,9 @@
-/** What is counted as it happens: counters and histograms with a bounded number of series. */
+/** Counters and histograms with a bounded number of series. */
 import type { Family, Labels, Sample } from "./exposition.ts";
 
 /**
- * Series of one family. The code's own label sets are far smaller; should one ever come from outside, a stranger fills
- * this many and no more: the rest is counted together, under `other`.
+ * Most series of one family. The code's own label sets are far smaller; should a label ever come from outside, a stranger
+ * can fill only this many, and the rest is counted together as `other`.
  */
 export const MAX_SERIES = 400;
 
@@ -16,7 +16,7 @@ export interface InstrumentOptions<Name extends string> {
   readonly labels?: readonly Name[];
 }
 
-/** Series by the values of their labels. */
+/** Series by the values of their labels, bounded by `MAX_SERIES`. */
 class SeriesMap<Name extends string, Value> {
   readonly #names: readonly Name[];
   readonly #make: () => Value;
@@ -25,7 +25,7 @@ class SeriesMap<Name extends string, Value> {
   constructor(names: readonly Name[], make: () => Value) {
     this.#names = names;
     this.#make = make;
-    // A counter without labels is there from the start, at 0.
+    // A counter without labels exists from the start, at 0.
     if (names.length === 0) this.at({} as Record<Name, string>);
   }
 
@@ -82,7 +82,7 @@ interface Distribution {
   count: number;
 }
 
-/** How values spread over buckets. */
+/** Counts values by bucket. */
 export class Histogram<Name extends string = never> implements Family {
   readonly name: string;
   readonly help: string;
@@ -90,7 +90,7 @@ export class Histogram<Name extends string = never> implements Family {
   readonly #bounds: readonly number[];
   readonly #series: SeriesMap<Name, Distribution>;
 
-  /** `bounds`: upper ends of the buckets, growing; `+Inf` is added. */
+  /** `bounds`: ascending upper ends of the buckets; `+Inf` is added. */
   constructor({ name, help, labels = [], bounds }: InstrumentOptions<Name> & { readonly bounds: readonly number[] }) {
     this.name = name;
     this.help = help;
@@ -98,7 +98,7 @@ export class Histogram<Name extends string = never> implements Family {
     this.#series = new SeriesMap(labels, () => ({ counts: bounds.map(() => 0), sum: 0, count: 0 }));
   }
 
-  /** Adds a value, in the unit that the name says. */
+  /** Adds a value, in the unit that the name states. */
   observe(labels: Readonly<Record<Name, string>>, value: number): void {
     const series = this.#series.at(labels);
     const bucket = this.#bounds.findIndex((bound) => value <= bound);

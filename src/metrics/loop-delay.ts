@@ -1,8 +1,8 @@
-/** How late the event loop runs what is due: the first sign that a machine has more to do than it can. */
+/** Measures how late the event loop runs due timers: the first sign that a machine is overloaded. */
 import type { Clock, Timer } from "../ports.ts";
 import { Histogram } from "./instruments.ts";
 
-/** Between two measurements, ms: frequent enough to meet a block of some 100 ms, and nothing to pay for. */
+/** Time between two measurements, ms: frequent enough to notice a block of some 100 ms, and almost free. */
 export const LOOP_DELAY_EVERY_MS = 250;
 
 /** Measures from `start` to `close`. */

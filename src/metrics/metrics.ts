@@ -1,15 +1,15 @@
-/** What the engine counts as it happens. Figures that a part keeps itself are asked for at the scrape: `engine-figures.ts`. */
+/** Events that the engine counts as they happen. Figures that a part keeps itself are read at the scrape: `engine-figures.ts`. */
 import type { Family } from "./exposition.ts";
 import { Counter, Histogram } from "./instruments.ts";
 
-/** Upper ends for answers, s: from memory, from disk, from peers. */
+/** Upper ends of the buckets for responses, s: from memory, from disk, from peers. */
 const ANSWER_BOUNDS_S = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
-/** Upper ends for starts, s: a viewer feels one, leaves at ten, and the default start timeout is sixty. */
+/** Upper ends of the buckets for starts, s: a viewer notices one second and leaves at ten; the default start timeout is sixty. */
 const START_BOUNDS_S = [0.1, 0.25, 0.5, 1, 1.5, 2, 3, 5, 7.5, 10, 20, 30, 60, 120];
 
 /** Counters and histograms of one engine. */
 export class Metrics {
-  /** HTTP requests; `route` is a pattern of the engine's own, never a path. */
+  /** HTTP requests; `route` is one of the engine's patterns, never a path. */
   readonly requests = new Counter({
     name: "millrace_http_requests_total",
     help: "HTTP requests by route, method and status.",
@@ -22,7 +22,7 @@ export class Metrics {
     labels: ["route"],
     bounds: ANSWER_BOUNDS_S,
   });
-  /** Calls of the method API; `method` is one of the registry. */
+  /** Calls of the method API; `method` is a name in the registry. */
   readonly calls = new Counter({
     name: "millrace_api_calls_total",
     help: "Calls of the method API by method and result.",

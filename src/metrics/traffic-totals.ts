@@ -1,6 +1,6 @@
-/** What all swarms moved since the engine started, those included that were left: swarms count for themselves alone. */
+/** Adds up the traffic of all swarms since the engine started, including swarms that were left: each counts only its own. */
 
-/** Figures of one swarm that only grow while it runs. Bytes. */
+/** Counters of one swarm, bytes; they only grow while it runs. */
 export interface Traffic {
   readonly downloadedBytes: number;
   readonly uploadedBytes: number;
@@ -8,19 +8,19 @@ export interface Traffic {
   readonly failedPieces: number;
 }
 
-/** Swarms that can be asked. */
+/** Running swarms. */
 type Running = readonly { status(): Traffic }[];
 
-/** Sums over swarms that run and swarms that were left. */
+/** Sums over running swarms and those that were left. */
 export class TrafficTotals {
   #departed: Traffic = { downloadedBytes: 0, uploadedBytes: 0, wastedBytes: 0, failedPieces: 0 };
 
-  /** A swarm is left: what it counted stays in the sum. Call when it is in `running` no more. */
+  /** Keeps the counts of a swarm that was left in the sum. To be called when it is no longer in `running`. */
   left(swarm: { status(): Traffic }): void {
     this.#departed = sum(this.#departed, swarm.status());
   }
 
-  /** The sum now. */
+  /** The current sum. */
   now(running: Running): Traffic {
     return running.reduce<Traffic>((total, swarm) => sum(total, swarm.status()), this.#departed);
   }

@@ -1,11 +1,11 @@
-/** Text lines of a player, from bytes as they come. */
+/** Splits the output of a player into lines. */
 
-/** Longest line kept, characters: answers to the engine's questions have some hundred. The rest of a longer one is dropped. */
+/** Longest line kept, characters: answers to the engine's queries have some hundred. The rest of a longer one is dropped. */
 const MAX_LINE_CHARS = 64 * 1024;
 
 /**
- * The lines of `stream` without their ends (LF, or CR LF), the last one even without an end. Reading goes only as fast as
- * lines are taken. Rejects as the stream does.
+ * Yields the lines of `stream` without their ends (LF or CR LF), and a last line without an end. It reads no faster than
+ * lines are consumed. Rejects as the stream does.
  */
 export async function* linesOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<string> {
   const decoder = new TextDecoder();
@@ -25,12 +25,12 @@ export async function* linesOf(stream: ReadableStream<Uint8Array>): AsyncGenerat
 
 /** Reads `stream` to its end and keeps the last few lines, for the message of an error. */
 export class LastLines {
-  /** A player's reason is among its last lines; programs warn a lot before. */
+  /** Lines kept: a player's reason to fail is among its last lines, after many warnings. */
   static readonly #KEPT = 20;
   readonly #lines: string[] = [];
   readonly #onLine: ((line: string) => void) | undefined;
 
-  /** `onLine` gets each line as it comes. */
+  /** `onLine` is called with each line. */
   constructor(stream: ReadableStream<Uint8Array>, onLine?: (line: string) => void) {
     this.#onLine = onLine;
     this.#read(stream).catch(() => {});

@@ -13,23 +13,23 @@ import type {
   StartStream,
 } from "./types.ts";
 
-/** For a player to show a stream that the engine can read: a program starts, opens a window and fills its buffers. */
+/** Deadline for a player to show a stream, ms: a program starts, opens a window and fills its buffers. */
 const PLAY_TIMEOUT_MS = 60_000;
-/** For a player to take a command or to say what it does. */
+/** Deadline for a player to take a command or report its state, ms. */
 const COMMAND_TIMEOUT_MS = 5000;
 
-/** An `open` that is under way. */
+/** A running `open`. */
 interface Opening {
-  /** Ends it in favour of another. */
+  /** Aborts it in favour of another. */
   readonly giveWay: AbortController;
   readonly over: Promise<void>;
 }
 
-/** All players. */
+/** All players in reach, and the streams they play. */
 export class Players {
   readonly #finders: readonly PlayerFinder[];
   readonly #clock: Clock;
-  /** What each player was given last, by its id: as many as there are players. */
+  /** The last stream of each player, by player id; as many as there are players. */
   readonly #streams = new Map<string, PlayerStream>();
   readonly #openings = new Map<string, Opening>();
 
@@ -65,13 +65,13 @@ export class Players {
     }
   }
 
-  /** What the player does. Rejects with `not_found` and `denied`, `unavailable` when it does not say, and `timeout`. */
+  /** The player's state. Rejects with `not_found` and `denied`, `unavailable` when it does not report it, and `timeout`. */
   async status(id: string, caller: PlayerCaller, signal: AbortSignal): Promise<PlayerStatus> {
     const device = await this.#device(id, caller);
     return await this.#timed(COMMAND_TIMEOUT_MS, signal, (late) => device.status(late));
   }
 
-  /** Tells a player that plays what to do. Rejects as `status`, and with `conflict` when it plays nothing. */
+  /** Sends a command to a playing player. Rejects as `status`, and with `conflict` when it plays nothing. */
   async control(id: string, caller: PlayerCaller, command: PlayerCommand, signal: AbortSignal): Promise<void> {
     const device = await this.#device(id, caller);
     await this.#timed(COMMAND_TIMEOUT_MS, signal, (late) => device.control(command, late));
@@ -80,7 +80,7 @@ export class Players {
     this.#streams.delete(id);
   }
 
-  /** Sets how loud a player is, 0–100. Rejects as `control`, and with `unavailable` where that cannot be set. */
+  /** Sets a player's volume, 0–100. Rejects as `control`, and with `unavailable` if it cannot be set. */
   async setVolume(id: string, caller: PlayerCaller, percent: number, signal: AbortSignal): Promise<void> {
     const device = await this.#device(id, caller);
     await this.#timed(COMMAND_TIMEOUT_MS, signal, async (late) => {
@@ -91,7 +91,7 @@ export class Players {
     });
   }
 
-  /** Lets all players go. */
+  /** Aborts running calls and releases all players. */
   async close(): Promise<void> {
     const reason = new MillraceError("closed", "the engine is closing");
     for (const { giveWay } of this.#openings.values()) giveWay.abort(reason);
@@ -108,7 +108,7 @@ export class Players {
         return `${device.facts.name} did not begin to play in time${why === null ? "" : `: ${why}`}`;
       });
     } catch (error) {
-      // What played before was a stream of its own, unless it is this one.
+      // Stop the previous stream, unless it is the same one.
       if (before?.id !== stream.id) stream.stop();
       throw error;
     }
@@ -141,7 +141,7 @@ export class Players {
     return device;
   }
 
-  /** One finder after the other: those that know at once come first, so that their players never wait for a search. */
+  /** Asks one finder after the other; those that need no search come first, so that their players never wait for one. */
   async #find(id: string): Promise<PlayerDevice | null> {
     for (const finder of this.#finders) {
       const device = (await finder.list()).find(({ facts }) => facts.id === id);

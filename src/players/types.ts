@@ -1,4 +1,4 @@
-/** What players are, whatever their kind: section 2.5 of the HTTP API, and what the engine does with each. */
+/** Types that all kinds of players share: section 2.5 of the HTTP API, and the interface to the engine. */
 
 /** One player, section 2.5. */
 export interface Player {
@@ -12,45 +12,45 @@ export interface Player {
   readonly icon: string | null;
 }
 
-/** What a player reads: the file as it is, MPEG TS, or HLS. */
+/** What a player reads: the original file, MPEG TS, or HLS. */
 export type PlayerOutput = "file" | "ts" | "hls";
 
-/** A stream that was started for a player. */
+/** A stream started for a player. */
 export interface PlayerStream {
-  /** Two streams with the same id are one and the same. */
+  /** Streams with the same id are the same stream. */
   readonly id: string;
-  /** Address of this engine that the player reads. It holds nothing but characters that RFC 3986 allows, no apostrophe. */
+  /** Address on this engine that the player reads. It has only characters that RFC 3986 allows, and no apostrophe. */
   readonly url: string;
-  /** Path below the engine's base, for pages of its own. Default: that of `url`, which has it after the base. */
+  /** Path below the engine's base, for the engine's own pages. Default: that of `url`. */
   readonly path?: string;
   /** Name for people. It may come from a stranger's torrent: it is data, never part of a command. */
   readonly title: string;
   readonly isLive: boolean;
   /**
-   * Resolves when a player finds enough to begin without a wait: of HLS two segments. For players that give up on a stream
-   * whose beginning is slow. Rejects as reading does.
+   * Resolves when there is enough to begin without a wait (two segments of HLS), for players that give up on a stream with a
+   * slow beginning. Rejects as reading does.
    */
   ready(signal: AbortSignal): Promise<void>;
-  /** Why it does not play, as far as the engine knows; null when nothing is wrong. */
+  /** Why the stream does not play, as far as the engine knows; null when nothing is wrong. */
   trouble(): string | null;
-  /** The player needs it no longer. */
+  /** To be called when the player no longer needs the stream. */
   stop(): void;
 }
 
-/** What a player needs a stream to be. */
+/** A player's requirements for a stream. */
 export type StreamNeeds = Pick<PlayerDevice, "output" | "host" | "sound" | "isForeignPage">;
 
-/** Starts the stream that was asked for. Rejects as playback does. */
+/** Starts the requested stream. Rejects as playback does. */
 export type StartStream = (needs: StreamNeeds, signal: AbortSignal) => Promise<PlayerStream>;
 
-/** What a player does. */
+/** A player's state. */
 export interface PlayerStatus {
   readonly state: "idle" | "playing" | "paused";
-  /** Seconds from the beginning; null when nothing plays or the player does not say. */
+  /** Seconds from the beginning; null when nothing plays or it is unknown. */
   readonly positionSeconds: number | null;
-  /** Null for a broadcast, too. */
+  /** Null also for a broadcast. */
   readonly durationSeconds: number | null;
-  /** 0–100; absent or null when the player does not say. */
+  /** 0–100; absent or null when unknown. */
   readonly volumePercent?: number | null;
 }
 
@@ -62,31 +62,31 @@ export type PlayerCommand =
   | { readonly kind: "pause" | "resume" | "stop" }
   | { readonly kind: "seek"; readonly positionSeconds: number };
 
-/** Who wants something of a player. */
+/** The caller of a player's functions. */
 export interface PlayerCaller {
-  /** A program on this machine, or a page of the engine's own there. */
+  /** Whether it is a program, or a page of the engine's own, on this machine. */
   readonly isLocal: boolean;
 }
 
 /** A player in reach. Every promise settles soon after `signal` fires, rejected with its reason. */
 export interface PlayerDevice {
   readonly facts: Player;
-  /** Only callers on this machine see it and use it, since using it starts a program here. */
+  /** Whether only callers on this machine may see and use it, because using it starts a program here. */
   readonly localOnly: boolean;
-  /** What it is given to read. */
+  /** The output that it reads. */
   readonly output: PlayerOutput;
-  /** "aac": it decodes AAC and MP3 alone, so other sound is made into AAC. Default: whatever `output` carries. */
+  /** "aac": it decodes only AAC and MP3, so other sound is converted to AAC. Default: whatever `output` carries. */
   readonly sound?: "aac";
-  /** It reads the stream as a web page of another origin, which has to be allowed to. Default false. */
+  /** Whether it reads the stream as a web page of another origin, which needs permission. Default false. */
   readonly isForeignPage?: boolean;
-  /** Address of the machine that it is on; null: this one. */
+  /** Address of its machine; null: this one. */
   readonly host: string | null;
-  /** Resolves when it plays `stream`. Rejects with `unavailable` and the player's own words when it will not. */
+  /** Plays `stream`; resolves when it plays. Rejects with `unavailable` and the player's own message when it will not. */
   open(stream: PlayerStream, signal: AbortSignal): Promise<void>;
   status(signal: AbortSignal): Promise<PlayerStatus>;
-  /** Resolves when the player has taken the command. Rejects with `conflict` when it plays nothing. */
+  /** Sends a command; resolves when the player has taken it. Rejects with `conflict` when it plays nothing. */
   control(command: PlayerCommand, signal: AbortSignal): Promise<void>;
-  /** Sets how loud it is, 0–100; absent where that cannot be set. Rejects as `control`. */
+  /** Sets the volume, 0–100; absent if it cannot be set. Rejects as `control`. */
   setVolume?(percent: number, signal: AbortSignal): Promise<void>;
 }
 
@@ -94,6 +94,6 @@ export interface PlayerDevice {
 export interface PlayerFinder {
   /** Players in reach now, the same object for the same player each time. */
   list(): Promise<readonly PlayerDevice[]>;
-  /** Lets all of its players go. */
+  /** Releases all of its players. */
   close(): Promise<void>;
 }

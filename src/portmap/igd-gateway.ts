@@ -14,24 +14,24 @@ import { type Gateway, LIFETIME_S, type MappedPort, type PortToMap } from "./typ
 /** Devices of version 2 answer a search for version 1 (UPnP Device Architecture 1.1, 1.3.2), but some do not. */
 const TARGETS = [1, 2].map((version) => `urn:schemas-upnp-org:device:InternetGatewayDevice:${version}`);
 const SERVICE = /^urn:schemas-upnp-org:service:WAN(?:IP|PPP)Connection:\d{1,2}$/;
-/** Devices asked in one search: a network has one router, two at most; others claim to be. */
+/** Most devices asked in one search: a network has one or two routers; more are pretenders. */
 const MAX_DEVICES = 4;
-/** Connections of one device that are tried. */
+/** Most connections of one device that are tried. */
 const MAX_SERVICES = 4;
-/** For each request, ms: routers are slow. */
+/** Deadline of each request, ms: routers are slow. */
 const REQUEST_MS = 3000;
-/** Errors of AddPortMapping: only mappings without an end; somebody else has the port. */
+/** Errors of AddPortMapping: the router makes only permanent mappings; another machine has the port. */
 const PERMANENT_ONLY = 725;
 const CONFLICT = 718;
-/** Other external ports tried when ours is taken. */
+/** How many other external ports are tried when ours is taken. */
 const OTHER_PORTS = 2;
-/** Shown in the router's list. */
+/** Name of the mapping in the router's list. */
 const DESCRIPTION = "millrace";
 
 /** What the search needs of the machine. */
 export type IgdPorts = SsdpPorts & { readonly fetch: typeof fetch };
 
-/** A connection of a router to the world. */
+/** A router's connection to the internet. */
 export class IgdGateway implements Gateway {
   readonly protocol = "UPnP";
   readonly host: string;
@@ -40,7 +40,7 @@ export class IgdGateway implements Gateway {
   readonly #service: ServiceAddress;
   readonly #client: string;
   readonly #random: () => number;
-  /** The port outside that each of ours got before. */
+  /** The external port that each of our ports got before. */
   readonly #external = new Map<string, number>();
 
   /** `client`: this machine's address in the router's network. */
@@ -85,7 +85,7 @@ export class IgdGateway implements Gateway {
     }, signal);
   }
 
-  /** The lifetime, ms. */
+  /** Adds a mapping; returns its lifetime, ms. */
   async #add({ protocol, port }: PortToMap, externalPort: number, signal: AbortSignal): Promise<number> {
     for (const seconds of [LIFETIME_S, 0]) {
       try {
@@ -144,7 +144,7 @@ export async function findIgds(ports: IgdPorts, signal: AbortSignal): Promise<Ig
         return connectionsOf(text, location).map((service) => new IgdGateway(ports, service, client));
       } catch (error) {
         if (signal.aborted) throw error;
-        // A device that does not describe itself properly maps nothing.
+        // Skip devices without a proper description.
         if (!hasCode(error, "connection_failed") && !(error instanceof MillraceError)) throw error;
         return [];
       } finally {
@@ -155,7 +155,7 @@ export async function findIgds(ports: IgdPorts, signal: AbortSignal): Promise<Ig
   return found.flat();
 }
 
-/** The connections that a description at `location` lists. Throws `protocol_violation` for what is no XML. */
+/** The connections that a description at `location` lists. Throws `protocol_violation` for anything but XML. */
 export function connectionsOf(text: string, location: URL): readonly ServiceAddress[] {
   const { services } = servicesOf(readXml(text), location);
   return services.filter(({ type }) => SERVICE.test(type)).slice(0, MAX_SERVICES);

@@ -14,9 +14,9 @@ import {
 } from "./pcp-messages.ts";
 import { type Gateway, LIFETIME_S, type MappedPort, type PortToMap } from "./types.ts";
 
-/** From each try to the next, and from the last to giving up, ms (RFC 6886 section 3.1; it goes on for a minute, which nobody waits for). */
+/** Pauses between tries, and from the last try to giving up, ms. RFC 6886 section 3.1 retries for a minute, too long for us. */
 const RETRY_AFTER_MS = [250, 500, 1000] as const;
-/** Datagrams read per request: a router sends one for each try, and others may send more. */
+/** Most datagrams read per request: a router sends one per try, and strangers may send more. */
 const MAX_ANSWERS = 32;
 
 /** What the gateways need of the machine. */
@@ -25,7 +25,7 @@ export interface PcpPorts {
   readonly clock: Clock;
 }
 
-/** The parties: the router, and this machine as the router sees it, both IPv4. */
+/** Addresses of the router, and of this machine as the router sees it, both IPv4. */
 export interface PcpParties {
   readonly host: string;
   readonly client: string;
@@ -39,7 +39,7 @@ export class PcpGateway implements Gateway {
   readonly host: string;
   readonly #ports: PcpPorts;
   readonly #parties: PcpParties;
-  /** Shows that we own our mappings (RFC 6887 section 11.1). */
+  /** Proves that our mappings are ours (RFC 6887 section 11.1). */
   readonly #nonce = crypto.getRandomValues(new Uint8Array(12));
 
   constructor(ports: PcpPorts, parties: PcpParties) {
@@ -107,7 +107,7 @@ function agreed(host: string, answer: PcpAnswer): MappedPort {
   return { externalPort, externalHost, lifetimeMs: 1000 * lifetimeS };
 }
 
-/** Sends a request until `read` understands an answer of the router's. Rejects with `timeout` or the signal's reason. */
+/** Repeats a request until `read` accepts an answer from the router. Rejects with `timeout` or the signal's reason. */
 async function ask<T>(
   { udp, clock }: PcpPorts,
   { host, client, port = PCP_PORT }: PcpParties,

@@ -2,15 +2,15 @@
 import ipaddr from "ipaddr.js";
 import type { PortToMap } from "./types.ts";
 
-/** Where routers listen. */
+/** Port on which routers listen. */
 export const PCP_PORT = 5351;
 
-/** Longest message (RFC 6887 section 7). */
+/** Longest message, bytes (RFC 6887 section 7). */
 export const MAX_PCP_BYTES = 1100;
 
 const PCP_VERSION = 2;
 const PCP_MAP = 1;
-/** Set in the opcode of an answer, in both protocols. */
+/** Bit that is set in the opcode of an answer, in both protocols. */
 const ANSWER = 0x80;
 const PCP_HEADER_BYTES = 24;
 const PCP_MAP_BYTES = 36;
@@ -39,7 +39,7 @@ const PCP_REFUSALS = [
   "too many peers",
 ] as const;
 
-/** The same (RFC 6886 section 3.5). */
+/** The same for NAT-PMP (RFC 6886 section 3.5). */
 const PMP_REFUSALS = [
   "",
   "it speaks another version",
@@ -49,10 +49,10 @@ const PMP_REFUSALS = [
   "it does not support the request",
 ] as const;
 
-/** What a router answered. `refusal`: in words, null when it agreed. */
+/** A router's answer. `refusal` is the reason in words, null when it agreed. */
 export interface PcpAnswer {
   readonly refusal: string | null;
-  /** It does not know this protocol: another may work. */
+  /** Whether the router does not speak this protocol, so that another may work. */
   readonly isOtherVersion: boolean;
   readonly lifetimeS: number;
   readonly externalPort: number;
@@ -83,10 +83,10 @@ export function encodePcpMap(
   return bytes;
 }
 
-/** Reads the answer to such a request; null for anything else. */
+/** Reads the answer to a PCP MAP request; null for anything else. */
 export function decodePcpMap(bytes: Uint8Array, { protocol, port }: PortToMap, nonce: Uint8Array): PcpAnswer | null {
   if (bytes.length > MAX_PCP_BYTES || bytes.length < 4 || (bytes[1]! & ANSWER) === 0) return null;
-  // A router with NAT-PMP alone answers in its own version (RFC 6886 section 3.5).
+  // A router that speaks only NAT-PMP answers with its own version (RFC 6886 section 3.5).
   if (bytes[0] !== PCP_VERSION) return refused(PCP_REFUSALS[1], true);
   if (bytes.length < PCP_HEADER_BYTES || bytes[1] !== (ANSWER | PCP_MAP)) return null;
   const result = bytes[3]!;
@@ -160,7 +160,7 @@ function refused(refusal: string, isOtherVersion: boolean): PcpAnswer {
   return { refusal, isOtherVersion, lifetimeS: 0, externalPort: 0, externalHost: null };
 }
 
-/** ::ffff:0:0/96 (RFC 6887 section 5). */
+/** The address as IPv4-mapped IPv6, ::ffff:0:0/96 (RFC 6887 section 5). */
 function mappedIpv4(host: string): Uint8Array {
   const bytes = new Uint8Array(16);
   bytes.fill(0xff, 10, 12);
@@ -172,7 +172,7 @@ function isMappedIpv4(bytes: Uint8Array): boolean {
   return mappedIpv4("0.0.0.0").subarray(0, 12).every((byte, i) => bytes[i] === byte);
 }
 
-/** null for 0.0.0.0: the router does not know. */
+/** The address as text; null for 0.0.0.0, which means that the router does not know it. */
 function ipv4Text(bytes: Uint8Array): string | null {
   return bytes.every((byte) => byte === 0) ? null : bytes.join(".");
 }

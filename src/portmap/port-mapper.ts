@@ -1,4 +1,4 @@
-/** Keeps ports of this machine open at the router: found, asked, asked again in time, and given back at the end. */
+/** Keeps ports of this machine open at the router: finds it, maps the ports, renews the mappings and removes them at the end. */
 import { deadline } from "../bytes/deadline.ts";
 import { isPublicHost } from "../discovery/addresses.ts";
 import { hasCode } from "../errors.ts";
@@ -8,34 +8,34 @@ import { clientFor, findIgds, type IgdPorts } from "./igd-gateway.ts";
 import { isOtherVersion, PcpGateway, PmpGateway } from "./pcp-gateway.ts";
 import type { Gateway, MappedPort, MappingProtocol, PortToMap } from "./types.ts";
 
-/** A mapping is renewed after half of its life (RFC 6887 section 11.2.1), but within these, ms: routers forget when they restart. */
+/** A mapping is renewed after half its lifetime (RFC 6887 section 11.2.1), but within these bounds, ms: routers forget mappings when they restart. */
 const LEAST_RENEWAL_MS = 60_000;
 const MOST_RENEWAL_MS = 15 * 60_000;
-/** After a failure the routers are looked for again after this, ms: the machine may have moved. */
+/** Pause before routers are searched again after a failure, ms: the machine may have moved. */
 const RETRY_MS = 10 * 60_000;
 /** `close` resolves within this, ms. */
 const CLOSE_MS = 1_500;
-/** Networks of this machine whose router is asked. */
+/** Most networks of this machine whose router is asked. */
 const MAX_ROUTERS = 4;
 
 /** What became of the ports. */
 export type MappingState =
   | { readonly kind: "searching" }
-  /** There is no router to ask: every network of this machine is public, or there is none. */
+  /** There is no router to ask: all networks of this machine are public, or there is none. */
   | { readonly kind: "unneeded" }
   | {
     readonly kind: "mapped";
     readonly protocol: MappingProtocol;
     readonly router: string;
     readonly externalHost: string | null;
-    /** Port outside for TCP. */
+    /** External port for TCP. */
     readonly externalPort: number;
-    /** False when the router's own address is not public, so that another one stands before it. */
+    /** False when the router's own address is not public, so that another router stands before it. */
     readonly isPublic: boolean;
   }
   | { readonly kind: "failed"; readonly reason: string };
 
-/** What it needs of the machine. */
+/** What the mapper needs of the machine. */
 export type PortMapperPorts = IgdPorts & { readonly log: Logger };
 
 interface Held {
@@ -56,7 +56,7 @@ export class PortMapper {
   #running: Promise<void> = Promise.resolve();
   #closing: Promise<void> | null = null;
 
-  /** Asks for `wanted`, of which the first has to succeed, and calls `changed` with each new state. */
+  /** Maps the ports `wanted`, the first of which must succeed, and calls `changed` with each new state. */
   constructor(ports: PortMapperPorts, wanted: readonly PortToMap[], changed: (state: MappingState) => void = () => {}) {
     this.#ports = ports;
     this.#wanted = wanted;
@@ -68,12 +68,12 @@ export class PortMapper {
     return this.#state;
   }
 
-  /** Begins. Resolves when the first attempt is over; it never rejects. */
+  /** Starts mapping. Resolves when the first attempt is over; never rejects. */
   start(): Promise<void> {
     return this.#running = this.#round();
   }
 
-  /** Gives the ports back. Resolves within 1.5 s. */
+  /** Removes the mappings. Resolves within 1.5 s. */
   close(): Promise<void> {
     return this.#closing ??= this.#shutDown();
   }
@@ -108,7 +108,7 @@ export class PortMapper {
     this.#timer = clock.setTimeout(() => void (this.#running = this.#round()), nextMs);
   }
 
-  /** Asks the router that has our ports again. Time until the next renewal, null when there is none or it refuses. */
+  /** Renews at the router that has our mappings. Returns the time until the next renewal, ms; null when there is no such router or it refuses. */
   async #renew(signal: AbortSignal): Promise<number | null> {
     if (this.#gateway === null) return null;
     try {
@@ -127,7 +127,7 @@ export class PortMapper {
       return null;
     }
     const reasons: string[] = [];
-    // The search by UPnP takes its time; nobody is asked for a port by it.
+    // Begin the slow UPnP search now; the search itself does not map anything.
     const igds = findIgds(this.#ports, signal);
     igds.catch(() => {});
     const attempt = async (gateway: Gateway): Promise<number | null> => {
@@ -157,7 +157,7 @@ export class PortMapper {
     return null;
   }
 
-  /** Maps all ports there. The first must succeed; without the others only less is reached. */
+  /** Maps all ports at a router. The first must succeed; the others only improve reachability. */
   async #take(gateway: Gateway, signal: AbortSignal): Promise<number> {
     const held: Held[] = [];
     for (const [i, wanted] of this.#wanted.entries()) {
@@ -167,7 +167,7 @@ export class PortMapper {
         if (i === 0 || signal.aborted) throw error;
         this.#ports.log.log("info", "the router maps only some ports", { wanted, error: messageOf(error) });
       } finally {
-        // What was mapped before an abort is to be given back, too.
+        // Mappings made before an abort must be removed, too.
         this.#gateway = held.length > 0 ? gateway : this.#gateway;
         if (held.length > 0) this.#held = held;
       }
@@ -180,7 +180,7 @@ export class PortMapper {
     return Math.min(MOST_RENEWAL_MS, Math.max(LEAST_RENEWAL_MS, lifetimeMs / 2));
   }
 
-  /** Addresses of the routers of our private IPv4 networks: as the system says, else the first address of each. */
+  /** Addresses of the routers of our private IPv4 networks: those the system knows, else the first address of each network. */
   async #routers(): Promise<readonly string[]> {
     const { network } = this.#ports;
     const own = localNetworks(network).filter(({ host, prefixLength }) => !isPublicHost(host) && prefixLength <= 30);
@@ -202,7 +202,7 @@ export class PortMapper {
   }
 }
 
-/** The state in a sentence. */
+/** The state as a sentence. */
 export function describeMapping(state: MappingState): string {
   switch (state.kind) {
     case "searching":
@@ -225,7 +225,7 @@ function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** First host address of an IPv4 network, where most home routers are. */
+/** First host address of an IPv4 network, which most home routers have. */
 function firstAddress(host: string, prefixLength: number): string {
   const value = host.split(".").reduce((sum, part) => sum * 256 + Number(part), 0);
   const size = 2 ** (32 - prefixLength);

@@ -1,33 +1,33 @@
-/** What a router is asked for, and what it gives. */
+/** Types shared by the protocols: what a router is asked for, and what it grants. */
 
 /** A port of ours that others should reach. */
 export interface PortToMap {
   readonly protocol: "tcp" | "udp";
-  /** Our port, 1–65535; asked for outside as well. */
+  /** Our port, 1–65535; the same number is requested outside. */
   readonly port: number;
 }
 
 /** A port that a router passes on to us. */
 export interface MappedPort {
   readonly externalPort: number;
-  /** The router's address outside, canonical; null where it does not say. */
+  /** The router's external address, canonical; null when it does not report it. */
   readonly externalHost: string | null;
-  /** How long it holds, ms; Infinity: until it is removed. */
+  /** Lifetime of the mapping, ms; Infinity: until it is removed. */
   readonly lifetimeMs: number;
 }
 
-/** By which protocol a router was asked. */
+/** Protocol by which a router maps ports. */
 export type MappingProtocol = "PCP" | "NAT-PMP" | "UPnP";
 
 /** A router that maps ports. */
 export interface Gateway {
   readonly protocol: MappingProtocol;
   readonly host: string;
-  /** Asks for a port, or renews it. Rejects with `unavailable` when it refuses, `timeout`, or the signal's reason. */
+  /** Maps a port, or renews its mapping. Rejects with `unavailable` when the router refuses, `timeout`, or the signal's reason. */
   map(wanted: PortToMap, signal: AbortSignal): Promise<MappedPort>;
-  /** Gives a port back. Rejects as `map`. */
+  /** Removes a mapping. Rejects as `map`. */
   unmap(wanted: PortToMap, mapped: MappedPort, signal: AbortSignal): Promise<void>;
 }
 
-/** How long a port is asked for: a machine that vanishes leaves it open no longer, s. RFC 6886 (3.3) recommends two hours. */
+/** Requested lifetime of a mapping, s: the port of a machine that vanishes stays open no longer. RFC 6886 (3.3) recommends two hours. */
 export const LIFETIME_S = 7200;

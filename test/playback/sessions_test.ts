@@ -307,7 +307,7 @@ test("Sessions.close() ends all and refuses new ones", async () => {
   await assertRejects(() => start(), MillraceError, "shutting down");
 });
 
-test("PlaybackSession does not fetch ahead when the swarm has no free reader, and marks its readers with their session", async () => {
+test("PlaybackSession does not fetch ahead when the swarm has no free reader, and fileBody() says that there are too many", async () => {
   const { start, swarm } = setUp({ names: ["film.mp4", "extra.mkv"] });
   for (const maxReaders of [0, 1]) {
     swarm.maxReaders = maxReaders;

@@ -7,13 +7,13 @@ import { readCriteria, SEARCHED_PROPERTIES } from "./search-criteria.ts";
 import { CONTENT_DIRECTORY, type Service } from "./services.ts";
 import { type SoapCall, UpnpError } from "./soap.ts";
 
-/** Most entries of one answer: some 150 KB. Control points ask for the rest when they get fewer than there are. */
+/** Most entries of one answer: some 150 KB. Control points ask for the rest when they get fewer than the total. */
 const MAX_PAGE_ENTRIES = 200;
 
-/** Results by their names, in their order. */
+/** Results by name, in order. */
 export type Results = Readonly<Record<string, string | number>>;
 
-/** What `call` of `service` results in. Throws `UpnpError`, and rejects as `MediaLibrary` does. */
+/** Performs `call` of `service` and returns its results. Rejects with `UpnpError`, and as `MediaLibrary` does. */
 export async function perform(
   service: Service,
   call: SoapCall,
@@ -26,7 +26,7 @@ export async function perform(
     case "GetSearchCapabilities":
       return { SearchCaps: SEARCHED_PROPERTIES };
     case "GetSortCapabilities":
-      // The order is that of the library, whatever is asked for.
+      // Sorting is not supported: entries always come in the library's order.
       return { SortCaps: "" };
     case "GetSystemUpdateID":
       return { Id: await library.version() };
@@ -71,7 +71,7 @@ function objectOf(text: string) {
   return id;
 }
 
-/** Nothing asked for is everything. */
+/** The requested page; a count of 0 means all entries. */
 function boundsOf(call: SoapCall): { readonly offset: number; readonly limit: number } {
   const [offset, count] = ["StartingIndex", "RequestedCount"].map((name) => {
     const text = call.arg(name);
@@ -81,7 +81,7 @@ function boundsOf(call: SoapCall): { readonly offset: number; readonly limit: nu
   return { offset: offset!, limit: count === 0 ? MAX_PAGE_ENTRIES : Math.min(count!, MAX_PAGE_ENTRIES) };
 }
 
-/** The one connection of a server that prepares none (ConnectionManager:1, section 2.4.4). */
+/** The only connection of a server without PrepareForConnection (ConnectionManager:1, section 2.4.4). */
 function connection(call: SoapCall): Results {
   const source = [true, false].map((hasRanges) => protocolInfo(MEDIA_TYPE, hasRanges)).join(",");
   switch (call.action) {

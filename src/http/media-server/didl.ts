@@ -1,9 +1,9 @@
-/** What the library has, as DIDL-Lite (ContentDirectory:1, section 2.8). */
+/** Writes entries of the library as DIDL-Lite (ContentDirectory:1, section 2.8). */
 import { escapeXml } from "../../bytes/xml.ts";
 import { protocolInfo } from "../../upnp/dlna.ts";
 import { FILE_CLASS, LIVE_CLASS } from "./search-criteria.ts";
 
-/** Type under which devices take MPEG TS in packets of 188 bytes: that of the DLNA profiles whose names end in `_ISO`. */
+/** Media type of MPEG TS in 188-byte packets: that of the DLNA profiles whose names end in `_ISO`. */
 export const MEDIA_TYPE = "video/mpeg";
 
 /** A list that can be opened. */
@@ -12,7 +12,7 @@ export interface ContainerEntry {
   readonly id: string;
   readonly parentId: string;
   readonly title: string;
-  /** Null: not counted. */
+  /** Null when unknown. */
   readonly childCount: number | null;
 }
 
@@ -24,9 +24,9 @@ export interface MediaEntry {
   readonly title: string;
   readonly isLive: boolean;
   readonly url: string;
-  /** Address of a picture; empty: none. */
+  /** Address of a picture; empty when there is none. */
   readonly picture: string;
-  /** Null: nobody knows before it is played. */
+  /** Null when it is unknown before playback. */
   readonly sizeBytes: number | null;
   readonly durationMs: number | null;
 }
@@ -34,7 +34,7 @@ export interface MediaEntry {
 /** One entry of a list. */
 export type Entry = ContainerEntry | MediaEntry;
 
-/** The whole document. */
+/** Writes the whole document. */
 export function didl(entries: readonly Entry[]): string {
   return '<DIDL-Lite xmlns="urn:schemas-upnp-org:metadata-1-0/DIDL-Lite/" xmlns:dc="http://purl.org/dc/elements/1.1/" ' +
     'xmlns:upnp="urn:schemas-upnp-org:metadata-1-0/upnp/" xmlns:dlna="urn:schemas-dlna-org:metadata-1-0/">' +

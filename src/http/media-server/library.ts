@@ -1,4 +1,4 @@
-/** The library as a tree of lists: what plays now, everything, favourites, one list per category, and the files of torrents. */
+/** The library as a tree of lists: streams playing now, all items, favourites, one list per category, and the files of torrents. */
 import { deadline } from "../../bytes/deadline.ts";
 import { selectStream } from "../../content/selector.ts";
 import { MillraceError } from "../../errors.ts";
@@ -11,7 +11,7 @@ import type { Entry } from "./didl.ts";
 import { type ListName, type ObjectId, parentOf, writeObjectId } from "./object-id.ts";
 import { UpnpError } from "./soap.ts";
 
-/** For a torrent to say which files it has, ms: televisions wait some 30 s, and most torrents of a library are known. */
+/** Deadline for finding out a torrent's files, ms: televisions wait some 30 s, and most torrents of a library are known. */
 const FILES_MS = 10_000;
 
 /** A part of a list. */
@@ -21,7 +21,7 @@ export interface EntryPage {
   readonly entries: readonly Entry[];
 }
 
-/** The lists that always are there, in front of the categories. */
+/** The lists that always exist, before the categories. */
 const LISTS: readonly (ListName & { readonly kind: "all" | "favourites" } | { readonly kind: "now" })[] = [
   { kind: "now" },
   { kind: "all" },
@@ -35,7 +35,7 @@ export class MediaLibrary {
   readonly #catalogue: Catalogue;
   readonly #mediaUrl: string;
 
-  /** `baseUrl` is the engine's as the caller knows it. */
+  /** `baseUrl` is the engine's address as the caller knows it. */
   constructor(parts: HttpParts, baseUrl: string) {
     this.#parts = parts;
     this.#catalogue = parts.api.catalogue;
@@ -67,7 +67,7 @@ export class MediaLibrary {
     }
   }
 
-  /** A page of what is in the entry. Throws `UpnpError` 701 when there is none, and 710 when it is no list. */
+  /** A page of the entry's children. Throws `UpnpError` 701 when there is no such entry, and 710 when it is not a list. */
   async children(id: ObjectId, bounds: PageBounds, signal: AbortSignal): Promise<EntryPage> {
     switch (id.kind) {
       case "root":
@@ -85,7 +85,7 @@ export class MediaLibrary {
     }
   }
 
-  /** A page of the items below the entry that match, each as something to play. Throws `UpnpError` 710 for other entries. */
+  /** A page of the matching items below a list, each playable. Throws `UpnpError` 710 when the entry is not a list of items. */
   async search(id: ObjectId, filter: CatalogueFilter, bounds: PageBounds): Promise<EntryPage> {
     if (id.kind !== "root" && id.kind !== "list") throw new UpnpError(710, "No such container");
     const list: ListName = id.kind === "list" ? id.list : { kind: "all" };
@@ -93,7 +93,7 @@ export class MediaLibrary {
     return { total, entries: entries.map((item) => this.#media(list, item)) };
   }
 
-  /** A number that is another one when something changed. */
+  /** A number that changes whenever the library changes. */
   async version(): Promise<number> {
     return (await this.#catalogue.version() + this.#playing().length) >>> 0;
   }
@@ -130,7 +130,7 @@ export class MediaLibrary {
     };
   }
 
-  /** What the torrent of an item can play; asked for among peers where it is not known yet. */
+  /** The playable files of an item's torrent; peers are asked if the torrent is not known yet. */
   async #files(list: ListName, item: number, signal: AbortSignal): Promise<Entry[]> {
     const { api, clock } = this.#parts;
     const member = found((await api.channels.members({ item })).find(({ id }) => id === item));
@@ -203,7 +203,7 @@ function found<T>(thing: T | null | undefined): T {
   return thing;
 }
 
-/** What a name of an entry that is not there is refused with. */
+/** The error for an id without an entry. */
 export function noSuchObject(): UpnpError {
   return new UpnpError(701, "No such object");
 }

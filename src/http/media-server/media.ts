@@ -1,4 +1,4 @@
-/** What televisions play from the media server: the stream in the response itself, since many follow no redirect. */
+/** Serves streams of the media server to televisions, in the response itself, since many do not follow redirects. */
 import { selectStream } from "../../content/selector.ts";
 import { MillraceError } from "../../errors.ts";
 import { startOne } from "../../playback/failover.ts";
@@ -9,12 +9,12 @@ import { startRequest } from "../start-request.ts";
 import { tsResponse } from "../stream-routes.ts";
 import { MEDIA_TYPE } from "./didl.ts";
 
-/** What an address of `MediaLibrary` names. */
+/** What an address made by `MediaLibrary` names. */
 type Wanted =
   | { readonly item: number; readonly fileIndex: number | null }
   | { readonly infohashHex: string; readonly fileIndex: number | null };
 
-/** MPEG TS of an item of the library, or of what plays now. Rejects as playback. */
+/** Responds with the MPEG TS of an item of the library, or of a stream that is playing now. Rejects as playback. */
 export async function mediaResponse(c: HttpContext, parts: HttpParts): Promise<Response> {
   const wanted = readName(c.req.param("name") ?? "");
   if (wanted === null) throw new MillraceError("not_found", "the library has nothing by that name");
@@ -32,7 +32,7 @@ async function item(
   { item, fileIndex }: Extract<Wanted, { item: number }>,
 ): Promise<Response> {
   const all = await parts.api.channels.members({ item });
-  // Other torrents of the channel have other files.
+  // A file index is valid only for its own torrent, not for others of the channel.
   const members = fileIndex === null ? all : all.filter(({ id }) => id === item);
   if (members.length === 0) throw new MillraceError("not_found", "the library has nothing by that name");
   const params = fileIndex === null ? {} : { _idx: fileIndex };
@@ -45,7 +45,7 @@ async function item(
   return c.req.raw.method === "HEAD" ? new Response(null, response) : response;
 }
 
-/** Only what somebody plays: this is no door to everything. */
+/** A stream that somebody is playing: other streams cannot be reached by this address. */
 async function playing(
   c: HttpContext,
   parts: HttpParts,

@@ -1,24 +1,24 @@
-/** Names of the entries of the media server. Each begins with that of the list that it is in, so that an item may be in several. */
+/** Ids of the media server's entries. Each begins with the id of the list that holds it, so that an item may be in several lists. */
 
 /** A list of items. */
 export type ListName =
   | { readonly kind: "all" | "favourites" }
   | { readonly kind: "category"; readonly name: string };
 
-/** What a name stands for. */
+/** A parsed id. */
 export type ObjectId =
   | { readonly kind: "root" | "now" }
-  /** A file that plays now, or a broadcast. */
+  /** A file that is playing now, or a broadcast. */
   | { readonly kind: "playing"; readonly infohashHex: string; readonly fileIndex: number | null }
   | { readonly kind: "list"; readonly list: ListName }
   | { readonly kind: "item"; readonly list: ListName; readonly item: number }
   /** One file of an item's torrent. */
   | { readonly kind: "file"; readonly list: ListName; readonly item: number; readonly fileIndex: number };
 
-/** Longest name read, characters: a category of 1000 letters of three bytes each, written as `%XX`. */
+/** Longest id read, characters: a category of 1000 letters of three bytes each, written as `%XX`. */
 const MAX_ID_CHARS = 9100;
 
-/** Null for what this server never called anything. */
+/** Parses an id; null for one that this server never made. */
 export function readObjectId(id: string): ObjectId | null {
   if (id === "0") return { kind: "root" };
   if (id === "now") return { kind: "now" };
@@ -54,7 +54,7 @@ export function writeObjectId(id: ObjectId): string {
   }
 }
 
-/** Name of the entry that an entry is in; `-1` for the root. */
+/** Id of the entry that holds this one; `-1` for the root. */
 export function parentOf(id: ObjectId): string {
   switch (id.kind) {
     case "root":

@@ -18,17 +18,17 @@ import { mediaResponse } from "./media.ts";
 import { DESCRIPTION_PATH, deviceDescription, mediaServerUdn, serviceDescription, SERVICES } from "./services.ts";
 import { MAX_CALL_BYTES, readCall, soapFault, soapResult, UpnpError } from "./soap.ts";
 
-/** Actions of one machine per second, and saved up: one that reads a list of 100,000 items asks for 500 pages. */
+/** Actions per second and machine, and how many may accumulate: reading a list of 100,000 items takes 500 pages. */
 const ACTIONS_PER_SECOND = 20;
 const ACTIONS_AT_ONCE = 200;
 /** Machines whose actions are counted. */
 const MAX_CALLERS = 256;
-/** For one action, ms: control points wait 30 s. */
+/** Deadline of one action, ms: control points wait 30 s. */
 const ACTION_MS = 15_000;
 
 const XML = { "content-type": 'text/xml; charset="utf-8"' };
 
-/** Adds the routes. The library is the user's: only the local network gets them, for which the user opened it. */
+/** Adds the routes. They serve only the local network, to which the user opened the library. */
 export function addMediaServerRoutes(app: Hono<HttpEnv>, parts: HttpParts): void {
   app.use("/dlna/*", async (c, next) => {
     if (c.get("caller").addressClass !== "internet") return await next();

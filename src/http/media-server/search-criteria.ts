@@ -1,15 +1,15 @@
-/** Search criteria of control points (ContentDirectory:1, section 2.5.5), as a filter of the library. */
+/** Translates search criteria of control points (ContentDirectory:1, section 2.5.5) into a filter of the library. */
 import type { CatalogueFilter } from "../../playlist/catalogue.ts";
 import { UpnpError } from "./soap.ts";
 
-/** Longest criteria read, characters: those of televisions have some hundred. */
+/** Longest criteria read, characters: televisions send some hundred. */
 const MAX_CRITERIA_CHARS = 1024;
-/** Parentheses within each other. */
+/** Deepest nesting of parentheses. */
 const MAX_DEPTH = 16;
 
-/** Class of the items of broadcasts, and of all others. */
+/** UPnP class of broadcasts. */
 export const LIVE_CLASS = "object.item.videoItem.videoBroadcast";
-/** See `LIVE_CLASS`. */
+/** UPnP class of all other items. */
 export const FILE_CLASS = "object.item.videoItem";
 
 /** Properties that searches may name: `GetSearchCapabilities`. */
@@ -18,7 +18,7 @@ export const SEARCHED_PROPERTIES = "dc:title,upnp:class";
 const YES: CatalogueFilter = { kind: "constant", value: true };
 const NO: CatalogueFilter = { kind: "constant", value: false };
 
-/** The filter. Throws `UpnpError` 708 for what is no criteria, and for what is too long or too deep. */
+/** Parses criteria. Throws `UpnpError` 708 when they are malformed, too long or nested too deeply. */
 export function readCriteria(text: string): CatalogueFilter {
   if (text.length > MAX_CRITERIA_CHARS) throw unsupported();
   if (text.trim() === "*") return YES;
@@ -37,7 +37,7 @@ class Reader {
     this.#words = words;
   }
 
-  /** What `or` joins, which binds less than `and`. */
+  /** Parses terms joined by `or`, which binds less than `and`. */
   either(depth: number): CatalogueFilter {
     return this.#joined("or", "any", () => this.#joined("and", "all", () => this.#one(depth)));
   }
@@ -82,7 +82,7 @@ class Reader {
   }
 }
 
-/** Nothing has a property that is not searched, so that nothing is found by it. */
+/** The filter of one comparison. No item has a property that cannot be searched, so such a comparison finds nothing. */
 function related(property: string, operator: string, text: string): CatalogueFilter {
   if (property === "dc:title") return titled(operator, text);
   if (property !== "upnp:class") return NO;
@@ -95,7 +95,7 @@ function titled(operator: string, text: string): CatalogueFilter {
   switch (operator) {
     case "contains":
     case "doesnotcontain":
-      // Every title contains an empty text.
+      // Every title contains the empty text.
       if (text === "") return operator === "contains" ? YES : NO;
       return { kind: "title", test: "contains", text, negated: operator !== "contains" };
     case "=":

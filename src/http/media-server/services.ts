@@ -1,4 +1,4 @@
-/** What the media server says of itself: its device and its services (UPnP Device Architecture 1.0, section 2). */
+/** Descriptions of the media server's device and services (UPnP Device Architecture 1.0, section 2). */
 import { toHex } from "../../bytes/hex.ts";
 import { escapeXml } from "../../bytes/xml.ts";
 import { VERSION } from "../../version.ts";
@@ -6,13 +6,13 @@ import { VERSION } from "../../version.ts";
 /** Type of the device. */
 export const DEVICE_TYPE = "urn:schemas-upnp-org:device:MediaServer:1";
 
-/** Where the description of the device is, below the engine's address. */
+/** Path of the device description, below the engine's address. */
 export const DESCRIPTION_PATH = "/dlna/device.xml";
 
-/** One argument of an action: its name, which way it goes, and the variable that gives its type. */
+/** One argument of an action: its name, its direction, and the variable that defines its type. */
 type Argument = readonly [name: string, direction: "in" | "out", variable: string];
 
-/** A service: its actions, and the types of its variables, `string` unless they are listed. */
+/** A service: its actions and its variables, which are of type `string` unless listed otherwise. */
 export interface Service {
   readonly type: string;
   readonly id: string;
@@ -33,7 +33,7 @@ const SEARCHED: readonly Argument[] = [
   ["UpdateID", "out", "A_ARG_TYPE_UpdateID"],
 ];
 
-/** ContentDirectory:1, without what changes the library. */
+/** ContentDirectory:1, without the actions that change the library. */
 export const CONTENT_DIRECTORY: Service = {
   type: "urn:schemas-upnp-org:service:ContentDirectory:1",
   id: "urn:upnp-org:serviceId:ContentDirectory",
@@ -77,9 +77,9 @@ export const CONNECTION_MANAGER: Service = {
 /** Both services. */
 export const SERVICES: readonly Service[] = [CONTENT_DIRECTORY, CONNECTION_MANAGER];
 
-/** Identifiers of connections are the only signed numbers. */
+/** Variables that are signed: the ids of connections. */
 const SIGNED = new Set(["A_ARG_TYPE_ConnectionID", "A_ARG_TYPE_RcsID", "A_ARG_TYPE_AVTransportID"]);
-/** Values that the standard lists. */
+/** Allowed values from the standard. */
 const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   A_ARG_TYPE_BrowseFlag: ["BrowseMetadata", "BrowseDirectChildren"],
   A_ARG_TYPE_ConnectionStatus: [
@@ -93,8 +93,8 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
 };
 
 /**
- * Unique Device Name by which televisions recognise the server: the same for the same access token, about which nothing can
- * be learnt from it. In the form of a UUID of version 8 (RFC 9562).
+ * Unique Device Name by which televisions recognise the server. It is derived from the access token by a hash, so it stays
+ * the same with the token and reveals nothing about it. It has the form of a UUID of version 8 (RFC 9562).
  */
 export async function mediaServerUdn(accessToken: string): Promise<string> {
   const hash = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(`media server ${accessToken}`));
@@ -105,11 +105,11 @@ export async function mediaServerUdn(accessToken: string): Promise<string> {
   return `uuid:${[[0, 8], [8, 12], [12, 16], [16, 20], [20, 32]].map(([a, b]) => digits.slice(a, b)).join("-")}`;
 }
 
-/** The device, as the caller knows its address. */
+/** The device description for a caller that knows the engine as `host`. */
 export function deviceDescription(host: string, udn: string): string {
   const services = SERVICES.map(({ type, id, name }) =>
     `<service><serviceType>${type}</serviceType><serviceId>${id}</serviceId><SCPDURL>/dlna/${name}.xml</SCPDURL>` +
-    // Nothing is reported by itself: that would mean calling addresses that strangers name.
+    // No events: they would mean calling addresses that strangers name.
     `<controlURL>/dlna/control/${name}</controlURL><eventSubURL></eventSubURL></service>`
   );
   return `<?xml version="1.0" encoding="UTF-8"?>
@@ -129,7 +129,7 @@ export function deviceDescription(host: string, udn: string): string {
 `;
 }
 
-/** What a service can do: its actions and its variables. */
+/** The description of a service: its actions and its variables. */
 export function serviceDescription({ actions, numbers }: Service): string {
   const variables = new Set(Object.values(actions).flatMap((args) => args.map(([, , variable]) => variable)));
   const actionXml = Object.entries(actions).map(([name, args]) => {

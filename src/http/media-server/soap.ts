@@ -1,10 +1,10 @@
-/** Actions that control points call: SOAP 1.1 as the UPnP Device Architecture 1.0 has it (section 3.2). */
+/** Reads and answers calls of control points: SOAP 1.1 as in UPnP Device Architecture 1.0 (section 3.2). */
 import { XmlElement } from "@rgrove/parse-xml";
 import { escapeXml } from "../../bytes/xml.ts";
 import { hasCode } from "../../errors.ts";
 import { readXml } from "../../upnp/xml.ts";
 
-/** Largest call read, bytes: real ones have a kilobyte. */
+/** Largest call read, bytes: real calls have a kilobyte. */
 export const MAX_CALL_BYTES = 16 * 1024;
 
 const HEADERS = { "content-type": 'text/xml; charset="utf-8"', ext: "" };
@@ -12,11 +12,11 @@ const HEADERS = { "content-type": 'text/xml; charset="utf-8"', ext: "" };
 /** A call. */
 export interface SoapCall {
   readonly action: string;
-  /** An argument by its name; empty where it is missing. */
+  /** An argument by name; empty when it is missing. */
   arg(name: string): string;
 }
 
-/** Refuses a call by a number of UPnP. */
+/** Refuses a call with an error number of UPnP. */
 export class UpnpError extends Error {
   readonly errorCode: number;
 
@@ -26,7 +26,7 @@ export class UpnpError extends Error {
   }
 }
 
-/** Throws `UpnpError` 401 for what calls no action. */
+/** Parses a call. Throws `UpnpError` 401 for a body that calls no action. */
 export function readCall(text: string): SoapCall {
   let action: XmlElement | undefined;
   try {
@@ -43,13 +43,13 @@ export function readCall(text: string): SoapCall {
   return { action: localName(action), arg: (name) => values.get(name) ?? "" };
 }
 
-/** The results of `action` of the service of this type, in their order. */
+/** The response with the results of `action`, in order; `type` is that of the service. */
 export function soapResult(type: string, action: string, results: Readonly<Record<string, string | number>>): Response {
   const values = Object.entries(results).map(([name, value]) => `<${name}>${escapeXml(String(value))}</${name}>`);
   return envelope(`<u:${action}Response xmlns:u="${type}">${values.join("")}</u:${action}Response>`, 200);
 }
 
-/** A refusal, with the number and the words of UPnP. */
+/** The response that refuses a call, with UPnP's number and text. */
 export function soapFault({ errorCode, message }: UpnpError): Response {
   const detail = `<errorCode>${errorCode}</errorCode><errorDescription>${escapeXml(message)}</errorDescription>`;
   return envelope(

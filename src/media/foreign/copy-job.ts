@@ -1,4 +1,4 @@
-/** How ffmpeg is called to copy streams of a file, or to make their sound into another, into a transport stream. */
+/** Makes the ffmpeg call that copies streams of a file, or converts their sound, into a transport stream. */
 import type { AudioTarget, MadeChannels } from "../transcode/types.ts";
 import { MADE_RATE, TARGETS } from "../transcode/types.ts";
 import { inputArguments } from "./programs.ts";
@@ -6,8 +6,8 @@ import type { ForeignJob } from "./types.ts";
 import { FIRST_PID } from "./unit-reader.ts";
 
 /**
- * Samples by which an encoder's first packet precedes the sound that it is given. Where that sound begins at a whole number
- * of frames and so many samples, frames begin at whole numbers of frames of the file's clock.
+ * Samples by which an encoder's first packet precedes its input. If the input begins this many samples after a frame boundary
+ * of the file's clock, the encoder's frames lie on frame boundaries.
  */
 const LEAD_SAMPLES: Readonly<Record<AudioTarget, number>> = { aac: 0, ac3: 256 };
 
@@ -17,24 +17,24 @@ export interface CopiedStream {
   readonly index: number;
   readonly codecId: string;
   readonly kind: "video" | "audio";
-  /** Pictures are shown in the order in which they are decoded, though the container does not say when. */
+  /** Whether pictures are shown in decoding order; set when the container has no presentation times. */
   readonly isInOrder?: boolean;
-  /** What its sound is made into; null: it is copied. */
+  /** Format that its sound is converted to; null: the stream is copied. */
   readonly made: { readonly target: AudioTarget; readonly channels: MadeChannels } | null;
 }
 
-/** What is wanted of a file. */
+/** What to copy from a file. */
 export interface CopyWish {
   readonly demuxer: string;
   readonly streams: readonly CopiedStream[];
   /** Where to begin on the file's own clock, s; null: at its beginning. */
   readonly fromS: number | null;
-  /** Where made sound begins, s: silence is put before what is later. */
+  /** Where converted sound begins, s: sound that begins later is preceded by silence. */
   readonly soundFromS: number;
   readonly limitBytes: number;
 }
 
-/** The job: the output has `streams` in their order from `FIRST_PID` on, an access unit in each PES, on the file's clock. */
+/** The job: its output has `streams` in order, with PIDs from `FIRST_PID` on, one access unit per PES, on the file's clock. */
 export function copyJob({ demuxer, streams, fromS, soundFromS, limitBytes }: CopyWish): ForeignJob {
   const outputs = streams.flatMap((
     stream,
@@ -46,7 +46,7 @@ export function copyJob({ demuxer, streams, fromS, soundFromS, limitBytes }: Cop
     arguments: (url) => [
       ...["-nostdin", "-threads", "1"],
       ...inputArguments(demuxer),
-      // Containers without times of presentation (AVI): from the order of decoding.
+      // For containers without presentation times (AVI), make them from the decoding order.
       ...["-fflags", "+genpts", "-copyts"],
       ...(fromS === null ? [] : ["-ss", fromS.toFixed(6)]),
       ...["-i", url, ...outputs],
@@ -60,7 +60,7 @@ export function copyJob({ demuxer, streams, fromS, soundFromS, limitBytes }: Cop
 function codecArguments({ codecId, made }: CopiedStream, i: number, fromS: number): string[] {
   if (made === null) {
     const copied = [`-c:${i}`, "copy"];
-    // Two pictures in one packet are taken apart; the headers go before each random access point.
+    // Split packets that hold two pictures, and repeat the headers before each random access point.
     if (codecId === "mpeg4") copied.push(`-bsf:${i}`, "mpeg4_unpack_bframes,dump_extra=freq=keyframe");
     return copied;
   }
@@ -69,7 +69,7 @@ function codecArguments({ codecId, made }: CopiedStream, i: number, fromS: numbe
   const first = Math.floor(fromS * MADE_RATE / frameSamples) * frameSamples + LEAD_SAMPLES[target];
   return [
     ...[`-c:${i}`, target, `-b:${i}`, String(bitsPerSecond[channels]), `-ac:${i}`, String(channels)],
-    // Two steps: one that changes the rate as well takes first_pts for a time at another rate.
+    // Two steps: a single aresample that also changes the rate reads first_pts at the other rate.
     ...[`-filter:${i}`, `aresample=${MADE_RATE},aresample=${MADE_RATE}:async=1:min_hard_comp=0.02:first_pts=${first}`],
     ...[`-threads:${i}`, "1"],
   ];

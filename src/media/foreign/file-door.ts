@@ -1,7 +1,7 @@
 /**
- * Gives a program on this machine a file that may have to be fetched first: over HTTP on the loopback interface, with
- * ranges, under an address that nobody can guess. A pipe would do for files read from their beginning to their end, but
- * indexes stand at the end of many, and seeking needs them.
+ * Serves a file, which may still have to be fetched, to a program on this machine: over HTTP on the loopback interface, with
+ * ranges, under an address that nobody can guess. A pipe would do for reading from beginning to end, but many files have
+ * their index at the end, and seeking needs it.
  */
 import { toHex } from "../../bytes/hex.ts";
 import type { ByteSource } from "../../bytes/source.ts";
@@ -12,7 +12,7 @@ import type { HttpPort, HttpServer } from "../../ports.ts";
 const SECRET_BYTES = 16;
 /** Bytes read at a time. */
 const CHUNK_BYTES = 128 * 1024;
-/** A program may read a file so many times over, and so much besides: one that goes on reads in circles. */
+/** Most that a program may read: this many times the file's size, and so many bytes more. A program that reads more is in a loop. */
 const MOST_TIMES = 8;
 const SPARE_BYTES = 256 * 1024 * 1024;
 
@@ -26,7 +26,7 @@ export class Door {
   #servedBytes = 0;
   #failure: unknown = null;
 
-  /** `closed` is called once. */
+  /** `closed` is called once, when the door is closed. */
   constructor(url: string, source: ByteSource, closed: () => void) {
     this.url = url;
     this.#source = source;
@@ -38,12 +38,12 @@ export class Door {
     return this.#waiting > 0;
   }
 
-  /** Bytes that the program was given. */
+  /** Bytes sent to the program. */
   get servedBytes(): number {
     return this.#servedBytes;
   }
 
-  /** Why the program did not get what it asked for; null when it did. */
+  /** Why a read of the program failed; null when none did. */
   get failure(): unknown {
     return this.#failure;
   }
@@ -55,7 +55,7 @@ export class Door {
     this.#closed();
   }
 
-  /** Answers the program. */
+  /** Answers a request of the program. */
   answer(request: Request): Response {
     const [, from = "0", to] = /^bytes=(\d{1,15})-(\d{1,15})?$/.exec(request.headers.get("range") ?? "") ?? [];
     const start = Number(from);
@@ -110,7 +110,7 @@ export class Door {
   }
 }
 
-/** Opens doors. It listens only while one is open. */
+/** Opens doors. It listens only while a door is open. */
 export class DoorKeeper {
   readonly #http: HttpPort;
   readonly #doors = new Map<string, Door>();
@@ -120,10 +120,10 @@ export class DoorKeeper {
     this.#http = http;
   }
 
-  /** A door to `source`. Rejects as `HttpPort.serve`. */
+  /** Opens a door to `source`. Rejects as `HttpPort.serve`. */
   async open(source: ByteSource): Promise<Door> {
     const secret = toHex(crypto.getRandomValues(new Uint8Array(SECRET_BYTES)));
-    // Counted before the wait, so that the listener is not closed meanwhile.
+    // Count the door before the wait, so that the listener is not closed meanwhile.
     const closed = () => this.#leave(secret);
     this.#doors.set(secret, new Door("", source, closed));
     try {

@@ -1,7 +1,7 @@
 /**
  * The timeline of a file that ffmpeg reads. A run begins at the first random access point at or after a time fixed in
- * advance, wherever the program that reads it began. Sound that is made has a program of its own for each run, which begins
- * a second earlier, so that its frames are the same whoever asks; copies go on with the program of the run before.
+ * advance, wherever the program that reads it began. Converted sound needs a separate program for each run, which begins a
+ * second earlier, so that its frames are always the same; copies continue with the program of the previous run.
  */
 import type { ByteSource } from "../../bytes/source.ts";
 import type { RunReading, RunSample, StreamedRun, StreamedTimeline } from "../timeline.ts";
@@ -11,28 +11,28 @@ import { type CopiedStream, copyJob } from "./copy-job.ts";
 import type { ForeignReader, ForeignRun } from "./types.ts";
 import { type ForeignUnit, UnitReader } from "./unit-reader.ts";
 
-/** A program begins so much before the run that it is for, s: decoders and encoders settle, parsers find their feet. */
+/** How much before its run a program begins, s: decoders, encoders and parsers need to settle. */
 const LEAD_S = 1;
-/** Places closer to the beginning are reached by reading: some demuxers lose the first picture in seeking to it, s. */
+/** Places closer to the beginning than this are reached by reading, s: some demuxers lose the first picture when they seek to it. */
 const NEAR_S = 3;
 
-/** What reading takes. */
+/** What reading runs needs. */
 export interface ForeignFacts {
   readonly reader: ForeignReader;
   readonly demuxer: string;
-  /** Its output streams, which are the tracks `trackOf` of the index. */
+  /** Output streams of the program; `trackOf` has their tracks in the index. */
   readonly streams: readonly CopiedStream[];
   readonly trackOf: readonly number[];
-  /** Which of `streams` runs begin with. */
+  /** Index into `streams` of the main stream, with which runs begin. */
   readonly main: number;
-  /** The file's clock when its timeline is at 0, ticks of 90 kHz. */
+  /** Time on the file's clock at which its timeline is 0, 90 kHz. */
   readonly origin90k: number;
-  /** Begin of the file on its own clock, s. */
+  /** Beginning of the file on its own clock, s. */
   readonly startS: number;
   readonly limitBytes: number;
 }
 
-/** A program with what it wrote and nobody took yet. */
+/** A program, and its output that was not taken yet. */
 export class UnitStream {
   readonly #run: ForeignRun;
   readonly #units: UnitReader;
@@ -44,7 +44,7 @@ export class UnitStream {
     this.#units = units;
   }
 
-  /** Starts a program for what lies from `fromS` on, on the file's clock; null: from its beginning. */
+  /** Starts a program that reads from `fromS` on the file's clock; null: from its beginning. */
   static async open(
     facts: Omit<ForeignFacts, "trackOf" | "main" | "origin90k">,
     fromS: number | null,
@@ -57,7 +57,7 @@ export class UnitStream {
     return new UnitStream(await reader.open(job, source, signal), new UnitReader(streams.length, near90k));
   }
 
-  /** The next units; null at the end. */
+  /** Returns the next units; null at the end. */
   async next(signal: AbortSignal): Promise<ForeignUnit[] | null> {
     if (this.#pending.length > 0) return this.#pending.splice(0);
     if (this.#atEnd) return null;
@@ -67,7 +67,7 @@ export class UnitStream {
     return this.#units.finish();
   }
 
-  /** Takes `units` back, which `next` gave last. */
+  /** Puts back `units`, which `next` returned last. */
   putBack(units: ForeignUnit[]): void {
     this.#pending = units;
   }
@@ -77,7 +77,7 @@ export class UnitStream {
   }
 }
 
-/** The timeline with `runs`. */
+/** Makes the timeline of `runs`. */
 export function foreignTimeline(facts: ForeignFacts, runs: readonly StreamedRun[]): StreamedTimeline {
   const open = () => new ForeignReading(facts, runs);
   return {
@@ -95,13 +95,13 @@ export function foreignTimeline(facts: ForeignFacts, runs: readonly StreamedRun[
   };
 }
 
-/** A reading of runs one after the other. */
+/** Reads runs one after the other. */
 class ForeignReading implements RunReading {
   readonly #facts: ForeignFacts;
   readonly #runs: readonly StreamedRun[];
   readonly #hasMade: boolean;
   #stream: UnitStream | null = null;
-  /** The run that the stream's next unit begins; -1: it is in the middle of one. */
+  /** The run that begins with the stream's next unit; -1 in the middle of a run. */
   #next = -1;
 
   constructor(facts: ForeignFacts, runs: readonly StreamedRun[]) {
@@ -165,12 +165,12 @@ class ForeignReading implements RunReading {
     return this.#shownAt(unit) - origin90k >= this.#runs[run]!.startPts90k;
   }
 
-  /** ffmpeg guesses a picture's delay where there is none, and guesses another one after a seek. */
+  /** Presentation time of a unit. Without one in the file ffmpeg guesses a delay, and another one after a seek. */
   #shownAt({ stream, pts90k, dts90k }: ForeignUnit): number {
     return this.#facts.streams[stream]!.isInOrder ? dts90k : pts90k;
   }
 
-  /** Sound that is made begins with a frame that only primes its decoder. */
+  /** Whether a unit is the first frame of converted sound, which only primes its decoder. */
   #isPriming({ stream, pts90k }: ForeignUnit): boolean {
     const { streams, startS } = this.#facts;
     const { made } = streams[stream]!;

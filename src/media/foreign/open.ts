@@ -1,7 +1,7 @@
 /**
- * Opens files of containers that only ffmpeg reads: AVI, FLV, MPEG PS, ASF, and many of sound alone. ffmpeg gets the file
- * through a door (`file-door.ts`) and copies what MPEG TS carries; other sound it makes into AAC or AC-3 where that is wished
- * for. What it gives are access units with their times, which our own muxer lays out.
+ * Opens files in containers that only ffmpeg reads: AVI, FLV, MPEG PS, ASF, and many sound-only ones. ffmpeg reads the file
+ * through a door (`file-door.ts`) and copies the streams that MPEG TS carries; it converts other sound to AAC or AC-3 if that
+ * is wanted. Its output is access units with times, which our own muxer lays out.
  */
 import type { ByteSource } from "../../bytes/source.ts";
 import type { ForeignContainer } from "../../bytes/foreign-container.ts";
@@ -16,25 +16,25 @@ import type { CopiedStream } from "./copy-job.ts";
 import { type ForeignFacts, foreignTimeline, UnitStream } from "./foreign-timeline.ts";
 import { type ForeignFile, probeForeign } from "./probe.ts";
 
-/** Runs of copies are at least this many times the distance of random access points at the beginning, so that none is empty. */
+/** Least length of copied runs, in distances of random access points at the beginning of the file, so that no run is empty. */
 const SPACING_FACTOR = 1.5;
-/** How much of the beginning is copied for that: random access points, bytes and time, whichever is first. */
+/** How much of the beginning is copied to measure that: random access points, bytes or time, whichever comes first. */
 const HEAD_POINTS = 4;
 const HEAD_BYTES = 2 * 1024 * 1024;
 const HEAD_90K = 30 * 90_000;
-/** A program's output: copies have headers of their own, and sound that is made ends with its run. */
+/** Most output of a program, in file sizes: copies add headers, and converted sound ends with its run. */
 const COPY_FACTOR = 3;
 const SPARE_BYTES = 64 * 1024 * 1024;
-/** The timeline's origin lies at a whole number of these: frames of AAC and of AC-3 begin there, 90 kHz. */
+/** The timeline's origin is a multiple of this, 90 kHz: there, both AAC and AC-3 frames begin. */
 const GRID_90K = 5760;
-/** Frames of sound that a file may be longer than it says: what a decoder still holds. */
+/** Frames by which sound may be longer than the file says: those that a decoder still holds. */
 const SPARE_FRAMES = 16;
-/** Containers that have one time for each picture, of decoding. */
+/** Containers that store only the decoding time of a picture. */
 const WITHOUT_TIMES: ReadonlySet<string> = new Set(["avi", "asf"]);
-/** Bit rate assumed where the file does not say how long it is, bytes/s. */
+/** Bit rate assumed when the file does not state its duration, bytes/s. */
 const UNKNOWN_RATE = 500_000;
 
-/** Opens `source`. Rejects with `unsupported_media` where ffmpeg is missing, `bad_media`, or as the source does. */
+/** Opens `source`. Rejects with `unsupported_media` when ffmpeg is missing, `bad_media`, or as the source does. */
 export async function openForeign(
   { name, demuxer }: ForeignContainer,
   source: ByteSource,
@@ -58,7 +58,7 @@ export async function openForeign(
     hasMadeSound: true,
   } as const;
   const trackOf = tracks.flatMap((track, i) => elementaryFormat(track) === null ? [] : [i]);
-  // Nothing to play: the choice of tracks says why.
+  // Nothing to play; the choice of tracks has the reason.
   if (trackOf.length === 0) return { ...base, timeline: { kind: "streamed", runs: [], readRun: nothing } };
   const streams = trackOf.map((track): CopiedStream => ({
     index: file.streams[track]!.index,
@@ -98,7 +98,7 @@ export async function openForeign(
   return { ...base, warnings, zero90k: zeroOf(file, origin90k), timeline };
 }
 
-/** Time of the file's beginning on the timeline, 90 kHz. */
+/** Time on the timeline at which the file begins, 90 kHz. */
 function zeroOf({ startS }: ForeignFile, origin90k: number): number {
   return Math.round(startS * 90_000) - origin90k;
 }
@@ -110,7 +110,7 @@ function length90k({ durationS }: ForeignFile, { sizeBytes }: ByteSource): numbe
   return Math.round(Math.min(durationS ?? sizeBytes / UNKNOWN_RATE, longestS(sizeBytes)) * 90_000);
 }
 
-/** Runs of sound that is all made: each a whole number of frames, with a bound on its size. */
+/** Runs of files whose tracks are all converted sound: each has a whole number of frames and a bounded size. */
 function madeRuns(
   file: ForeignFile,
   streams: readonly CopiedStream[],
@@ -140,7 +140,7 @@ function madeRuns(
   });
 }
 
-/** Runs with copies in them, of a size that nobody knows. */
+/** Runs with copied streams, of unknown size. */
 function copiedRuns(
   file: ForeignFile,
   spacing90k: number,

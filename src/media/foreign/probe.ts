@@ -1,4 +1,4 @@
-/** What ffprobe says of a file: its streams, when they begin and how long they last. */
+/** Asks ffprobe about a file: its streams, when they begin and how long they last. */
 import type { ByteSource } from "../../bytes/source.ts";
 import { concatBytes } from "../../bytes/hex.ts";
 import { MillraceError } from "../../errors.ts";
@@ -6,13 +6,13 @@ import type { Codec, Track } from "../types.ts";
 import { inputArguments } from "./programs.ts";
 import type { ForeignReader } from "./types.ts";
 
-/** Streams that are looked at; a DVD has 32 of subtitles and 8 of sound. */
+/** Most streams considered; a DVD has 32 subtitles and 8 sound tracks. */
 const MAX_STREAMS = 64;
 /** Longest answer of ffprobe, bytes: a stream takes 3 KB, and tags can be long. */
 const MAX_ANSWER_BYTES = 1024 * 1024;
-/** Frames per second where it does not say. */
+/** Frames per second when ffprobe does not report it. */
 const UNKNOWN_RATE = 25;
-/** Most frames per second that are believed. */
+/** Highest believable frame rate, frames per second. */
 const MOST_RATE = 1000;
 
 /** A stream of the file. */
@@ -20,17 +20,17 @@ export interface ForeignStream {
   /** Its number in the file, as ffmpeg counts. */
   readonly index: number;
   readonly track: Track;
-  /** How many pictures one may be shown later than it is decoded. */
+  /** By how many pictures the presentation order may differ from the decoding order. */
   readonly reorderFrames: number;
   readonly framesPerSecond: number;
 }
 
-/** The file. */
+/** What ffprobe reports about a file. */
 export interface ForeignFile {
   readonly streams: readonly ForeignStream[];
   /** When the first of its streams begins, s. */
   readonly startS: number;
-  /** null: it does not say. */
+  /** null when unknown. */
   readonly durationS: number | null;
 }
 
@@ -60,7 +60,7 @@ const SHOWN =
   "stream=index,codec_name,codec_type,width,height,sample_rate,channels,has_b_frames,r_frame_rate,start_time," +
   "duration:stream_disposition=default,attached_pic:stream_tags=language:format=start_time,duration";
 
-/** Asks ffprobe. Rejects with `bad_media`, or as `ForeignReader.open` and its run. */
+/** Runs ffprobe. Rejects with `bad_media`, or as `ForeignReader.open` and its run. */
 export async function probeForeign(
   reader: ForeignReader,
   demuxer: string,
@@ -85,7 +85,7 @@ export async function probeForeign(
   }
 }
 
-/** Reads ffprobe's answer. Throws `bad_media` when it is none. */
+/** Parses ffprobe's output. Throws `bad_media` when it is malformed. */
 export function readProbe(json: string): ForeignFile {
   let answer: unknown;
   try {

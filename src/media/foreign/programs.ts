@@ -1,4 +1,4 @@
-/** Runs ffmpeg and ffprobe on files of strangers: bounded, with deadlines, and without a way to anything but that file. */
+/** Runs ffmpeg and ffprobe on untrusted files: bounded, with deadlines, and without access to anything but that file. */
 import { deadline, withSignal } from "../../bytes/deadline.ts";
 import type { ByteSource } from "../../bytes/source.ts";
 import { abortError, MillraceError } from "../../errors.ts";
@@ -6,18 +6,18 @@ import type { ChildProcess, Clock, HttpPort, ProcessPort } from "../../ports.ts"
 import { type Door, DoorKeeper } from "./file-door.ts";
 import type { ForeignJob, ForeignReader, ForeignRun } from "./types.ts";
 
-/** Programs at once: each takes 20 to 60 MB. */
+/** Most programs at once: each takes 20 to 60 MB. */
 export const MAX_PROGRAMS = 12;
-/** A program that neither reads nor writes so long hangs, ms. */
+/** A program that neither reads nor writes for this long hangs, ms. */
 export const PATIENCE_MS = 30_000;
-/** For `-version`. */
+/** Deadline of `-version`, ms. */
 const VERSION_MS = 5000;
-/** Most bytes kept of what a program complains about. */
+/** Most bytes kept of a program's error output. */
 const MAX_COMPLAINT_BYTES = 2048;
-/** Largest piece of memory that a program takes, bytes: frames of 8K video take 50 MB. */
+/** Largest single allocation of a program, bytes: frames of 8K video take 50 MB. */
 const MAX_ALLOC_BYTES = 256 * 1024 * 1024;
 
-/** Options before the input: its format is forced, nothing in it leads elsewhere, no proxy stands between. */
+/** Options before the input: they force its format, forbid it to open anything else, and bypass proxies. */
 export function inputArguments(demuxer: string): string[] {
   return [
     ...["-hide_banner", "-loglevel", "error", "-max_alloc", String(MAX_ALLOC_BYTES)],
@@ -83,7 +83,7 @@ export class ForeignPrograms implements ForeignReader {
   }
 }
 
-/** A program that is running. */
+/** A running program. */
 class Program implements ForeignRun {
   readonly #job: ForeignJob;
   readonly #door: Door;
@@ -104,7 +104,7 @@ class Program implements ForeignRun {
     this.#closed = closed;
     this.#output = child.stdout.getReader();
     this.#complaint = readStart(child.stderr);
-    // Its commands are keys on standard input, and it has none.
+    // ffmpeg reads commands from standard input; it gets none.
     void child.stdin.close().catch(() => {});
   }
 
@@ -135,7 +135,7 @@ class Program implements ForeignRun {
     this.#closed();
   }
 
-  /** The next output; waits as long as the file's bytes take, but not for a program that does nothing. */
+  /** Reads the next output; waits as long as the program waits for the file, but not for a program that hangs. */
   async #read(signal: AbortSignal): Promise<ReadableStreamReadResult<Uint8Array>> {
     const reading = this.#reading ??= this.#output.read();
     for (;;) {
@@ -160,7 +160,7 @@ async function drain(stream: ReadableStream<Uint8Array>): Promise<void> {
   for await (const _ of stream);
 }
 
-/** Reads all, keeps the beginning. */
+/** Reads everything and keeps the beginning. */
 async function readStart(stream: ReadableStream<Uint8Array>): Promise<string> {
   const decoder = new TextDecoder();
   let text = "";
@@ -169,7 +169,7 @@ async function readStart(stream: ReadableStream<Uint8Array>): Promise<string> {
       if (text.length < MAX_COMPLAINT_BYTES) text += decoder.decode(chunk.subarray(0, MAX_COMPLAINT_BYTES));
     }
   } catch {
-    // What it said before is enough.
+    // The text read so far is enough.
   }
   return text;
 }

@@ -1,38 +1,38 @@
 /**
- * Cuts one run out of a program's output. It begins with a unit of the main stream and ends before another; of the other
- * streams it has what is decoded from the one to the other. Programs that began elsewhere mix the streams a little
- * differently, so the place of a unit in the output says nothing.
+ * Cuts one run out of a program's output. A run begins with one unit of the main stream and ends before another; it has the
+ * units of other streams that are decoded between those two. Programs that began at another place interleave the streams a
+ * little differently, so a unit's position in the output does not decide.
  */
 import type { ForeignUnit } from "./unit-reader.ts";
 
-/** Units of other streams that wait for the main one at most: seconds of several tracks of sound. */
+/** Most units of other streams that wait for the main one: seconds of several tracks of sound. */
 const MAX_HELD = 1024;
-/** So long after the next run's beginning units of this run may come, 90 kHz. */
+/** How late after the beginning of the next run units of this run may come in the output, 90 kHz. */
 const LATE_90K = 90_000;
 
-/** What the run is. */
+/** Where the run begins and ends. */
 export interface RunPlace {
   /** Number of streams. */
   readonly streams: number;
   readonly main: number;
-  /** Whether a unit of the main stream begins it; null: it begins with the file. */
+  /** Whether a unit of the main stream begins the run; null: it begins with the file. */
   readonly begins: ((unit: ForeignUnit) => boolean) | null;
-  /** Whether a unit of the main stream begins the next one. */
+  /** Whether a unit of the main stream begins the next run. */
   readonly ends: (unit: ForeignUnit) => boolean;
 }
 
-/** Takes units in the order of the output, gives those of the run. */
+/** Takes units in the order of the output and returns those of the run. */
 export class RunCut {
   readonly #place: RunPlace;
   #from90k: number;
   #to90k = Infinity;
   /** Decoding time of the newest unit of the main stream. */
   #main90k = -Infinity;
-  /** Units of other streams that the main one has not reached. */
+  /** Units of other streams that are later than the main stream has come. */
   #held: ForeignUnit[] = [];
   #own: ForeignUnit[] = [];
   readonly #rest: ForeignUnit[] = [];
-  /** Streams that have come to the next run. */
+  /** Streams that have reached the next run. */
   readonly #over = new Set<number>();
   #isDone = false;
 
@@ -41,12 +41,12 @@ export class RunCut {
     this.#from90k = place.begins === null ? -Infinity : Infinity;
   }
 
-  /** Nothing that is pushed from now on belongs to the run. */
+  /** Whether no further unit can belong to the run. */
   get isDone(): boolean {
     return this.#isDone;
   }
 
-  /** Takes the next unit of the output. */
+  /** Adds the next unit of the output. */
   push(unit: ForeignUnit): void {
     if (unit.stream === this.#place.main) this.#pushMain(unit);
     else {
@@ -57,19 +57,19 @@ export class RunCut {
     if (this.#over.size === this.#place.streams) this.#isDone = true;
   }
 
-  /** The output has ended. */
+  /** To be called at the end of the output. */
   finish(): void {
     this.#main90k = Infinity;
     this.#settle();
     this.#isDone = true;
   }
 
-  /** Units of the run that were not taken yet. */
+  /** Returns the units of the run that were not taken yet. */
   take(): ForeignUnit[] {
     return this.#own.splice(0);
   }
 
-  /** Units of what comes after the run, once it is done. */
+  /** Returns the units after the run, once it is done. */
   rest(): ForeignUnit[] {
     return this.#rest;
   }
@@ -84,7 +84,7 @@ export class RunCut {
     if (this.#from90k === Infinity && begins!(unit)) this.#from90k = unit.dts90k;
     this.#main90k = unit.dts90k;
     if (this.#from90k === Infinity) {
-      // The run has not begun.
+      // The run has not begun yet.
     } else if (ends(unit)) {
       this.#to90k = unit.dts90k;
       this.#rest.push(unit);
@@ -93,7 +93,7 @@ export class RunCut {
     this.#settle();
   }
 
-  /** Decides about held units, as far as what is known allows. */
+  /** Decides which held units belong to the run, as far as that is known. */
   #settle(): void {
     const held = this.#held;
     this.#held = [];
@@ -101,7 +101,7 @@ export class RunCut {
       const isTooMany = held.length - i > MAX_HELD;
       if (unit.dts90k >= this.#to90k) this.#rest.push(unit);
       else if (this.#to90k === Infinity && unit.dts90k >= this.#main90k && !isTooMany) this.#held.push(unit);
-      // What is earlier than a run that has not begun is dropped with what is earlier than one that has.
+      // Units before the run are dropped, whether or not the run has begun.
       else if (unit.dts90k >= this.#from90k) this.#own.push(unit);
     }
   }

@@ -1,20 +1,20 @@
-/** Files that only ffmpeg reads: what the rest of the room sees of it. */
+/** Interfaces through which the other parts of the media code use ffmpeg as a reader. */
 import type { ByteSource } from "../../bytes/source.ts";
 
 /** A run of a program on a file. */
 export interface ForeignJob {
   readonly program: "ffmpeg" | "ffprobe";
-  /** Its arguments, given the address of the file. */
+  /** Makes the arguments from the address of the file. */
   readonly arguments: (url: string) => readonly string[];
   /** More output than this is an error, bytes. */
   readonly limitBytes: number;
 }
 
-/** A program that reads a file and writes. */
+/** A program that reads a file and writes output. */
 export interface ForeignRun {
   /**
-   * More of its output; null at the end. One call at a time. Rejects with `bad_media`, `timeout` (it does nothing any more),
-   * as the file's source does, or with the signal's reason, after which the run goes on.
+   * Returns more of its output; null at the end. One call at a time. Rejects with `bad_media`, `timeout` (the program hangs),
+   * as the file's source does, or with the signal's reason; after the latter the run continues.
    */
   next(signal: AbortSignal): Promise<Uint8Array | null>;
   /** Ends it. Idempotent. */
@@ -23,7 +23,7 @@ export interface ForeignRun {
 
 /** Runs ffmpeg's programs on files. */
 export interface ForeignReader {
-  /** Whether it can work at all; asked again as long as it cannot. */
+  /** Whether it can work at all; it looks again each time until it can. */
   isAvailable(signal: AbortSignal): Promise<boolean>;
   /** Starts a program. Rejects with `too_busy`, `unavailable`, `io`, or the signal's reason. The caller closes the run. */
   open(job: ForeignJob, source: ByteSource, signal: AbortSignal): Promise<ForeignRun>;

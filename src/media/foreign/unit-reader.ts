@@ -1,6 +1,6 @@
 /**
- * Takes the access units out of the transport stream that ffmpeg makes for us: each has a PES of its own with both its
- * times, and the streams have the PIDs that we gave them, so the tables need no reading.
+ * Extracts the access units from the transport stream that ffmpeg makes for us: each is in its own PES with both its times,
+ * and the streams have the PIDs that we chose, so there is no need to read the tables.
  */
 import { MillraceError } from "../../errors.ts";
 import {
@@ -18,12 +18,12 @@ import { readStamp, stepBetween } from "../../bytes/ts/stamps.ts";
 export const FIRST_PID = 0x100;
 /** Largest access unit, bytes: a picture of 8K at high quality. */
 const MAX_UNIT_BYTES = 16 * 1024 * 1024;
-/** Units that wait until those that began before them are complete: seconds of all tracks. */
+/** Most units that wait until earlier ones are complete: seconds of all tracks. */
 const MAX_WAITING = 16_384;
 
 /** An access unit. */
 export interface ForeignUnit {
-  /** Which of the streams asked for. */
+  /** Index into the requested streams. */
   readonly stream: number;
   /** Ticks of 90 kHz on the file's own clock, without wrapping. */
   readonly pts90k: number;
@@ -40,12 +40,12 @@ interface Begun {
   readonly keyframe: boolean;
   readonly parts: Uint8Array[];
   sizeBytes: number;
-  /** Bytes wanted; null: it ends where the next one of its stream begins. */
+  /** Length, bytes; null: it ends where the next unit of its stream begins. */
   readonly wantedBytes: number | null;
   isComplete: boolean;
 }
 
-/** Reads one stream of packets from its beginning. Gives units in the order in which they begin. */
+/** Reads one transport stream from its beginning. Returns units in the order in which they begin. */
 export class UnitReader {
   readonly #streams: number;
   readonly #open: (Begun | null)[];
@@ -53,14 +53,14 @@ export class UnitReader {
   #near90k: number;
   #rest: Uint8Array = new Uint8Array(0);
 
-  /** `near90k`: times are within 13 hours of it. */
+  /** All times must be within 13 hours of `near90k`. */
   constructor(streams: number, near90k: number) {
     this.#streams = streams;
     this.#open = new Array(streams).fill(null);
     this.#near90k = near90k;
   }
 
-  /** Takes bytes; returns the units that are complete. Throws `bad_media` when one grows too large. */
+  /** Adds bytes; returns the units that are complete. Throws `bad_media` when one grows too large. */
   push(bytes: Uint8Array): ForeignUnit[] {
     const data = this.#rest.length === 0 ? bytes : joined(this.#rest, bytes);
     let at = 0;
@@ -69,7 +69,7 @@ export class UnitReader {
     return this.#complete();
   }
 
-  /** The stream has ended: the last units are complete. */
+  /** To be called at the end of the stream; returns the last units. */
   finish(): ForeignUnit[] {
     for (const unit of this.#waiting) unit.isComplete = true;
     return this.#complete();

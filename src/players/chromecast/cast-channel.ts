@@ -4,18 +4,18 @@ import { abortError, MillraceError } from "../../errors.ts";
 import type { ByteConnection, Clock, DeviceTlsPort, SocketAddress, Timer } from "../../ports.ts";
 import { castFrames, decodeCastMessage, encodeCastMessage } from "./cast-message.ts";
 
-/** Who speaks, and the receiver itself: names that the protocol gives. */
+/** Our own name as a sender, by the protocol's convention. */
 const SENDER = "sender-0";
 /** The receiver itself, as opposed to an application that runs there. */
 export const RECEIVER = "receiver-0";
 const CONNECTION = "urn:x-cast:com.google.cast.tp.connection";
 const HEARTBEAT = "urn:x-cast:com.google.cast.tp.heartbeat";
-/** A receiver drops a sender that is silent for 8 s; one that does not answer for twice as long is gone, ms. */
+/** Interval of PINGs, ms: a receiver drops a sender that is silent for 8 s. A receiver that is silent for `GONE_AFTER_MS` is gone. */
 const PING_EVERY_MS = 5000;
 const GONE_AFTER_MS = 15_000;
-/** Messages that a device has not taken yet: one that takes none is gone, or stands still. */
+/** Most messages that a device has not read yet: one that reads none is gone or hangs. */
 const MAX_UNSENT = 64;
-/** Longest reason of a device shown, characters. */
+/** Longest error text of a device that is shown, characters. */
 const MAX_REASON_CHARS = 200;
 
 /** What the connection needs of the machine. */
@@ -24,7 +24,7 @@ export interface CastPorts {
   readonly clock: Clock;
 }
 
-/** What a receiver replied: JSON, a stranger's. */
+/** A receiver's reply: untrusted JSON. */
 export type CastReply = Readonly<Record<string, unknown>> & { readonly type: string };
 
 /** An open connection. */
@@ -34,9 +34,9 @@ export class CastChannel {
   readonly #clock: Clock;
   readonly #name: string;
   readonly #gone = new AbortController();
-  /** Replies that are waited for, by the number of the request: each with a signal that ends the wait. */
+  /** Callbacks for pending replies, by request number. */
   readonly #awaited = new Map<number, (reply: CastReply) => void>();
-  /** Where a virtual connection is open. */
+  /** Destinations with an open virtual connection. */
   readonly #joined = new Set<string>();
   #requests = 0;
   #heardMs: number;
@@ -50,7 +50,7 @@ export class CastChannel {
     this.#heardMs = clock.monotonic();
   }
 
-  /** Connects to the receiver at `target`; `name` is what people call it. Rejects with `connection_failed` or the signal's reason. */
+  /** Connects to the receiver at `target`, shown to people as `name`. Rejects with `connection_failed` or the signal's reason. */
   static async open(ports: CastPorts, target: SocketAddress, name: string, signal: AbortSignal): Promise<CastChannel> {
     const connection = await ports.deviceTls.connectUnverified(target, { signal });
     const channel = new CastChannel(connection, ports.clock, name);
@@ -64,14 +64,14 @@ export class CastChannel {
     return this.#gone.signal.aborted;
   }
 
-  /** Opens the virtual connection that `destination` wants before anything else. */
+  /** Opens the virtual connection that `destination` needs before other messages. */
   join(destination: string): void {
     if (this.#joined.has(destination)) return;
     this.#joined.add(destination);
     this.#send(CONNECTION, destination, { type: "CONNECT", origin: {}, userAgent: "millrace" });
   }
 
-  /** The reply to a request. Rejects with `connection_failed` when the connection ends first, or with the signal's reason. */
+  /** Sends a request and returns the reply. Rejects with `connection_failed` when the connection ends first, or with the signal's reason. */
   async request(
     namespace: string,
     destination: string,
@@ -90,7 +90,7 @@ export class CastChannel {
     }
   }
 
-  /** Drops the connection; what plays there goes on. */
+  /** Drops the connection; playback continues. */
   close(why: MillraceError = new MillraceError("closed", "the connection to the device was closed")): void {
     if (this.isClosed) return;
     this.#gone.abort(why);
@@ -156,7 +156,7 @@ function readJson(text: string): CastReply | null {
   }
 }
 
-/** A device's reason for a reply of another type than was hoped for. */
+/** A device's reason for an unexpected reply. */
 export function reasonIn({ type, ...reply }: CastReply): string {
   const said = reply["reason"] ?? reply["detailedErrorCode"];
   const more = typeof said === "string" || typeof said === "number" ? ` (${said})` : "";

@@ -4,7 +4,7 @@ import { MillraceError } from "../../errors.ts";
 /** Longest message, bytes: the protocol's own limit. */
 export const MAX_CAST_MESSAGE_BYTES = 64 * 1024;
 
-/** A message that holds text, which is JSON in all namespaces that matter here. */
+/** A text message; the text is JSON in all namespaces used here. */
 export interface CastMessage {
   readonly source: string;
   readonly destination: string;
@@ -15,7 +15,7 @@ export interface CastMessage {
 /** Numbers of the fields of `CastMessage`. */
 const FIELDS = { version: 1, source: 2, destination: 3, namespace: 4, payloadType: 5, text: 6 } as const;
 
-/** The message with its length in front. Throws `too_large`. */
+/** Encodes a message with its length in front. Throws `too_large`. */
 export function encodeCastMessage({ source, destination, namespace, text }: CastMessage): Uint8Array {
   const body: number[] = [];
   const pushText = (field: number, value: string) => {
@@ -42,7 +42,7 @@ function pushVarint(bytes: number[], value: number): void {
   bytes.push(value);
 }
 
-/** Reads a message without its length; null for one that holds no text. Throws `protocol_violation`. */
+/** Decodes a message without its length; null for one without text. Throws `protocol_violation`. */
 export function decodeCastMessage(data: Uint8Array): CastMessage | null {
   const texts = new Map<number, string>();
   const reader = new FieldReader(data);
@@ -75,7 +75,7 @@ class FieldReader {
     return this.#at >= this.#data.length;
   }
 
-  /** A whole number below 2^32; the rest of a larger one is dropped. */
+  /** Reads a whole number below 2^32; higher bits are dropped. */
   varint(): number {
     let value = 0;
     for (let shift = 0; shift < 70; shift += 7) {
@@ -87,7 +87,7 @@ class FieldReader {
     throw violation();
   }
 
-  /** The value of a field of this wire type: its bytes, or null for a number. */
+  /** Reads a field of this wire type: returns its bytes, or null for a number. */
   value(wireType: number): Uint8Array | null {
     if (wireType === 0) this.varint();
     else if (wireType === 1) this.#take(8);
@@ -103,7 +103,7 @@ class FieldReader {
   }
 }
 
-/** The messages in `stream` without their lengths. Rejects as it does, and with `protocol_violation` for one that is too long. */
+/** Yields the messages in `stream` without their lengths. Rejects as it does, and with `protocol_violation` for one that is too long. */
 export async function* castFrames(stream: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
   let held = new Uint8Array(0);
   for await (const chunk of stream) {

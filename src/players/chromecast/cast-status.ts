@@ -1,4 +1,4 @@
-/** What CASTV2 receivers say of themselves and of what they play, as far as it is used. */
+/** Status messages of CASTV2 receivers about themselves and their media, as far as they are used. */
 import * as z from "zod";
 import type { CastReply } from "./cast-channel.ts";
 
@@ -27,14 +27,14 @@ const MEDIA_STATUS = z.object({
 export interface CastApplication {
   readonly appId: string;
   readonly sessionId: string;
-  /** Where it takes messages; missing while it starts. */
+  /** Destination for messages to it; missing while it starts. */
   readonly transportId?: string | undefined;
 }
 
 /** The receiver's own state. */
 export interface ReceiverStatus {
   readonly applications: readonly CastApplication[];
-  /** 0–100; null when it does not say. */
+  /** 0–100; null when unknown. */
   readonly volumePercent: number | null;
 }
 
@@ -50,7 +50,7 @@ export function readReceiverStatus(reply: CastReply): ReceiverStatus | null {
   return { applications, volumePercent };
 }
 
-/** What plays; null for any other reply. */
+/** The media status; null for any other reply. */
 export function readMediaStatus(reply: CastReply): readonly MediaStatus[] | null {
   const read = MEDIA_STATUS.safeParse(reply);
   return read.success ? read.data.status : null;

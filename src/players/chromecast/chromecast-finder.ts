@@ -1,4 +1,4 @@
-/** Finds Chromecasts of the local network: searched for when somebody asks for players, and not otherwise. */
+/** Finds Chromecasts in the local network; it searches only when somebody asks for players. */
 import type { Logger } from "../../ports.ts";
 import type { MdnsPorts, MulticastDns } from "../mdns/multicast-dns.ts";
 import { type FoundService, ServiceBrowser } from "../mdns/service-browser.ts";
@@ -9,14 +9,14 @@ import { Chromecast, type ChromecastFacts } from "./chromecast.ts";
 const SERVICE = "_googlecast._tcp";
 /** Longest name shown, characters. */
 const MAX_NAME_CHARS = 100;
-/** Where devices serve the icon that they name. */
+/** Port on which devices serve their icon. */
 const ICON_PORT = 8008;
 
-/** Chromecasts. */
+/** Finder of Chromecasts. */
 export class ChromecastFinder implements PlayerFinder {
   readonly #ports: CastPorts;
   readonly #browser: ServiceBrowser;
-  /** By id; the same object while the device is there, for it holds the connection. */
+  /** By id; the same object as long as the device is there, because it holds the connection. */
   #devices = new Map<string, Chromecast>();
 
   constructor(ports: CastPorts & MdnsPorts & { readonly log: Logger }, dns: MulticastDns) {
@@ -30,7 +30,7 @@ export class ChromecastFinder implements PlayerFinder {
     for (const facts of found) {
       const known = this.#devices.get(facts.id);
       const isSame = known?.at.host === facts.at.host && known.at.port === facts.at.port;
-      // The first of two that claim one id stays.
+      // If two devices claim the same id, the first one stays.
       if (!devices.has(facts.id) || isSame) {
         devices.set(facts.id, isSame ? known : new Chromecast(this.#ports, facts));
       }

@@ -1,4 +1,4 @@
-/** A Chromecast, or a television with that built in, as a player: its Default Media Receiver plays our HLS. */
+/** A Chromecast, or a television with one built in, as a player: its Default Media Receiver plays our HLS. */
 import { sleep } from "../../bytes/deadline.ts";
 import { hasCode, MillraceError } from "../../errors.ts";
 import type { SocketAddress, Timer } from "../../ports.ts";
@@ -17,12 +17,12 @@ import { type MediaStatus, readMediaStatus, readReceiverStatus, type ReceiverSta
 const APP = "CC1AD845";
 const RECEIVER_NAMESPACE = "urn:x-cast:com.google.cast.receiver";
 const MEDIA_NAMESPACE = "urn:x-cast:com.google.cast.media";
-/** Between two looks whether it plays, ms. */
+/** Time between two checks whether it plays, ms. */
 const LOOK_EVERY_MS = 300;
-/** A connection that nobody uses is dropped, ms; what plays goes on. */
+/** An unused connection is dropped after this, ms; playback continues. */
 const IDLE_MS = 30_000;
 
-/** What is known of a device. */
+/** What is known about a device. */
 export interface ChromecastFacts {
   readonly id: string;
   readonly name: string;
@@ -30,7 +30,7 @@ export interface ChromecastFacts {
   readonly at: SocketAddress;
 }
 
-/** An application that takes messages. */
+/** A running application that accepts messages. */
 interface Running {
   readonly sessionId: string;
   readonly transportId: string;
@@ -49,7 +49,7 @@ export class Chromecast implements PlayerDevice {
   #channel: CastChannel | null = null;
   #connecting: Promise<CastChannel> | null = null;
   #idle: Timer | null = null;
-  /** Address of the stream that it was given last. */
+  /** Address of the last stream sent to it. */
   #url: string | null = null;
 
   constructor(ports: CastPorts, { id, name, icon, at }: ChromecastFacts) {
@@ -118,14 +118,14 @@ export class Chromecast implements PlayerDevice {
     this.#check(readReceiverStatus, await this.#askReceiver({ type: "SET_VOLUME", volume }, signal));
   }
 
-  /** Drops the connection; what plays goes on. */
+  /** Drops the connection; playback continues. */
   close(): void {
     this.#idle?.cancel();
     this.#channel?.close();
     this.#channel = null;
   }
 
-  /** The receiver's state, our application and our stream there, as far as they are there. */
+  /** The receiver's state, and our application and stream if they are there. */
   async #now(
     signal: AbortSignal,
   ): Promise<{ readonly status: ReceiverStatus; readonly app: Running | null; readonly media: MediaStatus | null }> {
@@ -165,7 +165,7 @@ export class Chromecast implements PlayerDevice {
     return this.#ask(RECEIVER_NAMESPACE, RECEIVER, body, signal);
   }
 
-  /** Once more on a new connection when the one that was open turns out to be gone. */
+  /** Sends a request, and retries once on a new connection when the old one turns out to be dead. */
   async #ask(
     namespace: string,
     destination: string,
@@ -204,7 +204,7 @@ export class Chromecast implements PlayerDevice {
   }
 }
 
-/** Devices give none, or a negative one, for what has no end. */
+/** Duration of the media, s; null for endless media, for which devices report none or a negative one. */
 function durationOf({ media }: MediaStatus): number | null {
   const duration = media?.duration ?? 0;
   return duration > 0 ? duration : null;
@@ -215,7 +215,7 @@ function runningIn({ applications }: ReceiverStatus): Running | null {
   return app?.transportId === undefined ? null : { sessionId: app.sessionId, transportId: app.transportId };
 }
 
-/** What is loaded: an HLS playlist whose segments are MPEG TS. */
+/** Describes the media to load: an HLS playlist whose segments are MPEG TS. */
 function describeMedia({ url, title, isLive }: PlayerStream): Readonly<Record<string, unknown>> {
   return {
     contentId: url,

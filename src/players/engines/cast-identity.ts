@@ -1,4 +1,4 @@
-/** The key by which engines know each other: Ed25519 (RFC 8032) through WebCrypto, made once and kept in the state directory. */
+/** The key by which engines recognise each other: Ed25519 (RFC 8032) through WebCrypto, made once and kept in the state directory. */
 import { concatBytes, fromHex, toHex } from "../../bytes/hex.ts";
 import { setAside } from "../../bytes/set-aside.ts";
 import { hasCode } from "../../errors.ts";
@@ -10,7 +10,7 @@ const FILE = "cast-key";
 const SECRET_MODE = 0o600;
 /** Longest file read, bytes: PKCS #8 has 48. */
 const MAX_FILE_BYTES = 1024;
-/** What is signed, so that no signature passes for another. */
+/** Purpose of a signature, so that one cannot be used for the other. */
 export type CastPurpose = "hello" | "command";
 
 /** A public key as text: 64 hexadecimal digits. */
@@ -28,8 +28,8 @@ export class CastIdentity {
   }
 
   /**
-   * The key kept in `stateDir`, made when there is none; without a directory one for this run. A damaged file is set aside.
-   * Rejects as the file port.
+   * Loads the key from `stateDir` or makes one there; without a directory, makes one for this run. A damaged file is set
+   * aside. Rejects as the file port.
    */
   static async load(
     { files, clock, log }: Pick<Ports, "files" | "clock" | "log">,
@@ -73,7 +73,7 @@ export class CastIdentity {
   }
 }
 
-/** Whether the engine with the key `signer` signed `text` for `receiver`; false for what is no key or no signature. */
+/** Whether the engine with the key `signer` signed `text` for `receiver`; false for a malformed key or signature. */
 export async function isSignedBy(
   signer: string,
   signature: string,

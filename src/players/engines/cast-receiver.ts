@@ -1,4 +1,4 @@
-/** Plays streams of other engines in a player of this one, for those that a person allowed. */
+/** Plays streams of other engines in a player of this one, if the user allowed those engines. */
 import { Allowances } from "../../bytes/allowance.ts";
 import { MillraceError } from "../../errors.ts";
 import type { Clock } from "../../ports.ts";
@@ -9,39 +9,39 @@ import { type CastIdentity, isSignedBy, randomNonce } from "./cast-identity.ts";
 import type { CastRelay } from "./cast-relay.ts";
 import type { CastSenders } from "./cast-senders.ts";
 
-/** A nonce is good for this long, ms. */
+/** Lifetime of a nonce, ms. */
 const NONCE_MS = 30_000;
-/** Nonces that are good at once, and those of one machine: a sender uses each at once. */
+/** Most valid nonces in all, and of one machine: a sender uses each right away. */
 const MAX_NONCES = 64;
 const MAX_NONCES_PER_HOST = 8;
-/** First steps of one machine, per second, and saved up: each costs a signature. A status takes one. */
+/** First steps per second and machine, and how many may accumulate: each costs a signature. Each command needs one. */
 const HELLOS_PER_SECOND = 4;
 const HELLOS_AT_ONCE = 20;
 const MAX_HOSTS = 256;
 /** Longest title shown, characters. */
 const MAX_TITLE_CHARS = 200;
-/** The sender acts in the user's name: the person who allowed it is at this machine. */
+/** The sender acts for the user of this machine, who allowed it. */
 const ALLOWED = { isLocal: true };
 
-/** What the receiver works with. */
+/** What the receiver needs. */
 export interface CastReceiverParts {
   readonly identity: CastIdentity;
   readonly senders: CastSenders;
   readonly players: Players;
-  /** Players that may be chosen, in the order of preference: those that need no search. Pages read what `relay` passes on. */
+  /** Players to choose from, in order of preference: those found without a search. Pages read streams through `relay`. */
   readonly choices: readonly PlayerFinder[];
   readonly relay: CastRelay;
-  /** Id of the player that the user chose; null: the first. */
+  /** Id of the player that the user chose; null: the first one. */
   readonly playerId: string | null;
   readonly clock: Clock;
 }
 
-/** The receiving side. */
+/** The receiving side of casting. */
 export class CastReceiver {
   readonly #parts: CastReceiverParts;
   readonly #nonces = new Map<string, { readonly host: string; readonly expiresMs: number }>();
   readonly #hellos: Allowances;
-  /** What was opened last for another engine, as long as it is in its player. */
+  /** The last stream opened for another engine, as long as it is in its player. */
   #current: { readonly sender: string; readonly playerId: string } | null = null;
 
   constructor(parts: CastReceiverParts) {
@@ -54,7 +54,7 @@ export class CastReceiver {
     });
   }
 
-  /** What the player here reads that plays what others send; null: there is none. */
+  /** The output read by the player for streams of other engines; null when there is no such player. */
   async output(): Promise<"file" | "hls" | null> {
     const { output } = await this.#player() ?? {};
     return output === "file" || output === "hls" ? output : null;
@@ -65,7 +65,7 @@ export class CastReceiver {
     return this.#parts.relay;
   }
 
-  /** The first step, from `host`, asked for at the address `at`. Throws `invalid_argument` and `too_busy`. */
+  /** Handles the first step, a request from `host` to our address `at`. Throws `invalid_argument` and `too_busy`. */
   async hello(host: string, at: string, body: string): Promise<{ readonly nonce: string; readonly signature: string }> {
     const { challenge } = read(CAST_HELLO, body);
     const nowMs = this.#parts.clock.monotonic();
@@ -81,14 +81,14 @@ export class CastReceiver {
   }
 
   /**
-   * The second step, from `host`. Throws `invalid_argument`, `denied` when it is not signed, was sent before, or nobody
-   * allowed the sender yet, and as the player.
+   * Handles the second step, a command from `host`. Throws `invalid_argument`, `denied` when it is not signed, was used
+   * before, or the sender is not allowed yet, and as the player does.
    */
   async command(host: string, body: string, signature: string, signal: AbortSignal): Promise<PlayerStatus> {
     const command = read(CAST_COMMAND, body);
     const { identity, senders, clock } = this.#parts;
     const nonce = this.#nonces.get(command.nonce);
-    // Whatever comes of it, it is used up.
+    // A nonce is used up whether or not the command succeeds.
     this.#nonces.delete(command.nonce);
     const isFresh = nonce !== undefined && nonce.host === host && nonce.expiresMs > clock.monotonic();
     if (!isFresh || !await isSignedBy(command.sender, signature, "command", identity.key, body)) {
@@ -129,7 +129,7 @@ export class CastReceiver {
     host: string,
     signal: AbortSignal,
   ): Promise<void> {
-    // No sender leads this machine to another one.
+    // A sender must not make this machine fetch from another one.
     if (new URL(url).hostname.replace(/^\[|\]$/g, "") !== host) {
       throw new MillraceError("invalid_argument", "an engine sends streams of its own alone");
     }
@@ -164,7 +164,7 @@ export class CastReceiver {
     this.#current = mine;
   }
 
-  /** The one that the user chose, else the first that is there. */
+  /** The player that the user chose, else the first one present. */
   async #player(): Promise<PlayerDevice | null> {
     const { choices, playerId } = this.#parts;
     for (const finder of choices) {

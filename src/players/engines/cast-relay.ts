@@ -1,6 +1,6 @@
 /**
- * Streams of other engines for web pages of this one: a page reads from its own origin alone, so the engine passes HLS on.
- * Only playlists and segments, from the address that was sent, and only while it is played.
+ * Relays streams of other engines to web pages of this one: a page reads only from its own origin, so the engine passes HLS
+ * on. It relays only playlists and segments from the address that was sent, and only while the stream is played.
  */
 import { deadline } from "../../bytes/deadline.ts";
 import { readBounded } from "../../bytes/read-bounded.ts";
@@ -8,18 +8,18 @@ import { abortError, MillraceError } from "../../errors.ts";
 import type { Clock } from "../../ports.ts";
 import { randomNonce } from "./cast-identity.ts";
 
-/** Streams that are passed on at once: one for each page, and there are no more pages. */
+/** Most streams relayed at once: one for each of the most pages. */
 const MAX_STREAMS = 32;
-/** Longest playlist read, bytes: of a film of 12 hours it has a megabyte. */
+/** Longest playlist read, bytes: that of a 12-hour film has a megabyte. */
 const MAX_PLAYLIST_BYTES = 2 * 1024 * 1024;
-/** For a whole playlist, and for the beginning of a segment, ms: the sender waits for its peers. */
+/** Deadline for a whole playlist and for the first bytes of a segment, ms: the sender may wait for its peers. */
 const RESPONSE_MS = 30_000;
-/** Path and query of a segment, as engines have them: a prefix, `c`, the infohash, the number. */
+/** Path and query of an engine's segment: a prefix, `c`, the infohash, the number. */
 const SEGMENT = /^\/[\w.~%-]{1,64}\/c\/[0-9a-f]{40}\/\d{1,9}\.ts(?:\?[\w.~%=&,-]{0,500})?$/;
 
-/** A stream that is passed on. */
+/** A relayed stream. */
 export interface RelayedStream {
-  /** Path of its playlist here, with a secret in it. */
+  /** Path of its playlist on this engine, with a secret in it. */
   readonly path: string;
   close(): void;
 }
@@ -30,17 +30,17 @@ export interface RelayPorts {
   readonly clock: Clock;
 }
 
-/** Passes streams on. */
+/** Relays streams. */
 export class CastRelay {
   readonly #ports: RelayPorts;
-  /** Addresses of playlists, by the secret in our own. */
+  /** Playlist addresses of the senders, by the secret in our own path. */
   readonly #streams = new Map<string, URL>();
 
   constructor(ports: RelayPorts) {
     this.#ports = ports;
   }
 
-  /** Passes the HLS at `url` on from now on. Throws `too_busy`. */
+  /** Begins to relay the HLS at `url`. Throws `too_busy`. */
   open(url: URL): RelayedStream {
     if (this.#streams.size >= MAX_STREAMS) {
       throw new MillraceError("too_busy", "too many streams are passed on to pages at once: close one");
@@ -50,7 +50,7 @@ export class CastRelay {
     return { path: `/cast/media/${id}/index.m3u8`, close: () => void this.#streams.delete(id) };
   }
 
-  /** The playlist, its segments at `segment?of=…` beside it. Rejects with `not_found`, and as `#get`. */
+  /** The playlist, with its segments at `segment?of=…` beside it. Rejects with `not_found`, and as `#get`. */
   async playlist(id: string, signal: AbortSignal): Promise<string> {
     const url = this.#urlOf(id);
     const response = await this.#get(url, signal);
@@ -66,7 +66,7 @@ export class CastRelay {
     );
   }
 
-  /** A segment by what `playlist` wrote after `of=`. Rejects with `not_found`, `invalid_argument`, and as `#get`. */
+  /** A segment, named by the value that `playlist` wrote after `of=`. Rejects with `not_found`, `invalid_argument`, and as `#get`. */
   async segment(id: string, of: string, signal: AbortSignal): Promise<ReadableStream<Uint8Array>> {
     const url = this.#urlOf(id);
     if (!SEGMENT.test(of)) throw new MillraceError("invalid_argument", "this is no segment of an engine");
@@ -79,7 +79,7 @@ export class CastRelay {
     return url;
   }
 
-  /** Rejects with `connection_failed`, `timeout` or the signal's reason. The body ends with `signal`. */
+  /** Fetches `url`. Rejects with `connection_failed`, `timeout` or the signal's reason. `signal` also ends the body. */
   async #get(url: URL, signal: AbortSignal): Promise<ReadableStream<Uint8Array>> {
     const leaving = new AbortController();
     const late = deadline(this.#ports.clock, RESPONSE_MS, signal);
@@ -100,7 +100,7 @@ export class CastRelay {
   }
 }
 
-/** The address of a segment that the page reads, in place of the sender's. */
+/** Our address for a segment, in place of the sender's. */
 function here(line: string, playlist: URL): string {
   const url = URL.canParse(line, playlist) ? new URL(line, playlist) : null;
   const of = url === null ? "" : url.pathname + url.search;
@@ -110,7 +110,7 @@ function here(line: string, playlist: URL): string {
   return `segment?of=${encodeURIComponent(of)}`;
 }
 
-/** Attributes could name addresses, too; engines send none in the playlists of films and broadcasts. */
+/** Refuses attributes with addresses; engines send none in the playlists of films and broadcasts. */
 function withoutAddresses(line: string): string {
   if (/URI=/i.test(line)) throw new MillraceError("protocol_violation", "the other engine's playlist leads elsewhere");
   return line;

@@ -1,4 +1,4 @@
-/** Engines that may play their streams here, and those that asked: a person decides, once for each. */
+/** Engines that may play their streams here, and those that asked: the user decides once for each. */
 import * as z from "zod";
 import { hasCode, MillraceError } from "../../errors.ts";
 import type { FilePort, Ports } from "../../ports.ts";
@@ -6,12 +6,12 @@ import { CAST_KEY } from "./cast-identity.ts";
 
 const FILE = "cast-senders.json";
 const MAX_FILE_BYTES = 64 * 1024;
-/** Engines that are allowed, and that wait for an answer: more than a house has. */
+/** Most allowed engines, and most that wait for a decision: more than a house has. */
 const MAX_ALLOWED = 64;
 const MAX_PENDING = 16;
-/** Keys that may wait for an answer from one machine: anybody makes keys. */
+/** Most pending keys of one machine: keys cost nothing to make. */
 const MAX_PENDING_PER_HOST = 2;
-/** A question that nobody answers is forgotten, ms. */
+/** A request that nobody decides is forgotten after this, ms. */
 const PENDING_MS = 10 * 60_000;
 
 const STORED = z.array(z.object({ key: z.string().regex(CAST_KEY), name: z.string().max(100) })).max(MAX_ALLOWED);
@@ -20,13 +20,13 @@ const STORED = z.array(z.object({ key: z.string().regex(CAST_KEY), name: z.strin
 export interface CastSender {
   /** Its public key. */
   readonly key: string;
-  /** What it calls itself: a stranger's text. */
+  /** Name that it gives itself: a stranger's text. */
   readonly name: string;
 }
 
-/** One that asked. */
+/** An engine that asked for permission. */
 export interface PendingSender extends CastSender {
-  /** Address that it asked from. */
+  /** Address from which it asked. */
   readonly host: string;
   /** When it asked last, Unix ms. */
   readonly atMs: number;
@@ -37,11 +37,11 @@ export interface SenderPorts extends Pick<Ports, "clock" | "log"> {
   readonly files: FilePort;
 }
 
-/** Who may, and who asked. */
+/** The allowed and the pending engines. */
 export class CastSenders {
   readonly #ports: SenderPorts;
   readonly #path: string | null;
-  /** Named by the user at the start; not stored. */
+  /** Keys that the user gave at the start; not stored. */
   readonly #named: ReadonlySet<string>;
   readonly #allowed = new Map<string, CastSender>();
   readonly #pending = new Map<string, PendingSender>();
@@ -53,7 +53,7 @@ export class CastSenders {
     this.#named = new Set(named);
   }
 
-  /** Those kept in `stateDir`; `named` are allowed besides. A damaged file allows nobody. Throws `config` for a name that is no key. */
+  /** Loads the list from `stateDir`; keys in `named` are allowed as well. A damaged file allows nobody. Throws `config` for a malformed key. */
   static async load(ports: SenderPorts, stateDir: string | null, named: readonly string[]): Promise<CastSenders> {
     const wrong = named.find((key) => !CAST_KEY.test(key));
     if (wrong !== undefined) {
@@ -80,7 +80,7 @@ export class CastSenders {
     return this.#named.has(key) || this.#allowed.has(key);
   }
 
-  /** Remembers that an engine asked. One too many is not remembered. */
+  /** Remembers that an engine asked, unless too many are pending. */
   ask(sender: CastSender, host: string): void {
     this.#forget();
     const known = this.#pending.delete(sender.key);

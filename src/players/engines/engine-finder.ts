@@ -1,4 +1,4 @@
-/** Finds other engines of the local network that play what is sent to them. */
+/** Finds other engines in the local network that can play streams of this one. */
 import type { Logger } from "../../ports.ts";
 import type { MdnsPorts, MulticastDns } from "../mdns/multicast-dns.ts";
 import { type FoundService, ServiceBrowser } from "../mdns/service-browser.ts";
@@ -15,7 +15,7 @@ const MAX_NAME_CHARS = 100;
 export class EngineFinder implements PlayerFinder {
   readonly #self: CastSelf;
   readonly #browser: ServiceBrowser;
-  /** By key; the same object while the engine is there. */
+  /** By key; the same object as long as the engine is there. */
   #engines = new Map<string, EnginePlayer>();
 
   constructor(ports: MdnsPorts & { readonly log: Logger }, dns: MulticastDns, self: CastSelf) {

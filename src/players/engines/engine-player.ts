@@ -1,4 +1,4 @@
-/** Another engine of the local network as a player: its own player reads our stream, once a person there allowed it. */
+/** Another engine of the local network as a player: its player reads our stream once its user allowed that. */
 import { MillraceError } from "../../errors.ts";
 import type { SocketAddress } from "../../ports.ts";
 import {
@@ -21,20 +21,20 @@ import {
 } from "./cast-command.ts";
 import { type CastIdentity, isSignedBy, randomNonce } from "./cast-identity.ts";
 
-/** What is known of the other engine. */
+/** What is known about the other engine. */
 export interface EngineFacts {
   /** Its public key. */
   readonly key: string;
   readonly name: string;
   readonly at: SocketAddress;
-  /** What its player reads: a program the file, a web page HLS. */
+  /** Output that its player reads: a program the file, a web page HLS. */
   readonly output: "file" | "hls";
 }
 
 /** This engine as the other one knows it. */
 export interface CastSelf {
   readonly identity: CastIdentity;
-  /** What it calls itself. */
+  /** Name that it gives itself. */
   readonly name: string;
   readonly fetch: typeof fetch;
 }
@@ -78,7 +78,7 @@ export class EnginePlayer implements PlayerDevice {
     await this.#ask(command, signal);
   }
 
-  /** Rejects with `conflict`, `unavailable` and the other engine's own words, or as `askDevice`. */
+  /** Sends a command. Rejects with `conflict`, `unavailable` and the other engine's message, or as `askDevice`. */
   async #ask(action: CastCommand["action"], signal: AbortSignal): Promise<PlayerStatus> {
     const { identity, name } = this.#self;
     const nonce = await this.#greet(signal);
@@ -91,7 +91,7 @@ export class EnginePlayer implements PlayerDevice {
     throw new MillraceError(code === "conflict" ? code : "unavailable", `${this.facts.name}: ${message}`);
   }
 
-  /** A nonce of the engine that has the key, and listens at this very address. */
+  /** Gets a nonce, and checks that the engine at this address has the key. */
   async #greet(signal: AbortSignal): Promise<string> {
     const challenge = randomNonce();
     const text = await this.#post(HELLO_PATH, JSON.stringify({ challenge }), {}, signal);

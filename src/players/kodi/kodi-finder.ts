@@ -8,7 +8,7 @@ import type { PlayerDevice, PlayerFinder } from "../types.ts";
 import { KodiPlayer, read } from "./kodi.ts";
 import { type KodiAddress, KodiRpc, readKodiAddress } from "./kodi-rpc.ts";
 
-/** For a Kodi to say its name, ms. */
+/** Deadline for a Kodi to report its name, ms. */
 const GREET_MS = 3000;
 /** Longest name shown, characters. */
 const MAX_NAME_CHARS = 200;
@@ -18,7 +18,7 @@ const NAME = z.object({ "System.FriendlyName": z.string() });
 /** What the finder needs of the machine. */
 export type KodiPorts = Pick<Ports, "network" | "clock" | "fetch"> & { readonly log: Logger };
 
-/** Kodis that were named. */
+/** Finder of the named Kodis. */
 export class KodiFinder implements PlayerFinder {
   readonly #ports: KodiPorts;
   readonly #addresses: readonly KodiAddress[];
@@ -61,7 +61,7 @@ export class KodiFinder implements PlayerFinder {
       this.#known.set(place, player);
       return player;
     } catch (error) {
-      // The user named it, and only the user can mend a wrong password; a Kodi that is switched off is nothing unusual.
+      // Only the user can correct a wrong password, so warn; a Kodi that is switched off is nothing unusual.
       const level = hasCode(error, "unavailable") ? "warn" : "debug";
       log.log(level, "a Kodi does not respond as expected", { place, error });
       return null;

@@ -5,15 +5,15 @@ import { askDevice } from "../../upnp/http.ts";
 
 /** Port of Kodi's web server unless its user chose another. */
 const DEFAULT_PORT = 8080;
-/** Longest reason of Kodi shown, characters. */
+/** Longest error text of Kodi that is shown, characters. */
 const MAX_REASON_CHARS = 200;
 
-/** Where a Kodi is, and how to get in. */
+/** Address and credentials of a Kodi. */
 export interface KodiAddress {
   /** Name or literal address, IPv6 in brackets. */
   readonly hostname: string;
   readonly port: number;
-  /** Value of `Authorization`; null where Kodi asks for none. */
+  /** Value of `Authorization`; null when Kodi needs none. */
   readonly authorization: string | null;
 }
 
@@ -24,7 +24,7 @@ export function readKodiAddress(text: string): KodiAddress {
     const [user, password] = [url.username, url.password].map(decodeURIComponent);
     return {
       hostname: url.hostname,
-      // A URL leaves out port 80, which nobody means by leaving it out here.
+      // `URL` drops port 80 as the default, but here the default is another.
       port: url.port === "" ? (/:80$/.test(text) ? 80 : DEFAULT_PORT) : Number(url.port),
       authorization: user || password ? basicAuthorization(user!, password!) : null,
     };
@@ -49,8 +49,8 @@ export class KodiRpc {
   }
 
   /**
-   * The result of `method`. Rejects as `askDevice`, with `unavailable` and Kodi's own words when it refuses or wants
-   * another user or password, and with `protocol_violation` for what is no JSON-RPC.
+   * Calls `method` and returns its result. Rejects as `askDevice`, with `unavailable` and Kodi's message when it refuses or
+   * needs another user or password, and with `protocol_violation` for anything but JSON-RPC.
    */
   async call(method: string, params: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<unknown> {
     const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method, params });
@@ -61,7 +61,7 @@ export class KodiRpc {
       signal,
     );
     if (status === 401) {
-      throw new MillraceError("unavailable", `Kodi at ${this.#url.host} wants another user or password: see --kodi`);
+      throw new MillraceError("unavailable", `Kodi at ${this.#url.host} needs another user or password: see --kodi`);
     }
     const reply = status === 200 ? parse(text) : null;
     if (reply?.["error"] !== undefined) {

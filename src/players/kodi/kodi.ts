@@ -13,11 +13,11 @@ import {
 } from "../types.ts";
 import type { KodiRpc } from "./kodi-rpc.ts";
 
-/** Between two looks whether it plays, ms: over HTTP Kodi reports nothing by itself. */
+/** Time between two checks whether it plays, ms: over HTTP Kodi reports nothing by itself. */
 const LOOK_EVERY_MS = 250;
-/** A Kodi that has nothing to open for this long after it was told to play has given up, ms. */
+/** If Kodi has nothing open this long after a play command, it has given up, ms. */
 const REFUSED_AFTER_MS = 2500;
-/** Kodi's number of its video player, which also is the one that opens a stream. */
+/** Kodi's number of its video player, which also opens streams. */
 const VIDEO_PLAYER = 1;
 
 /** `Global.Time` of Kodi's API. */
@@ -46,14 +46,14 @@ export class KodiPlayer implements PlayerDevice {
   }
 
   async open(stream: PlayerStream, signal: AbortSignal): Promise<void> {
-    // What plays is taken down first: it would be mistaken for the stream.
+    // Stop the previous stream first, or it would be mistaken for the new one.
     while (await this.#hasMedia(signal)) {
       await this.#stop(signal);
       await sleep(this.#clock, LOOK_EVERY_MS, signal);
     }
     await this.#rpc.call("Player.Open", { item: { file: stream.url } }, signal);
     let nothingMs = 0;
-    // It becomes active once it has the first streams of the file.
+    // The player becomes active once it has read the file's first tracks.
     while (await this.#active(signal) === null) {
       if (!await this.#hasMedia(signal)) nothingMs += LOOK_EVERY_MS;
       if (nothingMs >= REFUSED_AFTER_MS) {
@@ -95,12 +95,12 @@ export class KodiPlayer implements PlayerDevice {
     await this.#rpc.call("Application.SetVolume", { volume: Math.round(percent) }, signal);
   }
 
-  /** Ends what plays, and what is being opened. Without a sound device Kodi needs some 10 s for it; nobody waits for that. */
+  /** Stops what plays or is being opened. Without a sound device Kodi needs some 10 s for that, so nobody waits for it. */
   async #stop(signal: AbortSignal): Promise<void> {
     await this.#rpc.call("Player.Stop", { playerid: await this.#active(signal) ?? VIDEO_PLAYER }, signal);
   }
 
-  /** Number of the player that plays; null when none does, or a stream is still being opened. */
+  /** Number of the active player; null when none plays, or a stream is still being opened. */
   async #active(signal: AbortSignal): Promise<number | null> {
     return read(ACTIVE, await this.#rpc.call("Player.GetActivePlayers", {}, signal))[0]?.playerid ?? null;
   }
@@ -112,7 +112,7 @@ export class KodiPlayer implements PlayerDevice {
   }
 }
 
-/** What Kodi said, in the form that its API promises. Throws `protocol_violation`. */
+/** Parses Kodi's answer in the form that its API promises. Throws `protocol_violation`. */
 export function read<T>(form: z.ZodType<T>, said: unknown): T {
   const result = form.safeParse(said);
   if (result.success) return result.data;

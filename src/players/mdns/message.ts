@@ -1,11 +1,11 @@
-/** Messages of Multicast DNS (RFC 1035 section 4, RFC 6762 section 18): what a search for services needs of them. */
+/** Messages of Multicast DNS (RFC 1035 section 4, RFC 6762 section 18), as far as a search for services needs them. */
 
 /** Longest message read, bytes: RFC 6762, section 17. */
 export const MAX_MESSAGE_BYTES = 9000;
-/** Questions and records of one message: answers about a service have four or five. */
+/** Most questions and records of one message: answers about a service have four or five records. */
 const MAX_QUESTIONS = 32;
 const MAX_RECORDS = 128;
-/** RFC 1035, section 2.3.4. */
+/** Longest name, and longest label, bytes (RFC 1035, section 2.3.4). */
 const MAX_NAME_BYTES = 255;
 const MAX_LABEL_BYTES = 63;
 
@@ -13,20 +13,20 @@ const CLASS_IN = 1;
 /** Highest bit of a class: "unicast response" in a question, "cache flush" in a record. */
 const TOP_BIT = 0x8000;
 
-/** A name by its labels, the root left out. Labels of services hold any text, dots included (RFC 6763, section 4.3). */
+/** The labels of a name without the root. Labels of services may hold any text, dots included (RFC 6763, section 4.3). */
 export type DnsName = readonly string[];
 
-/** Types of records, by their numbers. */
+/** Numbers of record types. */
 export const DNS_TYPES = { A: 1, PTR: 12, TXT: 16, SRV: 33, ANY: 255 } as const;
 
 /** A question. */
 export interface DnsQuestion {
   readonly name: DnsName;
-  /** Number of the type asked for. */
+  /** Number of the requested type. */
   readonly type: number;
 }
 
-/** What a record says; records of other types are left out. */
+/** Content of a record; records of other types are left out. */
 export type DnsData =
   | { readonly type: "A"; readonly address: string }
   | { readonly type: "PTR"; readonly target: DnsName }
@@ -36,27 +36,27 @@ export type DnsData =
 /** A record. */
 export type DnsRecord = DnsData & {
   readonly name: DnsName;
-  /** How long it holds; 0: no longer. */
+  /** How long the record is valid; 0: it is not any more. */
   readonly ttlSeconds: number;
-  /** Older records of this name and type hold no longer. */
+  /** Whether older records of this name and type become invalid. */
   readonly isUnique: boolean;
 };
 
 /** A message; answers, authorities and additional records are one list. */
 export interface DnsMessage {
-  /** Repeated by the answers to a question that does not come from port 5353. */
+  /** Repeated in answers to a question that does not come from port 5353. */
   readonly id: number;
   readonly isResponse: boolean;
   readonly questions: readonly DnsQuestion[];
   readonly records: readonly DnsRecord[];
 }
 
-/** Equal exactly for equal names: ASCII letters count as lower case (RFC 6762, section 16). */
+/** A key that is equal for equal names: ASCII letters are compared in lower case (RFC 6762, section 16). */
 export function nameKey(name: DnsName): string {
   return name.map((label) => label.replace(/[A-Z]/g, (letter) => letter.toLowerCase())).join("\0");
 }
 
-/** Reads a message; null for anything malformed, too large, or of another kind than questions and answers. */
+/** Reads a message; null when it is malformed, too large, or neither a question nor an answer. */
 export function readMessage(data: Uint8Array): DnsMessage | null {
   if (data.length > MAX_MESSAGE_BYTES) return null;
   try {
@@ -88,7 +88,7 @@ class Reader {
       number,
       number,
     ];
-    // Another opcode or a response code: RFC 6762, sections 18.3 and 18.11.
+    // Ignore other opcodes and response codes (RFC 6762, sections 18.3 and 18.11).
     if ((flags & 0x780f) !== 0) return null;
     const recordCount = recordCounts.reduce((sum, count) => sum + count, 0);
     if (questionCount > MAX_QUESTIONS || recordCount > MAX_RECORDS) return null;
@@ -128,7 +128,7 @@ class Reader {
       case DNS_TYPES.PTR:
         return { type: "PTR", target: this.#name() };
       case DNS_TYPES.SRV: {
-        this.#take(4); // Priority and weight: a service of the local network has one host.
+        this.#take(4); // Skip priority and weight: a service of the local network has one host.
         return { type: "SRV", port: this.#uint16(), target: this.#name() };
       }
       case DNS_TYPES.TXT: {
@@ -145,7 +145,7 @@ class Reader {
     }
   }
 
-  /** RFC 1035, section 4.1.4. Each pointer leads farther to the front than the one before, so that there is no circle. */
+  /** Reads a name (RFC 1035, section 4.1.4). Each pointer must lead to an earlier place than the last one, so loops are impossible. */
   #name(): DnsName {
     const labels: string[] = [];
     let at = this.#at;
@@ -190,7 +190,7 @@ class Reader {
 /** Writes a message without compressed names. Throws RangeError for a label or a string that does not fit. */
 export function writeMessage({ id, isResponse, questions, records }: DnsMessage): Uint8Array {
   const bytes: number[] = [];
-  // An answer has authority over what it says (RFC 6762, section 18.4).
+  // Responses have the "authoritative answer" bit set (RFC 6762, section 18.4).
   for (const value of [id, isResponse ? 0x8400 : 0, questions.length, records.length, 0, 0]) pushUint16(bytes, value);
   for (const { name, type } of questions) {
     pushName(bytes, name);
@@ -219,7 +219,7 @@ function recordBytes(record: DnsRecord): number[] {
     pushName(bytes, record.target);
   } else {
     for (const string of record.strings) pushString(bytes, string, 255);
-    // A record without strings would be empty (RFC 6763, section 6.1).
+    // A TXT record must not be empty (RFC 6763, section 6.1).
     if (record.strings.length === 0) bytes.push(0);
   }
   return bytes;

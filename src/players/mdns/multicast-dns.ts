@@ -1,11 +1,11 @@
-/** The sockets of Multicast DNS (RFC 6762), shared by those that search and those that announce; open while somebody listens. */
+/** The sockets of Multicast DNS (RFC 6762), shared by searches and announcements; open while there is a listener. */
 import { Allowances } from "../../bytes/allowance.ts";
 import type { Clock, NetworkPort, SocketAddress, UdpPort, UdpSocket } from "../../ports.ts";
 import { isNear, localNetworks } from "../../upnp/near.ts";
 import { type DnsMessage, MAX_MESSAGE_BYTES, readMessage, writeMessage } from "./message.ts";
 
 const GROUP: SocketAddress = { host: "224.0.0.251", port: 5353 };
-/** Messages of one machine that are read, per second, and saved up: a device says something a few times a minute. */
+/** Messages read per second and machine, and how many may accumulate: a device sends a few per minute. */
 const MESSAGES_PER_SECOND = 20;
 const MESSAGES_AT_ONCE = 100;
 /** Machines whose messages are counted. */
@@ -18,7 +18,7 @@ export interface MdnsPorts {
   readonly clock: Clock;
 }
 
-/** Gets each message that a machine of the local networks sends; the same one may come more than once. */
+/** Called with each message from a machine of the local networks; the same one may come more than once. */
 export type MdnsListener = (message: DnsMessage, from: SocketAddress) => void;
 
 /** Sockets on each interface with an IPv4 network. */
@@ -40,13 +40,13 @@ export class MulticastDns {
     });
   }
 
-  /** `listener` hears messages from now on; resolves when the sockets are open, as far as they can be. */
+  /** Adds `listener`; resolves when all sockets that can be opened are open. */
   async join(listener: MdnsListener): Promise<void> {
     this.#listeners.add(listener);
     await this.#bind();
   }
 
-  /** `listener` hears nothing any more; the last one closes the sockets. */
+  /** Removes `listener`; removing the last one closes the sockets. */
   leave(listener: MdnsListener): void {
     this.#listeners.delete(listener);
     if (this.#listeners.size > 0) return;
@@ -54,12 +54,12 @@ export class MulticastDns {
     this.#sockets.clear();
   }
 
-  /** This machine's addresses in the networks where it is heard. */
+  /** This machine's addresses in the networks where its sockets are open. */
   hosts(): readonly string[] {
     return [...this.#sockets.keys()];
   }
 
-  /** Sends what `messageFor` makes for this machine's address in each network, to everybody there or to `to`; null: nothing. */
+  /** Sends to each network, or only to `to`, the message that `messageFor` makes for this machine's address there; null: none. */
   async send(messageFor: (ownHost: string) => DnsMessage | null, to: SocketAddress = GROUP): Promise<void> {
     await this.#bind();
     await Promise.all([...this.#sockets].map(async ([host, socket]) => {
@@ -68,7 +68,7 @@ export class MulticastDns {
     }));
   }
 
-  /** Sockets for the interfaces that there are now: laptops move. */
+  /** Opens sockets for the interfaces present now: laptops move between networks. */
   #bind(): Promise<void> {
     return this.#binding = this.#binding.then(async () => {
       const hosts = new Set(localNetworks(this.#ports.network).map(({ host }) => host));
@@ -83,7 +83,7 @@ export class MulticastDns {
 
   async #open(host: string): Promise<void> {
     const where = { multicastGroup: GROUP.host, multicastInterface: host };
-    // From another port than 5353 a search gets its answers by unicast, and hears no goodbyes (RFC 6762, section 6.7).
+    // With a port other than 5353, a search gets its answers by unicast and receives no goodbyes (RFC 6762, section 6.7).
     const socket = await this.#ports.udp.bind({ ...where, port: GROUP.port })
       .catch(() => this.#ports.udp.bind(where)).catch(() => null);
     if (socket === null) return;
@@ -94,7 +94,7 @@ export class MulticastDns {
       if (!this.#senders.take(from.host)) return;
       const message = readMessage(data);
       if (message === null) return;
-      // Whatever comes from another port than 5353 is no answer to everybody (RFC 6762, section 6).
+      // Multicast answers must come from port 5353 (RFC 6762, section 6).
       if (message.isResponse && from.port !== GROUP.port) return;
       for (const listener of this.#listeners) listener(message, from);
     });

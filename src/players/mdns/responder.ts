@@ -3,37 +3,37 @@ import type { Clock, SocketAddress, Timer } from "../../ports.ts";
 import { DNS_TYPES, type DnsMessage, type DnsName, type DnsRecord, nameKey } from "./message.ts";
 import type { MulticastDns } from "./multicast-dns.ts";
 
-/** How long records hold, s; RFC 6762, section 10, for records with the name of a host. */
+/** TTL of records, s; the value of RFC 6762, section 10, for records with a host name. */
 const TTL_SECONDS = 120;
-/** For a question that does not come from port 5353, s (section 6.7). */
+/** TTL in answers to a question that does not come from port 5353, s (section 6.7). */
 const LEGACY_TTL_SECONDS = 10;
-/** Answers to everybody, ms: not more often (section 6). */
+/** Shortest time between two multicast answers, ms (section 6). */
 const ANSWER_EVERY_MS = 1000;
-/** Several machines may have the same answer: they wait so long, ms (section 6). */
+/** Range of the delay before an answer, ms: several machines may have the same one (section 6). */
 const MIN_DELAY_MS = 20;
 const SPREAD_MS = 100;
-/** The announcement at the start is repeated, ms (section 8.3). */
+/** Pause before the first announcement is repeated, ms (section 8.3). */
 const REPEAT_MS = 1000;
-/** Between two looks whether there are other networks now, ms: laptops move. */
+/** Time between two checks for new networks, ms: laptops move. */
 const LOOK_EVERY_MS = 30_000;
-/** Questions of machines outside port 5353 that are answered, per second: each answer goes to one address alone. */
+/** Shortest time between two answers to questions from other ports than 5353, ms: each such answer goes to one address only. */
 const LEGACY_EVERY_MS = 100;
 const ENUMERATION: DnsName = ["_services", "_dns-sd", "_udp", "local"];
 
-/** What is announced. */
+/** The service to announce. */
 export interface AnnouncedService {
-  /** Text for people that no other machine of the network has, at most 63 bytes: it is not asked for before. */
+  /** Name for people, unique in the network, at most 63 bytes: it is not probed for conflicts. */
   readonly instance: string;
   /** As in `_millrace._tcp`. */
   readonly type: string;
   /** First label of the host's name, unique as well. */
   readonly hostLabel: string;
   readonly port: number;
-  /** `key=value` strings, as they are now. */
+  /** Current `key=value` strings. */
   facts(): readonly string[];
 }
 
-/** Announces while it is open. */
+/** Announces the service while it is open. */
 export class ServiceResponder {
   readonly #dns: MulticastDns;
   readonly #clock: Clock;
@@ -47,7 +47,7 @@ export class ServiceResponder {
   #answeredAloneMs = -Infinity;
   #closed = false;
 
-  /** `isOffered`: whether the service is there for the network in which this machine has this address, asked each time. */
+  /** `isOffered` is called each time with this machine's address in a network: whether the service is offered there. */
   constructor(
     dns: MulticastDns,
     clock: Clock,
@@ -75,7 +75,7 @@ export class ServiceResponder {
     this.#closed = true;
     this.#timer?.cancel();
     this.#look?.cancel();
-    // Nobody has heard of what was never offered.
+    // No goodbye for a service that was never announced.
     if (this.#answeredMs > -Infinity) await this.#dns.send((host) => this.#message(host, 0));
     this.#dns.leave(this.#listener);
   }

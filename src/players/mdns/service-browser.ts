@@ -1,33 +1,33 @@
-/** Finds services of one type in the local network (RFC 6763): searched for when somebody asks, and remembered for a while. */
+/** Finds services of one type in the local network (RFC 6763): it searches when somebody asks, and remembers results for a while. */
 import { sleep } from "../../bytes/deadline.ts";
 import type { Logger, SocketAddress, Timer } from "../../ports.ts";
 import { DNS_TYPES, type DnsMessage, type DnsName, type DnsQuestion, type DnsRecord, nameKey } from "./message.ts";
 import type { MdnsPorts, MulticastDns } from "./multicast-dns.ts";
 
-/** The same question again, ms: datagrams get lost. */
+/** Pause before a question is repeated, ms: datagrams get lost. */
 const REPEAT_MS = 250;
-/** For devices to answer, ms: they wait up to 120 ms (RFC 6762, section 6), and radio networks deliver late. */
+/** Time for devices to answer, ms: they wait up to 120 ms (RFC 6762, section 6), and radio networks deliver late. */
 const SEARCH_MS = 1200;
 /** After this long the search is repeated in the background, ms: a caller that controls a player must not wait for it. */
 const RENEW_MS = 20_000;
-/** Longest that a service is remembered, whatever it says, ms: one that vanishes leaves the list within a minute. */
+/** Longest time a service is remembered, whatever its TTL, ms: one that vanishes leaves the list within a minute. */
 const KEEP_MS = 45_000;
-/** Nobody asked for this long: the sockets are closed, ms. */
+/** The sockets are closed when nobody has asked for this long, ms. */
 const IDLE_MS = 60_000;
-/** Services remembered, and those of one machine: whoever shouts with more voices is not listened to. */
+/** Most services remembered in all, and of one machine: a machine that announces more is ignored. */
 const MAX_SERVICES = 64;
 const MAX_SERVICES_PER_HOST = 8;
-/** Keys of a service's description that are read, and the longest value, characters. */
+/** Most keys read of a service's description, and the longest value, characters. */
 const MAX_KEYS = 32;
 
 /** A service in reach. */
 export interface FoundService {
-  /** What it calls itself: text for people. */
+  /** Name that it gives itself: text for people. */
   readonly instance: string;
-  /** The machine that says so, which is also where it is taken to be: nobody sends the engine to another machine. */
+  /** The machine that announced it, which also counts as its address: no announcement can send the engine to another machine. */
   readonly host: string;
   readonly port: number;
-  /** What it says of itself, by lower-case key (RFC 6763, section 6). */
+  /** Its description, by lower-case key (RFC 6763, section 6). */
   readonly facts: ReadonlyMap<string, string>;
 }
 
@@ -45,11 +45,11 @@ export class ServiceBrowser {
   readonly #dns: MulticastDns;
   readonly #type: DnsName;
   readonly #closing = new AbortController();
-  /** By machine and name: nobody says anything about another machine's services. */
+  /** By machine and name, so that no machine can say anything about another's services. */
   readonly #entries = new Map<string, Entry>();
   readonly #listener = (message: DnsMessage, from: SocketAddress) => this.#hear(message, from);
   #searchedAtMs = -Infinity;
-  /** The search that whoever asks has to wait for. */
+  /** The search that callers of `list` have to wait for. */
   #awaited: Promise<void> = Promise.resolve();
   #idle: Timer | null = null;
 
@@ -60,7 +60,7 @@ export class ServiceBrowser {
     this.#type = [...type.split("."), "local"];
   }
 
-  /** Services in reach: at once when somebody asked within 45 s, else after a search of 1.2 s. */
+  /** Services in reach: returned at once if somebody asked within the last 45 s, else after a search of 1.2 s. */
   async list(): Promise<readonly FoundService[]> {
     if (this.#closing.signal.aborted) return [];
     const { clock } = this.#ports;
@@ -108,7 +108,7 @@ export class ServiceBrowser {
     }
   }
 
-  /** Who is there; and what those that are half known left out. */
+  /** The question for all services, and questions for the missing records of incompletely known ones. */
   #questions(): DnsQuestion[] {
     const half = [...this.#entries.values()].filter(({ port, facts }) => port === null || facts === null);
     return [
@@ -136,7 +136,7 @@ export class ServiceBrowser {
     if (target.length !== this.#type.length + 1 || nameKey(target.slice(1)) !== nameKey(this.#type)) return;
     const key = keyOf(host, target);
     const known = this.#entries.get(key);
-    // A goodbye (RFC 6762, section 10.1).
+    // A TTL of 0 is a goodbye (RFC 6762, section 10.1).
     if (ttlSeconds === 0) return void this.#entries.delete(key);
     const expiresMs = this.#ports.clock.monotonic() + Math.min(1000 * ttlSeconds, KEEP_MS);
     if (known !== undefined) known.expiresMs = expiresMs;

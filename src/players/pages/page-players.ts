@@ -1,4 +1,4 @@
-/** Open web pages of the engine as players: each listens on a stream of lines and reports what becomes of it. */
+/** Open web pages of the engine as players: each reads commands from a stream of lines and reports its state. */
 import { withSignal } from "../../bytes/deadline.ts";
 import { MillraceError } from "../../errors.ts";
 import type { Clock, Timer } from "../../ports.ts";
@@ -12,51 +12,51 @@ import {
   type PlayerStream,
 } from "../types.ts";
 
-/** Pages that listen at once, each with a connection of its own, and those of one machine. */
+/** Most listening pages in all, each with its own connection, and of one machine. */
 const MAX_PAGES = 32;
 const MAX_PAGES_PER_HOST = 8;
-/** A line that says nothing goes out this often, ms: proxies drop silent connections, and a page that is gone is noticed. */
+/** Interval of empty lines, ms: they keep proxies from dropping the connection, and reveal that a page is gone. */
 const PING_EVERY_MS = 15_000;
-/** Lines that a page has not taken yet: one that takes none is gone, or stands still. */
+/** Most lines that a page has not read yet: a page that reads none is gone or hangs. */
 const MAX_UNREAD_LINES = 8;
-/** Longest reason of a page shown, characters. */
+/** Longest error text of a page that is shown, characters. */
 const MAX_REASON_CHARS = 200;
 
-/** What a page says of the stream that it was given. */
+/** A page's report about its stream. */
 export interface PageReport {
-  /** Which stream: what the line `open` said. Reports about others are out of date. */
+  /** Number of the stream, from the line `open`. Reports about other streams are outdated. */
   readonly turn: number;
   readonly state: "playing" | "paused" | "ended" | "failed";
   readonly positionSeconds: number | null;
   readonly durationSeconds: number | null;
-  /** With `failed`: why. */
+  /** Reason of the state `failed`. */
   readonly reason: string;
 }
 
-/** A page that listens now. */
+/** A listening page's connection. */
 export interface PageSeat {
-  /** One JSON object per line: `{seat}` first, then `{open}`, `{command}` and `{ping}`. Cancelling it is leaving. */
+  /** One JSON object per line: `{seat}` first, then `{open}`, `{command}` and `{ping}`. The page leaves by cancelling it. */
   readonly lines: ReadableStream<Uint8Array>;
 }
 
-/** Pages as players. */
+/** Finder of pages that are players. */
 export class PagePlayers implements PlayerFinder {
   readonly #clock: Clock;
-  /** By the secret that the page reports with. */
+  /** By the secret that the page sends with its reports. */
   readonly #pages = new Map<string, PagePlayer>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  /** A page at `host` listens from now on. Throws `too_busy`. */
+  /** Adds a page at `host`. Throws `too_busy`. */
   join(host: string, isLocal: boolean): PageSeat {
     const here = [...this.#pages.values()].filter((page) => page.client === host);
     if (this.#pages.size >= MAX_PAGES || here.length >= MAX_PAGES_PER_HOST) {
       throw new MillraceError("too_busy", "too many pages listen already: close one");
     }
     const place = isLocal ? "this machine" : host;
-    // The lowest number that no other page of that machine has.
+    // Use the lowest number that no other page of that machine has.
     let number = 1;
     while (here.some((page) => page.number === number)) number++;
     const secret = secretOf();
@@ -66,7 +66,7 @@ export class PagePlayers implements PlayerFinder {
     return { lines: page.lines };
   }
 
-  /** A page reports. Throws `not_found` for one that does not listen. */
+  /** Takes a report. Throws `not_found` for a page that is not listening. */
   report(secret: string, report: PageReport): void {
     const page = this.#pages.get(secret);
     if (page === undefined) throw new MillraceError("not_found", "no page listens with this seat");
@@ -83,12 +83,12 @@ export class PagePlayers implements PlayerFinder {
   }
 }
 
-/** One page. */
+/** One page as a player. */
 class PagePlayer implements PlayerDevice {
   readonly facts: Player;
   readonly localOnly = false;
   readonly output = "hls";
-  // It knows the engine by an address of its own, and gets only the path.
+  // The page knows the engine by its own address, so it gets only the path.
   readonly host = null;
   readonly client: string;
   readonly number: number;
@@ -156,14 +156,14 @@ class PagePlayer implements PlayerDevice {
     if (command.kind === "stop") this.#report = null;
   }
 
-  /** The page says something. */
+  /** Takes a report of the page. */
   take(report: PageReport): void {
     if (report.turn !== this.#turn) return;
     this.#report = report;
     this.#heard?.();
   }
 
-  /** It listens no longer. */
+  /** To be called when the page no longer listens. */
   leave(): void {
     if (this.#gone.signal.aborted) return;
     this.#ping?.cancel();
@@ -171,7 +171,7 @@ class PagePlayer implements PlayerDevice {
     try {
       this.#controller.close();
     } catch {
-      // The page left by itself.
+      // The page has left by itself; its stream is closed already.
     }
     this.#left();
   }

@@ -1,19 +1,19 @@
-/** One run of ffplay: it takes no commands, but says on standard error where it is. */
+/** One run of ffplay: it takes no commands, but prints its position on standard error. */
 import { MillraceError } from "../../errors.ts";
 import type { ChildProcess, Clock } from "../../ports.ts";
 import { LastLines, linesOf } from "../lines.ts";
 
-/** ffplay must end within this after it was asked to; then it is ended, ms. */
+/** How long ffplay may take to end when asked to, ms; then it is killed. */
 const END_AFTER_MS = 1500;
 
 /** The status line, some 30 times per second: its clock, in seconds of the file's own time stamps, `nan` before the first frame. */
 const STATUS = /^ *(-?\d+\.\d+|nan) (?:A-V|M-V|M-A| {3}):/;
-/** What the file says of itself; without a length for broadcasts. */
+/** The line with the file's length; broadcasts have none. */
 const LENGTH = /^ *Duration: (?:(\d+):(\d+):(\d+\.\d+)|N\/A)(?:, start: (-?\d+\.\d+))?/;
 const CARRIAGE_RETURN = 13;
 const LINE_FEED = 10;
 
-/** Where a run of ffplay is. */
+/** State of one run of ffplay. */
 export class FfplayRun {
   /** Resolves when it plays. Rejects with `unavailable` and ffplay's own words when it ends before. */
   readonly begun: Promise<void>;
@@ -25,7 +25,7 @@ export class FfplayRun {
   #durationSeconds: number | null = null;
   #lastWords = "it ended at once";
 
-  /** `address` is left out of its words: it is a secret, and says nothing to people. */
+  /** `address` is removed from error messages: it is a secret, and useless to people. */
   constructor(child: ChildProcess, clock: Clock, address: string) {
     this.#child = child;
     this.#clock = clock;
@@ -40,12 +40,12 @@ export class FfplayRun {
     this.begun.catch(() => {});
   }
 
-  /** From the beginning of the file; null before the first frame. */
+  /** Position from the beginning of the file, s; null before the first frame. */
   get positionSeconds(): number | null {
     return this.#clockSeconds === null ? null : Math.max(0, this.#clockSeconds - this.#startSeconds);
   }
 
-  /** Null for a broadcast, and before the file was read. */
+  /** Duration, s; null for a broadcast, and before the file was read. */
   get durationSeconds(): number | null {
     return this.#durationSeconds;
   }
@@ -79,7 +79,7 @@ export class FfplayRun {
   }
 }
 
-/** The status line ends with a carriage return, to stand in one place of a terminal. */
+/** Turns carriage returns into line feeds: the status line ends with one, so that a terminal shows it in place. */
 function withLineFeeds(): TransformStream<Uint8Array, Uint8Array> {
   return new TransformStream({
     transform(chunk, controller) {

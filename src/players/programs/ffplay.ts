@@ -1,4 +1,4 @@
-/** ffplay: it takes no commands, so that it is started again where another place of the stream is wanted. */
+/** ffplay as a player: it takes no commands, so it is restarted to seek and to resume. */
 import { withSignal } from "../../bytes/deadline.ts";
 import { MillraceError } from "../../errors.ts";
 import { IDLE, type PlayerStatus, type PlayerStream } from "../types.ts";
@@ -8,7 +8,7 @@ import type { ProgramKind, ProgramPorts, RunningProgram } from "./program.ts";
 /** Longest title in the window's frame, characters. */
 const MAX_TITLE_CHARS = 200;
 
-/** It says where it is and why it ends, and ends with the stream. */
+/** Makes ffplay report its position and why it ends, and exit at the end of the stream. */
 const ARGUMENTS = ["-hide_banner", "-loglevel", "info", "-stats", "-autoexit"];
 
 /** ffplay as a kind of program. */
@@ -19,7 +19,7 @@ export const FFPLAY: ProgramKind = {
   start: (path, ports) => Promise.resolve(new Ffplay(path, ports)),
 };
 
-/** ffplay while it has something to play. Paused it does not run: its window is closed until it goes on. */
+/** ffplay with a stream. While paused, the program does not run: its window is closed until it resumes. */
 class Ffplay implements RunningProgram {
   readonly ended: Promise<void>;
   readonly #path: string;
@@ -27,11 +27,11 @@ class Ffplay implements RunningProgram {
   #finish!: () => void;
   #stream: PlayerStream | null = null;
   #current: FfplayRun | null = null;
-  /** Where the next run begins, and the present one did. */
+  /** Position at which the next run begins; for the current run, at which it began. */
   #fromSeconds = 0;
   #durationSeconds: number | null = null;
   #isOver = false;
-  /** The newest change: the next one waits for it, or two windows would be open. */
+  /** The newest change; the next one waits for it, or two windows would be open. */
   #last: Promise<unknown> = Promise.resolve();
 
   constructor(path: string, ports: ProgramPorts) {
@@ -63,7 +63,7 @@ class Ffplay implements RunningProgram {
     if (this.#stream === null) return Promise.resolve(IDLE);
     return Promise.resolve({
       state: run === null ? "paused" : "playing",
-      // The time stamps of a broadcast began long before anybody watched it.
+      // Timestamps of a broadcast do not count from when somebody began to watch.
       positionSeconds: this.#stream.isLive ? null : run?.positionSeconds ?? this.#fromSeconds,
       durationSeconds: this.#stream.isLive ? null : run?.durationSeconds ?? this.#durationSeconds,
     });
@@ -102,7 +102,7 @@ class Ffplay implements RunningProgram {
   }
 
   async #run(stream: PlayerStream): Promise<FfplayRun> {
-    // It stands in the frame of a window, and no zero byte can be passed to a program.
+    // The title is shown in a window frame, and no zero byte can be passed to a program.
     // deno-lint-ignore no-control-regex
     const title = stream.title.replace(/[\x00-\x1f\x7f]/g, " ").slice(0, MAX_TITLE_CHARS);
     const from = this.#fromSeconds > 0 ? ["-ss", String(this.#fromSeconds)] : [];
@@ -110,7 +110,7 @@ class Ffplay implements RunningProgram {
     const child = await this.#ports.processes.spawn(this.#path, args);
     const run = new FfplayRun(child, this.#ports.clock, stream.url);
     this.#current = run;
-    // The stream is over, or somebody closed the window.
+    // The stream ended, or the user closed the window.
     void run.ended.then(() => {
       if (this.#current !== run) return;
       this.#current = null;
@@ -119,7 +119,7 @@ class Ffplay implements RunningProgram {
     return run;
   }
 
-  /** Ends the run and remembers where it was. */
+  /** Ends the run and remembers its position. */
   async #leave(): Promise<void> {
     const run = this.#current;
     if (run === null) return;

@@ -1,10 +1,10 @@
-/** mpv's JSON IPC (its manual, "JSON IPC"): one JSON object per line, questions matched to replies by `request_id`. */
+/** mpv's JSON IPC (its manual, "JSON IPC"): one JSON object per line, replies matched to commands by `request_id`. */
 import { withSignal } from "../../bytes/deadline.ts";
 import { MillraceError } from "../../errors.ts";
 import type { ByteConnection } from "../../ports.ts";
 import { linesOf } from "../lines.ts";
 
-/** Questions without a reply so far. mpv replies within a frame; more are waiting only when it hangs. */
+/** Most commands without a reply. mpv replies within a frame, so more are waiting only when it hangs. */
 const MAX_PENDING = 32;
 
 /** An event of mpv, as far as it is used. */
@@ -38,8 +38,8 @@ export class MpvIpc {
   }
 
   /**
-   * Sends a command; resolves with its `data`. Rejects with `unavailable` and mpv's word for what is wrong, such as
-   * "property unavailable", `closed` when mpv has ended, `too_busy`.
+   * Sends a command; resolves with its `data`. Rejects with `unavailable` and mpv's error text, such as "property
+   * unavailable", with `closed` when mpv has ended, or `too_busy`.
    */
   async command(args: readonly unknown[], signal: AbortSignal): Promise<unknown> {
     if (this.#closed) throw new MillraceError("closed", "mpv has ended");
@@ -55,13 +55,13 @@ export class MpvIpc {
     }
   }
 
-  /** Calls `listener` for each event until the function that this returns is called. */
+  /** Calls `listener` for each event until the returned function is called. */
   listen(listener: (event: MpvEvent) => void): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
   }
 
-  /** Drops the connection; what waits for replies is rejected. */
+  /** Drops the connection; pending commands reject. */
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
@@ -84,7 +84,7 @@ export class MpvIpc {
   }
 }
 
-/** The object of a line; null for what is none, which no mpv sends. */
+/** The JSON object of a line; null for anything else, which mpv never sends. */
 function parse(line: string): Record<string, unknown> | null {
   try {
     const value: unknown = JSON.parse(line);

@@ -1,4 +1,4 @@
-/** mpv: started idle, then told what to play through its IPC socket, which only this user can reach. */
+/** mpv as a player: started idle, then controlled through its IPC socket, which only this user can reach. */
 import { sleep, withSignal } from "../../bytes/deadline.ts";
 import { abortError, hasCode, MillraceError } from "../../errors.ts";
 import type { ByteConnection, ChildProcess, LocalAddress } from "../../ports.ts";
@@ -7,14 +7,14 @@ import { IDLE, type PlayerStatus, type PlayerStream } from "../types.ts";
 import { MpvIpc } from "./mpv-ipc.ts";
 import type { ProgramKind, ProgramPorts, RunningProgram } from "./program.ts";
 
-/** Between two looks whether mpv listens yet: it does some 50 ms after its start. */
+/** Time between two tries to connect to mpv, ms: it listens some 50 ms after its start. */
 const CONNECT_EVERY_MS = 25;
-/** mpv must end within this after it was asked to; then it is ended, ms. */
+/** How long mpv may take to end when asked to, ms; then it is killed. */
 const END_AFTER_MS = 1500;
 
 /**
- * `--idle=once`: it waits for the first stream and ends after the last. The address is this engine's own, which no script
- * need look up elsewhere (`--ytdl=no`).
+ * `--idle=once`: it waits for the first stream and ends after the last. `--ytdl=no`: the address is this engine's own, so no
+ * script needs to look it up elsewhere.
  */
 const ARGUMENTS = ["--idle=once", "--force-window=yes", "--ytdl=no", "--no-input-terminal", "--msg-level=all=error"];
 
@@ -66,7 +66,7 @@ async function connect(
   }
 }
 
-/** An mpv that runs. */
+/** A running mpv. */
 class Mpv implements RunningProgram {
   readonly ended: Promise<void>;
   readonly #ports: ProgramPorts;
@@ -120,7 +120,7 @@ class Mpv implements RunningProgram {
     timer.cancel();
   }
 
-  /** Resolves when the stream that is loaded next is on the screen, or as good as; rejects when it will not be. */
+  /** Resolves when the stream that is loaded next is shown, or about to be; rejects when it will not be. */
   #begins(stream: PlayerStream): { promise: Promise<void>; forget(): void } {
     let forget = () => {};
     const promise = new Promise<void>((resolve, reject) => {
@@ -141,7 +141,7 @@ class Mpv implements RunningProgram {
     return { promise, forget };
   }
 
-  /** Undefined where mpv has no value for it now. */
+  /** Reads a property; undefined when mpv has no value for it now. */
   async #property(name: string, signal: AbortSignal): Promise<unknown> {
     try {
       return await this.#ipc.command(["get_property", name], signal);

@@ -7,17 +7,17 @@ import { MPV } from "./mpv.ts";
 import { type ProgramKind, ProgramPlayer, type ProgramPorts } from "./program.ts";
 import { VLC } from "./vlc.ts";
 
-/** In the order in which they are listed. */
+/** All kinds, in the order in which they are listed. */
 const KINDS: readonly ProgramKind[] = [MPV, VLC, FFPLAY];
 
-/** After this long the PATH is looked through again: somebody may have installed a player. */
+/** The PATH is searched again after this long, ms: somebody may have installed a player. */
 const LOOK_AGAIN_MS = 60_000;
 
 /** Where programs come from. */
 export interface ProgramFinderOptions {
-  /** Commands or paths of programs. None: mpv, VLC and ffplay where they are found, on machines with a desktop. */
+  /** Commands or paths of programs. If empty: mpv, VLC and ffplay if they are found, on machines with a desktop. */
   readonly programs: readonly string[];
-  /** Whether to look for programs that nobody named. */
+  /** Whether to look for programs that the user did not name. */
   readonly discovery: boolean;
 }
 
@@ -28,12 +28,12 @@ export class ProgramFinder implements PlayerFinder {
   readonly #players = new Map<ProgramKind, ProgramPlayer>();
   #looked: { readonly atMs: number; readonly over: Promise<void> } | null = null;
 
-  /** Throws `config` for a program that is none of these by its name. */
+  /** Throws `config` for a program whose name is not that of a known player. */
   constructor(ports: ProgramPorts & Pick<Ports, "programs">, { programs, discovery }: ProgramFinderOptions) {
     this.#ports = ports;
     this.#wanted = programs.length > 0
       ? programs.map((command) => [kindOf(command), command] as const)
-      // Without a desktop there is no place for their windows.
+      // Without a desktop they cannot open windows.
       : discovery && ports.programs.hasDesktop()
       ? KINDS.map((kind) => [kind, kind.command] as const)
       : [];
@@ -61,7 +61,7 @@ export class ProgramFinder implements PlayerFinder {
   }
 }
 
-/** By the last part of the path: `/opt/mpv/bin/mpv`, `cvlc`, `vlc.exe`. */
+/** Recognises the program by the last part of its path: `/opt/mpv/bin/mpv`, `cvlc`, `vlc.exe`. */
 function kindOf(command: string): ProgramKind {
   const name = command.split(/[/\\]/).at(-1)!.toLowerCase();
   const kind = KINDS.find(({ id }) => name.includes(id));

@@ -1,4 +1,4 @@
-/** A player program on this machine: found once, started when a stream is opened in it, ended with the engine. */
+/** A player program on this machine: started when a stream is opened in it, ended with the engine. */
 import { withSignal } from "../../bytes/deadline.ts";
 import { MillraceError } from "../../errors.ts";
 import type { Ports } from "../../ports.ts";
@@ -14,7 +14,7 @@ import {
 /** What programs are started with. */
 export type ProgramPorts = Pick<Ports, "processes" | "localSockets" | "clock">;
 
-/** A program that runs. */
+/** A running program. */
 export interface RunningProgram {
   /** Resolves when the program has ended, by itself, by its user or by `end`. */
   readonly ended: Promise<void>;
@@ -35,7 +35,10 @@ export interface ProgramKind {
   readonly name: string;
   /** The command that starts it. */
   readonly command: string;
-  /** Starts it without anything to play, or gets ready to where it can't be without. Rejects with `unavailable` and the program's own words when it does not start. */
+  /**
+   * Starts it idle, or if it cannot run idle prepares to start it. Rejects with `unavailable` and the program's own message
+   * when it does not start.
+   */
   start(path: string, ports: ProgramPorts, signal: AbortSignal): Promise<RunningProgram>;
 }
 
@@ -64,7 +67,7 @@ export class ProgramPlayer implements PlayerDevice {
     try {
       await program.play(stream, signal);
     } catch (error) {
-      // One that shows nothing is only in the way.
+      // A program that shows nothing would only be in the user's way.
       await program.end();
       throw error;
     }
@@ -81,7 +84,7 @@ export class ProgramPlayer implements PlayerDevice {
     else await program.control(command, signal);
   }
 
-  /** Ends the program; it is not started again. */
+  /** Ends the program for good. */
   async close(): Promise<void> {
     this.#closed = true;
     await this.#running?.end();

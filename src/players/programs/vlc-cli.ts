@@ -1,9 +1,9 @@
-/** VLC's command line interface: commands of one line; what it prints in between are prompts, words for people, and values. */
+/** VLC's command line interface: commands of one line; its output mixes prompts, text for people, and values. */
 import { withSignal } from "../../bytes/deadline.ts";
 import { MillraceError } from "../../errors.ts";
 import { linesOf } from "../lines.ts";
 
-/** What VLC says it does. */
+/** VLC's state as it reports it. */
 export interface VlcStatus {
   /** VLC's own word: `playing`, `paused`, `stopped`. */
   readonly state: string;
@@ -12,9 +12,9 @@ export interface VlcStatus {
   readonly lengthSeconds: number | null;
 }
 
-/** Commands and questions that wait for their turn. VLC takes one within milliseconds; more wait only when it hangs. */
+/** Most commands and queries that wait for their turn. VLC takes one within milliseconds; more wait only when it hangs. */
 const MAX_WAITING = 32;
-/** Prompts stand before what is printed next, as many as there were commands without an answer. */
+/** Prompts precede the next output, one for each earlier command that printed nothing. */
 const PROMPTS = /^(?:> ?)+/;
 const STATE = /^\( state (\w+) \)$/;
 
@@ -22,7 +22,7 @@ const STATE = /^\( state (\w+) \)$/;
 export class VlcCli {
   readonly #writer: WritableStreamDefaultWriter<Uint8Array>;
   readonly #lines: AsyncGenerator<string>;
-  /** The newest command or question: the next one waits for it. */
+  /** The newest command or query; the next one waits for it. */
   #last: Promise<unknown> = Promise.resolve();
   #waiting = 0;
   #closed = false;
@@ -39,17 +39,17 @@ export class VlcCli {
     this.#over.catch(() => {});
   }
 
-  /** Resolves when VLC has the command; it says nothing about what came of it. Rejects with `closed` or `too_busy`. */
+  /** Sends a command; resolves when VLC has it, since VLC does not report the result. Rejects with `closed` or `too_busy`. */
   send(command: string, signal: AbortSignal): Promise<void> {
     return this.#inTurn(() => this.#write(command), signal);
   }
 
-  /** The next line that `pattern` matches. Rejects as `send`. */
+  /** Waits for the next line that `pattern` matches. Rejects as `send`. */
   line(pattern: RegExp, signal: AbortSignal): Promise<RegExpExecArray> {
     return this.#inTurn(() => this.#find(pattern), signal);
   }
 
-  /** What VLC does now. Rejects as `send`. */
+  /** VLC's current state. Rejects as `send`. */
   status(signal: AbortSignal): Promise<VlcStatus> {
     return this.#inTurn(async () => {
       await this.#write("status\nget_time\nget_length");
@@ -58,13 +58,13 @@ export class VlcCli {
     }, signal);
   }
 
-  /** VLC has ended: what waits for it is rejected. */
+  /** To be called when VLC has ended: pending calls reject. */
   close(): void {
     this.#closed = true;
     this.#close();
   }
 
-  /** A caller that gives up leaves its turn to read the answer, so that no other caller mistakes it for its own. */
+  /** Runs `work` in turn. Even if the caller gives up, its turn still reads the answer, so that no other caller gets it. */
   async #inTurn<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
     if (this.#closed) throw new MillraceError("closed", "VLC has ended");
     if (this.#waiting >= MAX_WAITING) throw new MillraceError("too_busy", "VLC does not respond");
@@ -85,7 +85,7 @@ export class VlcCli {
     }
   }
 
-  /** An empty line stands for a value that VLC does not have now. */
+  /** Reads a number; VLC prints an empty line for a value that it does not have now. */
   async #number(): Promise<number | null> {
     const line = await this.#next();
     return /^\d{1,9}$/.test(line) ? Number(line) : null;

@@ -1,4 +1,4 @@
-/** VLC 3: told what to play through its command line interface on standard input, which nobody but the engine can reach. */
+/** VLC 3 as a player: controlled through its command line interface on standard input, which only the engine can reach. */
 import { sleep } from "../../bytes/deadline.ts";
 import { MillraceError } from "../../errors.ts";
 import type { ChildProcess, Clock } from "../../ports.ts";
@@ -7,23 +7,23 @@ import { IDLE, type PlayerStatus, type PlayerStream } from "../types.ts";
 import type { ProgramKind, RunningProgram } from "./program.ts";
 import { VlcCli } from "./vlc-cli.ts";
 
-/** Time between two checks whether it plays: VLC reports nothing by itself. */
+/** Time between two checks whether it plays, ms: VLC reports nothing by itself. */
 const LOOK_EVERY_MS = 100;
-/** A VLC that still says "stopped" this long after it was told to play has given up, ms: it says so for a moment at first. */
+/** If VLC still reports "stopped" this long after a play command, it has given up, ms; for a moment it always does. */
 const REFUSED_AFTER_MS = 2000;
-/** VLC must end within this after it was asked to; then it is ended, ms. */
+/** How long VLC may take to end when asked to, ms; then it is killed. */
 const END_AFTER_MS = 1500;
 
-/** How VLC says on standard error that a stream can't be played. */
+/** VLC's messages on standard error that a stream can't be played. */
 const FAILURE = /unable to open the MRL|input can't be opened|could not decode|no suitable decoder/i;
-/** The sign that its command line interface listens. */
+/** Printed when the command line interface is ready. */
 const GREETING = /Command Line Interface initialized/;
 /** Characters of an address in a command: everything else might be read as another command, an option or a quote. */
 const PLAIN_ADDRESS = /^https?:\/\/[\w\-.~:/?#@&+=%[\]]+$/;
 
 /**
- * `cli` beside the interface that the user sees, on a standard input that is no terminal. Nothing else that not every VLC has:
- * an option that it does not know ends it.
+ * `cli` runs beside the visible interface, on a standard input that is not a terminal. Only options that every VLC 3 has:
+ * VLC exits when it does not know an option.
  */
 const ARGUMENTS = ["--extraintf=cli", "--rc-fake-tty", "--no-metadata-network-access", "--no-video-title-show"];
 
@@ -52,13 +52,13 @@ export const VLC: ProgramKind = {
   },
 };
 
-/** What VLC complained of. */
+/** Errors that VLC printed. */
 interface Failures {
   count(): number;
   newest(): string | null;
 }
 
-/** A VLC that runs. */
+/** A running VLC. */
 class Vlc implements RunningProgram {
   readonly ended: Promise<void>;
   readonly #clock: Clock;
@@ -77,7 +77,7 @@ class Vlc implements RunningProgram {
   async play(stream: PlayerStream, signal: AbortSignal): Promise<void> {
     if (!PLAIN_ADDRESS.test(stream.url)) throw new MillraceError("internal", "an address that VLC might misread");
     await this.#cli.send("stop\nclear", signal);
-    // What played before would be taken for the stream.
+    // Wait for the previous stream to end, or it would be taken for the new one.
     while ((await this.status(signal)).state !== "idle") await sleep(this.#clock, LOOK_EVERY_MS, signal);
     const failuresBefore = this.#failures.count();
     await this.#cli.send(`add ${stream.url}`, signal);
@@ -88,7 +88,7 @@ class Vlc implements RunningProgram {
         const why = stream.trouble() ?? this.#failures.newest()?.replace(/^\[[0-9a-f]+\] /, "") ?? "it stops";
         throw new MillraceError("unavailable", `VLC does not play it: ${why}`);
       }
-      // It says "playing" while it opens a stream, too; then it knows neither length nor time.
+      // It also reports "playing" while it opens a stream, but then has neither length nor time.
       if (state !== "idle" && ((positionSeconds ?? 0) > 0 || (durationSeconds ?? 0) > 0)) return;
       await sleep(this.#clock, LOOK_EVERY_MS, signal);
     }
@@ -110,7 +110,7 @@ class Vlc implements RunningProgram {
     if (command.kind === "seek") {
       await this.#cli.send(`seek ${Math.floor(command.positionSeconds)}`, signal);
     } else if ((command.kind === "pause") !== (state === "paused")) {
-      // Its command turns one into the other.
+      // VLC's "pause" command toggles.
       await this.#cli.send("pause", signal);
     }
   }

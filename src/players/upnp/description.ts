@@ -1,4 +1,4 @@
-/** What a device says of itself (UPnP Device Architecture 1.1, section 2). */
+/** Reads a device's description (UPnP Device Architecture 1.1, section 2). */
 import { MillraceError } from "../../errors.ts";
 import { askDevice } from "../../upnp/http.ts";
 import { deviceAddress, type ServiceAddress, servicesOf } from "../../upnp/services.ts";
@@ -9,17 +9,17 @@ const MAX_NAME_CHARS = 200;
 
 /** A device that renders media. */
 export interface RendererDescription {
-  /** Unique Device Name: the same wherever the device is and whenever it was started. */
+  /** Unique Device Name: stays the same when the device moves or restarts. */
   readonly udn: string;
   readonly name: string;
   readonly icon: string | null;
-  /** Where AVTransport is controlled, on the device itself. */
+  /** Control address of AVTransport, on the device itself. */
   readonly avTransport: ServiceAddress;
-  /** Where ConnectionManager is; null where the device has none. */
+  /** Control address of ConnectionManager; null when the device has none. */
   readonly connectionManager: ServiceAddress | null;
 }
 
-/** The description at `location`. Rejects as `askDevice`, and with `protocol_violation` for what describes no renderer. */
+/** Fetches the description at `location`. Rejects as `askDevice`, and with `protocol_violation` for anything but a renderer. */
 export async function describeRenderer(
   fetcher: typeof fetch,
   location: URL,
@@ -30,7 +30,7 @@ export async function describeRenderer(
   return readDescription(text, location);
 }
 
-/** See `describeRenderer`. */
+/** Parses a description; throws as `describeRenderer`. */
 export function readDescription(text: string, location: URL): RendererDescription {
   const root = readXml(text);
   const { base, services } = servicesOf(root, location);

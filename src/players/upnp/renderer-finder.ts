@@ -1,4 +1,4 @@
-/** Finds DLNA renderers of the local network: searched for when somebody asks for players, and not otherwise. */
+/** Finds DLNA renderers in the local network; it searches only when somebody asks for players. */
 import { deadline } from "../../bytes/deadline.ts";
 import type { Logger, Ports } from "../../ports.ts";
 import { RenewedList } from "../renewed-list.ts";
@@ -8,17 +8,17 @@ import { DlnaRenderer } from "./renderer.ts";
 import { searchDevices } from "../../upnp/ssdp.ts";
 
 const TARGET = "urn:schemas-upnp-org:device:MediaRenderer:1";
-/** For a device to describe itself, ms. */
+/** Deadline for a device's description, ms. */
 const DESCRIBE_MS = 3000;
 
 /** What the finder needs of the machine. */
 export type RendererPorts = Pick<Ports, "udp" | "network" | "clock" | "fetch"> & { readonly log: Logger };
 
-/** DLNA renderers. */
+/** Finder of DLNA renderers. */
 export class RendererFinder implements PlayerFinder {
   readonly #ports: RendererPorts;
   readonly #closing = new AbortController();
-  /** By USN; the same object while the device is there, for it knows what it takes. */
+  /** By USN; the same object as long as the device is there, because it remembers which types the device accepts. */
   #renderers = new Map<string, DlnaRenderer>();
   readonly #list: RenewedList<DlnaRenderer>;
 

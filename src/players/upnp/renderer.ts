@@ -1,4 +1,4 @@
-/** A DLNA renderer, such as a television, as a player: AVTransport:1 of UPnP, media described as the DLNA guidelines say. */
+/** A DLNA renderer, such as a television, as a player: UPnP's AVTransport:1, with media described by the DLNA guidelines. */
 import { sleep } from "../../bytes/deadline.ts";
 import { escapeXml } from "../../bytes/xml.ts";
 import { MillraceError } from "../../errors.ts";
@@ -15,12 +15,12 @@ import type { RendererDescription } from "./description.ts";
 import { protocolInfo } from "../../upnp/dlna.ts";
 import { callAction } from "../../upnp/soap.ts";
 
-/** Between two looks whether it plays, ms: events would need a server that the device can reach, and devices without are many. */
+/** Time between two checks whether it plays, ms: events would need a server that the device can reach, and many devices send none. */
 const LOOK_EVERY_MS = 250;
-/** A device that says "stopped" for this long after it was told to play does not play, ms. */
+/** If the device still reports "stopped" this long after a play command, it does not play, ms. */
 const REFUSED_AFTER_MS = 5000;
 
-/** Types for MPEG TS, in the order in which they are preferred where the device takes them. */
+/** Types for MPEG TS in order of preference, if the device accepts them. */
 const TS_TYPES = ["video/mp2t", "video/vnd.dlna.mpeg-tts", "video/mpeg"] as const;
 
 /** One renderer in reach. */
@@ -45,7 +45,7 @@ export class DlnaRenderer implements PlayerDevice {
 
   async open(stream: PlayerStream, signal: AbortSignal): Promise<void> {
     const type = await (this.#type ??= this.#typeForTs(signal));
-    // A device that plays takes no other address, or takes it for what comes next.
+    // Stop first: a device that plays refuses another address, or queues it.
     await this.#call("Stop", {}, signal).catch((error) => {
       if (signal.aborted) throw error;
     });
@@ -95,7 +95,7 @@ export class DlnaRenderer implements PlayerDevice {
     return { state: info("CurrentTransportState"), status: info("CurrentTransportStatus") };
   }
 
-  /** The type by which this device takes MPEG TS; one that does not say gets the oldest. */
+  /** The type under which this device accepts MPEG TS; the oldest if it does not say. */
   async #typeForTs(signal: AbortSignal): Promise<string> {
     const { connectionManager } = this.#description;
     const oldest = TS_TYPES[TS_TYPES.length - 1]!;
@@ -114,7 +114,7 @@ export class DlnaRenderer implements PlayerDevice {
   }
 }
 
-/** DIDL-Lite: what the device shows, and how it may read the stream. */
+/** DIDL-Lite with what the device shows, and how it may read the stream. */
 export function describeMedia(
   { url, title, isLive }: Pick<PlayerStream, "url" | "title" | "isLive">,
   type: string,
@@ -131,7 +131,7 @@ export function readTime(text: string): number | null {
   return match === null ? null : Number(match[1]) * 3600 + Number(match[2]) * 60 + Number(match[3]);
 }
 
-/** The reverse, in whole seconds. */
+/** The reverse of `readTime`, in whole seconds. */
 export function writeTime(seconds: number): string {
   const whole = Math.floor(seconds);
   return [Math.floor(whole / 3600), Math.floor(whole / 60) % 60, whole % 60].map((part) =>
