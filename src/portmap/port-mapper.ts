@@ -18,7 +18,7 @@ const CLOSE_MS = 1_500;
 /** Most networks of this machine whose router is asked. */
 const MAX_ROUTERS = 4;
 
-/** What became of the ports. */
+/** State of the mappings. */
 export type MappingState =
   | { readonly kind: "searching" }
   /** There is no router to ask: all networks of this machine are public, or there is none. */
@@ -63,7 +63,7 @@ export class PortMapper {
     this.#changed = changed;
   }
 
-  /** What became of the ports. */
+  /** Current state of the mappings. */
   get state(): MappingState {
     return this.#state;
   }
