@@ -107,7 +107,7 @@ function extinf({ extinfMs, segments }: Played): Deviation[] {
     const times = firsts[i]!;
     const next = firsts[i + 1];
     if (times.length === 0) return [{ kind: "extinf", text: `segment ${i} has nothing of the first stream` }];
-    // The last one ends a picture after its last one, whose length nobody tells.
+    // The last one ends one picture after its last one, whose duration is not known.
     if (next === undefined || next.length === 0 || i === 0) continue;
     const off = (Math.min(...next) - Math.min(...times)) / 90 - durationMs;
     if (Math.abs(off) > MAX_EXTINF_MS) {

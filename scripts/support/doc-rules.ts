@@ -36,6 +36,10 @@ const REFUSED: readonly (readonly [RegExp, string])[] = [
   [/\bcom(?:es?|ing) to the same\b|\bas often as not\b/, "has to be read twice: say what happens"],
   [/\bdear(?:er|est)?\b/, 'write "expensive"'],
   [/\b[Ee]ach for (?:it|them|him)sel(?:f|ves)\b/, 'write "separately"'],
+  [/\b[Aa]nswers null\b|; answers (?:it|its|the|what|whether)\b/, 'write "returns"'],
+  [/\bwhat is no (?!longer\b|more\b)/, 'write "anything but", or name it'],
+  [/\bsays? of (?:itself|themselves)\b/, 'write "about"'],
+  [/\bwhat (?:came|became|comes|becomes) of (?:it|that|them|this)\b/, 'write "result"'],
 ];
 
 /** Lines of `files` with such wording. Percent-encoded bytes (`%5Bhu`) don't count as citations. */

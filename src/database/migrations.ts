@@ -85,7 +85,7 @@ export const MIGRATIONS: readonly (readonly Step[])[] = [
     "CREATE INDEX sign_ins_by_account ON sign_ins (account_id)",
     "CREATE INDEX sign_ins_by_end ON sign_ins (expires_at)",
   ],
-  // Who named the addresses of older items is unknown.
+  // It is unknown who named the addresses of older items.
   ["ALTER TABLE playlist_items ADD COLUMN allow_private INTEGER NOT NULL DEFAULT 0"],
   [
     `CREATE TABLE positions (
@@ -99,7 +99,7 @@ export const MIGRATIONS: readonly (readonly Step[])[] = [
     // Lists called them so already; items that callers added themselves did not.
     "UPDATE playlist_items SET transport_type = 'direct' WHERE transport_type = 'http'",
   ],
-  // What a list of 100,000 items costs is mostly the indexes: these have less to write, and let items go by their ids alone.
+  // Most of the cost of 100,000 items is in the indexes: these have less to write, and items can be deleted by id.
   [
     ...["playlist_items_by_hash", "playlist_items_by_hash_v2", "playlist_items_by_source"].map((name) =>
       `DROP INDEX ${name}`

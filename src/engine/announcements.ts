@@ -1,4 +1,4 @@
-/** What the engine says of itself in the local networks, so that televisions find it. */
+/** Announces the engine in the local networks, so that televisions find it. */
 import type { AccessToken } from "../account/access-token.ts";
 import type { AccessPolicy } from "../http/address.ts";
 import { DESCRIPTION_PATH, DEVICE_TYPE, mediaServerUdn, SERVICES } from "../http/media-server/services.ts";

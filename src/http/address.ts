@@ -35,7 +35,7 @@ function parse(host: string): Address | null {
 /** From near to far: of two that a request may belong to, the farther one counts. */
 const CLASSES: readonly AddressClass[] = ["loopback", "intranet", "internet"];
 
-/** Who called. */
+/** The caller of a request. */
 export interface Caller {
   /** Address of the caller, or a placeholder where a proxy names none. Equal for two requests of one caller. */
   readonly host: string;

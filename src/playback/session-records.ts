@@ -52,7 +52,7 @@ export interface SessionRecord {
   readonly holders: readonly string[];
 }
 
-/** Who asks for a segment. */
+/** The caller of a segment request. */
 export interface SegmentClient {
   /** Its address. */
   readonly host: string;

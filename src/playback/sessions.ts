@@ -78,7 +78,7 @@ export class Sessions {
     return session === null ? null : { log: session.events, hasEnded: running === null };
   }
 
-  /** Who started the session of these, as in `SessionIdentity`, whether it runs or ended by itself; undefined: there is none. */
+  /** The starter of the session with these values, as in `SessionIdentity`, whether it runs or ended by itself; undefined when there is none. */
   ownerOf(infohashHex: string, id: string): string | null | undefined {
     const running = this.find(infohashHex, id)?.identity;
     return (running ?? this.#records.find(infohashHex, id) ?? this.#ended.find(infohashHex, id))?.owner;

@@ -1,6 +1,6 @@
 /** Divides a scarce resource among holders, so that none takes it from all the others. */
 
-/** Who asks. */
+/** The caller that asks for a share. */
 export interface Holder {
   /** `own`: a program on this machine, the engine's own pages included. `page`: a page of another site. `other`: another machine. */
   readonly kind: "own" | "page" | "other";

@@ -138,7 +138,7 @@ class HlsReader {
     return parseHls(new TextDecoder().decode(bytes), opened.url);
   }
 
-  /** All of a segment; null when it cannot be had. */
+  /** A whole segment; null when it cannot be fetched. */
   async #segment(segment: MediaList["segments"][number]): Promise<Uint8Array | null> {
     const { url, range } = segment;
     const headers: Record<string, string> = range === null

@@ -14,7 +14,7 @@ export interface RtpPacket {
 const VERSION = 2;
 const FIXED_BYTES = 12;
 
-/** Reads a datagram; null for what is no RTP with a transport stream in it. The payload type is not looked at: it may be 33 or any dynamic one. */
+/** Reads a datagram; null for anything but RTP with a transport stream. The payload type is ignored: it may be 33 or any dynamic one. */
 export function readRtp(datagram: Uint8Array): RtpPacket | null {
   if (datagram.length < FIXED_BYTES || datagram[0]! >> 6 !== VERSION) return null;
   const view = new DataView(datagram.buffer, datagram.byteOffset, datagram.byteLength);

@@ -3,7 +3,7 @@ import { parseXml, XmlElement } from "@rgrove/parse-xml";
 import { trimEndOf } from "../bytes/trim.ts";
 import { MillraceError } from "../errors.ts";
 
-/** The root element. Throws `protocol_violation` for what is no XML. */
+/** The root element. Throws `protocol_violation` for anything but XML. */
 export function readXml(text: string): XmlElement {
   try {
     // Some devices end their documents with zero bytes, or begin them with white space.

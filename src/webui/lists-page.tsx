@@ -24,7 +24,7 @@ export function ListsPage({ failed }: ListsPageProps) {
     setLists((await call<{ playlist: ExternalList[] }>("external_playlist_get")).playlist);
     setTrash((await call<{ data: Item[] }>("playlist_trash_get")).data);
   };
-  /** Runs what a button stands for, shows what became of it, and reads everything again. */
+  /** Runs a button's action, shows its result, and reads everything again. */
   const act = (work: () => Promise<unknown>) => {
     setBusy((count) => count + 1);
     setTrouble("");

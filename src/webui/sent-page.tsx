@@ -1,5 +1,5 @@
 /** @jsxImportSource hono/jsx/dom */
-/** The room for what others sent here: one video that does what it is told and says what became of it. */
+/** The room for streams sent to this page: one video that obeys commands and reports its state. */
 import { useEffect, useRef, useState } from "hono/jsx/dom";
 import { canDecode, codecNames, missingCodecs } from "./codecs.ts";
 import { BASE, readStat } from "./engine.ts";

@@ -1,5 +1,5 @@
 /** @jsxImportSource hono/jsx/dom */
-/** How far an import or a check is, and what came of it. */
+/** Progress and result of an import or a check. */
 import { call, type Task } from "./engine.ts";
 import { isOver } from "./tasks.ts";
 import { text } from "./texts.ts";

@@ -1,4 +1,4 @@
-/** The extended message `live1` on a wire: its bytes, and what the sender says of itself in the handshake. */
+/** The extended message `live1` on a wire: its bytes, and what the sender says about itself in the handshake. */
 import { type BencodeDictionary, integerWithin, isDictionary } from "../bytes/bencode.ts";
 import type { ControlWire } from "./control-wire.ts";
 import type { LiveOffer } from "./types.ts";

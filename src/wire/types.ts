@@ -4,7 +4,7 @@ import type { SocketAddress } from "../ports.ts";
 /** Size of a block as requested on the wire, bytes (BEP 3; most peers refuse larger ones). */
 export const BLOCK_BYTES = 16384;
 
-/** What a member of a live swarm says of itself in the BEP 10 handshake. */
+/** What a member of a live swarm says about itself in the BEP 10 handshake. */
 export interface LiveOffer {
   readonly role: "source" | "viewer";
   /** Its uplink, bytes per second; null when unknown. */

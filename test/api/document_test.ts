@@ -1,4 +1,4 @@
-/** `/openapi.json`: sections 4.4 and 2 by hand against what the engine says of itself over HTTP, and what generators need. */
+/** `/openapi.json`: sections 4.4 and 2, written by hand, against what the engine serves over HTTP, and the needs of generators. */
 import { test } from "node:test";
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { assert, assertEquals } from "@std/assert";

@@ -76,7 +76,7 @@ export function playbackApp(files: readonly { name: string; bytes: Uint8Array }[
     assertDescribed(documentedPath(url), answer);
     return answer;
   };
-  /** Starts a session; answers section 2.2's object. */
+  /** Starts a session; returns the object of section 2.2. */
   const start = async (path: string, more = ""): Promise<Record<string, string>> => {
     const { response, error } = await json(`${path}?infohash=${INFOHASH}&format=json&${more}`);
     assertEquals(error, null);

@@ -18,7 +18,7 @@ function run(command: string, ...args: string[]): string {
   return execFileSync(command, ["-v", "error", ...args], { encoding: "utf8", maxBuffer: 1 << 28 });
 }
 
-/** Decodes; answers what ffmpeg complains about. */
+/** Decodes; returns ffmpeg's error output. */
 function complaints(file: string): string {
   return execFileSync("sh", ["-c", 'ffmpeg -nostdin -v error -i "$0" -f null - 2>&1', file], { encoding: "utf8" })
     .trim();

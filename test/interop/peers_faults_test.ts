@@ -11,7 +11,7 @@ import { playAll, startPlayback, withPlayer } from "./peers/ours.ts";
 
 const MIB = 2 ** 20;
 
-/** Reads a whole body, calling `onBytes` with the number so far; answers it with the longest wait for bytes, ms. */
+/** Reads a whole body, calling `onBytes` with the number so far; returns it with the longest wait for bytes, ms. */
 async function readWatching(url: string, onBytes: (total: number) => unknown) {
   const response = await fetch(url, { signal: AbortSignal.timeout(45_000) });
   assertEquals(response.status, 200);
@@ -75,7 +75,7 @@ test("playback continues when the only seeder is killed and comes back", async (
   });
 });
 
-/** Serves the content as a plain web server does, with ranges; answers the root and the requests served. */
+/** Serves the content as a plain web server does, with ranges; returns the root and the requests served. */
 async function serveFiles(content: () => Content): Promise<{ root: string; stop(): Promise<void> }> {
   const server = createServer((request, response) => {
     const path = decodeURIComponent(new URL(request.url!, "http://x").pathname);

@@ -84,7 +84,7 @@ test("decodeLiveMessage() throws protocol_violation when a message is malformed"
   }
 });
 
-test("decodeLiveMessage() answers null when the type is of a later version", () => {
+test("decodeLiveMessage() returns null when the type is of a later version", () => {
   assertEquals(decodeLiveMessage(fromHex("06")), null);
   assertEquals(decodeLiveMessage(fromHex("ff00")), null);
 });

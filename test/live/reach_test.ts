@@ -41,7 +41,7 @@ test("decodeReachMessage() reads what encodeReachMessage() wrote, byte by byte",
   }
 });
 
-test("encodeReachMessage() leaves out what is no address, and more than sixteen", () => {
+test("encodeReachMessage() leaves out invalid addresses, and those beyond sixteen", () => {
   const addresses = Array.from(
     { length: 40 },
     (_, i) => ({ host: i === 0 ? "name.example" : `203.0.113.${i}`, port: 1 }),

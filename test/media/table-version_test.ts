@@ -33,7 +33,7 @@ test("raiseTableVersion() changes the version of PAT and PMT and their checksum,
   }
 });
 
-test("raiseTableVersion() leaves alone what is no whole table", () => {
+test("raiseTableVersion() does not change incomplete tables", () => {
   const [pat] = tables("ts-188.ts");
   const cases: [string, (packet: Uint8Array) => void][] = [
     ["a damaged one", (packet) => packet[12]! ^= 1],

@@ -72,3 +72,21 @@ test("wordingFaults() reports objects put first and turns that have to be read t
     'a.ts:4: "each for itself" write "separately"',
   ]);
 });
+
+test("wordingFaults() reports words used in another sense than English has, and nothing that reads right", () => {
+  const text = [
+    "/** Reads a list; answers its entries. */",
+    "// Null for what is no list, and what came of it.",
+    "// A member says of itself that it can be dialled.",
+    'test("f() answers null when empty", () => {});',
+    "/** The server answers 404; answers that users gave are kept. */",
+    "// Removes what is no longer needed, and says what of them is known.",
+  ].join("\n");
+  assertEquals(wordingFaults([{ path: "a.ts", text }]), [
+    'a.ts:1: "; answers its" write "returns"',
+    'a.ts:2: "what is no " write "anything but", or name it',
+    'a.ts:2: "what came of it" write "result"',
+    'a.ts:3: "says of itself" write "about"',
+    'a.ts:4: "answers null" write "returns"',
+  ]);
+});

@@ -26,7 +26,7 @@ export class EventQueue {
     this.at(this.nowMs + delayMs, run);
   }
 
-  /** Runs events until `untilMs` or until `done` holds; answers whether `done` did. */
+  /** Runs events until `untilMs` or until `done` holds; returns whether `done` did. */
   run(untilMs: number, done: () => boolean = () => false): boolean {
     while (this.heap.length > 0 && this.heap[0]!.atMs <= untilMs) {
       if (done()) return true;

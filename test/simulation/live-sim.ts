@@ -89,7 +89,7 @@ const PIECE_BYTES = 65536 - 65536 % 188;
 /** A black picture and silence, in pieces that are sent before they are full. */
 const SLATE_BYTES_PER_S = 18_000;
 const SLATE_PIECE_MS = 500;
-/** Who had this long to begin to play and did not never will, ms. */
+/** A viewer that has not begun to play after this long never will, ms. */
 const NEVER_MS = 10_000;
 /** A neighbour that takes nothing of what is pushed to it is dropped after this, and any that says nothing after that, ms. */
 const STALLED_MS = 5000;
@@ -318,7 +318,7 @@ export class LiveSimulation {
     const next = (): void => {
       this.queue.after(-Math.log(1 - this.random()) * everyMs, () => {
         this.leave(this.viewers[Math.floor(this.random() * this.viewers.length)]!);
-        // Who comes in their place is honest.
+        // The members that replace them are honest.
         this.arrive(0);
         next();
       });

@@ -84,7 +84,7 @@ const packet = (sequence: number, ssrc = 7): RtpPacket => ({
   payload: Uint8Array.of(sequence >> 8 & 255, sequence & 255),
 });
 
-/** Pushes packets a millisecond apart; answers the numbers that came out, "cut" where the sender began again. */
+/** Pushes packets a millisecond apart; returns the numbers that came out, "cut" where the sender began again. */
 function through(order: RtpOrder, packets: readonly RtpPacket[], everyMs = 1, startMs = 0): (number | "cut")[] {
   return packets.flatMap((one, i) => {
     const { payloads, isCut } = order.push(one, startMs + i * everyMs);

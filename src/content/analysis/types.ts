@@ -36,7 +36,7 @@ export interface Inspection {
   readonly entries: readonly string[];
 }
 
-/** What an M3U list says of itself. */
+/** Summary of an M3U list. */
 export interface ListFacts {
   /** Names of its entries, in their order, as many as are reported. */
   readonly entries: readonly string[];

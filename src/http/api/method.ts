@@ -24,7 +24,7 @@ export interface ApiCall {
   readonly mayFetchPrivate: boolean;
   /** The caller whose share of sessions the call uses. */
   readonly holder: Holder;
-  /** The file named by `Method.upload` when it came as a stream; the handler lets it go. */
+  /** The file named by `Method.upload` when it came as a stream; the handler releases it. */
   readonly upload?: Spooled | undefined;
   /** The caller gave up. */
   readonly signal: AbortSignal;

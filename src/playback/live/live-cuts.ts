@@ -24,7 +24,7 @@ const LEAST_TAIL_MS = 500;
 const MAX_SEGMENTS = 5000;
 /** Sound of a segment that continues nothing begins this much before its pictures at most, 90 kHz: half a long PES. */
 const MAX_LEAD_90K = 13_500;
-/** A picture's duration where the stream does not tell, 90 kHz. */
+/** A picture's duration when the stream does not state it, 90 kHz. */
 const PICTURE_90K = 3600;
 
 /** One segment. */

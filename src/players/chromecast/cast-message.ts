@@ -60,7 +60,7 @@ export function decodeCastMessage(data: Uint8Array): CastMessage | null {
 }
 
 function violation(): MillraceError {
-  return new MillraceError("protocol_violation", "the device says what is no CASTV2 message");
+  return new MillraceError("protocol_violation", "the device sent something other than a CASTV2 message");
 }
 
 class FieldReader {

@@ -14,7 +14,7 @@ const READ_TIMEOUT_MS = 30_000;
 /** A selector: parameters of the query, or a transport file. */
 export type Selector = Readonly<Record<string, string>> | Uint8Array<ArrayBuffer>;
 
-/** Starts `path` with `format=json`; answers the playback URL. */
+/** Starts `path` with `format=json`; returns the playback URL. */
 export async function startPlayback(
   player: ServedEngine,
   path: string,

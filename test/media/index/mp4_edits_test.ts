@@ -92,8 +92,8 @@ test("openMp4() drops pictures that follow an edit's random access point and are
   assertEquals(picturesOf(table, file), [...range(0, 3), 10, ...range(13, 20)]);
 });
 
-test("openMp4() reports that a track changes its codec data on the way, and only then", async () => {
-  const told = "track 1 changes its codec data on the way: what has other data may not play";
+test("openMp4() reports a track that changes its codec data within the file, and only such a track", async () => {
+  const told = "track 1 changes its codec data within the file: parts with other data may not play";
   const other = avcEntry(4, [0x67, 9, 9, 9]);
   assertEquals((await tableOf(clip({ moreEntries: [other] }))).warnings, [told]);
   assertEquals((await tableOf(clip({ moreEntries: [avcEntry(), avcEntry()] }))).warnings, []);

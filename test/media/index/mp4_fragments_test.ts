@@ -205,7 +205,7 @@ test("openMedia() plays what precedes a damaged film in the same file", async ()
   const { bytes } = file(clipMovie(CLIP, true), sidx(VIDEO, fragments.map(({ length }) => length)), fragments);
   const { warnings, durationMs } = await openBytes(layOut([bytes, FTYP, box("free", new Uint8Array(100))]).bytes);
   assertEquals(Math.round(durationMs! / 1000), SECONDS);
-  assertEquals(warnings, ["what follows the first film of the file is damaged, and left out"]);
+  assertEquals(warnings, ["what follows the first film in the file is damaged and left out"]);
 });
 
 test("openMedia() has room for all pictures when the last fragments have four times as many as the first", async () => {

@@ -31,7 +31,7 @@ const LEAD_BYTES = 32 * 1024;
 /** Head of the file. */
 interface FlacHead {
   readonly info: FlacInfo;
-  /** `fLaC` and STREAMINFO alone, as Matroska has them. */
+  /** Only `fLaC` and STREAMINFO, as in Matroska. */
   readonly codecPrivate: Uint8Array;
   readonly firstFrameAt: number;
   /** From the seek table, ascending in place and time. */

@@ -64,7 +64,7 @@ export async function openFrames(
   const told = kind === "mp3" ? readVbrHeader(opening.frame, opening.data) : null;
   const sound = told === null ? head : head.slice(1);
   const first = sound[0];
-  if (first === undefined) throw new MillraceError("bad_media", "the file has no sound behind its first frame");
+  if (first === undefined) throw new MillraceError("bad_media", "the file has no sound after its first frame");
   const track = trackOf(kind, first);
   const base = { container: "other", tracks: [track], sourceBytes: source.sizeBytes, warnings: [] } as const;
   const { sampleRate } = first.frame;

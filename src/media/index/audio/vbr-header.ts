@@ -4,7 +4,7 @@
  */
 import type { AudioFrame } from "../../../bytes/audio-frames.ts";
 
-/** The content of such a frame. */
+/** The content of a VBR header frame. */
 export interface VbrHeader {
   /** Frames after it; null when it does not say. */
   readonly frames: number | null;

@@ -9,12 +9,12 @@ import type { Track } from "../../types.ts";
 import { WAV_CODINGS } from "./wav-format.ts";
 import { foreignRuns, mostSamples, ticksAt } from "./runs.ts";
 
-/** Formats whose blocks have a number of samples that follows from their size, or is told. */
+/** Formats whose blocks have a number of samples that is stated or follows from their size. */
 const G711 = [6, 7];
 const IN_BLOCKS = [2, 0x11, 0x31];
 /** Samples in a block of G.711 as we cut it: 20 to 130 ms at the usual rates. */
 const G711_SAMPLES = 1024;
-/** WAVEFORMAT, and where the samples of a block stand after it. */
+/** Size of WAVEFORMAT, and the position after it of the number of samples per block. */
 const FORMAT_BYTES = 16;
 const BLOCK_SAMPLES_AT = 18;
 /** Longest description that is taken, bytes: ADPCM has 50. */
@@ -52,7 +52,7 @@ function readFormat(bytes: Uint8Array): Format | null {
     : { tag, channels, sampleRate, block, bytes };
 }
 
-/** Opens such a file; null when its sound is of another kind. Rejects with `bad_media`, or as the source does. */
+/** Opens a file of these formats; null when its sound is of another kind. Rejects with `bad_media`, or as the source does. */
 export async function openWavBlocks(
   source: ByteSource,
   { signal, segmentTargetMs }: Pick<OpenOptions, "signal" | "segmentTargetMs">,

@@ -46,7 +46,7 @@ const BLOCK_LEVEL: ReadonlySet<number> = new Set([
   ID.CRC32,
 ]);
 
-/** Bytes that must be there to tell a cluster from random data. */
+/** Bytes needed to distinguish a cluster from random data. */
 const PROBE_BYTES = 64;
 
 /** Whether there is a cluster at `at`. Its ID alone occurs by chance every 4 GiB, so its first children are checked too. */

@@ -8,7 +8,7 @@ import { walkBlocks } from "./walk-blocks.ts";
 const READ_BYTES = 128 * 1024;
 /** Blocks read for it. */
 const MAX_BLOCKS = 1000;
-/** Fewer pictures tell no rate. */
+/** Fewest pictures from which a rate is inferred. */
 const LEAST_PICTURES = 16;
 /** Longest distance of two pictures, times the mean: with longer ones the rate varies, and may be higher later on. */
 const MOST_UNEVEN = 1.5;
@@ -18,7 +18,7 @@ const LEAST_RATE = 20;
 /** Last pictures that do not count: where reading ends, those shown before them may be missing. */
 const LAST_PICTURES = 8;
 
-/** Mean distance of `times`; null where it tells no rate. */
+/** Mean distance of `times`; null when no rate can be inferred. */
 function evenDistance(times: readonly number[]): number | null {
   const sorted = times.toSorted((a, b) => a - b).slice(0, -LAST_PICTURES);
   if (sorted.length < LEAST_PICTURES) return null;

@@ -223,7 +223,7 @@ export async function readHead(source: ByteSource, signal: AbortSignal): Promise
   const warnings: string[] = [];
   let durationNs = state.duration !== null && state.duration > 0 ? state.duration * scale : null;
   if (durationNs !== null && !isPlausible(durationNs, source.sizeBytes)) {
-    warnings.push("the file tells a duration far too long for its size: it is ignored");
+    warnings.push("the file states a duration far too long for its size: it is ignored");
     durationNs = null;
   }
   if (Number.isFinite(segment.end) && segment.end > source.sizeBytes) warnings.push("the file is cut off at its end");

@@ -15,12 +15,12 @@ const INTERLEAVE_SLACK_MS = 1000;
  * Slots allow for frame rates up to this whatever DefaultDuration claims: files with variable rates state their average.
  */
 const LEAST_FRAME_RATE = 25;
-/** Frame rate assumed if neither DefaultDuration nor the start of the media tells. */
+/** Frame rate assumed if neither DefaultDuration nor the start of the media shows it. */
 const UNKNOWN_FRAME_RATE = 60;
 const SPARE_FRAMES = 4;
 /** How much denser than stated a run may be. */
 const DENSITY_SLACK = 1.05;
-/** The same where no rate is stated and the start of the media tells it. */
+/** The same if no rate is stated and it was measured at the start of the media. */
 const MEASURED_SLACK = 1.2;
 /** Claims beyond these are damage: pictures per second, and sound frames relative to the codec's usual rate. */
 const MAX_FRAME_RATE = 300;

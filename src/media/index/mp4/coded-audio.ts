@@ -1,8 +1,8 @@
-/** Sound of MP4 and QuickTime that goes to ffmpeg alone: ALAC, A-law, µ-law, ADPCM. How Matroska has it. */
+/** Describes sound of MP4 and QuickTime that only ffmpeg decodes (ALAC, A-law, µ-law, ADPCM) in Matroska's terms. */
 import type { Track } from "../../types.ts";
 import { bodyOf, type Box, child } from "./boxes.ts";
 
-/** What is known of such a track from its sample entry. */
+/** What a sample entry says about such a track. */
 export type CodedAudio = Pick<Track, "codec" | "codecId" | "codecPrivate" | "matroskaId" | "bitDepth" | "soundPacket">;
 
 /** ALACSpecificConfig, after four bytes of version and flags (Apple Lossless Format Description, 2). */
@@ -19,7 +19,7 @@ const BLOCK_FORMAT_BYTES = 20;
 const IMA_WAV = "ms\0\x11";
 const MS_ADPCM = "ms\0\x02";
 
-/** The track of `entry`, whose boxes are those of `boxes`; null when it is of another kind or damaged. */
+/** Reads the track of `entry` with its child boxes `boxes`; null when it is of another kind or damaged. */
 export function codedAudioFrom(entry: Box, boxes: Box, channels: number): CodedAudio | null {
   const wave = child(boxes, "wave");
   switch (entry.type) {

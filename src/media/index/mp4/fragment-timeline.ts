@@ -35,10 +35,10 @@ const TAIL_FRAGMENTS = 2;
  */
 const DENSITY_SLACK = 1.1;
 const EXTRA_UNITS = 4;
-/** The last fragment tells a rate if it has so many access units of a track, and none beyond this per second. */
+/** A rate is inferred from the last fragment if it has at least so many access units of a track and the rate is at most this per second. */
 const LEAST_UNITS = 8;
 const MAX_UNITS_PER_S = 300;
-/** Slots have room for so many pictures per second, however few both have. */
+/** Least pictures per second for which slots have room, even if both fragments have fewer. */
 const LEAST_FRAME_RATE = 25;
 
 /** Where the fragments of a file are. */
@@ -229,7 +229,7 @@ function factsOf(movie: Movie, samples: Samples): FragmentFacts {
   };
 }
 
-/** Access units per second of `track` in `samples`; null where they tell none. */
+/** Access units per second of `track` in `samples`; null when no rate can be inferred. */
 function densityOf(movie: Movie, samples: Samples, track: number, least = 1): number | null {
   const own = samples.filter((sample) => sample.track === track);
   const durationS = own.reduce((sum, sample) => sum + sample.durationUnits, 0) / movie.tracks[track]!.timescale;

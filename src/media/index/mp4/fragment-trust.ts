@@ -38,7 +38,7 @@ export async function isTrustworthy(
   }
   if (offset !== last.end || fragment === null) return false;
   const next = await reader.boxAt(offset);
-  // An index of part of the file, such as one before each fragment.
+  // The index covers only part of the file, such as one before each fragment.
   if (next !== null && (next.type === "moof" || next.type === "sidx" || next.type === "styp")) return false;
   const samples = readFragment(await reader.load(fragment), fragment.offset, movie, work.sizeBytes);
   await work.spend(samples.length);

@@ -20,7 +20,7 @@ import { buildTable, declaresMore, MAX_SAMPLES } from "./sample-table.ts";
 
 /** Most films in one file; more are left out with a warning. */
 const MAX_PARTS = 32;
-/** A file may be several films if its end gives less than this share of the time that its first fragment makes likely. */
+/** A file may be several films if its end is at less than this share of the time expected from its first fragment. */
 const SUSPICIOUS_SHARE = 0.75;
 
 /**
@@ -38,7 +38,7 @@ export async function openMp4(source: ByteSource, options: OpenOptions): Promise
       film = await openFilm(work.part(offset, work.sizeBytes), options, movie, MAX_PARTS);
     } catch (error) {
       if (parts.length === 0 || !hasCode(error, "bad_media")) throw error;
-      warnings.push("what follows the first film of the file is damaged, and left out");
+      warnings.push("what follows the first film in the file is damaged and left out");
       break;
     }
     if (parts.length > 0 && !canFollow(parts[0]!.index.tracks, film.index.tracks)) {
@@ -174,7 +174,9 @@ async function readTables(movie: Movie, work: IndexWork, isUsable: (track: Track
       warnings.push(`track ${entry.track.id} ends early: the file is incomplete`);
     }
     if (entry.hasOtherDescriptions) {
-      warnings.push(`track ${entry.track.id} changes its codec data on the way: what has other data may not play`);
+      warnings.push(
+        `track ${entry.track.id} changes its codec data within the file: parts with other data may not play`,
+      );
     }
     if (entry.edits !== null && (isCounted(entry) || movie.fragmentDefaults !== null)) {
       warnings.push(`track ${entry.track.id}: only the first edit is followed`);

@@ -23,7 +23,7 @@ export function isCounted({ track, sampleTable }: MovieTrack): boolean {
   return sampleTable !== null && momentUnits(sampleTable) < soundPacket.samples;
 }
 
-/** The table of a track whose sound is counted, as `buildTable` gives it. Null when it has no sound or its form is unknown. */
+/** The table of a PCM track, as `buildTable` returns it; null when the track has no sound or its form is unknown. */
 export async function buildPcmTable(
   { sampleTable: stbl, timescale, shiftS, track }: MovieTrack,
   limit: number,

@@ -82,10 +82,10 @@ export class BreakSearch {
       const middle = Math.floor((low.packet + high.packet) / 2);
       const { first } = await this.#scanner.scan(middle, Math.min(SAMPLE_PACKETS, high.packet - middle), true);
       if (first === null) return null;
-      const [before, behind] = [Math.abs(this.#error(low, first)), Math.abs(this.#error(first, high))];
-      // An error in both halves is a bit rate that changes, or a break in each; the two cannot be told apart here.
-      if (Math.min(before, behind) > QUIET_SHARE * Math.max(before, behind)) return null;
-      if (before > behind) high = first;
+      const [before, after] = [Math.abs(this.#error(low, first)), Math.abs(this.#error(first, high))];
+      // An error in both halves means a bit rate that changes, or a break in each; the two cannot be distinguished here.
+      if (Math.min(before, after) > QUIET_SHARE * Math.max(before, after)) return null;
+      if (before > after) high = first;
       else low = first;
     }
     if (this.#looks-- <= 0) return null;

@@ -1,4 +1,4 @@
-/** What the muxer of a streamed slot is told of it. */
+/** Options of the muxer of a streamed slot. */
 
 /** Describes the slot. */
 export interface StreamedSlotOptions {
