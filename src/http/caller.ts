@@ -1,4 +1,4 @@
-/** Who calls, as sessions and limits tell callers apart. */
+/** The caller's identity, by which sessions and limits distinguish callers. */
 import type { Holder } from "../playback/shares.ts";
 import type { HttpContext } from "./context.ts";
 import { sessionOwner } from "./page.ts";

@@ -1,4 +1,4 @@
-/** The Kodis that the user named, as long as they respond. */
+/** Lists the Kodis that the user named, as long as they respond. */
 import * as z from "zod";
 import { deadline } from "../../bytes/deadline.ts";
 import { hasCode } from "../../errors.ts";

@@ -1,4 +1,4 @@
-/** Kodi as a player: told by JSON-RPC what to play, and asked what became of it. */
+/** Kodi as a player, controlled and queried by JSON-RPC. */
 import * as z from "zod";
 import { sleep } from "../../bytes/deadline.ts";
 import { MillraceError } from "../../errors.ts";
