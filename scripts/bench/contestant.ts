@@ -6,7 +6,7 @@
  *   contestant.ts seed     SOURCE DIR        READY and the peer port when the data in DIR is verified and served
  *
  * SOURCE is a .torrent path or a magnet. BT_PORT is the peer port. DHT_NODE (host:port) is the first contact of the DHT,
- * which is off without it. OUTPUT=ts|hls|file picks what `stream` serves.
+ * which is off without it. OUTPUT=ts|hls|file picks what `stream` serves, to pages of ALLOW_ORIGIN as well.
  */
 import { loadPorts, runtimeName } from "../../platform/detect.ts";
 import { warmUp } from "../../platform/warm-up.ts";
@@ -30,6 +30,7 @@ const engine = await createEngine(ports, {
   lsd: false,
   pex: false,
   portMapping: false,
+  allowOrigins: process.env.ALLOW_ORIGIN === undefined ? [] : [process.env.ALLOW_ORIGIN],
 });
 
 async function target(): Promise<SwarmTarget> {

@@ -10,7 +10,7 @@ export interface SentPacket {
   /** One of `PACKET`. */
   readonly type: number;
   readonly payload: Uint8Array;
-  /** Of its last transmission: when, monotonic ms, and the how manieth transmission of the connection that was. */
+  /** Its last transmission: monotonic ms, and its number among all transmissions of the connection. */
   sentMs: number;
   order: number;
   transmissions: number;
@@ -21,9 +21,9 @@ export interface SentPacket {
 export interface Arrivals {
   /** Bytes of payload that arrived for the first time. */
   readonly bytes: number;
-  /** Packets that did. */
+  /** Packets that arrived for the first time. */
   readonly count: number;
-  /** When the latest packet that was sent only once and has now arrived was sent; null: none. */
+  /** When the newest of the arrived packets that were sent only once left, monotonic ms; null without one. */
   readonly sentMs: number | null;
   /** Packets are lost that had been sent since the last `reacted` call. */
   readonly isLoss: boolean;

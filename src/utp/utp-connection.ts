@@ -12,11 +12,11 @@ const WRITE_HIGH_BYTES = 256 * 1024;
 const WRITE_LOW_BYTES = 64 * 1024;
 /** Packets that may wait for their acknowledgement: fewer than the other end keeps after a gap. */
 const MOST_PACKETS = 500;
-/** Data is acknowledged by twos, and a single packet after this, ms. */
+/** Every second packet is acknowledged at once, a single one after this, ms. */
 const ACK_DELAY_MS = 10;
 /** What pacing lets leave at once after a late timer, ms. */
 const BURST_MS = 4;
-/** So many times in a row the end of the connection is sent in vain to an end that has itself finished. */
+/** An end that has finished itself and does not reply is sent our FIN this many times. */
 const FAREWELLS = 5;
 /** With data under way, an end from which nothing came for this long is gone, ms. */
 const SILENCE_MS = 20_000;
@@ -108,7 +108,7 @@ export class UtpConnection implements TcpConnection {
     queueMicrotask(() => {
       const roomBytes = this.receives.roomBytes;
       this.deliver();
-      // The other end may have stopped for want of room.
+      // The other end may have stopped because we had no room.
       if (!this.isClosed && this.receives.roomBytes > roomBytes) this.acknowledge();
     });
   }
