@@ -14,7 +14,7 @@ import os from "node:os";
 import path from "node:path";
 import process from "node:process";
 import { commandOf } from "../support/runtimes.ts";
-import { createTransportFile, hashPieces } from "../../src/transport/create.ts";
+import { createTransportFile, hashPieces } from "../../src/metainfo/create.ts";
 import { seededRandom } from "../../test/simulation/event-queue.ts";
 import { type BadPeer, openBadPeer, type Vice } from "./bad-peers.ts";
 import { deadline, line, start, stop } from "./children.ts";

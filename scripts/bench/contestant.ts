@@ -11,8 +11,8 @@
 import { loadPorts, runtimeName } from "../../platform/detect.ts";
 import { warmUp } from "../../platform/warm-up.ts";
 import { createEngine } from "../../src/engine.ts";
-import { parseMagnet } from "../../src/transport/magnet.ts";
-import { parseTransportFile } from "../../src/transport/transport-file.ts";
+import { parseMagnet } from "../../src/metainfo/magnet.ts";
+import { parseTransportFile } from "../../src/metainfo/transport-file.ts";
 import type { SwarmTarget } from "../../src/swarm/types.ts";
 import process from "node:process";
 

@@ -5,7 +5,7 @@ import { loadPorts } from "../../platform/detect.ts";
 import { createDiskCache } from "../../src/storage/disk-cache.ts";
 import { createRamCache } from "../../src/storage/ram-cache.ts";
 import { createSwarmManager } from "../../src/swarm/manager.ts";
-import { parseTransportFile } from "../../src/transport/transport-file.ts";
+import { parseTransportFile } from "../../src/metainfo/transport-file.ts";
 import { createPeerId } from "../../src/wire/mod.ts";
 
 const [torrent, directory, address, kind] = process.argv.slice(2) as [string, string, string, string];

@@ -1,7 +1,7 @@
 /** libtorrent seeders behind slow links, to measure the waits of players. */
 import { readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
-import { createTransportFile, hashPieces } from "../../src/transport/create.ts";
+import { createTransportFile, hashPieces } from "../../src/metainfo/create.ts";
 import { deadline, line, start, stop } from "./children.ts";
 import { findLibtorrent } from "./contenders.ts";
 import { track } from "./tracker.ts";

@@ -10,7 +10,7 @@ import { PACKET_BYTES, pcrAt } from "../../src/bytes/ts/packet.ts";
 import { readPcr, stepBetween } from "../../src/bytes/ts/stamps.ts";
 import { createEngine, type EngineOptions } from "../../src/engine.ts";
 import type { LiveInputEvent } from "../../src/live/broadcast/input.ts";
-import { openSource } from "../../src/source/open.ts";
+import { openSource } from "../../src/inputs/open.ts";
 
 /** A longer step between two PCRs is a gap, ms. */
 const LONGEST_STEP_MS = 250;

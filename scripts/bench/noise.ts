@@ -2,7 +2,7 @@
 import { closeSync, mkdirSync, openSync, readFileSync, writeFileSync, writeSync } from "node:fs";
 import { randomBytes } from "node:crypto";
 import path from "node:path";
-import { createTransportFile, hashPieces } from "../../src/transport/create.ts";
+import { createTransportFile, hashPieces } from "../../src/metainfo/create.ts";
 
 const MIB = 1 << 20;
 const NAME = "noise.bin";

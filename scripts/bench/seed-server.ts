@@ -7,7 +7,7 @@ import process from "node:process";
 import { loadPorts } from "../../platform/detect.ts";
 import { createSeedCache } from "../../src/storage/seed-cache.ts";
 import { createSwarmManager } from "../../src/swarm/manager.ts";
-import { parseTransportFile } from "../../src/transport/transport-file.ts";
+import { parseTransportFile } from "../../src/metainfo/transport-file.ts";
 import { createPeerId } from "../../src/wire/mod.ts";
 
 const [torrent, directory] = process.argv.slice(2) as [string, string];

@@ -3,7 +3,7 @@ import { Buffer } from "node:buffer";
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import { type ServedEngine, serveEngine } from "../../test/support/engine.ts";
-import { createTransportFile, hashPieces } from "../../src/transport/create.ts";
+import { createTransportFile, hashPieces } from "../../src/metainfo/create.ts";
 
 /** Small pieces: a file of 200 KB has a dozen, which come in any order. */
 const PIECE_BYTES = 16 * 1024;

@@ -6,7 +6,7 @@ import { tokenize } from "./lexer.ts";
 /** What each part may import directly; it may import whatever those may, too. Everything may import `BASE`. */
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   engine: [
-    "source",
+    "inputs",
     "http",
     "playback",
     "players",
@@ -26,18 +26,18 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   players: ["upnp"],
   upnp: [],
   portmap: ["upnp", "discovery"],
-  playlist: ["database", "transport", "discovery"],
-  account: ["database", "transport", "discovery"],
-  content: ["database", "transport", "discovery"],
+  playlist: ["database", "metainfo", "discovery"],
+  account: ["database", "metainfo", "discovery"],
+  content: ["database", "metainfo", "discovery"],
   media: [],
-  source: ["live", "media", "content"],
-  live: ["wire", "transport", "swarm"],
-  swarm: ["wire", "utp", "storage", "transport", "discovery"],
-  discovery: ["transport"],
+  inputs: ["live", "media", "content"],
+  live: ["wire", "metainfo", "swarm"],
+  swarm: ["wire", "utp", "storage", "metainfo", "discovery"],
+  discovery: ["metainfo"],
   wire: [],
   utp: [],
   storage: [],
-  transport: [],
+  metainfo: [],
   database: [],
 };
 

@@ -2,7 +2,7 @@
 import { deadline } from "../bytes/deadline.ts";
 import { readBounded } from "../bytes/read-bounded.ts";
 import { MillraceError } from "../errors.ts";
-import { MAX_TRANSPORT_FILE_BYTES } from "../transport/limits.ts";
+import { MAX_TRANSPORT_FILE_BYTES } from "../metainfo/limits.ts";
 import { BodyHead } from "./analysis/body-head.ts";
 import { CLASSIFY_BYTES, classifyBody } from "./analysis/classify.ts";
 import { tooLarge } from "./body-stream.ts";

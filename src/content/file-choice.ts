@@ -1,6 +1,6 @@
 /** Which file of a torrent to play. */
 import { hasCode, MillraceError } from "../errors.ts";
-import type { Metainfo, MetainfoFile } from "../transport/types.ts";
+import type { Metainfo, MetainfoFile } from "../metainfo/types.ts";
 
 /** MIME types of containers by extension; being listed is what "playable" means before the file is looked into. */
 const MEDIA_TYPES: Readonly<Record<string, string>> = {

@@ -1,7 +1,7 @@
 /** What content consists of: `get_media_files` of section 4.4, section 2.6 of the HTTP API. */
 import { MillraceError } from "../errors.ts";
-import { type AnyMetainfo, encodeAnyMetainfo, isLive } from "../transport/live.ts";
-import { createWrapper, encodeWrapper, isWrapperFile, parseWrapper, type Wrapper } from "../transport/wrapper.ts";
+import { type AnyMetainfo, encodeAnyMetainfo, isLive } from "../metainfo/live.ts";
+import { createWrapper, encodeWrapper, isWrapperFile, parseWrapper, type Wrapper } from "../metainfo/wrapper.ts";
 import type { WrapperCache } from "./wrapper-cache.ts";
 import type { Analyzer } from "./analysis/analyzer.ts";
 import type { Analysis, Inspection } from "./analysis/types.ts";

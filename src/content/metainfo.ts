@@ -2,7 +2,7 @@
 import { deadline } from "../bytes/deadline.ts";
 import { MillraceError } from "../errors.ts";
 import type { Clock } from "../ports.ts";
-import type { AnyMetainfo } from "../transport/live.ts";
+import type { AnyMetainfo } from "../metainfo/live.ts";
 import type { MetadataSearch, ResolveContext, Resolver } from "./resolve.ts";
 import type { StreamSelector } from "./selector.ts";
 import type { TransportCache } from "./transport-cache.ts";

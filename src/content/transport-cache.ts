@@ -4,9 +4,9 @@
  */
 import { hasCode, MillraceError } from "../errors.ts";
 import type { FilePort, Logger } from "../ports.ts";
-import { contentId } from "../transport/content-id.ts";
-import { MAX_TRANSPORT_FILE_BYTES } from "../transport/limits.ts";
-import { type AnyMetainfo, encodeAnyMetainfo, parseAnyTransportFile } from "../transport/live.ts";
+import { contentId } from "../metainfo/content-id.ts";
+import { MAX_TRANSPORT_FILE_BYTES } from "../metainfo/limits.ts";
+import { type AnyMetainfo, encodeAnyMetainfo, parseAnyTransportFile } from "../metainfo/live.ts";
 
 /** What a cache may hold; the oldest files go first. */
 export interface CacheBounds {

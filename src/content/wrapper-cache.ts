@@ -1,6 +1,6 @@
 /** Addresses that were wrapped, kept so that their infohash and content id can be looked up. */
 import type { FilePort, Logger } from "../ports.ts";
-import { encodeWrapper, parseWrapper, type Wrapper } from "../transport/wrapper.ts";
+import { encodeWrapper, parseWrapper, type Wrapper } from "../metainfo/wrapper.ts";
 import { type CacheBounds, createCache, type TransportCache } from "./transport-cache.ts";
 
 /** For programs on this machine. A wrapper has less than 9 KB. */

@@ -5,9 +5,9 @@ import type { BroadcastDesk, BroadcastFigures } from "../http/api/parts.ts";
 import type { Broadcast, BroadcastOptions } from "../live/broadcast/broadcast-types.ts";
 import type { MemberFigures } from "../live/swarm/member-figures.ts";
 import type { FilePort } from "../ports.ts";
-import { broadcastFileName } from "../source/broadcast-name.ts";
-import { openSource } from "../source/open.ts";
-import type { SourcePorts } from "../source/ports.ts";
+import { broadcastFileName } from "../inputs/broadcast-name.ts";
+import { openSource } from "../inputs/open.ts";
+import type { SourcePorts } from "../inputs/ports.ts";
 
 /** Broadcasts at once, including those still starting: each takes a source, its upload and a window in memory. */
 export const MAX_BROADCASTS = 8;

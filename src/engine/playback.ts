@@ -5,7 +5,7 @@ import { FfmpegEncoder } from "../media/transcode/ffmpeg.ts";
 import type { Metrics } from "../metrics/metrics.ts";
 import { SessionRecords } from "../playback/session-records.ts";
 import { Sessions } from "../playback/sessions.ts";
-import { isLive } from "../transport/live.ts";
+import { isLive } from "../metainfo/live.ts";
 import type { ContentParts } from "./content.ts";
 import type { Ground } from "./ground.ts";
 import { createPublisher } from "./publisher.ts";

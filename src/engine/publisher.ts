@@ -2,8 +2,8 @@
 import { deadline } from "../bytes/deadline.ts";
 import type { Discovery } from "../discovery/types.ts";
 import type { Logger, Ports } from "../ports.ts";
-import { transportRecordOf } from "../transport/content-id.ts";
-import type { AnyMetainfo } from "../transport/live.ts";
+import { transportRecordOf } from "../metainfo/content-id.ts";
+import type { AnyMetainfo } from "../metainfo/live.ts";
 
 /** Most content ids that an engine puts into the DHT: each costs some dozens of packets. */
 const MAX_PUBLISHED = 1000;

@@ -3,7 +3,7 @@
  * length: fetched together with the beginning, for it is needed next and would otherwise cost a second round trip and piece.
  */
 import type { Swarm, SwarmReader } from "../swarm/types.ts";
-import type { MetainfoFile } from "../transport/types.ts";
+import type { MetainfoFile } from "../metainfo/types.ts";
 
 /** Containers that may have their index at the end. */
 const INDEX_AT_END = /\.(mp4|m4a|m4b|m4v|mov|3gp|f4v|ogg|oga|opus|mkv|mka|mk3d|webm)$/i;

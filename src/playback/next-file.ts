@@ -1,7 +1,7 @@
 /** The file that a player goes on to: its beginning is fetched while the end of the present one plays. */
 import type { Swarm, SwarmReader } from "../swarm/types.ts";
-import { compareNatural } from "../transport/natural-order.ts";
-import type { Metainfo, MetainfoFile } from "../transport/types.ts";
+import { compareNatural } from "../metainfo/natural-order.ts";
+import type { Metainfo, MetainfoFile } from "../metainfo/types.ts";
 import { fetchIndexTail } from "./index-tail.ts";
 
 /** Bytes of its beginning: what a session prebuffers. */

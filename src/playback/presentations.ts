@@ -4,7 +4,7 @@ import { openMedia } from "../media/open.ts";
 import type { AudioEncoder, AudioTarget, AudioTranscoding } from "../media/transcode/types.ts";
 import type { HlsPlan, Presentation } from "../media/types.ts";
 import type { Swarm, SwarmReader } from "../swarm/types.ts";
-import type { MetainfoFile } from "../transport/types.ts";
+import type { MetainfoFile } from "../metainfo/types.ts";
 import { abortError } from "../errors.ts";
 import type { MemoryAccount } from "../media/index/work.ts";
 import { fetchIndexTail } from "./index-tail.ts";

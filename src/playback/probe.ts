@@ -6,8 +6,8 @@ import { selectStream } from "../content/selector.ts";
 import type { LiveSwarmManager } from "../live/swarm/live-swarms.ts";
 import type { Clock } from "../ports.ts";
 import type { Swarm, SwarmManager } from "../swarm/types.ts";
-import { isLive, type LiveMetainfo } from "../transport/live.ts";
-import type { Magnet } from "../transport/types.ts";
+import { isLive, type LiveMetainfo } from "../metainfo/live.ts";
+import type { Magnet } from "../metainfo/types.ts";
 
 /** Between two looks at a swarm, ms. */
 const LOOK_EVERY_MS = 200;

@@ -10,7 +10,7 @@ import { type AudioTranscoding, sameTranscoding } from "../media/transcode/types
 import type { HlsPlan, HlsSegment, Presentation, TsLayout } from "../media/types.ts";
 import type { Timer } from "../ports.ts";
 import type { StallReason, Swarm, SwarmLease, SwarmReader } from "../swarm/types.ts";
-import type { MetainfoFile } from "../transport/types.ts";
+import type { MetainfoFile } from "../metainfo/types.ts";
 import { fetchIndexTail, indexComesFirst } from "./index-tail.ts";
 import { fetchBeginning } from "./next-file.ts";
 import type { OpenedFile } from "./presentations.ts";

@@ -5,7 +5,7 @@ import type { ForeignReader } from "../media/foreign/types.ts";
 import type { AudioEncoder, AudioTarget } from "../media/transcode/types.ts";
 import type { Clock, Logger } from "../ports.ts";
 import type { SwarmManager } from "../swarm/types.ts";
-import type { AnyMetainfo } from "../transport/live.ts";
+import type { AnyMetainfo } from "../metainfo/live.ts";
 import type { LiveWindowMaker } from "./live/live-streams.ts";
 import type { SessionObserver } from "./session-base.ts";
 import type { SessionRecords } from "./session-records.ts";

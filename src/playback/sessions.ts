@@ -2,8 +2,8 @@
 import { ChunkBuffers } from "../bytes/chunk-buffers.ts";
 import { deadline, withSignal } from "../bytes/deadline.ts";
 import { chooseFile, isDefaultFile } from "../content/file-choice.ts";
-import { isLive } from "../transport/live.ts";
-import type { Metainfo } from "../transport/types.ts";
+import { isLive } from "../metainfo/live.ts";
+import type { Metainfo } from "../metainfo/types.ts";
 import { MillraceError } from "../errors.ts";
 import { sameTranscoding } from "../media/transcode/types.ts";
 import type { LiveTarget } from "../live/swarm/live-source.ts";

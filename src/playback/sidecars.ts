@@ -1,7 +1,7 @@
 /** Files of a torrent that hold the subtitles of a film in it, told by their names. */
 import { looksPlayable } from "../content/file-choice.ts";
 import { languageOf } from "../media/language.ts";
-import type { MetainfoFile } from "../transport/types.ts";
+import type { MetainfoFile } from "../metainfo/types.ts";
 
 /** Subtitles of one film that are offered: films come in no more languages. */
 export const MAX_SIDECARS = 60;

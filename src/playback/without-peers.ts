@@ -3,8 +3,8 @@
  */
 import { MillraceError } from "../errors.ts";
 import type { Swarm } from "../swarm/types.ts";
-import { type AnyMetainfo, isLive } from "../transport/live.ts";
-import type { Magnet } from "../transport/types.ts";
+import { type AnyMetainfo, isLive } from "../metainfo/live.ts";
+import type { Magnet } from "../metainfo/types.ts";
 import type { PlaybackSession } from "./session.ts";
 import type { StartRequest } from "./start-request.ts";
 

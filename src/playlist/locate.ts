@@ -1,6 +1,6 @@
 /** Derives from the form of an entry's address where it leads: the fields of section 2.8 that depend on it. */
-import { readContentQuery } from "../transport/query.ts";
-import { parseMagnet } from "../transport/magnet.ts";
+import { readContentQuery } from "../metainfo/query.ts";
+import { parseMagnet } from "../metainfo/magnet.ts";
 
 /** Fields of a playlist item that follow from its address. */
 export interface LocatedItem {

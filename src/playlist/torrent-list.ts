@@ -1,5 +1,5 @@
 /** Makes an M3U list of one torrent: a season, an album, the parts of a film. */
-import { compareNatural } from "../transport/natural-order.ts";
+import { compareNatural } from "../metainfo/natural-order.ts";
 import type { M3uEntry } from "./m3u/types.ts";
 import { writeM3u } from "./m3u/write.ts";
 

@@ -6,7 +6,7 @@ import { canonicalHost } from "../discovery/addresses.ts";
 import { deadline, withSignal } from "../bytes/deadline.ts";
 import type { ServerScope } from "../discovery/types.ts";
 import type { Ports, SocketAddress } from "../ports.ts";
-import type { Metainfo } from "../transport/types.ts";
+import type { Metainfo } from "../metainfo/types.ts";
 import { parseAddress } from "./address.ts";
 import type { SwarmDialRule } from "./dial-rule.ts";
 

@@ -1,7 +1,7 @@
 /** A swarm as shown to people: which pieces of a file are here or under way, where readers are, how fast peers send. */
 import type { Bitfield } from "../bytes/bitfield.ts";
 import type { CheckProgress, PieceStore } from "../storage/types.ts";
-import type { Metainfo } from "../transport/types.ts";
+import type { Metainfo } from "../metainfo/types.ts";
 import type { MetadataProgress } from "./metadata-fetch.ts";
 import type { PeerSession } from "./peer-session.ts";
 import type { Transfer } from "./transfer.ts";

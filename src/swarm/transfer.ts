@@ -5,7 +5,7 @@
 import { MillraceError } from "../errors.ts";
 import type { Clock, Sha1, Timer } from "../ports.ts";
 import type { PieceStore } from "../storage/types.ts";
-import type { Metainfo } from "../transport/types.ts";
+import type { Metainfo } from "../metainfo/types.ts";
 import { BLOCK_BYTES } from "../wire/types.ts";
 import type { BufferSource } from "./assembly.ts";
 import { Ingest } from "./ingest.ts";

@@ -1,9 +1,9 @@
 /** Swarms as playback sees them. */
 import type { ByteSource } from "../bytes/source.ts";
 import type { DiscoverySourceStatus, ServerScope } from "../discovery/types.ts";
-import type { AnyMetainfo } from "../transport/live.ts";
+import type { AnyMetainfo } from "../metainfo/live.ts";
 import type { SwarmPicture } from "./picture.ts";
-import type { Magnet, Metainfo } from "../transport/types.ts";
+import type { Magnet, Metainfo } from "../metainfo/types.ts";
 
 /** Why a reader waits. `source_silent`: all of a broadcast that any peer has announced is already here. */
 export type StallReason = "no_peers" | "no_metadata" | "slow_peers" | "missing_piece" | "choked" | "source_silent";

@@ -1,5 +1,5 @@
 /** Where a web seed keeps the bytes of a torrent (BEP 19, GetRight style). */
-import type { Metainfo } from "../transport/types.ts";
+import type { Metainfo } from "../metainfo/types.ts";
 
 /** A stretch of one file on a web server. Bytes of padding files have `url` null: they are zero and not fetched. */
 export interface WebSpan {

@@ -3,7 +3,7 @@ import { after, before, test } from "node:test";
 import { gzipSync } from "node:zlib";
 import { assertEquals, assertMatch } from "@std/assert";
 import { readFile } from "node:fs/promises";
-import { createLiveTransportFile } from "../../src/transport/live.ts";
+import { createLiveTransportFile } from "../../src/metainfo/live.ts";
 import { type ServedEngine, serveEngine } from "../support/engine.ts";
 import { latin1, serviceStream, serviceTable } from "../support/services.ts";
 import { until } from "../support/until.ts";

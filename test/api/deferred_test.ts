@@ -3,7 +3,7 @@ import { readFile } from "node:fs/promises";
 import { after, before, test } from "node:test";
 import { assertEquals, assertMatch } from "@std/assert";
 import { METHODS } from "../../src/http/api/registry.ts";
-import { parseTransportFile } from "../../src/transport/transport-file.ts";
+import { parseTransportFile } from "../../src/metainfo/transport-file.ts";
 import { type ServedEngine, serveEngine } from "../support/engine.ts";
 import { serveWeb, type TestWeb } from "../support/web.ts";
 import { TOKEN } from "./support.ts";

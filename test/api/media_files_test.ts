@@ -3,7 +3,7 @@ import os from "node:os";
 import { readFile, rm } from "node:fs/promises";
 import { after, before, test } from "node:test";
 import { assert, assertEquals, assertMatch } from "@std/assert";
-import { createLiveTransportFile } from "../../src/transport/live.ts";
+import { createLiveTransportFile } from "../../src/metainfo/live.ts";
 import { type ServedEngine, serveEngine } from "../support/engine.ts";
 import { until } from "../support/until.ts";
 import { serveWeb, type TestWeb } from "../support/web.ts";

@@ -42,7 +42,7 @@ test("set_limits slows a download that runs", async () => {
     await (await fetch(`${served.url}/server/api?method=set_limits&token=${TOKEN}&download=1000000`)).text();
     const lease = served.engine.swarms.acquire({
       metainfo: seeder.metainfo,
-      magnet: (await import("../../src/transport/magnet.ts")).parseMagnet(seeder.magnet),
+      magnet: (await import("../../src/metainfo/magnet.ts")).parseMagnet(seeder.magnet),
     });
     lease.swarm.setDownloadAll(true);
     const began = performance.now();

@@ -4,8 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { assert, assertEquals, assertMatch } from "@std/assert";
-import { contentId } from "../../src/transport/content-id.ts";
-import { parseTransportFile } from "../../src/transport/transport-file.ts";
+import { contentId } from "../../src/metainfo/content-id.ts";
+import { parseTransportFile } from "../../src/metainfo/transport-file.ts";
 import { add, ID, item, titles, withPlaylist } from "./playlist-support.ts";
 
 /** Section 2.8 by hand: field → types as seen. */

@@ -3,7 +3,7 @@ import { Buffer } from "node:buffer";
 import { connect } from "node:net";
 import { after, before, test } from "node:test";
 import { assert, assertEquals, assertGreater, assertLess, assertMatch, assertNotEquals } from "@std/assert";
-import { choosePieceLength, createTransportFile, hashPieces } from "../../src/transport/create.ts";
+import { choosePieceLength, createTransportFile, hashPieces } from "../../src/metainfo/create.ts";
 import { ask, assertSameBytes, bytesOf, type Started, startSession, statOf } from "../loopback/support.ts";
 import { type SeededFiles, seedFiles, type ServedEngine, serveEngine } from "../support/engine.ts";
 import { clip } from "../support/fixtures.ts";

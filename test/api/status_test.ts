@@ -5,7 +5,7 @@ import { createClient } from "@libsql/client";
 import { assertEquals } from "@std/assert";
 import { loadPorts } from "../../platform/detect.ts";
 import { DhtNode } from "../../src/discovery/dht-node.ts";
-import { parseMagnet } from "../../src/transport/magnet.ts";
+import { parseMagnet } from "../../src/metainfo/magnet.ts";
 import { LoopInput, RATE } from "../live/live-lab.ts";
 import type { EngineOptions } from "../../src/engine.ts";
 import { startHttpTracker } from "../discovery/support/http-tracker.ts";

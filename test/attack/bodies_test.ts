@@ -5,7 +5,7 @@ import { request as httpRequest } from "node:http";
 import net from "node:net";
 import { CALL_LIMITS } from "../../src/http/admission.ts";
 import { SESSION_LIMITS } from "../../src/playback/session-limits.ts";
-import { createTransportFile } from "../../src/transport/create.ts";
+import { createTransportFile } from "../../src/metainfo/create.ts";
 import { assertHarmless, type Target, withTarget } from "./support/target.ts";
 
 const MIB = 1024 * 1024;

@@ -1,7 +1,7 @@
 /** What pages that the user merely visits send, as raw requests to the real program: see test/browser for a real browser. */
 import { test } from "node:test";
 import { assert, assertEquals, assertLess } from "@std/assert";
-import { parseTransportFile } from "../../src/transport/transport-file.ts";
+import { parseTransportFile } from "../../src/metainfo/transport-file.ts";
 import { clip } from "../support/fixtures.ts";
 import { assertHarmless, type Target, withTarget } from "./support/target.ts";
 

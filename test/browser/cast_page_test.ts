@@ -5,7 +5,7 @@ import type { Browser } from "playwright-core";
 import { loadPorts } from "../../platform/detect.ts";
 import { createEngine, type Engine, type EngineOptions } from "../../src/engine.ts";
 import type { HttpServer } from "../../src/ports.ts";
-import { parseMagnet } from "../../src/transport/magnet.ts";
+import { parseMagnet } from "../../src/metainfo/magnet.ts";
 import { type SeededFiles, seedFiles } from "../support/engine.ts";
 import { clip } from "../support/fixtures.ts";
 import { until } from "../support/until.ts";

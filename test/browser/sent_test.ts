@@ -5,7 +5,7 @@ import type { Browser, Page } from "playwright-core";
 import { type SeededFiles, seedFiles, type ServedEngine, serveEngine } from "../support/engine.ts";
 import { clip } from "../support/fixtures.ts";
 import { until } from "../support/until.ts";
-import { parseMagnet } from "../../src/transport/magnet.ts";
+import { parseMagnet } from "../../src/metainfo/magnet.ts";
 import { launchChromium } from "./support.ts";
 
 let seeder: SeededFiles;

@@ -2,7 +2,7 @@ import { test } from "node:test";
 import { assertEquals, assertThrows } from "@std/assert";
 import { chooseFile, defaultFile, mimeTypeOf } from "../../src/content/file-choice.ts";
 import { MillraceError } from "../../src/errors.ts";
-import type { Metainfo } from "../../src/transport/types.ts";
+import type { Metainfo } from "../../src/metainfo/types.ts";
 
 function metainfo(files: [string, number, boolean?][]): Metainfo {
   let offset = 0;

@@ -3,9 +3,9 @@ import { test } from "node:test";
 import { assertEquals } from "@std/assert";
 import { MillraceError } from "../../src/errors.ts";
 import type { FilePort } from "../../src/ports.ts";
-import { createLiveTransportFile } from "../../src/transport/live.ts";
+import { createLiveTransportFile } from "../../src/metainfo/live.ts";
 import { createTransportCache } from "../../src/content/transport-cache.ts";
-import { parseTransportFile } from "../../src/transport/transport-file.ts";
+import { parseTransportFile } from "../../src/metainfo/transport-file.ts";
 import { ports, withDirectory } from "../contract/support.ts";
 
 test("TransportCache.keep(): every content id that it answers resolves, in memory and on disk", async () => {

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { assertEquals, assertLess } from "@std/assert";
 import { createWrapperCache } from "../../src/content/wrapper-cache.ts";
-import { createWrapper } from "../../src/transport/wrapper.ts";
+import { createWrapper } from "../../src/metainfo/wrapper.ts";
 import { ports, withDirectory } from "../contract/support.ts";
 
 const wrapperOf = (name: string) =>

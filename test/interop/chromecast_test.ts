@@ -7,7 +7,7 @@ import { assert, assertEquals, assertGreater, assertMatch } from "@std/assert";
 import { loadPorts } from "../../platform/detect.ts";
 import { createEngine, type Engine } from "../../src/engine.ts";
 import type { HttpServer } from "../../src/ports.ts";
-import { parseMagnet } from "../../src/transport/magnet.ts";
+import { parseMagnet } from "../../src/metainfo/magnet.ts";
 import { type SeededFiles, seedFiles, temporaryDirectory } from "../support/engine.ts";
 import { onAir } from "../support/live.ts";
 import { clip } from "../support/fixtures.ts";

@@ -5,7 +5,7 @@ import { assert, assertEquals, assertMatch } from "@std/assert";
 import { loadPorts } from "../../platform/detect.ts";
 import { createEngine, type Engine } from "../../src/engine.ts";
 import type { HttpServer } from "../../src/ports.ts";
-import { parseMagnet } from "../../src/transport/magnet.ts";
+import { parseMagnet } from "../../src/metainfo/magnet.ts";
 import { type SeededFiles, seedFiles } from "../support/engine.ts";
 import { clip } from "../support/fixtures.ts";
 import { type Program, start } from "../support/process.ts";

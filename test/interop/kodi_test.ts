@@ -8,7 +8,7 @@ import { after, before, test } from "node:test";
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { loadPorts } from "../../platform/detect.ts";
 import { createEngine } from "../../src/engine.ts";
-import { parseMagnet } from "../../src/transport/magnet.ts";
+import { parseMagnet } from "../../src/metainfo/magnet.ts";
 import { type SeededFiles, seedFiles, type ServedEngine, serveEngine, temporaryDirectory } from "../support/engine.ts";
 import { clip } from "../support/fixtures.ts";
 import { type Program, start } from "../support/process.ts";

@@ -4,7 +4,7 @@ import process from "node:process";
 import { after, before, test } from "node:test";
 import { assert, assertEquals, assertMatch, assertThrows } from "@std/assert";
 import { type SeededFiles, seedFiles, type ServedEngine, serveEngine, temporaryDirectory } from "../support/engine.ts";
-import { parseMagnet } from "../../src/transport/magnet.ts";
+import { parseMagnet } from "../../src/metainfo/magnet.ts";
 import { clip } from "../support/fixtures.ts";
 import { noise } from "../support/random.ts";
 import { until } from "../support/until.ts";

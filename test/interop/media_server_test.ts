@@ -6,7 +6,7 @@ import { fromHex } from "../../src/bytes/hex.ts";
 import { createEngine, type Engine } from "../../src/engine.ts";
 import { elementsOf, readXml, textIn } from "../../src/upnp/xml.ts";
 import type { HttpServer } from "../../src/ports.ts";
-import { parseMagnet } from "../../src/transport/magnet.ts";
+import { parseMagnet } from "../../src/metainfo/magnet.ts";
 import { type SeededFiles, seedFiles } from "../support/engine.ts";
 import { clip } from "../support/fixtures.ts";
 import { type Program, start } from "../support/process.ts";

@@ -1,7 +1,7 @@
 /** They and we find each other in one way only: a real tracker, the DHT, the local network, peer exchange. */
 import { test } from "node:test";
 import { assert, assertEquals } from "@std/assert";
-import { contentId } from "../../src/transport/content-id.ts";
+import { contentId } from "../../src/metainfo/content-id.ts";
 import { startTracker } from "../support/tracker.ts";
 import { until } from "../support/until.ts";
 import { aria2, libtorrent, startDht } from "./peers/clients.ts";

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { assert, assertEquals } from "@std/assert";
 import { POLICY } from "../../src/live/node/policy.ts";
 import { GENUINE, POISON } from "../simulation/live-network.ts";
-import { seeded } from "../transport/support.ts";
+import { seeded } from "../metainfo/support.ts";
 import { publish, source, Stage } from "./support.ts";
 
 test("LiveNode never forwards a forged header and bans the third", () => {

@@ -8,7 +8,7 @@ import { type CutPiece, PieceCutter } from "../../src/live/broadcast/cutter.ts";
 import { FLAG_DISCONTINUITY, FLAG_END, FLAG_RANDOM_ACCESS } from "../../src/live/header.ts";
 import { TsResync } from "../../src/live/broadcast/ts-resync.ts";
 import { TsWatch } from "../../src/live/broadcast/ts-watch.ts";
-import { seeded } from "../transport/support.ts";
+import { seeded } from "../metainfo/support.ts";
 
 const PACKET = 188;
 const clip = (name: string) => new Uint8Array(readFileSync(new URL(`../fixtures/${name}`, import.meta.url)));

@@ -13,7 +13,7 @@ import {
 } from "../../src/live/header.ts";
 import { createLiveKey, CryptoVerifier, hashBlock, hashBlocks, HeaderSigner } from "../../src/live/signer.ts";
 import { TokenBucket } from "../../src/live/node/token-bucket.ts";
-import { seeded } from "../transport/support.ts";
+import { seeded } from "../metainfo/support.ts";
 
 const INFOHASH = new Uint8Array(20).fill(9);
 const PIECE = new Uint8Array(40_000).map((_, i) => (i * 7) ^ (i >> 9));

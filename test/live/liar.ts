@@ -1,7 +1,7 @@
 /** A member of a live swarm over a real connection that says and sends what a test likes. */
 import { encodeLiveMessage, type LiveMessage } from "../../src/live/messages.ts";
 import type { Ports, SocketAddress } from "../../src/ports.ts";
-import type { LiveMetainfo } from "../../src/transport/live.ts";
+import type { LiveMetainfo } from "../../src/metainfo/live.ts";
 import { acceptPeer } from "../../src/wire/mod.ts";
 import { createPeerId } from "../../src/wire/peer-id.ts";
 import type { LiveOffer, PeerLink, PeerLinkHandlers } from "../../src/wire/types.ts";

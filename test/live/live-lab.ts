@@ -9,7 +9,7 @@ import type { LiveSwarm } from "../../src/live/swarm/live-swarm.ts";
 import { type LiveSwarmLease, LiveSwarmManager } from "../../src/live/swarm/live-swarms.ts";
 import type { Ports } from "../../src/ports.ts";
 import type { SwarmManagerOptions, TorrentSwarmManager } from "../../src/swarm/manager.ts";
-import type { LiveMetainfo } from "../../src/transport/live.ts";
+import type { LiveMetainfo } from "../../src/metainfo/live.ts";
 import { bareMagnet } from "../../src/content/resolve.ts";
 import { Lab } from "../swarm/support/lab.ts";
 

@@ -11,7 +11,7 @@ import {
   windowNewest,
 } from "../../src/live/messages.ts";
 import { emptyPaths } from "../../src/live/node/place.ts";
-import { seeded } from "../transport/support.ts";
+import { seeded } from "../metainfo/support.ts";
 
 const TABLE: [string, LiveMessage][] = [
   ["0000000001000000050000000800", { type: "window", epoch: 1, base: 5, solid: 8, bitmap: new Uint8Array() }],

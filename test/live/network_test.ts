@@ -8,7 +8,7 @@ import { RedialPolicy } from "../../src/live/swarm/redial.ts";
 import { Uplink } from "../../src/live/swarm/uplink.ts";
 import { AddressBook } from "../../src/swarm/address-book.ts";
 import { TokenBucket } from "../../src/swarm/token-bucket.ts";
-import { decodeTransportRecord } from "../../src/transport/content-id.ts";
+import { decodeTransportRecord } from "../../src/metainfo/content-id.ts";
 import { FakeClock } from "../support/fake-clock.ts";
 import { simulatedHeader } from "../simulation/live-network.ts";
 

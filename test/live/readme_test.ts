@@ -7,8 +7,8 @@ import { decodeHeader, FLAG_RANDOM_ACCESS } from "../../src/live/header.ts";
 import { emptyPaths } from "../../src/live/node/place.ts";
 import { decodeLiveMessage, encodeLiveMessage, type LiveMessage, windowHas } from "../../src/live/messages.ts";
 import { CryptoVerifier, hashBlocks, HeaderSigner } from "../../src/live/signer.ts";
-import { contentId, transportRecordOf } from "../../src/transport/content-id.ts";
-import { createLiveTransportFile } from "../../src/transport/live.ts";
+import { contentId, transportRecordOf } from "../../src/metainfo/content-id.ts";
+import { createLiveTransportFile } from "../../src/metainfo/live.ts";
 
 const page = readFileSync(new URL("../../src/live/README.md", import.meta.url), "utf8");
 

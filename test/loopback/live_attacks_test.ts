@@ -6,7 +6,7 @@ import type { LiveMessage } from "../../src/live/messages.ts";
 import { POLICY } from "../../src/live/node/policy.ts";
 import { createLiveKey, hashBlocks, HeaderSigner } from "../../src/live/signer.ts";
 import type { Ports, SocketAddress } from "../../src/ports.ts";
-import { createLiveTransportFile } from "../../src/transport/live.ts";
+import { createLiveTransportFile } from "../../src/metainfo/live.ts";
 import type { PeerLink } from "../../src/wire/types.ts";
 import { BLOCK_BYTES } from "../../src/wire/types.ts";
 import { type Liar, liar, type LiarOptions } from "../live/liar.ts";

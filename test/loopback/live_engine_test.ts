@@ -6,7 +6,7 @@ import { createEngine, type Engine, type EngineOptions } from "../../src/engine.
 import { DhtNode } from "../../src/discovery/dht-node.ts";
 import { MillraceError } from "../../src/errors.ts";
 import type { Broadcast, BroadcastOptions, Relay } from "../../src/live/broadcast/broadcast-types.ts";
-import { parseLiveTransportFile } from "../../src/transport/live.ts";
+import { parseLiveTransportFile } from "../../src/metainfo/live.ts";
 import { CLIP_RATE, LoopInput, RATE } from "../live/live-lab.ts";
 import { temporaryDirectory } from "../support/engine.ts";
 import { until } from "../support/until.ts";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import process from "node:process";
 import { test } from "node:test";
 import { assert, assertEquals, assertLess } from "@std/assert";
-import { parseLiveTransportFile } from "../../src/transport/live.ts";
+import { parseLiveTransportFile } from "../../src/metainfo/live.ts";
 import { temporaryDirectory } from "../support/engine.ts";
 import { heldUp } from "../support/held-up.ts";
 import { start } from "../support/process.ts";

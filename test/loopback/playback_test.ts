@@ -184,7 +184,7 @@ test("the transport file may be POSTed as the body", async () => {
 });
 
 test("a stream played before starts from its infohash or its content id only", async () => {
-  const { contentId } = await import("../../src/transport/content-id.ts");
+  const { contentId } = await import("../../src/metainfo/content-id.ts");
   for (
     const selector of [{ infohash: seeder.metainfo.infohashHex }, { content_id: await contentId(seeder.metainfo) }, {
       id: await contentId(seeder.metainfo),

@@ -9,7 +9,7 @@ import { loadPorts } from "../../platform/detect.ts";
 import { commandOf } from "../../scripts/support/runtimes.ts";
 import { MillraceError } from "../../src/errors.ts";
 import { createEngine } from "../../src/mod.ts";
-import { encodeMetainfo } from "../../src/transport/transport-file.ts";
+import { encodeMetainfo } from "../../src/metainfo/transport-file.ts";
 import { assertSameBytes } from "../loopback/support.ts";
 import { start } from "../support/process.ts";
 import { until } from "../support/until.ts";

@@ -9,7 +9,7 @@ import type { StartRequest } from "../../src/playback/start-request.ts";
 import { statOf } from "../../src/playback/stat.ts";
 import type { SwarmManager } from "../../src/swarm/types.ts";
 import { bareMagnet } from "../../src/content/resolve.ts";
-import type { AnyMetainfo } from "../../src/transport/live.ts";
+import type { AnyMetainfo } from "../../src/metainfo/live.ts";
 import { MemoryFiles } from "../storage/memory-files.ts";
 import { FakeClock, settle } from "../support/fake-clock.ts";
 import { checkTs } from "../support/ts-check.ts";

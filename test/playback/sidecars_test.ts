@@ -2,7 +2,7 @@ import { test } from "node:test";
 import { assertEquals } from "@std/assert";
 import { languageOf } from "../../src/media/language.ts";
 import { MAX_SIDECAR_BYTES, MAX_SIDECARS, sidecarsOf } from "../../src/playback/sidecars.ts";
-import type { MetainfoFile } from "../../src/transport/types.ts";
+import type { MetainfoFile } from "../../src/metainfo/types.ts";
 
 const fileAt = (path: string, index: number, sizeBytes = 1000): MetainfoFile => ({
   index,

@@ -17,7 +17,7 @@ import type {
 } from "../../src/swarm/types.ts";
 import { pieceCells, type SwarmPicture } from "../../src/swarm/picture.ts";
 import { Bitfield } from "../../src/bytes/bitfield.ts";
-import type { Metainfo, MetainfoFile } from "../../src/transport/types.ts";
+import type { Metainfo, MetainfoFile } from "../../src/metainfo/types.ts";
 
 /** A torrent's metadata as far as playback looks at it. */
 export function fakeMetainfo(

@@ -3,7 +3,7 @@ import { assert, assertEquals, assertRejects } from "@std/assert";
 import { MillraceError } from "../../src/errors.ts";
 import type { PieceCache, PieceStore } from "../../src/storage/types.ts";
 import { settle } from "../support/fake-clock.ts";
-import { seeded } from "../transport/support.ts";
+import { seeded } from "../metainfo/support.ts";
 import { check, fill, make } from "./disk-support.ts";
 import { type Sample, sample } from "./support.ts";
 

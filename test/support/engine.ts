@@ -4,9 +4,9 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { loadPorts } from "../../platform/detect.ts";
 import { createEngine, type Engine, type EngineOptions } from "../../src/engine.ts";
-import { choosePieceLength, createTransportFile, hashPieces } from "../../src/transport/create.ts";
+import { choosePieceLength, createTransportFile, hashPieces } from "../../src/metainfo/create.ts";
 import type { Ports } from "../../src/ports.ts";
-import type { Metainfo } from "../../src/transport/types.ts";
+import type { Metainfo } from "../../src/metainfo/types.ts";
 import { CheckedAnswers } from "./checked-answers.ts";
 
 /** A directory that is removed with everything in it. */

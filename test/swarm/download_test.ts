@@ -1,7 +1,7 @@
 import { test } from "node:test";
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { MillraceError } from "../../src/errors.ts";
-import type { Magnet } from "../../src/transport/types.ts";
+import type { Magnet } from "../../src/metainfo/types.ts";
 import { badPeer, honest } from "./support/bad-peer.ts";
 import { hurried, Lab, soon } from "./support/lab.ts";
 import { makeTorrent, type TestTorrent } from "./support/torrent.ts";

@@ -2,9 +2,9 @@
 import { deadline } from "../../bytes/deadline.ts";
 import { forEachLimited } from "../../bytes/limited.ts";
 import { abortError } from "../../errors.ts";
-import type { AnyMetainfo } from "../../transport/live.ts";
-import { parseMagnet } from "../../transport/magnet.ts";
-import { type ContentQuery, readContentQuery } from "../../transport/query.ts";
+import type { AnyMetainfo } from "../../metainfo/live.ts";
+import { parseMagnet } from "../../metainfo/magnet.ts";
+import { type ContentQuery, readContentQuery } from "../../metainfo/query.ts";
 import type { MetainfoFinder } from "../metainfo.ts";
 import type { ResolveContext } from "../resolve.ts";
 import type { StreamSelector } from "../selector.ts";

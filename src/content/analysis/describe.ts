@@ -1,7 +1,7 @@
 /** Analyses of what has ids: section 2.7 of the HTTP API. */
-import { contentId } from "../../transport/content-id.ts";
-import { type AnyMetainfo, isLive } from "../../transport/live.ts";
-import type { Wrapper } from "../../transport/wrapper.ts";
+import { contentId } from "../../metainfo/content-id.ts";
+import { type AnyMetainfo, isLive } from "../../metainfo/live.ts";
+import type { Wrapper } from "../../metainfo/wrapper.ts";
 import type { MetainfoFinder } from "../metainfo.ts";
 import type { Analysis } from "./types.ts";
 

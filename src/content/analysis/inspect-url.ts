@@ -3,7 +3,7 @@ import { deadline } from "../../bytes/deadline.ts";
 import { sniffContainer } from "../../bytes/container.ts";
 import { readBounded } from "../../bytes/read-bounded.ts";
 import { abortError, hasCode, MillraceError } from "../../errors.ts";
-import { isWrapperFile, parseWrapper } from "../../transport/wrapper.ts";
+import { isWrapperFile, parseWrapper } from "../../metainfo/wrapper.ts";
 import { tooLarge, unpacked } from "../body-stream.ts";
 import { guardedOpen, type OpenedUrl, requireSuccess } from "../fetch-guard.ts";
 import { MAX_TRANSPORT_FILE_BYTES, type ResolveContext } from "../resolve.ts";

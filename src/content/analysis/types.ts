@@ -1,6 +1,6 @@
 /** What analysis answers: section 2.7 of the HTTP API, and what stands behind it. */
-import type { AnyMetainfo } from "../../transport/live.ts";
-import type { Wrapper } from "../../transport/wrapper.ts";
+import type { AnyMetainfo } from "../../metainfo/live.ts";
+import type { Wrapper } from "../../metainfo/wrapper.ts";
 import type { FetchPorts } from "../fetch-guard.ts";
 import type { MetainfoFinder } from "../metainfo.ts";
 import type { TransportCache } from "../transport-cache.ts";

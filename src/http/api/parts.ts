@@ -19,7 +19,7 @@ import type { CastReceiver } from "../../players/engines/cast-receiver.ts";
 import type { CastSenders } from "../../players/engines/cast-senders.ts";
 import type { Players } from "../../players/players.ts";
 import type { Clock, Logger, RuntimeFacts } from "../../ports.ts";
-import type { LiveMetainfo } from "../../transport/live.ts";
+import type { LiveMetainfo } from "../../metainfo/live.ts";
 import type { AccessPolicy } from "../address.ts";
 import type { SentSessions } from "../sent-sessions.ts";
 import type { PictureCache } from "./picture.ts";

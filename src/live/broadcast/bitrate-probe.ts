@@ -2,7 +2,7 @@
 import { withSignal } from "../../bytes/deadline.ts";
 import { MillraceError } from "../../errors.ts";
 import type { Clock } from "../../ports.ts";
-import { MAX_LIVE_BYTES_PER_S } from "../../transport/live.ts";
+import { MAX_LIVE_BYTES_PER_S } from "../../metainfo/live.ts";
 import type { LiveInputEvent } from "./input.ts";
 import { PcrRate } from "./pcr-rate.ts";
 

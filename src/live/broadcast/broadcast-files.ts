@@ -2,8 +2,8 @@
 import { hasCode, MillraceError } from "../../errors.ts";
 import type { FilePort, SocketAddress } from "../../ports.ts";
 import { addressKey, parseAddress } from "../../swarm/address.ts";
-import { type LiveMetainfo, parseLiveTransportFile } from "../../transport/live.ts";
-import { MAX_TRANSPORT_FILE_BYTES } from "../../transport/limits.ts";
+import { type LiveMetainfo, parseLiveTransportFile } from "../../metainfo/live.ts";
+import { MAX_TRANSPORT_FILE_BYTES } from "../../metainfo/limits.ts";
 import { type BroadcastState, readBroadcastState, writeBroadcastState } from "./broadcast-state.ts";
 
 /** Addresses of viewers kept: a few that are still in the swarm are enough to find it again. */

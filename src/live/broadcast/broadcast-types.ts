@@ -1,5 +1,5 @@
 /** What a broadcaster is asked for and what it answers (`engine.broadcast`, `engine.relay`). */
-import type { LiveMetainfo } from "../../transport/live.ts";
+import type { LiveMetainfo } from "../../metainfo/live.ts";
 import type { LiveInput } from "./input.ts";
 import type { LiveSwarmStatus } from "../swarm/live-swarm-status.ts";
 

@@ -2,8 +2,8 @@
 import { deadline, withSignal } from "../../bytes/deadline.ts";
 import { MillraceError } from "../../errors.ts";
 import type { FilePort, Logger, Timer } from "../../ports.ts";
-import { contentId } from "../../transport/content-id.ts";
-import { createLiveTransportFile, liveMagnet, type LiveMetainfo } from "../../transport/live.ts";
+import { contentId } from "../../metainfo/content-id.ts";
+import { createLiveTransportFile, liveMagnet, type LiveMetainfo } from "../../metainfo/live.ts";
 import { probeBitrate } from "./bitrate-probe.ts";
 import { BroadcastFiles, identityConflict } from "./broadcast-files.ts";
 import { type BroadcastState, SequenceAllocator } from "./broadcast-state.ts";

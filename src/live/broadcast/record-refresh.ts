@@ -2,7 +2,7 @@
 import { deadline } from "../../bytes/deadline.ts";
 import type { Discovery } from "../../discovery/types.ts";
 import type { Clock, Logger, Timer } from "../../ports.ts";
-import { transportRecordOf } from "../../transport/content-id.ts";
+import { transportRecordOf } from "../../metainfo/content-id.ts";
 import type { LiveSwarm } from "../swarm/live-swarm.ts";
 
 /** Time between two refreshes, ms. */

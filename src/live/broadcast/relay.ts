@@ -1,8 +1,8 @@
 /** A support node: stays in the swarm of a broadcast and passes it on, without a reader. */
 import { MillraceError } from "../../errors.ts";
-import { contentId } from "../../transport/content-id.ts";
-import { type AnyMetainfo, isLive } from "../../transport/live.ts";
-import type { Magnet } from "../../transport/types.ts";
+import { contentId } from "../../metainfo/content-id.ts";
+import { type AnyMetainfo, isLive } from "../../metainfo/live.ts";
+import type { Magnet } from "../../metainfo/types.ts";
 import type { Relay } from "./broadcast-types.ts";
 import type { LiveSwarmManager } from "../swarm/live-swarms.ts";
 

@@ -1,6 +1,6 @@
 /** What the connections of a live swarm announce about this engine. */
 import type { SwarmContext } from "../../swarm/context.ts";
-import type { LiveMetainfo } from "../../transport/live.ts";
+import type { LiveMetainfo } from "../../metainfo/live.ts";
 import type { LinkSettings } from "../../wire/options.ts";
 import type { LiveOffer } from "../../wire/types.ts";
 import { POLICY } from "../node/policy.ts";

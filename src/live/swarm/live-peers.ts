@@ -12,7 +12,7 @@ import { PexRounds } from "../../swarm/pex-rounds.ts";
 import { RateMeter } from "../../swarm/rate-meter.ts";
 import type { LinkSettings } from "../../wire/options.ts";
 import type { LiveOffer } from "../../wire/types.ts";
-import type { LiveMetainfo } from "../../transport/live.ts";
+import type { LiveMetainfo } from "../../metainfo/live.ts";
 import { OUTGOING_PEERS, PeerAdmission } from "./admission.ts";
 import { linkSettings } from "./link-settings.ts";
 import { LOBBY_PEERS, lobbyLeavers } from "./lobby.ts";

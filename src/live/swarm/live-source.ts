@@ -1,7 +1,7 @@
 /** A broadcast that is being received, as playback sees it; implemented by the code that talks to its peers. */
-import type { LiveMetainfo } from "../../transport/live.ts";
+import type { LiveMetainfo } from "../../metainfo/live.ts";
 import type { ServerScope } from "../../discovery/types.ts";
-import type { Magnet } from "../../transport/types.ts";
+import type { Magnet } from "../../metainfo/types.ts";
 import type { MemberFigures } from "./member-figures.ts";
 import type { LiveNode } from "../node/live-node.ts";
 

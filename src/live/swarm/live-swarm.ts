@@ -7,7 +7,7 @@ import { Announcing } from "../../swarm/announcing.ts";
 import { BROADCAST, SearchPace } from "../../swarm/search-pace.ts";
 import type { SwarmContext } from "../../swarm/context.ts";
 import type { GuestSwarm } from "../../swarm/manager.ts";
-import type { LiveMetainfo } from "../../transport/live.ts";
+import type { LiveMetainfo } from "../../metainfo/live.ts";
 import type { LinkSettings } from "../../wire/options.ts";
 import type { PeerLink, PeerLinkHandlers } from "../../wire/types.ts";
 import { BoundedVerifier } from "./bounded-verifier.ts";

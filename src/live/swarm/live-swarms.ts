@@ -2,7 +2,7 @@
 import { MillraceError } from "../../errors.ts";
 import type { Timer } from "../../ports.ts";
 import type { GuestPlace, TorrentSwarmManager } from "../../swarm/manager.ts";
-import type { LiveMetainfo } from "../../transport/live.ts";
+import type { LiveMetainfo } from "../../metainfo/live.ts";
 import type { LiveLease, LiveSwarms, LiveTarget } from "./live-source.ts";
 import { closedError, LiveSwarm } from "./live-swarm.ts";
 

@@ -3,7 +3,7 @@ import { MillraceError } from "../../errors.ts";
 import type { TsSplicer } from "../../media/cut-ts/splice.ts";
 import { renderLivePlaylist } from "../../media/hls/live-playlist.ts";
 import type { StallReason } from "../../swarm/types.ts";
-import type { LiveMetainfo } from "../../transport/live.ts";
+import type { LiveMetainfo } from "../../metainfo/live.ts";
 import { Session, type SessionBaseParts } from "../session-base.ts";
 import { type SharedOutputs, skipBytes } from "../shared-output.ts";
 import { LiveReader } from "./live-reader.ts";

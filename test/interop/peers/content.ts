@@ -2,9 +2,9 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { assert } from "@std/assert";
-import { choosePieceLength, createTransportFile, hashPieces } from "../../../src/transport/create.ts";
-import { parseTransportFile } from "../../../src/transport/transport-file.ts";
-import type { Metainfo } from "../../../src/transport/types.ts";
+import { choosePieceLength, createTransportFile, hashPieces } from "../../../src/metainfo/create.ts";
+import { parseTransportFile } from "../../../src/metainfo/transport-file.ts";
+import type { Metainfo } from "../../../src/metainfo/types.ts";
 import { temporaryDirectory } from "../../support/engine.ts";
 
 const MIB = 2 ** 20;

@@ -1,6 +1,6 @@
 /** Our engine in the interop tests: playing what others seed, and seeding. */
 import { assert, assertEquals } from "@std/assert";
-import { parseMagnet } from "../../../src/transport/magnet.ts";
+import { parseMagnet } from "../../../src/metainfo/magnet.ts";
 import { createEngine, type Engine, type EngineOptions } from "../../../src/engine.ts";
 import type { Swarm } from "../../../src/swarm/types.ts";
 import { loadPorts } from "../../../platform/detect.ts";

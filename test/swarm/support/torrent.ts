@@ -1,7 +1,7 @@
 /** Small torrents made for a test. */
 import { encodeBencode } from "../../../src/bytes/bencode.ts";
-import { parseInfo } from "../../../src/transport/info.ts";
-import type { Metainfo } from "../../../src/transport/types.ts";
+import { parseInfo } from "../../../src/metainfo/info.ts";
+import type { Metainfo } from "../../../src/metainfo/types.ts";
 import { noise } from "../../support/random.ts";
 
 /** A torrent and its bytes. */

@@ -5,7 +5,7 @@ import { selectStream } from "../../../content/selector.ts";
 import { MAX_LOGO_BYTES, readLogo } from "../logo.ts";
 import type { NewItem } from "../../../playlist/items.ts";
 import { locateItem } from "../../../playlist/locate.ts";
-import { isLive } from "../../../transport/live.ts";
+import { isLive } from "../../../metainfo/live.ts";
 import * as z from "zod";
 import { API_CODES, ApiError } from "../codes.ts";
 import type { ApiCall } from "../method.ts";

@@ -2,8 +2,8 @@ import { test } from "node:test";
 import { assert, assertEquals, assertLess, assertThrows } from "@std/assert";
 import { toHex } from "../../src/bytes/hex.ts";
 import { MillraceError } from "../../src/errors.ts";
-import { MAX_MAGNET_LENGTH } from "../../src/transport/limits.ts";
-import { parseInfohash, parseMagnet } from "../../src/transport/magnet.ts";
+import { MAX_MAGNET_LENGTH } from "../../src/metainfo/limits.ts";
+import { parseInfohash, parseMagnet } from "../../src/metainfo/magnet.ts";
 import { seeded } from "./support.ts";
 
 const HEX = "dd8255ecdc7ca55fb0bbf81323d87062db1f6d1c";

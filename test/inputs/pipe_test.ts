@@ -1,6 +1,6 @@
 import { test } from "node:test";
 import { assert, assertEquals } from "@std/assert";
-import { pipeEvents } from "../../src/source/pipe.ts";
+import { pipeEvents } from "../../src/inputs/pipe.ts";
 import { FakeClock, settle } from "../support/fake-clock.ts";
 import { until } from "../support/until.ts";
 import { CLIP } from "./support.ts";

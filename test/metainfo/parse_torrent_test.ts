@@ -7,8 +7,8 @@ import { assertEquals } from "@std/assert";
 // @ts-types="./parse-torrent.d.ts"
 import parseTorrent from "parse-torrent";
 import { toHex } from "../../src/bytes/hex.ts";
-import { parseMagnet } from "../../src/transport/magnet.ts";
-import { parseTransportFile } from "../../src/transport/transport-file.ts";
+import { parseMagnet } from "../../src/metainfo/magnet.ts";
+import { parseTransportFile } from "../../src/metainfo/transport-file.ts";
 import { fileWith, seeded } from "./support.ts";
 
 const RUNS = 50;

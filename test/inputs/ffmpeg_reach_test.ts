@@ -1,6 +1,6 @@
 import { test } from "node:test";
 import { assert, assertEquals } from "@std/assert";
-import { reachArguments } from "../../src/source/ffmpeg-reach.ts";
+import { reachArguments } from "../../src/inputs/ffmpeg-reach.ts";
 
 test("reachArguments() allows ffmpeg only the protocols that a source's scheme needs, and files only for files", () => {
   const protocols = (url: string) => reachArguments(url, false)[1]!.split(",");

@@ -7,10 +7,10 @@ import {
   decodeTransportRecord,
   encodeTransportRecord,
   transportRecordOf,
-} from "../../src/transport/content-id.ts";
-import { compareNatural } from "../../src/transport/natural-order.ts";
-import { choosePieceLength, createTransportFile, hashPieces } from "../../src/transport/create.ts";
-import { parseTransportFile } from "../../src/transport/transport-file.ts";
+} from "../../src/metainfo/content-id.ts";
+import { compareNatural } from "../../src/metainfo/natural-order.ts";
+import { choosePieceLength, createTransportFile, hashPieces } from "../../src/metainfo/create.ts";
+import { parseTransportFile } from "../../src/metainfo/transport-file.ts";
 
 const infohash = new Uint8Array(20).fill(65);
 

@@ -4,8 +4,8 @@ import { assert, assertEquals, assertRejects } from "@std/assert";
 import { encodeBencode } from "../../src/bytes/bencode.ts";
 import { toHex } from "../../src/bytes/hex.ts";
 import { hasCode, MillraceError } from "../../src/errors.ts";
-import { encodeMetainfo, isLiveTransportFile, parseTransportFile } from "../../src/transport/transport-file.ts";
-import { parseInfo } from "../../src/transport/info.ts";
+import { encodeMetainfo, isLiveTransportFile, parseTransportFile } from "../../src/metainfo/transport-file.ts";
+import { parseInfo } from "../../src/metainfo/info.ts";
 import { fileWith, infoWith, seeded } from "./support.ts";
 
 const text = (value: string) => new TextEncoder().encode(value);

@@ -1,6 +1,6 @@
 import { test } from "node:test";
 import { assertEquals } from "@std/assert";
-import { type ContentQuery, readContentQuery } from "../../src/transport/query.ts";
+import { type ContentQuery, readContentQuery } from "../../src/metainfo/query.ts";
 import { seededBelow } from "../support/random.ts";
 
 const ID = "0123456789abcdef0123456789abcdef01234567";

@@ -1,9 +1,9 @@
 import { test } from "node:test";
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { MillraceError } from "../../src/errors.ts";
-import { contentId } from "../../src/transport/content-id.ts";
-import { parseAnyTransportFile } from "../../src/transport/live.ts";
-import { createWrapper, encodeWrapper, isWrapperFile, parseWrapper } from "../../src/transport/wrapper.ts";
+import { contentId } from "../../src/metainfo/content-id.ts";
+import { parseAnyTransportFile } from "../../src/metainfo/live.ts";
+import { createWrapper, encodeWrapper, isWrapperFile, parseWrapper } from "../../src/metainfo/wrapper.ts";
 import { seededBelow } from "../support/random.ts";
 
 const CONTENT = {

@@ -1,7 +1,7 @@
 import { test } from "node:test";
 import { assert, assertEquals } from "@std/assert";
-import { HELD_MS, HELD_PACKETS, RtpOrder } from "../../src/source/rtp-order.ts";
-import { readRtp, type RtpPacket } from "../../src/source/rtp-packet.ts";
+import { HELD_MS, HELD_PACKETS, RtpOrder } from "../../src/inputs/rtp-order.ts";
+import { readRtp, type RtpPacket } from "../../src/inputs/rtp-packet.ts";
 import { seededBelow } from "../support/random.ts";
 
 const PAYLOAD = new Uint8Array(188 * 7).fill(0x47);

@@ -1,7 +1,7 @@
 import { test } from "node:test";
 import { assert, assertEquals, assertMatch, assertThrows } from "@std/assert";
 import { MillraceError } from "../../src/errors.ts";
-import { HlsFollower } from "../../src/source/hls-follow.ts";
+import { HlsFollower } from "../../src/inputs/hls-follow.ts";
 import {
   chooseVariant,
   type MasterList,
@@ -10,7 +10,7 @@ import {
   MAX_PLAYLIST_LINES,
   type MediaList,
   parseHls,
-} from "../../src/source/hls-playlist.ts";
+} from "../../src/inputs/hls-playlist.ts";
 import { seededBelow } from "../support/random.ts";
 
 const BASE = "https://h/live/list.m3u8?token=1";

@@ -1,7 +1,7 @@
 import { test } from "node:test";
 import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
 import { MillraceError } from "../../src/errors.ts";
-import { openSource } from "../../src/source/open.ts";
+import { openSource } from "../../src/inputs/open.ts";
 import { CLIP, dataOf, hear, losses, OPTIONS, sourcePorts } from "./support.ts";
 
 /** Six pieces of the clip, each a second long or so, cut at packets. */

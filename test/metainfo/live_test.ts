@@ -3,7 +3,7 @@ import { assert, assertEquals, assertRejects } from "@std/assert";
 import { encodeBencode } from "../../src/bytes/bencode.ts";
 import { toHex } from "../../src/bytes/hex.ts";
 import { MillraceError } from "../../src/errors.ts";
-import { contentId, recordId, transportRecordOf } from "../../src/transport/content-id.ts";
+import { contentId, recordId, transportRecordOf } from "../../src/metainfo/content-id.ts";
 import {
   createLiveTransportFile,
   isLive,
@@ -11,9 +11,9 @@ import {
   parseAnyInfo,
   parseLiveInfo,
   parseLiveTransportFile,
-} from "../../src/transport/live.ts";
-import { parseMagnet } from "../../src/transport/magnet.ts";
-import { isLiveTransportFile, parseTransportFile } from "../../src/transport/transport-file.ts";
+} from "../../src/metainfo/live.ts";
+import { parseMagnet } from "../../src/metainfo/magnet.ts";
+import { isLiveTransportFile, parseTransportFile } from "../../src/metainfo/transport-file.ts";
 import { seeded } from "./support.ts";
 
 const KEY = new Uint8Array(32).map((_, i) => i);

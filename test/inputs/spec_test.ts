@@ -1,7 +1,7 @@
 import { test } from "node:test";
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { MillraceError } from "../../src/errors.ts";
-import { describeSource, describeUrl, parseSource, withoutSecrets } from "../../src/source/spec.ts";
+import { describeSource, describeUrl, parseSource, withoutSecrets } from "../../src/inputs/spec.ts";
 
 const MULTICAST = { kind: "udp", isMulticast: true, interfaceAddress: null };
 
