@@ -1,11 +1,82 @@
-/** Recognises containers by their first bytes; file names are unreliable. */
+/** The containers that the engine reads itself, and how files show theirs by their first bytes: names are unreliable. */
 
 import { ac3Frame } from "./ac3-frames.ts";
 import { adtsFrame, type AudioFrameSyntax, frameChain, id3TagBytes, mpegAudioFrame } from "./audio-frames.ts";
 import { SYNC_BYTE } from "./ts/packet.ts";
 
+/** What is known of a container without looking into a file. */
+export interface ContainerFacts {
+  /** MIME types by extension, lower case, without the dot: names that promise it. */
+  readonly extensions: Readonly<Record<string, string>>;
+  /** MIME type where the name says nothing. */
+  readonly mime: string;
+  /** MIME types that others call it by, too: sound alone, WebM. */
+  readonly aliases: RegExp;
+  /** Its sound is carried only where it may become AAC. */
+  readonly asAac?: true;
+}
+
 /** Containers with a reader; `mp3`, `aac` and `ac3` (E-AC-3, too) are bare frames, with or without tags. */
-export type Container = "mp4" | "matroska" | "mpegts" | "mp3" | "aac" | "ac3" | "flac" | "ogg" | "wav";
+export const CONTAINERS = {
+  mp4: {
+    mime: "video/mp4",
+    aliases: /^(?:video|audio)\/(?:mp4|x-m4[av]|quicktime|3gpp)$/,
+    extensions: {
+      ...{ mp4: "video/mp4", m4v: "video/mp4", f4v: "video/mp4", mov: "video/quicktime", qt: "video/quicktime" },
+      ...{ "3gp": "video/3gpp", m4a: "audio/mp4", m4b: "audio/mp4" },
+    },
+  },
+  matroska: {
+    mime: "video/x-matroska",
+    aliases: /^(?:video|audio)\/(?:webm|x-matroska)$/,
+    extensions: { mkv: "video/x-matroska", mk3d: "video/x-matroska", webm: "video/webm", mka: "audio/x-matroska" },
+  },
+  mpegts: {
+    mime: "video/mp2t",
+    aliases: /^video\/mp2t$/,
+    extensions: {
+      ...{ ts: "video/mp2t", tts: "video/mp2t", m2ts: "video/mp2t", mts: "video/mp2t", m2t: "video/mp2t" },
+      ...{ trp: "video/mp2t" },
+    },
+  },
+  mp3: {
+    mime: "audio/mpeg",
+    // After a long ID3 tag it can be any of these.
+    aliases: /^audio\/(?:mpeg|mp3|x-mp3|mpeg3|aac|aacp|x-aac|flac|x-flac)$/,
+    extensions: { mp3: "audio/mpeg", mp2: "audio/mpeg", mpga: "audio/mpeg" },
+  },
+  aac: {
+    mime: "audio/aac",
+    aliases: /^audio\/(?:aac|aacp|x-aac|aac-adts)$/,
+    extensions: { aac: "audio/aac" },
+  },
+  ac3: {
+    mime: "audio/ac3",
+    aliases: /^audio\/(?:ac3|eac3|vnd\.dolby\.dd-raw|x-ac3)$/,
+    extensions: { ac3: "audio/ac3", eac3: "audio/eac3", ec3: "audio/eac3" },
+  },
+  flac: {
+    mime: "audio/flac",
+    aliases: /^audio\/(?:flac|x-flac)$/,
+    extensions: { flac: "audio/flac" },
+    asAac: true,
+  },
+  ogg: {
+    mime: "audio/ogg",
+    aliases: /^(?:audio|video|application)\/(?:ogg|opus|vorbis|x-ogg)$/,
+    extensions: { ogg: "audio/ogg", oga: "audio/ogg", opus: "audio/ogg", spx: "audio/ogg" },
+    asAac: true,
+  },
+  wav: {
+    mime: "audio/wav",
+    aliases: /^audio\/(?:wav|x-wav|wave|vnd\.wave)$/,
+    extensions: { wav: "audio/wav" },
+    asAac: true,
+  },
+} as const satisfies Readonly<Record<string, ContainerFacts>>;
+
+/** A container with a reader. */
+export type Container = keyof typeof CONTAINERS;
 
 /** Bytes from the start of the file that `sniffContainer` needs: several of the largest packets, to find their sync bytes. */
 export const SNIFF_BYTES = 4096;

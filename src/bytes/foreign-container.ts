@@ -10,6 +10,8 @@ export interface ForeignContainer {
   readonly mime: string;
   /** It holds sound alone, as a rule. */
   readonly isSound: boolean;
+  /** MIME types by extension, lower case, without the dot: names that promise it. */
+  readonly extensions: Readonly<Record<string, string>>;
 }
 
 interface Magic extends ForeignContainer {
@@ -17,36 +19,44 @@ interface Magic extends ForeignContainer {
   readonly begins: string;
 }
 
-const film = (name: string, demuxer: string, mime: string, begins: string): Magic => ({
-  name,
-  demuxer,
-  mime,
-  begins,
-  isSound: false,
-});
-const sound = (name: string, demuxer: string, mime: string, begins: string): Magic => ({
-  name,
-  demuxer,
-  mime,
-  begins,
-  isSound: true,
-});
+/** Without `extensions`: files are named after the demuxer. */
+function container(
+  isSound: boolean,
+  name: string,
+  demuxer: string,
+  mime: string,
+  begins: string,
+  extensions: Readonly<Record<string, string>> = { [demuxer]: mime },
+): Magic {
+  return { name, demuxer, mime, begins, isSound, extensions };
+}
+const film = container.bind(null, false);
+const sound = container.bind(null, true);
 
 /** None of these demuxers opens anything but its input. */
 const KNOWN: readonly Magic[] = [
-  film("AVI", "avi", "video/x-msvideo", "RIFF????AVI "),
+  film("AVI", "avi", "video/x-msvideo", "RIFF????AVI ", { avi: "video/x-msvideo", divx: "video/x-msvideo" }),
   film("FLV", "flv", "video/x-flv", "FLV\x01"),
   // The GUID of the header object.
-  film("ASF", "asf", "video/x-ms-asf", "\x30\x26\xb2\x75\x8e\x66\xcf\x11"),
+  film("ASF", "asf", "video/x-ms-asf", "\x30\x26\xb2\x75\x8e\x66\xcf\x11", {
+    asf: "video/x-ms-asf",
+    wmv: "video/x-ms-wmv",
+    wma: "audio/x-ms-wma",
+  }),
   // Pack header (ISO/IEC 13818-1, 2.5.3.3).
-  film("MPEG PS", "mpeg", "video/mpeg", "\0\0\x01\xba"),
+  film("MPEG PS", "mpeg", "video/mpeg", "\0\0\x01\xba", {
+    mpg: "video/mpeg",
+    mpeg: "video/mpeg",
+    vob: "video/mpeg",
+    m2p: "video/mpeg",
+  }),
   sound("Monkey's Audio", "ape", "audio/x-ape", "MAC "),
   sound("WavPack", "wv", "audio/x-wavpack", "wvpk"),
   sound("TTA", "tta", "audio/x-tta", "TTA1"),
   sound("TAK", "tak", "audio/x-tak", "tBaK"),
-  sound("Musepack", "mpc8", "audio/x-musepack", "MPCK"),
+  sound("Musepack", "mpc8", "audio/x-musepack", "MPCK", { mpc: "audio/x-musepack" }),
   sound("Musepack", "mpc", "audio/x-musepack", "MP+"),
-  sound("AIFF", "aiff", "audio/aiff", "FORM????AIF"),
+  sound("AIFF", "aiff", "audio/aiff", "FORM????AIF", { aif: "audio/aiff", aiff: "audio/aiff", aifc: "audio/aiff" }),
   sound("CAF", "caf", "audio/x-caf", "caff\0\x01"),
   sound("AU", "au", "audio/basic", ".snd"),
   sound("Wave64", "w64", "audio/x-w64", "riff\x2e\x91\xcf\x11"),
@@ -55,9 +65,12 @@ const KNOWN: readonly Magic[] = [
   sound("DTS", "dts", "audio/vnd.dts", "\x7f\xfe\x80\x01"),
 ];
 
+/** All of them. */
+export const FOREIGN_CONTAINERS: readonly ForeignContainer[] = KNOWN;
+
 /** What our own readers know of, with sound that they don't. */
-const OGG: ForeignContainer = { name: "Ogg", demuxer: "ogg", mime: "audio/ogg", isSound: true };
-const WAV: ForeignContainer = { name: "WAV", demuxer: "wav", mime: "audio/wav", isSound: true };
+const OGG: ForeignContainer = { name: "Ogg", demuxer: "ogg", mime: "audio/ogg", isSound: true, extensions: {} };
+const WAV: ForeignContainer = { name: "WAV", demuxer: "wav", mime: "audio/wav", isSound: true, extensions: {} };
 
 /** The container that begins with `head` (16 bytes are enough); null when it is not a known one. */
 export function sniffForeign(head: Uint8Array): ForeignContainer | null {

@@ -56,22 +56,25 @@ async function present(source: IndexWork, options: OpenOptions): Promise<Present
       "the container is none of MP4, Matroska, MPEG TS, AVI, FLV, MPEG PS, ASF, MP3, AAC, AC-3, FLAC, Ogg, WAV and others of sound",
     );
   }
-  const index = await openIndex(container, source, options);
+  const index = await READERS[container](source, options);
   if (index.timeline.kind === "tabled") requireProportion(index.timeline, index.sourceBytes);
   return await presentIndex(await transcodeIndex(index, options, source), options, source);
 }
 
-async function openIndex(
-  container: Exclude<Container, "mpegts">,
-  source: ByteSource,
-  options: OpenOptions,
-): Promise<MediaIndex> {
-  switch (container) {
-    case "mp4":
-      return await openMp4(source, options);
-    case "matroska":
-      return await openMatroska(source, options);
-    default:
-      return await openAudio(container, source, options);
-  }
-}
+/** Reads the index of a file. */
+type Reader = (source: ByteSource, options: OpenOptions) => Promise<MediaIndex>;
+
+const audio = (container: Parameters<typeof openAudio>[0]): Reader => (source, options) =>
+  openAudio(container, source, options);
+
+/** The reader of each container; MPEG TS is played as it is. */
+const READERS: Readonly<Record<Exclude<Container, "mpegts">, Reader>> = {
+  mp4: openMp4,
+  matroska: openMatroska,
+  mp3: audio("mp3"),
+  aac: audio("aac"),
+  ac3: audio("ac3"),
+  flac: audio("flac"),
+  ogg: audio("ogg"),
+  wav: audio("wav"),
+};

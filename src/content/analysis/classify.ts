@@ -1,5 +1,5 @@
 /** Classifies a body by its first bytes; its sender's label counts only where they say nothing. */
-import { type Container, sniffContainer } from "../../bytes/container.ts";
+import { CONTAINERS, sniffContainer } from "../../bytes/container.ts";
 import { sniffForeign } from "../../bytes/foreign-container.ts";
 import { toHex } from "../../bytes/hex.ts";
 import { mimeTypeOf } from "../file-choice.ts";
@@ -62,18 +62,6 @@ export function classifyBody(head: Uint8Array, type: string, path: string): Body
   return MEDIA_TYPE.test(type) && !LIST_TYPE.test(type) ? "media" : null;
 }
 
-const CONTAINER_MIMES: Readonly<Record<Container, string>> = {
-  mp4: "video/mp4",
-  matroska: "video/x-matroska",
-  mpegts: "video/mp2t",
-  mp3: "audio/mpeg",
-  aac: "audio/aac",
-  ac3: "audio/ac3",
-  flac: "audio/flac",
-  ogg: "audio/ogg",
-  wav: "audio/wav",
-};
-
 /** MIME type of the media that begin with `head`: what the container says, else the sender's `type`, else the name's. */
 export function mediaMime(head: Uint8Array, type: string, path: string): string {
   const container = sniffContainer(head);
@@ -81,23 +69,9 @@ export function mediaMime(head: Uint8Array, type: string, path: string): string 
   // One container has several types: sound alone, WebM.
   const named = MEDIA_TYPE.test(said) ? said : mimeTypeOf(path);
   if (container === null) return MEDIA_TYPE.test(named) ? named : sniffForeign(head)?.mime ?? named;
-  const own = CONTAINER_MIMES[container];
-  return SAME_CONTAINER[container].test(named) ? named : own;
+  const { mime, aliases } = CONTAINERS[container];
+  return aliases.test(named) ? named : mime;
 }
-
-/** Types that a container is called by, too. */
-const SAME_CONTAINER: Readonly<Record<Container, RegExp>> = {
-  mp4: /^(?:video|audio)\/(?:mp4|x-m4[av]|quicktime|3gpp)$/,
-  matroska: /^(?:video|audio)\/(?:webm|x-matroska)$/,
-  mpegts: /^video\/mp2t$/,
-  // Behind a long ID3 tag it can be any of these.
-  mp3: /^audio\/(?:mpeg|mp3|x-mp3|mpeg3|aac|aacp|x-aac|flac|x-flac)$/,
-  aac: /^audio\/(?:aac|aacp|x-aac|aac-adts)$/,
-  ac3: /^audio\/(?:ac3|eac3|vnd\.dolby\.dd-raw|x-ac3)$/,
-  flac: /^audio\/(?:flac|x-flac)$/,
-  ogg: /^(?:audio|video|application)\/(?:ogg|opus|vorbis|x-ogg)$/,
-  wav: /^audio\/(?:wav|x-wav|wave|vnd\.wave)$/,
-};
 
 /** Longer bodies than any file are how some servers say that there is no end. */
 const MAX_FILE_BYTES = 2 ** 50;
