@@ -26,7 +26,7 @@ export async function fetchBeginning(swarm: Swarm, file: MetainfoFile, signal: A
   try {
     reader = swarm.openReader(file.index, { readAheadBytes: 0 });
     const head = reader.read(0, Math.min(HEAD_BYTES, file.sizeBytes), { signal });
-    fetchIndexTail(swarm, file, signal);
+    if (file.sizeBytes > HEAD_BYTES) fetchIndexTail(swarm, file, signal);
     await head;
   } catch {
     // Only to have it: whoever plays it reads it again and hears of errors.
