@@ -125,7 +125,7 @@ export interface TsLayout {
   /** Changes whenever the bytes would (muxer version, options, tracks): feeds the ETag. */
   readonly fingerprint: string;
   /**
-   * The bytes `[start, end)` in chunks of at most 256 KiB, pulling from `source` only what they need. `end` null = to
+   * The bytes `[start, end)` in chunks of at most 128 KiB, pulling from `source` only what they need. `end` null = to
    * the end. Rejects as `ByteSource.read` does, or with `bad_media` on damage that cannot be skipped. With `buffers` the
    * consumer releases each chunk when it is written, and the muxer may put others into its memory (default: memory of their own).
    */

@@ -15,7 +15,7 @@ const MIN_KEPT_BYTES = 16 * 1024 * 1024;
 /** Kept at most, all outputs of an engine: what hundreds of readers need. */
 const MAX_KEPT_BYTES = 64 * 1024 * 1024;
 /** Chunks are found by their place in steps of this, bytes. */
-const BUCKET_BYTES = 256 * 1024;
+const BUCKET_BYTES = 128 * 1024;
 
 /** A run of the muxer. */
 export interface Run {

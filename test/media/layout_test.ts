@@ -125,11 +125,11 @@ test("TsLayout.read() of a range in the middle fetches that range only", async (
   assert(source.bytesRead < 20_000, `${source.bytesRead} bytes`);
 });
 
-test("TsLayout.read() hands out chunks of at most 256 KiB", async () => {
+test("TsLayout.read() hands out chunks of at most 128 KiB", async () => {
   const bytes = fixture("mp4-front.mp4");
   const { ts } = await openBytes(bytes);
   for await (const chunk of ts.read(0, null, new MemorySource(bytes), NEVER)) {
-    assert(chunk.length > 0 && chunk.length <= 256 * 1024);
+    assert(chunk.length > 0 && chunk.length <= 128 * 1024);
   }
 });
 

@@ -3,10 +3,10 @@ import { detached } from "../../bytes/detached.ts";
 import type { ByteLender } from "../../bytes/source.ts";
 
 /**
- * Most memory of reads that is held for parts of them, bytes: a player's half second of 64 Mbit/s. Parts of further reads
+ * Most memory of reads that is held for parts of them, bytes: two reads of a walk over clusters. Parts of further reads
  * are copied, or a stranger's file could have a whole read held for each byte.
  */
-const MAX_MEMORY_BYTES = 4 * 1024 * 1024;
+const MAX_MEMORY_BYTES = 1024 * 1024;
 
 /** What one user keeps of the reads that it was lent. Holding a part costs nothing; copying all of them a sixth of the film. */
 export class HeldParts {
@@ -26,7 +26,9 @@ export class HeldParts {
     const { buffer } = part;
     const count = this.#counts.get(buffer) ?? 0;
     if (count === 0) {
-      if (this.#memoryBytes + buffer.byteLength > MAX_MEMORY_BYTES) return part.slice();
+      // A part that is most of its memory is held in any case: a copy would take as much again.
+      const isMost = 2 * part.byteLength >= buffer.byteLength;
+      if (!isMost && this.#memoryBytes + buffer.byteLength > MAX_MEMORY_BYTES) return part.slice();
       this.#memoryBytes += buffer.byteLength;
     }
     this.#counts.set(buffer, count + 1);

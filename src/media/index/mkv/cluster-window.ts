@@ -102,6 +102,11 @@ export class ClusterWindow {
   /** Reads until `count` bytes are there or the source ends; returns whether they are. */
   async need(count: number): Promise<boolean> {
     while (!this.gather(count)) {
+      const isLarge = count - this.available > this.#options.chunkBytes;
+      if (isLarge && this.position + count <= this.#source.sizeBytes) {
+        await this.#gatherLarge(count);
+        continue;
+      }
       const from = this.position + this.available;
       const length = this.#readBytes(from, count - this.available);
       if (length <= 0) return false;
@@ -113,6 +118,31 @@ export class ClusterWindow {
       this.#nextOrigin = from;
     }
     return true;
+  }
+
+  /**
+   * Joins `count` bytes, most of which are still to be read, in one memory, by reads of the usual size: one read of all
+   * would take the same memory again until it is joined.
+   */
+  async #gatherLarge(count: number): Promise<void> {
+    const { chunkBytes, signal, lender } = this.#options;
+    const joined = new Uint8Array(count);
+    let filled = this.available;
+    joined.set(this.bytes.subarray(this.at, this.at + filled));
+    const origin = this.position;
+    while (filled < count) {
+      const from = origin + filled;
+      const end = Math.min((Math.floor(from / chunkBytes) + 1) * chunkBytes, origin + count);
+      const chunk = await this.#source.read(from, end - from, { signal });
+      joined.set(chunk, filled);
+      filled += chunk.length;
+      lender?.release(chunk);
+    }
+    if (this.#isRead) this.#passed.push(this.bytes);
+    this.#isRead = false;
+    this.#origin = origin;
+    this.at = 0;
+    this.bytes = joined;
   }
 
   /** How much to read at `from` where at least `count` bytes are missing. */
