@@ -1,4 +1,5 @@
 /** One torrent's swarm: metadata, data path, peers, web seeds, discovery and readers, from joining to leaving. */
+import { deferred } from "../bytes/deferred.ts";
 import { withSignal } from "../bytes/deadline.ts";
 import { MillraceError } from "../errors.ts";
 import { trackerTrouble } from "../discovery/types.ts";
@@ -56,7 +57,7 @@ export class TorrentSwarm implements Swarm {
   private trouble: string | null = null;
   private closing: Promise<void> | null = null;
   private readonly ending = new AbortController();
-  private readonly started = Promise.withResolvers<AnyMetainfo>();
+  private readonly started = deferred<AnyMetainfo>();
   /** Set when the metadata has arrived; public as `metainfo` when the store is open. */
   private description: Metainfo | null = null;
   private readonly completion = new Completion(this.ending.signal);
@@ -152,10 +153,7 @@ export class TorrentSwarm implements Swarm {
     this.openWebSeeds();
   }
 
-  /**
-   * Whether peers are looked for and served; without them all bytes come from web seeds, and we announce ourselves
-   * nowhere.
-   */
+  /** Whether peers are looked for and served; without, all bytes come from web seeds and we announce ourselves nowhere. */
   setPeering(value: boolean): void {
     if (value === this.isPeering || this.closing !== null) return;
     this.isPeering = value;
