@@ -4,7 +4,7 @@ import type { ChunkBuffers } from "../../../bytes/chunk-buffers.ts";
 
 /**
  * Largest chunk handed out (see `TsLayout.read`): each costs some ten promises and a system call, so that a gigabyte of MP4 takes
- * a fifth less work in chunks of 256 KiB than of 64. With 256, films of large pictures took 20 MiB more on Bun.
+ * a fifth less work in chunks of 256 KiB than of 64. With 256, on Bun films of large pictures took 20 MiB more.
  */
 const MAX_CHUNK_BYTES = 128 * 1024;
 /** Packets are collected in a buffer of this size and handed out as views of it. */
