@@ -1,6 +1,6 @@
 /**
- * Fails when an exported symbol of `src` has no doc comment, a link between pages leads nowhere, wording is refused, or
- * a table generated from code is stale; `--write` renews those tables.
+ * Fails when an exported symbol of `src` has no doc comment, a link between pages leads nowhere, wording is refused, a
+ * sentence of a page is too long, or a table generated from code is stale; `--write` renews those tables.
  */
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
@@ -11,6 +11,7 @@ import { METHODS } from "../src/http/api/registry.ts";
 import { docFaults, withTable, wordingFaults } from "./support/doc-rules.ts";
 import { readPages, readSources, ROOT } from "./support/files.ts";
 import { linkFaults } from "./support/link-rules.ts";
+import { sentenceFaults } from "./support/page-rules.ts";
 
 const files = [...readSources("src"), ...readSources("platform")];
 /** The rules themselves contain what they refuse, and fixtures are bytes. */
@@ -22,6 +23,7 @@ const faults = [
   ...docFaults(files),
   ...wordingFaults(worded),
   ...linkFaults(readPages(), (file) => existsSync(path.join(ROOT, file))),
+  ...sentenceFaults(readPages()),
 ];
 /** Tables generated from code, by the page that shows them. */
 const TABLES = [
