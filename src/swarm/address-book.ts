@@ -13,6 +13,10 @@ const MAX_PER_HOST = 16;
 const FIRST_RETRY_MS = 5_000;
 const LAST_RETRY_MS = 600_000;
 
+/** A peer that leaves while the metadata is unknown is tried again after this, ms, and so often. */
+const RETURN_MS = 1_000;
+const MAX_RETURNS = 3;
+
 /** An address is forgotten after this many failures in a row. */
 const MAX_FAILURES = 6;
 
@@ -44,6 +48,8 @@ export interface KnownAddress {
   failures: number;
   /** Monotonic ms before which it is not dialled. */
   retryAtMs: number;
+  /** How often it was tried again soon after it had left. */
+  returns: number;
   /** It hung up during our handshake: begin the other way (encrypted or plain) next time. */
   flipEncryption: boolean;
   /** It could not take data in the same packet as our handshake: wait for its own handshake next time. */
@@ -87,6 +93,7 @@ export class AddressBook {
       state: "idle",
       failures: 0,
       retryAtMs: -Infinity,
+      returns: 0,
       flipEncryption: false,
       patient: false,
       seed: false,
@@ -128,6 +135,17 @@ export class AddressBook {
   ended(entry: KnownAddress, nowMs: number): void {
     entry.failures = 0;
     this.retryLater(entry, nowMs);
+  }
+
+  /**
+   * A connection that had worked is over, and we don't know what the swarm shares yet. The peer may just have found out that
+   * it is a broadcast, which it joins with new connections: it is tried again soon, a few times.
+   */
+  endedEarly(entry: KnownAddress, nowMs: number): void {
+    this.ended(entry, nowMs);
+    if (entry.returns >= MAX_RETURNS) return;
+    entry.returns++;
+    entry.retryAtMs = nowMs + RETURN_MS;
   }
 
   /** The peer answered, but not to this kind of handshake: the other kind is tried at once. */

@@ -311,6 +311,7 @@ export class Peers implements SessionHost {
     const seeds = session.isSeed && this.transfer?.complete === true;
     if (seeds || this.resting.has(session)) this.book.rest(entry, nowMs, seeds);
     else if (session.deaf || session.hasteGivenUp) this.book.slower(entry, nowMs);
+    else if (this.transfer === null && session.info !== null) this.book.endedEarly(entry, nowMs);
     else {
       const end = { greeted: session.info !== null, error, mayFlip: this.context.encryption !== "off" };
       settleAddress(this.book, entry, end, nowMs);

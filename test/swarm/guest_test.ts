@@ -2,6 +2,7 @@
 import { test } from "node:test";
 import { assertEquals, assertThrows } from "@std/assert";
 import { MillraceError } from "../../src/errors.ts";
+import type { KnownAddress } from "../../src/swarm/address-book.ts";
 import type { GuestSwarm } from "../../src/swarm/manager.ts";
 import { connectPeer } from "../../src/wire/mod.ts";
 import { createPeerId } from "../../src/wire/peer-id.ts";
@@ -59,5 +60,23 @@ test("SwarmManager offers peers of its infohash to the guest, and counts the gue
     });
     await until("the connection is refused", () => closed);
     assertEquals(host.asked, ["127.0.0.1"]);
+  });
+});
+
+test("SwarmManager dials a peer that leaves before the metadata is known again, after a second", async () => {
+  await Lab.run(async (lab) => {
+    const torrent = await makeTorrent({ bytes: 65536, pieceLength: 32768 });
+    const { infohash, infohashHex } = torrent.metainfo;
+    const magnet = { infohash, infohashHex, name: null, trackers: [], webSeeds: [], selectOnly: null };
+    const first = await lab.node();
+    const { swarm } = first.join({ magnet: { ...magnet, peers: [] } });
+    const later = await lab.node();
+    const waiting = later.join({ magnet: { ...magnet, peers: [`127.0.0.1:${first.address.port}`] } }).swarm;
+    await until("both know only the magnet, and each other", () => swarm.peerCount === 1 && waiting.peerCount === 1);
+    const host = guest();
+    first.manager.host(infohashHex, host); // it found out that this is a broadcast
+    await until("the other tries again", () => host.asked.length > 0);
+    const [entry] = waiting.knownAddresses() as readonly KnownAddress[];
+    assertEquals(entry!.returns, 1);
   });
 });

@@ -84,6 +84,18 @@ test("AddressBook.wakeSeeds() lets resting seeds be dialled, and no other peer",
   assertEquals(book.next(1_000, (host) => host === "seed"), null);
 });
 
+test("AddressBook.endedEarly() lets a peer be dialled again after a second, three times, then as any other", () => {
+  const book = new AddressBook();
+  book.add({ host: "a", port: 1 }, "tracker");
+  const entry = book.get({ host: "a", port: 1 })!;
+  const delays: number[] = [];
+  for (let i = 0; i < 5; i++) {
+    book.endedEarly(entry, 0);
+    delays.push(book.nextRetryMs()!);
+  }
+  assertEquals(delays, [1_000, 1_000, 1_000, 5_000, 5_000]);
+});
+
 test("AddressBook stays bounded, in total and per host", () => {
   const book = new AddressBook();
   for (let i = 0; i < MAX_ADDRESSES + 100; i++) book.add({ host: `h${i}`, port: 1 }, "dht");
