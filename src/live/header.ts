@@ -17,7 +17,8 @@ export const FLAG_END = 4;
 /** Bytes of a block's hash: SHA-256, truncated. */
 export const HASH_BYTES = 20;
 /** Bytes of an ed25519 signature (RFC 8032). */
-const SIGNATURE_BYTES = 64;
+/** Length of an ed25519 signature (RFC 8032). */
+export const SIGNATURE_BYTES = 64;
 /** Largest sequence number: 31 bits, so that no wire library takes it for a negative index. */
 export const MAX_SEQUENCE = 0x7fffffff;
 

@@ -4,6 +4,7 @@ import type { SocketAddress } from "../ports.ts";
 import { TOKEN_BYTES } from "../utp/utp-endpoint.ts";
 import { addressBytes, addressText } from "../wire/address.ts";
 import type { ReachMessage } from "./reach-messages.ts";
+import type { SourceMessage } from "./source-message.ts";
 
 /** First byte of SEEK, PROBE and PUNCH. */
 const TYPE = { seek: 8, probe: 9, punch: 10 } as const;
@@ -28,7 +29,7 @@ export type PunchMessage =
   };
 
 /** Every message of `live1` that is about members rather than the stream. */
-export type MemberMessage = ReachMessage | PunchMessage;
+export type MemberMessage = ReachMessage | PunchMessage | SourceMessage;
 
 /** Encodes a message. Throws `invalid_argument` for an address that is no literal one. */
 export function encodePunchMessage(message: PunchMessage): Uint8Array<ArrayBuffer> {

@@ -14,6 +14,7 @@ import {
 
 /** Separates these signatures from any other use of the key. */
 const CONTEXT = new TextEncoder().encode("live1\0");
+const SOURCE_CONTEXT = new TextEncoder().encode("live1 source\0");
 const ALGORITHM = "Ed25519";
 
 /** A broadcaster's key pair. */
@@ -50,13 +51,15 @@ export async function hashBlocks(piece: Uint8Array): Promise<Uint8Array> {
   return concatBytes(await Promise.all(blocks));
 }
 
-/** Signs the headers of one stream. */
+/** Signs for one stream: its headers, and that its broadcaster is who it says. */
 export class HeaderSigner {
   private readonly key: CryptoKey;
+  private readonly infohash: Uint8Array;
   private readonly prefix: Uint8Array;
 
   private constructor(key: CryptoKey, infohash: Uint8Array) {
     this.key = key;
+    this.infohash = infohash;
     this.prefix = concatBytes([CONTEXT, infohash]);
   }
 
@@ -76,6 +79,12 @@ export class HeaderSigner {
     const signature = await crypto.subtle.sign(ALGORITHM, this.key, concatBytes([this.prefix, unsigned]));
     return attachSignature(header, unsigned, new Uint8Array(signature));
   }
+
+  /** Signature that shows the member with the peer id `receiverId` that the one with `senderId` is the broadcaster. */
+  async signSource(receiverId: Uint8Array, senderId: Uint8Array): Promise<Uint8Array> {
+    const signed = sourceStatement(this.infohash, receiverId, senderId);
+    return new Uint8Array(await crypto.subtle.sign(ALGORITHM, this.key, signed));
+  }
 }
 
 /**
@@ -90,10 +99,12 @@ export interface LiveVerifier {
 /** Checks headers and blocks of one stream with WebCrypto. */
 export class CryptoVerifier implements LiveVerifier {
   private readonly key: CryptoKey;
+  private readonly infohash: Uint8Array;
   private readonly prefix: Uint8Array;
 
   private constructor(key: CryptoKey, infohash: Uint8Array) {
     this.key = key;
+    this.infohash = infohash;
     this.prefix = concatBytes([CONTEXT, infohash]);
   }
 
@@ -116,4 +127,15 @@ export class CryptoVerifier implements LiveVerifier {
   block(data: Uint8Array, hash: Uint8Array, done: (genuine: boolean) => void): void {
     hashBlock(data).then((actual) => done(equalBytes(actual, hash)), () => done(false));
   }
+
+  /** Whether `signature` is that of `HeaderSigner.signSource`. */
+  source(signature: Uint8Array, receiverId: Uint8Array, senderId: Uint8Array): Promise<boolean> {
+    const signed = sourceStatement(this.infohash, receiverId, senderId);
+    return crypto.subtle.verify(ALGORITHM, this.key, signature as Uint8Array<ArrayBuffer>, signed);
+  }
+}
+
+/** What a broadcaster signs for one member. */
+function sourceStatement(infohash: Uint8Array, receiverId: Uint8Array, senderId: Uint8Array): Uint8Array<ArrayBuffer> {
+  return concatBytes([SOURCE_CONTEXT, infohash, receiverId, senderId]);
 }

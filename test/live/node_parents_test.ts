@@ -2,6 +2,7 @@
 import { test } from "node:test";
 import { assert, assertEquals } from "@std/assert";
 import { UnsubscribeReason } from "../../src/live/messages.ts";
+import { noteBarren } from "../../src/live/node/conduct.ts";
 import { GENUINE } from "../simulation/live-network.ts";
 import { CLOSED, emptyPaths, UNFED } from "../../src/live/node/place.ts";
 import { POLICY } from "../../src/live/node/policy.ts";
@@ -25,6 +26,7 @@ test("LiveNode leaves a source that is back to those who stood at the head of a 
   const { stage, peers: [parent] } = Stage.joined(1);
   stage.fill(parent!);
   const gone = stage.neighbour({ role: "source" });
+  gone.peer.isSource = true;
   stage.window(gone, 10, 21);
   stage.place(gone, { depths: 1, bars: 0 });
   stage.pass(400);
@@ -36,6 +38,7 @@ test("LiveNode leaves a source that is back to those who stood at the head of a 
   stage.node.disconnected(gone.peer);
   stage.place(parent!, { depths: 255, bars: CLOSED });
   const back = stage.neighbour({ role: "source" });
+  back.peer.isSource = true;
   stage.window(back, 10, 22);
   stage.place(back, { depths: 1, bars: 0 });
   stage.pass(300);
@@ -150,6 +153,17 @@ test("LiveNode parts first with the neighbour that was of no use for longest", (
   assertEquals(stage.node.expendable(), idle.peer);
 });
 
+test("LiveNode parts with a neighbour that let it down before any other of no use", () => {
+  const { stage, peers: [first] } = Stage.joined(1);
+  stage.fill(first!);
+  const [idle, liar] = [stage.neighbour(), stage.neighbour()];
+  stage.pass(POLICY.settleMs + 500);
+  first!.peer.parentMask = 0xff;
+  assertEquals(stage.node.expendable(), idle.peer);
+  noteBarren(liar.peer, stage.clock.monotonic());
+  assertEquals(stage.node.expendable(), liar.peer);
+});
+
 test("LiveNode replaces a parent that says nothing for a second while the stream goes on, and asks it nothing more", () => {
   const { stage, peers: [gone, other, third] } = Stage.joined(3);
   stage.fill(other!);
@@ -247,6 +261,13 @@ for (const [says, depth, waitsMs] of [["is fed", 3, 0], ["gets nothing itself", 
     }
     const waited = nowOf(stage) - starvedMs!;
     assert(waited >= waitsMs && waited <= waitsMs + 200, `${waited} ms`);
+    const { next } = branches[1]!;
+    assert(next !== null && next.peer !== had.peer);
+    const newest = stage.node.window.newest!.seq;
+    const atSeq = (4 * newest + 1) % 8 === 1 ? newest : newest - 1;
+    stage.node.block(next.peer, atSeq, 16_384, GENUINE.subarray(0, 16_384));
+    assertEquals(branches[1]!.parent, next.peer);
+    assertEquals(had.peer.barrenTimes, says === "is fed" ? 1 : 0);
   });
 }
 

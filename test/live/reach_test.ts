@@ -3,6 +3,8 @@ import { assert, assertEquals, assertThrows } from "@std/assert";
 import type { PeerOrigin } from "../../src/discovery/types.ts";
 import { MillraceError } from "../../src/errors.ts";
 import { decodeLiveMessage } from "../../src/live/messages.ts";
+import { noteFailedTrial } from "../../src/live/node/conduct.ts";
+import { LivePeer } from "../../src/live/node/live-peer.ts";
 import {
   decodeReachMessage,
   encodeReachMessage,
@@ -18,6 +20,7 @@ import { DialSlots } from "../../src/swarm/dial-slots.ts";
 import { Dialer } from "../../src/swarm/dialer.ts";
 import { Reachability } from "../../src/swarm/reachability.ts";
 import { BROADCAST, SearchPace } from "../../src/swarm/search-pace.ts";
+import { ScriptedLink } from "./support.ts";
 import { FakeClock, settle } from "../support/fake-clock.ts";
 import { seededRandom } from "../simulation/event-queue.ts";
 
@@ -230,6 +233,17 @@ test("lobbyLeavers() clears places at members that others can connect to before 
   const sessions = Array.from({ length: 6 }, (_, i) => lobbySession(i, { reach: i % 2 === 0 ? "open" : "closed" }));
   sessions.forEach((session, i) => admission.take(`198.51.${i}.1`, session.incoming));
   assertEquals(lobbyLeavers(sessions, admission, 10_000).map(({ startedMs }) => startedMs), [4, 2, 0, 5]);
+});
+
+test("lobbyLeavers() parts first with members that let us down", () => {
+  const admission = new PeerAdmission(10);
+  const sessions = Array.from({ length: 6 }, (_, i) => {
+    const peer = new LivePeer(new ScriptedLink(), { role: "viewer", upBytesPerS: null }, i);
+    if (i === 3) noteFailedTrial(peer, 9000);
+    return lobbySession(i, { peer });
+  });
+  sessions.forEach((session, i) => admission.take(`198.51.${i}.1`, session.incoming));
+  assertEquals(lobbyLeavers(sessions, admission, 10_000).map(({ startedMs }) => startedMs), [3, 5, 4, 2]);
 });
 
 test("lobbyLeavers() clears places within a network that has all it may have, so that its next viewers get in", () => {

@@ -142,6 +142,47 @@ for (const isReached of [true, false]) {
   });
 }
 
+for (const elsewhere of ["198.51.100.9", "203.0.113.9"]) {
+  const isElsewhere = !elsewhere.startsWith("203");
+  test(
+    `SourcePlaces gives a substream's second place ${
+      isElsewhere ? "only to another network" : "to the same network"
+    } when there is ${isElsewhere ? "one" : "no other"}`,
+    () => {
+      const stage = new Stage({ role: "source", uplinkBytesPerS: 2 * BYTES_PER_S / POLICY.sourceLoadLimit + 1 });
+      publish(stage, 5);
+      const first = proven(stage, BYTES_PER_S, "203.0.113.1");
+      const second = proven(stage, BYTES_PER_S, "203.0.113.2");
+      const other = proven(stage, BYTES_PER_S, elsewhere);
+      for (const { peer } of [first, second, other]) assertEquals(peer.subnet === null, false);
+      stage.says(first, { type: "subscribe", mask: 0xff, from: 6 });
+      stage.says(second, { type: "subscribe", mask: 0x0f, from: 6 });
+      assertEquals(second.peer.childMask, isElsewhere ? 0 : 0x0f);
+      stage.says(other, { type: "subscribe", mask: 0xff, from: 6 });
+      assertEquals(other.peer.childMask, isElsewhere ? 0xff : 0xf0);
+    },
+  );
+}
+
+test("SourcePlaces lets no child of another network yield its place to the network of those that remain", () => {
+  const stage = new Stage({ role: "source", uplinkBytesPerS: 2 * BYTES_PER_S / POLICY.sourceLoadLimit + 1 });
+  publish(stage, 5);
+  const [first, other] = ["203.0.113.1", "198.51.100.9"].map((host) => proven(stage, BYTES_PER_S, host));
+  for (const child of [first!, other!]) stage.says(child, { type: "subscribe", mask: 0xff, from: 6 });
+  pass(stage, POLICY.trialMs);
+  stage.node.disconnected(first!.peer);
+  const again = proven(stage, BYTES_PER_S, "203.0.113.1");
+  stage.says(again, { type: "subscribe", mask: 0xff, from: 6 });
+  assertEquals([again.peer.childMask, other!.peer.childMask], [0xff, 0xff]);
+  // Nobody is fed through `other`, and it had its time: any child could take its place.
+  const elsewhere = proven(stage, BYTES_PER_S, "192.0.2.1");
+  const strong = proven(stage, 4 * BYTES_PER_S, "203.0.113.3");
+  stage.says(strong, { type: "subscribe", mask: 0x03, from: 6 });
+  assertEquals([other!.peer.childMask, strong.peer.childMask], [0xff, 0]);
+  stage.says(elsewhere, { type: "subscribe", mask: 0x03, from: 6 });
+  assertEquals([other!.peer.childMask, elsewhere.peer.childMask], [0xfc, 0x03]);
+});
+
 test("SourcePlaces believes no path that is filled with ones", () => {
   const { stage, liar, below } = crowded();
   stage.says(liar, { type: "subscribe", mask: 0x03, from: 6 });

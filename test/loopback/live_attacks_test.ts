@@ -166,6 +166,7 @@ test("who claims all and serves nothing is snubbed, and holds nobody up", async 
     const bad = find()!;
     await until("it is asked, or chosen as parent", () => bad.parentMask !== 0 || bad.requests.size > 0);
     await until("it is given up", () => bad.parentMask === 0 && bad.requests.size === 0, 15_000);
+    assertEquals([bad.info.role, bad.isSource], ["source", false]);
   });
 });
 

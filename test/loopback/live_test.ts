@@ -9,7 +9,7 @@ import { temporaryDirectory } from "../support/engine.ts";
 import { heldUp } from "../support/held-up.ts";
 import { start } from "../support/process.ts";
 import { until } from "../support/until.ts";
-import { LiveLab, RATE } from "../live/live-lab.ts";
+import { LiveLab, RATE, type Viewer } from "../live/live-lab.ts";
 import { assertIdentical } from "./live-support.ts";
 
 test("three viewers get every byte of a broadcast over TCP", async () => {
@@ -26,6 +26,8 @@ test("three viewers get every byte of a broadcast over TCP", async () => {
     for (const viewer of viewers) assertIdentical(viewer, swarm);
     await until("a parent for each substream", () => viewers.every(({ swarm }) => swarm.status().parents === 8));
     await until("one connection to each", () => broadcast.status().peers === 3);
+    const sourcesOf = (viewer: Viewer) => [...viewer.swarm.node.peers].filter(({ isSource }) => isSource).length;
+    await until("the broadcaster's proof to each", () => viewers.every((viewer) => sourcesOf(viewer) === 1));
   });
 });
 

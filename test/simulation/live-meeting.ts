@@ -25,6 +25,8 @@ export interface MeetingHost {
   readonly latencyMs: readonly [number, number];
   /** There are members that nobody can connect to. */
   readonly hasClosed: boolean;
+  /** Most connections of the source. */
+  readonly sourceLinks: number;
 }
 
 /** The ways of one run. */
@@ -65,7 +67,7 @@ export class Meeting {
 
   /** True when `host` takes another connection, be it in the place of one of no use. */
   private hasRoom(host: SimHost): boolean {
-    return host.links.size < (host === this.run.source ? SOURCE_LINKS : MAX_LINKS) || host.makeRoom();
+    return host.links.size < (host === this.run.source ? this.run.sourceLinks : MAX_LINKS) || host.makeRoom();
   }
 
   private dial(host: SimHost, other: SimHost): void {

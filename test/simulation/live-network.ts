@@ -276,6 +276,8 @@ function join(queue: EventWheel, a: SimHost, b: SimHost, latencyMs: number): boo
     if (!there.open) return;
     there.local = back.remote = a.node.connected(there, b.info);
     back.local = there.remote = b.node.connected(back, a.info);
+    there.local.isSource = b.options.role === "source";
+    back.local.isSource = a.options.role === "source";
     // Each end may speak before the other is told; nothing arrives in less than the latency.
   });
   return true;

@@ -37,6 +37,8 @@ export interface LiveScenario {
   readonly silentDeath?: { readonly atS: number; readonly share: number };
   /** A share of the viewers, at least one, lies; none of the first ten. */
   readonly liars?: { readonly kind: LiarKind; readonly share: number };
+  /** Most connections of the source. Default 80. */
+  readonly sourceLinks?: number;
   /** Announced bitrate in shares of the true one. Default 1. */
   readonly toldShare?: number;
   /** The stream begins with so many seconds of a slate: `SLATE_BYTES_PER_S`. */

@@ -93,6 +93,7 @@ export class LiveSimulation {
       viewers: () => this.viewers,
       isAway: () => this.away,
       latencyMs: scenario.latencyMs ?? [10, 50],
+      sourceLinks: scenario.sourceLinks ?? SOURCE_LINKS,
       hasClosed: (scenario.closedShare ?? 0) > 0 || scenario.closedSource === true,
     });
   }
@@ -271,7 +272,9 @@ export class LiveSimulation {
       // As often as `RedialPolicy` has them dial; the last time before may have been at any moment.
       const everyMs = SOURCE_RETRY_MS * (0.8 + 0.4 * this.random());
       this.queue.after(everyMs * this.random(), () => {
-        if (this.source.links.size < SOURCE_LINKS) connect(this.queue, host, this.source, this.meeting.latencyMs());
+        if (this.source.links.size < (this.scenario.sourceLinks ?? SOURCE_LINKS)) {
+          connect(this.queue, host, this.source, this.meeting.latencyMs());
+        }
       });
     }
     this.queue.at(this.quietUntilMs, () => this.meeting.meet(this.source));

@@ -58,7 +58,7 @@ export async function startBroadcast(parts: BroadcastParts, options: BroadcastOp
     const signer = await HeaderSigner.create(state.privateKey, metainfo.infohash);
     await files.writeState(state);
     await files.writeTransportFile(bytes);
-    const lease = parts.swarms.broadcast(metainfo, options.uploadLimitBytesPerSecond ?? 0);
+    const lease = parts.swarms.broadcast(metainfo, signer, options.uploadLimitBytesPerSecond ?? 0);
     for (const address of await files.readViewers()) lease.source.peers.adopt(address, "manual");
     const identity = { metainfo, transportFile: bytes, contentId: await contentId(metainfo) };
     return new RunningBroadcast(parts, { files, state, signer, lease, input, identity, early: probe.events });

@@ -19,7 +19,7 @@ const UNTOLD_DEPTH = 12;
 
 /** How deep a child of `peer` is on `substream`. */
 export function depthAt(peer: LivePeer, substream: number): number {
-  return peer.place?.depths[substream] ?? (peer.info.role === "source" ? 1 : UNTOLD_DEPTH);
+  return peer.place?.depths[substream] ?? (peer.isSource ? 1 : UNTOLD_DEPTH);
 }
 
 /** True when `peer` receives `substream` through the member with our mark, as far as its path shows. */

@@ -76,13 +76,13 @@ export class Children {
       if ((peer.parentMask & bit) !== 0 || !this.isFed(substream) || this.isDeadEnd(peer, substream)) continue;
       if (!this.hasRoom(substream)) {
         const entry = this.entry(peer, substream, nowMs);
-        if (entry === null) continue;
+        if (entry === null || this.isOneSided(peer, substream, entry.isTrial ? null : entry.victim)) continue;
         if (entry.isTrial) this.atSource!.tried(peer, substream);
         else {
           this.giveNotice(entry.victim, 1 << entry.from, nowMs);
           displaced.push([entry.victim, 1 << entry.from]);
         }
-      }
+      } else if (this.isOneSided(peer, substream, null)) continue;
       peer.childMask |= bit;
       peer.noticeMask &= ~bit;
       peer.childSinceMs[substream] = nowMs;
@@ -91,6 +91,10 @@ export class Children {
       accepted |= bit;
     }
     return { accepted, displaced };
+  }
+
+  private isOneSided(peer: LivePeer, substream: number, victim: LivePeer | null): boolean {
+    return this.atSource?.isOneSided(peer, substream, victim) ?? false;
   }
 
   /** How `peer` can have a place where there is no room: on trial, or in the place that another has in `from`; null when it can't. */

@@ -47,6 +47,11 @@ export function barrenTimes({ barrenTimes, barrenUntilMs }: LivePeer, nowMs: num
   return afterForgiveness(barrenTimes, barrenUntilMs, nowMs);
 }
 
+/** How often `peer` let us down, as a parent or as a child of a source, less what has been forgiven. */
+export function doubtsOf(peer: LivePeer, nowMs: number): number {
+  return barrenTimes(peer, nowMs) + afterForgiveness(peer.failedTrials, peer.barredUntilMs, nowMs);
+}
+
 /** `peer` was asked to be a parent and brought nothing, or stopped: it isn't asked again for a while. */
 export function noteBarren(peer: LivePeer, nowMs: number): void {
   const times = barrenTimes(peer, nowMs);

@@ -279,7 +279,7 @@ export class LiveNode {
     const complete = this.window.addBlock(entry, block, data);
     if (from !== null) {
       from.lastBlockMs = nowMs;
-      if (from.info.role === "source") this.counters.fromSourceBytes += data.length;
+      if (from.isSource) this.counters.fromSourceBytes += data.length;
       else this.counters.fromViewersBytes += data.length;
     }
     if (from !== null) this.parents.unneeded(from, header.seq, block, data.length);

@@ -3,6 +3,7 @@ import type { MillraceError } from "../../errors.ts";
 import { LinkFlight } from "./link-flight.ts";
 import { encodeLiveMessage, type LiveMessage, windowHas, type WindowMessage, windowNewest } from "../messages.ts";
 import type { Place } from "./place.ts";
+import { subnetOf } from "./subnet.ts";
 import { POLICY } from "./policy.ts";
 import { RecentNumbers } from "./recent-numbers.ts";
 import { TokenBucket } from "./token-bucket.ts";
@@ -22,6 +23,7 @@ export interface LiveLink {
 
 /** What the handshake says: `live: {v, role, up}`. */
 export interface LivePeerInfo {
+  /** As it says; see `LivePeer.isSource`. */
   readonly role: "source" | "viewer";
   /** Uplink as reported, bytes/s; null when unknown. Decides about places in the trees, never about trust. */
   readonly upBytesPerS: number | null;
@@ -51,6 +53,8 @@ export interface GivenBlock {
 export class LivePeer {
   readonly link: LiveLink;
   readonly info: LivePeerInfo;
+  /** Network that it is connected from, as in `subnetOf`; null for our own, or when its host is not known. */
+  readonly subnet: string | null;
   readonly connectedMs: number;
   /** Its wall clock minus ours when it connected, ms; null when not reported. */
   clockAheadMs: number | null = null;
@@ -58,6 +62,8 @@ export class LivePeer {
   readonly headerBucket: TokenBucket;
   readonly pongBucket: TokenBucket;
   closed = false;
+  /** It has proved that it is the broadcaster. */
+  isSource = false;
   window: WindowMessage | null = null;
   /** Newest piece of its WINDOW; -1 without. */
   newestSeq = -1;
@@ -133,6 +139,7 @@ export class LivePeer {
   constructor(link: LiveLink, info: LivePeerInfo, nowMs: number) {
     this.link = link;
     this.info = info;
+    this.subnet = info.host === undefined ? null : subnetOf(info.host);
     this.connectedMs = this.heardMs = nowMs;
     this.windowBucket = new TokenBucket(POLICY.windowsPerS, nowMs);
     this.headerBucket = new TokenBucket(POLICY.headersPerS, nowMs);

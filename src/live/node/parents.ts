@@ -97,7 +97,7 @@ export class Parents {
       if (branch.next?.peer === peer) branch.forgetNext();
       if (branch.former?.peer === peer) branch.forgetFormer();
       if (branch.parent !== peer) continue;
-      if (peer.closed && peer.info.role === "source") this.headMask |= branch.bit;
+      if (peer.closed && peer.isSource) this.headMask |= branch.bit;
       if (refused && !peer.closed && branch.isProven && branch.noticeUntilMs === null) {
         branch.noticeUntilMs = nowMs + POLICY.noticeMs;
       } else branch.release(nowMs);
@@ -208,7 +208,7 @@ export class Parents {
       branch.chanceMs = null;
       return null;
     }
-    if (found.info.role === "source" && (this.headMask & branch.bit) !== 0) return found;
+    if (found.isSource && (this.headMask & branch.bit) !== 0) return found;
     // Our parent says that it is fed and brings nothing: the branch begins with us.
     if (branch.isProven && depthAt(branch.parent!, branch.substream) <= MAX_DEPTH) return found;
     branch.chanceMs ??= nowMs + POLICY.unfedMs * (0.5 + this.view.random());
@@ -227,6 +227,7 @@ export class Parents {
    * alone too: they would take the place of a head that has not dialled yet.
    */
   private isReserved(peer: LivePeer, branch: Branch, nowMs: number): boolean {
+    // Its proof may still be on the way, and a liar gains nothing by being left alone.
     if (peer.info.role !== "source" || nowMs - peer.connectedMs >= POLICY.returnMs) return false;
     return this.wasFed && (this.headMask & branch.bit) === 0;
   }

@@ -130,7 +130,7 @@ export class Puller {
       }
       // All trees hang on the source, so spare it; others have the piece by now.
       const cost = peer.requests.size + (peer.rttMs ?? 100) / 200 + this.view.random() * 2 +
-        (peer.info.role === "source" ? 3 : 0) + (peer.hasRoom ? 0 : 2) +
+        (peer.isSource ? 3 : 0) + (peer.hasRoom ? 0 : 2) +
         (peer.isProven || !this.view.isWary ? 0 : 1);
       if (cost < bestCost) [best, bestCost] = [peer, cost];
     }

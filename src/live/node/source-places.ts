@@ -95,6 +95,32 @@ export class SourcePlaces {
     );
   }
 
+  /**
+   * True when all children of `substream`, without `victim`, are of the network of `peer`, while a neighbour of another one
+   * could be a child: whoever owns that network would own the tree.
+   */
+  isOneSided(peer: LivePeer, substream: number, victim: LivePeer | null): boolean {
+    const { subnet } = peer;
+    if (subnet === null) return false;
+    let count = 0;
+    for (const child of this.childrenOf(substream)) {
+      if (child === victim) continue;
+      if (child.subnet !== subnet) return false;
+      count++;
+    }
+    return count > 0 && this.hasCandidateBeyond(subnet, substream);
+  }
+
+  /** True when a neighbour of another network than `subnet` that can pass `substream` on is no child of it yet. */
+  private hasCandidateBeyond(subnet: string, substream: number): boolean {
+    const leastUp = this.options.leastUpBytesPerS();
+    for (const other of this.options.peers()) {
+      if (other.subnet === subnet || (other.childMask & (1 << substream)) !== 0) continue;
+      if (this.options.upOf(other) >= leastUp) return true;
+    }
+    return false;
+  }
+
   /** `peer` has `substream` on trial now. */
   tried(peer: LivePeer, substream: number): void {
     this.standing(peer).trialMask |= 1 << substream;

@@ -7,7 +7,7 @@ import { AddressBook, type KnownAddress } from "../../swarm/address-book.ts";
 import type { SwarmContext } from "../../swarm/context.ts";
 import { SwarmDialRule } from "../../swarm/dial-rule.ts";
 import { Dialer } from "../../swarm/dialer.ts";
-import { redundantOf, settleAddress } from "../../swarm/link-ends.ts";
+import { settleAddress } from "../../swarm/link-ends.ts";
 import { PexRounds } from "../../swarm/pex-rounds.ts";
 import { RateMeter } from "../../swarm/rate-meter.ts";
 import type { LinkSettings } from "../../wire/options.ts";
@@ -16,7 +16,7 @@ import type { LiveMetainfo } from "../../metainfo/live.ts";
 import { OUTGOING_PEERS, PeerAdmission } from "./admission.ts";
 import { linkSettings } from "./link-settings.ts";
 import { LOBBY_PEERS, lobbyLeavers } from "./lobby.ts";
-import { faultOf, isOver } from "./neighbour-check.ts";
+import { dropTwins, faultOf } from "./neighbour-check.ts";
 import { ReachExchange } from "./reach-exchange.ts";
 import type { LiveNode } from "../node/live-node.ts";
 import type { MemberMessage } from "../punch-messages.ts";
@@ -24,6 +24,7 @@ import { LiveSession, type LiveSessionHost } from "./live-session.ts";
 import { acceptPunched, type Admitted } from "./punched-link.ts";
 import { POLICY } from "../node/policy.ts";
 import { DIAL_TIMES, RedialPolicy, SOURCE_QUIET_MS } from "./redial.ts";
+import type { SourceProofs } from "./source-proofs.ts";
 import type { Uplink } from "./uplink.ts";
 
 /** Neighbours that a member looks for itself; more may come. */
@@ -43,6 +44,7 @@ export interface LivePeersHost {
   readonly uplink: Uplink;
   /** What our handshake announces. */
   readonly offer: LiveOffer;
+  readonly proofs: SourceProofs;
   readonly random: () => number;
   /** Called every second. */
   everyRound(nowMs: number): void;
@@ -56,7 +58,7 @@ export class LivePeers implements LiveSessionHost {
   readonly uploadRate: RateMeter;
   private readonly context: SwarmContext;
   private readonly host: LivePeersHost;
-  private readonly redial: RedialPolicy;
+  readonly redial: RedialPolicy;
   private readonly startedMs: number;
   private readonly dialer: Dialer;
   private readonly admission: PeerAdmission;
@@ -198,13 +200,7 @@ export class LivePeers implements LiveSessionHost {
   // LiveSessionHost
 
   ready(session: LiveSession): void {
-    const { peerId } = session.info!;
-    for (const other of this.sessions.values()) {
-      if (other === session || !other.isReady || !samePeerId(other.info!.peerId, peerId)) continue;
-      const loser = isOver(other, this.now()) ? other : redundantOf(other, session, this.context.peerId);
-      loser.drop(new MillraceError("conflict", "connected twice to one peer"));
-      if (loser === session) return;
-    }
+    if (dropTwins(session, this.sessions.values(), this.context.peerId, this.now())) return;
     if (session.address !== null) session.address.failures = 0;
     const dhtPort = this.context.discovery?.dhtPort ?? null;
     if (dhtPort !== null && !this.host.metainfo.isPrivate) session.link!.sendDhtPort(dhtPort);
@@ -223,7 +219,6 @@ export class LivePeers implements LiveSessionHost {
         session.address = entry;
       }
     }
-    if (session.address !== null && live?.role === "source") this.redial.isSource(session.address);
     if (live !== null && this.tellsPeers) {
       this.pexTimer ??= this.context.ports.clock.setTimeout(() => {
         this.pexTimer = null;
@@ -233,11 +228,13 @@ export class LivePeers implements LiveSessionHost {
   }
 
   joined(session: LiveSession): void {
+    this.host.proofs.joined(session);
     this.reach.joined(session);
   }
 
-  reachMessage(session: LiveSession, message: MemberMessage): void {
-    this.reach.message(session, message);
+  memberMessage(session: LiveSession, message: MemberMessage): void {
+    if (message.type === "source") this.host.proofs.message(session, message);
+    else this.reach.message(session, message);
   }
 
   downloaded(session: LiveSession, bytes: number): void {

@@ -10,6 +10,7 @@ import type { LiveLink, LivePeer } from "../node/live-peer.ts";
 import { blockKey } from "../node/substreams.ts";
 import { decodePunchMessage, type MemberMessage } from "../punch-messages.ts";
 import { decodeReachMessage } from "../reach-messages.ts";
+import { decodeSourceMessage } from "../source-message.ts";
 import type { Uplink } from "./uplink.ts";
 
 /** What a session needs from its swarm. */
@@ -22,7 +23,7 @@ export interface LiveSessionHost {
   extended(session: LiveSession): void;
   /** It is a member. */
   joined(session: LiveSession): void;
-  reachMessage(session: LiveSession, message: MemberMessage): void;
+  memberMessage(session: LiveSession, message: MemberMessage): void;
   downloaded(session: LiveSession, bytes: number): void;
   uploaded(bytes: number): void;
   peersLearnt(session: LiveSession, added: readonly SocketAddress[]): void;
@@ -111,9 +112,9 @@ export class LiveSession implements PeerLinkHandlers {
 
   live(message: Uint8Array): void {
     if (this.peer === null) return;
-    const reach = decodeReachMessage(message) ?? decodePunchMessage(message);
-    if (reach === null) this.swarm.node.message(this.peer, message);
-    else this.swarm.reachMessage(this, reach);
+    const known = decodeReachMessage(message) ?? decodePunchMessage(message) ?? decodeSourceMessage(message);
+    if (known === null) this.swarm.node.message(this.peer, message);
+    else this.swarm.memberMessage(this, known);
   }
 
   request(seq: number, offset: number, length: number): void {

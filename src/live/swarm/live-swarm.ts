@@ -16,7 +16,8 @@ import { LivePeers } from "./live-peers.ts";
 import type { LiveSource, LiveTarget } from "./live-source.ts";
 import { MAX_SHOWN_MEMBERS, type MemberFigures, memberFigures } from "./member-figures.ts";
 import type { LiveSwarmStatus } from "./live-swarm-status.ts";
-import { CryptoVerifier } from "../signer.ts";
+import { CryptoVerifier, type HeaderSigner } from "../signer.ts";
+import { SourceProofs } from "./source-proofs.ts";
 import { Uplink } from "./uplink.ts";
 
 /** How often the node is ticked, ms. */
@@ -35,7 +36,8 @@ export interface LiveSwarmOptions {
   readonly metainfo: LiveMetainfo;
   /** Of the trackers and DHT nodes in `metainfo`. */
   readonly servers: ServerScope;
-  readonly role: "source" | "viewer";
+  /** The broadcaster's; null for a viewer. */
+  readonly signer: HeaderSigner | null;
   /** Upload of this swarm, bytes/s; 0: only the engine's limit. */
   readonly uploadLimitBytesPerSecond: number;
 }
@@ -56,7 +58,8 @@ export class LiveSwarm implements LiveSource, GuestSwarm {
   private readonly ending = new AbortController();
 
   constructor(options: LiveSwarmOptions) {
-    const { context, metainfo, role } = options;
+    const { context, metainfo, signer } = options;
+    const role = signer === null ? "viewer" : "source";
     const { clock, log } = context.ports;
     this.context = context;
     this.metainfo = metainfo;
@@ -98,6 +101,12 @@ export class LiveSwarm implements LiveSource, GuestSwarm {
           return state === "unknown" ? undefined : state === "open";
         },
       },
+      proofs: new SourceProofs({
+        peerId: context.peerId,
+        sign: signer && ((receiverId, senderId) => signer.signSource(receiverId, senderId)),
+        verify: async (...proof) => (await verifier).source(...proof),
+        proven: ({ address }) => address && this.peers.redial.isSource(address),
+      }),
       random: Math.random,
       everyRound: (nowMs) => this.seekPeers(nowMs),
     });

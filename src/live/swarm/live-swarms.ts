@@ -3,6 +3,7 @@ import { MillraceError } from "../../errors.ts";
 import type { Timer } from "../../ports.ts";
 import type { GuestPlace, TorrentSwarmManager } from "../../swarm/manager.ts";
 import type { LiveMetainfo } from "../../metainfo/live.ts";
+import type { HeaderSigner } from "../signer.ts";
 import type { LiveLease, LiveSwarms, LiveTarget } from "./live-source.ts";
 import { closedError, LiveSwarm } from "./live-swarm.ts";
 
@@ -57,20 +58,20 @@ export class LiveSwarmManager implements LiveSwarms {
   }
 
   acquire(target: LiveTarget): LiveSwarmLease {
-    const entry = this.entries.get(target.metainfo.infohashHex) ?? this.join(target, "viewer", 0);
+    const entry = this.entries.get(target.metainfo.infohashHex) ?? this.join(target, null, 0);
     entry.swarm.learn(target);
     return this.lease(entry);
   }
 
   /**
-   * Joins as the broadcaster. Throws `conflict` while the broadcast is being watched here: its swarm would have to be
+   * Joins as the broadcaster, whose key `signer` has. Throws `conflict` while the broadcast is being watched here: its swarm would have to be
    * left first.
    */
-  broadcast(metainfo: LiveMetainfo, uploadLimitBytesPerSecond: number): LiveSwarmLease {
+  broadcast(metainfo: LiveMetainfo, signer: HeaderSigner, uploadLimitBytesPerSecond: number): LiveSwarmLease {
     const running = this.entries.get(metainfo.infohashHex);
     if (running !== undefined && running.leases === 0) this.leave(metainfo.infohashHex, running);
     else if (running !== undefined) throw new MillraceError("conflict", "this broadcast is being watched here");
-    return this.lease(this.join({ metainfo }, "source", uploadLimitBytesPerSecond));
+    return this.lease(this.join({ metainfo }, signer, uploadLimitBytesPerSecond));
   }
 
   /** Leaves every swarm; trackers are told; resolves within 2.5 s. */
@@ -89,11 +90,11 @@ export class LiveSwarmManager implements LiveSwarms {
     timer?.cancel();
   }
 
-  private join(target: LiveTarget, role: "source" | "viewer", uploadLimitBytesPerSecond: number): Entry {
+  private join(target: LiveTarget, signer: HeaderSigner | null, uploadLimitBytesPerSecond: number): Entry {
     if (this.closing !== null) throw closedError();
     const { manager } = this.options;
     const { metainfo, servers = "any" } = target;
-    const swarm = new LiveSwarm({ context: manager.context, metainfo, servers, role, uploadLimitBytesPerSecond });
+    const swarm = new LiveSwarm({ context: manager.context, metainfo, servers, signer, uploadLimitBytesPerSecond });
     try {
       const place = manager.host(metainfo.infohashHex, swarm);
       const entry = { swarm, place, leases: 0, linger: null };

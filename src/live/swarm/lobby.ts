@@ -1,4 +1,5 @@
 /** Places that are kept free for newcomers, so that a viewer who knows one address of the swarm gets in however full that member is. */
+import { doubtsOf } from "../node/conduct.ts";
 import type { PeerAdmission } from "./admission.ts";
 import type { LiveSession } from "./live-session.ts";
 
@@ -8,8 +9,8 @@ export const LOBBY_PEERS = 4;
 const LOBBY_MS = 1500;
 
 /**
- * The neighbours to part from so that newcomers find places: unused ones first, then those that others can connect to, as
- * they find another member more easily than the rest, then the latest. When one network has all that it may have,
+ * The neighbours to part from so that newcomers find places: unused ones first, then those that let us down, then those that
+ * others can connect to, as they find another member more easily than the rest, then the latest. When one network has all that it may have,
  * the places are cleared among its members, for the next of them.
  */
 export function lobbyLeavers(
@@ -21,8 +22,10 @@ export function lobbyLeavers(
     return session.incoming && session.isReady && nowMs - session.startedMs >= LOBBY_MS;
   });
   const isUsed = ({ peer }: LiveSession) => peer !== null && (peer.pushMask | peer.parentMask) !== 0;
+  const doubts = ({ peer }: LiveSession) => peer === null ? 0 : doubtsOf(peer, nowMs);
   settled.sort((a, b) => {
-    return Number(isUsed(a)) - Number(isUsed(b)) || Number(b.reach === "open") - Number(a.reach === "open") ||
+    return Number(isUsed(a)) - Number(isUsed(b)) || doubts(b) - doubts(a) ||
+      Number(b.reach === "open") - Number(a.reach === "open") ||
       b.startedMs - a.startedMs;
   });
   const leavers = settled.slice(0, Math.max(0, LOBBY_PEERS - admission.incomingRoom));

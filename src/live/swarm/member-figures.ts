@@ -24,7 +24,7 @@ export interface MemberFigures {
 export function memberFigures(peer: LivePeer, { host, port }: { host: string; port: number }): MemberFigures {
   return {
     address: `${host.includes(":") ? `[${host}]` : host}:${port}`,
-    isSource: peer.info.role === "source",
+    isSource: peer.isSource,
     feedsUs: substreams(peer.parentMask),
     fedByUs: substreams(peer.pushMask),
     lagPieces: Math.round(peer.lagPieces),

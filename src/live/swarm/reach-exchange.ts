@@ -7,9 +7,9 @@ import type { SocketAddress, TcpConnection, Timer } from "../../ports.ts";
 import { hostKey } from "../../swarm/address.ts";
 import type { SwarmContext } from "../../swarm/context.ts";
 import type { Reach } from "../../swarm/reachability.ts";
-import { encodeReachMessage, MAX_TOLD_PEERS } from "../reach-messages.ts";
-import type { MemberMessage } from "../punch-messages.ts";
-import { subnetOf } from "./admission.ts";
+import { encodeReachMessage, MAX_TOLD_PEERS, type ReachMessage } from "../reach-messages.ts";
+import type { PunchMessage } from "../punch-messages.ts";
+import { subnetOf } from "../node/subnet.ts";
 import { HolePunching } from "./hole-punching.ts";
 import { Introductions } from "./introductions.ts";
 import type { LiveSession } from "./live-session.ts";
@@ -100,7 +100,7 @@ export class ReachExchange {
   }
 
   /** A member says something. */
-  message(session: LiveSession, message: MemberMessage): void {
+  message(session: LiveSession, message: ReachMessage | PunchMessage): void {
     const partner = this.partners.get(session);
     if (partner === undefined) return;
     if (message.type === "reach") {

@@ -29,7 +29,7 @@ const NAMED_PATIENCE = 5;
 /** A newcomer that took the metadata hangs up and joins: it is dialled again after this, ms, doubled a few times. */
 const NEWCOMER_RETRY_MS = 300;
 const NEWCOMER_RETRIES = 5;
-/** Broadcasters' addresses remembered: any peer may claim to be one. */
+/** Addresses remembered at which the broadcaster was: it may move, and have several. */
 const MAX_SOURCES = 4;
 
 /** Decides for one swarm. */
