@@ -77,6 +77,8 @@ export class Branch {
   delivered(peer: LivePeer, seq: number, nowMs: number): boolean {
     const isParent = this.parent === peer;
     const isNext = this.next?.peer === peer;
+    // What its successor brings must not hide that the parent brought nothing.
+    if (isNext) this.blame(nowMs);
     if (isParent || isNext) this.broughtSeq = Math.max(this.broughtSeq, seq);
     if (isParent) this.isProven = true;
     if (this.former?.peer === peer && seq >= this.former.untilSeq) this.leaveFormer();
@@ -86,7 +88,6 @@ export class Branch {
 
   /** `peer`, asked to replace the parent, begins to deliver with piece `seq`. */
   private handOver(peer: LivePeer, seq: number, nowMs: number): void {
-    this.blame(nowMs);
     this.leaveFormer();
     this.former = this.parent && { peer: this.parent, untilSeq: seq, sinceMs: nowMs };
     this.next = null;

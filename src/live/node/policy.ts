@@ -55,8 +55,12 @@ export const POLICY = {
   barrenDoublings: 5,
   /** Except when there is no parent: then it is ranked as if it were this much further from the source. */
   barrenSteps: 60,
-  /** Later it is ranked as if it were this much further from the source for each time: one that stops again and again is a last resort. */
-  doubtSteps: 8,
+  /**
+   * Later it is ranked as if it were this much further from the source for each time: one that stops again and again is a last
+   * resort. With 8, sixty simulated viewers, of whom 5 % pass on for four seconds of eight, saw 99.4, 98.9 and 97.9 % of the
+   * stream (seeds 1, 2 and 3), with 30 99.6, 99.6 and 98.9.
+   */
+  doubtSteps: 30,
   /** One of those times is forgiven after this long, ms. */
   forgiveMs: 60_000,
   /** A substream whose parent is behind the newest header by this much does not reach us, ms: nobody is fed through us. */
