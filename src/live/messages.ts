@@ -27,15 +27,15 @@ const UNKNOWN_UPLINK = 0xffffffff;
 /** Longest message, bytes: the largest header (64 hashes) and its type. Checked before anything is read. */
 export const MAX_LIVE_MESSAGE_BYTES = 2048;
 
-/** Headers that one HEADERS may ask for: a member asks for one when a block comes without. */
+/** Headers that one HEADERS may ask for. Members ask for one at a time, when a block comes without its header. */
 export const MAX_ASKED_HEADERS = 16;
 
 /** Pieces that the bitmap of one WINDOW covers: 255 bytes, at 64 KiB per piece 130 MB of stream. */
 export const MAX_WINDOW_PIECES = 255 * 8;
 
 /**
- * What a peer has: every piece of `[base, solid)`, and of those from `solid` on the ones whose bit is set (most
- * significant first). `base` = `solid` and no bits: nothing yet.
+ * The pieces of a peer: all of `[base, solid)`, and from `solid` on those whose bit is set (most significant first).
+ * `base` = `solid` and no bits: nothing yet.
  */
 export interface WindowMessage {
   readonly type: "window";
@@ -68,7 +68,7 @@ export type LiveMessage =
 /** A peer's place in the trees. */
 export interface PlaceMessage extends Place {
   readonly type: "place";
-  /** Bit i: the path of substream i is on the wire. The others are as last sent, whatever stands in `paths`. */
+  /** Bit i: the path of substream i is on the wire. The other paths stay as last sent; `paths` is ignored there. */
   readonly pathMask: number;
 }
 
@@ -228,7 +228,7 @@ function sized(length: number, type: number): Uint8Array<ArrayBuffer> {
   return bytes;
 }
 
-// A DataView for each of dozens of messages per second and neighbour costs more than what it reads.
+// A DataView for each of dozens of messages per second and neighbour costs more than reading the values does.
 function readU32(bytes: Uint8Array, at: number): number {
   return ((bytes[at]! << 24) | (bytes[at + 1]! << 16) | (bytes[at + 2]! << 8) | bytes[at + 3]!) >>> 0;
 }

@@ -1,4 +1,7 @@
-/** The messages of `live1` by which a member brings two others together that nobody can dial. Big-endian, first byte the type. */
+/**
+ * The messages of `live1` by which a member brings together two others that nobody can dial. Big-endian, first byte the
+ * type.
+ */
 import { MillraceError } from "../errors.ts";
 import type { SocketAddress } from "../ports.ts";
 import { TOKEN_BYTES } from "../utp/utp-endpoint.ts";
@@ -10,16 +13,19 @@ import type { SourceMessage } from "./source-message.ts";
 const TYPE = { seek: 8, probe: 9, punch: 10 } as const;
 
 const PEER_ID_BYTES = 20;
-/** Type, token, role and peer id of a PUNCH: what stands before the address. */
+/** Type, token, role and peer id of a PUNCH: the bytes before the address. */
 const PUNCH_HEAD_BYTES = 1 + TOKEN_BYTES + 1 + PEER_ID_BYTES;
 
-/** What members and the one between them say. */
+/** What members and their introducer say. */
 export type PunchMessage =
   /** SEEK: `wanted u8`. Whether the sender wants to meet others that nobody can dial. */
   | { readonly type: "seek"; readonly isWanted: boolean }
   /** PROBE: `token u64 | port u16`. Send the token in a datagram to this UDP port of mine. */
   | { readonly type: "probe"; readonly token: Uint8Array; readonly port: number }
-  /** PUNCH: `token u64 | role u8 | peer id | length u8 | address | port u16`. That member is told of you in this moment. */
+  /**
+   * PUNCH: `token u64 | role u8 | peer id | length u8 | address | port u16`. Connect to this member; it gets the same
+   * message about you at the same moment.
+   */
   | {
     readonly type: "punch";
     readonly token: Uint8Array;

@@ -1,4 +1,6 @@
-/** The messages of `live1` by which members tell who can be connected to. Big-endian, first byte the type. */
+/**
+ * The messages of `live1` by which members report which of them can be connected to. Big-endian, first byte the type.
+ */
 import { MillraceError } from "../errors.ts";
 import type { SocketAddress } from "../ports.ts";
 import type { Reach } from "../swarm/reachability.ts";
@@ -12,14 +14,14 @@ const STATES: readonly Reach[] = ["unknown", "open", "closed"];
 /** Addresses in one PEERS: as many as a newcomer needs at first. */
 export const MAX_TOLD_PEERS = 16;
 
-/** What a member says of its own port, or of others that can be connected to. */
+/** What a member says about its own port, or about others that can be connected to. */
 export type ReachMessage =
   /** REACH: `state u8 | ask u8`. `asks`: connect to the port of my handshake, to see whether that works. */
   | { readonly type: "reach"; readonly state: Reach; readonly asks: boolean }
   /** PEERS: `n u8`, then `n` times `length u8 | address | port u16`. */
   | { readonly type: "peers"; readonly addresses: readonly SocketAddress[] };
 
-/** Encodes a message. Addresses that are no literal ones are left out, and so are those beyond `MAX_TOLD_PEERS`. */
+/** Encodes a message. Leaves out addresses that are no literal ones, and those beyond `MAX_TOLD_PEERS`. */
 export function encodeReachMessage(message: ReachMessage): Uint8Array<ArrayBuffer> {
   if (message.type === "reach") {
     return Uint8Array.of(TYPE.reach, STATES.indexOf(message.state), message.asks ? 1 : 0);

@@ -1,8 +1,11 @@
 /** Measures the bitrate of a source. */
 
-/** Span of the average, ms: longer than the interval between keyframes, whose bursts would sway it. */
+/**
+ * Span of the average, ms. It is longer than the interval between keyframes, so that their bursts do not move the
+ * average.
+ */
 const SPAN_MS = 10_000;
-/** Shortest span that says anything, ms. */
+/** Shortest span that shows a rate, ms. */
 const MIN_SPAN_MS = 2_000;
 const BUCKET_MS = 500;
 

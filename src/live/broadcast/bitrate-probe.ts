@@ -6,26 +6,29 @@ import { MAX_LIVE_BYTES_PER_S } from "../../metainfo/live.ts";
 import type { LiveInputEvent } from "./input.ts";
 import { PcrRate } from "./pcr-rate.ts";
 
-/** Stream that is measured, ms: more than the interval between keyframes, whose bursts would sway the result. */
+/**
+ * Length of stream that is measured, ms: more than the interval between keyframes, so that their bursts do not distort
+ * the result.
+ */
 const PROBE_MS = 3000;
-/** Least stretch of a stream that shows its bitrate, which is part of the id for good, ms. */
+/** Shortest stretch of a stream that is measured, ms. The result is part of the id for good. */
 const LEAST_STREAM_MS = 1000;
-/** When nothing has come for longer, a stream without a clock counts as standing still, ms. */
+/** A stream without a clock counts as standing still when nothing has come for longer than this, ms. */
 const STANDSTILL_MS = 500;
-/** Most bytes kept meanwhile: what the fastest broadcast sends in that time. */
+/** Most bytes kept while measuring: as much as the fastest broadcast sends in that time. */
 const MAX_PROBE_BYTES = MAX_LIVE_BYTES_PER_S * PROBE_MS / 1000;
 
 /** The result. */
 export interface Probe {
-  /** Rounded up to whole KiB, since no restart would measure the same number again anyway. */
+  /** Rounded up to whole KiB: a restart would not measure exactly the same number anyway. */
   readonly bytesPerS: number;
-  /** What was read and is still to be sent. */
+  /** The bytes that were read and are still to be sent. */
   readonly events: readonly LiveInputEvent[];
 }
 
 /**
- * Reads the first seconds of `input`, and continues until it has seen a second of stream. Rejects with `bad_media` when it
- * ends before that, and as `signal` and `input` do.
+ * Reads the first seconds of `input`, and continues until it has seen a second of stream. Rejects with `bad_media` when
+ * the input ends before that, and as `signal` and `input` do.
  */
 export async function probeBitrate(
   input: AsyncIterator<LiveInputEvent>,
@@ -37,7 +40,7 @@ export async function probeBitrate(
   let startMs: number | null = null;
   let lastMs = 0;
   let firstBytes = 0;
-  /** Time in which the stream came, without the time in which it stood still. */
+  /** Time in which the stream arrived, without the time in which it stood still. */
   let flowedMs = 0;
   const byClock = new PcrRate();
   for (;;) {

@@ -69,7 +69,7 @@ export class BroadcastFiles {
   }
 }
 
-/** What differs between a broadcast and what was kept of it under the same directory. */
+/** The differences between a broadcast and the one that was kept under the same directory. */
 export function identityConflict(kept: LiveMetainfo, wanted: LiveMetainfo): MillraceError {
   const fields = ["name", "bytesPerS", "pieceLengthBytes", "windowS", "isPrivate"] as const;
   const changed = fields.filter((field) => kept[field] !== wanted[field]);

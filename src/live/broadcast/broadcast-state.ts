@@ -9,7 +9,7 @@ import type { LiveKey } from "../signer.ts";
 /** Key and position of a broadcast. */
 export interface BroadcastState extends LiveKey {
   readonly epoch: number;
-  /** Next sequence number that is surely unused. */
+  /** Next sequence number that is certainly unused. */
   readonly nextSeq: number;
   /** A capture time that was used, Unix ms: later pieces must be above it. 0 before the first piece. */
   readonly timestampMs: number;

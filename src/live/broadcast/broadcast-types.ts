@@ -1,4 +1,4 @@
-/** What a broadcaster is asked for and what it answers (`engine.broadcast`, `engine.relay`). */
+/** What callers of `engine.broadcast` and `engine.relay` pass in and get back. */
 import type { LiveMetainfo } from "../../metainfo/live.ts";
 import type { LiveInput } from "./input.ts";
 import type { LiveSwarmStatus } from "../swarm/live-swarm-status.ts";
@@ -65,7 +65,7 @@ export interface Broadcast {
   close(): Promise<void>;
 }
 
-/** A support node: passes a broadcast on without watching it. */
+/** A support node: passes a broadcast on without playing it. */
 export interface Relay {
   readonly metainfo: LiveMetainfo;
   /** 40 hexadecimal characters. */

@@ -1,6 +1,6 @@
 /**
- * The time with which pieces are stamped. Receivers drop pieces whose time does not grow, play at the speed at which it
- * grows, and skip when it jumps, while a wall clock may be set to any time at any moment, and start at 1970 on a machine
+ * The times with which pieces are stamped. Receivers drop pieces whose time does not grow, play at the speed at which
+ * it grows, and skip when it jumps. A wall clock may be set to any time at any moment, and starts at 1970 on a machine
  * without a battery. So capture times run with the monotonic clock and only drift towards the wall clock.
  */
 import type { Clock } from "../../ports.ts";
@@ -23,7 +23,7 @@ export class CaptureClock {
   constructor(clock: Pick<Clock, "now" | "monotonic">, savedMs: number) {
     this.clock = clock;
     const wallMs = clock.now();
-    // A clock that has moved on since then is right, as far as we can know.
+    // A wall clock later than the saved time is right, as far as we can know.
     this.timeMs = wallMs > savedMs ? wallMs : savedMs + UNSAVED_MS;
     this.atMs = clock.monotonic();
   }

@@ -6,12 +6,12 @@ import { TsResync } from "./ts-resync.ts";
 import { TsWatch } from "./ts-watch.ts";
 
 /**
- * A piece is sent this long after its first byte came even when it is not full, ms: below 1 Mb/s a piece of 64 KiB takes
- * half a second and more, and every viewer would wait that long.
+ * A piece is sent this long after its first byte came, ms, even when it is not full. Below 1 Mb/s a piece of 64 KiB
+ * takes half a second and more to fill, and every viewer would wait that long.
  */
 const MAX_PIECE_MS = 500;
 
-/** A piece in which no decoder can start and that is at least this full ends early where a random access point begins. */
+/** A piece that is at least this full, and has no random access point yet, ends early where one begins. */
 const EARLY_CUT_FILL = 0.25;
 
 const SYNC_BYTE = 0x47;
@@ -27,8 +27,8 @@ export interface CutPiece {
 }
 
 /**
- * Takes the bytes of a source and returns pieces. Each in which a decoder can start holds PAT and PMT before its random
- * access point: where the source has none there, they are inserted.
+ * Takes the bytes of a source and returns pieces. Each piece with a random access point holds PAT and PMT before it; if
+ * the source has none there, they are inserted.
  */
 export class PieceCutter {
   private readonly packetLimit: number;
@@ -38,7 +38,7 @@ export class PieceCutter {
   private startMs = 0;
   private flags = 0;
   private nextFlags: number;
-  /** PIDs of tables that came since the start of the piece. */
+  /** PIDs of the tables that came since the start of the piece. */
   private readonly tablePids = new Set<number>();
   /** Packets of the source so far. */
   private pushed = 0;

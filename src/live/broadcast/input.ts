@@ -8,8 +8,8 @@ export type LiveInputEvent =
    */
   | { readonly kind: "data"; readonly bytes: Uint8Array }
   /**
-   * The source was lost or jumped: what follows does not continue what came before. Never twice in a row without data
-   * between. `reason` is one line for the log, without credentials.
+   * The source was lost or jumped: the following data does not continue the data before. Never twice in a row without
+   * data between. `reason` is one line for the log, without credentials.
    */
   | { readonly kind: "lost"; readonly reason: string };
 

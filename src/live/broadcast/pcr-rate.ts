@@ -1,4 +1,4 @@
-/** Finds the bitrate of a transport stream by its own clock, whatever the bursts in which it comes. */
+/** Finds the bitrate of a transport stream by its own clock, however unevenly its bytes arrive. */
 import { PACKET_BYTES, pcrAt, pidOf, unusable } from "../../bytes/ts/packet.ts";
 import { readPcr, stepBetween } from "../../bytes/ts/stamps.ts";
 import { TsResync } from "./ts-resync.ts";

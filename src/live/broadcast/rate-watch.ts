@@ -4,7 +4,10 @@
 const OFF_SHARE = 0.25;
 /** The rates must come this near again before the announced one counts as right. */
 const RIGHT_SHARE = 0.15;
-/** They must differ for this long before it counts as wrong, ms: what was read to find the bitrate comes in one burst. */
+/**
+ * They must differ for this long before it counts as wrong, ms: the bytes that were read to find the bitrate come in
+ * one burst.
+ */
 const OFF_MS = 10_000;
 
 /** Reports when the announced bitrate is wrong. */

@@ -11,7 +11,9 @@ const REFRESH_MS = 3_600_000;
 const RETRY_MS = 60_000;
 /** Time for one record to reach the DHT, ms. */
 const PUT_TIMEOUT_MS = 30_000;
-/** Viewers that refresh a record in an hour, on average: enough that one remains after the broadcaster is gone. */
+/**
+ * Viewers that refresh a record in an hour, on average: enough that one of them remains after the broadcaster has gone.
+ */
 const HELPERS = 3;
 
 /** What it works with. */

@@ -55,7 +55,7 @@ export class TsWatch {
     return this.mainPid;
   }
 
-  /** True when that stream is video, in which decoders can start only at some packets. */
+  /** True when that stream is video: decoders can start only at some of its packets. */
   get hasVideo(): boolean {
     return this.isVideo;
   }
@@ -116,7 +116,7 @@ export class TsWatch {
   }
 
   private readMap(mapPid: number, map: ProgramMap): void {
-    // The first program decides; a PMT that changes its PIDs is followed.
+    // Only the first program counts. It is followed when its PMT changes the PIDs.
     if (mapPid !== this.mapPids[0]) return;
     this.map = map;
     const video = map.streams.find((stream) => VIDEO_TYPES[stream.streamType] !== undefined);

@@ -14,7 +14,7 @@ export class Announcer {
   private readonly uploader: Uploader;
   private readonly parents: Parents;
   private readonly children: Children;
-  /** Substreams that came from the source when last looked at. */
+  /** Substreams that came from the source at the last check. */
   private fedMask = 0;
 
   constructor(view: NodeView, uploader: Uploader, parents: Parents, children: Children) {
@@ -34,7 +34,10 @@ export class Announcer {
     }
   }
 
-  /** What a newcomer needs to join through us: WINDOW, the newest header, and the header of the piece where it would start. */
+  /**
+   * Sends what a newcomer needs to join through us: WINDOW, the newest header, and the header of the piece where it
+   * would start.
+   */
   introduce(peer: LivePeer, nowMs: number): void {
     this.sendWindow(peer);
     this.sendHeaders(peer);
@@ -88,7 +91,7 @@ export class Announcer {
     return { upBytesPerS: up === null ? null : Math.round(up), depths, bars, paths };
   }
 
-  /** `place` as `peer` shall know it. */
+  /** `place` as reported to `peer`: a source puts that neighbour's tag into the paths. */
   private placeFor(peer: LivePeer, place: Place): Place {
     const tag = this.children.atSource?.tagOf(peer) ?? null;
     if (tag === null) return place;
@@ -116,7 +119,9 @@ export class Announcer {
     peer.send({ type: "place", ...place, pathMask });
   }
 
-  /** Reports to children at once what no longer reaches us, or does again: others choose them as parents by that. */
+  /**
+   * Reports to children at once when a substream ceases to reach us, or reaches us again: they choose parents by that.
+   */
   warn(nowMs: number): void {
     const { view } = this;
     if (view.isSource) return;

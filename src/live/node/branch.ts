@@ -1,4 +1,4 @@
-/** How one substream comes to us: who pushes it, who was asked to take over, and who did it before. */
+/** How one substream comes to us: its parent, the peer that was asked to take over, and the parent before. */
 import type { LivePeer } from "./live-peer.ts";
 import { UnsubscribeReason } from "../messages.ts";
 import type { NodeView } from "./node-view.ts";
@@ -10,9 +10,9 @@ import { POLICY } from "./policy.ts";
 
 /** One substream on its way to us. Times are monotonic ms. */
 export class Branch {
-  /** Pushes the substream to us, or was asked to; null: nobody. */
+  /** The peer that pushes the substream to us, or was asked to; null: nobody. */
   parent: LivePeer | null = null;
-  /** Since when `parent` is what it is, null included. */
+  /** Monotonic ms since when `parent` has its present value, null included. */
   sinceMs = 0;
   /** The parent has delivered since it was asked: an unsubscribe from then on is notice, not refusal. */
   isProven = false;
@@ -22,15 +22,23 @@ export class Branch {
   fromSeq = 0;
   /** Until when a parent that gave notice continues; null without notice. */
   noticeUntilMs: number | null = null;
-  /** Asked to replace the parent, which stays until the first block comes: nothing is missed in between. */
+  /**
+   * The peer asked to replace the parent. The parent stays until the first block comes, so that nothing is missed in
+   * between.
+   */
   next: { readonly peer: LivePeer; readonly askedMs: number } | null = null;
-  /** Was the parent until a better one began to deliver with piece `untilSeq`: what it still owes lies before that. */
+  /**
+   * The parent until a better one began to deliver with piece `untilSeq`. What it still owes lies before that piece.
+   */
   former: { readonly peer: LivePeer; readonly untilSeq: number; readonly sinceMs: number } | null = null;
   /** When to look for a better parent. */
   lookMs = 0;
-  /** When an opportunity to be fed again is taken; null before there was one. */
+  /** When to take an opportunity to be fed again; null before there was one. */
   chanceMs: number | null = null;
-  /** The depth reported to our children while we were fed: a parent at least as deep, with us on its path, is below us. */
+  /**
+   * The depth reported to our children while we were fed. A parent that is at least as deep and has us on its path is
+   * below us.
+   */
   toldDepth = UNFED;
   /** Number of the substream, from 0. */
   readonly substream: number;
@@ -44,7 +52,9 @@ export class Branch {
     this.bit = 1 << substream;
   }
 
-  /** How deep we are; `UNFED` when the substream does not reach us: what a parent claims counts only while it delivers. */
+  /**
+   * How deep we are; `UNFED` when the substream does not reach us. What a parent claims counts only while it delivers.
+   */
   get depth(): number {
     if (this.parent === null) return UNFED;
     const isBelieved = this.isProven ? !this.isStarved : this.view.now() - this.sinceMs <= POLICY.hopefulMs;
@@ -59,7 +69,7 @@ export class Branch {
     return this.parent!.place?.paths ?? null;
   }
 
-  /** True when the parent has brought nothing for so long that blocks of the substream must exist. */
+  /** True when the parent has brought nothing for so long that it must have missed blocks of the substream. */
   private get isStarved(): boolean {
     const { window, blocksPerPiece, substreams, rate } = this.view;
     const newest = window.newest?.seq ?? 0;
@@ -67,7 +77,10 @@ export class Branch {
     return newest - this.broughtSeq > rate.pieces(POLICY.starvedMs, 2) + perBlock;
   }
 
-  /** Asks `peer`, as the first parent or after a lost one. It owes pieces from `fromSeq` on; older ones are a favour. */
+  /**
+   * Asks `peer`, as the first parent or after a lost one. It owes pieces from `fromSeq` on; it may push older ones,
+   * too.
+   */
   adopt(peer: LivePeer, fromSeq: number, nowMs: number): void {
     this.setParent(peer, nowMs);
     this.fromSeq = fromSeq;
@@ -97,14 +110,14 @@ export class Branch {
     if (!lacksBefore(this.view, this.substream, seq)) this.leaveFormer();
   }
 
-  /** Lets the parent go without a word; the one asked to replace it takes its place. */
+  /** Lets the parent go without a message; the peer asked to replace it takes its place. */
   release(nowMs: number): void {
     if (this.parent !== null) this.parent.parentMask &= ~this.bit;
     this.setParent(this.next?.peer ?? null, nowMs);
     this.next = null;
   }
 
-  /** As `release`, and tells the parent. */
+  /** As `release`, and notifies the parent. */
   leave(nowMs: number): void {
     if (this.parent !== null) this.unsubscribe(this.parent);
     this.release(nowMs);
@@ -124,7 +137,7 @@ export class Branch {
     this.former = null;
   }
 
-  /** The one asked to replace the parent does not. */
+  /** The peer asked to replace the parent does not do so. */
   forgetNext(): void {
     if (this.next !== null) this.next.peer.parentMask &= ~this.bit;
     this.next = null;

@@ -1,14 +1,16 @@
-/** What speaks for a neighbour as a parent, and against it. */
+/** How good a parent a neighbour would be. */
 import type { LivePeer } from "./live-peer.ts";
 import type { PieceWindow } from "./piece-window.ts";
 import { isOnPath, type Mark } from "./place.ts";
 import { POLICY } from "./policy.ts";
 import type { StreamRate } from "./stream-rate.ts";
 
-/** A peer that reports no place is no parent when further behind the newest neighbour than this, ms. */
+/**
+ * A peer that reports no place is not used as a parent when it is further behind the newest neighbour than this, ms.
+ */
 const MAX_LAG_MS = 3200;
 const LEAST_LAG_PIECES = 12;
-/** A lag up to this counts against nobody, ms: WINDOWs report whole pieces only, and only four times a second. */
+/** A lag up to this counts against no peer, ms: WINDOWs report whole pieces only, and only four times a second. */
 const FREE_LAG_MS = 1050;
 const FREE_LAG_PIECES = 4;
 /** Each further part of this length counts as a step, up to `MAX_LAG_STEPS`, ms. */

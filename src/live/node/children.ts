@@ -1,8 +1,8 @@
 /**
- * Which neighbours we push which substream to: as many as the measured uplink carries. Places go to those that report the
- * most uplink: what they pass on cannot be seen from above, only how they respond to a probe. No fifth is kept for newcomers,
- * though the protocol's page reserves it: at uplinks of 1.44 × bitrate on average and a load of 0.92, viewers have 1.32 × what
- * they need, and a fifth less would leave 1.06. Notice protects newcomers instead: a displaced child is served until it has
+ * Which substreams we push to which neighbours: as many as the measured uplink carries. Places go to the neighbours
+ * that report the most uplink: we cannot see what they pass on, only how they respond to a probe. No share is kept for
+ * newcomers. At uplinks of 1.44 × bitrate on average and a load of 0.92, viewers have 1.32 × what they need, and with a
+ * fifth kept free they would have 1.06. Notice protects newcomers instead: a displaced child is served until it has
  * another parent.
  */
 import type { LivePeer } from "./live-peer.ts";
@@ -51,7 +51,7 @@ export class Children {
     });
   }
 
-  /** True when blocks of `substream` come from the source: a parent that does not get them only closes a circle. */
+  /** True when blocks of `substream` come from the source. A parent that gets none would only close a circle. */
   private isFed(substream: number): boolean {
     return this.view.isSource || this.parents.depth(substream) !== UNFED;
   }
@@ -72,7 +72,7 @@ export class Children {
         accepted |= bit;
         continue;
       }
-      // Two that push each other the same substream would both wait.
+      // Two peers that push each other the same substream would both wait.
       if ((peer.parentMask & bit) !== 0 || !this.isFed(substream) || this.isDeadEnd(peer, substream)) continue;
       if (!this.hasRoom(substream)) {
         const entry = this.entry(peer, substream, nowMs);
@@ -97,7 +97,10 @@ export class Children {
     return this.atSource?.isOneSided(peer, substream, victim) ?? false;
   }
 
-  /** How `peer` can have a place where there is no room: on trial, or in the place that another has in `from`; null when it can't. */
+  /**
+   * How `peer` can have a place when there is no room: on trial, or in the place that another child has in `from`; null
+   * when it can't.
+   */
   private entry(peer: LivePeer, substream: number, nowMs: number): Entry & { from: number } | null {
     const overfull = this.overfull(substream);
     const from = overfull ?? substream;
@@ -105,7 +108,7 @@ export class Children {
       const entry = this.atSource.entry(peer, substream, nowMs);
       return entry === null ? null : { ...entry, from: substream };
     }
-    // A tree that nobody here passes on has no time to lose: ignore tenure and the queue.
+    // A tree that has no child here has no time to lose: ignore tenure and the queue.
     const urgent = overfull !== null && this.counts[substream] === 0;
     const victim = this.weakest(from, urgent ? Infinity : this.upOf(peer), nowMs, urgent);
     if (victim === null || (from === substream && POLICY.strongerBy * this.upOf(victim) > this.upOf(peer))) return null;
@@ -128,8 +131,8 @@ export class Children {
   }
 
   /**
-   * The child of this substream that can pass on least: it makes room for a peer that can pass on more. A child that has
-   * just come does not, unless the peer has `manyTimes` its uplink.
+   * The child of this substream that can pass on least; it makes room for a peer that can pass on more. A child that
+   * has just come does not, unless the peer has `manyTimes` its uplink.
    */
   private weakest(substream: number, upBytesPerS: number, nowMs: number, urgent = false): LivePeer | null {
     // A displaced child is served for a while beside its successor, which would lengthen a queue that is already there.
@@ -171,7 +174,10 @@ export class Children {
     peer.noticeUntilMs = nowMs + POLICY.noticeMs;
   }
 
-  /** Stops serving displaced children once their notice is over, and ends trials; returns who loses which places. */
+  /**
+   * Stops serving displaced children once their notice is over, and ends trials. Returns the children that lose places,
+   * with the masks of these.
+   */
   tick(nowMs: number): [LivePeer, number][] {
     for (const peer of this.view.peers) if (nowMs >= peer.noticeUntilMs) peer.noticeMask = 0;
     const lost: [LivePeer, number][] = [];
@@ -208,7 +214,7 @@ export class Children {
    */
   excess(nowMs: number): [LivePeer, number][] {
     const perSubstream = this.view.rate.bytesPerS / this.view.substreams;
-    // Beyond the rate of the stream, a queue that is there already has to drain.
+    // Beyond the rate of the stream an existing queue has to drain.
     const isFull = this.uploader.isMeasured && this.uploader.pushDelayMs > POLICY.drainAboveMs;
     const carried = isFull ? this.slots * perSubstream : this.uploader.uplinkBytesPerS;
     const spare = carried - this.total * perSubstream;
@@ -216,7 +222,7 @@ export class Children {
     this.droppedMs = nowMs;
     let count = Math.ceil(-spare / perSubstream);
     const dropped: [LivePeer, number][] = [];
-    // The children that came last lose the least.
+    // The newest children lose the least.
     for (const peer of [...this.view.peers].reverse()) {
       let mask = 0;
       for (let bit = 1; bit < 256 && count > 0; bit <<= 1) {
@@ -267,8 +273,8 @@ export class Children {
   }
 
   /**
-   * The substream with most children, when it has three times as many as `substream`: it gives one of them up. Otherwise
-   * a tree whose few members near the source have all their uplink taken by others dies, or stays thin.
+   * The substream with the most children, when it has three times as many as `substream`: it gives one of them up.
+   * Otherwise a tree dies or stays thin if all the uplink of its few members near the source is taken by other trees.
    */
   private overfull(substream: number): number | null {
     if (this.slots === 0) return null;

@@ -1,4 +1,4 @@
-/** Decides whose wall clock is wrong, when capture times and ours differ too much to be the age of the stream. */
+/** Decides which wall clock is wrong when capture times and ours differ too much to be the age of the stream. */
 import { POLICY } from "./policy.ts";
 
 /** Neighbours whose clocks are needed to tell ours from the broadcaster's: fewer may all be liars. */

@@ -1,6 +1,7 @@
 /**
- * What a member remembers of neighbours that let it down. It outlasts the connection: a liar that hangs up and dials again
- * would begin afresh otherwise. Only doubts are kept, and they fade: a record delays and ranks, it never excludes.
+ * What a member remembers about neighbours that let it down. The record outlasts the connection, because a liar would
+ * otherwise get a clean record by hanging up and dialling again. Only doubts are kept, and they fade: a record delays
+ * and ranks, it never excludes.
  */
 import type { LivePeer } from "./live-peer.ts";
 import { POLICY } from "./policy.ts";
@@ -20,8 +21,8 @@ export class Conduct {
   private readonly records = new Map<string, Record>();
 
   /**
-   * `peer` has connected: it takes over the record of the one that left its host last. Only one does, so that the others
-   * behind the same NAT aren't blamed for it.
+   * `peer` has connected: it inherits the record of the member that last left from its host. Only the first one does,
+   * so that others behind the same NAT are not blamed for it.
    */
   restore(peer: LivePeer): void {
     const { host } = peer.info;
@@ -52,7 +53,7 @@ export function doubtsOf(peer: LivePeer, nowMs: number): number {
   return barrenTimes(peer, nowMs) + afterForgiveness(peer.failedTrials, peer.barredUntilMs, nowMs);
 }
 
-/** `peer` was asked to be a parent and brought nothing, or stopped: it isn't asked again for a while. */
+/** `peer` was asked to be a parent and brought nothing, or stopped. It is not asked again for a while. */
 export function noteBarren(peer: LivePeer, nowMs: number): void {
   const times = barrenTimes(peer, nowMs);
   peer.barrenTimes = times + 1;
@@ -60,7 +61,7 @@ export function noteBarren(peer: LivePeer, nowMs: number): void {
   peer.hasBrought = false;
 }
 
-/** Nobody is fed through `peer`, a child of a source: it gets no other trial for a while. */
+/** Nobody is fed through `peer`, a child of a source. It gets no other trial for a while. */
 export function noteFailedTrial(peer: LivePeer, nowMs: number): void {
   const times = afterForgiveness(peer.failedTrials, peer.barredUntilMs, nowMs);
   peer.failedTrials = times + 1;

@@ -19,11 +19,12 @@ export interface Holder {
 }
 
 /**
- * One reader's place in the stream. It begins when a second of contiguous media is there from a random access point on.
- * From then a clock runs at the speed of capture. When a piece is not there in time the player has run dry: the clock stands
- * still until the piece comes or the next random access point is complete, whichever is first; in the latter case, or once
- * waiting would leave the player too far behind the edge, everything before that point is skipped. Pieces that nobody can
- * deliver any more, since the broadcaster was away and has forgotten them, are skipped without waiting.
+ * One reader's place in the stream. It begins when a second of contiguous media is here from a random access point on.
+ * From then on a clock runs at the speed of capture.
+ * When a piece is missing at its due time, the player has run dry and the clock stands still. It goes on when the piece
+ * comes or when the next random access point is complete, whichever is first. In the second case, or once waiting would
+ * leave the player too far behind the edge, everything before that point is skipped.
+ * Pieces that nobody can deliver any more are skipped without waiting: the broadcaster was away and has lost them.
  */
 export class LiveFeed {
   private readonly window: PieceWindow;
@@ -31,7 +32,7 @@ export class LiveFeed {
   private nextSeq: number | null = null;
   /** Random access point at which it hopes to begin; null before one is known. */
   private hope: PieceHeader | null = null;
-  /** How far behind the edge the hope is given up: later each time, so that it does begin at some point. */
+  /** How far behind the edge the hope is given up. It grows each time, so that the reader does begin at some point. */
   private holdMs: number = POLICY.startHoldMs;
   private epoch = -1;
   /** Capture time minus monotonic time. */
@@ -42,7 +43,7 @@ export class LiveFeed {
   private shownMs = 0;
   /** The next piece was missing when it was due: the player has nothing to show. */
   private dry = false;
-  /** The missing piece is also lost: waiting for it would leave the player too far behind. */
+  /** The missing piece is also lost: waiting for it would put the player too far behind the edge. */
   private gap = false;
   private gapBefore = false;
   /** Capture time of the piece given out last. */
@@ -76,8 +77,9 @@ export class LiveFeed {
   }
 
   /**
-   * The oldest piece that it waits for. Before the start that is a place near the edge that is kept until it falls too
-   * far behind: one that moved on with the edge would leave pulls, which come a second after pushes, too little time.
+   * The oldest piece that it waits for. Before the start this is a place near the edge, kept until it falls too far
+   * behind. A place that moved on with the edge would leave too little time for pulls, which come a second after
+   * pushes.
    */
   get oldestWanted(): number {
     if (this.nextSeq !== null) return this.nextSeq;
@@ -158,8 +160,9 @@ export class LiveFeed {
   }
 
   /**
-   * A broadcaster whose clock was set forward while it was away stamps its pieces with times that seem hours later. The player
-   * has them now: if its clock were kept, it would stand still for those hours at the first piece that is lost.
+   * A broadcaster whose clock was set forward while it was away stamps its pieces with times that seem hours later. The
+   * player has these pieces now. If its clock were kept, it would stand still for those hours at the first piece that
+   * is lost.
    */
   private returned(header: PieceHeader, nowMs: number): void {
     if ((header.flags & FLAG_DISCONTINUITY) === 0) return;
@@ -219,9 +222,9 @@ export class LiveFeed {
   }
 
   /**
-   * The piece with which the broadcaster returned, when nothing missing before it can come any more; null
-   * otherwise. A broadcaster that was killed skips numbers that it may never have used, and has lost what it had not sent:
-   * nobody can deliver either, and a player that waited until the first piece after the return is due would freeze for nothing.
+   * The piece with which the broadcaster returned, if no missing piece before it can still come; null otherwise. A
+   * killed broadcaster skips numbers that it may never have used, and has lost the pieces that it had not sent. Nobody
+   * can deliver either. A player that waited until the first piece after the return is due would freeze for nothing.
    */
   private lostUntil(newest: PieceHeader, nowMs: number): number | null {
     const returned = this.returnAfter(this.nextSeq!, newest);
@@ -250,8 +253,8 @@ export class LiveFeed {
   }
 
   /**
-   * The next known header: a piece without a header was captured before that one. The time of the piece given out last says
-   * nothing, since the source may have been away in between.
+   * The next known header: a piece without a header was captured before that one. The time of the last delivered piece
+   * shows nothing, because the source may have been away in between.
    */
   private headerAfter(seq: number): PieceHeader {
     const newest = this.window.newest!;
@@ -269,7 +272,7 @@ export class LiveFeed {
     this.gapBefore = true;
   }
 
-  /** A new epoch: another numbering, joined like the first. */
+  /** A new epoch has another numbering; it is joined like the first. */
   private restart(): void {
     this.nextSeq = null;
     this.hope = null;

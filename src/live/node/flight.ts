@@ -1,7 +1,7 @@
 /**
  * Payload on its way to neighbours. A PING follows each block on the same connection, so its PONG says that the block
- * has arrived, and when; a socket's acceptance says neither. The payload in the network is kept to the amount that keeps the
- * line busy; everything else waits in the node, where it can still be shed or overtaken.
+ * has arrived, and when. That a socket accepted the block says neither. The amount of payload in the network is just
+ * enough to keep the line busy. Everything else waits in the node, where it can still be shed or overtaken.
  */
 import { BLOCK_BYTES } from "../../wire/types.ts";
 import { LineMeter } from "./line-meter.ts";
@@ -16,23 +16,23 @@ const LEAST_MARKED_BYTES = 4096;
 /** A connection may always have this much under way, bytes, whatever the others have. */
 const LEAST_LINK_BYTES = 2 * BLOCK_BYTES;
 /**
- * What may exceed the window while all of it is under way on one connection, bytes: a block for another. If a neighbour
- * that takes nothing could fill the window, nothing would arrive anywhere else, which is how its stall is noticed, and
- * viewers near the edge would lose a piece.
+ * How far one connection may exceed the window while all payload under way is its own, bytes: a block for another
+ * connection. A neighbour that takes nothing could otherwise fill the window. Then nothing would arrive anywhere else,
+ * which is how its stall is noticed, and viewers near the edge would lose a piece.
  */
 const OTHERS_BYTES = BLOCK_BYTES;
 /** A connection counts as held up after this long without a hand-over or arrival, ms: two blocks usually take less. */
 const HELD_UP_MS = 50;
 /** Share of the window that one connection may fill, so that a slow one does not keep the others waiting. */
 const LINK_SHARE = 0.75;
-/** Payload of a connection on which nothing has arrived for this long does not keep others waiting, ms. */
+/** Payload of a connection on which nothing has arrived for this long does not hold up others, ms. */
 const STALLED_MS = 1000;
 /**
- * The same while others receive theirs, ms: then our line is not the cause. Less than a player that joined 0.3 s behind
- * the edge can lose without missing a piece.
+ * The same while others receive theirs, ms: then our line is not the cause. It is less than a player that joined 0.3 s
+ * behind the edge can lose without missing a piece.
  */
 const ALONE_MS = 250;
-/** Lost time that the pace makes up for, since timers come late, ms. */
+/** Lost time that the pace makes up for, ms: timers come late. */
 const SAVED_MS = 10;
 
 /** What a flight depends on. */
@@ -41,7 +41,7 @@ export interface FlightOptions {
   readonly guessBytesPerS: () => number;
   /** True when a user stated that rate. */
   readonly isTold: boolean;
-  /** Most that is handed over, whatever the line carries, bytes/s. */
+  /** Limit on what is handed over, whatever the line carries, bytes/s. */
   readonly limitBytesPerS: number;
   readonly random: () => number;
 }
@@ -68,7 +68,7 @@ export class Flight {
     this.random = options.random;
   }
 
-  /** Payload under way, bytes, without that of connections that take nothing. */
+  /** Payload under way, bytes, without that of connections that are set aside. */
   get inFlightBytes(): number {
     return this.inFlight;
   }
@@ -85,7 +85,7 @@ export class Flight {
     return Math.max(0, this.paceMs - nowMs);
   }
 
-  /** True when `peer` has as much under way as one connection may. */
+  /** True when `peer` has as much under way as one connection may have. */
   isFull({ flight }: LivePeer): boolean {
     return flight.isAside || flight.unackedBytes >= Math.max(LEAST_LINK_BYTES, LINK_SHARE * this.line.windowBytes);
   }
@@ -109,8 +109,10 @@ export class Flight {
     if (flight.unmarkedBytes >= LEAST_MARKED_BYTES && flight.marks.length < MAX_MARKS) this.mark(peer, nowMs);
   }
 
-  /** Sends `peer` a PING: its PONG gives the round trip, and says that everything handed over before it has arrived.
-   * The first goes before any block: later round trips are compared with that one. */
+  /**
+   * Sends `peer` a PING. Its PONG gives the round trip, and says that everything handed over before it has arrived. The
+   * first PING goes before any block: later round trips are compared with that one.
+   */
   mark(peer: LivePeer, nowMs: number): void {
     const { flight } = peer;
     const nonce = BigInt(Math.floor(this.random() * 2 ** 52));
@@ -136,14 +138,14 @@ export class Flight {
     return true;
   }
 
-  /** The connection of `peer` is gone, with what was under way. */
+  /** The connection of `peer` is gone, with the payload under way. */
   drop({ flight }: LivePeer): void {
     this.uncount(flight);
     flight.unackedBytes = flight.unmarkedBytes = 0;
     flight.marks.length = 0;
   }
 
-  /** Time passes: idle connections are measured; those that take nothing are set aside and pinged again. */
+  /** Measures idle connections; sets aside connections on which nothing arrives, and pings them again. Once a tick. */
   tick(peers: Iterable<LivePeer>, nowMs: number): void {
     const aloneMs = Math.max(ALONE_MS, 2000 * this.line.windowBytes / this.line.bytesPerS);
     for (const peer of peers) {
@@ -160,7 +162,7 @@ export class Flight {
     }
   }
 
-  /** Adds what is under way on a connection to what all have under way. */
+  /** Adds the payload under way on a connection to the sum over all connections. */
   private count(flight: LinkFlight): void {
     if (flight.isAside || flight.unackedBytes === 0) return;
     this.inFlight += flight.unackedBytes;
@@ -182,7 +184,7 @@ export class Flight {
     flight.isAside = false;
     this.count(flight);
     flight.movedMs = this.arrivedMs = nowMs;
-    // Payload on a connection that took nothing says nothing about our line.
+    // Payload on a connection that was set aside says nothing about our line.
     if (wasAside) return;
     this.line.arrived({ ...last, allBytes: bytes, baseMs: flight.rttMs!, wasLimited: this.isLimited }, nowMs);
   }

@@ -27,7 +27,7 @@ export class HeaderGate {
   }
 
   /**
-   * True when the header in `bytes` is for a piece that already has one: the rest needs no look, since a second header is
+   * True when the header in `bytes` is for a piece that already has one. It is not read further: a second header is
    * either the same or worthless.
    */
   isKnown(peer: LivePeer, bytes: Uint8Array): boolean {

@@ -1,8 +1,8 @@
 /**
- * Has a header sent once rather than with each tree. The blocks of a piece come from several parents, each of which would
- * send the header first, although the second one is no news: that was a third of what members say to each other. A parent
- * whose trees are rarely the first to bring news is told to leave headers out; should a block of it be the first after all, it
- * is kept for a moment, and the header is asked for.
+ * Has a header sent once rather than with each tree. The blocks of a piece come from several parents. If each sent the
+ * header first, only the first copy would be news, and the copies were a third of what members say to each other. So a
+ * parent whose trees rarely bring a header first is asked to leave headers out. If one of its blocks is the first after
+ * all, the block is kept for a moment and its header is requested.
  */
 import type { LivePeer } from "./live-peer.ts";
 import type { NodeView } from "./node-view.ts";
@@ -17,11 +17,14 @@ const UNKNOWN = 0.5;
 /** Blocks that wait for their header: of one parent, and of all, 256 KiB and 1 MiB. */
 const HELD_PER_PEER = 16;
 const HELD = 64;
-/** A block waits for its header this long: a parent that leaves headers out and sends none when asked has to be late with it, ms. */
+/**
+ * A block waits this long for its header, ms. A parent that leaves headers out and sends none when asked must be late
+ * with it.
+ */
 const HOLD_MS = 2000;
-/** Another parent is asked for a header after this, ms: most round trips are shorter. */
+/** A header is requested again after this, ms: most round trips are shorter. */
 const ASK_AGAIN_MS = 200;
-/** Pieces of which it is known which neighbour brought the header: what two seconds of a fast stream have. */
+/** Pieces for which we remember the neighbour that brought the header: as many as two seconds of a fast stream have. */
 const BROUGHT = 64;
 
 interface Held {
@@ -47,8 +50,8 @@ export class Headerless {
   }
 
   /**
-   * Block `block` of piece `seq` came from `peer` before its header. Returns whether it waits for that: `release` is called once the
-   * header is here. Only parents may send such blocks.
+   * Block `block` of piece `seq` came from `peer` before its header. Returns whether the block is kept; if so,
+   * `release` is called once the header is here. Only parents may send such blocks.
    */
   hold(peer: LivePeer, seq: number, block: number, release: () => void): boolean {
     const nowMs = this.view.now();
@@ -57,14 +60,15 @@ export class Headerless {
     if ((peer.parentMask & bit) === 0 || this.view.window.newest === null || this.held.length >= HELD) return false;
     if (this.held.filter((one) => one.peer === peer).length >= HELD_PER_PEER) return false;
     this.held.push({ peer, seq, atMs: nowMs, release });
-    // The tree that brought headers may be cut off: a round trip for each block at each step would be added to the trouble.
+    // The tree that brought headers may be cut off. Requesting a header for each block would add a round trip at each
+    // step.
     if (this.parents[substream] === peer) this.news[substream] = UNKNOWN;
     this.tell(peer, substream, false);
     this.ask(peer, seq, nowMs);
     return true;
   }
 
-  /** A header of `peer` was verified that nobody had sent before. */
+  /** A header from `peer` was verified, and nobody had sent it before. */
   learned(peer: LivePeer, seq: number): void {
     this.broughtBy.set(seq, peer);
     for (const oldest of this.broughtBy.size > BROUGHT ? this.broughtBy.keys() : []) {

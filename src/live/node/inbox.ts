@@ -68,7 +68,7 @@ export class Inbox {
     peer.heldMask &= ~mask;
     children.drop(peer, mask);
     parents.lost(peer, mask, nowMs, reason !== UnsubscribeReason.moved);
-    // In a crowd places go fast: a member that waits for a tick after each refusal is too late again and again.
+    // In a crowd places go fast: a member that waited for a tick after each refusal would be too late again and again.
     if (edge.isKnown && !this.view.isSource) parents.adopt(nowMs, edge.urgentUntil + 1);
   }
 

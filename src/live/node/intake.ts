@@ -1,4 +1,4 @@
-/** Decides about blocks that peers send: too early, proofs, duplicates, false, or stored. */
+/** Decides about blocks that peers send: too early, proof, duplicate, false, or stored. */
 import { equalBytes } from "../../bytes/hex.ts";
 import { MillraceError } from "../../errors.ts";
 import { BLOCK_BYTES } from "../../wire/types.ts";
@@ -12,7 +12,7 @@ import { POLICY } from "./policy.ts";
 import type { Puller } from "./puller.ts";
 import { blockKey } from "./substreams.ts";
 
-/** What becomes of genuine blocks. */
+/** Takes genuine blocks. */
 export interface IntakeSink {
   /** `peer` delivered `bytes` that are genuine. */
   proved(peer: LivePeer, bytes: number): void;
@@ -72,7 +72,7 @@ export class Intake {
     });
   }
 
-  /** Its header is under verification, or nobody knows it. */
+  /** A block whose header is under verification, or is unknown. */
   private await(peer: LivePeer, seq: number, offset: number, data: Uint8Array): void {
     const waiting = peer.verifying.get(seq);
     const again = () => this.block(peer, seq, offset, data);
@@ -91,8 +91,8 @@ export class Intake {
   }
 
   /**
-   * The beginning of a block that is here came from `peer`. A peer that proves itself after
-   * the proof is no longer wanted is slow, not hostile.
+   * `peer` sent the beginning of a block that is here. A peer that proves itself after the proof is no longer wanted is
+   * slow, not hostile.
    */
   private beginning(peer: LivePeer, key: number, data: Uint8Array, stored: Uint8Array): void {
     if (peer.requests.get(key)?.bytes === data.length) peer.requests.delete(key);

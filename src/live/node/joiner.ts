@@ -1,18 +1,18 @@
-/** Finds where a viewer that knows nothing yet enters the stream. */
+/** Finds the place where a newcomer enters the stream. */
 import type { Clock } from "../../ports.ts";
 import { FLAG_RANDOM_ACCESS, type PieceHeader } from "../header.ts";
 import type { LivePeer } from "./live-peer.ts";
 import { windowNewest } from "../messages.ts";
 import { POLICY } from "./policy.ts";
 
-/** Verified headers kept of one peer while joining: its newest, and the random access points before that. */
+/** Verified headers kept per peer while joining: its newest, and the random access points before that. */
 const HEADERS_PER_PEER = 4;
 
 /** The place found. */
 export interface JoinPoint {
   /** First piece to fetch. */
   readonly base: number;
-  /** Verified headers from there on, the edge among them. */
+  /** Verified headers from there on, including the edge. */
   readonly headers: readonly PieceHeader[];
 }
 
@@ -39,7 +39,7 @@ export class Joiner {
   headerOf(peer: LivePeer, header: PieceHeader): void {
     const list = this.shown.get(peer) ?? [];
     list.push(header);
-    // Headers verify in any order, and a fast stream has many new ones: drop the oldest at which nobody can start.
+    // Headers verify in any order, and a fast stream has many new ones: drop the oldest one at which nobody can start.
     list.sort((a, b) => (isNewer(a, b) ? 1 : -1));
     if (list.length > HEADERS_PER_PEER) {
       const useless = list.findIndex((one, i) => i < list.length - 1 && (one.flags & FLAG_RANDOM_ACCESS) === 0);

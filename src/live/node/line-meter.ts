@@ -1,13 +1,14 @@
 /**
- * The rate of our uplink, learned from what arrives, as delay-based congestion control does it (LEDBAT, RFC 6817; BBR).
- * While more waits here than goes out, and what goes out waits for the line, the rate of arrival is that of the line.
- * Everything else (what a kernel or router accepts, blocks that travel alone) says at most that the line is no slower.
+ * Learns the rate of our uplink from the arrival of payload, like delay-based congestion control (LEDBAT, RFC 6817;
+ * BBR). While more waits here than goes out, and payload that goes out waits for the line, it arrives at the rate of
+ * the line. Everything else (bytes that a kernel or router accepts, blocks that travel alone) shows at most that the
+ * line is no slower.
  */
 import { BLOCK_BYTES } from "../../wire/types.ts";
 
 /**
  * Time that a block may wait in the network for the line, ms. Blocks there can be neither shed nor overtaken, and each
- * step of a tree waits as long; with a much shorter time the line would be idle now and then.
+ * step of a tree waits as long. With a much shorter time the line would sometimes be idle.
  */
 const TARGET_MS = 50;
 /** A shorter waiting time is no sign of a queue: schedulers and radio links delay as much, ms. */
@@ -19,14 +20,17 @@ const SAMPLE_MS = 300;
 const LONG_SAMPLE_MS = 1000;
 /** Weight of a sample: the first ones are averaged, and old ones fade. */
 const SAMPLE_SHARE = 0.1;
-/** A line on which the first blocks wait this long is a slow one, whatever else is to be learned about it, ms. */
+/** A line on which the first blocks wait this long is slow, whatever the other measurements say, ms. */
 const SLOW_MS = 150;
 const SLOW_BLOCKS = 2;
-/** After this many samples a single block says nothing new. */
+/** After this many samples a single block shows nothing new. */
 const MANY_SAMPLES = 8;
 /** A rate is not believed when it exceeds what arrived in the best second so far by more than this factor. */
 const BELIEF = 1.5;
-/** Except that a single block may show up to this many times the first guess: a member joining a crowd is needed at once. */
+/**
+ * The exception: a single block may show up to this many times the first guess, because a member that joins a crowd is
+ * needed at once.
+ */
 const SHOWN = 4;
 /** Hand-over pace on a known line, in shares of its rate, while nothing waits there: it may have become faster. */
 const PROBE_GAIN = 1.25;
@@ -34,7 +38,7 @@ const PROBE_GAIN = 1.25;
 const DRAIN_GAIN = 0.7;
 /** Waiting time beyond the target at which that share would reach zero, ms. */
 const DRAIN_MS = 400;
-/** What arrives is counted in this many parts of a second. */
+/** Arrived bytes are counted in this many parts of a second. */
 const PARTS = 4;
 const PART_MS = 1000 / PARTS;
 /** Bytes in the network at first: two blocks, so that one waits while the other travels. */
@@ -49,9 +53,9 @@ export interface Arrival {
   readonly allBytes: number;
   /** The part that was handed over last. */
   readonly bytes: number;
-  /** What was under way when that was handed to the network, itself included, bytes. */
+  /** Payload under way when that part was handed to the network, itself included, bytes. */
   readonly aheadBytes: number;
-  /** Monotonic ms at which that was handed to the network. */
+  /** Monotonic ms at which that part was handed to the network. */
   readonly sentMs: number;
   /** Round trip of that connection when nothing waits, ms. */
   readonly baseMs: number;
@@ -75,10 +79,10 @@ export class LineMeter {
   private bestBytesPerS = 0;
   /** Monotonic ms of the last arrival while more waited here; null when nothing does. */
   private fullAtMs: number | null = null;
-  /** Time in which more waited here, and what arrived in it, since the last sample. */
+  /** Time in which more waited here, and the bytes that arrived in it, since the last sample. */
   private fullMs = 0;
   private fullBytes = 0;
-  /** Waiting times of late, and when: the last one, and smaller ones before it. */
+  /** Recent waiting times with their moments: the last one, and smaller ones before it. */
   private waits: { readonly ms: number; readonly atMs: number }[] = [];
   private meanBaseMs = 0;
   private window = FIRST_WINDOW_BYTES;
@@ -91,19 +95,19 @@ export class LineMeter {
     this.rate = guessBytesPerS();
   }
 
-  /** The line's rate, bytes/s: measured, or else the least that it can be. */
+  /** The line's rate, bytes/s: measured, or else a lower bound. */
   get bytesPerS(): number {
     return this.isKnown ? this.rate : Math.max(this.rate, this.guess());
   }
 
-  /** True when the line was the limit at least once, so that its rate is more than the least that it can be. */
+  /** True when the line was the limit at least once, so that its rate is measured and not only a lower bound. */
   get isKnown(): boolean {
     return this.samples > 0;
   }
 
   /**
-   * The line's rate as the second-quickest block suggests, bytes/s; 0 before there are two, `Infinity` when it
-   * was too quick to measure. The quickest may have been compared with a round trip that was not the least.
+   * The line's rate as the second-quickest block suggests, bytes/s; 0 before there are two, `Infinity` when it was too
+   * quick to measure. The quickest is not used: its round trip may have been compared with one that was not the least.
    */
   get shownBytesPerS(): number {
     return this.shown[1];
@@ -147,18 +151,18 @@ export class LineMeter {
     if (!this.isKnown) this.rate = Math.max(this.rate, this.lastBytesPerS);
   }
 
-  /** What one block says: two slow ones show that the line is slow, one quick one that it isn't. */
+  /** Learns from one block: two slow ones in a row show that the line is slow, a quick one that it isn't. */
   private judge(bytes: number, aheadBytes: number, waitedMs: number): void {
     this.show(waitedMs < LEAST_WAIT_MS ? Infinity : bytes / waitedMs * 1000);
     if (this.samples >= MANY_SAMPLES) return;
     this.slowBlocks = waitedMs >= SLOW_MS ? this.slowBlocks + 1 : 0;
-    // Part of what was ahead may have arrived already.
+    // Part of the payload before it may have arrived already.
     if (!this.isKnown && this.slowBlocks >= SLOW_BLOCKS) this.learn((bytes + aheadBytes) / 2 / waitedMs * 1000, true);
     const leastBytesPerS = Math.min(
       Math.max(this.mostBytesPerS, SHOWN * this.guess()),
       bytes / (waitedMs + LEAST_WAIT_MS) * 1000,
     );
-    // The lessons of other blocks were wrong, and not only inexact.
+    // Then earlier blocks led to a wrong rate, not just an inexact one.
     if (leastBytesPerS > 2 * this.bytesPerS) this.samples = 0;
     this.rate = Math.max(this.rate, leastBytesPerS);
   }
@@ -188,7 +192,7 @@ export class LineMeter {
     this.fullAtMs = nowMs;
     if (this.fullMs < SAMPLE_MS) return;
     const isLine = this.waitMs(nowMs) >= LEAST_WAIT_MS;
-    // Without a queue the sample is a lower bound, and PONGs that came late together would make it a false one.
+    // Without a queue the sample is only a lower bound, and PONGs that came late together would make even that wrong.
     if (!isLine && this.fullMs < LONG_SAMPLE_MS) return;
     const sample = this.fullBytes / this.fullMs * 1000;
     this.fullMs = this.fullBytes = 0;
@@ -206,7 +210,7 @@ export class LineMeter {
     return BELIEF * Math.max(this.bestBytesPerS, this.guess());
   }
 
-  /** More was waiting than went out: while nothing is known the window grows until that adds delay. */
+  /** More was waiting than went out. While the rate is unknown the window grows until that adds delay. */
   private adapt(bytes: number, nowMs: number): void {
     if (this.isKnown) {
       const fullBytes = this.rate * (this.meanBaseMs + WINDOW_MS) / 1000;

@@ -1,6 +1,6 @@
-/** What is under way on one connection, and its round trip: its part of a `Flight`. */
+/** The payload under way on one connection, and its round trip: its part of a `Flight`. */
 
-/** Round trips are measured again for each new half of this, ms: routes change. */
+/** The least round trip is taken over this time and measured again in each half of it, ms: routes change. */
 const BASE_MS = 120_000;
 
 /** A PING without a response. */
@@ -22,7 +22,7 @@ export class LinkFlight {
   /** Monotonic ms at which payload arrived last, or began to be under way. */
   movedMs = -Infinity;
   markedMs = -Infinity;
-  /** Its payload does not count: it takes nothing. */
+  /** The connection is set aside: nothing arrives on it, so its payload does not count. */
   isAside = false;
   private baseMs: number | null = null;
   private nextBaseMs: number | null = null;

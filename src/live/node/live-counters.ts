@@ -1,6 +1,6 @@
 /** What a live node counts. */
 
-/** What came and went, payload in bytes. */
+/** Figures since the start; payload in bytes. */
 export interface LiveCounters {
   fromSourceBytes: number;
   fromViewersBytes: number;

@@ -119,9 +119,9 @@ export class LiveNode {
   }
 
   /**
-   * The neighbour to hang up on when another wants its place, or when looking for a better one: the one that has exchanged
-   * nothing with us for the longest time. null when all are of use. Swarms whose members know only peers of their own age
-   * can have no shallow trees: ask for this when full, and every `POLICY.exploreMs`.
+   * The neighbour to hang up on when another peer wants its place, or to look for a better one: the one that has
+   * exchanged nothing with us for the longest time. null when all are of use. A swarm whose members know only peers of
+   * their own age cannot have shallow trees. So ask for this when full, and every `POLICY.exploreMs`.
    */
   expendable(): LivePeer | null {
     return expendableOf(this.peers, this.now());
@@ -199,7 +199,7 @@ export class LiveNode {
     this.uploader.pump(this.now());
   }
 
-  /** The peer withdraws a request, or already has from another what is pushed to it. */
+  /** The peer withdraws a request, or has from another peer a block that is being pushed to it. */
   cancelled(peer: LivePeer, seq: number, offset: number): void {
     this.uploader.cancel(peer, seq, offset / BLOCK_BYTES);
   }
@@ -219,7 +219,7 @@ export class LiveNode {
     this.waker.close();
   }
 
-  /** For how long `peer` has seemed gone, ms: it takes nothing, or says nothing while the stream goes on. */
+  /** For how long `peer` has seemed gone, ms: nothing sent to it arrives, or it is silent while the stream goes on. */
   stalledMs(peer: LivePeer): number {
     return Math.max(this.uploader.flight.stalledMs(peer, this.now()), silentMs(peer, this.now()));
   }
@@ -262,7 +262,7 @@ export class LiveNode {
     peer.link.close(error);
   }
 
-  /** `peer` delivered a genuine block: on the first one, its held subscriptions are handled. */
+  /** `peer` delivered a genuine block. On the first one its held subscriptions are handled. */
   private proved(peer: LivePeer, bytes: number): void {
     peer.deliveredBytes += bytes;
     const mask = peer.heldMask;
@@ -274,7 +274,8 @@ export class LiveNode {
   private stored(header: PieceHeader, block: number, data: Uint8Array, from: LivePeer | null): void {
     const entry = this.window.get(header.seq);
     const nowMs = this.now();
-    // Several copies of a block can be under verification at once, and a proof is a copy of a block already here.
+    // Several copies of a block can be under verification at once, and a proof is a copy of a block that is already
+    // here.
     if (entry?.header !== header || isStored(entry.blocks[block])) return;
     const complete = this.window.addBlock(entry, block, data);
     if (from !== null) {

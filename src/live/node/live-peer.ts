@@ -29,7 +29,7 @@ export interface LivePeerInfo {
   readonly upBytesPerS: number | null;
   /** Its wall clock at the handshake, Unix ms; absent when not reported. */
   readonly clockMs?: number;
-  /** Address it is connected from, without the port: what is remembered of it once it has left. Absent: nothing is. */
+  /** Its address without the port. A record about it is kept under this address after it has left; absent: none is. */
   readonly host?: string;
 }
 
@@ -67,7 +67,7 @@ export class LivePeer {
   window: WindowMessage | null = null;
   /** Newest piece of its WINDOW; -1 without. */
   newestSeq = -1;
-  /** How far behind the newest neighbour it was, pieces, averaged. */
+  /** How far behind the newest neighbour it was on average, pieces. */
   lagPieces = 0;
   /** WINDOWs that it has sent. */
   windows = 0;
@@ -94,10 +94,13 @@ export class LivePeer {
   proofAskedMs: number | null = null;
   /** Headers that it is known to have. */
   private readonly headers = new RecentNumbers();
-  /** Headers of it under verification, with the blocks that wait for them. */
+  /** Its headers under verification, with the blocks that wait for them. */
   readonly verifying = new Map<number, (() => void)[]>();
   waitingBlocks = 0;
-  /** Substreams that we push to it without headers, and those that it was told to push to us so: see `Headerless`. */
+  /**
+   * Substreams that we push to it without headers, and those that we asked it to push without headers: see
+   * `Headerless`.
+   */
   leanMask = 0;
   toldLean = 0;
   readonly requests = new Map<number, OwnRequest>();
@@ -106,7 +109,9 @@ export class LivePeer {
   /** PLACE last sent to it. */
   placeSent: Place | null = null;
   placeSentMs = -Infinity;
-  /** Substream → the newest piece when it was given older ones: once only, however often it subscribes. */
+  /**
+   * Substream → the newest piece when it was given older ones. It gets those only once, however often it subscribes.
+   */
   readonly caughtUp = new Float64Array(8).fill(-1);
   /** Substream → monotonic ms since when it is our child. */
   readonly childSinceMs = new Float64Array(8);
@@ -115,13 +120,15 @@ export class LivePeer {
   snubbedUntilMs = -Infinity;
   /** It has brought something as a parent. */
   hasBrought = false;
-  /** It was asked to be parent and brought nothing: how often, and monotonic ms until which it isn't asked again. */
+  /** How often it was asked to be parent and brought nothing, and monotonic ms until which it isn't asked again. */
   barrenTimes = 0;
   barrenUntilMs = -Infinity;
-  /** As a child of a source nobody was fed through it: how often, and monotonic ms until which it gets no other trial. */
+  /**
+   * How often nobody was fed through it as a child of a source, and monotonic ms until which it gets no other trial.
+   */
   failedTrials = 0;
   barredUntilMs = -Infinity;
-  /** It rejected a request: monotonic ms until which it gets no other. */
+  /** Monotonic ms until which it gets no request, because it rejected one. */
   pullAfterMs = -Infinity;
   lastBlockMs = -Infinity;
   /** Verified payload that it has sent, bytes. */
@@ -131,7 +138,7 @@ export class LivePeer {
   dueMs = -Infinity;
   /** What is under way to it. */
   readonly flight = new LinkFlight();
-  /** Blocks that it has sent: each may be followed by a PING that wants an answer. */
+  /** Blocks that it has sent: each may be followed by a PING that needs a PONG. */
   owedPongs = 0;
   windowVersion = -1;
   windowSentMs = -Infinity;
@@ -165,7 +172,7 @@ export class LivePeer {
     if (!this.closed) this.link.send(message);
   }
 
-  /** It has delivered a genuine block. That it says it is the source proves nothing. */
+  /** It has delivered a genuine block. Its claim to be the source proves nothing. */
   get isProven(): boolean {
     return this.deliveredBytes > 0;
   }
@@ -190,7 +197,9 @@ export class LivePeer {
     this.newestSeq = windowNewest(window);
   }
 
-  /** Notes that it has the header of `seq`; returns whether that is new, as far as the last few hundred tell. */
+  /**
+   * Notes that it has the header of `seq`. Returns whether that is new, as far as the last few hundred headers show.
+   */
   knowsHeader(seq: number): boolean {
     return this.headers.add(seq);
   }

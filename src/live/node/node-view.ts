@@ -1,4 +1,7 @@
-/** What the parts of one member share: the stream, what is here of it, the neighbours, the clock. Built first and handed to all. */
+/**
+ * What the parts of one member share: the stream, its pieces that are here, the neighbours, the clock. It is built
+ * first and handed to all parts.
+ */
 import type { MillraceError } from "../../errors.ts";
 import { blockCount } from "../header.ts";
 import type { LiveVerifier } from "../signer.ts";
@@ -29,7 +32,7 @@ export class NodeView {
   readonly counters: LiveCounters = newCounters();
   /** Our mark in the paths of those below us. */
   readonly mark: Mark;
-  /** Drops `peer`, which did what no member does. */
+  /** Drops `peer`, which did what no honest member does. */
   readonly ban: (peer: LivePeer, error: MillraceError) => void;
   private waryUntilMs = -Infinity;
 
@@ -53,12 +56,15 @@ export class NodeView {
     return this.clock.monotonic();
   }
 
-  /** True while poisoners are assumed to be present; always for a broadcaster, which receives nothing to notice them by. */
+  /**
+   * True while we assume that poisoners are present. A broadcaster always does, because it receives no blocks that
+   * could reveal them.
+   */
   get isWary(): boolean {
     return this.isSource || this.now() < this.waryUntilMs;
   }
 
-  /** A false block came: poisoners are assumed to be present for a while. */
+  /** A false block came: for a while we assume that poisoners are present. */
   beWary(): void {
     this.waryUntilMs = this.now() + POLICY.waryMs;
   }

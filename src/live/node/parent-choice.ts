@@ -1,4 +1,4 @@
-/** Which neighbour is asked for a substream: as near to the source as accepts us. */
+/** Which neighbour is asked for a substream: the nearest to the source that accepts us. */
 import type { Branch } from "./branch.ts";
 import { costOf, depthAt, isBelow, isUsable } from "./candidate.ts";
 import { barrenTimes } from "./conduct.ts";
@@ -10,7 +10,8 @@ import { isSilent } from "./silence.ts";
 
 /**
  * The best parent of depth at most `maxDepth` for `branch`; null without. `upEighths`: our uplink in eighths of the
- * bitrate, which bars of others are compared with. `mayUse` tells which neighbours are not left for others for a moment.
+ * bitrate, to be compared with the bars of others. `mayUse` is false for a neighbour that is reserved for other members
+ * at the moment.
  */
 export function chooseParent(
   branch: Branch,

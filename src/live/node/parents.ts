@@ -17,7 +17,7 @@ export class Parents {
   private readonly view: NodeView;
   private readonly uploader: Uploader;
   private readonly branches: readonly Branch[];
-  /** Substreams that a source pushed to us when it went. */
+  /** Substreams that a source pushed to us when it left. */
   private headMask = 0;
   private wasFed = false;
 
@@ -77,7 +77,7 @@ export class Parents {
     if (branch.delivered(peer, seq, nowMs)) this.headMask &= ~branch.bit;
   }
 
-  /** A block came from `peer`: parents that would push it too, without a request, are told that they need not. */
+  /** A block came from `peer`. Parents that would push it too, without a request, learn that they need not. */
   unneeded(peer: LivePeer, seq: number, block: number, lengthBytes: number): void {
     const branch = this.branches[this.view.substreamOf(seq, block)]!;
     if (branch.depth === UNFED) return;
@@ -114,7 +114,7 @@ export class Parents {
       const found = branch.parent === null ? null : this.better(branch, branch.parent, nowMs);
       if (found === null) continue;
       branch.next = { peer: found, askedMs: nowMs };
-      // A parent that gets nothing itself leaves as much to catch up on as a missing one.
+      // A parent that gets nothing itself leaves as much to catch up on as a missing one does.
       ask(branch.depth === UNFED ? orphans : movers, found, branch);
     }
     this.subscribe(orphans, () => this.catchUpFrom(firstSeq));
@@ -132,11 +132,14 @@ export class Parents {
     return Math.max(firstSeq, window.solid, oldest);
   }
 
-  /** Leaves parents that are now below us: two members that chose at the same moment did not know of each other. */
+  /**
+   * Leaves parents that are now below us: two members that choose at the same moment do not know of each other's
+   * choice.
+   */
   private leaveCircles(nowMs: number): void {
     for (const branch of this.branches) {
       const { parent, substream } = branch;
-      // Check the depth too: some paths seem to go through us that do not.
+      // Check the depth too: some paths seem to contain us by chance.
       if (parent === null || !isBelow(parent, substream, this.view.mark)) continue;
       const depth = depthAt(parent, substream);
       if (depth <= MAX_DEPTH && depth >= branch.toldDepth) branch.leave(nowMs);
@@ -155,7 +158,7 @@ export class Parents {
     for (const branch of this.branches) {
       const asked = branch.next?.peer;
       if (asked !== undefined && isSilent(asked, nowMs)) this.lost(asked, branch.bit, nowMs, true);
-      // It is told nevertheless: if it is still there after all, it need not continue.
+      // Notify it nevertheless: if it is still there after all, it need not continue.
       if (branch.parent !== null && isSilent(branch.parent, nowMs)) branch.leave(nowMs);
     }
   }
@@ -165,7 +168,7 @@ export class Parents {
     for (const branch of this.branches) {
       const { parent } = branch;
       const patienceMs = branch.isProven ? POLICY.parentLagMs : POLICY.unstartedMs;
-      // A single block was lost above it, and is pulled: a branch does not move for that.
+      // A single late block was lost above the parent, and is pulled; that is no reason to move a branch.
       if (parent === null || late[branch.substream]! < POLICY.lateBlocks) continue;
       if (nowMs - branch.sinceMs < patienceMs) continue;
       if (parent.lastBlockMs < branch.sinceMs && nowMs >= parent.barrenUntilMs) noteBarren(parent, nowMs);
@@ -175,12 +178,13 @@ export class Parents {
     }
   }
 
-  /** A parent enough nearer to the source to be worth moving to; null without. */
+  /** A parent that is enough nearer to the source to be worth moving to; null without. */
   private better(branch: Branch, parent: LivePeer, nowMs: number): LivePeer | null {
     if (branch.next !== null) {
       if (nowMs - branch.next.askedMs < POLICY.parentLagMs) return null;
       const asked = branch.next.peer;
-      // The parent reports a better place but never brought anything; not while many look for a parent and all are busy.
+      // The peer asked reports a better place but has never brought anything. Do not blame it while we are unfed: then
+      // many look for a parent, and all are busy.
       if (!asked.hasBrought && branch.depth !== UNFED && nowMs >= asked.barrenUntilMs) noteBarren(asked, nowMs);
       this.lost(asked, branch.bit, nowMs, true);
       branch.unsubscribe(asked);
@@ -199,8 +203,8 @@ export class Parents {
   }
 
   /**
-   * Another parent for a branch that gets nothing. The member at its head has no parent and takes the first opportunity, for
-   * the whole branch; the others give it a moment to do so, so that the branch stays together.
+   * Another parent for a branch that gets nothing. The member at its head has no parent and takes the first
+   * opportunity, for the whole branch. The other members wait a moment for that, so that the branch stays together.
    */
   private rescue(branch: Branch, nowMs: number): LivePeer | null {
     const found = this.choose(branch, nowMs, Infinity);
@@ -209,7 +213,7 @@ export class Parents {
       return null;
     }
     if (found.isSource && (this.headMask & branch.bit) !== 0) return found;
-    // Our parent says that it is fed and brings nothing: the branch begins with us.
+    // Our parent says that it is fed and brings nothing: we are the head of the branch.
     if (branch.isProven && depthAt(branch.parent!, branch.substream) <= MAX_DEPTH) return found;
     branch.chanceMs ??= nowMs + POLICY.unfedMs * (0.5 + this.view.random());
     return nowMs < branch.chanceMs ? null : found;
@@ -222,12 +226,12 @@ export class Parents {
   }
 
   /**
-   * A source that comes back is reserved for a moment for the members that headed a branch when it went: each of them brings
-   * a whole branch with it, anybody else little more than itself. Members that another branch already feeds again leave it
-   * alone too: they would take the place of a head that has not dialled yet.
+   * For a moment a source that comes back is reserved for the members that headed a branch when it left: each of them
+   * brings a whole branch with it, anybody else little more than itself. Members that another branch already feeds
+   * again leave it alone too, because they would take the place of a head that has not dialled yet.
    */
   private isReserved(peer: LivePeer, branch: Branch, nowMs: number): boolean {
-    // Its proof may still be on the way, and a liar gains nothing by being left alone.
+    // The proof that it is the source may still be on the way, and a liar gains nothing by being left alone.
     if (peer.info.role !== "source" || nowMs - peer.connectedMs >= POLICY.returnMs) return false;
     return this.wasFed && (this.headMask & branch.bit) === 0;
   }

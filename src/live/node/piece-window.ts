@@ -10,15 +10,18 @@ export interface PieceEntry {
   /** Verified blocks. */
   blocks: (Uint8Array | null)[];
   missing: number;
-  /** Monotonic ms at which its header came, since when its blocks are on their way; null before, and for a piece already past then. */
+  /**
+   * Monotonic ms at which its header came: from then on its blocks are on their way. null before, and for a piece that
+   * was past already.
+   */
   headerMs: number | null;
   /** Monotonic ms since when a neighbour is known to have the whole piece; null before. */
   seenMs: number | null;
   /** Neighbours known to have it, counted until there are enough. */
   seenBy: number;
-  /** Monotonic ms since when enough have it that we are late without it; null before. */
+  /** Monotonic ms since when so many have it that we are late without it; null before. */
   commonMs: number | null;
-  /** `PieceWindow.version` since which it is complete; 0 before. */
+  /** `PieceWindow.version` at which it became complete; 0 before. */
   completeSince: number;
 }
 
@@ -167,8 +170,8 @@ export class PieceWindow {
   }
 
   /**
-   * True when a piece that was completed after `version` is missing in `told`, as its sender is known to have it: what lies
-   * before its window is none of its business.
+   * True when a piece that was completed after `version` is missing in `told`. Pieces before the window of its sender
+   * do not count.
    */
   hasNewFor(told: WindowMessage, version: number): boolean {
     if (told.epoch !== this.epoch) return true;

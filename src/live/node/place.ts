@@ -1,12 +1,13 @@
 /**
- * What a peer reports about its place in the trees (message PLACE): how deep a child would be on each substream, and which
- * children it would take. Trees stay shallow when members looking for a parent know where there is room and how deep.
- * Reported, not proven: it decides only about places, and a peer that does not deliver is left like any other.
+ * What a peer reports about its place in the trees (message PLACE): how deep a child would be on each substream, and
+ * which children it would take. Trees stay shallow when members that look for a parent know where there is room, and
+ * how deep. The report is not proven. It decides only about places, and a peer that does not deliver is left like any
+ * other.
  */
 
 import { POLICY } from "./policy.ts";
 
-/** Depth of a substream that does not come from the source (now). */
+/** Depth of a substream that does not come from the source at the moment. */
 export const UNFED = 255;
 /** A depth beyond this, 6 s, is a circle. */
 export const MAX_DEPTH = 120;
@@ -16,12 +17,12 @@ export const CLOSED = 255;
 /** A substream that takes only children without a parent: another child has to make room for them. */
 export const NEEDY = 1;
 
-/** Every this many ms that a block takes from one member to the next make a step in the tree count as one more. */
+/** A step in the tree counts as one more for each of these that a block takes from one member to the next, ms. */
 const STEP_MS = 50;
 
 /** Words of a path. */
 export const PATH_WORDS = 4;
-/** Bits in the mark of one member: with twelve members on a path 2 % of the others seem to be among them. */
+/** Bits in the mark of one member: with twelve members on a path, 2 % of the others seem to be on it, too. */
 const MARK_BITS = 3;
 /** Bits in the tag that a source gives a neighbour: with a third of a path set, one in five thousand shows a tag by chance. */
 const TAG_BITS = 8;
@@ -33,7 +34,10 @@ export type Mark = readonly number[];
 export interface Place {
   /** Measured uplink, bytes/s; null when it is not known (0xffffffff on the wire). */
   readonly upBytesPerS: number | null;
-  /** Substream → depth of a child: steps from the source, slow and busy ones counted more; `UNFED` when nothing would come. */
+  /**
+   * Substream → depth of a child: steps from the source, where slow and busy steps count more; `UNFED` when nothing
+   * would come.
+   */
   readonly depths: Uint8Array;
   /**
    * Substream → uplink that a new child needs, in eighths of the bitrate: 0 when there is room for anyone, `NEEDY`
@@ -95,7 +99,7 @@ export function isOnPath(paths: Uint32Array, substream: number, mark: Mark): boo
   return true;
 }
 
-/** Mask of the substreams whose paths are others in `place` than in `before`; all of them when that is null. */
+/** Mask of the substreams whose paths differ between `place` and `before`; all of them when that is null. */
 export function changedPaths(place: Place, before: Place | null): number {
   let mask = 0;
   for (let i = 0; i < place.paths.length; i++) {
@@ -104,14 +108,14 @@ export function changedPaths(place: Place, before: Place | null): number {
   return mask;
 }
 
-/** `known` with the paths of the substreams of `mask` as in `changed`. */
+/** `known` with the paths of the substreams of `mask` taken from `changed`. */
 export function mergePaths(known: Uint32Array, changed: Uint32Array, mask: number): Uint32Array {
   return known.map((word, i) => ((mask >> Math.floor(i / PATH_WORDS)) & 1) === 1 ? changed[i]! : word);
 }
 
 /**
- * True when a neighbour can wait for the change from `before` to `place`: depths differ by `POLICY.smallSteps` at most, no
- * substream is reached that was not or the reverse, and there is room for the same members as before.
+ * True when a neighbour can wait for the change from `before` to `place`: depths differ by `POLICY.smallSteps` at most,
+ * the same substreams are reached, and there is room for the same members.
  */
 export function isSmallChange(place: Place, before: Place): boolean {
   for (let i = 0; i < place.depths.length; i++) {
@@ -126,14 +130,14 @@ export function isSmallChange(place: Place, before: Place): boolean {
 
 /**
  * Depth that a step from a peer with this uplink adds, 1 or more, when a block takes `blockMs` from it to its child.
- * Queues count: when a crowd comes, hundreds of ms of them, and not the steps, are what makes a tree slow.
+ * Queues count, because they slow a tree down, not its steps: when a crowd comes, queues take hundreds of ms.
  */
 export function stepOf(upBytesPerS: number, blockMs: number): number {
   if (upBytesPerS <= 0) return MAX_DEPTH;
   return Math.min(MAX_DEPTH, 1 + Math.round(blockMs / STEP_MS));
 }
 
-/** An uplink in eighths of the bitrate, as bars count it. */
+/** An uplink in eighths of the bitrate, the unit of bars. */
 export function eighths(upBytesPerS: number, bytesPerS: number): number {
   return Math.min(CLOSED - 1, Math.floor(upBytesPerS / bytesPerS * 8 + 1e-6));
 }
@@ -143,7 +147,10 @@ function openness(bar: number): number {
   return bar > NEEDY && bar < CLOSED ? NEEDY + 1 : bar;
 }
 
-/** True when both agree apart from paths. An uplink within an eighth counts as unchanged: measuring is never exact. */
+/**
+ * True when both agree apart from paths. A change of the uplink by up to an eighth does not count: measuring is never
+ * exact.
+ */
 export function samePlace(a: Place, b: Place): boolean {
   const [upA, upB] = [a.upBytesPerS ?? -1, b.upBytesPerS ?? -1];
   if (Math.abs(upA - upB) > Math.abs(upB) / 8) return false;

@@ -1,9 +1,9 @@
 /**
- * Whether a neighbour is worth feeding. A poisoner is visible only to those it sends something, and its parents get
- * nothing from it: they would feed it forever, in the place of a member that passes blocks on. So a peer that wants a
- * place and claims to have pieces must first send a block that is here already. A peer that has none yet sends back a
- * block that it was given: without that, a few poisoners with fast uplinks, fed by nobody else and so never with a piece,
- * held all places near the source on one substream. Proof is required for a minute after each false block.
+ * Whether a neighbour is worth feeding. A poisoner gives itself away only to those it sends to. Its parents get nothing
+ * from it and would feed it forever, in the place of a member that passes blocks on. So a peer that wants a place and
+ * claims to have pieces must first send a block that we have already. A peer that has none yet sends back a block that
+ * we gave it. Without that, a few poisoners with fast uplinks held all places near the source on one substream: nobody
+ * else fed them, so they never had a piece. Proof is required for a minute after each false block.
  */
 import type { LivePeer } from "./live-peer.ts";
 import type { NodeView } from "./node-view.ts";
@@ -12,7 +12,7 @@ import { POLICY } from "./policy.ts";
 import type { Puller } from "./puller.ts";
 import type { Serving } from "./serving.ts";
 
-/** How far back from the newest piece both know we look for a piece that both have, ms. */
+/** How far back from the newest piece we look for one that both have, ms. */
 const LOOK_BACK_MS = 2000;
 const LEAST_PIECES_BACK = 8;
 
@@ -34,7 +34,10 @@ export class Probation {
     this.serving = serving;
   }
 
-  /** True when the subscription waits for a block from `peer` as proof: it has pieces and uplink, and proved nothing yet. */
+  /**
+   * True when the subscription has to wait for a block from `peer` as proof: `peer` has pieces and uplink, and has
+   * proved nothing yet.
+   */
   holds(peer: LivePeer, mask: number, from: number, nowMs: number): boolean {
     const proof = this.proofOf(peer, nowMs);
     if (proof === null) return false;
@@ -63,7 +66,7 @@ export class Probation {
     return proofAskedMs !== null && nowMs - proofAskedMs >= POLICY.unprovenMs;
   }
 
-  /** The block with which it can prove itself; null when there is none, or no need. */
+  /** The block with which `peer` can prove itself; null when there is none, or no need. */
   private proofOf(peer: LivePeer, nowMs: number): Proof | null {
     if (peer.isProven || peer.upBytesPerS === 0 || !this.view.isWary) return null;
     return this.common(peer) ?? this.given(peer, nowMs);

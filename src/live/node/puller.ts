@@ -10,7 +10,7 @@ import { POLICY } from "./policy.ts";
 import { isSilent } from "./silence.ts";
 import { blockKey } from "./substreams.ts";
 
-/** Spoilt blocks noted: as many as a dozen poisoners send before they are banned. */
+/** Spoilt blocks remembered: as many as a dozen poisoners send before they are banned. */
 const MAX_SPOILT = 256;
 
 /** True when pushes had enough time to bring it. */
@@ -26,7 +26,7 @@ export class Puller {
   private readonly parents: Parents;
   /** Block → the peer that was asked last. */
   private readonly asked = new Map<number, LivePeer>();
-  /** Blocks of which a false copy came: nobody will send them again unasked. */
+  /** Blocks with a false copy: nobody will send them again unless asked. */
   private readonly spoilt = new Set<number>();
 
   constructor(view: NodeView, parents: Parents) {
@@ -39,8 +39,8 @@ export class Puller {
   }
 
   /**
-   * Requests what is missing from `from` on, oldest first: at once up to piece `urgentUntil` and where no parent
-   * brings it (again), otherwise once a neighbour has had it for 0.8 s.
+   * Requests missing pieces from `from` on, oldest first. Pieces up to `urgentUntil` and blocks that no parent brings
+   * are requested at once; others once a neighbour has had them for 0.8 s.
    */
   tick(from: number, urgentUntil: number, nowMs: number): void {
     const newest = this.window.newest?.seq ?? -1;
@@ -57,7 +57,7 @@ export class Puller {
     }
   }
 
-  /** Asks `peer` for the beginning of a block, which is here, unless it is asked for something already. */
+  /** Asks `peer` for the beginning of a block that is here, unless another request to it is open. */
   probe(peer: LivePeer, seq: number, block: number, nowMs: number): void {
     const entry = this.window.get(seq);
     if (peer.requests.size > 0 || peer.isSnubbed(nowMs) || nowMs < peer.pullAfterMs || entry?.header == null) return;
@@ -67,7 +67,7 @@ export class Puller {
     peer.link.request(seq, block * BLOCK_BYTES, bytes);
   }
 
-  /** A block has come (or is no longer wanted): cancels the requests for it at others than `from`. */
+  /** A block has come, or is no longer wanted: cancels its requests at all peers but `from`. */
   arrived(seq: number, block: number, from: LivePeer | null, lengthBytes: number): void {
     const key = blockKey(seq, block);
     this.spoilt.delete(key);
@@ -85,7 +85,7 @@ export class Puller {
     if (this.spoilt.size < MAX_SPOILT) this.spoilt.add(blockKey(seq, block));
   }
 
-  /** `peer` won't serve this one. */
+  /** `peer` refused to serve this block. */
   rejected(peer: LivePeer, seq: number, block: number, nowMs: number): void {
     peer.pullAfterMs = nowMs + POLICY.rejectedMs * (0.5 + this.view.random());
     const key = blockKey(seq, block);
@@ -128,7 +128,7 @@ export class Puller {
       if (peer.isSnubbed(nowMs) || nowMs < peer.pullAfterMs || peer.upBytesPerS === 0 || isSilent(peer, nowMs)) {
         continue;
       }
-      // All trees hang on the source, so spare it; others have the piece by now.
+      // Spare the source, because all trees start there; others have the piece by now.
       const cost = peer.requests.size + (peer.rttMs ?? 100) / 200 + this.view.random() * 2 +
         (peer.isSource ? 3 : 0) + (peer.hasRoom ? 0 : 2) +
         (peer.isProven || !this.view.isWary ? 0 : 1);
@@ -145,7 +145,7 @@ export class Puller {
         peer.requests.delete(key);
         if (this.asked.get(key) === peer) this.asked.delete(key);
         peer.link.cancel(request.seq, request.block * BLOCK_BYTES, request.bytes);
-        // Slow is not false: a peer that delivered meanwhile is busy.
+        // Slow is not false: a peer that delivered in the meantime is busy.
         if (peer.lastBlockMs < request.atMs && request.bytes > POLICY.proofBytes) {
           peer.snubbedUntilMs = nowMs + POLICY.snubMs;
         }

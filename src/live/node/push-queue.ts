@@ -1,4 +1,4 @@
-/** Blocks that wait to be pushed, first in, first out; those of a neighbour that can take none wait aside. */
+/** Blocks that wait to be pushed, first in, first out. Blocks for a neighbour that can take none wait separately. */
 import type { LivePeer } from "./live-peer.ts";
 import type { PieceEntry } from "./piece-window.ts";
 
@@ -12,7 +12,7 @@ export interface Push {
   readonly atMs: number;
 }
 
-/** Pushes kept; at 2 s until they are shed this is 250 Mb/s. */
+/** Pushes kept. At 2 s until they are shed this is 250 Mb/s. */
 const MAX_PUSHES = 4096;
 
 /** The queue of pushes. */
@@ -51,7 +51,7 @@ export class PushQueue {
     this.first = 0;
   }
 
-  /** `peer` can take blocks again: its waiting ones come before all else, being the oldest. */
+  /** `peer` can take blocks again: those that waited for it go first, because they are the oldest. */
   resume(peer: LivePeer): void {
     const waiting = this.parked.get(peer);
     if (waiting === undefined) return;
@@ -60,7 +60,7 @@ export class PushQueue {
     this.first = 0;
   }
 
-  /** Nothing of `peer` waits aside any more. */
+  /** Drops the blocks that wait separately for `peer`. */
   forget(peer: LivePeer): void {
     this.parkedCount -= this.parked.get(peer)?.length ?? 0;
     this.parked.delete(peer);

@@ -1,6 +1,6 @@
-/** A set of growing numbers that forgets what lies far behind the largest: a bitmap that moves along. */
+/** A set of growing numbers that forgets those far below the largest: a bitmap that moves along. */
 
-/** Numbers remembered behind the largest. A power of two. */
+/** Numbers remembered below the largest. A power of two. */
 const SPAN = 512;
 
 /** The set; membership of numbers far behind the largest is forgotten. */

@@ -15,7 +15,7 @@ export class Serving {
   private readonly children: Children;
   private readonly uploader: Uploader;
   private readonly announcer: Announcer;
-  /** Source: recent blocks that came before any branch existed. */
+  /** Source: recent blocks that came before there was any branch. */
   private readonly early = new Set<number>();
 
   constructor(view: NodeView, children: Children, uploader: Uploader, announcer: Announcer) {
@@ -72,7 +72,10 @@ export class Serving {
     for (const key of this.early) if (key < oldest) this.early.delete(key);
   }
 
-  /** Takes away the places of children that the uplink turned out not to carry, or that nothing reaches any more. */
+  /**
+   * Takes places away from children that the uplink turned out not to carry, and from children that nothing reaches any
+   * more.
+   */
   tick(peers: Iterable<LivePeer>, nowMs: number): void {
     const { children } = this;
     for (const [peer, mask] of [...children.tick(nowMs), ...children.excess(nowMs)]) {
@@ -88,7 +91,7 @@ export class Serving {
   private catchUp(peer: LivePeer, mask: number, from: number, nowMs: number): void {
     const { uploader } = this;
     const { window } = this.view;
-    // Older pieces leave after what is pushed to all: with such a queue they would come too late.
+    // Older pieces leave after the pushes to all children. With a queue of this length they would come too late.
     if (uploader.pushDelayMs >= POLICY.catchUpBelowMs) return;
     const newest = window.newest!.seq;
     // The stream began again.
@@ -100,7 +103,7 @@ export class Serving {
         const substream = this.view.substreamOf(seq, block);
         const bit = 1 << substream;
         if ((mask & bit) === 0 || seq <= peer.caughtUp[substream]! || !isStored(entry.blocks[block])) continue;
-        // It came before any branch did, so a whole branch waits for it.
+        // It came before there was any branch, so a whole branch waits for it.
         if (this.early.has(blockKey(seq, block))) {
           uploader.push(peer, entry, block, bit, this.passesOn(peer), nowMs);
         } else uploader.catchUp(peer, entry, block, bit, nowMs);

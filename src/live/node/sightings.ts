@@ -1,4 +1,4 @@
-/** Evaluates neighbours' WINDOWs for pieces that we lack: since when they exist, and how common they are. */
+/** Evaluates neighbours' WINDOWs for pieces that we lack: since when these exist, and how common they are. */
 import { MillraceError } from "../../errors.ts";
 import { windowHas, type WindowMessage } from "../messages.ts";
 import type { LivePeer } from "./live-peer.ts";
@@ -28,12 +28,12 @@ export class Sightings {
     else this.view.counters.skippedWindows++;
   }
 
-  /** Reads the WINDOWs that were deferred: of many, the last one says everything. */
+  /** Reads the WINDOWs that were deferred. The last WINDOW of a peer replaces all earlier ones. */
   tick(nowMs: number): void {
     for (const peer of this.view.peers) if (peer.unread) this.read(peer, nowMs);
   }
 
-  /** A different stream is looked for from now on. */
+  /** Marks all pieces again: the member now looks for a different stream. */
   noteAll(nowMs: number): void {
     for (const peer of this.view.peers) {
       peer.noted = null;
@@ -46,7 +46,7 @@ export class Sightings {
     if (!peer.unread) this.note(peer, nowMs);
   }
 
-  /** Marks the pieces that the last WINDOW of `peer` reports, that the one before it did not, and that we lack. */
+  /** Marks the pieces that we lack and that the last WINDOW of `peer` reports, but the one before it did not. */
   private note(peer: LivePeer, nowMs: number): void {
     const { window, peers, rate } = this.view;
     const told = peer.window;

@@ -1,6 +1,7 @@
 /**
- * Notices neighbours that have vanished without closing their connection: a pulled cable, a sleeping laptop. Members say
- * something at least every `POLICY.sparseWindowMs`, so a silent one is gone long before its connection is, if the stream goes on.
+ * Notices neighbours that have vanished without closing their connection: a pulled cable, a sleeping laptop. While the
+ * stream goes on, members say something at least every `POLICY.sparseWindowMs`. So silence shows that a neighbour is
+ * gone long before its connection ends.
  */
 import type { LivePeer } from "./live-peer.ts";
 import type { NodeView } from "./node-view.ts";
@@ -25,12 +26,12 @@ export class Silence {
   }
 }
 
-/** For how long `peer` has said nothing though it had something to say, ms; 0 when it has spoken since. */
+/** For how long `peer` has said nothing although it had something to say, ms; 0 when it has spoken since. */
 export function silentMs(peer: LivePeer, nowMs: number): number {
   return peer.dueMs > peer.heardMs ? nowMs - peer.dueMs : 0;
 }
 
-/** True when that is too long for a neighbour that is still there. */
+/** True when `peer` has been silent for too long to be still there. */
 export function isSilent(peer: LivePeer, nowMs: number): boolean {
   return silentMs(peer, nowMs) >= POLICY.silentMs;
 }

@@ -1,22 +1,22 @@
 /**
- * Which members keep a place next to the source. Uplinks and depths are only claims, and one member that makes false ones and
- * passes nothing on would stop whole trees from there. So a place at the source is earned by passing on: the source gives each
- * neighbour a secret tag, members that are fed through that neighbour carry the tag in the paths that they report, and only
- * a child whose tag others show keeps its place. The child cannot forge that, since it does not choose what those report who
- * are not fed by it. Newcomers are tried beside the children that are there, one substream each, so that a liar costs nothing
- * but the trial.
+ * Which members keep a place next to the source. Uplinks and depths are only claims: one member with false claims that
+ * passes nothing on would stop whole trees from there. So a place at the source is earned by passing on.
+ * The source gives each neighbour a secret tag. Members that are fed through that neighbour carry the tag in the paths
+ * that they report. A child keeps its place only if others show its tag. The child cannot forge that, because it does
+ * not control the reports of members that it does not feed. Newcomers are tried beside the existing children, one
+ * substream each, so that a liar costs nothing but the trial.
  */
 import { noteFailedTrial } from "./conduct.ts";
 import type { LivePeer } from "./live-peer.ts";
 import { isOnPath, type Mark, newTag, pathBits, UNFED } from "./place.ts";
 import { POLICY } from "./policy.ts";
 
-/** What the source knows of a neighbour. */
+/** What the source knows about a neighbour. */
 interface Standing {
   readonly tag: Mark;
-  /** Substream → monotonic ms at which another neighbour showed its tag last. */
+  /** Substream → monotonic ms at which another neighbour last showed its tag. */
   readonly vouchedMs: Float64Array;
-  /** Substream → monotonic ms since when it is vouched for without a break; `Infinity` when it is not. */
+  /** Substream → monotonic ms since when it has been vouched for without a break; `Infinity` when it is not. */
   readonly vouchedSinceMs: Float64Array;
   /** Substreams that it has on trial, beyond the regular places. */
   trialMask: number;
@@ -35,7 +35,7 @@ export interface SourcePlacesOptions {
   readonly leastUpBytesPerS: () => number;
 }
 
-/** How a subscription without a free place is met: on trial, or in the place of another child. */
+/** How a subscription gets a place when none is free: on trial, or in the place of another child. */
 export type Entry = { readonly isTrial: true } | { readonly isTrial: false; readonly victim: LivePeer };
 
 /** The places at a source. */
@@ -77,7 +77,7 @@ export class SourcePlaces {
     if (nowMs < peer.barredUntilMs) return null;
     const idle = this.idlest(substream, nowMs);
     if (idle !== null && up >= idle.leastUp) return { isTrial: false, victim: idle.child };
-    // Nobody takes a place that is known to be of use before it has shown to be worth one.
+    // Nobody takes a useful place before it has shown that it is worth one.
     if (this.unvouched(peer, nowMs) >= POLICY.unvouchedPlaces) return null;
     const weakest = this.replaceable(substream, nowMs);
     if (weakest === undefined || up < this.upToReplace(weakest)) return null;
@@ -127,8 +127,8 @@ export class SourcePlaces {
   }
 
   /**
-   * Ends trials: a place is returned in `won` with the child that yields to the one tried (null when there is room), or in
-   * `failed` when nobody is fed through it. Once a tick.
+   * Ends trials. `won` has the places that were earned, each with the child that yields (null when there is room);
+   * `failed` has those through which nobody is fed. Once a tick.
    */
   tick(nowMs: number): { won: [LivePeer, number, LivePeer | null][]; failed: [LivePeer, number][] } {
     const won: [LivePeer, number, LivePeer | null][] = [];
@@ -155,13 +155,13 @@ export class SourcePlaces {
           failed.push([peer, substream]);
         }
       }
-      // Others were fed through it: it is tried again, but not as soon.
+      // Others were fed through it, and no longer are: it is tried again, but later.
       if (hasLapsed && this.isIdle(peer, nowMs)) noteFailedTrial(peer, nowMs);
     }
     return { won, failed };
   }
 
-  /** Looks whose tags the paths of neighbours show. */
+  /** Notes which tags the paths of neighbours show. */
   private observe(nowMs: number): void {
     const { peers, substreams } = this.options;
     const reached = this.reachedMask(nowMs);
@@ -182,8 +182,8 @@ export class SourcePlaces {
   }
 
   /**
-   * Substreams that reach enough of the neighbours. Liars can vouch for one another, but they can't hide that those who don't
-   * belong to them get nothing.
+   * Substreams that reach enough of the neighbours. Liars can vouch for one another, but they can't hide that the other
+   * members get nothing.
    */
   private reachedMask(nowMs: number): number {
     const { peers, substreams } = this.options;
@@ -209,8 +209,8 @@ export class SourcePlaces {
   }
 
   /**
-   * The child through which nobody is fed that is replaced most easily, and the uplink which that takes: little once it had
-   * time enough to be of use, otherwise more than it reports itself.
+   * The most easily replaced child through which nobody is fed, and the uplink that replaces it: little once the child
+   * has had time enough to be of use, otherwise more than it reports itself.
    */
   private idlest(substream: number, nowMs: number): { child: LivePeer; leastUp: number } | null {
     const isBusy = this.options.pushDelayMs() > POLICY.displaceBelowMs;
@@ -229,7 +229,10 @@ export class SourcePlaces {
     return found;
   }
 
-  /** The child that a stronger member replaces; null without one, undefined while moving children would lengthen a queue. */
+  /**
+   * The child that a stronger member replaces. null: there is no child; undefined: moving children would lengthen a
+   * queue.
+   */
   private replaceable(substream: number, nowMs: number): LivePeer | null | undefined {
     return this.options.pushDelayMs() > POLICY.displaceBelowMs ? undefined : this.weakest(substream, nowMs);
   }
@@ -239,7 +242,9 @@ export class SourcePlaces {
     return Math.max(leastUpBytesPerS(), weakest === null ? 0 : POLICY.strongerBy * upOf(weakest));
   }
 
-  /** The child with the weakest claim to its place, those on trial left out: unvouched before vouched, then by uplink. */
+  /**
+   * The child with the weakest claim to its place, without those on trial: unvouched before vouched, then by uplink.
+   */
   private weakest(substream: number, nowMs: number, except: LivePeer | null = null): LivePeer | null {
     let found: LivePeer | null = null;
     let least = Infinity;

@@ -1,21 +1,21 @@
 /**
  * The rate of the stream as its broadcaster signed it: bytes of the pieces over the time in which they were captured.
- * The bitrate in the transport file was measured or guessed before the first piece, and a slate, a variable bitrate or a
- * typing error makes it wrong by any factor; it counts only until half a second of headers is known.
+ * The bitrate in the transport file was measured or guessed before the first piece. A slate, a variable bitrate or a
+ * typing error makes it wrong by any factor. It counts only until half a second of headers is known.
  */
 import { FLAG_DISCONTINUITY } from "../header.ts";
 import type { PieceWindow } from "./piece-window.ts";
 
-/** Least stretch of stream that shows a rate, ms. */
+/** Shortest stretch of stream that shows a rate, ms. */
 const LEAST_SPAN_MS = 500;
 /**
- * A rising rate shows over this much of the stream, ms, and counts by that share: keyframes make a second much larger than
- * the mean, but the end of a slate makes it larger still. A falling rate shows only over the whole window.
+ * A rising rate shows over this much of the stream, ms, and this share of it counts: keyframes make a second much
+ * larger than the mean, but the end of a slate makes it larger still. A falling rate shows only over the whole window.
  */
 const RISES = [{ spanMs: 750, share: 0.75 }, { spanMs: 2000, share: 0.9 }, { spanMs: 4000, share: 1 }] as const;
 /** The rate is computed again once this much more of the stream is known, ms. */
 const RENEW_MS = 250;
-/** Differences below this share are ignored: places in the trees are counted by the rate, and must not swing with it. */
+/** Differences below this share are ignored: places in the trees depend on the rate, and must not swing with it. */
 const STEADY_SHARE = 0.05;
 
 /** What a stretch of the stream shows. */
@@ -32,7 +32,7 @@ export class StreamRate {
   private seenEpoch = -1;
   private seenMs = -Infinity;
 
-  /** `told` holds until the headers in `window` say more. */
+  /** The rate in `told` is used until the headers in `window` show more. */
   constructor(window: PieceWindow, told: { readonly bytesPerS: number; readonly pieceLengthBytes: number }) {
     this.window = window;
     this.bytesPerMs = told.bytesPerS / 1000;
@@ -64,8 +64,8 @@ export class StreamRate {
   }
 
   /**
-   * Goes back from the newest header. Pieces whose headers are missing count as long as the mean of the known ones;
-   * time in which the broadcaster or its source was away counts for nothing.
+   * Goes back from the newest header. A piece without a header counts as long as the mean of the others. Time in which
+   * the broadcaster or its source was away does not count.
    */
   private measure(): Stretch | null {
     const { window } = this;

@@ -1,9 +1,9 @@
-/** Numbers of blocks and substreams; what of each substream is here, and what should be. */
+/** Numbers of blocks and substreams; which blocks of each substream are here, and which should be. */
 import type { PieceWindow } from "./piece-window.ts";
 import { POLICY } from "./policy.ts";
 import type { StreamRate } from "./stream-rate.ts";
 
-/** Blocks of one piece at most, so that piece and block make one key. */
+/** Most blocks of one piece, so that piece and block make one key. */
 const KEY_FACTOR = 256;
 /** Number that names a block. */
 export function blockKey(seq: number, block: number): number {
@@ -37,7 +37,7 @@ export function lacksBefore(options: SubstreamsOptions, substream: number, seq: 
   return false;
 }
 
-/** What the parent of a substream owes. */
+/** What the parent of a substream owes us. */
 export interface Owed {
   /** The first piece. */
   readonly fromSeq: number;

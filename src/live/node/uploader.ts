@@ -1,4 +1,6 @@
-/** Sends blocks: pushes to children first, requests and what new children missed in between, nothing that became useless. */
+/**
+ * Sends blocks: pushes to children first, then requests and older blocks for new children. Useless blocks are dropped.
+ */
 import { BLOCK_BYTES } from "../../wire/types.ts";
 import { Flight } from "./flight.ts";
 import type { LiveNodeOptions, UploadGate } from "./live-options.ts";
@@ -17,12 +19,15 @@ interface Wanted {
   readonly bytes: number;
 }
 
-/** The block given to an unproven peer is noted again after this, so that it still lies in everybody's window, ms. */
+/**
+ * While a peer is unproven, a block sent to it is noted again after this, ms, so that the noted block still lies in
+ * everybody's window.
+ */
 const GIVEN_MS = 5000;
 
 /** Weight of one push in the average time that pushes take. */
 const AVERAGE_SHARE = 0.03;
-/** Changes of that average smaller than this are not reported, ms. */
+/** Smaller changes of that average are not reported, ms. */
 const TELL_MS = 60;
 
 /** Sends blocks of a window. */
@@ -31,12 +36,15 @@ export class Uploader {
   private readonly window: PieceWindow;
   private readonly gate: UploadGate | undefined;
   private readonly wake: (afterMs: number) => void;
-  /** To children that pass on much, and to the others: a block waits at each step, so those with many below them go first. */
+  /**
+   * Pushes to children that pass on much, and to the others. A block waits at each step, so children with many members
+   * below them go first.
+   */
   private readonly pushes = [new PushQueue(), new PushQueue()] as const;
-  /** Older pieces for new children: sent like requests, when nothing waits that a whole branch waits for. */
+  /** Older pieces for new children. They are sent like requests, when no block waits that a whole branch needs. */
   private readonly older = new PushQueue();
   private readonly wanted: Wanted[] = [];
-  /** Requests short enough to go before all else: see `Probation`. One per peer. */
+  /** Requests so short that they go before everything else: see `Probation`. One per peer. */
   private readonly proofs: Wanted[] = [];
   private readonly waiting = new Map<LivePeer, number>();
   private pushesInRow = 0;
@@ -63,19 +71,19 @@ export class Uploader {
     this.gate = limit.gate;
     this.wake = wake;
     this.limitBytesPerS = uplinkBytesPerS;
-    // A broadcaster's user knows what its line carries; without that knowledge it starts low.
+    // The user of a broadcaster knows what its line carries. Without that knowledge the rate starts low.
     const isTold = view.isSource && uplinkBytesPerS !== null;
     const guessBytesPerS = () => isTold ? uplinkBytesPerS : view.rate.bytesPerS / 2;
     this.flight = new Flight({ guessBytesPerS, isTold, limitBytesPerS: uplinkBytesPerS || Infinity, random });
     this.averageMs = this.toldMs = BLOCK_BYTES / this.uplinkBytesPerS * 1000;
   }
 
-  /** The uplink, bytes/s: measured, or else the least that it can be; never more than the user's limit. */
+  /** The uplink, bytes/s: measured, or else a lower bound; never more than the user's limit. */
   get uplinkBytesPerS(): number {
     return Math.min(this.limitBytesPerS ?? Infinity, this.flight.line.bytesPerS);
   }
 
-  /** Uplink to report to others, bytes/s; null before anything is known of it. */
+  /** Uplink to report to others, bytes/s; null before anything is known about it. */
   get toldBytesPerS(): number | null {
     return this.isMeasured || this.shownBytesPerS > 0 || this.limitBytesPerS === 0 ? this.uplinkBytesPerS : null;
   }
@@ -95,18 +103,21 @@ export class Uploader {
     return this.flight.line.carriedBytesPerS;
   }
 
-  /** How long what is queued takes to leave, ms. */
+  /** Time until everything that is queued has left, ms. */
   get queueDelayMs(): number {
     return this.pushDelayMs + (this.wanted.length + this.older.length) * BLOCK_BYTES / this.uplinkBytesPerS * 1000;
   }
 
-  /** How long of that a block pushed now would wait, ms. */
+  /** The part of that time for which a block pushed now would wait, ms. */
   get pushDelayMs(): number {
     const blocks = this.pushes[0].length + this.pushes[1].length;
     return (blocks * BLOCK_BYTES + this.waitingBytes) / this.uplinkBytesPerS * 1000;
   }
 
-  /** How long a block takes from here to a child, queue included, averaged, ms. Steady: the whole tree hears of changes. */
+  /**
+   * Time that a block takes from here to a child, queue included, averaged, ms. It changes in steps, because the whole
+   * tree hears of each change.
+   */
   get stepMs(): number {
     return this.toldMs;
   }
@@ -125,7 +136,7 @@ export class Uploader {
     this.pushes[passesOn ? 0 : 1].add({ peer, entry, block, bit, atMs: nowMs });
   }
 
-  /** As `push`, for a child that has just come: pieces that its parent had before. */
+  /** As `push`, for a child that has just come: pieces that its parent had before the child came. */
   catchUp(peer: LivePeer, entry: PieceEntry, block: number, bit: number, nowMs: number): void {
     this.older.add({ peer, entry, block, bit, atMs: nowMs });
   }
@@ -161,7 +172,7 @@ export class Uploader {
     unwanted.add(blockKey(seq, block));
   }
 
-  /** A peer left: nothing of it stays. */
+  /** A peer left: drops everything queued for it. */
   dropPeer(peer: LivePeer): void {
     this.waiting.delete(peer);
     this.flight.drop(peer);

@@ -1,4 +1,4 @@
-/** Calls back once after a while, however often it is asked to: at the earliest of the times it is given. */
+/** Calls back once after a while, however often it is asked to: at the earliest of the requested times. */
 import type { Clock, Timer } from "../../ports.ts";
 
 /** One timer for many requested callbacks: the earliest counts. */

@@ -1,4 +1,7 @@
-/** Keeps one network from surrounding a peer (eclipse): half of the places for others, and some that we chose ourselves. */
+/**
+ * Keeps one network from surrounding a peer (eclipse): half of the places are for other networks, and some for peers
+ * that we chose ourselves.
+ */
 
 import { subnetOf } from "../node/subnet.ts";
 
@@ -9,7 +12,7 @@ import { subnetOf } from "../node/subnet.ts";
 const SUBNET_SHARE = 0.5;
 /** Neighbours of one subnet that we dial: half of those we look for, so that the others come from other networks. */
 const SUBNET_DIALS = 10;
-/** Places that only connections of our own making can take. */
+/** Places that only connections opened by us can take. */
 export const OUTGOING_PEERS = 4;
 
 /** Counts neighbours by subnet and direction. */

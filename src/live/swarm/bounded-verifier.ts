@@ -1,4 +1,4 @@
-/** Bounds what waits to be verified, whatever peers send. */
+/** Bounds the blocks and headers that wait to be verified, whatever peers send. */
 import type { PieceHeader } from "../header.ts";
 import type { LiveVerifier } from "../signer.ts";
 

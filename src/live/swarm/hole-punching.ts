@@ -10,7 +10,7 @@ import type { UtpEndpoint } from "../../utp/utp-endpoint.ts";
 import { encodePunchMessage, type PunchMessage } from "../punch-messages.ts";
 import type { LiveSession } from "./live-session.ts";
 
-/** Neighbours with which a member is content. More would be found, but each costs control messages. */
+/** A member with this many neighbours looks for no more. It would find more, but each costs control messages. */
 const ENOUGH_NEIGHBOURS = 12;
 /** When the token is shown to an introducer, ms after its PROBE: two of three may be lost. */
 const SHOW_AT_MS = [0, 300, 900];
@@ -19,10 +19,13 @@ const PROBE_VALID_MS = 5_000;
 /** Attempts at once, and the time for each, ms. */
 const MAX_ATTEMPTS = 4;
 const ATTEMPT_MS = 4_000;
-/** PROBEs that one neighbour may send: this many at once, then one a second. */
+/** PROBEs that one neighbour may send: this many at once, then one per second. */
 const PROBE_BURST = 4;
 const PROBE_INTERVAL_MS = 1_000;
-/** So many failures in a row mean a NAT that can't be punched (one port per destination); then none is tried for this long, ms. */
+/**
+ * This many failures in a row mean a NAT that can't be punched (one port per destination). Then none is tried for this
+ * long, ms.
+ */
 const FUTILE_AFTER = 6;
 const FUTILE_MS = 10 * 60_000;
 
@@ -36,7 +39,7 @@ export interface HolePunchingHost {
   neighbours(): number;
   /** Whether datagrams may go there: `source` reported the address, or is the address. */
   mayReach(address: SocketAddress, source: string): boolean;
-  /** Whether there is room for this member, and it is no neighbour yet. */
+  /** Whether there is room for this member, and it is not a neighbour yet. */
   wants(host: string, peerId: Uint8Array): boolean;
   /** A connection is open. It must be `open`ed in the same turn. */
   met(connection: TcpConnection, isInitiator: boolean): void;
@@ -88,7 +91,7 @@ export class HolePunching {
     }
   }
 
-  /** An introducer says something. What was not asked for is ignored. */
+  /** An introducer says something. Messages that were not asked for are ignored. */
   message(session: LiveSession, message: PunchMessage): void {
     const introducer = this.introducers.get(session);
     if (introducer === undefined) return;

@@ -1,6 +1,6 @@
 /**
- * Brings together neighbours that nobody can dial, as the one between them (BEP 55 calls it the relay): learns at which UDP
- * address each of two is seen, and tells both at the same moment.
+ * Brings together neighbours that nobody can dial, as the member between them (BEP 55 calls it the relay). It finds out
+ * at which UDP address each of two is seen, and tells both at the same moment.
  */
 import { deadline } from "../../bytes/deadline.ts";
 import type { Clock, SocketAddress } from "../../ports.ts";
@@ -12,11 +12,14 @@ import type { LiveSession } from "./live-session.ts";
 
 /** Introductions under way at once. */
 const MAX_RUNNING = 16;
-/** A neighbour's datagram arrives within this, ms, the third of three included; without it the introduction is over. */
+/**
+ * A neighbour's datagram must arrive within this, ms, time for the third of three included; otherwise the introduction
+ * is over.
+ */
 const PROBE_TIMEOUT_MS = 2_000;
-/** A neighbour whose datagram did not arrive so often has no UDP, and is introduced no more. */
+/** A neighbour whose datagram did not arrive this often has no UDP, and is no longer introduced. */
 const MAX_UNSEEN = 2;
-/** After so many introductions without any datagram our own port gets none, and no more are tried for a while. */
+/** After this many introductions without any datagram our own port receives none. No more are tried for a while. */
 const DEAF_AFTER = 4;
 const DEAF_MS = 10 * 60_000;
 
@@ -50,7 +53,7 @@ export class Introductions {
     this.host = host;
   }
 
-  /** A neighbour wants to meet others, or has enough. */
+  /** A neighbour wants to meet others, or has enough of them. */
   sought(session: LiveSession, isWanted: boolean): void {
     if (!isWanted) this.seekers.delete(session);
     else if (!this.seekers.has(session)) this.seekers.set(session, { met: new Set(), isBusy: false, unseen: 0 });
@@ -62,11 +65,11 @@ export class Introductions {
     for (const { met } of this.seekers.values()) met.delete(session);
   }
 
-  /** Begins what can be begun. Call it when somebody seeks, and about every second. */
+  /** Begins introductions that are possible. Call it when somebody seeks, and about every second. */
   arrange(): void {
     if (this.host.reach() === "closed" || this.host.clock.monotonic() < this.deafUntilMs) return;
     const free = [...this.seekers].filter(([, { isBusy, unseen }]) => !isBusy && unseen < MAX_UNSEEN);
-    // Whoever met the fewest comes first.
+    // Members that met the fewest come first.
     free.sort(([, a], [, b]) => a.met.size - b.met.size);
     for (const [a, seekerA] of free) {
       if (this.running >= MAX_RUNNING) return;
@@ -110,7 +113,10 @@ export class Introductions {
     }
   }
 
-  /** Where the neighbour's datagrams come from; null when none comes. They must come from the host of its connection: it may name no other. */
+  /**
+   * The address from which the neighbour's datagrams come; null when none comes. They must come from the host of its
+   * connection, so that it can name no other.
+   */
   private async probe(session: LiveSession, port: number, signal: AbortSignal): Promise<SocketAddress | null> {
     const { utp } = this.host;
     const token = newToken();
@@ -136,7 +142,7 @@ export class Introductions {
       this.silent = 0;
       this.deafUntilMs = this.host.clock.monotonic() + DEAF_MS;
     }
-    // When nothing came of either, the fault may be ours.
+    // When neither sent anything, the fault may be ours.
     if (isSeen) { for (const [seeker, seen] of results) seeker.unseen = seen === null ? seeker.unseen + 1 : 0; }
   }
 }

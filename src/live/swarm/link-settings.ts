@@ -5,7 +5,7 @@ import type { LinkSettings } from "../../wire/options.ts";
 import type { LiveOffer } from "../../wire/types.ts";
 import { POLICY } from "../node/policy.ts";
 
-/** The settings of a connection that begins now; `pex`: members tell each other of peers. */
+/** The settings of a connection that begins now; `pex`: members exchange addresses of peers. */
 export function linkSettings(
   context: SwarmContext,
   metainfo: LiveMetainfo,

@@ -27,14 +27,17 @@ import { DIAL_TIMES, RedialPolicy, SOURCE_QUIET_MS } from "./redial.ts";
 import type { SourceProofs } from "./source-proofs.ts";
 import type { Uplink } from "./uplink.ts";
 
-/** Neighbours that a member looks for itself; more may come. */
+/** Neighbours that a member looks for itself; more may connect to it. */
 const WANTED_PEERS = 20;
 /** Most neighbours. A broadcaster has more: newcomers find the swarm through it. */
 const VIEWER_PEERS = 40;
 const SOURCE_PEERS = 80;
 /** How often neighbours are examined, ms. */
 const ROUND_MS = 1000;
-/** From a newcomer's arrival to the exchange of peers, ms: it needs neighbours at once, and others may come with it. */
+/**
+ * Time from a newcomer's arrival to the exchange of peers, ms. The newcomer needs neighbours at once, and others may
+ * come with it.
+ */
 const PEX_DELAY_MS = 30;
 
 /** What the neighbours need from their swarm. */
@@ -346,7 +349,7 @@ export class LivePeers implements LiveSessionHost {
     return linkSettings(this.context, this.host.metainfo, this.host.offer, this.tellsPeers);
   }
 
-  /** More peers are dialled while there are few, or few of our own choice. */
+  /** More peers are dialled while there are few, or few that we chose. */
   private room(): number {
     if (this.closed || (this.host.offer.role === "source" && this.now() - this.startedMs < SOURCE_QUIET_MS)) return 0;
     const wanted = Math.max(

@@ -44,7 +44,7 @@ export class LiveSession implements PeerLinkHandlers {
   extensions: ExtendedHandshake | null = null;
   /** The node's view of it; null while it speaks no `live1`. */
   peer: LivePeer | null = null;
-  /** Whether others can connect to it, as far as we or it know. */
+  /** Whether others can connect to it, as far as it or we know. */
   reach: Reach;
   /** It came by hole punching: nobody can connect to its end. */
   readonly isPunched: boolean;
@@ -79,7 +79,7 @@ export class LiveSession implements PeerLinkHandlers {
     return this.isIncoming;
   }
 
-  /** Stops reading from the peer while at least one reason to do so holds. */
+  /** Stops reading from the peer while at least one reason to do so exists. */
   setPaused(reason: PauseReason, value: boolean): void {
     this.pauses.set(this.link, reason, value);
   }

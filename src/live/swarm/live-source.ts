@@ -21,19 +21,19 @@ export interface LiveStatus {
 /** One broadcast. */
 export interface LiveSource {
   readonly metainfo: LiveMetainfo;
-  /** The member of the swarm whose pieces are read; a feed requests nothing from the network itself. */
+  /** The member of the swarm whose pieces are read. A feed itself requests nothing from the network. */
   readonly node: Pick<LiveNode, "window" | "joined" | "behindMs" | "openFeed" | "closeFeed">;
   status(): LiveStatus;
-  /** Members that we are connected to, as many as a picture shows. */
+  /** Members that we are connected to, at most as many as a picture shows. */
   members(): readonly MemberFigures[];
   /**
-   * Calls `listener` after a piece was completed, in no particular order. Returns a function that stops it. Conditions that
-   * depend on time alone (a piece that is missing when it is due) are for the reader of the feed to watch.
+   * Calls `listener` after a piece was completed, in no particular order. Returns a function that stops it. Conditions
+   * that depend on time alone (a piece that is missing when it is due) have to be watched by the reader of the feed.
    */
   onPiece(listener: () => void): () => void;
 }
 
-/** Keeps a broadcast joined; when the last lease is released it lingers like any swarm, then is left. */
+/** Keeps a broadcast joined. When the last lease is released, the broadcast lingers like any swarm, then is left. */
 export interface LiveLease {
   readonly source: LiveSource;
   release(): void;
@@ -52,6 +52,6 @@ export interface LiveTarget {
 export interface LiveSwarms {
   /** Joins, or shares what is joined already. Throws `closed`, or `too_busy`. */
   acquire(target: LiveTarget): LiveLease;
-  /** The broadcast of an infohash (40 hex) if it is joined or sent here, else null. */
+  /** The broadcast of an infohash (40 hex) if it is joined, or sent by this engine, else null. */
   running(infohashHex: string): LiveMetainfo | null;
 }

@@ -27,7 +27,7 @@ const VIEWER_LEFT_BYTES = 16_384;
 
 /** More peers are looked for while there are fewer than these. */
 const FEW_PEERS = 8;
-/** Viewers that a broadcaster behind NAT needs: they know the others, and tell it whom to dial. */
+/** Viewers that a broadcaster behind NAT needs: they know the others, and report to it which to dial. */
 const ENOUGH_HEADS = 3;
 
 /** What a swarm consists of. */
@@ -78,7 +78,7 @@ export class LiveSwarm implements LiveSource, GuestSwarm {
       random: Math.random,
       role,
       stream: metainfo,
-      // The engine's limit paces too: a burst of its bucket would be taken for a faster line.
+      // The engine's limit also sets the pace: a burst of its bucket would be taken for a faster line.
       uplinkBytesPerS: limit < Infinity ? limit : null,
       gate: this.uplink,
       onPiece: () => {
@@ -89,7 +89,7 @@ export class LiveSwarm implements LiveSource, GuestSwarm {
       metainfo,
       node: this.node,
       uplink: this.uplink,
-      // A limit says what may be sent, not what the line carries; a broadcaster's user is assumed to know both.
+      // A limit says what may be sent, not what the line carries. The user of a broadcaster is assumed to know both.
       offer: {
         role,
         upBytesPerS: role === "source" && limit < Infinity ? limit : null,
@@ -196,7 +196,7 @@ export class LiveSwarm implements LiveSource, GuestSwarm {
     return shown;
   }
 
-  /** Leaves: connections end at once, trackers are told before it resolves. */
+  /** Leaves: connections end at once, and trackers are notified before it resolves. */
   close(): Promise<void> {
     return this.closing ??= this.leave();
   }

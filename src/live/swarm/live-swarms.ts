@@ -74,7 +74,7 @@ export class LiveSwarmManager implements LiveSwarms {
     return this.lease(this.join({ metainfo }, signer, uploadLimitBytesPerSecond));
   }
 
-  /** Leaves every swarm; trackers are told; resolves within 2.5 s. */
+  /** Leaves every swarm and notifies trackers; resolves within 2.5 s. */
   close(): Promise<void> {
     return this.closing ??= this.shutDown();
   }

@@ -1,17 +1,20 @@
-/** Places that are kept free for newcomers, so that a viewer who knows one address of the swarm gets in however full that member is. */
+/**
+ * Places that are kept free for newcomers, so that a viewer that knows one address of the swarm gets in, however full
+ * that member is.
+ */
 import { doubtsOf } from "../node/conduct.ts";
 import type { PeerAdmission } from "./admission.ts";
 import type { LiveSession } from "./live-session.ts";
 
-/** So many places are cleared for newcomers. */
+/** This many places are cleared for newcomers. */
 export const LOBBY_PEERS = 4;
-/** Each stays this long at least, ms: it fetches the metadata and learns of the others. */
+/** Each newcomer stays for at least this long, ms: it fetches the metadata and learns of the others. */
 const LOBBY_MS = 1500;
 
 /**
- * The neighbours to part from so that newcomers find places: unused ones first, then those that let us down, then those that
- * others can connect to, as they find another member more easily than the rest, then the latest. When one network has all that it may have,
- * the places are cleared among its members, for the next of them.
+ * The neighbours to leave so that newcomers find places: unused ones first, then those that let us down, then those that
+ * others can connect to, because they find another member more easily, then the latest. When one network has all the
+ * places that it may have, the places are cleared among its own members, for the next of them.
  */
 export function lobbyLeavers(
   sessions: Iterable<LiveSession>,

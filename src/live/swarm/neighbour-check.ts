@@ -9,10 +9,13 @@ import type { LiveSession } from "./live-session.ts";
 const STRANGER_MS = 15_000;
 /** Members ping every 10 s; one that is silent for this long is gone, ms. */
 const SILENT_MS = 35_000;
-/** A neighbour that takes nothing of what waits for it is dropped after this, ms. */
+/** A neighbour that accepts none of the bytes waiting for it is dropped after this, ms. */
 const STALLED_MS = 5_000;
 
-/** Members report each piece; a quiet one that connects again has lost the first connection, ms. */
+/**
+ * Members report each piece. A member that connects again while its first connection was quiet for this long has lost
+ * that one, ms.
+ */
 const QUIET_MS = 3_000;
 
 /** Whether a connection is over when its peer connects again: it only fetched the metadata, or is dead without knowing it. */

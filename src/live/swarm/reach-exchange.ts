@@ -1,6 +1,7 @@
 /**
- * Who can be connected to, in one live swarm: members learn it of themselves with each other's help, those behind NAT
- * hear at once of newcomers that they can dial, since no newcomer can dial them, and are brought together with each other.
+ * Which members of one live swarm can be connected to. Members find that out about themselves with each other's help.
+ * Members behind NAT hear at once of newcomers that they can dial, since no newcomer can dial them. They are also
+ * brought together with each other.
  */
 import { deadline } from "../../bytes/deadline.ts";
 import type { SocketAddress, TcpConnection, Timer } from "../../ports.ts";
@@ -14,26 +15,29 @@ import { HolePunching } from "./hole-punching.ts";
 import { Introductions } from "./introductions.ts";
 import type { LiveSession } from "./live-session.ts";
 
-/** From a newcomer's arrival to telling of it, ms: others may come with it. */
+/** Time from a newcomer's arrival to the report about it, ms: others may come with it. */
 const GATHER_MS = 100;
-/** At most one PEERS a second to one member, and from one member; so many may come at once after a pause. */
+/**
+ * At most one PEERS per second to one member, and from one member; from a member this many may come at once after a
+ * pause.
+ */
 const TELL_INTERVAL_MS = 1_000;
 const TOLD_BURST = 4;
-/** Addresses remembered as told to one member; beyond that it may be told again. */
+/** Addresses remembered as reported to one member; beyond that they may be reported again. */
 const MAX_REMEMBERED = 256;
-/** Connections that we open to help others, at once; and the time for each, ms. */
+/** Connections that we open at once to help others; and the time for each, ms. */
 const MAX_HELPED = 4;
 const HELP_TIMEOUT_MS = 3_000;
 
 /** What the exchange needs of its swarm. */
 export interface ReachExchangeHost {
   readonly context: SwarmContext;
-  /** False in private swarms (BEP 27), and where peers are not exchanged: then nobody is told of others. */
+  /** False in private swarms (BEP 27), and where peers are not exchanged: then no member hears of others. */
   readonly tellsPeers: boolean;
   now(): number;
   /** Whether an address that its owner reported may be dialled. */
   mayDial(address: SocketAddress): boolean;
-  /** A member can be connected to there, says the one at `source`. */
+  /** The member at `source` says that a member can be connected to there. */
   reachable(address: SocketAddress, source: string): void;
   /** As in `HolePunchingHost`. */
   neighbours(): number;
@@ -45,7 +49,7 @@ export interface ReachExchangeHost {
 interface Partner {
   readonly told: Set<string>;
   toldMs: number;
-  /** Messages that it may send, and since when. */
+  /** Messages that it may send now, and the monotonic ms at which that was computed. */
   credit: number;
   creditMs: number;
   /** It asked for help once. */
@@ -104,7 +108,7 @@ export class ReachExchange {
     const partner = this.partners.get(session);
     if (partner === undefined) return;
     if (message.type === "reach") {
-      // We know better of those whom we dialled ourselves.
+      // About members that we dialled ourselves we know better.
       if (session.incoming && message.state !== session.reach) {
         session.reach = message.state;
         this.gather();
@@ -162,7 +166,7 @@ export class ReachExchange {
     }, GATHER_MS);
   }
 
-  /** Tells all who may need it of members that can be connected to, the latest first. */
+  /** Reports members that can be connected to, the latest first, to all that may need them. */
   private tell(): void {
     if (!this.host.tellsPeers) return;
     const nowMs = this.host.now();
@@ -188,7 +192,7 @@ export class ReachExchange {
   private askForHelp(): void {
     const { reachability } = this.host.context;
     for (const session of this.partners.keys()) {
-      // Whoever connected to us has answered the question, unless it is of our own network.
+      // An incoming connection has answered the question, unless it is from our own network.
       if (session.incoming) continue;
       const network = subnetOf(session.host) ?? hostKey(session.host);
       if (!reachability.wantsHelp(network, session.host)) continue;
@@ -197,7 +201,9 @@ export class ReachExchange {
     }
   }
 
-  /** Connects to the one who asks, at the address that we see it at: nobody can have us connect to others. */
+  /**
+   * Connects to the member that asks, at the address at which we see it, so that nobody can have us connect to others.
+   */
   private async help(session: LiveSession, partner: Partner): Promise<void> {
     const port = session.extensions?.listenPort ?? null;
     const { ports, slots } = this.host.context;
@@ -212,7 +218,7 @@ export class ReachExchange {
       session.reach = "open";
       this.gather();
     } catch {
-      // It sees that nobody came.
+      // The member that asked sees that nobody came.
     } finally {
       limit.cancel();
       slots.release();

@@ -3,13 +3,13 @@ import type { PeerOrigin } from "../../discovery/types.ts";
 import { backOff, type BookPolicy, type KnownAddress, score } from "../../swarm/address-book.ts";
 
 /**
- * A broadcaster that is gone is dialled again after this, ms: viewers must have it back within two seconds, and all of them
- * wait for the last of the members that headed the trees.
+ * A broadcaster that is gone is dialled again after this, ms. Viewers must have it back within two seconds, and all of
+ * them wait for the last of the members that headed the trees.
  */
 export const SOURCE_RETRY_MS = 250;
 /**
- * A broadcaster dials nobody for this long after its start, ms: its links are for the members that had it before, and head
- * the trees. Strangers that came first would keep some of them out.
+ * A broadcaster dials nobody for this long after its start, ms. Its first links are for the members that headed the
+ * trees before; strangers that came first would keep some of them out.
  */
 export const SOURCE_QUIET_MS = 1000;
 /**
@@ -20,13 +20,13 @@ export const DIAL_TIMES = { minRetryDelayMs: 100, connectTimeoutMs: 3_000, doubt
 /** Failed dials of a broadcaster after which it is dialled less often. */
 const SOURCE_PATIENCE = 240;
 const SOURCE_SLOW_MS = 30_000;
-/** A connection that ended this soon was not wanted, ms. */
+/** A connection that ended sooner than this was not wanted, ms. */
 const SHORT_MS = 5000;
 /** An address that the user named is dialled again after this, ms. */
 const NAMED_RETRY_MS = 1000;
 /** Failed dials of an address that the user named before each further one doubles the delay. */
 const NAMED_PATIENCE = 5;
-/** A newcomer that took the metadata hangs up and joins: it is dialled again after this, ms, doubled a few times. */
+/** A newcomer that took the metadata hangs up and joins. It is dialled again after this, ms, doubled a few times. */
 const NEWCOMER_RETRY_MS = 300;
 const NEWCOMER_RETRIES = 5;
 /** Addresses remembered at which the broadcaster was: it may move, and have several. */
@@ -39,7 +39,10 @@ export class RedialPolicy implements BookPolicy {
   private readonly neighbours: () => Iterable<PeerOrigin>;
   /** Address of a broadcaster → how often in a row it took the connection and soon hung up. */
   private readonly sources = new Map<string, number>();
-  /** Everybody learns the same addresses in the same order; dialling in that order would lead all to the same few. */
+  /**
+   * Random order for addresses. Everybody learns the same addresses in the same order, and dialling in that order would
+   * lead all to the same few.
+   */
   private readonly lots = new WeakMap<KnownAddress, number>();
   /** Address of a newcomer → how often it was dialled again soon. */
   private readonly newcomers = new WeakMap<KnownAddress, number>();
@@ -47,7 +50,7 @@ export class RedialPolicy implements BookPolicy {
   private readonly near = new WeakSet<KnownAddress>();
   private readonly isNear: (host: string) => boolean;
 
-  /** `isNear`: whether a host is in our own network, where links are quick and cost nobody's up-link to the world. */
+  /** `isNear`: whether a host is in our own network, where links are quick and use nobody's up-link to the Internet. */
   constructor(
     random: () => number,
     neighbours: () => Iterable<PeerOrigin>,
@@ -58,7 +61,7 @@ export class RedialPolicy implements BookPolicy {
     this.isNear = isNear;
   }
 
-  /** Somebody is connected to this address, and says that others can be, too. */
+  /** A member is connected to this address, and says that others can be, too. */
   isReachable(entry: KnownAddress | undefined): void {
     if (entry !== undefined) this.reachable.add(entry);
   }
@@ -98,9 +101,9 @@ export class RedialPolicy implements BookPolicy {
   }
 
   /**
-   * Broadcasters first, then peers the user named, then those of our own network, of which admission takes half at most, then
-   * the origin with the fewest neighbours: an attacker who controls one of tracker, DHT and peers does not choose them all.
-   * Of one origin, those that others say can be dialled.
+   * Broadcasters first, then peers the user named, then those of our own network (admission takes half of these at
+   * most), then the origin with the fewest neighbours. So an attacker who controls one of tracker, DHT and peers does
+   * not choose all neighbours. Within one origin, addresses that others say can be dialled come first.
    */
   score(entry: KnownAddress): number {
     if (this.sources.has(entry.key)) return -1;

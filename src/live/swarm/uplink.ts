@@ -1,8 +1,8 @@
-/** Holds a swarm's blocks back while the engine's upload limit is used up by anything else the engine sends. */
+/** Holds a swarm's blocks back while other traffic of the engine uses up its upload limit. */
 import type { UploadGate } from "../node/live-options.ts";
 import type { TokenBucket } from "../../swarm/token-bucket.ts";
 
-/** The uplink of one swarm, as far as limits go: the node finds out what the line carries. */
+/** The uplink of one swarm, as far as limits go. What the line carries is found out by the node. */
 export class Uplink implements UploadGate {
   private readonly bucket: TokenBucket;
   private readonly opened: () => void;
