@@ -12,7 +12,9 @@ import type { Reachability } from "./reachability.ts";
 const MAX_PENDING = 64;
 const MAX_PENDING_PER_HOST = 16;
 
-/** Connections of one host, per second and at once: viewers who share a router may all come back at the same moment. */
+/**
+ * Connections of one host, per second and at once. Viewers that share a router may all come back at the same moment.
+ */
 const MAX_RATE = 100;
 const MAX_BURST = 200;
 
@@ -24,7 +26,7 @@ export interface AcceptorHost {
   readonly clock: Clock;
   readonly encryption: EncryptionMode;
   readonly bans: BanList;
-  /** Is told of every connection. */
+  /** Learns of every connection. */
   readonly reachability: Reachability;
   infohashes(): Iterable<string>;
   lookup(infohashHex: string, remote: SocketAddress): AcceptTarget | null;
@@ -60,7 +62,7 @@ export class Acceptor {
     if (this.closed || sameHost >= MAX_PENDING_PER_HOST || bans.has(from, clock.monotonic()) || !this.makeRoom(from)) {
       return connection.abort();
     }
-    // `failed` may be called before `accept` returns its handle, hence our own entry.
+    // `failed` may be called before `accept` returns its handle, so the entry is made first.
     const entry: Pending = { host: from, isProven: false, close: () => {} };
     this.pending.add(entry);
     const settled = () => void this.pending.delete(entry);

@@ -3,7 +3,7 @@ import type { PeerOrigin } from "../discovery/types.ts";
 import type { SocketAddress } from "../ports.ts";
 import { addressKey, hostKey } from "./address.ts";
 
-/** Addresses kept for a swarm: trackers and PEX of the largest swarms fill it; the least promising give way. */
+/** Addresses kept for a swarm. Trackers and PEX of the largest swarms fill it; then the least promising give way. */
 export const MAX_ADDRESSES = 2000;
 
 /** Addresses kept for one host: a peer that advertises a thousand ports of one machine must not fill the book. */
@@ -50,11 +50,11 @@ export interface KnownAddress {
   retryAtMs: number;
   /** How often it was tried again soon after it had left. */
   returns: number;
-  /** It hung up during our handshake: begin the other way (encrypted or plain) next time. */
+  /** It hung up during our handshake: begin in the other way (encrypted or plain) next time. */
   flipEncryption: boolean;
   /** It could not take data in the same packet as our handshake: wait for its own handshake next time. */
   patient: boolean;
-  /** It rests because both sides had everything. */
+  /** It rests, because both sides had everything. */
   seed: boolean;
 }
 
@@ -138,8 +138,8 @@ export class AddressBook {
   }
 
   /**
-   * A connection that had worked is over, and we don't know what the swarm shares yet. The peer may just have found out that
-   * it is a broadcast, which it joins with new connections: it is tried again soon, a few times.
+   * A connection that had worked is over, and we don't know yet what the swarm shares. The peer may just have found out
+   * that it is a broadcast, which it joins with new connections. So it is tried again soon, a few times.
    */
   endedEarly(entry: KnownAddress, nowMs: number): void {
     this.ended(entry, nowMs);

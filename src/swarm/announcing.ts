@@ -1,6 +1,6 @@
 /**
- * Discovery that begins when told to. Trackers classify a peer by the "left" of its first announce, so a swarm that
- * knows its metadata announces only once it knows what it has; a magnet cannot wait, because it has yet to find peers.
+ * Discovery that begins on request. Trackers classify a peer by the "left" of its first announce, so a swarm that knows
+ * its metadata announces only once it knows what it has. A magnet cannot wait, because it has yet to find peers.
  */
 import type {
   AnnounceState,
@@ -61,7 +61,7 @@ export class Announcing implements DiscoverySession {
     this.session?.needPeers(isUrgent);
   }
 
-  /** Asks for more peers when that is due; see `SearchPace.due`. */
+  /** Asks for more peers when `SearchPace.due` says so. */
   needPeersAgain(nowMs: number, isShort: boolean, isLonely: boolean): void {
     const need = this.pace.due(nowMs, isShort, isLonely);
     if (need !== "none") this.needPeers(need === "urgent");

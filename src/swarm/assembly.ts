@@ -1,6 +1,6 @@
 /**
- * A piece in the making. Blocks are written straight into the piece's buffer as they come off the socket, by at most one
- * peer per block; each block remembers its sender, so that a failed hash can be traced.
+ * An unfinished piece. Blocks are written straight into the piece's buffer as they come off the socket, by at most one
+ * peer per block. Each block remembers its sender, so that a failed hash can be traced.
  */
 import { BLOCK_BYTES } from "../wire/types.ts";
 
@@ -10,7 +10,7 @@ const NONE = -1;
 /** Piece buffers, reused. */
 export interface BufferSource {
   acquire(bytes: number): Uint8Array;
-  /** Only for a buffer that nobody holds a view of. */
+  /** Only for a buffer of which nobody holds a view. */
   release(buffer: Uint8Array): void;
 }
 
@@ -95,8 +95,8 @@ export class Assembly {
 
   /**
    * Another peer delivered the block (in `bytes`) before its writer was done. The writer keeps the old buffer, which
-   * nobody else looks at again: otherwise it could still overwrite bytes that have been verified by then. Writers of
-   * other blocks keep the old buffer too; their blocks are copied into the new one when they finish.
+   * nobody else reads again: otherwise it could still overwrite bytes that have been verified by then. Writers of other
+   * blocks keep the old buffer too; their blocks are copied into the new one when they finish.
    */
   finishElsewhere(block: number, peer: number, bytes: Uint8Array, nowMs: number): void {
     if (this.writing(block)) {

@@ -4,7 +4,9 @@ import { hostKey } from "./address.ts";
 /** Bans kept at once: an attacker with more addresses than this costs us hash failures, never memory. */
 export const MAX_BANS = 4096;
 
-/** How long a ban lasts, ms: an hour outlives any one download attempt, and yet shared addresses are forgiven in the end. */
+/**
+ * How long a ban lasts, ms: an hour outlives any one download attempt, but shared addresses are forgiven in the end.
+ */
 export const BAN_MS = 3_600_000;
 
 /** A bounded list of banned hosts; the oldest ban gives way. Times are monotonic ms. */

@@ -33,7 +33,7 @@ export interface ChokeCandidate {
   readonly snubbed: boolean;
 }
 
-/** Returns the ids to unchoke; all others are to be choked. `round` counts from 0 and drives the optimistic turn. */
+/** Returns the ids to unchoke; all others are to be choked. `round` counts from 0 and sets the optimistic turn. */
 export function chooseUnchoked(
   candidates: readonly ChokeCandidate[],
   options: { readonly seeding: boolean; readonly slots: number; readonly round: number; readonly nowMs: number },
@@ -55,7 +55,9 @@ function rankByReciprocity(peers: readonly ChokeCandidate[]): ChokeCandidate[] {
   );
 }
 
-/** Round robin: peers in their turn stay, fastest first (they spread pieces best), then those that waited longest. */
+/**
+ * Round robin: peers within their turn stay, fastest first (they spread pieces best), then those that waited longest.
+ */
 function rankForSeed(peers: readonly ChokeCandidate[], nowMs: number): ChokeCandidate[] {
   const inTurn = (c: ChokeCandidate) => c.unchoked && nowMs - c.unchokedSinceMs < SEED_TURN_MS;
   return [...peers].sort((a, b) => {

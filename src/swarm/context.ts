@@ -30,7 +30,7 @@ export interface SwarmContext {
   readonly metadataBudget: MetadataBudget;
   readonly bans: BanList;
   readonly dialRule: DialRule;
-  /** Learns the addresses by which peers see us. */
+  /** Learns our own addresses as peers see them. */
   readonly externalAddresses: ExternalAddresses;
   /** Whether strangers can connect to `listenPort`. */
   readonly reachability: Reachability;
@@ -41,7 +41,7 @@ export interface SwarmContext {
   readonly uploadBucket: TokenBucket;
   readonly buffers: BufferSource;
   readonly createScheduler: SchedulerFactory;
-  /** Connections over UDP, to peers that only a common neighbour can bring us together with. */
+  /** Connections over UDP, to peers that only a common neighbour can bring together with us. */
   readonly utp: UtpEndpoint;
   readonly connectPeer: (connection: TcpConnection, options: ConnectPeerOptions) => PeerLink;
   /** Port by which others reach us, as far as we know; null when none accepts peers. */

@@ -1,11 +1,11 @@
 /**
- * Two copies of a piece that both failed their hash, each block sent by another peer the second time: where they differ,
- * one of two senders lied. Taking one peer after another for the liar gives a few mixtures, of which one is the piece,
- * if there was one liar.
+ * Compares two copies of a piece that both failed their hash, where each block came from another peer the second time.
+ * Where the copies differ, one of two senders lied. Taking one peer after another for the liar gives a few mixtures. If
+ * there was one liar, one of them is the piece.
  */
 import { BLOCK_BYTES } from "../wire/types.ts";
 
-/** Mixtures tried: with more peers in doubt, those are tried first whose blocks differ most often. */
+/** Mixtures tried. With more peers in doubt, peers whose blocks differ most often are tried first. */
 const MAX_MIXTURES = 8;
 
 /** A copy of a piece. */
@@ -17,7 +17,7 @@ export interface Copy {
   readonly senders: readonly number[];
 }
 
-/** Copies of the piece mixed from `first` and `second`, the likeliest first. Blocks of `liars`, who are known, are avoided. */
+/** Copies of the piece mixed from `first` and `second`, the likeliest first. Blocks of known `liars` are avoided. */
 export function* mixtures(first: Copy, second: Copy, liars: ReadonlySet<number>): Generator<Uint8Array> {
   const differing = first.digests.flatMap((digest, block) => digest === second.digests[block] ? [] : [block]);
   const counts = new Map<number, number>();
@@ -29,7 +29,8 @@ export function* mixtures(first: Copy, second: Copy, liars: ReadonlySet<number>)
   const suspects = [...counts].sort((a, b) => b[1] - a[1]).map(([sender]) => sender).slice(0, MAX_MIXTURES);
   for (const suspect of suspects) {
     const lies = (sender: number) => sender === suspect || liars.has(sender);
-    // A block of whose senders neither is thought to lie could be either: that suspect does not explain what was seen.
+    // Exactly one of the two senders of each differing block must be a liar. Otherwise this suspect does not explain
+    // why the copies differ.
     const isExplained = differing.every((block) => lies(first.senders[block]!) !== lies(second.senders[block]!));
     if (!isExplained) continue;
     const mixed = first.buffer.slice();

@@ -18,7 +18,7 @@ export class DialSlots {
     return true;
   }
 
-  /** Gives a slot back and calls the longest waiter. */
+  /** Returns a slot and calls the longest waiter. */
   release(): void {
     this.free++;
     const next = this.waiting.values().next().value;

@@ -22,11 +22,11 @@ export interface DialerHost {
   /** Time limit for opening a connection, ms. Default 6000. */
   readonly connectTimeoutMs?: number;
   /**
-   * A dial that takes longer than this, ms, is probably in vain: it no longer counts against `room`, so that others are
-   * tried. Default: it counts until it ends.
+   * A dial that takes longer than this, ms, is probably in vain. It no longer counts against `room`, so that other
+   * addresses are tried. Default: it counts until it ends.
    */
   readonly doubtfulAfterMs?: number;
-  /** A connection is open, `rttMs` after it was begun. The host must `open` it in the same turn. */
+  /** A connection is open, `rttMs` after the dial began. The host must `open` it in the same turn. */
   connected(entry: KnownAddress, connection: TcpConnection, rttMs: number): void;
 }
 

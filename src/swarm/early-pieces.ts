@@ -1,11 +1,16 @@
-/** What a peer says it has while we do not know the number of pieces, without which piece numbers mean nothing. */
+/**
+ * The pieces that a peer reports before we know the number of pieces. Without that number piece numbers mean nothing.
+ */
 import { MAX_PIECES } from "../wire/limits.ts";
 import type { PeerLinkHandlers } from "../wire/types.ts";
 
-/** `have` messages remembered per peer, and as many of BEP 54: what a peer that downloads meanwhile may send. */
+/**
+ * `have` messages remembered per peer, and as many of BEP 54: as many as a peer that is downloading may send in that
+ * time.
+ */
 const MAX_EARLY_HAVES = 4096;
 
-/** Collects these messages until the metadata is there, then replays them. */
+/** Collects these messages until the metadata is here, then replays them. */
 export class EarlyPieces {
   /** It said that it has everything. */
   all = false;

@@ -1,6 +1,6 @@
 /**
- * Finds the liars. When a piece made of several peers' blocks fails its hash, the digest of every block is kept with its sender;
- * when a good copy of the piece arrives, every sender of a block that differs from it is a liar.
+ * Finds the liars. When a piece made of several peers' blocks fails its hash, the digest of every block is kept with
+ * its sender. When a good copy of the piece arrives, every sender of a block that differs from it is a liar.
  */
 import type { Sha1 } from "../ports.ts";
 import { BLOCK_BYTES } from "../wire/types.ts";

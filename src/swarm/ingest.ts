@@ -129,7 +129,7 @@ export class Ingest {
     }
   }
 
-  /** Takes the blocks of a failed copy that are good after all, unless they came again meanwhile. */
+  /** Takes the blocks of a failed copy that are good after all, unless they have come again in the meantime. */
   restore(piece: number, { buffer, senders }: Copy, isGood: (sender: number) => boolean): void {
     const assembly = this.settled(piece) ? null : this.assembly(piece);
     if (assembly === null) return;
@@ -153,7 +153,7 @@ export class Ingest {
   }
 
   /**
-   * Frees what arrived of a piece that the scheduler gave up and already counts as missing. If its blocks stayed, the
+   * Frees the arrived blocks of a piece that the scheduler gave up and already counts as missing. If they stayed, the
    * same blocks would look like duplicates when they come again, and the piece like one whose hash failed.
    */
   forget(piece: number): void {

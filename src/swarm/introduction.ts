@@ -24,7 +24,7 @@ export function linkSettings(
   };
 }
 
-/** Tells it what we have; if some of that went out together with our handshake, only the rest. */
+/** Tells it what we have; if part of that left together with our handshake, only the rest. */
 export function introduce(session: PeerSession, transfer: Transfer | null): void {
   const link = session.link!;
   if (session.told !== null) return tellNews(session, session.told, transfer);

@@ -9,7 +9,7 @@ interface Connected {
   readonly info: { readonly peerId: Uint8Array } | null;
 }
 
-/** Of two connections to one peer, both ends keep the one opened by the larger peer id. Returns the other one. */
+/** Of two connections to one peer, both ends keep the one that the larger peer id opened. Returns the other one. */
 export function redundantOf<T extends Connected>(older: T, newer: T, ownPeerId: Uint8Array): T {
   if (older.link!.incoming === newer.link!.incoming) return newer;
   // A peer id proves nothing: a host that copied it must not be able to end a connection with its owner.

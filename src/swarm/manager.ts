@@ -27,14 +27,14 @@ const MAX_SWARMS = 256;
 
 /**
  * Read-ahead that every reader gets however small the cache is, bytes: with less, playback would wait at every piece.
- * Storage exceeds its limit by as much as this needs.
+ * Storage exceeds its limit by this amount if necessary.
  */
 const MIN_READ_AHEAD_BYTES = 2 * 1024 * 1024;
 
 /** Linger of a swarm that has pieces, ms: a restarted player finds its peers still connected. */
 const DEFAULT_LINGER_MS = 30_000;
 
-/** Linger of a swarm that has no piece, ms: nothing is lost with it, but the next try may follow at once. */
+/** Linger of a swarm that has no piece, ms: closing it loses nothing, but the next try may follow at once. */
 const EMPTY_LINGER_MS = 1_000;
 
 const DEFAULT_MAX_PEERS = 200;
@@ -107,7 +107,7 @@ export interface TorrentSwarmManager extends SwarmManager {
   host(infohashHex: string, guest: GuestSwarm): GuestPlace;
   /** Most peers over all swarms. */
   readonly maxPeers: number;
-  /** The port by which others reach ours, because a router passes it on; null: by its own number. */
+  /** The port by which others reach ours, because a router passes it on; null: others use our port's own number. */
   setExternalPort(port: number | null): void;
   /** Whether this host is banned for corrupt data or for breaking the protocol. */
   banned(host: string): boolean;
@@ -218,7 +218,9 @@ class Manager implements TorrentSwarmManager {
     }
   }
 
-  /** The DHT's port when it has one, else the number of the peer port, so that a router needs to pass on one number alone. */
+  /**
+   * The DHT's port if it has one, else the number of the peer port, so that a router needs to pass on only one number.
+   */
   private async openUdp(): Promise<UdpSocket> {
     const shared = this.context.discovery?.peerDatagrams ?? null;
     if (shared !== null) return shared;

@@ -1,6 +1,6 @@
 /**
- * Gets the metadata of a magnet from peers (BEP 9). A few are asked at once and the first good answer wins. Slow peers
- * may go on but no longer count: others are asked as well, and replace them once too many are being asked.
+ * Gets the metadata of a magnet from peers (BEP 9). A few are asked at once, and the first good response wins. Slow
+ * peers continue but no longer count: others are asked as well, and replace them once too many are being asked.
  */
 import type { Clock, Timer } from "../ports.ts";
 import type { PeerLink } from "../wire/types.ts";
@@ -69,7 +69,7 @@ export interface MetadataFetchHost<T extends MetadataSource> {
   readonly clock: Clock;
   readonly budget: MetadataBudget;
   sessions(): Iterable<T>;
-  /** No more peers fit, and untried addresses are left. */
+  /** No more peers fit, and there are untried addresses. */
   crowded(): boolean;
   /** Drops a useless peer. */
   part(session: T): void;
@@ -98,7 +98,9 @@ export class MetadataFetch<T extends MetadataSource> {
     this.#host = host;
   }
 
-  /** Asks more peers when too few are being asked or are fast. Call when a peer said what it offers, failed or left. */
+  /**
+   * Asks more peers when too few of those asked are fast. Call it when a peer reported its metadata, failed or left.
+   */
   pump(): void {
     if (this.#isOver) return;
     this.#forgetEnded();
@@ -124,7 +126,7 @@ export class MetadataFetch<T extends MetadataSource> {
     }
   }
 
-  /** Of the peer that is furthest; null while none is asked. Bytes. */
+  /** Progress of the peer that has sent most, bytes; null while none is asked. */
   get progress(): MetadataProgress | null {
     let best: MetadataProgress | null = null;
     for (const [{ link }, { sizeBytes }] of this.#fetches) {
@@ -160,7 +162,10 @@ export class MetadataFetch<T extends MetadataSource> {
     return count;
   }
 
-  /** The least tried peer; on a tie from the host asked least, then with the smallest metadata, which is checked soonest. */
+  /**
+   * The peer tried least often; on a tie from the host asked least often, then with the smallest metadata, which is
+   * checked soonest.
+   */
   #best(): T | null {
     const asked = new Map<string, number>();
     for (const { link } of this.#fetches.keys()) {

@@ -1,6 +1,6 @@
 /**
- * Resolves peers of magnets (`x.pe`, BEP 9) and DHT nodes of transport files to addresses that can be judged: a name
- * could change.
+ * Resolves peers of magnets (`x.pe`, BEP 9) and DHT nodes of transport files to literal addresses, which the dial rule
+ * can judge: a name could resolve to another address later.
  */
 import { canonicalHost } from "../discovery/addresses.ts";
 import { deadline, withSignal } from "../bytes/deadline.ts";
@@ -20,8 +20,8 @@ const MAX_ADDRESSES_PER_NAME = 4;
 const MAX_NAMES = 16;
 
 /**
- * Calls `learn` with the literal address of each peer of `texts` (`host:port`): at once if it is literal, after
- * resolving the name otherwise. Unreadable and unresolvable ones are left out.
+ * Calls `learn` with the literal address of each peer of `texts` (`host:port`): at once if it is literal, otherwise
+ * after resolving the name. Leaves out those that cannot be read or resolved.
  */
 export function learnNamedPeers(
   ports: Pick<Ports, "clock" | "network">,

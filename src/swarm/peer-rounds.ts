@@ -33,10 +33,10 @@ export interface RoundsHost {
   sessions(): Iterable<PeerSession>;
   /** Peers served at once at most; a slow up-link serves fewer (`upload-slots.ts`). */
   readonly uploadSlots: number;
-  /** Whether peers are told of each other. Not in private torrents (BEP 27). */
+  /** Whether peers receive each other's addresses. Not in private torrents (BEP 27). */
   pexEnabled(): boolean;
   seeding(): boolean;
-  /** No more peers fit, and untried addresses are left. */
+  /** No more peers fit, and there are untried addresses. */
   crowded(): boolean;
   part(session: PeerSession, reason: PartReason): void;
 }

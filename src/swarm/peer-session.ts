@@ -1,6 +1,6 @@
 /**
- * One connected peer: what each side told the other, and the connection between its link and the torrent's data path.
- * Until the metadata is known it only remembers what the peer has.
+ * One connected peer: the handshake and state of each side, and the connection between its link and the torrent's data
+ * path. Until the metadata is known it only remembers what the peer has.
  */
 import { Bitfield } from "../bytes/bitfield.ts";
 import type { Clock, SocketAddress, Timer } from "../ports.ts";
@@ -74,7 +74,7 @@ export class PeerSession implements PeerLinkHandlers {
   peerChoking = true;
   peerInterested = false;
   unchokedSinceMs = -Infinity;
-  /** Last time payload went either way, or the session began. */
+  /** When payload last went either way, or the session began. */
   usefulMs: number;
   /** Last block received; to detect snubbing. */
   lastBlockMs: number;
@@ -86,9 +86,9 @@ export class PeerSession implements PeerLinkHandlers {
   private readonly swarm: SessionHost;
   private readonly early = new EarlyPieces();
   private readonly pauses = new Pauses();
-  /** The pieces we announced together with our handshake; null when we announced none before the peer answered. */
+  /** The pieces that our handshake announced; null when we announced none before the peer replied. */
   told: Bitfield | null = null;
-  /** We hung up to dial it again more slowly: it did not react to what we sent with our handshake. */
+  /** We hung up to dial it again more slowly, because it did not react to the data sent with our handshake. */
   hasteGivenUp = false;
   private answerTimer: Timer | null = null;
   private anticipated = false;
@@ -113,7 +113,7 @@ export class PeerSession implements PeerLinkHandlers {
     return this.link?.remote.host ?? this.address?.address.host ?? "";
   }
 
-  /** It sent or took payload. */
+  /** Payload was exchanged with it. */
   get isProven(): boolean {
     return this.downloadRate.totalBytes + this.uploadRate.totalBytes > 0;
   }
@@ -169,7 +169,9 @@ export class PeerSession implements PeerLinkHandlers {
     transfer.kick();
   }
 
-  /** The data path exists (or the handshake is done): the peer takes part in it, with what is known of it so far. */
+  /**
+   * The data path exists (or the handshake is done): the peer takes part in it, with the pieces it has reported so far.
+   */
   join(): void {
     const { transfer, uploads } = this.swarm;
     if (this.joined || transfer === null || uploads === null || this.info === null || this.isClosed) return;
@@ -332,7 +334,7 @@ export class PeerSession implements PeerLinkHandlers {
   }
 
   cancel(piece: number, offset: number, length: number): void {
-    // BEP 6: a cancelled request still gets an answer, the block or a reject.
+    // BEP 6: a cancelled request still gets a response, the block or a reject.
     if (this.queue?.cancel(piece, offset, length) && this.fast) this.link?.reject(piece, offset, length);
   }
 

@@ -137,7 +137,7 @@ export class Peers implements SessionHost {
     if (this.book.add(address, origin)) this.dialer.pump();
   }
 
-  /** A piece of a complete torrent was lost: the seeds we parted from are needed again. */
+  /** A piece of a complete torrent was lost: seeds that we disconnected are needed again. */
   wakeSeeds(): void {
     if (this.book.wakeSeeds(this.clock.monotonic())) this.dialer.pump();
   }
@@ -177,7 +177,7 @@ export class Peers implements SessionHost {
     };
   }
 
-  /** The data path exists now: all peers join it and are told what we have. */
+  /** The data path exists now: all peers join it and learn what we have. */
   joinAll(): void {
     for (const session of this.byId.values()) {
       if (!session.isReady) continue;
@@ -205,7 +205,7 @@ export class Peers implements SessionHost {
     for (const session of this.byId.values()) session.setPaused(2, value);
   }
 
-  /** Whether peers are wanted (default true); while not, none is dialled, accepted or kept. */
+  /** Whether peers are wanted (default true). While false, none is dialled, accepted or kept. */
   setWanted(value: boolean): void {
     this.isWanted = value;
     if (value) return this.dialer.pump();
@@ -344,7 +344,7 @@ export class Peers implements SessionHost {
     return Math.min(this.context.maxPeersPerSwarm - this.byId.size, this.context.globalRoom());
   }
 
-  /** No more peers fit, and untried addresses are left. */
+  /** No more peers fit, and there are untried addresses. */
   crowded(): boolean {
     if (this.room() > 0) return false;
     const now = this.clock.monotonic();

@@ -1,4 +1,4 @@
-/** Tells the peers of one swarm of each other (BEP 11). */
+/** Sends the peers of one swarm each other's addresses (BEP 11). */
 import { PEX_REACHABLE, PEX_SEED, PexBook } from "../discovery/pex-book.ts";
 import type { SocketAddress } from "../ports.ts";
 import type { ExtendedHandshake, PeerLink } from "../wire/types.ts";
@@ -13,7 +13,7 @@ export interface PexPartner {
   readonly link: PeerLink | null;
   readonly startedMs: number;
   readonly extensions: ExtendedHandshake | null;
-  /** Nobody can connect to it, so that others are not told of it. Default false. */
+  /** Nobody can connect to it, so its address is not passed on. Default false. */
   readonly isUnreachable?: boolean;
 }
 

@@ -42,7 +42,7 @@ export interface SwarmPicture {
   /** null until the metadata is known. */
   readonly cells: PieceCells | null;
   readonly peers: readonly PeerFigures[];
-  /** What is on the disk is being hashed; null: it is not. */
+  /** Progress of hashing the files on disk; null when that is not under way. */
   readonly checking: CheckProgress | null;
   /** How much of the metadata is here; null once it is known, and while nobody sends it. */
   readonly metadata: MetadataProgress | null;

@@ -59,7 +59,7 @@ export class PieceBank {
     const refusedUntilMs = this.storeRefusedUntilMs;
     try {
       await this.store.put(piece, data);
-      // A piece that was already under way when another was refused proves nothing.
+      // A piece that was under way before another was refused proves nothing.
       if (this.troubled && refusedUntilMs === this.storeRefusedUntilMs) this.setTrouble(null);
     } catch (error) {
       if (hasCode(error, "closed")) return;

@@ -4,14 +4,14 @@ import { networkOf } from "../discovery/addresses.ts";
 /** The holder of a place. */
 export interface Holder {
   readonly host: string;
-  /** It shook hands, exchanged payload or otherwise showed that it is worth its place. */
+  /** It finished its handshake, exchanged payload or otherwise showed that it is worth its place. */
   readonly isProven: boolean;
 }
 
 /**
  * Picks the holder that gives way to a newcomer: the first unproven one of the network with the most unproven holders
- * (see `networkOf`), if the newcomer's network would still have fewer. Null when none has to: twenty viewers who share
- * a router are as good as twenty elsewhere, once they are proven.
+ * (see `networkOf`), if the newcomer's network would still have fewer. Null when none has to. Once proven, twenty
+ * viewers that share a router are as good as twenty elsewhere.
  */
 export function displacedBy<T extends Holder>(holders: Iterable<T>, newcomer: string): T | null {
   const networks = new Map<string, { first: T; count: number }>();

@@ -1,15 +1,18 @@
-/** Whether strangers can connect to this engine, learnt from who does. */
+/** Whether strangers can connect to this engine, learnt from incoming connections. */
 
-/** What is known about a listening port: others can connect to it, they cannot, or nothing yet. */
+/** What is known about a listening port: others can connect to it, they cannot, or nothing is known yet. */
 export type Reach = "open" | "closed" | "unknown";
 
-/** A connection that came in proves this for so long, ms: routers restart, machines change networks. */
+/** An incoming connection proves that the port is open for this long, ms: routers restart, machines change networks. */
 const OPEN_MS = 30 * 60_000;
 /** A helper's connection arrives within this, ms: two round trips and one lost packet. */
 const HELP_MS = 4_000;
-/** Helpers in different networks that must fail before nobody is believed to get in: one may be unwilling or behind a firewall. */
+/**
+ * Helpers in different networks that must fail before the port counts as closed: one may be unwilling or behind a
+ * firewall.
+ */
 const HELPERS = 2;
-/** After this long without anyone getting in helpers are asked again, ms. */
+/** Helpers are asked again after this long without an incoming connection, ms. */
 const ASK_AGAIN_MS = 10 * 60_000;
 
 /** What the swarms of an engine know about its listening port. One per engine; times are monotonic ms. */
@@ -20,13 +23,13 @@ export class Reachability {
   readonly #asked = new Map<string, number>();
   #openUntilMs = -Infinity;
 
-  /** `isStranger`: whether the host is outside of our own network, so that its connection proves anything. */
+  /** `isStranger`: whether the host is outside of our own network. Only its connection proves anything. */
   constructor(nowMs: () => number, isStranger: (host: string) => boolean) {
     this.#nowMs = nowMs;
     this.#isStranger = isStranger;
   }
 
-  /** What is known now. */
+  /** What is known at the moment. */
   get state(): Reach {
     const nowMs = this.#nowMs();
     if (nowMs < this.#openUntilMs) return "open";
@@ -57,7 +60,7 @@ export class Reachability {
     this.#asked.set(network, this.#nowMs());
   }
 
-  /** The way in has changed, for example by a port mapping: what helpers found before counts no more. */
+  /** The way in has changed, for example by a port mapping. Earlier results of helpers no longer count. */
   changed(): void {
     this.#asked.clear();
   }

@@ -179,7 +179,7 @@ export class TorrentReader implements SwarmReader {
     this.host.closed(this);
   }
 
-  /** A copy when all of it is in memory now, else null. */
+  /** A copy if all of it is in memory now, else null. */
   private peek(start: number, length: number, allocate?: Allocate): Uint8Array | null {
     const { bank, metainfo } = this.host.transfer;
     const pieceLength = metainfo.pieceLengthBytes;
@@ -202,7 +202,10 @@ export class TorrentReader implements SwarmReader {
     return out;
   }
 
-  /** Piece by piece: bytes that are here are copied at once, so that they may be evicted while the rest is awaited. */
+  /**
+   * Piece by piece: bytes that are here are copied at once, so that they may be evicted while the reader waits for the
+   * others.
+   */
   private async collect(
     start: number,
     length: number,
@@ -260,7 +263,7 @@ export class TorrentReader implements SwarmReader {
     }
   }
 
-  /** null: the scheduler decides. A number: what was asked for, or less when the cache has less room. */
+  /** null: the scheduler decides. A number: the requested read-ahead, or less when the cache has less room. */
   private readAhead(): number | null {
     const { readAheadBytes, bytesPerSecond } = this.demand;
     const room = this.host.readAheadRoom();
@@ -270,7 +273,7 @@ export class TorrentReader implements SwarmReader {
     return Math.min(room, Math.max(readAheadMinBytes, (bytesPerSecond ?? 0) * readAheadMs / 1000));
   }
 
-  /** The reader is at `position` now; what follows is fetched ahead. */
+  /** The reader is at `position` now; the bytes after it are fetched ahead. */
   private moveTo(position: number): void {
     this.demand.position = position;
     this.tell();
@@ -295,7 +298,7 @@ export class TorrentReader implements SwarmReader {
   }
 }
 
-/** Copies bytes into place unless the store put them there. */
+/** Copies bytes into place unless the store has written them there. */
 function put(bytes: Uint8Array, into: Uint8Array): void {
   if (bytes !== into) into.set(bytes);
 }
@@ -304,7 +307,7 @@ function closedError(): MillraceError {
   return new MillraceError("closed", "the reader was closed");
 }
 
-/** A signal that fires with the first of both; `release` lets both go. */
+/** A signal that fires with the first of the two; `release` removes its listeners from both. */
 function joinSignals(a: AbortSignal, b: AbortSignal): { signal: AbortSignal; release: () => void } {
   const controller = new AbortController();
   const onA = () => controller.abort(abortError(a));

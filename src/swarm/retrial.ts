@@ -1,7 +1,7 @@
 /**
- * A failed piece fetched again from one of its senders alone, so that the next hash judges that peer only: good
- * bytes show which blocks of the failed attempt were forged, bad bytes convict the peer itself. Without it three peers
- * sharing every piece with one liar would never finish a piece.
+ * Fetches a failed piece again from one of its senders alone, so that the next hash judges only that peer. Good bytes
+ * show which blocks of the failed attempt were forged; bad bytes convict the peer itself. Without it three peers that
+ * share every piece with one liar would never finish a piece.
  */
 import type { Clock, Timer } from "../ports.ts";
 import { BLOCK_BYTES } from "../wire/types.ts";

@@ -2,7 +2,7 @@
 
 /** Usual time between two requests, ms. */
 const NORMAL_MS = 15_000;
-/** The same at first while nobody can connect to us and we have nobody: someone's start waits for it. */
+/** The same at first while nobody can connect to us and we have no peer: somebody waits for the start. */
 const URGENT_MS = 2_500;
 
 /** What is due. */
@@ -18,7 +18,10 @@ export interface LonelyPace {
 
 /** Somebody who opened a magnet waits: seven requests in the first minute, then the usual pace. */
 const OPENED: LonelyPace = { share: 0.5, mostMs: NORMAL_MS };
-/** A broadcast waits for viewers for hours; each of them begins when it is found: 2.5 s for some minutes, then up to 10 s. */
+/**
+ * A broadcast waits for viewers for hours, and each of them starts when it is found: 2.5 s for some minutes, then up to
+ * 10 s.
+ */
 export const BROADCAST: LonelyPace = { share: 1 / 60, mostMs: 10_000 };
 
 /** The pace of one swarm. Times are monotonic ms. */
@@ -31,7 +34,10 @@ export class SearchPace {
     this.#lonely = lonely;
   }
 
-  /** What to do now; call it about every second. `isShort`: more peers are wanted; `isLonely`: and only asking brings them. */
+  /**
+   * What is due now; call it about every second. `isShort`: more peers are wanted; `isLonely`: and only asking brings
+   * them.
+   */
   due(nowMs: number, isShort: boolean, isLonely: boolean): SearchNeed {
     if (!isLonely) this.#lonelyMs = null;
     else this.#lonelyMs ??= nowMs;

@@ -1,6 +1,6 @@
 /**
- * Recently read bytes, for readers at the same position: two hundred viewers of one broadcast then cost one copy out of
- * the cache, and the bytes stay in the processor's cache; one copy per viewer would be limited by memory bandwidth.
+ * Recently read bytes, for readers at the same position. Two hundred viewers of one broadcast then cost one copy out of
+ * the cache, and the bytes stay in the processor's cache. One copy per viewer would be limited by memory bandwidth.
  */
 
 /**
@@ -33,7 +33,7 @@ const STRAYS_PER_READER = 8;
 
 /**
  * Recent reads of one torrent around one position, by their first byte. Their bytes never change. A read far from that
- * position is not kept: it would push out what the other readers are about to use, until nobody found anything.
+ * position is not kept: it would push out bytes that the other readers are about to use, until nobody found anything.
  */
 export class SharedReads {
   private readonly fixedLimitBytes: number | null;
@@ -63,7 +63,7 @@ export class SharedReads {
     return this.bytes;
   }
 
-  /** What another reader read at exactly this position, else null. */
+  /** The bytes that another reader read at exactly this position, else null. */
   get(start: number, length: number): Uint8Array | null {
     const found = this.kept.get(start);
     if (found === undefined || found.bytes.length !== length) return null;
@@ -73,7 +73,10 @@ export class SharedReads {
     return found.bytes;
   }
 
-  /** Joins the same read if it is under way, else calls `read` and keeps its result. After a failure each reads alone. */
+  /**
+   * Joins the same read if it is under way, else calls `read` and keeps its result. After a failure each reader reads
+   * alone.
+   */
   async through(start: number, length: number, read: () => Promise<Uint8Array>): Promise<Uint8Array> {
     const other = this.underWay.get(start);
     if (other !== undefined && other.length === length) {
@@ -113,7 +116,7 @@ export class SharedReads {
     this.bytes = 0;
   }
 
-  /** As many readers have used it as there are, so nobody needs it unless somebody reads it again. */
+  /** Every reader has used it, so nobody needs it unless a reader reads it again. */
   private isSpent(uses: number): boolean {
     return this.readers > 1 && uses >= this.readers;
   }

@@ -8,7 +8,7 @@ export interface Sources extends SchedulerActions {
   canAsk(source: number, piece: number): boolean;
   /** The suspect for a source, even after it left. */
   suspect(source: number): Suspect | undefined;
-  /** Its data was corrupt: it is banned. */
+  /** Its data was corrupt: bans it. */
   convict(suspect: Suspect): void;
   /** Stops reading from peers, because arrived data waits to be hashed and written, or resumes. */
   setCongested(value: boolean): void;

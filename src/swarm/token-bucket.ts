@@ -8,8 +8,8 @@ const BURST_MS = 250;
 const MIN_BURST_BYTES = 32 * 1024;
 
 /**
- * A token bucket that may run into debt: the bytes of a block that has arrived are counted whether or not there were
- * tokens, and everybody waits until the debt is paid. Limit 0 means unlimited.
+ * A token bucket that may run into debt. The bytes of an arrived block are counted whether or not there were tokens,
+ * and everybody waits until the debt is paid. Limit 0 means unlimited.
  */
 export class TokenBucket {
   private readonly clock: Clock;
@@ -93,7 +93,7 @@ export class TokenBucket {
     }, Math.max(1, Math.ceil(waitMs)));
   }
 
-  /** Serves waiters while the bucket is open; those left wait for the next turn, first in, first out. */
+  /** Serves waiters while the bucket is open. The remaining ones wait for the next turn, first in, first out. */
   private wake(): void {
     for (const fn of [...this.waiting]) {
       if (!this.open) break;

@@ -153,7 +153,10 @@ export class TorrentSwarm implements Swarm {
     this.openWebSeeds();
   }
 
-  /** Whether peers are looked for and served; without, all bytes come from web seeds and we announce ourselves nowhere. */
+  /**
+   * Whether the swarm looks for peers and serves them. If not, all bytes come from web seeds, and we announce ourselves
+   * nowhere.
+   */
   setPeering(value: boolean): void {
     if (value === this.isPeering || this.closing !== null) return;
     this.isPeering = value;
@@ -248,7 +251,9 @@ export class TorrentSwarm implements Swarm {
     return swarmPicture(state, fileIndex, this.context.ports.clock.monotonic());
   }
 
-  /** Leaves: readers and connections end at once; it resolves when the store is closed and the trackers have been told. */
+  /**
+   * Leaves: readers and connections end at once. Resolves when the store is closed and the trackers have been notified.
+   */
   close(): Promise<void> {
     return this.closing ??= this.leave();
   }
@@ -343,7 +348,7 @@ export class TorrentSwarm implements Swarm {
 
   private beginDiscovery(): void {
     if (!this.isPeering) return;
-    // A magnet of a torrent that is already in the cache was announced as lacking all of it.
+    // A magnet of a torrent that is already in the cache was announced as lacking everything.
     if (this.discovery.begin() && this.transfer?.complete) this.discovery.needPeers();
   }
 
@@ -382,7 +387,10 @@ export class TorrentSwarm implements Swarm {
     this.discovery.needPeersAgain(nowMs, readyCount < FEW_PEERS, isLonely);
   }
 
-  /** With a cache smaller than the torrent, a full download would fetch what it evicts forever: then only readers fetch. */
+  /**
+   * If the cache is smaller than the torrent, a full download would forever fetch the pieces that it evicts. So only
+   * readers fetch.
+   */
   private applyBackground(): void {
     const { transfer, context } = this;
     if (transfer === null) return;

@@ -1,6 +1,6 @@
 /**
- * The data path of one torrent: scheduler, unfinished pieces, verification and the pieces we have. It knows peers and web
- * seeds only by number; the swarm knows who they are.
+ * The data path of one torrent: scheduler, unfinished pieces, verification and the pieces we have. It knows peers and
+ * web seeds only by number; the swarm maps numbers to connections.
  */
 import { MillraceError } from "../errors.ts";
 import type { Clock, Sha1, Timer } from "../ports.ts";
@@ -230,7 +230,7 @@ export class Transfer {
   private lost(piece: number): void {
     this.scheduler.pieceLost(piece, this.clock.monotonic());
     this.events.lost(piece);
-    // Readers waiting for it check again and go on waiting; those that were reading it fetch it again.
+    // Readers that wait for it check again and continue to wait; readers that were reading it fetch it again.
     this.kick();
   }
 }

@@ -27,7 +27,9 @@ export interface SwarmStatus {
   readonly message: string | null;
 }
 
-/** Reads one file of a torrent, waiting for pieces if necessary. Each has its own deadlines; none slows another. */
+/**
+ * Reads one file of a torrent, waiting for pieces if necessary. Each reader has its own deadlines; none slows another.
+ */
 export interface SwarmReader extends ByteSource {
   readonly fileIndex: number;
   /** Media bitrate, once known, for deadlines and read-ahead. */
@@ -42,7 +44,7 @@ export interface SwarmReader extends ByteSource {
 
 /** Options of a reader. */
 export interface ReaderOptions {
-  /** null (default): by bitrate. 0: only what is asked for (index reading). */
+  /** null (default): by bitrate. 0: only the requested bytes (index reading). */
   readonly readAheadBytes?: number | null;
 }
 
@@ -94,6 +96,6 @@ export interface SwarmManager {
   list(): readonly Swarm[];
   /** Port that accepts peers, after `listen`. */
   readonly peerAddress: { host: string; port: number } | null;
-  /** Leaves every swarm; trackers are told; resolves within 2.5 s. */
+  /** Leaves every swarm and notifies trackers; resolves within 2.5 s. */
   close(): Promise<void>;
 }

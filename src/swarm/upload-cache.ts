@@ -1,6 +1,7 @@
 /**
- * Bytes on their way to peers. The medium is read in runs much larger than a block, each once for all peers that ask for
- * it, and a run is kept as the messages that carry its blocks: serving adjacent blocks costs one write and no copy.
+ * Bytes on their way to peers. The medium is read in runs much larger than a block, each once for all peers that ask
+ * for it. A run is kept as the messages that carry its blocks, so that serving adjacent blocks costs one write and no
+ * copy.
  */
 import { BLOCK_BYTES } from "../wire/types.ts";
 import { blocksOf, makeMessages, messagesBytes } from "../wire/piece-messages.ts";
@@ -16,7 +17,10 @@ const LIMIT_BYTES = 16 * 1024 * 1024;
 /** Runs loaded ahead at once. */
 const MAX_PREFETCHES = 4;
 
-/** Runs that left the cache and whose memory is used again; peers may still be sent from it. Fresh memory costs page faults and collections. */
+/**
+ * Runs that left the cache and whose memory is used again. Links may still send from them. Fresh memory costs page
+ * faults and collections.
+ */
 const MAX_RETIRED_RUNS = 4;
 
 /** A bounded, least-recently-used cache of runs of one torrent. */
@@ -67,7 +71,7 @@ export class UploadCache {
     return job;
   }
 
-  /** Starts to load the run with this block unless it is in memory. A failure surfaces when it is asked for. */
+  /** Starts to load the run with this block unless it is in memory. A failure surfaces when the run is requested. */
   prefetch(piece: number, offset: number): void {
     const key = this.#key(piece, offset);
     if (this.#loading.size >= MAX_PREFETCHES || this.#runs.has(key) || this.#loading.has(key)) return;
@@ -129,7 +133,8 @@ export class UploadCache {
     this.#runs.delete(key);
     this.#bytes -= run.memory.length;
     this.#retired.push(run);
-    // What falls out here may still be lent: it is never written to again, and freed when its links are done.
+    // A run that leaves the cache here may still be lent. It is never written to again, and freed when its links are
+    // done.
     if (this.#retired.length > MAX_RETIRED_RUNS) this.#retired.shift();
   }
 }

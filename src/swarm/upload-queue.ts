@@ -8,13 +8,16 @@ import type { UploadRun } from "./upload-run.ts";
 /** Requests a peer may have waiting; twice what our extended handshake announces, so that no race causes a refusal. */
 const MAX_QUEUED_REQUESTS = 512;
 
-/** Blocks sent in one write at most: what a connection takes before it asks us to wait. */
+/** Blocks sent in one write at most: as many as a connection takes before it asks us to wait. */
 const MAX_BATCH_BLOCKS = 16;
 
-/** Fewer blocks than this are copied: a peer that reads slowly would hold a whole run in memory for the sake of them. */
+/**
+ * If fewer blocks than this are sent at once, they are copied: otherwise a peer that reads slowly would hold a whole
+ * run in memory for them.
+ */
 const MIN_LENT_BLOCKS = 4;
 
-/** How far ahead of what is being sent runs are loaded, requests: one run. */
+/** Runs are loaded this far ahead of the block being sent, in requests: one run. */
 const PREFETCH_REQUESTS = 64;
 
 interface Request {
@@ -42,7 +45,10 @@ export class UploadQueue {
   #isLoading = false;
   #isClosed = false;
   #isScheduled = false;
-  /** The runs that the link may be sending from, newest first: a peer that does not read holds no more in memory. */
+  /**
+   * The runs that the link may be sending from, newest first. So a peer that does not read holds no more than these in
+   * memory.
+   */
   #lent: [UploadRun | null, UploadRun | null] = [null, null];
   readonly #pump = () => this.#run();
 
@@ -115,7 +121,7 @@ export class UploadQueue {
     }
   }
 
-  /** Takes the first request and those for the blocks after it, as far as they may leave together. */
+  /** Takes the first request, and those for the blocks after it that may leave in the same write. */
   #take(): Request[] {
     const batch: Request[] = [];
     for (;;) {
@@ -137,7 +143,7 @@ export class UploadQueue {
     const view = run.messages(offset, batch.length);
     const isLent = batch.length >= MIN_LENT_BLOCKS && this.#mayLend(run);
     const hasRoom = link.pieces(piece, offset, isLent ? view : view.slice());
-    // A link that encrypts has made a copy; it is then lent for no reason, but for a moment.
+    // A link that encrypts has made a copy. The run is then lent without need, but only for a moment.
     if (isLent) run.lend(link, link.counters.sentBytes);
     this.#host.sent(payloadBytes(view));
     if (!hasRoom) this.#isBlocked = true;
@@ -151,7 +157,7 @@ export class UploadQueue {
     return true;
   }
 
-  /** Loads what is to be sent soon. */
+  /** Loads the runs that will be sent soon. */
   #prefetch(): void {
     const ahead = this.#requests[Math.min(this.#head + PREFETCH_REQUESTS, this.#requests.length - 1)];
     if (ahead === undefined) return;

@@ -3,17 +3,19 @@ import type { PeerLink } from "../wire/types.ts";
 import { PIECE_MESSAGE_BYTES } from "../wire/piece-messages.ts";
 import { BLOCK_BYTES } from "../wire/types.ts";
 
-/** What a run needs of the link that sends from its memory. */
+/** What a run needs from the link that sends from its memory. */
 export type Borrower = Pick<PeerLink, "writtenBytes">;
 
-/** The `piece` messages of a run. Links send from its memory without a copy, and it knows which still do. */
+/**
+ * The `piece` messages of a run. Links send from its memory without a copy, and the run knows which of them still do.
+ */
 export class UploadRun {
   readonly piece: number;
   /** Where its first block stands in the piece, bytes. */
   readonly offset: number;
   /** As `makeMessages` left it; never to be written to while `isLent`. */
   readonly memory: Uint8Array;
-  /** How far each link must have written before it needs the memory no more. */
+  /** How much each link must have written until it no longer needs the memory. */
   readonly #loans = new Map<Borrower, number>();
 
   constructor(piece: number, offset: number, memory: Uint8Array) {

@@ -1,7 +1,7 @@
 /**
- * Hashes complete pieces (several at once, off the main thread) and stores them, or traces a failure to a peer: a sole
- * sender is convicted at once. Of several, the piece is fetched once more with each block from another peer, and both
- * copies are compared (`cross-check.ts`); if that leaves doubt, they are asked one by one (`retrial.ts`).
+ * Hashes complete pieces (several at once, off the main thread) and stores them, or traces a failure to a peer. A sole
+ * sender is convicted at once. With several senders, the piece is fetched once more, each block from another peer, and
+ * both copies are compared (`cross-check.ts`). If that leaves doubt, the senders are asked one by one (`retrial.ts`).
  */
 import type { Clock, Sha1 } from "../ports.ts";
 import type { Assembly, BufferSource } from "./assembly.ts";
@@ -12,7 +12,7 @@ import type { PieceBank } from "./piece-bank.ts";
 import { Retrial } from "./retrial.ts";
 import type { Sources } from "./sources.ts";
 
-/** Bytes of pieces being verified or written at once; above it, peers are not read from until half of it is done. */
+/** Bytes of pieces being verified or written at once. Above it, nothing is read from peers until half of it is done. */
 const BACKLOG_LIMIT_BYTES = 8 * 1024 * 1024;
 
 /** The same in pieces, for torrents whose pieces are huge. */
@@ -24,24 +24,27 @@ const DOUBT_LIMIT_BYTES = 16 * 1024 * 1024;
 /** The same in pieces, for torrents whose pieces are huge. */
 const MIN_DOUBTS = 1;
 
-/** Liars remembered by their numbers: they were banned, so only what was under way at that moment can still come. */
+/**
+ * Liars remembered by their numbers. They were banned, so only blocks that were under way at that moment can still
+ * come.
+ */
 const MAX_LIARS = 256;
 
-/** How pieces fare, for their torrent. */
+/** Events of pieces, for their torrent. */
 export interface PieceEvents {
   /** The piece is good, and in the bank. */
   verified(piece: number): void;
   /** Its hash is wrong: all of it is wanted again, the first time each block from another peer than before. */
   failed(piece: number): void;
-  /** What arrived of the piece was thrown away for a reason that says nothing about who sent it. */
+  /** The arrived blocks of the piece were thrown away for a reason that says nothing about their senders. */
   discarded(piece: number): void;
   /** The blocks of a failed copy whose senders are good need not be sent again. */
   restored(piece: number, copy: Copy, isGood: (sender: number) => boolean): void;
-  /** The blocks of known `liars` in it are wanted again, the others are kept. */
+  /** Its blocks from known `liars` are wanted again, the others are kept. */
   reopened(assembly: Assembly, liars: readonly number[]): void;
-  /** So many bytes of payload were thrown away. */
+  /** This many bytes of payload were thrown away. */
   wasted(bytes: number): void;
-  /** This source sent corrupt data: it is to be banned, and what it sent of other pieces is in doubt too. */
+  /** This source sent corrupt data. It is to be banned, and its blocks in other pieces are in doubt too. */
   convicted(suspect: Suspect): void;
 }
 
@@ -147,7 +150,7 @@ export class Verifier {
     this.failedPieces++;
     const sources = [...assembly.contributors()];
     const known = sources.filter((source) => this.liars.has(source));
-    // Somebody was convicted since: the rest is probably good.
+    // Somebody was convicted in the meantime: the rest is probably good.
     if (known.length > 0 && known.length < sources.length) {
       this.hashing.delete(piece);
       return this.parts.events.reopened(assembly, known);
@@ -179,7 +182,7 @@ export class Verifier {
     retrial.proceed();
   }
 
-  /** Notes who sent what in a failed copy. */
+  /** Notes the sender of each block of a failed copy. */
   private async record(assembly: Assembly): Promise<Copy> {
     const { piece, buffer } = assembly;
     const digests = await blockDigests(buffer, this.parts.sha1);
@@ -188,7 +191,7 @@ export class Verifier {
     return { buffer, digests, senders };
   }
 
-  /** The piece, mixed from two failed copies; null when they don't show who lied. */
+  /** The piece, mixed from two failed copies; null when they don't show which peer lied. */
   private async settle(piece: number, first: Copy, second: Copy): Promise<Uint8Array | null> {
     for (const mixed of mixtures(first, second, this.liars)) {
       if (this.matches(piece, await this.parts.sha1(mixed))) return mixed;
@@ -224,7 +227,7 @@ export class Verifier {
     if (this.liars.size >= MAX_LIARS) this.liars.delete(this.liars.values().next().value!);
     this.liars.add(liar.source);
     this.parts.events.convicted(liar);
-    // It explains other failed copies as well: of those only its blocks are still needed.
+    // It explains other failed copies as well: only its own blocks in them are still needed.
     for (const [piece, copy] of [...this.doubts]) {
       if (this.hashing.has(piece) || !copy.senders.includes(liar.source)) continue;
       this.takeDoubt(piece);

@@ -1,4 +1,4 @@
-/** One web seed (BEP 19): an HTTP server that is asked for runs of missing blocks, one request at a time. */
+/** One web seed (BEP 19): an HTTP server that delivers runs of missing blocks, one request at a time. */
 import { deadline } from "../bytes/deadline.ts";
 import { MillraceError } from "../errors.ts";
 import type { Clock, Timer } from "../ports.ts";
@@ -59,7 +59,7 @@ export class WebSeed {
     this.stopWork = transfer.onWork(() => this.work());
   }
 
-  /** Ends it; corrupt data ends it for good. */
+  /** Ends it; after corrupt data, for good. */
   close(): void {
     if (this.closed) return;
     this.closed = true;

@@ -14,7 +14,7 @@ const MAX_NAMED_WEB_SEEDS = 256;
 export class WebSeedScopes {
   private readonly scopes = new Map<string, ServerScope>();
 
-  /** Notes within which scope they may be asked. */
+  /** Notes the scope within which these web seeds may be asked. */
   allow(urls: readonly string[], scope: ServerScope): void {
     for (const url of urls) {
       if (this.scopes.size < MAX_NAMED_WEB_SEEDS || this.scopes.has(url)) allowServer(this.scopes, url, scope);
@@ -33,7 +33,7 @@ export class WebSeeds {
   private readonly host: WebSeedHost;
   private readonly takeId: () => number;
 
-  /** `takeId` numbers each among the swarm's sources. */
+  /** `takeId` returns the number of a new one among the swarm's sources. */
   constructor(host: WebSeedHost, takeId: () => number) {
     this.host = host;
     this.takeId = takeId;

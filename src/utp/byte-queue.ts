@@ -36,7 +36,7 @@ export class ByteQueue {
   private drop(): void {
     this.offset = 0;
     this.head++;
-    // Shifting the array at each chunk would cost its length each time.
+    // Shifting the array at each chunk would cost time in proportion to its length.
     if (this.head < 256 && this.head < this.chunks.length) return;
     this.chunks = this.chunks.slice(this.head);
     this.head = 0;

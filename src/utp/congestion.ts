@@ -1,7 +1,7 @@
 /**
- * How much may be under way, and how fast it leaves. TCP's way (RFC 5681, with the factor of CUBIC, RFC 9438), paced, rather
- * than uTP's own LEDBAT: live video can't yield to every other flow, and a member already paces all its links together by
- * the delay of its up-link, so that a second control by delay would give way to the member's own TCP connections.
+ * How much may be under way, and how fast it leaves. This is TCP's way (RFC 5681, with the factor of CUBIC, RFC 9438),
+ * paced, and not uTP's own LEDBAT: live video can't yield to every other flow. A member already paces all its links
+ * together by the delay of its up-link. A second control by delay would give way to the member's own TCP connections.
  */
 
 /** Payload of one packet, bytes: with uTP's, UDP's and IPv6's headers it fits IPv6's least MTU of 1280. */
@@ -9,10 +9,13 @@ export const SEGMENT_BYTES = 1_200;
 
 /** Segments that may be under way at first (RFC 6928). */
 const INITIAL_SEGMENTS = 10;
-/** Least and most bytes under way. The most carries 25 Mbit/s over a round trip of 160 ms, and is what one end may hold in memory. */
+/**
+ * Least and most bytes under way. The most carries 25 Mbit/s over a round trip of 160 ms, and is also what one end may
+ * hold in memory.
+ */
 const LEAST_WINDOW_BYTES = 2 * SEGMENT_BYTES;
 const MOST_WINDOW_BYTES = 400 * SEGMENT_BYTES;
-/** What is left of the window after a loss (RFC 9438 section 4.6). */
+/** Part of the window that remains after a loss (RFC 9438 section 4.6). */
 const AFTER_LOSS = 0.7;
 /** How much faster than one window per round trip packets leave: while it doubles each round trip, and afterwards. */
 const PACE_AT_START = 2;
@@ -45,7 +48,7 @@ export class Congestion {
     return this.smoothedMs;
   }
 
-  /** Without a sign of arrival for this long, ms, all that is under way counts as lost. */
+  /** All data under way counts as lost after this long without a sign of arrival, ms. */
   get timeoutMs(): number {
     const base = this.smoothedMs === null ? FIRST_TIMEOUT_MS : this.smoothedMs + 4 * this.variationMs;
     return Math.min(MOST_TIMEOUT_MS, Math.max(LEAST_TIMEOUT_MS, base) * this.backOff);
@@ -78,7 +81,7 @@ export class Congestion {
     this.roundLeastMs = Infinity;
   }
 
-  /** `bytes` have arrived; `wasFull`: the window, not what there was to send, was the limit. */
+  /** `bytes` have arrived; `wasFull`: the window was the limit, not the amount of data. */
   arrived(bytes: number, wasFull: boolean): void {
     this.backOff = 1;
     if (!wasFull) return;

@@ -1,9 +1,12 @@
-/** Puts arriving packets in order, and says what has arrived. */
+/** Puts arriving packets in order, and reports which have arrived. */
 import { distance, MAX_SACK_BYTES, PACKET } from "./packet.ts";
 
-/** Bytes held for the reader, in order or after a gap; the other end is told what is left of it. As much as a sender has under way. */
+/**
+ * Bytes held for the reader, in order or after a gap; the other end learns how much of it is left. As much as a sender
+ * has under way.
+ */
 const LIMIT_BYTES = 512 * 1024;
-/** Packets after a gap that are kept: a selective acknowledgement can name so many. */
+/** Packets after a gap that are kept: as many as a selective acknowledgement can name. */
 const LIMIT_PACKETS = 8 * MAX_SACK_BYTES;
 
 /** The receiver's half of one connection. */

@@ -123,7 +123,7 @@ export class SendWindow {
     return { bytes, count, sentMs, isLoss: this.markLost() };
   }
 
-  /** The loss was reacted to: what was sent before now counts as the same loss. */
+  /** The sender has reacted to the loss: losses of packets sent before now count as the same loss. */
   reacted(): void {
     this.reactedAt = this.order;
   }

@@ -14,11 +14,11 @@ const WRITE_LOW_BYTES = 64 * 1024;
 const MOST_PACKETS = 500;
 /** Every second packet is acknowledged at once, a single one after this, ms. */
 const ACK_DELAY_MS = 10;
-/** What pacing lets leave at once after a late timer, ms. */
+/** Data that pacing lets leave at once after a late timer, as time at its rate, ms. */
 const BURST_MS = 4;
 /** An end that has finished itself and does not reply is sent our FIN this many times. */
 const FAREWELLS = 5;
-/** With data under way, an end from which nothing came for this long is gone, ms. */
+/** With data under way, an end that sent nothing for this long is gone, ms. */
 const SILENCE_MS = 20_000;
 
 /** What a connection begins with: the handshake is done. */
@@ -139,7 +139,7 @@ export class UtpConnection implements TcpConnection {
     const wasFull = this.queue.bytes > 0 || this.sends.hasLost ||
       2 * this.sends.bytesUnderWay >= this.congestion.windowBytes;
     const arrivals = this.sends.acknowledge(packet.ack, packet.selectiveAck);
-    // An acknowledgement of what was never sent is not from the other end.
+    // An acknowledgement of packets that were never sent is not from the other end.
     if (arrivals === null && packet.type === PACKET.state) return;
     this.lastHeardMs = nowMs;
     this.theirWindowBytes = packet.windowBytes;
@@ -195,7 +195,7 @@ export class UtpConnection implements TcpConnection {
     });
   }
 
-  /** Sends what may leave now: first what was lost. */
+  /** Sends everything that may leave now, lost packets first. */
   private pump(): void {
     if (this.isClosed) return;
     const { clock } = this.wiring;
@@ -205,7 +205,7 @@ export class UtpConnection implements TcpConnection {
       if (!isAgain && (this.queue.bytes === 0 || this.sends.length >= MOST_PACKETS)) break;
       const limit = Math.min(this.congestion.windowBytes, isAgain ? Infinity : this.theirWindowBytes);
       const { bytesUnderWay } = this.sends;
-      // One packet may always be under way: it asks for the room at the other end.
+      // One packet may always be under way: it finds out whether the other end has room again.
       if (bytesUnderWay > 0 && bytesUnderWay + SEGMENT_BYTES > limit) break;
       if (nowMs < this.nextSendMs) {
         this.paceTimer ??= clock.setTimeout(() => {
@@ -265,7 +265,7 @@ export class UtpConnection implements TcpConnection {
   private timedOut(): void {
     this.lossTimer = null;
     if (this.isClosed || this.sends.length === 0) return;
-    // The other end may be done, and only its last acknowledgement lost.
+    // The other end may be done, and only its last acknowledgement was lost.
     if (this.finSent && this.receives.isFinished && this.timeouts++ >= FAREWELLS) return this.finish();
     if (this.wiring.clock.monotonic() - this.lastHeardMs > SILENCE_MS) {
       return this.finish(new MillraceError("connection_failed", "the peer sends nothing any more"));

@@ -1,6 +1,7 @@
 /**
- * One UDP socket for uTP connections that a common neighbour arranged. It listens to nobody else: a datagram that belongs to no
- * connection and no arrangement is dropped and never replied to, so the socket can't be used to send traffic to others.
+ * One UDP socket for uTP connections that a common neighbour arranged. It listens to nobody else: a datagram that
+ * belongs to no connection and no arrangement is dropped without a reply. So nobody can use the socket to send traffic
+ * to others.
  */
 import { toHex } from "../bytes/hex.ts";
 import { abortError, MillraceError } from "../errors.ts";
@@ -13,13 +14,16 @@ export const TOKEN_BYTES = 8;
 /** A token datagram is these bytes and the token: neither uTP nor bencoding begins like that. */
 const TOKEN_MARK = new TextEncoder().encode("live");
 
-/** When datagrams of an arrangement leave, ms after its beginning: both ends begin within a round trip, and one or two may be lost. */
+/**
+ * When datagrams of an arrangement leave, ms after its beginning. Both ends begin within a round trip, and one or two
+ * may be lost.
+ */
 const PUNCH_AT_MS = [0, 100, 250, 500, 800, 1_200, 1_700, 2_300];
 /** Bounds: connections, arrangements under way, tokens expected. */
 const MAX_CONNECTIONS = 256;
 const MAX_PUNCHES = 16;
 const MAX_TOKENS = 64;
-/** Advertised in a SYN, bytes: replaced by the first packet of the connection. */
+/** Advertised in a SYN, bytes. The first packet of the connection replaces it. */
 const SYN_WINDOW_BYTES = 64 * 1024;
 
 /** What an endpoint needs. */
@@ -31,7 +35,7 @@ export interface UtpEndpointOptions {
   readonly open: () => Promise<UdpSocket>;
 }
 
-/** An arrangement that a common neighbour told both ends of. */
+/** An arrangement that a common neighbour made with both ends. */
 export interface Punch {
   /** 8 bytes that both ends and that neighbour know. */
   readonly token: Uint8Array;
@@ -84,7 +88,10 @@ export class UtpEndpoint {
     await (await this.bound()).send(tokenDatagram(token), to);
   }
 
-  /** Connects to an end that tries the same at the same time. Rejects with `timeout`, `too_busy`, `conflict` or the signal's reason. */
+  /**
+   * Connects to an end that tries the same at the same time. Rejects with `timeout`, `too_busy`, `conflict` or the
+   * signal's reason.
+   */
   async punch(punch: Punch): Promise<UtpConnection> {
     const socket = await this.bound();
     const { clock, random } = this.options;

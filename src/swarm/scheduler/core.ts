@@ -31,9 +31,14 @@ export class Core {
   bestEtaMs = 0;
   /** Unfinished pieces no reader wants, least recently wanted first. */
   readonly abandoned = new Set<ActivePiece>();
-  /** A reader's critical span in blocks, divided by the peers: as much as a peer of unknown rate may be trusted with. */
+  /**
+   * A reader's critical span in blocks, divided by the peers: the most that is requested from a peer of unknown rate.
+   */
   share = 1;
-  /** Every reader has media ahead and the peers bring much more than the bitrate: speed matters less than seeks do. */
+  /**
+   * Every reader has media ahead, and the peers bring much more than the bitrate. Then short seeks matter more than
+   * speed.
+   */
   private calm = false;
   /** The memory limit for unfinished pieces kept a peer from starting one. */
   limited = false;
@@ -65,7 +70,7 @@ export class Core {
     return false;
   }
 
-  /** Whether so many peers lack the piece that its few holders would send it over and over. */
+  /** Whether so many peers lack the piece that the few peers that have it would send it over and over. */
   contested(piece: number): boolean {
     const holders = this.book.holders(piece);
     return this.peers.size - holders > this.tuning.contestedRatio * holders;
@@ -98,7 +103,7 @@ export class Core {
     this.actions.request(peer.id, part.piece, block * book.blockBytes, book.blockLength(part.piece, block));
   }
 
-  /** Ends a request without its block; with `tell` the peer is told, and the block may still come. */
+  /** Ends a request without its block. With `tell` the peer gets a cancel, and the block may still come. */
   release(request: BlockRequest, tell: boolean): void {
     const { book } = this;
     const { peer, part, block } = request;
@@ -141,7 +146,7 @@ export class Core {
     this.freed(piece);
   }
 
-  /** A block is here that nobody had to send again; its requests end. Returns whether it was missing. */
+  /** A block was recovered without being sent again; its requests end. Returns whether it was missing. */
   restore(peer: number, piece: number, block: number): boolean {
     const { book } = this;
     if (book.state[piece]! > active) return false;
@@ -152,7 +157,7 @@ export class Core {
     return true;
   }
 
-  /** After a seek: requests that are critical to no reader make room. */
+  /** After a seek: cancels requests that are critical to no reader, to make room. */
   clearPipes(): void {
     for (const peer of this.peers.values()) {
       this.releaseAll(peer, true, (request) => !this.critical(request.part.piece));

@@ -1,4 +1,4 @@
-/** Hands out work: fills the pipes of peers with what the picker finds. */
+/** Assigns work: fills the pipes of peers with the blocks that the picker finds. */
 import type { Core } from "./core.ts";
 import type { PeerState } from "./peer-state.ts";
 import { Picker } from "./picker.ts";

@@ -54,22 +54,22 @@ export interface ActivePiece {
   owner: PeerState | null;
   /** Since when, monotonic ms. */
   ownedMs: number;
-  /** Its hash failed: one peer at a time fetches it so that the next failure names somebody. */
+  /** Its hash failed. One peer at a time fetches it, so that the next failure convicts that peer. */
   sole: boolean;
 }
 
 /** The scheduler's view of one peer. */
 export class PeerState {
   readonly id: number;
-  /** It is sent no requests, but asks for runs of blocks, which it fetches one after another. */
+  /** A web seed gets no requests. It asks for runs of blocks and fetches one after another. */
   readonly isWebSeed: boolean;
   fast: boolean;
   limit: number;
   seed = false;
   bits: Uint8Array | null = null;
-  /** Its handshake is not done: assumed to have everything and not to choke. */
+  /** Its handshake is not done. Assume that it has everything and does not choke us. */
   presumed = false;
-  /** It was asked while presumed and has not sent a block yet. */
+  /** It was asked before its handshake was done, and has not sent a block yet. */
   doubtful = false;
   /** Pieces it has and we lack (unused for seeds). */
   useful = 0;
@@ -93,7 +93,7 @@ export class PeerState {
   baseMs = Number.POSITIVE_INFINITY;
   slowStart = true;
   window: number;
-  /** Value of `Core.version` at which no work was found for it. */
+  /** Value of `Core.version` at which there was no work for it. */
   idleVersion = -1;
   /** Scratch of the scheduler's ordering. */
   sortMs = 0;
@@ -120,7 +120,7 @@ export class PeerState {
   private burstMs = Number.POSITIVE_INFINITY;
   private burstBlocks = 0;
 
-  /** `limit`: requests that it may be sent at once, or "web seed". */
+  /** `limit`: requests that it may have at once, or "web seed". */
   constructor(
     id: number,
     limit: number | "web seed",
@@ -235,7 +235,7 @@ export class PeerState {
   /** Bytes/s; returns `unknown` until two blocks were counted. */
   rate(unknown: number): number {
     if (!this.measured) return unknown;
-    // Bytes held up in a buffer on the way arrive at once: such a burst says nothing about the link.
+    // Bytes held up in a buffer on the way arrive all at once: such a burst says nothing about the link.
     const spanMs = Math.max(this.spanMs, this.tuning.rateSpanMinMs);
     return Math.max((this.bytes * 1000) / spanMs, 1);
   }
@@ -297,7 +297,7 @@ export class PeerState {
     const { burstMs, burstBlocks, oldest } = this;
     this.burstMs = nowMs;
     this.burstBlocks = 0;
-    // It was idle meanwhile, or cut off for long: no evidence.
+    // It was idle in between, or cut off for long: no evidence.
     if (oldest === null || this.busySinceMs > this.lastDataMs || silenceMs > 2 * maxPauseMs) return;
     if (burstBlocks < 2 || this.lastDataMs - burstMs > silenceMs || oldest.sentMs < burstMs - this.routeMs) return;
     const pauseMs = Math.min(silenceMs, maxPauseMs);
@@ -317,7 +317,8 @@ export class PeerState {
     if (latencyMs < this.baseMs) this.baseMs = latencyMs;
     if (latencyMs < this.windowMinMs) this.windowMinMs = latencyMs;
     if (nowMs - this.windowStartMs > baseWindowMs) {
-      // Half of the recent minimum: low enough not to be fed by our own queue, high enough to follow a longer route.
+      // Half of the recent minimum: low enough that our own queue does not raise it, high enough to follow a longer
+      // route.
       if (this.windowStartMs > 0) this.baseMs = Math.max(this.baseMs, this.windowMinMs / 2);
       this.windowStartMs = nowMs;
       this.windowMinMs = Number.POSITIVE_INFINITY;
@@ -350,7 +351,8 @@ export class PeerState {
   criticalDepth(slackMs: number, share: number): number {
     const depth = this.depth(slackMs, share);
     const first = Math.min(share, this.tuning.firstCriticalBlocks);
-    // TCP starts slowly: until the first depth's worth has arrived the rate says little. After a `restart` it stays shallow.
+    // TCP starts slowly: until the first depth's worth of blocks has arrived, the rate says little. After a `restart`
+    // the depth stays small.
     if (this.counted >= first * this.blockBytes || this.window < this.tuning.firstDepthBlocks) return depth;
     return Math.min(Math.max(depth, first), this.limit, this.tuning.depthCapBlocks);
   }

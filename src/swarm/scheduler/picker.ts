@@ -1,9 +1,8 @@
 /**
  * Decides which block to request next from a peer.
- *
- * A peer with room takes the most urgent free block, *unless* the others would have that block sooner than it could:
- * then it takes the one that the pool will reach just when this peer could deliver it. So a slow peer works ahead of
- * the fast ones instead of delaying the most urgent blocks, and no bandwidth is left unused.
+ * A peer with room takes the most urgent free block, *unless* the others would have that block sooner. Then it takes
+ * the block that the pool will reach just when this peer could deliver it. So a slow peer fetches blocks further ahead
+ * than the fast ones instead of delaying the most urgent blocks, and no bandwidth is left unused.
  */
 import type { Core } from "./core.ts";
 import { active } from "./pieces.ts";
@@ -99,7 +98,7 @@ export class Picker {
       part.sole = false;
     }
     if (part?.sole === false) return true;
-    // Best is a fast peer that had no part in the failure, then any fast peer.
+    // Best is a fast peer that had no part in the failure, then any other fast peer.
     const rank = (other: PeerState): number =>
       other.rate(this.core.unknownRate) < this.core.unknownRate ? 0 : failed.suspects.has(other.id) ? 1 : 2;
     const own = rank(peer);
@@ -146,7 +145,7 @@ export class Picker {
       const offset = piece * book.pieceBytes;
       this.piece = piece;
       if (peer.seed && this.spreads(reader, piece, nowMs)) {
-        // Pipes are not deepened for it: what few can deliver is not hurried along by asking for more of it.
+        // Do not deepen pipes for a contested piece: more requests do not make the few peers that have it faster.
         if (critical) return false;
         this.piece = this.scarcest(peer, piece, end, nowMs);
         this.skipBytes = 0;
@@ -181,18 +180,18 @@ export class Picker {
   }
 
   /**
-   * Whether a seed is better asked for another piece than the next one, `piece`: nearly all peers lack it, as viewers
-   * do who are at the same place of a film. If each asked the seed for it, the seed would send one piece over and over.
+   * Whether to ask a seed for another piece than the next one, `piece`. Nearly all peers lack it, like viewers at the
+   * same place of a film. If each asked the seed for it, the seed would send one piece over and over.
    */
   private spreads(reader: ReaderState, piece: number, nowMs: number): boolean {
     const { book, tuning } = this.core;
     if (!this.core.contested(piece)) return false;
-    // Right at a start or a seek the next piece comes first: in a young swarm of downloaders nobody competes for it.
+    // At a start or a seek the next piece comes first. In a young swarm of downloaders nobody competes for it.
     const isAwaited = piece * book.pieceBytes < reader.waitingEnd;
     return !isAwaited || (reader.waitingSinceMs !== null && nowMs - reader.waitingSinceMs >= tuning.spreadAfterMs);
   }
 
-  /** Of the next open pieces, one that fewest have: one under way, or else a random one. */
+  /** One of the next open pieces that the fewest have: one under way, or else a random one. */
   private scarcest(peer: PeerState, from: number, end: number, nowMs: number): number {
     const { book, tuning } = this.core;
     const scarce: number[] = [];

@@ -29,8 +29,8 @@ export interface FailedPiece {
   /** To be fetched from a single peer. */
   readonly sole: boolean;
   /**
-   * Sender of each block of its only failed copy: each block is now fetched from another peer, so that comparing both
-   * copies shows who lies. Null after a second failure.
+   * Sender of each block of its only failed copy. Each block is now fetched from another peer, so that the difference
+   * of both copies shows which peer lied. Null after a second failure.
    */
   readonly senders: Int32Array | null;
 }

@@ -60,7 +60,7 @@ export class ReaderState {
     const ends = (bytes: number): number =>
       Math.ceil(Math.max(Math.min(this.position + bytes, this.end), this.waitingEnd) / book.pieceBytes);
     this.first = Math.floor(this.position / book.pieceBytes);
-    // A waiting read may be longer than the window (one read of a big file): only one window of it counts at a time.
+    // A waiting read may be longer than the window (one read of a big file). Only one window of it counts at a time.
     const waited = Math.min(this.waitingEnd - this.position, tuning.readAheadMaxBytes);
     this.waitingEnd = this.position + waited;
     this.criticalEnd = ends(critical);

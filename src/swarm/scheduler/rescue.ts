@@ -50,7 +50,7 @@ export class Rescue {
       if (silenceMs > tuning.dropMs) this.drop(peer);
       // Without any other peer its requests are the only hope: they stay where they are.
       if (!this.others(peer)) {
-        // Unless they were sent before its handshake and it may have ignored them: then they are sent again.
+        // The exception are requests sent before its handshake, which it may have ignored: they are sent again.
         if (!peer.doubtful || peer.presumed) continue;
         peer.doubtful = false;
         core.releaseAll(peer, true);
@@ -68,8 +68,8 @@ export class Rescue {
   }
 
   /**
-   * What a silent peer owed is due now, but peers whose speed was overestimated owe more than they can send soon: the
-   * latter half of their requests is taken back and handed out again, the most urgent first.
+   * What a silent peer owes is due now, but a peer whose speed was overestimated owes more than it can send soon. So
+   * the later half of its requests is taken back and assigned again, the most urgent first.
    */
   private makeRoom(): void {
     const { core } = this;
@@ -87,7 +87,7 @@ export class Rescue {
     this.core.actions.drop(peer.id, "silent");
   }
 
-  /** Asks a silent peer for one block now and then; it is dropped if it stays silent. */
+  /** Asks a silent peer for one block now and then, and drops it if it stays silent. */
   private probe(peer: PeerState, nowMs: number): void {
     const { core } = this;
     const { tuning } = core;
@@ -106,12 +106,12 @@ export class Rescue {
     for (let block = part.blocks - 1; block >= 0; block--) {
       if (part.state[block] === blockHere) continue;
       peer.probedMs = nowMs;
-      // Not recorded as a request: the block stays free for others, and is welcome if it comes.
+      // Not recorded as a request: the block stays free for others, and counts if it comes.
       return core.probe(peer, part, block);
     }
   }
 
-  /** Among the pieces that `peer` could be asked for, the one needed latest. */
+  /** The piece that is needed last among those that `peer` could be asked for. */
   private farthest(peer: PeerState, nowMs: number): ActivePiece | null {
     const { core } = this;
     const { book } = core;

@@ -81,7 +81,7 @@ export class Scheduler implements SchedulerApi {
   presume(id: number, nowMs: Millis, rttMs: number): void {
     this.removePeer(id, nowMs);
     const { core } = this;
-    // Rejects are certain only with BEP 6, and whether it supports that is not known yet.
+    // Only with BEP 6 does the peer send rejects, and whether it supports that is not known yet.
     const peer = new PeerState(id, core.tuning.firstCriticalBlocks, rttMs, false, core.book.blockBytes, core.tuning);
     peer.presumed = peer.doubtful = true;
     core.peers.set(id, peer);
@@ -267,7 +267,7 @@ export class Scheduler implements SchedulerApi {
     const { book } = core;
     const part = book.parts.get(piece);
     if (part !== undefined) {
-      // Older senders were banned or cleared by the host meanwhile: only the latest count.
+      // The host has already banned or cleared earlier senders: only the latest count.
       const suspects = new Set(part.sources.filter((peer) => peer >= 0));
       const sole = book.failed.has(piece);
       book.failed.set(piece, { suspects, sole, senders: sole ? null : part.sources });

@@ -33,7 +33,7 @@ export const defaultTuning = {
   rateSpanMinMs: 100,
   /** Round trip assumed when unknown. */
   unknownRttMs: 100,
-  /** Critical span at each reader: at least this many bytes. Peers of which nothing is known share it, liars too. */
+  /** Critical span at each reader: at least this many bytes. Peers of unknown rate share it, liars too. */
   criticalBytes: MiB / 2,
   /** … and this much media. */
   criticalMs: 2000,
@@ -41,7 +41,7 @@ export const defaultTuning = {
   readAheadMs: 30_000,
   /** Least read-ahead. */
   readAheadMinBytes: 16 * MiB,
-  /** Most read-ahead: bounds memory and what a seek throws away. */
+  /** Most read-ahead: bounds memory, and the bytes that a seek throws away. */
   readAheadMaxBytes: 64 * MiB,
   /** Media time after the reader that is fetched strictly in order; beyond it the rarest piece goes first. */
   inOrderMs: 20_000,
@@ -53,7 +53,7 @@ export const defaultTuning = {
    */
   contestedRatio: 4,
   /**
-   * A seed of contested pieces is asked for one of so many: five viewers that it serves at once rarely choose the
+   * A seed of contested pieces is asked for one of this many: five viewers that it serves at once rarely choose the
    * same.
    */
   spreadPieces: 16,
@@ -81,7 +81,7 @@ export const defaultTuning = {
   lonelyProbeMs: 1000,
   /** Silence after which a peer is dropped. */
   dropMs: 30_000,
-  /** How long a peer that rejected a block isn't asked for that piece. */
+  /** A peer that rejected a block isn't asked for that piece for this long. */
   rejectMs: 5000,
   /** Unfinished pieces of a background download, bytes in total: the host keeps them in RAM. */
   activeLimitBytes: 48 * MiB,

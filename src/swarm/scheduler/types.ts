@@ -13,7 +13,7 @@ export interface SchedulerActions {
   cancel(peer: number, piece: number, offset: number, length: number): void;
   /** Our interest in a peer changed. */
   interested(peer: number, value: boolean): void;
-  /** A peer was silent too long (drop it). */
+  /** A peer was silent for too long: drop it. */
   drop(peer: number, reason: "silent"): void;
 }
 
@@ -52,9 +52,9 @@ export interface SchedulerApi {
   /** A web seed (BEP 19): it has everything and never chokes; it is sent no requests but asks what to fetch. */
   addWebSeed(source: number, nowMs: Millis): void;
   /**
-   * The handshake of a peer we dialled is under way: a few blocks that readers need now are requested from it at once,
+   * The handshake of a peer we dialled is under way. A few blocks that readers need now are requested from it at once,
    * as if it had everything and did not choke (most seeds unchoke every interested peer). `addPeer` follows when the
-   * handshake is done; without BEP 6 those requests then count as lost, with it the peer serves or rejects them.
+   * handshake is done. Without BEP 6 those requests then count as lost; with it the peer serves or rejects them.
    */
   presume(peer: number, nowMs: Millis, rttMs: number): void;
   removePeer(peer: number, nowMs: Millis): void;
@@ -73,21 +73,23 @@ export interface SchedulerApi {
   progress(peer: number, bytes: number, nowMs: Millis): void;
   /** Whether the block was requested from the peer, even if cancelled since: any other block of it is thrown away. */
   expects(peer: number, piece: number, offset: number): boolean;
-  /** A whole block arrived. Returns whether it is wanted (false = duplicate or never requested). */
+  /** A whole block arrived. Returns whether it is wanted; false: it is a duplicate or was never requested. */
   blockReceived(peer: number, piece: number, offset: number, nowMs: Millis): boolean;
   rejected(peer: number, piece: number, offset: number, nowMs: Millis): void;
   pieceVerified(piece: number, nowMs: Millis): void;
   /**
-   * The hash failed: all its blocks are wanted again. The first time, each block is requested from another peer than the
-   * one that sent it, and the host finds the liar by comparing both copies; after that one peer alone fetches the piece,
-   * so that the next failure is certainly its fault.
+   * The hash failed: all blocks of the piece are wanted again. The first time, each block is requested from another
+   * peer than the one that sent it, and the host finds the liar by comparing both copies. After that one peer alone
+   * fetches the piece, so that the next failure is certainly its fault.
    */
   pieceFailed(piece: number, nowMs: Millis): void;
-  /** Its blocks were thrown away for a reason that says nothing about who sent them: all are wanted again. */
+  /**
+   * The blocks of the piece were thrown away for a reason that says nothing about their senders: all are wanted again.
+   */
   pieceDiscarded(piece: number, nowMs: Millis): void;
   /** A block that `peer` sent in a failed copy is good after all. Returns whether it is wanted. */
   blockRestored(peer: number, piece: number, offset: number): boolean;
-  /** Some arrived blocks of an unverified piece turned out to be a liar's: only they are wanted again. */
+  /** Some arrived blocks of an unverified piece turned out to come from a liar: only they are wanted again. */
   blocksLost(piece: number, blocks: readonly number[], nowMs: Millis): void;
   /** A piece we had was evicted or lost. */
   pieceLost(piece: number, nowMs: Millis): void;
@@ -106,8 +108,8 @@ export interface SchedulerApi {
     nowMs: Millis,
   ): { piece: number; offset: number; length: number } | null;
   /**
-   * Timer, every 20 ms while there is demand. Returns the ms until it wants to be called again (null = not before an
-   * event: any other call here may bring the next one forward to 20 ms).
+   * Timer, every 20 ms while there is demand. Returns the ms until it wants to be called again. null: not before an
+   * event; any other call may bring the next tick forward to 20 ms.
    */
   tick(nowMs: Millis): number | null;
   /** Why the nearest deadline is not met; for `stall_reason`. */
