@@ -1,7 +1,7 @@
 /**
- * Columns of whole numbers that take memory by what they say, not by how many they are. The tables of MP4 are short where
- * a film is regular (one entry for the duration of all pictures); spelled out, four million access units took 96 MB, and a
- * file of a kilobyte could ask for them.
+ * Columns of whole numbers that take memory by their content, not by their length. The tables of MP4 are short where a
+ * film is regular (one entry for the duration of all pictures). Spelled out, four million access units took 96 MB, and
+ * a file of a kilobyte could ask for them.
  */
 
 /** Values per block, a power of two. */
@@ -12,7 +12,7 @@ const BLOCK_OVERHEAD_BYTES = 128;
 
 type Rests = Uint8Array | Uint16Array | Uint32Array | Float64Array;
 
-/** A block is a straight line, and the rest of each value above it; null: all lie on the line. */
+/** A block is a straight line, plus for each value its distance above the line; null: all values lie on the line. */
 interface Block {
   readonly base: number;
   readonly step: number;

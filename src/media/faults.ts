@@ -1,14 +1,14 @@
 /**
- * What went wrong between a file and its output. An index that lies, or a muxer's oddity that we do not know, loses or
- * repeats media without any read failing: so the muxer counts what a sound file never has, and `stat` tells the user
- * beyond a bound.
+ * What went wrong between a file and its output. An index that lies, or an oddity of a muxer that we do not know, loses
+ * or repeats media without any read failing. So the muxer counts what a sound file never has, and `stat` reports it to
+ * the user beyond a bound.
  */
 
-/** Access units that are not in the output as a sound file's would be. */
+/** Access units whose output differs from that of a sound file. */
 export interface FaultCounts {
-  /** Left out, as their slot is full. */
+  /** Left out, because their slot is full. */
   readonly dropped: number;
-  /** In the output once more: their times are those of access units before them. */
+  /** Sent again: their times are those of access units before them. */
   readonly repeated: number;
   /** Places where decoding times of a stream do not grow. */
   readonly ranBack: number;
@@ -20,9 +20,9 @@ export interface FaultCounts {
 
 /** What a muxer has seen in one slot. */
 export interface SlotTally extends Omit<FaultCounts, "repeated"> {
-  /** Access units, those left out as well. */
+  /** Access units, including those left out. */
   readonly units: number;
-  /** Of each stream that the slot has: its first and its last decoding time, and how many access units are between. */
+  /** For each stream of the slot: its first and last decoding time, and the number of access units between them. */
   readonly spans: readonly (StreamSpan | null)[];
 }
 
@@ -33,33 +33,36 @@ export interface StreamSpan {
   readonly units: number;
 }
 
-/** Presentation may go on for so long after the end that the container tells, 90 kHz (2 s): it tells of one track, or rounds. */
+/**
+ * Presentation may continue for this long after the end that the container states, 90 kHz (2 s): the container may mean
+ * only one track, or round.
+ */
 export const END_SLACK_90K = 180_000;
 
-/** Slots that are remembered; a layout has about 20,000 at most. What is in others is not counted. */
+/** Slots that are remembered; a layout has about 20,000 at most. Faults in others are not counted. */
 const MAX_SLOTS = 32_768;
-/** Faults that nobody is told of: a cut recording has a few at its seams, and one is 20 to 40 ms of media. */
+/** Faults that are not reported: a cut recording has a few at its seams, and one is 20 to 40 ms of media. */
 const FREE_FAULTS = 12;
-/** … and so many of a thousand access units. */
+/** … and this many per thousand access units. */
 const FREE_PER_MILLE = 2;
-/** Late ones of a thousand that nobody is told of: a picture every few seconds makes the sound beside it late. */
+/** Late ones per thousand that are not reported: a picture every few seconds makes the sound beside it late. */
 const FREE_LATE_PER_MILLE = 100;
 
 /** No fault. */
 export const NO_FAULTS: FaultCounts = { dropped: 0, repeated: 0, ranBack: 0, late: 0, beyondEnd: 0 };
 
 /**
- * Adds up what all readings of one layout have seen. Slots are read many times and in any order and are the same each time,
- * so each counts once.
+ * Adds up the faults of all readings of one layout. Slots are read many times and in any order, and are the same each
+ * time, so each counts once.
  */
 export class FaultLedger {
   readonly #slots = new Map<number, SlotTally>();
   readonly #known: FaultCounts;
   readonly #knownUnits: number;
-  /** What the user is told of so many slots. */
+  /** The warning for this many slots. */
   #told: { readonly slots: number; readonly warning: string | null } | null = null;
 
-  /** `known`: what was found in `units` access units before any was read. */
+  /** `known`: faults found in `units` access units before any was read. */
   constructor(known: FaultCounts = NO_FAULTS, units = 0) {
     this.#known = known;
     this.#knownUnits = units;
@@ -84,7 +87,7 @@ export class FaultLedger {
     return sum;
   }
 
-  /** What the user is told; null while there is nothing worth it. */
+  /** The warning for the user; null while there is nothing worth one. */
   get warning(): string | null {
     if (this.#told?.slots !== this.#slots.size) this.#told = { slots: this.#slots.size, warning: this.#describe() };
     return this.#told.warning;
@@ -112,7 +115,7 @@ const TEXTS: Readonly<Record<keyof FaultCounts, string>> = {
   beyondEnd: "were after the end",
 };
 
-/** How many access units of `tally` are in time where those of the slot before already were, by their even spread. */
+/** How many access units of `tally` lie in the time of the slot before, assuming that they are evenly spread. */
 function repeatedUnits(before: SlotTally, { spans }: SlotTally): number {
   let repeated = 0;
   for (const [stream, span] of spans.entries()) {

@@ -101,7 +101,7 @@ export function sameLanguage(a: string | null, b: string | null): boolean {
 
 /** Names of languages, in English and their own, lower-case, to tags of two letters. Made at the first use. */
 let byName: ReadonlyMap<string, string> | null = null;
-/** Words at the end of a file name that are looked at. */
+/** Words at the end of a file name that are examined. */
 const MAX_WORDS = 4;
 
 function namesOfLanguages(): ReadonlyMap<string, string> {

@@ -9,7 +9,7 @@ export function segmentAt({ segments }: HlsPlan, ms: number): number {
   return found;
 }
 
-/** What of `layout`, whose size is known, stands from byte `from` on. */
+/** The part of `layout`, whose size is known, from byte `from` on. */
 export function layoutFrom(layout: TsLayout, from: number): TsLayout {
   if (from === 0) return layout;
   const { sizeBytes, copiedFrom, fingerprint } = layout;

@@ -1,4 +1,4 @@
-/** Opens a media file of any container: looks at its first bytes, has the right reader read its index. */
+/** Opens a media file of any container: reads its first bytes and has the right reader read its index. */
 import type { ByteSource } from "../bytes/source.ts";
 import { MillraceError } from "../errors.ts";
 import { sniffForeign } from "../bytes/foreign-container.ts";
@@ -16,9 +16,9 @@ import { transcodeIndex } from "./transcode/transcode-index.ts";
 import type { HlsPlan, Presentation, TsLayout } from "./types.ts";
 
 /**
- * Reads the index of `source`, nothing of the media beyond it, and returns what can be played of it. What that may cost is
- * bounded, and others get their turn on the way. Rejects with `unsupported_media` (naming the container or codecs),
- * `bad_media` (damaged, or too much work), or the read's error.
+ * Reads the index of `source`, and none of the media beyond it. Returns what can be played. The cost is bounded, and
+ * other work gets its turn in between. Rejects with `unsupported_media` (naming the container or codecs), `bad_media`
+ * (damaged, or too much work), or the read's error.
  */
 export async function openMedia(source: ByteSource, options: OpenOptions): Promise<Presentation> {
   const work = new IndexWork(source, options.signal, {}, options.memory);
@@ -38,7 +38,7 @@ export async function openMedia(source: ByteSource, options: OpenOptions): Promi
   };
 }
 
-/** Others get their turn while it is read. */
+/** Other work gets its turn while it is read. */
 function considerate(ts: TsLayout): TsLayout {
   return { ...ts, read: (start, end, from, ...rest) => ts.read(start, end, new ConsiderateSource(from), ...rest) };
 }
@@ -67,7 +67,7 @@ type Reader = (source: ByteSource, options: OpenOptions) => Promise<MediaIndex>;
 const audio = (container: Parameters<typeof openAudio>[0]): Reader => (source, options) =>
   openAudio(container, source, options);
 
-/** The reader of each container; MPEG TS is played as it is. */
+/** The reader of each container; MPEG TS is played unchanged. */
 const READERS: Readonly<Record<Exclude<Container, "mpegts">, Reader>> = {
   mp4: openMp4,
   matroska: openMatroska,

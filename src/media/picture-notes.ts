@@ -1,4 +1,7 @@
-/** What a container says of its picture and MPEG TS has no place for: told in `stat`, as it would be lost without a word. */
+/**
+ * Facts about a picture that the container states and MPEG TS has no place for. They are reported in `stat`, because
+ * they would be lost silently.
+ */
 import type { Track } from "./types.ts";
 
 /** Notes on a video track that the output carries. */

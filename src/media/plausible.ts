@@ -1,11 +1,11 @@
 /**
- * How long a film can be, and how much of it there can be. What a file says of time costs it nothing, and we would pay for it: with a clock (PCR) ten times a
- * second, tables and a line of the playlist for each segment.
+ * How long a film can be, and how much of it there can be. A file may state any time at no cost, and we would pay for
+ * it: with a clock (PCR) ten times a second, tables, and a line of the playlist for each segment.
  */
 import { MillraceError } from "../errors.ts";
 import type { TabledTimeline } from "./timeline.ts";
 
-/** Any file may last so long, s (36 h): a day of a still picture takes next to no bytes. */
+/** Any file may last this long, s (36 h): a day of a still picture takes next to no bytes. */
 const SPARE_S = 36 * 3600;
 /** Media takes at least this much, bytes/s: a picture that stands still 25, AAC of silence 280. */
 const LEAST_BYTES_PER_SECOND = 20;
@@ -28,10 +28,13 @@ export function requirePlausible(durationS: number, bytes: number): void {
   );
 }
 
-/** Access units may share bytes of the file, but not so many times over: a table is free to name the same ones again and again. */
+/**
+ * Access units may share bytes of the file, but only this many times over: a table is free to name the same bytes again
+ * and again.
+ */
 const MAX_SHARING = 4;
 
-/** Throws `bad_media` where tables name more bytes, or more time, than media of a file of `sourceBytes` can have. */
+/** Throws `bad_media` if tables name more bytes, or more time, than media of a file of `sourceBytes` can have. */
 export function requireProportion({ tables }: TabledTimeline, sourceBytes: number): void {
   let payloadBytes = 0;
   let start90k = Infinity;

@@ -18,7 +18,7 @@ import type { HlsPlan, IndexedPresentation, PresentationOptions, TsLayout } from
 const MUXER_VERSION = 9;
 
 /**
- * Builds the presentation of `index`, which is a part of the `work` of reading it. Rejects with `unsupported_media` or
+ * Builds the presentation of `index`, as part of the `work` of reading it. Rejects with `unsupported_media` or
  * `bad_media`.
  */
 export async function presentIndex(
@@ -40,7 +40,7 @@ export async function presentIndex(
     : streamedLayout(program, timeline, target90k);
   requirePlausible((layout.end90k - (layout.starts90k[0] ?? 0)) / 90_000, index.sourceBytes);
   const told = index.durationMs;
-  // What the file says of its length is not believed where its bytes cannot be so long.
+  // The length that the file states is not believed if its bytes cannot last that long.
   const durationMs = told !== null && told <= longestS(index.sourceBytes) * 1000
     ? told
     : layout.end90k > 0

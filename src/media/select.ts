@@ -23,8 +23,8 @@ function rank(track: Track, preferred: readonly string[]): number {
 
 /**
  * Picks one video track (the default one that can be carried) and all audio tracks that can be carried. `usable` says
- * whether a track has data at all. Throws `unsupported_media`, naming the codecs, when nothing playable remains; with
- * `advice` behind them where all of it is sound.
+ * whether a track has data at all. Throws `unsupported_media`, naming the codecs, when nothing playable remains; if all
+ * of it is sound, the message ends with `advice`.
  */
 export function selectTracks(
   tracks: readonly Track[],
@@ -71,5 +71,5 @@ function describe(track: Track): string {
   return `${track.codec}${FAMILIAR.has(track.codec) ? " with its codec data" : ""}`;
 }
 
-/** Codecs that are refused only for what their codec data says. */
+/** Codecs that are refused only because of their codec data. */
 const FAMILIAR: ReadonlySet<string> = new Set(["h264", "hevc", "aac"]);

@@ -4,10 +4,10 @@ import { END_SLACK_90K, FaultLedger, NO_FAULTS } from "./faults.ts";
 import type { IndexWork } from "./index/work.ts";
 import type { SampleTable } from "./timeline.ts";
 
-/** Access units looked at between two looks at the clock. */
+/** Access units checked between two checks of the clock. */
 const STRIDE = 4096;
 
-/** What is wrong in `tables` already; `end90k`: where the container says that it ends, null where it does not. */
+/** Faults that `tables` already show. `end90k`: the end that the container states, null without one. */
 export async function faultsOfTables(
   tables: readonly SampleTable[],
   end90k: number | null,
@@ -29,7 +29,7 @@ export async function faultsOfTables(
   return new FaultLedger(counts, units);
 }
 
-/** Index of the first number of the ascending `column` over `value`. */
+/** Index of the first number above `value` in the ascending `column`. */
 function firstAfter(column: Column, value: number): number {
   let low = 0;
   let high = column.length;

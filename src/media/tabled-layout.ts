@@ -11,7 +11,7 @@ import { faultsOfTables } from "./table-faults.ts";
 import type { SampleTable, TabledTimeline } from "./timeline.ts";
 import type { HlsPlan, TsLayout } from "./types.ts";
 
-/** What tabled and streamed timelines both come to. */
+/** The common result for tabled and streamed timelines. */
 export interface Layout {
   /** Size of the TS, bytes; null when unknown. */
   readonly sizeBytes: number | null;
@@ -20,7 +20,7 @@ export interface Layout {
   readonly end90k: number;
   /** First byte of each segment and the end; null when unknown. */
   readonly segmentStarts: readonly number[] | null;
-  /** What goes wrong in it. */
+  /** The faults in it. */
   readonly faults: FaultLedger;
   /** As `TsLayout.read`. */
   read: TsLayout["read"];
@@ -28,20 +28,20 @@ export interface Layout {
   readSegment: HlsPlan["readSegment"];
 }
 
-/** Candidates looked at between two looks at the clock. */
+/** Candidates checked between two checks of the clock. */
 const STRIDE = 4096;
 /**
- * What the TS may take on top of the media, in bytes for a stream and second (340 access units of a packet each), times the
- * media (packets, tables, parameter sets), and at all.
+ * What the TS may take on top of the media: bytes per stream and second (340 access units of a packet each), times the
+ * media (packets, tables, parameter sets), and a fixed amount.
  */
 const OVERHEAD_BYTES_PER_SECOND = 64_000;
 const OVERHEAD_FACTOR = 8;
 const OVERHEAD_BYTES = 64 * 1024 * 1024;
 
 /**
- * Lays out the streams of `program`, in segments of `target90k` as far as random access points allow. `toldMs`: how long the
- * container says that it lasts. Rejects with
- * `bad_media` where a table of a few bytes would make a stream out of all proportion.
+ * Lays out the streams of `program`, in segments of `target90k` as far as random access points allow. `toldMs`: the
+ * length that the container states. Rejects with `bad_media` if a table of a few bytes would make a stream out of all
+ * proportion.
  */
 export async function layOutTables(
   program: Program,
@@ -59,7 +59,7 @@ export async function layOutTables(
   const durationS = (end90k - earliest90k) / 90_000;
   const cuts = await cutTable(main, segmentTarget(target90k, end90k - earliest90k), work);
   const firsts90k = cuts.map((sample) => main.dts90k.at(sample));
-  // What comes before the first random access point, in any track, belongs to the first slot.
+  // Everything before the first random access point, in any track, belongs to the first slot.
   firsts90k[0] = tables.reduce((earliest, table) => Math.min(earliest, table.dts90k.at(0)), firsts90k[0] ?? 0);
   const cuts90k = await splitCrowded(tables, firsts90k, work);
   const starts90k = cuts90k.map((dts90k, i) => i === 0 ? earliest90k : ptsAt(main, dts90k));

@@ -27,7 +27,7 @@ export interface SampleTable {
   readonly ptsShift90k: Column | null;
   /** Ascending indexes of the random access points; null when every access unit is one. */
   readonly keyframes: Uint32Array | null;
-  /** Access units that were moved, as the container puts them no later than the one before. Default 0. */
+  /** Access units that were moved, because the container puts them no later than the one before. Default 0. */
   readonly ranBack?: number;
 }
 
@@ -71,7 +71,7 @@ export interface TabledTimeline {
 
 /** A reading of consecutive runs. */
 export interface RunReading {
-  /** As of the timeline; where the run follows the one that was read last, it may go on from there. */
+  /** As of the timeline. If the run follows the one that was read last, it may continue from there. */
   readonly readRun: StreamedTimeline["readRun"];
   /** Lets go of what it reads with. Idempotent. */
   close(): void;
@@ -90,10 +90,10 @@ export interface StreamedTimeline {
   /**
    * The access units of `runs[run]` for the tracks in `wanted` (indexes into `MediaIndex.tracks`), in file order, in
    * batches of any size. Depends on nothing but the file: reading a run alone or after its predecessor, with any
-   * batching, must give the same access units and times. Batches should come as soon as their bytes are there. At the
+   * batching, must give the same access units and times. Batches should come as soon as their bytes are here. At the
    * end of the iteration every access unit of the run was given. Reads coalesced chunks (256 KiB–1 MiB) in order.
-   * Rejects as `ByteSource.read` does, or with `bad_media` on damage that cannot be skipped. With a `lender` the bytes of a
-   * batch are lent until the next one is asked for: who needs them longer holds them.
+   * Rejects as `ByteSource.read` does, or with `bad_media` on damage that cannot be skipped. With a `lender` the bytes
+   * of a batch are lent until the next one is requested; a user that needs them for longer holds them.
    */
   readRun(
     run: number,
@@ -102,7 +102,7 @@ export interface StreamedTimeline {
     signal: AbortSignal,
     lender?: ByteLender,
   ): AsyncIterable<readonly RunSample[]>;
-  /** For runs that are read one after the other, where that saves work; absent: it saves none. */
+  /** For runs that are read one after the other, if that saves work; absent: it saves none. */
   readonly open?: () => RunReading;
 }
 
@@ -114,12 +114,12 @@ export interface MediaIndex {
   readonly durationMs: number | null;
   /** Size of the source file, bytes. */
   readonly sourceBytes: number;
-  /** Oddities worth telling the user. */
+  /** Oddities that the user should know about. */
   readonly warnings: readonly string[];
   readonly timeline: TabledTimeline | StreamedTimeline;
-  /** What the container calls time 0, in the presentation times of the timeline, 90 kHz. Default 0. */
+  /** The container's time 0, in the presentation times of the timeline, 90 kHz. Default 0. */
   readonly zero90k?: number;
-  /** What was to be made of its sound is among its tracks. Default false. */
+  /** Sound that was to be converted is among its tracks. Default false. */
   readonly hasMadeSound?: boolean;
 }
 
@@ -127,7 +127,7 @@ export interface MediaIndex {
 export type OpenOptions = PresentationOptions & {
   readonly fileName: string;
   readonly signal: AbortSignal;
-  /** Counts the memory that is needed while the index is read; absent: nobody does. */
+  /** Counts the memory that is needed while the index is read; absent: it is not counted. */
   readonly memory?: MemoryAccount;
 };
 

@@ -34,7 +34,7 @@ export type Codec =
 /** DOVIDecoderConfigurationRecord (Dolby Vision streams within the ISO base media file format, 3.2). */
 export interface DolbyVision {
   readonly profile: number;
-  /** What the base layer is without the enhancement: 0 nothing that other decoders show right, 1 HDR10, 2 SDR, 4 HLG. */
+  /** What other decoders show without the enhancement: 0 nothing right, 1 HDR10, 2 SDR, 4 HLG. */
   readonly compatibility: number;
   /** The first five bytes of the record: versions, profile, level, layers, compatibility. */
   readonly config: Uint8Array;
@@ -57,17 +57,20 @@ export interface Track {
   readonly height: number | null;
   readonly sampleRate: number | null;
   readonly channels: number | null;
-  /** Degrees by which players are to turn the picture clockwise, 0 to 359. Absent: none. */
+  /** Degrees by which players should turn the picture clockwise, 0 to 359. Absent: none. */
   readonly rotationDegrees?: number;
-  /** What a Dolby Vision decoder is to know; absent: it is none. */
+  /** The facts that a Dolby Vision decoder needs; absent: it is not Dolby Vision. */
   readonly dolbyVision?: DolbyVision;
-  /** Bits in a sample of PCM, where the container tells. */
+  /** Bits in a sample of PCM, if the container states them. */
   readonly bitDepth?: number | null;
-  /** Coded sound that the container counts by samples: how many of them a packet has, and its bytes. */
+  /** Coded sound that the container counts by samples: the samples and bytes of a packet. */
   readonly soundPacket?: { readonly samples: number; readonly bytes: number };
-  /** Its access units are as MPEG TS carries them, with their headers (AAC in ADTS, H.264 as in Annex B). */
+  /**
+   * Its access units are already in the form that MPEG TS carries, with their headers (AAC in ADTS, H.264 as in Annex
+   * B).
+   */
   readonly isFramed?: boolean;
-  /** Matroska's codec id for PCM and other sound that goes to ffmpeg, with `codecPrivate`; null where it has none. */
+  /** Matroska's codec id for PCM and other sound that goes to ffmpeg, with `codecPrivate`; null without one. */
   readonly matroskaId?: string | null;
 }
 
@@ -85,7 +88,7 @@ export interface Sample {
 }
 
 /**
- * A run of the timeline that starts at a random access point and can be muxed knowing nothing but itself. Runs are the
+ * A run of the timeline. It starts at a random access point and can be muxed from its own data alone. Runs are the
  * slots of the TS layout.
  */
 export interface Run {
@@ -103,31 +106,32 @@ export interface PresentationOptions {
   readonly preferredAudioLanguage?: string | null;
   /** Target length of an HLS segment, ms. Default 5000. */
   readonly segmentTargetMs?: number;
-  /** Which audio is made into AAC or AC-3; null or absent: none. */
+  /** Which audio is converted to AAC or AC-3; null or absent: none. */
   readonly transcode?: AudioTranscoding | null;
-  /** What it is made into, but in MPEG TS files, where AAC alone fits. Default AAC. */
+  /** The format that audio is converted to; in MPEG TS files always AAC, because only AAC fits. Default AAC. */
   readonly audioTarget?: AudioTarget;
-  /** What makes it; null or absent: nothing does, which is told in a warning. */
+  /** The encoder; null or absent: audio is not converted, which a warning reports. */
   readonly audioEncoder?: AudioEncoder | null;
-  /** What reads containers that we have no reader for; null or absent: nothing does, and they are refused. */
+  /** Reads containers that we have no reader for; null or absent: they are refused. */
   readonly foreignReader?: ForeignReader | null;
 }
 
 /** The virtual MPEG TS file. */
 export interface TsLayout {
-  /** Exact size, bytes, a multiple of 188; null while unknown (no index that can be read apart). */
+  /** Exact size, bytes, a multiple of 188; null while unknown (no index that can be read separately). */
   readonly sizeBytes: number | null;
   /**
-   * Where the layout begins in the source, if it is nothing but the source's own bytes from there on: whoever serves it
-   * serves it like the file. Absent: it is made.
+   * Where the layout begins in the source, if it consists of the source's own bytes from there on: then it can be
+   * served like the file. Absent: it is made.
    */
   readonly copiedFrom?: number;
   /** Changes whenever the bytes would (muxer version, options, tracks): feeds the ETag. */
   readonly fingerprint: string;
   /**
-   * The bytes `[start, end)` in chunks of at most 128 KiB, pulling from `source` only what they need. `end` null = to
-   * the end. Rejects as `ByteSource.read` does, or with `bad_media` on damage that cannot be skipped. With `buffers` the
-   * consumer releases each chunk when it is written, and the muxer may put others into its memory (default: memory of their own).
+   * The bytes `[start, end)` in chunks of at most 128 KiB, reading from `source` only what they need. `end` null = to
+   * the end. Rejects as `ByteSource.read` does, or with `bad_media` on damage that cannot be skipped. With `buffers`
+   * the consumer releases each chunk when it is written, and the muxer may put others into its memory (default: memory
+   * of their own).
    */
   read(
     start: number,
@@ -143,7 +147,7 @@ export interface HlsSegment {
   readonly index: number;
   readonly startMs: number;
   readonly durationMs: number;
-  /** Its clock does not go on from the segment before. Absent: it does. */
+  /** Its clock does not continue that of the segment before. Absent: it does. */
   readonly discontinuity?: boolean;
 }
 
@@ -181,22 +185,23 @@ export interface Presentation {
   readonly warnings: readonly string[];
   /** Memory that its index takes, bytes, roughly. */
   readonly indexBytes: number;
-  /** What went wrong in what was muxed so far, by any session; null where nothing is muxed (MPEG TS files). */
+  /** Faults in everything muxed so far, by any session; null if nothing is muxed (MPEG TS files). */
   readonly faults: FaultLedger | null;
   readonly ts: TsLayout;
   /**
-   * The HLS plan, the same for the same file and options whoever asks and when. Where it is not known from the index it
-   * is made of a few places of `source`, at the first call; the others get that one. Rejects as `ByteSource.read` does.
+   * The HLS plan. It is the same for the same file and options, for every caller at any time. If the index does not
+   * give it, the first call makes it from a few places of `source`, and the others get that one. Rejects as
+   * `ByteSource.read` does.
    */
   planHls(source: ByteSource, signal: AbortSignal): Promise<HlsPlan>;
   /**
-   * The MPEG TS from the HLS segment on in which `ms` lies, the last one for later times: it begins with tables and a random
-   * access point, and keeps the clock of the whole. Rejects as `planHls`.
+   * The MPEG TS from the HLS segment on that contains `ms`, or from the last segment for later times. It begins with
+   * tables and a random access point, and keeps the clock of the whole. Rejects as `planHls`.
    */
   tsFrom(ms: number, source: ByteSource, signal: AbortSignal): Promise<TsLayout>;
 }
 
-/** A file whose index tells the HLS plan. */
+/** A file whose index gives the HLS plan. */
 export interface IndexedPresentation extends Presentation {
   readonly hls: HlsPlan;
 }

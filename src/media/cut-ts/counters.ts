@@ -1,7 +1,7 @@
 /**
- * Continuity counters of one PID in a segment: they begin at 0 and end at 15, so that segments join in any order. To get
- * there the last large packet of the segment is split into as many as are missing. Which one is the last is known only
- * at the end, so packets are held until another large one comes.
+ * Continuity counters of one PID in a segment. They begin at 0 and end at 15, so that segments join in any order. To
+ * reach 15, the last large packet of the segment is split into as many packets as are missing. Which packet is the last
+ * large one is known only at the end, so packets are held until another large one comes.
  */
 import { fieldBytes, hasPayload, PACKET_BYTES, SYNC_BYTE } from "../../bytes/ts/packet.ts";
 
@@ -39,7 +39,7 @@ export class CounterRewriter {
     this.#heldAt[0] = at;
   }
 
-  /** Copies what is held: the bytes that were pushed may be used for something else. */
+  /** Copies the held packets: the memory that was pushed may be used for something else. */
   detach(): void {
     this.#held = this.#held.map((bytes, i) => bytes.slice(this.#heldAt[i]!, this.#heldAt[i]! + PACKET_BYTES));
     this.#heldAt.fill(0);
@@ -76,7 +76,7 @@ export function splitPacket(packet: Uint8Array, more: number): Uint8Array[] {
   head.set(packet.subarray(0, 4));
   head[3] = head[3]! | 0x20;
   head[4] = field + more - 1;
-  // The field grows by stuffing; one without flags gets them as zero (2.4.3.4).
+  // The field grows by stuffing. A packet without flags gets them as zero (2.4.3.4).
   head.set(packet.subarray(5, 4 + field), 5);
   head.fill(0xff, 4 + Math.max(field, 1), 4 + field + more);
   if (field <= 1 && field + more > 1) head[5] = 0;

@@ -6,7 +6,7 @@ import { PACKET_BYTES } from "../../bytes/ts/packet.ts";
 export const CHUNK_PACKETS = 348;
 
 /**
- * Packets in the order in which they are added. Neighbours that were neighbours before are copied at one go: a view or a
+ * Packets in the order in which they are added. Packets that were neighbours before are copied in one go: a view or a
  * copy for each of the 5.7 million packets of a gibibyte keeps the collector busy for longer than all other work takes.
  */
 export class PacketOutput {
@@ -61,7 +61,7 @@ export class PacketOutput {
     this.#runPackets = 0;
   }
 
-  /** What was added since; each chunk is the consumer's. */
+  /** Chunks of what was added since the last call; each belongs to the consumer. */
   *take(): Generator<Uint8Array> {
     this.settle();
     if (this.#filled > 0) this.#close();

@@ -1,7 +1,7 @@
 /**
- * Cuts an HLS segment out of a transport stream. The main stream is split at its random access points; every other PID
- * begins with its first PES that starts at or after the cut and is followed to the end of the PES that is open at the
- * next, so that segments together hold every PES once. Tables are our own, and every PID's counters begin at 0.
+ * Cuts an HLS segment out of a transport stream. The main stream is split at its random access points. Every other PID
+ * begins with its first PES that starts at or after the cut, and ends with the PES that is open at the next cut, so
+ * that segments together hold every PES once. Tables are our own, and every PID's counters begin at 0.
  */
 import type { ChunkBuffers } from "../../bytes/chunk-buffers.ts";
 import type { ByteSource } from "../../bytes/source.ts";
@@ -41,7 +41,7 @@ export interface SegmentPlace {
 const FIRST_READ_PACKETS = 340;
 /** Packets read later on, 256 KiB: each read of a file on disk costs as much as making 64 KiB of the segment. */
 const READ_PACKETS = 4 * FIRST_READ_PACKETS;
-/** How far behind the segment's end the ends of other PIDs' PES are followed, packets (about 2 MiB). */
+/** How far beyond the segment's end the ends of other PIDs' PES are followed, packets (about 2 MiB). */
 const FOLLOW_PACKETS = 11_200;
 
 /** One PID on its way into the segment. */
@@ -55,12 +55,15 @@ class Stream {
     this.counters = new CounterRewriter(emit);
   }
 
-  /** Whether the PES that is open still misses bytes. */
+  /** Whether the open PES still lacks bytes. */
   get unfinished(): boolean {
     return this.state === "open" && (this.#left === null || this.#left > 0);
   }
 
-  /** Keeps account of a packet that goes into the segment; false for a repeated one (2.4.3.3), which must not. */
+  /**
+   * Keeps account of a packet that goes into the segment; false for a repeated one (2.4.3.3), which must not go into
+   * it.
+   */
   take(bytes: Uint8Array, at: number): boolean {
     if (!hasPayload(bytes, at)) return true;
     const counter = bytes[at + 3]! & 15;
@@ -109,7 +112,7 @@ export async function* readTransportSegment(
       const stream = streams.get(pid);
       if (stream === undefined) {
         if (pid === 0 && inside && number > start && startsUnit(bytes, at)) out.addWhole(tables.next());
-        // A PID that carries nothing but the clock has no payload, so its counter never moves.
+        // A PID that carries only the clock has no payload, so its counter never moves.
         else if (pid === pcrPid && inside && number >= start && !hasPayload(bytes, at)) {
           out.add(bytes, at, 15);
         }

@@ -1,6 +1,6 @@
 /**
- * Makes one transport stream of stretches of another: each stretch begins with PAT and PMT, streams begin with a whole
- * PES, counters go on where they stood, and players are told that the clock does not (ISO/IEC 13818-1, 2.4.3.5).
+ * Makes one transport stream from stretches of others. Each stretch begins with PAT and PMT, and streams begin with a
+ * whole PES. Counters continue, and players are notified that the clock does not (ISO/IEC 13818-1, 2.4.3.5).
  */
 import { concatBytes } from "../../bytes/hex.ts";
 import { raiseTableVersion } from "./table-version.ts";
@@ -27,22 +27,23 @@ export class TsSplicer {
   /** By PID: the last counter given out, and the last one read in this stretch. */
   readonly #out = new Int8Array(PID_COUNT).fill(UNSEEN);
   readonly #in = new Int8Array(PID_COUNT).fill(UNSEEN);
-  /** By PID: has it begun in this stretch, and does it carry tables. */
+  /** By PID: whether it has begun in this stretch, and whether it carries tables. */
   readonly #open = new Uint8Array(PID_COUNT);
   readonly #isTable = new Uint8Array(PID_COUNT);
   #pcrPid = NULL_PID;
   #hasEntered = false;
   #sourceChanged = false;
-  /** How often the source has changed: so much is added to the versions of its tables. */
+  /** How often the source has changed; this is added to the versions of its tables. */
   #changes = 0;
-  /** Streams that begin with a mark in this stretch: all, unless it is the first. */
+  /** Streams that begin with a mark in this stretch: all of them, except in the first stretch. */
   #marked: ReadonlySet<number> = new Set();
-  /** The clock's new time has still to be marked. */
+  /** The clock's new time still has to be marked. */
   #clockMarked = true;
 
   /**
-   * The next stretch is of another source. Its tables may have the version of those before and say something else: players
-   * look at them again when their counters jump (which resets some readers) and they have another version (which others need).
+   * The next stretch is from another source. Its tables may have the same version as those before and different
+   * content. Players read them again when their counters jump (which resets some readers) and they have another version
+   * (which other readers need).
    */
   changeSource(): void {
     this.#sourceChanged = this.#hasEntered;
@@ -68,11 +69,11 @@ export class TsSplicer {
     return this.push(concatBytes(point.tables));
   }
 
-  /** Takes whole packets of the stretch, in order; returns what goes out for them. */
+  /** Takes whole packets of the stretch, in order; returns the packets to send for them. */
   push(packets: Uint8Array): Uint8Array {
     const out = new Uint8Array(packets.length + this.#marked.size * PACKET_BYTES);
     let filled = 0;
-    /** Packets that go out as they are but for their counters are copied together. */
+    /** Packets that change only in their counters are copied together. */
     let from = 0;
     const copy = (to: number) => {
       if (to > from) out.set(packets.subarray(from, to), filled);
@@ -99,7 +100,7 @@ export class TsSplicer {
     return out.subarray(0, filled);
   }
 
-  /** A stream that begins in the middle of a PES or section helps nobody; the clock alone needs no beginning. */
+  /** A stream that begins in the middle of a PES or section is useless; only the clock needs no beginning. */
   #begins(packets: Uint8Array, at: number, pid: number): boolean {
     if (packets[at] !== SYNC_BYTE || pid === NULL_PID) return false;
     return hasPayload(packets, at) ? startsUnit(packets, at) : pid === this.#pcrPid;
@@ -111,7 +112,8 @@ export class TsSplicer {
     const last = this.#out[pid]!;
     if (hasPayload(out, at)) {
       const before = this.#in[pid]!;
-      // What the source repeats or lost stays visible. Tables were put in between by others, so they are counted again.
+      // Packets that the source repeats or lost stay visible. Tables were inserted between packets, so their counters
+      // are made again.
       const step = before === UNSEEN || this.#isTable[pid] === 1 ? 1 : (counter - before) & 15;
       this.#out[pid] = last === UNSEEN ? 0 : (last + step) & 15;
       this.#in[pid] = counter;
@@ -124,7 +126,7 @@ export class TsSplicer {
     }
   }
 
-  /** A packet without payload that says that `pid` does not continue. */
+  /** A packet without payload that marks a discontinuity of `pid`. */
   #mark(out: Uint8Array, at: number, pid: number): void {
     out.fill(0xff, at, at + PACKET_BYTES);
     out.set([SYNC_BYTE, pid >> 8, pid & 0xff, 0x20 | this.#out[pid]!, PACKET_BYTES - 5, FLAG_DISCONTINUITY], at);

@@ -9,8 +9,8 @@ const VERSION_AT = 5;
 const CRC_BYTES = 4;
 
 /**
- * Adds `by` to the version of the PAT or PMT that begins in the packet at `at` of `bytes`, in place. A section that is damaged, or that
- * goes on in another packet, stays as it is: those are rare, and the counters tell of them.
+ * Adds `by` to the version of the PAT or PMT that begins in the packet at `at` of `bytes`, in place. A section that is
+ * damaged, or continues in another packet, stays unchanged: those are rare, and the counters show the change.
  */
 export function raiseTableVersion(bytes: Uint8Array, at: number, by: number): void {
   if (!startsUnit(bytes, at)) return;

@@ -1,4 +1,4 @@
-/** PAT and PMT of segments cut from a transport stream: one program, its own PIDs, the descriptors as they were. */
+/** PAT and PMT of segments cut from a transport stream: one program, its own PIDs, the original descriptors. */
 import { descriptorsOf, type ProgramMap, psiSection } from "../../bytes/ts/psi.ts";
 import { PACKET_BYTES } from "../../bytes/ts/packet.ts";
 import { sectionPackets } from "../mux/ts/packets.ts";

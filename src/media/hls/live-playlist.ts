@@ -6,11 +6,11 @@ export interface LivePlaylistSegment {
   readonly durationMs: number;
   /** Unix ms. */
   readonly startMs: number;
-  /** It does not continue the one before. */
+  /** It does not continue the segment before. */
   readonly discontinuity: boolean;
 }
 
-/** What a playlist of a broadcast says. */
+/** The content of a playlist of a broadcast. */
 export interface LivePlaylist {
   /** Never less than a segment rounded to seconds, and never falling (6.2.1). */
   readonly targetDurationS: number;

@@ -2,17 +2,17 @@
 
 /** Subtitles that players offer. */
 export interface SubtitleRendition {
-  /** Unlike all others. */
+  /** Different from the names of all others. */
   readonly name: string;
   /** BCP 47; null: unknown. */
   readonly language: string | null;
-  /** Only for what the film itself leaves to be read. */
+  /** Translates only foreign text and speech of the film ("forced"). */
   readonly isForced: boolean;
   /** Of its playlist; holds no line break. */
   readonly url: string;
 }
 
-/** What players assume of a film whose bit rate is unknown, bits per second. */
+/** Bit rate that players assume for a film of unknown bit rate, bits per second. */
 const UNKNOWN_BANDWIDTH = 5_000_000;
 /** MPEG TS on top of the media, at most. */
 const OVERHEAD = 1.3;

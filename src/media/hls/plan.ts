@@ -4,14 +4,14 @@
 export const DEFAULT_SEGMENT_TARGET_MS = 5000;
 
 /**
- * Most segments of a playlist, which is 2.6 MB then: 13 hours and 53 minutes of 5 s at the least. Longer films get longer
- * segments: a file of a few megabytes can name millions of moments, and a playlist of them was 400 MB.
+ * Most segments of a playlist, which then has 2.6 MB: 13 hours and 53 minutes of 5 s each, at the least. Longer films
+ * get longer segments. A file of a few megabytes can name millions of moments, and a playlist of them was 400 MB.
  */
 export const MAX_SEGMENTS = 20_000;
 
 /**
- * Length of a segment, in the unit of `duration`: `target`, or as much more as `MAX_SEGMENTS` needs. One segment may be much
- * shorter than its target, but two that follow each other are together at least as long: hence the factor.
+ * Length of a segment, in the unit of `duration`: `target`, or as much more as `MAX_SEGMENTS` needs. One segment may be
+ * much shorter than its target, but two in a row are together at least as long; hence the factor.
  */
 export function segmentTarget(target: number, duration: number): number {
   return Math.max(target, 2 * duration / (MAX_SEGMENTS - 1));

@@ -1,7 +1,7 @@
-/** A growing look at a source from a position on: the parser works on what is there and asks for more. */
+/** A growing window on a source from a position on: the parser works on the bytes that are here and asks for more. */
 import type { ByteSource } from "../../bytes/source.ts";
 
-/** A rest of at most what is to be read ÷ this is small. */
+/** A remainder up to this part (1/n) of the next read is small. */
 const SMALL_REST = 4;
 
 /** Bytes of a source from a moving position on, read in chunks. One user at a time. */
@@ -34,12 +34,12 @@ export class ByteWindow {
     return Math.max(0, this.bytes.length - this.at);
   }
 
-  /** True when no byte of the source is left after what is present. */
+  /** True when the source has no bytes after those present. */
   get atEnd(): boolean {
     return this.#origin + Math.max(this.at, this.bytes.length) >= this.#source.sizeBytes;
   }
 
-  /** Goes to a source position; what is present and still ahead is kept. */
+  /** Goes to a source position; present bytes that are still ahead are kept. */
   seek(position: number): void {
     const index = position - this.#origin;
     if (index >= 0 && index <= this.bytes.length) {
@@ -55,7 +55,7 @@ export class ByteWindow {
   async need(count: number): Promise<boolean> {
     const present = this.available;
     if (present >= count) return true;
-    // A small rest is read again: that costs less than joining it with what follows.
+    // A small remainder is read again: that costs less than joining it with the following bytes.
     const kept = present * SMALL_REST <= Math.max(count, this.#chunkBytes) ? 0 : present;
     const from = this.position + kept;
     const length = Math.min(Math.max(count, present + this.#chunkBytes) - kept, this.#source.sizeBytes - from);

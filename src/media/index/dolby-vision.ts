@@ -1,7 +1,7 @@
 /** The Dolby Vision configuration that MP4 (`dvcC`, `dvvC`) and Matroska (BlockAdditionMapping) carry in the same form. */
 import type { DolbyVision } from "../types.ts";
 
-/** Bytes of the record that say something; the others are reserved. */
+/** Bytes of the record that have a meaning; the others are reserved. */
 const CONFIG_BYTES = 5;
 
 /** Reads DOVIDecoderConfigurationRecord; null when it is cut off. */

@@ -1,17 +1,17 @@
 /**
- * What opening a file may cost. An index comes from strangers, and a few kilobytes of it can ask for any amount of work:
- * so every reader of an index reads through an `IndexWork`, which gives others their turn and ends what takes too much.
- *
- * The work stays in this process. A worker with a watchdog would also stop an endless loop, but it takes 30 to 60 MB and
- * 50 to 150 ms for each file that is opened, bytes of the swarm would go to it and tables come back as messages, and
- * other work in the same process could still be made to freeze it.
+ * What opening a file may cost. An index comes from strangers, and a few kilobytes of it can ask for any amount of
+ * work. So every reader of an index reads through an `IndexWork`, which gives other work its turn and ends an index
+ * that takes too much.
+ * The work stays in this process. A worker with a watchdog would also stop an endless loop. But it takes 30 to 60 MB
+ * and 50 to 150 ms for each file that is opened, bytes of the swarm would have to go to it and tables come back as
+ * messages, and other work in the same process could still be made to freeze it.
  */
 import type { ByteSource, ReadOptions } from "../../bytes/source.ts";
 import { isTurnDue, nextTurn, turnWhenDue } from "../../bytes/turn.ts";
 import { abortError, MillraceError } from "../../errors.ts";
 import { PartSource } from "../source/part-source.ts";
 
-/** Steps: access units, boxes, candidates. The largest index that is taken (4 million access units) takes 16 million. */
+/** Steps: access units, boxes, candidates. The largest accepted index (4 million access units) takes 16 million. */
 const MAX_STEPS = 64_000_000;
 /** Reads: an MP3 of a gigabyte whose frames are counted takes 65,000. */
 const MAX_READS = 200_000;
@@ -38,7 +38,7 @@ const SMALL_READ_BYTES = 256 * 1024;
 /** A table takes as much memory again while it is read. */
 const MEMORY_FACTOR = 2;
 
-/** The source of a file whose index is being read, with the account of what that costs. */
+/** The source of a file whose index is being read, with the account of its cost. */
 export class IndexWork implements ByteSource {
   readonly sizeBytes: number;
   readonly signal: AbortSignal;
@@ -46,19 +46,19 @@ export class IndexWork implements ByteSource {
   readonly #limits: Required<WorkLimits>;
   readonly #memory: MemoryAccount | null;
   #heldBytes = 0;
-  /** The work on the whole file, which is charged; null where this is it. */
+  /** The work on the whole file, which is charged; null if this is it. */
   #whole: IndexWork | null = null;
   #steps = 0;
   #reads = 0;
   #busyMs = 0;
   #resumedMs = performance.now();
 
-  /** The work on `source` until `signal` fires; `source` itself where it is one already. */
+  /** The work on `source` until `signal` fires; `source` itself if it is one already. */
   static on(source: ByteSource, signal: AbortSignal): IndexWork {
     return source instanceof IndexWork ? source : new IndexWork(source, signal);
   }
 
-  /** `memory` counts what the largest read holds, until `end`; null: nobody does. */
+  /** `memory` counts the memory of the largest read, until `end`; null: it is not counted. */
   constructor(source: ByteSource, signal: AbortSignal, limits: WorkLimits = {}, memory: MemoryAccount | null = null) {
     this.#source = source;
     this.signal = signal;
@@ -67,7 +67,7 @@ export class IndexWork implements ByteSource {
     this.#limits = { steps: MAX_STEPS, reads: MAX_READS, busyMs: MAX_BUSY_MS, ...limits };
   }
 
-  /** The work on the bytes `[start, end)` as on a file of their own; it is charged to this one. */
+  /** The work on the bytes `[start, end)` as on a file of their own; the cost is charged to this one. */
   part(start: number, end: number): IndexWork {
     if (start === 0 && end === this.sizeBytes) return this;
     const part = new IndexWork(new PartSource(this, start, end), this.signal, this.#limits);
@@ -101,8 +101,9 @@ export class IndexWork implements ByteSource {
   }
 
   /**
-   * Counts `steps` and gives others their turn when it is due. Call it in every loop over what a file says, once in a few
-   * thousand steps where one is short. Rejects with `bad_media` when the index takes too much, or the signal's reason.
+   * Counts `steps` and gives other work its turn when that is due. Call it in every loop over a file's content, once
+   * per few thousand steps if one is short. Rejects with `bad_media` when the index takes too much, or the signal's
+   * reason.
    */
   async spend(steps: number): Promise<void> {
     if (this.#whole !== null) return await this.#whole.spend(steps);
@@ -138,12 +139,14 @@ function tooMuch(limit: string): MillraceError {
 }
 
 /**
- * How long a reader may keep others waiting, ms: its reads wait for the network anyway as a rule, and turns cost 1 to 2
+ * How long a reader may keep others waiting, ms. Its reads usually wait for the network anyway, and a turn costs 1 to 2
  * ms.
  */
 const READING_BUSY_MS = 20;
 
-/** A source whose reads give others their turn: for the loops that play a file, which have no end in advance. */
+/**
+ * A source whose reads give other work its turn: for the loops that play a file, whose length is not known in advance.
+ */
 export class ConsiderateSource implements ByteSource {
   readonly sizeBytes: number;
   readonly release?: (bytes: Uint8Array) => void;

@@ -1,6 +1,6 @@
 /**
- * Program maps of a transport stream, changed without changing their length, so that every packet stays where it is:
- * the audio that the viewer prefers comes first, and audio made into AAC is said to be AAC.
+ * Program maps of a transport stream, changed without changing their length, so that every packet stays in its place.
+ * The audio that the viewer prefers comes first, and audio converted to AAC is marked as AAC.
  */
 import { crc32Mpeg } from "../../bytes/ts/crc.ts";
 import { descriptorsOf, type MapStream, type ProgramMap, readPmt } from "../../bytes/ts/psi.ts";
@@ -8,7 +8,7 @@ import { trackOf } from "../index/ts/stream-types.ts";
 import { sameLanguage } from "../language.ts";
 import type { Track } from "../types.ts";
 
-/** What is changed in the maps of one program. */
+/** The changes to the maps of one program. */
 export interface MapEdit {
   readonly programNumber: number;
   /** Languages, best first: audio in them comes before other audio. */
@@ -19,7 +19,7 @@ export interface MapEdit {
 
 /** stream_type of AAC with ADTS (ISO/IEC 13818-1, table 2-34). */
 const TYPE_ADTS = 0x0f;
-/** stuffing_descriptor (ETSI EN 300 468, 6.2.40): what decoders pass over. */
+/** stuffing_descriptor (ETSI EN 300 468, 6.2.40), which decoders skip. */
 const TAG_STUFFING = 0x42;
 /**
  * Descriptors that name another codec: registration; AC-3, E-AC-3, DTS, AAC and the extension of DVB; AC-3 and E-AC-3 of
@@ -32,7 +32,7 @@ export function languagesOf(text: string | null | undefined): string[] {
   return (text ?? "").split(",").map((part) => part.trim()).filter((part) => part !== "");
 }
 
-/** Audio by the wish, the rest where it is. Stable. */
+/** Audio in the order of the wish; all else stays in its place. Stable. */
 function inWishedOrder(streams: readonly MapStream[], preferred: readonly string[]): MapStream[] {
   const rank = ({ language }: Track): number => {
     const place = preferred.findIndex((wish) => sameLanguage(wish, language));
@@ -54,7 +54,7 @@ function asAac(stream: MapStream): MapStream {
   return { pid: stream.pid, streamType: TYPE_ADTS, descriptors };
 }
 
-/** `map` as `edit` has it; each stream takes as many bytes as before. */
+/** `map` changed by `edit`; each stream takes as many bytes as before. */
 export function editMap(map: ProgramMap, edit: MapEdit): ProgramMap {
   const streams = inWishedOrder(map.streams, edit.preferred)
     .map((stream) => edit.aacPids.has(stream.pid) ? asAac(stream) : stream);
@@ -66,7 +66,9 @@ export function changesMap(map: ProgramMap, edit: MapEdit): boolean {
   return editMap(map, edit).streams.some((stream, i) => stream !== map.streams[i]);
 }
 
-/** The map section `section` as `edit` has it, of the same length; null where it is another program's or damaged. */
+/**
+ * The map section `section` changed by `edit`, of the same length; null if it belongs to another program or is damaged.
+ */
 export function editMapSection(section: Uint8Array, edit: MapEdit): Uint8Array | null {
   if (section.length < 16 || crc32Mpeg(section) !== 0) return null;
   const map = readPmt(section);

@@ -6,9 +6,9 @@ import { editMapSection, type MapEdit } from "./map-edit.ts";
 /** Longest section: 12 bits of length and 3 bytes before (ISO/IEC 13818-1, 2.4.4.8 allows 1024 in all). */
 const MAX_SECTION_BYTES = 1024;
 
-/** Where packets of a stretch belong to map sections that the stretch holds only a part of. */
+/** Where packets of a stretch carry a map section of which the stretch holds only a part. */
 export interface MapEnds {
-  /** It begins with a piece of a section whose start lies before. */
+  /** It begins with a piece of a section that starts before it. */
   readonly before: boolean;
   /** It ends before the end of a section, or may do so. */
   readonly after: boolean;
@@ -31,7 +31,7 @@ export function openMapEnds(packets: Uint8Array, mapPid: number): MapEnds {
     } else if (started) missing -= payload.length;
     else before = true;
   }
-  // Nothing says how much a piece without its start lacks.
+  // Nothing shows how much a piece without its start lacks.
   return { before, after: missing > 0 || (before && !started) };
 }
 

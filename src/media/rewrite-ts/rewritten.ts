@@ -1,6 +1,6 @@
 /**
- * A transport stream with some of its packets changed in place, given as a source of its own: same number of packets,
- * 188 bytes each, so that lengths, ranges and segments work on it as on the file.
+ * A transport stream with some of its packets changed in place, as a source of its own. It has the same number of
+ * packets, 188 bytes each, so that lengths, ranges and segments work on it as on the file.
  */
 import type { ByteSource, ReadOptions } from "../../bytes/source.ts";
 import { PACKET_BYTES } from "../../bytes/ts/packet.ts";
@@ -9,13 +9,13 @@ import { type PacketFormat, readPackets } from "../index/ts/packet-source.ts";
 import type { MapEdit } from "./map-edit.ts";
 import { editMapPackets, openMapEnds } from "./map-packets.ts";
 
-/** Other packets that take the place of some. */
+/** Other packets that replace some of the file's. */
 export interface PacketOverlay {
   /** Changes `packets`, of which the first has the number `first` in the file read from `source`. */
   apply(packets: Uint8Array, first: number, source: ByteSource, signal: AbortSignal): Promise<void>;
 }
 
-/** What is changed. */
+/** The changes. */
 export interface Rewriting {
   readonly format: PacketFormat;
   readonly mapPid: number;
@@ -25,7 +25,7 @@ export interface Rewriting {
   readonly overlay: PacketOverlay | null;
 }
 
-/** Packets looked at before and behind a stretch for the rest of a map section, about 256 KiB: its packets come in a row. */
+/** Packets read before and after a stretch for the rest of a map section, about 256 KiB: its packets come in a row. */
 const MAP_REACH_PACKETS = 1400;
 
 /** How the packets of the rewritten stream lie. */
@@ -33,7 +33,7 @@ export function rewrittenFormat({ format }: Rewriting): PacketFormat {
   return { strideBytes: PACKET_BYTES, firstAt: 0, packetCount: format.packetCount };
 }
 
-/** The rewritten stream over `source`. Depends on nothing but the file, whatever is read first. */
+/** The rewritten stream over `source`. Depends on nothing but the file, in whatever order it is read. */
 export function rewrittenSource(rewriting: Rewriting, source: ByteSource): ByteSource {
   const { format, overlay } = rewriting;
   const sizeBytes = format.packetCount * PACKET_BYTES;

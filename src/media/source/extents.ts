@@ -11,16 +11,16 @@ export interface Extent {
 export interface ExtentBatch {
   readonly data: readonly Uint8Array[];
   readonly from: readonly number[];
-  /** What was read for it, for `ByteSource.release`. */
+  /** The reads that hold it, for `ByteSource.release`. */
   readonly reads: readonly Uint8Array[];
 }
 
-/** The first batch is small so that the first frame comes soon; each next one doubles up to the limit. */
+/** The first batch is small so that the first frame comes soon. Each next one doubles, up to the limit. */
 const FIRST_BATCH_BYTES = 128 * 1024;
 const MAX_BATCH_BYTES = 512 * 1024;
-/** Bounds what one batch may ask for when access units are tiny. */
+/** Bounds the requests of one batch when access units are tiny. */
 const MAX_BATCH_EXTENTS = 2048;
-/** Bytes between two extents that are cheaper read than skipped. */
+/** Gaps between two extents up to this size are cheaper to read than to skip, bytes. */
 const MAX_GAP_BYTES = 64 * 1024;
 /** A read is no longer than this unless one extent is. */
 const MAX_READ_BYTES = 512 * 1024;

@@ -1,26 +1,29 @@
-/** Parts of reads that are needed longer than the reads themselves. */
+/** Parts of reads that are needed for longer than the reads themselves. */
 import { detached } from "../../bytes/detached.ts";
 import type { ByteLender } from "../../bytes/source.ts";
 
 /**
  * Most memory of reads that is held for parts of them, bytes: two reads of a walk over clusters. Parts of further reads
- * are copied, or a stranger's file could have a whole read held for each byte.
+ * are copied; otherwise a stranger's file could have a whole read held for each byte.
  */
 const MAX_MEMORY_BYTES = 1024 * 1024;
 
-/** What one user keeps of the reads that it was lent. Holding a part costs nothing; copying all of them a sixth of the film. */
+/**
+ * What one user keeps of the reads that it was lent. Holding a part costs nothing. Copying all of them would copy a
+ * sixth of the film.
+ */
 export class HeldParts {
   readonly #lender: ByteLender | null;
   /** How many parts of each memory are held. */
   readonly #counts = new Map<ArrayBufferLike, number>();
   #memoryBytes = 0;
 
-  /** `lender` null: nothing was lent; then parts are only kept from keeping whole reads in memory. */
+  /** `lender` null: nothing was lent; then parts are kept only so that they do not keep whole reads in memory. */
   constructor(lender: ByteLender | null) {
     this.#lender = lender;
   }
 
-  /** The same bytes as `part`, which stay what they are until `drop`. */
+  /** The same bytes as `part`, which do not change until `drop`. */
   keep(part: Uint8Array): Uint8Array {
     if (this.#lender === null) return detached(part);
     const { buffer } = part;
@@ -36,7 +39,7 @@ export class HeldParts {
     return part;
   }
 
-  /** Nobody looks at `part`, which `keep` returned, any more. */
+  /** The user of `part`, which `keep` returned, no longer needs it. */
   drop(part: Uint8Array): void {
     const { buffer } = part;
     const count = this.#counts.get(buffer);

@@ -8,7 +8,7 @@ export interface Cue {
   readonly endMs: number;
   /** WebVTT settings (W3C WebVTT, 3.5), such as `line:0`; empty for none. */
   readonly settings: string;
-  /** As WebVTT has it: `&`, `<` and `>` escaped but in tags that it knows. Lines are separated by `\n`; none is empty. */
+  /** WebVTT text: `&`, `<` and `>` are escaped except in its own tags. Lines are separated by `\n`; none is empty. */
   readonly text: string;
 }
 
@@ -16,15 +16,15 @@ export interface Cue {
 export const MAX_CUES = 20_000;
 /** Longest text of a cue, characters; the rest is cut. */
 const MAX_TEXT = 2000;
-/** Longest line that is looked at, characters. */
+/** Longest line that is read, characters. */
 const MAX_LINE = 4000;
 
 const TIMING =
   /^\s*(?:(\d{1,3}):)?(\d{1,2}):(\d{1,2})[.,](\d{1,3})\s{0,9}-->\s{0,9}(?:(\d{1,3}):)?(\d{1,2}):(\d{1,2})[.,](\d{1,3})(?:\s(.*))?$/;
-/** Settings that go on to the player; regions are left out, as they are defined elsewhere. */
+/** Settings that are passed on to the player. Regions are left out, because they are defined elsewhere. */
 const SETTING = /^(?:vertical|line|position|size|align):[\w%,.-]{1,40}$/;
 
-/** The cues of a file in either format, by their start. What cannot be read is left out. */
+/** The cues of a file in either format, by their start. Leaves out what cannot be read. */
 export function readCues(bytes: Uint8Array): readonly Cue[] {
   const lines = decodeText(bytes).split(/\r\n?|\n/);
   const isVtt = lines[0]?.startsWith("WEBVTT") ?? false;
@@ -35,7 +35,7 @@ export function readCues(bytes: Uint8Array): readonly Cue[] {
     const texts: string[] = [];
     while (at + 1 < lines.length && lines[at + 1]!.trim() !== "") {
       if (timingOf(lines[at + 1]!) !== null) {
-        // No empty line stands before the next cue: the number that does is its own.
+        // Without an empty line before the next cue, the last line here is that cue's number.
         if (/^\s*\d+\s*$/.test(texts.at(-1) ?? "")) texts.pop();
         break;
       }
@@ -64,7 +64,7 @@ function msOf([hours = "0", minutes, seconds, fraction]: readonly (string | unde
 /** Tags of SubRip that WebVTT has, too. */
 const COMMON_TAG = /^<\/?[biu]>$/i;
 
-/** The text of SubRip, from a file or a track of a film, as WebVTT has it. */
+/** The text of SubRip, from a file or a track of a film, converted to WebVTT. */
 export function srtText(raw: string): string {
   const bare = raw.replace(/\{\\[^{}\n]{0,200}\}/g, "");
   return bare.split(/(<[^<>\n]{0,200}>)/).map((part, i) =>
@@ -78,7 +78,7 @@ export function srtText(raw: string): string {
   ).join("").split("\n").map((line) => line.trim()).filter((line) => line !== "").join("\n");
 }
 
-/** WebVTT stays as it is, but for what would end the cue. */
+/** WebVTT stays unchanged, except for lines that would end the cue. */
 function vttText(raw: string): string {
   return raw.replaceAll("-->", "--&gt;");
 }

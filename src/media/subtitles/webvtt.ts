@@ -1,12 +1,12 @@
 /** Cues as WebVTT in HLS (RFC 8216, section 3.5). */
 import type { Cue } from "./cues.ts";
 
-/** MPEG TS time stamps begin again after this many ticks of 90 kHz. */
+/** Time stamps of MPEG TS wrap after this many ticks of 90 kHz. */
 const WRAP_90K = 2 ** 33;
 
 /**
- * The text of a segment. `zeroPts90k` is what the time stamp of the film's beginning is in the segments of MPEG TS, so that players
- * show both together; null where that is unknown: both begin with 0.
+ * The text of a segment. `zeroPts90k` is the time stamp of the film's beginning in the segments of MPEG TS, so that
+ * players show both together; null if it is unknown: then both begin with 0.
  */
 export function renderWebVtt(cues: readonly Cue[], zeroPts90k: number | null): string {
   const ticks = zeroPts90k === null ? 0 : ((Math.round(zeroPts90k) % WRAP_90K) + WRAP_90K) % WRAP_90K;

@@ -15,7 +15,10 @@ const INTERLEAVE_90K = 90_000;
 /** Sound-only runs begin this much earlier, because each run's frames end before its last packet does. */
 const AUDIO_LEAD_90K = 18_000;
 
-/** `index` with AAC or AC-3 in place of what `options.transcode` asks for; `index` itself, with a warning, where ffmpeg is missing. */
+/**
+ * `index` with AAC or AC-3 in place of the sound that `options.transcode` asks for; `index` itself, with a warning, if
+ * ffmpeg is missing.
+ */
 export async function transcodeIndex(
   index: MediaIndex,
   options: OpenOptions,

@@ -50,7 +50,7 @@ export class Rescue {
       if (silenceMs > tuning.dropMs) this.drop(peer);
       // Without any other peer its requests are the only hope: they stay where they are.
       if (!this.others(peer)) {
-        // The exception are requests sent before its handshake, which it may have ignored: they are sent again.
+        // Exception: it may have ignored requests sent before its handshake, so these are sent again.
         if (!peer.doubtful || peer.presumed) continue;
         peer.doubtful = false;
         core.releaseAll(peer, true);

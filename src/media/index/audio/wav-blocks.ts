@@ -1,6 +1,6 @@
 /**
- * WAV files of coded sound (A-law, µ-law, ADPCM, GSM): blocks of one size with as many samples each, so that any place of
- * them is found at once. ffmpeg gets them as Matroska has them, with the file's own description.
+ * WAV files of coded sound (A-law, µ-law, ADPCM, GSM). Their blocks have one size and one number of samples, so any
+ * place is found at once. ffmpeg gets the blocks as Matroska stores them, with the file's own description.
  */
 import type { ByteSource } from "../../../bytes/source.ts";
 import { MillraceError } from "../../../errors.ts";
@@ -17,9 +17,9 @@ const G711_SAMPLES = 1024;
 /** Size of WAVEFORMAT, and the position after it of the number of samples per block. */
 const FORMAT_BYTES = 16;
 const BLOCK_SAMPLES_AT = 18;
-/** Longest description that is taken, bytes: ADPCM has 50. */
+/** Longest description that is accepted, bytes: ADPCM has 50. */
 const MAX_FORMAT_BYTES = 1024;
-/** Chunks that are looked at before the sound: tags and pictures. */
+/** Chunks that are read before the sound: tags and pictures. */
 const MAX_CHUNKS = 64;
 /** Blocks read at a time, bytes. */
 const READ_BYTES = 128 * 1024;

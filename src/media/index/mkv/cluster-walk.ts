@@ -65,13 +65,15 @@ function looksLikeCluster(bytes: Uint8Array, at: number, end: number): boolean {
   return false;
 }
 
-/** What is known of a walk before it begins. */
+/** What is known about a walk before it begins. */
 export interface WalkOptions {
-  /** Asked for each block before it is read: true ends the walk there. Default: it goes on to the end of the file. */
+  /**
+   * Called for each block before it is read: true ends the walk there. Default: it continues to the end of the file.
+   */
   readonly stop?: (clusterAt: number, blockAt: number) => boolean;
   /** Where it is expected to end: little is read after it. Default: not known. */
   readonly untilBytes?: number;
-  /** Takes back what was read, see `giveBack`. Default: nobody. */
+  /** Takes memory back, see `giveBack`. Default: nobody does. */
   readonly lender?: ByteLender | undefined;
 }
 
@@ -84,7 +86,7 @@ export class ClusterWalk {
   #time = 0;
   #inside = false;
   #steps = 0;
-  /** Bytes that must be present before `next` can go on. */
+  /** Bytes that must be present before `next` can continue. */
   #missing = MAX_HEADER_BYTES;
   readonly #signal: AbortSignal;
   readonly #stop: ((clusterAt: number, blockAt: number) => boolean) | undefined;
@@ -98,8 +100,8 @@ export class ClusterWalk {
   }
 
   /**
-   * The next block already in memory; "more": call `fill` first; "search": damage, call `search` first; "turn": call
-   * `turn` first, since the walk has run for a while; null at the end of the file or where `stop` ended it.
+   * The next block already in memory. "more": call `fill` first. "search": damage, call `search` first. "turn": call
+   * `turn` first, since the walk has run for a while. null: at the end of the file, or where `stop` ended it.
    */
   next(): WalkedBlock | "more" | "search" | "turn" | null {
     const window = this.#window;
@@ -161,7 +163,7 @@ export class ClusterWalk {
     await turnWhenDue(this.#signal);
   }
 
-  /** Whether `fill` reads little enough to run while others still work on the bytes read before. */
+  /** Whether `fill` reads so little that it may run while others still work on the bytes read before. */
   get fillsLittle(): boolean {
     return this.#missing <= CHUNK_BYTES;
   }
@@ -175,8 +177,8 @@ export class ClusterWalk {
   }
 
   /**
-   * Gives back what the walk has left behind. Call it when nobody looks at the blocks that came before, or whoever does
-   * holds them.
+   * Gives back the memory that the walk has left behind. Call it when nobody reads the earlier blocks any more, or
+   * their users hold them.
    */
   giveBack(): void {
     this.#window.giveBack();
@@ -187,7 +189,7 @@ export class ClusterWalk {
     this.#window.close();
   }
 
-  /** After "search": goes on at the next cluster, at least one byte further; false when there is none. */
+  /** After "search": continues at the next cluster, at least one byte further; false when there is none. */
   async search(): Promise<boolean> {
     const window = this.#window;
     this.#inside = false;

@@ -1,12 +1,13 @@
 /**
- * The bytes of a source from a moving position on, for a walk over clusters. Reads end at multiples of their size, so that
- * one read touches one piece of a torrent; what reaches from one read into the next is joined alone, in memory of its own.
+ * The bytes of a source from a moving position on, for a walk over clusters. Reads end at multiples of their size, so
+ * that one read touches one piece of a torrent. Only a block that reaches from one read into the next is joined, in
+ * memory of its own.
  */
 import type { ByteLender, ByteSource } from "../../../bytes/source.ts";
 
-/** A read that would be shorter than this part (1/n) of a whole one goes on to the next multiple. */
+/** A read that would be shorter than this part (1/n) of a whole one continues to the next multiple. */
 const SHORT_READ = 4;
-/** After the expected end, reads are this part (1/n) of a whole one: most often a header is all that is looked for. */
+/** After the expected end, reads have this part (1/n) of a whole one: usually only a header is needed there. */
 const TAIL_READ = 8;
 
 /** How a window reads. */
@@ -26,13 +27,13 @@ export class ClusterWindow {
   bytes: Uint8Array = new Uint8Array(0);
   /** Index in `bytes` of the next byte to parse. */
   at = 0;
-  /** `bytes` are a whole read, not joined. */
+  /** `bytes` is one whole read, not joined. */
   #isRead = false;
   readonly #source: ByteSource;
   readonly #options: ClusterWindowOptions;
   /** Source position of `bytes[0]`. */
   #origin: number;
-  /** A read that holds what follows `bytes`, which are joined from its beginning and what was left before it. */
+  /** A read that holds the bytes after `bytes`; those are joined from its beginning and the remainder before it. */
   #next: Uint8Array | null = null;
   /** Source position of `#next[0]`. */
   #nextOrigin = 0;
@@ -56,12 +57,12 @@ export class ClusterWindow {
     return Math.max(0, this.bytes.length - this.at);
   }
 
-  /** True when no byte of the source is left after what is present. */
+  /** True when the source has no bytes after those present. */
   get atEnd(): boolean {
     return this.#origin + Math.max(this.at, this.bytes.length) >= this.#source.sizeBytes;
   }
 
-  /** Goes to a source position; what is present and still ahead is kept. */
+  /** Goes to a source position; present bytes that are still ahead are kept. */
   seek(position: number): void {
     const index = position - this.#origin;
     if (index >= 0 && index <= this.bytes.length) {
@@ -78,7 +79,7 @@ export class ClusterWindow {
     this.at = 0;
   }
 
-  /** Makes `count` bytes available out of what was read already; returns whether they are. */
+  /** Makes `count` bytes available from what was read already; returns whether they are. */
   gather(count: number): boolean {
     if (this.available >= count) return true;
     const next = this.#next;
@@ -111,7 +112,7 @@ export class ClusterWindow {
       const length = this.#readBytes(from, count - this.available);
       if (length <= 0) return false;
       const chunk = await this.#source.read(from, length, { signal: this.#options.signal });
-      // What is left of it is joined with the next read before anybody can give it back.
+      // Its remainder is joined with the next read before anybody can give it back.
       if (this.#isRead) this.#passed.push(this.bytes);
       this.#isRead = false;
       this.#next = chunk;
@@ -121,8 +122,8 @@ export class ClusterWindow {
   }
 
   /**
-   * Joins `count` bytes, most of which are still to be read, in one memory, by reads of the usual size: one read of all
-   * would take the same memory again until it is joined.
+   * Joins `count` bytes, most of which are still to be read, in one memory, by reads of the usual size. A single read
+   * of all would take the same memory a second time until it is joined.
    */
   async #gatherLarge(count: number): Promise<void> {
     const { chunkBytes, signal, lender } = this.#options;
@@ -145,7 +146,7 @@ export class ClusterWindow {
     this.bytes = joined;
   }
 
-  /** How much to read at `from` where at least `count` bytes are missing. */
+  /** How much to read at `from` when at least `count` bytes are missing. */
   #readBytes(from: number, count: number): number {
     const { chunkBytes, untilBytes } = this.#options;
     const least = Math.max(count, from < untilBytes ? chunkBytes / SHORT_READ : chunkBytes / TAIL_READ);
@@ -155,15 +156,15 @@ export class ClusterWindow {
   }
 
   /**
-   * Gives back the memory of the reads that the window has left. Call it when nobody looks at blocks of an earlier read,
-   * or whoever does holds them.
+   * Gives back the memory of the reads that the window has left. Call it when nobody reads blocks of an earlier read
+   * any more, or their users hold them.
    */
   giveBack(): void {
     for (const bytes of this.#passed) this.#options.lender?.release(bytes);
     this.#passed = [];
   }
 
-  /** Gives back everything, as `giveBack`. The window is of no use afterwards. */
+  /** Gives back everything, as `giveBack`. The window cannot be used afterwards. */
   close(): void {
     this.#leave();
     this.bytes = new Uint8Array(0);

@@ -46,7 +46,7 @@ export class DecodeTimes {
     while (this.#queue.length > this.#depth || this.#heldBytes > MAX_HELD_BYTES) out.push(this.#settle());
   }
 
-  /** Drops what was kept of units that were settled: their user holds them, or is done. */
+  /** Drops the bytes kept of settled units: their user holds them, or is done with them. */
   dropSettled(held: HeldParts): void {
     for (const data of this.#settled) held.drop(data);
     this.#settled = [];

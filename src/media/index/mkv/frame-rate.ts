@@ -15,7 +15,7 @@ const MOST_UNEVEN = 1.5;
 /** Lowest rate that is believed, pictures per second: recordings of screens have few where nothing moves. */
 const LEAST_RATE = 20;
 
-/** Last pictures that do not count: where reading ends, those shown before them may be missing. */
+/** Last pictures that do not count: at the end of the bytes read, pictures shown before them may be missing. */
 const LAST_PICTURES = 8;
 
 /** Mean distance of `times`; null when no rate can be inferred. */
@@ -27,8 +27,8 @@ function evenDistance(times: readonly number[]): number | null {
 }
 
 /**
- * The tracks of `head`, with the mean distance of their pictures at the start of the media for those video tracks that
- * have no DefaultDuration; without it where that start has too few. Rejects as the source does.
+ * The tracks of `head`. Video tracks without a DefaultDuration get the mean distance of their pictures at the start of
+ * the media, unless that start has too few pictures. Rejects as the source does.
  */
 export async function withFrameRates(
   source: ByteSource,

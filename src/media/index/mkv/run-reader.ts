@@ -24,7 +24,7 @@ export interface RunFacts {
   readonly grid: FrameGrid | null;
 }
 
-/** The amounts that a run's slot was sized for: anything beyond is dropped, as only damaged files contain more. */
+/** The amounts that a run's slot was sized for. Anything beyond is dropped, because only damaged files contain more. */
 export interface RunLimits {
   readonly maxPayloadBytes: number | null;
 }
@@ -60,7 +60,7 @@ class Cut {
     if (block.keyframe && block.track === this.#mainNumber) return "cut";
     if (searchBytes === Infinity) return "before";
     if (block.clusterAt !== this.#cluster || block.blockAt >= searchBytes) return "cluster";
-    // They wait longer than what was read is lent.
+    // They wait for longer than the read that holds them is lent.
     const bytes = block.bytes.slice(block.body, block.end);
     this.held.push({ ...block, bytes, body: 0, end: bytes.length });
     return "held";
@@ -117,7 +117,10 @@ class Collector {
     return true;
   }
 
-  /** The finished access units. What waits is kept: their bytes can be given back once they were used. */
+  /**
+   * The finished access units. The bytes of waiting units are kept; those of these can be given back once they were
+   * used.
+   */
   take(): RunSample[] {
     for (const times of this.#times) times?.keep(this.#held);
     const batch = this.out;
@@ -125,7 +128,7 @@ class Collector {
     return batch;
   }
 
-  /** The user of what `take` returned holds it, or is done with it. */
+  /** The user of the units that `take` returned holds them, or is done with them. */
   dropTaken(): void {
     for (const times of this.#times) times?.dropSettled(this.#held);
   }
@@ -144,7 +147,7 @@ function join(head: Uint8Array, rest: Uint8Array): Uint8Array {
 
 /** A cluster's header and that of the block at which a run ends, bytes. */
 const HEADERS_BYTES = 2 * MAX_HEADER_BYTES;
-/** So much is read of a cluster whose first random access point is to be found, bytes. */
+/** This much of a cluster is read when its first random access point is to be found, bytes. */
 const SEARCHED_BYTES = 64 * 1024;
 
 /** Says where the run ends before the block there, which may be large, has arrived. */

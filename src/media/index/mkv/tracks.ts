@@ -10,7 +10,7 @@ export interface MatroskaTrack {
   readonly track: Track;
   /** Time between access units, ns; null when the file does not say. */
   readonly defaultDurationNs: number | null;
-  /** The same as the start of the media has it, where the head does not say. */
+  /** The same, measured at the start of the media if the head does not say. */
   readonly measuredDurationNs?: number;
   /** Time between the frames of a laced block, ns; null when unknown. */
   readonly laceDurationNs: number | null;

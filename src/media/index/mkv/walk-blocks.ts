@@ -1,4 +1,4 @@
-/** Walks the blocks of a stretch of the file, for what the head does not say. */
+/** Walks the blocks of a stretch of the file, for facts that the head does not give. */
 import type { ByteSource } from "../../../bytes/source.ts";
 import { ClusterWalk } from "./cluster-walk.ts";
 

@@ -1,6 +1,6 @@
 /**
- * Tables of sound that is counted by samples: a sample is one moment of it, far too small for an access unit, so each unit
- * holds many. PCM has each moment for itself, ADPCM packs some dozens.
+ * Tables of sound that is counted by samples. Here a sample is one moment of sound, far too small for an access unit,
+ * so each unit holds many. PCM stores each moment separately, ADPCM packs some dozens together.
  */
 import { ColumnBuilder } from "../../column.ts";
 import { requirePlausible } from "../../plausible.ts";

@@ -72,7 +72,10 @@ interface WaitingFrame extends Omit<RunSample, "data"> {
   readonly end: number;
 }
 
-/** Frames of one stream in one slot on their way into PES: copied as they come, as the TS carries them. */
+/**
+ * Frames of one stream in one slot on their way into PES. They are copied as they come, in the form that the TS
+ * carries.
+ */
 export class AudioPacker {
   readonly #stream: ProgramStream;
   readonly #frame90k: number;

@@ -22,7 +22,7 @@ const CHEAP_SHARE = 0.01;
 /** Smallest access unit that the bound allows for, bytes. */
 const LEAST_UNIT_BYTES = 8;
 
-/** PCR packets that any slot may have: six seconds of silence. */
+/** PCR packets that every slot may have: six seconds of silence. */
 export const FREE_PCR_PACKETS = 64;
 /** Further PCR packets per packet with payload: a layout must not be many times its file. */
 export const PCR_PER_PAYLOAD = 2;
@@ -32,8 +32,8 @@ const SPARE_PCR_PACKETS = 8;
 
 /**
  * How many packets of PCR alone a slot may have once `elapsed90k` of `duration90k` have passed and the stream with the
- * clock has had `pes` of the `foreseenPes` that the slot has room for. A gap between its access units leaves out those
- * that would be in it, so their room serves for the PCR, and no access unit loses its own to the clock.
+ * clock has had `pes` of the `foreseenPes` that the slot has room for. A gap between its access units leaves the room
+ * of those that would be in it for the PCR, so no access unit loses its own room to the clock.
  */
 export function pcrPacketsBy(elapsed90k: number, duration90k: number, pes: number, foreseenPes: number): number {
   const share = duration90k > 0 ? Math.min(1, elapsed90k / duration90k) : 1;

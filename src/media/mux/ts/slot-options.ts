@@ -2,7 +2,7 @@
 
 /** Describes the slot. */
 export interface StreamedSlotOptions {
-  /** Decoding time of its first random access point, or an estimate. */
+  /** Decoding time of its first random access point, or an estimate of it. */
   readonly startDts90k: number;
   /** How long it lasts, as far as known. */
   readonly duration90k: number;

@@ -33,7 +33,8 @@ const REORDER_WINDOW_90K = 45000;
  */
 const CLOCK_WINDOW_90K = 2_700_000;
 /**
- * Most bytes of access units that wait for other tracks: half a second of 64 Mbit/s. Beyond it they go out as they came.
+ * Most bytes of access units that wait for other tracks: half a second of 64 Mbit/s. Beyond it they leave in the order
+ * in which they came.
  */
 const MAX_HELD_BYTES = 4 * 1024 * 1024;
 /** Most access units that wait: half a second of 32 tracks of sound has 800. */
@@ -44,7 +45,7 @@ const SOUND_WINDOW_90K = 180_000;
 const REMNANT_BYTES = 1024;
 
 interface Lane {
-  /** Puts frames together before they come into the queue; null where each access unit has its own PES. */
+  /** Joins frames before they enter the queue; null if each access unit has its own PES. */
   readonly packer: AudioPacker | null;
   readonly queue: PackedFrames[];
   /** Newest time of all streams when its last access unit came. */
@@ -158,7 +159,7 @@ export class StreamedSlot {
     return { units, dropped, late, ranBack, beyondEnd, spans: this.lanes.map(({ span }) => span) };
   }
 
-  /** Keeps the bytes of the access units that wait. Call it before more of them are read. */
+  /** Keeps the bytes of the waiting access units. Call it before more are read. */
   keep(): void {
     for (const lane of this.lanes) {
       // Frames of sound were copied as they came.
@@ -223,7 +224,7 @@ export class StreamedSlot {
       // Hold the last frame until another arrives: the last PES of a slot brings its counter to the end.
       const frames = lane.packer!.count;
       if (!atEnd && !isFull && frames === 1 && age90k <= SOUND_WINDOW_90K) return false;
-      // However late they are, frames that come one after the other fill a PES.
+      // However late they are, frames in a row fill a PES.
       if (!atEnd && !isFull && this.newest90k - lane.arrived90k <= REORDER_WINDOW_90K) return false;
       this.closePacked(lane, atEnd || frames === 1 ? frames : frames - 1);
     } else if (!atEnd && !isFull && mayBeLast && !isVideo && age90k <= SOUND_WINDOW_90K) return false;
@@ -238,7 +239,7 @@ export class StreamedSlot {
     return true;
   }
 
-  /** Puts the first `count` of the frames that wait for more of them into the queue, as one. */
+  /** Puts the first `count` of the frames that wait for more into the queue, as one. */
   private closePacked(lane: Lane, count = lane.packer!.count): void {
     const packer = lane.packer!;
     this.heldUnits -= count - 1;
@@ -248,7 +249,7 @@ export class StreamedSlot {
     lane.queue.push(packed);
   }
 
-  /** How far the clock may go without the main stream: none of its access units still to come is decoded earlier. */
+  /** How far the clock may go without the main stream: none of its later access units is decoded earlier. */
   private clockLimit(): number {
     return Math.max(this.newestMain90k, this.options.endDts90k ?? -Infinity);
   }

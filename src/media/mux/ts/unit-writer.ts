@@ -5,7 +5,7 @@ import { MAX_PACKED_BYTES, putFrame } from "./packed-audio.ts";
 import { type Program, type ProgramStream, writeAccessUnit } from "./program.ts";
 import type { Schedule } from "./schedule.ts";
 
-/** Puts the frames of one PES together as they come. */
+/** Joins the frames of one PES as they come. */
 class FrameJoiner {
   readonly #out = new Uint8Array(MAX_PACKED_BYTES);
   #used = 0;

@@ -1,4 +1,4 @@
-/** How access units of a codec, as containers store them, become what MPEG TS carries. */
+/** How access units of a codec, as containers store them, are converted to the form that MPEG TS carries. */
 import type { Track } from "../../../types.ts";
 import type { Payload } from "../payload.ts";
 
@@ -10,9 +10,14 @@ export interface ElementaryFormat {
   readonly streamId: number;
   /** Registration descriptor, or null. */
   readonly registration: string | null;
-  /** How long each access unit lasts, 90 kHz, where several can share a PES; null where they can't, or differ. */
+  /**
+   * How long each access unit lasts, 90 kHz, if several can share a PES; null if they can't, or their durations differ.
+   */
   readonly frame90k: number | null;
-  /** Most bytes that `fill` makes of an access unit of `sizeBytes`. Known from the index alone: the layout rests on it. */
+  /**
+   * Most bytes that `fill` makes from an access unit of `sizeBytes`. Known from the index alone: the layout rests on
+   * it.
+   */
   maxBytes(sizeBytes: number, keyframe: boolean): number;
   /**
    * Appends the access unit `data[from, to)` to the head in `payload`: at most `maxBytes(to - from, keyframe)`. Damaged
