@@ -5,7 +5,7 @@ import type { HttpEnv, HttpParts } from "./context.ts";
 /** How long others may cache the response, s: after `sign_out` tokens stop verifying at the latest then. */
 const MAX_AGE_S = 60;
 
-/** Adds the route. No page of another origin may read it: the key would tell one user from all others. */
+/** Adds the route. No page of another origin may read it: the key would distinguish one user from all others. */
 export function addAccountRoutes(app: Hono<HttpEnv>, parts: HttpParts): void {
   app.get("/.well-known/jwks.json", async (c) =>
     c.json({ keys: await parts.api.signIn.publicKeys() }, 200, {

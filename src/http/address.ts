@@ -24,15 +24,18 @@ export interface AccessOptions {
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6;
 
-/** Zones of link-local addresses (RFC 4007) name an interface of ours: they do not tell two addresses apart. */
+/**
+ * Zones of link-local addresses (RFC 4007) name one of our interfaces; two addresses that differ only in the zone are
+ * the same.
+ */
 function parse(host: string): Address | null {
   const bare = host.split("%")[0]!;
-  // Not 127.1, 0177.0.0.1 or 2130706433, which only some programs take for addresses.
+  // Refuses 127.1, 0177.0.0.1 and 2130706433, which only some programs take for addresses.
   const isAddress = bare.includes(":") ? ipaddr.IPv6.isValid(bare) : ipaddr.IPv4.isValidFourPartDecimal(bare);
   return isAddress ? ipaddr.process(bare) : null;
 }
 
-/** From near to far: of two that a request may belong to, the farther one counts. */
+/** From near to far. If a request may belong to two classes, the farther one counts. */
 const CLASSES: readonly AddressClass[] = ["loopback", "intranet", "internet"];
 
 /** The caller of a request. */
@@ -49,7 +52,7 @@ export interface Caller {
   readonly isForwarded: boolean;
 }
 
-/** Decides who may call. Interfaces are asked at each use: laptops move. */
+/** Decides which callers may do what. Asks for the interfaces at each use: laptops move. */
 export class AccessPolicy {
   readonly #network: NetworkPort;
   readonly #options: AccessOptions;
@@ -79,9 +82,9 @@ export class AccessPolicy {
   }
 
   /**
-   * Who sent `request`: the socket's other end, or the nearest untrusted hop that a trusted proxy names. Never of the class
-   * `loopback` when a proxy passed the request on: a proxy that relays its own callers' claims would let them be anybody.
-   * A caller behind an untrusted proxy, or one that names no address, is of the class `internet`.
+   * The sender of `request`: the socket's other end, or the nearest untrusted hop that a trusted proxy names. Never of
+   * the class `loopback` when a proxy passed the request on: a proxy that relays its own callers' claims would let them
+   * be anybody. A caller behind an untrusted proxy, or one that names no address, is of the class `internet`.
    */
   callerOf(request: Request, info: RequestInfo): Caller {
     const { host } = info.remote;
@@ -102,7 +105,8 @@ export class AccessPolicy {
       const hop = this.#behind(host, chain);
       const far = CLASSES.indexOf(hop === null ? "internet" : this.classify(hop));
       const addressClass = CLASSES[Math.max(far, CLASSES.indexOf("intranet"))]!;
-      // A field that the proxy does not set comes from the caller, who is at least as far away as the other field says.
+      // A field that the proxy does not set comes from the caller, and the caller is at least as far away as the other
+      // field says.
       if (nearest === null || far > CLASSES.indexOf(nearest.addressClass)) {
         nearest = { host: hop ?? `${host} forwards`, addressClass, mayBeLocal: false, isForwarded: true };
       }
@@ -111,8 +115,9 @@ export class AccessPolicy {
   }
 
   /**
-   * A request without proxy fields where a proxy on this machine is expected: from a player here, or from anybody through a
-   * proxy that adds no field. The requested name decides: proxies pass on their own, or use an address of this machine.
+   * A request without proxy fields when a proxy on this machine is expected. It comes from a player here, or from
+   * anybody through a proxy that adds no field. The requested name decides: proxies pass on their own name, or use an
+   * address of this machine.
    */
   #unnamed(host: string, name: string): Caller {
     const isOwnAddress = this.classify(host) === "loopback";
@@ -206,7 +211,10 @@ export class AccessPolicy {
   }
 }
 
-/** An origin that the user allows, as pages send it. `null` and `*` stand for any page, and so would let all of them in. */
+/**
+ * An origin that the user allows, in the form that pages send. `null` and `*` stand for any page, so they would let all
+ * pages in.
+ */
 function allowedOrigin(text: string): string {
   const origin = exactOrigin(text);
   if (origin === null) {

@@ -1,35 +1,37 @@
 /**
- * Limits how much work callers may cause at once: calls of the API and starts of streams, and the memory of
- * request bodies. Strangers have shares, and never all of it: the programs of this machine always get in.
+ * Limits how much work callers may cause at once: calls of the API, starts of streams, and memory of request bodies.
+ * Strangers have shares, never all of it, so that programs on this machine always get in.
  */
 import { MillraceError } from "../errors.ts";
 import { type Holder, Shares } from "../playback/shares.ts";
 
 const MIB = 1024 * 1024;
 
-/** Calls and starts under way at once: those that wait for peers are held for up to a minute each. */
+/** Calls and starts under way at once. Those that wait for peers are held for up to a minute each. */
 export const CALL_LIMITS = { total: 256, reserved: 64, page: 4, other: 16 };
 
-/** Bytes of request bodies held in memory at once: three transport files of the largest kind, and one of a stranger's. */
+/**
+ * Bytes of request bodies held in memory at once: three transport files of the largest kind, and one from a stranger.
+ */
 export const BODY_LIMITS = { total: 64 * MIB, reserved: 24 * MIB, page: 17 * MIB, other: 17 * MIB };
 
-/** A body is large from here on, bytes: forms and most transport files are smaller. */
+/** A body of this size or more is large, bytes: forms and most transport files are smaller. */
 const LARGE_BODY_BYTES = 64 * 1024;
 
 /**
- * Large bodies read at once, including those of undeclared length. A runtime reads ahead of us: up to 2 MB
- * of each, and more where the body comes in chunks of one byte.
+ * Large bodies read at once, including those of undeclared length. A runtime reads ahead of us: up to 2 MB of each, and
+ * more if the body comes in chunks of one byte.
  */
 export const LARGE_BODY_LIMITS = { total: 8, reserved: 4, page: 2, other: 2 };
 
-/** Something is admitted until this is called. Idempotent. */
+/** Ends the admission. Idempotent. */
 export type Leave = () => void;
 
 /** The memory of one request's body. */
 export interface BodyHold {
   /**
-   * Before anything is read: reserves room for a body of `bytes`; null when the size is not known. A body
-   * that is refused half-way has taken its memory already. Throws `too_busy`.
+   * Before anything is read: reserves room for a body of `bytes`; null when the size is not known. Even a body that is
+   * refused half-way has used its memory. Throws `too_busy`.
    */
   announce(bytes: number | null): void;
   /** `bytes` more arrived. Throws `too_busy` when there is no room for them. */

@@ -1,6 +1,6 @@
 /**
- * `/server/api` and `/service/api`, where a method is named by the parameter `method` or, for clients made from
- * `/openapi.json`, by the path; that document; and what is made of the playlist.
+ * `/server/api` and `/service/api`, where the parameter `method` names the method or, for clients made from
+ * `/openapi.json`, the path does; the OpenAPI document; and the lists made from the playlist.
  */
 import type { Hono } from "hono";
 import { createDispatch } from "./api/dispatch.ts";
@@ -17,7 +17,7 @@ export function isApiPath(path: string): boolean {
   return PATHS.some((base) => path === base || path.startsWith(`${base}/`)) || path === "/search";
 }
 
-/** Adds the routes. A HEAD is answered without calling anything: methods have effects. */
+/** Adds the routes. A HEAD calls nothing, because methods have effects. */
 export function addApiRoutes(app: Hono<HttpEnv>, parts: HttpParts): void {
   const dispatch = createDispatch(
     METHODS,

@@ -17,7 +17,7 @@ import { addStartRoutes } from "./start-routes.ts";
 import { addStreamRoutes } from "./stream-routes.ts";
 import { addWebuiRoutes } from "./webui-routes.ts";
 
-/** Routes after the checks that nothing escapes. */
+/** Routes come after the checks, so that none escapes them. */
 export function createApp(parts: HttpParts): Hono<HttpEnv> {
   const app = new Hono<HttpEnv>();
   addRequestLog(app, parts);

@@ -1,4 +1,4 @@
-/** Absolute URLs in answers. */
+/** Absolute URLs in responses. */
 import { trimEndOf } from "../bytes/trim.ts";
 import type { RequestInfo } from "../ports.ts";
 import { type AccessPolicy, hostField } from "./address.ts";
@@ -11,7 +11,7 @@ export function baseUrl(request: Request, info: RequestInfo, policy: AccessPolic
   let host = hostField(request);
   let scheme = url.protocol.replace(":", "");
   if (policy.believesProxy(info)) {
-    // The last element is that of the proxy which is trusted; those before it may be the caller's own.
+    // The last element is from the trusted proxy; those before it may come from the caller.
     const element = parseForwarded(request.headers.get("forwarded") ?? "")?.at(-1);
     const forwardedHost = request.headers.get("x-forwarded-host")?.split(",")[0]?.trim() ?? element?.get("host");
     if (forwardedHost !== undefined && policy.allowsHostHeader(forwardedHost)) host = forwardedHost;

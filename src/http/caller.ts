@@ -14,8 +14,8 @@ export function callerOf(c: HttpContext): string {
 }
 
 /**
- * The caller whose share of sessions a start takes. Only sites that the user allowed get that far, and each counts like
- * another machine: its viewers zap, and leave a session behind each time.
+ * The caller whose share of sessions a start takes. Only sites that the user allowed get that far. Each counts like
+ * another machine, because its viewers zap and leave a session behind each time.
  */
 export function sessionHolderOf(c: HttpContext): Holder {
   const { holder, page } = c.get("caller");

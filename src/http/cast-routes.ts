@@ -1,4 +1,7 @@
-/** Where other engines send their streams, and where pages of this one read them. The JSON API stays closed to them: what they may is in their signed command. */
+/**
+ * Where other engines send their streams, and where pages of this engine read them. The JSON API stays closed to other
+ * engines: their signed commands say what they may do.
+ */
 import type { Hono } from "hono";
 import { COMMAND_PATH, HELLO_PATH, MAX_CAST_BYTES, SIGNATURE_FIELD } from "../players/engines/cast-command.ts";
 import type { CastReceiver } from "../players/engines/cast-receiver.ts";
@@ -10,7 +13,7 @@ import { playbackFailure, publicError } from "./errors.ts";
 import { text } from "./guard.ts";
 import { readBody } from "./request-body.ts";
 
-/** Adds the routes, unless this engine takes nothing from others. No page of any origin gets through. */
+/** Adds the routes, unless this engine accepts nothing from others. No page of any origin may use them. */
 export function addCastRoutes(app: Hono<HttpEnv>, parts: HttpParts): void {
   const { cast } = parts.api;
   if (cast === null) return;

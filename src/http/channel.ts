@@ -1,4 +1,7 @@
-/** `getstream?item=` and `?group=`: a channel of the library, whose items go on for each other. Our addition. */
+/**
+ * `getstream?item=` and `?group=`: a channel of the library, whose items replace each other when one fails. Our
+ * addition.
+ */
 import { selectStream } from "../content/selector.ts";
 import { MillraceError } from "../errors.ts";
 import { channelStream, type FailoverParts, type Source } from "../playback/failover.ts";
@@ -11,15 +14,15 @@ import { isSignedAs } from "./playlist-key.ts";
 import { startRequest } from "./start-request.ts";
 import { OUTPUT_TYPES } from "./stream-routes.ts";
 
-/** A channel that is to be played. */
+/** A channel to be played. */
 export interface ChannelPlayback {
   readonly parts: FailoverParts;
   readonly sources: readonly Source[];
 }
 
 /**
- * The sources of the channel that a start names; null when it names none. The library is the user's: elsewhere than on this
- * machine its items need a key. Rejects with `denied`, and `not_found` when nothing of the channel can be played.
+ * The sources of the channel that a start names; null when it names none. The library belongs to the user, so on other
+ * machines its items need a key. Rejects with `denied`, and `not_found` when nothing of the channel can be played.
  */
 export async function channelSources(
   c: HttpContext,
@@ -28,7 +31,7 @@ export async function channelSources(
   output: OutputKind,
 ): Promise<ChannelPlayback | null> {
   const { content_id, id, infohash, url, magnet } = params;
-  // The API document's own selectors come first.
+  // Selectors of the API document win.
   if (content_id || id || infohash || url || magnet) return null;
   const name = params.item !== undefined
     ? { item: params.item }
@@ -74,7 +77,7 @@ export function channelResponse(
   return new Response(channelStream(parts, sources, started), { headers });
 }
 
-/** What a key of the channel is made from. */
+/** The text that a key of the channel signs. */
 export function keyName(name: ChannelName): readonly [kind: string, value: string] {
   return "item" in name ? ["item", String(name.item)] : ["group", name.group];
 }

@@ -26,13 +26,13 @@ export interface HttpParts {
   readonly isOwnRequest: (headers: Headers) => Promise<boolean>;
   readonly admission: Admission;
   readonly publicUrl: string | null;
-  /** Which sound is made into AAC when a request does not say. */
+  /** Which sound is converted to AAC when a request does not say. */
   readonly transcodeAudio: TranscodeAudio;
   /** Prefixes that serve playback, `engine` first. */
   readonly prefixes: readonly string[];
-  /** Open web pages that play what others send them. */
+  /** Open web pages that play streams from other devices. */
   readonly pages: PagePlayers;
-  /** What was sent to players that are pages of other origins. */
+  /** Sessions that were sent to players which are pages of other origins. */
   readonly sentSessions: SentSessions;
   /** Other programs' interfaces that are also served. */
   readonly fronts: readonly Front[];
@@ -44,7 +44,7 @@ export interface HttpParts {
   readonly runtime: RuntimeFacts;
   /** As in `Ports`. */
   readonly hlsModule: Ports["hlsModule"];
-  /** What the JSON method API needs besides. */
+  /** Further parts that the JSON method API needs. */
   readonly api: Omit<
     ApiParts,
     "policy" | "sessions" | "sentSessions" | "clock" | "log" | "metrics" | "runtime" | "pictures"
@@ -62,7 +62,7 @@ export interface HttpEnv {
     /** Names this request in the log and, as `X-Request-Id`, in its response. */
     requestId: string;
     caller: RequestCaller;
-    /** The caller's page as playback treats it: `none` where the address itself is the permission. */
+    /** The caller's page as playback treats it: `none` if the address itself is the permission. */
     page: Page;
   };
 }

@@ -31,7 +31,7 @@ export function addControlRoutes(app: Hono<HttpEnv>, parts: HttpParts): void {
       }),
     );
     app.get(`/${prefix}/cmd/:infohash/:id`, (c) => {
-      // Also a session that ended by itself: it must not come back.
+      // Also ends a session that ended by itself: it must not come back.
       const isStop = c.req.query("method") === "stop" && c.req.raw.method !== "HEAD";
       const [infohash, id] = [c.req.param("infohash") ?? "", c.req.param("id") ?? ""];
       const isAllowed = mayControl(c, parts, infohash, id);
@@ -47,9 +47,9 @@ export function addControlRoutes(app: Hono<HttpEnv>, parts: HttpParts): void {
 }
 
 /**
- * The next event. With `after`, our addition, events carry an `id`: the listener sends the newest one it has, 0 at first,
- * and continues from there, so that listeners take nothing from each other. Remaining events of a session that ended
- * can be fetched for half a minute.
+ * The next event. With `after`, our addition, events carry an `id`: the listener sends the newest one it has, 0 at
+ * first, and continues from there. So listeners take no events from each other. Remaining events of a session that
+ * ended can be fetched for half a minute.
  */
 async function event(c: HttpContext, parts: HttpParts): Promise<Response> {
   const [infohash, id] = [c.req.param("infohash") ?? "", c.req.param("id") ?? ""];
@@ -65,11 +65,11 @@ async function event(c: HttpContext, parts: HttpParts): Promise<Response> {
     await (after === ""
       ? events.log.next(parts.clock, signal)
       : events.log.nextAfter(Number(after), parts.clock, signal));
-  // Nothing follows any more: a listener that continued would poll without a pause.
+  // No event follows any more: a listener that continued would poll without a pause.
   return c.json({ response, error: response === null && events.hasEnded ? UNKNOWN_SESSION : null });
 }
 
-/** A page controls only what it started itself, whatever other addresses it was given. */
+/** A page controls only sessions that it started itself, whatever other addresses it was given. */
 function mayControl(c: HttpContext, parts: HttpParts, infohash: string, id: string): boolean {
   const { origin } = c.get("page");
   return origin === null || parts.sessions.ownerOf(infohash, id) === origin;
@@ -96,7 +96,7 @@ function command(c: HttpContext, session: AnySession): Response {
     case "liveseek": {
       if (session.kind !== "live") return failed("liveseek: the stream is not live");
       const pos = c.req.query("pos") ?? "";
-      // Clients send back what `livepos` said, or a time with a fraction.
+      // Clients send back a value of `livepos`, or a time with a fraction.
       const seconds = Number(pos);
       if (!/^(-1|\d{1,12}(\.\d{1,6})?)$/.test(pos)) return failed("invalid pos: Unix seconds or -1 are expected");
       try {

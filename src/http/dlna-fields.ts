@@ -7,7 +7,7 @@ const FEATURES_WANTED = "getcontentfeatures.dlna.org";
 const TRANSFER_MODE = "transfermode.dlna.org";
 const TIME_SEEK = "timeseekrange.dlna.org";
 
-/** Adds what the request asked for; other clients get nothing. */
+/** Adds the fields that the request asked for; other clients get none. */
 export function addDlnaFields(request: Headers, response: Headers, hasRanges: boolean, hasTimes = false): void {
   if (request.get(FEATURES_WANTED) === "1") {
     response.set("contentFeatures.dlna.org", contentFeatures(hasRanges, hasTimes));
@@ -24,8 +24,8 @@ export interface TimesWanted {
 }
 
 /**
- * The range of times that the request asks for; null when there is none, as the whole is. Throws `invalid_argument` for what
- * is none (DLNA guidelines, part 1-1, 7.4.40; the times as RFC 2326, 3.6).
+ * The range of times that the request asks for; null without one, which means the whole. Throws `invalid_argument` for
+ * a malformed one (DLNA guidelines, part 1-1, 7.4.40; the times as RFC 2326, 3.6).
  */
 export function timesWanted(request: Headers): TimesWanted | null {
   const field = request.get(TIME_SEEK);
@@ -39,7 +39,7 @@ export function timesWanted(request: Headers): TimesWanted | null {
   return wanted.fromMs === 0 && wanted.untilMs === null ? null : wanted;
 }
 
-/** What of a stream is sent for a range of times: `[start, end)`, and when that is played. */
+/** The part of a stream that is sent for a range of times: `[start, end)`, and when that is played. */
 export interface TimesSent {
   readonly startMs: number;
   readonly endMs: number;
@@ -49,7 +49,7 @@ export interface TimesSent {
   readonly sizeBytes: number;
 }
 
-/** Says which times are sent. */
+/** Reports which times are sent. */
 export function addTimes(response: Headers, sent: TimesSent): void {
   const seconds = (ms: number) => (ms / 1000).toFixed(3);
   const times = `npt=${seconds(sent.startMs)}-${seconds(sent.endMs)}/${seconds(sent.durationMs)}`;

@@ -2,22 +2,22 @@
 import { MillraceError } from "../errors.ts";
 import { REPORTED_AS } from "./error-codes.ts";
 
-/** What is reported to the client. */
+/** The report to the client. */
 export interface PublicError {
   readonly status: number;
   readonly message: string;
 }
 
-/** Ours keep their message; anything else is an internal error whose message stays in the log. */
+/** Our errors keep their message. Anything else is an internal error whose message stays in the log. */
 export function publicError(error: unknown): PublicError {
   if (error instanceof MillraceError) return { status: REPORTED_AS[error.code].status, message: error.message };
   return { status: 500, message: "internal error" };
 }
 
-/** Most characters of a caller's own word in a message. */
+/** Most characters quoted from a caller in a message. */
 const MAX_WORD_CHARS = 64;
 
-/** A caller's own word as a message repeats it: no more of it than `MAX_WORD_CHARS`. */
+/** A caller's own text as a message quotes it: at most `MAX_WORD_CHARS` of it. */
 export function shortened(word: string): string {
   const characters = Array.from(word.slice(0, 2 * MAX_WORD_CHARS + 2));
   return characters.length <= MAX_WORD_CHARS ? word : `${characters.slice(0, MAX_WORD_CHARS).join("")}…`;

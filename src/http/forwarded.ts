@@ -1,6 +1,6 @@
-/** Fields that proxies add to requests: for whom they forward. */
+/** Fields that proxies add to requests, to name the caller. */
 
-/** Fields of which any shows that a proxy passed the request on. Fields that begin with `x-forwarded` do, too. */
+/** Each of these fields shows that a proxy passed the request on. So do fields that begin with `x-forwarded`. */
 const PROXY_FIELDS: ReadonlySet<string> = new Set([
   "forwarded",
   "forwarded-for",
@@ -29,13 +29,13 @@ const PROXY_FIELDS: ReadonlySet<string> = new Set([
 /** Longest field that is read, characters: a hop takes some 50, and nobody stands behind 80 proxies. */
 const MAX_FIELD_CHARS = 4096;
 
-/** Hops of a chain that are looked at, the nearest ones. */
+/** Hops of a chain that are examined, the nearest ones. */
 const MAX_HOPS = 16;
 
 /** Longest name of a hop that is kept, characters; an address is shorter. */
 const MAX_HOP_CHARS = 64;
 
-/** Stands for a hop that cannot be read. Not an address, so its caller is from the Internet. */
+/** Stands for a hop that cannot be read. It is not an address, so its caller counts as from the Internet. */
 const UNREADABLE = "unknown";
 
 /** Whether a proxy passed the request on, as far as it says. */
@@ -45,8 +45,9 @@ export function isForwarded(headers: Headers): boolean {
 }
 
 /**
- * The chains of hops that `X-Forwarded-For`, `Forwarded` and `X-Real-IP` name, one for each of these fields that is there,
- * in this order. The nearest hop stands last; a chain has at least one, which is no address when nothing can be read.
+ * The chains of hops that `X-Forwarded-For`, `Forwarded` and `X-Real-IP` name: one for each of these fields that is
+ * present, in this order. The nearest hop comes last. A chain has at least one hop, which is no address when nothing
+ * can be read.
  */
 export function forwardedChains(headers: Headers): readonly (readonly string[])[] {
   const chains: (readonly string[])[] = [];
@@ -80,7 +81,7 @@ export function parseForwarded(field: string): readonly ReadonlyMap<string, stri
   if (field.length > MAX_FIELD_CHARS) return null;
   const elements: Map<string, string>[] = [];
   let element = new Map<string, string>();
-  // One pair with what ends it, or an empty place in the list (RFC 9110 section 5.6.1).
+  // One pair with its end mark, or an empty place in the list (RFC 9110 section 5.6.1).
   const pair = /[ \t]*(?:([!#$%&'*+.^_`|~\w-]+)=(?:([!#$%&'*+.^_`|~\w-]+)|"((?:[^"\\]|\\.)*)")[ \t]*)?([;,]|$)/y;
   while (pair.lastIndex < field.length) {
     const match = pair.exec(field);
@@ -88,7 +89,7 @@ export function parseForwarded(field: string): readonly ReadonlyMap<string, stri
     const [, name, token, quoted, end] = match;
     if (name !== undefined) {
       const key = name.toLowerCase();
-      // Twice in one element is malformed, and one of the two is not the proxy's.
+      // A parameter that appears twice in one element is malformed: one of the two is not from the proxy.
       if (element.has(key)) return null;
       element.set(key, token ?? quoted!.replaceAll(/\\(.)/g, "$1"));
     }

@@ -16,24 +16,26 @@ const FRONT_PATHS: Readonly<Record<Front, readonly string[]>> = { hdhomerun: HDH
 
 /** Fields that such pages may send with a playback request. */
 const ALLOWED_FIELDS = "range, if-range, if-none-match, content-type, cache-control";
-/** How long a browser may keep the answer to a preflight, s. */
+/** How long a browser may keep the response to a preflight, s. */
 const PREFLIGHT_AGE_S = 600;
 
 /** Caller of a request that the embedding program has checked. */
 const LOCAL: Caller = { host: "127.0.0.1", addressClass: "loopback", mayBeLocal: true, isForwarded: false };
 
-/** Adds the checks that nothing escapes. */
+/** Adds the checks that every request has to pass. */
 export function addGuard(app: Hono<HttpEnv>, parts: HttpParts): void {
   app.use(async (c, next) => {
     const refused = await refusal(c, parts);
     if (refused !== null) return refused;
     await next();
-    // Nothing may be taken for a page or a script because of what a stranger's file holds.
+    // Browsers must not take anything for a page or a script because of the content of a stranger's file.
     if (!c.res.headers.has("x-content-type-options")) c.res.headers.set("x-content-type-options", "nosniff");
   });
 }
 
-/** Adds the rule for pages to the paths of playback: those of other origins play nothing, unless the user allows them. */
+/**
+ * Adds the rule for pages to the paths of playback: pages of other origins play nothing, unless the user allows them.
+ */
 export function addPageGuard(app: Hono<HttpEnv>, parts: HttpParts): void {
   const playback = parts.prefixes.map((prefix) => `/${prefix}/*`);
   for (const path of [...playback, ...parts.fronts.flatMap((front) => FRONT_PATHS[front])]) {
@@ -42,7 +44,7 @@ export function addPageGuard(app: Hono<HttpEnv>, parts: HttpParts): void {
       if (page.relation !== "foreign") {
         await next();
       } else if (parts.sentSessions.has(sessionNamedBy(new URL(c.req.url)))) {
-        // The address itself is the permission, and the page shall read no other than those that it leads to.
+        // The address itself is the permission. The page must read no addresses other than those that it leads to.
         c.set("page", { relation: "none", origin: null });
         if (c.req.method === "OPTIONS") c.res = preflight(c);
         else await next();
@@ -96,7 +98,7 @@ function preflight(c: HttpContext): Response {
     "access-control-allow-headers": ALLOWED_FIELDS,
     "access-control-max-age": String(PREFLIGHT_AGE_S),
   });
-  // Private Network Access: the page is of the public network, the engine is not.
+  // Private Network Access: the page belongs to the public network, the engine does not.
   if (c.req.header("access-control-request-private-network") === "true") {
     headers.set("access-control-allow-private-network", "true");
   }

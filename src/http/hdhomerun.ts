@@ -1,6 +1,7 @@
 /**
- * The front of an HDHomeRun tuner (`--front hdhomerun`): television servers such as Jellyfin, Emby and Plex take the channels of the
- * library as those of a tuner. Its HTTP interface as Silicondust documents it ("HDHomeRun HTTP Development Guide").
+ * The front of an HDHomeRun tuner (`--front hdhomerun`): television servers such as Jellyfin, Emby and Plex take the
+ * channels of the library as those of a tuner. The HTTP interface follows Silicondust's document ("HDHomeRun HTTP
+ * Development Guide").
  */
 import type { Hono } from "hono";
 import { MillraceError } from "../errors.ts";
@@ -14,12 +15,12 @@ import { text } from "./guard.ts";
 import { HDHOMERUN_PATHS } from "./hdhomerun-paths.ts";
 import { OUTPUT_TYPES } from "./stream-routes.ts";
 
-/** A model whose streams servers take as they come. */
+/** A model whose streams servers take without conversion. */
 const MODEL = "HDTC-2US";
-/** Streams at once that are promised: servers refuse to start more than there are tuners. */
+/** Number of streams at once that the tuner reports: servers refuse to start more than there are tuners. */
 const TUNERS = 8;
 
-/** Adds the routes. The library is the user's: only the local network gets them, for which the user opened it. */
+/** Adds the routes. The library belongs to the user: only the local network gets it, to which the user opened it. */
 export function addHdHomeRunRoutes(app: Hono<HttpEnv>, parts: HttpParts): void {
   for (const path of HDHOMERUN_PATHS) {
     app.use(path, async (c, next) => {
@@ -46,7 +47,7 @@ export function addHdHomeRunRoutes(app: Hono<HttpEnv>, parts: HttpParts): void {
     "/lineup_status.json",
     (c) => c.json({ ScanInProgress: 0, ScanPossible: 1, Source: "Cable", SourceList: ["Cable"] }),
   );
-  // A scan finds what the lineup says.
+  // A scan finds the channels of the lineup.
   app.post("/lineup.post", (c) => c.body(null, 200));
   app.get("/lineup.json", async (c) => {
     const base = c.get("caller").ownUrl;
@@ -70,7 +71,7 @@ export function addHdHomeRunRoutes(app: Hono<HttpEnv>, parts: HttpParts): void {
   });
 }
 
-/** The MPEG TS of a channel in the response itself: tuners redirect nobody. */
+/** Sends the MPEG TS of a channel in the response itself, because tuners do not redirect. */
 async function tune(c: HttpContext, parts: HttpParts): Promise<Response> {
   const number = /^v(.+)$/.exec(c.req.param("channel") ?? "")?.[1] ?? "";
   const item = await parts.api.channels.itemOf(number);
@@ -85,7 +86,7 @@ async function tune(c: HttpContext, parts: HttpParts): Promise<Response> {
       const response = channelResponse(channel, { index, session });
       return isHead ? new Response(null, response) : response;
     }
-    // Nobody knew that it is a film: it plays to its end.
+    // It was not known to be a film: it plays to its end.
     const body = isHead ? null : tsBody(session)?.open(0, null) ?? null;
     return new Response(body, { headers: { "content-type": OUTPUT_TYPES.ts } });
   } finally {

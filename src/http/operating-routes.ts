@@ -1,4 +1,4 @@
-/** For the operator of the engine: `/metrics`, `/healthz`, `/readyz`. The address rule is that of everything else. */
+/** For the operator of the engine: `/metrics`, `/healthz`, `/readyz`. The rule for addresses is the usual one. */
 import type { Hono } from "hono";
 import { deadline, withSignal } from "../bytes/deadline.ts";
 import { MillraceError } from "../errors.ts";

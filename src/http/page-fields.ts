@@ -1,12 +1,12 @@
-/** Fields of answers to pages of other origins (Fetch standard, CORS protocol). */
+/** Fields of responses to pages of other origins (Fetch standard, CORS protocol). */
 
-/** Fields of answers that pages of allowed origins may read besides the usual ones. */
+/** Fields of responses that pages of allowed origins may read besides the usual ones. */
 const EXPOSED_FIELDS = "content-length, content-range, accept-ranges, etag";
 
-/** Lets pages of `origin` read an answer with these fields. */
+/** Lets pages of `origin` read a response with these fields. */
 export function allowReading(headers: Headers, origin: string): void {
   headers.set("access-control-allow-origin", origin);
   headers.set("access-control-expose-headers", EXPOSED_FIELDS);
-  // Pages that demand it of all that they embed (Cross-Origin-Embedder-Policy) play the stream, too.
+  // Lets pages that demand it of everything they embed (Cross-Origin-Embedder-Policy) play the stream, too.
   headers.set("cross-origin-resource-policy", "cross-origin");
 }

@@ -1,4 +1,7 @@
-/** Where open web pages of the engine listen for streams that others send them, and report. By POST: a browser says then which page asks. */
+/**
+ * Where open web pages of the engine wait for streams that others send them, and send reports. By POST, because then a
+ * browser says which page asks.
+ */
 import type { Hono } from "hono";
 import * as z from "zod";
 import type { HttpContext, HttpEnv, HttpParts } from "./context.ts";
@@ -6,7 +9,7 @@ import { playbackFailure } from "./errors.ts";
 import { text } from "./guard.ts";
 
 const NUMBER = z.coerce.number().min(0).max(1e9).nullable().catch(null);
-/** What a page reports, in the query: the body stays empty. */
+/** A page's report, in the query: the body stays empty. */
 const REPORT = z.object({
   seat: z.string().max(64),
   turn: z.coerce.number().int().min(0),

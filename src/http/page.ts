@@ -2,7 +2,7 @@
 import { originOf } from "../bytes/origin.ts";
 
 /**
- * How the page stands to the engine. `none`: a program, or the user's own doing in the browser. `same`: a page of the
+ * The page's relation to the engine. `none`: a program, or an action of the user in the browser. `same`: a page of the
  * engine's own. `foreign`: a page of another origin, which may look around and start things in the user's name.
  */
 export type Page =
@@ -14,9 +14,10 @@ const NONE: Page = { relation: "none", origin: null };
 const SAME: Page = { relation: "same", origin: null };
 
 /**
- * The page that sent `request`; `own` is the engine's base URL for this request. A page can forge none of what is read:
- * `Sec-Fetch-Site` (Fetch Metadata) tells that there is one, and comes only with encrypted and loopback addresses; `Origin`
- * says which, and is missing from images, media elements, frames and links, where `Referer` says it unless the page sends none.
+ * The page that sent `request`; `own` is the engine's base URL for this request. A page can forge none of the fields
+ * read here. `Sec-Fetch-Site` (Fetch Metadata) shows that there is a page, and comes only with encrypted and loopback
+ * addresses. `Origin` names the page, and is missing from images, media elements, frames and links. There `Referer`
+ * names it, unless the page sends none.
  */
 export function pageOf(request: Request, own: string): Page {
   const { headers } = request;
@@ -38,9 +39,9 @@ export function pageOf(request: Request, own: string): Page {
 }
 
 /**
- * The owner whose sessions a request joins, besides its address: the origin of a foreign page; "browser" for a browser that
- * does not say whether there is a page, as to addresses in the local network; null for programs and for the user's own
- * doing. So no page restarts what the user's player plays.
+ * The owner whose sessions a request joins, besides its address. It is the origin of a foreign page; "browser" for a
+ * browser that does not say whether there is a page, as to addresses in the local network; null for programs and for
+ * the user's own actions. So no page restarts the stream that the user's player plays.
  */
 export function sessionOwner(request: Request, page: Page): string | null {
   if (page.relation === "foreign") return page.origin ?? "null";

@@ -8,7 +8,9 @@ const NO_ADVERTISING = "there is no advertising";
 const NO_VENDOR = "it belongs to a vendor's own service";
 const UNTOLD = "its meaning is not documented";
 
-/** Name → type, and `true` where it has an effect; else it is accepted and checked, and the text says why it has none. */
+/**
+ * Name → type, and `true` if it has an effect. Otherwise it is accepted and checked, and the text says why it has none.
+ */
 const TABLE = {
   content_id: ["string", true],
   id: ["string", true],
@@ -92,12 +94,12 @@ const MAX_VALUE_CHARS = 16_384;
 /** Longest list of integers. */
 const MAX_LIST = 10_000;
 
-/** The parameters that choose what is made into AAC. */
+/** The parameters that choose the sound converted to AAC. */
 type SoundParams = Readonly<
   Partial<Record<"transcode_audio" | "transcode_mp3" | "transcode_ac3", boolean | undefined>>
 >;
 
-/** What the parameters ask to be made into AAC, `byDefault` where they do not say; null: nothing. */
+/** The sound that the parameters ask to convert to AAC; `byDefault` if they do not say; null: none. */
 export function transcodingOf(params: SoundParams, byDefault: TranscodeAudio): AudioTranscoding | null {
   const asked = params.transcode_audio ?? (byDefault === "always" ? true : byDefault === "auto" ? null : false);
   if (asked === false) return null;
@@ -105,7 +107,7 @@ export function transcodingOf(params: SoundParams, byDefault: TranscodeAudio): A
   return { mp3: params.transcode_mp3 ?? false, ac3: params.transcode_ac3 ?? false };
 }
 
-/** Adds the parameters from which `transcodingOf` makes `transcode`: none where that is so by default. */
+/** Adds the parameters from which `transcodingOf` makes `transcode`; none if that is the default. */
 export function addTranscoding(
   query: URLSearchParams,
   transcode: AudioTranscoding | null,

@@ -1,13 +1,16 @@
 /** The address that a session's player reads. */
 import type { AnySession } from "../playback/sessions.ts";
 
-/** What `encodeURIComponent` leaves as it is, though players that take addresses as part of a command read it as theirs. */
+/**
+ * Characters that `encodeURIComponent` leaves unchanged, although players that take addresses as part of a command
+ * interpret them.
+ */
 const MISREAD = /[!'()*]/g;
 
 /**
- * The address below `base` (`http://host/engine`): MPEG TS, an HLS playlist, or the file under its name. Where playing of a
- * file begins (seconds) stands in it, so that each player has its own place; that in a broadcast is the session's. So does
- * whether the player wants the subtitles beside the film.
+ * The address below `base` (`http://host/engine`): MPEG TS, an HLS playlist, or the file under its name. It holds the
+ * place where playing of a file begins (seconds), so that each player has its own; for a broadcast that place belongs
+ * to the session. It also holds whether the player wants the subtitles beside the film.
  */
 export function playbackUrl(base: string, session: AnySession, startFromS = 0, subtitles = false): string {
   const where = `${session.identity.infohashHex}/${session.id}`;

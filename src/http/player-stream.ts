@@ -6,7 +6,7 @@ import type { PlayerStream, StreamNeeds } from "../players/types.ts";
 import type { ApiCall } from "./api/method.ts";
 import { playbackUrl } from "./playback-url.ts";
 
-/** What a player is to play. */
+/** The stream for a player. */
 export interface WantedStream {
   readonly selector: StreamSelector;
   readonly fileIndex: number | undefined;
@@ -52,7 +52,7 @@ export async function startForPlayer(call: ApiCall, wanted: WantedStream, signal
   };
 }
 
-/** Resolves when the first two segments of HLS are here, those of a broadcast when its playlist is. */
+/** Resolves when the first two segments of HLS are here; for a broadcast, when its playlist is. */
 async function beginningOf(session: AnySession, signal: AbortSignal): Promise<void> {
   await manifestText(session, String, signal);
   if (session.kind === "live") return;
@@ -63,12 +63,13 @@ async function beginningOf(session: AnySession, signal: AbortSignal): Promise<vo
 }
 
 /**
- * The engine's base URL as a player on the machine `host` reaches it. The caller may know the engine by a loopback address
- * or by a name that only its own machine knows: then by this machine's address in the player's network.
+ * The engine's base URL as a player on the machine `host` reaches it. The caller may know the engine by a loopback
+ * address, or by a name that only the caller's machine knows. Then it is this machine's address in the player's
+ * network.
  */
 function baseFor({ ownUrl, parts: { policy } }: ApiCall, host: string | null): string {
   const base = new URL(ownUrl);
-  // A request over TLS came by a name, the one in the certificate.
+  // A request over TLS came by the name in the certificate.
   if (host === null || base.protocol === "https:") return ownUrl;
   const near = policy.ownAddressNear(host);
   if (near === null) return ownUrl;

@@ -1,6 +1,6 @@
 /**
- * Keys in addresses that leave the machine, in players' settings and in lists: each opens one list or one stream and
- * nothing else, and a new access token makes them all worthless. HMAC-SHA-256 (RFC 2104) under the access token.
+ * Keys in addresses that leave the machine, in players' settings and in lists. Each opens one list or one stream and
+ * nothing else, and a new access token invalidates all of them. HMAC-SHA-256 (RFC 2104) under the access token.
  */
 import { type AccessToken, sameSecret } from "../account/access-token.ts";
 import { toHex } from "../bytes/hex.ts";
@@ -16,8 +16,8 @@ export async function playlistKey(accessToken: string, owner: string): Promise<s
 }
 
 /**
- * Makes keys of streams, 32 hexadecimal characters each, from the kind of the selector and its value. A signed address is
- * one that the user's list named.
+ * Makes keys of streams, 32 hexadecimal characters each, from the kind of the selector and its value. A signed address
+ * is one that the user's list contained.
  */
 export async function playbackKeys(accessToken: string): Promise<(kind: string, value: string) => Promise<string>> {
   const key = await signingKey(accessToken);

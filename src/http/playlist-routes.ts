@@ -34,8 +34,8 @@ export function addPlaylistRoutes(app: Hono<HttpEnv>, parts: HttpParts, dispatch
 }
 
 /**
- * The list. It belongs to the user: callers on this machine get it, others with `key` (see `get_playlist_url`) or the access
- * token, and for these its playback addresses are signed.
+ * The list. It belongs to the user: callers on this machine get it, others need `key` (see `get_playlist_url`) or the
+ * access token. For those others its playback addresses are signed.
  */
 async function playlist(c: HttpContext, parts: HttpParts, prefix: string): Promise<Response> {
   const query = new URL(c.req.url).searchParams;
@@ -84,7 +84,7 @@ async function mayRead(c: HttpContext, parts: HttpParts, query: URLSearchParams,
   return c.get("caller").isLocal;
 }
 
-/** The first part is made at once: when it fails, nothing has been sent yet. */
+/** The first part is made at once: if it fails, nothing has been sent yet. */
 async function bytesOf(parts: AsyncGenerator<string>): Promise<ReadableStream<Uint8Array>> {
   const encoder = new TextEncoder();
   let next: IteratorResult<string> | null = await parts.next();

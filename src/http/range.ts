@@ -10,7 +10,7 @@ export interface ByteRange {
 const MAX_RANGE_CHARS = 128;
 
 /**
- * The range asked for: null = the whole (no header, another unit, malformed or several ranges), `"unsatisfiable"` = 416.
+ * The requested range. null: the whole (no header, another unit, malformed or several ranges). `"unsatisfiable"`: 416.
  * `sizeBytes` is the whole size.
  */
 export function parseRange(header: string | null, sizeBytes: number): ByteRange | null | "unsatisfiable" {

@@ -6,14 +6,14 @@ import { MillraceError } from "../errors.ts";
 import type { Clock } from "../ports.ts";
 import type { BodyHold } from "./admission.ts";
 
-/** Longest pause within a body, ms: after it the client is gone, or holds a place that others wait for. */
+/** Longest pause within a body, ms. After it the client is gone, or holds a place that others wait for. */
 export const BODY_IDLE_MS = 20_000;
 /** Longest time for a whole body that is held in memory, ms: 16 MiB at 2.5 Mbit/s. */
 export const BODY_WHOLE_MS = 60_000;
 
 /**
- * Chunks of `request`'s body, none without one. Fails with `timeout` when nothing comes for `BODY_IDLE_MS`, or when there
- * is no end of it after `wholeMs`; default: no such limit.
+ * Chunks of `request`'s body, none without one. Fails with `timeout` when nothing comes for `BODY_IDLE_MS`, or when the
+ * body has not ended after `wholeMs`; default: no such limit.
  */
 export async function* bodyChunks(request: Request, clock: Clock, wholeMs?: number): AsyncGenerator<Uint8Array, void> {
   const reader = request.body?.getReader();
@@ -56,7 +56,7 @@ export async function readBody(
     for await (const chunk of bodyChunks(request, clock, BODY_WHOLE_MS)) {
       hold.add(chunk.length);
       yield chunk;
-      // It has been copied: the collector would let tens of megabytes of such chunks wait.
+      // It has been copied; otherwise tens of megabytes of such chunks would wait for the collector.
       lender?.release(chunk);
     }
   };

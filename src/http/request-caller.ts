@@ -1,4 +1,4 @@
-/** Who sent a request: found once, by the checks that every request passes. */
+/** The sender of a request: determined once, by the checks that every request passes. */
 import { machineKey } from "../bytes/machine-key.ts";
 import { type Holder, OWN } from "../playback/shares.ts";
 import type { RequestInfo } from "../ports.ts";
@@ -6,7 +6,7 @@ import type { AccessPolicy, AddressClass, Caller } from "./address.ts";
 import { baseUrl } from "./base-url.ts";
 import { type Page, pageOf } from "./page.ts";
 
-/** What routes and methods know of the sender of a request. */
+/** What routes and methods know about the sender of a request. */
 export interface RequestCaller {
   /** Its own address. */
   readonly clientHost: string;
@@ -22,13 +22,13 @@ export interface RequestCaller {
    * would otherwise borrow the user's place in the network.
    */
   readonly isLocal: boolean;
-  /** The one whose share of calls, bodies and memory it uses: all other sites' pages on one machine share one. */
+  /** The holder whose share of calls, bodies and memory it uses: all other sites' pages on one machine share one. */
   readonly holder: Holder;
   /** Identifies the request in the log. */
   readonly requestId: string;
 }
 
-/** What is known of a request before. */
+/** What is known about a request before. */
 export interface ReceivedRequest {
   readonly request: Request;
   readonly info: RequestInfo;

@@ -7,15 +7,12 @@ import type { HttpContext, HttpEnv, HttpParts } from "./context.ts";
 /** Methods counted separately; a client may send any word. */
 const METHODS: readonly string[] = ["GET", "HEAD", "POST", "OPTIONS"];
 
-/**
- * Characters of a session's id that are logged: enough to follow one session, far too few to control it, which the whole
- * id does.
- */
+/** Characters of a session's id that are logged: enough to follow one session. Controlling it needs the whole id. */
 const SHOWN_ID_CHARS = 8;
 
 /** Adds the middleware; before all others, so that requests they refuse are counted, too. */
 export function addRequestLog(app: Hono<HttpEnv>, parts: HttpParts): void {
-  // Ids of one run count up; those of another run begin with something else.
+  // Ids of one run count up; those of another run have another beginning.
   const run = crypto.randomUUID().slice(0, 6);
   let count = 0;
   app.use(async (c, next) => {

@@ -1,4 +1,4 @@
-/** Sessions that pages of other origins may read, because the user sent the stream to a player that is such a page. */
+/** Sessions that pages of other origins may read, because the user sent the stream to a player which is such a page. */
 
 /** Sessions remembered: more than there are players; the oldest are forgotten. */
 const MAX_SESSIONS = 64;
@@ -7,14 +7,14 @@ const MAX_SESSIONS = 64;
 export class SentSessions {
   readonly #ids = new Set<string>();
 
-  /** Whoever knows the id of this session may read its playlist and its segments from now on. */
+  /** From now on the id of this session gives access to its playlist and its segments. */
   allow(id: string): void {
     this.#ids.delete(id);
     this.#ids.add(id);
     if (this.#ids.size > MAX_SESSIONS) this.#ids.delete(this.#ids.values().next().value!);
   }
 
-  /** The player needs it no longer. */
+  /** The player no longer needs it. */
   forget(id: string): void {
     this.#ids.delete(id);
   }
@@ -25,7 +25,7 @@ export class SentSessions {
   }
 }
 
-/** The session that the address of an HLS playlist or segment names below any prefix; undefined: none. */
+/** The session that the address of an HLS playlist or segment names, below any prefix; undefined: none. */
 export function sessionNamedBy(url: URL): string | undefined {
   const match = /^\/[^/]+\/(m|c)\/[0-9a-f]{40}\/([0-9a-z]+)\.(?:m3u8|ts)$/.exec(url.pathname);
   if (match === null) return undefined;

@@ -12,7 +12,7 @@ export function versionInfo(
   return { version: VERSION, code: VERSION_CODE, platform: runtime.platform };
 }
 
-/** A JavaScript name, dotted at most: what JSONP may call. */
+/** A JavaScript name that JSONP may call, with dots at most. */
 const CALLBACK = /^[A-Za-z_$][\w$]{0,63}(\.[A-Za-z_$][\w$]{0,63}){0,3}$/;
 
 /** Adds the route. */

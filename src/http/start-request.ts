@@ -7,11 +7,11 @@ import type { HttpContext, HttpParts } from "./context.ts";
 import { sessionOwner } from "./page.ts";
 import { type PlaybackParams, transcodingOf, wantsSingleReader } from "./playback-params.ts";
 
-/** What the parameters do not say. */
+/** Facts that the parameters do not contain. */
 export interface StartFacts {
   readonly selector: StreamSelector;
   readonly output: OutputKind;
-  /** The user chose the stream, so that it may lead into the private network. */
+  /** The user chose the stream, so it may lead into the private network. */
   readonly mayNamePrivate: boolean;
   readonly signal: AbortSignal;
 }
@@ -46,7 +46,7 @@ export function startRequest(
     selectedIndexes: params.playlist_selected_indexes ?? null,
     nextIndexes: params.next_file_indexes ?? null,
     isTrial,
-    // Middleware shows the progress; a player that is redirected is told by status what can't be played.
+    // Middleware shows the progress; a redirected player learns by the status that a stream can't be played.
     atOnce: params.format === "json",
     signal,
   };

@@ -17,7 +17,7 @@ import { playbackUrl } from "./playback-url.ts";
 import { logOf, shownId } from "./request-log.ts";
 import { readBody } from "./request-body.ts";
 
-/** `getfile` is our addition: the file as it is, for players that read its container themselves. */
+/** `getfile` is our addition: the original file, for players that read its container themselves. */
 const STARTS: readonly (readonly [string, OutputKind])[] = [["getstream", "ts"], ["manifest.m3u8", "hls"], [
   "getfile",
   "file",
@@ -95,7 +95,7 @@ function startedResponse(
   return c.json({ response: startResponse(base, session, playback, params), error: null });
 }
 
-/** Measures a start that made a session, until its output can be read; one that joined a session shows nothing. */
+/** Measures a start that made a session, until its output can be read. A start that joined a session shows nothing. */
 function observeStart(c: HttpContext, parts: HttpParts, session: AnySession, beganMs: number): void {
   if (session.startedMs < beganMs) return;
   const { output, infohashHex } = session.identity;

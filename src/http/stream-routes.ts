@@ -1,4 +1,4 @@
-/** What players read: `/engine/r` (MPEG TS), `/engine/m` and `/engine/c` (HLS), `/engine/f` (the file). */
+/** Streams that players read: `/engine/r` (MPEG TS), `/engine/m` and `/engine/c` (HLS), `/engine/f` (the file). */
 import { eTag, ifNoneMatch } from "@std/http";
 import type { Hono } from "hono";
 import { mimeTypeOf } from "../content/file-choice.ts";
@@ -60,7 +60,7 @@ export function addStreamRoutes(app: Hono<HttpEnv>, parts: HttpParts): void {
 }
 
 /**
- * The MPEG TS of a session of output `ts` under this MIME type, as the request's `Range` wants it. Rejects when the file
+ * The MPEG TS of a session of output `ts` under this MIME type, in the `Range` of the request. Rejects when the file
  * can't be played.
  */
 export async function tsResponse(c: HttpContext, session: AnySession, type: string, fromMs = 0): Promise<Response> {
@@ -88,7 +88,7 @@ async function sessionOf(c: HttpContext, parts: HttpParts, id: string | undefine
   return session;
 }
 
-/** Where playing begins, ms: a start puts `start_from` into the address that it gives out. */
+/** Where playing begins, ms: a start puts `start_from` into the address that it returns. */
 function startOf(c: HttpContext): number {
   return 1000 * parseTime("start_from", c.req.query("start_from") || "0");
 }
@@ -158,7 +158,7 @@ async function manifest(c: HttpContext, parts: HttpParts, prefix: string): Promi
     if (!session.isDefaultFile) query.set("_idx", String(session.file.index));
     addTranscoding(query, session.transcode, parts.transcodeAudio);
   }
-  // A page of another origin reads the segments by the secret that it was given, too.
+  // A page of another origin also reads the segments by the secret that it was given.
   if (parts.sentSessions.has(session.id)) query.set("session", session.id);
   const beside = c.req.query("subtitle") === undefined
     ? multivariantOf(c, prefix, session)

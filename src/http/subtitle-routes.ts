@@ -7,7 +7,7 @@ import type { HttpContext, HttpParts } from "./context.ts";
 
 const PLAYLIST_FIELDS = { "content-type": "application/vnd.apple.mpegurl", "cache-control": "no-cache" };
 
-/** The multivariant playlist, where the start asked for subtitles and there are some; else null. */
+/** The multivariant playlist, if the start asked for subtitles and there are some; else null. */
 export function multivariantOf(
   c: HttpContext,
   prefix: string,
@@ -36,7 +36,7 @@ export function subtitlePlaylistOf(
   const n = Number(c.req.query("subtitle"));
   if (session.kind !== "file" || session.hls === null || subtitlesOf(session)[n] === undefined) return null;
   session.touch();
-  // One segment: the file comes as a whole.
+  // A single segment: the file is sent as a whole.
   const wholeMs = session.hls.segments.reduce((sum, { durationMs }) => sum + durationMs, 0);
   const base = `${c.get("caller").ownUrl}/${prefix}/s/${session.identity.infohashHex}/${session.id}`;
   return new Response(renderSubtitlePlaylist([wholeMs], () => `${base}/${n}.vtt`), { headers: PLAYLIST_FIELDS });

@@ -17,8 +17,8 @@ export function namesTorrent(query: URLSearchParams): boolean {
 }
 
 /**
- * The list. Any caller that may play the torrent may have it; its addresses name the torrent as the request does, with its
- * key if it has one. Rejects as playback.
+ * The list. Any caller that may play the torrent may have it. Its addresses name the torrent as the request does, with
+ * its key if it has one. Rejects as playback.
  */
 export async function torrentList(
   c: HttpContext,
@@ -56,14 +56,14 @@ export async function torrentList(
   }
 }
 
-/** Files that MPEG TS can carry, as far as names say; all of them where that leaves none. A broadcast has none. */
+/** Files that MPEG TS can carry, as far as names show; all files if that leaves none. A broadcast has none. */
 export function carriedFiles({ isLive, files }: MediaFiles): MediaFiles["files"] {
   if (isLive) return [];
   const carried = files.filter(({ filename: name, sizeBytes }) => looksPlayable({ name, sizeBytes, padding: false }));
   return carried.length > 0 ? carried : files;
 }
 
-/** The selector as it was given: a magnet and an address know more than the infohash. */
+/** The selector as it was given: a magnet or an address contains more than the infohash. */
 function namedAs(selector: StreamSelector, { key }: PlaybackParams): URLSearchParams {
   const query = new URLSearchParams();
   if (selector.kind === "content_id") query.set("content_id", selector.contentId);

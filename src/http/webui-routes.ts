@@ -9,8 +9,8 @@ import { DOCS_CSS, DOCS_JS } from "../webui/docs/assets.generated.ts";
 import type { HttpContext, HttpEnv, HttpParts } from "./context.ts";
 
 /**
- * What the page may load: files and answers of this engine, pictures from anywhere (logos of channels), the blob: addresses
- * of Media Source Extensions. No inline script or style, no frame around it.
+ * What the page may load: files and responses of this engine, pictures from anywhere (logos of channels), the blob:
+ * addresses of Media Source Extensions. No inline script or style, no frame around it.
  */
 const POLICY = [
   "default-src 'none'",

@@ -1,8 +1,13 @@
-/** What can still be asked of sessions for a while after their end: the last thing that happened is told by an event. */
+/**
+ * What can still be fetched about sessions for a while after their end: an event reports the last thing that happened.
+ */
 import type { Clock } from "../ports.ts";
 import type { EventLog } from "./events.ts";
 
-/** How long events can be fetched after the end, ms: two long polls, whose listener may just have been told something else. */
+/**
+ * How long events can be fetched after the end, ms: time for two long polls, because the listener may just have
+ * received another event.
+ */
 const KEPT_MS = 30_000;
 /** Sessions kept at once: as many as may run. Each holds 64 small events at most. */
 const MAX_KEPT = 500;
@@ -16,7 +21,7 @@ export interface EndedSession {
   readonly events: EventLog;
 }
 
-/** The sessions that ended within the last 30 s. Those that are older go when the next one ends. */
+/** The sessions that ended within the last 30 s. Older ones are dropped when the next one ends. */
 export class EndedSessions {
   readonly #clock: Clock;
   /** Oldest first. */

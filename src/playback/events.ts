@@ -1,7 +1,7 @@
 /** Events of a session, delivered by long poll to any number of listeners: section 6 of the HTTP API. */
 import type { Clock } from "../ports.ts";
 
-/** A long poll is answered after this at the latest, with no event. */
+/** A long poll returns after this at the latest, without an event. */
 const EVENT_POLL_MS = 15_000;
 /** Events kept for listeners that do not poll; older ones are dropped. */
 const MAX_KEPT = 64;
@@ -17,13 +17,13 @@ export interface NumberedEvent extends PlaybackEvent {
   readonly id: number;
 }
 
-/** The newest events of a session, between it and its `event_url`. */
+/** The newest events of a session, between the session and its `event_url`. */
 export class EventLog {
   /** Oldest first, numbers without gaps but for replaced ones. */
   readonly #kept: NumberedEvent[] = [];
   readonly #waiting = new Set<() => void>();
   #lastId = 0;
-  /** Number of the newest event that a listener without a place of its own was given. */
+  /** Number of the newest event that was given to a listener without a place of its own. */
   #toldId = 0;
   #closed = false;
 
@@ -37,8 +37,9 @@ export class EventLog {
   }
 
   /**
-   * The oldest event that no listener of this kind was given before this call, waiting for one; null after `EVENT_POLL_MS`,
-   * when `signal` fires or none follows. A single listener misses nothing, and several that wait at once are given the same.
+   * The oldest event that no listener of this kind was given before this call, waiting for one; null after
+   * `EVENT_POLL_MS`, when `signal` fires or none follows. A single listener misses nothing; several that wait at once
+   * get the same event.
    */
   async next(clock: Clock, signal: AbortSignal): Promise<PlaybackEvent | null> {
     const found = await this.nextAfter(this.#toldId, clock, signal);
@@ -48,7 +49,7 @@ export class EventLog {
     return event;
   }
 
-  /** The oldest event that is kept with a number over `id`, as `next`, for a listener that keeps its own place. */
+  /** The oldest kept event with a number over `id`, as `next`, for a listener that keeps its own place. */
   async nextAfter(id: number, clock: Clock, signal: AbortSignal): Promise<NumberedEvent | null> {
     const event = () => this.#kept.find((kept) => kept.id > id) ?? null;
     if (event() === null && !this.#closed && !signal.aborted) await this.#change(clock, signal);

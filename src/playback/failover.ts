@@ -1,6 +1,6 @@
 /**
- * One broadcast from several sources: when one does not start or falls silent, the next goes on in the same MPEG TS, at a
- * random access point, with counters that continue and a mark where the clock does not.
+ * One broadcast from several sources. When one does not start or falls silent, the next continues in the same MPEG TS,
+ * at a random access point, with counters that continue and a mark where the clock does not.
  */
 import { deadline, withSignal } from "../bytes/deadline.ts";
 import { abortError, MillraceError } from "../errors.ts";
@@ -10,8 +10,8 @@ import type { LiveSession } from "./live/live-session.ts";
 import type { AnySession } from "./sessions.ts";
 
 /**
- * A source that gives nothing for this long is left for the next, ms: longer than the gaps that the window of a broadcast
- * bridges by itself, and about as long as players wait.
+ * A source that delivers nothing for this long is replaced by the next, ms: longer than the gaps that the window of a
+ * broadcast bridges by itself, and about as long as players wait.
  */
 const SILENCE_MS = 8000;
 /** A start may take this part of the whole start timeout while there are others to try. */
@@ -19,7 +19,7 @@ const START_SHARE = 1 / 4;
 
 /** One of the sources. */
 export interface Source {
-  /** Starts a session of it, or joins the one that there is. */
+  /** Starts a session of it, or joins the existing one. */
   start(signal: AbortSignal): Promise<AnySession>;
   /** Its first bytes are out. */
   played(): void;
@@ -32,7 +32,7 @@ export interface StartedSource {
   readonly session: AnySession;
 }
 
-/** What it stands on. */
+/** What failover needs. */
 export interface FailoverParts {
   readonly clock: Clock;
   readonly log: Logger;
@@ -70,8 +70,8 @@ export async function startOne(
 }
 
 /**
- * The MPEG TS of a channel that began with `started`, a broadcast. It ends when a broadcast ends and no source is left that
- * goes on, and breaks when none of them plays any more.
+ * The MPEG TS of a channel that began with `started`, a broadcast. It ends when a broadcast ends and no source is left
+ * to continue, and breaks off when none of them plays any more.
  */
 export function channelStream(
   parts: FailoverParts,
@@ -101,7 +101,7 @@ async function* read(
 ): AsyncGenerator<Uint8Array> {
   const splicer = new TsSplicer();
   let { index, session } = started;
-  /** Sources that gave nothing since the last byte. */
+  /** Sources that have delivered nothing since the last byte. */
   let failures = 0;
   for (;;) {
     let trouble: unknown = null;
@@ -144,7 +144,7 @@ async function another(
   }
 }
 
-/** The chunks of `stream`; where somebody else could go on, only as long as they come in time. */
+/** The chunks of `stream`. If another source could continue, only as long as they come in time. */
 async function* patiently(
   { clock }: FailoverParts,
   stream: ReadableStream<Uint8Array>,

@@ -1,6 +1,6 @@
 /**
- * The memory that indexes of media files take, of all sessions together. One index is bounded, but whoever starts sessions
- * on many files with the largest ones would take that many times as much.
+ * The memory that indexes of media files take, over all sessions. One index is bounded, but a caller that starts
+ * sessions on many files with the largest ones would take that many times as much.
  */
 import { MillraceError } from "../errors.ts";
 import type { MemoryAccount } from "../media/index/work.ts";
@@ -9,8 +9,8 @@ import { type Holder, Shares } from "./shares.ts";
 const MIB = 1024 * 1024;
 
 /**
- * Bytes of indexes at once, those that are being read included. The index of a two-hour film takes 5 MiB, and twice that
- * while it is read: a household behind one address has sixteen of them open.
+ * Bytes of indexes at once, including those that are being read. The index of a two-hour film takes 5 MiB, and twice
+ * that while it is read: a household behind one address has sixteen of them open.
  */
 export const INDEX_LIMITS = { total: 256 * MIB, reserved: 160 * MIB, page: 64 * MIB, other: 80 * MIB };
 
@@ -19,7 +19,7 @@ export class IndexMemory {
   readonly #shares = new Shares(INDEX_LIMITS);
   readonly #makeRoom: () => boolean;
 
-  /** `makeRoom` gives back what nobody uses, some at each call; false when there is nothing left of it. */
+  /** `makeRoom` frees unused indexes, some at each call; false when there is none left. */
   constructor(makeRoom: () => boolean) {
     this.#makeRoom = makeRoom;
   }

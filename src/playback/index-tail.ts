@@ -1,6 +1,7 @@
 /**
- * The end of MP4 and Matroska files, where recorders and plain encoders leave the index, and of Ogg, whose last page tells its
- * length: fetched together with the beginning, for it is needed next and would otherwise cost a second round trip and piece.
+ * The end of MP4 and Matroska files, where recorders and plain encoders put the index, and of Ogg, whose last page
+ * gives its length. It is fetched together with the beginning: it is needed next and would otherwise cost a second
+ * round trip and piece.
  */
 import type { Swarm, SwarmReader } from "../swarm/types.ts";
 import type { MetainfoFile } from "../metainfo/types.ts";
@@ -23,8 +24,9 @@ export function indexTailBytes(file: Pick<MetainfoFile, "name" | "sizeBytes">): 
 }
 
 /**
- * Begins to fetch that end; call it once the beginning is asked for, which so goes first. Gives up when the signal fires or
- * the answer is called: the beginning has shown that the index is there, or nobody plays any more. Never throws.
+ * Begins to fetch that end. Call it once the beginning has been requested, so that the beginning goes first. It gives
+ * up when the signal fires or the returned function is called: the beginning has shown that the index is there, or
+ * nobody plays any more. Never throws.
  */
 export function fetchIndexTail(swarm: Swarm, file: MetainfoFile, signal: AbortSignal): () => void {
   const length = indexTailBytes(file);
@@ -36,12 +38,12 @@ export function fetchIndexTail(swarm: Swarm, file: MetainfoFile, signal: AbortSi
     return () => {};
   }
   const over = () => reader.close();
-  // Only to have it: whoever needs the bytes reads them and hears of errors.
+  // Only to have the bytes here: a reader that needs them reads them and gets the errors.
   reader.read(file.sizeBytes - length, length, { signal }).then(over, over);
   return over;
 }
 
-/** Does the movie box come first in these first bytes of an MP4 file (ISO 14496-12, 4.2)? */
+/** Whether the movie box comes first in these first bytes of an MP4 file (ISO 14496-12, 4.2). */
 export function indexComesFirst(head: Uint8Array): boolean {
   const view = new DataView(head.buffer, head.byteOffset, head.byteLength);
   for (let at = 0; at + 8 <= head.length;) {

@@ -1,10 +1,10 @@
-/** The file that a player goes on to: its beginning is fetched while the end of the present one plays. */
+/** The file that a player continues with: its beginning is fetched while the end of the present one plays. */
 import type { Swarm, SwarmReader } from "../swarm/types.ts";
 import { compareNatural } from "../metainfo/natural-order.ts";
 import type { Metainfo, MetainfoFile } from "../metainfo/types.ts";
 import { fetchIndexTail } from "./index-tail.ts";
 
-/** Bytes of its beginning: what a session prebuffers. */
+/** Bytes of its beginning: as many as a session prebuffers. */
 const HEAD_BYTES = 1024 * 1024;
 
 /**
@@ -29,7 +29,7 @@ export async function fetchBeginning(swarm: Swarm, file: MetainfoFile, signal: A
     if (file.sizeBytes > HEAD_BYTES) fetchIndexTail(swarm, file, signal);
     await head;
   } catch {
-    // Only to have it: whoever plays it reads it again and hears of errors.
+    // Only to have the bytes here: the player's session reads them again and gets the errors.
   } finally {
     reader?.close();
   }

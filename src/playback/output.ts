@@ -1,4 +1,4 @@
-/** The bodies that players read, made from a session: MPEG TS, HLS, or the file as it is. */
+/** The bodies that players read, made from a session: MPEG TS, HLS, or the original file. */
 import type { TsLayout } from "../media/types.ts";
 import { renderVodPlaylist } from "../media/hls/playlist.ts";
 import type { SwarmReader } from "../swarm/types.ts";
@@ -7,17 +7,17 @@ import type { PlaybackSession } from "./session.ts";
 import type { AnySession } from "./sessions.ts";
 
 /**
- * Chunk of the file output, bytes. With 200 clients of Node's server a gigabyte takes a fifth less work than in chunks of half
- * the size, and a third less than in quarters; in larger ones it takes more again.
+ * Chunk of the file output, bytes. With 200 clients of Node's server a gigabyte takes a fifth less work than in chunks
+ * of half the size, and a third less than in quarters. In larger chunks it takes more again.
  */
 const FILE_CHUNK_BYTES = 256 * 1024;
-/** As long as nothing of a chunk is here, so much of it is waited for. */
+/** While nothing of a chunk is here, this much of it is awaited. */
 const WAITED_BYTES = 64 * 1024;
 
 /** A body with byte positions. `sizeBytes` null = not known before it was read. */
 export interface OutputBody {
   readonly sizeBytes: number | null;
-  /** Equal exactly when the bytes are: what an ETag is made from. */
+  /** Equal exactly when the bytes are equal: an ETag is made from it. */
   readonly fingerprint: string;
   /** `[start, end)`; `end` null = to the end. */
   open(start: number, end: number | null): ReadableStream<Uint8Array>;
@@ -42,7 +42,8 @@ function layoutBody(session: PlaybackSession, layout: TsLayout): OutputBody {
     fingerprint: `${session.identity.infohashHex}/${session.file.index}/${layout.fingerprint}`,
     open(start, end) {
       const { copiedFrom, sizeBytes } = layout;
-      // One without a length can't be begun in the middle, where a reader that fell behind what is kept would have to go on.
+      // A body without a length can't be begun in the middle, where a reader that fell behind the kept data would have
+      // to continue.
       if (sizeBytes === null) return session.stream((source, signal) => layout.read(start, end, source, signal));
       if (copiedFrom === undefined) {
         return session.streamShared(
@@ -86,9 +87,9 @@ async function* copyFile(
 }
 
 /**
- * The playlist of a session of output `hls`: of a file's that is ready, of a broadcast once there is a segment; null for
- * others. `segmentUrl`
- * gives the address of segment n, `fromMs` where players of a file are to begin. Rejects with `timeout` or the signal's reason.
+ * The playlist of a session of output `hls`: of a file once the session is ready, of a broadcast once there is a
+ * segment; null for others. `segmentUrl` gives the address of segment n, `fromMs` where players of a file should begin.
+ * Rejects with `timeout` or the signal's reason.
  */
 export async function manifestText(
   session: AnySession,

@@ -1,4 +1,4 @@
-/** Where the user stopped in each file, so that any device goes on from there. */
+/** Where the user stopped in each file, so that any device can continue there. */
 import type { Store } from "../database/store.ts";
 import type { Clock } from "../ports.ts";
 
@@ -9,7 +9,7 @@ export const MAX_POSITIONS = 5000;
 export interface Position {
   readonly positionS: number;
   readonly durationS: number;
-  /** When it was kept, Unix seconds. */
+  /** When it was stored, Unix seconds. */
   readonly updatedAt: number;
 }
 
@@ -30,7 +30,7 @@ export class Positions {
     this.#clock = clock;
   }
 
-  /** null when nothing is kept of it. */
+  /** null when no position is stored. */
   async get({ infohashHex, fileIndex }: WatchedFile): Promise<Position | null> {
     const db = await this.#store.read();
     const row = await db.selectFrom("positions").select(["position_s", "duration_s", "updated_at"])
@@ -40,7 +40,7 @@ export class Positions {
       : { positionS: row.position_s, durationS: row.duration_s, updatedAt: row.updated_at };
   }
 
-  /** Keeps where it stands. `positionS` 0 forgets it. */
+  /** Stores the position. `positionS` 0 forgets it. */
   async set({ infohashHex, fileIndex }: WatchedFile, positionS: number, durationS: number): Promise<void> {
     const db = await this.#store.open();
     if (positionS <= 0) {

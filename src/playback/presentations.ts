@@ -15,7 +15,7 @@ import { type Holder, OWN } from "./shares.ts";
 /** Presentations kept; the index of a two-hour film is some 10–20 MB, so few are. */
 const MAX_KEPT = 8;
 
-/** What decides a presentation. */
+/** What identifies a presentation. */
 export interface PresentationRequest {
   readonly swarm: Swarm;
   readonly file: MetainfoFile;
@@ -23,7 +23,7 @@ export interface PresentationRequest {
   readonly transcode: AudioTranscoding | null;
   /** Whether the HLS plan is wanted. */
   readonly hls: boolean;
-  /** Whose memory it takes, if it is not open yet; default: this machine's. */
+  /** The holder whose memory it takes, if it is not open yet; default: this machine's. */
   readonly holder?: Holder;
 }
 
@@ -32,11 +32,11 @@ export interface OpenedFile {
   readonly presentation: Presentation;
   /** null for MPEG TS, which needs none. */
   readonly hls: HlsPlan | null;
-  /** To be called when it is not used any more. Idempotent. */
+  /** To be called when it is no longer used. Idempotent. */
   release(): void;
 }
 
-/** A presentation that was opened, and who uses it. */
+/** A presentation that was opened, and its users. */
 interface Opened {
   readonly presentation: Presentation;
   readonly memory: MemoryAccount;
@@ -47,13 +47,13 @@ interface Opened {
   isCounted: boolean;
 }
 
-/** The programs that opening files may use, and what sound becomes. */
+/** The programs that opening files may use, and the format of converted sound. */
 export interface FileMaking {
-  /** Makes sound of other sound; null or absent: nothing does. */
+  /** Converts sound; null or absent: sound is not converted. */
   readonly audioEncoder?: AudioEncoder | null;
   /** Default AAC. */
   readonly audioTarget?: AudioTarget;
-  /** Reads containers that we have no reader for; null or absent: nothing does. */
+  /** Reads containers that we have no reader for; null or absent: they are refused. */
   readonly foreignReader?: ForeignReader | null;
 }
 
@@ -174,7 +174,7 @@ async function share<T>(
   }
 }
 
-/** Runs `use` with a reader of the file that fetches nothing but what is asked. */
+/** Runs `use` with a reader of the file that fetches only the requested bytes. */
 async function withReader<T>(
   { swarm, file }: PresentationRequest,
   use: (reader: SwarmReader) => Promise<T>,

@@ -1,4 +1,6 @@
-/** Whether anybody shares a stream at the moment, found out with next to no traffic: no piece of a torrent is requested. */
+/**
+ * Whether anybody shares a stream at the moment, found out with next to no traffic: no piece of a torrent is requested.
+ */
 import { sleep } from "../bytes/deadline.ts";
 import type { Analyzer } from "../content/analysis/analyzer.ts";
 import type { ResolveContext, Resolver } from "../content/resolve.ts";
@@ -9,23 +11,23 @@ import type { Swarm, SwarmManager } from "../swarm/types.ts";
 import { isLive, type LiveMetainfo } from "../metainfo/live.ts";
 import type { Magnet } from "../metainfo/types.ts";
 
-/** Between two looks at a swarm, ms. */
+/** Time between two checks of a swarm, ms. */
 const LOOK_EVERY_MS = 200;
-/** After the first peer, so that the number of peers means something, ms. */
+/** Time after the first peer, so that the number of peers means something, ms. */
 const SETTLE_MS = 2_000;
-/** Schemes that the engine can open to see what is there. */
+/** Schemes that the engine can open to check an address. */
 const INSPECTABLE = /^https?:/i;
 
-/** What was found. */
+/** The finding. */
 export interface ProbeResult {
   readonly state: "alive" | "silent" | "unknown";
   /** Connected at the end; null for what comes by HTTP. */
   readonly peers: number | null;
-  /** Why, in words; empty when there is nothing to say. */
+  /** The reason, in words; empty when there is none. */
   readonly message: string;
 }
 
-/** What is looked for. */
+/** What is probed. */
 export interface ProbeTarget {
   /** `bt`: torrents and broadcasts; `dash` and others come by HTTP. */
   readonly transportType: string;
@@ -47,9 +49,9 @@ export interface ProbeParts {
 }
 
 /**
- * Returns what looks for a target until `signal` fires, which is the answer "silent". Of a torrent it joins the swarm and
- * counts peers, of a broadcast it waits for its pieces and leaves at once, of an address it reads the beginning. Rejects as
- * `Resolver.resolve` and `Analyzer.inspect`.
+ * Returns a function that probes a target until `signal` fires; then the result is "silent". For a torrent it joins the
+ * swarm and counts peers. For a broadcast it waits for its pieces and leaves at once. For an address it reads the
+ * beginning. Rejects as `Resolver.resolve` and `Analyzer.inspect`.
  */
 export function createProbe(parts: ProbeParts): (target: ProbeTarget, signal: AbortSignal) => Promise<ProbeResult> {
   return async ({ transportType, selector: [name, value], url, mayNamePrivate: callerIsLocal }, signal) => {
@@ -82,7 +84,7 @@ async function probeAddress(
 ): Promise<ProbeResult> {
   if (!INSPECTABLE.test(url)) return { state: "unknown", peers: null, message: "only a player can open this address" };
   const inspection = await analyzer.inspect(url, context);
-  // It was answered with success; only players know what a DASH manifest is.
+  // The response was a success; only players can judge a DASH manifest.
   if (inspection !== null || transportType === "dash") return { state: "alive", peers: null, message: "" };
   return { state: "silent", peers: null, message: "the address leads to something else than a stream" };
 }
@@ -98,13 +100,13 @@ async function probeTorrent(
   swarm.metadata(signal).then((metainfo) => {
     if (isLive(metainfo)) live = metainfo;
   }, () => {});
-  // Seeders hang up on each other: a torrent that is here as a whole has few peers.
+  // Seeders hang up on each other, so a torrent that is completely here has few peers.
   const isWhole = () => swarm.metainfo !== null && swarm.status().havePieces === swarm.metainfo.pieceCount;
   try {
     await until(clock, () => swarm.status().peers > 0 || live !== null || isWhole(), signal);
     await sleep(clock, SETTLE_MS, signal);
   } catch {
-    // The deadline: what is known now is the answer. The caller tells a cancelled sweep from it.
+    // The deadline: the result is what is known now. The caller distinguishes it from a cancelled sweep.
   }
   if (live !== null) return live;
   const { peers } = swarm.status();

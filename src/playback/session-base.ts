@@ -26,7 +26,7 @@ export interface SessionIdentity {
   readonly owner: string | null;
 }
 
-/** Is notified of the fate of sessions, by their ids. */
+/** Is notified about sessions, by their ids. */
 export interface SessionObserver {
   /** Playing waits from now on. */
   stalled(id: string, reason: StallReason): void;
@@ -105,11 +105,14 @@ export abstract class Session {
   abstract get prebufferProgress(): number;
   /** What a user should know, else null. */
   abstract get errorMessage(): string | null;
-  /** Resolves when the output can be read, rejects with why it never will. To wait for it is no activity. */
+  /**
+   * Resolves when the output can be read, rejects with the reason if it never will. Waiting for it does not count as
+   * activity.
+   */
   abstract get playable(): Promise<void>;
   /** Why playing waits now, null when it does not. */
   protected abstract stall(): StallReason | null;
-  /** Lets go of everything that the session holds. */
+  /** Releases everything that the session holds. */
   protected abstract release(): void;
 
   /** Fires when the session stops; the reason says why. */
@@ -146,7 +149,10 @@ export abstract class Session {
     this.#lastActivityMs = this.clock.monotonic();
   }
 
-  /** Itself: another start joined it. `clientSessionId` is -1 where that named none; a trial leaves no trace. */
+  /**
+   * Returns itself, for another start that joined it. `clientSessionId` is -1 if that start named none; a trial leaves
+   * no trace.
+   */
   rejoined({ clientSessionId, isTrial }: { readonly clientSessionId: number; readonly isTrial?: boolean }): this {
     if (isTrial === true) return this;
     if (clientSessionId !== -1) this.clientSessionId = clientSessionId;
@@ -154,7 +160,7 @@ export abstract class Session {
     return this;
   }
 
-  /** Ends the session: its readers end, and it gives back what it holds. Idempotent. */
+  /** Ends the session: its readers end, and it releases what it holds. Idempotent. */
   stop(reason: string): void {
     if (this.stopped) return;
     this.#watch?.cancel();
@@ -166,8 +172,8 @@ export abstract class Session {
   }
 
   /**
-   * Ends what can't be played: what the session holds goes back, and its reason stays to be asked for until nobody has
-   * asked for the activity timeout. Told to all listeners: nothing else would tell them.
+   * Ends a session that can't be played. It releases what it holds, and its reason can be fetched until nobody has
+   * asked for the length of the activity timeout. All listeners are notified, because nothing else would notify them.
    */
   protected fail(error: unknown): void {
     if (this.stopped || this.#failed) return;
@@ -178,7 +184,7 @@ export abstract class Session {
     this.#parts.onFailed();
   }
 
-  /** Tells all listeners, asked for or not, that no more data comes: nothing else would. Once. */
+  /** Notifies all listeners, whether or not they asked for it, that no more data comes: nothing else would. Once. */
   protected tellEnd(reason: string): void {
     if (this.#hasToldEnd) return;
     this.#hasToldEnd = true;
@@ -190,7 +196,7 @@ export abstract class Session {
     this.events.push({ name, params });
   }
 
-  /** Begins to look at activity and stalls, each second. */
+  /** Begins to check activity and stalls, each second. */
   protected watch(): void {
     if (this.stopped) return;
     this.#watch = this.clock.setTimeout(() => {
@@ -226,7 +232,7 @@ export abstract class Session {
           }
         } catch (error) {
           finish();
-          // Waiting was activity: the session stays so that `stat` can tell why the body ended.
+          // Waiting was activity: the session stays so that `stat` can say why the body ended.
           this.touch();
           const isTrouble = error instanceof MillraceError && error.code !== "aborted";
           if (!this.stopped && isTrouble) this.trouble = error.message;

@@ -14,12 +14,12 @@ export const SESSION_LIMITS = {
 };
 
 /**
- * A session that did nothing for this long may make room, ms. Somebody who zaps leaves up to four behind in a second, and a
+ * A session that did nothing for this long may make room, ms. A viewer who zaps leaves up to four behind in a second. A
  * player that only paused loses nothing: its session comes back with its next request.
  */
 const EVICT_IDLE_MS = 3_000;
 
-/** The facts about a session that decide. */
+/** The facts about a session that matter here. */
 export interface LimitedSession {
   /** Time since its player last did something, ms. */
   readonly idleMs: number;
@@ -32,8 +32,8 @@ export class SessionLimits {
   readonly #holders = new Map<LimitedSession, Holder>();
 
   /**
-   * Makes sure that `holder` may start one more session; an idle one of its own, or a stranger's where this machine's own
-   * programs need the place, is stopped with `reason`. Throws `too_busy`.
+   * Makes sure that `holder` may start one more session. If necessary it stops an idle session of the holder, or of a
+   * stranger if this machine's own programs need the place, with `reason`. Throws `too_busy`.
    */
   makeRoom(holder: Holder, reason: string): void {
     const shortage = this.#shares.shortage(holder);

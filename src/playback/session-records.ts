@@ -1,7 +1,7 @@
 /**
- * The data that brings back a playback session that ended by itself: a viewer who pauses for an hour still holds its
- * URLs, and a player never loads the playlist of a recording again. Kept in the state directory, so that a restart of the
- * engine is survived too.
+ * The data that brings back a playback session that ended by itself. A viewer who pauses for an hour still holds its
+ * URLs, and a player never loads the playlist of a recording again. It is kept in the state directory, so that it
+ * survives a restart of the engine, too.
  */
 import * as z from "zod";
 import { hasCode } from "../errors.ts";
@@ -21,7 +21,7 @@ const WRITE_DELAY_MS = 1000;
 /** A reader of the file could play its sessions: only its owner may read it. */
 const SECRET_MODE = 0o600;
 
-/** One session as it was asked for. */
+/** One session as it was requested. */
 export interface SessionRecord {
   /** 32 hexadecimal characters, as in its URLs. */
   readonly id: string;
@@ -46,7 +46,7 @@ export interface SessionRecord {
   readonly nextIndexes: readonly number[];
   /** The magnet it was started with, for the peers that it names; null: another selector. */
   readonly magnet: string | null;
-  /** Whose share of the sessions it is taken from. */
+  /** The holder whose share of the sessions it takes. */
   readonly holder: Holder;
   /** Callers that showed its id (`Caller`). Only they bring it back by a segment's URL, which has no id in it. */
   readonly holders: readonly string[];
@@ -131,7 +131,7 @@ export class SessionRecords {
     this.#changed();
   }
 
-  /** The session is not to come back: it was stopped on purpose, or can't be played. */
+  /** The session must not come back: it was stopped on purpose, or can't be played. */
   forget(id: string): void {
     if (this.#byId.delete(id)) this.#changed();
   }
@@ -175,7 +175,7 @@ export class SessionRecords {
     await this.#writing;
   }
 
-  /** The oldest record of whoever has most: a stranger's thousand sessions push out its own. */
+  /** The oldest record of the holder with the most: a stranger's thousand sessions push out its own. */
   #dropOne(): void {
     const counts = new Map<string, number>();
     for (const { clientHost } of this.#byId.values()) counts.set(clientHost, (counts.get(clientHost) ?? 0) + 1);

@@ -1,6 +1,6 @@
 /**
- * A playback session of a file: a lease on a swarm, the readers of one client on one file, and what `stat`, `cmd` and
- * events say of it. Sessions know nothing of each other; what they share (swarm, index) is shared below them.
+ * A playback session of a file: a lease on a swarm, the readers of one client on one file, and the data for `stat`,
+ * `cmd` and events. Sessions know nothing of each other; shared things (swarm, index) are shared below them.
  */
 import type { ChunkBuffers } from "../bytes/chunk-buffers.ts";
 import { lendChunks } from "../bytes/lent-chunks.ts";
@@ -24,14 +24,17 @@ import { type TrackedReader, trackReader } from "./tracked-reader.ts";
 const PREBUFFER_SECONDS = 2;
 const PREBUFFER_MAX_BYTES = 1024 * 1024;
 /**
- * Players of MPEG TS look at its end for the last time stamp (ffmpeg at 250 KB, VLC and Kodi at less) before they show
+ * Players of MPEG TS read its end for the last time stamp (ffmpeg at 250 KB, VLC and Kodi at less) before they show
  * anything of the beginning.
  */
 const END_BYTES = 256 * 1024;
-/** A swarm that takes longer for the prebuffer has no time for the end, ms: the player's own look takes it away soon enough. */
+/**
+ * A swarm that takes longer than this for the prebuffer has no time for the end, ms: the player's own read there takes
+ * that time soon enough.
+ */
 const CALM_PREBUFFER_MS = 4000;
 const TS_NAME = /\.(ts|m2ts|mts|m2t|tp|trp)$/i;
-/** From this share of the file on the next one is fetched. */
+/** From this share of the file on the next file is fetched. */
 const NEXT_FILE_FROM = 0.9;
 
 /** Most warnings in one `stat`: a file of 256 tracks has one for each. */
@@ -42,15 +45,15 @@ export interface SessionParts extends SessionBaseParts {
   readonly lease: SwarmLease;
   readonly file: MetainfoFile;
   readonly isDefaultFile: boolean;
-  /** What was made for other sessions, and memory for chunks. */
+  /** Output made for other sessions, and memory for chunks. */
   readonly shared: SharedOutputs;
-  /** What the output is made from, or how the session is to open it by itself; null for output `file`. */
+  /** What the output is made from, or how the session opens it by itself; null for output `file`. */
   readonly media: OpenedFile | ((signal: AbortSignal) => Promise<OpenedFile>) | null;
-  /** Which audio is made into AAC; null: none. */
+  /** Which audio is converted to AAC; null: none. */
   readonly transcode: AudioTranscoding | null;
   /** No peer is asked for it. Default false. */
   readonly withoutPeers?: boolean;
-  /** What the player goes on to; null: not known. */
+  /** The file that the player continues with; null: not known. */
   readonly nextFile?: MetainfoFile | null;
 }
 
@@ -85,7 +88,7 @@ export class PlaybackSession extends Session {
   readonly #ready: Promise<void>;
   /** The MPEG TS from a later time on, as it was last asked for. */
   #late: { readonly fromMs: number; readonly task: SharedTask<TsLayout> } | null = null;
-  /** It plays no segments any more. */
+  /** It no longer plays segments. */
   #leaveAudience = () => {};
   /** Requests that wait for that. */
   #awaiting = 0;
@@ -106,7 +109,7 @@ export class PlaybackSession extends Session {
     this.watch();
   }
 
-  /** Whether a start of these choices gets what this session delivers. */
+  /** Whether a start with these choices gets the output of this session. */
   suits(request: Pick<SessionParts, "preferredAudioLanguage" | "transcode">): boolean {
     return this.preferredAudioLanguage === request.preferredAudioLanguage &&
       sameTranscoding(this.transcode, request.transcode);
@@ -163,8 +166,8 @@ export class PlaybackSession extends Session {
   }
 
   /**
-   * The MPEG TS from `fromMs` on, as `Presentation.tsFrom`; null when there is none. The last answer is kept, so that the
-   * ranges that a player reads are of one layout. Rejects as `planHls`.
+   * The MPEG TS from `fromMs` on, as `Presentation.tsFrom`; null when there is none. The last result is kept, so that
+   * all ranges that a player reads belong to one layout. Rejects as `planHls`.
    */
   tsFrom(fromMs: number, signal: AbortSignal): Promise<TsLayout> | null {
     const { presentation } = this;
@@ -189,7 +192,7 @@ export class PlaybackSession extends Session {
     return presentation === null ? [] : (await this.#look((at) => presentation.planHls(at, signal))).segments;
   }
 
-  /** What `look` finds in the file, in a reader of its own that fetches nothing ahead. */
+  /** The result of `look`, which gets a reader of the file that fetches nothing ahead. */
   async #look<T>(look: (reader: SwarmReader) => Promise<T>): Promise<T> {
     const reader = this.swarm.openReader(this.file.index, { readAheadBytes: 0 });
     this.#readers.add(reader);
@@ -201,15 +204,15 @@ export class PlaybackSession extends Session {
     }
   }
 
-  /** Streams what `produce` makes of the file, in its own reader. */
+  /** Streams what `produce` makes from the file, in its own reader. */
   stream(produce: (source: SwarmReader, signal: AbortSignal) => AsyncIterable<Uint8Array>): ReadableStream<Uint8Array> {
     const reader = this.#openReader();
     return this.#bodyOf(reader, (signal) => produce(reader, signal));
   }
 
   /**
-   * Streams `[start, end)` of the output `name` of `source`, which `make` makes: of what other readers had made, as far as
-   * it is there.
+   * Streams `[start, end)` of the output `name` of `source`, which `make` makes. Chunks that were made for other
+   * readers are used as far as they are here.
    */
   streamShared(
     source: object,
@@ -224,7 +227,7 @@ export class PlaybackSession extends Session {
   ): ReadableStream<Uint8Array> {
     const { buffers } = this.#shared;
     const reader = this.#shared.read(source, name, start, end, (offset, signal): Run => {
-      // Not this session's own: others may go on with it.
+      // Not this session's own: others may continue with it.
       const own = this.#openReader();
       return {
         chunks: make(offset, own, signal, buffers),
@@ -276,7 +279,7 @@ export class PlaybackSession extends Session {
   }
 
   protected stall(): StallReason | null {
-    // A client that waits for the container to be opened counts as active, though it reads nothing yet.
+    // A client that waits for the container to be opened counts as active, although it reads nothing yet.
     if (this.#awaiting > 0) this.touch();
     let reason: StallReason | null = null;
     for (const reader of this.#readers) reason ??= reader.stallReason();
@@ -301,7 +304,7 @@ export class PlaybackSession extends Session {
     this.#lease.release();
   }
 
-  /** Opens the container, for as long as anything of the swarm comes. */
+  /** Opens the container, as long as bytes of the swarm arrive. */
   async #open(open: (signal: AbortSignal) => Promise<OpenedFile>): Promise<void> {
     this.tell("prebuffering", { progress: 0 });
     const giveUp = new AbortController();
@@ -326,7 +329,7 @@ export class PlaybackSession extends Session {
 
   #use(media: OpenedFile | null): void {
     this.#media = media;
-    // Whatever ended the session meanwhile found nothing to give back.
+    // If the session ended in the meantime, it did not have the media yet and could not release it.
     if (this.stopped || this.failed) media?.release();
     const { hls } = this;
     if (hls !== null && !this.stopped) {
@@ -347,7 +350,7 @@ export class PlaybackSession extends Session {
     try {
       reader = this.swarm.openReader(this.file.index, { readAheadBytes: 0 });
     } catch {
-      // Too many readers: players read for themselves and get the error.
+      // Too many readers: players have readers of their own and get the error.
       this.#prebufferBytes = 0;
       return;
     }
@@ -392,7 +395,7 @@ export class PlaybackSession extends Session {
       : output === "ts" && (this.presentation?.ts.sizeBytes ?? null) !== null;
     if (!isTs) return;
     const from = Math.max(0, this.file.sizeBytes - END_BYTES);
-    // Only to have it: the player reads it for itself and hears of errors.
+    // Only to have the bytes here: the player reads them itself and gets the errors.
     await reader.read(from, this.file.sizeBytes - from, { signal }).catch(() => {});
   }
 }

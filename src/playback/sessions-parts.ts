@@ -1,4 +1,4 @@
-/** What the sessions of an engine stand on. */
+/** What the sessions of an engine need. */
 import type { Resolver } from "../content/resolve.ts";
 import type { LiveSwarms } from "../live/swarm/live-source.ts";
 import type { ForeignReader } from "../media/foreign/types.ts";
@@ -10,7 +10,7 @@ import type { LiveWindowMaker } from "./live/live-streams.ts";
 import type { SessionObserver } from "./session-base.ts";
 import type { SessionRecords } from "./session-records.ts";
 
-/** What the sessions stand on. */
+/** What the sessions need. */
 export interface SessionsParts {
   readonly clock: Clock;
   readonly log: Logger;
@@ -20,11 +20,11 @@ export interface SessionsParts {
   readonly liveWindow: LiveWindowMaker;
   readonly resolver: Resolver;
   readonly startTimeoutMs: number;
-  /** Makes AAC; null: nothing does. */
+  /** Converts sound to AAC; null: sound is not converted. */
   readonly audioEncoder: AudioEncoder | null;
-  /** Reads containers that we have no reader for; null: nothing does. */
+  /** Reads containers that we have no reader for; null: they are refused. */
   readonly foreignReader: ForeignReader | null;
-  /** What sound is transcoded to. */
+  /** The format of converted sound. */
   readonly audioTarget: AudioTarget;
   /** The metadata of a stream that is being started is known now. */
   readonly onMetadata: (metainfo: AnyMetainfo) => void;

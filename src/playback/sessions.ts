@@ -38,7 +38,7 @@ export class Sessions {
   readonly #parts: SessionsParts;
   readonly #byKey = new Map<string, AnySession>();
   readonly #byId = new Map<string, AnySession>();
-  /** All sessions share it: few chunks wait to be used again, however many players there are. */
+  /** Shared by all sessions: few chunks wait to be used again, however many players there are. */
   readonly #shared = new SharedOutputs(new ChunkBuffers());
   readonly #presentations: Presentations;
   readonly #live: LiveStreams;
@@ -46,7 +46,7 @@ export class Sessions {
   readonly #ended: EndedSessions;
   readonly #limits = new SessionLimits();
   readonly #records: SessionRecords;
-  /** What starts on trial made. */
+  /** Sessions that starts on trial made. */
   readonly #trials = new WeakMap<StartRequest, AnySession>();
   /** Sessions that are coming back, by id: a player asks for several segments at once. */
   readonly #returning = new Map<string, SharedTask<AnySession>>();
@@ -65,7 +65,7 @@ export class Sessions {
     return [...this.#byId.values()];
   }
 
-  /** The session of a control or playback URL; the segment alone is the secret, the infohash must fit it. */
+  /** The session of a control or playback URL. Only the segment is secret; the infohash must match it. */
   find(infohashHex: string, id: string): AnySession | null {
     const session = this.#byId.get(id);
     return session !== undefined && session.identity.infohashHex === infohashHex ? session : null;
@@ -78,15 +78,18 @@ export class Sessions {
     return session === null ? null : { log: session.events, hasEnded: running === null };
   }
 
-  /** The starter of the session with these values, as in `SessionIdentity`, whether it runs or ended by itself; undefined when there is none. */
+  /**
+   * The starter of the session with these values, as in `SessionIdentity`, whether it runs or ended by itself;
+   * undefined when there is none.
+   */
   ownerOf(infohashHex: string, id: string): string | null | undefined {
     const running = this.find(infohashHex, id)?.identity;
     return (running ?? this.#records.find(infohashHex, id) ?? this.#ended.find(infohashHex, id))?.owner;
   }
 
   /**
-   * The session of a playback URL, brought back if it ended by itself; null when there is none. `caller` tells callers
-   * apart: from now on it may use the session's segments. Rejects as `start`.
+   * The session of a playback URL, brought back if it ended by itself; null when there is none. `caller` identifies the
+   * caller, which may use the session's segments from now on. Rejects as `start`.
    */
   async open(infohashHex: string, id: string, caller: string, signal: AbortSignal): Promise<AnySession | null> {
     const record = this.#records.find(infohashHex, id);
@@ -98,8 +101,8 @@ export class Sessions {
 
   /**
    * The HLS session that a segment's URL belongs to: the client's own first, then any on that file. One that ended by
-   * itself is brought back for a caller that once showed its id, for nobody else: an infohash is no secret. Null when
-   * there is none. Rejects as `start`.
+   * itself is brought back only for a caller that once showed its id, because an infohash is no secret. Null when there
+   * is none. Rejects as `start`.
    */
   async openForSegment(
     query: SegmentQuery,
@@ -112,7 +115,10 @@ export class Sessions {
     return record === null ? null : await this.#bringBack(record, signal);
   }
 
-  /** A page finds only what it started or showed the id of: the infohash alone would reveal what the user watches. */
+  /**
+   * A page finds only sessions that it started or showed the id of: the infohash alone would reveal what the user
+   * watches.
+   */
   #findForSegment(query: SegmentQuery, client: SegmentClient): AnySession | null {
     const { fileIndex } = query;
     let found: AnySession | null = null;
@@ -179,7 +185,7 @@ export class Sessions {
         const joined = lease = this.#parts.swarms.acquire({ ...named, ...(metainfo && { metainfo }), ...wishes });
         attempt.reason = () => joined.swarm.status().peers === 0 ? "no_peers" : "no_metadata";
         metainfo = await joined.swarm.metadata(late.signal).catch((error) => {
-          // A broadcast that was joined meanwhile by what is known elsewhere took the place of the swarm.
+          // The infohash turned out to be a broadcast that was joined in the meantime: it replaced this swarm.
           const live = running();
           if (live === null) throw error;
           return live;
@@ -201,7 +207,7 @@ export class Sessions {
     }
   }
 
-  /** Of a torrent: its file is opened first. The lease goes back unless a new session keeps it. */
+  /** Of a torrent: its file is opened first. The lease is released unless a new session keeps it. */
   async #startFile(
     lease: SwarmLease,
     metainfo: Metainfo,
@@ -251,7 +257,7 @@ export class Sessions {
     }
   }
 
-  /** `session` once it can be played; where that is not waited for, unless it fails in a moment. */
+  /** `session` once it can be played. Without waiting: at once, unless it fails within a moment. */
   async #readied(session: PlaybackSession, request: StartRequest, signal: AbortSignal): Promise<PlaybackSession> {
     const moment = request.atOnce ? deadline(this.#parts.clock, FAIL_FAST_MS, signal) : null;
     try {
@@ -367,7 +373,7 @@ export class Sessions {
   #joinLive(key: string, request: StartRequest): LiveSession | null {
     const running = this.#byKey.get(key);
     if (running?.kind !== "live" || running.preferredAudioLanguage !== request.preferredAudioLanguage) return null;
-    // The broadcaster may have gone on under the same id.
+    // The broadcaster may have continued under the same id.
     if (running.stream.ended) return null;
     return running.rejoined(request);
   }

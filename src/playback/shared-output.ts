@@ -1,7 +1,7 @@
 /**
- * What a muxer made, shared by its readers: two hundred players of one file stand near each other, and muxing the same
- * packets for each costs twenty times what sending them does. A reader whose place nobody has been to has a run of the
- * muxer begin there; whoever comes by later takes what that run made, and goes on with it where it ends.
+ * Muxed output, shared by its readers. Two hundred players of one file stand near each other, and muxing the same
+ * packets for each costs twenty times what sending them does. A reader at a place where nobody has been makes a run of
+ * the muxer begin there. Later readers take the chunks of that run, and continue it where it ends.
  */
 import type { ChunkBuffers } from "../bytes/chunk-buffers.ts";
 import { withSignal } from "../bytes/deadline.ts";
@@ -37,7 +37,7 @@ interface Maker {
   readonly run: Run;
   readonly ending: AbortController;
   readonly iterator: AsyncIterator<Uint8Array>;
-  /** Place of what it makes next. */
+  /** Place of the next chunk that it makes. */
   next: number;
   readers: number;
   /** The chunk that is being made; null between chunks. */
@@ -66,7 +66,7 @@ export interface SharedReader {
   stallReason(): StallReason | null;
   /** As of `Run`. */
   readonly positionBytes: number | null;
-  /** To be called once, also when it was not read to its end. */
+  /** To be called once, also when the body was not read to its end. */
   close(): void;
 }
 
@@ -74,7 +74,7 @@ export interface SharedReader {
 export class SharedOutputs {
   readonly buffers: ChunkBuffers;
   readonly #outputs = new WeakMap<object, Map<string, SharedOutput>>();
-  /** By what they are made from: how many sessions play it in parts that are asked for one by one. */
+  /** By source: how many sessions play it in parts that are requested one by one. */
   readonly #audiences = new WeakMap<object, number>();
   /** Least recently used first. */
   readonly #kept = new Map<Chunk, SharedOutput>();
@@ -96,12 +96,12 @@ export class SharedOutputs {
     return Math.min(MAX_KEPT_BYTES, Math.max(MIN_KEPT_BYTES, this.#readers * KEPT_BYTES_PER_READER));
   }
 
-  /** One more session plays parts of `source` (segments): what several play is kept between their requests. */
+  /** One more session plays parts of `source` (segments). Parts that several play are kept between their requests. */
   joinAudience(source: object): void {
     this.#audiences.set(source, (this.#audiences.get(source) ?? 0) + 1);
   }
 
-  /** One session less; the last one takes what was kept along. */
+  /** One session less; with the last one the kept parts are dropped. */
   leaveAudience(source: object): void {
     const left = Math.max(0, (this.#audiences.get(source) ?? 0) - 1);
     this.#audiences.set(source, left);
@@ -131,7 +131,7 @@ export class SharedOutputs {
     this.#readers += readers;
   }
 
-  /** Keeps a chunk, and drops others where there are too many. */
+  /** Keeps a chunk, and drops others if there are too many. */
   keep(chunk: Chunk, output: SharedOutput): void {
     this.#kept.set(chunk, output);
     this.#keptBytes += chunk.bytes.length;
@@ -147,7 +147,7 @@ export class SharedOutputs {
     this.#kept.set(chunk, output);
   }
 
-  /** Its output has no use for it any more. */
+  /** Its output no longer needs it. */
   forget(chunk: Chunk): void {
     if (!this.#kept.delete(chunk)) return;
     chunk.state = "dropped";
@@ -156,7 +156,7 @@ export class SharedOutputs {
   }
 }
 
-/** One output: its makers, what they made, and who reads where. */
+/** One output: its makers, their chunks, and the places of its readers. */
 class SharedOutput {
   readonly #all: SharedOutputs;
   readonly #isPart: () => boolean;
@@ -165,10 +165,10 @@ class SharedOutput {
   readonly #makers = new Set<Maker>();
   /** By `offset / BUCKET_BYTES`. */
   readonly #buckets = new Map<number, Chunk[]>();
-  /** Where it ends; null until somebody came there. */
+  /** Where it ends; null until a reader came there. */
   #sizeBytes: number | null = null;
 
-  /** `isPart`: it is kept for others who will ask for it. `emptied`: nobody reads it and nothing of it is kept. */
+  /** `isPart`: it is kept for later requests of others. `emptied`: nobody reads it and nothing of it is kept. */
   constructor(all: SharedOutputs, isPart: () => boolean, emptied: () => void) {
     this.#all = all;
     this.#isPart = isPart;
@@ -273,7 +273,7 @@ class SharedOutput {
     return maker;
   }
 
-  /** The next chunk of `maker`, made once for all who wait for it; null at the end. */
+  /** The next chunk of `maker`, made once for all readers that wait for it; null at the end. */
   #advance(maker: Maker, seat: Seat): Promise<Chunk | null> {
     return maker.making ??= (async () => {
       try {
@@ -305,7 +305,7 @@ class SharedOutput {
     this.#all.keep(chunk, this);
   }
 
-  /** Whether somebody but `except` is about to come to `chunk`, or is in the middle of it. */
+  /** Whether a seat other than `except` will soon reach `chunk`, or is in the middle of it. */
   #isWanted({ offset, bytes }: Chunk, except: Seat | null): boolean {
     const from = offset - this.#all.limitBytes;
     for (const seat of this.#seats) {
@@ -314,7 +314,7 @@ class SharedOutput {
     return false;
   }
 
-  /** Drops what nobody is about to come to. */
+  /** Drops chunks that no reader will reach soon. */
   #sweep(): void {
     for (const chunk of [...this.#buckets.values()].flat()) if (!this.#isWanted(chunk, null)) this.drop(chunk);
   }

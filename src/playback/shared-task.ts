@@ -16,7 +16,7 @@ export class SharedTask<T> {
     this.#promise.catch(() => {});
   }
 
-  /** True once every waiter gave up before the end: the result is an abortion, not to be shared further. */
+  /** True once every waiter gave up before the end: the result is an abort, not to be shared further. */
   get abandoned(): boolean {
     return this.#controller.signal.aborted;
   }

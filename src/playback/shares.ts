@@ -4,7 +4,7 @@
 export interface Holder {
   /** `own`: a program on this machine, the engine's own pages included. `page`: a page of another site. `other`: another machine. */
   readonly kind: "own" | "page" | "other";
-  /** Tells holders of one kind apart. */
+  /** Distinguishes holders of one kind. */
   readonly name: string;
 }
 
@@ -15,7 +15,7 @@ export const OWN: Holder = { kind: "own", name: "" };
 export interface ShareLimits {
   /** For all together. */
   readonly total: number;
-  /** Part of `total` that only `own` gets. */
+  /** The part of `total` that only `own` gets. */
   readonly reserved: number;
   /** For one page, or rather for all pages that one machine shows. */
   readonly page: number;

@@ -1,9 +1,9 @@
-/** Files of a torrent that hold the subtitles of a film in it, told by their names. */
+/** Files of a torrent that hold the subtitles of a film in it, recognised by their names. */
 import { looksPlayable } from "../content/file-choice.ts";
 import { languageOf } from "../media/language.ts";
 import type { MetainfoFile } from "../metainfo/types.ts";
 
-/** Subtitles of one film that are offered: films come in no more languages. */
+/** Most subtitles offered for one film: films come in no more languages. */
 export const MAX_SIDECARS = 60;
 /** Largest such file, bytes: those of long films have 200 KB. */
 export const MAX_SIDECAR_BYTES = 2 * 1024 * 1024;
@@ -11,7 +11,7 @@ export const MAX_SIDECAR_BYTES = 2 * 1024 * 1024;
 /** A file of subtitles. */
 export interface Sidecar {
   readonly file: MetainfoFile;
-  /** For people; unlike those of the other files. */
+  /** For people; different from those of the other files. */
   readonly name: string;
   /** BCP 47; null: its name does not say. */
   readonly language: string | null;
@@ -19,8 +19,8 @@ export interface Sidecar {
 }
 
 /**
- * The subtitles of `film` among `files`: named like it (`Film.mkv`, `Film.en.srt`), in a folder named like it, or any where the
- * torrent has one film alone.
+ * The subtitles of `film` among `files`: named like it (`Film.mkv`, `Film.en.srt`), in a folder named like it, or any
+ * if the torrent has only this film.
  */
 export function sidecarsOf(files: readonly MetainfoFile[], film: MetainfoFile): readonly Sidecar[] {
   const stem = stemOf(film.name).toLowerCase();
@@ -45,7 +45,7 @@ export function sidecarsOf(files: readonly MetainfoFile[], film: MetainfoFile): 
   return found;
 }
 
-/** What the name of a file says beyond that of the film; null when it belongs to another. */
+/** The part of a file's name beyond that of the film; null when it belongs to another. */
 function wordsFor(file: MetainfoFile, stem: string): string | null {
   const own = stemOf(file.name);
   if (own.toLowerCase().startsWith(stem) && !/^[\p{L}\p{N}]/u.test(own.slice(stem.length))) {

@@ -20,13 +20,13 @@ export interface StartRequest {
   readonly clientHost: string;
   /** The caller as `Sessions.open` names it; it may use segments without the id. Default: `clientHost`. */
   readonly caller?: string;
-  /** As in `SessionIdentity`. Default: a program of the user's. */
+  /** As in `SessionIdentity`. Default: a program of the user. */
   readonly owner?: string | null;
-  /** Whose share of the sessions this one is taken from. Default: this machine's own programs. */
+  /** The holder whose share of the sessions this one takes. Default: this machine's own programs. */
   readonly holder?: Holder;
   readonly callerIsLocal: boolean;
   readonly preferredAudioLanguage: string | null;
-  /** Which audio is made into AAC; null: none. */
+  /** Which audio is converted to AAC; null: none. */
   readonly transcode: AudioTranscoding | null;
   readonly clientSessionId: number;
   readonly useApiStop: boolean;
@@ -37,18 +37,18 @@ export interface StartRequest {
   readonly singleReader?: boolean;
   /** No peer is asked or served: all data comes from web seeds. Default false. */
   readonly withoutPeers?: boolean;
-  /** Files that the default one is taken from; null or absent: all. */
+  /** Files from which the default one is chosen; null or absent: all. */
   readonly selectedIndexes?: readonly number[] | null;
   /** Files that may be played next; their beginning is fetched ahead. Null or absent: not known. */
   readonly nextIndexes?: readonly number[] | null;
   /**
-   * The session is given out as soon as stream and file are known; it opens the container by itself, and fails by itself.
-   * Default: when there is something to read.
+   * The session is returned as soon as stream and file are known; it opens the container by itself, and fails by
+   * itself. Default: it is returned when there is something to read.
    */
   readonly atOnce?: boolean;
   /**
-   * Nothing is to change: a session that runs stays as it is, and one that had to be made ends as soon as it is known how it
-   * starts. Its URL brings it back. Must come without `forceRestart`. Default false.
+   * Nothing may change: a running session stays, and one that had to be made ends as soon as its start is decided. Its
+   * URL brings it back. Must come without `forceRestart`. Default false.
    */
   readonly isTrial?: boolean;
   /** Id of a session that comes back. Default: a new one. */

@@ -1,4 +1,4 @@
-/** What `stat_url` answers: section 2.3 of the HTTP API. */
+/** The response of `stat_url`: section 2.3 of the HTTP API. */
 import type { MemberFigures } from "../live/swarm/member-figures.ts";
 import type { LiveSession } from "./live/live-session.ts";
 import type { PlaybackSession } from "./session.ts";
@@ -53,8 +53,8 @@ export function statOf(
 }
 
 /**
- * What `stat` adds with `detail=1`: the pieces of the file in cells, the fastest peers, and the tracks of the output. Of a
- * broadcast the members that we are connected to, with the substreams that go between us.
+ * The additions of `stat` with `detail=1`: the pieces of the file in cells, the fastest peers, and the tracks of the
+ * output. For a broadcast the members that we are connected to, with the substreams that go between us.
  */
 export function detailOf(session: AnySession): Record<string, unknown> {
   if (session.kind === "live") {
@@ -88,7 +88,7 @@ export function detailOf(session: AnySession): Record<string, unknown> {
   };
 }
 
-/** A member as the API tells of it. */
+/** A member as the API reports it. */
 export function memberJson(member: MemberFigures): Record<string, unknown> {
   return {
     address: member.address,

@@ -7,10 +7,10 @@ import type { Clock } from "../ports.ts";
 import type { PlaybackSession } from "./session.ts";
 import { type Sidecar, sidecarsOf } from "./sidecars.ts";
 
-/** For a file of subtitles to come, ms. */
+/** Deadline for a file of subtitles, ms. */
 const READ_TIMEOUT_MS = 60_000;
 
-/** The subtitles that a session offers, in the order of the torrent; none of output that is not HLS. */
+/** The subtitles that a session offers, in the order of the torrent; none if the output is not HLS. */
 export function subtitlesOf(session: PlaybackSession): readonly Sidecar[] {
   return session.identity.output === "hls" ? sidecarsOf(session.swarm.metainfo?.files ?? [], session.file) : [];
 }

@@ -12,8 +12,8 @@ export interface TimeRange {
 }
 
 /**
- * The whole segments that hold `[fromMs, untilMs)`, `untilMs` null for the end: they begin with a random access point. Null where
- * the stream has no length or nothing of it is played then. Rejects as `Presentation.planHls`.
+ * The whole segments that hold `[fromMs, untilMs)`; `untilMs` null: to the end. They begin with a random access point.
+ * Null if the stream has no length or nothing of it is played then. Rejects as `Presentation.planHls`.
  */
 export async function timeRange(
   session: PlaybackSession,

@@ -1,5 +1,6 @@
 /**
- * Starts that may use no peers (`disable_p2p`): content that is neither here nor at a web seed is refused with a reason.
+ * Starts that may use no peers (`disable_p2p`). Content that is neither here nor at a web seed is refused with a
+ * reason.
  */
 import { MillraceError } from "../errors.ts";
 import type { Swarm } from "../swarm/types.ts";
@@ -9,8 +10,8 @@ import type { PlaybackSession } from "./session.ts";
 import type { StartRequest } from "./start-request.ts";
 
 /**
- * What the swarm is to know of a start. Throws `invalid_argument` for one without peers unless `metainfo` is known and that
- * of files.
+ * What the swarm has to know about a start. Throws `invalid_argument` for one without peers unless `metainfo` is known
+ * and describes files.
  */
 export function peerWishes(
   { withoutPeers = false }: Pick<StartRequest, "withoutPeers">,
@@ -25,7 +26,7 @@ export function peerWishes(
   return { withoutPeers };
 }
 
-/** Whether a start gets what `running` delivers. One that changes its mind about peers restarts it. */
+/** Whether a start gets the output of `running`. One that wants peers differently restarts it. */
 export function mayJoin(running: PlaybackSession, request: StartRequest): boolean {
   if (!running.suits(request)) return false;
   if (running.withoutPeers === (request.withoutPeers ?? false)) return true;
@@ -33,7 +34,7 @@ export function mayJoin(running: PlaybackSession, request: StartRequest): boolea
   return false;
 }
 
-/** Throws `invalid_argument` where a part of the torrent is missing and no web seed has it. Its metadata is known. */
+/** Throws `invalid_argument` if a part of the torrent is missing and no web seed has it. Its metadata is known. */
 export function requireOtherSources(swarm: Swarm, magnet: Magnet | undefined): void {
   const { webSeeds, pieceCount } = swarm.metainfo!;
   if (webSeeds.length > 0 || (magnet?.webSeeds.length ?? 0) > 0 || swarm.status().havePieces === pieceCount) return;

@@ -4,7 +4,9 @@ import { API_CODES, REPORTED_AS } from "../error-codes.ts";
 
 export { API_CODES };
 
-/** Statuses of API answers: 200 but for an address that may not call, a body over its limit, and too many calls. */
+/**
+ * Statuses of API responses: 200, except for an address that may not call, a body over its limit, and too many calls.
+ */
 export type ApiStatus = 200 | 403 | 413 | 429;
 
 /** A failure as reported to the caller. */
@@ -13,7 +15,7 @@ export class ApiError extends Error {
   /** One of `API_CODES`. */
   readonly code: number;
   readonly status: ApiStatus;
-  /** When to try again, s (`Retry-After`, RFC 9110 section 10.2.3); null where that is not known. */
+  /** When to try again, s (`Retry-After`, RFC 9110 section 10.2.3); null when that is not known. */
   readonly retryAfterS: number | null;
 
   constructor(code: number, message: string, status: ApiStatus = 200, retryAfterS: number | null = null) {
@@ -24,7 +26,7 @@ export class ApiError extends Error {
   }
 }
 
-/** What is reported to the caller for `error`; internal messages stay in the log, since they may name paths. */
+/** The report of `error` to the caller. Internal messages stay in the log, since they may contain paths. */
 export function toApiError(error: unknown): ApiError {
   if (error instanceof ApiError) return error;
   const code = error instanceof MillraceError ? REPORTED_AS[error.code].api : API_CODES.internal;

@@ -1,4 +1,4 @@
-/** One call of the JSON method API: who may call, with which parameters, and how the result is wrapped. */
+/** One call of the JSON method API: whether the caller may make it, its parameters, and the envelope of its result. */
 import * as z from "zod";
 import { hasCode } from "../../errors.ts";
 import type { Admission, BodyHold, Leave } from "../admission.ts";
@@ -37,7 +37,7 @@ export function createDispatch(methods: readonly Method[], parts: ApiParts, admi
   const byName = new Map<string, { method: Method; read: ParamReader }>();
   for (const method of methods) byName.set(method.name, { method, read: paramReader(method) });
 
-  /** Reads the parameters; of the body only as much as the caller may send by what the query says. */
+  /** Reads the parameters. Reads no more of the body than the query shows the caller may send. */
   const receive = async (
     request: Request,
     caller: RequestCaller,
@@ -122,7 +122,7 @@ export function createDispatch(methods: readonly Method[], parts: ApiParts, admi
         ? new ApiError(API_CODES.unavailable, error.message, 429, RETRY_AFTER_S)
         : toApiError(error);
       const isFault = told.code === API_CODES.internal;
-      // Only names of the registry: a caller may send any.
+      // Only names of the registry, because a caller may send any.
       parts.metrics.calls.add({ method: byName.has(name) ? name : "unknown", result: `error_${told.code}` });
       parts.log.log(isFault ? "error" : "debug", "an API call failed", {
         request: caller.requestId,

@@ -8,20 +8,21 @@ import { API_CODES, ApiError } from "./codes.ts";
 /** Largest body, bytes: a transport file of 16 MiB and the fields around it. */
 export const MAX_BODY_BYTES = 17 * 1024 * 1024;
 /**
- * Largest urlencoded form or JSON body, bytes: they carry text; files come as parts. Also the most that is read of a stranger who has
- * shown no token yet and brings no file that the method takes from everybody; the longest list of ids is a tenth of it.
+ * Largest urlencoded form or JSON body, bytes: they carry text; files come as parts. It is also the most that is read
+ * from a stranger that has shown no token, except a file that the method accepts from everybody. The longest list of
+ * ids is a tenth of it.
  */
 export const MAX_FORM_BYTES = 1024 * 1024;
 /** Longest text of one field, characters: a magnet link of the longest kind. */
 export const MAX_FIELD_CHARS = 64 * 1024;
-/** Longest name of a field, characters: ours are words. */
+/** Longest name of a field, characters: our names are words. */
 const MAX_NAME_CHARS = 1024;
 /** Most fields of one call: lists are a few hundred entries long. */
 export const MAX_FIELDS = 10_000;
-/** The parameter that a body stands for when it is no form. */
+/** The parameter that the body fills when it is not a form. */
 const BODY_PARAMETER = "file";
 
-/** What a call brought. */
+/** The content of a call. */
 export interface ApiInput {
   /** All values of a name, the query's before the form's. */
   texts(name: string): readonly string[];
@@ -40,7 +41,7 @@ export interface InputFields {
   readonly input: ApiInput;
 }
 
-/** The query's parameters, and room for more; `method` stands before any of that name. Throws as `add`. */
+/** The query's parameters, and room for more; `method` comes before any of that name. Throws as `add`. */
 export function queryFields(request: Request, method?: string): InputFields {
   const texts = new Map<string, string[]>();
   const lists = new Map<string, readonly string[]>();
@@ -82,7 +83,10 @@ export interface BodyRules {
   readonly hold: BodyHold;
 }
 
-/** Adds what the body of a POST says. Throws `ApiError` with status 413 over a limit, code 3 for a malformed body, or as `readBody`. */
+/**
+ * Adds the content of a POST's body. Throws `ApiError` with status 413 over a limit, code 3 for a malformed body, or as
+ * `readBody`.
+ */
 export async function readInput(request: Request, fields: InputFields, rules: BodyRules): Promise<ApiInput> {
   if (request.method === "POST") {
     for (const [name, value] of await readFields(request, rules)) fields.add(name, value);
@@ -115,7 +119,7 @@ function tooLarge(message: string): ApiError {
   return new ApiError(API_CODES.invalidParameter, message, 413);
 }
 
-/** The members of a JSON object as a query would have them; those that are null count as absent. */
+/** The members of a JSON object, in the form of a query; null members count as absent. */
 function jsonFields(text: string): [string, FieldValue][] {
   let parsed: unknown;
   try {

@@ -14,8 +14,8 @@ export class JsonStream {
   }
 
   /**
-   * The value between `before` and `after`, UTF-8. Rejects when not even the first part can be made; a later failure
-   * breaks the body off, so that nobody takes half a value for the whole.
+   * The value between `before` and `after`, UTF-8. Rejects when not even the first part can be made. A later failure
+   * cuts the body off, so that nobody takes half a value for the whole.
    */
   async wrapped(before: string, after: string): Promise<ReadableStream<Uint8Array>> {
     const encoder = new TextEncoder();
@@ -44,7 +44,7 @@ export function jsonStream(before: string, items: AsyncIterable<Part>, after: st
   return new JsonStream((async function* () {
     const iterator = items[Symbol.asyncIterator]();
     try {
-      // The first page is made before anything is sent: when it fails, the call does.
+      // The first page is made before anything is sent: if it fails, the call fails.
       let part = await iterator.next();
       yield before;
       for (; !part.done; part = await iterator.next()) yield part.value;

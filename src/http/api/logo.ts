@@ -17,7 +17,7 @@ export async function readLogo(file: File): Promise<string> {
   return `data:${type};base64,${btoa(text)}`;
 }
 
-/** Address of the picture that an item was given, up to the item's id; `ownUrl` is the engine's as the caller names it. */
+/** Address of an item's own picture, up to the item's id; `ownUrl` is the engine's address as the caller knows it. */
 export function logoUrl(ownUrl: string): string {
   return `${ownUrl}/server/api?method=get_channel_icon&id=`;
 }

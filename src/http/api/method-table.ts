@@ -2,7 +2,7 @@
 import * as z from "zod";
 import type { Method } from "./method.ts";
 
-/** Markdown: each method with who may call it, its parameters (those in brackets may be left out) and what it does. */
+/** Markdown: each method with its access, its parameters (optional ones in brackets) and its summary. */
 export function methodMarkdown(methods: readonly Method[]): string {
   const rows = methods.map((method) => {
     const cells = [`\`${method.name}\``, accessOf(method), parameters(method), method.summary];
@@ -11,7 +11,7 @@ export function methodMarkdown(methods: readonly Method[]): string {
   return ["| method | access | parameters | |", "| --- | --- | --- | --- |", ...rows].join("\n");
 }
 
-/** Who may call `method`, in words. */
+/** The callers that may use `method`, in words. */
 export function accessOf(method: Method): string {
   const who = method.public ? "public" : "token";
   const where = method.remote ? "" : ", this machine only";

@@ -1,6 +1,6 @@
-/** Results whose form the API fixes, with something of ours to say beside them. */
+/** Results whose form the API fixes, with further fields of ours beside them. */
 
-/** A result, and fields that stand beside `result` and `error` in the answer. */
+/** A result, and fields that stand beside `result` and `error` in the response. */
 export class Noted<Result> {
   readonly result: Result;
   readonly notes: Readonly<Record<string, unknown>>;

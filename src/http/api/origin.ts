@@ -1,4 +1,4 @@
-/** What the JSON API makes of the page behind a request. */
+/** How the JSON API judges the page behind a request. */
 import { type Page, pageOf } from "../page.ts";
 
 /** How a page stands to the engine: see `Page`. */

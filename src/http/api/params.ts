@@ -29,7 +29,7 @@ function fieldsOf(method: Method): [string, FieldSchema][] {
 
 /** The reader of `method`'s parameters. */
 export function paramReader(method: Method): ParamReader {
-  // Made at the first call: few of the forty methods are ever called, and a start waits for none of them.
+  // Made at the first call: few of the forty methods are ever called, and no start of the engine waits for them.
   let fields: readonly [string, FieldSchema][] | null = null;
   return (input) => {
     const raw: Record<string, unknown> = {};
@@ -46,7 +46,7 @@ export function paramReader(method: Method): ParamReader {
   };
 }
 
-/** What is wrong with a value in our own words: the schema's change with its version. */
+/** What is wrong with a value, in our own words: the schema library's words change with its version. */
 function faultText(issue: z.core.$ZodIssue): string {
   const place = typeof issue.path[1] === "number" ? `value ${issue.path[1] + 1}: ` : "";
   return place + ruleText(issue);
@@ -70,7 +70,7 @@ function ruleText(issue: z.core.$ZodIssue): string {
   }
 }
 
-/** By what the schema expects. */
+/** By the type that the schema expects. */
 const TYPE_TEXTS: Readonly<Record<string, string>> = {
   array: "a list",
   boolean: "0 or 1",
@@ -109,7 +109,7 @@ function readField(name: string, field: FieldSchema, input: ApiInput): unknown {
   return first.trim() === "" ? undefined : readScalar(name, field, first);
 }
 
-/** A list that came as one, so that no comma in it means anything. */
+/** A list that came as one, so its elements may contain commas. */
 function readListed(name: string, field: FieldSchema, list: readonly string[]): unknown {
   if (field.type !== "array") throw invalid(name, "one value is expected, and no list");
   const item = field.items ?? {};

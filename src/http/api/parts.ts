@@ -24,10 +24,10 @@ import type { AccessPolicy } from "../address.ts";
 import type { SentSessions } from "../sent-sessions.ts";
 import type { PictureCache } from "./picture.ts";
 
-/** The engine's own state, for those who look after it. */
+/** The engine's own state, for the person who operates it. */
 export interface Operating {
   settings(): EngineSettings;
-  /** How far a torrent is that runs here; null: it does not. */
+  /** Progress of a torrent that runs here; null: it does not run. */
   progress(infohashHex: string): TorrentProgress | null;
   setLimits(limits: { readonly downloadBytesPerSecond?: number; readonly uploadBytesPerSecond?: number }): void;
   /** The newest warnings and errors, the newest first. */
@@ -39,7 +39,7 @@ export interface Operating {
   }[];
 }
 
-/** What a torrent does before it plays. */
+/** State of a torrent before it plays. */
 export interface TorrentProgress {
   /** Connected. */
   readonly peers: number;
@@ -52,7 +52,7 @@ export interface TorrentProgress {
   readonly checking: { readonly done: number; readonly total: number } | null;
 }
 
-/** What the engine is set to, and what it uses now. Bytes. */
+/** The engine's settings and current figures. Bytes. */
 export interface EngineSettings {
   readonly limits: {
     readonly downloadBytesPerSecond: number;
@@ -72,8 +72,8 @@ export interface EngineSettings {
 /** The broadcasts that callers start. */
 export interface BroadcastDesk {
   /**
-   * Resolves when the source delivers. Rejects with `invalid_argument` (the source cannot be read so), `conflict` (one of
-   * this name runs), `too_busy`, and as opening sources and starting broadcasts do.
+   * Resolves when the source delivers. Rejects with `invalid_argument` (the source cannot be read), `conflict` (a
+   * broadcast of this name runs), `too_busy`, and as opening sources and starting broadcasts do.
    */
   start(
     wanted: { readonly source: string; readonly name: string; readonly title: string },
@@ -87,7 +87,7 @@ export interface BroadcastDesk {
 /** A broadcast of ours. */
 export interface BroadcastFigures {
   readonly name: string;
-  /** As logs may show it. */
+  /** In a form that may appear in logs. */
   readonly source: string;
   readonly metainfo: LiveMetainfo;
   readonly contentId: string;
@@ -108,7 +108,7 @@ export interface ApiParts {
   readonly sessions: Pick<Sessions, "start" | "stop">;
   readonly players: Players;
   readonly sentSessions: SentSessions;
-  /** What other engines send; null: nothing is taken. */
+  /** Streams that other engines send; null: none are accepted. */
   readonly cast: { readonly receiver: CastReceiver; readonly senders: CastSenders; readonly key: string } | null;
   readonly content: MetainfoFinder;
   readonly analyzer: Analyzer;

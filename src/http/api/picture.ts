@@ -1,4 +1,4 @@
-/** Pictures: recognised by their bytes, whatever their sender says, and kept for a while. */
+/** Pictures: their bytes decide their type, whatever the sender says. They are kept for a while. */
 import { MillraceError } from "../../errors.ts";
 import type { Clock } from "../../ports.ts";
 
@@ -17,7 +17,7 @@ const FORMATS: readonly (readonly [RegExp, string])[] = [
   [/^GIF8[79]a/, "image/gif"],
   [/^RIFF[\s\S]{4}WEBP/, "image/webp"],
 ];
-/** Bytes that tell a format. */
+/** Bytes that identify a format. */
 const HEAD_BYTES = 12;
 
 /** MIME type of a PNG, JPEG, GIF or WebP picture; null for anything else. */
@@ -28,7 +28,7 @@ export function pictureType(bytes: Uint8Array): string | null {
 
 /** Bytes looked at for the root element of an SVG; licence texts and DTDs stand before it in some. */
 const SVG_HEAD_BYTES = 64 * 1024;
-/** What may come before the root element (XML 1.0, section 2.8): how it begins and how it ends. */
+/** What may come before the root element (XML 1.0, section 2.8): how each such part begins and ends. */
 const PROLOG: readonly (readonly [string, string])[] = [["<?", "?>"], ["<!--", "-->"], ["<!DOCTYPE", ">"]];
 
 /** Whether `bytes` are an SVG document: UTF-8 text whose first element is `svg`. */
@@ -47,8 +47,8 @@ export function isSvg(bytes: Uint8Array): boolean {
 }
 
 /**
- * A picture as an answer: the one kind of result that is not JSON. An SVG passes as it is: players and `<img>` run nothing
- * in it, and `Content-Security-Policy: sandbox` keeps it harmless where it is opened as a page.
+ * A picture as a response: the only kind of result that is not JSON. An SVG passes unchanged: players and `<img>` run
+ * nothing in it, and `Content-Security-Policy: sandbox` keeps it harmless if it is opened as a page.
  */
 export class Picture {
   readonly bytes: Uint8Array;

@@ -17,7 +17,7 @@ export const HEX_40 = z.string().regex(/^[0-9a-f]{40}$/);
 export const TASK_ID = z.int().min(1).describe("Number of a background task");
 /** What names a stream: a magnet link is the longest. */
 const SELECTOR = z.string().max(65_536);
-/** The ways to name a stream, as parameters. The first that is there counts, in the order of section 4.1. */
+/** The ways to name a stream, as parameters. The first one present counts, in the order of section 4.1. */
 export const SELECTORS = {
   content_id: SELECTOR.optional().describe("Content id of the stream: 40 hexadecimal digits"),
   infohash: SELECTOR.optional().describe("Infohash of the stream: 40 hexadecimal digits"),
@@ -28,7 +28,7 @@ export const SELECTORS = {
 export const SHORT_TEXT = z.string().max(1000);
 /** An item of the playlist. */
 export const ITEM_ID = z.int().min(1).describe("Number of an item of the playlist");
-/** Owner of the items that a call is about; optional. */
+/** Owner of the items that a call concerns; optional. */
 export const OWNER = SHORT_TEXT.optional().describe("Leaves out items of other owners");
 /** An infohash as callers write it. */
 export const INFOHASH = z.string().toLowerCase().regex(/^[0-9a-f]{40}$/, "40 hexadecimal characters are expected");

@@ -6,13 +6,13 @@ import { bodyChunks } from "../request-body.ts";
 import { API_CODES, ApiError } from "./codes.ts";
 import { type ApiInput, type InputFields, MAX_FIELD_CHARS, MAX_FIELDS } from "./input.ts";
 
-/** Keeps the file as it comes. */
+/** Stores the file as it arrives. */
 export type KeepUpload = (chunks: AsyncIterable<Uint8Array>) => Promise<Spooled>;
 
 /**
- * Reads a POST whose part `field`, or whose whole body, is a file; its bytes go to `keep` while they come. The answer's
- * `upload` is undefined when a multipart body has no such part. Throws `ApiError` for malformed bodies, or as `keep` and
- * `bodyChunks` do.
+ * Reads a POST whose part `field`, or whose whole body, is a file, and passes its bytes to `keep` as they arrive.
+ * `upload` of the result is undefined when a multipart body has no such part. Throws `ApiError` for malformed bodies,
+ * or as `keep` and `bodyChunks` do.
  */
 export async function readUpload(
   request: Request,
@@ -88,7 +88,7 @@ class MultipartFile {
     try {
       step();
     } catch {
-      // The parser throws on percent signs in a file name that stand for nothing.
+      // The parser throws on percent signs in a file name that encode nothing.
       this.fault ??= MALFORMED;
     }
     if (this.fault !== null) throw new ApiError(API_CODES.invalidParameter, `invalid parameter: ${this.fault}`);

@@ -1,4 +1,4 @@
-/** Answers as the document describes them: the two envelopes, and refusals. */
+/** Responses as the document describes them: the two envelopes, and refusals. */
 import * as z from "zod";
 import type { Components, Json } from "./schema.ts";
 
@@ -44,7 +44,7 @@ export function failure(components: Components): Json {
 /** A line of text that says why. */
 const LINE: Json = { "text/plain": { schema: { type: "string" } } };
 
-/** Answers of playback that are no success: a line of text each. */
+/** Failed responses of playback: a line of text each. */
 export const PLAYBACK_REFUSALS: Json = Object.fromEntries(
   Object.entries({
     400: "A parameter is malformed, or no stream is named",
@@ -56,10 +56,10 @@ export const PLAYBACK_REFUSALS: Json = Object.fromEntries(
   }).map(([status, description]) => [status, { description, content: LINE }]),
 );
 
-/** The refusal of what the address of the caller allows to nobody there. */
+/** The refusal of methods that nobody at the caller's address may use. */
 export const FORBIDDEN: Json = { 403: { description: "This address or page may not call", content: LINE } };
 
-/** Answers of the method API with a status of their own. */
+/** Responses of the method API with a status of their own. */
 export function methodRefusals(components: Components): Json {
   const content = body(failure(components));
   return {

@@ -28,10 +28,10 @@ const TOKEN: Json = {
     "The access token: `millrace token` shows it, get_api_access_token returns it to programs on this machine.",
 };
 
-/** All but the address, made at the first request: it takes milliseconds, and anybody may ask. */
+/** Everything but the address, made at the first request: it takes milliseconds, and anybody may ask. */
 let described: Json | null = null;
 
-/** The document (OpenAPI 3.0.3); `baseUrl` is the engine's as this caller names it. */
+/** The document (OpenAPI 3.0.3); `baseUrl` is the engine's address as this caller knows it. */
 export function openApi(baseUrl: string): Json {
   return { ...described ??= describe(), servers: [{ url: baseUrl }] };
 }

@@ -1,4 +1,4 @@
-/** The operations of the method API: one for each method, and those that take its name as a parameter. */
+/** The operations of the method API: one for each method, and those that take the method's name as a parameter. */
 import type { MethodGroup } from "../api/registry.ts";
 import { accessOf } from "../api/method-table.ts";
 import { MAX_FIELD_CHARS } from "../api/input.ts";
@@ -25,7 +25,7 @@ export function methodPaths(groups: readonly MethodGroup[], components: Componen
   return paths;
 }
 
-/** The answer of `method`, 200 for failures too. */
+/** The response of `method`, 200 for failures too. */
 export function answerOf(method: Method, components: Components): Json {
   const result = components.schemaOf(method.result, "output");
   if (result["format"] === "binary") return { ...body(result, "image/*"), ...body(failure(components)) };
@@ -78,7 +78,7 @@ function operationsOf(method: Method, tag: string, components: Components): Json
   return { get, post };
 }
 
-/** The path that all methods share: what clients send that were written before there were others. */
+/** The path that all methods share. Clients that were written before the other paths existed send it. */
 function byName(names: readonly string[], suffix: string, components: Components): Json {
   const method: Json = { type: "string", enum: names, description: "Name of the method" };
   const common = {

@@ -7,8 +7,8 @@ export function inPath(name: string, description: string, schema: Json = { type:
 }
 
 /**
- * A parameter of the query. `schema` may have `description` and `x-list`: lists of numbers are separated by commas, lists of
- * texts repeat the parameter, or are one JSON text where that says `json`.
+ * A parameter of the query. `schema` may have `description` and `x-list`: lists of numbers are separated by commas;
+ * lists of texts repeat the parameter, or are one JSON text if `x-list` is `json`.
  */
 export function inQuery(name: string, schema: Json, required = false): Json {
   const { description, "x-list": list, ...rest } = schema;
@@ -35,7 +35,7 @@ export function apiVersion(components: Components): Json {
   );
 }
 
-/** What private operations demand. */
+/** What private operations require. */
 export const BY_TOKEN: readonly Json[] = [{ token: [] }];
-/** What public operations demand. */
+/** What public operations require. */
 export const BY_NOTHING: readonly Json[] = [];

@@ -1,4 +1,4 @@
-/** What playback answers: sections 2.2, 2.3, 4.2 and 6 of the HTTP API. */
+/** Responses of playback: sections 2.2, 2.3, 4.2 and 6 of the HTTP API. */
 import * as z from "zod";
 import { MEMBER } from "../api/schemas.ts";
 

@@ -112,7 +112,7 @@ function startOperations(operationId: string, what: string, components: Componen
   };
 }
 
-/** What players read. Programs take these addresses from responses, and never make them. */
+/** Addresses that players read. Programs take these addresses from responses and never make them. */
 function streamPaths(): Json {
   const range: Json = {
     name: "Range",

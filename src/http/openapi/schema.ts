@@ -1,16 +1,16 @@
 /**
- * From zod to the schemas of OpenAPI 3.0.3, which more generators read than 3.1: null and files are written in a way of its
- * own there.
+ * From zod to the schemas of OpenAPI 3.0.3, which more generators read than 3.1. It has its own ways to write null and
+ * files.
  */
 import * as z from "zod";
 
 /** A part of the document. */
 export type Json = Record<string, unknown>;
 
-/** What an integer schema has as a limit when it has none. */
+/** Limits that zod writes for an integer schema without limits. */
 const NO_LIMIT = Number.MAX_SAFE_INTEGER;
 
-/** What the rest of the document refers to, gathered while that is made. */
+/** Schemas that the rest of the document refers to, gathered while the document is made. */
 export class Components {
   /** By name. */
   readonly schemas: Json = {};
@@ -54,19 +54,19 @@ function nullable(schema: Json): Json {
   return { ...schema, nullable: true, ...(words === undefined ? {} : { enum: [...new Set([...words, null])] }) };
 }
 
-/** What zod writes, as OpenAPI 3.0.3 means it. */
+/** Converts what zod writes to the form of OpenAPI 3.0.3. */
 function tidy(schema: Json, named: Readonly<Record<string, Json>>): Json {
   const [only] = (schema["allOf"] ?? []) as readonly Json[];
   if (schema["nullable"] === true && only?.["$ref"] !== undefined) {
     return nullable(tidy(named[String(only["$ref"]).split("/").pop()!]!, named));
   }
-  // Beside a reference nothing else counts.
+  // Beside a reference all other keys are ignored.
   if (only?.["$ref"] !== undefined) return tidy(only, named);
   const tidied: Json = {};
   for (const [key, value] of Object.entries(schema)) {
     const isFile = schema["format"] === "binary" && (key === "contentEncoding" || key === "maxLength");
     const isNoLimit = schema["type"] === "integer" && Math.abs(Number(value)) === NO_LIMIT;
-    // A field that is added to an answer one day must not break clients of today.
+    // A field that is added to a response one day must not break clients of today.
     const isClosed = key === "additionalProperties" && value === false;
     // Some generators take the words of an enumeration for texts, whatever its type is.
     const isTruth = key === "enum" && schema["type"] === "boolean";
@@ -80,7 +80,7 @@ function tidy(schema: Json, named: Readonly<Record<string, Json>>): Json {
     } else if (key === "items") tidied[key] = tidy(value as Json, named);
     else tidied[key] = value;
   }
-  // Without it generators of typed languages take 32 bits, and sizes and times do not fit.
+  // Without it generators of typed languages take 32 bits, too few for sizes and times.
   if (schema["type"] === "integer") tidied["format"] = "int64";
   return schema["nullable"] === true ? nullable(tidied) : tidied;
 }

@@ -5,24 +5,24 @@ import { type ChosenProgram, outputTracks } from "../../media/index/ts/programs.
 import type { LivePoint, ScanListener } from "./live-scan.ts";
 
 /**
- * Length of a segment, ms: players stay three of them behind the edge, so short ones keep them near; shorter still and
- * requests cost more than they gain, as broadcasts have a random access point every one or two seconds.
+ * Length of a segment, ms. Players stay three segments behind the edge, so short ones keep them near. Even shorter ones
+ * would cost more requests than they gain: broadcasts have a random access point every one or two seconds.
  */
 const LIVE_SEGMENT_MS = 2000;
-/** A random access point this much of a segment after the last cut is taken rather than waiting for the next. */
+/** A random access point this share of a segment after the last cut is used rather than waiting for the next. */
 const CUT_SHARE = 0.75;
-/** The first segments are this short where the stream lets them, ms, so that who joins has some to begin with early. */
+/** The first segments are this short if the stream allows it, ms, so that newcomers have some to begin with early. */
 const FIRST_SEGMENT_MS = 900;
 const FIRST_SEGMENTS = 3;
-/** How far behind a cut the ends of other streams' units are awaited, packets (about 2 MiB). */
+/** How far beyond a cut the ends of other streams' units are awaited, packets (about 2 MiB). */
 const FOLLOW_PACKETS = 11_200;
-/** Numbers count from here, Unix ms (2020-01-01): a later window of the same broadcast goes on above this one's. */
+/** Numbers count from here, Unix ms (2020-01-01), so that a later window of the same broadcast has higher numbers. */
 const NUMBERS_FROM_MS = 1_577_836_800_000;
-/** What is left before a gap is a segment if it is this long, ms: browsers stumble over shorter ones. */
+/** The rest before a gap becomes a segment if it is at least this long, ms: browsers stumble over shorter ones. */
 const LEAST_TAIL_MS = 500;
-/** Most segments kept: two hours of the shortest. A hostile stream could have one a packet. */
+/** Most segments kept: two hours of the shortest. A hostile stream could have one per packet. */
 const MAX_SEGMENTS = 5000;
-/** Sound of a segment that continues nothing begins this much before its pictures at most, 90 kHz: half a long PES. */
+/** How much the sound of a segment that continues nothing may begin before its pictures, 90 kHz: half a long PES. */
 const MAX_LEAD_90K = 13_500;
 /** A picture's duration when the stream does not state it, 90 kHz. */
 const PICTURE_90K = 3600;
@@ -41,8 +41,9 @@ export interface LiveSegment {
   /** It does not continue the segment before. */
   readonly discontinuity: boolean;
   /**
-   * Units of other streams from before this time, 90 kHz, are left out; null: none. Sound comes after the pictures that it
-   * belongs to, so a segment begins with that of the one before; where there is none, players would begin with a hole.
+   * Units of other streams from before this time, 90 kHz, are left out; null: none. Sound comes after the pictures that
+   * it belongs to, so a segment begins with sound of the segment before. Without a segment before, players would begin
+   * with a hole.
    */
   readonly leastPts90k: number | null;
   readonly program: ChosenProgram;
@@ -70,7 +71,7 @@ interface Open {
   readonly leastPts90k: number | null;
 }
 
-/** A segment whose end is known but for the rest of other streams. */
+/** A segment whose end is known, except for the rest of other streams. */
 interface Closing {
   readonly segment: Omit<LiveSegment, "limitPacket">;
   readonly unfinished: Set<number>;
@@ -92,13 +93,13 @@ export class LiveCuts implements ScanListener {
   private cut = 0;
   private nextIsDiscontinuity = false;
   private lastProgram: ChosenProgram | null = null;
-  /** Where the next segment would begin if it goes on in time. */
+  /** Where the next segment would begin if time continues without a break. */
   private mediaMs: number | null = null;
   /** Packets so far. */
   private seen = 0;
   /** PIDs of which units ever began. */
   private readonly known = new Set<number>();
-  /** Bytes that miss of the unit under way, by PID; null: it ends where the next begins. */
+  /** Missing bytes of the unit under way, by PID; null: it ends where the next begins. */
   private readonly left = new Map<number, number | null>();
 
   constructor(parts: LiveCutsParts) {
@@ -131,7 +132,9 @@ export class LiveCuts implements ScanListener {
     this.finish(packet, isWhole, false);
   }
 
-  /** No more of this run comes, and if it `isLast` of any. `isWhole`: its last access unit is not in pieces. */
+  /**
+   * Nothing more of this run comes, and if `isLast` nothing of any run. `isWhole`: its last access unit is complete.
+   */
   private finish(packet: number, isWhole: boolean, isLast: boolean): void {
     this.publish();
     const { open } = this;

@@ -8,7 +8,7 @@ import { TsSplicer } from "../../media/cut-ts/splice.ts";
 import type { LivePoint } from "./live-scan.ts";
 import type { LiveStream } from "./live-stream.ts";
 
-/** Most packets given out at a time, just under 64 KiB: what a player that does not read holds up. */
+/** Most packets handed out at a time, just under 64 KiB: as much as a player that does not read holds up. */
 const CHUNK_PACKETS = 348;
 
 /** Reads one player's stream out of the shared window. */
@@ -21,7 +21,9 @@ export class LiveReader {
   private entered = 0;
   private wanted: LivePoint | null = null;
 
-  /** Begins at `start`, or where new readers do; `splicer` puts its stretches behind what that has put out before. */
+  /**
+   * Begins at `start`, or where new readers do. `splicer` appends its stretches to the output that it has made before.
+   */
   constructor(stream: LiveStream, start: LivePoint | null = null, splicer: TsSplicer = new TsSplicer()) {
     this.stream = stream;
     this.splicer = splicer;
@@ -33,7 +35,7 @@ export class LiveReader {
     return this.wanted?.packet ?? this.next;
   }
 
-  /** Goes on at `point`; null: near the edge. */
+  /** Continues at `point`; null: near the edge. */
   seek(point: LivePoint | null): void {
     this.wanted = point ?? this.stream.startPoint();
     this.stream.wake();
@@ -52,7 +54,7 @@ export class LiveReader {
     }
   }
 
-  /** What can be given out now; null: nothing before the window grows. */
+  /** What can be handed out now; null: nothing before the window grows. */
   private async take(): Promise<Uint8Array | null> {
     const point = this.turn();
     if (point === "wait") return null;
@@ -63,7 +65,7 @@ export class LiveReader {
     const count = Math.min(CHUNK_PACKETS, until - from);
     if (count <= 0) return tables;
     const packets = await window.packets(from, count).catch((error) => {
-      // The window went on while the disk was read: turn() will see it.
+      // The window moved on while the disk was read: turn() will see it.
       if (hasCode(error, "not_found")) return null;
       throw error;
     });
@@ -73,7 +75,7 @@ export class LiveReader {
     return tables === null ? bytes : concatBytes([tables, bytes]);
   }
 
-  /** Where a new stretch begins now; null: the present one goes on; "wait": there is no such place yet. */
+  /** Where a new stretch begins now; null: the present one continues; "wait": there is no such place yet. */
   private turn(): LivePoint | null | "wait" {
     const { stream, wanted } = this;
     this.wanted = null;

@@ -1,4 +1,4 @@
-/** What is told of a broadcast that does not start. */
+/** Why a broadcast does not start, in words. */
 import type { LiveStream } from "./live-stream.ts";
 
 /** Why nothing of a broadcast arrives. */

@@ -1,4 +1,4 @@
-/** Looks at every packet of a broadcast once: where can a player enter, and which program does it find there? */
+/** Examines every packet of a broadcast once: where players can enter, and which program they find there. */
 import {
   hasPayload,
   PACKET_BYTES,
@@ -19,7 +19,7 @@ const JUMP_90K = 30 * 90_000;
 export interface LivePoint {
   /** Number of its first packet. */
   readonly packet: number;
-  /** Number of the run that it is in: within one, time and counters go on. */
+  /** Number of its run: within a run, time and counters continue. */
   readonly run: number;
   /** 33-bit; null when its PES has no time. */
   readonly pts90k: number | null;
@@ -28,22 +28,22 @@ export interface LivePoint {
   readonly program: ChosenProgram;
 }
 
-/** Receives what was found, in the order of the packets. */
+/** Receives the findings, in the order of the packets. */
 export interface ScanListener {
   /** A run ends before `packet`; the next begins there. `isWhole`: no access unit of the main stream is cut short. */
   runEnded(packet: number, isWhole: boolean): void;
-  /** A packet came; `mainPts90k` is not null where the main stream begins an access unit. */
+  /** A packet came; `mainPts90k` is not null if the main stream begins an access unit there. */
   packet(pid: number, bytes: Uint8Array, at: number, number: number, mainPts90k: number | null): void;
-  /** A random access point; its packets were told before. */
+  /** A random access point; its packets were reported before. */
   point(point: LivePoint): void;
 }
 
-/** Finds entry points and programs, and tells its listener. */
+/** Finds entry points and programs, and reports them to its listener. */
 export class LiveScan {
   private readonly listener: ScanListener;
   private readonly watch = new TsWatch();
   private count = 0;
-  /** First packet of the newest access unit of the main stream in this run, which may go on; null without one. */
+  /** First packet of the newest access unit of the main stream in this run, which may continue; null without one. */
   unitStart: number | null = null;
   private run = 0;
   private runStart = 0;
@@ -61,7 +61,7 @@ export class LiveScan {
     return this.run;
   }
 
-  /** Takes whole packets. `discontinuity`: they do not continue what came before. */
+  /** Takes whole packets. `discontinuity`: they do not continue those before. */
   push(bytes: Uint8Array, discontinuity: boolean): void {
     if (discontinuity && this.count > 0) this.endRun(this.count, false);
     for (let at = 0; at + PACKET_BYTES <= bytes.length; at += PACKET_BYTES) {
@@ -81,7 +81,7 @@ export class LiveScan {
     this.units.push({ packet, pts90k });
     if (this.units.length > 4) this.units.shift();
     if (pts90k !== null) {
-      // Unmarked, as where a file begins again: what follows is another run.
+      // Unmarked, as where a file begins again: the following packets are another run.
       const isJump = this.lastPts90k !== null && Math.abs(stepBetween(this.lastPts90k, pts90k)) > JUMP_90K;
       if (isJump) this.endRun(packet, true);
       this.lastPts90k = pts90k;
@@ -105,7 +105,7 @@ export class LiveScan {
     this.listener.point({ packet, run: this.run, pts90k, tables: this.watch.tablePackets(), program });
   }
 
-  /** The same object as long as the program is the same, though its table comes ten times a second. */
+  /** The same object as long as the program is the same, although its table comes ten times a second. */
   private programFrom(map: ProgramMap, mapPid: number): ChosenProgram {
     const streams = map.streams.map(({ pid, streamType }) => `${pid}:${streamType}`);
     const key = [map.programNumber, map.pcrPid, mapPid, ...streams].join();

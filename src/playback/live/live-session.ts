@@ -1,4 +1,4 @@
-/** A playback session of a broadcast. Its window is shared; place, events and end are its own. */
+/** A playback session of a broadcast. It shares the window; its place, events and end are its own. */
 import { MillraceError } from "../../errors.ts";
 import type { TsSplicer } from "../../media/cut-ts/splice.ts";
 import { renderLivePlaylist } from "../../media/hls/live-playlist.ts";
@@ -11,20 +11,23 @@ import type { LiveSegment } from "./live-cuts.ts";
 import type { LiveStream } from "./live-stream.ts";
 import type { LiveStreamLease } from "./live-streams.ts";
 
-/** A window that grows no more for this long lets players run dry, ms. */
+/** A window that has not grown for this long lets players run dry, ms. */
 const STALLED_MS = 2000;
-/** An MPEG TS reader this near to the edge is at it, ms: it begins 1.5 s behind, and pieces last half a second. */
+/**
+ * An MPEG TS reader this near to the edge counts as at the edge, ms: it begins 1.5 s behind, and pieces last half a
+ * second.
+ */
 const AT_EDGE_MS = 5000;
-/** An HLS player is at the edge when it has fetched one of so many newest segments. */
+/** An HLS player is at the edge when it has fetched one of this many newest segments. */
 const AT_EDGE_SEGMENTS = 5;
 
 /**
- * A playlist is given out once it holds this much, ms: players begin with its first segment and look for the next after
- * a target duration of 2 s, so with 2 s they would run dry at once, and with 2.5 s on a machine that has much else to do.
+ * A playlist is returned once it holds this much, ms. Players begin with its first segment and look for the next after
+ * a target duration of 2 s. With 2 s they would run dry at once, and with 2.5 s on a busy machine.
  */
 const FIRST_PLAYLIST_MS = 3500;
 
-/** Told of a broadcast whose broadcaster said that it is over. */
+/** Notified of a broadcast whose broadcaster said that it is over. */
 const ENDED = "the broadcast has ended";
 
 /** What a live session is made of. */
@@ -40,7 +43,7 @@ export interface LivePosition {
   readonly newestMs: number;
   readonly positionMs: number;
   readonly isLive: boolean;
-  /** Pieces that are there without a gap from the position on. */
+  /** Pieces that are here without a gap from the position on. */
   readonly piecesAhead: number;
 }
 
@@ -80,7 +83,7 @@ export class LiveSession extends Session {
     return this.stream.source.metainfo;
   }
 
-  /** Something of it has arrived before there is a session. */
+  /** Something of it arrived before there was a session. */
   get playable(): Promise<void> {
     return Promise.resolve();
   }
@@ -115,7 +118,10 @@ export class LiveSession extends Session {
     };
   }
 
-  /** The MPEG TS from the place where this session is; with `splicer` as the continuation of what that has put out. */
+  /**
+   * The MPEG TS from the place where this session is; with `splicer` as the continuation of the output that it has
+   * made.
+   */
   openStream(splicer?: TsSplicer): ReadableStream<Uint8Array> {
     const { wantedMs } = this;
     const start = wantedMs === null ? null : this.stream.pointAt(wantedMs);
@@ -180,8 +186,8 @@ export class LiveSession extends Session {
   }
 
   /**
-   * Goes to the random access point at or before `ms` (Unix ms), to the edge with null. Readers jump; players of HLS
-   * begin there when they load the playlist again. Throws `invalid_argument` for a time that has not come yet.
+   * Goes to the random access point at or before `ms` (Unix ms); null: to the edge. Readers jump. HLS players begin
+   * there when they load the playlist again. Throws `invalid_argument` for a time that has not come yet.
    */
   seek(ms: number | null): void {
     const { window } = this.stream;
@@ -196,7 +202,10 @@ export class LiveSession extends Session {
     this.noteLive();
   }
 
-  /** Begins at the random access point at or before `ms` (Unix ms), as far as the window reaches: at its beginning or the edge. */
+  /**
+   * Begins at the random access point at or before `ms` (Unix ms), as far as the window reaches: otherwise at its
+   * beginning or edge.
+   */
   startFrom(ms: number): void {
     this.seek(ms > (this.stream.window.newestMs ?? 0) ? null : ms);
   }
@@ -223,7 +232,10 @@ export class LiveSession extends Session {
     this.lease.release();
   }
 
-  /** What is played now after a seek, Unix ms; null: the edge is. Players read ahead, but play no faster than time passes. */
+  /**
+   * What is played now after a seek, Unix ms; null: the edge is. Players read ahead, but play no faster than time
+   * passes.
+   */
   private get wantedMs(): number | null {
     return this.soughtMs === null ? null : this.soughtMs + this.clock.monotonic() - this.soughtAtMs;
   }
@@ -244,7 +256,7 @@ export class LiveSession extends Session {
     return near === undefined || packet >= near.firstPacket;
   }
 
-  /** Tells when the session left the edge or came back to it. */
+  /** Reports when the session left the edge or came back to it. */
   private noteLive(): void {
     const isLive = this.position?.isLive ?? !this.stream.ended;
     if (isLive === this.wasLive) return;

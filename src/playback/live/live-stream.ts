@@ -1,6 +1,6 @@
 /**
- * A broadcast as all its players here see it: one feed from the swarm fills one window, which is looked through once;
- * MPEG TS readers and HLS segments are views of it. So any number of them costs no more memory than the window.
+ * A broadcast as all its players here see it. One feed from the swarm fills one window, which is scanned once. MPEG TS
+ * readers and HLS segments are views of it, so any number of them costs no more memory than the window.
  */
 import { concatBytes } from "../../bytes/hex.ts";
 import type { ByteSource } from "../../bytes/source.ts";
@@ -18,14 +18,16 @@ import { type LivePoint, LiveScan } from "./live-scan.ts";
 import { PacketWindow, type WindowLimits } from "./packet-window.ts";
 import type { WindowFiles } from "./window-files.ts";
 
-/** How often the feed is asked for what time alone decides: that a missing piece is due. */
+/** How often the feed is checked for what depends on time alone: that a missing piece is due. */
 const TICK_MS = 100;
-/** Kept beyond what the playlist names, ms: a player that has just read it can still fetch its oldest segment. */
+/** Kept beyond the segments in the playlist, ms: a player that has just read it can still fetch its oldest segment. */
 const GRACE_MS = 10_000;
-/** A new reader begins this far behind the edge: what arrives late does not make it wait at once. */
+/** A new reader begins this far behind the edge, so that late pieces do not make it wait at once. */
 const START_BEHIND_MS = POLICY.startBufferMs;
 
-/** Random access points nearer to each other than this in time of capture are one, ms: sound has dozens a second. */
+/**
+ * Random access points nearer to each other than this in capture time count as one, ms: sound has dozens per second.
+ */
 const POINTS_APART_MS = 200;
 /** Most points and runs kept, more than two hours have; only a hostile stream has more. */
 const MAX_POINTS = 40_000;
@@ -59,7 +61,7 @@ export class LiveStream {
   private readonly waiting = new Set<() => void>();
   private readonly gapListeners = new Set<(gap: LiveGap) => void>();
   private points: LivePoint[] = [];
-  /** From the first that is kept: first packets, and where those that are over are no longer read. */
+  /** From the first that is kept: first packets, and how far the runs that are over can be read. */
   private readonly runs: { readonly start: number; until: number | null }[] = [{ start: 0, until: null }];
   private timer: Timer | null = null;
   private lastGrowthMs: number;
@@ -78,7 +80,7 @@ export class LiveStream {
     });
     this.scan = new LiveScan({
       runEnded: (packet, isWhole) => {
-        // A decoder turns an access unit that is cut short into rubbish.
+        // A decoder shows rubbish for an access unit that is cut short.
         this.runs.at(-1)!.until = isWhole ? packet : this.scan.unitStart ?? packet;
         this.runs.push({ start: packet, until: null });
         if (this.runs.length > MAX_RUNS) this.runs.splice(0, MAX_RUNS / 2);
@@ -98,7 +100,7 @@ export class LiveStream {
     return this.feed.ended;
   }
 
-  /** Monotonic ms since the window grew last. */
+  /** Monotonic ms at which the window last grew. */
   get silentMs(): number {
     return this.clock.monotonic() - this.lastGrowthMs;
   }
@@ -109,7 +111,7 @@ export class LiveStream {
     return newest !== null && this.feed.position !== null && newest.seq >= this.feed.position;
   }
 
-  /** How much of what playing begins with is there, 0–100. */
+  /** How much of the media with which playing begins is here, 0–100. */
   get startProgress(): number {
     if (this.startPoint() !== null) return 100;
     const { window } = this.source.node;
@@ -125,14 +127,14 @@ export class LiveStream {
     return this.cuts.segments.filter((segment) => segment.startMs >= newestMs - this.windowMs);
   }
 
-  /** First packet of the run after the one that `packet` belongs to; null while that one goes on. */
+  /** First packet of the run after that of `packet`; null while that run continues. */
   runEnd(packet: number): number | null {
     return this.runs.find(({ start }) => start > packet)?.start ?? null;
   }
 
   /**
-   * How far the run that `packet` belongs to can be read now: whole access units of the main stream, as nobody can show
-   * the beginning of one.
+   * How far the run of `packet` can be read now: whole access units of the main stream, because nobody can show the
+   * beginning of one.
    */
   readableEnd(packet: number): number {
     const run = this.runs.findLast(({ start }) => start <= packet);
@@ -253,8 +255,8 @@ export class LiveStream {
   }
 
   /**
-   * What the swarm still holds from before `header` without a hole: of a broadcast that was joined earlier, so that a viewer
-   * who opens a player again can go back at once.
+   * The pieces that the swarm still holds from before `header` without a hole. If the broadcast was joined earlier, a
+   * viewer who opens a player again can go back at once.
    */
   private piecesBefore(header: PieceHeader): FeedPiece[] {
     const { window } = this.source.node;

@@ -12,7 +12,7 @@ export interface LiveStreamLease {
   release(): void;
 }
 
-/** Broadcasts of which the last segment number is remembered. */
+/** Broadcasts whose last segment number is remembered. */
 const MAX_REMEMBERED = 1000;
 
 interface Entry {
@@ -42,7 +42,7 @@ export class LiveStreams {
   open(target: LiveTarget): LiveStreamLease {
     const { infohashHex } = target.metainfo;
     const running = this.entries.get(infohashHex);
-    // A broadcast that ended stays for its readers; if the broadcaster went on under the same id, it is joined again.
+    // A broadcast that ended stays for its readers. If the broadcaster continued under the same id, it is joined again.
     const entry = running !== undefined && !running.stream.ended ? running : this.join(target);
     entry.users++;
     let released = false;

@@ -5,19 +5,19 @@ import { concatBytes } from "../../bytes/hex.ts";
 import { abortError, hasCode, MillraceError } from "../../errors.ts";
 import type { DiskPlace, WindowFiles } from "./window-files.ts";
 
-/** Longest time that one chunk is taken to last when the next one's is unknown or far, ms. */
+/** Longest time that one chunk is assumed to last when the time of the next is unknown or far, ms. */
 const MAX_CHUNK_MS = 2000;
 
 /**
- * What is newer stays in memory, ms: nearly everything that is read is, and the swarm holds the same bytes for its usual
- * window of a minute anyway.
+ * Newer data stays in memory, ms: nearly everything that is read is newer, and the swarm holds the same bytes for its
+ * usual window of a minute anyway.
  */
 const IN_MEMORY_MS = 90_000;
 
-/** Most chunks kept: two hours of seven a second. A hostile broadcaster could send them of one packet each. */
+/** Most chunks kept: two hours of seven per second. A hostile broadcaster could send chunks of one packet each. */
 const MAX_CHUNKS = 50_000;
 
-/** What arrived together: a piece of the broadcast. */
+/** Packets that arrived together: a piece of the broadcast. */
 interface Chunk {
   readonly firstPacket: number;
   readonly packetCount: number;
@@ -38,7 +38,9 @@ export interface WindowLimits {
   readonly maxDiskBytes?: number;
 }
 
-/** Keeps what its limits allow; what is older goes. Chunks are held, not copied; with `files` older ones move to disk. */
+/**
+ * Keeps what its limits allow, and drops older data. Chunks are held, not copied; with `files` older ones move to disk.
+ */
 export class PacketWindow implements ByteSource {
   /** A broadcast has no end: positions are packet number × 188. */
   readonly sizeBytes = Number.MAX_SAFE_INTEGER;
@@ -92,7 +94,7 @@ export class PacketWindow implements ByteSource {
     if (this.files !== null && !this.isMoving) void this.move(this.files);
   }
 
-  /** Lets go of everything; resolves when the disk is clean. */
+  /** Drops everything; resolves when the disk is clean. */
   async close(): Promise<void> {
     this.chunks = [];
     this.base = this.end;
@@ -132,7 +134,7 @@ export class PacketWindow implements ByteSource {
     try {
       return concatBytes(await Promise.all(parts));
     } catch (error) {
-      // It went while it was being read.
+      // It was dropped while it was being read.
       throw first < this.base && !hasCode(error, "not_found") ? outside() : error;
     }
   }
@@ -178,8 +180,8 @@ export class PacketWindow implements ByteSource {
   }
 
   /**
-   * Sends what has grown old to the disk; it leaves memory once it is there. One chunk after the other: each is copied for
-   * it, and a disk that hangs must not have copies pile up.
+   * Sends old data to the disk; it leaves memory once it is there. One chunk after the other: each is copied for it,
+   * and copies must not pile up if a disk hangs.
    */
   private async move(files: WindowFiles): Promise<void> {
     this.isMoving = true;
@@ -195,7 +197,7 @@ export class PacketWindow implements ByteSource {
   private async store(chunk: Chunk, files: WindowFiles): Promise<void> {
     const place = await files.write(concatBytes(chunk.parts!));
     if (place === null) return;
-    // It may have been dropped meanwhile.
+    // It may have been dropped in the meantime.
     if (chunk.firstPacket < this.base) return files.release(place);
     const bytes = chunk.packetCount * PACKET_BYTES;
     chunk.place = place;

@@ -1,11 +1,11 @@
 /**
- * The older part of a broadcast's window on disk: appended to files of a few minutes, each removed whole when nothing in
- * it is kept any more. Nothing is meant to outlast the engine, so nothing is flushed.
+ * The older part of a broadcast's window on disk, appended to files of a few minutes. Each file is removed as a whole
+ * when nothing in it is kept any more. Nothing has to outlast the engine, so nothing is flushed.
  */
 import { MillraceError } from "../../errors.ts";
 import type { FileHandle, FilePort, Logger } from "../../ports.ts";
 
-/** A file is not added to beyond this, bytes: what is no longer wanted holds at most so much of the disk. */
+/** Most bytes of a file: unneeded data holds at most this much of the disk. */
 const FILE_BYTES = 32 * 1024 * 1024;
 
 /** What it needs of the file system. */
@@ -21,7 +21,7 @@ interface WindowFile {
   readonly path: string;
   readonly handle: FileHandle;
   sizeBytes: number;
-  /** Places in it that are still wanted, and reads under way. */
+  /** Places in it that are still needed, and reads under way. */
   wanted: number;
   closed: boolean;
 }
@@ -49,7 +49,7 @@ export class WindowFiles {
     this.fileBytes = fileBytes;
   }
 
-  /** Stores `data`; null when the disk does not take it, which is logged once: it stays in memory then. */
+  /** Stores `data`; null when the disk does not take it, which is logged once. The data then stays in memory. */
   write(data: Uint8Array): Promise<DiskPlace | null> {
     return this.next(async () => {
       if (this.broken || this.closed) return null;
@@ -86,7 +86,7 @@ export class WindowFiles {
     }
   }
 
-  /** The bytes of a place are wanted no more. */
+  /** The bytes of a place are no longer needed. */
   release({ file }: DiskPlace): void {
     this.letGo(file);
   }
@@ -118,7 +118,7 @@ export class WindowFiles {
   }
 
   private async discard(file: WindowFile): Promise<void> {
-    // Wanted again since: a read came in between.
+    // Needed again: a read began in the meantime.
     if (file.closed || (file.wanted > 0 && !this.closed)) return;
     file.closed = true;
     this.all.delete(file);

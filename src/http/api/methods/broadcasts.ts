@@ -1,4 +1,7 @@
-/** Broadcasts that the user sends from here: our additions. What they read is this machine's, so only it starts them. */
+/**
+ * Broadcasts that the user sends from this machine: our additions. They read files and addresses of this machine, so
+ * only callers on it may start them.
+ */
 import * as z from "zod";
 import { memberJson } from "../../../playback/stat.ts";
 import { defineMethod, type Method } from "../method.ts";

@@ -6,7 +6,7 @@ import { ITEM_ID, OWNER, SHORT_TEXT, TASK_ID } from "../schemas.ts";
 
 const IDS = z.array(ITEM_ID).min(1).max(MAX_SWEPT);
 
-/** The methods that look for whoever shares the items of the playlist. */
+/** The methods that check whether peers share the items of the playlist. */
 export const CHECK_METHODS: readonly Method[] = [
   defineMethod({
     name: "playlist_check",

@@ -1,4 +1,4 @@
-/** `analyze_deferred_playlist_items` of section 4.4: its result and effect are for us to decide. */
+/** `analyze_deferred_playlist_items` of section 4.4, whose result and effect the document leaves to us. */
 import * as z from "zod";
 import { looksPlayable } from "../../../content/file-choice.ts";
 import type { Analysis } from "../../../content/analysis/types.ts";

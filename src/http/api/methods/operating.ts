@@ -1,4 +1,4 @@
-/** What the engine is set to and how it is doing: our additions, for the web page and other programs of the user. */
+/** Settings and state of the engine: our additions, for the web page and other programs of the user. */
 import * as z from "zod";
 import { defineMethod, type Method } from "../method.ts";
 import { INFOHASH, NONE, OK, VERSION_INFO } from "../schemas.ts";

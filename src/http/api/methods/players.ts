@@ -20,7 +20,7 @@ const MAX_POSITION_SECONDS = 86_400;
 
 const callerOf = ({ callerIsLocal }: ApiCall) => ({ isLocal: callerIsLocal });
 
-/** The methods that list players, start playback in one, and steer it. */
+/** The methods that list players, start playback in one, and control it. */
 export const PLAYER_METHODS: readonly Method[] = [
   defineMethod({
     name: "get_available_players",
@@ -41,7 +41,7 @@ export const PLAYER_METHODS: readonly Method[] = [
     }),
     OK,
     async ({ player_id: playerId, _idx: fileIndex, ...named }, call) => {
-      // Refuses what names no stream before any player is asked.
+      // Refuses a request that names no stream before it asks any player.
       const selector = selectStream(named);
       await call.parts.players.open(
         playerId,

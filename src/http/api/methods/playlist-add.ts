@@ -12,7 +12,7 @@ import type { ApiCall } from "../method.ts";
 import { jsonList } from "../params.ts";
 import { SHORT_TEXT } from "../schemas.ts";
 
-/** Tags: at most so many, of so many characters. */
+/** Most tags, and most characters of each. */
 export const TAGS = jsonList(100, 100).describe("Tags, as a JSON array of texts");
 /** Addresses, characters. */
 const ADDRESS = z.string().max(8192).regex(/^https?:\/\/./i, "an http or https address is expected");
@@ -71,7 +71,7 @@ export async function newItem(params: AddParams, call: ApiCall): Promise<NewItem
   };
 }
 
-/** A transport file says most, then ids, then addresses; with auto_search an item may wait for its content. */
+/** A transport file determines most, then ids, then addresses. With auto_search an item may wait for its content. */
 async function contentOf(params: AddParams, call: ApiCall): Promise<Content> {
   const { content } = call.parts;
   if (params.file !== undefined || params.content_id || params.infohash) {
@@ -109,7 +109,10 @@ async function contentOf(params: AddParams, call: ApiCall): Promise<Content> {
   );
 }
 
-/** What lists have of the same address; `told` is what its parameter says where its form says nothing. */
+/**
+ * The same facts as for an address in a list; `told` is the type that its parameter implies, used if its form shows
+ * none.
+ */
 function addressed(address: string, told: "hls" | "dash" | null): Content {
   const located = locateItem(address);
   return {

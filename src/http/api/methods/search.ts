@@ -60,7 +60,7 @@ export const SEARCH_METHODS: readonly Method[] = [
   }),
 ];
 
-/** The first item's that has one. */
+/** The one of the first item that has one. */
 function tvgId(items: readonly string[]): string {
   return items.map((item) => (JSON.parse(item) as { tvg_id: string }).tvg_id).find((id) => id !== "") ?? "";
 }

@@ -1,4 +1,4 @@
-/** A background task as the API tells of it. */
+/** A background task as the API reports it. */
 import * as z from "zod";
 import type { TaskStatus } from "../../../playlist/tasks.ts";
 import { TASK_ID } from "../schemas.ts";
