@@ -28,10 +28,7 @@ const PREBUFFER_MAX_BYTES = 1024 * 1024;
  * anything of the beginning.
  */
 const END_BYTES = 256 * 1024;
-/**
- * A swarm that takes longer than this for the prebuffer has no time for the end, ms: the player's own read there takes
- * that time soon enough.
- */
+/** A swarm slower than this at the prebuffer has no time for the end, ms: the player itself reads it soon enough. */
 const CALM_PREBUFFER_MS = 4000;
 const TS_NAME = /\.(ts|m2ts|mts|m2t|tp|trp)$/i;
 /** From this share of the file on the next file is fetched. */

@@ -153,10 +153,7 @@ export class TorrentSwarm implements Swarm {
     this.openWebSeeds();
   }
 
-  /**
-   * Whether the swarm looks for peers and serves them. If not, all bytes come from web seeds, and we announce ourselves
-   * nowhere.
-   */
+  /** Whether it looks for peers and serves them. If not, it announces itself nowhere, and bytes come from web seeds. */
   setPeering(value: boolean): void {
     if (value === this.isPeering || this.closing !== null) return;
     this.isPeering = value;
@@ -251,9 +248,7 @@ export class TorrentSwarm implements Swarm {
     return swarmPicture(state, fileIndex, this.context.ports.clock.monotonic());
   }
 
-  /**
-   * Leaves: readers and connections end at once. Resolves when the store is closed and the trackers have been notified.
-   */
+  /** Leaves: readers and connections end at once. Resolves when the store is closed and trackers are notified. */
   close(): Promise<void> {
     return this.closing ??= this.leave();
   }
@@ -387,10 +382,7 @@ export class TorrentSwarm implements Swarm {
     this.discovery.needPeersAgain(nowMs, readyCount < FEW_PEERS, isLonely);
   }
 
-  /**
-   * If the cache is smaller than the torrent, a full download would forever fetch the pieces that it evicts. So only
-   * readers fetch.
-   */
+  /** Only readers fetch if the cache is smaller than the torrent: a full download would forever fetch evicted pieces. */
   private applyBackground(): void {
     const { transfer, context } = this;
     if (transfer === null) return;

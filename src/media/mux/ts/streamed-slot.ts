@@ -33,8 +33,7 @@ const REORDER_WINDOW_90K = 45000;
  */
 const CLOCK_WINDOW_90K = 2_700_000;
 /**
- * Most bytes of access units that wait for other tracks: half a second of 64 Mbit/s. Beyond it they leave in the order
- * in which they came.
+ * Most bytes of access units that wait for other tracks: half a second of 64 Mbit/s. Beyond it they leave as they came.
  */
 const MAX_HELD_BYTES = 4 * 1024 * 1024;
 /** Most access units that wait: half a second of 32 tracks of sound has 800. */
