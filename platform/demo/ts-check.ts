@@ -1,9 +1,6 @@
 /** Checks an MPEG transport stream as it arrives: sync, continuity, tables, pictures. ISO/IEC 13818-1, 2.4.3. */
+import { NULL_PID, PACKET_BYTES, SYNC_BYTE } from "../../src/bytes/ts/packet.ts";
 import { MillraceError } from "../../src/errors.ts";
-
-const PACKET_BYTES = 188;
-const SYNC_BYTE = 0x47;
-const NULL_PID = 0x1fff;
 
 /** Counts of what was seen. */
 export interface TsSummary {

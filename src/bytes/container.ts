@@ -2,7 +2,7 @@
 
 import { ac3Frame } from "./ac3-frames.ts";
 import { adtsFrame, type AudioFrameSyntax, frameChain, id3TagBytes, mpegAudioFrame } from "./audio-frames.ts";
-import { SYNC_BYTE } from "./ts/packet.ts";
+import { findPackets, PACKET_STRIDES } from "./ts/sync.ts";
 
 /** What is known of a container without looking into a file. */
 export interface ContainerFacts {
@@ -97,22 +97,11 @@ const FIRST_BOXES: ReadonlySet<string> = new Set([
 ]);
 
 const EBML_MAGIC = 0x1a45dfa3;
-/** Plain, with a time stamp before each (M2TS), with error correction after each (ISO/IEC 13818-1; BDAV; DVB). */
-const TS_PACKET_BYTES = [188, 192, 204];
-/** This many sync bytes in a row are no coincidence; fewer suffice at the end of a short file. */
-const SYNCS_WANTED = 5;
 
 function looksLikeTransportStream(head: Uint8Array): boolean {
-  for (const packetBytes of TS_PACKET_BYTES) {
-    for (let first = 0; first < packetBytes && first < head.length; first++) {
-      if (head[first] !== SYNC_BYTE) continue;
-      let syncs = 0;
-      let at = first;
-      for (; at < head.length && head[at] === SYNC_BYTE && syncs < SYNCS_WANTED; at += packetBytes) syncs++;
-      if (syncs >= SYNCS_WANTED || (syncs > 0 && first <= 4 && at >= head.length)) return true;
-    }
-  }
-  return false;
+  const grid = findPackets(head, PACKET_STRIDES, head.length < SNIFF_BYTES);
+  // A file begins with a packet or the rest of one.
+  return grid !== null && grid.firstAt < grid.strideBytes;
 }
 
 /** A file cut in the middle begins with the rest of a frame, at most this long, bytes. */

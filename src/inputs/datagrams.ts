@@ -1,6 +1,6 @@
 /** A transport stream in UDP datagrams, plain or in RTP, sent to one or to a group. */
 import { concatBytes } from "../bytes/hex.ts";
-import { PACKET_BYTES, SYNC_BYTE } from "../bytes/ts/packet.ts";
+import { areWholePackets } from "../bytes/ts/packet.ts";
 import type { LiveInputEvent } from "../live/broadcast/input.ts";
 import { within } from "./input.ts";
 import { inPackets } from "./packets.ts";
@@ -74,7 +74,7 @@ async function* receive(
 }
 
 function* plain(datagrams: readonly Uint8Array[], losses: LossReport): Generator<LiveInputEvent, void> {
-  const good = datagrams.filter((datagram) => datagram.length % PACKET_BYTES === 0 && datagram[0] === SYNC_BYTE);
+  const good = datagrams.filter(areWholePackets);
   losses.strange(datagrams.length - good.length);
   if (good.length > 0) yield { kind: "data", bytes: concatBytes(good) };
 }

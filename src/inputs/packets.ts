@@ -2,7 +2,7 @@
 import { PACKET_BYTES, pcrAt, pidOf, unusable } from "../bytes/ts/packet.ts";
 import { readPcr, stepBetween } from "../bytes/ts/stamps.ts";
 import type { LiveInputEvent } from "../live/broadcast/input.ts";
-import { TsResync } from "../live/broadcast/ts-resync.ts";
+import { TsResync } from "../bytes/ts/resync.ts";
 
 /**
  * A step ahead beyond this, 90 kHz, or one back, is a jump. Below it something was lost, and the times go on: PCRs are

@@ -1,5 +1,5 @@
 /** RTP packets (RFC 3550, 5.1) that carry a transport stream (RFC 2250, 2). */
-import { PACKET_BYTES, SYNC_BYTE } from "../bytes/ts/packet.ts";
+import { areWholePackets } from "../bytes/ts/packet.ts";
 
 /** What the receiver needs of a packet. */
 export interface RtpPacket {
@@ -29,6 +29,6 @@ export function readRtp(datagram: Uint8Array): RtpPacket | null {
     if (padding === 0) return null;
     end -= padding;
   }
-  if (start >= end || (end - start) % PACKET_BYTES !== 0 || datagram[start] !== SYNC_BYTE) return null;
-  return { sequence: view.getUint16(2), ssrc: view.getUint32(8), payload: datagram.subarray(start, end) };
+  const payload = datagram.subarray(start, end);
+  return areWholePackets(payload) ? { sequence: view.getUint16(2), ssrc: view.getUint32(8), payload } : null;
 }

@@ -1,20 +1,13 @@
 /** Tells a transport stream from what is none, before anything of it is sent. */
 import { concatBytes } from "../bytes/hex.ts";
-import { PACKET_BYTES, SYNC_BYTE } from "../bytes/ts/packet.ts";
+import { PACKET_BYTES } from "../bytes/ts/packet.ts";
+import { findPackets, PLAIN_STRIDE } from "../bytes/ts/sync.ts";
 
 /** How much is looked at: 20 packets. */
 export const HEAD_BYTES = 20 * PACKET_BYTES;
-/** Sync bytes in a row that are believed; by chance that happens once in 2^40 places. */
-const SYNCS = 5;
-
 /** True when `head` holds a row of transport packets, wherever it begins. */
 export function isTransportStream(head: Uint8Array): boolean {
-  for (let first = head.indexOf(SYNC_BYTE); first >= 0; first = head.indexOf(SYNC_BYTE, first + 1)) {
-    let syncs = 1;
-    while (syncs < SYNCS && head[first + syncs * PACKET_BYTES] === SYNC_BYTE) syncs++;
-    if (syncs === SYNCS) return true;
-  }
-  return false;
+  return findPackets(head, PLAIN_STRIDE) !== null;
 }
 
 /** True for the first bytes of an HLS playlist (RFC 8216, 4.1), with or without a byte order mark. */

@@ -99,6 +99,17 @@ export function sameLanguage(a: string | null, b: string | null): boolean {
   return (BIBLIOGRAPHIC[left] ?? left) === (BIBLIOGRAPHIC[right] ?? right);
 }
 
+/** The languages of a comma-separated wish (`preferred_audio_language`), best first. */
+export function languagesOf(wish: string | null | undefined): string[] {
+  return (wish ?? "").split(",").map((part) => part.trim()).filter((part) => part !== "");
+}
+
+/** How well `language` suits `wishes`: its place among them; their number when it is none of them. */
+export function languageRank(language: string | null, wishes: readonly string[]): number {
+  const place = wishes.findIndex((wish) => sameLanguage(wish, language));
+  return place < 0 ? wishes.length : place;
+}
+
 /** Names of languages, in English and their own, lower-case, to tags of two letters. Made at the first use. */
 let byName: ReadonlyMap<string, string> | null = null;
 /** Words at the end of a file name that are examined. */

@@ -1,6 +1,6 @@
 /** Which tracks the output carries, and in which order (`preferred_audio_language`). */
 import { MillraceError } from "../errors.ts";
-import { sameLanguage } from "./language.ts";
+import { languageRank, languagesOf } from "./language.ts";
 import { elementaryFormat } from "./mux/ts/elementary/carry.ts";
 import type { Track } from "./types.ts";
 
@@ -16,9 +16,8 @@ export interface Selection {
 
 /** How well a track suits the wish: the place of its language in the list; the default track comes next. */
 function rank(track: Track, preferred: readonly string[]): number {
-  const place = preferred.findIndex((language) => sameLanguage(language, track.language));
-  if (place >= 0) return place;
-  return preferred.length + (track.isDefault ? 0 : 1);
+  const place = languageRank(track.language, preferred);
+  return place === preferred.length && !track.isDefault ? place + 1 : place;
 }
 
 /**
@@ -32,7 +31,7 @@ export function selectTracks(
   usable: (index: number) => boolean,
   advice = "",
 ): Selection {
-  const preferred = (preferredAudioLanguage ?? "").split(",").map((part) => part.trim()).filter((part) => part !== "");
+  const preferred = languagesOf(preferredAudioLanguage);
   const warnings: string[] = [];
   const videos: number[] = [];
   const audios: number[] = [];

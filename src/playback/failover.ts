@@ -4,7 +4,7 @@
  */
 import { deadline, withSignal } from "../bytes/deadline.ts";
 import { abortError, MillraceError } from "../errors.ts";
-import { TsSplicer } from "../media/cut-ts/splice.ts";
+import { TsSplicer } from "../bytes/ts/splice.ts";
 import type { Clock, Logger } from "../ports.ts";
 import type { LiveSession } from "./live/live-session.ts";
 import type { AnySession } from "./sessions.ts";

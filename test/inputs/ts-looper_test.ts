@@ -3,7 +3,7 @@ import { assert, assertEquals } from "@std/assert";
 import { MemorySource } from "../support/memory-source.ts";
 import { PACKET_BYTES, pcrAt, pidOf } from "../../src/bytes/ts/packet.ts";
 import { readPcr, readStamp, stepBetween, writeStamp } from "../../src/bytes/ts/stamps.ts";
-import { detectPackets, readPackets } from "../../src/media/index/ts/packet-source.ts";
+import { detectPackets, readPackets } from "../../src/bytes/ts/packet-source.ts";
 import type { LiveInputEvent } from "../../src/live/broadcast/input.ts";
 import { inPackets } from "../../src/inputs/packets.ts";
 import { TsLooper } from "../../src/inputs/ts-looper.ts";

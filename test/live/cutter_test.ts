@@ -6,8 +6,7 @@ import { pidOf } from "../../src/bytes/ts/packet.ts";
 import { BitrateMeter } from "../../src/live/broadcast/bitrate-meter.ts";
 import { type CutPiece, PieceCutter } from "../../src/live/broadcast/cutter.ts";
 import { FLAG_DISCONTINUITY, FLAG_END, FLAG_RANDOM_ACCESS } from "../../src/live/header.ts";
-import { TsResync } from "../../src/live/broadcast/ts-resync.ts";
-import { TsWatch } from "../../src/live/broadcast/ts-watch.ts";
+import { TsWatch } from "../../src/bytes/ts/watch.ts";
 import { seeded } from "../metainfo/support.ts";
 
 const PACKET = 188;
@@ -110,23 +109,6 @@ test("PieceCutter ends a broadcast of which nothing is under way with a packet t
   const [piece, ...others] = new PieceCutter(65536, true).end(7);
   assertEquals([piece!.timestampMs, piece!.flags, piece!.data.length, others.length], [7, FLAG_END, 188, 0]);
   assertEquals([...piece!.data.subarray(0, 4)], [0x47, 0x1f, 0xff, 0x10]);
-});
-
-test("TsResync finds the packets wherever the stream begins and however it is cut", () => {
-  const ts = clip("ts-188.ts").subarray(0, 300 * PACKET);
-  for (const start of [0, 1, 100, 187]) {
-    for (const chunk of [1, 187, 188, 189, 1316, 99_999]) {
-      const resync = new TsResync();
-      const parts: Uint8Array[] = [];
-      for (let at = start; at < ts.length; at += chunk) {
-        for (const run of resync.push(ts.subarray(at, Math.min(ts.length, at + chunk)))) parts.push(run.packets);
-      }
-      const whole = concatBytes(parts);
-      const from = start === 0 ? 0 : PACKET;
-      assertEquals(whole.length, ts.length - from, `start ${start}, chunk ${chunk}`);
-      assertEquals(whole, ts.slice(from));
-    }
-  }
 });
 
 test("PieceCutter survives noise and damage with bounded pieces", () => {

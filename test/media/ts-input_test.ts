@@ -2,7 +2,7 @@ import { assert, assertEquals, assertGreater, assertLess, assertRejects } from "
 import { test } from "node:test";
 import { MemorySource } from "../support/memory-source.ts";
 import { MillraceError } from "../../src/errors.ts";
-import { CounterRewriter, splitPacket } from "../../src/media/cut-ts/counters.ts";
+import { CounterRewriter, splitPacket } from "../../src/bytes/ts/counters.ts";
 import { readPat, readPmt, SectionAssembler } from "../../src/bytes/ts/psi.ts";
 import { openTransportStream } from "../../src/media/index/ts/open.ts";
 import { isAccessPoint } from "../../src/bytes/ts/random-access.ts";

@@ -8,6 +8,13 @@ export const SYNC_BYTE = 0x47;
 /** PID of packets without content. */
 export const NULL_PID = 0x1fff;
 
+/** Flags of the adaptation field, in its second byte. */
+export const FIELD_DISCONTINUITY = 0x80;
+/** random_access_indicator. */
+export const FIELD_RANDOM_ACCESS = 0x40;
+/** PCR_flag. */
+export const FIELD_PCR = 0x10;
+
 /** PID, 13 bits. */
 export function pidOf(bytes: Uint8Array, at: number): number {
   return ((bytes[at + 1]! & 0x1f) << 8) | bytes[at + 2]!;
@@ -40,12 +47,17 @@ export function fieldBytes(bytes: Uint8Array, at: number): number {
 
 /** random_access_indicator. */
 export function isRandomAccess(bytes: Uint8Array, at: number): boolean {
-  return fieldBytes(bytes, at) > 1 && (bytes[at + 5]! & 0x40) !== 0;
+  return fieldBytes(bytes, at) > 1 && (bytes[at + 5]! & FIELD_RANDOM_ACCESS) !== 0;
+}
+
+/** Whether `bytes` are whole packets, at least one, the first with its sync byte. */
+export function areWholePackets(bytes: Uint8Array): boolean {
+  return bytes.length > 0 && bytes.length % PACKET_BYTES === 0 && bytes[0] === SYNC_BYTE;
 }
 
 /** Index of the PCR, six bytes; -1 when the packet has none. */
 export function pcrAt(bytes: Uint8Array, at: number): number {
-  return fieldBytes(bytes, at) >= 8 && (bytes[at + 5]! & 0x10) !== 0 ? at + 6 : -1;
+  return fieldBytes(bytes, at) >= 8 && (bytes[at + 5]! & FIELD_PCR) !== 0 ? at + 6 : -1;
 }
 
 /** The payload of a packet; empty when it has none or its adaptation field is damaged. */

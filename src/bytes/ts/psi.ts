@@ -1,5 +1,6 @@
 /** Program association and map tables (ISO/IEC 13818-1, 2.4.4). */
 import { crc32Mpeg } from "./crc.ts";
+import { PACKET_BYTES, SYNC_BYTE } from "./packet.ts";
 
 /** An elementary stream of a program map. */
 export interface MapStream {
@@ -19,7 +20,20 @@ export interface ProgramMap {
 }
 
 /** Longest PSI section: 12 bits of length, of which the standard allows 1021, and 3 bytes before. */
-const MAX_SECTION_BYTES = 1024;
+export const MAX_SECTION_BYTES = 1024;
+/** The checksum at the end of a section. */
+export const SECTION_CRC_BYTES = 4;
+
+/** Size of the section at `at` of `bytes`, as its first three bytes have it: up to 4098. */
+export function sectionBytes(bytes: Uint8Array, at: number): number {
+  return 3 + (((bytes[at + 1]! & 0x0f) << 8) | bytes[at + 2]!);
+}
+
+/** Writes the checksum of `section` to its end. */
+export function signSection(section: Uint8Array): void {
+  const end = section.length - SECTION_CRC_BYTES;
+  new DataView(section.buffer, section.byteOffset).setUint32(end, crc32Mpeg(section.subarray(0, end)));
+}
 
 /** Makes a section of the long form with its CRC: `body` is what follows its number; `id` has 16 bits. */
 export function psiSection(tableId: number, id: number, body: readonly number[]): Uint8Array {
@@ -27,7 +41,24 @@ export function psiSection(tableId: number, id: number, body: readonly number[])
   const out = new Uint8Array(length + 3);
   // Version 0, current, section 0 of 0; the reserved bits are ones.
   out.set([tableId, 0xb0 | (length >> 8), length & 0xff, id >> 8, id & 0xff, 0xc1, 0, 0, ...body]);
-  new DataView(out.buffer).setUint32(length - 1, crc32Mpeg(out.subarray(0, length - 1)));
+  signSection(out);
+  return out;
+}
+
+/** Splits a PSI section into packets of `pid`, each with counter 0 (the caller sets it: low half of the fourth byte). */
+export function sectionPackets(section: Uint8Array, pid: number): Uint8Array {
+  const count = Math.ceil((section.length + 1) / (PACKET_BYTES - 4));
+  const out = new Uint8Array(count * PACKET_BYTES).fill(0xff);
+  let from = 0;
+  for (let i = 0; i < count; i++) {
+    const at = i * PACKET_BYTES;
+    // A packet in which a section starts has a pointer field; ours always starts right after it (2.4.4.1).
+    const head = [SYNC_BYTE, (i === 0 ? 0x40 : 0) | (pid >> 8), pid & 0xff, 0x10, ...(i === 0 ? [0] : [])];
+    out.set(head, at);
+    const take = Math.min(section.length - from, PACKET_BYTES - head.length);
+    out.set(section.subarray(from, from + take), at + head.length);
+    from += take;
+  }
   return out;
 }
 
@@ -61,7 +92,7 @@ export class SectionAssembler {
         this.#filled = 0;
       }
       const buffer = this.#buffer;
-      const wanted = this.#filled < 3 ? 3 : this.#length(buffer);
+      const wanted = this.#filled < 3 ? 3 : sectionBytes(buffer, 0);
       if (wanted > MAX_SECTION_BYTES) {
         this.#buffer = null;
         return;
@@ -70,15 +101,11 @@ export class SectionAssembler {
       buffer.set(rest.subarray(0, take), this.#filled);
       this.#filled += take;
       rest = rest.subarray(take);
-      if (this.#filled < 3 || this.#filled < this.#length(buffer)) continue;
+      if (this.#filled < 3 || this.#filled < sectionBytes(buffer, 0)) continue;
       const section = buffer.subarray(0, this.#filled);
       this.#buffer = null;
       if (section.length >= 12 && crc32Mpeg(section) === 0) sections.push(section);
     }
-  }
-
-  #length(buffer: Uint8Array): number {
-    return 3 + (((buffer[1]! & 0x0f) << 8) | buffer[2]!);
   }
 }
 
@@ -96,7 +123,7 @@ export function readPat(section: Uint8Array): Map<number, number> {
 /** Reads a PMT section; null when it is not one. */
 export function readPmt(section: Uint8Array): ProgramMap | null {
   if (section[0] !== 2) return null;
-  const end = section.length - 4;
+  const end = section.length - SECTION_CRC_BYTES;
   const u12 = (at: number) => ((section[at]! & 0x0f) << 8) | section[at + 1]!;
   const u13 = (at: number) => ((section[at]! & 0x1f) << 8) | section[at + 1]!;
   const programInfo = u12(10);

@@ -13,7 +13,7 @@ import { NOTHING, torrent, wrapped } from "./describe.ts";
 import { isHlsPlaylist, readHlsPlaylist } from "./hls.ts";
 import { addressTitle, headerCategories, headerTitle } from "./title.ts";
 import { headersFor, type PlayerAddress, readPlayerAddress } from "./player-address.ts";
-import { serviceName } from "./ts-service.ts";
+import { serviceName } from "../../bytes/ts/service-name.ts";
 import type { Analysis, AnalyzerParts, Inspection } from "./types.ts";
 
 /** For one address, its variants included. */

@@ -4,7 +4,7 @@ import { MillraceError } from "../../errors.ts";
 import type { Clock } from "../../ports.ts";
 import { MAX_LIVE_BYTES_PER_S } from "../../metainfo/live.ts";
 import type { LiveInputEvent } from "./input.ts";
-import { PcrRate } from "./pcr-rate.ts";
+import { PcrRate } from "../../bytes/ts/pcr-rate.ts";
 
 /**
  * Length of stream that is measured, ms: more than the interval between keyframes, so that their bursts do not distort

@@ -1,9 +1,9 @@
 /** Cuts a transport stream into the pieces of a broadcast. */
 import { concatBytes } from "../../bytes/hex.ts";
-import { PACKET_BYTES } from "../../bytes/ts/packet.ts";
+import { PACKET_BYTES, SYNC_BYTE } from "../../bytes/ts/packet.ts";
 import { FLAG_DISCONTINUITY, FLAG_END, FLAG_RANDOM_ACCESS } from "../header.ts";
-import { TsResync } from "./ts-resync.ts";
-import { TsWatch } from "./ts-watch.ts";
+import { TsResync } from "../../bytes/ts/resync.ts";
+import { TsWatch } from "../../bytes/ts/watch.ts";
 
 /**
  * A piece is sent this long after its first byte came, ms, even when it is not full. Below 1 Mb/s a piece of 64 KiB
@@ -13,8 +13,6 @@ const MAX_PIECE_MS = 500;
 
 /** A piece that is at least this full, and has no random access point yet, ends early where one begins. */
 const EARLY_CUT_FILL = 0.25;
-
-const SYNC_BYTE = 0x47;
 
 /** A piece before it is hashed and signed. */
 export interface CutPiece {

@@ -16,12 +16,12 @@ import {
   unusable,
 } from "../../bytes/ts/packet.ts";
 import { isBefore } from "../../bytes/ts/stamps.ts";
-import { type PacketFormat, readPackets } from "../index/ts/packet-source.ts";
+import { type PacketFormat, readPackets } from "../../bytes/ts/packet-source.ts";
 import type { ChosenProgram } from "../index/ts/programs.ts";
 import type { Track } from "../types.ts";
-import { type CountedPacket, CounterRewriter } from "./counters.ts";
+import { type CountedPacket, CounterRewriter } from "../../bytes/ts/counters.ts";
 import { PacketOutput } from "./packet-output.ts";
-import { SegmentTables } from "./tables.ts";
+import { SegmentTables } from "../../bytes/ts/program-tables.ts";
 
 /** Where a segment lies, in packet numbers. */
 export interface SegmentPlace {

@@ -2,10 +2,11 @@
  * Program maps of a transport stream, changed without changing their length, so that every packet stays in its place.
  * The audio that the viewer prefers comes first, and audio converted to AAC is marked as AAC.
  */
+import { DESCRIPTOR, STREAM_TYPE } from "../../bytes/ts/codes.ts";
 import { crc32Mpeg } from "../../bytes/ts/crc.ts";
-import { descriptorsOf, type MapStream, type ProgramMap, readPmt } from "../../bytes/ts/psi.ts";
+import { descriptorsOf, type MapStream, type ProgramMap, readPmt, signSection } from "../../bytes/ts/psi.ts";
 import { trackOf } from "../index/ts/stream-types.ts";
-import { sameLanguage } from "../language.ts";
+import { languageRank } from "../language.ts";
 import type { Track } from "../types.ts";
 
 /** The changes to the maps of one program. */
@@ -17,27 +18,24 @@ export interface MapEdit {
   readonly aacPids: ReadonlySet<number>;
 }
 
-/** stream_type of AAC with ADTS (ISO/IEC 13818-1, table 2-34). */
-const TYPE_ADTS = 0x0f;
-/** stuffing_descriptor (ETSI EN 300 468, 6.2.40), which decoders skip. */
-const TAG_STUFFING = 0x42;
-/**
- * Descriptors that name another codec: registration; AC-3, E-AC-3, DTS, AAC and the extension of DVB; AC-3 and E-AC-3 of
- * ATSC; and those of MPEG-1, MPEG-4 and MPEG-2 AAC audio.
- */
-const CODEC_TAGS: ReadonlySet<number> = new Set([0x03, 0x05, 0x1c, 0x2b, 0x6a, 0x7a, 0x7b, 0x7c, 0x7f, 0x81, 0xcc]);
-
-/** Comma-separated languages as a list. */
-export function languagesOf(text: string | null | undefined): string[] {
-  return (text ?? "").split(",").map((part) => part.trim()).filter((part) => part !== "");
-}
+/** Descriptors that name another codec. */
+const CODEC_TAGS: ReadonlySet<number> = new Set([
+  DESCRIPTOR.mpeg1Audio,
+  DESCRIPTOR.registration,
+  DESCRIPTOR.mpeg4Audio,
+  DESCRIPTOR.mpeg2Aac,
+  DESCRIPTOR.ac3,
+  DESCRIPTOR.eac3,
+  DESCRIPTOR.dts,
+  DESCRIPTOR.aac,
+  DESCRIPTOR.extension,
+  DESCRIPTOR.atscAc3,
+  DESCRIPTOR.atscEac3,
+]);
 
 /** Audio in the order of the wish; all else stays in its place. Stable. */
 function inWishedOrder(streams: readonly MapStream[], preferred: readonly string[]): MapStream[] {
-  const rank = ({ language }: Track): number => {
-    const place = preferred.findIndex((wish) => sameLanguage(wish, language));
-    return place < 0 ? preferred.length : place;
-  };
+  const rank = ({ language }: Track) => languageRank(language, preferred);
   const tracks = new Map(streams.map((stream) => [stream, trackOf(stream, false)]));
   const audios = streams.filter((stream) => tracks.get(stream)!.kind === "audio");
   const sorted = [...audios].sort((a, b) => rank(tracks.get(a)!) - rank(tracks.get(b)!));
@@ -48,10 +46,11 @@ function asAac(stream: MapStream): MapStream {
   const descriptors = stream.descriptors.slice();
   let at = 0;
   for (const { tag, body } of descriptorsOf(stream.descriptors)) {
-    if (CODEC_TAGS.has(tag)) descriptors.fill(0xff, at + 2, at + 2 + body.length)[at] = TAG_STUFFING;
+    // Decoders skip it (ETSI EN 300 468, 6.2.40).
+    if (CODEC_TAGS.has(tag)) descriptors.fill(0xff, at + 2, at + 2 + body.length)[at] = DESCRIPTOR.stuffing;
     at += 2 + body.length;
   }
-  return { pid: stream.pid, streamType: TYPE_ADTS, descriptors };
+  return { pid: stream.pid, streamType: STREAM_TYPE.aac, descriptors };
 }
 
 /** `map` changed by `edit`; each stream takes as many bytes as before. */
@@ -86,7 +85,6 @@ export function editMapSection(section: Uint8Array, edit: MapEdit): Uint8Array |
     ], at);
     at += 5 + descriptors.length;
   }
-  const crcAt = out.length - 4;
-  new DataView(out.buffer).setUint32(crcAt, crc32Mpeg(out.subarray(0, crcAt)));
+  signSection(out);
   return out;
 }

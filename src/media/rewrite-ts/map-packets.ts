@@ -1,10 +1,8 @@
 /** Changes program map sections in the packets that carry them, in place. */
 import { concatBytes } from "../../bytes/hex.ts";
 import { hasPayload, PACKET_BYTES, payloadOf, pidOf, startsUnit, unusable } from "../../bytes/ts/packet.ts";
+import { MAX_SECTION_BYTES, sectionBytes } from "../../bytes/ts/psi.ts";
 import { editMapSection, type MapEdit } from "./map-edit.ts";
-
-/** Longest section: 12 bits of length and 3 bytes before (ISO/IEC 13818-1, 2.4.4.8 allows 1024 in all). */
-const MAX_SECTION_BYTES = 1024;
 
 /** Where packets of a stretch carry a map section of which the stretch holds only a part. */
 export interface MapEnds {
@@ -27,7 +25,7 @@ export function openMapEnds(packets: Uint8Array, mapPid: number): MapEnds {
       // With a pointer above 0 the end of the previous section comes first.
       if (!started && start > 1) before = true;
       started = true;
-      missing = sectionBytes(payload, start) - (payload.length - start);
+      missing = startedBytes(payload, start) - (payload.length - start);
     } else if (started) missing -= payload.length;
     else before = true;
   }
@@ -36,9 +34,9 @@ export function openMapEnds(packets: Uint8Array, mapPid: number): MapEnds {
 }
 
 /** Length of the section at `start` of `payload`; 0 where none begins there. */
-function sectionBytes(payload: Uint8Array, start: number): number {
+function startedBytes(payload: Uint8Array, start: number): number {
   if (start + 3 > payload.length || payload[start] === 0xff) return 0;
-  const length = 3 + (((payload[start + 1]! & 0x0f) << 8) | payload[start + 2]!);
+  const length = sectionBytes(payload, start);
   return length > MAX_SECTION_BYTES ? 0 : length;
 }
 
@@ -64,7 +62,7 @@ export function editMapPackets(packets: Uint8Array, mapPid: number, edit: MapEdi
     if (wanted > 0) take(rest.subarray(1, 1 + pointer));
     rest = rest.subarray(1 + pointer);
     // Further sections may follow in the same packet.
-    for (wanted = sectionBytes(rest, 0); wanted > 0; wanted = sectionBytes(rest, 0)) {
+    for (wanted = startedBytes(rest, 0); wanted > 0; wanted = startedBytes(rest, 0)) {
       pieces = [];
       const used = Math.min(wanted, rest.length);
       take(rest);

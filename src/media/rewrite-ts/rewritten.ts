@@ -5,7 +5,7 @@
 import type { ByteSource, ReadOptions } from "../../bytes/source.ts";
 import { PACKET_BYTES } from "../../bytes/ts/packet.ts";
 import { MillraceError } from "../../errors.ts";
-import { type PacketFormat, readPackets } from "../index/ts/packet-source.ts";
+import { type PacketFormat, readPackets } from "../../bytes/ts/packet-source.ts";
 import type { MapEdit } from "./map-edit.ts";
 import { editMapPackets, openMapEnds } from "./map-packets.ts";
 

@@ -4,7 +4,7 @@
  */
 import { concatBytes } from "../../bytes/hex.ts";
 import { abortError, hasCode } from "../../errors.ts";
-import { TsSplicer } from "../../media/cut-ts/splice.ts";
+import { TsSplicer } from "../../bytes/ts/splice.ts";
 import type { LivePoint } from "./live-scan.ts";
 import type { LiveStream } from "./live-stream.ts";
 

@@ -10,7 +10,7 @@ import {
 } from "../../bytes/ts/packet.ts";
 import type { ProgramMap } from "../../bytes/ts/psi.ts";
 import { stepBetween } from "../../bytes/ts/stamps.ts";
-import { TsWatch } from "../../live/broadcast/ts-watch.ts";
+import { TsWatch } from "../../bytes/ts/watch.ts";
 import { type ChosenProgram, programOf } from "../../media/index/ts/programs.ts";
 
 /** Media times further apart than this do not continue each other, 90 kHz: longer than any group of pictures. */

@@ -1,6 +1,6 @@
 /** A playback session of a broadcast. It shares the window; its place, events and end are its own. */
 import { MillraceError } from "../../errors.ts";
-import type { TsSplicer } from "../../media/cut-ts/splice.ts";
+import type { TsSplicer } from "../../bytes/ts/splice.ts";
 import { renderLivePlaylist } from "../../media/hls/live-playlist.ts";
 import type { StallReason } from "../../swarm/types.ts";
 import type { LiveMetainfo } from "../../metainfo/live.ts";

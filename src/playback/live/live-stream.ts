@@ -4,6 +4,7 @@
  */
 import { concatBytes } from "../../bytes/hex.ts";
 import type { ByteSource } from "../../bytes/source.ts";
+import { PACKET_BYTES } from "../../bytes/ts/packet.ts";
 import { abortError } from "../../errors.ts";
 import type { FeedPiece, LiveFeed } from "../../live/node/feed.ts";
 import { FLAG_DISCONTINUITY, type PieceHeader } from "../../live/header.ts";
@@ -165,7 +166,7 @@ export class LiveStream {
     const { program, firstPacket, endPacket, limitPacket, leastPts90k } = segment;
     const tracks = outputTracks(program, audioWish);
     return readTransportSegment(
-      { strideBytes: 188, firstAt: 0, packetCount: limitPacket },
+      { strideBytes: PACKET_BYTES, firstAt: 0, packetCount: limitPacket },
       program,
       tracks.includes(program.main) ? tracks : [program.main, ...tracks],
       {

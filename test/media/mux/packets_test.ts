@@ -1,15 +1,9 @@
 import { test } from "node:test";
 import { assertEquals } from "@std/assert";
-import {
-  NO_PCR,
-  packetsFor,
-  sectionPackets,
-  spreadPes,
-  writeNullPacket,
-  writePcrPacket,
-} from "../../../src/media/mux/ts/packets.ts";
+import { NO_PCR, packetsFor, spreadPes, writeNullPacket, writePcrPacket } from "../../../src/media/mux/ts/packets.ts";
 import { Payload } from "../../../src/media/mux/ts/payload.ts";
 import { crc32Mpeg } from "../../../src/bytes/ts/crc.ts";
+import { sectionPackets } from "../../../src/bytes/ts/psi.ts";
 import { wrap33 } from "../../../src/bytes/ts/stamps.ts";
 import { patSection, pmtSection } from "../../../src/media/mux/ts/psi.ts";
 import type { Track } from "../../../src/media/types.ts";

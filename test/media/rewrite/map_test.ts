@@ -5,15 +5,10 @@ import { MemorySource } from "../../support/memory-source.ts";
 import { crc32Mpeg } from "../../../src/bytes/ts/crc.ts";
 import { payloadOf, pidOf, startsUnit } from "../../../src/bytes/ts/packet.ts";
 import { readPmt, SectionAssembler } from "../../../src/bytes/ts/psi.ts";
-import {
-  changesMap,
-  editMap,
-  editMapSection,
-  languagesOf,
-  type MapEdit,
-} from "../../../src/media/rewrite-ts/map-edit.ts";
+import { changesMap, editMap, editMapSection, type MapEdit } from "../../../src/media/rewrite-ts/map-edit.ts";
 import { editMapPackets, openMapEnds } from "../../../src/media/rewrite-ts/map-packets.ts";
 import { rewrittenFormat, rewrittenSource } from "../../../src/media/rewrite-ts/rewritten.ts";
+import { languagesOf } from "../../../src/media/language.ts";
 import { NEVER, seeded } from "../support/files.ts";
 import { concatBytes } from "../../../src/bytes/hex.ts";
 

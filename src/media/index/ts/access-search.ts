@@ -1,8 +1,9 @@
 /** Searches the random access point that a segment begins with. */
 import type { ByteSource } from "../../../bytes/source.ts";
 import type { Track } from "../../types.ts";
+import { PAT_PID } from "../../../bytes/ts/codes.ts";
 import { PACKET_BYTES, pidOf, startsUnit, unusable } from "../../../bytes/ts/packet.ts";
-import { type PacketFormat, readPackets } from "./packet-source.ts";
+import { type PacketFormat, readPackets } from "../../../bytes/ts/packet-source.ts";
 import { AccessPointFinder } from "../../../bytes/ts/random-access.ts";
 
 /** Packets read at a time (about 128 KiB). */
@@ -39,8 +40,6 @@ export async function findAccessPoint(
   return end === format.packetCount && from > 0 ? format.packetCount : firstUnit;
 }
 
-/** PID of the table that names the others (ISO/IEC 13818-1, table 2-3). */
-const PAT_PID = 0;
 /** How far back to search for tables, packets (about 1 MiB): the standards require them ten times per second. */
 const TABLES_PACKETS = 5600;
 

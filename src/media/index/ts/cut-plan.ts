@@ -11,7 +11,7 @@ import type { ByteSource } from "../../../bytes/source.ts";
 import { MAX_SEGMENTS, planCuts } from "../../hls/plan.ts";
 import { stepBetween } from "../../../bytes/ts/stamps.ts";
 import { BreakSearch, SAMPLE_PACKETS, type Section, sectionsOf, usualRate } from "./clock-sections.ts";
-import type { PacketFormat } from "./packet-source.ts";
+import type { PacketFormat } from "../../../bytes/ts/packet-source.ts";
 import type { ChosenProgram } from "./programs.ts";
 import { type ClockBreak, type Mark, type Scan, TimeScanner } from "./time-scan.ts";
 

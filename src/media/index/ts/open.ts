@@ -11,7 +11,8 @@ import { targetDurationS } from "../../hls/plan.ts";
 import { DEFAULT_SEGMENT_TARGET_MS } from "../../hls/plan.ts";
 import { stepBetween, wrap33 } from "../../../bytes/ts/stamps.ts";
 import { PACKET_BYTES } from "../../../bytes/ts/packet.ts";
-import { changesMap, editMap, languagesOf, type MapEdit } from "../../rewrite-ts/map-edit.ts";
+import { languagesOf } from "../../language.ts";
+import { changesMap, editMap, type MapEdit } from "../../rewrite-ts/map-edit.ts";
 import { type Rewriting, rewrittenFormat, rewrittenSource } from "../../rewrite-ts/rewritten.ts";
 import type { OpenOptions } from "../../timeline.ts";
 import { aacTrack, asksForAac } from "../../transcode/choice.ts";
@@ -21,7 +22,7 @@ import { layoutFrom, segmentAt } from "../../late-start.ts";
 import type { HlsPlan, HlsSegment, Presentation, Track, TsLayout } from "../../types.ts";
 import { findAccessPoint, tablesBefore } from "./access-search.ts";
 import { type CutPlan, planTransportCuts } from "./cut-plan.ts";
-import { detectPackets, type PacketFormat, readPackets } from "./packet-source.ts";
+import { detectPackets, type PacketFormat, readPackets } from "../../../bytes/ts/packet-source.ts";
 import { type ChosenProgram, findProgram, outputTracks } from "./programs.ts";
 import { TimeScanner } from "./time-scan.ts";
 

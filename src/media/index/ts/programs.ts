@@ -1,7 +1,8 @@
 /** Finds the programs of a transport stream in its first packets and chooses the one to play. */
 import type { ByteSource } from "../../../bytes/source.ts";
+import { PAT_PID } from "../../../bytes/ts/codes.ts";
 import { MillraceError } from "../../../errors.ts";
-import { sameLanguage } from "../../language.ts";
+import { languageRank, languagesOf } from "../../language.ts";
 import type { Track } from "../../types.ts";
 import {
   isScrambled,
@@ -13,7 +14,7 @@ import {
   SYNC_BYTE,
   unusable,
 } from "../../../bytes/ts/packet.ts";
-import { type PacketFormat, readPackets } from "./packet-source.ts";
+import { type PacketFormat, readPackets } from "../../../bytes/ts/packet-source.ts";
 import { type ProgramMap, readPat, readPmt, SectionAssembler } from "../../../bytes/ts/psi.ts";
 import { trackOf } from "./stream-types.ts";
 
@@ -99,11 +100,8 @@ export function programOf(map: ProgramMap, mapPid: number, mainPid: number): Cho
 
 /** Tracks that go into segments: video first, then audio in the requested order, comma-separated languages. */
 export function outputTracks(program: ChosenProgram, preferred: string | null | undefined): Track[] {
-  const wishes = (preferred ?? "").split(",").map((part) => part.trim()).filter((part) => part !== "");
-  const rank = (track: Track) => {
-    const place = wishes.findIndex((wish) => sameLanguage(wish, track.language));
-    return place < 0 ? wishes.length : place;
-  };
+  const wishes = languagesOf(preferred);
+  const rank = (track: Track) => languageRank(track.language, wishes);
   const videos = program.tracks.filter((track) => track.kind === "video");
   const audios = program.tracks.filter((track) => track.kind === "audio").sort((a, b) => rank(a) - rank(b));
   return [...videos, ...audios];
@@ -119,7 +117,7 @@ export async function findProgram(
   signal: AbortSignal,
 ): Promise<ChosenProgram> {
   const search: Search = { programs: new Map(), maps: new Map(), scrambled: new Map() };
-  const assemblers = new Map<number, SectionAssembler>([[0, new SectionAssembler()]]);
+  const assemblers = new Map<number, SectionAssembler>([[PAT_PID, new SectionAssembler()]]);
   const limit = Math.min(format.packetCount, SEARCH_PACKETS);
   for (let first = 0; first < limit && !enough(search); first += STEP_PACKETS) {
     const bytes = await readPackets(format, source, first, Math.min(STEP_PACKETS, limit - first), signal);
@@ -154,7 +152,7 @@ function look(bytes: Uint8Array, at: number, search: Search, assemblers: Map<num
   const assembler = assemblers.get(pid);
   if (assembler === undefined || unusable(bytes, at)) return;
   for (const section of assembler.push(payloadOf(bytes, at), startsUnit(bytes, at))) {
-    if (pid === 0) {
+    if (pid === PAT_PID) {
       for (const [number, mapPid] of readPat(section)) {
         if (search.programs.size >= MAX_PROGRAMS) break;
         search.programs.set(number, mapPid);

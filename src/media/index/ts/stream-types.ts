@@ -1,25 +1,26 @@
 /** What stream types and descriptors say about codecs (ISO/IEC 13818-1 table 2-34, ATSC A/53, DVB EN 300 468, BDAV). */
 import type { Codec, Track } from "../../types.ts";
+import { DESCRIPTOR, STREAM_TYPE } from "../../../bytes/ts/codes.ts";
 import { descriptorsOf, type MapStream } from "../../../bytes/ts/psi.ts";
 
 const TYPES: Readonly<Record<number, Codec>> = {
-  0x01: "mpeg1video",
-  0x02: "mpeg2video",
-  0x03: "mp2",
-  0x04: "mp2",
-  0x0f: "aac",
-  0x11: "aac",
-  0x1b: "h264",
-  0x24: "hevc",
-  0x80: "pcm",
-  0x81: "ac3",
-  0x82: "dts",
-  0x83: "truehd",
-  0x84: "eac3",
-  0x85: "dts",
-  0x86: "dts",
-  0x87: "eac3",
-  0xa1: "eac3",
+  [STREAM_TYPE.mpeg1Video]: "mpeg1video",
+  [STREAM_TYPE.mpeg2Video]: "mpeg2video",
+  [STREAM_TYPE.mpeg1Audio]: "mp2",
+  [STREAM_TYPE.mpeg2Audio]: "mp2",
+  [STREAM_TYPE.aac]: "aac",
+  [STREAM_TYPE.aacLatm]: "aac",
+  [STREAM_TYPE.h264]: "h264",
+  [STREAM_TYPE.hevc]: "hevc",
+  [STREAM_TYPE.pcm]: "pcm",
+  [STREAM_TYPE.ac3]: "ac3",
+  [STREAM_TYPE.dts]: "dts",
+  [STREAM_TYPE.trueHd]: "truehd",
+  [STREAM_TYPE.eac3Disc]: "eac3",
+  [STREAM_TYPE.dtsHd]: "dts",
+  [STREAM_TYPE.dtsHdMaster]: "dts",
+  [STREAM_TYPE.eac3]: "eac3",
+  [STREAM_TYPE.eac3Secondary]: "eac3",
 };
 
 /** format_identifier of the registration descriptor. */
@@ -35,13 +36,12 @@ const REGISTRATIONS: Readonly<Record<string, Codec>> = {
 };
 
 /** DVB descriptors that name the codec of private data. */
-const DESCRIPTOR_CODECS: Readonly<Record<number, Codec>> = { 0x6a: "ac3", 0x7a: "eac3", 0x7b: "dts", 0x7c: "aac" };
-
-const TAG_REGISTRATION = 0x05;
-const TAG_LANGUAGE = 0x0a;
-const TAG_TELETEXT = 0x56;
-const TAG_SUBTITLING = 0x59;
-const PRIVATE_DATA = 0x06;
+const DESCRIPTOR_CODECS: Readonly<Record<number, Codec>> = {
+  [DESCRIPTOR.ac3]: "ac3",
+  [DESCRIPTOR.eac3]: "eac3",
+  [DESCRIPTOR.dts]: "dts",
+  [DESCRIPTOR.aac]: "aac",
+};
 
 const VIDEO: ReadonlySet<Codec> = new Set(["h264", "hevc", "mpeg2video", "mpeg1video", "av1"]);
 
@@ -49,13 +49,14 @@ const ascii = (bytes: Uint8Array) => String.fromCharCode(...bytes);
 
 /** The track of an elementary stream; the caller sets `isDefault`. */
 export function trackOf(stream: MapStream, isDefault: boolean): Track {
-  let codec: Codec | undefined = stream.streamType === PRIVATE_DATA ? undefined : TYPES[stream.streamType];
+  let codec: Codec | undefined = stream.streamType === STREAM_TYPE.privateData ? undefined : TYPES[stream.streamType];
   let language: string | null = null;
-  let subtitle = stream.streamType === 0x90 || stream.streamType === 0x92;
+  let subtitle = stream.streamType === STREAM_TYPE.pictureSubtitles ||
+    stream.streamType === STREAM_TYPE.textSubtitles;
   for (const { tag, body } of descriptorsOf(stream.descriptors)) {
-    if (tag === TAG_LANGUAGE && body.length >= 4) language = ascii(body.subarray(0, 3));
-    else if (tag === TAG_TELETEXT || tag === TAG_SUBTITLING) subtitle = true;
-    else if (tag === TAG_REGISTRATION && body.length >= 4) codec ??= REGISTRATIONS[ascii(body.subarray(0, 4))];
+    if (tag === DESCRIPTOR.language && body.length >= 4) language = ascii(body.subarray(0, 3));
+    else if (tag === DESCRIPTOR.teletext || tag === DESCRIPTOR.subtitling) subtitle = true;
+    else if (tag === DESCRIPTOR.registration && body.length >= 4) codec ??= REGISTRATIONS[ascii(body.subarray(0, 4))];
     else codec ??= DESCRIPTOR_CODECS[tag];
   }
   const kind = codec === undefined ? subtitle ? "subtitle" : "other" : VIDEO.has(codec) ? "video" : "audio";

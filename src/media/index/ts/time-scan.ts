@@ -6,7 +6,7 @@ import type { ByteSource } from "../../../bytes/source.ts";
 import { PACKET_BYTES, payloadOf, pidOf, readPesHeader, startsUnit, unusable } from "../../../bytes/ts/packet.ts";
 import { type AccessPoint, AccessPointFinder } from "../../../bytes/ts/random-access.ts";
 import { stepBetween } from "../../../bytes/ts/stamps.ts";
-import { type PacketFormat, readPackets } from "./packet-source.ts";
+import { type PacketFormat, readPackets } from "../../../bytes/ts/packet-source.ts";
 import type { ChosenProgram } from "./programs.ts";
 
 /** A PES with its time. */

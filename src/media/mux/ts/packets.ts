@@ -1,5 +1,5 @@
 /** Transport stream packets (ISO/IEC 13818-1, 2.4.3): headers, adaptation fields, PCR, and spreading a PES over packets. */
-import { NULL_PID, PACKET_BYTES, SYNC_BYTE } from "../../../bytes/ts/packet.ts";
+import { FIELD_PCR, FIELD_RANDOM_ACCESS, NULL_PID, PACKET_BYTES, SYNC_BYTE } from "../../../bytes/ts/packet.ts";
 import { writePcr } from "../../../bytes/ts/stamps.ts";
 import type { Payload } from "./payload.ts";
 
@@ -9,9 +9,6 @@ const PACKET_BODY_BYTES = 184;
 export const PCR_FIELD_BYTES = 8;
 /** `pcr90k` of a PES that carries no PCR. */
 export const NO_PCR = -1;
-
-const FLAG_RANDOM_ACCESS = 0x40;
-const FLAG_PCR = 0x10;
 
 function writeHeader(out: Uint8Array, at: number, pid: number, startsUnit: boolean, control: number, cc: number): void {
   out[at] = SYNC_BYTE;
@@ -37,7 +34,7 @@ export function writeNullPacket(out: Uint8Array, at: number): void {
 export function writePcrPacket(out: Uint8Array, at: number, pid: number, cc: number, pcr90k: number): void {
   writeHeader(out, at, pid, false, 2, cc);
   out[at + 4] = PACKET_BODY_BYTES - 1;
-  out[at + 5] = FLAG_PCR;
+  out[at + 5] = FIELD_PCR;
   putPcr(out, at + 6, pcr90k);
   out.fill(0xff, at + 12, at + PACKET_BYTES);
 }
@@ -107,7 +104,7 @@ export function spreadPes(
     if (fieldBytes > 0) {
       out[packet + 4] = fieldBytes - 1;
       if (fieldBytes > 1) {
-        out[packet + 5] = field > 0 ? FLAG_PCR | (randomAccess ? FLAG_RANDOM_ACCESS : 0) : 0;
+        out[packet + 5] = field > 0 ? FIELD_PCR | (randomAccess ? FIELD_RANDOM_ACCESS : 0) : 0;
         if (field > 0) putPcr(out, packet + 6, pcr90k);
         const stuffing = packet + 4 + (field > 0 ? field : 2);
         if (stuffing < body) out.fill(0xff, stuffing, body);
@@ -149,22 +146,4 @@ function spreadFull(
     }
   }
   if (startsUnit) out[at + 1] = 0x40 | high;
-}
-
-/** Splits a PSI section into packets of `pid`, each with counter 0 (the caller sets it: low half of the fourth byte). */
-export function sectionPackets(section: Uint8Array, pid: number): Uint8Array {
-  const count = Math.ceil((section.length + 1) / PACKET_BODY_BYTES);
-  const out = new Uint8Array(count * PACKET_BYTES).fill(0xff);
-  let from = 0;
-  for (let i = 0; i < count; i++) {
-    const at = i * PACKET_BYTES;
-    writeHeader(out, at, pid, i === 0, 1, 0);
-    // A packet in which a section starts has a pointer field; ours always starts right after it (2.4.4.1).
-    const body = i === 0 ? at + 5 : at + 4;
-    if (i === 0) out[at + 4] = 0;
-    const take = Math.min(section.length - from, at + PACKET_BYTES - body);
-    out.set(section.subarray(from, from + take), body);
-    from += take;
-  }
-  return out;
 }

@@ -1,4 +1,5 @@
 /** Program specific information: PAT and PMT (ISO/IEC 13818-1, 2.4.4) with the descriptors that players look for. */
+import { DESCRIPTOR } from "../../../bytes/ts/codes.ts";
 import { psiSection } from "../../../bytes/ts/psi.ts";
 import type { DolbyVision, Track } from "../../types.ts";
 import { iso639Code } from "../../language.ts";
@@ -10,10 +11,6 @@ export const FIRST_ELEMENTARY_PID = 0x100;
 
 const PROGRAM_NUMBER = 1;
 const TRANSPORT_STREAM_ID = 1;
-const TAG_REGISTRATION = 0x05;
-const TAG_LANGUAGE = 0x0a;
-/** DOVI_video_stream_descriptor (Dolby Vision streams within the MPEG-2 transport stream format, 3.2). */
-const TAG_DOLBY_VISION = 0xb0;
 
 /** The program association section: program 1 at `PMT_PID`. */
 export function patSection(): Uint8Array {
@@ -34,9 +31,9 @@ export function pmtSection(pcrPid: number, streams: readonly PmtStream[]): Uint8
   const body = [0xe0 | (pcrPid >> 8), pcrPid & 0xff, 0xf0, 0];
   for (const stream of streams) {
     const descriptors: number[] = [];
-    if (stream.registration !== null) descriptors.push(TAG_REGISTRATION, 4, ...ascii(stream.registration));
+    if (stream.registration !== null) descriptors.push(DESCRIPTOR.registration, 4, ...ascii(stream.registration));
     const language = stream.track.kind === "audio" ? iso639Code(stream.track.language) : null;
-    if (language !== null) descriptors.push(TAG_LANGUAGE, 4, ...ascii(language), 0);
+    if (language !== null) descriptors.push(DESCRIPTOR.language, 4, ...ascii(language), 0);
     if (stream.track.dolbyVision !== undefined) descriptors.push(...dolbyVisionDescriptor(stream.track.dolbyVision));
     body.push(stream.streamType, 0xe0 | (stream.pid >> 8), stream.pid & 0xff, 0xf0, descriptors.length, ...descriptors);
   }
@@ -45,7 +42,7 @@ export function pmtSection(pcrPid: number, streams: readonly PmtStream[]): Uint8
 
 /** Versions, profile, level and layers are as in the container's record; one that has its base layer depends on no PID. */
 function dolbyVisionDescriptor({ config, compatibility }: DolbyVision): number[] {
-  return [TAG_DOLBY_VISION, 5, ...config.subarray(0, 4), compatibility << 4 | 0x0f];
+  return [DESCRIPTOR.dolbyVision, 5, ...config.subarray(0, 4), compatibility << 4 | 0x0f];
 }
 
 function ascii(text: string): number[] {

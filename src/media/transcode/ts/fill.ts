@@ -2,7 +2,14 @@
  * Puts AAC into the packets that the original sound had. Packets that are not needed become null packets; the number of the
  * others stays the same modulo 16, so that the continuity counters of the next run continue from this one's.
  */
-import { fieldBytes, PACKET_BYTES, pidOf, SYNC_BYTE } from "../../../bytes/ts/packet.ts";
+import {
+  FIELD_DISCONTINUITY,
+  FIELD_PCR,
+  fieldBytes,
+  PACKET_BYTES,
+  pidOf,
+  SYNC_BYTE,
+} from "../../../bytes/ts/packet.ts";
 import { writeNullPacket } from "../../mux/ts/packets.ts";
 import { PES_HEADER_PTS_BYTES, writePesHeader } from "../../mux/ts/pes.ts";
 import type { AudioPacket } from "./window.ts";
@@ -22,15 +29,13 @@ const AUDIO_STREAM_ID = 0xc0;
 const BODY_BYTES = PACKET_BYTES - 4;
 /** An adaptation field with a clock: length, flags, six bytes. */
 const PCR_FIELD_BYTES = 8;
-const FLAG_DISCONTINUITY = 0x80;
-const FLAG_PCR = 0x10;
 
 /** With two packets per PES, the first need not wait for the next PES where segments are cut (`CounterRewriter`). */
 const LEAST_PACKETS = 2;
 
 /** Bytes of the adaptation field that a packet keeps: those of its clock, if it has one. */
 function keptFieldBytes(packet: Uint8Array): number {
-  const hasPcr = fieldBytes(packet, 0) >= PCR_FIELD_BYTES && (packet[5]! & FLAG_PCR) !== 0;
+  const hasPcr = fieldBytes(packet, 0) >= PCR_FIELD_BYTES && (packet[5]! & FIELD_PCR) !== 0;
   return hasPcr ? PCR_FIELD_BYTES : 0;
 }
 
@@ -171,7 +176,7 @@ function writeField(out: Uint8Array, at: number, original: Uint8Array, size: num
   out[at + 4] = size - 1;
   if (size > 1) out[at + 5] = 0;
   if (keptFieldBytes(original) === 0) return;
-  out[at + 5] = FLAG_PCR | (original[5]! & FLAG_DISCONTINUITY);
+  out[at + 5] = FIELD_PCR | (original[5]! & FIELD_DISCONTINUITY);
   out.set(original.subarray(6, 12), at + 6);
 }
 

@@ -2,7 +2,7 @@
 import { concatBytes } from "../../../bytes/hex.ts";
 import { fieldBytes, PACKET_BYTES } from "../../../bytes/ts/packet.ts";
 import type { ProgramMap } from "../../../bytes/ts/psi.ts";
-import { SegmentTables } from "../../cut-ts/tables.ts";
+import { SegmentTables } from "../../../bytes/ts/program-tables.ts";
 import { writeStamp } from "../../../bytes/ts/stamps.ts";
 import type { AudioStretch, Span } from "./window.ts";
 

@@ -6,7 +6,7 @@
 import type { ByteSource } from "../../../bytes/source.ts";
 import { hasPayload, NULL_PID, PACKET_BYTES, pidOf, unusable } from "../../../bytes/ts/packet.ts";
 import type { ProgramMap } from "../../../bytes/ts/psi.ts";
-import { type PacketFormat, readPackets } from "../../index/ts/packet-source.ts";
+import { type PacketFormat, readPackets } from "../../../bytes/ts/packet-source.ts";
 import { writeNullPacket } from "../../mux/ts/packets.ts";
 import type { PacketOverlay } from "../../rewrite-ts/rewritten.ts";
 import { Kept } from "../kept.ts";

@@ -1,4 +1,5 @@
 /** AAC: raw access units to ADTS frames (ISO/IEC 14496-3, 1.A.3.2), the header made from AudioSpecificConfig. */
+import { STREAM_TYPE } from "../../../../bytes/ts/codes.ts";
 import type { Track } from "../../../types.ts";
 import { BitReader, BitWriter } from "./bits.ts";
 import { type ElementaryFormat, passThrough } from "./format.ts";
@@ -121,7 +122,7 @@ export function aacFormat(track: Track): ElementaryFormat | null {
   ]);
   prefix.set(config.programConfig, HEADER_BYTES);
   return {
-    streamType: 0x0f,
+    streamType: STREAM_TYPE.aac,
     streamId: 0xc0,
     registration: null,
     frame90k: config.frameSamples * 90_000 / config.sampleRate,

@@ -1,4 +1,5 @@
 /** Which codecs MPEG TS carries, and how. */
+import { STREAM_TYPE } from "../../../../bytes/ts/codes.ts";
 import type { Codec, Track } from "../../../types.ts";
 import { aacFormat } from "./aac.ts";
 import { type ElementaryFormat, type FormatOf, passThrough } from "./format.ts";
@@ -18,20 +19,25 @@ function frame90k({ sampleRate }: Track, samples: number): number | null {
 function mpegAudio(track: Track): ElementaryFormat {
   const isMpeg2 = track.sampleRate !== null && track.sampleRate < LOWEST_MPEG1_RATE;
   const samples = isMpeg2 && track.codec === "mp3" ? 576 : 1152;
-  return passThrough(isMpeg2 ? 0x04 : 0x03, AUDIO_STREAM_ID, null, frame90k(track, samples));
+  return passThrough(
+    isMpeg2 ? STREAM_TYPE.mpeg2Audio : STREAM_TYPE.mpeg1Audio,
+    AUDIO_STREAM_ID,
+    null,
+    frame90k(track, samples),
+  );
 }
 
 const FORMATS: Readonly<Partial<Record<Codec, FormatOf>>> = {
   h264: h264Format,
   hevc: hevcFormat,
-  mpeg2video: () => passThrough(0x02, 0xe0, null),
-  mpeg1video: () => passThrough(0x01, 0xe0, null),
-  mpeg4: ({ isFramed }) => isFramed ? passThrough(0x10, 0xe0, null) : null,
+  mpeg2video: () => passThrough(STREAM_TYPE.mpeg2Video, 0xe0, null),
+  mpeg1video: () => passThrough(STREAM_TYPE.mpeg1Video, 0xe0, null),
+  mpeg4: ({ isFramed }) => isFramed ? passThrough(STREAM_TYPE.mpeg4Video, 0xe0, null) : null,
   aac: aacFormat,
   mp3: mpegAudio,
   mp2: mpegAudio,
-  ac3: (track) => passThrough(0x81, PRIVATE_STREAM_ID, "AC-3", frame90k(track, 1536)),
-  eac3: () => passThrough(0x87, PRIVATE_STREAM_ID, "EAC3"),
+  ac3: (track) => passThrough(STREAM_TYPE.ac3, PRIVATE_STREAM_ID, "AC-3", frame90k(track, 1536)),
+  eac3: () => passThrough(STREAM_TYPE.eac3, PRIVATE_STREAM_ID, "EAC3"),
 };
 
 /** How MPEG TS carries `track`; null when it can't. */

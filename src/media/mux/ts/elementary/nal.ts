@@ -2,6 +2,7 @@
  * H.264 and HEVC: length-prefixed NAL units (ISO/IEC 14496-15) to the byte stream of Annex B, with an access unit
  * delimiter before each access unit and the parameter sets before each random access point.
  */
+import { STREAM_TYPE } from "../../../../bytes/ts/codes.ts";
 import type { Track } from "../../../types.ts";
 import { copyBytes } from "../payload.ts";
 import { type ElementaryFormat, passThrough } from "./format.ts";
@@ -22,7 +23,7 @@ interface NalSyntax {
 
 /** primary_pic_type 7 (any slice type), H.264 7.4.2.4. */
 const H264: NalSyntax = {
-  streamType: 0x1b,
+  streamType: STREAM_TYPE.h264,
   registration: null,
   delimiter: Uint8Array.of(0, 0, 0, 1, 9, 0xf0),
   delimiterType: 9,
@@ -34,7 +35,7 @@ const H264: NalSyntax = {
 
 /** pic_type 2 (any slice type), H.265 7.4.3.5. */
 const HEVC: NalSyntax = {
-  streamType: 0x24,
+  streamType: STREAM_TYPE.hevc,
   registration: "HEVC",
   delimiter: Uint8Array.of(0, 0, 0, 1, 0x46, 1, 0x50),
   delimiterType: 35,

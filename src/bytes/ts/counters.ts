@@ -3,7 +3,7 @@
  * reach 15, the last large packet of the segment is split into as many packets as are missing. Which packet is the last
  * large one is known only at the end, so packets are held until another large one comes.
  */
-import { fieldBytes, hasPayload, PACKET_BYTES, SYNC_BYTE } from "../../bytes/ts/packet.ts";
+import { fieldBytes, hasPayload, PACKET_BYTES, SYNC_BYTE } from "./packet.ts";
 
 /** Payload of a packet that can give 15 bytes away and still hold a whole PES header with its timestamps. */
 const SPLITTABLE_BYTES = 64;

@@ -2,13 +2,21 @@
  * Makes one transport stream from stretches of others. Each stretch begins with PAT and PMT, and streams begin with a
  * whole PES. Counters continue, and players are notified that the clock does not (ISO/IEC 13818-1, 2.4.3.5).
  */
-import { concatBytes } from "../../bytes/hex.ts";
+import { concatBytes } from "../hex.ts";
 import { raiseTableVersion } from "./table-version.ts";
-import { fieldBytes, hasPayload, NULL_PID, PACKET_BYTES, pidOf, startsUnit, SYNC_BYTE } from "../../bytes/ts/packet.ts";
+import {
+  FIELD_DISCONTINUITY,
+  FIELD_PCR,
+  fieldBytes,
+  hasPayload,
+  NULL_PID,
+  PACKET_BYTES,
+  pidOf,
+  startsUnit,
+  SYNC_BYTE,
+} from "./packet.ts";
 
 const PID_COUNT = 8192;
-const FLAG_DISCONTINUITY = 0x80;
-const FLAG_PCR = 0x10;
 const UNSEEN = -1;
 /** Steps by which the counters of tables jump where another source begins: any but 1, and 16, which would be 0. */
 const TABLE_JUMP = 8;
@@ -121,14 +129,14 @@ export class TsSplicer {
     out[at + 3] = (out[at + 3]! & 0xf0) | this.#out[pid]!;
     if (this.#changes > 0 && this.#isTable[pid] === 1) raiseTableVersion(out, at, this.#changes);
     if (pid === this.#pcrPid && !this.#clockMarked && fieldBytes(out, at) > 1) {
-      out[at + 5] = out[at + 5]! | FLAG_DISCONTINUITY;
-      if ((out[at + 5]! & FLAG_PCR) !== 0) this.#clockMarked = true;
+      out[at + 5] = out[at + 5]! | FIELD_DISCONTINUITY;
+      if ((out[at + 5]! & FIELD_PCR) !== 0) this.#clockMarked = true;
     }
   }
 
   /** A packet without payload that marks a discontinuity of `pid`. */
   #mark(out: Uint8Array, at: number, pid: number): void {
     out.fill(0xff, at, at + PACKET_BYTES);
-    out.set([SYNC_BYTE, pid >> 8, pid & 0xff, 0x20 | this.#out[pid]!, PACKET_BYTES - 5, FLAG_DISCONTINUITY], at);
+    out.set([SYNC_BYTE, pid >> 8, pid & 0xff, 0x20 | this.#out[pid]!, PACKET_BYTES - 5, FIELD_DISCONTINUITY], at);
   }
 }

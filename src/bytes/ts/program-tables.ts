@@ -1,14 +1,12 @@
 /** PAT and PMT of segments cut from a transport stream: one program, its own PIDs, the original descriptors. */
-import { descriptorsOf, type ProgramMap, psiSection } from "../../bytes/ts/psi.ts";
-import { PACKET_BYTES } from "../../bytes/ts/packet.ts";
-import { sectionPackets } from "../mux/ts/packets.ts";
-
-const TAG_CONDITIONAL_ACCESS = 0x09;
+import { DESCRIPTOR, PAT_PID } from "./codes.ts";
+import { descriptorsOf, type ProgramMap, psiSection, sectionPackets } from "./psi.ts";
+import { PACKET_BYTES } from "./packet.ts";
 
 function loop(descriptors: Uint8Array): number[] {
   const kept: number[] = [];
   for (const { tag, body } of descriptorsOf(descriptors)) {
-    if (tag !== TAG_CONDITIONAL_ACCESS) kept.push(tag, body.length, ...body);
+    if (tag !== DESCRIPTOR.conditionalAccess) kept.push(tag, body.length, ...body);
   }
   return [0xf0 | (kept.length >> 8), kept.length & 0xff, ...kept];
 }
@@ -29,7 +27,7 @@ export class SegmentTables {
       if (stream === undefined) continue;
       pmt.push(stream.streamType, 0xe0 | (pid >> 8), pid & 0xff, ...loop(stream.descriptors));
     }
-    this.#pat = sectionPackets(psiSection(0x00, 1, pat), 0);
+    this.#pat = sectionPackets(psiSection(0x00, 1, pat), PAT_PID);
     this.#pmt = sectionPackets(psiSection(0x02, programNumber, pmt), mapPid);
   }
 

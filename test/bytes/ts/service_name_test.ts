@@ -1,7 +1,7 @@
 import { test } from "node:test";
 import { assertEquals } from "@std/assert";
 import { crc32Mpeg } from "../../../src/bytes/ts/crc.ts";
-import { serviceName } from "../../../src/content/analysis/ts-service.ts";
+import { serviceName } from "../../../src/bytes/ts/service-name.ts";
 import { seededBelow } from "../../support/random.ts";
 import { latin1, serviceStream, serviceTable } from "../../support/services.ts";
 

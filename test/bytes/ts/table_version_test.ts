@@ -1,9 +1,9 @@
 import { test } from "node:test";
 import { assert, assertEquals } from "@std/assert";
-import { crc32Mpeg } from "../../src/bytes/ts/crc.ts";
-import { raiseTableVersion } from "../../src/media/cut-ts/table-version.ts";
-import { clip } from "../support/fixtures.ts";
-import { seededBelow } from "../support/random.ts";
+import { crc32Mpeg } from "../../../src/bytes/ts/crc.ts";
+import { raiseTableVersion } from "../../../src/bytes/ts/table-version.ts";
+import { clip } from "../../support/fixtures.ts";
+import { seededBelow } from "../../support/random.ts";
 
 /** The first packets of PAT and PMT of a clip. */
 function tables(name: string): Uint8Array[] {

@@ -1,6 +1,6 @@
 import { test } from "node:test";
 import { assert, assertEquals } from "@std/assert";
-import { TsSplicer } from "../../src/media/cut-ts/splice.ts";
+import { TsSplicer } from "../../../src/bytes/ts/splice.ts";
 
 const [PAT, MAP, VIDEO, AUDIO, CLOCK, TEXT] = [0, 0x1000, 0x100, 0x101, 0x102, 0x11];
 

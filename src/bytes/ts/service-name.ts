@@ -1,19 +1,14 @@
 /** The name that a transport stream gives its programme: the service description table of DVB (ETSI EN 300 468, 5.2.3). */
-import { hasPayload, PACKET_BYTES, payloadOf, pidOf, startsUnit, SYNC_BYTE } from "../../bytes/ts/packet.ts";
-import { descriptorsOf, SectionAssembler } from "../../bytes/ts/psi.ts";
+import { DESCRIPTOR } from "./codes.ts";
+import { hasPayload, PACKET_BYTES, payloadOf, pidOf, startsUnit, SYNC_BYTE } from "./packet.ts";
+import { descriptorsOf, SECTION_CRC_BYTES, SectionAssembler } from "./psi.ts";
+import { findPackets, PACKET_STRIDES } from "./sync.ts";
 
 const SDT_PID = 0x11;
 /** The table of the stream it travels in; others describe other streams. */
 const SDT_ACTUAL = 0x42;
-const SERVICE_DESCRIPTOR = 0x48;
-/** Bytes before the first service, and of the checksum at the end. */
+/** Bytes before the first service. */
 const HEAD_BYTES = 11;
-const CRC_BYTES = 4;
-
-/** Distance of packets: plain, M2TS, with error correction. */
-const STRIDES = [188, 192, 204];
-/** Sync bytes in a row that are no chance. */
-const SYNCS = 4;
 
 /** What muxers write when nobody names the programme. */
 const NAMELESS = /^service\s?\d*$/i;
@@ -23,10 +18,10 @@ const NAMELESS = /^service\s?\d*$/i;
  * several, and for names that say nothing.
  */
 export function serviceName(head: Uint8Array): string | null {
-  const grid = packetGrid(head);
+  const grid = findPackets(head, PACKET_STRIDES);
   if (grid === null) return null;
   const sections = new SectionAssembler();
-  for (let at = grid.first; at + PACKET_BYTES <= head.length; at += grid.stride) {
+  for (let at = grid.firstAt; at + PACKET_BYTES <= head.length; at += grid.strideBytes) {
     if (head[at] !== SYNC_BYTE || pidOf(head, at) !== SDT_PID || !hasPayload(head, at)) continue;
     for (const section of sections.push(payloadOf(head, at), startsUnit(head, at))) {
       if (section[0] !== SDT_ACTUAL) continue;
@@ -37,24 +32,13 @@ export function serviceName(head: Uint8Array): string | null {
   return null;
 }
 
-function packetGrid(head: Uint8Array): { first: number; stride: number } | null {
-  for (const stride of STRIDES) {
-    for (let first = 0; first < stride; first++) {
-      let syncs = 0;
-      while (syncs < SYNCS && head[first + syncs * stride] === SYNC_BYTE) syncs++;
-      if (syncs === SYNCS) return { first, stride };
-    }
-  }
-  return null;
-}
-
 function* serviceNames(section: Uint8Array): Generator<string> {
-  const end = section.length - CRC_BYTES;
+  const end = section.length - SECTION_CRC_BYTES;
   for (let at = HEAD_BYTES; at + 5 <= end;) {
     const length = ((section[at + 3]! & 0x0f) << 8) | section[at + 4]!;
     const loop = section.subarray(at + 5, Math.min(end, at + 5 + length));
     for (const { tag, body } of descriptorsOf(loop)) {
-      if (tag !== SERVICE_DESCRIPTOR) continue;
+      if (tag !== DESCRIPTOR.service) continue;
       // Type, length and name of the provider, length and name of the service.
       const at = 2 + (body[1] ?? 0);
       yield dvbText(body.subarray(at + 1, at + 1 + (body[at] ?? 0)));

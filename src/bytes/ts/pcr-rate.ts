@@ -1,7 +1,7 @@
 /** Finds the bitrate of a transport stream by its own clock, however unevenly its bytes arrive. */
-import { PACKET_BYTES, pcrAt, pidOf, unusable } from "../../bytes/ts/packet.ts";
-import { readPcr, stepBetween } from "../../bytes/ts/stamps.ts";
-import { TsResync } from "./ts-resync.ts";
+import { PACKET_BYTES, pcrAt, pidOf, unusable } from "./packet.ts";
+import { readPcr, stepBetween } from "./stamps.ts";
+import { TsResync } from "./resync.ts";
 
 /** PCRs are at most 0.1 s apart (ISO/IEC 13818-1, 2.7.2); a longer step, or a backward one, is a cut. */
 const MAX_STEP_90K = 90_000;

@@ -1,0 +1,44 @@
+/** A transport stream file as a row of 188-byte packets, without the extra bytes stored around them. */
+import type { ByteSource } from "../source.ts";
+import { MillraceError } from "../../errors.ts";
+import { PACKET_BYTES } from "./packet.ts";
+import { findPackets, PACKET_STRIDES, type PacketGrid } from "./sync.ts";
+
+/** How packets lie in a file. */
+export interface PacketFormat extends PacketGrid {
+  /** Whole packets in the file. */
+  readonly packetCount: number;
+}
+
+/** How many bytes at the file's beginning may be junk. */
+const DETECT_BYTES = 64 * 1024;
+
+/** Finds the packets of a file, or null when it isn't a transport stream. Reads 64 KiB. */
+export async function detectPackets(source: ByteSource, signal: AbortSignal): Promise<PacketFormat | null> {
+  const bytes = await source.read(0, Math.min(DETECT_BYTES, source.sizeBytes), { signal });
+  const grid = findPackets(bytes, PACKET_STRIDES, bytes.length < DETECT_BYTES);
+  if (grid === null) return null;
+  return { ...grid, packetCount: Math.floor((source.sizeBytes - grid.firstAt - PACKET_BYTES) / grid.strideBytes) + 1 };
+}
+
+/** `count` packets from `first` on, 188 bytes each, whatever the stride. Stays within the file. */
+export async function readPackets(
+  format: PacketFormat,
+  source: ByteSource,
+  first: number,
+  count: number,
+  signal: AbortSignal,
+): Promise<Uint8Array> {
+  const take = Math.min(count, format.packetCount - first);
+  if (first < 0 || take <= 0) throw new MillraceError("invalid_argument", `packet ${first} is outside the file`);
+  const { strideBytes, firstAt } = format;
+  const length = (take - 1) * strideBytes + PACKET_BYTES;
+  const bytes = await source.read(firstAt + first * strideBytes, length, { signal });
+  if (strideBytes === PACKET_BYTES) return bytes;
+  const packets = new Uint8Array(take * PACKET_BYTES);
+  for (let i = 0; i < take; i++) {
+    packets.set(bytes.subarray(i * strideBytes, i * strideBytes + PACKET_BYTES), i * PACKET_BYTES);
+  }
+  source.release?.(bytes);
+  return packets;
+}
