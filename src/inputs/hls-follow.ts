@@ -1,5 +1,5 @@
 /** Which segments of a playlist that moves on come next (RFC 8216, 6.3). No clock, no network: they are told. */
-import type { MediaList, PlaylistSegment } from "./hls-playlist.ts";
+import type { MediaList, PlaylistSegment } from "../content/hls-playlist.ts";
 
 /** A live playlist is joined this many segments before its end (6.3.3 asks for three target durations). */
 const START_BEHIND = 3;

@@ -3,7 +3,13 @@ import { readBounded } from "../bytes/read-bounded.ts";
 import { type ErrorCode, MillraceError } from "../errors.ts";
 import type { LiveInputEvent } from "../live/broadcast/input.ts";
 import { type FollowStep, HlsFollower } from "./hls-follow.ts";
-import { chooseVariant, type MasterList, MAX_PLAYLIST_BYTES, type MediaList, parseHls } from "./hls-playlist.ts";
+import {
+  chooseVariant,
+  type MasterList,
+  MAX_PLAYLIST_BYTES,
+  type MediaList,
+  parseHls,
+} from "../content/hls-playlist.ts";
 import { sleep } from "../bytes/deadline.ts";
 import { reasonOf } from "./input.ts";
 import { paced } from "./pacer.ts";

@@ -6,11 +6,11 @@ import { abortError, hasCode, MillraceError } from "../../errors.ts";
 import { isWrapperFile, parseWrapper } from "../../metainfo/wrapper.ts";
 import { tooLarge, unpacked } from "../body-stream.ts";
 import { guardedOpen, type OpenedUrl, requireSuccess } from "../fetch-guard.ts";
+import { type HlsHead, isHlsPlaylist, MAX_PLAYLIST_BYTES, readHlsHead } from "../hls-playlist.ts";
 import { MAX_TRANSPORT_FILE_BYTES, type ResolveContext } from "../resolve.ts";
 import { BodyHead } from "./body-head.ts";
 import { CLASSIFY_BYTES, classifyBody, headText, isEndless, mediaMime } from "./classify.ts";
 import { NOTHING, torrent, wrapped } from "./describe.ts";
-import { isHlsPlaylist, readHlsPlaylist } from "./hls.ts";
 import { addressTitle, headerCategories, headerTitle } from "./title.ts";
 import { headersFor, type PlayerAddress, readPlayerAddress } from "./player-address.ts";
 import { serviceName } from "../../bytes/ts/service-name.ts";
@@ -20,8 +20,8 @@ import type { Analysis, AnalyzerParts, Inspection } from "./types.ts";
 const URL_TIMEOUT_MS = 20_000;
 /** Of silence within a body: what came until then must do. */
 const IDLE_MS = 3000;
-/** Largest HLS playlist read; hours of segments are some hundred KB. */
-const MAX_HLS_BYTES = 4 * 1024 * 1024;
+/** Variants of an HLS playlist that are looked at until one answers. */
+const MAX_VARIANTS = 4;
 /** Of a text that begins as M3U, read to tell HLS from a list of channels: headers may name hundreds of guides. */
 const LIST_HEAD_BYTES = 256 * 1024;
 
@@ -154,8 +154,8 @@ class UrlInspection {
   }
 
   private async hls(head: BodyHead, opened: OpenedUrl): Promise<Inspection> {
-    const playlist = readHlsPlaylist(headText(await head.read(MAX_HLS_BYTES)), opened.url);
-    const isLive = playlist.kind === "media" ? playlist.isLive : await this.firstVariant(playlist.variants);
+    const playlist = hlsHead(headText(await head.read(MAX_PLAYLIST_BYTES)), opened.url);
+    const isLive = playlist.variants === null ? playlist.isLive : await this.firstVariant(playlist.variants);
     const analysis: Analysis = {
       ...NOTHING,
       contentType: isLive === false ? "hls_vode" : "hls",
@@ -169,15 +169,15 @@ class UrlInspection {
 
   /** Whether the first variant that answers is live; null when none does. */
   private async firstVariant(variants: readonly string[]): Promise<boolean | null> {
-    for (const url of variants) {
+    for (const url of variants.slice(0, MAX_VARIANTS)) {
       let head: BodyHead | null = null;
       try {
         const opened = await this.open(url);
         head = new BodyHead(opened.body);
-        const text = headText(await head.read(MAX_HLS_BYTES));
+        const text = headText(await head.read(MAX_PLAYLIST_BYTES));
         if (!isHlsPlaylist(text)) continue;
-        const variant = readHlsPlaylist(text, opened.url);
-        if (variant.kind === "media") return variant.isLive;
+        const { isLive } = readHlsHead(text, opened.url);
+        if (isLive !== null) return isLive;
       } catch {
         if (this.signal.aborted) throw abortError(this.signal);
       } finally {
@@ -220,5 +220,15 @@ class UrlInspection {
       mime: mediaMime(start, opened.headers.get("content-type") ?? "", new URL(opened.url).pathname),
       sizeBytes: isStream ? null : head.isWhole ? start.length : length === null ? null : Number(length),
     };
+  }
+}
+
+/** What a playlist says; nothing where its mistakes make it unreadable, as then only players can tell. */
+function hlsHead(text: string, url: string): HlsHead {
+  try {
+    return readHlsHead(text, url);
+  } catch (error) {
+    if (hasCode(error, "bad_media")) return { title: null, variants: null, isLive: null };
+    throw error;
   }
 }

@@ -1,7 +1,6 @@
 import { test } from "node:test";
 import { assertEquals } from "@std/assert";
 import { type BodyKind, classifyBody, headText, isEndless, mediaMime } from "../../../src/content/analysis/classify.ts";
-import { isHlsPlaylist, readHlsPlaylist } from "../../../src/content/analysis/hls.ts";
 import { addressTitle, headerCategories, headerTitle } from "../../../src/content/analysis/title.ts";
 import { seededBelow } from "../../support/random.ts";
 
@@ -54,7 +53,7 @@ test("mediaMime() says what audio is, and believes a name or sender that agrees"
   }
 });
 
-test("classifyBody(), isEndless() and readHlsPlaylist() survive anything", () => {
+test("classifyBody() and isEndless() survive anything", () => {
   const random = seededBelow(7);
   const starts = ["", "d3:", "#EXTM3U\n#EXT-X-STREAM-INF:\n", "\x1a\x45\xdf\xa3", "\xff\xfe", "#EXTINF:", "\x47"];
   for (let round = 0; round < 2000; round++) {
@@ -62,7 +61,6 @@ test("classifyBody(), isEndless() and readHlsPlaylist() survive anything", () =>
     for (let i = random(4); i < head.length; i += 1 + random(8)) head[i] = random(256);
     classifyBody(head, "", "/");
     isEndless(head, new Headers());
-    readHlsPlaylist(headText(head), "http://a/");
   }
 });
 
@@ -72,23 +70,6 @@ test("headText() reads UTF-8, UTF-16 and Windows-1252, cut anywhere", () => {
   assertEquals(headText(bytes("a\xe4b")), "aäb");
   assertEquals(headText(bytes("a\0\xe4\0")), "aä");
   assertEquals(headText(bytes("\xfe\xff\0a")), "a");
-});
-
-test("readHlsPlaylist() resolves variants, and takes only an end for an end (RFC 8216)", () => {
-  const master =
-    '#EXTM3U\n#EXT-X-MEDIA:URI="a.m3u8"\n#EXT-X-STREAM-INF:X\n\n# note\n../v.m3u8\n#EXT-X-STREAM-INF:Y\nhttp://[\n';
-  assertEquals(readHlsPlaylist(master, "http://a/b/c/m.m3u8"), {
-    kind: "master",
-    title: null,
-    variants: ["http://a/b/v.m3u8"],
-  });
-  const media = "#EXTM3U\n#EXT-X-TARGETDURATION:6\n#EXTINF:6,#EXT-X-ENDLIST\n0.ts\n";
-  assertEquals(readHlsPlaylist(media, "http://a/"), { kind: "media", title: null, isLive: true });
-  const event = `${media}#EXT-X-PLAYLIST-TYPE:EVENT\n`;
-  assertEquals(readHlsPlaylist(event, "http://a/"), { kind: "media", title: null, isLive: true });
-  const ended = `${event}#EXT-X-ENDLIST\r\n`;
-  assertEquals(readHlsPlaylist(ended, "http://a/"), { kind: "media", title: null, isLive: false });
-  assertEquals([isHlsPlaylist(media), isHlsPlaylist("#EXTM3U\n#EXTINF:-1,x\nhttp://a\n")], [true, false]);
 });
 
 test("addressTitle(), headerTitle() and headerCategories() find what people would call it", () => {

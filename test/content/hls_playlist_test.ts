@@ -1,16 +1,17 @@
 import { test } from "node:test";
 import { assert, assertEquals, assertMatch, assertThrows } from "@std/assert";
 import { MillraceError } from "../../src/errors.ts";
-import { HlsFollower } from "../../src/inputs/hls-follow.ts";
 import {
   chooseVariant,
+  isHlsPlaylist,
   type MasterList,
   MAX_CHOICES,
   MAX_PLAYLIST_BYTES,
   MAX_PLAYLIST_LINES,
   type MediaList,
   parseHls,
-} from "../../src/inputs/hls-playlist.ts";
+  readHlsHead,
+} from "../../src/content/hls-playlist.ts";
 import { seededBelow } from "../support/random.ts";
 
 const BASE = "https://h/live/list.m3u8?token=1";
@@ -132,6 +133,7 @@ test("parseHls() rejects other text, and survives damage of every kind", () => {
         text.slice(at + random(3));
     }
     try {
+      readHlsHead(`#EXTM3U\n${text}`, BASE);
       const list = parseHls(`#EXTM3U\n${text}`, BASE);
       if (list.kind === "master") {
         for (const { url, bandwidth } of list.variants) assert(/^https?:/.test(url) && bandwidth >= 0);
@@ -149,68 +151,32 @@ test("parseHls() rejects other text, and survives damage of every kind", () => {
   assert(performance.now() - started < 20_000);
 });
 
-/** A playlist of segments [first, end). */
-function list(first: number, end: number, hasEnded = false): MediaList {
-  const segments = Array.from({ length: end - first }, (_, i) => ({
-    url: `https://h/${first + i}.ts`,
-    durationS: 4,
-    sequence: first + i,
-    isDiscontinuity: false,
-    range: null,
-    unfit: null,
-  }));
-  return { kind: "media", targetDurationS: 4, firstSequence: first, hasEnded, segments };
-}
-
-function taken(follower: HlsFollower): number[] {
-  const numbers: number[] = [];
-  for (let segment = follower.next(); segment !== null; segment = follower.next()) numbers.push(segment.sequence);
-  return numbers;
-}
-
-test("HlsFollower joins a live playlist three segments before its end, a recording at its beginning", () => {
-  const live = new HlsFollower();
-  assertEquals(live.update(list(10, 20), 0), { lost: null, atMs: 0, reloadMs: 4000, hasEnded: false });
-  assertEquals(taken(live), [17, 18, 19]);
-  const recording = new HlsFollower();
-  assertEquals(recording.update(list(10, 14, true), 0).hasEnded, true);
-  assertEquals(taken(recording), [10, 11, 12, 13]);
+test("isHlsPlaylist() tells HLS from a list of channels", () => {
+  assertEquals(isHlsPlaylist("#EXTM3U\n#EXT-X-TARGETDURATION:6\n#EXTINF:6,\n0.ts\n"), true);
+  assertEquals(isHlsPlaylist("#EXTM3U\n#EXTINF:-1,x\nhttp://a\n"), false);
 });
 
-test("HlsFollower takes each segment once, asks sooner when nothing is new, and reports missed segments", () => {
-  const follower = new HlsFollower();
-  follower.update(list(10, 20), 0);
-  taken(follower);
-  assertEquals(follower.update(list(10, 20), 4000).reloadMs, 2000);
-  assertEquals(taken(follower), []);
-  follower.update(list(11, 21), 6000);
-  assertEquals(taken(follower), [20]);
-  const { lost } = follower.update(list(25, 30), 10_000);
-  assertEquals(lost, "4 segments were gone before they were read");
-  assertEquals(taken(follower), [25, 26, 27, 28, 29]);
-});
-
-test("HlsFollower is not led astray by an old copy, and follows a server that began again", () => {
-  const follower = new HlsFollower();
-  follower.update(list(100, 110), 0);
-  taken(follower);
-  assertEquals(follower.update(list(95, 105), 4000).lost, null);
-  assertEquals(taken(follower), []);
-  follower.update(list(101, 111), 6000);
-  assertEquals(taken(follower), [110]);
-  for (const atMs of [10_000, 12_000]) assertEquals(follower.update(list(0, 3), atMs).lost, null);
-  assertEquals(follower.update(list(0, 4), 14_000).lost, "the playlist began again");
-  assertEquals(taken(follower), [1, 2, 3]);
-});
-
-test("HlsFollower reports when no segment came for three target durations", () => {
-  const follower = new HlsFollower();
-  follower.update(list(0, 3), 0);
-  taken(follower);
-  assertEquals(follower.update(list(0, 3), 10_000).lost, null);
-  assertEquals(follower.isStale(12_001), true);
-  assertEquals(follower.update(list(0, 3), 12_001).lost, "no new segment for 12 s");
-  follower.update(list(0, 4), 13_000);
-  assertEquals(follower.isStale(14_000), false);
-  assertEquals(taken(follower), [3]);
+test("readHlsHead() resolves variants, and takes only an end for an end", () => {
+  const media = "#EXTM3U\n#EXT-X-TARGETDURATION:6\n#EXTINF:6,#EXT-X-ENDLIST\n0.ts\n";
+  const variants = "\n#EXT-X-STREAM-INF:X\n\n# note\n../v.m3u8\n#EXT-X-STREAM-INF:Y\nhttp://[\n";
+  const title = '#EXT-X-SESSION-DATA:DATA-ID="com.example.title",VALUE=" A film "\n';
+  const live = { title: null, variants: null, isLive: true };
+  const master = { title: null, variants: ["http://a/b/v.m3u8"], isLive: null };
+  const cases: [string, string, unknown][] = [
+    ["live", media, live],
+    ["cut in a segment", media.slice(0, -8), live],
+    ["cut in a tag", `${media}#EXT-X-ENDL`, live],
+    ["an event", `${media}#EXT-X-PLAYLIST-TYPE:EVENT\n`, live],
+    ["ended", `${media}#EXT-X-ENDLIST\r\n`, { ...live, isLive: false }],
+    ["a recording", `${media}#EXT-X-PLAYLIST-TYPE:VOD\r\n`, { ...live, isLive: false }],
+    ["ended, a day long", media + "#EXTINF:6,\n1.ts\n".repeat(20_000) + "#EXT-X-ENDLIST", { ...live, isLive: false }],
+    ["longer than any", media + "#EXTINF:6,\n1.ts\n".repeat(MAX_PLAYLIST_LINES), live],
+    ["titled", media + title, { ...live, title: "A film" }],
+    ["a master", `\ufeff\n#EXTM3U\n#EXT-X-MEDIA:URI="a.m3u8"${variants}`, master],
+    ["a titled master", `#EXTM3U\n${title}${variants}`, { ...master, title: "A film" }],
+    ["a master cut in a tag", "#EXTM3U\n#EXT-X-STREAM-INF:BANDW", { ...master, variants: [] }],
+  ];
+  for (const [what, text, expected] of cases) assertEquals(readHlsHead(text, "http://a/b/c/m.m3u8"), expected, what);
+  const many = readHlsHead("#EXTM3U\n" + "#EXT-X-STREAM-INF:X\nv\n".repeat(2 * MAX_CHOICES), "http://a/");
+  assertEquals(many.variants!.length, MAX_CHOICES - 1);
 });

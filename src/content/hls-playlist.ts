@@ -1,4 +1,4 @@
-/** HLS playlists (RFC 8216) as a source needs them: read by hls-parser, then held to what can be sent. */
+/** HLS playlists (RFC 8216), read by hls-parser within bounds: whole for broadcasting, their beginning for analysis. */
 import { parse, setOptions } from "hls-parser";
 import { MillraceError } from "../errors.ts";
 
@@ -9,6 +9,8 @@ export const MAX_PLAYLIST_BYTES = 4 * 1024 * 1024;
  * and a discontinuity each has 216,000.
  */
 export const MAX_PLAYLIST_LINES = 220_000;
+/** Most lines of the beginning: a start page of variants, or the first segments. */
+const HEAD_LINES = 4096;
 /** Most variants and renditions together: each of the one kind is compared with all of the other. Large ones have 200. */
 export const MAX_CHOICES = 512;
 /** The tags of choices. */
@@ -31,6 +33,10 @@ const TAGS: ReadonlySet<string> = new Set([
   "EXT-X-MEDIA-SEQUENCE",
   "EXT-X-TARGETDURATION",
 ]);
+/** Tags that an M3U list of channels has not: sections 4.3.2 to 4.3.4. */
+const HLS_TAG = /^#EXT-X-(?:TARGETDURATION|MEDIA-SEQUENCE|STREAM-INF|PART-INF|PLAYLIST-TYPE|MAP|BYTERANGE):?/m;
+/** It says that it will not change (4.3.3.5). */
+const RECORDED = /^#EXT-X-PLAYLIST-TYPE:\s*VOD\s*$/m;
 /** Longest segment, s; longer durations are damage. */
 const MAX_SEGMENT_S = 600;
 
@@ -80,25 +86,64 @@ export interface MasterList {
   readonly variants: readonly Variant[];
 }
 
+/** What the beginning of a playlist says of its stream. */
+export interface HlsHead {
+  /** The title among the session data (4.3.4.4). */
+  readonly title: string | null;
+  /** Addresses of a master playlist; null for a media playlist. */
+  readonly variants: readonly string[] | null;
+  /** A media playlist is live until it has `EXT-X-ENDLIST` (4.3.3.4) or says that it will not change; null for a master. */
+  readonly isLive: boolean | null;
+}
+
+/** True when `text`, or its beginning, is an HLS playlist and not a list of channels. */
+export function isHlsPlaylist(text: string): boolean {
+  return HLS_TAG.test(text);
+}
+
 /** Reads a playlist that came from `baseUrl`. Throws `bad_media` for what is none, or has more in it than any needs. */
 export function parseHls(text: string, baseUrl: string): MediaList | MasterList {
+  return read(text, baseUrl, false);
+}
+
+/** Reads a playlist as far as `HlsHead` needs; it may be cut anywhere. Throws `bad_media` for what is none. */
+export function readHlsHead(text: string, baseUrl: string): HlsHead {
+  const title = sessionTitle(text);
+  const list = read(text, baseUrl, true);
+  if (list.kind === "master") return { title, variants: list.variants.map(({ url }) => url), isLive: null };
+  return { title, variants: null, isLive: !list.hasEnded && !RECORDED.test(text) };
+}
+
+function read(text: string, baseUrl: string, isHead: boolean): MediaList | MasterList {
   let list: ReturnType<typeof parse>;
   try {
-    if (!text.replace(/^\ufeff/, "").startsWith("#EXTM3U")) throw new Error("it does not begin with #EXTM3U");
-    list = parse(linesThatMatter(text.replace(/^\ufeff/, "")));
+    const trimmed = text.trimStart();
+    if (!trimmed.startsWith("#EXTM3U")) throw new Error("it does not begin with #EXTM3U");
+    list = parse(linesThatMatter(trimmed, isHead));
   } catch (cause) {
     throw new MillraceError("bad_media", `the HLS playlist cannot be read: ${(cause as Error).message}`, { cause });
   }
   return list.isMasterPlaylist ? readMaster(list, baseUrl) : readMedia(list, baseUrl);
 }
 
-/** `text` without what is not used; throws when the rest is too much to be parsed. */
-function linesThatMatter(text: string): string {
+/** The title among the session data, which parsers expect in master playlists alone. */
+function sessionTitle(text: string): string | null {
+  for (const [line] of text.matchAll(/^#EXT-X-SESSION-DATA:.*$/gm)) {
+    const id = /DATA-ID="([^"]*)"/.exec(line)?.[1] ?? "";
+    const value = /[:,]VALUE="([^"]*)"/.exec(line)?.[1]?.trim();
+    if (/(?:^|\.)title$/i.test(id) && value) return value;
+  }
+  return null;
+}
+
+/** `text` without what is not used, of a head at most its first lines and its end; throws when the rest is too much to be parsed. */
+function linesThatMatter(text: string, isHead: boolean): string {
   const lines: string[] = [];
   let choices = 0;
   for (const untrimmed of text.split("\n")) {
     let line = untrimmed.trim();
     if (line === "") continue;
+    if (isHead && (lines.length >= HEAD_LINES || choices >= MAX_CHOICES) && line !== "#EXT-X-ENDLIST") continue;
     if (line.startsWith("#")) {
       const tag = line.slice(1).split(":", 1)[0]!.trim();
       if (!TAGS.has(tag) || (tag === "EXT-X-MEDIA" && !line.includes("TYPE=AUDIO"))) continue;
