@@ -8,6 +8,7 @@ import process from "node:process";
 import { optionsTable } from "../src/config.ts";
 import { methodMarkdown } from "../src/http/api/method-table.ts";
 import { METHODS } from "../src/http/api/registry.ts";
+import { playbackMarkdown } from "../src/http/playback-schema.ts";
 import { docFaults, withTable, wordingFaults } from "./support/doc-rules.ts";
 import { readPages, readSources, ROOT } from "./support/files.ts";
 import { linkFaults } from "./support/link-rules.ts";
@@ -29,6 +30,7 @@ const faults = [
 const TABLES = [
   ["platform/README.md", "options", optionsTable()],
   ["src/http/README.md", "methods", methodMarkdown(METHODS)],
+  ["src/http/README.md", "playback-parameters", playbackMarkdown()],
 ] as const;
 
 for (const [page, name, table] of TABLES) {

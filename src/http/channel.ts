@@ -9,7 +9,7 @@ import type { LiveSession } from "../playback/live/live-session.ts";
 import type { OutputKind } from "../playback/session-base.ts";
 import type { ChannelMember, ChannelName } from "../playlist/channel.ts";
 import type { HttpContext, HttpParts } from "./context.ts";
-import type { PlaybackParams } from "./playback-params.ts";
+import type { PlaybackParams } from "./playback-schema.ts";
 import { isSignedAs } from "./playlist-key.ts";
 import { startRequest } from "./start-request.ts";
 import { OUTPUT_TYPES } from "./stream-routes.ts";

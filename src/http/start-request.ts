@@ -5,7 +5,8 @@ import type { StartRequest } from "../playback/start-request.ts";
 import { callerOf, sessionHolderOf } from "./caller.ts";
 import type { HttpContext, HttpParts } from "./context.ts";
 import { sessionOwner } from "./page.ts";
-import { type PlaybackParams, transcodingOf, wantsSingleReader } from "./playback-params.ts";
+import { transcodingOf, wantsSingleReader } from "./playback-params.ts";
+import type { PlaybackParams } from "./playback-schema.ts";
 
 /** Facts that the parameters do not contain. */
 export interface StartFacts {

@@ -5,7 +5,8 @@ import { selectStream, type StreamSelector } from "../content/selector.ts";
 import { MillraceError } from "../errors.ts";
 import { torrentM3u } from "../playlist/torrent-list.ts";
 import type { HttpContext, HttpParts } from "./context.ts";
-import { parsePlaybackParams, type PlaybackParams } from "./playback-params.ts";
+import { parsePlaybackParams } from "./playback-params.ts";
+import type { PlaybackParams } from "./playback-schema.ts";
 import { isSigned } from "./playlist-key.ts";
 
 /** Playback routes by `output`. */

@@ -4,11 +4,11 @@ import { MillraceError } from "../../src/errors.ts";
 import type { TranscodeAudio } from "../../src/media/transcode/types.ts";
 import {
   addTranscoding,
-  PARAMETERS_WITHOUT_EFFECT,
   parsePlaybackParams,
   transcodingOf,
   wantsSingleReader,
 } from "../../src/http/playback-params.ts";
+import { PLAYBACK, playbackMarkdown } from "../../src/http/playback-schema.ts";
 
 /** Every name of the table in section 4.1, written by hand with a value and what it must become. */
 const DOCUMENTED: [string, string, unknown][] = [
@@ -106,8 +106,58 @@ test("parsePlaybackParams() survives arbitrary queries", () => {
   assertThrows(() => parsePlaybackParams(new URLSearchParams([["pid", "x".repeat(20_000)]])), MillraceError, "pid");
 });
 
-test("PARAMETERS_WITHOUT_EFFECT lists documented names, each with its reason", () => {
-  assertEquals(Object.keys(PARAMETERS_WITHOUT_EFFECT).sort(), [
+test("parsePlaybackParams() reads values in every accepted spelling", () => {
+  const table: [string, unknown][] = [
+    ["use_api_stop=TRUE", true],
+    ["use_api_stop=+False+", false],
+    ["_idx=+-07+", -7],
+    ["_idx=999999999999999", 999_999_999_999_999],
+    ["next_file_indexes=1,+2,,3&next_file_indexes=4", [1, 2, 3, 4]],
+    ["next_file_indexes=,", []],
+    ["next_file_indexes=&next_file_indexes=5", [5]],
+    ["start_from=75:30", 4530],
+    ["start_from=9999:59:59", 35_999_999],
+    ["pid=a&pid=b", "a"],
+    ["pid=a%00b", "a\0b"],
+    ["mode=" + "x".repeat(16_384), "x".repeat(16_384)],
+  ];
+  for (const [query, expected] of table) {
+    const name = query.split("=")[0]!;
+    assertEquals(parsePlaybackParams(new URLSearchParams(query)), { [name]: expected }, query.slice(0, 60));
+  }
+});
+
+test("parsePlaybackParams() says what is expected in the place of a value that it refuses", () => {
+  const table: [string, string][] = [
+    ["_idx=1.5", "_idx: an integer is expected"],
+    ["_idx=9999999999999999", "_idx: an integer is expected"],
+    ["use_api_stop=yes", "use_api_stop: 0 or 1 is expected"],
+    ["use_api_stop=+", "use_api_stop: 0 or 1 is expected"],
+    ["next_file_indexes=1,a", "next_file_indexes: an integer is expected"],
+    ["format=JSON", "format: redirect or json is expected"],
+    ["start_from=1:75:00", "start_from: seconds (90.5) or a time (1:02:03) are expected"],
+    ["hlc=2", "hlc: 0 or 1 is expected"],
+    ["mode=" + "x".repeat(16_385), "mode: at most 16384 characters"],
+    ["_idx=" + " ".repeat(16_384) + "1", "_idx: at most 16384 characters"],
+    ["_idx=x&hlc=y", "_idx: an integer is expected"],
+  ];
+  for (const [query, expected] of table) {
+    const error = assertThrows(() => parsePlaybackParams(new URLSearchParams(query)), MillraceError);
+    assertEquals([error.code, error.message], ["invalid_argument", `invalid ${expected}`], query.slice(0, 60));
+  }
+});
+
+test("PLAYBACK describes every parameter, and gives the reason where one has no effect", () => {
+  const names = new Set(DOCUMENTED.map(([name]) => name));
+  const idle: string[] = [];
+  for (const row of playbackMarkdown().split("\n").slice(2)) {
+    const [, name, kind, description] = /^\| `(\w+)` \| ([\w ]+) \| (.{10,}) \|$/.exec(row)!;
+    assertEquals(Object.hasOwn(PLAYBACK.shape, name!), true, name);
+    assert(["string", "integer", "integers", "boolean", "time", "redirect or json"].includes(kind!), row);
+    if (/^Has no effect: .{10,}/.test(description!)) idle.push(name!);
+  }
+  assertEquals(idle.filter((name) => !names.has(name)), []);
+  assertEquals(idle.sort(), [
     "cas",
     "collect_start_stats",
     "debug_options",
@@ -126,8 +176,6 @@ test("PARAMETERS_WITHOUT_EFFECT lists documented names, each with its reason", (
     "secondary_product_key",
     "stream_id",
   ]);
-  const names = new Set(DOCUMENTED.map(([name]) => name));
-  for (const [name, why] of Object.entries(PARAMETERS_WITHOUT_EFFECT)) assert(names.has(name) && why.length > 10, name);
 });
 
 test("wantsSingleReader() allows any number of readers by default", () => {

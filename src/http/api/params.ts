@@ -1,6 +1,7 @@
 /** From text to the typed values of a method's schema: one reading of booleans, integers and lists for all methods. */
 import * as z from "zod";
 import { API_CODES, ApiError } from "./codes.ts";
+import { booleanOf, EXPECTED, faultText, integerOf, partsOf } from "../param-text.ts";
 import type { ApiInput } from "./input.ts";
 import type { Method } from "./method.ts";
 
@@ -46,56 +47,6 @@ export function paramReader(method: Method): ParamReader {
   };
 }
 
-/** What is wrong with a value, in our own words: the schema library's words change with its version. */
-function faultText(issue: z.core.$ZodIssue): string {
-  const place = typeof issue.path[1] === "number" ? `value ${issue.path[1] + 1}: ` : "";
-  return place + ruleText(issue);
-}
-
-function ruleText(issue: z.core.$ZodIssue): string {
-  switch (issue.code) {
-    case "too_big":
-      return `at most ${limitText(issue.origin, issue.maximum)}`;
-    case "too_small":
-      return `at least ${limitText(issue.origin, issue.minimum)}`;
-    case "invalid_value":
-      return `${orText(issue.values.map(String))} is expected`;
-    case "invalid_format":
-      // Formats are regular expressions of ours, each with its text.
-      return issue.message;
-    case "invalid_type":
-      return `${TYPE_TEXTS[issue.expected] ?? "another kind of value"} is expected`;
-    default:
-      return "it does not fit";
-  }
-}
-
-/** By the type that the schema expects. */
-const TYPE_TEXTS: Readonly<Record<string, string>> = {
-  array: "a list",
-  boolean: "0 or 1",
-  file: "a file",
-  int: "an integer",
-  number: "a number",
-  string: "a text",
-};
-
-/** Units of limits, by what is limited; numbers have none. */
-const LIMIT_UNITS: Readonly<Record<string, readonly [one: string, many: string]>> = {
-  string: ["character", "characters"],
-  array: ["value", "values"],
-  file: ["byte", "bytes"],
-};
-
-function limitText(origin: string, limit: number | bigint): string {
-  const unit = LIMIT_UNITS[origin];
-  return unit === undefined ? String(limit) : `${limit} ${limit === 1 ? unit[0] : unit[1]}`;
-}
-
-function orText(words: readonly string[]): string {
-  return words.length < 2 ? words.join("") : `${words.slice(0, -1).join(", ")} or ${words.at(-1)}`;
-}
-
 function readField(name: string, field: FieldSchema, input: ApiInput): unknown {
   if (field.format === "binary") return input.file(name);
   const list = input.list(name);
@@ -117,26 +68,17 @@ function readListed(name: string, field: FieldSchema, list: readonly string[]): 
 }
 
 function readScalar(name: string, field: FieldSchema, text: string): unknown {
-  const value = text.trim();
-  switch (field.type) {
-    case "boolean":
-      if (/^(?:1|true)$/i.test(value)) return true;
-      if (/^(?:0|false)$/i.test(value)) return false;
-      throw invalid(name, "0 or 1 is expected");
-    case "integer":
-      if (/^-?\d{1,15}$/.test(value)) return Number(value);
-      throw invalid(name, "an integer is expected");
-    default:
-      return text;
-  }
+  if (field.type !== "boolean" && field.type !== "integer") return text;
+  const value = field.type === "boolean" ? booleanOf(text) : integerOf(text);
+  if (value === null) throw invalid(name, EXPECTED[field.type]);
+  return value;
 }
 
 function readList(name: string, field: FieldSchema, texts: readonly string[]): unknown {
   const item = field.items ?? {};
   if (field["x-list"] === "json") return texts[0]!.trim() === "" ? [] : parseJson(name, texts[0]!);
   if (item.type === "string") return texts;
-  const parts = texts.join(",").split(",").filter((part) => part.trim() !== "");
-  return parts.map((part) => readScalar(name, item, part));
+  return partsOf(texts.join(",")).map((part) => readScalar(name, item, part));
 }
 
 function parseJson(name: string, text: string): unknown {
