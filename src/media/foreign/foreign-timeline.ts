@@ -6,7 +6,7 @@
 import type { ByteSource } from "../../bytes/source.ts";
 import type { RunReading, RunSample, StreamedRun, StreamedTimeline } from "../timeline.ts";
 import { RunCut } from "./run-cut.ts";
-import { frameTicks } from "../transcode/run-audio.ts";
+import { frameTicks } from "../transcode/frame-job.ts";
 import { type CopiedStream, copyJob } from "./copy-job.ts";
 import type { ForeignReader, ForeignRun } from "./types.ts";
 import { type ForeignUnit, UnitReader } from "./unit-reader.ts";

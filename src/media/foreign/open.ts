@@ -11,7 +11,7 @@ import { elementaryFormat } from "../mux/ts/elementary/carry.ts";
 import { longestS } from "../plausible.ts";
 import type { MediaIndex, OpenOptions, StreamedRun } from "../timeline.ts";
 import { chooseMade, madeChannels, madeTrack } from "../transcode/choice.ts";
-import { foreseenBytes, frameTicks } from "../transcode/run-audio.ts";
+import { foreseenBytes, frameTicks } from "../transcode/frame-job.ts";
 import type { CopiedStream } from "./copy-job.ts";
 import { type ForeignFacts, foreignTimeline, UnitStream } from "./foreign-timeline.ts";
 import { type ForeignFile, probeForeign } from "./probe.ts";

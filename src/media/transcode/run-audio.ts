@@ -1,44 +1,15 @@
 /** Makes the AAC or AC-3 of one run of one track: always the same frames, whichever run is made first. */
 import type { ByteSource } from "../../bytes/source.ts";
 import type { StreamedTimeline } from "../timeline.ts";
-import { ac3Frames, adtsFrames } from "./made-frames.ts";
+import { frameTicks, LOOKAHEAD_FRAMES, makeFrames, PREROLL_FRAMES, REACH_90K } from "./frame-job.ts";
 import { Kept } from "./kept.ts";
 import { type MatroskaAudio, opusPreSkip, type TimedPacket, writeMatroska } from "./matroska-audio.ts";
 import { type AudioEncoder, type AudioTarget, MADE_RATE, type MadeChannels, TARGETS } from "./types.ts";
 
-/** Duration of a frame of `target`, 90 kHz. */
-export function frameTicks(target: AudioTarget): number {
-  return TARGETS[target].frameSamples * 90_000 / MADE_RATE;
-}
-
-/** Duration of an AAC frame, 90 kHz. */
-export const FRAME_90K = frameTicks("aac");
-/**
- * A run's frames end this many frames before its last packet begins: the encoder looks three frames ahead, and those samples
- * must belong to the run.
- */
-const LOOKAHEAD_FRAMES = 4;
-/** Frames that are encoded before the first and thrown away: windows overlap, and rate control needs to settle. */
-export const PREROLL_FRAMES = 4;
-/**
- * Sound of the previous run that is decoded first, besides that of whole frames, 90 kHz: bit reservoirs and overlapping
- * windows reach back 0.25 s at most.
- */
-const REACH_90K = 27_000;
-/** In the file for the encoder, the first sample wanted is at this time, 90 kHz, so that no time is negative. */
-export const LEAD_90K = 90_000;
 /** Most bytes of packets per run: 20 s of eight channels of PCM. The rest is left out, because memory holds all of them twice: as packets and as a file. */
 const MAX_INPUT_BYTES = 24 * 1024 * 1024;
 /** Most packets per run: 40 s of TrueHD, which has 1200 per second. */
 const MAX_INPUT_PACKETS = 50_000;
-/** Most frames per run: 5 minutes. A longer run is silent after that, but a film has a keyframe every few seconds. */
-export const MAX_RUN_FRAMES = 15_000;
-/** Most bytes of AAC per run: `MAX_RUN_FRAMES` at twice the bit rate. */
-const MAX_OUTPUT_BYTES = 16 * 1024 * 1024;
-/** Largest frame of `channels` with its header, bytes. */
-export function maxFrameBytes(target: AudioTarget, channels: MadeChannels): number {
-  return channels * TARGETS[target].maxChannelBytes + 7;
-}
 /** Times further than this from an even spacing are not just rounded, 90 kHz: 3 ms. */
 const MAX_ROUNDING_90K = 270;
 /** Fewest packets from which an even spacing is inferred. */
@@ -143,32 +114,23 @@ export class RunAudio {
         : Math.ceil((before.lastTime90k - lookahead90k) / frame90k),
     );
     if (start >= end) return [];
-    const first = before.lastTime90k === null ? start : Math.max(0, start - PREROLL_FRAMES);
-    const origin90k = first * frame90k - LEAD_90K;
-    const matroska = writeMatroska(
-      audio,
-      packets.filter(({ time90k }) => time90k >= origin90k)
-        .map(({ time90k, data }) => ({ time90k: time90k - origin90k, data })),
-    );
-    const bitsPerSecond = TARGETS[target].bitsPerSecond[channels];
-    const mostBytes = (maxFrames(run) + PREROLL_FRAMES + 16) * maxFrameBytes(target, channels) * 2;
-    const output = await encoder.encode({
-      input: matroska,
+    const made = await makeFrames(encoder, {
       container: "matroska",
       target,
-      firstSample: LEAD_90K * MADE_RATE / 90_000,
       channels,
-      bitsPerSecond,
-      maxOutputBytes: Math.min(MAX_OUTPUT_BYTES, mostBytes),
+      bitsPerSecond: TARGETS[target].bitsPerSecond[channels],
+      from: start,
+      to: end,
+      earliest: before.lastTime90k === null ? start : 0,
+      maxFrames: maxFrames(run),
+      input: (origin90k) =>
+        writeMatroska(
+          audio,
+          packets.filter(({ time90k }) => time90k >= origin90k)
+            .map(({ time90k, data }) => ({ time90k: time90k - origin90k, data })),
+        ),
     }, signal);
-    const made = target === "aac" ? adtsFrames(output) : ac3Frames(output, meanFrameBytes(target, channels));
-    const frames: MadeFrame[] = [];
-    for (let k = start; k < end; k++) {
-      // The encoder's first frame only primes the decoder.
-      const data = made[k - first + 1];
-      if (data !== undefined) frames.push({ pts90k: k * frame90k, data: data.slice() });
-    }
-    return frames;
+    return made.map((data, i) => ({ pts90k: (start + i) * frame90k, data: data.slice() }));
   }
 }
 
@@ -187,14 +149,4 @@ function evenTimes(packets: readonly TimedPacket[]): readonly TimedPacket[] {
   const slope = across / square;
   const even = packets.map(({ data }, i) => ({ time90k: meanTime + (i - meanIndex) * slope, data }));
   return even.every(({ time90k }, i) => Math.abs(time90k - packets[i]!.time90k) <= MAX_ROUNDING_90K) ? even : packets;
-}
-
-function meanFrameBytes(target: AudioTarget, channels: MadeChannels): number {
-  return TARGETS[target].bitsPerSecond[channels] / 8 * TARGETS[target].frameSamples / MADE_RATE;
-}
-
-/** Payload that a slot reserves for `frames` frames, bytes: one and a half times the bit rate for AAC, exactly the bit rate for AC-3. */
-export function foreseenBytes(frames: number, target: AudioTarget, channels: MadeChannels): number {
-  const slack = target === "aac" ? 1.5 : 1;
-  return Math.ceil(frames * meanFrameBytes(target, channels) * slack) + 4 * maxFrameBytes(target, channels);
 }

@@ -5,7 +5,8 @@ import type { MediaIndex, OpenOptions, RunSample, StreamedRun, StreamedTimeline 
 import type { Track } from "../types.ts";
 import { chooseMade, madeChannels, madeTrack } from "./choice.ts";
 import { matroskaAudio } from "./matroska-audio.ts";
-import { foreseenBytes, frameTicks, MAX_RUN_FRAMES, RunAudio } from "./run-audio.ts";
+import { foreseenBytes, frameTicks, MAX_RUN_FRAMES } from "./frame-job.ts";
+import { RunAudio } from "./run-audio.ts";
 import { runsOfTables } from "./tabled-runs.ts";
 import type { AudioEncoder, AudioTarget } from "./types.ts";
 

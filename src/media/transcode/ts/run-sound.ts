@@ -3,9 +3,8 @@ import { hasCode } from "../../../errors.ts";
 import { elementaryFormat } from "../../mux/ts/elementary/carry.ts";
 import { Payload } from "../../mux/ts/payload.ts";
 import { wrap33 } from "../../../bytes/ts/stamps.ts";
-import { adtsFrames } from "../made-frames.ts";
 import { aacTrack } from "../choice.ts";
-import { FRAME_90K, LEAD_90K, maxFrameBytes, PREROLL_FRAMES } from "../run-audio.ts";
+import { frameTicks, LOOKAHEAD_FRAMES, makeFrames, MAX_RUN_FRAMES, PREROLL_FRAMES, REACH_90K } from "../frame-job.ts";
 import { type AudioEncoder, MADE_RATE, TARGETS } from "../types.ts";
 import { trackOf } from "../../index/ts/stream-types.ts";
 import { type Filled, fillPackets, type LaidPes, roomOf } from "./fill.ts";
@@ -27,14 +26,13 @@ export interface RunSoundParts {
 
 /** Channels of the AAC: stereo, whatever the source has. */
 const CHANNELS = 2;
-/** Sound needed after the run, 90 kHz: the encoder looks three frames ahead. */
-const AFTER_90K = 4 * FRAME_90K;
-/** Sound needed before the run, 90 kHz: frames for the encoder to settle, and 0.3 s for the decoder's bit reservoir and overlapping windows. */
-const BEFORE_90K = PREROLL_FRAMES * FRAME_90K + 27_000;
+/** Duration of an AAC frame, 90 kHz. */
+const FRAME_90K = frameTicks("aac");
+/** Sound needed after and before the run, 90 kHz. */
+const AFTER_90K = LOOKAHEAD_FRAMES * FRAME_90K;
+const BEFORE_90K = PREROLL_FRAMES * FRAME_90K + REACH_90K;
 /** Most spans of sound that are encoded per run, each by a process; a run with more is damaged. */
 const MAX_SPANS = 4;
-/** Most frames of a run, about 5 min: if the times ask for more, they are wrong. */
-const MAX_FRAMES = 15_000;
 /** Frames are put into one PES up to this size, bytes. */
 const MAX_PES_BYTES = 8192;
 /** A PES is not ended below this size while more frames come, bytes: silence takes some 13 bytes per frame, too few to align counters with. */
@@ -138,22 +136,20 @@ export class RunSound {
     signal: AbortSignal,
   ): Promise<LaidPes[]> {
     const { encoder, sound, origin90k } = this.#parts;
-    const begin = Math.ceil(stretch.units[part.span.from]!.time90k / FRAME_90K);
-    const first = Math.max(begin, part.from - PREROLL_FRAMES);
-    const zero90k = first * FRAME_90K - LEAD_90K;
     let made: Uint8Array[];
     try {
-      made = adtsFrames(
-        await encoder.encode({
-          input: jobInput(sound, stretch, part.span, zero90k),
-          container: "mpegts",
-          firstSample: LEAD_90K * MADE_RATE / 90_000,
-          target: "aac",
-          channels: CHANNELS,
-          bitsPerSecond,
-          maxOutputBytes: (part.to - first + stretch.packets.length + 64) * maxFrameBytes("aac", CHANNELS) * 2,
-        }, signal),
-      );
+      made = await makeFrames(encoder, {
+        container: "mpegts",
+        target: "aac",
+        channels: CHANNELS,
+        bitsPerSecond,
+        from: part.from,
+        to: part.to,
+        earliest: Math.ceil(stretch.units[part.span.from]!.time90k / FRAME_90K),
+        // What surrounds the part is converted, too: hardly more than a frame per packet.
+        maxFrames: part.to - part.from + stretch.packets.length,
+        input: (zero90k) => jobInput(sound, stretch, part.span, zero90k),
+      }, signal);
     } catch (error) {
       // Damaged sound becomes a gap while the picture goes on. But if no job ever works, the cause is not damage.
       const isDamage = hasCode(error, "bad_media") || hasCode(error, "too_large");
@@ -184,10 +180,8 @@ export class RunSound {
       pending = [];
       bytes = 0;
     };
-    for (let k = part.from; k < part.to; k++) {
-      // The encoder's first frame only primes the decoder.
-      const data = made[k - first + 1];
-      if (data === undefined) break;
+    for (const [i, data] of made.entries()) {
+      const k = part.from + i;
       const isNext = part.units[unit + 1] !== undefined && part.units[unit + 1]!.time90k <= k * FRAME_90K;
       if ((isNext && bytes >= MIN_PES_BYTES) || bytes + data.length > MAX_PES_BYTES) flush();
       while (part.units[unit + 1] !== undefined && part.units[unit + 1]!.time90k <= k * FRAME_90K) unit++;
@@ -213,7 +207,7 @@ function boundsIn({ packets }: AudioStretch, { start, end }: RunPlace): [number,
  */
 function partsOf({ packets, units }: AudioStretch, low: number, high: number): Part[] {
   const parts: Part[] = [];
-  let left = MAX_FRAMES;
+  let left = MAX_RUN_FRAMES;
   for (const span of spansOf(units)) {
     const all = units.slice(span.from, span.to);
     const inside = all.filter(({ packet }) => packet >= low && packet < high);
@@ -239,6 +233,6 @@ function bitRateFor(slots: readonly AudioPacket[], parts: readonly Part[], frame
   const room = slots.reduce((sum, { bytes }) => sum + roomOf(bytes), 0);
   const pes = parts.reduce((sum, { units, from, to }) => sum + Math.min(units.length, to - from), 0);
   const frameBytes = (room - pes * PES_COST_BYTES) / frames - ADTS_HEADER_BYTES;
-  const bits = stepDown(frameBytes * 8 * MADE_RATE / 1024 * RATE_MARGIN);
+  const bits = stepDown(frameBytes * 8 * MADE_RATE / TARGETS.aac.frameSamples * RATE_MARGIN);
   return Math.max(MIN_BITS_PER_SECOND, Math.min(TARGETS.aac.bitsPerSecond[CHANNELS], bits));
 }
