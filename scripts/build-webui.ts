@@ -1,10 +1,14 @@
 /**
- * Bundles the web page and the page of the API into generated files, which the engine serves, so that they are present
- * in a clone, in the built file and in an embedder's program without a build step. `--check` fails when one is stale.
+ * Bundles the web page, the page of the API and hls.js into generated files, which the engine serves, so that they are
+ * present in a clone, in the built file and in an embedder's program without a build step. `--check` fails when one is
+ * stale.
  */
+import { Buffer } from "node:buffer";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import path from "node:path";
 import process from "node:process";
+import { gunzipSync, gzipSync } from "node:zlib";
 import { build, stop } from "esbuild";
 import { ROOT } from "./support/files.ts";
 
@@ -34,6 +38,31 @@ async function bundled(entry: string): Promise<string> {
   return outputFiles[0]!.text.trimEnd();
 }
 
+/** hls.js with subtitles, packed. Packers differ, so the check compares what it unpacks to. */
+function bundleHls(): void {
+  const target = "src/webui/hls-js/assets.generated.ts";
+  const file = path.join(ROOT, target);
+  const require = createRequire(import.meta.url);
+  const { version, license, homepage } = require("hls.js/package.json") as Record<string, string>;
+  const library = readFileSync(require.resolve("hls.js/dist/hls.min.mjs"));
+  const head = `/** hls.js ${version} (${license}, ${homepage}), put here by scripts/build-webui.ts. */
+
+/** hls.js as an ES module: gzip, in base64. */
+export const HLS_JS_GZIP = "`;
+  if (!process.argv.includes("--check")) {
+    writeFileSync(file, `${head}${gzipSync(library, { level: 9 }).toString("base64")}";\n`);
+    return;
+  }
+  const text = existsSync(file) ? readFileSync(file, "utf8") : "";
+  const packed = Buffer.from(text.slice(head.length, -3), "base64");
+  if (!text.startsWith(head) || !gunzipSync(packed).equals(library)) stale(target);
+}
+
+function stale(target: string): void {
+  console.error(`${target} is stale: run scripts/build-webui.ts`);
+  process.exitCode = 1;
+}
+
 for (const [target, name, entry, sheet] of PAGES) {
   const [script, style] = [await bundled(entry), await bundled(sheet)];
   const text = `/** Made by scripts/build-webui.ts from the files beside it: change those, and run it again. */
@@ -46,11 +75,9 @@ export const ${name}_CSS = ${JSON.stringify(style)};
 `;
   const file = path.join(ROOT, target);
   if (!process.argv.includes("--check")) writeFileSync(file, text);
-  else if (!existsSync(file) || readFileSync(file, "utf8") !== text) {
-    console.error(`${target} is stale: run scripts/build-webui.ts`);
-    process.exitCode = 1;
-  }
+  else if (!existsSync(file) || readFileSync(file, "utf8") !== text) stale(target);
   const kilobytes = ({ length }: string) => (length / 1000).toFixed(0);
   console.log(`${entry}: ${kilobytes(script)} KB of script, ${kilobytes(style)} KB of style`);
 }
 await stop();
+bundleHls();

@@ -20,11 +20,6 @@ const BUNDLE = path.join(DIST, "millrace.mjs");
 /** Modules that read a file from disk: their exported function and the file. The bundle contains the bytes instead. */
 const EMBEDDED = [
   { module: /[\\/]platform[\\/]demo[\\/]clip\.ts$/, name: "loadClip", file: "platform/demo/clip.mp4" },
-  {
-    module: /[\\/]platform[\\/]shared[\\/]assets\.ts$/,
-    name: "loadHlsModule",
-    file: createRequire(import.meta.url).resolve("hls.js/dist/hls.min.mjs"),
-  },
 ] as const;
 
 /** Embeds those files in the bundle, compressed: every runtime reads and keeps the text of the whole bundle. */

@@ -107,7 +107,6 @@ async function assemble(ground: Ground): Promise<Engine> {
     metrics,
     scrape: () => exposition([...figures, ...metrics.families(), loopDelay.histogram]),
     runtime: ports.runtime,
-    hlsModule: ports.hlsModule,
     api: {
       token,
       settings,

@@ -296,11 +296,6 @@ export interface Ports {
   readonly network: NetworkPort;
   readonly http: HttpPort;
   readonly httpClient: HttpClientPort;
-  /**
-   * hls.js as an ES module, for the web page; null where the program lacks it: browsers then need HLS support of their
-   * own.
-   */
-  readonly hlsModule: () => Promise<Uint8Array | null>;
   readonly fetch: typeof fetch;
   readonly log: Logger;
 }

@@ -1,7 +1,6 @@
 /** Assembles a platform's ports from those of the runtime and those that all runtimes share. */
 import process from "node:process";
 import type { Clock, HttpPort, Ports, RuntimeFacts, TcpPort } from "../../src/ports.ts";
-import { loadHlsModule } from "./assets.ts";
 import { createClock } from "./clock.ts";
 import { deviceTls } from "./device-tls.ts";
 import { files } from "./files.ts";
@@ -43,7 +42,6 @@ export function assemblePorts(parts: RuntimeParts, options: PlatformOptions): Po
     network,
     http: parts.http,
     httpClient: createHttpClient(),
-    hlsModule: loadHlsModule,
     fetch: globalThis.fetch,
     log: createLogger({ ...options.log, clock, write: (line) => void process.stderr.write(line) }),
   };

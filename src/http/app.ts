@@ -33,7 +33,7 @@ export function createApp(parts: HttpParts): Hono<HttpEnv> {
   addAccountRoutes(app, parts);
   addPagePlayerRoutes(app, parts);
   addCastRoutes(app, parts);
-  addWebuiRoutes(app, parts);
+  addWebuiRoutes(app);
   addOperatingRoutes(app, parts);
   app.notFound(() => text("not found", 404));
   app.onError((error, c) => {

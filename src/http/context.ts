@@ -5,7 +5,7 @@ import type { Metrics } from "../metrics/metrics.ts";
 import type { Sessions } from "../playback/sessions.ts";
 import type { CacheFigures } from "../playback/stat.ts";
 import type { PagePlayers } from "../players/pages/page-players.ts";
-import type { Clock, Logger, Ports, RequestInfo, RuntimeFacts } from "../ports.ts";
+import type { Clock, Logger, RequestInfo, RuntimeFacts } from "../ports.ts";
 import type { AccessPolicy } from "./address.ts";
 import type { Admission } from "./admission.ts";
 import type { ApiParts } from "./api/parts.ts";
@@ -42,8 +42,6 @@ export interface HttpParts {
   /** All metrics, as Prometheus reads them. */
   readonly scrape: () => string;
   readonly runtime: RuntimeFacts;
-  /** As in `Ports`. */
-  readonly hlsModule: Ports["hlsModule"];
   /** Further parts that the JSON method API needs. */
   readonly api: Omit<
     ApiParts,

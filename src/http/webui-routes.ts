@@ -3,10 +3,13 @@
  * the public API.
  */
 import type { Hono } from "hono";
+import { gunzipped } from "../bytes/gunzip.ts";
 import { concatBytes } from "../bytes/hex.ts";
+import { readBounded } from "../bytes/read-bounded.ts";
+import { MillraceError } from "../errors.ts";
 import { APP_CSS, APP_JS } from "../webui/assets.generated.ts";
 import { DOCS_CSS, DOCS_JS } from "../webui/docs/assets.generated.ts";
-import type { HttpContext, HttpEnv, HttpParts } from "./context.ts";
+import type { HttpContext, HttpEnv } from "./context.ts";
 
 /**
  * What the page may load: files and responses of this engine, pictures from anywhere (logos of channels), the blob:
@@ -24,6 +27,9 @@ const POLICY = [
   "frame-ancestors 'none'",
 ].join("; ");
 
+/** Most bytes of hls.js, three times its size. */
+const MAX_HLS_JS_BYTES = 2 * 1024 * 1024;
+
 /** A file, ready to be sent. */
 interface Asset {
   readonly plain: Uint8Array<ArrayBuffer>;
@@ -32,17 +38,17 @@ interface Asset {
 }
 
 /** Adds the routes. */
-export function addWebuiRoutes(app: Hono<HttpEnv>, parts: HttpParts): void {
-  const assets = new Map<string, Promise<Asset | null>>();
+export function addWebuiRoutes(app: Hono<HttpEnv>): void {
+  const assets = new Map<string, Promise<Asset>>();
   /** Makes each asset once: at the first page view, not at the start. */
-  const send = async (c: HttpContext, name: string, type: string, load: () => Promise<Uint8Array | null>) => {
+  const send = async (c: HttpContext, name: string, type: string, load: () => Promise<Uint8Array>) => {
     let made = assets.get(name);
-    if (made === undefined) assets.set(name, made = load().then((bytes) => bytes === null ? null : prepare(bytes)));
+    if (made === undefined) assets.set(name, made = load().then(prepare));
     const asset = await made.catch((error) => {
       assets.delete(name);
       throw error;
     });
-    return asset === null ? c.notFound() : assetResponse(c, asset, type);
+    return assetResponse(c, asset, type);
   };
   const text = (value: string) => () => Promise.resolve(new TextEncoder().encode(value));
   for (const path of ["/", "/webui", "/webui/"]) app.get(path, (c) => page(c, "app"));
@@ -51,7 +57,15 @@ export function addWebuiRoutes(app: Hono<HttpEnv>, parts: HttpParts): void {
   app.get("/webui/app.css", (c) => send(c, "app.css", "text/css; charset=utf-8", text(APP_CSS)));
   app.get("/webui/docs.js", (c) => send(c, "docs.js", "text/javascript; charset=utf-8", text(DOCS_JS)));
   app.get("/webui/docs.css", (c) => send(c, "docs.css", "text/css; charset=utf-8", text(DOCS_CSS)));
-  app.get("/webui/hls.js", (c) => send(c, "hls.js", "text/javascript; charset=utf-8", () => parts.hlsModule()));
+  app.get("/webui/hls.js", (c) => send(c, "hls.js", "text/javascript; charset=utf-8", hlsModule));
+}
+
+/** hls.js. It is loaded when a page first plays: no start waits for it. */
+async function hlsModule(): Promise<Uint8Array> {
+  const { HLS_JS_GZIP } = await import("../webui/hls-js/assets.generated.ts");
+  const packed = Uint8Array.from(atob(HLS_JS_GZIP), (char) => char.charCodeAt(0));
+  const damaged = (cause: unknown) => new MillraceError("internal", "the packed hls.js is damaged", { cause });
+  return await readBounded(gunzipped(new Blob([packed]).stream(), damaged), MAX_HLS_JS_BYTES, () => damaged(null));
 }
 
 /** The frame of a page; `name` is that of its script and style. */

@@ -1,4 +1,6 @@
 /** How the web page is sent: what it may load, its size, and its addresses behind a proxy. */
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import { test } from "node:test";
 import { assert, assertEquals, assertLess, assertMatch } from "@std/assert";
 import { withEngine } from "../api/support.ts";
@@ -37,6 +39,13 @@ test("/webui/app.js and the others are sent packed, with a tag that saves sendin
       assertEquals(again.status, 304);
     }
     assertLess(packedBytes, 150_000);
+  });
+});
+
+test("/webui/hls.js is the library as it was published, with subtitles", async () => {
+  await withEngine(async ({ engine }) => {
+    const file = createRequire(import.meta.url).resolve("hls.js/dist/hls.min.mjs");
+    assertEquals(await (await engine.fetch(get("/webui/hls.js"))).text(), readFileSync(file, "utf8"));
   });
 });
 
