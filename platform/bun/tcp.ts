@@ -10,40 +10,40 @@ import { ReceivedMemory } from "./received-memory.ts";
 const receivedMemory = new ReceivedMemory();
 
 class BunTcpConnection extends QueuedTcpConnection {
-  private readonly socket: BunSocket;
+  readonly #socket: BunSocket;
   /** A send buffer of which the kernel has taken only a part. */
-  private pending: { buffer: Uint8Array<ArrayBuffer>; offset: number; end: number } | null = null;
-  private paused = true;
-  private started = false;
-  private destroyed = false;
+  #pending: { buffer: Uint8Array<ArrayBuffer>; offset: number; end: number } | null = null;
+  #paused = true;
+  #started = false;
+  #destroyed = false;
   /** Bytes that arrived while paused: Bun may still deliver what it had already read. */
-  private held: Uint8Array[] = [];
-  private heldEnd = false;
+  #held: Uint8Array[] = [];
+  #heldEnd = false;
 
   constructor(socket: BunSocket) {
     super(
       { host: socket.localAddress!, port: socket.localPort },
       { host: socket.remoteAddress!, port: socket.remotePort },
     );
-    this.socket = socket;
+    this.#socket = socket;
     socket.pause();
   }
 
   pause(): void {
-    if (this.paused) return;
-    this.paused = true;
-    if (this.started) this.socket.pause();
+    if (this.#paused) return;
+    this.#paused = true;
+    if (this.#started) this.#socket.pause();
   }
 
   resume(): void {
-    if (!this.paused || !this.started || this.closed) return;
-    this.paused = false;
-    this.deliverHeld();
-    if (!this.paused && !this.closed) this.socket.resume();
+    if (!this.#paused || !this.#started || this.closed) return;
+    this.#paused = false;
+    this.#deliverHeld();
+    if (!this.#paused && !this.closed) this.#socket.resume();
   }
 
   protected startReading(): void {
-    this.started = true;
+    this.#started = true;
     this.resume();
   }
 
@@ -53,10 +53,10 @@ class BunTcpConnection extends QueuedTcpConnection {
     while (this.queue.bytes > 0) {
       const end = this.queue.fill(buffer);
       this.sending(end);
-      const count = Math.max(0, this.socket.write(end === buffer.length ? buffer : buffer.subarray(0, end)));
+      const count = Math.max(0, this.#socket.write(end === buffer.length ? buffer : buffer.subarray(0, end)));
       total += count;
       if (count < end) {
-        this.pending = { buffer, offset: count, end };
+        this.#pending = { buffer, offset: count, end };
         this.sent(total, false);
         return;
       }
@@ -67,13 +67,13 @@ class BunTcpConnection extends QueuedTcpConnection {
 
   /** To be called when Bun reports that the kernel takes bytes again. */
   drained(): void {
-    const { pending } = this;
+    const pending = this.#pending;
     if (pending === null || this.closed) return;
-    const count = Math.max(0, this.socket.write(pending.buffer.subarray(pending.offset, pending.end)));
+    const count = Math.max(0, this.#socket.write(pending.buffer.subarray(pending.offset, pending.end)));
     pending.offset += count;
     const done = pending.offset === pending.end;
     if (done) {
-      this.pending = null;
+      this.#pending = null;
       releaseSendBuffer(pending.buffer);
     }
     if (count > 0) this.sent(count, done);
@@ -82,12 +82,12 @@ class BunTcpConnection extends QueuedTcpConnection {
   received(chunk: Uint8Array): void {
     receivedMemory.add(chunk.length);
     if (this.closed) return;
-    if (this.paused || this.held.length > 0) this.held.push(chunk.slice());
+    if (this.#paused || this.#held.length > 0) this.#held.push(chunk.slice());
     else this.handlers?.data(chunk);
   }
 
   farEnd(): void {
-    if (this.paused || this.held.length > 0) this.heldEnd = true;
+    if (this.#paused || this.#held.length > 0) this.#heldEnd = true;
     else this.ended();
   }
 
@@ -96,20 +96,20 @@ class BunTcpConnection extends QueuedTcpConnection {
   }
 
   protected shutWrite(): void {
-    this.socket.shutdown();
+    this.#socket.shutdown();
   }
 
   protected destroy(): void {
-    if (this.destroyed) return;
-    this.destroyed = true;
-    this.held = [];
-    this.socket.terminate();
+    if (this.#destroyed) return;
+    this.#destroyed = true;
+    this.#held = [];
+    this.#socket.terminate();
   }
 
-  private deliverHeld(): void {
-    while (this.held.length > 0 && !this.paused) this.handlers?.data(this.held.shift()!);
-    if (this.heldEnd && !this.paused) {
-      this.heldEnd = false;
+  #deliverHeld(): void {
+    while (this.#held.length > 0 && !this.#paused) this.handlers?.data(this.#held.shift()!);
+    if (this.#heldEnd && !this.#paused) {
+      this.#heldEnd = false;
       this.ended();
     }
   }

@@ -8,28 +8,28 @@ import { ReceiveBuffer } from "../shared/receive-buffer.ts";
 import { QueuedTcpConnection } from "../shared/tcp-connection.ts";
 
 class DenoTcpConnection extends QueuedTcpConnection {
-  private readonly conn: Deno.TcpConn;
-  private wake: (() => void) | null = null;
-  private paused = false;
-  private destroyed = false;
+  readonly #conn: Deno.TcpConn;
+  #wake: (() => void) | null = null;
+  #paused = false;
+  #destroyed = false;
 
   constructor(conn: Deno.TcpConn) {
     super(toAddress(conn.localAddr), toAddress(conn.remoteAddr));
-    this.conn = conn;
+    this.#conn = conn;
   }
 
   pause(): void {
-    this.paused = true;
+    this.#paused = true;
   }
 
   resume(): void {
-    this.paused = false;
-    this.wake?.();
-    this.wake = null;
+    this.#paused = false;
+    this.#wake?.();
+    this.#wake = null;
   }
 
   protected startReading(): void {
-    this.readLoop().catch((error) => this.finish(error));
+    this.#readLoop().catch((error) => this.finish(error));
   }
 
   protected async transmit(): Promise<void> {
@@ -42,7 +42,7 @@ class DenoTcpConnection extends QueuedTcpConnection {
     this.sending(bytes.length);
     try {
       for (let offset = 0; offset < bytes.length;) {
-        const count = await this.conn.write(offset === 0 ? bytes : bytes.subarray(offset));
+        const count = await this.#conn.write(offset === 0 ? bytes : bytes.subarray(offset));
         offset += count;
         if (offset < bytes.length) this.sent(count, false);
         else this.sent(count, true);
@@ -55,28 +55,28 @@ class DenoTcpConnection extends QueuedTcpConnection {
   }
 
   protected shutWrite(): void {
-    this.conn.closeWrite().catch((error) => this.finish(error));
+    this.#conn.closeWrite().catch((error) => this.finish(error));
   }
 
   protected destroy(): void {
-    if (this.destroyed) return;
-    this.destroyed = true;
+    if (this.#destroyed) return;
+    this.#destroyed = true;
     this.resume();
     try {
-      this.conn.close();
+      this.#conn.close();
     } catch {
       // The runtime closed it after an error.
     }
   }
 
-  private async readLoop(): Promise<void> {
+  async #readLoop(): Promise<void> {
     const buffer = new ReceiveBuffer(RECEIVE_BUFFER_BYTES);
     while (!this.closed) {
-      if (this.paused) await new Promise<void>((resolve) => (this.wake = resolve));
+      if (this.#paused) await new Promise<void>((resolve) => (this.#wake = resolve));
       if (this.closed) return;
       const target = buffer.next();
-      const count = await this.conn.read(target);
-      while (this.paused && !this.closed) await new Promise<void>((resolve) => (this.wake = resolve));
+      const count = await this.#conn.read(target);
+      while (this.#paused && !this.closed) await new Promise<void>((resolve) => (this.#wake = resolve));
       if (this.closed) return;
       if (count === null) return this.ended();
       buffer.used(count);

@@ -19,15 +19,15 @@ function receiveBuffer(): Uint8Array {
 }
 
 class NodeTcpConnection extends QueuedTcpConnection {
-  private readonly socket: net.Socket;
-  private failure: Error | undefined;
+  readonly #socket: net.Socket;
+  #failure: Error | undefined;
 
   constructor(socket: net.Socket) {
     super(toAddress(socket.localAddress, socket.localPort), toAddress(socket.remoteAddress, socket.remotePort));
-    this.socket = socket;
+    this.#socket = socket;
     socket.on("end", () => this.ended());
-    socket.on("error", (error) => (this.failure = error));
-    socket.on("close", () => this.finish(this.failure));
+    socket.on("error", (error) => (this.#failure = error));
+    socket.on("close", () => this.finish(this.#failure));
   }
 
   receive(count: number, buffer: Uint8Array): boolean {
@@ -36,19 +36,19 @@ class NodeTcpConnection extends QueuedTcpConnection {
   }
 
   pause(): void {
-    this.socket.pause();
+    this.#socket.pause();
   }
 
   resume(): void {
-    this.socket.resume();
+    this.#socket.resume();
   }
 
   protected startReading(): void {
-    this.socket.resume();
+    this.#socket.resume();
   }
 
   protected transmit(): void {
-    const { socket } = this;
+    const socket = this.#socket;
     const count = this.queue.bytes;
     const chunks = this.queue.takeAll();
     this.sending(count);
@@ -61,11 +61,11 @@ class NodeTcpConnection extends QueuedTcpConnection {
   }
 
   protected shutWrite(): void {
-    this.socket.end();
+    this.#socket.end();
   }
 
   protected destroy(): void {
-    this.socket.destroy();
+    this.#socket.destroy();
   }
 }
 

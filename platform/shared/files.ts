@@ -27,21 +27,21 @@ function toInfo(stats: fs.Stats): FileInfo {
 }
 
 class SharedFileHandle implements FileHandle {
-  private readonly fd: number;
-  private readonly path: string;
-  private closed = false;
+  readonly #fd: number;
+  readonly #path: string;
+  #closed = false;
 
   constructor(fd: number, path: string) {
-    this.fd = fd;
-    this.path = path;
+    this.#fd = fd;
+    this.#path = path;
   }
 
   async read(into: Uint8Array, position: number): Promise<number> {
     let filled = 0;
     while (filled < into.length) {
-      const count = await this.run<number>(
+      const count = await this.#run<number>(
         "read",
-        (done) => fs.read(this.fd, into, filled, into.length - filled, position + filled, done),
+        (done) => fs.read(this.#fd, into, filled, into.length - filled, position + filled, done),
       );
       if (count === 0) break;
       filled += count;
@@ -51,37 +51,37 @@ class SharedFileHandle implements FileHandle {
 
   async write(data: Uint8Array, position: number): Promise<void> {
     for (let written = 0; written < data.length;) {
-      written += await this.run<number>(
+      written += await this.#run<number>(
         "write",
-        (done) => fs.write(this.fd, data, written, data.length - written, position + written, done),
+        (done) => fs.write(this.#fd, data, written, data.length - written, position + written, done),
       );
     }
   }
 
   truncate(sizeBytes: number): Promise<void> {
-    return this.run("truncate", (done) => fs.ftruncate(this.fd, sizeBytes, done));
+    return this.#run("truncate", (done) => fs.ftruncate(this.#fd, sizeBytes, done));
   }
 
   async info(): Promise<FileInfo> {
-    return toInfo(await this.run<fs.Stats>("examine", (done) => fs.fstat(this.fd, done)));
+    return toInfo(await this.#run<fs.Stats>("examine", (done) => fs.fstat(this.#fd, done)));
   }
 
   sync(): Promise<void> {
-    return this.run("flush", (done) => fs.fsync(this.fd, done));
+    return this.#run("flush", (done) => fs.fsync(this.#fd, done));
   }
 
   async close(): Promise<void> {
-    if (this.closed) return;
-    this.closed = true;
-    await run("close", this.path, (done) => fs.close(this.fd, done));
+    if (this.#closed) return;
+    this.#closed = true;
+    await run("close", this.#path, (done) => fs.close(this.#fd, done));
   }
 
   /** Refuses calls after close: by then the descriptor's number may belong to another file. */
-  private run<T>(action: string, start: (done: Callback<T>) => void): Promise<T> {
-    if (this.closed) {
-      return Promise.reject(new MillraceError("closed", "the file was closed", { detail: { path: this.path } }));
+  #run<T>(action: string, start: (done: Callback<T>) => void): Promise<T> {
+    if (this.#closed) {
+      return Promise.reject(new MillraceError("closed", "the file was closed", { detail: { path: this.#path } }));
     }
-    return run(action, this.path, start);
+    return run(action, this.#path, start);
   }
 }
 

@@ -10,29 +10,29 @@ const SHRINK_AFTER = 64;
 
 /** Hands out the buffer for the next read. */
 export class ReceiveBuffer {
-  private buffer = new Uint8Array(SMALLEST_BYTES);
-  private smallReads = 0;
-  private readonly largestBytes: number;
+  #buffer = new Uint8Array(SMALLEST_BYTES);
+  #smallReads = 0;
+  readonly #largestBytes: number;
 
   constructor(largestBytes: number) {
-    this.largestBytes = largestBytes;
+    this.#largestBytes = largestBytes;
   }
 
   next(): Uint8Array<ArrayBuffer> {
-    return this.buffer;
+    return this.#buffer;
   }
 
   /** To be called when a read brought `count` bytes; the next read may get a buffer of another size. */
   used(count: number): void {
-    const size = this.buffer.length;
-    if (count === size && size < this.largestBytes) {
-      this.buffer = new Uint8Array(Math.min(size * 4, this.largestBytes));
-      this.smallReads = 0;
+    const size = this.#buffer.length;
+    if (count === size && size < this.#largestBytes) {
+      this.#buffer = new Uint8Array(Math.min(size * 4, this.#largestBytes));
+      this.#smallReads = 0;
     } else if (count * 8 >= size || size === SMALLEST_BYTES) {
-      this.smallReads = 0;
-    } else if (++this.smallReads >= SHRINK_AFTER) {
-      this.buffer = new Uint8Array(Math.max(size / 4, SMALLEST_BYTES));
-      this.smallReads = 0;
+      this.#smallReads = 0;
+    } else if (++this.#smallReads >= SHRINK_AFTER) {
+      this.#buffer = new Uint8Array(Math.max(size / 4, SMALLEST_BYTES));
+      this.#smallReads = 0;
     }
   }
 }

@@ -15,13 +15,13 @@ export abstract class QueuedTcpConnection implements TcpConnection {
   protected handlers: TcpHandlers | null = null;
   protected closed = false;
   /** Bytes handed to the runtime that the kernel has not taken yet. */
-  private inFlightBytes = 0;
-  private flushScheduled = false;
-  private needsDrain = false;
-  private ending = false;
-  private writeShut = false;
-  private readEnded = false;
-  private closeError: Error | undefined;
+  #inFlightBytes = 0;
+  #flushScheduled = false;
+  #needsDrain = false;
+  #ending = false;
+  #writeShut = false;
+  #readEnded = false;
+  #closeError: Error | undefined;
 
   constructor(local: SocketAddress, remote: SocketAddress) {
     this.local = local;
@@ -43,27 +43,27 @@ export abstract class QueuedTcpConnection implements TcpConnection {
     this.handlers = handlers;
     queueMicrotask(() => {
       if (!this.closed) this.startReading();
-      else this.report();
+      else this.#report();
     });
   }
 
   get bufferedBytes(): number {
-    return this.queue.bytes + this.inFlightBytes;
+    return this.queue.bytes + this.#inFlightBytes;
   }
 
   write(chunk: Uint8Array): boolean {
-    if (this.ending || this.closed) return false;
+    if (this.#ending || this.closed) return false;
     this.queue.push(chunk);
-    this.scheduleFlush();
-    if (this.queue.bytes + this.inFlightBytes <= WRITE_HIGH_BYTES) return true;
-    this.needsDrain = true;
+    this.#scheduleFlush();
+    if (this.queue.bytes + this.#inFlightBytes <= WRITE_HIGH_BYTES) return true;
+    this.#needsDrain = true;
     return false;
   }
 
   end(): void {
-    if (this.ending || this.closed) return;
-    this.ending = true;
-    this.scheduleFlush();
+    if (this.#ending || this.closed) return;
+    this.#ending = true;
+    this.#scheduleFlush();
   }
 
   abort(): void {
@@ -74,26 +74,26 @@ export abstract class QueuedTcpConnection implements TcpConnection {
 
   /** To be called when `count` bytes were taken from the queue and are on their way to the kernel. */
   protected sending(count: number): void {
-    this.inFlightBytes += count;
+    this.#inFlightBytes += count;
   }
 
   /** To be called when the kernel took `count` of the bytes reported to `sending`; `done` when `transmit` is over. */
   protected sent(count: number, done: boolean): void {
-    this.inFlightBytes -= count;
+    this.#inFlightBytes -= count;
     if (this.closed) return;
-    if (done) this.flush();
-    if (this.needsDrain && this.bufferedBytes < WRITE_LOW_BYTES && !this.ending) {
-      this.needsDrain = false;
+    if (done) this.#flush();
+    if (this.#needsDrain && this.bufferedBytes < WRITE_LOW_BYTES && !this.#ending) {
+      this.#needsDrain = false;
       this.handlers?.drain();
     }
   }
 
   /** To be called when the far end has finished sending. */
   protected ended(): void {
-    if (this.closed || this.readEnded) return;
-    this.readEnded = true;
+    if (this.closed || this.#readEnded) return;
+    this.#readEnded = true;
     this.handlers?.end();
-    if (this.writeShut) this.finish();
+    if (this.#writeShut) this.finish();
   }
 
   /** Reports the end of the connection once; `cause` when it broke. */
@@ -102,32 +102,32 @@ export abstract class QueuedTcpConnection implements TcpConnection {
     this.closed = true;
     this.queue.clear();
     this.destroy();
-    if (cause !== undefined) this.closeError = brokenError(cause, this.remote);
-    this.report();
+    if (cause !== undefined) this.#closeError = brokenError(cause, this.remote);
+    this.#report();
   }
 
-  private report(): void {
+  #report(): void {
     const handlers = this.handlers;
     this.handlers = null;
-    handlers?.close(this.closeError);
+    handlers?.close(this.#closeError);
   }
 
-  private scheduleFlush(): void {
-    if (this.flushScheduled || this.inFlightBytes > 0) return;
-    this.flushScheduled = true;
+  #scheduleFlush(): void {
+    if (this.#flushScheduled || this.#inFlightBytes > 0) return;
+    this.#flushScheduled = true;
     queueMicrotask(() => {
-      this.flushScheduled = false;
-      if (!this.closed && this.inFlightBytes === 0) this.flush();
+      this.#flushScheduled = false;
+      if (!this.closed && this.#inFlightBytes === 0) this.#flush();
     });
   }
 
-  private flush(): void {
+  #flush(): void {
     if (this.queue.bytes > 0) {
       this.transmit();
-    } else if (this.ending && !this.writeShut) {
-      this.writeShut = true;
+    } else if (this.#ending && !this.#writeShut) {
+      this.#writeShut = true;
       this.shutWrite();
-      if (this.readEnded) this.finish();
+      if (this.#readEnded) this.finish();
     }
   }
 }

@@ -5,30 +5,30 @@ const MERGE_BYTES = 1024;
 
 /** A first-in first-out queue of chunks. It has no bound of its own: `TcpConnection.write` returns false when callers should stop. */
 export class WriteQueue {
-  private chunks: Uint8Array[] = [];
-  private head = 0;
+  #chunks: Uint8Array[] = [];
+  #head = 0;
   /** Bytes of `chunks[head]` already taken. */
-  private headOffset = 0;
+  #headOffset = 0;
   /** Bytes in the queue. */
   bytes = 0;
 
   push(chunk: Uint8Array): void {
     if (chunk.length === 0) return;
-    this.chunks.push(chunk);
+    this.#chunks.push(chunk);
     this.bytes += chunk.length;
   }
 
   clear(): void {
-    this.chunks = [];
-    this.head = this.headOffset = this.bytes = 0;
+    this.#chunks = [];
+    this.#head = this.#headOffset = this.bytes = 0;
   }
 
   /** Takes the next chunk if it is untouched and at least `minBytes` long; else returns null. */
   takeLarge(minBytes: number): Uint8Array | null {
-    const chunk = this.chunks[this.head];
-    if (chunk === undefined || chunk.length - this.headOffset < minBytes) return null;
-    const rest = this.headOffset === 0 ? chunk : chunk.subarray(this.headOffset);
-    this.advance(rest.length);
+    const chunk = this.#chunks[this.#head];
+    if (chunk === undefined || chunk.length - this.#headOffset < minBytes) return null;
+    const rest = this.#headOffset === 0 ? chunk : chunk.subarray(this.#headOffset);
+    this.#advance(rest.length);
     return rest;
   }
 
@@ -36,16 +36,16 @@ export class WriteQueue {
   fill(target: Uint8Array): number {
     let filled = 0;
     while (filled < target.length && this.bytes > 0) {
-      const chunk = this.chunks[this.head]!;
-      const count = Math.min(chunk.length - this.headOffset, target.length - filled);
+      const chunk = this.#chunks[this.#head]!;
+      const count = Math.min(chunk.length - this.#headOffset, target.length - filled);
       target.set(
-        this.headOffset === 0 && count === chunk.length
+        this.#headOffset === 0 && count === chunk.length
           ? chunk
-          : chunk.subarray(this.headOffset, this.headOffset + count),
+          : chunk.subarray(this.#headOffset, this.#headOffset + count),
         filled,
       );
       filled += count;
-      this.advance(count);
+      this.#advance(count);
     }
     return filled;
   }
@@ -69,10 +69,10 @@ export class WriteQueue {
       small = [];
       smallBytes = 0;
     };
-    for (let i = this.head; i < this.chunks.length; i++) {
-      const chunk = i === this.head && this.headOffset > 0
-        ? this.chunks[i]!.subarray(this.headOffset)
-        : this.chunks[i]!;
+    for (let i = this.#head; i < this.#chunks.length; i++) {
+      const chunk = i === this.#head && this.#headOffset > 0
+        ? this.#chunks[i]!.subarray(this.#headOffset)
+        : this.#chunks[i]!;
       if (chunk.length <= MERGE_BYTES) {
         small.push(chunk);
         smallBytes += chunk.length;
@@ -86,18 +86,18 @@ export class WriteQueue {
     return all;
   }
 
-  private advance(count: number): void {
+  #advance(count: number): void {
     this.bytes -= count;
-    this.headOffset += count;
-    if (this.headOffset < this.chunks[this.head]!.length) return;
-    this.headOffset = 0;
-    this.head++;
-    if (this.head === this.chunks.length) {
-      this.chunks = [];
-      this.head = 0;
-    } else if (this.head >= 1024) {
-      this.chunks = this.chunks.slice(this.head);
-      this.head = 0;
+    this.#headOffset += count;
+    if (this.#headOffset < this.#chunks[this.#head]!.length) return;
+    this.#headOffset = 0;
+    this.#head++;
+    if (this.#head === this.#chunks.length) {
+      this.#chunks = [];
+      this.#head = 0;
+    } else if (this.#head >= 1024) {
+      this.#chunks = this.#chunks.slice(this.#head);
+      this.#head = 0;
     }
   }
 }

@@ -24,11 +24,11 @@ interface Node {
 export class DhtNodes {
   /** A node that answers, `host:port`: the first contact of everybody. */
   readonly entry: string;
-  private readonly nodes: readonly Node[];
-  private closed = false;
+  readonly #nodes: readonly Node[];
+  #closed = false;
 
   private constructor(nodes: readonly Node[]) {
-    this.nodes = nodes;
+    this.#nodes = nodes;
     this.entry = `127.0.0.1:${nodes[0]!.port}`;
   }
 
@@ -43,16 +43,16 @@ export class DhtNodes {
     }
     const dht = new DhtNodes(nodes);
     const target = Buffer.from(infohash, "hex");
-    const holders = new Set(dht.closest(target));
+    const holders = new Set(dht.#closest(target));
     const values = peers.map((peer) => compact(peer));
     for (const node of nodes) {
       const delayMs = rttMs();
       if (!node.isAlive) continue;
       node.socket.on("message", (data, from) => {
-        const answer = dht.answer(node, data, holders.has(node) ? values : []);
+        const answer = dht.#answer(node, data, holders.has(node) ? values : []);
         if (answer === null) return;
         setTimeout(() => {
-          if (!dht.closed) node.socket.send(answer, from.port, from.address);
+          if (!dht.#closed) node.socket.send(answer, from.port, from.address);
         }, delayMs);
       });
     }
@@ -60,16 +60,16 @@ export class DhtNodes {
   }
 
   close(): void {
-    this.closed = true;
-    for (const { socket } of this.nodes) socket.close();
+    this.#closed = true;
+    for (const { socket } of this.#nodes) socket.close();
   }
 
-  private closest(target: Uint8Array): readonly Node[] {
+  #closest(target: Uint8Array): readonly Node[] {
     const distance = (node: Node) => Buffer.from(node.id.map((byte, i) => byte ^ target[i]!)).toString("hex");
-    return [...this.nodes].sort((a, b) => (distance(a) < distance(b) ? -1 : 1)).slice(0, CLOSEST);
+    return [...this.#nodes].sort((a, b) => (distance(a) < distance(b) ? -1 : 1)).slice(0, CLOSEST);
   }
 
-  private answer(node: Node, data: Uint8Array, values: readonly Uint8Array[]): Uint8Array | null {
+  #answer(node: Node, data: Uint8Array, values: readonly Uint8Array[]): Uint8Array | null {
     const message = decodeBencode(data);
     const query = isDictionary(message) ? message : {};
     const { a, t } = query;
@@ -78,7 +78,7 @@ export class DhtNodes {
     const r: Record<string, unknown> = { id: node.id };
     if (target instanceof Uint8Array) {
       r["nodes"] = Buffer.concat(
-        this.closest(target).flatMap(({ id, port }) => [id, compact({ host: "127.0.0.1", port })]),
+        this.#closest(target).flatMap(({ id, port }) => [id, compact({ host: "127.0.0.1", port })]),
       );
       r["token"] = Buffer.from("token");
       if (values.length > 0 && a["info_hash"] instanceof Uint8Array) r["values"] = values;

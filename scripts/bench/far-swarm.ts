@@ -27,14 +27,14 @@ export interface SwarmOptions {
 export class Swarm {
   readonly torrent: string;
   readonly sizeBytes: number;
-  private readonly links: Link[];
-  private readonly ends: (() => unknown)[];
+  readonly #links: Link[];
+  readonly #ends: (() => unknown)[];
 
   private constructor(torrent: string, sizeBytes: number, links: Link[], ends: (() => unknown)[]) {
     this.torrent = torrent;
     this.sizeBytes = sizeBytes;
-    this.links = links;
-    this.ends = ends;
+    this.#links = links;
+    this.#ends = ends;
   }
 
   /** Seeds `clip` from `work`. Default: four seeders of 20 Mbit/s and 50 ms, pieces of 1 MiB. */
@@ -71,11 +71,11 @@ export class Swarm {
 
   /** Makes one of several seeders stop sending. */
   freezeOne(): void {
-    this.links[1]!.freeze();
+    this.#links[1]!.freeze();
   }
 
   /** Ends seeders, links and tracker. */
   async close(): Promise<void> {
-    for (const end of this.ends.reverse()) await end();
+    for (const end of this.#ends.reverse()) await end();
   }
 }

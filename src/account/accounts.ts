@@ -33,20 +33,20 @@ export function normalEmail(email: string): string {
 
 /** Local accounts in the database. Passwords are stored only as scrypt hashes. */
 export class Accounts {
-  private readonly store: Store;
-  private readonly clock: Clock;
+  readonly #store: Store;
+  readonly #clock: Clock;
 
   constructor(store: Store, clock: Clock) {
-    this.store = store;
-    this.clock = clock;
+    this.#store = store;
+    this.#clock = clock;
   }
 
   /** Adds an account. Rejects with `conflict` when it exists, `invalid_argument` for a bad address or password. */
   async add(email: string, password: string): Promise<void> {
     const name = requireEmail(email);
     const record = await hashPassword(password);
-    const db = await this.store.open();
-    const now = this.now();
+    const db = await this.#store.open();
+    const now = this.#now();
     try {
       await db.insertInto("accounts").values({ email: name, password: record, created_at: now, updated_at: now })
         .execute();
@@ -60,11 +60,11 @@ export class Accounts {
   async changePassword(email: string, password: string): Promise<void> {
     const name = requireEmail(email);
     const record = await hashPassword(password);
-    const db = await this.store.open();
+    const db = await this.#store.open();
     await db.transaction().execute(async (trx) => {
       const account = await trx.selectFrom("accounts").select("id").where("email", "=", name).executeTakeFirst();
       if (account === undefined) throw noAccount(name);
-      await trx.updateTable("accounts").set({ password: record, updated_at: this.now() })
+      await trx.updateTable("accounts").set({ password: record, updated_at: this.#now() })
         .where("id", "=", account.id).execute();
       await trx.deleteFrom("sign_ins").where("account_id", "=", account.id).execute();
     });
@@ -73,7 +73,7 @@ export class Accounts {
   /** Removes an account and ends its sign-ins. Rejects with `not_found`. */
   async remove(email: string): Promise<void> {
     const name = normalEmail(email);
-    const db = await this.store.open();
+    const db = await this.#store.open();
     await db.transaction().execute(async (trx) => {
       const account = await trx.selectFrom("accounts").select("id").where("email", "=", name).executeTakeFirst();
       if (account === undefined) throw noAccount(name);
@@ -84,7 +84,7 @@ export class Accounts {
 
   /** All accounts, ordered by address. */
   async list(): Promise<Account[]> {
-    const db = await this.store.open();
+    const db = await this.#store.open();
     const rows = await db.selectFrom("accounts").select(["id", "email", "created_at", "updated_at"]).orderBy("email")
       .execute();
     return rows.map((row) => ({
@@ -97,15 +97,15 @@ export class Accounts {
 
   /** The account with this address and password, or null; an unknown address takes the same time. */
   async verify(email: string, password: string): Promise<VerifiedAccount | null> {
-    const db = await this.store.open();
+    const db = await this.#store.open();
     const row = await db.selectFrom("accounts").select(["id", "email", "password"])
       .where("email", "=", normalEmail(email)).executeTakeFirst();
     const isRight = await verifyPassword(row?.password ?? null, password);
     return row === undefined || !isRight ? null : { id: row.id, email: row.email, record: row.password };
   }
 
-  private now(): number {
-    return Math.floor(this.clock.now() / 1000);
+  #now(): number {
+    return Math.floor(this.#clock.now() / 1000);
   }
 }
 

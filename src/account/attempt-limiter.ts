@@ -18,40 +18,40 @@ const MAX_KEYS = 4096;
 
 /** Counts attempts per key and says how long the next one must wait. */
 export class AttemptLimiter {
-  private readonly limit: AttemptLimit;
-  private readonly clock: Clock;
-  private readonly maxKeys: number;
+  readonly #limit: AttemptLimit;
+  readonly #clock: Clock;
+  readonly #maxKeys: number;
   /** When each key has its full burst again, monotonic ms. The longest unused come first. */
-  private readonly fullAtMs = new Map<string, number>();
+  readonly #fullAtMs = new Map<string, number>();
 
   constructor(clock: Clock, limit: AttemptLimit, maxKeys: number = MAX_KEYS) {
-    this.clock = clock;
-    this.limit = limit;
-    this.maxKeys = maxKeys;
+    this.#clock = clock;
+    this.#limit = limit;
+    this.#maxKeys = maxKeys;
   }
 
   /** Keys remembered now. */
   get size(): number {
-    return this.fullAtMs.size;
+    return this.#fullAtMs.size;
   }
 
   /** How long `key` must wait before its next attempt, ms; 0: it may try now. */
   waitMs(key: string): number {
-    const { burst, refillMs } = this.limit;
-    const now = this.clock.monotonic();
-    const spentMs = (this.fullAtMs.get(key) ?? now) - now;
+    const { burst, refillMs } = this.#limit;
+    const now = this.#clock.monotonic();
+    const spentMs = (this.#fullAtMs.get(key) ?? now) - now;
     return Math.max(0, spentMs - (burst - 1) * refillMs);
   }
 
   /** Counts an attempt of `key` before it is made, so that many concurrent ones cannot pass. */
   take(key: string): void {
-    const now = this.clock.monotonic();
-    const fullAtMs = Math.max(this.fullAtMs.get(key) ?? now, now) + this.limit.refillMs;
-    this.fullAtMs.delete(key);
-    this.fullAtMs.set(key, fullAtMs);
-    if (this.fullAtMs.size <= this.maxKeys) return;
-    for (const oldest of this.fullAtMs.keys()) {
-      this.fullAtMs.delete(oldest);
+    const now = this.#clock.monotonic();
+    const fullAtMs = Math.max(this.#fullAtMs.get(key) ?? now, now) + this.#limit.refillMs;
+    this.#fullAtMs.delete(key);
+    this.#fullAtMs.set(key, fullAtMs);
+    if (this.#fullAtMs.size <= this.#maxKeys) return;
+    for (const oldest of this.#fullAtMs.keys()) {
+      this.#fullAtMs.delete(oldest);
       break;
     }
   }
@@ -61,7 +61,7 @@ export class AttemptLimiter {
    * guesses.
    */
   giveBack(key: string): void {
-    const fullAtMs = this.fullAtMs.get(key);
-    if (fullAtMs !== undefined) this.fullAtMs.set(key, fullAtMs - this.limit.refillMs);
+    const fullAtMs = this.#fullAtMs.get(key);
+    if (fullAtMs !== undefined) this.#fullAtMs.set(key, fullAtMs - this.#limit.refillMs);
   }
 }

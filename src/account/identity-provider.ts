@@ -64,13 +64,13 @@ function requireIssuer(issuer: string): void {
 
 /** Checks ID tokens of one provider. Sends it nothing before the first sign-in. */
 export class IdentityProvider {
-  private readonly options: IdentityProviderOptions;
-  private keys: Keys | null = null;
+  readonly #options: IdentityProviderOptions;
+  #keys: Keys | null = null;
 
   /** Throws `config` for an issuer that cannot be trusted. */
   constructor(options: IdentityProviderOptions) {
     requireIssuer(options.issuer);
-    this.options = options;
+    this.#options = options;
   }
 
   /**
@@ -79,19 +79,19 @@ export class IdentityProvider {
    */
   async verify(token: string, signal: AbortSignal): Promise<Identity | null> {
     if (token.length > MAX_TOKEN_CHARS || !COMPACT.test(token)) return null;
-    const keys = await this.freshKeys(KEYS_TTL_MS, signal);
-    const payload = await this.check(token, keys);
-    if (payload !== "unknown_key") return payload === null ? null : this.identityOf(payload);
+    const keys = await this.#freshKeys(KEYS_TTL_MS, signal);
+    const payload = await this.#check(token, keys);
+    if (payload !== "unknown_key") return payload === null ? null : this.#identityOf(payload);
     // The provider may have changed its keys.
-    const newer = await this.freshKeys(REFETCH_AFTER_MS, signal);
+    const newer = await this.#freshKeys(REFETCH_AFTER_MS, signal);
     if (newer === keys) return null;
-    const again = await this.check(token, newer);
-    return again === null || again === "unknown_key" ? null : this.identityOf(again);
+    const again = await this.#check(token, newer);
+    return again === null || again === "unknown_key" ? null : this.#identityOf(again);
   }
 
   /** The claims of a valid token; null for an invalid one. */
-  private async check(token: string, keys: Keys): Promise<JWTPayload | null | "unknown_key"> {
-    const { issuer, audience, clock } = this.options;
+  async #check(token: string, keys: Keys): Promise<JWTPayload | null | "unknown_key"> {
+    const { issuer, audience, clock } = this.#options;
     const options: JWTVerifyOptions = {
       // To its operator, and so to the option, the issuer is the same with and without a slash at the end.
       issuer: [issuer, `${issuer}/`],
@@ -118,11 +118,11 @@ export class IdentityProvider {
     }
   }
 
-  private identityOf(payload: JWTPayload): Identity | null {
+  #identityOf(payload: JWTPayload): Identity | null {
     const { sub, iss, aud, azp, email, email_verified: isVerified, preferred_username: name } = payload;
     if (typeof sub !== "string" || sub === "" || sub.length > 255 || typeof iss !== "string") return null;
     // A token for several parties names the one that requested it (Core section 3.1.3.7, 4 and 5).
-    if (azp !== undefined ? azp !== this.options.audience : Array.isArray(aud) && aud.length > 1) return null;
+    if (azp !== undefined ? azp !== this.#options.audience : Array.isArray(aud) && aud.length > 1) return null;
     const login = typeof email === "string" && email !== "" && isVerified === true
       ? email
       : typeof name === "string" && name !== ""
@@ -132,21 +132,22 @@ export class IdentityProvider {
   }
 
   /** The provider's keys, fetched unless they are less than `maxAgeMs` old. */
-  private async freshKeys(maxAgeMs: number, signal: AbortSignal): Promise<Keys> {
-    const { keys, options } = this;
+  async #freshKeys(maxAgeMs: number, signal: AbortSignal): Promise<Keys> {
+    const keys = this.#keys;
+    const options = this.#options;
     if (keys !== null && options.clock.monotonic() - keys.fetchedMs < maxAgeMs) return keys;
-    return this.keys = await this.fetchKeys(signal);
+    return this.#keys = await this.#fetchKeys(signal);
   }
 
-  private async fetchKeys(signal: AbortSignal): Promise<Keys> {
-    const { issuer, clock } = this.options;
+  async #fetchKeys(signal: AbortSignal): Promise<Keys> {
+    const { issuer, clock } = this.#options;
     const base = trimEndOf(issuer, "/");
     // Discovery 1.0 section 4.
-    const discovery = await this.fetchJson(`${base}/.well-known/openid-configuration`, signal);
+    const discovery = await this.#fetchJson(`${base}/.well-known/openid-configuration`, signal);
     const { issuer: named, jwks_uri: keysUrl } = discovery as { issuer?: unknown; jwks_uri?: unknown };
     if (named !== issuer && named !== `${issuer}/`) throw unusable("its discovery document names another issuer");
     if (typeof keysUrl !== "string" || !URL.canParse(keysUrl)) throw unusable("its discovery document names no keys");
-    const set = await this.fetchJson(keysUrl, signal);
+    const set = await this.#fetchJson(keysUrl, signal);
     try {
       return { find: createLocalJWKSet(set as JSONWebKeySet), fetchedMs: clock.monotonic() };
     } catch (cause) {
@@ -155,12 +156,12 @@ export class IdentityProvider {
   }
 
   /** Only the host that the operator named may be private, and https never leads to anything but https. */
-  private async fetchJson(url: string, signal: AbortSignal): Promise<object> {
-    const issuer = new URL(this.options.issuer);
+  async #fetchJson(url: string, signal: AbortSignal): Promise<object> {
+    const issuer = new URL(this.#options.issuer);
     if (issuer.protocol === "https:" && new URL(url).protocol !== "https:") throw unusable("its keys are not on https");
     const allowPrivate = new URL(url).host === issuer.host;
     const limits = { maxBytes: MAX_DOCUMENT_BYTES, allowPrivate };
-    const answer = await this.options.fetchBytes(url, limits, signal).catch((error) => {
+    const answer = await this.#options.fetchBytes(url, limits, signal).catch((error) => {
       // Other failures are for the operator, not for the caller, who named no address.
       if (["aborted", "timeout", "connection_failed"].some((code) => hasCode(error, code as ErrorCode))) throw error;
       throw unusable(`${new URL(url).host} gives no document`, error);

@@ -58,17 +58,17 @@ const MAX_WAITING = 16;
 
 /** Signs the engine's one user in and out, and says who it is. */
 export class SignIn {
-  private readonly parts: SignInParts;
-  private readonly byAddress: AttemptLimiter;
-  private readonly byAccount: AttemptLimiter;
-  private waiting = 0;
+  readonly #parts: SignInParts;
+  readonly #byAddress: AttemptLimiter;
+  readonly #byAccount: AttemptLimiter;
+  #waiting = 0;
   /** Sign-in and sign-out run one after another: each changes the key and the row. */
-  private last: Promise<unknown> = Promise.resolve();
+  #last: Promise<unknown> = Promise.resolve();
 
   constructor(parts: SignInParts) {
-    this.parts = parts;
-    this.byAddress = new AttemptLimiter(parts.clock, ADDRESS_LIMIT);
-    this.byAccount = new AttemptLimiter(parts.clock, ACCOUNT_LIMIT);
+    this.#parts = parts;
+    this.#byAddress = new AttemptLimiter(parts.clock, ADDRESS_LIMIT);
+    this.#byAccount = new AttemptLimiter(parts.clock, ACCOUNT_LIMIT);
   }
 
   /**
@@ -78,43 +78,43 @@ export class SignIn {
   async signIn(credentials: Credentials, clientHost: string, signal: AbortSignal): Promise<SignInOutcome> {
     const address = machineKey(clientHost);
     const account = credentials.kind === "password" ? normalEmail(credentials.email).slice(0, 254) : null;
-    const waitMs = Math.max(this.byAddress.waitMs(address), account === null ? 0 : this.byAccount.waitMs(account));
+    const waitMs = Math.max(this.#byAddress.waitMs(address), account === null ? 0 : this.#byAccount.waitMs(account));
     if (waitMs > 0) return { kind: "limited", waitMs };
-    if (this.waiting >= MAX_WAITING) return { kind: "limited", waitMs: 1000 };
-    this.byAddress.take(address);
-    if (account !== null) this.byAccount.take(account);
-    this.waiting++;
+    if (this.#waiting >= MAX_WAITING) return { kind: "limited", waitMs: 1000 };
+    this.#byAddress.take(address);
+    if (account !== null) this.#byAccount.take(account);
+    this.#waiting++;
     try {
-      if (!await this.attempt(credentials, signal)) return { kind: "refused" };
-      this.byAddress.giveBack(address);
-      if (account !== null) this.byAccount.giveBack(account);
+      if (!await this.#attempt(credentials, signal)) return { kind: "refused" };
+      this.#byAddress.giveBack(address);
+      if (account !== null) this.#byAccount.giveBack(account);
       return { kind: "signed_in" };
     } finally {
-      this.waiting--;
+      this.#waiting--;
     }
   }
 
   /** Ends the sign-in, if any. From then on none of its tokens verifies with the keys of `publicKeys`. */
   async signOut(): Promise<void> {
-    await this.inTurn(async () => {
-      const key = await this.parts.keys.load();
+    await this.#inTurn(async () => {
+      const key = await this.#parts.keys.load();
       if (key === null) return;
-      const db = await this.parts.store.open();
+      const db = await this.#parts.store.open();
       await db.deleteFrom("sign_ins").where("key_id", "=", key.id).execute();
-      await this.parts.keys.remove();
+      await this.#parts.keys.remove();
     });
   }
 
   /** The current sign-in, or null. */
   async current(): Promise<SignedIn | null> {
-    const found = await this.find();
+    const found = await this.#find();
     if (found === null) return null;
     const { key, row } = found;
     return {
       login: row.login,
       sessionId: row.session_id,
       authToken: (issuer) => {
-        const now = this.nowS();
+        const now = this.#nowS();
         return key.sign({
           iss: issuer,
           sub: row.subject,
@@ -131,19 +131,19 @@ export class SignIn {
 
   /** The keys that verify tokens of the current sign-in: one, or none. */
   async publicKeys(): Promise<JWK[]> {
-    const found = await this.find();
+    const found = await this.#find();
     return found === null ? [] : [found.key.publicJwk];
   }
 
-  private async attempt(credentials: Credentials, signal: AbortSignal): Promise<boolean> {
-    const { accounts, identityProvider } = this.parts;
+  async #attempt(credentials: Credentials, signal: AbortSignal): Promise<boolean> {
+    const { accounts, identityProvider } = this.#parts;
     if (credentials.kind === "password") {
-      return await this.inTurn(async () => {
+      return await this.#inTurn(async () => {
         if (signal.aborted) return false;
         const account = await accounts.verify(credentials.email, credentials.password);
         if (account === null) return false;
         const { id, email, record } = account;
-        return await this.begin({ account_id: id, login: email, issuer: null, subject: `account:${id}` }, record);
+        return await this.#begin({ account_id: id, login: email, issuer: null, subject: `account:${id}` }, record);
       });
     }
     if (identityProvider === null) {
@@ -152,19 +152,19 @@ export class SignIn {
     const identity = await identityProvider.verify(credentials.token, signal);
     if (identity === null) return false;
     const { login, issuer, subject } = identity;
-    return await this.inTurn(() => this.begin({ account_id: null, login, issuer, subject }, null));
+    return await this.#inTurn(() => this.#begin({ account_id: null, login, issuer, subject }, null));
   }
 
   /** False when the account was removed or its password changed during the check. */
-  private async begin(
+  async #begin(
     who: { account_id: number | null; login: string; issuer: string | null; subject: string },
     record: string | null,
   ): Promise<boolean> {
-    const { store, keys } = this.parts;
+    const { store, keys } = this.#parts;
     const db = await store.open();
     const before = await keys.load();
     const key = await keys.make();
-    const now = this.nowS();
+    const now = this.#nowS();
     const isStill = await db.transaction().execute(async (trx) => {
       if (who.account_id !== null) {
         const row = await trx.selectFrom("accounts").select("password").where("id", "=", who.account_id)
@@ -188,22 +188,22 @@ export class SignIn {
     return isStill;
   }
 
-  private async find() {
-    const key: SignInKey | null = await this.parts.keys.load();
+  async #find() {
+    const key: SignInKey | null = await this.#parts.keys.load();
     if (key === null) return null;
-    const db = await this.parts.store.open();
+    const db = await this.#parts.store.open();
     const row = await db.selectFrom("sign_ins").selectAll().where("key_id", "=", key.id)
-      .where("expires_at", ">", this.nowS()).executeTakeFirst();
+      .where("expires_at", ">", this.#nowS()).executeTakeFirst();
     return row === undefined ? null : { key, row };
   }
 
-  private inTurn<T>(work: () => Promise<T>): Promise<T> {
-    const turn = this.last.then(work, work);
-    this.last = turn.catch(() => {});
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const turn = this.#last.then(work, work);
+    this.#last = turn.catch(() => {});
     return turn;
   }
 
-  private nowS(): number {
-    return Math.floor(this.parts.clock.now() / 1000);
+  #nowS(): number {
+    return Math.floor(this.#parts.clock.now() / 1000);
   }
 }

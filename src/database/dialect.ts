@@ -47,15 +47,15 @@ export function libsqlDialect(client: Client, clock: Clock): Dialect {
 }
 
 class LibsqlDriver implements Driver {
-  private readonly client: Client;
-  private readonly connection: LibsqlConnection;
+  readonly #client: Client;
+  readonly #connection: LibsqlConnection;
   /** Resolves when the last user in the queue is done. */
-  private last: Promise<void> = Promise.resolve();
-  private done: () => void = () => {};
+  #last: Promise<void> = Promise.resolve();
+  #done: () => void = () => {};
 
   constructor(client: Client, clock: Clock) {
-    this.client = client;
-    this.connection = new LibsqlConnection(client, clock);
+    this.#client = client;
+    this.#connection = new LibsqlConnection(client, clock);
   }
 
   init(): Promise<void> {
@@ -63,55 +63,55 @@ class LibsqlDriver implements Driver {
   }
 
   async acquireConnection(): Promise<DatabaseConnection> {
-    const before = this.last;
+    const before = this.#last;
     let done = () => {};
-    this.last = new Promise((resolve) => done = resolve);
+    this.#last = new Promise((resolve) => done = resolve);
     await before;
-    this.done = done;
-    return this.connection;
+    this.#done = done;
+    return this.#connection;
   }
 
   releaseConnection(): Promise<void> {
-    this.done();
+    this.#done();
     return Promise.resolve();
   }
 
   beginTransaction(_connection: DatabaseConnection, settings: TransactionSettings): Promise<void> {
-    return this.connection.begin(settings.accessMode === "read only" ? "read" : "write");
+    return this.#connection.begin(settings.accessMode === "read only" ? "read" : "write");
   }
 
   commitTransaction(): Promise<void> {
-    return this.connection.end("commit");
+    return this.#connection.end("commit");
   }
 
   rollbackTransaction(): Promise<void> {
-    return this.connection.end("rollback");
+    return this.#connection.end("rollback");
   }
 
   async destroy(): Promise<void> {
-    await this.last;
-    this.client.close();
+    await this.#last;
+    this.#client.close();
   }
 }
 
 class LibsqlConnection implements DatabaseConnection {
-  private readonly client: Client;
-  private readonly clock: Clock;
-  private transaction: Transaction | null = null;
-  private isSetUp = false;
+  readonly #client: Client;
+  readonly #clock: Clock;
+  #transaction: Transaction | null = null;
+  #isSetUp = false;
 
   constructor(client: Client, clock: Clock) {
-    this.client = client;
-    this.clock = clock;
+    this.#client = client;
+    this.#clock = clock;
   }
 
   async begin(mode: "read" | "write"): Promise<void> {
-    this.transaction = await this.patiently(() => this.client.transaction(mode));
+    this.#transaction = await this.#patiently(() => this.#client.transaction(mode));
   }
 
   async end(how: "commit" | "rollback"): Promise<void> {
-    const transaction = this.transaction;
-    this.transaction = null;
+    const transaction = this.#transaction;
+    this.#transaction = null;
     try {
       await transaction?.[how]();
     } catch (error) {
@@ -123,8 +123,9 @@ class LibsqlConnection implements DatabaseConnection {
 
   async executeQuery<Row>({ sql, parameters }: CompiledQuery): Promise<QueryResult<Row>> {
     const statement = { sql, args: parameters as InArgs };
-    const { transaction, client } = this;
-    const result = await this.patiently(() =>
+    const transaction = this.#transaction;
+    const client = this.#client;
+    const result = await this.#patiently(() =>
       transaction === null ? client.execute(statement) : transaction.execute(statement)
     );
     return {
@@ -139,29 +140,29 @@ class LibsqlConnection implements DatabaseConnection {
     yield await this.executeQuery<Row>(query);
   }
 
-  private async patiently<T>(action: () => Promise<T>): Promise<T> {
-    const giveUpMs = this.clock.monotonic() + BUSY_DEADLINE_MS;
+  async #patiently<T>(action: () => Promise<T>): Promise<T> {
+    const giveUpMs = this.#clock.monotonic() + BUSY_DEADLINE_MS;
     for (let pauseMs = FIRST_PAUSE_MS;; pauseMs = Math.min(2 * pauseMs, MAX_PAUSE_MS)) {
       try {
-        await this.setUp();
+        await this.#setUp();
         return await action();
       } catch (error) {
-        if (!isBusy(error) || this.transaction !== null) throw databaseError(error);
+        if (!isBusy(error) || this.#transaction !== null) throw databaseError(error);
         // The library leaves the refused statement half done, and no later transaction could commit.
-        this.isSetUp = false;
-        await this.client.reconnect();
-        if (this.clock.monotonic() >= giveUpMs) throw databaseError(error);
+        this.#isSetUp = false;
+        await this.#client.reconnect();
+        if (this.#clock.monotonic() >= giveUpMs) throw databaseError(error);
       }
-      await new Promise<void>((resolve) => void this.clock.setTimeout(resolve, pauseMs));
+      await new Promise<void>((resolve) => void this.#clock.setTimeout(resolve, pauseMs));
     }
   }
 
-  private async setUp(): Promise<void> {
-    if (this.isSetUp) return;
-    if (this.client.protocol === "file") {
-      for (const pragma of CONNECTION_PRAGMAS) await this.client.execute(pragma);
+  async #setUp(): Promise<void> {
+    if (this.#isSetUp) return;
+    if (this.#client.protocol === "file") {
+      for (const pragma of CONNECTION_PRAGMAS) await this.#client.execute(pragma);
     }
-    this.isSetUp = true;
+    this.#isSetUp = true;
   }
 }
 

@@ -99,22 +99,22 @@ export class DhtNode {
   readonly port: number;
   /** What arrives there and is not of the DHT. */
   readonly peerDatagrams: UdpSocket;
-  private readonly ports: DhtPorts;
-  private readonly options: DhtNodeOptions;
+  readonly #ports: DhtPorts;
+  readonly #options: DhtNodeOptions;
   // deno-lint-ignore no-explicit-any -- the library ships no types
-  private readonly dht: any;
-  private readonly closing = new AbortController();
-  private readonly lookups = new Map<string, Set<PeerReport>>();
-  private readonly firstNodeListeners = new Set<() => void>();
-  private readonly trials = new Set<Timer>();
-  private saveTimer: Timer | null = null;
+  readonly #dht: any;
+  readonly #closing = new AbortController();
+  readonly #lookups = new Map<string, Set<PeerReport>>();
+  readonly #firstNodeListeners = new Set<() => void>();
+  readonly #trials = new Set<Timer>();
+  #saveTimer: Timer | null = null;
   /** Writes of the table, one after another: an older one must not replace a newer one. */
-  private saving: Promise<void> = Promise.resolve();
-  private lastBootstrapMs = -Infinity;
+  #saving: Promise<void> = Promise.resolve();
+  #lastBootstrapMs = -Infinity;
 
   private constructor(ports: DhtPorts, options: DhtNodeOptions, socket: UdpSocket, nodeId: Uint8Array | null) {
-    this.ports = ports;
-    this.options = options;
+    this.#ports = ports;
+    this.#options = options;
     this.port = socket.address.port;
     const shared = shareSocket(socket);
     this.peerDatagrams = shared.peers;
@@ -124,17 +124,17 @@ export class DhtNode {
     const nearness = (host: string) => surroundings.nearness(host);
     const dhtSocket = new DhtSocket(shared.dht, { nowMs, nearness });
     const base = { ...LIBRARY_LIMITS, bootstrap: false, socket: dhtSocket };
-    this.dht = new DHT(nodeId === null ? base : { ...base, nodeId });
-    this.restrain(dhtSocket, new TablePlaces(nearness));
-    this.dht.on("error", (error: unknown) => ports.log.log("warn", "DHT node failed", { error: String(error) }));
-    this.dht.on("warning", () => {}); // damaged or late datagrams: everyday on the open network
-    this.dht.on("peer", (peer: SocketAddress, infohash: Uint8Array, node: LibrarySender | null) => {
+    this.#dht = new DHT(nodeId === null ? base : { ...base, nodeId });
+    this.#restrain(dhtSocket, new TablePlaces(nearness));
+    this.#dht.on("error", (error: unknown) => ports.log.log("warn", "DHT node failed", { error: String(error) }));
+    this.#dht.on("warning", () => {}); // damaged or late datagrams: everyday on the open network
+    this.#dht.on("peer", (peer: SocketAddress, infohash: Uint8Array, node: LibrarySender | null) => {
       // Peers announced to us proved their address with a token that was sent there.
       const from = node?.address ?? node?.host ?? peer.host;
-      for (const report of this.lookups.get(toHex(infohash)) ?? []) report({ host: peer.host, port: peer.port }, from);
+      for (const report of this.#lookups.get(toHex(infohash)) ?? []) report({ host: peer.host, port: peer.port }, from);
     });
-    this.dht.on("node", () => this.onNode());
-    this.dht.listen();
+    this.#dht.on("node", () => this.#onNode());
+    this.#dht.listen();
   }
 
   /** Binds, restores the table and starts to bootstrap. Rejects when no UDP socket is available. */
@@ -149,37 +149,37 @@ export class DhtNode {
       return null;
     });
     const node = new DhtNode(ports, options, socket, table?.id ?? null);
-    for (const contact of table?.nodes ?? []) node.dht.addNode({ ...contact });
+    for (const contact of table?.nodes ?? []) node.#dht.addNode({ ...contact });
     if ((table?.nodes.length ?? 0) < ENOUGH_NODES) void node.bootstrap();
-    node.scheduleSave();
+    node.#scheduleSave();
     return node;
   }
 
   /** Nodes in the table. */
   get nodeCount(): number {
-    return this.dht.nodes.count();
+    return this.#dht.nodes.count();
   }
 
   /** Whether a node replied within the last quarter of an hour; restored nodes count once they reply. */
   get hasAnswers(): boolean {
-    const since = this.ports.clock.now() - GOOD_NODE_MS;
-    return this.dht.nodes.toArray().some((node: { seen?: number }) => (node.seen ?? 0) > since);
+    const since = this.#ports.clock.now() - GOOD_NODE_MS;
+    return this.#dht.nodes.toArray().some((node: { seen?: number }) => (node.seen ?? 0) > since);
   }
 
   /** Calls `listener` when an empty table gets its first node; returns a function that stops that. */
   onFirstNode(listener: () => void): () => void {
-    this.firstNodeListeners.add(listener);
-    return () => this.firstNodeListeners.delete(listener);
+    this.#firstNodeListeners.add(listener);
+    return () => this.#firstNodeListeners.delete(listener);
   }
 
   /** Tries a node that somebody named; it enters the table when it replies. */
   addNode(address: SocketAddress): void {
     const host = canonicalHost(address.host);
-    if (this.closing.signal.aborted || host === null || host.includes(":")) return;
-    if (address.port < 1 || address.port > 65535 || this.trials.size >= MAX_TRIALS) return;
-    const timer = this.ports.clock.setTimeout(() => this.trials.delete(timer), TRIAL_MS);
-    this.trials.add(timer);
-    this.dht.addNode({ host, port: address.port });
+    if (this.#closing.signal.aborted || host === null || host.includes(":")) return;
+    if (address.port < 1 || address.port > 65535 || this.#trials.size >= MAX_TRIALS) return;
+    const timer = this.#ports.clock.setTimeout(() => this.#trials.delete(timer), TRIAL_MS);
+    this.#trials.add(timer);
+    this.#dht.addNode({ host, port: address.port });
   }
 
   /**
@@ -188,33 +188,36 @@ export class DhtNode {
    */
   async lookup(infohash: Uint8Array, port: number, report: PeerReport, signal: AbortSignal) {
     const key = toHex(infohash);
-    const reports = this.lookups.get(key) ?? new Set();
-    this.lookups.set(key, reports.add(report));
+    const reports = this.#lookups.get(key) ?? new Set();
+    this.#lookups.set(key, reports.add(report));
     let stop = () => {};
     try {
-      return await this.within(LOOKUP_DEADLINE_MS, signal, async () => {
+      return await this.#within(LOOKUP_DEADLINE_MS, signal, async () => {
         const replies = await new Promise<number>((resolve, reject) => {
-          stop = this.dht.lookup(infohash, (error: unknown, count: number) => error ? reject(error) : resolve(count));
+          stop = this.#dht.lookup(infohash, (error: unknown, count: number) => error ? reject(error) : resolve(count));
         });
         if (port > 0 && replies > 0) {
           // Nodes that do not accept the announce have left since the lookup: the next round finds others.
-          await new Promise<void>((resolve) => this.dht.announce(infohash, port, () => resolve()));
+          await new Promise<void>((resolve) => this.#dht.announce(infohash, port, () => resolve()));
         }
         return replies;
       });
     } finally {
       stop();
       reports.delete(report);
-      if (reports.size === 0 && this.lookups.get(key) === reports) this.lookups.delete(key);
+      if (reports.size === 0 && this.#lookups.get(key) === reports) this.#lookups.delete(key);
     }
   }
 
   /** The bencoded value of an immutable item, its hash checked; null when nobody has it. */
   async getImmutable(target: Uint8Array, signal: AbortSignal): Promise<Uint8Array | null> {
-    await this.firstNode(signal);
-    const item = await this.within(LOOKUP_DEADLINE_MS, signal, () => {
+    await this.#firstNode(signal);
+    const item = await this.#within(LOOKUP_DEADLINE_MS, signal, () => {
       return new Promise<{ v?: unknown } | null>((resolve, reject) => {
-        this.dht.get(target, (error: unknown, value: { v?: unknown } | null) => error ? reject(error) : resolve(value));
+        this.#dht.get(
+          target,
+          (error: unknown, value: { v?: unknown } | null) => error ? reject(error) : resolve(value),
+        );
       });
     });
     if (item?.v === undefined) return null;
@@ -237,10 +240,10 @@ export class DhtNode {
         "a DHT item must be canonical bencoding: keys sorted, no leading zeros",
       );
     }
-    await this.firstNode(signal);
-    await this.within(LOOKUP_DEADLINE_MS, signal, () => {
+    await this.#firstNode(signal);
+    await this.#within(LOOKUP_DEADLINE_MS, signal, () => {
       return new Promise<void>((resolve, reject) => {
-        this.dht.put({ v: decoded }, (error: unknown) => error ? reject(notStored(error)) : resolve());
+        this.#dht.put({ v: decoded }, (error: unknown) => error ? reject(notStored(error)) : resolve());
       });
     });
     return sha1(value);
@@ -248,20 +251,20 @@ export class DhtNode {
 
   /** Pings the bootstrap nodes unless that was done in the last 30 s; those that reply enter the table. */
   async bootstrap(): Promise<void> {
-    const { clock, network } = this.ports;
-    if (this.closing.signal.aborted || clock.monotonic() - this.lastBootstrapMs < BOOTSTRAP_EVERY_MS) return;
-    this.lastBootstrapMs = clock.monotonic();
-    await Promise.allSettled(this.options.bootstrap.map(async (text) => {
+    const { clock, network } = this.#ports;
+    if (this.#closing.signal.aborted || clock.monotonic() - this.#lastBootstrapMs < BOOTSTRAP_EVERY_MS) return;
+    this.#lastBootstrapMs = clock.monotonic();
+    await Promise.allSettled(this.#options.bootstrap.map(async (text) => {
       const contact = parseHostPort(text);
       if (contact === null) return;
-      const limit = deadline(clock, RESOLVE_DEADLINE_MS, this.closing.signal);
+      const limit = deadline(clock, RESOLVE_DEADLINE_MS, this.#closing.signal);
       try {
         const literal = canonicalHost(contact.host);
         const hosts = literal === null
           ? await withSignal(network.resolve(contact.host, { signal: limit.signal }), limit.signal)
           : [literal];
         const host = hosts.find((candidate) => !candidate.includes(":"));
-        if (host !== undefined && !this.closing.signal.aborted) this.dht.addNode({ host, port: contact.port });
+        if (host !== undefined && !this.#closing.signal.aborted) this.#dht.addNode({ host, port: contact.port });
       } finally {
         limit.cancel();
       }
@@ -270,18 +273,18 @@ export class DhtNode {
 
   /** Saves the table and releases socket and timers. */
   async close(): Promise<void> {
-    if (this.closing.signal.aborted) return;
-    this.closing.abort(new MillraceError("closed", "the DHT node is closed"));
-    this.saveTimer?.cancel();
-    for (const timer of this.trials) timer.cancel();
-    this.firstNodeListeners.clear();
-    await this.save();
-    await new Promise<void>((resolve) => this.dht.destroy(() => resolve()));
+    if (this.#closing.signal.aborted) return;
+    this.#closing.abort(new MillraceError("closed", "the DHT node is closed"));
+    this.#saveTimer?.cancel();
+    for (const timer of this.#trials) timer.cancel();
+    this.#firstNodeListeners.clear();
+    await this.#save();
+    await new Promise<void>((resolve) => this.#dht.destroy(() => resolve()));
   }
 
   /** Bounds what the library leaves unbounded. Only its pinned version has these members. */
-  private restrain(socket: DhtSocket, places: TablePlaces): void {
-    const { nodes, _peers: peers, _rpc: rpc } = this.dht;
+  #restrain(socket: DhtSocket, places: TablePlaces): void {
+    const { nodes, _peers: peers, _rpc: rpc } = this.#dht;
     const [add, closest, get] = [nodes.add.bind(nodes), nodes.closest.bind(nodes), peers.get.bind(peers)];
     nodes.add = (node: LibraryContact) => places.allows(toHex(node.id), node.host) ? add(node) : nodes;
     nodes.on("added", (node: LibraryContact) => places.entered(toHex(node.id), node.host));
@@ -298,24 +301,24 @@ export class DhtNode {
     };
   }
 
-  private onNode(): void {
+  #onNode(): void {
     if (this.nodeCount !== 1) return;
     // A turn later, when a restored table is complete.
     queueMicrotask(() => {
-      if (this.closing.signal.aborted) return;
+      if (this.#closing.signal.aborted) return;
       // Fill the table around our own id: a lookup leaves every node that replies in it.
-      this.dht.lookup(this.dht.nodeId, () => {});
-      for (const listener of [...this.firstNodeListeners]) listener();
+      this.#dht.lookup(this.#dht.nodeId, () => {});
+      for (const listener of [...this.#firstNodeListeners]) listener();
     });
   }
 
-  private async firstNode(signal: AbortSignal): Promise<void> {
-    if (this.nodeCount > 0 || this.options.bootstrap.length === 0) return;
+  async #firstNode(signal: AbortSignal): Promise<void> {
+    if (this.nodeCount > 0 || this.#options.bootstrap.length === 0) return;
     let stop = () => {};
     const first = new Promise<void>((resolve) => stop = this.onFirstNode(resolve));
     void this.bootstrap();
     try {
-      await this.within(FIRST_NODE_DEADLINE_MS, signal, () => first);
+      await this.#within(FIRST_NODE_DEADLINE_MS, signal, () => first);
     } catch (error) {
       if (!hasCode(error, "timeout") || signal.aborted) throw error;
     } finally {
@@ -324,8 +327,8 @@ export class DhtNode {
   }
 
   /** Runs `work` with a deadline, the caller's signal and our own end (the library drops its callbacks when destroyed). */
-  private async within<T>(timeoutMs: number, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
-    const own = deadline(this.ports.clock, timeoutMs, this.closing.signal);
+  async #within<T>(timeoutMs: number, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+    const own = deadline(this.#ports.clock, timeoutMs, this.#closing.signal);
     try {
       if (signal.aborted) throw abortError(signal);
       if (own.signal.aborted) throw abortError(own.signal);
@@ -335,22 +338,25 @@ export class DhtNode {
     }
   }
 
-  private scheduleSave(): void {
-    if (this.options.statePath === null || this.closing.signal.aborted) return;
-    this.saveTimer = this.ports.clock.setTimeout(() => void this.save().then(() => this.scheduleSave()), SAVE_EVERY_MS);
+  #scheduleSave(): void {
+    if (this.#options.statePath === null || this.#closing.signal.aborted) return;
+    this.#saveTimer = this.#ports.clock.setTimeout(
+      () => void this.#save().then(() => this.#scheduleSave()),
+      SAVE_EVERY_MS,
+    );
   }
 
-  private save(): Promise<void> {
-    return this.saving = this.saving.then(() => this.saveNow());
+  #save(): Promise<void> {
+    return this.#saving = this.#saving.then(() => this.#saveNow());
   }
 
-  private async saveNow(): Promise<void> {
-    const path = this.options.statePath;
-    const nodes: LibraryContact[] = this.dht.nodes.toArray();
+  async #saveNow(): Promise<void> {
+    const path = this.#options.statePath;
+    const nodes: LibraryContact[] = this.#dht.nodes.toArray();
     // An empty table would only overwrite contacts that may work again tomorrow.
     if (path === null || nodes.length === 0) return;
-    await saveTable(this.ports.files, path, { id: this.dht.nodeId, nodes }).catch((error) => {
-      this.ports.log.log("warn", "cannot save the DHT node table", { error });
+    await saveTable(this.#ports.files, path, { id: this.#dht.nodeId, nodes }).catch((error) => {
+      this.#ports.log.log("warn", "cannot save the DHT node table", { error });
     });
   }
 }

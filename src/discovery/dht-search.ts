@@ -39,84 +39,84 @@ export interface DhtSearchContext {
 
 /** Looks up at the start, every five minutes, and on demand at most every 15 s (5 s when urgent). */
 export class DhtSearch {
-  private readonly context: DhtSearchContext;
-  private readonly aborter = new AbortController();
-  private readonly unsubscribe: () => void;
-  private timer: Timer | null = null;
-  private running = false;
+  readonly #context: DhtSearchContext;
+  readonly #aborter = new AbortController();
+  readonly #unsubscribe: () => void;
+  #timer: Timer | null = null;
+  #running = false;
   /** The first node came while a lookup of the empty table was ending. */
-  private wanted = false;
-  private lastStartMs = -Infinity;
-  private nextMs = 0;
-  private replies = 0;
-  private lastPeers = 0;
-  private lastError: string | null = null;
+  #wanted = false;
+  #lastStartMs = -Infinity;
+  #nextMs = 0;
+  #replies = 0;
+  #lastPeers = 0;
+  #lastError: string | null = null;
 
   constructor(context: DhtSearchContext) {
-    this.context = context;
+    this.#context = context;
     // With an empty table a lookup ends at once without a result: repeat it as soon as there is a node to ask.
-    this.unsubscribe = context.node.onFirstNode(() => {
-      if (this.running) this.wanted = true;
-      else if (this.replies === 0) this.scheduleAt(-Infinity);
+    this.#unsubscribe = context.node.onFirstNode(() => {
+      if (this.#running) this.#wanted = true;
+      else if (this.#replies === 0) this.#scheduleAt(-Infinity);
     });
-    void this.run();
+    void this.#run();
   }
 
   needPeers(isUrgent = false): void {
-    if (this.running || this.aborter.signal.aborted) return;
+    if (this.#running || this.#aborter.signal.aborted) return;
     const intervalMs = isUrgent ? URGENT_INTERVAL_MS : MIN_INTERVAL_MS;
-    this.scheduleAt(Math.min(this.nextMs, this.lastStartMs + intervalMs));
+    this.#scheduleAt(Math.min(this.#nextMs, this.#lastStartMs + intervalMs));
   }
 
   status(): DiscoverySourceStatus {
-    const nextAnnounceMs = this.running ? null : Math.max(0, this.nextMs - this.context.clock.monotonic());
+    const nextAnnounceMs = this.#running ? null : Math.max(0, this.#nextMs - this.#context.clock.monotonic());
     return {
       kind: "dht",
       name: "dht",
-      peers: this.lastPeers,
+      peers: this.#lastPeers,
       seeders: null,
-      lastError: this.lastError,
+      lastError: this.#lastError,
       nextAnnounceMs,
     };
   }
 
   close(): void {
-    this.unsubscribe();
-    this.timer?.cancel();
-    this.aborter.abort();
+    this.#unsubscribe();
+    this.#timer?.cancel();
+    this.#aborter.abort();
   }
 
-  private scheduleAt(atMs: number): void {
-    this.timer?.cancel();
-    const nowMs = this.context.clock.monotonic();
-    this.nextMs = Math.max(atMs, nowMs);
-    this.timer = this.context.clock.setTimeout(() => void this.run(), this.nextMs - nowMs);
+  #scheduleAt(atMs: number): void {
+    this.#timer?.cancel();
+    const nowMs = this.#context.clock.monotonic();
+    this.#nextMs = Math.max(atMs, nowMs);
+    this.#timer = this.#context.clock.setTimeout(() => void this.#run(), this.#nextMs - nowMs);
   }
 
-  private async run(): Promise<void> {
-    const { clock, node, infohash } = this.context;
-    if (this.running || this.aborter.signal.aborted) return;
-    this.running = true;
-    this.wanted = false;
-    this.lastStartMs = clock.monotonic();
+  async #run(): Promise<void> {
+    const { clock, node, infohash } = this.#context;
+    if (this.#running || this.#aborter.signal.aborted) return;
+    this.#running = true;
+    this.#wanted = false;
+    this.#lastStartMs = clock.monotonic();
     const found = new Set<string>();
     try {
-      this.replies = await node.lookup(infohash, this.context.peerPort(), (peer, node) => {
+      this.#replies = await node.lookup(infohash, this.#context.peerPort(), (peer, node) => {
         if (found.size < MAX_COUNTED) found.add(`${peer.host} ${peer.port}`);
-        this.context.onPeer(peer, node);
-      }, this.aborter.signal);
-      this.lastError = this.replies > 0 ? null : "no DHT node answers";
+        this.#context.onPeer(peer, node);
+      }, this.#aborter.signal);
+      this.#lastError = this.#replies > 0 ? null : "no DHT node answers";
     } catch (error) {
-      if (this.aborter.signal.aborted) return;
-      this.replies = 0;
-      this.lastError = hasCode(error, "timeout") ? "the lookup took too long" : String(error);
+      if (this.#aborter.signal.aborted) return;
+      this.#replies = 0;
+      this.#lastError = hasCode(error, "timeout") ? "the lookup took too long" : String(error);
     } finally {
-      this.running = false;
+      this.#running = false;
     }
-    if (this.aborter.signal.aborted) return;
-    this.lastPeers = found.size;
-    if (this.replies === 0) void node.bootstrap();
-    const delayMs = this.replies > 0 ? INTERVAL_MS : this.wanted ? 0 : MIN_INTERVAL_MS;
-    this.scheduleAt(clock.monotonic() + delayMs);
+    if (this.#aborter.signal.aborted) return;
+    this.#lastPeers = found.size;
+    if (this.#replies === 0) void node.bootstrap();
+    const delayMs = this.#replies > 0 ? INTERVAL_MS : this.#wanted ? 0 : MIN_INTERVAL_MS;
+    this.#scheduleAt(clock.monotonic() + delayMs);
   }
 }

@@ -35,36 +35,36 @@ export interface DhtSocketContext {
 
 /** A socket as the DHT library uses it. */
 export class DhtSocket {
-  private readonly socket: UdpSocket;
-  private readonly context: DhtSocketContext;
-  private readonly rates: QueryRates;
-  private readonly listeners = new Map<string, Listener[]>();
+  readonly #socket: UdpSocket;
+  readonly #context: DhtSocketContext;
+  readonly #rates: QueryRates;
+  readonly #listeners = new Map<string, Listener[]>();
   /** Unanswered queries: the transactions per address; the oldest is dropped first. */
-  private readonly asked = new Map<string, Set<string>>();
+  readonly #asked = new Map<string, Set<string>>();
   /** True while listeners get a reply to a query of ours, which proves the sender's address. */
   isAnswer = false;
-  private closed = false;
+  #closed = false;
 
   constructor(socket: UdpSocket, context: DhtSocketContext) {
-    this.socket = socket;
-    this.context = context;
-    this.rates = new QueryRates(() => context.nowMs(), context.nearness);
-    socket.onMessage((data, from) => this.receive(data, from));
+    this.#socket = socket;
+    this.#context = context;
+    this.#rates = new QueryRates(() => context.nowMs(), context.nearness);
+    socket.onMessage((data, from) => this.#receive(data, from));
   }
 
   on(event: string, listener: Listener): this {
-    this.listeners.set(event, [...(this.listeners.get(event) ?? []), listener]);
+    this.#listeners.set(event, [...(this.#listeners.get(event) ?? []), listener]);
     return this;
   }
 
   address(): { address: string; family: string; port: number } {
-    return { address: this.socket.address.host, family: "IPv4", port: this.socket.address.port };
+    return { address: this.#socket.address.host, family: "IPv4", port: this.#socket.address.port };
   }
 
   /** The socket is already bound: this only reports so. */
   bind(): void {
     queueMicrotask(() => {
-      if (!this.closed) this.emit("listening");
+      if (!this.#closed) this.#emit("listening");
     });
   }
 
@@ -76,35 +76,35 @@ export class DhtSocket {
     host: string,
     sent: (error?: Error) => void,
   ): void {
-    if (this.closed) return;
+    if (this.#closed) return;
     // The library may reuse its buffer before the port sends.
     const datagram = data.slice(offset, offset + length);
     const { type, transaction } = frameOf(datagram);
     if (type === QUERY) {
-      this.note(addressKey({ host, port }), transaction);
+      this.#note(addressKey({ host, port }), transaction);
     } else if (datagram.length > MAX_ANSWER_BYTES) return sent();
-    this.socket.send(datagram, { host, port }).then(() => sent(), (error) => sent(error));
+    this.#socket.send(datagram, { host, port }).then(() => sent(), (error) => sent(error));
   }
 
   close(): void {
-    if (this.closed) return;
-    this.closed = true;
-    this.socket.close();
-    queueMicrotask(() => this.emit("close"));
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#socket.close();
+    queueMicrotask(() => this.#emit("close"));
   }
 
-  private receive(data: Uint8Array, from: SocketAddress): void {
-    if (this.closed || data.length > MAX_DATAGRAM_BYTES || from.port === 0) return;
+  #receive(data: Uint8Array, from: SocketAddress): void {
+    if (this.#closed || data.length > MAX_DATAGRAM_BYTES || from.port === 0) return;
     const key = addressKey(from);
     // A host that we did not ask can only send queries; above the rate limit its datagrams are not even read.
-    const mayAnswer = this.asked.has(key);
-    if (!mayAnswer && !this.mayAsk(data, from)) return;
+    const mayAnswer = this.#asked.has(key);
+    if (!mayAnswer && !this.#mayAsk(data, from)) return;
     try {
       const { type, transaction } = frameOf(data);
-      this.isAnswer = type !== QUERY && this.answered(key, transaction);
-      if (!this.isAnswer && (type !== QUERY || (mayAnswer && !this.mayAsk(data, from)))) return;
-      const clean = this.isAnswer ? withoutNearer(data, from, this.context.nearness) : data;
-      this.emit("message", clean, { address: from.host, family: "IPv4", port: from.port, size: clean.length });
+      this.isAnswer = type !== QUERY && this.#answered(key, transaction);
+      if (!this.isAnswer && (type !== QUERY || (mayAnswer && !this.#mayAsk(data, from)))) return;
+      const clean = this.isAnswer ? withoutNearer(data, from, this.#context.nearness) : data;
+      this.#emit("message", clean, { address: from.host, family: "IPv4", port: from.port, size: clean.length });
     } catch {
       // Not KRPC, or a field of a type that the library does not expect (it calls methods on it): drop the datagram.
     } finally {
@@ -112,27 +112,27 @@ export class DhtSocket {
     }
   }
 
-  private mayAsk(data: Uint8Array, from: SocketAddress): boolean {
-    return data.length <= MAX_QUERY_BYTES && this.rates.allows(from.host);
+  #mayAsk(data: Uint8Array, from: SocketAddress): boolean {
+    return data.length <= MAX_QUERY_BYTES && this.#rates.allows(from.host);
   }
 
-  private note(key: string, transaction: string): void {
-    const transactions = this.asked.get(key) ?? new Set();
-    this.asked.delete(key);
-    if (this.asked.size >= MAX_ASKED) this.asked.delete(this.asked.keys().next().value!);
-    this.asked.set(key, transactions);
+  #note(key: string, transaction: string): void {
+    const transactions = this.#asked.get(key) ?? new Set();
+    this.#asked.delete(key);
+    if (this.#asked.size >= MAX_ASKED) this.#asked.delete(this.#asked.keys().next().value!);
+    this.#asked.set(key, transactions);
     if (transactions.size < MAX_ASKED_OF_ONE) transactions.add(transaction);
   }
 
-  private answered(key: string, transaction: string): boolean {
-    const transactions = this.asked.get(key);
+  #answered(key: string, transaction: string): boolean {
+    const transactions = this.#asked.get(key);
     if (!transactions?.delete(transaction)) return false;
-    if (transactions.size === 0) this.asked.delete(key);
+    if (transactions.size === 0) this.#asked.delete(key);
     return true;
   }
 
-  private emit(event: string, ...args: unknown[]): void {
-    for (const listener of this.listeners.get(event) ?? []) listener(...args);
+  #emit(event: string, ...args: unknown[]): void {
+    for (const listener of this.#listeners.get(event) ?? []) listener(...args);
   }
 }
 

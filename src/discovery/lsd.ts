@@ -51,20 +51,20 @@ const MAX_COUNTED = 100;
 
 /** The LSD sockets and the swarms they serve. */
 export class LocalDiscovery {
-  private readonly context: LsdContext;
-  private readonly sockets: readonly UdpSocket[];
-  private readonly group: SocketAddress;
-  private readonly cookie: string;
-  private readonly members = new Map<string, Member>();
-  private timer: Timer | null = null;
-  private closed = false;
+  readonly #context: LsdContext;
+  readonly #sockets: readonly UdpSocket[];
+  readonly #group: SocketAddress;
+  readonly #cookie: string;
+  readonly #members = new Map<string, Member>();
+  #timer: Timer | null = null;
+  #closed = false;
 
   private constructor(context: LsdContext, sockets: readonly UdpSocket[], group: SocketAddress) {
-    this.context = context;
-    this.sockets = sockets;
-    this.group = group;
-    this.cookie = toHex(crypto.getRandomValues(new Uint8Array(8)));
-    for (const socket of sockets) socket.onMessage((data, from) => this.receive(data, from));
+    this.#context = context;
+    this.#sockets = sockets;
+    this.#group = group;
+    this.#cookie = toHex(crypto.getRandomValues(new Uint8Array(8)));
+    for (const socket of sockets) socket.onMessage((data, from) => this.#receive(data, from));
   }
 
   /** Joins the group on each interface. Rejects when no interface can join. */
@@ -86,79 +86,79 @@ export class LocalDiscovery {
   join(infohash: Uint8Array, onPeer: (peer: SocketAddress) => void): LsdMembership {
     const key = toHex(infohash);
     const member: Member = { infohash, onPeer, nextMs: 0, lastMs: -Infinity, heard: new Set() };
-    this.members.set(key, member);
-    this.announceBy(member, this.context.clock.monotonic());
+    this.#members.set(key, member);
+    this.#announceBy(member, this.#context.clock.monotonic());
     return {
-      needPeers: () => this.announceBy(member, member.lastMs + MIN_INTERVAL_MS),
+      needPeers: () => this.#announceBy(member, member.lastMs + MIN_INTERVAL_MS),
       status: () => ({
         kind: "lsd",
         name: "lsd",
         peers: member.heard.size,
         seeders: null,
         lastError: null,
-        nextAnnounceMs: Math.max(0, member.nextMs - this.context.clock.monotonic()),
+        nextAnnounceMs: Math.max(0, member.nextMs - this.#context.clock.monotonic()),
       }),
       close: () => {
-        if (this.members.get(key) === member) this.members.delete(key);
-        this.schedule();
+        if (this.#members.get(key) === member) this.#members.delete(key);
+        this.#schedule();
       },
     };
   }
 
   /** Leaves the group. */
   close(): void {
-    this.closed = true;
-    this.timer?.cancel();
-    this.members.clear();
-    for (const socket of this.sockets) socket.close();
+    this.#closed = true;
+    this.#timer?.cancel();
+    this.#members.clear();
+    for (const socket of this.#sockets) socket.close();
   }
 
-  private announceBy(member: Member, atMs: number): void {
+  #announceBy(member: Member, atMs: number): void {
     if (member.lastMs > -Infinity && member.nextMs <= atMs) return;
-    member.nextMs = Math.max(atMs, this.context.clock.monotonic());
-    this.schedule();
+    member.nextMs = Math.max(atMs, this.#context.clock.monotonic());
+    this.#schedule();
   }
 
-  private schedule(): void {
-    this.timer?.cancel();
-    if (this.closed || this.members.size === 0) return;
-    const nextMs = Math.min(...[...this.members.values()].map((member) => member.nextMs));
-    const delayMs = Math.max(0, nextMs - this.context.clock.monotonic());
-    this.timer = this.context.clock.setTimeout(() => this.announceDue(), delayMs);
+  #schedule(): void {
+    this.#timer?.cancel();
+    if (this.#closed || this.#members.size === 0) return;
+    const nextMs = Math.min(...[...this.#members.values()].map((member) => member.nextMs));
+    const delayMs = Math.max(0, nextMs - this.#context.clock.monotonic());
+    this.#timer = this.#context.clock.setTimeout(() => this.#announceDue(), delayMs);
   }
 
   /** Announces the swarms that are due; swarms that start together share a datagram. */
-  private announceDue(): void {
-    const nowMs = this.context.clock.monotonic();
-    const due = [...this.members.values()].filter((member) => member.nextMs <= nowMs);
-    const port = this.context.peerPort();
+  #announceDue(): void {
+    const nowMs = this.#context.clock.monotonic();
+    const due = [...this.#members.values()].filter((member) => member.nextMs <= nowMs);
+    const port = this.#context.peerPort();
     for (let at = 0; at < due.length; at += MAX_LSD_INFOHASHES) {
       const part = due.slice(at, at + MAX_LSD_INFOHASHES);
       for (const member of part) {
         member.lastMs = nowMs;
         // Spread over a tenth, so that machines started together do not announce together forever.
-        member.nextMs = nowMs + INTERVAL_MS * (0.95 + this.context.random() * 0.1);
+        member.nextMs = nowMs + INTERVAL_MS * (0.95 + this.#context.random() * 0.1);
       }
       if (port === 0) continue;
-      const message = { port, infohashes: part.map((member) => member.infohash), cookie: this.cookie };
-      const datagram = encodeLsd(`${this.group.host}:${this.group.port}`, message);
-      for (const socket of this.sockets) socket.send(datagram, this.group).catch(() => {});
+      const message = { port, infohashes: part.map((member) => member.infohash), cookie: this.#cookie };
+      const datagram = encodeLsd(`${this.#group.host}:${this.#group.port}`, message);
+      for (const socket of this.#sockets) socket.send(datagram, this.#group).catch(() => {});
     }
-    this.schedule();
+    this.#schedule();
   }
 
-  private receive(datagram: Uint8Array, from: SocketAddress): void {
-    if (this.closed) return;
+  #receive(datagram: Uint8Array, from: SocketAddress): void {
+    if (this.#closed) return;
     const message = decodeLsd(datagram);
-    if (message === null || message.cookie === this.cookie) return;
+    if (message === null || message.cookie === this.#cookie) return;
     for (const infohash of message.infohashes) {
-      const member = this.members.get(toHex(infohash));
+      const member = this.#members.get(toHex(infohash));
       if (member === undefined) continue;
       const peer = { host: from.host, port: message.port };
       if (member.heard.size < MAX_COUNTED) member.heard.add(`${peer.host} ${peer.port}`);
       member.onPeer(peer);
       // Reply within the rate limit: the other end may have started after our last announce.
-      this.announceBy(member, member.lastMs + MIN_INTERVAL_MS);
+      this.#announceBy(member, member.lastMs + MIN_INTERVAL_MS);
     }
   }
 }

@@ -14,33 +14,33 @@ const REPEAT_AFTER_MS = 30_000;
 
 /** Passes each address on once per period, without those where nobody can listen. */
 export class PeerSink {
-  private readonly seen = new Map<string, number>();
-  private readonly clock: Clock;
-  private readonly report: DiscoveryRequest["onPeer"];
-  private closed = false;
+  readonly #seen = new Map<string, number>();
+  readonly #clock: Clock;
+  readonly #report: DiscoveryRequest["onPeer"];
+  #closed = false;
 
   constructor(clock: Clock, report: DiscoveryRequest["onPeer"]) {
-    this.clock = clock;
-    this.report = report;
+    this.#clock = clock;
+    this.#report = report;
   }
 
   /** `source` as in `DiscoveryRequest.onPeer`. */
   add(address: SocketAddress, origin: PeerOrigin, source: string | null): void {
-    if (this.closed || !isUsable(address)) return;
+    if (this.#closed || !isUsable(address)) return;
     const peer = { host: canonicalHost(address.host)!, port: address.port };
     // Whether a private address is dialled depends on its source: one source must not suppress another.
     const key = isPublicHost(peer.host) ? addressKey(peer) : `${addressKey(peer)} ${origin} ${source}`;
-    const nowMs = this.clock.monotonic();
-    const lastMs = this.seen.get(key);
+    const nowMs = this.#clock.monotonic();
+    const lastMs = this.#seen.get(key);
     if (lastMs !== undefined && nowMs - lastMs < REPEAT_AFTER_MS) return;
-    this.seen.delete(key);
-    this.seen.set(key, nowMs);
-    if (this.seen.size > MAX_REMEMBERED) this.seen.delete(this.seen.keys().next().value!);
-    this.report(peer, origin, source);
+    this.#seen.delete(key);
+    this.#seen.set(key, nowMs);
+    if (this.#seen.size > MAX_REMEMBERED) this.#seen.delete(this.#seen.keys().next().value!);
+    this.#report(peer, origin, source);
   }
 
   close(): void {
-    this.closed = true;
-    this.seen.clear();
+    this.#closed = true;
+    this.#seen.clear();
   }
 }

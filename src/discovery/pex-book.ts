@@ -40,24 +40,24 @@ interface Recipient {
 
 /** Bookkeeping for one swarm, without effects; times are the caller's monotonic milliseconds. Not for private torrents. */
 export class PexBook {
-  private readonly connected = new Map<string, PexPeer>();
-  private readonly recipients = new Map<string, Recipient>();
+  readonly #connected = new Map<string, PexPeer>();
+  readonly #recipients = new Map<string, Recipient>();
 
   /** We are connected to the peer that listens at `address`; call again when its flags change. */
   add(address: SocketAddress, flags: number): void {
     const key = addressKey(address);
-    if (this.connected.size >= MAX_TRACKED && !this.connected.has(key)) return;
-    this.connected.set(key, { host: address.host, port: address.port, flags });
+    if (this.#connected.size >= MAX_TRACKED && !this.#connected.has(key)) return;
+    this.#connected.set(key, { host: address.host, port: address.port, flags });
   }
 
   /** The connection to `address` ended. */
   remove(address: SocketAddress): void {
-    this.connected.delete(addressKey(address));
+    this.#connected.delete(addressKey(address));
   }
 
   /** `recipient` (any stable name of a connection) is not told any more. */
   forget(recipient: string): void {
-    this.recipients.delete(recipient);
+    this.#recipients.delete(recipient);
   }
 
   /**
@@ -65,18 +65,18 @@ export class PexBook {
    * minute is not over, or too many recipients are tracked. Counts as sent.
    */
   messageFor(recipient: string, own: SocketAddress | null, nowMs: number): PexMessage | null {
-    const entry = this.recipient(recipient);
+    const entry = this.#recipient(recipient);
     if (entry === null || nowMs - entry.lastSentMs < PEX_INTERVAL_MS) return null;
     const ownKey = own === null ? null : addressKey(own);
     const dropped: SocketAddress[] = [];
     for (const [key, address] of entry.told) {
       if (dropped.length === MAX_PEX_PEERS) break;
-      if (this.connected.has(key)) continue;
+      if (this.#connected.has(key)) continue;
       dropped.push(address);
       entry.told.delete(key);
     }
     const added: PexPeer[] = [];
-    for (const [key, peer] of this.connected) {
+    for (const [key, peer] of this.#connected) {
       if (added.length === MAX_PEX_PEERS) break;
       if (key === ownKey || entry.told.has(key)) continue;
       added.push(peer);
@@ -92,18 +92,18 @@ export class PexBook {
    * so that one peer cannot flood the swarm with addresses.
    */
   accept(sender: string, added: readonly PexPeer[], nowMs: number): readonly PexPeer[] {
-    const entry = this.recipient(sender);
+    const entry = this.#recipient(sender);
     if (entry === null || nowMs - entry.lastReceivedMs < PEX_INTERVAL_MS - PEX_TOLERANCE_MS) return [];
     entry.lastReceivedMs = nowMs;
     return added.slice(0, MAX_PEX_PEERS);
   }
 
-  private recipient(name: string): Recipient | null {
-    let entry = this.recipients.get(name);
+  #recipient(name: string): Recipient | null {
+    let entry = this.#recipients.get(name);
     if (entry === undefined) {
-      if (this.recipients.size >= MAX_TRACKED) return null;
+      if (this.#recipients.size >= MAX_TRACKED) return null;
       entry = { told: new Map(), lastSentMs: -Infinity, lastReceivedMs: -Infinity };
-      this.recipients.set(name, entry);
+      this.#recipients.set(name, entry);
     }
     return entry;
   }

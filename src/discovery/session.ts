@@ -21,20 +21,20 @@ export interface SharedSources {
 
 /** Discovery for one swarm, running as soon as it is constructed. */
 export class SwarmDiscovery implements DiscoverySession {
-  private readonly sink: PeerSink;
-  private readonly trackers: TrackerSet;
-  private readonly ended: () => void;
-  private search: DhtSearch | null = null;
-  private lsd: LsdMembership | null = null;
-  private closing: Promise<void> | null = null;
+  readonly #sink: PeerSink;
+  readonly #trackers: TrackerSet;
+  readonly #ended: () => void;
+  #search: DhtSearch | null = null;
+  #lsd: LsdMembership | null = null;
+  #closing: Promise<void> | null = null;
 
   constructor(shared: SharedSources, request: DiscoveryRequest, ended: () => void) {
     const { clock, random, peerId, dht, lsd } = shared;
     const { infohash } = request;
     const peerPort = () => shared.peerPort();
-    this.ended = ended;
-    this.sink = new PeerSink(clock, (address, origin, source) => request.onPeer(address, origin, source));
-    this.trackers = new TrackerSet({
+    this.#ended = ended;
+    this.#sink = new PeerSink(clock, (address, origin, source) => request.onPeer(address, origin, source));
+    this.#trackers = new TrackerSet({
       clock,
       random,
       infohash,
@@ -43,66 +43,66 @@ export class SwarmDiscovery implements DiscoverySession {
       peerPort,
       state: () => request.state(),
       onPeers: (peers, from) => {
-        for (const peer of peers) this.sink.add(peer, "tracker", from);
+        for (const peer of peers) this.#sink.add(peer, "tracker", from);
       },
       createAnnouncer: shared.createAnnouncer,
     });
-    this.trackers.add(request.trackers, { scope: request.servers ?? "any" });
+    this.#trackers.add(request.trackers, { scope: request.servers ?? "any" });
     if (request.isPrivate) return;
-    this.trackers.add(shared.extraTrackers.map((url) => [url]), { extra: true });
+    this.#trackers.add(shared.extraTrackers.map((url) => [url]), { extra: true });
     if (dht !== null) {
-      const onPeer = (peer: SocketAddress, node: string) => this.sink.add(peer, "dht", node);
-      this.search = new DhtSearch({ clock, node: dht, infohash, peerPort, onPeer });
+      const onPeer = (peer: SocketAddress, node: string) => this.#sink.add(peer, "dht", node);
+      this.#search = new DhtSearch({ clock, node: dht, infohash, peerPort, onPeer });
     }
-    if (lsd !== null) this.lsd = lsd.join(infohash, (peer) => this.sink.add(peer, "lsd", peer.host));
+    if (lsd !== null) this.#lsd = lsd.join(infohash, (peer) => this.#sink.add(peer, "lsd", peer.host));
   }
 
   /** True once `close` was called. */
   get closed(): boolean {
-    return this.closing !== null;
+    return this.#closing !== null;
   }
 
   setPrivate(): void {
-    this.trackers.dropExtra();
-    this.dropPublic();
+    this.#trackers.dropExtra();
+    this.#dropPublic();
   }
 
   addTrackers(tiers: readonly (readonly string[])[], scope: ServerScope = "any"): void {
-    this.trackers.add(tiers, { scope });
+    this.#trackers.add(tiers, { scope });
   }
 
   needPeers(isUrgent = false): void {
-    this.trackers.needPeers(isUrgent);
-    this.search?.needPeers(isUrgent);
-    this.lsd?.needPeers();
+    this.#trackers.needPeers(isUrgent);
+    this.#search?.needPeers(isUrgent);
+    this.#lsd?.needPeers();
   }
 
   completed(): void {
-    this.trackers.completed();
+    this.#trackers.completed();
   }
 
   status(): readonly DiscoverySourceStatus[] {
-    const lines = this.trackers.status();
-    if (this.search !== null) lines.push(this.search.status());
-    if (this.lsd !== null) lines.push(this.lsd.status());
+    const lines = this.#trackers.status();
+    if (this.#search !== null) lines.push(this.#search.status());
+    if (this.#lsd !== null) lines.push(this.#lsd.status());
     return lines;
   }
 
   close(): Promise<void> {
-    return this.closing ??= this.closeOnce();
+    return this.#closing ??= this.#closeOnce();
   }
 
-  private async closeOnce(): Promise<void> {
-    this.sink.close();
-    this.dropPublic();
-    await this.trackers.close();
-    this.ended();
+  async #closeOnce(): Promise<void> {
+    this.#sink.close();
+    this.#dropPublic();
+    await this.#trackers.close();
+    this.#ended();
   }
 
-  private dropPublic(): void {
-    this.search?.close();
-    this.lsd?.close();
-    this.search = null;
-    this.lsd = null;
+  #dropPublic(): void {
+    this.#search?.close();
+    this.#lsd?.close();
+    this.#search = null;
+    this.#lsd = null;
   }
 }

@@ -36,16 +36,16 @@ interface Entry {
 
 /** The trackers of one swarm, in tiers. */
 export class TrackerSet {
-  private readonly context: TrackerSetContext;
-  private readonly tierContext: TierContext;
-  private readonly known = new Map<string, ServerScope>();
-  private readonly ignored: DiscoverySourceStatus[] = [];
-  private entries: Entry[] = [];
-  private closed = false;
+  readonly #context: TrackerSetContext;
+  readonly #tierContext: TierContext;
+  readonly #known = new Map<string, ServerScope>();
+  readonly #ignored: DiscoverySourceStatus[] = [];
+  #entries: Entry[] = [];
+  #closed = false;
 
   constructor(context: TrackerSetContext) {
-    this.context = context;
-    this.tierContext = { ...context, isCovered: (tier) => this.isCovered(tier) };
+    this.#context = context;
+    this.#tierContext = { ...context, isCovered: (tier) => this.#isCovered(tier) };
   }
 
   /** Adds tiers and starts them; known trackers are left out. `extra` ones are dropped if the torrent proves private. */
@@ -53,67 +53,67 @@ export class TrackerSet {
     tiers: readonly (readonly string[])[],
     { extra = false, scope = "any" }: { extra?: boolean; scope?: ServerScope } = {},
   ): void {
-    if (this.closed) return;
-    const widens = scope === "any" && tiers.flat().some((url) => this.known.get(url.trim()) === "public");
+    if (this.#closed) return;
+    const widens = scope === "any" && tiers.flat().some((url) => this.#known.get(url.trim()) === "public");
     for (const urls of tiers) {
-      const trackers = shuffled(urls, this.context.random).flatMap((url) => this.admit(url, scope));
+      const trackers = shuffled(urls, this.#context.random).flatMap((url) => this.#admit(url, scope));
       if (trackers.length === 0) continue;
-      const tier = new TrackerTier(this.tierContext, trackers);
-      this.entries.push({ tier, extra });
+      const tier = new TrackerTier(this.#tierContext, trackers);
+      this.#entries.push({ tier, extra });
       tier.start();
     }
-    if (widens) { for (const { tier } of this.entries) tier.retry(); }
+    if (widens) { for (const { tier } of this.#entries) tier.retry(); }
   }
 
   needPeers(isUrgent = false): void {
-    for (const { tier } of this.entries) tier.needPeers(isUrgent);
+    for (const { tier } of this.#entries) tier.needPeers(isUrgent);
   }
 
   completed(): void {
-    for (const { tier } of this.entries) tier.completed();
+    for (const { tier } of this.#entries) tier.completed();
   }
 
   /** BEP 27: only the torrent's own trackers may know of a private torrent. */
   dropExtra(): void {
-    const dropped = this.entries.filter((entry) => entry.extra);
-    this.entries = this.entries.filter((entry) => !entry.extra);
-    void this.stop(dropped);
+    const dropped = this.#entries.filter((entry) => entry.extra);
+    this.#entries = this.#entries.filter((entry) => !entry.extra);
+    void this.#stop(dropped);
   }
 
   status(): DiscoverySourceStatus[] {
-    return [...this.entries.flatMap(({ tier }) => tier.status()), ...this.ignored];
+    return [...this.#entries.flatMap(({ tier }) => tier.status()), ...this.#ignored];
   }
 
   /** Sends `stopped`; resolves within 1.5 s. */
   async close(): Promise<void> {
-    if (this.closed) return;
-    this.closed = true;
-    await this.stop(this.entries);
+    if (this.#closed) return;
+    this.#closed = true;
+    await this.#stop(this.#entries);
   }
 
-  private async stop(entries: readonly Entry[]): Promise<void> {
-    const limit = deadline(this.context.clock, STOP_DEADLINE_MS);
+  async #stop(entries: readonly Entry[]): Promise<void> {
+    const limit = deadline(this.#context.clock, STOP_DEADLINE_MS);
     const all = Promise.all(entries.map(({ tier }) => tier.close(limit.signal)));
     await withSignal(all, limit.signal).catch(() => {});
     limit.cancel();
   }
 
-  private admit(text: string, scope: ServerScope): { name: string; announce: Announcer }[] {
+  #admit(text: string, scope: ServerScope): { name: string; announce: Announcer }[] {
     const url = text.trim();
-    const isKnown = this.known.has(url);
-    if (!isKnown && (this.known.size >= MAX_TRACKERS || url.length > MAX_URL_CHARS)) return [];
-    allowServer(this.known, url, scope);
+    const isKnown = this.#known.has(url);
+    if (!isKnown && (this.#known.size >= MAX_TRACKERS || url.length > MAX_URL_CHARS)) return [];
+    allowServer(this.#known, url, scope);
     if (isKnown) return [];
     const name = publicName(url);
-    const announce = this.context.createAnnouncer(url, () => this.known.get(url)!);
+    const announce = this.#context.createAnnouncer(url, () => this.#known.get(url)!);
     if (announce !== null) return [{ name, announce }];
     const lastError = "not a supported tracker address (http, https, udp)";
-    this.ignored.push({ kind: "tracker", name, peers: 0, seeders: null, lastError, nextAnnounceMs: null });
+    this.#ignored.push({ kind: "tracker", name, peers: 0, seeders: null, lastError, nextAnnounceMs: null });
     return [];
   }
 
-  private isCovered(tier: TrackerTier): boolean {
-    for (const entry of this.entries) {
+  #isCovered(tier: TrackerTier): boolean {
+    for (const entry of this.#entries) {
       if (entry.tier === tier) return false;
       if (entry.tier.givesPeers) return true;
     }

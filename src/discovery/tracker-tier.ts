@@ -50,30 +50,30 @@ interface Tracker {
 
 /** A tier. Nothing runs before `start`. */
 export class TrackerTier {
-  private readonly context: TierContext;
-  private readonly trackers: Tracker[];
-  private readonly aborter = new AbortController();
-  private timer: Timer | null = null;
-  private running = false;
-  private runAgain = false;
-  private closed = false;
-  private failures = 0;
-  private answered = false;
-  private lastPeers = 0;
-  private intervalMs = 0;
+  readonly #context: TierContext;
+  readonly #trackers: Tracker[];
+  readonly #aborter = new AbortController();
+  #timer: Timer | null = null;
+  #running = false;
+  #runAgain = false;
+  #closed = false;
+  #failures = 0;
+  #answered = false;
+  #lastPeers = 0;
+  #intervalMs = 0;
   /** When the timer is due, and the earliest time for a request on demand, monotonic ms. */
-  private nextMs = 0;
-  private earliestMs = 0;
-  private onDemand = false;
+  #nextMs = 0;
+  #earliestMs = 0;
+  #onDemand = false;
   /** When it was last asked, monotonic ms. */
-  private askedMs = -Infinity;
+  #askedMs = -Infinity;
   /** An announce before the minimum interval failed: it is not asked that early again. */
-  private refusesHaste = false;
+  #refusesHaste = false;
 
   /** `trackers` in the order in which they are asked; the caller has shuffled them. */
   constructor(context: TierContext, trackers: readonly { name: string; announce: Announcer }[]) {
-    this.context = context;
-    this.trackers = trackers.map((tracker) => ({
+    this.#context = context;
+    this.#trackers = trackers.map((tracker) => ({
       ...tracker,
       acknowledged: false,
       mayListUs: false,
@@ -88,11 +88,11 @@ export class TrackerTier {
 
   /** True while its last announce brought peers. */
   get givesPeers(): boolean {
-    return this.answered && this.failures === 0 && this.lastPeers > 0;
+    return this.#answered && this.#failures === 0 && this.#lastPeers > 0;
   }
 
   start(): void {
-    void this.run();
+    void this.#run();
   }
 
   /**
@@ -100,35 +100,35 @@ export class TrackerTier {
    * refuses that once. BEP 3 lets a peer that needs others ask at other times than the regular ones.
    */
   needPeers(isUrgent = false): void {
-    if (this.closed || this.running) return;
-    this.onDemand = true;
-    const { clock } = this.context;
-    const isTolerated = isUrgent && this.failures === 0 && !this.refusesHaste;
-    const fromMs = isTolerated ? Math.min(this.earliestMs, this.askedMs + URGENT_INTERVAL_MS) : this.earliestMs;
+    if (this.#closed || this.#running) return;
+    this.#onDemand = true;
+    const { clock } = this.#context;
+    const isTolerated = isUrgent && this.#failures === 0 && !this.#refusesHaste;
+    const fromMs = isTolerated ? Math.min(this.#earliestMs, this.#askedMs + URGENT_INTERVAL_MS) : this.#earliestMs;
     const atMs = Math.max(fromMs, clock.monotonic());
-    if (atMs < this.nextMs) this.schedule(atMs);
+    if (atMs < this.#nextMs) this.#schedule(atMs);
   }
 
   /** Asks at once if none of its trackers responded last time: one of them may have been out of scope then. */
   retry(): void {
-    if (this.closed || this.failures === 0) return;
-    if (this.running) this.runAgain = true;
-    else void this.run();
+    if (this.#closed || this.#failures === 0) return;
+    if (this.#running) this.#runAgain = true;
+    else void this.#run();
   }
 
   /** Sends `completed` at once to the trackers that know us: events are exempt from intervals. */
   completed(): void {
-    if (this.closed) return;
+    if (this.#closed) return;
     let due = false;
-    for (const tracker of this.trackers) due = (tracker.completedDue = tracker.mayListUs) || due;
+    for (const tracker of this.#trackers) due = (tracker.completedDue = tracker.mayListUs) || due;
     if (!due) return;
-    if (this.running) this.runAgain = true;
-    else void this.run();
+    if (this.#running) this.#runAgain = true;
+    else void this.#run();
   }
 
   status(): DiscoverySourceStatus[] {
-    const nextMs = this.running || this.closed ? null : Math.max(0, this.nextMs - this.context.clock.monotonic());
-    return this.trackers.map((tracker, index) => ({
+    const nextMs = this.#running || this.#closed ? null : Math.max(0, this.#nextMs - this.#context.clock.monotonic());
+    return this.#trackers.map((tracker, index) => ({
       kind: "tracker",
       name: tracker.name,
       peers: tracker.peers,
@@ -140,25 +140,25 @@ export class TrackerTier {
 
   /** Stops, and sends `stopped` to every tracker that may list us; the caller bounds the wait with `signal`. */
   async close(signal: AbortSignal): Promise<void> {
-    if (this.closed) return;
-    this.closed = true;
-    this.timer?.cancel();
-    this.aborter.abort(new MillraceError("closed", "the announce was given up"));
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#timer?.cancel();
+    this.#aborter.abort(new MillraceError("closed", "the announce was given up"));
     await Promise.allSettled(
-      this.trackers.filter((tracker) => tracker.mayListUs).map((tracker) => {
-        return tracker.announce(this.message(tracker, "stopped"), signal, () => {});
+      this.#trackers.filter((tracker) => tracker.mayListUs).map((tracker) => {
+        return tracker.announce(this.#message(tracker, "stopped"), signal, () => {});
       }),
     );
   }
 
-  private message(tracker: Tracker, event: AnnounceEvent): Announce {
-    const { infohash, peerId, key } = this.context;
-    const { uploadedBytes, downloadedBytes, leftBytes } = this.context.state();
+  #message(tracker: Tracker, event: AnnounceEvent): Announce {
+    const { infohash, peerId, key } = this.#context;
+    const { uploadedBytes, downloadedBytes, leftBytes } = this.#context.state();
     return {
       infohash,
       peerId,
       key,
-      port: this.context.peerPort(),
+      port: this.#context.peerPort(),
       uploadedBytes: byteCount(uploadedBytes),
       downloadedBytes: byteCount(downloadedBytes),
       leftBytes: byteCount(leftBytes),
@@ -168,75 +168,75 @@ export class TrackerTier {
     };
   }
 
-  private schedule(atMs: number): void {
-    this.timer?.cancel();
-    this.nextMs = atMs;
+  #schedule(atMs: number): void {
+    this.#timer?.cancel();
+    this.#nextMs = atMs;
     const due = () => {
-      if (this.onDemand || !this.context.isCovered(this)) return void this.run();
-      this.schedule(this.context.clock.monotonic() + this.intervalMs);
+      if (this.#onDemand || !this.#context.isCovered(this)) return void this.#run();
+      this.#schedule(this.#context.clock.monotonic() + this.#intervalMs);
     };
-    this.timer = this.context.clock.setTimeout(due, Math.max(0, atMs - this.context.clock.monotonic()));
+    this.#timer = this.#context.clock.setTimeout(due, Math.max(0, atMs - this.#context.clock.monotonic()));
   }
 
-  private async run(): Promise<void> {
-    if (this.running || this.closed) return;
-    this.running = true;
-    this.timer?.cancel();
+  async #run(): Promise<void> {
+    if (this.#running || this.#closed) return;
+    this.#running = true;
+    this.#timer?.cancel();
     do {
-      this.runAgain = false;
-      this.onDemand = false;
-      await this.round();
-    } while (this.runAgain && !this.closed);
-    this.running = false;
+      this.#runAgain = false;
+      this.#onDemand = false;
+      await this.#round();
+    } while (this.#runAgain && !this.#closed);
+    this.#running = false;
   }
 
-  private async round(): Promise<void> {
-    const { clock, random } = this.context;
-    const isEarly = clock.monotonic() < this.earliestMs;
-    this.askedMs = clock.monotonic();
-    for (const tracker of [...this.trackers]) {
+  async #round(): Promise<void> {
+    const { clock, random } = this.#context;
+    const isEarly = clock.monotonic() < this.#earliestMs;
+    this.#askedMs = clock.monotonic();
+    for (const tracker of [...this.#trackers]) {
       if (tracker.notBeforeMs > clock.monotonic()) continue;
-      const answer = await this.ask(tracker);
-      if (this.closed) return;
+      const answer = await this.#ask(tracker);
+      if (this.#closed) return;
       if (answer === null) continue;
-      this.failures = 0;
-      this.answered = true;
-      this.lastPeers = answer.peers.length;
-      this.promote(tracker);
+      this.#failures = 0;
+      this.#answered = true;
+      this.#lastPeers = answer.peers.length;
+      this.#promote(tracker);
       const { intervalMs, minIntervalMs } = scheduleAfter(answer);
-      this.intervalMs = intervalMs;
-      this.earliestMs = clock.monotonic() + minIntervalMs;
-      this.schedule(clock.monotonic() + intervalMs);
+      this.#intervalMs = intervalMs;
+      this.#earliestMs = clock.monotonic() + minIntervalMs;
+      this.#schedule(clock.monotonic() + intervalMs);
       return;
     }
-    this.failures++;
-    this.refusesHaste ||= isEarly;
-    this.intervalMs = backoffMs(this.failures, random);
-    const blockedMs = Math.min(...this.trackers.map((tracker) => tracker.notBeforeMs));
+    this.#failures++;
+    this.#refusesHaste ||= isEarly;
+    this.#intervalMs = backoffMs(this.#failures, random);
+    const blockedMs = Math.min(...this.#trackers.map((tracker) => tracker.notBeforeMs));
     // Every tracker refused forever (BEP 31): none is left to ask.
-    if (blockedMs === Infinity) return void (this.nextMs = this.earliestMs = Infinity);
-    this.earliestMs = Math.max(blockedMs, clock.monotonic() + Math.min(this.intervalMs, FAILING_MIN_INTERVAL_MS));
-    this.schedule(Math.max(blockedMs, clock.monotonic() + this.intervalMs));
+    if (blockedMs === Infinity) return void (this.#nextMs = this.#earliestMs = Infinity);
+    this.#earliestMs = Math.max(blockedMs, clock.monotonic() + Math.min(this.#intervalMs, FAILING_MIN_INTERVAL_MS));
+    this.#schedule(Math.max(blockedMs, clock.monotonic() + this.#intervalMs));
   }
 
   /** BEP 12: a tracker that responds moves to the front of its tier. */
-  private promote(tracker: Tracker): void {
-    const index = this.trackers.indexOf(tracker);
-    if (index > 0) this.trackers.unshift(...this.trackers.splice(index, 1));
+  #promote(tracker: Tracker): void {
+    const index = this.#trackers.indexOf(tracker);
+    if (index > 0) this.#trackers.unshift(...this.#trackers.splice(index, 1));
   }
 
-  private async ask(tracker: Tracker): Promise<AnnounceAnswer | null> {
-    const { clock } = this.context;
-    const isLast = tracker === this.trackers.at(-1);
-    const limit = isLast ? null : deadline(clock, PATIENCE_MS, this.aborter.signal);
-    const signal = limit?.signal ?? this.aborter.signal;
+  async #ask(tracker: Tracker): Promise<AnnounceAnswer | null> {
+    const { clock } = this.#context;
+    const isLast = tracker === this.#trackers.at(-1);
+    const limit = isLast ? null : deadline(clock, PATIENCE_MS, this.#aborter.signal);
+    const signal = limit?.signal ?? this.#aborter.signal;
     const event = !tracker.acknowledged ? "started" : tracker.completedDue ? "completed" : "";
     tracker.mayListUs = true;
     try {
-      const answer = await tracker.announce(this.message(tracker, event), signal, ({ peers, from = null }) => {
-        if (this.closed) return;
+      const answer = await tracker.announce(this.#message(tracker, event), signal, ({ peers, from = null }) => {
+        if (this.#closed) return;
         tracker.peers += peers.length;
-        this.context.onPeers(peers, from);
+        this.#context.onPeers(peers, from);
       });
       tracker.acknowledged = true;
       if (event === "completed") tracker.completedDue = false;
@@ -244,10 +244,10 @@ export class TrackerTier {
       tracker.trackerId = answer.trackerId ?? tracker.trackerId;
       tracker.peers = answer.peers.length;
       tracker.seeders = answer.seeders;
-      if (!this.closed) this.context.onPeers(answer.peers, answer.from ?? null);
+      if (!this.#closed) this.#context.onPeers(answer.peers, answer.from ?? null);
       return answer;
     } catch (caught) {
-      if (this.closed) return null;
+      if (this.#closed) return null;
       const error = signal.aborted ? abortError(signal) : caught;
       tracker.mayListUs = tracker.acknowledged;
       tracker.lastError = error instanceof Error ? error.message : String(error);

@@ -54,16 +54,16 @@ export interface UdpAnnounceOptions {
 
 /** Client for all UDP trackers. */
 export class UdpTrackerClient {
-  private readonly ports: UdpTrackerPorts;
-  private readonly sockets = new Map<4 | 6, Promise<UdpSocket>>();
-  private readonly transactions = new Map<number, Transaction>();
-  private readonly connections = new Map<string, { id: bigint; untilMs: number }>();
+  readonly #ports: UdpTrackerPorts;
+  readonly #sockets = new Map<4 | 6, Promise<UdpSocket>>();
+  readonly #transactions = new Map<number, Transaction>();
+  readonly #connections = new Map<string, { id: bigint; untilMs: number }>();
   /** Endpoints that replied to an announce, and so may list us; the oldest is dropped first. */
-  private readonly answered = new Set<string>();
-  private readonly closing = new AbortController();
+  readonly #answered = new Set<string>();
+  readonly #closing = new AbortController();
 
   constructor(ports: UdpTrackerPorts) {
-    this.ports = ports;
+    this.#ports = ports;
   }
 
   /**
@@ -77,20 +77,20 @@ export class UdpTrackerClient {
     signal: AbortSignal,
     { scope = "any", late = () => {} }: UdpAnnounceOptions = {},
   ): Promise<AnnounceAnswer> {
-    const all = await this.endpoints(tracker, signal);
+    const all = await this.#endpoints(tracker, signal);
     if (scope === "public" && !all.every(({ to }) => isPublicHost(to.host))) {
       throw new MillraceError("denied", "the tracker is inside a private network");
     }
-    const known = all.filter((endpoint) => this.answered.has(endpointKey(endpoint)));
+    const known = all.filter((endpoint) => this.#answered.has(endpointKey(endpoint)));
     const endpoints = announce.event === "stopped" && known.length > 0 ? known : all;
-    if (endpoints.length === 1) return await this.announceAt(endpoints[0]!, announce, signal);
+    if (endpoints.length === 1) return await this.#announceAt(endpoints[0]!, announce, signal);
     const rest = new AbortController();
-    const either = AbortSignal.any([signal, rest.signal, this.closing.signal]);
-    const runs = endpoints.map((endpoint) => this.announceAt(endpoint, announce, either));
+    const either = AbortSignal.any([signal, rest.signal, this.#closing.signal]);
+    const runs = endpoints.map((endpoint) => this.#announceAt(endpoint, announce, either));
     if (announce.event === "stopped") await Promise.allSettled(runs);
     try {
       const first = await Promise.any(runs.map(async (run, index) => ({ answer: await run, index })));
-      const timer = this.ports.clock.setTimeout(() => rest.abort(), LATE_MS);
+      const timer = this.#ports.clock.setTimeout(() => rest.abort(), LATE_MS);
       const others = runs.filter((_, index) => index !== first.index).map((run) => run.then(late, () => {}));
       void Promise.all(others).finally(() => timer.cancel());
       return first.answer;
@@ -99,22 +99,22 @@ export class UdpTrackerClient {
     }
   }
 
-  private async announceAt(endpoint: Endpoint, announce: Announce, signal: AbortSignal): Promise<AnnounceAnswer> {
-    const socket = await this.socket(endpoint.family);
+  async #announceAt(endpoint: Endpoint, announce: Announce, signal: AbortSignal): Promise<AnnounceAnswer> {
+    const socket = await this.#socket(endpoint.family);
     for (const tryMs of TRY_MS) {
-      const connectionId = await this.connect(endpoint, socket, tryMs, signal);
+      const connectionId = await this.#connect(endpoint, socket, tryMs, signal);
       if (connectionId === null) continue;
-      const transactionId = this.newTransaction();
+      const transactionId = this.#newTransaction();
       const request = announceRequest(connectionId, transactionId, announce, endpoint.path);
-      const answer = await this.exchange(endpoint, socket, transactionId, request, tryMs, signal);
+      const answer = await this.#exchange(endpoint, socket, transactionId, request, tryMs, signal);
       if (answer === null) continue;
       try {
         const parsed = { ...parseAnnounce(answer, endpoint.family), from: endpoint.to.host };
-        this.remember(endpoint, announce.event);
+        this.#remember(endpoint, announce.event);
         return parsed;
       } catch (error) {
         // The error may be about a connection id that the tracker forgot early: the next announce gets a new one.
-        this.connections.delete(endpointKey(endpoint));
+        this.#connections.delete(endpointKey(endpoint));
         throw error;
       }
     }
@@ -123,35 +123,35 @@ export class UdpTrackerClient {
 
   /** Releases the sockets; requests under way end by their signal or deadline. */
   async close(): Promise<void> {
-    this.closing.abort(new MillraceError("closed", "the tracker client is closed"));
-    const sockets = await Promise.allSettled(this.sockets.values());
+    this.#closing.abort(new MillraceError("closed", "the tracker client is closed"));
+    const sockets = await Promise.allSettled(this.#sockets.values());
     for (const socket of sockets) if (socket.status === "fulfilled") socket.value.close();
-    this.sockets.clear();
-    this.transactions.clear();
-    this.connections.clear();
-    this.answered.clear();
+    this.#sockets.clear();
+    this.#transactions.clear();
+    this.#connections.clear();
+    this.#answered.clear();
   }
 
-  private remember(endpoint: Endpoint, event: Announce["event"]): void {
+  #remember(endpoint: Endpoint, event: Announce["event"]): void {
     const key = endpointKey(endpoint);
-    this.answered.delete(key);
+    this.#answered.delete(key);
     if (event === "stopped") return;
-    this.answered.add(key);
-    if (this.answered.size > MAX_CONNECTIONS) this.answered.delete(this.answered.values().next().value!);
+    this.#answered.add(key);
+    if (this.#answered.size > MAX_CONNECTIONS) this.#answered.delete(this.#answered.values().next().value!);
   }
 
   /** One endpoint per address family, at least one. */
-  private async endpoints(tracker: string, signal: AbortSignal): Promise<readonly Endpoint[]> {
+  async #endpoints(tracker: string, signal: AbortSignal): Promise<readonly Endpoint[]> {
     const url = new URL(tracker);
     const port = Number(url.port);
     if (port < 1) throw new MillraceError("invalid_argument", "a UDP tracker needs a port");
     const name = url.hostname.replace(/^\[|\]$/g, "");
     const literal = canonicalHost(name);
-    const hosts = literal === null ? await this.ports.network.resolve(name, { signal }) : [literal];
+    const hosts = literal === null ? await this.#ports.network.resolve(name, { signal }) : [literal];
     const path = `${url.pathname}${url.search}`;
     const v4 = hosts.find((candidate) => !candidate.includes(":"));
     // On a machine without IPv6 that attempt would only run into its deadline.
-    const v6 = v4 === undefined || this.hasIpv6() ? hosts.find((candidate) => candidate.includes(":")) : undefined;
+    const v6 = v4 === undefined || this.#hasIpv6() ? hosts.find((candidate) => candidate.includes(":")) : undefined;
     const endpoints: Endpoint[] = [];
     if (v4 !== undefined) endpoints.push({ to: { host: v4, port }, family: 4, path });
     if (v6 !== undefined) endpoints.push({ to: { host: v6, port }, family: 6, path });
@@ -159,63 +159,63 @@ export class UdpTrackerClient {
     return endpoints;
   }
 
-  private hasIpv6(): boolean {
-    return this.ports.network.interfaces().some(({ family, host }) => family === 6 && isPublicHost(host));
+  #hasIpv6(): boolean {
+    return this.#ports.network.interfaces().some(({ family, host }) => family === 6 && isPublicHost(host));
   }
 
-  private socket(family: 4 | 6): Promise<UdpSocket> {
-    if (this.closing.signal.aborted) return Promise.reject(abortError(this.closing.signal));
-    let socket = this.sockets.get(family);
+  #socket(family: 4 | 6): Promise<UdpSocket> {
+    if (this.#closing.signal.aborted) return Promise.reject(abortError(this.#closing.signal));
+    let socket = this.#sockets.get(family);
     if (socket === undefined) {
-      socket = this.ports.udp.bind({ host: family === 4 ? "0.0.0.0" : "::", port: 0 }).then((bound) => {
-        bound.onMessage((data, from) => this.receive(data, from));
+      socket = this.#ports.udp.bind({ host: family === 4 ? "0.0.0.0" : "::", port: 0 }).then((bound) => {
+        bound.onMessage((data, from) => this.#receive(data, from));
         return bound;
       });
-      this.sockets.set(family, socket);
-      socket.catch(() => this.sockets.delete(family));
+      this.#sockets.set(family, socket);
+      socket.catch(() => this.#sockets.delete(family));
     }
     return socket;
   }
 
-  private receive(datagram: Uint8Array, from: SocketAddress): void {
+  #receive(datagram: Uint8Array, from: SocketAddress): void {
     const id = transactionOf(datagram);
-    const transaction = id === null ? undefined : this.transactions.get(id);
+    const transaction = id === null ? undefined : this.#transactions.get(id);
     if (transaction === undefined || from.port !== transaction.to.port) return;
     if (canonicalHost(from.host) !== canonicalHost(transaction.to.host)) return;
     transaction.answer(datagram);
   }
 
-  private async connect(
+  async #connect(
     endpoint: Endpoint,
     socket: UdpSocket,
     tryMs: number,
     signal: AbortSignal,
   ): Promise<bigint | null> {
     const key = endpointKey(endpoint);
-    const known = this.connections.get(key);
-    if (known !== undefined && known.untilMs > this.ports.clock.monotonic()) return known.id;
-    const transactionId = this.newTransaction();
-    const sentMs = this.ports.clock.monotonic();
-    const answer = await this.exchange(endpoint, socket, transactionId, connectRequest(transactionId), tryMs, signal);
+    const known = this.#connections.get(key);
+    if (known !== undefined && known.untilMs > this.#ports.clock.monotonic()) return known.id;
+    const transactionId = this.#newTransaction();
+    const sentMs = this.#ports.clock.monotonic();
+    const answer = await this.#exchange(endpoint, socket, transactionId, connectRequest(transactionId), tryMs, signal);
     if (answer === null) return null;
     const id = parseConnect(answer);
-    this.connections.delete(key);
-    this.connections.set(key, { id, untilMs: sentMs + CONNECTION_LIFE_MS });
-    if (this.connections.size > MAX_CONNECTIONS) this.connections.delete(this.connections.keys().next().value!);
+    this.#connections.delete(key);
+    this.#connections.set(key, { id, untilMs: sentMs + CONNECTION_LIFE_MS });
+    if (this.#connections.size > MAX_CONNECTIONS) this.#connections.delete(this.#connections.keys().next().value!);
     return id;
   }
 
-  private newTransaction(): number {
-    if (this.transactions.size >= MAX_TRANSACTIONS) {
+  #newTransaction(): number {
+    if (this.#transactions.size >= MAX_TRANSACTIONS) {
       throw new MillraceError("too_busy", "too many tracker requests are under way");
     }
     const draw = new Uint32Array(1);
-    do crypto.getRandomValues(draw); while (this.transactions.has(draw[0]!));
+    do crypto.getRandomValues(draw); while (this.#transactions.has(draw[0]!));
     return draw[0]!;
   }
 
   /** Sends the request and waits for its reply; null after `tryMs`. */
-  private exchange(
+  #exchange(
     endpoint: Endpoint,
     socket: UdpSocket,
     id: number,
@@ -226,15 +226,15 @@ export class UdpTrackerClient {
     return new Promise<Uint8Array | null>((resolve, reject) => {
       if (signal.aborted) return reject(abortError(signal));
       const finish = (settle: () => void) => {
-        this.transactions.delete(id);
+        this.#transactions.delete(id);
         timer.cancel();
         signal.removeEventListener("abort", abort);
         settle();
       };
       const abort = () => finish(() => reject(abortError(signal)));
-      const timer = this.ports.clock.setTimeout(() => finish(() => resolve(null)), tryMs);
+      const timer = this.#ports.clock.setTimeout(() => finish(() => resolve(null)), tryMs);
       signal.addEventListener("abort", abort, { once: true });
-      this.transactions.set(id, { to: endpoint.to, answer: (datagram) => finish(() => resolve(datagram)) });
+      this.#transactions.set(id, { to: endpoint.to, answer: (datagram) => finish(() => resolve(datagram)) });
       // A failed send counts as a lost datagram: the deadline of this try handles it.
       socket.send(request, endpoint.to).catch(() => {});
     });

@@ -5,30 +5,30 @@ import type { Broadcast, BroadcastOptions } from "../live/broadcast/broadcast-ty
 
 /** Starts broadcasts and ends all of them with the engine. */
 export class SentBroadcasts {
-  private readonly parts: BroadcastParts;
-  private readonly all = new Set<Promise<Broadcast>>();
-  private readonly closing = new AbortController();
+  readonly #parts: BroadcastParts;
+  readonly #all = new Set<Promise<Broadcast>>();
+  readonly #closing = new AbortController();
 
   constructor(parts: BroadcastParts) {
-    this.parts = parts;
+    this.#parts = parts;
   }
 
   /** As `startBroadcast`; rejects with `closed` when the engine ends first. */
   async start(options: BroadcastOptions): Promise<Broadcast> {
-    const { signal: ending } = this.closing;
+    const { signal: ending } = this.#closing;
     if (ending.aborted) throw abortError(ending);
     const signal = options.signal === undefined ? ending : AbortSignal.any([options.signal, ending]);
-    const forget = () => void this.all.delete(starting);
-    const starting: Promise<Broadcast> = startBroadcast({ ...this.parts, closed: forget }, { ...options, signal });
-    this.all.add(starting);
+    const forget = () => void this.#all.delete(starting);
+    const starting: Promise<Broadcast> = startBroadcast({ ...this.#parts, closed: forget }, { ...options, signal });
+    this.#all.add(starting);
     starting.catch(forget);
     return await starting;
   }
 
   /** Ends all broadcasts, including those still starting, and waits for them. */
   async close(): Promise<void> {
-    this.closing.abort(new MillraceError("closed", "the engine is closing"));
-    await Promise.all([...this.all].map(async (starting) => {
+    this.#closing.abort(new MillraceError("closed", "the engine is closing"));
+    await Promise.all([...this.#all].map(async (starting) => {
       const broadcast = await starting.catch(() => null);
       await broadcast?.close();
     }));

@@ -72,23 +72,23 @@ const ownedBy = (owner: string | undefined, isExact = false) => (eb: Where) =>
 
 /** The playlist and its trash in the database. */
 export class Playlist {
-  private readonly store: Store;
-  private readonly clock: Clock;
+  readonly #store: Store;
+  readonly #clock: Clock;
 
   constructor(store: Store, clock: Clock) {
-    this.store = store;
-    this.clock = clock;
+    this.#store = store;
+    this.#clock = clock;
   }
 
   /** Whether the database was damaged and set aside, so that this run began with an empty playlist. */
   get wasReplaced(): boolean {
-    return this.store.wasReplaced;
+    return this.#store.wasReplaced;
   }
 
   /** Whether the playlist can be read. */
   async isLoaded(): Promise<boolean> {
     try {
-      const db = await this.store.read();
+      const db = await this.#store.read();
       await db.selectFrom("playlist_items").select("id").limit(1).execute();
       return true;
     } catch {
@@ -98,7 +98,7 @@ export class Playlist {
 
   /** Adds an item; returns its id. */
   async add(item: NewItem): Promise<number> {
-    const db = await this.store.open();
+    const db = await this.#store.open();
     const located = {
       infohash: item.infohash ?? "",
       contentId: item.contentId ?? null,
@@ -107,7 +107,7 @@ export class Playlist {
     };
     const { hash, hashV2 } = contentHashes(located);
     const group = mediaGroup({ title: item.title, tvgId: "" });
-    const now = this.now();
+    const now = this.#now();
     return await db.transaction().execute(async (trx) => {
       const like = item.useMediaGroups
         ? await trx.selectFrom("playlist_items").select(["is_favorite", "enabled"]).where("media_group", "=", group)
@@ -155,7 +155,7 @@ export class Playlist {
 
   /** One item of the playlist. Rejects with `not_found`. */
   async get(id: number): Promise<PlaylistItem> {
-    const db = await this.store.read();
+    const db = await this.#store.read();
     const item = await db.selectFrom("playlist_items").selectAll().where("id", "=", id).where("is_deleted", "=", 0)
       .executeTakeFirst();
     if (item === undefined) throw notFound(id, "playlist");
@@ -165,8 +165,8 @@ export class Playlist {
   /** Changes an item. Rejects with `not_found`, or `conflict` for a locked item. */
   async update(id: number, changes: ItemChanges, scope: Scope = {}): Promise<void> {
     const { title, ...shared } = changes;
-    await this.change([id], scope, async (trx, ids) => {
-      const now = this.now();
+    await this.#change([id], scope, async (trx, ids) => {
+      const now = this.#now();
       const set: Updateable<PlaylistItemsTable> = { updated_at: now };
       if (shared.poster !== undefined) set.poster = shared.poster;
       if (shared.tvgLogo !== undefined) set.tvg_logo = shared.tvgLogo;
@@ -189,8 +189,8 @@ export class Playlist {
 
   /** Sets one flag. Rejects as `update`; of a locked item only `locked` can be changed. */
   async setFlag(flag: ItemFlag, ids: readonly number[], value: boolean, scope: Scope = {}): Promise<void> {
-    await this.change(ids, scope, async (trx, all) => {
-      await trx.updateTable("playlist_items").set({ [flag]: Number(value), updated_at: this.now() })
+    await this.#change(ids, scope, async (trx, all) => {
+      await trx.updateTable("playlist_items").set({ [flag]: Number(value), updated_at: this.#now() })
         .where("id", "in", among(all)).execute();
       if (flag === "locked" && !value) {
         // Changes that their lists made while they were locked take effect at the next update.
@@ -206,17 +206,17 @@ export class Playlist {
 
   /** Moves items to the trash. Rejects as `update`; then none is moved. */
   async remove(ids: readonly number[], scope: Scope = {}): Promise<void> {
-    await this.change(ids, scope, async (trx, all) => {
+    await this.#change(ids, scope, async (trx, all) => {
       // Clearing vanished_at marks it as deleted by the user, so that its list does not bring it back.
-      await trx.updateTable("playlist_items").set({ is_deleted: 1, vanished_at: null, updated_at: this.now() })
+      await trx.updateTable("playlist_items").set({ is_deleted: 1, vanished_at: null, updated_at: this.#now() })
         .where("id", "in", among(all)).execute();
     });
   }
 
   /** Brings an item back from the trash. Rejects with `not_found`. */
   async restore(id: number, owner?: string): Promise<void> {
-    const db = await this.store.open();
-    const now = this.now();
+    const db = await this.#store.open();
+    const now = this.#now();
     const restored = await db.updateTable("playlist_items").set((eb) => ({
       is_deleted: 0,
       updated_at: now,
@@ -231,7 +231,7 @@ export class Playlist {
    * remembered, so that the next update does not bring them back.
    */
   async clearTrash(owner?: string): Promise<void> {
-    const db = await this.store.open();
+    const db = await this.#store.open();
     await db.transaction().execute(async (trx) => {
       const trashed = (eb: Where) => eb.and([eb("is_deleted", "=", 1), ownedBy(owner, true)(eb)]);
       await deleteItems(
@@ -248,7 +248,7 @@ export class Playlist {
 
   /** Deletes for good all items of the playlist, or those of `owner`, except locked ones, and counts those. The trash stays. */
   async clear(owner?: string): Promise<{ readonly keptLocked: number }> {
-    const db = await this.store.open();
+    const db = await this.#store.open();
     return await db.transaction().execute(async (trx) => {
       const theirs = ownedBy(owner, true);
       await deleteItems(trx, (eb) => eb.and([eb("is_deleted", "=", 0), eb("locked", "=", 0), theirs(eb)]));
@@ -265,19 +265,19 @@ export class Playlist {
 
   /** See `listCategories`. */
   async categories(owner?: string): ReturnType<typeof listCategories> {
-    return await listCategories(await this.store.read(), owner);
+    return await listCategories(await this.#store.read(), owner);
   }
 
   /** How many items match; `offset` and `limit` do not count. */
   async count(request: ListRequest = {}): Promise<number> {
-    return await countItems(await this.store.read(), request);
+    return await countItems(await this.#store.read(), request);
   }
 
   /** The matching items as `itemsJson` yields them and the number of matches without `offset` and `limit`, from one snapshot. */
   async list(request: ListRequest = {}): Promise<{ total: number; items: AsyncGenerator<Uint8Array<ArrayBuffer>> }> {
-    const snapshot = await this.store.snapshot();
+    const snapshot = await this.#store.snapshot();
     try {
-      return { total: await countItems(snapshot.db, request), items: this.itemsOf(snapshot, request) };
+      return { total: await countItems(snapshot.db, request), items: this.#itemsOf(snapshot, request) };
     } catch (error) {
       await snapshot.release();
       throw error;
@@ -286,12 +286,12 @@ export class Playlist {
 
   /** Only the items of `list`. */
   async *json(request: ListRequest = {}): AsyncGenerator<Uint8Array<ArrayBuffer>> {
-    yield* this.itemsOf(await this.store.snapshot(), request);
+    yield* this.#itemsOf(await this.#store.snapshot(), request);
   }
 
-  private async *itemsOf(snapshot: Snapshot, request: ListRequest): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+  async *#itemsOf(snapshot: Snapshot, request: ListRequest): AsyncGenerator<Uint8Array<ArrayBuffer>> {
     try {
-      yield* itemsJson(snapshot.db, request, this.store.isRemote ? "text" : "bytes");
+      yield* itemsJson(snapshot.db, request, this.#store.isRemote ? "text" : "bytes");
     } finally {
       await snapshot.release();
     }
@@ -299,29 +299,29 @@ export class Playlist {
 
   /** See `iconOf`. */
   icon(request: IconRequest): Promise<string | null> {
-    return iconOf(this.store, request);
+    return iconOf(this.#store, request);
   }
 
-  private now(): number {
-    return Math.floor(this.clock.now() / 1000);
+  #now(): number {
+    return Math.floor(this.#clock.now() / 1000);
   }
 
   /** Runs `apply` on the ids, or on their whole media groups, in parts, if all exist and none is locked. */
-  private async change(
+  async #change(
     ids: readonly number[],
     scope: Scope,
     apply: (trx: Transaction<Schema>, ids: readonly number[]) => Promise<void>,
     evenLocked = false,
   ): Promise<void> {
     if (ids.length === 0) return;
-    const db = await this.store.open();
+    const db = await this.#store.open();
     await db.transaction().execute(async (trx) => {
-      const found = await this.select(trx, scope.owner).where("id", "in", among(ids)).execute();
+      const found = await this.#select(trx, scope.owner).where("id", "in", among(ids)).execute();
       const there = new Set(found.map((item) => item.id));
       const missing = ids.find((id) => !there.has(id));
       if (missing !== undefined) throw notFound(missing, "playlist");
       const all = scope.useMediaGroups
-        ? await this.select(trx, scope.owner).where("media_group", "in", found.map((item) => item.media_group))
+        ? await this.#select(trx, scope.owner).where("media_group", "in", found.map((item) => item.media_group))
           .execute()
         : found;
       const locked = evenLocked ? undefined : all.find((item) => item.locked === 1);
@@ -330,7 +330,7 @@ export class Playlist {
     });
   }
 
-  private select(db: Db, owner: string | undefined) {
+  #select(db: Db, owner: string | undefined) {
     return db.selectFrom("playlist_items").select(["id", "locked", "media_group"]).where("is_deleted", "=", 0)
       .where(ownedBy(owner));
   }

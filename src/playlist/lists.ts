@@ -42,43 +42,44 @@ export interface ListsParts {
 export class Lists {
   readonly tasks: TaskList;
   readonly external: Pick<ExternalPlaylists, "get">;
-  private readonly parts: ListsParts;
-  private readonly playlists: ExternalPlaylists;
-  private readonly updater: ExternalUpdater;
-  private readonly schedule: ExternalSchedule;
+  readonly #parts: ListsParts;
+  readonly #playlists: ExternalPlaylists;
+  readonly #updater: ExternalUpdater;
+  readonly #schedule: ExternalSchedule;
 
   constructor(parts: ListsParts) {
     const { store, clock, log, open, sealer, random = Math.random } = parts;
-    this.parts = parts;
+    this.#parts = parts;
     this.tasks = new TaskList(clock, (kind, error) => log.log("error", "a task failed", { kind, error }));
-    this.playlists = new ExternalPlaylists(store, clock, sealer);
-    this.external = this.playlists;
-    const { playlists, spools } = this;
-    this.updater = new ExternalUpdater({ store, playlists, clock, log, open, sealer, spools, random });
-    this.schedule = new ExternalSchedule({ store, updater: this.updater, clock, log });
+    this.#playlists = new ExternalPlaylists(store, clock, sealer);
+    this.external = this.#playlists;
+    const playlists = this.#playlists;
+    const spools = this.#spools;
+    this.#updater = new ExternalUpdater({ store, playlists, clock, log, open, sealer, spools, random });
+    this.#schedule = new ExternalSchedule({ store, updater: this.#updater, clock, log });
   }
 
   /** Removes the files of a killed run, and starts the schedule of external playlists unless the database is still empty. */
   async start(): Promise<void> {
-    await removeLeftSpools(this.spools).catch((error) => {
-      this.parts.log.log("warn", "lists that an earlier run left could not be removed", { error });
+    await removeLeftSpools(this.#spools).catch((error) => {
+      this.#parts.log.log("warn", "lists that an earlier run left could not be removed", { error });
     });
-    if (await this.parts.store.mayHoldData()) void this.schedule.wake();
+    if (await this.#parts.store.mayHoldData()) void this.#schedule.wake();
   }
 
   /** Stores a list until it is imported. Rejects with `too_large`, `disk_full` or `io`. */
   keep(chunks: AsyncIterable<Uint8Array>): Promise<Spooled> {
-    return spool(this.spools, chunks, MAX_IMPORT_BYTES);
+    return spool(this.#spools, chunks, MAX_IMPORT_BYTES);
   }
 
-  private get spools(): SpoolParts {
-    const { files, stateDir } = this.parts;
+  get #spools(): SpoolParts {
+    const { files, stateDir } = this.#parts;
     return { files, directory: stateDir === null ? null : `${stateDir}/imports` };
   }
 
   /** Imports a list in the background, then removes it; returns the task. Rejects with `too_busy`. */
   async import(list: Spooled, owner: string, allowPrivate: boolean): Promise<number> {
-    const { store, clock } = this.parts;
+    const { store, clock } = this.#parts;
     try {
       return this.tasks.start(
         "playlist_import",
@@ -93,7 +94,7 @@ export class Lists {
 
   /** Fetches a list and imports it in the background; returns the task. Rejects with `too_busy`. */
   importUrl(url: string, owner: string, allowPrivate: boolean): number {
-    const { store, clock, open } = this.parts;
+    const { store, clock, open } = this.#parts;
     return this.tasks.start("playlist_import", async (progress) => {
       const late = deadline(clock, DOWNLOAD_TIMEOUT_MS, progress.signal);
       let list: Spooled | null = null;
@@ -116,74 +117,77 @@ export class Lists {
 
   /** Adds an external playlist and, unless `updateNow` is false, begins to fetch it; returns its id. */
   async addExternal(list: NewExternalPlaylist, updateNow: boolean): Promise<number> {
-    const id = await this.playlists.add(list);
+    const id = await this.#playlists.add(list);
     // A failure is logged, and shown as `lastError`.
-    if (updateNow) this.updater.update(id).catch(() => {}).finally(() => void this.schedule.wake());
-    else void this.schedule.wake();
+    if (updateNow) this.#updater.update(id).catch(() => {}).finally(() => void this.#schedule.wake());
+    else void this.#schedule.wake();
     return id;
   }
 
   /** See `ExternalPlaylists.edit`. */
   async editExternal(id: number, edit: ExternalPlaylistEdit): Promise<void> {
-    await this.playlists.edit(id, edit);
-    void this.schedule.wake();
+    await this.#playlists.edit(id, edit);
+    void this.#schedule.wake();
   }
 
   /** See `ExternalPlaylists.delete`. */
   async deleteExternal(id: number): Promise<void> {
-    await this.playlists.delete(id);
+    await this.#playlists.delete(id);
   }
 
   /** See `ExternalUpdater.update`. */
   async updateExternal(id: number): Promise<void> {
-    await this.updater.update(id);
-    void this.schedule.wake();
+    await this.#updater.update(id);
+    void this.#schedule.wake();
   }
 
   /** Updates all external playlists in the background; returns the task. Failures are reported by the playlist's name. */
   updateAllExternal(): number {
     return this.tasks.start("update_all_external_playlists", async (progress) => {
-      const lists = await this.playlists.get();
+      const lists = await this.#playlists.get();
       progress.total = lists.length;
       for (const { id, name } of lists) {
         if (progress.signal.aborted) return;
         try {
-          await this.updater.update(id, (error) => progress.report({ ...error, message: `${name}: ${error.message}` }));
+          await this.#updater.update(
+            id,
+            (error) => progress.report({ ...error, message: `${name}: ${error.message}` }),
+          );
         } catch (error) {
           const message = error instanceof MillraceError ? error.message : "internal error";
           progress.report({ line: 0, message: `${name}: ${message}` });
         }
         progress.done++;
       }
-      void this.schedule.wake();
+      void this.#schedule.wake();
     });
   }
 
   /** See `exportM3u`. */
   export(request: ExportRequest): AsyncGenerator<string> {
-    return exportM3u(this.parts.store, request);
+    return exportM3u(this.#parts.store, request);
   }
 
   /** See `searchItems`. */
   search(request: SearchRequest): Promise<SearchPage> {
-    return searchItems(this.parts.store, request);
+    return searchItems(this.#parts.store, request);
   }
 
   /** Programme guides that lists named, in the order of their addresses. */
   async guides(): Promise<string[]> {
-    const db = await this.parts.store.read();
+    const db = await this.#parts.store.read();
     const rows = await db.selectFrom("guides").select("url").distinct().orderBy("url").execute();
     return rows.map(({ url }) => url);
   }
 
   /** See `itemsToAnalyze` in `learn.ts`. */
   itemsToAnalyze(ids: readonly number[], useMediaGroups: boolean, limit: number): ReturnType<typeof itemsToAnalyze> {
-    return itemsToAnalyze(this.parts.store, ids, useMediaGroups, limit);
+    return itemsToAnalyze(this.#parts.store, ids, useMediaGroups, limit);
   }
 
   /** See `learn` in `learn.ts`. */
   learn(id: number, facts: ItemFacts): Promise<void> {
-    return learn(this.parts.store, this.parts.clock, id, facts);
+    return learn(this.#parts.store, this.#parts.clock, id, facts);
   }
 
   /**
@@ -191,7 +195,7 @@ export class Lists {
    * as `guardedOpen`, `not_found` for 404 and 410, `connection_failed` for other failures.
    */
   async guidesAt(url: string, allowPrivate: boolean, signal: AbortSignal): Promise<string[] | null> {
-    const { clock, open } = this.parts;
+    const { clock, open } = this.#parts;
     const late = deadline(clock, ANSWER_TIMEOUT_MS, signal);
     try {
       const options = { timeoutMs: ANSWER_TIMEOUT_MS, maxBytes: MAX_IMPORT_BYTES, allowPrivate };
@@ -218,7 +222,7 @@ export class Lists {
 
   /** Ends tasks, updates and the schedule. */
   async close(): Promise<void> {
-    await Promise.all([this.schedule.close(), this.updater.close(), this.tasks.close()]);
+    await Promise.all([this.#schedule.close(), this.#updater.close(), this.tasks.close()]);
   }
 }
 

@@ -85,20 +85,20 @@ class Task implements TaskProgress {
 
 /** The tasks of one engine, by number. */
 export class TaskList {
-  private readonly clock: Clock;
-  private readonly onFault: (kind: string, error: unknown) => void;
-  private readonly tasks = new Map<number, Task>();
-  private readonly queue: Task[] = [];
-  private running = 0;
-  private lastId: number;
-  private isClosed = false;
+  readonly #clock: Clock;
+  readonly #onFault: (kind: string, error: unknown) => void;
+  readonly #tasks = new Map<number, Task>();
+  readonly #queue: Task[] = [];
+  #running = 0;
+  #lastId: number;
+  #isClosed = false;
 
   /** `onFault` is called with failures that are faults of the engine itself. */
   constructor(clock: Clock, onFault: (kind: string, error: unknown) => void) {
-    this.clock = clock;
-    this.onFault = onFault;
+    this.#clock = clock;
+    this.#onFault = onFault;
     // Ids begin at the clock, so that an id of an earlier run is not mistaken for one of this run.
-    this.lastId = Math.floor(this.clock.now() / 1000) % 1_000_000_000;
+    this.#lastId = Math.floor(this.#clock.now() / 1000) % 1_000_000_000;
   }
 
   /**
@@ -110,67 +110,67 @@ export class TaskList {
     work: (progress: TaskProgress) => Promise<void>,
     tidyUp: () => Promise<void> = () => Promise.resolve(),
   ): number {
-    if (this.isClosed) throw new MillraceError("closed", "the engine is closing");
-    if (this.queue.length >= MAX_QUEUED) throw new MillraceError("too_busy", "too many tasks are waiting; try later");
-    const task = new Task(++this.lastId, kind, work, tidyUp);
-    this.tasks.set(task.id, task);
-    this.queue.push(task);
-    this.next();
+    if (this.#isClosed) throw new MillraceError("closed", "the engine is closing");
+    if (this.#queue.length >= MAX_QUEUED) throw new MillraceError("too_busy", "too many tasks are waiting; try later");
+    const task = new Task(++this.#lastId, kind, work, tidyUp);
+    this.#tasks.set(task.id, task);
+    this.#queue.push(task);
+    this.#next();
     return task.id;
   }
 
   /** All remembered tasks, the newest first. */
   list(): readonly TaskStatus[] {
-    return [...this.tasks.keys()].reverse().map((id) => this.status(id));
+    return [...this.#tasks.keys()].reverse().map((id) => this.status(id));
   }
 
   /** State of a task. Throws `not_found` for an id that is unknown or forgotten. */
   status(id: number): TaskStatus {
-    const { kind, state, done, total, skipped, errors, errorCount, failure } = this.find(id);
+    const { kind, state, done, total, skipped, errors, errorCount, failure } = this.#find(id);
     return { id, kind, state, done, total, skipped, errors: [...errors], errorCount, failure };
   }
 
   /** Stops a task; what it has done so far stays. A task that ended stays as it is. Throws `not_found`. */
   cancel(id: number): void {
-    const task = this.find(id);
+    const task = this.#find(id);
     if (task.state !== "queued" && task.state !== "running") return;
     task.control.abort(new MillraceError("aborted", "the task was cancelled"));
-    const at = this.queue.indexOf(task);
+    const at = this.#queue.indexOf(task);
     if (at < 0) return;
-    this.queue.splice(at, 1);
+    this.#queue.splice(at, 1);
     task.state = "cancelled";
-    void this.tidied(task).then(() => this.over(task, "cancelled"));
+    void this.#tidied(task).then(() => this.#over(task, "cancelled"));
   }
 
   /** Resolves when the task has ended, whatever its outcome. */
   ended(id: number): Promise<void> {
-    return this.find(id).ended;
+    return this.#find(id).ended;
   }
 
   /** Cancels everything and waits for it. */
   async close(): Promise<void> {
-    this.isClosed = true;
-    for (const id of [...this.tasks.keys()]) this.cancel(id);
-    await Promise.all([...this.tasks.values()].map((task) => task.ended));
+    this.#isClosed = true;
+    for (const id of [...this.#tasks.keys()]) this.cancel(id);
+    await Promise.all([...this.#tasks.values()].map((task) => task.ended));
   }
 
-  private find(id: number): Task {
-    const task = this.tasks.get(id);
+  #find(id: number): Task {
+    const task = this.#tasks.get(id);
     if (task === undefined) throw new MillraceError("not_found", `no task ${id}`);
     return task;
   }
 
-  private next(): void {
-    while (this.running < MAX_RUNNING) {
-      const task = this.queue.shift();
+  #next(): void {
+    while (this.#running < MAX_RUNNING) {
+      const task = this.#queue.shift();
       if (task === undefined) return;
-      this.running++;
+      this.#running++;
       task.state = "running";
-      void this.run(task);
+      void this.#run(task);
     }
   }
 
-  private async run(task: Task): Promise<void> {
+  async #run(task: Task): Promise<void> {
     let state: TaskState = "done";
     try {
       await task.work(task);
@@ -179,26 +179,26 @@ export class TaskList {
       state = task.signal.aborted ? "cancelled" : "failed";
       const told = error instanceof MillraceError && error.code !== "internal" ? error.message : null;
       if (state === "failed") task.failure = told ?? "internal error";
-      if (state === "failed" && told === null) this.onFault(task.kind, error);
+      if (state === "failed" && told === null) this.#onFault(task.kind, error);
     }
-    await this.tidied(task);
-    this.running--;
-    this.over(task, state);
-    this.next();
+    await this.#tidied(task);
+    this.#running--;
+    this.#over(task, state);
+    this.#next();
   }
 
-  private async tidied(task: Task): Promise<void> {
+  async #tidied(task: Task): Promise<void> {
     try {
       await task.tidyUp();
     } catch (error) {
-      this.onFault(task.kind, error);
+      this.#onFault(task.kind, error);
     }
   }
 
-  private over(task: Task, state: TaskState): void {
+  #over(task: Task, state: TaskState): void {
     task.state = state;
     task.end();
-    const ended = [...this.tasks.values()].filter(({ state }) => state !== "queued" && state !== "running");
-    for (const old of ended.slice(0, Math.max(0, ended.length - MAX_ENDED))) this.tasks.delete(old.id);
+    const ended = [...this.#tasks.values()].filter(({ state }) => state !== "queued" && state !== "running");
+    for (const old of ended.slice(0, Math.max(0, ended.length - MAX_ENDED))) this.#tasks.delete(old.id);
   }
 }

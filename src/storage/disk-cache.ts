@@ -63,140 +63,140 @@ export async function createDiskCache(options: DiskCacheOptions): Promise<PieceC
 
 class DiskCache implements PieceCache {
   readonly limitBytes: number;
-  private readonly directory: string;
-  private readonly shared: DiskShared;
-  private readonly handles: HandleCache;
-  private readonly stores = new Map<string, Promise<DiskStore>>();
+  readonly #directory: string;
+  readonly #shared: DiskShared;
+  readonly #handles: HandleCache;
+  readonly #stores = new Map<string, Promise<DiskStore>>();
   /** Space used by torrents that aren't open. */
-  private readonly dormant = new Map<string, UnitOwner>();
-  private closed = false;
+  readonly #dormant = new Map<string, UnitOwner>();
+  #closed = false;
 
   constructor(options: DiskCacheOptions) {
     this.limitBytes = options.limitBytes ?? 0;
-    this.directory = options.directory;
-    this.shared = diskShared(options, this.limitBytes);
-    this.handles = new HandleCache(options.files);
+    this.#directory = options.directory;
+    this.#shared = diskShared(options, this.limitBytes);
+    this.#handles = new HandleCache(options.files);
   }
 
   get buffers(): BufferPool {
-    return this.shared.buffers;
+    return this.#shared.buffers;
   }
 
   get usedBytes(): number {
-    return this.shared.lru.usedBytes;
+    return this.#shared.lru.usedBytes;
   }
 
   async open(layout: TorrentLayout): Promise<PieceStore> {
     const id = layout.infohashHex;
-    if (this.closed) throw new MillraceError("closed", "the cache is closed");
+    if (this.#closed) throw new MillraceError("closed", "the cache is closed");
     if (!INFOHASH.test(id)) {
       throw new MillraceError("invalid_argument", "an infohash in lower-case hexadecimal is expected");
     }
-    if (this.stores.has(id)) throw new MillraceError("conflict", "this torrent's pieces are already open");
-    const opening = this.openNow(layout);
-    this.stores.set(id, opening);
+    if (this.#stores.has(id)) throw new MillraceError("conflict", "this torrent's pieces are already open");
+    const opening = this.#openNow(layout);
+    this.#stores.set(id, opening);
     try {
       return await opening;
     } catch (error) {
-      this.stores.delete(id);
+      this.#stores.delete(id);
       throw error;
     }
   }
 
   async remove(infohashHex: string): Promise<void> {
-    if (this.stores.has(infohashHex)) throw new MillraceError("conflict", "this torrent's pieces are in use");
+    if (this.#stores.has(infohashHex)) throw new MillraceError("conflict", "this torrent's pieces are in use");
     if (!INFOHASH.test(infohashHex)) return;
-    this.forgetDormant(infohashHex);
-    await this.shared.files.remove(`${this.directory}/${infohashHex}.resume`);
-    await this.shared.files.remove(`${this.directory}/${infohashHex}`);
+    this.#forgetDormant(infohashHex);
+    await this.#shared.files.remove(`${this.#directory}/${infohashHex}.resume`);
+    await this.#shared.files.remove(`${this.#directory}/${infohashHex}`);
   }
 
   async close(): Promise<void> {
-    this.closed = true;
-    const opened = await Promise.allSettled(this.stores.values());
+    this.#closed = true;
+    const opened = await Promise.allSettled(this.#stores.values());
     await Promise.all(opened.map((result) => (result.status === "fulfilled" ? result.value.close() : undefined)));
-    await this.handles.settled();
+    await this.#handles.settled();
   }
 
   /** Counts what earlier runs left, removes what no resume file claims, and makes room. */
   async scan(): Promise<void> {
-    const { files, lru } = this.shared;
-    const names = await files.list(this.directory);
+    const { files, lru } = this.#shared;
+    const names = await files.list(this.#directory);
     for (const name of names) {
-      if (/^[0-9a-f]{40}\.resume\..+\.tmp$/.test(name)) await files.remove(`${this.directory}/${name}`);
+      if (/^[0-9a-f]{40}\.resume\..+\.tmp$/.test(name)) await files.remove(`${this.#directory}/${name}`);
     }
     const found: { readonly id: string; readonly resume: Resume }[] = [];
     await forEachLimited(names.filter((name) => INFOHASH.test(name)), SCAN_CONCURRENCY, async (id) => {
-      const loaded = await loadResume(files, `${this.directory}/${id}.resume`);
-      if (loaded?.resume.layout !== "files") await this.sweepExtents(id, loaded?.resume ?? null);
+      const loaded = await loadResume(files, `${this.#directory}/${id}.resume`);
+      if (loaded?.resume.layout !== "files") await this.#sweepExtents(id, loaded?.resume ?? null);
       if (loaded !== null) found.push({ id, resume: loaded.resume });
     });
     found.sort((a, b) => a.resume.usedMs - b.resume.usedMs);
-    for (const { id, resume } of found) this.addDormant(id, resume);
+    for (const { id, resume } of found) this.#addDormant(id, resume);
     await lru.evict(this.limitBytes === 0 ? 0 : lru.evictableBytes - this.limitBytes);
   }
 
-  private async openNow(layout: TorrentLayout): Promise<DiskStore> {
+  async #openNow(layout: TorrentLayout): Promise<DiskStore> {
     const id = layout.infohashHex;
-    const resumePath = `${this.directory}/${id}.resume`;
-    const loaded = await loadResume(this.shared.files, resumePath);
+    const resumePath = `${this.#directory}/${id}.resume`;
+    const loaded = await loadResume(this.#shared.files, resumePath);
     const fits = loaded !== null && loaded.resume.pieceCount === layout.pieceCount &&
       loaded.resume.pieceLengthBytes === layout.pieceLengthBytes && loaded.resume.totalBytes === layout.totalBytes;
     const kind = fits ? loaded.resume.layout : this.limitBytes > 0 ? "extents" : "files";
     const place = kind === "files" ? filePlacement : extentPlacement;
-    const placement = place(layout, `${this.directory}/${id}`);
-    const medium = new Medium(this.shared.files, this.handles, this.shared.clock, placement);
-    const store: DiskStore = new DiskStore(this.shared, layout, medium, {
+    const placement = place(layout, `${this.#directory}/${id}`);
+    const medium = new Medium(this.#shared.files, this.#handles, this.#shared.clock, placement);
+    const store: DiskStore = new DiskStore(this.#shared, layout, medium, {
       resumePath,
       readOnly: false,
       onClosed: () => {
-        this.stores.delete(id);
-        this.dormant.set(id, store);
+        this.#stores.delete(id);
+        this.#dormant.set(id, store);
       },
     });
-    this.forgetDormant(id);
+    this.#forgetDormant(id);
     await restore(
       store,
       fits ? loaded.resume.have : new Bitfield(layout.pieceCount),
       loaded?.savedMs ?? 0,
-      this.shared.clock,
+      this.#shared.clock,
     );
-    for (const unit of fits ? loaded.resume.order : []) this.shared.lru.touch(store, unit);
+    for (const unit of fits ? loaded.resume.order : []) this.#shared.lru.touch(store, unit);
     return store;
   }
 
-  private addDormant(id: string, resume: Resume): void {
-    const { files, lru } = this.shared;
+  #addDormant(id: string, resume: Resume): void {
+    const { files, lru } = this.#shared;
     const evictable = resume.layout === "extents" && this.limitBytes > 0;
     const owner: UnitOwner = {
       evictable,
       mayEvict: () => true,
       evict: (unit) => {
         lru.change(owner, unit, -(bytes.get(unit) ?? 0));
-        return files.remove(`${this.directory}/${id}/${unit}.extent`).catch(() => {});
+        return files.remove(`${this.#directory}/${id}/${unit}.extent`).catch(() => {});
       },
     };
     const bytes = unitBytes(resume);
     if (!evictable) lru.change(owner, 0, [...bytes.values()].reduce((sum, n) => sum + n, 0));
     else for (const [unit, n] of bytes) lru.change(owner, unit, n);
     for (const unit of resume.order) lru.touch(owner, unit);
-    this.dormant.set(id, owner);
+    this.#dormant.set(id, owner);
   }
 
-  private forgetDormant(id: string): void {
-    const owner = this.dormant.get(id);
+  #forgetDormant(id: string): void {
+    const owner = this.#dormant.get(id);
     if (owner === undefined) return;
-    this.shared.lru.drop(owner);
-    this.dormant.delete(id);
+    this.#shared.lru.drop(owner);
+    this.#dormant.delete(id);
   }
 
   /** Removes extents that the resume file doesn't claim: a crash left them, and they would never be counted. */
-  private async sweepExtents(id: string, resume: Resume | null): Promise<void> {
+  async #sweepExtents(id: string, resume: Resume | null): Promise<void> {
     const claimed = resume === null ? new Map<number, number>() : unitBytes(resume);
-    for (const name of await this.shared.files.list(`${this.directory}/${id}`).catch(() => [])) {
+    for (const name of await this.#shared.files.list(`${this.#directory}/${id}`).catch(() => [])) {
       const match = EXTENT.exec(name);
       if (match === null || claimed.has(Number(match[1]))) continue;
-      await this.shared.files.remove(`${this.directory}/${id}/${name}`).catch(() => {});
+      await this.#shared.files.remove(`${this.#directory}/${id}/${name}`).catch(() => {});
     }
   }
 }

@@ -31,18 +31,18 @@ interface UnitState {
 /** Reads and writes one torrent's files. Offsets are in the torrent's byte space. */
 export class Medium {
   readonly placement: Placement;
-  private readonly files: FilePort;
-  private readonly handles: HandleCache;
-  private readonly clock: Clock;
-  private readonly units = new Map<number, UnitState>();
+  readonly #files: FilePort;
+  readonly #handles: HandleCache;
+  readonly #clock: Clock;
+  readonly #units = new Map<number, UnitState>();
   /** Written since the last flush. */
-  private readonly unsynced = new Set<number>();
-  private readonly removing = new Map<number, Promise<void>>();
+  readonly #unsynced = new Set<number>();
+  readonly #removing = new Map<number, Promise<void>>();
 
   constructor(files: FilePort, handles: HandleCache, clock: Clock, placement: Placement) {
-    this.files = files;
-    this.handles = handles;
-    this.clock = clock;
+    this.#files = files;
+    this.#handles = handles;
+    this.#clock = clock;
     this.placement = placement;
   }
 
@@ -51,18 +51,18 @@ export class Medium {
     for (const part of this.placement.locate(offset, data.length)) {
       const bytes = part.length === data.length ? data : data.subarray(part.at, part.at + part.length);
       if (this.placement.isPadding(part.unit) && bytes.every((byte) => byte === 0)) continue;
-      await this.removing.get(part.unit);
-      const unit = this.unit(part.unit);
+      await this.#removing.get(part.unit);
+      const unit = this.#unit(part.unit);
       unit.active++;
       try {
-        await this.handles.use(this.placement.path(part.unit), "write", (file) => file.write(bytes, part.position));
+        await this.#handles.use(this.placement.path(part.unit), "write", (file) => file.write(bytes, part.position));
       } catch (error) {
         throw asIoError(error, "written");
       } finally {
         unit.active--;
         unit.writes++;
         unit.untold = true;
-        this.unsynced.add(part.unit);
+        this.#unsynced.add(part.unit);
       }
     }
   }
@@ -72,7 +72,7 @@ export class Medium {
     for (const part of this.placement.locate(offset, into.length)) {
       const target = part.length === into.length ? into : into.subarray(part.at, part.at + part.length);
       try {
-        await this.handles.use(this.placement.path(part.unit), "read", async (file) => {
+        await this.#handles.use(this.placement.path(part.unit), "read", async (file) => {
           for (let done = 0; done < target.length;) {
             const count = await file.read(done === 0 ? target : target.subarray(done), part.position + done);
             if (count === 0) throw new MillraceError("io", "a cache file is shorter than it was");
@@ -94,10 +94,10 @@ export class Medium {
     const found: { unit: number; change: UnitChange }[] = [];
     for (const { unit } of this.placement.locate(offset, length)) {
       if (this.placement.isPadding(unit)) continue;
-      const state = this.unit(unit);
-      const isKnown = !state.untold && this.clock.monotonic() - state.checkedMs < FACTS_VALID_MS;
+      const state = this.#unit(unit);
+      const isKnown = !state.untold && this.#clock.monotonic() - state.checkedMs < FACTS_VALID_MS;
       if (state.looking === null && isKnown) continue;
-      state.looking ??= this.lookForReaders(unit, state).finally(() => state.looking = null);
+      state.looking ??= this.#lookForReaders(unit, state).finally(() => state.looking = null);
       const change = await state.looking;
       if (change !== "same") found.push({ unit, change });
     }
@@ -110,15 +110,15 @@ export class Medium {
    */
   async settle(): Promise<number[]> {
     const doubtful: number[] = [];
-    const units = [...this.unsynced];
-    this.unsynced.clear();
+    const units = [...this.#unsynced];
+    this.#unsynced.clear();
     await forEachLimited(units, SYNC_CONCURRENCY, async (unit) => {
       try {
-        const change = await this.look(unit);
+        const change = await this.#look(unit);
         if (change === "missing") return void doubtful.push(unit);
         // A change seen by this check is not seen by the next one.
-        if (change === "changed") this.unit(unit).untold = true;
-        await this.handles.use(this.placement.path(unit), "write", (file) => file.sync());
+        if (change === "changed") this.#unit(unit).untold = true;
+        await this.#handles.use(this.placement.path(unit), "write", (file) => file.sync());
       } catch {
         doubtful.push(unit);
       }
@@ -129,11 +129,11 @@ export class Medium {
   /** Facts of a unit's file, null when it is gone. Remembered as its state when nobody else changes it. */
   async facts(unit: number): Promise<FileInfo | null> {
     try {
-      const info = await this.files.info(this.placement.path(unit));
-      const state = this.unit(unit);
+      const info = await this.#files.info(this.placement.path(unit));
+      const state = this.#unit(unit);
       state.modifiedMs = info.modifiedMs;
       state.seenWrites = state.writes;
-      state.checkedMs = this.clock.monotonic();
+      state.checkedMs = this.#clock.monotonic();
       return info;
     } catch {
       return null;
@@ -145,47 +145,47 @@ export class Medium {
     if (this.placement.kind !== "files") return;
     for (let unit = 0; unit < this.placement.unitCount; unit++) {
       if (this.placement.unitBytes(unit) > 0 || this.placement.isPadding(unit)) continue;
-      await this.handles.use(this.placement.path(unit), "write", () => Promise.resolve());
-      this.handles.forget(this.placement.path(unit));
+      await this.#handles.use(this.placement.path(unit), "write", () => Promise.resolve());
+      this.#handles.forget(this.placement.path(unit));
     }
   }
 
   /** Deletes the file of a unit; writes that arrive meanwhile wait. */
   remove(unit: number): Promise<void> {
     const path = this.placement.path(unit);
-    this.handles.forget(path);
-    this.unsynced.delete(unit);
-    this.units.delete(unit);
-    const done: Promise<void> = this.files.remove(path).catch(() => {}).finally(() => {
-      if (this.removing.get(unit) === done) this.removing.delete(unit);
+    this.#handles.forget(path);
+    this.#unsynced.delete(unit);
+    this.#units.delete(unit);
+    const done: Promise<void> = this.#files.remove(path).catch(() => {}).finally(() => {
+      if (this.#removing.get(unit) === done) this.#removing.delete(unit);
     });
-    this.removing.set(unit, done);
+    this.#removing.set(unit, done);
     return done;
   }
 
   /** Resolves when all deletions are done; closes the files. */
   async close(): Promise<void> {
-    await Promise.all(this.removing.values());
-    for (const unit of this.units.keys()) this.handles.forget(this.placement.path(unit));
+    await Promise.all(this.#removing.values());
+    for (const unit of this.#units.keys()) this.#handles.forget(this.placement.path(unit));
   }
 
-  private async lookForReaders(unit: number, state: UnitState): Promise<UnitChange> {
+  async #lookForReaders(unit: number, state: UnitState): Promise<UnitChange> {
     const { untold } = state;
     state.untold = state.active > 0;
-    const change = await this.look(unit);
+    const change = await this.#look(unit);
     return change === "same" && untold ? "written" : change;
   }
 
-  private async look(unit: number): Promise<UnitChange> {
-    const state = this.unit(unit);
+  async #look(unit: number): Promise<UnitChange> {
+    const state = this.#unit(unit);
     const { writes, modifiedMs, seenWrites } = state;
-    state.checkedMs = this.clock.monotonic();
+    state.checkedMs = this.#clock.monotonic();
     let info: FileInfo;
     try {
-      info = await this.files.info(this.placement.path(unit));
+      info = await this.#files.info(this.placement.path(unit));
     } catch (error) {
       if (!hasCode(error, "not_found")) return "same";
-      this.handles.forget(this.placement.path(unit));
+      this.#handles.forget(this.placement.path(unit));
       return "missing";
     }
     // While we write, our own changes can't be told from those of others.
@@ -193,12 +193,12 @@ export class Medium {
     const changed = seenWrites === writes && modifiedMs !== null && modifiedMs !== info.modifiedMs;
     state.modifiedMs = info.modifiedMs;
     state.seenWrites = writes;
-    if (changed) this.handles.forget(this.placement.path(unit));
+    if (changed) this.#handles.forget(this.placement.path(unit));
     return changed ? "changed" : "same";
   }
 
-  private unit(unit: number): UnitState {
-    let state = this.units.get(unit);
+  #unit(unit: number): UnitState {
+    let state = this.#units.get(unit);
     if (state === undefined) {
       state = {
         writes: 0,
@@ -209,7 +209,7 @@ export class Medium {
         untold: false,
         looking: null,
       };
-      this.units.set(unit, state);
+      this.#units.set(unit, state);
     }
     return state;
   }

@@ -10,24 +10,24 @@ export async function hashPiece(data: Uint8Array): Promise<Uint8Array<ArrayBuffe
 
 /** Queues hashes so that only a few are under way, in order of arrival. */
 export class PieceHasher {
-  private readonly concurrency: number;
-  private active = 0;
-  private readonly waiting: (() => void)[] = [];
+  readonly #concurrency: number;
+  #active = 0;
+  readonly #waiting: (() => void)[] = [];
 
   /** At most `concurrency` (≥ 1, default 4) at once. */
   constructor(concurrency: number = DEFAULT_CONCURRENCY) {
-    this.concurrency = concurrency;
+    this.#concurrency = concurrency;
   }
 
   /** As `hashPiece`, in turn. */
   async hash(data: Uint8Array): Promise<Uint8Array<ArrayBuffer>> {
-    if (this.active >= this.concurrency) await new Promise<void>((go) => this.waiting.push(go));
-    else this.active++;
+    if (this.#active >= this.#concurrency) await new Promise<void>((go) => this.#waiting.push(go));
+    else this.#active++;
     try {
       return await hashPiece(data);
     } finally {
-      const next = this.waiting.shift();
-      if (next === undefined) this.active--;
+      const next = this.#waiting.shift();
+      if (next === undefined) this.#active--;
       else next();
     }
   }

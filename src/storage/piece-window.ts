@@ -18,58 +18,58 @@ export interface WindowEntry {
 
 /** Shared by all torrents of a cache. Reads copy, so a buffer that left the window has no readers. */
 export class PieceWindow {
-  private readonly limitBytes: number;
-  private readonly buffers: BufferPool;
+  readonly #limitBytes: number;
+  readonly #buffers: BufferPool;
   /** Clean entries, least recently used first. */
-  private readonly clean = new Set<WindowEntry>();
-  private bytes = 0;
+  readonly #clean = new Set<WindowEntry>();
+  #bytes = 0;
 
   constructor(buffers: BufferPool, limitBytes: number = DEFAULT_WINDOW_BYTES) {
-    this.buffers = buffers;
-    this.limitBytes = limitBytes;
+    this.#buffers = buffers;
+    this.#limitBytes = limitBytes;
   }
 
   /** Bytes of all entries. */
   get sizeBytes(): number {
-    return this.bytes;
+    return this.#bytes;
   }
 
   /** Adds an entry. */
   add(entry: WindowEntry): void {
-    this.bytes += entry.data.length;
-    if (!entry.dirty) this.clean.add(entry);
-    this.trim();
+    this.#bytes += entry.data.length;
+    if (!entry.dirty) this.#clean.add(entry);
+    this.#trim();
   }
 
   /** The entry is on disk now. */
   written(entry: WindowEntry): void {
     if (!entry.dirty) return;
     entry.dirty = false;
-    if (entry.dropped) this.buffers.release(entry.data);
+    if (entry.dropped) this.#buffers.release(entry.data);
     else {
-      this.clean.add(entry);
-      this.trim();
+      this.#clean.add(entry);
+      this.#trim();
     }
   }
 
   /** The entry was read. */
   touch(entry: WindowEntry): void {
-    if (this.clean.delete(entry)) this.clean.add(entry);
+    if (this.#clean.delete(entry)) this.#clean.add(entry);
   }
 
   /** Removes the entry. The buffer of a dirty one is kept until `written`. */
   remove(entry: WindowEntry): void {
     if (entry.dropped) return;
     entry.dropped = true;
-    this.bytes -= entry.data.length;
-    this.clean.delete(entry);
+    this.#bytes -= entry.data.length;
+    this.#clean.delete(entry);
     entry.drop();
-    if (!entry.dirty) this.buffers.release(entry.data);
+    if (!entry.dirty) this.#buffers.release(entry.data);
   }
 
-  private trim(): void {
-    for (const oldest of this.clean) {
-      if (this.bytes <= this.limitBytes) break;
+  #trim(): void {
+    for (const oldest of this.#clean) {
+      if (this.#bytes <= this.#limitBytes) break;
       this.remove(oldest);
     }
   }

@@ -68,42 +68,42 @@ class RamStore implements PieceStore, UnitOwner {
   closed = false;
   protect: (piece: number) => boolean = () => false;
   onLost: (piece: number, reason: "evicted" | "deleted" | "io") => void = () => {};
-  private readonly layout: TorrentLayout;
-  private readonly lru: UnitLru;
-  private readonly buffers: BufferPool;
-  private readonly pieces = new Map<number, Uint8Array>();
+  readonly #layout: TorrentLayout;
+  readonly #lru: UnitLru;
+  readonly #buffers: BufferPool;
+  readonly #pieces = new Map<number, Uint8Array>();
 
   constructor(layout: TorrentLayout, lru: UnitLru, buffers: BufferPool) {
-    this.layout = layout;
-    this.lru = lru;
-    this.buffers = buffers;
+    this.#layout = layout;
+    this.#lru = lru;
+    this.#buffers = buffers;
     this.have = new Bitfield(layout.pieceCount);
   }
 
   put(piece: number, data: Uint8Array): Promise<void> {
     const refuse = (code: "closed" | "invalid_argument" | "disk_full", message: string) => {
-      this.buffers.release(data);
+      this.#buffers.release(data);
       return Promise.reject(new MillraceError(code, message));
     };
     if (this.closed) return refuse("closed", "the store is closed");
-    if (!(piece >= 0 && piece < this.layout.pieceCount) || data.length !== pieceBytes(this.layout, piece)) {
+    if (!(piece >= 0 && piece < this.#layout.pieceCount) || data.length !== pieceBytes(this.#layout, piece)) {
       return refuse("invalid_argument", `piece ${piece} of ${data.length} bytes does not fit the torrent`);
     }
     if (this.have.has(piece)) {
-      this.buffers.release(data);
+      this.#buffers.release(data);
       return Promise.resolve();
     }
-    if (!this.lru.makeRoom(data.length)) {
+    if (!this.#lru.makeRoom(data.length)) {
       return refuse("disk_full", "readers need everything that the cache limit allows: raise the limit");
     }
-    this.pieces.set(piece, data);
+    this.#pieces.set(piece, data);
     this.have.set(piece);
-    this.lru.change(this, piece, data.length);
+    this.#lru.change(this, piece, data.length);
     return Promise.resolve();
   }
 
   read(piece: number, offset: number, length: number, allocate?: Allocate): Promise<Uint8Array> {
-    const data = this.pieces.get(piece);
+    const data = this.#pieces.get(piece);
     if (this.closed) return Promise.reject(new MillraceError("closed", "the store is closed"));
     if (data === undefined) return Promise.reject(new MillraceError("not_found", `piece ${piece} is not stored`));
     const bytes = this.peek(piece, offset, length, allocate);
@@ -112,9 +112,9 @@ class RamStore implements PieceStore, UnitOwner {
   }
 
   peek(piece: number, offset: number, length: number, allocate?: Allocate): Uint8Array | null {
-    const data = this.pieces.get(piece);
+    const data = this.#pieces.get(piece);
     if (data === undefined || this.closed || offset < 0 || length < 0 || offset + length > data.length) return null;
-    this.lru.touch(this, piece);
+    this.#lru.touch(this, piece);
     return copyOf(data, offset, length, allocate);
   }
 
@@ -123,12 +123,12 @@ class RamStore implements PieceStore, UnitOwner {
   }
 
   evict(piece: number): Promise<void> {
-    const data = this.pieces.get(piece);
+    const data = this.#pieces.get(piece);
     if (data !== undefined) {
-      this.pieces.delete(piece);
+      this.#pieces.delete(piece);
       this.have.set(piece, false);
-      this.lru.change(this, piece, -data.length);
-      this.buffers.release(data);
+      this.#lru.change(this, piece, -data.length);
+      this.#buffers.release(data);
       if (!this.closed) this.onLost(piece, "evicted");
     }
     return Promise.resolve();
@@ -138,12 +138,12 @@ class RamStore implements PieceStore, UnitOwner {
     this.closed = true;
     this.protect = () => false;
     this.onLost = () => {};
-    if (this.lru.limitBytes === 0) this.clear();
+    if (this.#lru.limitBytes === 0) this.clear();
     return Promise.resolve();
   }
 
   fits(layout: TorrentLayout): boolean {
-    return layout.pieceLengthBytes === this.layout.pieceLengthBytes && layout.totalBytes === this.layout.totalBytes;
+    return layout.pieceLengthBytes === this.#layout.pieceLengthBytes && layout.totalBytes === this.#layout.totalBytes;
   }
 
   reopen(): RamStore {
@@ -154,6 +154,6 @@ class RamStore implements PieceStore, UnitOwner {
   /** Forgets everything. */
   clear(): void {
     this.closed = true;
-    for (const piece of [...this.pieces.keys()]) void this.evict(piece);
+    for (const piece of [...this.#pieces.keys()]) void this.evict(piece);
   }
 }

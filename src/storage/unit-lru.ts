@@ -31,106 +31,106 @@ const NOTICE_PAUSE_MS = 60_000;
 /** The space used by each torrent of a cache. */
 export class UnitLru {
   readonly limitBytes: number;
-  private readonly nowMs: () => number;
-  private readonly onOvershoot: () => void;
+  readonly #nowMs: () => number;
+  readonly #onOvershoot: () => void;
   /** Least recently used first. */
-  private readonly order = new Set<Entry>();
-  private readonly owners = new Map<UnitOwner, Map<number, Entry>>();
-  private newest: Entry | null = null;
-  private evictableSum = 0;
+  readonly #order = new Set<Entry>();
+  readonly #owners = new Map<UnitOwner, Map<number, Entry>>();
+  #newest: Entry | null = null;
+  #evictableSum = 0;
   /** Bytes of owners that aren't evictable. */
-  private readonly fixed = new Map<UnitOwner, number>();
-  private fixedSum = 0;
-  private searchAfterMs = -Infinity;
-  private noticeAfterMs = -Infinity;
+  readonly #fixed = new Map<UnitOwner, number>();
+  #fixedSum = 0;
+  #searchAfterMs = -Infinity;
+  #noticeAfterMs = -Infinity;
 
   /** `limitBytes` 0 = none. `onOvershoot` is called when the limit can't be met, at most once a minute. */
   constructor(limitBytes: number, nowMs: () => number, onOvershoot: () => void) {
     this.limitBytes = limitBytes;
-    this.nowMs = nowMs;
-    this.onOvershoot = onOvershoot;
+    this.#nowMs = nowMs;
+    this.#onOvershoot = onOvershoot;
   }
 
   /** Bytes that count towards the limit. */
   get evictableBytes(): number {
-    return this.evictableSum;
+    return this.#evictableSum;
   }
 
   /** Bytes stored, over all torrents. */
   get usedBytes(): number {
-    return this.evictableSum + this.fixedSum;
+    return this.#evictableSum + this.#fixedSum;
   }
 
   /** The unit holds `bytes` more (or fewer); more makes it the most recently used. */
   change(owner: UnitOwner, unit: number, bytes: number): void {
     if (!owner.evictable) {
-      this.fixed.set(owner, (this.fixed.get(owner) ?? 0) + bytes);
-      this.fixedSum += bytes;
+      this.#fixed.set(owner, (this.#fixed.get(owner) ?? 0) + bytes);
+      this.#fixedSum += bytes;
       return;
     }
-    let units = this.owners.get(owner);
-    if (units === undefined) this.owners.set(owner, units = new Map());
+    let units = this.#owners.get(owner);
+    if (units === undefined) this.#owners.set(owner, units = new Map());
     let entry = units.get(unit);
     if (entry === undefined) {
       units.set(unit, entry = { owner, unit, bytes: 0 });
-      this.order.add(entry);
+      this.#order.add(entry);
     }
     entry.bytes += bytes;
-    this.evictableSum += bytes;
-    if (entry.bytes <= 0) this.forget(entry);
+    this.#evictableSum += bytes;
+    if (entry.bytes <= 0) this.#forget(entry);
     else if (bytes > 0) this.touch(owner, unit);
   }
 
   /** The unit was used. */
   touch(owner: UnitOwner, unit: number): void {
-    if (this.newest?.owner === owner && this.newest.unit === unit) return;
-    const entry = this.owners.get(owner)?.get(unit);
+    if (this.#newest?.owner === owner && this.#newest.unit === unit) return;
+    const entry = this.#owners.get(owner)?.get(unit);
     if (entry === undefined) return;
-    this.order.delete(entry);
-    this.order.add(entry);
-    this.newest = entry;
+    this.#order.delete(entry);
+    this.#order.add(entry);
+    this.#newest = entry;
   }
 
   /** Units of an owner, least recently used first. */
   unitsOf(owner: UnitOwner): number[] {
-    return [...this.order].filter((entry) => entry.owner === owner).map((entry) => entry.unit);
+    return [...this.#order].filter((entry) => entry.owner === owner).map((entry) => entry.unit);
   }
 
   /** Forgets everything about an owner. */
   drop(owner: UnitOwner): void {
-    this.fixedSum -= this.fixed.get(owner) ?? 0;
-    this.fixed.delete(owner);
-    for (const entry of [...this.owners.get(owner)?.values() ?? []]) {
-      this.evictableSum -= entry.bytes;
-      this.forget(entry);
+    this.#fixedSum -= this.#fixed.get(owner) ?? 0;
+    this.#fixed.delete(owner);
+    for (const entry of [...this.#owners.get(owner)?.values() ?? []]) {
+      this.#evictableSum -= entry.bytes;
+      this.#forget(entry);
     }
   }
 
   /** Evicts until `bytes` more fit. False when even the overshoot is used up. */
   makeRoom(bytes: number): boolean {
-    if (this.limitBytes === 0 || this.evictableSum + bytes <= this.limitBytes) return true;
-    const now = this.nowMs();
-    if (now >= this.searchAfterMs) {
-      void this.evict(this.evictableSum + bytes - this.limitBytes);
-      if (this.evictableSum + bytes > this.limitBytes) {
-        this.searchAfterMs = now + SEARCH_PAUSE_MS;
-        this.notice(now);
+    if (this.limitBytes === 0 || this.#evictableSum + bytes <= this.limitBytes) return true;
+    const now = this.#nowMs();
+    if (now >= this.#searchAfterMs) {
+      void this.evict(this.#evictableSum + bytes - this.limitBytes);
+      if (this.#evictableSum + bytes > this.limitBytes) {
+        this.#searchAfterMs = now + SEARCH_PAUSE_MS;
+        this.#notice(now);
       }
     }
-    return this.evictableSum + bytes <= this.limitBytes + OVERSHOOT_BYTES;
+    return this.#evictableSum + bytes <= this.limitBytes + OVERSHOOT_BYTES;
   }
 
-  private notice(nowMs: number): void {
-    if (nowMs < this.noticeAfterMs) return;
-    this.noticeAfterMs = nowMs + NOTICE_PAUSE_MS;
-    this.onOvershoot();
+  #notice(nowMs: number): void {
+    if (nowMs < this.#noticeAfterMs) return;
+    this.#noticeAfterMs = nowMs + NOTICE_PAUSE_MS;
+    this.#onOvershoot();
   }
 
   /** Evicts at least `bytes` if possible. Resolves with the number of bytes once they are free. */
   async evict(bytes: number): Promise<number> {
     let freed = 0;
     const deletions: Promise<void>[] = [];
-    for (const entry of this.order) {
+    for (const entry of this.#order) {
       if (freed >= bytes) break;
       if (!entry.owner.mayEvict(entry.unit)) continue;
       freed += entry.bytes;
@@ -140,11 +140,11 @@ export class UnitLru {
     return freed;
   }
 
-  private forget(entry: Entry): void {
-    this.order.delete(entry);
-    if (this.newest === entry) this.newest = null;
-    const units = this.owners.get(entry.owner);
+  #forget(entry: Entry): void {
+    this.#order.delete(entry);
+    if (this.#newest === entry) this.#newest = null;
+    const units = this.#owners.get(entry.owner);
     units?.delete(entry.unit);
-    if (units?.size === 0) this.owners.delete(entry.owner);
+    if (units?.size === 0) this.#owners.delete(entry.owner);
   }
 }

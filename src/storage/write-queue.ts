@@ -21,74 +21,74 @@ interface Job {
 
 /** The dirty pieces of one torrent. */
 export class WriteQueue {
-  private readonly layout: TorrentLayout;
-  private readonly medium: Medium;
-  private readonly queued = new Map<number, Job>();
-  private readonly staging: Uint8Array[] = [];
-  private active = 0;
-  private bytes = 0;
-  private idleWaiters: (() => void)[] = [];
+  readonly #layout: TorrentLayout;
+  readonly #medium: Medium;
+  readonly #queued = new Map<number, Job>();
+  readonly #staging: Uint8Array[] = [];
+  #active = 0;
+  #bytes = 0;
+  #idleWaiters: (() => void)[] = [];
 
   constructor(layout: TorrentLayout, medium: Medium) {
-    this.layout = layout;
-    this.medium = medium;
+    this.#layout = layout;
+    this.#medium = medium;
   }
 
   /** Bytes queued and being written. */
   get pendingBytes(): number {
-    return this.bytes;
+    return this.#bytes;
   }
 
   /** Resolves when the piece is written; rejects with the medium's error. */
   push(entry: WindowEntry): Promise<void> {
     return new Promise((resolve, reject) => {
-      this.queued.set(entry.piece, { entry, resolve, reject });
-      this.bytes += entry.data.length;
-      this.pump();
+      this.#queued.set(entry.piece, { entry, resolve, reject });
+      this.#bytes += entry.data.length;
+      this.#pump();
     });
   }
 
   /** Resolves when nothing is queued or being written. */
   async idle(): Promise<void> {
-    if (this.active > 0 || this.queued.size > 0) await new Promise<void>((done) => this.idleWaiters.push(done));
+    if (this.#active > 0 || this.#queued.size > 0) await new Promise<void>((done) => this.#idleWaiters.push(done));
   }
 
-  private pump(): void {
-    while (this.active < CONCURRENCY && this.queued.size > 0) {
-      const run = this.takeRun();
-      this.active++;
-      void this.write(run).finally(() => {
-        this.active--;
-        this.pump();
+  #pump(): void {
+    while (this.#active < CONCURRENCY && this.#queued.size > 0) {
+      const run = this.#takeRun();
+      this.#active++;
+      void this.#write(run).finally(() => {
+        this.#active--;
+        this.#pump();
       });
     }
-    if (this.active === 0 && this.queued.size === 0) {
-      const waiters = this.idleWaiters;
-      this.idleWaiters = [];
+    if (this.#active === 0 && this.#queued.size === 0) {
+      const waiters = this.#idleWaiters;
+      this.#idleWaiters = [];
       for (const done of waiters) done();
     }
   }
 
   /** The oldest queued piece, with its queued neighbours when it is small. */
-  private takeRun(): Job[] {
-    const [first] = this.queued.keys();
+  #takeRun(): Job[] {
+    const [first] = this.#queued.keys();
     let from = first!;
     let end = from + 1;
-    if (this.layout.pieceLengthBytes < SMALL_PIECE_BYTES) {
-      const most = Math.floor(RUN_BYTES / this.layout.pieceLengthBytes);
-      while (end - from < most && this.queued.has(end)) end++;
-      while (end - from < most && this.queued.has(from - 1)) from--;
+    if (this.#layout.pieceLengthBytes < SMALL_PIECE_BYTES) {
+      const most = Math.floor(RUN_BYTES / this.#layout.pieceLengthBytes);
+      while (end - from < most && this.#queued.has(end)) end++;
+      while (end - from < most && this.#queued.has(from - 1)) from--;
     }
     const run: Job[] = [];
     for (let piece = from; piece < end; piece++) {
-      run.push(this.queued.get(piece)!);
-      this.queued.delete(piece);
+      run.push(this.#queued.get(piece)!);
+      this.#queued.delete(piece);
     }
     return run;
   }
 
-  private async write(run: Job[]): Promise<void> {
-    const staging = run.length > 1 ? this.staging.pop() ?? new Uint8Array(RUN_BYTES) : null;
+  async #write(run: Job[]): Promise<void> {
+    const staging = run.length > 1 ? this.#staging.pop() ?? new Uint8Array(RUN_BYTES) : null;
     let failure: unknown = null;
     try {
       let data = run[0]!.entry.data;
@@ -100,13 +100,13 @@ export class WriteQueue {
         }
         data = staging.subarray(0, at);
       }
-      await this.medium.write(run[0]!.entry.piece * this.layout.pieceLengthBytes, data);
+      await this.#medium.write(run[0]!.entry.piece * this.#layout.pieceLengthBytes, data);
     } catch (error) {
       failure = error;
     }
-    if (staging !== null) this.staging.push(staging);
+    if (staging !== null) this.#staging.push(staging);
     for (const job of run) {
-      this.bytes -= pieceBytes(this.layout, job.entry.piece);
+      this.#bytes -= pieceBytes(this.#layout, job.entry.piece);
       if (failure === null) job.resolve();
       else job.reject(failure);
     }

@@ -1,15 +1,15 @@
 /** Bytes waiting to be cut into packets. It does not bound itself: `TcpConnection.write` tells callers when to stop. */
 export class ByteQueue {
-  private chunks: Uint8Array[] = [];
-  private head = 0;
+  #chunks: Uint8Array[] = [];
+  #head = 0;
   /** Bytes of `chunks[head]` already taken. */
-  private offset = 0;
+  #offset = 0;
   /** Bytes in the queue. */
   bytes = 0;
 
   push(chunk: Uint8Array): void {
     if (chunk.length === 0) return;
-    this.chunks.push(chunk);
+    this.#chunks.push(chunk);
     this.bytes += chunk.length;
   }
 
@@ -17,28 +17,28 @@ export class ByteQueue {
   take(limit: number): Uint8Array {
     const taken = new Uint8Array(Math.min(limit, this.bytes));
     for (let at = 0; at < taken.length;) {
-      const chunk = this.chunks[this.head]!;
-      const part = chunk.subarray(this.offset, this.offset + taken.length - at);
+      const chunk = this.#chunks[this.#head]!;
+      const part = chunk.subarray(this.#offset, this.#offset + taken.length - at);
       taken.set(part, at);
       at += part.length;
-      this.offset += part.length;
-      if (this.offset === chunk.length) this.drop();
+      this.#offset += part.length;
+      if (this.#offset === chunk.length) this.#drop();
     }
     this.bytes -= taken.length;
     return taken;
   }
 
   clear(): void {
-    this.chunks = [];
-    this.head = this.offset = this.bytes = 0;
+    this.#chunks = [];
+    this.#head = this.#offset = this.bytes = 0;
   }
 
-  private drop(): void {
-    this.offset = 0;
-    this.head++;
+  #drop(): void {
+    this.#offset = 0;
+    this.#head++;
     // Shifting the array at each chunk would cost time in proportion to its length.
-    if (this.head < 256 && this.head < this.chunks.length) return;
-    this.chunks = this.chunks.slice(this.head);
-    this.head = 0;
+    if (this.#head < 256 && this.#head < this.#chunks.length) return;
+    this.#chunks = this.#chunks.slice(this.#head);
+    this.#head = 0;
   }
 }

@@ -35,69 +35,69 @@ const MOST_RISE_MS = 32;
 export class Congestion {
   /** Bytes that may be under way. */
   windowBytes: number = INITIAL_SEGMENTS * SEGMENT_BYTES;
-  private thresholdBytes = Infinity;
-  private smoothedMs: number | null = null;
-  private variationMs = 0;
-  private shortestMs = Infinity;
-  private roundLeastMs = Infinity;
-  private samples = 0;
-  private backOff = 1;
+  #thresholdBytes = Infinity;
+  #smoothedMs: number | null = null;
+  #variationMs = 0;
+  #shortestMs = Infinity;
+  #roundLeastMs = Infinity;
+  #samples = 0;
+  #backOff = 1;
 
   /** Smoothed round trip, ms; null before the first sample. */
   get roundTripMs(): number | null {
-    return this.smoothedMs;
+    return this.#smoothedMs;
   }
 
   /** All data under way counts as lost after this long without a sign of arrival, ms. */
   get timeoutMs(): number {
-    const base = this.smoothedMs === null ? FIRST_TIMEOUT_MS : this.smoothedMs + 4 * this.variationMs;
-    return Math.min(MOST_TIMEOUT_MS, Math.max(LEAST_TIMEOUT_MS, base) * this.backOff);
+    const base = this.#smoothedMs === null ? FIRST_TIMEOUT_MS : this.#smoothedMs + 4 * this.#variationMs;
+    return Math.min(MOST_TIMEOUT_MS, Math.max(LEAST_TIMEOUT_MS, base) * this.#backOff);
   }
 
   /** Bytes per ms at which packets leave; Infinity before the first round trip is known. */
   get bytesPerMs(): number {
-    if (this.smoothedMs === null) return Infinity;
-    const factor = this.windowBytes < this.thresholdBytes ? PACE_AT_START : PACE;
-    return factor * this.windowBytes / Math.max(1, this.smoothedMs);
+    if (this.#smoothedMs === null) return Infinity;
+    const factor = this.windowBytes < this.#thresholdBytes ? PACE_AT_START : PACE;
+    return factor * this.windowBytes / Math.max(1, this.#smoothedMs);
   }
 
   /** A round trip was measured (never of a packet that was sent twice: Karn's rule). */
   measured(roundTripMs: number): void {
-    if (this.smoothedMs === null) {
-      this.smoothedMs = roundTripMs;
-      this.variationMs = roundTripMs / 2;
+    if (this.#smoothedMs === null) {
+      this.#smoothedMs = roundTripMs;
+      this.#variationMs = roundTripMs / 2;
     } else {
-      this.variationMs += (Math.abs(roundTripMs - this.smoothedMs) - this.variationMs) / 4;
-      this.smoothedMs += (roundTripMs - this.smoothedMs) / 8;
+      this.#variationMs += (Math.abs(roundTripMs - this.#smoothedMs) - this.#variationMs) / 4;
+      this.#smoothedMs += (roundTripMs - this.#smoothedMs) / 8;
     }
-    this.shortestMs = Math.min(this.shortestMs, roundTripMs);
-    this.roundLeastMs = Math.min(this.roundLeastMs, roundTripMs);
-    if (++this.samples < SAMPLES) return;
-    const riseMs = Math.min(MOST_RISE_MS, Math.max(LEAST_RISE_MS, this.shortestMs / 8));
-    if (this.roundLeastMs > this.shortestMs + riseMs) {
-      this.thresholdBytes = Math.min(this.thresholdBytes, this.windowBytes);
+    this.#shortestMs = Math.min(this.#shortestMs, roundTripMs);
+    this.#roundLeastMs = Math.min(this.#roundLeastMs, roundTripMs);
+    if (++this.#samples < SAMPLES) return;
+    const riseMs = Math.min(MOST_RISE_MS, Math.max(LEAST_RISE_MS, this.#shortestMs / 8));
+    if (this.#roundLeastMs > this.#shortestMs + riseMs) {
+      this.#thresholdBytes = Math.min(this.#thresholdBytes, this.windowBytes);
     }
-    this.samples = 0;
-    this.roundLeastMs = Infinity;
+    this.#samples = 0;
+    this.#roundLeastMs = Infinity;
   }
 
   /** `bytes` have arrived; `wasFull`: the window was the limit, not the amount of data. */
   arrived(bytes: number, wasFull: boolean): void {
-    this.backOff = 1;
+    this.#backOff = 1;
     if (!wasFull) return;
-    const more = this.windowBytes < this.thresholdBytes ? bytes : SEGMENT_BYTES * bytes / this.windowBytes;
+    const more = this.windowBytes < this.#thresholdBytes ? bytes : SEGMENT_BYTES * bytes / this.windowBytes;
     this.windowBytes = Math.min(MOST_WINDOW_BYTES, this.windowBytes + more);
   }
 
   /** Packets were lost; call it once per round trip. */
   lost(): void {
-    this.windowBytes = this.thresholdBytes = Math.max(LEAST_WINDOW_BYTES, this.windowBytes * AFTER_LOSS);
+    this.windowBytes = this.#thresholdBytes = Math.max(LEAST_WINDOW_BYTES, this.windowBytes * AFTER_LOSS);
   }
 
   /** Nothing arrived for `timeoutMs`. */
   timedOut(): void {
-    if (this.backOff === 1) this.thresholdBytes = Math.max(LEAST_WINDOW_BYTES, this.windowBytes * AFTER_LOSS);
+    if (this.#backOff === 1) this.#thresholdBytes = Math.max(LEAST_WINDOW_BYTES, this.windowBytes * AFTER_LOSS);
     this.windowBytes = LEAST_WINDOW_BYTES;
-    this.backOff = Math.min(64, 2 * this.backOff);
+    this.#backOff = Math.min(64, 2 * this.#backOff);
   }
 }

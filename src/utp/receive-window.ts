@@ -11,85 +11,85 @@ const LIMIT_PACKETS = 8 * MAX_SACK_BYTES;
 
 /** The receiver's half of one connection. */
 export class ReceiveWindow {
-  private lastInOrder: number;
-  private readonly early = new Map<number, { type: number; payload: Uint8Array }>();
-  private earlyBytes = 0;
-  private readonly ready: Uint8Array[] = [];
-  private readyBytes = 0;
+  #lastInOrder: number;
+  readonly #early = new Map<number, { type: number; payload: Uint8Array }>();
+  #earlyBytes = 0;
+  readonly #ready: Uint8Array[] = [];
+  #readyBytes = 0;
   /** The other end has finished, and everything before that has arrived. */
   isFinished = false;
 
   /** `lastInOrder`: number of the packet before the first that is expected. */
   constructor(lastInOrder: number) {
-    this.lastInOrder = lastInOrder;
+    this.#lastInOrder = lastInOrder;
   }
 
   /** The last packet that arrived with all before it. */
   get ack(): number {
-    return this.lastInOrder;
+    return this.#lastInOrder;
   }
 
   /** Bytes that may still come. */
   get roomBytes(): number {
-    return Math.max(0, LIMIT_BYTES - this.readyBytes - this.earlyBytes);
+    return Math.max(0, LIMIT_BYTES - this.#readyBytes - this.#earlyBytes);
   }
 
   /** Packets are missing. */
   get hasGap(): boolean {
-    return this.early.size > 0;
+    return this.#early.size > 0;
   }
 
   /** Takes a packet with data, or the last one (FIN). `order`: in order; `gap`: kept; `useless`: known, too far or too much. */
   take(seq: number, type: number, payload: Uint8Array): "order" | "gap" | "useless" {
-    const ahead = distance(seq, this.lastInOrder);
-    if (this.isFinished || ahead <= 0 || ahead > LIMIT_PACKETS || this.early.has(seq)) return "useless";
+    const ahead = distance(seq, this.#lastInOrder);
+    if (this.isFinished || ahead <= 0 || ahead > LIMIT_PACKETS || this.#early.has(seq)) return "useless";
     if (payload.length > this.roomBytes) return "useless";
     if (ahead > 1) {
-      this.early.set(seq, { type, payload });
-      this.earlyBytes += payload.length;
+      this.#early.set(seq, { type, payload });
+      this.#earlyBytes += payload.length;
       return "gap";
     }
-    this.append(seq, type, payload);
+    this.#append(seq, type, payload);
     for (;;) {
-      const next = (this.lastInOrder + 1) & 0xffff;
-      const kept = this.early.get(next);
+      const next = (this.#lastInOrder + 1) & 0xffff;
+      const kept = this.#early.get(next);
       if (kept === undefined || this.isFinished) break;
-      this.early.delete(next);
-      this.earlyBytes -= kept.payload.length;
-      this.append(next, kept.type, kept.payload);
+      this.#early.delete(next);
+      this.#earlyBytes -= kept.payload.length;
+      this.#append(next, kept.type, kept.payload);
     }
     return "order";
   }
 
   /** The next payload for the reader; undefined when there is none. */
   shift(): Uint8Array | undefined {
-    const payload = this.ready.shift();
-    if (payload !== undefined) this.readyBytes -= payload.length;
+    const payload = this.#ready.shift();
+    if (payload !== undefined) this.#readyBytes -= payload.length;
     return payload;
   }
 
   /** Bits of the packets after the gap; null without a gap. */
   selectiveAck(): Uint8Array | null {
-    if (this.early.size === 0) return null;
+    if (this.#early.size === 0) return null;
     let last = 0;
-    for (const seq of this.early.keys()) last = Math.max(last, distance(seq, this.lastInOrder) - 2);
+    for (const seq of this.#early.keys()) last = Math.max(last, distance(seq, this.#lastInOrder) - 2);
     const bits = new Uint8Array(Math.min(MAX_SACK_BYTES, 4 * Math.ceil((last + 1) / 32)));
-    for (const seq of this.early.keys()) {
-      const bit = distance(seq, this.lastInOrder) - 2;
+    for (const seq of this.#early.keys()) {
+      const bit = distance(seq, this.#lastInOrder) - 2;
       if (bit < 8 * bits.length) bits[bit >> 3] = bits[bit >> 3]! | 1 << (bit & 7);
     }
     return bits;
   }
 
-  private append(seq: number, type: number, payload: Uint8Array): void {
-    this.lastInOrder = seq;
+  #append(seq: number, type: number, payload: Uint8Array): void {
+    this.#lastInOrder = seq;
     if (type === PACKET.fin) {
       this.isFinished = true;
-      this.early.clear();
-      this.earlyBytes = 0;
+      this.#early.clear();
+      this.#earlyBytes = 0;
     } else if (payload.length > 0) {
-      this.ready.push(payload);
-      this.readyBytes += payload.length;
+      this.#ready.push(payload);
+      this.#readyBytes += payload.length;
     }
   }
 }

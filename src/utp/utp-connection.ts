@@ -45,259 +45,260 @@ export interface UtpWiring {
 export class UtpConnection implements TcpConnection {
   readonly local: SocketAddress;
   readonly remote: SocketAddress;
-  private readonly wiring: UtpWiring;
-  private readonly sendId: number;
-  private readonly sends: SendWindow;
-  private readonly receives: ReceiveWindow;
-  private readonly congestion = new Congestion();
-  private readonly queue = new ByteQueue();
-  private handlers: TcpHandlers | null = null;
-  private theirWindowBytes = SEGMENT_BYTES * 10;
-  private delayUs = 0;
-  private lastHeardMs: number;
-  private nextSendMs = 0;
-  private unacknowledged = 0;
-  private timeouts = 0;
-  private ackTimer: Timer | null = null;
-  private paceTimer: Timer | null = null;
-  private lossTimer: Timer | null = null;
-  private isPaused = false;
-  private isPumpDue = false;
-  private needsDrain = false;
-  private ending = false;
-  private finSent = false;
-  private endReported = false;
-  private isClosed = false;
-  private closeError: Error | undefined;
+  readonly #wiring: UtpWiring;
+  readonly #sendId: number;
+  readonly #sends: SendWindow;
+  readonly #receives: ReceiveWindow;
+  readonly #congestion = new Congestion();
+  readonly #queue = new ByteQueue();
+  #handlers: TcpHandlers | null = null;
+  #theirWindowBytes = SEGMENT_BYTES * 10;
+  #delayUs = 0;
+  #lastHeardMs: number;
+  #nextSendMs = 0;
+  #unacknowledged = 0;
+  #timeouts = 0;
+  #ackTimer: Timer | null = null;
+  #paceTimer: Timer | null = null;
+  #lossTimer: Timer | null = null;
+  #isPaused = false;
+  #isPumpDue = false;
+  #needsDrain = false;
+  #ending = false;
+  #finSent = false;
+  #endReported = false;
+  #isClosed = false;
+  #closeError: Error | undefined;
 
   constructor(start: UtpStart, wiring: UtpWiring) {
     this.local = start.local;
     this.remote = start.remote;
-    this.sendId = start.sendId;
-    this.sends = new SendWindow(start.nextSeq);
-    this.receives = new ReceiveWindow(start.lastInOrder);
-    this.wiring = wiring;
-    this.lastHeardMs = wiring.clock.monotonic();
+    this.#sendId = start.sendId;
+    this.#sends = new SendWindow(start.nextSeq);
+    this.#receives = new ReceiveWindow(start.lastInOrder);
+    this.#wiring = wiring;
+    this.#lastHeardMs = wiring.clock.monotonic();
   }
 
   open(handlers: TcpHandlers): void {
-    this.handlers = handlers;
-    queueMicrotask(() => this.isClosed ? this.report() : this.deliver());
+    this.#handlers = handlers;
+    queueMicrotask(() => this.#isClosed ? this.#report() : this.#deliver());
   }
 
   get bufferedBytes(): number {
-    return this.queue.bytes;
+    return this.#queue.bytes;
   }
 
   write(chunk: Uint8Array): boolean {
-    if (this.ending || this.isClosed) return false;
-    this.queue.push(chunk);
-    this.pumpSoon();
-    if (this.queue.bytes <= WRITE_HIGH_BYTES) return true;
-    this.needsDrain = true;
+    if (this.#ending || this.#isClosed) return false;
+    this.#queue.push(chunk);
+    this.#pumpSoon();
+    if (this.#queue.bytes <= WRITE_HIGH_BYTES) return true;
+    this.#needsDrain = true;
     return false;
   }
 
   pause(): void {
-    this.isPaused = true;
+    this.#isPaused = true;
   }
 
   resume(): void {
-    if (!this.isPaused) return;
-    this.isPaused = false;
+    if (!this.#isPaused) return;
+    this.#isPaused = false;
     queueMicrotask(() => {
-      const roomBytes = this.receives.roomBytes;
-      this.deliver();
+      const roomBytes = this.#receives.roomBytes;
+      this.#deliver();
       // The other end may have stopped because we had no room.
-      if (!this.isClosed && this.receives.roomBytes > roomBytes) this.acknowledge();
+      if (!this.#isClosed && this.#receives.roomBytes > roomBytes) this.acknowledge();
     });
   }
 
   end(): void {
-    if (this.ending || this.isClosed) return;
-    this.ending = true;
-    this.pumpSoon();
+    if (this.#ending || this.#isClosed) return;
+    this.#ending = true;
+    this.#pumpSoon();
   }
 
   abort(): void {
-    if (this.isClosed) return;
-    this.send(PACKET.reset, this.sends.next, new Uint8Array(0));
-    this.isClosed = true;
-    this.release();
-    queueMicrotask(() => this.report());
+    if (this.#isClosed) return;
+    this.#send(PACKET.reset, this.#sends.next, new Uint8Array(0));
+    this.#isClosed = true;
+    this.#release();
+    queueMicrotask(() => this.#report());
   }
 
   /** A packet of this connection arrived. */
   receive(packet: UtpPacket): void {
-    if (this.isClosed) return;
-    const { clock } = this.wiring;
+    if (this.#isClosed) return;
+    const { clock } = this.#wiring;
     const nowMs = clock.monotonic();
-    this.delayUs = (Math.floor(nowMs * 1000) - packet.timestampUs) >>> 0;
+    this.#delayUs = (Math.floor(nowMs * 1000) - packet.timestampUs) >>> 0;
     if (packet.type === PACKET.reset) {
-      return this.finish(new MillraceError("connection_failed", "the peer reset the connection"));
+      return this.#finish(new MillraceError("connection_failed", "the peer reset the connection"));
     }
-    const wasFull = this.queue.bytes > 0 || this.sends.hasLost ||
-      2 * this.sends.bytesUnderWay >= this.congestion.windowBytes;
-    const arrivals = this.sends.acknowledge(packet.ack, packet.selectiveAck);
+    const wasFull = this.#queue.bytes > 0 || this.#sends.hasLost ||
+      2 * this.#sends.bytesUnderWay >= this.#congestion.windowBytes;
+    const arrivals = this.#sends.acknowledge(packet.ack, packet.selectiveAck);
     // An acknowledgement of packets that were never sent is not from the other end.
     if (arrivals === null && packet.type === PACKET.state) return;
-    this.lastHeardMs = nowMs;
-    this.theirWindowBytes = packet.windowBytes;
+    this.#lastHeardMs = nowMs;
+    this.#theirWindowBytes = packet.windowBytes;
     if (arrivals !== null && arrivals.count > 0) {
-      if (arrivals.sentMs !== null) this.congestion.measured(nowMs - arrivals.sentMs);
-      this.congestion.arrived(arrivals.bytes, wasFull);
-      this.timeouts = 0;
-      this.armLossTimer(true);
+      if (arrivals.sentMs !== null) this.#congestion.measured(nowMs - arrivals.sentMs);
+      this.#congestion.arrived(arrivals.bytes, wasFull);
+      this.#timeouts = 0;
+      this.#armLossTimer(true);
     }
     if (arrivals?.isLoss === true) {
-      this.sends.reacted();
-      this.congestion.lost();
+      this.#sends.reacted();
+      this.#congestion.lost();
     }
-    if (packet.type === PACKET.data || packet.type === PACKET.fin) this.take(packet);
+    if (packet.type === PACKET.data || packet.type === PACKET.fin) this.#take(packet);
     else if (packet.type === PACKET.syn) this.acknowledge();
-    if (this.isClosed) return;
-    this.pump();
-    this.finishIfOver();
+    if (this.#isClosed) return;
+    this.#pump();
+    this.#finishIfOver();
   }
 
   /** Sends an acknowledgement of all that arrived. */
   acknowledge(): void {
-    this.send(PACKET.state, this.sends.next, new Uint8Array(0));
+    this.#send(PACKET.state, this.#sends.next, new Uint8Array(0));
   }
 
-  private take({ seq, type, payload }: UtpPacket): void {
-    const kind = this.receives.take(seq, type, payload);
-    this.unacknowledged++;
-    if (kind !== "order" || this.receives.hasGap || type === PACKET.fin || this.unacknowledged >= 2) this.acknowledge();
-    else this.ackTimer ??= this.wiring.clock.setTimeout(() => this.acknowledge(), ACK_DELAY_MS);
-    if (kind === "order") this.deliver();
+  #take({ seq, type, payload }: UtpPacket): void {
+    const kind = this.#receives.take(seq, type, payload);
+    this.#unacknowledged++;
+    if (kind !== "order" || this.#receives.hasGap || type === PACKET.fin || this.#unacknowledged >= 2) {
+      this.acknowledge();
+    } else this.#ackTimer ??= this.#wiring.clock.setTimeout(() => this.acknowledge(), ACK_DELAY_MS);
+    if (kind === "order") this.#deliver();
   }
 
-  private deliver(): void {
-    while (!this.isPaused && !this.isClosed && this.handlers !== null) {
-      const chunk = this.receives.shift();
+  #deliver(): void {
+    while (!this.#isPaused && !this.#isClosed && this.#handlers !== null) {
+      const chunk = this.#receives.shift();
       if (chunk === undefined) break;
-      this.handlers.data(chunk);
+      this.#handlers.data(chunk);
     }
-    if (this.isPaused || this.isClosed || this.handlers === null) return;
-    if (!this.receives.isFinished || this.endReported) return;
-    this.endReported = true;
-    this.handlers.end();
-    this.finishIfOver();
+    if (this.#isPaused || this.#isClosed || this.#handlers === null) return;
+    if (!this.#receives.isFinished || this.#endReported) return;
+    this.#endReported = true;
+    this.#handlers.end();
+    this.#finishIfOver();
   }
 
-  private pumpSoon(): void {
-    if (this.isPumpDue) return;
-    this.isPumpDue = true;
+  #pumpSoon(): void {
+    if (this.#isPumpDue) return;
+    this.#isPumpDue = true;
     queueMicrotask(() => {
-      this.isPumpDue = false;
-      this.pump();
+      this.#isPumpDue = false;
+      this.#pump();
     });
   }
 
   /** Sends everything that may leave now, lost packets first. */
-  private pump(): void {
-    if (this.isClosed) return;
-    const { clock } = this.wiring;
+  #pump(): void {
+    if (this.#isClosed) return;
+    const { clock } = this.#wiring;
     const nowMs = clock.monotonic();
     for (;;) {
-      const isAgain = this.sends.hasLost;
-      if (!isAgain && (this.queue.bytes === 0 || this.sends.length >= MOST_PACKETS)) break;
-      const limit = Math.min(this.congestion.windowBytes, isAgain ? Infinity : this.theirWindowBytes);
-      const { bytesUnderWay } = this.sends;
+      const isAgain = this.#sends.hasLost;
+      if (!isAgain && (this.#queue.bytes === 0 || this.#sends.length >= MOST_PACKETS)) break;
+      const limit = Math.min(this.#congestion.windowBytes, isAgain ? Infinity : this.#theirWindowBytes);
+      const { bytesUnderWay } = this.#sends;
       // One packet may always be under way: it finds out whether the other end has room again.
       if (bytesUnderWay > 0 && bytesUnderWay + SEGMENT_BYTES > limit) break;
-      if (nowMs < this.nextSendMs) {
-        this.paceTimer ??= clock.setTimeout(() => {
-          this.paceTimer = null;
-          this.pump();
-        }, this.nextSendMs - nowMs);
+      if (nowMs < this.#nextSendMs) {
+        this.#paceTimer ??= clock.setTimeout(() => {
+          this.#paceTimer = null;
+          this.#pump();
+        }, this.#nextSendMs - nowMs);
         break;
       }
       const packet = isAgain
-        ? this.sends.again(nowMs)!
-        : this.sends.add(PACKET.data, this.queue.take(SEGMENT_BYTES), nowMs);
-      this.transmit(packet);
-      this.nextSendMs = Math.max(this.nextSendMs, nowMs - BURST_MS) +
-        packet.payload.length / this.congestion.bytesPerMs;
+        ? this.#sends.again(nowMs)!
+        : this.#sends.add(PACKET.data, this.#queue.take(SEGMENT_BYTES), nowMs);
+      this.#transmit(packet);
+      this.#nextSendMs = Math.max(this.#nextSendMs, nowMs - BURST_MS) +
+        packet.payload.length / this.#congestion.bytesPerMs;
     }
-    if (this.ending && !this.finSent && this.queue.bytes === 0) {
-      this.finSent = true;
-      this.transmit(this.sends.add(PACKET.fin, new Uint8Array(0), nowMs));
+    if (this.#ending && !this.#finSent && this.#queue.bytes === 0) {
+      this.#finSent = true;
+      this.#transmit(this.#sends.add(PACKET.fin, new Uint8Array(0), nowMs));
     }
-    if (this.needsDrain && this.queue.bytes < WRITE_LOW_BYTES && !this.ending) {
-      this.needsDrain = false;
-      this.handlers?.drain();
+    if (this.#needsDrain && this.#queue.bytes < WRITE_LOW_BYTES && !this.#ending) {
+      this.#needsDrain = false;
+      this.#handlers?.drain();
     }
   }
 
-  private transmit({ type, seq, payload }: SentPacket): void {
-    this.send(type, seq, payload);
-    this.armLossTimer(false);
+  #transmit({ type, seq, payload }: SentPacket): void {
+    this.#send(type, seq, payload);
+    this.#armLossTimer(false);
   }
 
-  private send(type: number, seq: number, payload: Uint8Array): void {
-    this.unacknowledged = 0;
-    this.ackTimer?.cancel();
-    this.ackTimer = null;
-    this.wiring.send(encodePacket({
+  #send(type: number, seq: number, payload: Uint8Array): void {
+    this.#unacknowledged = 0;
+    this.#ackTimer?.cancel();
+    this.#ackTimer = null;
+    this.#wiring.send(encodePacket({
       type,
-      connectionId: this.sendId,
-      timestampUs: Math.floor(this.wiring.clock.monotonic() * 1000),
-      timestampDifferenceUs: this.delayUs,
-      windowBytes: this.receives.roomBytes,
+      connectionId: this.#sendId,
+      timestampUs: Math.floor(this.#wiring.clock.monotonic() * 1000),
+      timestampDifferenceUs: this.#delayUs,
+      windowBytes: this.#receives.roomBytes,
       seq,
-      ack: this.receives.ack,
-      selectiveAck: this.receives.selectiveAck(),
+      ack: this.#receives.ack,
+      selectiveAck: this.#receives.selectiveAck(),
       payload,
     }));
   }
 
-  private armLossTimer(isNew: boolean): void {
+  #armLossTimer(isNew: boolean): void {
     if (isNew) {
-      this.lossTimer?.cancel();
-      this.lossTimer = null;
+      this.#lossTimer?.cancel();
+      this.#lossTimer = null;
     }
-    if (this.sends.length === 0) return;
-    this.lossTimer ??= this.wiring.clock.setTimeout(() => this.timedOut(), this.congestion.timeoutMs);
+    if (this.#sends.length === 0) return;
+    this.#lossTimer ??= this.#wiring.clock.setTimeout(() => this.#timedOut(), this.#congestion.timeoutMs);
   }
 
-  private timedOut(): void {
-    this.lossTimer = null;
-    if (this.isClosed || this.sends.length === 0) return;
+  #timedOut(): void {
+    this.#lossTimer = null;
+    if (this.#isClosed || this.#sends.length === 0) return;
     // The other end may be done, and only its last acknowledgement was lost.
-    if (this.finSent && this.receives.isFinished && this.timeouts++ >= FAREWELLS) return this.finish();
-    if (this.wiring.clock.monotonic() - this.lastHeardMs > SILENCE_MS) {
-      return this.finish(new MillraceError("connection_failed", "the peer sends nothing any more"));
+    if (this.#finSent && this.#receives.isFinished && this.#timeouts++ >= FAREWELLS) return this.#finish();
+    if (this.#wiring.clock.monotonic() - this.#lastHeardMs > SILENCE_MS) {
+      return this.#finish(new MillraceError("connection_failed", "the peer sends nothing any more"));
     }
-    this.sends.timedOut();
-    this.congestion.timedOut();
-    this.nextSendMs = 0;
-    this.pump();
-    this.armLossTimer(false);
+    this.#sends.timedOut();
+    this.#congestion.timedOut();
+    this.#nextSendMs = 0;
+    this.#pump();
+    this.#armLossTimer(false);
   }
 
-  private finishIfOver(): void {
-    if (this.finSent && this.endReported && this.sends.length === 0) this.finish();
+  #finishIfOver(): void {
+    if (this.#finSent && this.#endReported && this.#sends.length === 0) this.#finish();
   }
 
-  private finish(error?: Error): void {
-    if (this.isClosed) return;
-    this.isClosed = true;
-    this.closeError = error;
-    this.release();
-    this.report();
+  #finish(error?: Error): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#closeError = error;
+    this.#release();
+    this.#report();
   }
 
-  private release(): void {
-    this.queue.clear();
-    for (const timer of [this.ackTimer, this.paceTimer, this.lossTimer]) timer?.cancel();
-    this.wiring.closed();
+  #release(): void {
+    this.#queue.clear();
+    for (const timer of [this.#ackTimer, this.#paceTimer, this.#lossTimer]) timer?.cancel();
+    this.#wiring.closed();
   }
 
-  private report(): void {
-    const { handlers } = this;
-    this.handlers = null;
-    handlers?.close(this.closeError);
+  #report(): void {
+    const handlers = this.#handlers;
+    this.#handlers = null;
+    handlers?.close(this.#closeError);
   }
 }

@@ -58,34 +58,34 @@ interface Attempt {
 
 /** The uTP side of an engine's UDP port. */
 export class UtpEndpoint {
-  private readonly options: UtpEndpointOptions;
-  private socket: UdpSocket | null = null;
-  private opening: Promise<UdpSocket> | null = null;
-  private readonly connections = new Map<string, UtpConnection>();
-  private readonly attempts = new Map<string, Attempt>();
-  private readonly tokens = new Map<string, (from: SocketAddress) => void>();
-  private closed = false;
+  readonly #options: UtpEndpointOptions;
+  #socket: UdpSocket | null = null;
+  #opening: Promise<UdpSocket> | null = null;
+  readonly #connections = new Map<string, UtpConnection>();
+  readonly #attempts = new Map<string, Attempt>();
+  readonly #tokens = new Map<string, (from: SocketAddress) => void>();
+  #closed = false;
 
   constructor(options: UtpEndpointOptions) {
-    this.options = options;
+    this.#options = options;
   }
 
   /** Opens the socket if need be; returns its port. Rejects with `closed`, or when there is no UDP. */
   async bind(): Promise<number> {
-    return (await this.bound()).address.port;
+    return (await this.#bound()).address.port;
   }
 
   /** Calls `seen` for each datagram that carries the token, until the returned function is called. False: too many are expected. */
   expect(token: Uint8Array, seen: (from: SocketAddress) => void): (() => void) | null {
-    if (this.tokens.size >= MAX_TOKENS) return null;
+    if (this.#tokens.size >= MAX_TOKENS) return null;
     const key = toHex(token);
-    this.tokens.set(key, seen);
-    return () => void this.tokens.delete(key);
+    this.#tokens.set(key, seen);
+    return () => void this.#tokens.delete(key);
   }
 
   /** Sends a token. */
   async show(token: Uint8Array, to: SocketAddress): Promise<void> {
-    await (await this.bound()).send(tokenDatagram(token), to);
+    await (await this.#bound()).send(tokenDatagram(token), to);
   }
 
   /**
@@ -93,14 +93,14 @@ export class UtpEndpoint {
    * signal's reason.
    */
   async punch(punch: Punch): Promise<UtpConnection> {
-    const socket = await this.bound();
-    const { clock, random } = this.options;
+    const socket = await this.#bound();
+    const { clock, random } = this.#options;
     const id = punch.token[0]! << 8 | punch.token[1]!;
     const key = attemptKey(punch.address.host, id);
-    if (this.attempts.size >= MAX_PUNCHES || this.connections.size >= MAX_CONNECTIONS) {
+    if (this.#attempts.size >= MAX_PUNCHES || this.#connections.size >= MAX_CONNECTIONS) {
       throw new MillraceError("too_busy", "too many connections over UDP at once");
     }
-    if (this.attempts.has(key)) throw new MillraceError("conflict", "this peer is being connected to already");
+    if (this.#attempts.has(key)) throw new MillraceError("conflict", "this peer is being connected to already");
     if (punch.signal.aborted) throw abortError(punch.signal);
     const timers: Timer[] = [];
     let stop = () => {};
@@ -111,8 +111,8 @@ export class UtpEndpoint {
         stop = () => punch.signal.removeEventListener("abort", abort);
         const seq = Math.floor(random() * 0x10000);
         const attempt: Attempt = { punch, id, seq, target: punch.address, connected: resolve };
-        this.attempts.set(key, attempt);
-        const knock = () => this.knock(socket, attempt);
+        this.#attempts.set(key, attempt);
+        const knock = () => this.#knock(socket, attempt);
         for (const delayMs of PUNCH_AT_MS) timers.push(clock.setTimeout(knock, delayMs));
         const lastMs = 2 * PUNCH_AT_MS.at(-1)! - PUNCH_AT_MS.at(-2)!;
         timers.push(clock.setTimeout(() => reject(new MillraceError("timeout", "no datagram got through")), lastMs));
@@ -120,33 +120,33 @@ export class UtpEndpoint {
     } finally {
       stop();
       for (const timer of timers) timer.cancel();
-      this.attempts.delete(key);
+      this.#attempts.delete(key);
     }
   }
 
   /** Drops all connections and closes the socket. */
   close(): void {
-    if (this.closed) return;
-    this.closed = true;
-    for (const connection of [...this.connections.values()]) connection.abort();
-    this.socket?.close();
+    if (this.#closed) return;
+    this.#closed = true;
+    for (const connection of [...this.#connections.values()]) connection.abort();
+    this.#socket?.close();
   }
 
-  private async bound(): Promise<UdpSocket> {
-    if (this.closed) throw new MillraceError("closed", "the UDP port is closed");
-    this.opening ??= this.options.open().then((socket) => {
-      if (this.closed) {
+  async #bound(): Promise<UdpSocket> {
+    if (this.#closed) throw new MillraceError("closed", "the UDP port is closed");
+    this.#opening ??= this.#options.open().then((socket) => {
+      if (this.#closed) {
         socket.close();
         throw new MillraceError("closed", "the UDP port is closed");
       }
-      socket.onMessage((data, from) => this.receive(socket, data, from));
-      return this.socket = socket;
+      socket.onMessage((data, from) => this.#receive(socket, data, from));
+      return this.#socket = socket;
     });
-    return await this.opening;
+    return await this.#opening;
   }
 
-  private knock(socket: UdpSocket, { punch, id, seq, target }: Attempt): void {
-    const nowUs = Math.floor(this.options.clock.monotonic() * 1000);
+  #knock(socket: UdpSocket, { punch, id, seq, target }: Attempt): void {
+    const nowUs = Math.floor(this.#options.clock.monotonic() * 1000);
     const datagram = !punch.isInitiator ? tokenDatagram(punch.token) : encodePacket({
       type: PACKET.syn,
       connectionId: id,
@@ -161,45 +161,45 @@ export class UtpEndpoint {
     void socket.send(datagram, target);
   }
 
-  private receive(socket: UdpSocket, data: Uint8Array, from: SocketAddress): void {
-    if (this.closed || from.port === 0) return;
+  #receive(socket: UdpSocket, data: Uint8Array, from: SocketAddress): void {
+    if (this.#closed || from.port === 0) return;
     const token = tokenOf(data);
-    if (token !== null) return this.tokenFrom(socket, token, from);
+    if (token !== null) return this.#tokenFrom(socket, token, from);
     const packet = decodePacket(data);
     if (packet === null) return;
     const isSyn = packet.type === PACKET.syn;
     const ownId = isSyn ? (packet.connectionId + 1) & 0xffff : packet.connectionId;
-    const connection = this.connections.get(connectionKey(from, ownId));
+    const connection = this.#connections.get(connectionKey(from, ownId));
     if (connection !== undefined) return connection.receive(packet);
-    const attempt = this.attempts.get(attemptKey(from.host, packet.connectionId));
-    if (attempt !== undefined) this.answered(socket, attempt, packet, from);
+    const attempt = this.#attempts.get(attemptKey(from.host, packet.connectionId));
+    if (attempt !== undefined) this.#answered(socket, attempt, packet, from);
   }
 
-  private tokenFrom(socket: UdpSocket, token: Uint8Array, from: SocketAddress): void {
+  #tokenFrom(socket: UdpSocket, token: Uint8Array, from: SocketAddress): void {
     const key = toHex(token);
-    this.tokens.get(key)?.(from);
-    const attempt = this.attempts.get(attemptKey(from.host, token[0]! << 8 | token[1]!));
+    this.#tokens.get(key)?.(from);
+    const attempt = this.#attempts.get(attemptKey(from.host, token[0]! << 8 | token[1]!));
     if (attempt === undefined || !attempt.punch.isInitiator || toHex(attempt.punch.token) !== key) return;
     if (from.port === attempt.target.port) return;
     attempt.target = from;
-    this.knock(socket, attempt);
+    this.#knock(socket, attempt);
   }
 
-  private answered(socket: UdpSocket, attempt: Attempt, packet: UtpPacket, from: SocketAddress): void {
+  #answered(socket: UdpSocket, attempt: Attempt, packet: UtpPacket, from: SocketAddress): void {
     const { punch, id, seq } = attempt;
     const nextId = (id + 1) & 0xffff;
     if (punch.isInitiator) {
       if (packet.type !== PACKET.state || packet.ack !== seq) return;
       const ids = { sendId: nextId, nextSeq: (seq + 1) & 0xffff, lastInOrder: (packet.seq - 1) & 0xffff };
-      return attempt.connected(this.add(socket, from, id, ids));
+      return attempt.connected(this.#add(socket, from, id, ids));
     }
     if (packet.type !== PACKET.syn) return;
-    const connection = this.add(socket, from, nextId, { sendId: id, nextSeq: seq, lastInOrder: packet.seq });
+    const connection = this.#add(socket, from, nextId, { sendId: id, nextSeq: seq, lastInOrder: packet.seq });
     connection.acknowledge();
     attempt.connected(connection);
   }
 
-  private add(
+  #add(
     socket: UdpSocket,
     remote: SocketAddress,
     ownId: number,
@@ -207,11 +207,11 @@ export class UtpEndpoint {
   ): UtpConnection {
     const key = connectionKey(remote, ownId);
     const connection = new UtpConnection({ local: socket.address, remote, ...ids }, {
-      clock: this.options.clock,
+      clock: this.#options.clock,
       send: (datagram) => void socket.send(datagram, remote),
-      closed: () => void this.connections.delete(key),
+      closed: () => void this.#connections.delete(key),
     });
-    this.connections.set(key, connection);
+    this.#connections.set(key, connection);
     return connection;
   }
 }

@@ -75,8 +75,8 @@ const ignore = (): void => {};
 export class ControlWire extends Base {
   /** Receives what the library sends, already encrypted where necessary. */
   output: (bytes: Uint8Array) => void = ignore;
-  private surplus: Uint8Array | null = null;
-  private rejected = false;
+  #surplus: Uint8Array | null = null;
+  #rejected = false;
 
   /** `encrypted` offers MSE when outgoing and detects it when incoming. */
   constructor(incoming: boolean, encrypted: boolean) {
@@ -104,7 +104,7 @@ export class ControlWire extends Base {
 
   /** Feeds handshake bytes; the library keeps them. Throws `protocol_violation`. */
   feedHandshake(bytes: Uint8Array): void {
-    this.guard(() => this._write(bytes, ignore));
+    this.#guard(() => this._write(bytes, ignore));
   }
 
   /**
@@ -112,13 +112,13 @@ export class ControlWire extends Base {
    * `protocol_violation`.
    */
   resolveInfohash(infohashHex: string): void {
-    this.guard(() => this.setInfoHash(infohashHex));
+    this.#guard(() => this.setInfoHash(infohashHex));
   }
 
   /** The bytes fed after the handshake, decrypted; empties the library's buffer. */
   takeRest(): Uint8Array[] {
-    const rest = this.surplus === null ? this._buffer : [this.surplus, ...this._buffer];
-    this.surplus = null;
+    const rest = this.#surplus === null ? this._buffer : [this.#surplus, ...this._buffer];
+    this.#surplus = null;
     this._buffer = [];
     this._bufferSize = 0;
     return rest.filter((bytes) => bytes.length > 0);
@@ -126,7 +126,7 @@ export class ControlWire extends Base {
 
   /** Feeds one message without its length prefix; the library may keep it. Throws `protocol_violation`. */
   feedMessage(message: Uint8Array): void {
-    this.guard(() => this._onMessage(message));
+    this.#guard(() => this._onMessage(message));
   }
 
   /** From now on the library sends nothing. */
@@ -148,20 +148,20 @@ export class ControlWire extends Base {
   }
 
   destroy(): this {
-    this.rejected = true;
+    this.#rejected = true;
     this._parse(Infinity, ignore);
     return this;
   }
 
   override _onHandshakeBuffer(bytes: Uint8Array): void {
     // In an encrypted handshake the initial payload may hold more than the handshake; the library drops the rest.
-    if (bytes.length > HANDSHAKE_TAIL_BYTES) this.surplus = bytes.slice(HANDSHAKE_TAIL_BYTES);
+    if (bytes.length > HANDSHAKE_TAIL_BYTES) this.#surplus = bytes.slice(HANDSHAKE_TAIL_BYTES);
     super._onHandshakeBuffer(bytes.subarray(0, HANDSHAKE_TAIL_BYTES));
     // We frame messages ourselves: the remaining bytes wait in the buffer for `takeRest`.
     this._parse(Infinity, ignore);
   }
 
-  private guard(step: () => void): void {
+  #guard(step: () => void): void {
     try {
       step();
     } catch (error) {
@@ -170,6 +170,6 @@ export class ControlWire extends Base {
         cause: error,
       });
     }
-    if (this.rejected) throw new MillraceError("protocol_violation", "the peer broke the wire protocol");
+    if (this.#rejected) throw new MillraceError("protocol_violation", "the peer broke the wire protocol");
   }
 }

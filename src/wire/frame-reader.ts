@@ -69,40 +69,40 @@ export interface FrameSink {
 
 /** Cuts a byte stream into messages. */
 export class FrameReader {
-  private readonly sink: FrameSink;
-  private readonly head = new Uint8Array(17);
-  private filled = 0;
-  private wanted = PREFIX_BYTES;
-  private length = 0;
-  private kind = FIXED;
+  readonly #sink: FrameSink;
+  readonly #head = new Uint8Array(17);
+  #filled = 0;
+  #wanted = PREFIX_BYTES;
+  #length = 0;
+  #kind = FIXED;
   /** Bytes of a body or payload still to come; 0 while the head is being read. */
-  private left = 0;
-  private body: Uint8Array | null = null;
-  private position = 0;
-  private piece = 0;
-  private offset = 0;
-  private stopped = false;
-  private held = false;
-  private bitfieldLimit = 1 + Math.ceil(MAX_PIECES / 8);
+  #left = 0;
+  #body: Uint8Array | null = null;
+  #position = 0;
+  #piece = 0;
+  #offset = 0;
+  #stopped = false;
+  #held = false;
+  #bitfieldLimit = 1 + Math.ceil(MAX_PIECES / 8);
 
   constructor(sink: FrameSink) {
-    this.sink = sink;
+    this.#sink = sink;
   }
 
   /** Once the piece count is known, bitfields may be as long as it needs. */
   setPieceCount(count: number): void {
-    this.bitfieldLimit = Math.max(this.bitfieldLimit, 1 + Math.ceil(count / 8));
+    this.#bitfieldLimit = Math.max(this.#bitfieldLimit, 1 + Math.ceil(count / 8));
   }
 
   /** Drops everything from here on, including the rest of the chunk being read. */
   stop(): void {
-    this.stopped = true;
-    this.body = null;
+    this.#stopped = true;
+    this.#body = null;
   }
 
   /** Called by the sink: `push` returns after the current message. */
   hold(): void {
-    this.held = true;
+    this.#held = true;
   }
 
   /**
@@ -111,121 +111,121 @@ export class FrameReader {
    */
   push(chunk: Uint8Array): number {
     let at = 0;
-    this.held = false;
-    while (at < chunk.length && !this.stopped && !this.held) {
-      if (this.left > 0) {
-        const count = Math.min(this.left, chunk.length - at);
-        if (this.body !== null) {
-          this.body.set(at === 0 && count === chunk.length ? chunk : chunk.subarray(at, at + count), this.position);
-          this.position += count;
+    this.#held = false;
+    while (at < chunk.length && !this.#stopped && !this.#held) {
+      if (this.#left > 0) {
+        const count = Math.min(this.#left, chunk.length - at);
+        if (this.#body !== null) {
+          this.#body.set(at === 0 && count === chunk.length ? chunk : chunk.subarray(at, at + count), this.#position);
+          this.#position += count;
         }
         at += count;
-        this.left -= count;
-        if (this.kind === PIECE) this.sink.blockBytes(count);
-        if (this.left === 0) this.bodyDone();
+        this.#left -= count;
+        if (this.#kind === PIECE) this.#sink.blockBytes(count);
+        if (this.#left === 0) this.#bodyDone();
         continue;
       }
-      const count = Math.min(this.wanted - this.filled, chunk.length - at);
-      for (let i = 0; i < count; i++) this.head[this.filled + i] = chunk[at + i]!;
+      const count = Math.min(this.#wanted - this.#filled, chunk.length - at);
+      for (let i = 0; i < count; i++) this.#head[this.#filled + i] = chunk[at + i]!;
       at += count;
-      this.filled += count;
-      if (this.filled === this.wanted) this.headDone();
+      this.#filled += count;
+      if (this.#filled === this.#wanted) this.#headDone();
     }
     return at;
   }
 
-  private uint32(at: number): number {
-    const head = this.head;
+  #uint32(at: number): number {
+    const head = this.#head;
     return ((head[at]! << 24) | (head[at + 1]! << 16) | (head[at + 2]! << 8) | head[at + 3]!) >>> 0;
   }
 
-  private reset(): void {
-    this.filled = 0;
-    this.wanted = PREFIX_BYTES;
+  #reset(): void {
+    this.#filled = 0;
+    this.#wanted = PREFIX_BYTES;
   }
 
-  private headDone(): void {
-    if (this.wanted === PREFIX_BYTES) {
-      this.length = this.uint32(0);
-      if (this.length > MAX_FRAME_BYTES) throw this.badLength(-1);
-      if (this.length === 0) {
-        this.filled = 0;
-        this.sink.skipped(0);
-      } else this.wanted = PREFIX_BYTES + 1;
-    } else if (this.wanted === PREFIX_BYTES + 1) {
-      this.idKnown(this.head[4]!);
-    } else if (this.kind === PIECE) {
-      this.pieceStarts();
+  #headDone(): void {
+    if (this.#wanted === PREFIX_BYTES) {
+      this.#length = this.#uint32(0);
+      if (this.#length > MAX_FRAME_BYTES) throw this.#badLength(-1);
+      if (this.#length === 0) {
+        this.#filled = 0;
+        this.#sink.skipped(0);
+      } else this.#wanted = PREFIX_BYTES + 1;
+    } else if (this.#wanted === PREFIX_BYTES + 1) {
+      this.#idKnown(this.#head[4]!);
+    } else if (this.#kind === PIECE) {
+      this.#pieceStarts();
     } else {
-      this.fixedDone();
+      this.#fixedDone();
     }
   }
 
-  private idKnown(id: number): void {
-    const length = this.length;
+  #idKnown(id: number): void {
+    const length = this.#length;
     if (id === MessageId.piece) {
       // A block is 1 to 128 KiB: we never request more.
-      if (length <= 9 || length > 9 + MAX_BLOCK_BYTES) throw this.badLength(id);
-      this.kind = PIECE;
-      this.wanted = PIECE_HEADER_BYTES;
+      if (length <= 9 || length > 9 + MAX_BLOCK_BYTES) throw this.#badLength(id);
+      this.#kind = PIECE;
+      this.#wanted = PIECE_HEADER_BYTES;
       return;
     }
     const fixed = FIXED_LENGTH[id];
     if (fixed !== undefined) {
-      if (length !== fixed) throw this.badLength(id);
-      this.kind = FIXED;
-      this.wanted = PREFIX_BYTES + length;
-      if (length === 1) this.fixedDone();
+      if (length !== fixed) throw this.#badLength(id);
+      this.#kind = FIXED;
+      this.#wanted = PREFIX_BYTES + length;
+      if (length === 1) this.#fixedDone();
       return;
     }
     const gathered = id === MessageId.bitfield || id === MessageId.extended;
     const limit = id === MessageId.bitfield
-      ? this.bitfieldLimit
+      ? this.#bitfieldLimit
       : id === MessageId.extended
       ? MAX_EXTENDED_BYTES
       : MAX_UNKNOWN_BYTES;
-    if (length > limit || (id === MessageId.extended && length < 2)) throw this.badLength(id);
-    this.kind = gathered ? GATHER : SKIP;
-    this.body = gathered ? new Uint8Array(length) : null;
-    if (this.body !== null) this.body[0] = id;
-    this.position = 1;
-    this.left = length - 1;
-    if (this.left === 0) this.bodyDone();
+    if (length > limit || (id === MessageId.extended && length < 2)) throw this.#badLength(id);
+    this.#kind = gathered ? GATHER : SKIP;
+    this.#body = gathered ? new Uint8Array(length) : null;
+    if (this.#body !== null) this.#body[0] = id;
+    this.#position = 1;
+    this.#left = length - 1;
+    if (this.#left === 0) this.#bodyDone();
   }
 
-  private fixedDone(): void {
-    const id = this.head[4]!;
-    const length = this.length;
-    const head = this.head;
-    this.reset();
-    if (length === 13) this.sink.numbers(id, this.uint32(5), this.uint32(9), this.uint32(13));
-    else if (length === 5) this.sink.numbers(id, this.uint32(5), 0, 0);
-    else this.sink.message(id, head.slice(PREFIX_BYTES, PREFIX_BYTES + length));
+  #fixedDone(): void {
+    const id = this.#head[4]!;
+    const length = this.#length;
+    const head = this.#head;
+    this.#reset();
+    if (length === 13) this.#sink.numbers(id, this.#uint32(5), this.#uint32(9), this.#uint32(13));
+    else if (length === 5) this.#sink.numbers(id, this.#uint32(5), 0, 0);
+    else this.#sink.message(id, head.slice(PREFIX_BYTES, PREFIX_BYTES + length));
   }
 
-  private pieceStarts(): void {
-    this.piece = this.uint32(5);
-    this.offset = this.uint32(9);
-    this.left = this.length - 9;
-    this.position = 0;
-    const target = this.sink.blockTarget(this.piece, this.offset, this.left);
+  #pieceStarts(): void {
+    this.#piece = this.#uint32(5);
+    this.#offset = this.#uint32(9);
+    this.#left = this.#length - 9;
+    this.#position = 0;
+    const target = this.#sink.blockTarget(this.#piece, this.#offset, this.#left);
     // A target of another size is the owner's mistake; discarding the block is the safe way out.
-    this.body = target !== null && target.length === this.left ? target : null;
+    this.#body = target !== null && target.length === this.#left ? target : null;
   }
 
-  private bodyDone(): void {
-    const body = this.body;
-    this.body = null;
-    this.reset();
-    if (this.kind === PIECE) this.sink.block(this.piece, this.offset, this.length - 9, body !== null);
-    else if (body !== null) this.sink.message(body[0]!, body);
-    else this.sink.skipped(this.length);
+  #bodyDone(): void {
+    const body = this.#body;
+    this.#body = null;
+    this.#reset();
+    if (this.#kind === PIECE) this.#sink.block(this.#piece, this.#offset, this.#length - 9, body !== null);
+    else if (body !== null) this.#sink.message(body[0]!, body);
+    else this.#sink.skipped(this.#length);
   }
 
-  private badLength(id: number): MillraceError {
+  #badLength(id: number): MillraceError {
     const what = id < 0 ? "a message" : `message ${id}`;
-    return new MillraceError("protocol_violation", `${what} of ${this.length} bytes`, {
-      detail: { id, length: this.length },
+    return new MillraceError("protocol_violation", `${what} of ${this.#length} bytes`, {
+      detail: { id, length: this.#length },
     });
   }
 }

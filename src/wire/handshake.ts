@@ -31,124 +31,124 @@ export function encryptionRefused(error: unknown): boolean {
 /** One connection's handshakes. */
 export class Handshake {
   stage: HandshakeStage = "handshake";
-  private readonly wire: ControlWire;
-  private readonly host: HandshakeHost;
-  private settings: LinkSettings | null = null;
-  private result: { peerId: Uint8Array; flags: PeerFlags } | null = null;
-  private sent = false;
-  private over = false;
-  private readonly timers: Timer[] = [];
+  readonly #wire: ControlWire;
+  readonly #host: HandshakeHost;
+  #settings: LinkSettings | null = null;
+  #result: { peerId: Uint8Array; flags: PeerFlags } | null = null;
+  #sent = false;
+  #over = false;
+  readonly #timers: Timer[] = [];
 
   constructor(wire: ControlWire, host: HandshakeHost) {
-    this.wire = wire;
-    this.host = host;
-    this.deadline(host.timeoutMs ?? HANDSHAKE_TIMEOUT_MS, () => true);
-    wire.on("handshake", (infohashHex, _peerIdHex, flags) => this.theirs(infohashHex, flags));
+    this.#wire = wire;
+    this.#host = host;
+    this.#deadline(host.timeoutMs ?? HANDSHAKE_TIMEOUT_MS, () => true);
+    wire.on("handshake", (infohashHex, _peerIdHex, flags) => this.#theirs(infohashHex, flags));
   }
 
   /** Sends our handshake first. */
   startOutgoing(settings: LinkSettings, encrypted: boolean): void {
-    this.settings = settings;
+    this.#settings = settings;
     if (!encrypted) {
-      this.sendOurs();
+      this.#sendOurs();
       return;
     }
     this.stage = "encryption";
-    this.deadline(ENCRYPTION_TIMEOUT_MS, () => this.stage === "encryption");
-    this.wire.on("crypto-handshake", () => {
+    this.#deadline(ENCRYPTION_TIMEOUT_MS, () => this.stage === "encryption");
+    this.#wire.on("crypto-handshake", () => {
       this.stage = "handshake";
-      this.sendOurs();
+      this.#sendOurs();
     });
-    this.wire.startEncryption(hex20(settings.infohash));
+    this.#wire.startEncryption(hex20(settings.infohash));
   }
 
   /** Waits for the far end. */
   startIncoming(): void {
-    this.wire.on("crypto-infohash", (obfuscatedHex) => void this.match(obfuscatedHex));
+    this.#wire.on("crypto-infohash", (obfuscatedHex) => void this.#match(obfuscatedHex));
   }
 
   /** Bytes arrived; the chunk may be reused afterwards. */
   data(chunk: Uint8Array): void {
-    this.attempt(() => {
-      if (this.wire.bufferedBytes + chunk.length > MAX_HANDSHAKE_BUFFER_BYTES) {
+    this.#attempt(() => {
+      if (this.#wire.bufferedBytes + chunk.length > MAX_HANDSHAKE_BUFFER_BYTES) {
         throw new MillraceError("protocol_violation", "handshake too long");
       }
       // Not `slice`: a chunk may be a Node Buffer, whose `slice` shares its memory.
-      this.wire.feedHandshake(new Uint8Array(chunk));
+      this.#wire.feedHandshake(new Uint8Array(chunk));
     });
   }
 
   close(): void {
-    this.over = true;
-    for (const timer of this.timers) timer.cancel();
+    this.#over = true;
+    for (const timer of this.#timers) timer.cancel();
   }
 
-  private deadline(delayMs: number, applies: () => boolean): void {
-    this.timers.push(this.host.clock.setTimeout(() => {
-      if (!this.over && applies()) this.fail(new MillraceError("timeout", "the peer did not finish its handshake"));
+  #deadline(delayMs: number, applies: () => boolean): void {
+    this.#timers.push(this.#host.clock.setTimeout(() => {
+      if (!this.#over && applies()) this.#fail(new MillraceError("timeout", "the peer did not finish its handshake"));
     }, delayMs));
   }
 
   /** Runs a step of the library; its consequences are handled after the library has returned. */
-  private attempt(step: () => void): void {
-    if (this.over) return;
+  #attempt(step: () => void): void {
+    if (this.#over) return;
     try {
       step();
     } catch (error) {
-      this.fail(
+      this.#fail(
         error instanceof MillraceError
           ? error
           : new MillraceError("internal", "the peer handshake failed", { cause: error }),
       );
       return;
     }
-    if (this.result === null || this.over) return;
+    if (this.#result === null || this.#over) return;
     this.close();
-    this.host.done(this.result);
+    this.#host.done(this.#result);
   }
 
-  private fail(error: MillraceError): void {
+  #fail(error: MillraceError): void {
     this.close();
-    this.host.failed(error);
+    this.#host.failed(error);
   }
 
-  private sendOurs(): void {
-    if (this.sent) return;
-    this.sent = true;
-    const { infohash, peerId, dht = false, fast = true } = this.settings!;
-    this.wire.handshake(infohash, peerId, { dht, fast });
+  #sendOurs(): void {
+    if (this.#sent) return;
+    this.#sent = true;
+    const { infohash, peerId, dht = false, fast = true } = this.#settings!;
+    this.#wire.handshake(infohash, peerId, { dht, fast });
   }
 
-  private theirs(infohashHex: string, flags: PeerFlags): void {
-    const peerId = this.wire.peerIdBuffer;
+  #theirs(infohashHex: string, flags: PeerFlags): void {
+    const peerId = this.#wire.peerIdBuffer;
     if (peerId === null || peerId.length !== 20 || infohashHex.length !== 40) {
       throw new MillraceError("protocol_violation", "malformed handshake");
     }
-    this.settings ??= this.host.resolve(infohashHex);
-    if (this.settings === null) throw unknownTorrent();
-    if (hex20(this.settings.infohash) !== infohashHex) {
+    this.#settings ??= this.#host.resolve(infohashHex);
+    if (this.#settings === null) throw unknownTorrent();
+    if (hex20(this.#settings.infohash) !== infohashHex) {
       throw new MillraceError("protocol_violation", "the peer's handshake named another torrent");
     }
-    if (hex20(peerId) === hex20(this.settings.peerId)) {
+    if (hex20(peerId) === hex20(this.#settings.peerId)) {
       throw new MillraceError("conflict", "connected to ourselves");
     }
-    this.result = { peerId: new Uint8Array(peerId), flags };
-    this.sendOurs();
+    this.#result = { peerId: new Uint8Array(peerId), flags };
+    this.#sendOurs();
   }
 
-  private async match(obfuscatedHex: string): Promise<void> {
+  async #match(obfuscatedHex: string): Promise<void> {
     let found: string | null = null;
     let mistake: unknown;
     try {
-      found = await findInfohash(obfuscatedHex, this.host.candidates());
+      found = await findInfohash(obfuscatedHex, this.#host.candidates());
     } catch (error) {
       mistake = error;
     }
-    this.attempt(() => {
+    this.#attempt(() => {
       if (mistake !== undefined) throw mistake;
-      this.settings = found === null ? null : this.host.resolve(found);
-      if (this.settings === null) throw unknownTorrent();
-      this.wire.resolveInfohash(found!);
+      this.#settings = found === null ? null : this.#host.resolve(found);
+      if (this.#settings === null) throw unknownTorrent();
+      this.#wire.resolveInfohash(found!);
     });
   }
 }

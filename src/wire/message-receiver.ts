@@ -30,108 +30,108 @@ function violation(message: string): MillraceError {
 
 /** The messages of one link. Its methods throw `protocol_violation`. */
 export class MessageReceiver implements FrameSink {
-  private readonly parts: ReceiverParts;
+  readonly #parts: ReceiverParts;
   /** Limit on piece numbers while the piece count is unknown. */
-  private readonly maxPieces: number;
-  private pieceCount: number | null = null;
-  private shape: PieceShape | null = null;
+  readonly #maxPieces: number;
+  #pieceCount: number | null = null;
+  #shape: PieceShape | null = null;
   /** Kept until the piece count is known and the bitfield can be checked. */
-  private bitfieldBytes: Uint8Array | null = null;
-  private piecesTold = false;
-  private allTold = false;
-  private highestPiece = -1;
+  #bitfieldBytes: Uint8Array | null = null;
+  #piecesTold = false;
+  #allTold = false;
+  #highestPiece = -1;
 
   constructor(parts: ReceiverParts) {
-    this.parts = parts;
-    this.maxPieces = parts.live ? MAX_LIVE_PIECES : MAX_PIECES;
+    this.#parts = parts;
+    this.#maxPieces = parts.live ? MAX_LIVE_PIECES : MAX_PIECES;
   }
 
   /** As `PeerLink.setPieceCount`; returns what was wrong with earlier messages. */
   setPieceCount(count: number, shape: PieceShape | null): MillraceError | null {
-    this.pieceCount = count;
-    this.shape = shape;
-    const bits = this.bitfieldBytes;
-    this.bitfieldBytes = null;
-    if (this.highestPiece >= count) return violation("the peer named a piece beyond the last");
+    this.#pieceCount = count;
+    this.#shape = shape;
+    const bits = this.#bitfieldBytes;
+    this.#bitfieldBytes = null;
+    if (this.#highestPiece >= count) return violation("the peer named a piece beyond the last");
     if (bits !== null && !fits(bits, count)) return violation("the peer's bitfield does not fit the torrent");
     return null;
   }
 
   numbers(id: number, a: number, b: number, c: number): void {
-    if (a >= (this.pieceCount ?? this.maxPieces)) throw violation(`message ${id} names piece ${a}`);
-    const handlers = this.parts.handlers;
+    if (a >= (this.#pieceCount ?? this.#maxPieces)) throw violation(`message ${id} names piece ${a}`);
+    const handlers = this.#parts.handlers;
     // An accepted request is paid for by what it downloads.
-    if (id !== MessageId.request) this.parts.spend(unitsOf(id, null));
+    if (id !== MessageId.request) this.#parts.spend(unitsOf(id, null));
     switch (id) {
       case MessageId.have:
-        this.piecesTold = true;
-        if (a > this.highestPiece) this.highestPiece = a;
+        this.#piecesTold = true;
+        if (a > this.#highestPiece) this.#highestPiece = a;
         return handlers.have(a);
       case MessageId.request:
-        return this.requested(a, b, c);
+        return this.#requested(a, b, c);
       case MessageId.cancel:
-        if (!this.parts.requests.remove(a, b)) return handlers.unwanted?.(a, b, c);
+        if (!this.#parts.requests.remove(a, b)) return handlers.unwanted?.(a, b, c);
         // BEP 6: a cancelled request is answered as well.
-        if (this.parts.wire.hasFast) this.parts.outbox.triple(MessageId.reject, a, b, c);
+        if (this.#parts.wire.hasFast) this.#parts.outbox.triple(MessageId.reject, a, b, c);
         return handlers.cancel(a, b, c);
     }
-    if (!this.parts.wire.hasFast) throw violation(`message ${id} without the fast extension`);
+    if (!this.#parts.wire.hasFast) throw violation(`message ${id} without the fast extension`);
     if (id === MessageId.reject) handlers.reject(a, b, c);
     else if (id === MessageId.allowedFast) handlers.allowedFast(a);
   }
 
   /** BEP 54. */
   dontHave(piece: number): void {
-    if (piece >= (this.pieceCount ?? this.maxPieces)) throw violation(`lt_donthave names piece ${piece}`);
+    if (piece >= (this.#pieceCount ?? this.#maxPieces)) throw violation(`lt_donthave names piece ${piece}`);
     // Until the metadata is known this is a piece number to check later, like any other.
-    if (piece > this.highestPiece) this.highestPiece = piece;
-    this.parts.handlers.dontHave?.(piece);
+    if (piece > this.#highestPiece) this.#highestPiece = piece;
+    this.#parts.handlers.dontHave?.(piece);
   }
 
   blockTarget(piece: number, offset: number, length: number): Uint8Array | null {
-    this.checkBlock(piece, offset, length);
-    return this.parts.handlers.blockTarget(piece, offset, length);
+    this.#checkBlock(piece, offset, length);
+    return this.#parts.handlers.blockTarget(piece, offset, length);
   }
 
   blockBytes(count: number): void {
-    this.parts.counters.downloadedPayloadBytes += count;
+    this.#parts.counters.downloadedPayloadBytes += count;
   }
 
   block(piece: number, offset: number, length: number, kept: boolean): void {
-    this.parts.spend(unitsOfBlock(length, kept));
-    this.parts.handlers.block(piece, offset, length, kept);
+    this.#parts.spend(unitsOfBlock(length, kept));
+    this.#parts.handlers.block(piece, offset, length, kept);
   }
 
   skipped(lengthBytes: number): void {
-    this.parts.spend(unitsOfSkipped(lengthBytes));
+    this.#parts.spend(unitsOfSkipped(lengthBytes));
   }
 
   message(id: number, message: Uint8Array): void {
-    this.parts.spend(unitsOf(id, message));
-    const handlers = this.parts.handlers;
+    this.#parts.spend(unitsOf(id, message));
+    const handlers = this.#parts.handlers;
     switch (id) {
       case MessageId.extended:
-        return this.extendedArrived(message);
+        return this.#extendedArrived(message);
       case MessageId.haveNone:
         // A peer does not lose all its pieces, so a late one is ignored.
-        if (this.piecesTold) return;
-        this.piecesTold = true;
+        if (this.#piecesTold) return;
+        this.#piecesTold = true;
         break;
       case MessageId.haveAll:
         // A five-byte message that causes work for every piece takes effect only once.
-        if (this.allTold) return;
-        this.piecesTold = this.allTold = true;
+        if (this.#allTold) return;
+        this.#piecesTold = this.#allTold = true;
     }
     if (id === MessageId.bitfield) {
       // BEP 3 and 6 want it first and only once, but aria2 sends it instead of many `have`s as it gets pieces.
-      this.piecesTold = true;
+      this.#piecesTold = true;
       const bits = message.subarray(1);
-      if (this.pieceCount === null) this.bitfieldBytes = bits;
-      else if (!fits(bits, this.pieceCount)) throw violation("the bitfield does not fit the torrent");
-      this.parts.wire.feedMessage(message);
+      if (this.#pieceCount === null) this.#bitfieldBytes = bits;
+      else if (!fits(bits, this.#pieceCount)) throw violation("the bitfield does not fit the torrent");
+      this.#parts.wire.feedMessage(message);
       return handlers.bitfield(bits);
     }
-    this.parts.wire.feedMessage(message);
+    this.#parts.wire.feedMessage(message);
     switch (id) {
       case MessageId.choke:
         return handlers.choke();
@@ -152,31 +152,31 @@ export class MessageReceiver implements FrameSink {
     }
   }
 
-  private extendedArrived(message: Uint8Array): void {
-    if (message[1] !== 0) return this.parts.wire.feedMessage(message);
+  #extendedArrived(message: Uint8Array): void {
+    if (message[1] !== 0) return this.#parts.wire.feedMessage(message);
     if (message.length > MAX_HANDSHAKE_BYTES) throw violation("the extended handshake is larger than any client's");
     const { info, message: checked } = readExtendedHandshake(message.subarray(2));
-    this.parts.wire.feedMessage(checked);
-    this.parts.handlers.extended(info);
-    this.parts.metadataExchange?.handshakeRead();
+    this.#parts.wire.feedMessage(checked);
+    this.#parts.handlers.extended(info);
+    this.#parts.metadataExchange?.handshakeRead();
   }
 
-  private requested(piece: number, offset: number, length: number): void {
-    this.checkBlock(piece, offset, length);
-    const { hasFast, amChoking } = this.parts.wire;
-    const outcome = amChoking ? "full" : this.parts.requests.add(piece, offset, length);
-    if (outcome === "added") return this.parts.handlers.request(piece, offset, length);
-    this.parts.spend(unitsOf(MessageId.request, null));
+  #requested(piece: number, offset: number, length: number): void {
+    this.#checkBlock(piece, offset, length);
+    const { hasFast, amChoking } = this.#parts.wire;
+    const outcome = amChoking ? "full" : this.#parts.requests.add(piece, offset, length);
+    if (outcome === "added") return this.#parts.handlers.request(piece, offset, length);
+    this.#parts.spend(unitsOf(MessageId.request, null));
     if (outcome === "full") {
-      if (hasFast) this.parts.outbox.triple(MessageId.reject, piece, offset, length);
+      if (hasFast) this.#parts.outbox.triple(MessageId.reject, piece, offset, length);
       else if (!amChoking) throw violation("more requests than allowed");
     }
   }
 
-  private checkBlock(piece: number, offset: number, length: number): void {
-    let inside = length > 0 && length <= MAX_BLOCK_BYTES && piece < (this.pieceCount ?? this.maxPieces);
-    if (inside && this.shape !== null) {
-      const { pieceLengthBytes, totalBytes } = this.shape;
+  #checkBlock(piece: number, offset: number, length: number): void {
+    let inside = length > 0 && length <= MAX_BLOCK_BYTES && piece < (this.#pieceCount ?? this.#maxPieces);
+    if (inside && this.#shape !== null) {
+      const { pieceLengthBytes, totalBytes } = this.#shape;
       inside = offset + length <= Math.min(pieceLengthBytes, totalBytes - piece * pieceLengthBytes);
     }
     if (!inside) throw violation(`block ${piece}:${offset}+${length} is outside the torrent or too large`);

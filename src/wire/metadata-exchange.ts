@@ -55,69 +55,69 @@ const Base = createLibraryExtension() as new (wire: never) => LibraryExtension;
 
 /** The exchange of one link. Create with `installMetadata`. */
 export class MetadataExchange extends Base {
-  private readonly wire: ControlWire;
-  private readonly host: MetadataHost;
-  private readonly outstanding = new Set<number>();
+  readonly #wire: ControlWire;
+  readonly #host: MetadataHost;
+  readonly #outstanding = new Set<number>();
   /** The pieces that have arrived. Memory is allocated as they arrive: the size is only what the peer claimed. */
-  private blocks: Uint8Array[] = [];
-  private next = 0;
-  private received = 0;
-  private pieces = 0;
-  private byMs = 0;
-  private timer: Timer | null = null;
-  private handshakeSeen = false;
-  private closed = false;
+  #blocks: Uint8Array[] = [];
+  #next = 0;
+  #received = 0;
+  #pieces = 0;
+  #byMs = 0;
+  #timer: Timer | null = null;
+  #handshakeSeen = false;
+  #closed = false;
 
   constructor(wire: ControlWire, host: MetadataHost) {
     super(wire as never);
-    this.wire = wire;
-    this.host = host;
+    this.#wire = wire;
+    this.#host = host;
   }
 
   /** Requests the metadata, now or when the extended handshake has come. */
   override fetch(): void {
-    if (this._metadataComplete || this._fetching || this.closed) return;
+    if (this._metadataComplete || this._fetching || this.#closed) return;
     this._fetching = true;
-    if (this.handshakeSeen) this.startOrFail();
+    if (this.#handshakeSeen) this.#startOrFail();
   }
 
   /** Bytes that have arrived of the fetch under way. */
   get receivedBytes(): number {
-    return Math.min(this.received * METADATA_PIECE_BYTES, this._metadataSize ?? 0);
+    return Math.min(this.#received * METADATA_PIECE_BYTES, this._metadataSize ?? 0);
   }
 
   /** Cancels a fetch without an error; it may be started again. */
   cancel(): void {
-    if (this._fetching) this.stopFetching();
+    if (this._fetching) this.#stopFetching();
   }
 
   /** The link has read an extended handshake. */
   handshakeRead(): void {
-    this.handshakeSeen = true;
-    if (this._fetching && this.pieces === 0) this.startOrFail();
+    this.#handshakeSeen = true;
+    if (this._fetching && this.#pieces === 0) this.#startOrFail();
   }
 
   /** Serves `infoBytes` from now on and tells a peer that already shook hands. */
   serve(infoBytes: Uint8Array, handshakeSent: boolean): void {
-    if (this.closed || this._metadataComplete || infoBytes.length > MAX_METADATA_BYTES) return;
-    this.stopFetching();
+    if (this.#closed || this._metadataComplete || infoBytes.length > MAX_METADATA_BYTES) return;
+    this.#stopFetching();
     this.metadata = infoBytes;
     this._metadataSize = infoBytes.length;
     this._metadataComplete = true;
-    this.wire.extendedHandshake.metadata_size = infoBytes.length;
-    if (handshakeSent) this.wire._sendExtendedHandshake();
+    this.#wire.extendedHandshake.metadata_size = infoBytes.length;
+    if (handshakeSent) this.#wire._sendExtendedHandshake();
   }
 
   close(): void {
-    this.closed = true;
-    this.stopFetching();
+    this.#closed = true;
+    this.#stopFetching();
     this.metadata = undefined;
   }
 
   /** Called by the library with the checked handshake when it offers ut_metadata. */
   override onExtendedHandshake(handshake: unknown): void {
     // A size received while we serve or fetch must not replace the size in use.
-    if (!this._metadataComplete && this.pieces === 0) {
+    if (!this._metadataComplete && this.#pieces === 0) {
       this._metadataSize = (handshake as { metadata_size?: number }).metadata_size ?? null;
     }
   }
@@ -127,87 +127,87 @@ export class MetadataExchange extends Base {
     const { dictionary, end } = decodeDictionary(payload);
     const piece = integerWithin(dictionary.piece, 0, 0xffffffff);
     if (piece === null) throw new MillraceError("protocol_violation", "ut_metadata message without a piece");
-    if (dictionary.msg_type === REQUEST) this.requested(piece);
-    else if (dictionary.msg_type === DATA) this.dataArrived(piece, payload.subarray(end));
-    else if (dictionary.msg_type === REJECT && this.outstanding.has(piece)) {
-      this.fail("unavailable", "the peer refused its metadata");
+    if (dictionary.msg_type === REQUEST) this.#requested(piece);
+    else if (dictionary.msg_type === DATA) this.#dataArrived(piece, payload.subarray(end));
+    else if (dictionary.msg_type === REJECT && this.#outstanding.has(piece)) {
+      this.#fail("unavailable", "the peer refused its metadata");
     }
   }
 
   override _requestPieces(): void {
     const size = this._metadataSize!;
-    this.pieces = Math.ceil(size / METADATA_PIECE_BYTES);
-    this.byMs = this.host.clock.monotonic() + METADATA_TIMEOUT_MS + size * 1000 / METADATA_LEAST_RATE;
-    this.refill();
+    this.#pieces = Math.ceil(size / METADATA_PIECE_BYTES);
+    this.#byMs = this.#host.clock.monotonic() + METADATA_TIMEOUT_MS + size * 1000 / METADATA_LEAST_RATE;
+    this.#refill();
   }
 
-  private get offered(): boolean {
-    return !!this.wire.peerExtendedMapping.ut_metadata;
+  get #offered(): boolean {
+    return !!this.#wire.peerExtendedMapping.ut_metadata;
   }
 
-  private startOrFail(): void {
-    if (this.offered && this._metadataSize !== null) this._requestPieces();
-    else this.fail("unavailable", "the peer does not offer metadata");
+  #startOrFail(): void {
+    if (this.#offered && this._metadataSize !== null) this._requestPieces();
+    else this.#fail("unavailable", "the peer does not offer metadata");
   }
 
-  private requested(piece: number): void {
+  #requested(piece: number): void {
     // Without the far end's extension id there is no way to reply.
-    if (!this.offered) return;
+    if (!this.#offered) return;
     const known = this._metadataComplete && piece * METADATA_PIECE_BYTES < this._metadataSize!;
-    if (known && this.host.bufferedBytes() < METADATA_BACKLOG_BYTES) this._onRequest(piece);
+    if (known && this.#host.bufferedBytes() < METADATA_BACKLOG_BYTES) this._onRequest(piece);
     else this._reject(piece);
   }
 
-  private dataArrived(piece: number, data: Uint8Array): void {
-    if (!this._fetching || !this.outstanding.delete(piece)) return;
+  #dataArrived(piece: number, data: Uint8Array): void {
+    if (!this._fetching || !this.#outstanding.delete(piece)) return;
     const start = piece * METADATA_PIECE_BYTES;
     if (data.length !== Math.min(METADATA_PIECE_BYTES, this._metadataSize! - start)) {
-      this.fail("protocol_violation", "a metadata piece of the wrong length");
+      this.#fail("protocol_violation", "a metadata piece of the wrong length");
       return;
     }
-    this.blocks[piece] = data;
-    this.received++;
-    if (this.received === this.pieces) this.check();
-    else this.refill();
+    this.#blocks[piece] = data;
+    this.#received++;
+    if (this.#received === this.#pieces) this.#check();
+    else this.#refill();
   }
 
-  private refill(): void {
-    while (this.outstanding.size < METADATA_REQUESTS && this.next < this.pieces) {
-      this.outstanding.add(this.next);
-      this._request(this.next++);
+  #refill(): void {
+    while (this.#outstanding.size < METADATA_REQUESTS && this.#next < this.#pieces) {
+      this.#outstanding.add(this.#next);
+      this._request(this.#next++);
     }
-    this.timer?.cancel();
-    this.timer = this.host.clock.setTimeout(
-      () => this.fail("timeout", "the peer sends its metadata too slowly"),
-      Math.min(METADATA_TIMEOUT_MS, this.byMs - this.host.clock.monotonic()),
+    this.#timer?.cancel();
+    this.#timer = this.#host.clock.setTimeout(
+      () => this.#fail("timeout", "the peer sends its metadata too slowly"),
+      Math.min(METADATA_TIMEOUT_MS, this.#byMs - this.#host.clock.monotonic()),
     );
   }
 
-  private check(): void {
-    const bytes = concatBytes(this.blocks);
-    this.stopFetching();
+  #check(): void {
+    const bytes = concatBytes(this.#blocks);
+    this.#stopFetching();
     crypto.subtle.digest("SHA-1", bytes).then((digest) => {
-      if (this.closed) return;
-      if (hex20(new Uint8Array(digest)) === this.host.infohashHex) this.host.received(bytes);
-      else this.host.failed(new MillraceError("protocol_violation", "the metadata does not match its infohash"));
+      if (this.#closed) return;
+      if (hex20(new Uint8Array(digest)) === this.#host.infohashHex) this.#host.received(bytes);
+      else this.#host.failed(new MillraceError("protocol_violation", "the metadata does not match its infohash"));
     });
   }
 
-  private fail(code: "unavailable" | "timeout" | "protocol_violation", message: string): void {
+  #fail(code: "unavailable" | "timeout" | "protocol_violation", message: string): void {
     if (!this._fetching) return;
-    this.stopFetching();
-    this.host.failed(new MillraceError(code, message));
+    this.#stopFetching();
+    this.#host.failed(new MillraceError(code, message));
   }
 
-  private stopFetching(): void {
+  #stopFetching(): void {
     this._fetching = false;
-    this.timer?.cancel();
-    this.timer = null;
-    this.outstanding.clear();
-    this.blocks = [];
-    this.next = 0;
-    this.received = 0;
-    this.pieces = 0;
+    this.#timer?.cancel();
+    this.#timer = null;
+    this.#outstanding.clear();
+    this.#blocks = [];
+    this.#next = 0;
+    this.#received = 0;
+    this.#pieces = 0;
   }
 }
 

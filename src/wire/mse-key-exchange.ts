@@ -47,20 +47,20 @@ function power(base: bigint, exponent: bigint): bigint {
 
 /** One side of one key exchange; shaped as the part of node's `DiffieHellman` that the library calls. */
 export class MseKeyExchange {
-  private readonly privateKey: bigint = toBigInt(crypto.getRandomValues(new Uint8Array(PRIVATE_KEY_BYTES)));
-  private readonly isIncoming: boolean;
+  readonly #privateKey: bigint = toBigInt(crypto.getRandomValues(new Uint8Array(PRIVATE_KEY_BYTES)));
+  readonly #isIncoming: boolean;
 
   /** `isIncoming`: the far end began it. */
   constructor(isIncoming = false) {
-    this.isIncoming = isIncoming;
+    this.#isIncoming = isIncoming;
   }
 
   /** Our public key, 96 bytes. Throws `too_busy` when strangers begin more exchanges than we can serve. */
   generateKeys(): Uint8Array {
-    if (this.isIncoming && !incoming.take(1, () => performance.now())) {
+    if (this.#isIncoming && !incoming.take(1, () => performance.now())) {
       throw new MillraceError("too_busy", "too many encrypted handshakes at once");
     }
-    return toKey(power(2n, this.privateKey));
+    return toKey(power(2n, this.#privateKey));
   }
 
   /** The shared secret, 96 bytes. Throws `protocol_violation` for a public key that would let anybody compute it. */
@@ -69,6 +69,6 @@ export class MseKeyExchange {
     if (theirs <= 1n || theirs >= PRIME - 1n) {
       throw new MillraceError("protocol_violation", "degenerate key in the encryption handshake");
     }
-    return toKey(power(theirs, this.privateKey));
+    return toKey(power(theirs, this.#privateKey));
   }
 }

@@ -17,118 +17,118 @@ export class Outbox {
   sentBytes = 0;
   /** Encrypts each frame as it is queued, when set. */
   cipher: ((bytes: Uint8Array) => Uint8Array) | null = null;
-  private readonly connection: TcpConnection;
-  private readonly onWritten: () => void;
-  private readonly scratch = new Uint8Array(SCRATCH_BYTES);
-  private filled = 0;
-  private scheduled = false;
-  private closed = false;
+  readonly #connection: TcpConnection;
+  readonly #onWritten: () => void;
+  readonly #scratch = new Uint8Array(SCRATCH_BYTES);
+  #filled = 0;
+  #scheduled = false;
+  #closed = false;
 
   /** `onWritten` is called after each write to the connection. */
   constructor(connection: TcpConnection, onWritten: () => void) {
-    this.connection = connection;
-    this.onWritten = onWritten;
+    this.#connection = connection;
+    this.#onWritten = onWritten;
   }
 
   /** Bytes gathered but not written yet. */
   get pendingBytes(): number {
-    return this.filled;
+    return this.#filled;
   }
 
   close(): void {
-    this.closed = true;
-    this.filled = 0;
+    this.#closed = true;
+    this.#filled = 0;
   }
 
   /** Queues bytes unchanged (the library has encrypted them); takes ownership. */
   raw(bytes: Uint8Array): void {
-    if (this.closed) return;
+    if (this.#closed) return;
     if (bytes.length > GATHER_BYTES) {
       this.flush();
-      this.write(bytes);
+      this.#write(bytes);
       return;
     }
-    this.scratch.set(bytes, this.reserve(bytes.length));
+    this.#scratch.set(bytes, this.#reserve(bytes.length));
   }
 
   /** `have` (BEP 3). */
   have(piece: number): void {
-    const at = this.frame(9, MessageId.have);
-    this.uint32(at + 5, piece);
-    this.seal(at, 9);
+    const at = this.#frame(9, MessageId.have);
+    this.#uint32(at + 5, piece);
+    this.#seal(at, 9);
   }
 
   /** `request`, `cancel` (BEP 3) or `reject` (BEP 6). */
   triple(id: number, piece: number, offset: number, length: number): void {
-    const at = this.frame(17, id);
-    this.uint32(at + 5, piece);
-    this.uint32(at + 9, offset);
-    this.uint32(at + 13, length);
-    this.seal(at, 17);
+    const at = this.#frame(17, id);
+    this.#uint32(at + 5, piece);
+    this.#uint32(at + 9, offset);
+    this.#uint32(at + 13, length);
+    this.#seal(at, 17);
   }
 
   /** `piece` (BEP 3); takes ownership of `data`. False when the connection asks us to wait until it drains. */
   block(piece: number, offset: number, data: Uint8Array): boolean {
-    if (this.closed) return true;
-    const at = this.frame(13, MessageId.piece);
-    this.uint32(at, 9 + data.length);
-    this.uint32(at + 5, piece);
-    this.uint32(at + 9, offset);
-    this.seal(at, 13);
+    if (this.#closed) return true;
+    const at = this.#frame(13, MessageId.piece);
+    this.#uint32(at, 9 + data.length);
+    this.#uint32(at + 5, piece);
+    this.#uint32(at + 9, offset);
+    this.#seal(at, 13);
     this.flush();
-    return this.write(this.cipher === null ? data : this.cipher(data));
+    return this.#write(this.cipher === null ? data : this.cipher(data));
   }
 
   /** Whole `piece` messages, as `block`; without a cipher the connection sends from this memory. */
   messages(bytes: Uint8Array): boolean {
-    if (this.closed) return true;
+    if (this.#closed) return true;
     this.flush();
-    return this.write(this.cipher === null ? bytes : this.cipher(bytes));
+    return this.#write(this.cipher === null ? bytes : this.cipher(bytes));
   }
 
   /** Writes the gathered messages to the connection now. */
   flush(): void {
-    if (this.closed) this.filled = 0;
-    if (this.filled === 0) return;
-    const bytes = this.scratch.slice(0, this.filled);
-    this.filled = 0;
-    this.write(bytes);
+    if (this.#closed) this.#filled = 0;
+    if (this.#filled === 0) return;
+    const bytes = this.#scratch.slice(0, this.#filled);
+    this.#filled = 0;
+    this.#write(bytes);
   }
 
-  private write(bytes: Uint8Array): boolean {
+  #write(bytes: Uint8Array): boolean {
     this.sentBytes += bytes.length;
-    const room = this.connection.write(bytes);
-    this.onWritten();
+    const room = this.#connection.write(bytes);
+    this.#onWritten();
     return room;
   }
 
-  private reserve(count: number): number {
-    if (this.filled + count > SCRATCH_BYTES) this.flush();
-    const at = this.filled;
-    this.filled = at + count;
-    if (!this.scheduled) {
-      this.scheduled = true;
+  #reserve(count: number): number {
+    if (this.#filled + count > SCRATCH_BYTES) this.flush();
+    const at = this.#filled;
+    this.#filled = at + count;
+    if (!this.#scheduled) {
+      this.#scheduled = true;
       queueMicrotask(() => {
-        this.scheduled = false;
+        this.#scheduled = false;
         this.flush();
       });
     }
     return at;
   }
 
-  private frame(count: number, id: number): number {
-    const at = this.reserve(count);
-    this.uint32(at, count - 4);
-    this.scratch[at + 4] = id;
+  #frame(count: number, id: number): number {
+    const at = this.#reserve(count);
+    this.#uint32(at, count - 4);
+    this.#scratch[at + 4] = id;
     return at;
   }
 
-  private seal(at: number, count: number): void {
-    if (this.cipher !== null) this.scratch.set(this.cipher(this.scratch.slice(at, at + count)), at);
+  #seal(at: number, count: number): void {
+    if (this.cipher !== null) this.#scratch.set(this.cipher(this.#scratch.slice(at, at + count)), at);
   }
 
-  private uint32(at: number, value: number): void {
-    const scratch = this.scratch;
+  #uint32(at: number, value: number): void {
+    const scratch = this.#scratch;
     scratch[at] = value >>> 24;
     scratch[at + 1] = value >>> 16;
     scratch[at + 2] = value >>> 8;

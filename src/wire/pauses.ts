@@ -6,13 +6,13 @@ export type PauseReason = 1 | 2;
 
 /** The reasons that hold for one link; it is read from while there are none. */
 export class Pauses {
-  private reasons = 0;
+  #reasons = 0;
 
   /** Sets whether `reason` holds from now on. */
   set(link: PeerLink | null, reason: PauseReason, value: boolean): void {
-    const before = this.reasons;
-    this.reasons = value ? before | reason : before & ~reason;
-    if (before === 0 && this.reasons !== 0) link?.pause();
-    else if (before !== 0 && this.reasons === 0) link?.resume();
+    const before = this.#reasons;
+    this.#reasons = value ? before | reason : before & ~reason;
+    if (before === 0 && this.#reasons !== 0) link?.pause();
+    else if (before !== 0 && this.#reasons === 0) link?.resume();
   }
 }

@@ -36,25 +36,25 @@ const LISTS = { added: 6, added6: 18, dropped: 6, dropped6: 18 } as const;
 
 /** The exchange of one link. Create with `installPeerExchange`. */
 export class PeerExchange extends Base {
-  private readonly wire: ControlWire;
-  private readonly host: PeerExchangeHost;
-  private lastReadMs = -Infinity;
-  private added: string[] = [];
-  private dropped: string[] = [];
+  readonly #wire: ControlWire;
+  readonly #host: PeerExchangeHost;
+  #lastReadMs = -Infinity;
+  #added: string[] = [];
+  #dropped: string[] = [];
 
   constructor(wire: ControlWire, host: PeerExchangeHost) {
     super(wire as never);
-    this.wire = wire;
-    this.host = host;
-    this.on("peer", (endpoint) => this.added.push(endpoint));
-    this.on("dropped", (endpoint) => this.dropped.push(endpoint));
+    this.#wire = wire;
+    this.#host = host;
+    this.on("peer", (endpoint) => this.#added.push(endpoint));
+    this.on("dropped", (endpoint) => this.#dropped.push(endpoint));
   }
 
   /** Reads a message; one that comes too early is ignored. Throws `protocol_violation` on malformed bencoding. */
   override onMessage(payload: Uint8Array): void {
-    const now = this.host.clock.monotonic();
-    if (now - this.lastReadMs < PEX_INTERVAL_MS) return;
-    this.lastReadMs = now;
+    const now = this.#host.clock.monotonic();
+    if (now - this.#lastReadMs < PEX_INTERVAL_MS) return;
+    this.#lastReadMs = now;
     const { dictionary } = decodeDictionary(payload);
     const clean: Record<string, Uint8Array> = {};
     for (const [name, entryBytes] of Object.entries(LISTS)) {
@@ -66,16 +66,16 @@ export class PeerExchange extends Base {
     this._lastMessageTimestamp = 0;
     super.onMessage(bencode.encode(clean));
     this.reset();
-    const added = this.added.map(parseEndpoint).filter((address) => address !== null).slice(0, PEX_PEERS);
-    const dropped = this.dropped.map(parseEndpoint).filter((address) => address !== null).slice(0, PEX_PEERS);
-    this.added = [];
-    this.dropped = [];
-    if (added.length + dropped.length > 0) this.host.peers(added, dropped);
+    const added = this.#added.map(parseEndpoint).filter((address) => address !== null).slice(0, PEX_PEERS);
+    const dropped = this.#dropped.map(parseEndpoint).filter((address) => address !== null).slice(0, PEX_PEERS);
+    this.#added = [];
+    this.#dropped = [];
+    if (added.length + dropped.length > 0) this.#host.peers(added, dropped);
   }
 
   /** Sends at most 50 added and 50 dropped peers; the rest and malformed addresses are left out. */
   send(added: readonly SocketAddress[], dropped: readonly SocketAddress[]): void {
-    if (!this.wire.peerExtendedMapping.ut_pex) return;
+    if (!this.#wire.peerExtendedMapping.ut_pex) return;
     this.reset();
     for (const { endpoint, v6 } of endpoints(added)) v6 ? this.addPeer6(endpoint) : this.addPeer(endpoint);
     for (const { endpoint, v6 } of endpoints(dropped)) v6 ? this.dropPeer6(endpoint) : this.dropPeer(endpoint);

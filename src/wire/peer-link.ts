@@ -36,247 +36,247 @@ export class WireLink implements PeerLink {
   lastReceivedMs: number;
   onDrain: (() => void) | null = null;
 
-  private state = HANDSHAKE;
-  private readonly connection: TcpConnection;
-  private readonly environment: LinkEnvironment;
-  private readonly owner: LinkOwner;
-  private readonly wire: ControlWire;
-  private readonly handshake: Handshake;
-  private readonly outbox: Outbox;
-  private handlers: PeerLinkHandlers | null = null;
-  private receiver: MessageReceiver | null = null;
-  private reader: FrameReader | null = null;
-  private inflow: Inflow | null = null;
-  private readonly allowance: MessageAllowance;
-  private decipher: ((bytes: Uint8Array) => Uint8Array) | null = null;
-  private metadataExchange: MetadataExchange | null = null;
-  private peerExchange: PeerExchange | null = null;
-  private liveExchange: LiveExchange | null = null;
-  private dontHaveExchange: DontHaveExchange | null = null;
-  private requests = new RequestLedger(DEFAULT_REQUEST_QUEUE_LIMIT);
-  private handshakeSent = false;
+  #state = HANDSHAKE;
+  readonly #connection: TcpConnection;
+  readonly #environment: LinkEnvironment;
+  readonly #owner: LinkOwner;
+  readonly #wire: ControlWire;
+  readonly #handshake: Handshake;
+  readonly #outbox: Outbox;
+  #handlers: PeerLinkHandlers | null = null;
+  #receiver: MessageReceiver | null = null;
+  #reader: FrameReader | null = null;
+  #inflow: Inflow | null = null;
+  readonly #allowance: MessageAllowance;
+  #decipher: ((bytes: Uint8Array) => Uint8Array) | null = null;
+  #metadataExchange: MetadataExchange | null = null;
+  #peerExchange: PeerExchange | null = null;
+  #liveExchange: LiveExchange | null = null;
+  #dontHaveExchange: DontHaveExchange | null = null;
+  #requests = new RequestLedger(DEFAULT_REQUEST_QUEUE_LIMIT);
+  #handshakeSent = false;
   /** Our plaintext handshake is queued: messages a peer accepts before its own handshake can follow in the same packet. */
-  private early = false;
-  private pieceCount: number | null = null;
-  private removeAbort: () => void = () => {};
+  #early = false;
+  #pieceCount: number | null = null;
+  #removeAbort: () => void = () => {};
 
   constructor(connection: TcpConnection, incoming: boolean, environment: LinkEnvironment, owner: LinkOwner) {
-    this.connection = connection;
+    this.#connection = connection;
     this.incoming = incoming;
-    this.environment = environment;
-    this.owner = owner;
+    this.#environment = environment;
+    this.#owner = owner;
     this.lastReceivedMs = environment.clock.monotonic();
-    this.allowance = new MessageAllowance(environment.clock);
+    this.#allowance = new MessageAllowance(environment.clock);
     const mode: EncryptionMode = environment.encryption ?? "accept";
-    this.wire = new ControlWire(incoming, incoming ? mode !== "off" : mode === "prefer");
-    this.outbox = new Outbox(connection, () => this.written());
-    this.wire.output = (bytes) => this.outbox.raw(bytes);
-    this.handshake = new Handshake(this.wire, {
+    this.#wire = new ControlWire(incoming, incoming ? mode !== "off" : mode === "prefer");
+    this.#outbox = new Outbox(connection, () => this.#written());
+    this.#wire.output = (bytes) => this.#outbox.raw(bytes);
+    this.#handshake = new Handshake(this.#wire, {
       clock: environment.clock,
       timeoutMs: environment.handshakeTimeoutMs,
       candidates: () => owner.candidates(),
-      resolve: (infohashHex) => this.resolve(infohashHex),
-      done: (result) => this.established(result),
-      failed: (error) => this.finish(error),
+      resolve: (infohashHex) => this.#resolve(infohashHex),
+      done: (result) => this.#established(result),
+      failed: (error) => this.#finish(error),
     });
   }
 
   get remote(): SocketAddress {
-    return this.connection.remote;
+    return this.#connection.remote;
   }
 
   get bufferedBytes(): number {
-    return this.connection.bufferedBytes + this.outbox.pendingBytes;
+    return this.#connection.bufferedBytes + this.#outbox.pendingBytes;
   }
 
   get writtenBytes(): number {
-    return this.state === CLOSED ? Infinity : this.outbox.sentBytes - this.connection.bufferedBytes;
+    return this.#state === CLOSED ? Infinity : this.#outbox.sentBytes - this.#connection.bufferedBytes;
   }
 
   /** Opens the connection and begins; `infohashHex` is the torrent of an outgoing link, null for an incoming one. */
   start(infohashHex: string | null): void {
-    this.connection.open({
-      data: (chunk) => this.data(chunk),
-      end: () => this.finish(this.ended(undefined)),
-      drain: () => this.state === OPEN && this.guarded(() => this.onDrain?.()),
-      close: (error) => this.finish(this.ended(error)),
+    this.#connection.open({
+      data: (chunk) => this.#data(chunk),
+      end: () => this.#finish(this.#ended(undefined)),
+      drain: () => this.#state === OPEN && this.#guarded(() => this.onDrain?.()),
+      close: (error) => this.#finish(this.#ended(error)),
     });
-    const { signal } = this.environment;
+    const { signal } = this.#environment;
     if (signal !== undefined) {
-      const onAbort = () => this.finish(abortError(signal));
+      const onAbort = () => this.#finish(abortError(signal));
       if (signal.aborted) return onAbort();
       signal.addEventListener("abort", onAbort, { once: true });
-      this.removeAbort = () => signal.removeEventListener("abort", onAbort);
+      this.#removeAbort = () => signal.removeEventListener("abort", onAbort);
     }
-    if (infohashHex === null) this.handshake.startIncoming();
+    if (infohashHex === null) this.#handshake.startIncoming();
     else {
-      const encrypted = this.environment.encryption === "prefer";
-      this.handshake.startOutgoing(this.resolve(infohashHex)!, encrypted);
-      this.early = !encrypted;
+      const encrypted = this.#environment.encryption === "prefer";
+      this.#handshake.startOutgoing(this.#resolve(infohashHex)!, encrypted);
+      this.#early = !encrypted;
     }
   }
 
   // Sending.
 
   choke(): void {
-    if (this.state !== OPEN || this.wire.amChoking) return;
-    this.wire.choke();
-    const dropped = this.requests.clear();
+    if (this.#state !== OPEN || this.#wire.amChoking) return;
+    this.#wire.choke();
+    const dropped = this.#requests.clear();
     // BEP 6: every request that won't be served is rejected; without it a choke drops them all (BEP 3).
-    if (this.wire.hasFast) {
-      for (const { piece, offset, length } of dropped) this.outbox.triple(MessageId.reject, piece, offset, length);
+    if (this.#wire.hasFast) {
+      for (const { piece, offset, length } of dropped) this.#outbox.triple(MessageId.reject, piece, offset, length);
     }
   }
 
   unchoke(): void {
-    if (this.state === OPEN) this.wire.unchoke();
+    if (this.#state === OPEN) this.#wire.unchoke();
   }
 
   interested(): void {
-    if (this.speaks) this.wire.interested();
+    if (this.#speaks) this.#wire.interested();
   }
 
   uninterested(): void {
-    if (this.speaks) this.wire.uninterested();
+    if (this.#speaks) this.#wire.uninterested();
   }
 
   bitfield(bytes: Uint8Array): void {
     // The caller's bits may change while the copy waits to be sent.
-    if (this.speaks) this.wire.bitfield(new Uint8Array(bytes));
+    if (this.#speaks) this.#wire.bitfield(new Uint8Array(bytes));
   }
 
   haveAll(): void {
-    if (this.state !== OPEN) return;
-    if (this.wire.hasFast) this.wire.haveAll();
-    else if (this.pieceCount !== null) this.wire.bitfield(Bitfield.allSet(this.pieceCount).bytes);
+    if (this.#state !== OPEN) return;
+    if (this.#wire.hasFast) this.#wire.haveAll();
+    else if (this.#pieceCount !== null) this.#wire.bitfield(Bitfield.allSet(this.#pieceCount).bytes);
   }
 
   haveNone(): void {
     // Without BEP 6 a peer without pieces sends nothing.
-    if (this.state === OPEN && this.wire.hasFast) this.wire.haveNone();
+    if (this.#state === OPEN && this.#wire.hasFast) this.#wire.haveNone();
   }
 
   have(piece: number): void {
-    if (this.state === OPEN) this.outbox.have(piece);
+    if (this.#state === OPEN) this.#outbox.have(piece);
   }
 
   dontHave(piece: number): void {
-    if (this.state === OPEN) this.dontHaveExchange?.send(piece);
+    if (this.#state === OPEN) this.#dontHaveExchange?.send(piece);
   }
 
   request(piece: number, offset: number, length: number): void {
-    if (this.speaks) this.outbox.triple(MessageId.request, piece, offset, length);
+    if (this.#speaks) this.#outbox.triple(MessageId.request, piece, offset, length);
   }
 
   cancel(piece: number, offset: number, length: number): void {
-    if (this.speaks) this.outbox.triple(MessageId.cancel, piece, offset, length);
+    if (this.#speaks) this.#outbox.triple(MessageId.cancel, piece, offset, length);
   }
 
   reject(piece: number, offset: number, length: number): void {
-    if (this.state !== OPEN || !this.requests.remove(piece, offset)) return;
-    if (this.wire.hasFast) this.outbox.triple(MessageId.reject, piece, offset, length);
+    if (this.#state !== OPEN || !this.#requests.remove(piece, offset)) return;
+    if (this.#wire.hasFast) this.#outbox.triple(MessageId.reject, piece, offset, length);
   }
 
   piece(piece: number, offset: number, data: Uint8Array): boolean {
-    if (this.state !== OPEN || !this.requests.remove(piece, offset)) return true;
+    if (this.#state !== OPEN || !this.#requests.remove(piece, offset)) return true;
     this.counters.uploadedPayloadBytes += data.length;
-    return this.outbox.block(piece, offset, data);
+    return this.#outbox.block(piece, offset, data);
   }
 
   pieces(piece: number, offset: number, messages: Uint8Array): boolean {
     let hasRoom = true;
-    if (this.state !== OPEN) return hasRoom;
-    for (const row of rowsOf(messages, offset, (block) => this.requests.remove(piece, block))) {
+    if (this.#state !== OPEN) return hasRoom;
+    for (const row of rowsOf(messages, offset, (block) => this.#requests.remove(piece, block))) {
       this.counters.uploadedPayloadBytes += payloadBytes(row);
-      hasRoom = this.outbox.messages(row);
+      hasRoom = this.#outbox.messages(row);
     }
     return hasRoom;
   }
 
   push(piece: number, offset: number, data: Uint8Array): boolean {
-    if (this.state !== OPEN || this.liveExchange === null) return true;
-    this.requests.remove(piece, offset);
+    if (this.#state !== OPEN || this.#liveExchange === null) return true;
+    this.#requests.remove(piece, offset);
     this.counters.uploadedPayloadBytes += data.length;
-    return this.outbox.block(piece, offset, data);
+    return this.#outbox.block(piece, offset, data);
   }
 
   sendLive(message: Uint8Array): void {
-    if (this.state === OPEN) this.liveExchange?.send(message);
+    if (this.#state === OPEN) this.#liveExchange?.send(message);
   }
 
   pause(): void {
-    this.inflow?.setPaused(true);
+    this.#inflow?.setPaused(true);
   }
 
   resume(): void {
-    this.inflow?.setPaused(false);
+    this.#inflow?.setPaused(false);
   }
 
   sendPeers(added: readonly SocketAddress[], dropped: readonly SocketAddress[]): void {
-    if (this.state === OPEN) this.peerExchange?.send(added, dropped);
+    if (this.#state === OPEN) this.#peerExchange?.send(added, dropped);
   }
 
   sendDhtPort(port: number): void {
-    if (this.state === OPEN) this.wire.port(port);
+    if (this.#state === OPEN) this.#wire.port(port);
   }
 
   fetchMetadata(): void {
-    if (this.state !== CLOSED) this.metadataExchange?.fetch();
+    if (this.#state !== CLOSED) this.#metadataExchange?.fetch();
   }
 
   cancelMetadata(): void {
-    this.metadataExchange?.cancel();
+    this.#metadataExchange?.cancel();
   }
 
   get metadataBytes(): number {
-    return this.metadataExchange?.receivedBytes ?? 0;
+    return this.#metadataExchange?.receivedBytes ?? 0;
   }
 
   setMetadata(infoBytes: Uint8Array): void {
-    if (this.state !== CLOSED) this.metadataExchange?.serve(infoBytes, this.handshakeSent);
+    if (this.#state !== CLOSED) this.#metadataExchange?.serve(infoBytes, this.#handshakeSent);
   }
 
   setPieceCount(count: number, shape?: PieceShape): void {
-    this.pieceCount = count;
-    this.reader?.setPieceCount(count);
-    this.allowance.setPieceCount(count);
-    const error = this.receiver?.setPieceCount(count, shape ?? null) ?? null;
-    if (error !== null) this.finish(error);
+    this.#pieceCount = count;
+    this.#reader?.setPieceCount(count);
+    this.#allowance.setPieceCount(count);
+    const error = this.#receiver?.setPieceCount(count, shape ?? null) ?? null;
+    if (error !== null) this.#finish(error);
   }
 
   keepAlive(): void {
-    if (this.state === OPEN) this.wire.keepAlive();
+    if (this.#state === OPEN) this.#wire.keepAlive();
   }
 
   close(error?: Error): void {
-    if (this.state === CLOSED) return;
-    this.outbox.flush();
-    this.finish(error ?? null);
+    if (this.#state === CLOSED) return;
+    this.#outbox.flush();
+    this.#finish(error ?? null);
   }
 
-  private get speaks(): boolean {
-    return this.state === OPEN || (this.early && this.state === HANDSHAKE);
+  get #speaks(): boolean {
+    return this.#state === OPEN || (this.#early && this.#state === HANDSHAKE);
   }
 
-  private data(chunk: Uint8Array): void {
-    if (this.state === CLOSED) return;
+  #data(chunk: Uint8Array): void {
+    if (this.#state === CLOSED) return;
     this.counters.receivedBytes += chunk.length;
-    this.lastReceivedMs = this.environment.clock.monotonic();
-    if (this.state === OPEN) this.read(this.decipher === null ? chunk : this.decipher(chunk));
-    else this.handshake.data(chunk);
+    this.lastReceivedMs = this.#environment.clock.monotonic();
+    if (this.#state === OPEN) this.#read(this.#decipher === null ? chunk : this.#decipher(chunk));
+    else this.#handshake.data(chunk);
   }
 
-  private read(bytes: Uint8Array): void {
-    this.inflow!.read(bytes);
+  #read(bytes: Uint8Array): void {
+    this.#inflow!.read(bytes);
   }
 
   /** Runs code that may break a rule or call a handler; a throw ends only this link. */
-  private guarded(step: () => void): void {
+  #guarded(step: () => void): void {
     try {
       step();
     } catch (error) {
       // Anything but a MillraceError is a bug of ours or of a handler; it must not take other peers down.
-      this.finish(
+      this.#finish(
         error instanceof MillraceError
           ? error
           : new MillraceError("internal", "handling a peer's message failed", { cause: error }),
@@ -285,58 +285,57 @@ export class WireLink implements PeerLink {
   }
 
   /** Calls a handler in a microtask about something that came up inside a method of the link. */
-  private later(step: () => void): void {
-    queueMicrotask(() => this.state !== CLOSED && this.guarded(step));
+  #later(step: () => void): void {
+    queueMicrotask(() => this.#state !== CLOSED && this.#guarded(step));
   }
 
-  private resolve(infohashHex: string): LinkSettings | null {
-    const resolved = this.owner.resolve(this, infohashHex);
+  #resolve(infohashHex: string): LinkSettings | null {
+    const resolved = this.#owner.resolve(this, infohashHex);
     if (resolved === null) return null;
     const { settings, handlers } = resolved;
-    this.handlers = handlers;
-    this.requests = new RequestLedger(settings.requestQueueLimit ?? DEFAULT_REQUEST_QUEUE_LIMIT);
-    const { clock } = this.environment;
+    this.#handlers = handlers;
+    this.#requests = new RequestLedger(settings.requestQueueLimit ?? DEFAULT_REQUEST_QUEUE_LIMIT);
+    const { clock } = this.#environment;
     if (settings.metadata !== false) {
-      this.metadataExchange = installMetadata(this.wire, {
+      this.#metadataExchange = installMetadata(this.#wire, {
         clock,
         infohashHex: hex20(settings.infohash),
         bufferedBytes: () => this.bufferedBytes,
-        received: (infoBytes) => this.later(() => handlers.metadata(infoBytes)),
-        failed: (error) => this.later(() => handlers.metadataFailed(error)),
+        received: (infoBytes) => this.#later(() => handlers.metadata(infoBytes)),
+        failed: (error) => this.#later(() => handlers.metadataFailed(error)),
       });
     }
     if (settings.pex !== false) {
       const peers: PeerLinkHandlers["peers"] = (added, dropped) => handlers.peers(added, dropped);
-      this.peerExchange = installPeerExchange(this.wire, { clock, peers });
+      this.#peerExchange = installPeerExchange(this.#wire, { clock, peers });
     }
     const live = settings.live ?? null;
-    if (live !== null) this.liveExchange = installLive(this.wire, (message) => handlers.live?.(message));
-    const { wire, outbox, requests, metadataExchange, counters } = this;
-    this.receiver = new MessageReceiver({
-      wire,
-      outbox,
-      requests,
-      metadataExchange,
-      counters,
+    if (live !== null) this.#liveExchange = installLive(this.#wire, (message) => handlers.live?.(message));
+    this.#receiver = new MessageReceiver({
+      wire: this.#wire,
+      outbox: this.#outbox,
+      requests: this.#requests,
+      metadataExchange: this.#metadataExchange,
+      counters: this.counters,
       handlers,
       live: live !== null,
       spend: (units) => {
-        this.allowance.spend(units);
-        this.inflow!.spend(units);
+        this.#allowance.spend(units);
+        this.#inflow!.spend(units);
       },
     });
-    this.reader = new FrameReader(this.receiver);
-    this.inflow = new Inflow(this.connection, this.reader, (step) => this.guarded(step));
+    this.#reader = new FrameReader(this.#receiver);
+    this.#inflow = new Inflow(this.#connection, this.#reader, (step) => this.#guarded(step));
     // A broadcast's window moves on anyway: there is no need to report what falls out of it.
-    if (live === null) this.dontHaveExchange = installDontHave(wire, (piece) => this.receiver!.dontHave(piece));
+    if (live === null) this.#dontHaveExchange = installDontHave(this.#wire, (piece) => this.#receiver!.dontHave(piece));
     Object.assign(
-      this.wire.extendedHandshake,
+      this.#wire.extendedHandshake,
       ownHandshake({
         clientName: settings.clientName ?? "millrace",
         requestQueueLimit: settings.requestQueueLimit ?? DEFAULT_REQUEST_QUEUE_LIMIT,
         listenPort: settings.listenPort ?? null,
         uploadOnly: settings.uploadOnly ?? false,
-        remoteHost: this.connection.remote.host,
+        remoteHost: this.#connection.remote.host,
         live,
       }),
     );
@@ -344,57 +343,57 @@ export class WireLink implements PeerLink {
     return settings;
   }
 
-  private established({ peerId, flags }: { peerId: Uint8Array; flags: PeerFlags }): void {
-    this.state = OPEN;
-    this.handshakeSent = flags.extended;
-    const { wire } = this;
+  #established({ peerId, flags }: { peerId: Uint8Array; flags: PeerFlags }): void {
+    this.#state = OPEN;
+    this.#handshakeSent = flags.extended;
+    const wire = this.#wire;
     const encrypted = wire.encrypted;
     if (encrypted) {
-      this.decipher = (bytes) => wire.decrypt(bytes);
-      this.outbox.cipher = (bytes) => wire.encrypt(bytes);
+      this.#decipher = (bytes) => wire.decrypt(bytes);
+      this.#outbox.cipher = (bytes) => wire.encrypt(bytes);
     }
     const rest = wire.takeRest();
-    if (!flags.extended) this.metadataExchange?.handshakeRead();
-    this.guarded(() => this.handlers!.ready({ peerId, fast: wire.hasFast, dht: flags.dht, encrypted }));
-    for (const bytes of rest) this.read(bytes);
+    if (!flags.extended) this.#metadataExchange?.handshakeRead();
+    this.#guarded(() => this.#handlers!.ready({ peerId, fast: wire.hasFast, dht: flags.dht, encrypted }));
+    for (const bytes of rest) this.#read(bytes);
   }
 
-  private written(): void {
-    this.counters.sentBytes = this.outbox.sentBytes;
-    if (this.connection.bufferedBytes > MAX_SEND_BACKLOG_BYTES) {
-      this.finish(new MillraceError("connection_failed", "the peer does not read what it requested"));
+  #written(): void {
+    this.counters.sentBytes = this.#outbox.sentBytes;
+    if (this.#connection.bufferedBytes > MAX_SEND_BACKLOG_BYTES) {
+      this.#finish(new MillraceError("connection_failed", "the peer does not read what it requested"));
     }
   }
 
-  private ended(cause: Error | undefined): MillraceError | null {
-    if (this.state === OPEN && cause === undefined) return null;
-    const early = this.state === HANDSHAKE;
+  #ended(cause: Error | undefined): MillraceError | null {
+    if (this.#state === OPEN && cause === undefined) return null;
+    const early = this.#state === HANDSHAKE;
     return new MillraceError("connection_failed", early ? "the peer hung up in its handshake" : "connection lost", {
       cause,
     });
   }
 
   /** Ends everything once; the handlers are called in a microtask, never from inside a method of the link. */
-  private finish(error: Error | null): void {
-    if (this.state === CLOSED) return;
-    const reason = this.state === HANDSHAKE && error instanceof MillraceError
+  #finish(error: Error | null): void {
+    if (this.#state === CLOSED) return;
+    const reason = this.#state === HANDSHAKE && error instanceof MillraceError
       ? new MillraceError(error.code, error.message, {
         cause: error.cause,
-        detail: { ...error.detail, stage: this.handshake.stage },
+        detail: { ...error.detail, stage: this.#handshake.stage },
       })
       : error;
-    this.state = CLOSED;
-    this.handshake.close();
-    this.inflow?.close();
-    this.outbox.close();
-    this.wire.retire();
-    this.metadataExchange?.close();
-    this.requests.clear();
-    this.removeAbort();
-    this.connection.abort();
+    this.#state = CLOSED;
+    this.#handshake.close();
+    this.#inflow?.close();
+    this.#outbox.close();
+    this.#wire.retire();
+    this.#metadataExchange?.close();
+    this.#requests.clear();
+    this.#removeAbort();
+    this.#connection.abort();
     queueMicrotask(() => {
-      if (this.handlers !== null) this.handlers.close(reason);
-      else this.owner.orphaned(reason ?? new MillraceError("closed", "the link was closed in its handshake"));
+      if (this.#handlers !== null) this.#handlers.close(reason);
+      else this.#owner.orphaned(reason ?? new MillraceError("closed", "the link was closed in its handshake"));
     });
   }
 }

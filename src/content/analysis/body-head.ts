@@ -3,19 +3,19 @@ import { concatBytes } from "../../bytes/hex.ts";
 
 /** Bytes of a body from its start on, as many as were asked for. */
 export class BodyHead {
-  private readonly reader: ReadableStreamDefaultReader<Uint8Array>;
-  private buffered: Uint8Array = new Uint8Array();
-  private over = false;
-  private whole = false;
-  private failure: unknown = null;
+  readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
+  #buffered: Uint8Array = new Uint8Array();
+  #over = false;
+  #whole = false;
+  #failure: unknown = null;
 
   constructor(body: ReadableStream<Uint8Array>) {
-    this.reader = body.getReader();
+    this.#reader = body.getReader();
   }
 
   /** The body ended, and all of it is here. */
   get isWhole(): boolean {
-    return this.whole;
+    return this.#whole;
   }
 
   /**
@@ -23,28 +23,28 @@ export class BodyHead {
    * do; rejects only when nothing came.
    */
   async read(sizeBytes: number): Promise<Uint8Array> {
-    const parts = [this.buffered];
-    let length = this.buffered.length;
-    while (length < sizeBytes && !this.over) {
+    const parts = [this.#buffered];
+    let length = this.#buffered.length;
+    while (length < sizeBytes && !this.#over) {
       try {
-        const { done, value } = await this.reader.read();
-        if (done) this.over = this.whole = true;
+        const { done, value } = await this.#reader.read();
+        if (done) this.#over = this.#whole = true;
         else {
           parts.push(value);
           length += value.length;
         }
       } catch (error) {
         if (length === 0) throw error;
-        this.over = true;
-        this.failure = error;
+        this.#over = true;
+        this.#failure = error;
       }
     }
-    return this.buffered = concatBytes(parts);
+    return this.#buffered = concatBytes(parts);
   }
 
   /** The whole body from its start on, failure included; `read` is over then. */
   stream(): ReadableStream<Uint8Array> {
-    let first: Uint8Array | null = this.buffered;
+    let first: Uint8Array | null = this.#buffered;
     return new ReadableStream<Uint8Array>({
       pull: async (controller) => {
         if (first !== null && first.length > 0) {
@@ -53,17 +53,17 @@ export class BodyHead {
           return;
         }
         first = null;
-        if (this.failure !== null) throw this.failure;
-        const { done, value } = this.over ? { done: true } : await this.reader.read();
+        if (this.#failure !== null) throw this.#failure;
+        const { done, value } = this.#over ? { done: true } : await this.#reader.read();
         if (done || value === undefined) controller.close();
         else controller.enqueue(value);
       },
-      cancel: (reason) => this.reader.cancel(reason),
+      cancel: (reason) => this.#reader.cancel(reason),
     }, { highWaterMark: 0 });
   }
 
   /** Lets the body go. */
   async cancel(): Promise<void> {
-    await this.reader.cancel().catch(() => {});
+    await this.#reader.cancel().catch(() => {});
   }
 }

@@ -57,42 +57,42 @@ const LIST_MIME = "audio/x-mpegurl";
 
 /** The inspection of one address. */
 class UrlInspection {
-  private readonly parts: AnalyzerParts;
+  readonly #parts: AnalyzerParts;
   /** As the caller gave it. */
-  private readonly url: string;
-  private readonly address: PlayerAddress;
-  private readonly context: ResolveContext;
-  private readonly signal: AbortSignal;
+  readonly #url: string;
+  readonly #address: PlayerAddress;
+  readonly #context: ResolveContext;
+  readonly #signal: AbortSignal;
 
   constructor(parts: AnalyzerParts, url: string, context: ResolveContext, signal: AbortSignal) {
-    this.parts = parts;
-    this.url = url;
-    this.address = readPlayerAddress(url);
-    this.context = context;
-    this.signal = signal;
+    this.#parts = parts;
+    this.#url = url;
+    this.#address = readPlayerAddress(url);
+    this.#context = context;
+    this.#signal = signal;
   }
 
   async run(): Promise<Inspection | null> {
-    let opened = await this.open(this.address.url);
+    let opened = await this.#open(this.#address.url);
     let head = new BodyHead(opened.body);
     try {
-      let kind = await this.classify(head, opened);
+      let kind = await this.#classify(head, opened);
       if (kind === "gzip") {
         // A second layer makes a gigabyte of a kilobyte.
         if (opened.isUnpacked) return null;
         head = new BodyHead(unpacked(head.stream()));
         opened = { ...opened, isUnpacked: true };
-        kind = await this.classify(head, opened).catch(() => null);
+        kind = await this.#classify(head, opened).catch(() => null);
         // Media and transport files are not packed; what claims to be is no content.
         if (kind !== "m3u") return null;
       }
       switch (kind) {
         case "transport_file":
-          return await this.transportFile(head);
+          return await this.#transportFile(head);
         case "m3u":
-          return await this.playlist(head, opened);
+          return await this.#playlist(head, opened);
         case "media":
-          return await this.media(head, opened);
+          return await this.#media(head, opened);
         default:
           return null;
       }
@@ -101,36 +101,39 @@ class UrlInspection {
     }
   }
 
-  private async open(url: string): Promise<OpenedUrl> {
-    const opened = await guardedOpen(this.parts.ports, url, {
+  async #open(url: string): Promise<OpenedUrl> {
+    const opened = await guardedOpen(this.#parts.ports, url, {
       // A compressed response has no length, which is how we distinguish files from streams.
-      headers: { ...headersFor(this.address, url), "accept-encoding": "identity" },
+      headers: { ...headersFor(this.#address, url), "accept-encoding": "identity" },
       timeoutMs: URL_TIMEOUT_MS,
       idleMs: IDLE_MS,
-      allowPrivate: this.context.callerIsLocal || this.parts.allowPrivateFetch,
-    }, this.signal);
+      allowPrivate: this.#context.callerIsLocal || this.#parts.allowPrivateFetch,
+    }, this.#signal);
     await requireSuccess(opened);
     return opened;
   }
 
-  private async classify(head: BodyHead, { headers, url }: OpenedUrl) {
+  async #classify(head: BodyHead, { headers, url }: OpenedUrl) {
     return classifyBody(await head.read(CLASSIFY_BYTES), headers.get("content-type") ?? "", new URL(url).pathname);
   }
 
-  private async transportFile(head: BodyHead): Promise<Inspection | null> {
+  async #transportFile(head: BodyHead): Promise<Inspection | null> {
     try {
       const bytes = await readBounded(
         head.stream(),
         MAX_TRANSPORT_FILE_BYTES,
         () => tooLarge(MAX_TRANSPORT_FILE_BYTES),
       );
-      const { content } = this.parts;
+      const { content } = this.#parts;
       if (isWrapperFile(bytes)) {
         const wrapper = await parseWrapper(bytes);
-        return { ...BARE, analysis: await wrapped(wrapper, this.url), wrapper, mime: TRANSPORT_FILE_MIME };
+        return { ...BARE, analysis: await wrapped(wrapper, this.#url), wrapper, mime: TRANSPORT_FILE_MIME };
       }
-      const metainfo = await content.find({ kind: "transport_file", bytes }, { ...this.context, signal: this.signal });
-      const analysis = await torrent(content, metainfo, { title: metainfo.name, itemUrl: this.url });
+      const metainfo = await content.find({ kind: "transport_file", bytes }, {
+        ...this.#context,
+        signal: this.#signal,
+      });
+      const analysis = await torrent(content, metainfo, { title: metainfo.name, itemUrl: this.#url });
       return { ...BARE, analysis, metainfo, mime: TRANSPORT_FILE_MIME };
     } catch (error) {
       if (hasCode(error, "bad_transport_file") || hasCode(error, "too_large")) return null;
@@ -138,28 +141,28 @@ class UrlInspection {
     }
   }
 
-  private async playlist(head: BodyHead, opened: OpenedUrl): Promise<Inspection | null> {
-    if (isHlsPlaylist(headText(await head.read(LIST_HEAD_BYTES)))) return await this.hls(head, opened);
+  async #playlist(head: BodyHead, opened: OpenedUrl): Promise<Inspection | null> {
+    if (isHlsPlaylist(headText(await head.read(LIST_HEAD_BYTES)))) return await this.#hls(head, opened);
     const named = /^#PLAYLIST:(.+)$/m.exec(headText(await head.read(LIST_HEAD_BYTES)))?.[1]?.trim();
-    const facts = await this.parts.readList(head.stream(), opened.url, this.signal, opened.isUnpacked);
+    const facts = await this.#parts.readList(head.stream(), opened.url, this.#signal, opened.isUnpacked);
     if (facts === null) return null;
     const analysis: Analysis = {
       ...NOTHING,
       contentType: "playlist",
-      itemUrl: this.url,
+      itemUrl: this.#url,
       title: named || headerTitle(opened.headers) || addressTitle(opened.url),
       categories: [...facts.categories],
     };
     return { ...BARE, analysis, mime: LIST_MIME, entries: facts.entries };
   }
 
-  private async hls(head: BodyHead, opened: OpenedUrl): Promise<Inspection> {
+  async #hls(head: BodyHead, opened: OpenedUrl): Promise<Inspection> {
     const playlist = hlsHead(headText(await head.read(MAX_PLAYLIST_BYTES)), opened.url);
-    const isLive = playlist.variants === null ? playlist.isLive : await this.firstVariant(playlist.variants);
+    const isLive = playlist.variants === null ? playlist.isLive : await this.#firstVariant(playlist.variants);
     const analysis: Analysis = {
       ...NOTHING,
       contentType: isLive === false ? "hls_vode" : "hls",
-      itemUrl: this.url,
+      itemUrl: this.#url,
       title: playlist.title ?? headerTitle(opened.headers) ?? addressTitle(opened.url),
       isLive: isLive === null ? -1 : isLive ? 1 : 0,
       categories: headerCategories(opened.headers),
@@ -168,18 +171,18 @@ class UrlInspection {
   }
 
   /** Whether the first variant that answers is live; null when none does. */
-  private async firstVariant(variants: readonly string[]): Promise<boolean | null> {
+  async #firstVariant(variants: readonly string[]): Promise<boolean | null> {
     for (const url of variants.slice(0, MAX_VARIANTS)) {
       let head: BodyHead | null = null;
       try {
-        const opened = await this.open(url);
+        const opened = await this.#open(url);
         head = new BodyHead(opened.body);
         const text = headText(await head.read(MAX_PLAYLIST_BYTES));
         if (!isHlsPlaylist(text)) continue;
         const { isLive } = readHlsHead(text, opened.url);
         if (isLive !== null) return isLive;
       } catch {
-        if (this.signal.aborted) throw abortError(this.signal);
+        if (this.#signal.aborted) throw abortError(this.#signal);
       } finally {
         await head?.cancel();
       }
@@ -188,9 +191,9 @@ class UrlInspection {
   }
 
   /** What a transport stream calls its programme: the table comes every two seconds (ETSI TS 101 211, 4.4). */
-  private async programmeName(head: BodyHead, start: Uint8Array): Promise<string | null> {
+  async #programmeName(head: BodyHead, start: Uint8Array): Promise<string | null> {
     if (sniffContainer(start) !== "mpegts") return null;
-    const { clock } = this.parts.ports;
+    const { clock } = this.#parts.ports;
     const endMs = clock.monotonic() + NAME_TIMEOUT_MS;
     let bytes = start;
     for (let size = NAME_STEP_BYTES; size <= MAX_NAME_BYTES; size += NAME_STEP_BYTES) {
@@ -201,14 +204,14 @@ class UrlInspection {
     return serviceName(bytes);
   }
 
-  private async media(head: BodyHead, opened: OpenedUrl): Promise<Inspection> {
+  async #media(head: BodyHead, opened: OpenedUrl): Promise<Inspection> {
     const start = await head.read(CLASSIFY_BYTES);
     const isStream = !head.isWhole && isEndless(start, opened.headers);
-    const title = headerTitle(opened.headers) ?? await this.programmeName(head, start) ?? addressTitle(opened.url);
+    const title = headerTitle(opened.headers) ?? await this.#programmeName(head, start) ?? addressTitle(opened.url);
     const analysis: Analysis = {
       ...NOTHING,
       contentType: isStream ? "direct_stream" : "direct_content",
-      itemUrl: this.url,
+      itemUrl: this.#url,
       title,
       isLive: isStream ? 1 : 0,
       categories: headerCategories(opened.headers),

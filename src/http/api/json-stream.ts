@@ -6,11 +6,11 @@ type Part = string | Uint8Array<ArrayBuffer>;
 
 /** A result as chunks of JSON text. Made by `jsonStream`. */
 export class JsonStream {
-  private readonly parts: AsyncIterable<Part>;
+  readonly #parts: AsyncIterable<Part>;
 
   /** The joined `parts` are one JSON value; no other code may keep their memory. */
   constructor(parts: AsyncIterable<Part>) {
-    this.parts = parts;
+    this.#parts = parts;
   }
 
   /**
@@ -19,7 +19,7 @@ export class JsonStream {
    */
   async wrapped(before: string, after: string): Promise<ReadableStream<Uint8Array>> {
     const encoder = new TextEncoder();
-    const iterator = this.parts[Symbol.asyncIterator]();
+    const iterator = this.#parts[Symbol.asyncIterator]();
     let next: Promise<IteratorResult<Part>> | null = Promise.resolve(await iterator.next());
     const body = new ReadableStream<Uint8Array>({
       start: (controller) => controller.enqueue(encoder.encode(before)),

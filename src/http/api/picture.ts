@@ -70,56 +70,56 @@ const MAX_FAILURES = 1000;
 
 /** Pictures by key, oldest out first. */
 export class PictureCache {
-  private readonly clock: Clock;
-  private readonly kept = new Map<string, { picture: Picture; untilMs: number }>();
-  private readonly failures = new Map<string, { error: unknown; untilMs: number }>();
-  private readonly coming = new Map<string, Promise<Picture>>();
-  private bytes = 0;
+  readonly #clock: Clock;
+  readonly #kept = new Map<string, { picture: Picture; untilMs: number }>();
+  readonly #failures = new Map<string, { error: unknown; untilMs: number }>();
+  readonly #coming = new Map<string, Promise<Picture>>();
+  #bytes = 0;
 
   constructor(clock: Clock) {
-    this.clock = clock;
+    this.#clock = clock;
   }
 
   /** The kept picture, or what `make` returns; callers at the same time share one `make`. Its failures count for a minute. */
   get(key: string, make: () => Promise<Picture>): Promise<Picture> {
-    const nowMs = this.clock.monotonic();
-    const known = this.kept.get(key);
+    const nowMs = this.#clock.monotonic();
+    const known = this.#kept.get(key);
     if (known !== undefined && known.untilMs > nowMs) return Promise.resolve(known.picture);
-    const failed = this.failures.get(key);
+    const failed = this.#failures.get(key);
     if (failed !== undefined && failed.untilMs > nowMs) return Promise.reject(failed.error);
-    let coming = this.coming.get(key);
+    let coming = this.#coming.get(key);
     if (coming === undefined) {
-      coming = this.make(key, make).finally(() => this.coming.delete(key));
-      this.coming.set(key, coming);
+      coming = this.#make(key, make).finally(() => this.#coming.delete(key));
+      this.#coming.set(key, coming);
     }
     return coming;
   }
 
-  private async make(key: string, make: () => Promise<Picture>): Promise<Picture> {
-    this.failures.delete(key);
+  async #make(key: string, make: () => Promise<Picture>): Promise<Picture> {
+    this.#failures.delete(key);
     try {
       const picture = await make();
-      this.keep(key, picture);
+      this.#keep(key, picture);
       return picture;
     } catch (error) {
-      this.failures.set(key, { error, untilMs: this.clock.monotonic() + KEEP_FAILURE_MS });
-      if (this.failures.size > MAX_FAILURES) this.failures.delete(this.failures.keys().next().value!);
+      this.#failures.set(key, { error, untilMs: this.#clock.monotonic() + KEEP_FAILURE_MS });
+      if (this.#failures.size > MAX_FAILURES) this.#failures.delete(this.#failures.keys().next().value!);
       throw error;
     }
   }
 
-  private keep(key: string, picture: Picture): void {
-    this.drop(key);
-    this.kept.set(key, { picture, untilMs: this.clock.monotonic() + KEEP_MS });
-    this.bytes += picture.bytes.length;
-    for (const oldest of this.kept.keys()) {
-      if (this.bytes <= MAX_KEPT_BYTES) break;
-      this.drop(oldest);
+  #keep(key: string, picture: Picture): void {
+    this.#drop(key);
+    this.#kept.set(key, { picture, untilMs: this.#clock.monotonic() + KEEP_MS });
+    this.#bytes += picture.bytes.length;
+    for (const oldest of this.#kept.keys()) {
+      if (this.#bytes <= MAX_KEPT_BYTES) break;
+      this.#drop(oldest);
     }
   }
 
-  private drop(key: string): void {
-    this.bytes -= this.kept.get(key)?.picture.bytes.length ?? 0;
-    this.kept.delete(key);
+  #drop(key: string): void {
+    this.#bytes -= this.#kept.get(key)?.picture.bytes.length ?? 0;
+    this.#kept.delete(key);
   }
 }

@@ -42,13 +42,13 @@ const MALFORMED = "the multipart body is malformed";
 
 class MultipartFile {
   isFound = false;
-  private readonly pending: Uint8Array[] = [];
-  private fault: string | null = null;
-  private isWhole = false;
-  private readonly parser: ReturnType<typeof make>;
+  readonly #pending: Uint8Array[] = [];
+  #fault: string | null = null;
+  #isWhole = false;
+  readonly #parser: ReturnType<typeof make>;
 
   constructor(contentType: string, field: string, fields: InputFields) {
-    this.parser = make({
+    this.#parser = make({
       headers: { "content-type": contentType },
       maxParts: MAX_FIELDS,
       maxFieldSize: 4 * MAX_FIELD_CHARS,
@@ -57,41 +57,41 @@ class MultipartFile {
         try {
           fields.add(info.name, decodeField(info, value));
         } catch (error) {
-          this.fault ??= (error as Error).message;
+          this.#fault ??= (error as Error).message;
         }
       },
       onFile: (info) => {
         const isIt = info.name === field && !this.isFound;
         if (isIt) this.isFound = true;
         return (chunk) => {
-          if (isIt && chunk !== null) this.pending.push(chunk);
+          if (isIt && chunk !== null) this.#pending.push(chunk);
         };
       },
-      onError: (error) => this.fault ??= describe(error),
-      onDone: () => this.isWhole = true,
+      onError: (error) => this.#fault ??= describe(error),
+      onDone: () => this.#isWhole = true,
     });
   }
 
   async *chunks(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
     for await (const chunk of body) {
-      this.feed(() => this.parser.write(chunk));
-      yield* this.pending.splice(0);
+      this.#feed(() => this.#parser.write(chunk));
+      yield* this.#pending.splice(0);
     }
-    this.feed(() => {
-      this.parser.end();
-      if (!this.isWhole) this.fault ??= MALFORMED;
+    this.#feed(() => {
+      this.#parser.end();
+      if (!this.#isWhole) this.#fault ??= MALFORMED;
     });
-    yield* this.pending.splice(0);
+    yield* this.#pending.splice(0);
   }
 
-  private feed(step: () => void): void {
+  #feed(step: () => void): void {
     try {
       step();
     } catch {
       // The parser throws on percent signs in a file name that encode nothing.
-      this.fault ??= MALFORMED;
+      this.#fault ??= MALFORMED;
     }
-    if (this.fault !== null) throw new ApiError(API_CODES.invalidParameter, `invalid parameter: ${this.fault}`);
+    if (this.#fault !== null) throw new ApiError(API_CODES.invalidParameter, `invalid parameter: ${this.#fault}`);
   }
 }
 

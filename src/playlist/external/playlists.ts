@@ -22,23 +22,23 @@ const GROUP = `coalesce(nullif(imported ->> '$.attributes."group-title"', ''), i
 
 /** The external playlists in the database. */
 export class ExternalPlaylists {
-  private readonly store: Store;
-  private readonly clock: Clock;
-  private readonly sealer: Sealer;
+  readonly #store: Store;
+  readonly #clock: Clock;
+  readonly #sealer: Sealer;
 
   constructor(store: Store, clock: Clock, sealer: Sealer) {
-    this.store = store;
-    this.clock = clock;
-    this.sealer = sealer;
+    this.#store = store;
+    this.#clock = clock;
+    this.#sealer = sealer;
   }
 
   /** Adds a list; returns its id. Rejects with `invalid_argument`, or `conflict` when there are too many. */
   async add(list: NewExternalPlaylist): Promise<number> {
     requireUpdateInterval(list.updateInterval);
     const { url, login, password } = separated(list);
-    const sealed = password === "" ? "" : await this.sealer.seal(password, url);
-    const db = await this.store.open();
-    const now = this.now();
+    const sealed = password === "" ? "" : await this.#sealer.seal(password, url);
+    const db = await this.#store.open();
+    const now = this.#now();
     return await db.transaction().execute(async (trx) => {
       const { count } = await trx.selectFrom("external_playlists").select((eb) => eb.fn.countAll<number>().as("count"))
         .executeTakeFirstOrThrow();
@@ -69,9 +69,9 @@ export class ExternalPlaylists {
     requireUpdateInterval(edit.updateInterval);
     const row = await this.row(id);
     const login = edit.login ?? row.login;
-    const password = login === "" ? "" : edit.password ? await this.sealer.seal(edit.password, row.url) : row.password;
-    const db = await this.store.open();
-    const now = this.now();
+    const password = login === "" ? "" : edit.password ? await this.#sealer.seal(edit.password, row.url) : row.password;
+    const db = await this.#store.open();
+    const now = this.#now();
     await db.transaction().execute(async (trx) => {
       const edited = await trx.updateTable("external_playlists").set({
         category: edit.category,
@@ -96,7 +96,7 @@ export class ExternalPlaylists {
 
   /** Deletes the list and everything that came from it, locked items and the trash included. Rejects with `not_found`. */
   async delete(id: number): Promise<void> {
-    const db = await this.store.open();
+    const db = await this.#store.open();
     await db.transaction().execute(async (trx) => {
       const deleted = await trx.deleteFrom("external_playlists").where("id", "=", id).returning("id").execute();
       if (deleted.length === 0) throw notFound(id);
@@ -110,20 +110,20 @@ export class ExternalPlaylists {
   /** All lists, or the one with `id`. Rejects with `not_found`. */
   async get(id?: number): Promise<ExternalPlaylist[]> {
     if (id !== undefined) return [shown(await this.row(id))];
-    const db = await this.store.read();
+    const db = await this.#store.read();
     return (await db.selectFrom("external_playlists").selectAll().orderBy("id").execute()).map(shown);
   }
 
   /** The row of a list. Rejects with `not_found`. */
   async row(id: number): Promise<ExternalRow> {
-    const db = await this.store.read();
+    const db = await this.#store.read();
     const row = await db.selectFrom("external_playlists").selectAll().where("id", "=", id).executeTakeFirst();
     if (row === undefined) throw notFound(id);
     return row;
   }
 
-  private now(): number {
-    return Math.floor(this.clock.now() / 1000);
+  #now(): number {
+    return Math.floor(this.#clock.now() / 1000);
   }
 }
 

@@ -41,12 +41,12 @@ export interface UpdaterParts {
 
 /** Fetches lists and applies them, each in one transaction. */
 export class ExternalUpdater {
-  private readonly parts: UpdaterParts;
-  private readonly running = new Map<number, Promise<void>>();
-  private readonly closing = new AbortController();
+  readonly #parts: UpdaterParts;
+  readonly #running = new Map<number, Promise<void>>();
+  readonly #closing = new AbortController();
 
   constructor(parts: UpdaterParts) {
-    this.parts = parts;
+    this.#parts = parts;
   }
 
   /**
@@ -55,49 +55,49 @@ export class ExternalUpdater {
    * engine on the same database is reading it too).
    */
   update(id: number, report: (error: TaskError) => void = () => {}): Promise<void> {
-    let update = this.running.get(id);
+    let update = this.#running.get(id);
     if (update === undefined) {
-      update = this.run(id, report).finally(() => this.running.delete(id));
-      this.running.set(id, update);
+      update = this.#run(id, report).finally(() => this.#running.delete(id));
+      this.#running.set(id, update);
     }
     return update;
   }
 
   /** Aborts the running updates and waits for their end. */
   async close(): Promise<void> {
-    this.closing.abort(new MillraceError("closed", "the engine is closing"));
-    await Promise.allSettled(this.running.values());
+    this.#closing.abort(new MillraceError("closed", "the engine is closing"));
+    await Promise.allSettled(this.#running.values());
   }
 
-  private async run(id: number, report: (error: TaskError) => void): Promise<void> {
-    const { clock, log, playlists } = this.parts;
+  async #run(id: number, report: (error: TaskError) => void): Promise<void> {
+    const { clock, log, playlists } = this.#parts;
     const row = await playlists.row(id);
     const late = deadline(
       clock,
       UPDATE_TIMEOUT_MS,
-      this.closing.signal,
+      this.#closing.signal,
       () => new MillraceError("timeout", "the list did not come in time"),
     );
     try {
-      const done = await this.fetchAndApply(row, report, late.signal);
-      await this.succeeded(row, done);
+      const done = await this.#fetchAndApply(row, report, late.signal);
+      await this.#succeeded(row, done);
       log.log("info", "an external playlist was updated", { id, entries: done.staged?.entries ?? "unchanged" });
     } catch (error) {
-      if (!this.closing.signal.aborted) await this.failed(row, error);
+      if (!this.#closing.signal.aborted) await this.#failed(row, error);
       throw error;
     } finally {
       late.cancel();
     }
   }
 
-  private async fetchAndApply(
+  async #fetchAndApply(
     row: ExternalRow,
     report: (error: TaskError) => void,
     signal: AbortSignal,
   ): Promise<Outcome> {
-    const answer = await this.parts.open(row.url, {
-      headers: this.conditions(row),
-      credentials: await this.credentials(row),
+    const answer = await this.#parts.open(row.url, {
+      headers: this.#conditions(row),
+      credentials: await this.#credentials(row),
       timeoutMs: ANSWER_TIMEOUT_MS,
       maxBytes: MAX_LIST_BYTES,
       allowPrivate: row.allow_private === 1,
@@ -117,10 +117,10 @@ export class ExternalUpdater {
     };
     const baseUrl = withoutCredentials(answer.url);
     try {
-      const list = await differingList(this.parts.spools, answer.body, baseUrl, row.digest);
+      const list = await differingList(this.#parts.spools, answer.body, baseUrl, row.digest);
       if (list === null) return { ...validators, digest: row.digest, staged: null };
       try {
-        const staged = await this.stageAndApply(row, { ...answer, body: list.body }, baseUrl, report, signal);
+        const staged = await this.#stageAndApply(row, { ...answer, body: list.body }, baseUrl, report, signal);
         return { ...validators, digest: list.digest(), staged };
       } finally {
         // The database may have failed before anything was read.
@@ -132,14 +132,14 @@ export class ExternalUpdater {
     }
   }
 
-  private async stageAndApply(
+  async #stageAndApply(
     row: ExternalRow,
     { body, isUnpacked }: Awaited<ReturnType<OpenUrl>>,
     baseUrl: string,
     report: (error: TaskError) => void,
     signal: AbortSignal,
   ): Promise<Staged> {
-    const { store } = this.parts;
+    const { store } = this.#parts;
     try {
       const staged = await stage(store, {
         id: row.id,
@@ -153,7 +153,7 @@ export class ExternalUpdater {
       });
       const { rows } = staged;
       const matched = await match(store, row.id, signal);
-      const now = this.now();
+      const now = this.#now();
       // From here until the end the items match neither the last list nor this one: a failure must lead to a whole reading.
       await forgetValidators(await store.open(), "", (eb) => eb("id", "=", row.id));
       await markVanished(store, row.id, now, { rows, matched });
@@ -164,22 +164,22 @@ export class ExternalUpdater {
     }
   }
 
-  private conditions(row: ExternalRow): Record<string, string> {
+  #conditions(row: ExternalRow): Record<string, string> {
     const headers: Record<string, string> = {};
     if (row.etag !== "") headers["if-none-match"] = row.etag;
     if (row.last_modified !== "") headers["if-modified-since"] = row.last_modified;
     return headers;
   }
 
-  private async credentials({ login, password, url }: ExternalRow) {
+  async #credentials({ login, password, url }: ExternalRow) {
     if (login === "") return null;
-    return { login, password: password === "" ? "" : await this.parts.sealer.open(password, url) };
+    return { login, password: password === "" ? "" : await this.#parts.sealer.open(password, url) };
   }
 
-  private async succeeded(row: ExternalRow, { etag, lastModified, digest, staged }: Outcome): Promise<void> {
-    const { store, random } = this.parts;
+  async #succeeded(row: ExternalRow, { etag, lastModified, digest, staged }: Outcome): Promise<void> {
+    const { store, random } = this.#parts;
     const db = await store.open();
-    const now = this.now();
+    const now = this.#now();
     const updated = await db.updateTable("external_playlists").set((eb) => {
       // A list edited meanwhile needs its entries under the new category or login, and a playlist cleared or an item unlocked
       // meanwhile needs its entries back: then the next update must read the whole list, so no validator is stored.
@@ -203,35 +203,35 @@ export class ExternalUpdater {
       await db.deleteFrom("guides").where("external_playlist_id", "=", row.id).execute();
       await addGuides(store, row.id, staged.guides);
     }
-    await this.plan(row.id, 0, random());
+    await this.#plan(row.id, 0, random());
   }
 
-  private async failed(row: ExternalRow, error: unknown): Promise<void> {
-    const { store, log, random } = this.parts;
+  async #failed(row: ExternalRow, error: unknown): Promise<void> {
+    const { store, log, random } = this.#parts;
     const told = error instanceof MillraceError ? error.message.slice(0, MAX_ERROR_CHARS) : "internal error";
     log.log("warn", "an external playlist was not updated", { id: row.id, error: told });
     try {
       const db = await store.open();
       const failures = row.failures + 1;
       await db.updateTable("external_playlists").set({ failures, last_error: told }).where("id", "=", row.id).execute();
-      await this.plan(row.id, failures, random());
+      await this.#plan(row.id, failures, random());
     } catch (cause) {
       log.log("error", "an external playlist's failure was not stored", { id: row.id, error: cause });
     }
   }
 
   /** Reads the interval again, as it may have been edited meanwhile. */
-  private async plan(id: number, failures: number, random: number): Promise<void> {
-    const db = await this.parts.store.open();
+  async #plan(id: number, failures: number, random: number): Promise<void> {
+    const db = await this.#parts.store.open();
     const row = await db.selectFrom("external_playlists").select("update_interval").where("id", "=", id)
       .executeTakeFirst();
     if (row === undefined) return;
-    const next = nextUpdateAt(this.now(), row.update_interval, failures, random);
+    const next = nextUpdateAt(this.#now(), row.update_interval, failures, random);
     await db.updateTable("external_playlists").set({ next_update: next }).where("id", "=", id).execute();
   }
 
-  private now(): number {
-    return Math.floor(this.parts.clock.now() / 1000);
+  #now(): number {
+    return Math.floor(this.#parts.clock.now() / 1000);
   }
 }
 

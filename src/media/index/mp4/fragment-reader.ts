@@ -32,14 +32,14 @@ interface PlacedSample {
 
 /** Reader of runs. `isGuessed` runs begin at the first fragment with a random access point at or after their start. */
 export class FragmentReader {
-  private readonly movie: Movie;
-  private readonly times: FragmentTimes;
-  private readonly isGuessed: boolean;
+  readonly #movie: Movie;
+  readonly #times: FragmentTimes;
+  readonly #isGuessed: boolean;
 
   constructor(movie: Movie, times: FragmentTimes, isGuessed: boolean) {
-    this.movie = movie;
-    this.times = times;
-    this.isGuessed = isGuessed;
+    this.#movie = movie;
+    this.#times = times;
+    this.#isGuessed = isGuessed;
   }
 
   /** See `StreamedTimeline.readRun`. */
@@ -54,19 +54,19 @@ export class FragmentReader {
     const clocks = new Map<number, number>();
     const latest = new Map<number, number>();
     let offset: number | null = run.sourceStart;
-    let started = !this.isGuessed || isFirst;
+    let started = !this.#isGuessed || isFirst;
     if (!started) offset = await scanForFragment(source, run.sourceStart, signal);
     let group: FragmentSample[] = [];
     let grouped = 0;
     while (offset !== null) {
-      if (!this.isGuessed && offset >= run.sourceEnd) break;
+      if (!this.#isGuessed && offset >= run.sourceEnd) break;
       await turnWhenDue(signal);
       const box: TopLevelBox | null = await reader.boxAt(offset);
       if (box === null) break;
       offset = box.end;
       if (box.type !== "moof") continue;
-      const samples = readFragment(await reader.load(box), box.offset, this.movie, source.sizeBytes);
-      if (this.isGuessed && startsWithKeyframe(samples, this.movie)) {
+      const samples = readFragment(await reader.load(box), box.offset, this.#movie, source.sizeBytes);
+      if (this.#isGuessed && startsWithKeyframe(samples, this.#movie)) {
         if (started && box.offset >= run.sourceEnd) break;
         started = true;
       }
@@ -76,24 +76,24 @@ export class FragmentReader {
       const isIncomplete = [...wanted].some((track) => !group.some((sample) => sample.track === track));
       if (isIncomplete && grouped < MAX_GROUP && group.length < MAX_GROUP_SAMPLES) continue;
       await turnWhenDue(signal);
-      yield* this.load(this.place(group, run, clocks, latest), source, signal);
+      yield* this.#load(this.#place(group, run, clocks, latest), source, signal);
       group = [];
       grouped = 0;
     }
-    if (group.length > 0) yield* this.load(this.place(group, run, clocks, latest), source, signal);
+    if (group.length > 0) yield* this.#load(this.#place(group, run, clocks, latest), source, signal);
   }
 
   /** Times and order. Fragments without a time continue where their track was, at first the run's start. */
-  private place(
+  #place(
     samples: readonly FragmentSample[],
     run: StreamedRun,
     clocks: Map<number, number>,
     latest: Map<number, number>,
   ): PlacedSample[] {
     const placed = samples.map((sample): PlacedSample => {
-      const { timescale, shiftS } = this.movie.tracks[sample.track]!;
-      const offsetS = shiftS - this.times.zeroS;
-      const lag = this.times.lagUnits[sample.track]!;
+      const { timescale, shiftS } = this.#movie.tracks[sample.track]!;
+      const offsetS = shiftS - this.#times.zeroS;
+      const lag = this.#times.lagUnits[sample.track]!;
       const startUnits = (run.startDts90k / 90000 - offsetS) * timescale - lag;
       const units = sample.dtsUnits ?? clocks.get(sample.track) ?? startUnits;
       clocks.set(sample.track, units + sample.durationUnits);
@@ -108,7 +108,7 @@ export class FragmentReader {
     return placed.sort((a, b) => a.dts90k - b.dts90k || a.sample.track - b.sample.track);
   }
 
-  private async *load(
+  async *#load(
     placed: readonly PlacedSample[],
     source: ByteSource,
     signal: AbortSignal,

@@ -31,21 +31,21 @@ const MAX_UNIFORM_SAMPLES = 16_384;
 
 /** Reads sequentially; past the end it returns 0. */
 class Fields {
-  private readonly box: Box;
-  private at: number;
+  readonly #box: Box;
+  #at: number;
 
   constructor(box: Box, skip: number) {
-    this.box = box;
-    this.at = box.start + skip;
+    this.#box = box;
+    this.#at = box.start + skip;
   }
 
   get left(): number {
-    return this.box.end - this.at;
+    return this.#box.end - this.#at;
   }
 
   uint32(): number {
-    this.at += 4;
-    return this.at <= this.box.end ? this.box.view.getUint32(this.at - 4) : 0;
+    this.#at += 4;
+    return this.#at <= this.#box.end ? this.#box.view.getUint32(this.#at - 4) : 0;
   }
 
   int32(): number {
@@ -53,13 +53,13 @@ class Fields {
   }
 
   uint64(): number {
-    this.at += 8;
-    return this.at <= this.box.end ? uint64(this.box.view, this.at - 8) : 0;
+    this.#at += 8;
+    return this.#at <= this.#box.end ? uint64(this.#box.view, this.#at - 8) : 0;
   }
 
   int64(): number {
-    this.at += 8;
-    return this.at <= this.box.end ? int64(this.box.view, this.at - 8) : 0;
+    this.#at += 8;
+    return this.#at <= this.#box.end ? int64(this.#box.view, this.#at - 8) : 0;
   }
 }
 

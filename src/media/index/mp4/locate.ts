@@ -24,28 +24,28 @@ export interface TopLevelBox {
 
 /** Reads headers through one small window. */
 export class HeaderReader {
-  private readonly source: ByteSource;
-  private readonly signal: AbortSignal;
-  private window = new Uint8Array(0);
-  private windowStart = 0;
+  readonly #source: ByteSource;
+  readonly #signal: AbortSignal;
+  #window = new Uint8Array(0);
+  #windowStart = 0;
 
   constructor(source: ByteSource, signal: AbortSignal) {
-    this.source = source;
-    this.signal = signal;
+    this.#source = source;
+    this.#signal = signal;
   }
 
   /** The box at `offset`; null at the end of the file or where no box starts. */
   async boxAt(offset: number): Promise<TopLevelBox | null> {
-    const { sizeBytes } = this.source;
+    const { sizeBytes } = this.#source;
     if (offset + 8 > sizeBytes) return null;
     const needed = Math.min(16, sizeBytes - offset);
-    if (offset < this.windowStart || offset + needed > this.windowStart + this.window.length) {
+    if (offset < this.#windowStart || offset + needed > this.#windowStart + this.#window.length) {
       const length = Math.min(PROBE_BYTES, sizeBytes - offset);
-      this.window = await this.source.read(offset, length, { signal: this.signal }) as Uint8Array<ArrayBuffer>;
-      this.windowStart = offset;
+      this.#window = await this.#source.read(offset, length, { signal: this.#signal }) as Uint8Array<ArrayBuffer>;
+      this.#windowStart = offset;
     }
-    const at = offset - this.windowStart;
-    const header: BoxHeader | null = readBoxHeader(viewOf(this.window), at, this.window.length);
+    const at = offset - this.#windowStart;
+    const header: BoxHeader | null = readBoxHeader(viewOf(this.#window), at, this.#window.length);
     if (header === null) return null;
     const end = header.sizeBytes === null ? sizeBytes : Math.min(sizeBytes, offset + header.sizeBytes);
     return { type: header.type, offset, headerBytes: header.headerBytes, end };
@@ -58,10 +58,10 @@ export class HeaderReader {
     if (length > limitBytes) {
       throw new MillraceError("bad_media", `the ${box.type} box is larger than ${limitBytes / 1024 / 1024} MiB`);
     }
-    const at = box.offset - this.windowStart;
-    const bytes = at >= 0 && at + length <= this.window.length
-      ? this.window.subarray(at, at + length)
-      : await this.source.read(box.offset, length, { signal: this.signal });
+    const at = box.offset - this.#windowStart;
+    const bytes = at >= 0 && at + length <= this.#window.length
+      ? this.#window.subarray(at, at + length)
+      : await this.#source.read(box.offset, length, { signal: this.#signal });
     return { type: box.type, view: viewOf(bytes), start: box.headerBytes, end: length };
   }
 }

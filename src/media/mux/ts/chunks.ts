@@ -26,27 +26,27 @@ export function packetBuffer(sizeBytes: number, buffers?: ChunkBuffers): Uint8Ar
 
 /** Collects packets in buffers and passes on full ones. */
 export class PacketSink {
-  private readonly full: Uint8Array[] = [];
-  private readonly buffers: ChunkBuffers | undefined;
-  private buffer: Uint8Array = new Uint8Array(0);
-  private start = 0;
+  readonly #full: Uint8Array[] = [];
+  readonly #buffers: ChunkBuffers | undefined;
+  #buffer: Uint8Array = new Uint8Array(0);
+  #start = 0;
   /** Where the reserved bytes begin in the buffer that `reserve` returned. */
   at = 0;
 
   /** Memory comes from `buffers` if there are any. */
   constructor(buffers?: ChunkBuffers) {
-    this.buffers = buffers;
+    this.#buffers = buffers;
   }
 
   /** A buffer with room for `bytes` at `at`. */
   reserve(bytes: number): Uint8Array {
-    if (this.at + bytes > this.buffer.length) {
-      this.flush();
-      this.buffers?.release(this.buffer);
-      this.buffer = packetBuffer(bytes, this.buffers);
-      this.start = this.at = 0;
+    if (this.at + bytes > this.#buffer.length) {
+      this.#flush();
+      this.#buffers?.release(this.#buffer);
+      this.#buffer = packetBuffer(bytes, this.#buffers);
+      this.#start = this.at = 0;
     }
-    return this.buffer;
+    return this.#buffer;
   }
 
   /** Call it when the reserved bytes were written. */
@@ -56,26 +56,26 @@ export class PacketSink {
 
   /** Returns what was written since the last call, in order, as chunks. */
   *take(): Generator<Uint8Array> {
-    this.flush();
-    for (const bytes of this.full.splice(0)) {
+    this.#flush();
+    for (const bytes of this.#full.splice(0)) {
       try {
-        yield* chunksOf(bytes, this.buffers);
+        yield* chunksOf(bytes, this.#buffers);
       } finally {
-        this.buffers?.release(bytes);
+        this.#buffers?.release(bytes);
       }
     }
   }
 
   /** Gives back the buffer once nothing more is written to it. */
   close(): void {
-    this.buffers?.release(this.buffer);
+    this.#buffers?.release(this.#buffer);
   }
 
-  private flush(): void {
-    if (this.at > this.start) {
-      this.buffers?.hold(this.buffer);
-      this.full.push(this.buffer.subarray(this.start, this.at));
+  #flush(): void {
+    if (this.at > this.#start) {
+      this.#buffers?.hold(this.#buffer);
+      this.#full.push(this.#buffer.subarray(this.#start, this.at));
     }
-    this.start = this.at;
+    this.#start = this.at;
   }
 }

@@ -65,47 +65,44 @@ function headOf({ queue, packer }: Lane): Pick<RunSample, "dts90k"> | null {
 
 /** Null packets made in one go. */
 const PADDING_PACKETS = 1024;
-/**
- * How far an estimate may be from a slot's first decoding time, 90 kHz: half of the decoder's delay. Anything further is
- * an error.
- */
+/** How far an estimate may be from a slot's first decoding time, 90 kHz: half of the decoder's delay. More is an error. */
 const MAX_CLOCK_WAIT_90K = DECODER_DELAY_90K / 2;
 /** Muxer of one slot. Push access units in file order, then `finish`; take the finished buffers at any time. */
 export class StreamedSlot {
-  private readonly program: Program;
-  private readonly options: StreamedSlotOptions;
-  private readonly sink: PacketSink;
-  private readonly held: HeldParts;
-  private readonly lanes: Lane[];
-  private readonly laneOf: readonly (number | undefined)[];
-  private readonly duration90k: number;
-  private readonly rounds: number;
-  private round = 0;
-  private start90k = 0;
-  private newest90k = -Infinity;
-  private newestMain90k = -Infinity;
-  private lastPcr90k = -Infinity;
-  private usedPackets = 0;
-  private pcrPackets = 0;
+  readonly #program: Program;
+  readonly #options: StreamedSlotOptions;
+  readonly #sink: PacketSink;
+  readonly #held: HeldParts;
+  readonly #lanes: Lane[];
+  readonly #laneOf: readonly (number | undefined)[];
+  readonly #duration90k: number;
+  readonly #rounds: number;
+  #round = 0;
+  #start90k = 0;
+  #newest90k = -Infinity;
+  #newestMain90k = -Infinity;
+  #lastPcr90k = -Infinity;
+  #usedPackets = 0;
+  #pcrPackets = 0;
   /** PES of the stream with the clock so far. */
-  private clockUnits = 0;
-  private heldBytes = 0;
-  private heldUnits = 0;
-  private started = false;
-  private overflowed = false;
-  private units = 0;
-  private dropped = 0;
-  private late = 0;
-  private ranBack = 0;
-  private beyondEnd = 0;
+  #clockUnits = 0;
+  #heldBytes = 0;
+  #heldUnits = 0;
+  #started = false;
+  #overflowed = false;
+  #units = 0;
+  #dropped = 0;
+  #late = 0;
+  #ranBack = 0;
+  #beyondEnd = 0;
 
   /** `lender`: where the bytes of the access units are lent from, until `keep`. Default: they are the muxer's own. */
   constructor(program: Program, options: StreamedSlotOptions, sink: PacketSink, lender: ByteLender | null = null) {
-    this.program = program;
-    this.held = new HeldParts(lender);
-    this.options = options;
-    this.sink = sink;
-    this.lanes = program.streams.map((stream) => ({
+    this.#program = program;
+    this.#held = new HeldParts(lender);
+    this.#options = options;
+    this.#sink = sink;
+    this.#lanes = program.streams.map((stream) => ({
       packer: AudioPacker.of(stream),
       queue: [],
       arrived90k: -Infinity,
@@ -116,35 +113,35 @@ export class StreamedSlot {
     }));
     const laneOf: (number | undefined)[] = [];
     for (const [lane, stream] of program.streams.entries()) laneOf[stream.trackIndex] = lane;
-    this.laneOf = laneOf;
-    this.duration90k = Math.max(0, options.duration90k);
-    this.rounds = psiRoundsIn(this.duration90k);
+    this.#laneOf = laneOf;
+    this.#duration90k = Math.max(0, options.duration90k);
+    this.#rounds = psiRoundsIn(this.#duration90k);
   }
 
   /** Takes the next access unit; those of tracks that the program lacks are ignored. */
   push(sample: RunSample): void {
-    const lane = this.laneOf[sample.track];
+    const lane = this.#laneOf[sample.track];
     if (lane === undefined || sample.data.length === 0) return;
-    this.watch(this.lanes[lane]!, sample);
-    const { packer, queue } = this.lanes[lane]!;
-    this.heldBytes += sample.data.length;
-    this.heldUnits++;
+    this.#watch(this.#lanes[lane]!, sample);
+    const { packer, queue } = this.#lanes[lane]!;
+    this.#heldBytes += sample.data.length;
+    this.#heldUnits++;
     if (packer === null) queue.push(sample);
     else {
-      if (!packer.takes(sample)) this.closePacked(this.lanes[lane]!);
+      if (!packer.takes(sample)) this.#closePacked(this.#lanes[lane]!);
       packer.add(sample);
     }
-    if (sample.dts90k > this.newest90k) this.newest90k = sample.dts90k;
-    this.lanes[lane]!.arrived90k = this.newest90k;
-    if (lane === this.program.pcrStream) this.newestMain90k = sample.dts90k;
-    while (this.emitNext(false));
+    if (sample.dts90k > this.#newest90k) this.#newest90k = sample.dts90k;
+    this.#lanes[lane]!.arrived90k = this.#newest90k;
+    if (lane === this.#program.pcrStream) this.#newestMain90k = sample.dts90k;
+    while (this.#emitNext(false));
   }
 
-  private watch(lane: Lane, { dts90k, pts90k }: RunSample): void {
+  #watch(lane: Lane, { dts90k, pts90k }: RunSample): void {
     const { span } = lane;
-    this.units++;
-    if (span !== null && dts90k <= span.last90k) this.ranBack++;
-    if (pts90k > (this.options.fileEnd90k ?? Infinity)) this.beyondEnd++;
+    this.#units++;
+    if (span !== null && dts90k <= span.last90k) this.#ranBack++;
+    if (pts90k > (this.#options.fileEnd90k ?? Infinity)) this.#beyondEnd++;
     lane.span = {
       first90k: Math.min(span?.first90k ?? Infinity, dts90k),
       last90k: Math.max(span?.last90k ?? -Infinity, dts90k),
@@ -154,150 +151,150 @@ export class StreamedSlot {
 
   /** What the muxer has seen so far. Complete after `finish`. */
   get tally(): SlotTally {
-    const { units, dropped, late, ranBack, beyondEnd } = this;
-    return { units, dropped, late, ranBack, beyondEnd, spans: this.lanes.map(({ span }) => span) };
+    const lost = { dropped: this.#dropped, late: this.#late, ranBack: this.#ranBack, beyondEnd: this.#beyondEnd };
+    return { units: this.#units, ...lost, spans: this.#lanes.map(({ span }) => span) };
   }
 
   /** Keeps the bytes of the waiting access units. Call it before more are read. */
   keep(): void {
-    for (const lane of this.lanes) {
+    for (const lane of this.#lanes) {
       // Frames of sound were copied as they came.
       while (lane.packer === null && lane.kept < lane.queue.length) {
         const sample = lane.queue[lane.kept]!;
-        lane.queue[lane.kept++] = { ...sample, data: this.held.keep(sample.data) };
+        lane.queue[lane.kept++] = { ...sample, data: this.#held.keep(sample.data) };
       }
     }
   }
 
   /** Writes everything out and brings the counters to 15. `pad` does the rest. */
   finish(): void {
-    while (this.emitNext(true));
-    this.begin(this.options.startDts90k);
-    for (let lane = 0; lane < this.lanes.length; lane++) {
-      this.alignOverflowed(lane);
-      this.alignVideo(lane);
+    while (this.#emitNext(true));
+    this.#begin(this.#options.startDts90k);
+    for (let lane = 0; lane < this.#lanes.length; lane++) {
+      this.#alignOverflowed(lane);
+      this.#alignVideo(lane);
     }
-    this.fillPcr(this.options.endDts90k ?? this.lastPcr90k);
-    while (this.round < this.rounds) this.putPsi();
+    this.#fillPcr(this.#options.endDts90k ?? this.#lastPcr90k);
+    while (this.#round < this.#rounds) this.#putPsi();
   }
 
   /** Null packets that fill the slot up; false when it is full. At most a buffer's worth per call. */
   pad(): boolean {
-    if (this.options.packets === null) return false;
-    const end = Math.min(this.options.packets, this.usedPackets + PADDING_PACKETS);
-    if (this.usedPackets >= end) return false;
-    for (; this.usedPackets < end; this.usedPackets++) {
-      writeNullPacket(this.sink.reserve(PACKET_BYTES), this.sink.at);
-      this.sink.advance(PACKET_BYTES);
+    if (this.#options.packets === null) return false;
+    const end = Math.min(this.#options.packets, this.#usedPackets + PADDING_PACKETS);
+    if (this.#usedPackets >= end) return false;
+    for (; this.#usedPackets < end; this.#usedPackets++) {
+      writeNullPacket(this.#sink.reserve(PACKET_BYTES), this.#sink.at);
+      this.#sink.advance(PACKET_BYTES);
     }
     return true;
   }
 
-  private emitNext(atEnd: boolean): boolean {
+  #emitNext(atEnd: boolean): boolean {
     let best = -1;
     let bestTime = Infinity;
     let waiting = false;
-    for (let i = 0; i < this.lanes.length; i++) {
-      const head = headOf(this.lanes[i]!);
+    for (let i = 0; i < this.#lanes.length; i++) {
+      const head = headOf(this.#lanes[i]!);
       if (head === null) {
         waiting = true;
         continue;
       }
       const time = head.dts90k;
-      if (time < bestTime || (time === bestTime && i === this.program.pcrStream)) [best, bestTime] = [i, time];
+      if (time < bestTime || (time === bestTime && i === this.#program.pcrStream)) [best, bestTime] = [i, time];
     }
     if (best < 0) return false;
     // Nothing goes before the random access point that gives the slot its clock, or the clock would run back.
-    const first = headOf(this.lanes[this.program.pcrStream]!);
-    if (!this.started && !this.options.isFirst && first !== null) {
-      [best, bestTime] = [this.program.pcrStream, first.dts90k];
+    const first = headOf(this.#lanes[this.#program.pcrStream]!);
+    if (!this.#started && !this.#options.isFirst && first !== null) {
+      [best, bestTime] = [this.#program.pcrStream, first.dts90k];
     }
-    const lane = this.lanes[best]!;
+    const lane = this.#lanes[best]!;
     const mayBeLast = lane.queue.length + (lane.packer?.first ? 1 : 0) === 1;
-    const isFull = this.heldBytes > MAX_HELD_BYTES || this.heldUnits > MAX_HELD_UNITS;
+    const isFull = this.#heldBytes > MAX_HELD_BYTES || this.#heldUnits > MAX_HELD_UNITS;
     const window90k = first === null ? CLOCK_WINDOW_90K : REORDER_WINDOW_90K;
-    const age90k = this.newest90k - bestTime;
+    const age90k = this.#newest90k - bestTime;
     if (!atEnd && !isFull && (waiting || mayBeLast) && age90k <= window90k) return false;
-    const isVideo = this.program.streams[best]!.track.kind === "video";
+    const isVideo = this.#program.streams[best]!.track.kind === "video";
     if (lane.queue.length === 0) {
       // Hold the last frame until another arrives: the last PES of a slot brings its counter to the end.
       const frames = lane.packer!.count;
       if (!atEnd && !isFull && frames === 1 && age90k <= SOUND_WINDOW_90K) return false;
       // However late they are, frames in a row fill a PES.
-      if (!atEnd && !isFull && this.newest90k - lane.arrived90k <= REORDER_WINDOW_90K) return false;
-      this.closePacked(lane, atEnd || frames === 1 ? frames : frames - 1);
+      if (!atEnd && !isFull && this.#newest90k - lane.arrived90k <= REORDER_WINDOW_90K) return false;
+      this.#closePacked(lane, atEnd || frames === 1 ? frames : frames - 1);
     } else if (!atEnd && !isFull && mayBeLast && !isVideo && age90k <= SOUND_WINDOW_90K) return false;
     const sample = lane.queue.shift()!;
-    this.heldBytes -= sample.data.length;
-    this.heldUnits--;
-    this.emit(best, sample, (atEnd || !isVideo) && headOf(lane) === null);
+    this.#heldBytes -= sample.data.length;
+    this.#heldUnits--;
+    this.#emit(best, sample, (atEnd || !isVideo) && headOf(lane) === null);
     if (lane.kept > 0) {
       lane.kept--;
-      this.held.drop(sample.data);
+      this.#held.drop(sample.data);
     }
     return true;
   }
 
   /** Puts the first `count` of the frames that wait for more into the queue, as one. */
-  private closePacked(lane: Lane, count = lane.packer!.count): void {
+  #closePacked(lane: Lane, count = lane.packer!.count): void {
     const packer = lane.packer!;
-    this.heldUnits -= count - 1;
-    this.heldBytes -= packer.bytes;
+    this.#heldUnits -= count - 1;
+    this.#heldBytes -= packer.bytes;
     const packed = packer.close(count);
-    this.heldBytes += packed.data.length + packer.bytes;
+    this.#heldBytes += packed.data.length + packer.bytes;
     lane.queue.push(packed);
   }
 
   /** How far the clock may go without the main stream: none of its later access units is decoded earlier. */
-  private clockLimit(): number {
-    return Math.max(this.newestMain90k, this.options.endDts90k ?? -Infinity);
+  #clockLimit(): number {
+    return Math.max(this.#newestMain90k, this.#options.endDts90k ?? -Infinity);
   }
 
   /** The previous slot's clock may have run up to an estimate of this slot's first decoding time; it must not run back. */
-  private followClock(dts90k: number): void {
-    const { followsClock, startDts90k } = this.options;
+  #followClock(dts90k: number): void {
+    const { followsClock, startDts90k } = this.#options;
     if (followsClock && startDts90k > dts90k && startDts90k - dts90k <= MAX_CLOCK_WAIT_90K) {
-      this.lastPcr90k = startDts90k;
+      this.#lastPcr90k = startDts90k;
     }
   }
 
-  private begin(time90k: number): void {
-    if (this.started) return;
-    this.started = true;
-    this.start90k = time90k;
-    this.putPsi();
+  #begin(time90k: number): void {
+    if (this.#started) return;
+    this.#started = true;
+    this.#start90k = time90k;
+    this.#putPsi();
   }
 
-  private emit(index: number, sample: PackedFrames, isLast: boolean): void {
-    const stream = this.program.streams[index]!;
-    const lane = this.lanes[index]!;
-    if (!this.started && stream.carriesPcr) this.followClock(sample.dts90k);
-    const time = Math.max(sample.dts90k, this.lastPcr90k);
-    this.begin(time);
-    if (this.lastPcr90k === -Infinity && !stream.carriesPcr) this.putPcr(time);
-    this.fillPcr(stream.carriesPcr ? time : Math.min(time, this.clockLimit()));
-    while (this.round < this.rounds && this.psiTime(this.round) <= time) this.putPsi();
-    const pcr90k = Math.max(this.lastPcr90k, sample.dts90k);
-    if (sample.dts90k < (stream.carriesPcr ? pcr90k : this.lastPcr90k) - DECODER_DELAY_90K) {
-      this.late += sample.frames ?? 1;
+  #emit(index: number, sample: PackedFrames, isLast: boolean): void {
+    const stream = this.#program.streams[index]!;
+    const lane = this.#lanes[index]!;
+    if (!this.#started && stream.carriesPcr) this.#followClock(sample.dts90k);
+    const time = Math.max(sample.dts90k, this.#lastPcr90k);
+    this.#begin(time);
+    if (this.#lastPcr90k === -Infinity && !stream.carriesPcr) this.#putPcr(time);
+    this.#fillPcr(stream.carriesPcr ? time : Math.min(time, this.#clockLimit()));
+    while (this.#round < this.#rounds && this.#psiTime(this.#round) <= time) this.#putPsi();
+    const pcr90k = Math.max(this.#lastPcr90k, sample.dts90k);
+    if (sample.dts90k < (stream.carriesPcr ? pcr90k : this.#lastPcr90k) - DECODER_DELAY_90K) {
+      this.#late += sample.frames ?? 1;
     }
     const maxBytes = lane.packer === null
       ? maxPesBytes(stream, sample.data.length, sample.pts90k - sample.dts90k, sample.keyframe)
       : pesHeaderBytes(sample.pts90k - sample.dts90k) + sample.data.length;
     let packets = pesPackets(stream, maxBytes);
     if (isLast) packets += packetsToAlign(lane.packets + packets);
-    if (this.overflowed || packets > this.packetsLeft()) {
-      this.overflowed = true;
+    if (this.#overflowed || packets > this.#packetsLeft()) {
+      this.#overflowed = true;
       lane.overflow ??= { ...sample, data: sample.data.slice(0, REMNANT_BYTES) };
-      this.dropped += sample.frames ?? 1;
+      this.#dropped += sample.frames ?? 1;
       return;
     }
-    this.write(index, sample, packets, pcr90k);
+    this.#write(index, sample, packets, pcr90k);
   }
 
-  private write(index: number, sample: RunSample, packets: number, pcr90k: number): void {
-    const stream = this.program.streams[index]!;
-    const lane = this.lanes[index]!;
+  #write(index: number, sample: RunSample, packets: number, pcr90k: number): void {
+    const stream = this.#program.streams[index]!;
+    const lane = this.#lanes[index]!;
     const unit = {
       pts90k: sample.pts90k,
       dts90k: sample.dts90k,
@@ -308,39 +305,39 @@ export class StreamedSlot {
       to: sample.data.length,
     };
     const bytes = packets * PACKET_BYTES;
-    const out = this.sink.reserve(bytes);
-    writeAccessUnit(out, this.sink.at, packets, stream, unit, lane.packets, pcr90k);
-    this.sink.advance(bytes);
+    const out = this.#sink.reserve(bytes);
+    writeAccessUnit(out, this.#sink.at, packets, stream, unit, lane.packets, pcr90k);
+    this.#sink.advance(bytes);
     if (stream.carriesPcr) {
-      this.lastPcr90k = pcr90k;
-      this.clockUnits++;
+      this.#lastPcr90k = pcr90k;
+      this.#clockUnits++;
     }
     lane.packets += packets;
-    this.usedPackets += packets;
+    this.#usedPackets += packets;
   }
 
   /**
    * Zeros after the last picture, whose PES has no length, bring a counter to its end if that picture went out before the
    * end was known.
    */
-  private alignVideo(index: number): void {
-    const lane = this.lanes[index]!;
-    const { pid, track } = this.program.streams[index]!;
+  #alignVideo(index: number): void {
+    const lane = this.#lanes[index]!;
+    const { pid, track } = this.#program.streams[index]!;
     if (track.kind !== "video" || lane.packets === 0) return;
     for (let left = packetsToAlign(lane.packets); left > 0; left--) {
-      writeZeroPacket(this.sink.reserve(PACKET_BYTES), this.sink.at, pid, lane.packets);
-      this.sink.advance(PACKET_BYTES);
+      writeZeroPacket(this.#sink.reserve(PACKET_BYTES), this.#sink.at, pid, lane.packets);
+      this.#sink.advance(PACKET_BYTES);
       lane.packets++;
-      this.usedPackets++;
+      this.#usedPackets++;
     }
   }
 
   /** A stream that was cut off mid-slot gets a remnant of what did not fit, so that its counter ends at 15. */
-  private alignOverflowed(index: number): void {
-    const lane = this.lanes[index]!;
+  #alignOverflowed(index: number): void {
+    const lane = this.#lanes[index]!;
     const packets = packetsToAlign(lane.packets);
     if (packets === 0 || lane.overflow === null) return;
-    const stream = this.program.streams[index]!;
+    const stream = this.#program.streams[index]!;
     const room = Math.max(16, packets * 184 - 8 - maxPesBytes(stream, 0, 1, false) - 128);
     const sample = {
       ...lane.overflow,
@@ -349,52 +346,52 @@ export class StreamedSlot {
     };
     const maxBytes = maxPesBytes(stream, sample.data.length, sample.pts90k - sample.dts90k, false);
     if (pesPackets(stream, maxBytes) > packets) return;
-    this.write(index, sample, packets, Math.max(this.lastPcr90k, sample.dts90k));
+    this.#write(index, sample, packets, Math.max(this.#lastPcr90k, sample.dts90k));
   }
 
   /** Packets left for access units and PCR: room for tables and counter alignment is set aside first. */
-  private packetsLeft(): number {
-    if (this.options.packets === null) return Infinity;
-    const reserved = (this.rounds - this.round) * this.program.psiPackets + 16 * this.lanes.length;
-    return this.options.packets - this.usedPackets - reserved;
+  #packetsLeft(): number {
+    if (this.#options.packets === null) return Infinity;
+    const reserved = (this.#rounds - this.#round) * this.#program.psiPackets + 16 * this.#lanes.length;
+    return this.#options.packets - this.#usedPackets - reserved;
   }
 
-  private psiTime(round: number): number {
-    return this.start90k + (round * this.duration90k) / this.rounds;
+  #psiTime(round: number): number {
+    return this.#start90k + (round * this.#duration90k) / this.#rounds;
   }
 
-  private putPsi(): void {
-    const bytes = this.program.psi.length;
-    writePsi(this.program, this.sink.reserve(bytes), this.sink.at, this.round++);
-    this.sink.advance(bytes);
-    this.usedPackets += this.program.psiPackets;
+  #putPsi(): void {
+    const bytes = this.#program.psi.length;
+    writePsi(this.#program, this.#sink.reserve(bytes), this.#sink.at, this.#round++);
+    this.#sink.advance(bytes);
+    this.#usedPackets += this.#program.psiPackets;
   }
 
-  private putPcr(time90k: number): void {
-    const lane = this.lanes[this.program.pcrStream]!;
-    const pid = this.program.streams[this.program.pcrStream]!.pid;
+  #putPcr(time90k: number): void {
+    const lane = this.#lanes[this.#program.pcrStream]!;
+    const pid = this.#program.streams[this.#program.pcrStream]!.pid;
     const pcr90k = time90k + START_OFFSET_90K - DECODER_DELAY_90K;
-    writePcrPacket(this.sink.reserve(PACKET_BYTES), this.sink.at, pid, lane.packets - 1, pcr90k);
-    this.sink.advance(PACKET_BYTES);
-    this.usedPackets++;
-    this.pcrPackets++;
-    this.lastPcr90k = time90k;
+    writePcrPacket(this.#sink.reserve(PACKET_BYTES), this.#sink.at, pid, lane.packets - 1, pcr90k);
+    this.#sink.advance(PACKET_BYTES);
+    this.#usedPackets++;
+    this.#pcrPackets++;
+    this.#lastPcr90k = time90k;
   }
 
-  private fillPcr(until90k: number): void {
-    if (this.lastPcr90k === -Infinity) return;
-    for (let n = 0; n < MAX_PCR_PACKETS_IN_GAP && until90k - this.lastPcr90k > LONGEST_PCR_GAP_90K; n++) {
-      const next90k = this.lastPcr90k + MAX_PCR_GAP_90K;
-      if (this.packetsLeft() < 1 || this.pcrPackets >= this.mostPcrPackets(next90k)) return;
-      this.putPcr(next90k);
+  #fillPcr(until90k: number): void {
+    if (this.#lastPcr90k === -Infinity) return;
+    for (let n = 0; n < MAX_PCR_PACKETS_IN_GAP && until90k - this.#lastPcr90k > LONGEST_PCR_GAP_90K; n++) {
+      const next90k = this.#lastPcr90k + MAX_PCR_GAP_90K;
+      if (this.#packetsLeft() < 1 || this.#pcrPackets >= this.#mostPcrPackets(next90k)) return;
+      this.#putPcr(next90k);
     }
   }
 
   /** Most packets of PCR alone up to `time90k`. */
-  private mostPcrPackets(time90k: number): number {
-    const { clockPes } = this.options;
-    const most = FREE_PCR_PACKETS + PCR_PER_PAYLOAD * (this.usedPackets - this.pcrPackets);
+  #mostPcrPackets(time90k: number): number {
+    const { clockPes } = this.#options;
+    const most = FREE_PCR_PACKETS + PCR_PER_PAYLOAD * (this.#usedPackets - this.#pcrPackets);
     if (clockPes === null) return most;
-    return Math.min(most, pcrPacketsBy(time90k - this.start90k, this.duration90k, this.clockUnits, clockPes));
+    return Math.min(most, pcrPacketsBy(time90k - this.#start90k, this.#duration90k, this.#clockUnits, clockPes));
   }
 }

@@ -16,56 +16,56 @@ const ESTIMATE_SLACK = 0.1;
 
 /** Reader of streamed layouts. Keeps nothing between reads except the faults it met. */
 export class StreamedMuxer {
-  private readonly program: Program;
-  private readonly timeline: StreamedTimeline;
-  private readonly wanted: ReadonlySet<number>;
+  readonly #program: Program;
+  readonly #timeline: StreamedTimeline;
+  readonly #wanted: ReadonlySet<number>;
   /** First packet of each run's slot, with the end as the last entry; null when sizes are not known in advance. */
   readonly firstPackets: Float64Array | null;
   /** Faults in the slots read so far. */
   readonly faults = new FaultLedger();
 
   constructor(program: Program, timeline: StreamedTimeline) {
-    this.program = program;
-    this.timeline = timeline;
-    this.wanted = new Set(program.streams.map((stream) => stream.trackIndex));
-    this.firstPackets = this.layOut();
+    this.#program = program;
+    this.#timeline = timeline;
+    this.#wanted = new Set(program.streams.map((stream) => stream.trackIndex));
+    this.firstPackets = this.#layOut();
   }
 
-  private layOut(): Float64Array | null {
-    const { runs } = this.timeline;
+  #layOut(): Float64Array | null {
+    const { runs } = this.#timeline;
     const firstPackets = new Float64Array(runs.length + 1);
     for (const [i, run] of runs.entries()) {
       if (run.maxPayloadBytes === null) return null;
-      const packets = slotPackets(this.program, this.duration90k(i), run.maxPayloadBytes, this.foreseen(i));
+      const packets = slotPackets(this.#program, this.#duration90k(i), run.maxPayloadBytes, this.#foreseen(i));
       firstPackets[i + 1] = firstPackets[i]! + packets;
     }
     return firstPackets;
   }
 
   /** What the slot of a run of known size has room for, by stream. */
-  private foreseen(run: number) {
-    const { maxAccessUnits, maxPayloadBytes } = this.timeline.runs[run]!;
-    const units = this.program.streams.map((stream) => maxAccessUnits[stream.trackIndex] ?? 0);
-    return foreseenPes(this.program, this.duration90k(run), maxPayloadBytes!, units);
+  #foreseen(run: number) {
+    const { maxAccessUnits, maxPayloadBytes } = this.#timeline.runs[run]!;
+    const units = this.#program.streams.map((stream) => maxAccessUnits[stream.trackIndex] ?? 0);
+    return foreseenPes(this.#program, this.#duration90k(run), maxPayloadBytes!, units);
   }
 
-  private duration90k(run: number): number {
-    return Math.max(0, this.endDts90k(run) - this.timeline.runs[run]!.startDts90k);
+  #duration90k(run: number): number {
+    return Math.max(0, this.#endDts90k(run) - this.#timeline.runs[run]!.startDts90k);
   }
 
-  private endDts90k(run: number): number {
-    const { startDts90k, durationPts90k } = this.timeline.runs[run]!;
-    return this.timeline.runs[run + 1]?.startDts90k ?? startDts90k + durationPts90k;
+  #endDts90k(run: number): number {
+    const { startDts90k, durationPts90k } = this.#timeline.runs[run]!;
+    return this.#timeline.runs[run + 1]?.startDts90k ?? startDts90k + durationPts90k;
   }
 
   /** If the ends of runs are estimates, so are their times. */
-  private isEndKnown(run: number): boolean {
-    const { runs } = this.timeline;
+  #isEndKnown(run: number): boolean {
+    const { runs } = this.#timeline;
     return runs[run]!.maxPayloadBytes !== null || runs[run + 1]?.startsAnew === true;
   }
 
-  private fileEnd90k(): number {
-    const last = this.timeline.runs[this.timeline.runs.length - 1];
+  #fileEnd90k(): number {
+    const last = this.#timeline.runs[this.#timeline.runs.length - 1];
     if (last === undefined) return Infinity;
     const end90k = last.startPts90k + last.durationPts90k;
     return end90k * (this.firstPackets === null ? 1 + ESTIMATE_SLACK : 1) + END_SLACK_90K;
@@ -82,12 +82,12 @@ export class StreamedMuxer {
     signal: AbortSignal,
     buffers?: ChunkBuffers,
   ): AsyncGenerator<Uint8Array> {
-    if (this.firstPackets === null) return yield* this.readRuns(0, this.timeline.runs.length, source, signal, buffers);
+    if (this.firstPackets === null) return yield* this.readRuns(0, this.#timeline.runs.length, source, signal, buffers);
     const stop = end ?? this.firstPackets[this.firstPackets.length - 1]! * PACKET_BYTES;
     if (start >= stop) return;
     const first = slotOfPacket(this.firstPackets, Math.floor(start / PACKET_BYTES));
     let position = this.firstPackets[first]! * PACKET_BYTES;
-    for await (const bytes of this.readRuns(first, this.timeline.runs.length, source, signal, buffers)) {
+    for await (const bytes of this.readRuns(first, this.#timeline.runs.length, source, signal, buffers)) {
       const from = Math.max(0, start - position);
       const to = Math.min(bytes.length, stop - position);
       if (from < to) yield bytes.subarray(from, to);
@@ -105,15 +105,15 @@ export class StreamedMuxer {
     signal: AbortSignal,
     buffers?: ChunkBuffers,
   ): AsyncGenerator<Uint8Array> {
-    const reading = this.timeline.open?.() ?? null;
+    const reading = this.#timeline.open?.() ?? null;
     try {
-      yield* this.readBy(reading ?? this.timeline, first, end, source, signal, buffers);
+      yield* this.#readBy(reading ?? this.#timeline, first, end, source, signal, buffers);
     } finally {
       reading?.close();
     }
   }
 
-  private async *readBy(
+  async *#readBy(
     reading: Pick<StreamedTimeline, "readRun">,
     first: number,
     end: number,
@@ -123,13 +123,13 @@ export class StreamedMuxer {
   ): AsyncGenerator<Uint8Array> {
     const sink = new PacketSink(buffers);
     try {
-      yield* this.writeRuns(sink, reading, first, end, source, signal);
+      yield* this.#writeRuns(sink, reading, first, end, source, signal);
     } finally {
       sink.close();
     }
   }
 
-  private async *writeRuns(
+  async *#writeRuns(
     sink: PacketSink,
     reading: Pick<StreamedTimeline, "readRun">,
     first: number,
@@ -137,28 +137,28 @@ export class StreamedMuxer {
     source: ByteSource,
     signal: AbortSignal,
   ): AsyncGenerator<Uint8Array> {
-    const { runs } = this.timeline;
-    const fileEnd90k = this.fileEnd90k();
+    const { runs } = this.#timeline;
+    const fileEnd90k = this.#fileEnd90k();
     const lender = lenderFor(source);
     for (let i = first; i < end; i++) {
       const run = runs[i]!;
       const packets = this.firstPackets === null ? null : this.firstPackets[i + 1]! - this.firstPackets[i]!;
       const slot = new StreamedSlot(
-        this.program,
+        this.#program,
         {
           startDts90k: run.startDts90k,
-          duration90k: this.duration90k(i),
-          endDts90k: this.isEndKnown(i) ? this.endDts90k(i) : null,
+          duration90k: this.#duration90k(i),
+          endDts90k: this.#isEndKnown(i) ? this.#endDts90k(i) : null,
           fileEnd90k,
           packets,
-          clockPes: packets === null ? null : this.foreseen(i)[this.program.pcrStream]!.pes,
+          clockPes: packets === null ? null : this.#foreseen(i)[this.#program.pcrStream]!.pes,
           isFirst: i === 0,
-          followsClock: i > 0 && this.isEndKnown(i - 1),
+          followsClock: i > 0 && this.#isEndKnown(i - 1),
         },
         sink,
         lender,
       );
-      for await (const batch of reading.readRun(i, this.wanted, source, signal, lender ?? undefined)) {
+      for await (const batch of reading.readRun(i, this.#wanted, source, signal, lender ?? undefined)) {
         for (const sample of batch) slot.push(sample);
         slot.keep();
         yield* sink.take();

@@ -45,14 +45,14 @@ function itemOfPacket(schedule: Schedule, packet: number): number {
 
 /** Reader of tabled layouts. Stateless between reads. */
 export class TabledMuxer {
-  private readonly program: Program;
-  private readonly tables: readonly SampleTable[];
-  private readonly slots: Slots;
+  readonly #program: Program;
+  readonly #tables: readonly SampleTable[];
+  readonly #slots: Slots;
 
   constructor(program: Program, tables: readonly SampleTable[], slots: Slots) {
-    this.program = program;
-    this.tables = tables;
-    this.slots = slots;
+    this.#program = program;
+    this.#tables = tables;
+    this.#slots = slots;
   }
 
   /** The bytes `[start, end)` of the stream, 0 ≤ start ≤ end ≤ size. `buffers` as in `TsLayout.read`. */
@@ -64,10 +64,10 @@ export class TabledMuxer {
     buffers?: ChunkBuffers,
   ): AsyncGenerator<Uint8Array> {
     if (start >= end) return;
-    const stretches = this.stretches(Math.floor(start / PACKET_BYTES), Math.ceil(end / PACKET_BYTES));
+    const stretches = this.#stretches(Math.floor(start / PACKET_BYTES), Math.ceil(end / PACKET_BYTES));
     // The reader runs ahead of the writer; the items it has scheduled wait here (a batch ahead, so a slot or two).
     const scheduled: Stretch[] = [];
-    const batches = readExtents(source, this.extents(stretches, scheduled), signal);
+    const batches = readExtents(source, this.#extents(stretches, scheduled), signal);
     let batch: ExtentBatch | null = null;
     let used = 0;
     let skip = start % PACKET_BYTES;
@@ -75,7 +75,7 @@ export class TabledMuxer {
     let out: Uint8Array = new Uint8Array(0);
     let filled = 0;
     let isFirst = true;
-    const unit = new UnitWriter(this.program, this.tables);
+    const unit = new UnitWriter(this.#program, this.#tables);
     const take = function* (): Generator<Uint8Array> {
       const bytes = out.subarray(skip, Math.min(filled, skip + left));
       left -= bytes.length;
@@ -110,11 +110,11 @@ export class TabledMuxer {
             }
           }
           if (isMedia) unit.write(out, filled, schedule, item);
-          else this.writeOther(out, filled, schedule, item);
+          else this.#writeOther(out, filled, schedule, item);
           filled += bytes;
           if (isFirst) {
             // A range may begin inside an access unit of many packets.
-            skip += this.packetsBefore(start, schedule, item) * PACKET_BYTES;
+            skip += this.#packetsBefore(start, schedule, item) * PACKET_BYTES;
             isFirst = false;
           }
         }
@@ -126,28 +126,28 @@ export class TabledMuxer {
     }
   }
 
-  private packetsBefore(start: number, schedule: Schedule, item: number): number {
+  #packetsBefore(start: number, schedule: Schedule, item: number): number {
     const packet = Math.floor(start / PACKET_BYTES);
-    return packet - this.slots.firstPackets[slotOfPacket(this.slots.firstPackets, packet)]! - schedule.packets[item]!;
+    return packet - this.#slots.firstPackets[slotOfPacket(this.#slots.firstPackets, packet)]! - schedule.packets[item]!;
   }
 
-  private *stretches(firstPacket: number, endPacket: number): Generator<Stretch> {
-    const { firstPackets, count } = this.slots;
+  *#stretches(firstPacket: number, endPacket: number): Generator<Stretch> {
+    const { firstPackets, count } = this.#slots;
     for (let slot = slotOfPacket(firstPackets, firstPacket); slot < count && firstPackets[slot]! < endPacket; slot++) {
-      const schedule = scheduleSlot(this.program, this.tables, this.slots, slot);
+      const schedule = scheduleSlot(this.#program, this.#tables, this.#slots, slot);
       const first = itemOfPacket(schedule, Math.max(0, firstPacket - firstPackets[slot]!));
       const lastPacket = Math.min(endPacket, firstPackets[slot + 1]!) - firstPackets[slot]! - 1;
       yield { schedule, first, end: Math.min(schedule.count, itemOfPacket(schedule, lastPacket) + 1) };
     }
   }
 
-  private *extents(stretches: Iterable<Stretch>, scheduled: Stretch[]): Generator<Extent> {
+  *#extents(stretches: Iterable<Stretch>, scheduled: Stretch[]): Generator<Extent> {
     for (const stretch of stretches) {
       scheduled.push(stretch);
       const { what, index, units } = stretch.schedule;
       for (let item = stretch.first; item < stretch.end; item++) {
         if (what[item]! >= ITEM_PSI) continue;
-        const table = this.tables[what[item]!]!;
+        const table = this.#tables[what[item]!]!;
         const first = index[item]!;
         for (let i = first; i < first + units[item]!; i++) {
           yield { offset: table.offsets.at(i), sizeBytes: table.sizes.at(i) };
@@ -157,10 +157,10 @@ export class TabledMuxer {
   }
 
   /** PAT and PMT, or a PCR. */
-  private writeOther(out: Uint8Array, at: number, schedule: Schedule, item: number): void {
+  #writeOther(out: Uint8Array, at: number, schedule: Schedule, item: number): void {
     const index = schedule.index[item]!;
-    if (schedule.what[item] === ITEM_PSI) return writePsi(this.program, out, at, index);
+    if (schedule.what[item] === ITEM_PSI) return writePsi(this.#program, out, at, index);
     const pcr = schedule.pcr90k[index]! + START_OFFSET_90K - DECODER_DELAY_90K;
-    writePcrPacket(out, at, this.program.streams[this.program.pcrStream]!.pid, schedule.cc[item]!, pcr);
+    writePcrPacket(out, at, this.#program.streams[this.#program.pcrStream]!.pid, schedule.cc[item]!, pcr);
   }
 }

@@ -81,12 +81,12 @@ export function hevcFormat(track: Track): ElementaryFormat | null {
 
 /** Collects the NAL units of a configuration box with start codes. */
 class ParameterSets {
-  private readonly box: Uint8Array;
-  private readonly parts: Uint8Array[] = [];
-  private size = 0;
+  readonly #box: Uint8Array;
+  readonly #parts: Uint8Array[] = [];
+  #size = 0;
 
   constructor(box: Uint8Array) {
-    this.box = box;
+    this.#box = box;
   }
 
   /**
@@ -96,12 +96,12 @@ class ParameterSets {
   take(at: number, counterBytes: number, count: number, keep = true): number {
     at += counterBytes;
     for (let i = 0; i < count; i++) {
-      if (at + 2 > this.box.length) return -1;
-      const length = (this.box[at]! << 8) | this.box[at + 1]!;
-      if (at + 2 + length > this.box.length) return -1;
-      if (keep && length > 0 && this.size + length + 4 <= MAX_PARAMETER_SET_BYTES) {
-        this.parts.push(this.box.subarray(at + 2, at + 2 + length));
-        this.size += length + 4;
+      if (at + 2 > this.#box.length) return -1;
+      const length = (this.#box[at]! << 8) | this.#box[at + 1]!;
+      if (at + 2 + length > this.#box.length) return -1;
+      if (keep && length > 0 && this.#size + length + 4 <= MAX_PARAMETER_SET_BYTES) {
+        this.#parts.push(this.#box.subarray(at + 2, at + 2 + length));
+        this.#size += length + 4;
       }
       at += 2 + length;
     }
@@ -109,9 +109,9 @@ class ParameterSets {
   }
 
   bytes(): Uint8Array {
-    const out = new Uint8Array(this.size);
+    const out = new Uint8Array(this.#size);
     let at = 0;
-    for (const part of this.parts) {
+    for (const part of this.#parts) {
       out[at + 3] = 1;
       out.set(part, at + 4);
       at += part.length + 4;
