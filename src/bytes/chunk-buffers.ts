@@ -9,6 +9,12 @@ const DEFAULT_MAX_IDLE_BYTES = 4 * 1024 * 1024;
 const STEP_BYTES = 64 * 1024;
 /** … and large ones to multiples of this fraction (1/n) of the next lower power of two: parts of a film vary in size. */
 const STEP_SHARE = 4;
+/**
+ * A request may get an idle buffer that is up to this many times too large. Reads of a film end where its runs end, so they have
+ * many sizes. With a buffer for each size, the pool dropped buffers that were needed next: a gigabyte of Matroska allocated 250
+ * MB, and the collector ran 20 times.
+ */
+const LARGER = 2;
 
 function rounded(sizeBytes: number): number {
   const step = Math.max(STEP_BYTES, 2 ** Math.floor(Math.log2(Math.max(1, sizeBytes))) / STEP_SHARE);
@@ -40,9 +46,7 @@ export class ChunkBuffers {
   /** `sizeBytes` of memory with any content and one holder. */
   acquire(sizeBytes: number): Uint8Array<ArrayBuffer> {
     const size = rounded(sizeBytes);
-    let memory = this.#idle.get(size)?.pop();
-    if (memory === undefined) memory = new ArrayBuffer(size);
-    else this.#idleBytes -= size;
+    const memory = this.#takeIdle(size) ?? new ArrayBuffer(size);
     this.#holders.set(memory, 1);
     return new Uint8Array(memory, 0, sizeBytes);
   }
@@ -67,6 +71,24 @@ export class ChunkBuffers {
     const idle = this.#idle.get(memory.byteLength);
     if (idle === undefined) this.#idle.set(memory.byteLength, [memory]);
     else idle.push(memory);
+  }
+
+  /** An idle buffer of `size`, else the smallest that is at most twice as large; null when there is none. */
+  #takeIdle(size: number): ArrayBuffer | null {
+    let best = this.#isIdle(size) ? size : Infinity;
+    if (best !== size) {
+      for (const other of this.#idle.keys()) {
+        if (other > size && other <= LARGER * size && other < best && this.#isIdle(other)) best = other;
+      }
+    }
+    const memory = this.#idle.get(best)?.pop();
+    if (memory === undefined) return null;
+    this.#idleBytes -= memory.byteLength;
+    return memory;
+  }
+
+  #isIdle(size: number): boolean {
+    return (this.#idle.get(size)?.length ?? 0) > 0;
   }
 
   /** Frees idle memory of other sizes for a buffer of `size`: the size used now will be needed next. */

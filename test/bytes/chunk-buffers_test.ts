@@ -43,3 +43,20 @@ test("ChunkBuffers serves large sizes that differ by a tenth from the same memor
   buffers.release(next);
   assert(buffers.acquire(2.2 * mib).buffer === next.buffer);
 });
+
+test("ChunkBuffers.acquire() takes idle memory of up to twice the size, the smallest that fits", () => {
+  const kib = 1024;
+  const buffers = new ChunkBuffers();
+  const [small, large, huge] = [384, 512, 1024].map((n) => buffers.acquire(n * kib));
+  for (const view of [huge!, large!, small!]) buffers.release(view);
+  const first = buffers.acquire(300 * kib);
+  assert(first.buffer === small!.buffer);
+  assertEquals(first.length, 300 * kib);
+  const second = buffers.acquire(300 * kib);
+  assert(second.buffer === large!.buffer);
+  const third = buffers.acquire(300 * kib);
+  assert(third.buffer !== huge!.buffer, "a megabyte is more than twice as much");
+  assertEquals(buffers.idleBytes, 1024 * kib);
+  for (const view of [first, second, third]) buffers.release(view);
+  assertEquals(buffers.idleBytes, (1024 + 384 + 512 + 320) * kib);
+});
