@@ -35,6 +35,11 @@ export interface ByteSource {
    */
   read(offset: number, length: number, options: ReadOptions): Promise<Uint8Array>;
   /**
+   * How many bytes from `offset` on a read returns without waiting, at most `maxBytes`. A source without this method has all
+   * its bytes.
+   */
+  availableFrom?(offset: number, maxBytes: number): number;
+  /**
    * Called with the caller's own bytes when it needs them no longer: the source may return later reads in the
    * same memory. Not every caller does this, and most sources make no use of it.
    */

@@ -125,6 +125,50 @@ test("TsLayout.read() of a range in the middle fetches that range only", async (
   assert(source.bytesRead < 20_000, `${source.bytesRead} bytes`);
 });
 
+test("TsLayout.read() begins before more than 24 KiB of an MP4 file are here", async () => {
+  const bytes = fixture("mp4-front.mp4");
+  const { ts } = await openBytes(bytes);
+  const whole = await collect(ts.read(0, null, new MemorySource(bytes), NEVER));
+  for (const start of [0, whole.length >> 2, whole.length >> 1]) {
+    let end = 0;
+    const source: ByteSource = {
+      sizeBytes: bytes.length,
+      read(offset, length) {
+        end ||= offset + 24 * 1024;
+        if (offset + length > end) return Promise.reject(new MillraceError("timeout", "not here yet"));
+        return Promise.resolve(bytes.slice(offset, offset + length));
+      },
+    };
+    const parts: Uint8Array[] = [];
+    const error = await assertRejects(async () => {
+      for await (const part of ts.read(start, null, source, NEVER)) parts.push(part);
+    }, MillraceError);
+    assertEquals(error.code, "timeout");
+    const first = concatBytes(parts);
+    assert(first.length > 0);
+    assertEquals(first, whole.slice(start, start + first.length));
+  }
+});
+
+test("TsLayout.read() of an MP4 file asks for 16 KiB at a time while it has to wait", async () => {
+  const bytes = fixture("mp4-60fps.mp4");
+  const { ts } = await openBytes(bytes);
+  const whole = await collect(ts.read(0, null, new MemorySource(bytes), NEVER));
+  const read = async (isHere: boolean) => {
+    const source = new CountingSource(bytes);
+    const slow: ByteSource = {
+      sizeBytes: bytes.length,
+      read: (...wanted) => source.read(...wanted),
+      availableFrom: (_offset, most) => isHere ? most : 0,
+    };
+    assertEquals(await collect(ts.read(0, null, slow, NEVER)), whole);
+    return source.reads;
+  };
+  const [waiting, here] = [await read(false), await read(true)];
+  assert(waiting.every(({ length }) => length < 24 * 1024), JSON.stringify(waiting));
+  assert(here.length < waiting.length, `${here.length} reads of ${waiting.length}`);
+});
+
 test("TsLayout.read() hands out chunks of at most 128 KiB", async () => {
   const bytes = fixture("mp4-front.mp4");
   const { ts } = await openBytes(bytes);

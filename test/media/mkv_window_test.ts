@@ -75,6 +75,40 @@ test("ClusterWindow.seek() keeps what was read and goes anywhere else", async ()
   assertEquals(out.size, 0);
 });
 
+test("ClusterWindow.need() reads what is here, and no more than to the next 64 KiB of what is not", async () => {
+  const KIB = 1024;
+  const reads: number[] = [];
+  let hereBytes = 0;
+  const source = {
+    sizeBytes: 1024 * KIB,
+    read(offset: number, length: number) {
+      reads.push(offset / KIB, (offset + length) / KIB);
+      hereBytes = Math.max(hereBytes, offset + length);
+      return Promise.resolve(new Uint8Array(length));
+    },
+    availableFrom: (offset: number, most: number) => Math.max(0, Math.min(most, hereBytes - offset)),
+  };
+  const window = new ClusterWindow(source, 5 * KIB, {
+    chunkBytes: 512 * KIB,
+    untilBytes: Infinity,
+    signal,
+    lender: null,
+  });
+  assert(await window.need(10));
+  assertEquals(reads.splice(0), [5, 64]);
+  window.seek(64 * KIB);
+  assert(await window.need(70 * KIB));
+  assertEquals(reads.splice(0), [64, 192]);
+  hereBytes = 300 * KIB;
+  window.seek(192 * KIB);
+  assert(await window.need(1));
+  assertEquals(reads.splice(0), [192, 300]);
+  hereBytes = 1024 * KIB;
+  window.seek(300 * KIB);
+  assert(await window.need(1));
+  assertEquals(reads.splice(0), [300, 512]);
+});
+
 test("ClusterWindow.need() reads little after the expected end, and false at that of the source", async () => {
   const { window, reads } = windowAt(2000, 2600);
   await take(window, 600);

@@ -151,11 +151,13 @@ export class ConsiderateSource implements ByteSource {
   readonly sizeBytes: number;
   readonly release?: (bytes: Uint8Array) => void;
   readonly hold?: (bytes: Uint8Array) => void;
+  readonly availableFrom?: (offset: number, maxBytes: number) => number;
   readonly #source: ByteSource;
 
   constructor(source: ByteSource) {
     this.#source = source;
     this.sizeBytes = source.sizeBytes;
+    if (source.availableFrom) this.availableFrom = (offset, maxBytes) => source.availableFrom!(offset, maxBytes);
     if (source.release) this.release = (bytes) => source.release!(bytes);
     if (source.hold) this.hold = (bytes) => source.hold!(bytes);
   }

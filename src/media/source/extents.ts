@@ -15,8 +15,12 @@ export interface ExtentBatch {
   readonly reads: readonly Uint8Array[];
 }
 
-/** The first batch is small so that the first frame comes soon. Each next one doubles, up to the limit. */
-const FIRST_BATCH_BYTES = 128 * 1024;
+/**
+ * The first batch holds one picture or a little sound. More could reach into the next piece of a torrent, and the reader would
+ * wait for both. Each next batch doubles up to the limit. After a batch that has to wait for the swarm the size starts again
+ * here, so that arrived bytes leave early.
+ */
+const FIRST_BATCH_BYTES = 16 * 1024;
 const MAX_BATCH_BYTES = 512 * 1024;
 /** Bounds the requests of one batch when access units are tiny. */
 const MAX_BATCH_EXTENTS = 2048;
@@ -36,12 +40,20 @@ function nextBatch(extents: Iterator<Extent>, limitBytes: number): Extent[] {
   return batch;
 }
 
-async function readBatch(source: ByteSource, batch: readonly Extent[], signal: AbortSignal): Promise<ExtentBatch> {
+/** A batch that is being read. */
+interface Reading {
+  readonly result: Promise<ExtentBatch>;
+  /** All its bytes are here: it does not wait for the swarm. */
+  readonly isHere: boolean;
+}
+
+function readBatch(source: ByteSource, batch: readonly Extent[], signal: AbortSignal): Reading {
   const order = batch.map((_, i) => i);
   order.sort((a, b) => batch[a]!.offset - batch[b]!.offset);
   const data: Uint8Array[] = new Array(batch.length);
   const from: number[] = new Array(batch.length);
   const reads: Promise<Uint8Array>[] = [];
+  let isHere = true;
   for (let first = 0; first < order.length;) {
     const start = batch[order[first]!]!.offset;
     let end = start;
@@ -53,6 +65,7 @@ async function readBatch(source: ByteSource, batch: readonly Extent[], signal: A
       end = newEnd;
     }
     const members = order.slice(first, last);
+    isHere &&= (source.availableFrom?.(start, end - start) ?? Infinity) >= end - start;
     reads.push(
       source.read(start, end - start, { signal }).then((bytes) => {
         for (const i of members) {
@@ -64,7 +77,7 @@ async function readBatch(source: ByteSource, batch: readonly Extent[], signal: A
     );
     first = last;
   }
-  return { data, from, reads: await Promise.all(reads) };
+  return { result: Promise.all(reads).then((all) => ({ data, from, reads: all })), isHere };
 }
 
 /** Batches for `extents` in their order. The next batch is being read while the consumer works on one. */
@@ -77,12 +90,12 @@ export async function* readExtents(
   let limitBytes = FIRST_BATCH_BYTES;
   const start = (): Promise<ExtentBatch> | null => {
     const batch = nextBatch(iterator, limitBytes);
-    limitBytes = Math.min(MAX_BATCH_BYTES, limitBytes * 2);
     if (batch.length === 0) return null;
-    const reading = readBatch(source, batch, signal);
+    const { result, isHere } = readBatch(source, batch, signal);
+    limitBytes = isHere ? Math.min(MAX_BATCH_BYTES, limitBytes * 2) : FIRST_BATCH_BYTES;
     // Handled where it is awaited; a consumer that left early must not turn it into an unhandled rejection.
-    reading.catch(() => {});
-    return reading;
+    result.catch(() => {});
+    return result;
   };
   for (let current = start(); current !== null;) {
     const batch = await current;
