@@ -5,6 +5,8 @@
  *
  *   node scripts/bench/bad-swarm.ts [rounds=20] [clip=ts] [names=libtorrent,file,ts,hls] [contestant.mjs]
  *
+ * `rounds` may be a range such as 11-20: each number draws its own links.
+ *
  * First picture: from adding the magnet until ffmpeg has decoded a frame. Then a player of the clip's bitrate plays for
  * 12 s, then it seeks ten times, a second apart. First pictures are measured one after another; meanwhile the players of
  * the round before still play and seek.
@@ -21,6 +23,7 @@ import { deadline, line, start, stop } from "./children.ts";
 import { bundle, type Contender, findLibtorrent, streamers } from "./contenders.ts";
 import { DhtNodes } from "./dht-nodes.ts";
 import { START_TIMEOUT_MS } from "./far-swarm.ts";
+import { STAGES } from "./milestones.ts";
 import { fresh, mediaUrls, read, Serving, within } from "./serving.ts";
 import { makeClips } from "./stream.ts";
 import { track } from "./tracker.ts";
@@ -56,6 +59,8 @@ interface Figures {
   readonly pictureS: number[];
   readonly seekS: number[];
   readonly floorS: number[];
+  /** For each stage of the start the times at which it was reached, s. */
+  readonly stagesS: Map<string, number[]>;
   playedS: number;
   stalledS: number;
   readonly failures: string[];
@@ -237,7 +242,7 @@ function contenders(ours: string, names: readonly string[]): ((entry: string) =>
   };
   const all = [
     withNode(rival, "libtorrent"),
-    ...OUTPUTS.map((output) => withNode(own, output, `OUTPUT=${output}`)),
+    ...OUTPUTS.map((output) => withNode(own, output, `OUTPUT=${output}`, "STAGES=1")),
   ];
   return all.filter((make) => names.includes(make("").name));
 }
@@ -249,7 +254,7 @@ const percentile = (values: readonly number[], share: number): number =>
 export async function badSwarm(
   work: string,
   ours: string,
-  rounds: number,
+  { first, last }: { first: number; last: number },
   clip: string,
   names: readonly string[],
 ): Promise<string[]> {
@@ -258,7 +263,7 @@ export async function badSwarm(
   const results = new Map<string, Figures>();
   const playing: Promise<unknown>[] = [];
   try {
-    for (let round = 1; round <= rounds; round++) {
+    for (let round = first; round <= last; round++) {
       const links = drawLinks(round, bitrate);
       const floorS = pieceFloorS(links.slice(0, GOOD));
       const settled = new Promise((resolve) => setTimeout(resolve, SETTLE_MS));
@@ -268,8 +273,8 @@ export async function badSwarm(
         contenders(ours, names).map(async (make, at) => {
           const swarm = await peers.reach(links);
           const who = make(swarm.entry);
-          const figures = results.get(who.name) ??
-            { pictureS: [], seekS: [], floorS: [], playedS: 0, stalledS: 0, failures: [] };
+          const figures: Figures = results.get(who.name) ??
+            { pictureS: [], seekS: [], floorS: [], stagesS: new Map(), playedS: 0, stalledS: 0, failures: [] };
           results.set(who.name, figures);
           const into = path.join(work, `${round}-${at}`);
           mkdirSync(into);
@@ -286,6 +291,9 @@ export async function badSwarm(
             serving = await Serving.open(who, { torrent: swarm.magnet }, into, () => Promise.all([before, settled]));
             figures.pictureS.push(await firstPicture(serving));
             figures.floorS.push(floorS);
+            for (const [stage, ms] of serving.stages) {
+              figures.stagesS.set(stage, [...figures.stagesS.get(stage) ?? [], ms / 1000]);
+            }
           } catch (error) {
             figures.failures.push(String(error));
             done();
@@ -317,7 +325,7 @@ export async function badSwarm(
   const median = (values: readonly number[]) => s(percentile(values, 0.5));
   const p95 = (values: readonly number[]) => s(percentile(values, 0.95));
   return [
-    `## A bad swarm: ${rounds} rounds, ${path.basename(clip)} of ${(bitrate * 8 / 1e6).toFixed(1)} Mbit/s`,
+    `## A bad swarm: rounds ${first} to ${last}, ${path.basename(clip)} of ${(bitrate * 8 / 1e6).toFixed(1)} Mbit/s`,
     "",
     "| | first picture, s: median · p95 · worst | rebuffering | seek, s: median · p95 · worst | failures |",
     "| --- | --- | --- | --- | --- |",
@@ -326,6 +334,15 @@ export async function badSwarm(
         (100 * f.stalledS / (f.playedS + f.stalledS)).toFixed(2)
       } % | ${median(f.seekS)} · ${p95(f.seekS)} · ${s(Math.max(...f.seekS))} | ${f.failures.join("; ") || "–"} |`
     ),
+    "",
+    "Stages of the start, s: median · p95",
+    "",
+    `| | ${STAGES.join(" | ")} |`,
+    `| --- |${" --- |".repeat(STAGES.length)}`,
+    ...[...results].filter(([, { stagesS }]) => stagesS.size > 1).map(([name, { stagesS }]) => {
+      const cells = STAGES.map((stage) => `${median(stagesS.get(stage) ?? [])} · ${p95(stagesS.get(stage) ?? [])}`);
+      return `| ${name} | ${cells.join(" | ")} |`;
+    }),
     "",
     `Least time for one piece over these links: median ${median([...results.values()][0]!.floorS)}, p95 ${
       p95([...results.values()][0]!.floorS)
@@ -338,7 +355,8 @@ const work = mkdtempSync(path.join(process.env["BENCH_DIR"] ?? os.tmpdir(), "bad
 try {
   const ours = built ?? await bundle("scripts/bench/contestant.ts", work);
   const clip = makeClips(work).find((name) => path.extname(name) === `.${kind}`)!;
-  console.log((await badSwarm(work, ours, Number(rounds), clip, names.split(","))).join("\n"));
+  const [first, last] = rounds.includes("-") ? rounds.split("-").map(Number) : [1, Number(rounds)];
+  console.log((await badSwarm(work, ours, { first: first!, last: last! }, clip, names.split(","))).join("\n"));
 } finally {
   rmSync(work, { recursive: true, force: true });
 }

@@ -25,6 +25,17 @@ export function line(child: ChildProcess, word: string, timeoutMs: number): Prom
   });
 }
 
+/** Calls `take` with each further line of a child's output that begins with `word`. */
+export function eachLine(child: ChildProcess, word: string, take: (line: string) => void): void {
+  const decoder = new TextDecoder();
+  let text = "";
+  child.stdout!.on("data", (chunk: Uint8Array) => {
+    const lines = (text + decoder.decode(chunk, { stream: true })).split("\n");
+    text = lines.pop()!;
+    for (const said of lines) if (said.startsWith(word)) take(said);
+  });
+}
+
 /** Starts a command; its standard error is shown. */
 export function start(command: readonly string[]): ChildProcess {
   return spawn(command[0]!, command.slice(1), { stdio: ["pipe", "pipe", "inherit"] });

@@ -6,7 +6,8 @@
  *   contestant.ts seed     SOURCE DIR        READY and the peer port when the data in DIR is verified and served
  *
  * SOURCE is a .torrent path or a magnet. BT_PORT is the peer port. DHT_NODE (host:port) is the first contact of the DHT,
- * which is off without it. OUTPUT=ts|hls|file picks what `stream` serves, to pages of ALLOW_ORIGIN as well.
+ * which is off without it. OUTPUT=ts|hls|file picks what `stream` serves, to pages of ALLOW_ORIGIN as well. With STAGES
+ * set `stream` says when its start reached which stage: AT, ms, the stage.
  */
 import { loadPorts, runtimeName } from "../../platform/detect.ts";
 import { warmUp } from "../../platform/warm-up.ts";
@@ -15,6 +16,7 @@ import { parseMagnet } from "../../src/metainfo/magnet.ts";
 import { parseTransportFile } from "../../src/metainfo/transport-file.ts";
 import type { SwarmTarget } from "../../src/swarm/types.ts";
 import process from "node:process";
+import { watchStart } from "./milestones.ts";
 
 const [mode, source = "", directory = "", port = "0"] = process.argv.slice(2);
 // As the release's entry point does.
@@ -61,6 +63,7 @@ if (mode === "download") {
   await warmUp(`http://127.0.0.1:${server.address.port}`, ports.clock);
   say("READY");
   await new Promise<void>((resolve) => process.stdin.once("data", () => resolve()));
+  if (process.env.STAGES !== undefined) watchStart(engine.swarms, (stage, ms) => say(`AT ${ms.toFixed(0)} ${stage}`));
   const response = source.startsWith("magnet:")
     ? await engine.fetch(new Request(`${base}&magnet=${encodeURIComponent(source)}`))
     : await engine.fetch(

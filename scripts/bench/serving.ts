@@ -2,7 +2,7 @@
 import { mkdirSync, rmSync } from "node:fs";
 import { Agent, get } from "node:http";
 import path from "node:path";
-import { deadline, line, start, stop } from "./children.ts";
+import { deadline, eachLine, line, start, stop } from "./children.ts";
 import type { Contender } from "./contenders.ts";
 import { START_TIMEOUT_MS } from "./far-swarm.ts";
 
@@ -15,12 +15,18 @@ export class Serving {
   readonly beganMs: number;
   readonly url: string;
   readonly pid: number;
+  /** When its start reached which stage, ms after it was told: what contestants say on demand (`milestones.ts`). */
+  readonly stages: ReadonlyMap<string, number>;
   private readonly end: () => Promise<void>;
 
-  private constructor(beganMs: number, url: string, pid: number, end: () => Promise<void>) {
+  private constructor(
+    { beganMs, url, pid, stages }: Pick<Serving, "beganMs" | "url" | "pid" | "stages">,
+    end: () => Promise<void>,
+  ) {
     this.beganMs = beganMs;
     this.url = url;
     this.pid = pid;
+    this.stages = stages;
     this.end = end;
   }
 
@@ -43,9 +49,16 @@ export class Serving {
       await line(child, "READY", START_TIMEOUT_MS);
       await settled();
       const told = line(child, "URL ", START_TIMEOUT_MS);
+      const stages = new Map<string, number>();
+      eachLine(child, "AT ", (said) => {
+        const [, ms, stage] = /^AT (\d+) (.+)$/.exec(said) ?? [];
+        if (stage !== undefined) stages.set(stage, Number(ms));
+      });
       const beganMs = performance.now();
       child.stdin!.write("ADD\n");
-      return new Serving(beganMs, (await told).slice(4).trim(), child.pid!, end);
+      const url = (await told).slice(4).trim();
+      stages.set("URL", performance.now() - beganMs);
+      return new Serving({ beganMs, url, pid: child.pid!, stages }, end);
     } catch (error) {
       await end();
       throw error;

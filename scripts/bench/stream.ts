@@ -4,8 +4,9 @@
  * one), seek (a request for a part that isn't there), a seeder that freezes, and many clients on a complete file.
  */
 import { spawnSync } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";
+import process from "node:process";
 import { median, start, usage } from "./children.ts";
 import { type Contender, isOnPath, streamers } from "./contenders.ts";
 import { LINK, SEEDERS, Swarm } from "./far-swarm.ts";
@@ -24,17 +25,19 @@ const NEAR_BYTES_PER_S = 1e9;
 /** A player starts with this much media. */
 const PLAYER_BUFFER_S = 2;
 
-/** Clips of 8 Mbit/s whose picture can't be compressed to less. */
+/** Clips of 8 Mbit/s whose picture can't be compressed to less; kept in $BENCH_CLIPS, if that names a directory. */
 export function makeClips(work: string): [mkv: string, mp4: string, ts: string] {
-  const base = path.join(work, "clip.mkv");
+  const into = process.env["BENCH_CLIPS"] ?? work;
+  const base = path.join(into, "clip.mkv");
   const encode = [
     ...["-f", "lavfi", "-i", "testsrc2=s=1280x720:r=25,noise=alls=30:allf=t", "-f", "lavfi", "-i", "sine=r=48000"],
     ...["-t", String(CLIP_SECONDS), "-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p", "-g", "50"],
     ...["-b:v", "7700k", "-minrate", "7700k", "-maxrate", "7700k", "-bufsize", "3850k"],
     ...["-x264-params", "nal-hrd=cbr:force-cfr=1", "-c:a", "aac", "-b:a", "128k", base],
   ];
-  const mp4 = path.join(work, "clip.mp4");
-  const ts = path.join(work, "clip.ts");
+  const mp4 = path.join(into, "clip.mp4");
+  const ts = path.join(into, "clip.ts");
+  if ([base, mp4, ts].every((file) => existsSync(file))) return [base, mp4, ts];
   for (const args of [encode, ["-i", base, "-c", "copy", mp4], ["-i", base, "-c", "copy", ts]]) {
     if (spawnSync("ffmpeg", ["-v", "error", "-y", ...args], { stdio: "inherit" }).status !== 0) {
       throw new Error("ffmpeg failed");
