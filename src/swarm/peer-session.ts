@@ -24,6 +24,9 @@ const SNUB_MS = 60_000;
 /** A handshake, bytes (BEP 3). */
 const HANDSHAKE_BYTES = 68;
 
+/** Round trips of an encrypted handshake: keys, then the handshake itself. */
+const ENCRYPTED_TRIPS = 2;
+
 /** A dialled peer answers within two round trips plus this, ms, unless the data sent with our handshake confuses it. */
 const ANSWER_MS = 300;
 
@@ -68,6 +71,7 @@ export class PeerSession implements PeerLinkHandlers {
   extensions: ExtendedHandshake | null = null;
   /** What it has; null until the number of pieces is known. */
   pieces: Bitfield | null = null;
+  /** Round trip, ms: the time to connect or, when longer, to its handshake; null for incoming peers. */
   rttMs: number | null = null;
   amChoking = true;
   amInterested = false;
@@ -251,6 +255,12 @@ export class PeerSession implements PeerLinkHandlers {
 
   ready(info: HandshakeInfo): void {
     this.info = info;
+    if (this.rttMs !== null) {
+      // A relay (VPN, proxy, satellite modem) may accept connections on its side of a long line: only the peer's own
+      // answer shows how far away it is.
+      const trips = info.encrypted ? ENCRYPTED_TRIPS : 1;
+      this.rttMs = Math.max(this.rttMs, (this.swarm.clock.monotonic() - this.startedMs) / trips);
+    }
     this.swarm.ready(this);
     this.join();
   }

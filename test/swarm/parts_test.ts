@@ -6,6 +6,7 @@ import { Assembly } from "../../src/swarm/assembly.ts";
 import { BAN_MS, BanList, MAX_BANS } from "../../src/swarm/bans.ts";
 import { type ChokeCandidate, chooseUnchoked } from "../../src/swarm/choker.ts";
 import { Evidence } from "../../src/swarm/evidence.ts";
+import { PeerSession, type SessionHost } from "../../src/swarm/peer-session.ts";
 import { RateMeter } from "../../src/swarm/rate-meter.ts";
 import { TokenBucket } from "../../src/swarm/token-bucket.ts";
 import { FakeClock } from "../support/fake-clock.ts";
@@ -172,4 +173,22 @@ test("Evidence.convict() returns the senders whose blocks differ from the good c
   evidence.record(5, ["a", "b", "y"], [peer(1), peer(1), peer(3)]);
   assertEquals(evidence.convict(5, ["a", "b", "c"]).map((s) => s.source).sort(), [2, 3]);
   assertEquals(evidence.has(5), false);
+});
+
+test("PeerSession.ready() takes the time to the handshake for the round trip when connecting was faster", () => {
+  const rttOf = (connectMs: number | null, handshakeMs: number, encrypted: boolean) => {
+    const clock = new FakeClock();
+    const host = { clock, transfer: null, uploads: null, ready: () => {} } as unknown as SessionHost;
+    const session = new PeerSession(host, 1, null);
+    session.rttMs = connectMs;
+    clock.advance(handshakeMs);
+    session.ready({ peerId: new Uint8Array(20), fast: true, dht: false, encrypted });
+    return session.rttMs;
+  };
+  // The relay next door accepted at once.
+  assertEquals(rttOf(1, 160, false), 160);
+  assertEquals(rttOf(1, 320, true), 160);
+  assertEquals(rttOf(200, 160, false), 200);
+  // A peer that connected to us: nothing was measured.
+  assertEquals(rttOf(null, 160, false), null);
 });

@@ -161,11 +161,12 @@ export class PeerState {
     return this.usable && !this.isWebSeed;
   }
 
-  /** The handshake is done. */
-  settle(limit: number, fast: boolean): void {
+  /** The handshake is done; it tells more of the round trip than connecting did. */
+  settle(limit: number, fast: boolean, rttMs: number | null): void {
     this.presumed = false;
     this.limit = limit;
     this.fast = fast;
+    if (rttMs !== null) this.baseMs = rttMs;
   }
 
   avoid(piece: number, untilMs: number): void {

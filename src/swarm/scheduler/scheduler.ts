@@ -60,7 +60,7 @@ export class Scheduler implements SchedulerApi {
     const { requestQueueLimit, rttMs, fast } = options;
     const known = core.peers.get(peer);
     if (known?.presumed) {
-      known.settle(requestQueueLimit, fast);
+      known.settle(requestQueueLimit, fast, rttMs);
       // BEP 3: a choking peer discards its requests.
       if (!fast) core.releaseAll(known, false);
       return this.dispatch.all(nowMs);

@@ -80,3 +80,9 @@ test("rate() counts a burst as at least a tenth of a second, and finds the rate 
   for (let nowMs = 1200; nowMs < 11_000; nowMs += 200) for (let i = 0; i < 4; i++) peer.onBytes(BLOCK, nowMs);
   assertLess(Math.abs(peer.rate(0) / (4 * BLOCK * 5) - 1), 0.12);
 });
+
+test("settle() takes the round trip of the handshake: something nearer may have accepted the connection", () => {
+  const near = new PeerState(1, 16, 1, true, BLOCK, defaultTuning);
+  near.settle(250, true, 160);
+  assertEquals(near.rttMs, 160);
+});
