@@ -11,7 +11,7 @@ import type { AnySession } from "./sessions.ts";
  * of half the size, and a third less than in quarters. In larger chunks it takes more again.
  */
 const FILE_CHUNK_BYTES = 256 * 1024;
-/** While nothing of a chunk is here, this much of it is awaited. */
+/** While nothing of a chunk is here, this much of it is awaited, or what there is of it in one piece. */
 const WAITED_BYTES = 64 * 1024;
 
 /** A body with byte positions. `sizeBytes` null = not known before it was read. */
@@ -80,7 +80,8 @@ async function* copyFile(
     // Chunks begin at multiples of their size, so that readers of different ranges find the same ones.
     const chunkEnd = Math.min(end, at - at % FILE_CHUNK_BYTES + FILE_CHUNK_BYTES);
     const here = source.availableFrom(at, chunkEnd - at);
-    const next = Math.min(chunkEnd, at + (here > 0 ? here : WAITED_BYTES));
+    // What crosses into the next piece would wait for that as well: after a seek, twice the time to the first byte.
+    const next = Math.min(chunkEnd, here > 0 ? at + here : Math.min(at + WAITED_BYTES, source.pieceEnd(at)));
     yield await source.read(at, next - at, { signal, shared: true });
     at = next;
   }

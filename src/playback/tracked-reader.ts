@@ -24,6 +24,7 @@ export function trackReader(
     },
     setBitrate: (bytesPerSecond) => reader.setBitrate(bytesPerSecond),
     availableFrom: (offset, maxBytes) => reader.availableFrom(offset, maxBytes),
+    pieceEnd: (offset) => reader.pieceEnd(offset),
     stallReason: () => reader.stallReason(),
     close: () => reader.close(),
     read(offset, length, options) {

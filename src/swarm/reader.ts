@@ -162,6 +162,12 @@ export class TorrentReader implements SwarmReader {
     return Math.max(0, at - start);
   }
 
+  pieceEnd(offset: number): number {
+    const { pieceLengthBytes } = this.host.transfer.metainfo;
+    const end = (Math.floor((this.base + offset) / pieceLengthBytes) + 1) * pieceLengthBytes;
+    return Math.min(this.sizeBytes, end - this.base);
+  }
+
   stallReason(): StallReason | null {
     const first = this.pending.values().next().value;
     if (first === undefined || this.host.now() - first.sinceMs < LATE_MS) return null;

@@ -36,6 +36,8 @@ export interface SwarmReader extends ByteSource {
   setBitrate(bytesPerSecond: number): void;
   /** Bytes verified and stored contiguously from `offset`, at most `maxBytes` looked at. */
   availableFrom(offset: number, maxBytes: number): number;
+  /** Where the piece that holds the byte at `offset` ends, at most `sizeBytes`: what a read waits for arrives up to there. */
+  pieceEnd(offset: number): number;
   /** Why the current read waits; null when none waits or it is not late. */
   stallReason(): StallReason | null;
   /** Ends all its reads with `closed` and its demand at once. */

@@ -240,6 +240,21 @@ test("fileBody() yields the available part of a chunk without waiting for the re
   assertEquals(reads, [[131_072, 10_000], [141_072, 65_536]]);
 });
 
+test("fileBody() waits for no byte of a second piece before it yields the first one's", async () => {
+  const { start, swarm, clock } = setUp();
+  const session = await start();
+  const { signal } = new AbortController();
+  for (let name = ""; name !== "playing";) name = (await session.events.next(clock, signal))!.name;
+  swarm.hereBytes = 0;
+  swarm.pieceBytes = 50_000;
+  const before = swarm.reads.length;
+  const reader = fileBody(session)!.open(140_000, null).getReader();
+  await reader.read();
+  await reader.cancel();
+  const [first] = swarm.reads.slice(before).map(({ offset, length }) => [offset, length]);
+  assertEquals(first, [140_000, 10_000]);
+});
+
 test("Sessions.start() with singleReader has each new body end the one before; without, any number read", async () => {
   const { start } = setUp();
   const open = async (singleReader: boolean) => {

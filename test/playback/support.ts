@@ -7,6 +7,7 @@ import { Sessions } from "../../src/playback/sessions.ts";
 import type { SessionsParts } from "../../src/playback/sessions-parts.ts";
 import type { StartRequest } from "../../src/playback/start-request.ts";
 import type {
+  ReaderOptions,
   StallReason,
   Swarm,
   SwarmLease,
@@ -59,11 +60,15 @@ export class FakeSwarm implements Swarm {
   maxReaders = Infinity;
   /** Bytes of each file that are here. */
   hereBytes = Infinity;
+  /** Of the pieces that each file consists of. */
+  pieceBytes = Infinity;
   peers = 3;
   downloadedBytes = 5000;
   downloadBytesPerSecond = 204_800;
   /** Why a read that waits does so. */
   reason: StallReason = "no_peers";
+  /** How far each reader was to fetch ahead, null: as the swarm sees fit. */
+  readonly aheadBytes: (number | null)[] = [];
   /** Every read so far. */
   readonly reads: { readonly fileIndex: number; readonly offset: number; readonly length: number }[] = [];
   /** Reads that wait. */
@@ -88,8 +93,9 @@ export class FakeSwarm implements Swarm {
     return this.silent ? waitForAbort(signal) : Promise.resolve(this.#known);
   }
 
-  openReader(fileIndex: number): SwarmReader {
+  openReader(fileIndex: number, options: ReaderOptions = {}): SwarmReader {
     if (this.readers.size >= this.maxReaders) throw new MillraceError("too_busy", "too many readers");
+    this.aheadBytes.push(options.readAheadBytes ?? null);
     const source = new MemorySource(this.#files[fileIndex]!.bytes);
     const closing = new AbortController();
     const reader: SwarmReader = {
@@ -97,6 +103,7 @@ export class FakeSwarm implements Swarm {
       sizeBytes: source.sizeBytes,
       setBitrate() {},
       availableFrom: (offset, max) => Math.max(0, Math.min(max, source.sizeBytes - offset, this.hereBytes - offset)),
+      pieceEnd: (offset) => Math.min(source.sizeBytes, offset - offset % this.pieceBytes + this.pieceBytes),
       stallReason: () => this.silent ? this.reason : null,
       read: (offset: number, length: number, options: ReadOptions) => {
         this.reads.push({ fileIndex, offset, length });

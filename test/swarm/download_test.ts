@@ -106,6 +106,8 @@ test("TorrentSwarm maps files to pieces by the torrent's file layout", async () 
     assertEquals(await reader.read(0, 50_000, { signal: soon() }), torrent.data.slice(100_000, 150_000));
     assertEquals(reader.availableFrom(0, 1_000_000), 50_000);
     assertEquals(reader.availableFrom(49_000, 10), 10);
+    // The file begins 1696 bytes into a piece.
+    assertEquals([reader.pieceEnd(0), reader.pieceEnd(31_072), reader.pieceEnd(40_000)], [31_072, 50_000, 50_000]);
     // Only what was read, in whole pieces.
     assertEquals(swarm.status().havePieces, 2);
     await assertRejects(() => reader.read(40_000, 10_001, { signal: soon() }), MillraceError, "outside the file");
