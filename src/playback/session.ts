@@ -11,6 +11,7 @@ import type { HlsPlan, HlsSegment, Presentation, TsLayout } from "../media/types
 import type { Timer } from "../ports.ts";
 import type { StallReason, Swarm, SwarmLease, SwarmReader } from "../swarm/types.ts";
 import type { MetainfoFile } from "../metainfo/types.ts";
+import { fetchEnd, fetchHead, type PlayedFile } from "./fetch-ahead.ts";
 import { fetchIndexTail, indexComesFirst } from "./index-tail.ts";
 import { fetchBeginning } from "./next-file.ts";
 import type { OpenedFile } from "./presentations.ts";
@@ -24,13 +25,10 @@ import { type TrackedReader, trackReader } from "./tracked-reader.ts";
 const PREBUFFER_SECONDS = 2;
 const PREBUFFER_MAX_BYTES = 1024 * 1024;
 /**
- * Players of MPEG TS read its end for the last time stamp (ffmpeg at 250 KB, VLC and Kodi at less) before they show
- * anything of the beginning.
+ * A swarm that takes longer for the first eighth of the prebuffer has no time for the end, ms: the player itself reads it
+ * soon enough.
  */
-const END_BYTES = 256 * 1024;
-/** A swarm slower than this at the prebuffer has no time for the end, ms: the player itself reads it soon enough. */
-const CALM_PREBUFFER_MS = 4000;
-const TS_NAME = /\.(ts|m2ts|mts|m2t|tp|trp)$/i;
+const CALM_MS = 2000;
 /** From this share of the file on the next file is fetched. */
 const NEXT_FILE_FROM = 0.9;
 
@@ -87,6 +85,8 @@ export class PlaybackSession extends Session {
   #late: { readonly fromMs: number; readonly task: SharedTask<TsLayout> } | null = null;
   /** It no longer plays segments. */
   #leaveAudience = () => {};
+  /** Ends what `fetchHead` began. */
+  #forgetHead = () => {};
   /** Requests that wait for that. */
   #awaiting = 0;
 
@@ -101,8 +101,9 @@ export class PlaybackSession extends Session {
     this.#nextFile = parts.nextFile ?? null;
     this.#prebufferBytes = Math.min(parts.file.sizeBytes, PREBUFFER_MAX_BYTES);
     const { media } = parts;
+    this.#forgetHead = fetchHead(this.#played, this.#prebufferBytes);
     this.#ready = typeof media === "function" ? this.#open(media) : Promise.resolve(this.#use(media));
-    this.#ready.then(() => this.#prebuffer(), (error) => this.fail(error));
+    this.#ready.then(() => this.#prebuffer(), (error) => this.fail(error)).finally(() => this.#forgetHead());
     this.watch();
   }
 
@@ -114,6 +115,10 @@ export class PlaybackSession extends Session {
 
   get swarm(): Swarm {
     return this.#lease.swarm;
+  }
+
+  get #played(): PlayedFile {
+    return { swarm: this.swarm, file: this.file, output: this.identity.output };
   }
 
   /** null for output `file`, and until `ready` has resolved. */
@@ -297,6 +302,7 @@ export class PlaybackSession extends Session {
     for (const reader of this.#readers) reader.close();
     this.#readers.clear();
     this.#leaveAudience();
+    this.#forgetHead();
     this.#media?.release();
     this.#lease.release();
   }
@@ -359,7 +365,7 @@ export class PlaybackSession extends Session {
       () => this.silence(reader.stallReason() ?? "slow_peers"),
     );
     let forgetTail = () => {};
-    const beganMs = this.clock.monotonic();
+    let end: Promise<void> | null = null;
     try {
       const step = Math.max(16 * 1024, Math.ceil(this.#prebufferBytes / 8));
       for (let at = 0; at < this.#prebufferBytes; at += step) {
@@ -369,11 +375,14 @@ export class PlaybackSession extends Session {
         const bytes = await read;
         if (at === 0 && indexComesFirst(bytes)) forgetTail();
         this.#prebufferedBytes = at + length;
+        // Players look there after half a megabyte of the beginning, which is under way by now.
+        if (at === 0 && this.clock.monotonic() - this.startedMs <= CALM_MS) {
+          end = fetchEnd(this.#played, (this.presentation?.ts.sizeBytes ?? null) !== null, late.signal);
+        }
         if (this.prebuffering) this.tell("prebuffering", { progress: this.prebufferProgress });
       }
       this.tell("playing");
-      // One after the other: the content that plays now goes first.
-      if (this.clock.monotonic() - beganMs <= CALM_PREBUFFER_MS) await this.#fetchEnd(reader, late.signal);
+      await end;
     } catch (error) {
       if (!this.stopped && error instanceof MillraceError) this.trouble = error.message;
       this.#prebufferBytes = this.#prebufferedBytes;
@@ -382,17 +391,5 @@ export class PlaybackSession extends Session {
       this.#readers.delete(reader);
       reader.close();
     }
-  }
-
-  /** Has the end of a transport stream, or of what it is made from, fetched before the player looks at it. */
-  async #fetchEnd(reader: SwarmReader, signal: AbortSignal): Promise<void> {
-    const { output } = this.identity;
-    const isTs = output === "file"
-      ? TS_NAME.test(this.file.name)
-      : output === "ts" && (this.presentation?.ts.sizeBytes ?? null) !== null;
-    if (!isTs) return;
-    const from = Math.max(0, this.file.sizeBytes - END_BYTES);
-    // Only to have the bytes here: the player reads them itself and gets the errors.
-    await reader.read(from, this.file.sizeBytes - from, { signal }).catch(() => {});
   }
 }
