@@ -10,7 +10,7 @@ import { complain, print } from "./host.ts";
 import { absolute } from "./peers-only.ts";
 import { ProgressLine } from "./progress-line.ts";
 
-/** Time between two looks at the task, ms. */
+/** Time between two checks of the task, ms. */
 const LOOK_EVERY_MS = 250;
 /** Deadline for one answer of the engine, ms. */
 const ANSWER_TIMEOUT_MS = 60_000;

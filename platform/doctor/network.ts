@@ -12,7 +12,7 @@ import { createPeerId } from "../../src/wire/peer-id.ts";
 import { formatAddress } from "../shared/os-error.ts";
 import { type Finding, ok, trouble, warning } from "./finding.ts";
 
-/** Time between two looks at what has arrived, ms. */
+/** Time between two checks of what has arrived, ms. */
 const LOOK_EVERY_MS = 100;
 /** Deadline for an engine on this machine to report its version, ms. */
 const VERSION_TIMEOUT_MS = 2000;

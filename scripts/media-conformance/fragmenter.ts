@@ -131,7 +131,7 @@ function writePiece({ parts }: Piece, number: number, offset: number, structure:
           const rows = own.map(({ data, duration, shift, keyframe }) =>
             u32(duration, data.length, keyframe ? FLAG_SYNC : FLAG_DEPENDENT, shift)
           );
-          // Offsets from the end of the data before need no field, but for the first one.
+          // Offsets from the end of the data before need no field, except the first one.
           const hasOffset = base !== "none" || at === dataAt;
           runs.push(
             fullBox("trun", 1, hasOffset ? 0xf01 : 0xf00, u32(own.length, ...(hasOffset ? [at] : [])), ...rows),

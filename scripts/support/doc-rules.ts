@@ -40,6 +40,16 @@ const REFUSED: readonly (readonly [RegExp, string])[] = [
   [/\bwhat is no (?!longer\b|more\b)/, 'write "anything but", or name it'],
   [/\bsays? of (?:itself|themselves)\b/, 'write "about"'],
   [/\bwhat (?:came|became|comes|becomes) of (?:it|that|them|this)\b/, 'write "result"'],
+  [/\bfor so long\b(?! (?:as|that)\b)/, 'write "for this long"'],
+  [/\bso many (?:bytes|characters|milliseconds|seconds)\b/, 'write "this many"'],
+  [/`stat`,? tells\b|\b[Tt]ells? of\b|\b(?:is|are|be) told of\b/, 'write "reports" or "hears of"'],
+  [/\bmade into (?:AAC|AC-3)\b/, 'write "converted to"'],
+  [/\bof late(?=[,.;:])/, 'write "recently"'],
+  [/\b[Ll]ets? go of\b/, 'write "releases"'],
+  [/(?:\/\*\*|\/\/|[.;:]) Whoever\b/, "begins with a riddle: name the subject"],
+  [/\bbut for (?:its|the|those|what)\b/, 'write "except"'],
+  [/\bgo(?:es)? on behind\b/, 'write "continues after"'],
+  [/\b[Oo]ne (?:element|entry|line|message|number|object|process|request) an? \w/, 'write "per"'],
 ];
 
 /** Lines of `files` with such wording. Percent-encoded bytes (`%5Bhu`) don't count as citations. */

@@ -40,7 +40,9 @@ export class Announcements {
       const where = { port, path: DESCRIPTION_PATH, host: isWildcard ? null : host };
       return new SsdpAnnouncer(ports, { udn, types, ...where, isOffered });
     })();
-    this.#mediaServer.catch((error) => ports.log.log("warn", "televisions can't be told of this engine", { error }));
+    this.#mediaServer.catch((error) =>
+      ports.log.log("warn", "televisions can't be notified of this engine", { error })
+    );
   }
 
   /** Says goodbye. */

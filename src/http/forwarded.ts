@@ -26,7 +26,7 @@ const PROXY_FIELDS: ReadonlySet<string> = new Set([
   "cdn-loop",
 ]);
 
-/** Longest field that is read, characters: a hop takes some 50, and nobody stands behind 80 proxies. */
+/** Longest field that is read, characters: a hop takes some 50, and nobody uses 80 proxies. */
 const MAX_FIELD_CHARS = 4096;
 
 /** Hops of a chain that are examined, the nearest ones. */

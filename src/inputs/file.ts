@@ -61,7 +61,7 @@ class FileSource implements ByteSource {
 }
 
 /**
- * Looks at a file. MPEG TS (188, 192 and 204 bytes) is sent as it is but for its times, MP4 and Matroska are laid out as
+ * Looks at a file. MPEG TS (188, 192 and 204 bytes) is sent unchanged except for its times, MP4 and Matroska are laid out as
  * a transport stream, with AAC of sound that it cannot carry where ffmpeg is on the PATH. Returns null for what only ffmpeg may know. Rejects with `not_found`, `io`, `unsupported_media`.
  */
 export async function openFile(

@@ -6,7 +6,7 @@ import { sleep } from "../bytes/deadline.ts";
 import { reasonOf, within } from "./input.ts";
 
 /**
- * A source that says nothing for so long is taken for lost, ms: transport streams have packets every few milliseconds,
+ * A source that sends nothing for this long counts as lost, ms: transport streams have packets every few milliseconds,
  * and viewers who start 2 s behind the edge have waited long by then.
  */
 export const SILENT_AFTER_MS = 5000;
@@ -16,7 +16,7 @@ export const RETRY_FIRST_MS = 500;
 /** Longest pause, ms: a server that is down is not flooded, and one that is back is found soon. */
 export const RETRY_MOST_MS = 10_000;
 
-/** A connection that delivered for so long was a good one: the next pause is the first again, ms. */
+/** A connection that delivered for this long was a good one, ms: the next pause is the first again. */
 const GOOD_AFTER_MS = 10_000;
 
 /** A failure that no later try can mend. */

@@ -28,7 +28,7 @@ const HEADER_BYTES = 19;
 const MAX_HELD_BYTES = 512 * 1024;
 /** Length of an access unit where a stream had only one, 90 kHz: a picture at 25 a second. */
 const DEFAULT_UNIT_90K = 3600;
-/** Longest step between access units that is taken for their length, 90 kHz: subtitles come minutes apart. */
+/** Longest step between access units that counts as their length, 90 kHz: subtitles come minutes apart. */
 const MAX_UNIT_90K = 45_000;
 /** A step back of a DTS, or one ahead beyond this, 90 kHz, is a cut in the file. */
 const MAX_STEP_90K = 10 * 90_000;
@@ -200,7 +200,7 @@ export class TsLooper {
     pid.lastDts = sent;
   }
 
-  /** The least offset with which every stream, and the clock, goes on behind where it ended. */
+  /** The least offset with which every stream, and the clock, continues after its end. */
   #nextOffset(): number {
     const offsets: number[] = [];
     for (const { firstDts, lastDts, unit90k } of this.#pids.values()) {

@@ -145,7 +145,7 @@ export function decodeLiveMessage(bytes: Uint8Array): LiveMessage | null {
       need(14 + bytes[13]!);
       const base = readU32(bytes, 5);
       const solid = readU32(bytes, 9);
-      if (base > solid || solid > MAX_SEQUENCE + 1) throw violation("tells of an impossible window");
+      if (base > solid || solid > MAX_SEQUENCE + 1) throw violation("reports an impossible window");
       return {
         type: "window",
         epoch: readU32(bytes, 1),

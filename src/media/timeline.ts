@@ -73,7 +73,7 @@ export interface TabledTimeline {
 export interface RunReading {
   /** As of the timeline. If the run follows the one that was read last, it may continue from there. */
   readonly readRun: StreamedTimeline["readRun"];
-  /** Lets go of what it reads with. Idempotent. */
+  /** Releases what it reads with. Idempotent. */
   close(): void;
 }
 

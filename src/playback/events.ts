@@ -19,7 +19,7 @@ export interface NumberedEvent extends PlaybackEvent {
 
 /** The newest events of a session, between the session and its `event_url`. */
 export class EventLog {
-  /** Oldest first, numbers without gaps but for replaced ones. */
+  /** Oldest first, numbers without gaps except those of replaced ones. */
   readonly #kept: NumberedEvent[] = [];
   readonly #waiting = new Set<() => void>();
   #lastId = 0;

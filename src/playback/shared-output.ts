@@ -25,7 +25,7 @@ export interface Run {
   stallReason(): StallReason | null;
   /** Where in the source it reads; null when it has not begun, or there is no one place. */
   readonly positionBytes: number | null;
-  /** Lets go of what it reads from. */
+  /** Releases what it reads from. */
   close(): void;
 }
 

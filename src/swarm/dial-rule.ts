@@ -1,7 +1,7 @@
 /**
- * Which peers the engine connects to. Whoever names a peer chooses where the engine sends a handshake and, with the
- * infohash, 18 bytes of its content: enough for a command to a service that trusts this machine or its network. So
- * nobody may name an address that is nearer to us than those it could reach itself.
+ * Which peers the engine connects to. The one that names a peer chooses where the engine sends a handshake and,
+ * with the infohash, 18 bytes of its content: enough for a command to a service that trusts this machine or its
+ * network. So a peer's address may not be nearer to us than the addresses that its source could reach itself.
  *
  * | the peer's address | is dialled when |
  * | --- | --- |

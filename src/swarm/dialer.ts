@@ -7,7 +7,7 @@ import type { DialSlots } from "./dial-slots.ts";
 /** Time limit for opening a TCP connection, ms: two lost SYNs still fit. */
 const CONNECT_TIMEOUT_MS = 6_000;
 
-/** Shortest time between two looks at addresses that back off, ms. */
+/** Shortest time between two checks of addresses that back off, ms. */
 const MIN_RETRY_DELAY_MS = 1_000;
 
 /** What the dialer asks of its swarm. */
@@ -17,7 +17,7 @@ export interface DialerHost {
   /** How many more peers are wanted, not counting those being dialled. */
   room(): number;
   banned(host: string): boolean;
-  /** Shortest time between two looks at resting addresses, ms. Default 1000. */
+  /** Shortest time between two checks of resting addresses, ms. Default 1000. */
   readonly minRetryDelayMs?: number;
   /** Time limit for opening a connection, ms. Default 6000. */
   readonly connectTimeoutMs?: number;

@@ -9,7 +9,7 @@ import { GROUP, type SsdpPorts } from "./ssdp.ts";
 const MAX_AGE_S = 1800;
 /** Advertised again after this, ms: datagrams get lost, so several times before it is out of date. */
 const REPEAT_MS = 600_000;
-/** Between two looks at the interfaces of this machine, ms: laptops move. */
+/** Time between two checks of the interfaces of this machine, ms: laptops move. */
 const LOOK_EVERY_MS = 60_000;
 /** Longest delay of an answer, ms; searches that allow more are answered within this, too. */
 const MAX_DELAY_MS = 3000;
@@ -120,7 +120,7 @@ export class SsdpAnnouncer {
       multicastGroup: GROUP.host,
       multicastInterface: network.host,
     }).catch((error) => {
-      this.#ports.log.log("debug", "televisions can't be told of this engine", { network: network.host, error });
+      this.#ports.log.log("debug", "televisions can't be notified of this engine", { network: network.host, error });
       return null;
     });
     if (socket === null) return null;

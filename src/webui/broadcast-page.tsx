@@ -7,7 +7,7 @@ import { MemberRows } from "./peer-list.tsx";
 import { SwarmPicture } from "./swarm-picture.tsx";
 import { bytesText, text } from "./texts.ts";
 
-/** Between two looks, ms. */
+/** Time between two checks, ms. */
 const LOOK_EVERY_MS = 2000;
 
 /** Properties of `BroadcastPage`. */

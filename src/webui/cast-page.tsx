@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from "hono/jsx/dom";
 import { act, EngineError, type OtherPlayer, type PlayerStatus } from "./engine.ts";
 import { clockText, text } from "./texts.ts";
 
-/** Between two looks, ms. */
+/** Time between two checks, ms. */
 const LOOK_EVERY_MS = 1000;
 /** The player's own word for where it is counts again so long after the user moved it, ms. */
 const MOVED_MS = 3000;

@@ -3,7 +3,7 @@
 import { useEffect, useState } from "hono/jsx/dom";
 import { text } from "./texts.ts";
 
-/** Between two looks, ms. */
+/** Time between two checks, ms. */
 const LOOK_EVERY_MS = 1000;
 /** Players stay this far behind the newest picture, so that they never run dry, s. */
 const EDGE_S = 8;

@@ -4,7 +4,7 @@ import { useEffect, useState } from "hono/jsx/dom";
 import { call, type TorrentProgress } from "./engine.ts";
 import { bytesText, text } from "./texts.ts";
 
-/** Between two looks, ms. */
+/** Time between two checks, ms. */
 const LOOK_EVERY_MS = 1000;
 
 /** Properties of `Looking`. */

@@ -39,7 +39,7 @@ export interface PlayerProps {
   readonly sent: (player: OtherPlayer) => void;
 }
 
-/** Between two looks at the session, ms. */
+/** Time between two checks of the session, ms. */
 const STAT_EVERY_MS = 1000;
 /** Looks without a session before the page says so: the engine may be bringing it back. */
 const LOOKS_WITHOUT = 3;

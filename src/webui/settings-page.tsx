@@ -7,7 +7,7 @@ import { call, type CastSenders, EngineError, type LogLine, type Settings, type 
 import { AccessCard, EngineCard, LimitsCard, TokenCard } from "./settings-cards.tsx";
 import { text, timeText } from "./texts.ts";
 
-/** Between two looks, ms. */
+/** Time between two checks, ms. */
 const LOOK_EVERY_MS = 3000;
 
 /** Names of tasks by their kind. */

@@ -1,7 +1,7 @@
 /** Following background tasks of the engine. */
 import { call, type Task } from "./engine.ts";
 
-/** Between two looks, ms. */
+/** Time between two checks, ms. */
 const LOOK_EVERY_MS = 500;
 
 /** True when nothing of it is left to run. */

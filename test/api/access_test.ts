@@ -167,7 +167,7 @@ test("everything else obeys the same address rule", async () => {
         const statuses = await Promise.all(
           Object.values(ADDRESSES).map(async (host) => {
             const response = await fetch(url + path, { headers: { [FROM]: host } });
-            // The list of the playlist is refused with 403, too, but for want of a key.
+            // The list of the playlist is refused with 403, too, but because the key is missing.
             return response.status === 403 && /access from this address/.test(await response.text());
           }),
         );

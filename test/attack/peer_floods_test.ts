@@ -20,7 +20,7 @@ const BLOCK_MS = 300;
 /** A flood ends earlier when the engine hangs up, ms. */
 const MOST_FLOOD_MS = 20_000;
 
-/** Datagrams cannot be hung up on: they come for so long, ms. */
+/** Datagrams cannot be hung up on: they come for this long, ms. */
 const DATAGRAMS_MS = 2_000;
 
 /** Runs `body` against an engine that downloads `torrent` slowly from an honest peer. */

@@ -51,7 +51,7 @@ test("the page loads within 150 KB, offline from everything but the engine, with
   await shot(page, "start");
 });
 
-test("a pasted magnet is listed in natural order and its picture moves, seeks and goes on to the next file", async () => {
+test("a pasted magnet is listed in natural order and its picture moves, seeks and continues with the next file", async () => {
   await page.goto(`${served.url}/`);
   await page.fill("input[name=q]", seeder.magnet);
   await page.click("form.paste button");

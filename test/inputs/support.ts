@@ -18,7 +18,7 @@ const MOST_STEP_MS = 20;
 
 /**
  * Real time, `factor` times as fast. It stands still while others have the machine: a moment in which this process does
- * not run would be so many seconds of silence.
+ * not run would count as that many seconds of silence.
  */
 export function fastClock(factor: number): Clock {
   const pending = new Set<object>();

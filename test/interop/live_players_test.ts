@@ -6,7 +6,7 @@ import { temporaryDirectory } from "../support/engine.ts";
 import { type OnAir, onAir } from "../support/live.ts";
 import { run } from "../support/process.ts";
 
-/** Each player watches for so long, s. */
+/** Each player watches for this long, s. */
 const WATCH_S = 20;
 
 let air: OnAir;

@@ -1,4 +1,4 @@
-/** Audio made into AAC by ffmpeg: in step with the picture, without gaps between runs, the same whichever way it is read. */
+/** Audio converted to AAC by ffmpeg: in step with the picture, without gaps between runs, the same whichever way it is read. */
 import { test } from "node:test";
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";

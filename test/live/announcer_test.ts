@@ -12,7 +12,7 @@ function told(stage: Stage, to: Neighbour, ms: number): number[] {
   return to.link.of("window").map(windowNewest);
 }
 
-test("LiveNode tells of a piece at once to whom lacks it, and late to whom told of it", () => {
+test("LiveNode reports a piece at once to neighbours that lack it, and late to those that reported it", () => {
   const { stage, peers: [parent, lacking, having] } = Stage.joined(3);
   stage.fill(parent!);
   stage.pass(3000);

@@ -18,7 +18,7 @@ class Rig {
   readonly dead = new Set<LivePeer>();
   /** Blocks that each was given. */
   readonly given = new Map<LivePeer, number>();
-  /** Longest time that a block was under way of late, less its way, ms. */
+  /** Longest time that a block was recently under way, less its way, ms. */
   waitedMs = 0;
   private next = 0;
   private isAsleep = false;

@@ -193,7 +193,7 @@ test("LiveNode takes the places of a child that nothing reaches for one and a ha
   assertEquals([child.peer.childMask, stage.node.childCount], [0, 0]);
 });
 
-/** Three neighbours, of whom the first pushes what the others lack: all of it but for the substreams of `lacking`. */
+/** Three neighbours. The first pushes what the others lack, except the substreams of `lacking`. */
 function branchless(lacking: number): { stage: Stage; peers: Neighbour[]; run: (from: number, to: number) => void } {
   const { stage, peers } = Stage.joined(3);
   stage.fill(peers[0]!);
@@ -225,7 +225,7 @@ test("LiveNode leaves a parent whose tree nobody gets, by the blocks of other tr
       const { peer } = peers.find((one) => one.peer === parentOf(substream)) ?? peers[0]!;
       if (substream !== 1) stage.node.block(peer, seq, 16_384 * block, GENUINE.subarray(0, 16_384));
     }
-    // Nobody tells of a whole piece.
+    // Nobody reports a whole piece.
     stage.pass(500);
     assert(parentOf(0) !== null && parentOf(2) !== null);
     assert(seq >= 28 || parentOf(1) === had, "it is left before it is overdue");

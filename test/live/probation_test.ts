@@ -53,7 +53,7 @@ test("LiveNode asks a neighbour that says it is the source for a proof like any 
   assertEquals(claims.peer.childMask, 0x0c);
 });
 
-test("LiveNode takes a proof that comes late for one, and bans nobody but for false bytes", () => {
+test("LiveNode accepts a proof that comes late, and bans only for false bytes", () => {
   for (const data of [GENUINE, POISON]) {
     const { stage, child } = onProbation();
     const [{ seq, offset }] = child.link.requests as [{ seq: number; offset: number }];
@@ -96,7 +96,7 @@ test("LiveNode answers the request for the beginning of a block at once, with so
   assertEquals(asks.link.pieces.map(({ data }) => data.length), [1024]);
 });
 
-/** A wary source with a child that tells of no piece, and was given the first block of piece 5 a second ago. */
+/** A wary source with a child that reports no piece, and was given the first block of piece 5 a second ago. */
 function fedInAdvance() {
   const stage = source(5);
   const child = stage.neighbour();

@@ -10,7 +10,7 @@ import { GENUINE, SIMULATED_VERIFIER, simulatedHeader } from "../simulation/live
 
 export const PIECE_BYTES = 65536;
 
-/** A link that writes down what it is told. */
+/** A link that records the calls to it. */
 export class ScriptedLink implements LiveLink {
   readonly messages: LiveMessage[] = [];
   readonly requests: { seq: number; offset: number }[] = [];
@@ -85,12 +85,12 @@ export class Stage {
     this.node.message(from.peer, encodeLiveMessage(message));
   }
 
-  /** `from` tells that it has every piece of [base, solid). */
+  /** `from` reports that it has every piece of [base, solid). */
   window(from: Neighbour, base: number, solid: number): void {
     this.says(from, { type: "window", epoch: 1, base, solid, bitmap: new Uint8Array() });
   }
 
-  /** `from` tells of the same place on every substream. */
+  /** `from` reports the same place on every substream. */
   place(
     from: Neighbour,
     place: { upBytesPerS?: number | null; depths: number; bars: number; paths?: Uint32Array | null },

@@ -226,7 +226,7 @@ test("a file plays while it is hashed after a restart", async () => {
     try {
       const started = await startSession(served, "getfile", query());
       const swarm = served.engine.swarms.list()[0]!;
-      assert(swarm.status().havePieces < seeder.metainfo.pieceCount, "hashing goes on behind the start");
+      assert(swarm.status().havePieces < seeder.metainfo.pieceCount, "hashing continues after the start");
       const end = seeder.data.length - 3 * MIB;
       assertSameBytes(
         await bytesOf(started.playback_url, end, end + 2 * MIB),

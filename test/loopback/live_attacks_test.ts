@@ -31,7 +31,7 @@ async function withLiar(
   uploadLimitBytesPerSecond = 0,
 ): Promise<void> {
   await LiveLab.run(async (lab) => {
-    // Nobody else is to be told of the liar.
+    // Nobody else may hear of the liar.
     const home = await lab.node({ pex: false });
     const { broadcast, swarm: source } = await lab.broadcast(home, { uploadLimitBytesPerSecond });
     const viewer = await lab.viewer(broadcast.metainfo, [home.address], { pex: false });

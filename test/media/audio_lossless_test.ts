@@ -203,7 +203,7 @@ for (
     const without = await assertRejects(() => openBytes(fixture(name), wish), MillraceError);
     assertEquals(
       [without.code, without.message],
-      ["unsupported_media", `MPEG TS cannot carry ${codec}; ffmpeg was not found: ${codec} is not made into AAC`],
+      ["unsupported_media", `MPEG TS cannot carry ${codec}; ffmpeg was not found: ${codec} is not converted to AAC`],
     );
   });
 }

@@ -164,7 +164,7 @@ test("openMedia() leaves a transport stream's audio, with a warning, where no en
   const wish = { transcode: { mp3: true, ac3: true } };
   const { outputTracks, warnings } = await openBytes(fixture("ts-mpeg2.ts"), wish);
   assertEquals(outputTracks.map(({ codec }) => codec), ["mpeg2video", "mp2"]);
-  assertEquals(warnings, ["ffmpeg was not found: mp2 is not made into AAC"]);
+  assertEquals(warnings, ["ffmpeg was not found: mp2 is not converted to AAC"]);
   assertEquals((await openBytes(fixture("ts-188.ts"), wish)).warnings, []);
 });
 

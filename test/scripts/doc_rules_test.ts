@@ -90,3 +90,25 @@ test("wordingFaults() reports words used in another sense than English has, and 
     'a.ts:4: "answers null" write "returns"',
   ]);
 });
+
+test("wordingFaults() reports turns that read as if from another century, and the same words where they read right", () => {
+  const text = [
+    "/** Whoever sends nothing for so long is left; `stat` tells. */",
+    "// Lets go of so many bytes, but for the last.",
+    "// One line a file, of late, goes on behind the last; nobody tells of it, and sound made into AAC stays.",
+    "// It lasted for so long that whoever asks of late blocks is told; one line of a file; not for us but for them.",
+  ].join("\n");
+  assertEquals(wordingFaults([{ path: "a.ts", text }]), [
+    'a.ts:1: "for so long" write "for this long"',
+    'a.ts:1: "`stat` tells" write "reports" or "hears of"',
+    'a.ts:1: "/** Whoever" begins with a riddle: name the subject',
+    'a.ts:2: "so many bytes" write "this many"',
+    'a.ts:2: "Lets go of" write "releases"',
+    'a.ts:2: "but for the" write "except"',
+    'a.ts:3: "tells of" write "reports" or "hears of"',
+    'a.ts:3: "made into AAC" write "converted to"',
+    'a.ts:3: "of late" write "recently"',
+    'a.ts:3: "goes on behind" write "continues after"',
+    'a.ts:3: "One line a f" write "per"',
+  ]);
+});

@@ -38,7 +38,7 @@ export function simulatedHeader(
 }
 
 /**
- * Members that lie. All of them tell of forty times the bitrate, answer proofs and PINGs, and keep what they should pass
+ * Members that lie. All of them report forty times the bitrate, answer proofs and PINGs, and keep what they should pass
  * on, except that a `flapper` passes it on for four seconds of eight. `closed` takes no children; a `sinkhole`
  * says that it is the source and has room; a `pathpoison` has room one step from the source, and ones in all paths.
  */

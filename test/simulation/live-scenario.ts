@@ -41,7 +41,7 @@ export interface LiveScenario {
   readonly sourceLinks?: number;
   /** Announced bitrate in shares of the true one. Default 1. */
   readonly toldShare?: number;
-  /** The stream begins with so many seconds of a slate: `SLATE_BYTES_PER_S`. */
+  /** The stream begins with this many seconds of a slate: `SLATE_BYTES_PER_S`. */
   readonly slateS?: number;
   /** Wall clocks of viewers are wrong by up to this, ms, either way. Default 0. */
   readonly clocksWrongMs?: number;

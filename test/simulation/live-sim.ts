@@ -145,7 +145,7 @@ export class LiveSimulation {
     });
   }
 
-  /** A broadcaster that was killed has forgotten its pieces, and goes on behind the numbers that it had reserved. */
+  /** A broadcaster that was killed has forgotten its pieces, and continues after the numbers that it had reserved. */
   private restarted(seq: number): number {
     const next = Math.ceil(seq / RESERVED_PIECES) * RESERVED_PIECES;
     this.source.node.window.reset(next);

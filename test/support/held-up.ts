@@ -1,7 +1,7 @@
 /** Measures how much a busy machine adds to a measured time. */
 import process from "node:process";
 
-/** Between two looks, ms. */
+/** Time between two checks, ms. */
 const LOOK_EVERY_MS = 10;
 
 /**

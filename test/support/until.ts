@@ -1,6 +1,6 @@
 /** Waiting for what other programs do, where nothing can be awaited. */
 
-/** Between two looks, ms. */
+/** Time between two checks, ms. */
 const LOOK_EVERY_MS = 25;
 
 /** Resolves when `look` answers true; fails with `what` after `timeoutMs`. Errors of `look` end the wait. */

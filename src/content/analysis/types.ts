@@ -1,4 +1,4 @@
-/** What analysis answers: section 2.7 of the HTTP API, and what stands behind it. */
+/** Results of analysis: section 2.7 of the HTTP API, and the facts that they are made from. */
 import type { AnyMetainfo } from "../../metainfo/live.ts";
 import type { Wrapper } from "../../metainfo/wrapper.ts";
 import type { FetchPorts } from "../fetch-guard.ts";

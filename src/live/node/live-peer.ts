@@ -153,7 +153,7 @@ export class LivePeer {
     this.pongBucket = new TokenBucket(POLICY.pongsPerS, nowMs);
   }
 
-  /** Least round trip of late, ms; null before the first. */
+  /** Least round trip of the last minutes, ms; null before the first. */
   get rttMs(): number | null {
     return this.flight.rttMs;
   }

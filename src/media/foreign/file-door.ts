@@ -12,7 +12,7 @@ import type { HttpPort, HttpServer } from "../../ports.ts";
 const SECRET_BYTES = 16;
 /** Bytes read at a time. */
 const CHUNK_BYTES = 128 * 1024;
-/** Most that a program may read: this many times the file's size, and so many bytes more. A program that reads more is in a loop. */
+/** Most that a program may read: this many times the file's size plus this many bytes. A program that reads more is in a loop. */
 const MOST_TIMES = 8;
 const SPARE_BYTES = 256 * 1024 * 1024;
 

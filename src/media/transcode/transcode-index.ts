@@ -36,7 +36,7 @@ export async function transcodeIndex(
     const names = [...new Set(chosen.map((i) => index.tracks[i]!.codec))].join(", ");
     return {
       ...index,
-      warnings: [`ffmpeg was not found: ${names} is not made into ${NAMES[audioTarget]}`, ...index.warnings],
+      warnings: [`ffmpeg was not found: ${names} is not converted to ${NAMES[audioTarget]}`, ...index.warnings],
     };
   }
   const timeline = index.timeline.kind === "streamed"

@@ -6,7 +6,7 @@ import type { ExternalUpdater } from "./updater.ts";
 
 /** Updates that the schedule runs at once. */
 const PARALLEL = 2;
-/** Longest time between two looks at the table, ms: the clock may be set, and other engines may share the database. */
+/** Longest time between two checks of the table, ms: the clock may be set, and other engines may share the database. */
 const LONGEST_WAIT_MS = 3_600_000;
 /** If an engine that began an update has died, others take it over after this time, seconds. */
 const CLAIM_S = 900;

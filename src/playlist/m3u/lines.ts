@@ -10,7 +10,7 @@ import { abortError } from "../../errors.ts";
 
 const CR = 0x0d;
 const LF = 0x0a;
-/** Bytes of lines between two looks at the clock: a millisecond or two of reading and processing entries. */
+/** Bytes of lines between two checks of the clock: a millisecond or two of reading and processing entries. */
 const PACE_BYTES = 8 * 1024;
 /** Fixed cost of a line in bytes, added to its length: short lines are not free. */
 const LINE_COST_BYTES = 16;
@@ -43,7 +43,7 @@ export async function* textLines(
   let afterCr = false;
   let number = 0;
   let lines: TextLine[] = [];
-  /** Bytes processed since the last look at the clock. */
+  /** Bytes processed since the last check of the clock. */
   let unpacedBytes = 0;
   for await (const chunk of asUtf8(chunks)) {
     let start = 0;

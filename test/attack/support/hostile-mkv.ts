@@ -48,7 +48,7 @@ function repeated(bytes: Uint8Array, size: number): Uint8Array {
   return out;
 }
 
-/** An MPEG-2 picture of so many bytes. */
+/** An MPEG-2 picture of this many bytes. */
 const picture = (size: number) => new Uint8Array(size).fill(0x41);
 const keyframe = cluster(0, [simpleBlock(1, 0, 0x80, picture(1000))]);
 

@@ -16,7 +16,7 @@ export const DEFERRED_METHODS: readonly Method[] = [
   defineMethod({
     name: "analyze_deferred_playlist_items",
     summary:
-      "Analyses the content of items and stores what is found: ids, live or not, several files. One element an item.",
+      "Analyses the content of items and stores the result: ids, live or not, several files. One element per item.",
     public: true,
     remote: true,
     sameOriginOnly: true,

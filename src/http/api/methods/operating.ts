@@ -98,7 +98,7 @@ export const OPERATING_METHODS: readonly Method[] = [
   }),
   defineMethod({
     name: "get_tasks",
-    summary: "All background tasks that are remembered, the newest first, as get_task tells of one.",
+    summary: "All background tasks that are remembered, the newest first, each as in get_task.",
     public: false,
     remote: true,
     params: NONE,

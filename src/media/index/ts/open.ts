@@ -89,7 +89,7 @@ async function chooseAac(
     return { chosen: asked, encoder: audioEncoder, warnings: [] };
   }
   const names = [...new Set(asked.map(({ codec }) => codec))].join(", ");
-  return { chosen: [], encoder: null, warnings: [`ffmpeg was not found: ${names} is not made into AAC`] };
+  return { chosen: [], encoder: null, warnings: [`ffmpeg was not found: ${names} is not converted to AAC`] };
 }
 
 /** The plan, and where its segments begin. */
