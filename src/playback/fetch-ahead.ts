@@ -1,4 +1,4 @@
-/** What a session has fetched before a player asks for it. */
+/** Fetches parts of a file before a player asks for them. */
 import type { MetainfoFile } from "../metainfo/types.ts";
 import type { Swarm, SwarmReader } from "../swarm/types.ts";
 import type { OutputKind } from "./session-base.ts";
@@ -6,7 +6,7 @@ import type { OutputKind } from "./session-base.ts";
 /** HLS of a transport stream needs the last time stamps for its playlist: 700 packets of at most 204 bytes. */
 const LAST_TIMES_BYTES = 144 * 1024;
 /**
- * Players of MPEG TS look at its end for the last time stamp (ffmpeg at 250 KB, VLC and Kodi at less) before they show
+ * Players of MPEG TS read its end for the last time stamp (ffmpeg at 250 KB, VLC and Kodi at less) before they show
  * anything of the beginning.
  */
 const END_BYTES = 256 * 1024;
@@ -20,9 +20,9 @@ export interface PlayedFile {
 }
 
 /**
- * Has the first `headBytes` fetched in one go, and the end where the playlist needs it. Whoever opens the container or
- * prebuffers asks for one place after the other, and the peers would pause a round trip after each. Returns what ends
- * that; until then, what is under way is not asked for twice. Never throws.
+ * Fetches the first `headBytes` in one go, and the end if the playlist needs it. The container's reader and the
+ * prebuffer ask for one place after the other, and the peers would pause a round trip after each. Returns a function
+ * that ends the fetching; until then, bytes under way are not requested twice. Never throws.
  */
 export function fetchHead({ swarm, file, output }: PlayedFile, headBytes: number): () => void {
   const readers: SwarmReader[] = [];
@@ -30,7 +30,7 @@ export function fetchHead({ swarm, file, output }: PlayedFile, headBytes: number
     try {
       const reader = swarm.openReader(file.index, { readAheadBytes });
       readers.push(reader);
-      // Only to have it: whoever needs the bytes reads them and hears of errors.
+      // Only to have the bytes here: a reader that needs them reads them and gets the errors.
       reader.read(offset, length, { signal: new AbortController().signal }).catch(() => {});
     } catch {
       // No reader is free: what is needed will be asked for.
