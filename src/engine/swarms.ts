@@ -37,7 +37,6 @@ export async function openSwarms(
   const peerHost = options.peerHost ?? DEFAULT_PEER_HOST;
   const peerPort = options.peerPort ?? DEFAULT_PEER_PORT;
   const publicFetch = createPublicFetch(ports);
-  const linger = options.swarmLingerMs === undefined ? {} : { lingerMs: options.swarmLingerMs };
   const totals = { torrents: new TrafficTotals(), broadcasts: new TrafficTotals() };
   let swarms: TorrentSwarmManager | null = null;
   const discovery = await createDiscovery(ports, {
@@ -71,13 +70,12 @@ export async function openSwarms(
     downloadLimitBytesPerSecond: options.downloadLimitBytesPerSecond ?? 0,
     uploadLimitBytesPerSecond: options.uploadLimitBytesPerSecond ?? 0,
     pex: options.pex ?? true,
-    ...linger,
+    ...(options.swarmLingerMs === undefined ? {} : { lingerMs: options.swarmLingerMs }),
     left: (swarm) => totals.torrents.left(swarm),
   });
   const records = new RecordRefresh({ discovery, clock, log, random: Math.random });
   const broadcasts = new LiveSwarmManager({
     manager,
-    ...linger,
     joined: (swarm) => {
       void keep.keep(swarm.metainfo);
       records.watch(swarm);
@@ -88,7 +86,7 @@ export async function openSwarms(
     },
   });
   const mapper = options.portMapping ?? true ? mapPeerPort(ports, { manager, discovery }) : null;
-  closing.push(() => records.close(), () => broadcasts.close(), () => manager.close(), () => mapper?.close());
+  closing.push(() => records.close(), () => manager.close(), () => mapper?.close());
   return { discovery, manager, broadcasts, totals };
 }
 

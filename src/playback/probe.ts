@@ -124,11 +124,11 @@ async function probeBroadcast(
 ): Promise<ProbeResult> {
   const lease = live.acquire(target);
   try {
-    const { node } = lease.source;
+    const { node } = lease.swarm;
     await until(clock, () => node.joined && node.window.solid > node.window.base, signal).catch(() => {});
-    const { peers } = lease.source.status();
+    const { peers } = lease.swarm.status();
     const isHere = node.joined && node.window.solid > node.window.base;
-    if (isHere && (peers > 0 || lease.source.role === "source")) return { state: "alive", peers, message: "" };
+    if (isHere && (peers > 0 || lease.swarm.role === "source")) return { state: "alive", peers, message: "" };
     return { state: "silent", peers, message: peers > 0 ? "its members have nothing to send" : "no member was found" };
   } finally {
     // A broadcast that lingered would be downloaded all the while.

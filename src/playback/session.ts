@@ -9,7 +9,8 @@ import { abortError, MillraceError } from "../errors.ts";
 import { type AudioTranscoding, sameTranscoding } from "../media/transcode/types.ts";
 import type { HlsPlan, HlsSegment, Presentation, TsLayout } from "../media/types.ts";
 import type { Timer } from "../ports.ts";
-import type { StallReason, Swarm, SwarmLease, SwarmReader } from "../swarm/types.ts";
+import type { Lease } from "../swarm/leases.ts";
+import type { StallReason, Swarm, SwarmReader } from "../swarm/types.ts";
 import type { MetainfoFile } from "../metainfo/types.ts";
 import { fetchEnd, fetchHead, type PlayedFile } from "./fetch-ahead.ts";
 import { fetchIndexTail, indexComesFirst } from "./index-tail.ts";
@@ -37,7 +38,7 @@ const MAX_WARNINGS = 8;
 
 /** Everything a session is made of. */
 export interface SessionParts extends SessionBaseParts {
-  readonly lease: SwarmLease;
+  readonly lease: Lease<Swarm>;
   readonly file: MetainfoFile;
   readonly isDefaultFile: boolean;
   /** Output made for other sessions, and memory for chunks. */
@@ -66,7 +67,7 @@ export class PlaybackSession extends Session {
   readonly withoutPeers: boolean;
   /** A new body of MPEG TS or of the file ends the ones before (`stop_prev_read_thread`). */
   singleReader = false;
-  readonly #lease: SwarmLease;
+  readonly #lease: Lease<Swarm>;
   readonly #shared: SharedOutputs;
   /** Bodies and data fetched ahead. */
   readonly #readers = new Set<SessionReader>();

@@ -7,7 +7,8 @@ import type { Metainfo } from "../metainfo/types.ts";
 import { MillraceError } from "../errors.ts";
 import { sameTranscoding } from "../media/transcode/types.ts";
 import type { LiveTarget } from "../live/swarm/live-source.ts";
-import type { SwarmLease } from "../swarm/types.ts";
+import type { Lease } from "../swarm/leases.ts";
+import type { Swarm } from "../swarm/types.ts";
 import { EndedSessions } from "./ended-sessions.ts";
 import type { EventLog } from "./events.ts";
 import { nextFile } from "./next-file.ts";
@@ -167,7 +168,7 @@ export class Sessions {
    */
   async start(request: StartRequest): Promise<AnySession> {
     const { clock, startTimeoutMs } = this.#parts;
-    let lease: SwarmLease | null = null;
+    let lease: Lease<Swarm> | null = null;
     const attempt = { reason: () => "no answer to the selector" };
     const late = deadline(clock, startTimeoutMs, AbortSignal.any([request.signal, this.#closing.signal]), () => {
       return new MillraceError("start_timeout", `start timeout: ${attempt.reason()}`);
@@ -209,7 +210,7 @@ export class Sessions {
 
   /** Of a torrent: its file is opened first. The lease is released unless a new session keeps it. */
   async #startFile(
-    lease: SwarmLease,
+    lease: Lease<Swarm>,
     metainfo: Metainfo,
     selectOnly: readonly number[] | null | undefined,
     request: StartRequest,

@@ -10,13 +10,8 @@ const CONNECT_TIMEOUT_MS = 6_000;
 /** Shortest time between two checks of addresses that back off, ms. */
 const MIN_RETRY_DELAY_MS = 1_000;
 
-/** What the dialer asks of its swarm. */
-export interface DialerHost {
-  readonly clock: Clock;
-  readonly tcp: TcpPort;
-  /** How many more peers are wanted, not counting those being dialled. */
-  room(): number;
-  banned(host: string): boolean;
+/** How patient a dialer is. */
+export interface DialTimes {
   /** Shortest time between two checks of resting addresses, ms. Default 1000. */
   readonly minRetryDelayMs?: number;
   /** Time limit for opening a connection, ms. Default 6000. */
@@ -26,14 +21,25 @@ export interface DialerHost {
    * addresses are tried. Default: it counts until it ends.
    */
   readonly doubtfulAfterMs?: number;
-  /** A connection is open, `rttMs` after the dial began. The host must `open` it in the same turn. */
+}
+
+/** The swarm that a dialer works for (`Neighbourhood`). */
+export interface DialingSwarm {
+  readonly clock: Clock;
+  readonly book: AddressBook;
+  readonly dialTimes?: DialTimes;
+  /** How many more peers are wanted, not counting those being dialled. */
+  room(): number;
+  /** Whether no address of this host may be dialled now. */
+  skips(host: string): boolean;
+  /** A connection is open, `rttMs` after the dial began. It must be `open`ed in the same turn. */
   connected(entry: KnownAddress, connection: TcpConnection, rttMs: number): void;
 }
 
 /** The dialer of one swarm. */
 export class Dialer {
-  private readonly host: DialerHost;
-  private readonly book: AddressBook;
+  private readonly swarm: DialingSwarm;
+  private readonly tcp: Pick<TcpPort, "connect">;
   private readonly slots: DialSlots;
   private readonly ending = new AbortController();
   private dialing = 0;
@@ -41,23 +47,19 @@ export class Dialer {
   private closed = false;
   private readonly onSlot = () => this.pump();
 
-  constructor(host: DialerHost, book: AddressBook, slots: DialSlots) {
-    this.host = host;
-    this.book = book;
+  constructor(swarm: DialingSwarm, tcp: Pick<TcpPort, "connect">, slots: DialSlots) {
+    this.swarm = swarm;
+    this.tcp = tcp;
     this.slots = slots;
-  }
-
-  /** Connections being opened. */
-  get underWay(): number {
-    return this.dialing;
   }
 
   /** Dials while there is room. Call it whenever an address or room may have appeared. */
   pump(): void {
     if (this.closed) return;
-    const now = this.host.clock.monotonic();
-    while (this.host.room() > this.dialing) {
-      const entry = this.book.next(now, (host) => this.host.banned(host));
+    const { swarm } = this;
+    const now = swarm.clock.monotonic();
+    while (swarm.room() > this.dialing) {
+      const entry = swarm.book.next(now, (host) => swarm.skips(host));
       if (entry === null) return this.sleep(now);
       if (!this.slots.tryTake()) return this.slots.wait(this.onSlot);
       this.dialing++;
@@ -73,10 +75,9 @@ export class Dialer {
   }
 
   private async dial(entry: KnownAddress): Promise<void> {
-    const { clock, tcp } = this.host;
+    const { clock, book, dialTimes: { connectTimeoutMs = CONNECT_TIMEOUT_MS, doubtfulAfterMs } = {} } = this.swarm;
     entry.state = "dialing";
     const startedMs = clock.monotonic();
-    const { connectTimeoutMs = CONNECT_TIMEOUT_MS, doubtfulAfterMs } = this.host;
     const limit = deadline(clock, connectTimeoutMs, this.ending.signal);
     let counts = true;
     const doubt = () => {
@@ -87,11 +88,11 @@ export class Dialer {
       ? null
       : clock.setTimeout(() => (doubt(), this.pump()), doubtfulAfterMs);
     try {
-      const connection = await tcp.connect(entry.address, { signal: limit.signal });
+      const connection = await this.tcp.connect(entry.address, { signal: limit.signal });
       if (this.closed) return connection.abort();
-      this.host.connected(entry, connection, clock.monotonic() - startedMs);
+      this.swarm.connected(entry, connection, clock.monotonic() - startedMs);
     } catch {
-      this.book.failed(entry, clock.monotonic());
+      book.failed(entry, clock.monotonic());
     } finally {
       limit.cancel();
       timer?.cancel();
@@ -104,11 +105,9 @@ export class Dialer {
   private sleep(nowMs: number): void {
     this.timer?.cancel();
     this.timer = null;
-    const retryMs = this.book.nextRetryMs();
+    const { book, clock, dialTimes: { minRetryDelayMs = MIN_RETRY_DELAY_MS } = {} } = this.swarm;
+    const retryMs = book.nextRetryMs();
     if (retryMs === null) return;
-    this.timer = this.host.clock.setTimeout(
-      () => this.pump(),
-      Math.max(this.host.minRetryDelayMs ?? MIN_RETRY_DELAY_MS, retryMs - nowMs),
-    );
+    this.timer = clock.setTimeout(() => this.pump(), Math.max(minRetryDelayMs, retryMs - nowMs));
   }
 }

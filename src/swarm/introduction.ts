@@ -1,28 +1,7 @@
-/** What our handshake says about us, and which pieces we announce after it. */
+/** Which pieces we announce after our handshake. */
 import type { Bitfield } from "../bytes/bitfield.ts";
-import type { LinkSettings } from "../wire/options.ts";
-import type { SwarmContext } from "./context.ts";
 import type { PeerSession } from "./peer-session.ts";
 import type { Transfer } from "./transfer.ts";
-
-/** What our handshake says. */
-export function linkSettings(
-  context: SwarmContext,
-  { infohash, swarm }: {
-    readonly infohash: Uint8Array;
-    readonly swarm: { readonly transfer: Transfer | null; readonly isPrivate: boolean };
-  },
-): LinkSettings {
-  return {
-    infohash,
-    peerId: context.peerId,
-    dht: context.discovery?.dhtPort != null && !swarm.isPrivate,
-    pex: context.pex && !swarm.isPrivate,
-    listenPort: context.listenPort(),
-    uploadOnly: swarm.transfer?.complete ?? false,
-    infoBytes: swarm.transfer?.metainfo.infoBytes ?? null,
-  };
-}
 
 /** Tells it what we have; if part of that left together with our handshake, only the rest. */
 export function introduce(session: PeerSession, transfer: Transfer | null): void {

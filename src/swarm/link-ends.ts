@@ -1,7 +1,5 @@
-/** What every kind of swarm does with connections and their addresses when they begin and end. */
-import { hasCode } from "../errors.ts";
+/** Which of two connections to one peer is kept. */
 import type { PeerLink } from "../wire/types.ts";
-import type { AddressBook, KnownAddress } from "./address-book.ts";
 
 /** A connection whose handshake is done. */
 interface Connected {
@@ -19,21 +17,4 @@ export function redundantOf<T extends Connected>(older: T, newer: T, ownPeerId: 
   while (at < 20 && theirs[at] === ownPeerId[at]) at++;
   const theirsIsLarger = at < 20 && theirs[at]! > ownPeerId[at]!;
   return newer.link!.incoming === theirsIsLarger ? older : newer;
-}
-
-/** Records in the book how a connection to `entry` ended; `greeted`: its handshake was done. Times are monotonic ms. */
-export function settleAddress(
-  book: AddressBook,
-  entry: KnownAddress,
-  end: { readonly greeted: boolean; readonly error: Error | null; readonly mayFlip: boolean },
-  nowMs: number,
-): void {
-  // During a handshake, `conflict` means that our own peer id answered.
-  if (hasCode(end.error, "conflict") && !end.greeted) entry.state = "self";
-  else if (end.greeted) book.ended(entry, nowMs);
-  else if (end.mayFlip && !entry.flipEncryption) book.flip(entry, nowMs);
-  else {
-    entry.flipEncryption = false;
-    book.failed(entry, nowMs);
-  }
 }

@@ -1,29 +1,25 @@
-/** All swarms of an engine: one listener, one set of limits, leases and lingering. */
+/** What all swarms of an engine share: one listener, one set of limits, one table of leases. */
 import { Surroundings } from "../discovery/nearness.ts";
 import { refuseAll } from "../discovery/redirects.ts";
 import type { Discovery } from "../discovery/types.ts";
 import { hasCode, MillraceError } from "../errors.ts";
-import type { Ports, SocketAddress, TcpListener, Timer, UdpSocket } from "../ports.ts";
+import type { Ports, TcpListener, Timer, UdpSocket } from "../ports.ts";
 import type { PieceCache } from "../storage/types.ts";
 import { UtpEndpoint } from "../utp/utp-endpoint.ts";
-import { acceptPeer, connectPeer, type EncryptionMode, type LinkSettings } from "../wire/mod.ts";
-import type { PeerLink, PeerLinkHandlers } from "../wire/types.ts";
+import { acceptPeer, connectPeer, type EncryptionMode } from "../wire/mod.ts";
 import { Acceptor } from "./acceptor.ts";
-import type { KnownAddress } from "./address-book.ts";
 import { BanList } from "./bans.ts";
 import { DEFAULT_UPLOAD_SLOTS } from "./choker.ts";
 import type { SwarmContext } from "./context.ts";
 import { DialRule } from "./dial-rule.ts";
 import { DialSlots } from "./dial-slots.ts";
+import { type Lease, LeasedSwarms } from "./leases.ts";
 import { MetadataBudget } from "./metadata-fetch.ts";
 import { Scheduler } from "./scheduler/scheduler.ts";
 import { Reachability } from "./reachability.ts";
 import { TokenBucket } from "./token-bucket.ts";
 import { TorrentSwarm } from "./torrent-swarm.ts";
-import type { Swarm, SwarmLease, SwarmManager, SwarmTarget } from "./types.ts";
-
-/** Swarms at once. Each costs connections, announces and memory; sessions share them. */
-const MAX_SWARMS = 256;
+import type { Swarm, SwarmManager, SwarmTarget } from "./types.ts";
 
 /**
  * Read-ahead that every reader gets however small the cache is, bytes: with less, playback would wait at every piece.
@@ -31,11 +27,8 @@ const MAX_SWARMS = 256;
  */
 const MIN_READ_AHEAD_BYTES = 2 * 1024 * 1024;
 
-/** Linger of a swarm that has pieces, ms: a restarted player finds its peers still connected. */
+/** Longest linger of a swarm, ms: a restarted player finds its peers still connected, and the window of a broadcast. */
 const DEFAULT_LINGER_MS = 30_000;
-
-/** Linger of a swarm that has no piece, ms: closing it loses nothing, but the next try may follow at once. */
-const EMPTY_LINGER_MS = 1_000;
 
 const DEFAULT_MAX_PEERS = 200;
 
@@ -67,87 +60,43 @@ export interface SwarmManagerOptions {
   readonly uploadLimitBytesPerSecond?: number;
   /** Peers uploaded to at once in a swarm, at least 2. Default 8. */
   readonly uploadSlots?: number;
-  /** How long a swarm stays after its last lease, ms; at most 1000 while it has no piece. Default 30 000. */
+  /** How long a swarm stays after its last lease, ms: see `LeasedSwarm.lingerMs`. Default 30 000. */
   readonly lingerMs?: number;
   /** Default "accept": plaintext first, encrypted when the peer insists. */
   readonly encryption?: EncryptionMode;
   /** Peer exchange. Default true. */
   readonly pex?: boolean;
-  /** A swarm is closing: it is no longer in `list` and its figures are final. */
+  /** A torrent's swarm is closing: it is no longer in `list` and its figures are final. */
   readonly left?: (swarm: Swarm) => void;
-}
-
-/** A swarm of another kind that shares the peer port, the places for peers and the bans: a broadcast. */
-export interface GuestSwarm {
-  /** Connections, including those still in their handshake. */
-  readonly peerCount: number;
-  admit(remote: SocketAddress): { settings: LinkSettings; attach: (link: PeerLink) => PeerLinkHandlers } | null;
-  /** There may be room for peers. */
-  pump(): void;
-}
-
-/** A guest's place. */
-export interface GuestPlace {
-  /** Peers that a torrent swarm learnt before the metadata showed that this is a broadcast. */
-  readonly addresses: readonly Pick<KnownAddress, "address" | "origin">[];
-  /** Stops sending peers to it. */
-  release(): void;
-}
-
-/** A swarm manager with the operations that embedding and broadcasts need besides playback. */
-export interface TorrentSwarmManager extends SwarmManager {
-  acquire(target: SwarmTarget): SwarmLease & { readonly swarm: TorrentSwarm };
-  list(): readonly TorrentSwarm[];
-  /** What its swarms share. */
-  readonly context: SwarmContext;
-  /**
-   * From now on sends the peers of an infohash to `guest`; a torrent swarm of that infohash ends. Throws `conflict`
-   * when another guest has it, `too_busy`, or `closed`.
-   */
-  host(infohashHex: string, guest: GuestSwarm): GuestPlace;
-  /** Most peers over all swarms. */
-  readonly maxPeers: number;
-  /** The port by which others reach ours, because a router passes it on; null: others use our port's own number. */
-  setExternalPort(port: number | null): void;
-  /** Whether this host is banned for corrupt data or for breaking the protocol. */
-  banned(host: string): boolean;
-  /** Bytes per second, 0 = unlimited. */
-  setLimits(limits: { downloadBytesPerSecond?: number; uploadBytesPerSecond?: number }): void;
 }
 
 /** Starts listening and returns the manager. Rejects with `conflict` when the port is taken, `config` for bad options. */
 export async function createSwarmManager(ports: Ports, options: SwarmManagerOptions): Promise<TorrentSwarmManager> {
   if (options.peerId.length !== 20) throw new MillraceError("config", "the peer id must be 20 bytes long");
-  const manager = new Manager(ports, options);
+  const manager = new TorrentSwarmManager(ports, options);
   await manager.listen();
   return manager;
 }
 
-interface Entry {
-  readonly swarm: TorrentSwarm;
-  leases: number;
-  /** Leases that use peers. */
-  peering: number;
-  linger: Timer | null;
-}
-
-class Manager implements TorrentSwarmManager {
+/** The swarms of torrents, and what those of broadcasts share with them. */
+export class TorrentSwarmManager implements SwarmManager {
+  /** What all swarms share. */
+  readonly context: SwarmContext;
+  /** All swarms, including broadcasts (`LiveSwarmManager`): they share the peer port, the places for peers and the bans. */
+  readonly swarms: LeasedSwarms;
   private readonly ports: Ports;
   private readonly options: SwarmManagerOptions;
-  readonly context: SwarmContext;
   private readonly acceptor: Acceptor;
-  private readonly entries = new Map<string, Entry>();
-  private readonly guests = new Map<string, GuestSwarm>();
-  /** Swarms being closed: their store must be closed before it is opened again. */
-  private readonly leaving = new Map<string, Promise<void>>();
   private listener: TcpListener | null = null;
   private externalPort: number | null = null;
   private closing: Promise<void> | null = null;
 
+  /** Use `createSwarmManager`. */
   constructor(ports: Ports, options: SwarmManagerOptions) {
     this.ports = ports;
     this.options = options;
     const { clock } = ports;
+    this.swarms = new LeasedSwarms(clock, options.lingerMs ?? DEFAULT_LINGER_MS);
     const surroundings = options.surroundings ?? new Surroundings(ports.network, () => clock.monotonic());
     this.context = {
       ports,
@@ -188,15 +137,13 @@ class Manager implements TorrentSwarmManager {
       encryption: this.context.encryption,
       bans: this.context.bans,
       reachability: this.context.reachability,
-      infohashes: () => [...this.entries.keys(), ...this.guests.keys()],
-      lookup: (infohashHex, remote) => {
-        const taken = (this.entries.get(infohashHex)?.swarm ?? this.guests.get(infohashHex))?.admit(remote) ?? null;
-        return taken === null ? null : { ...taken.settings, attach: taken.attach };
-      },
+      infohashes: () => this.swarms.list().map(({ infohashHex }) => infohashHex),
+      lookup: (infohashHex, remote) => this.swarms.get(infohashHex)?.admit(remote) ?? null,
       accept: acceptPeer,
     });
   }
 
+  /** Most peers over all swarms. */
   get maxPeers(): number {
     return this.options.maxPeers ?? DEFAULT_MAX_PEERS;
   }
@@ -205,6 +152,7 @@ class Manager implements TorrentSwarmManager {
     return this.listener === null ? null : { ...this.listener.address };
   }
 
+  /** Call it once. Rejects with `conflict` when the port is taken. */
   async listen(): Promise<void> {
     const port = this.options.peerPort === undefined ? 0 : this.options.peerPort;
     if (port === null) return;
@@ -229,62 +177,34 @@ class Manager implements TorrentSwarmManager {
     return await udp.bind({ host, port: this.listener?.address.port ?? 0 }).catch(() => udp.bind({ host }));
   }
 
-  acquire(target: SwarmTarget): SwarmLease & { readonly swarm: TorrentSwarm } {
-    if (this.closing !== null) throw new MillraceError("closed", "the engine is closing");
+  acquire(target: SwarmTarget): Lease<TorrentSwarm> {
     const infohashHex = target.metainfo?.infohashHex ?? target.magnet?.infohashHex;
     if (infohashHex === undefined) throw new MillraceError("invalid_argument", "neither metainfo nor magnet given");
-    let entry = this.entries.get(infohashHex);
-    if (entry === undefined) {
-      if (this.guests.has(infohashHex)) throw new MillraceError("conflict", "this broadcast is already running");
-      this.makeRoom();
-      entry = { swarm: new TorrentSwarm(this.context, target), leases: 0, peering: 0, linger: null };
-      this.entries.set(infohashHex, entry);
-    } else entry.swarm.learn(target);
-    const share = target.withoutPeers === true ? 0 : 1;
-    entry.leases++;
-    entry.peering += share;
-    entry.swarm.setPeering(entry.peering > 0);
-    entry.linger?.cancel();
-    entry.linger = null;
-    const held = entry;
-    let released = false;
-    const release = () => {
-      if (released) return;
-      released = true;
-      held.peering -= share;
-      if (--held.leases === 0) this.linger(infohashHex, held);
-      else held.swarm.setPeering(held.peering > 0);
-    };
-    return { swarm: held.swarm, release };
+    const swarm = this.joined(infohashHex, target);
+    const peering = target.withoutPeers === true ? 0 : 1;
+    swarm.peeringLeases += peering;
+    swarm.followLeases();
+    return this.swarms.lease(swarm, (remaining) => {
+      swarm.peeringLeases -= peering;
+      if (remaining > 0) swarm.followLeases();
+    });
   }
 
   list(): readonly TorrentSwarm[] {
-    return [...this.entries.values()].map((entry) => entry.swarm);
+    return this.swarms.list().filter((swarm) => swarm instanceof TorrentSwarm);
   }
 
-  host(infohashHex: string, guest: GuestSwarm): GuestPlace {
-    if (this.closing !== null) throw new MillraceError("closed", "the engine is closing");
-    if (this.guests.has(infohashHex)) throw new MillraceError("conflict", "this broadcast is already running");
-    this.makeRoom();
-    const entry = this.entries.get(infohashHex);
-    const addresses = entry?.swarm.knownAddresses().map(({ address, origin }) => ({ address, origin })) ?? [];
-    if (entry !== undefined) void this.leave(infohashHex, entry);
-    this.guests.set(infohashHex, guest);
-    const release = () => {
-      if (this.guests.get(infohashHex) === guest) this.guests.delete(infohashHex);
-      for (const other of this.entries.values()) other.swarm.pump();
-    };
-    return { addresses, release };
-  }
-
+  /** The port by which others reach ours, because a router passes it on; null: others use our port's own number. */
   setExternalPort(port: number | null): void {
     this.externalPort = port;
   }
 
+  /** Whether this host is banned for corrupt data or for breaking the protocol. */
   banned(host: string): boolean {
     return this.context.bans.has(host, this.ports.clock.monotonic());
   }
 
+  /** Bytes per second, 0 = unlimited. */
   setLimits(limits: { downloadBytesPerSecond?: number; uploadBytesPerSecond?: number }): void {
     if (limits.downloadBytesPerSecond !== undefined) {
       this.context.downloadBucket.setLimit(limits.downloadBytesPerSecond);
@@ -300,9 +220,7 @@ class Manager implements TorrentSwarmManager {
   private async shutDown(): Promise<void> {
     this.acceptor.close();
     this.context.utp.close();
-    const jobs = [this.listener?.close()];
-    for (const [infohashHex, entry] of [...this.entries]) jobs.push(this.leave(infohashHex, entry));
-    jobs.push(...this.leaving.values());
+    const jobs = [this.listener?.close(), this.swarms.close()];
     this.context.downloadBucket.close();
     this.context.uploadBucket.close();
     let timer: Timer | undefined;
@@ -313,53 +231,29 @@ class Manager implements TorrentSwarmManager {
     timer?.cancel();
   }
 
-  private linger(infohashHex: string, entry: Entry): void {
-    if (this.closing !== null) return;
-    entry.linger?.cancel();
-    const lingerMs = this.options.lingerMs ?? DEFAULT_LINGER_MS;
-    const isEmpty = entry.swarm.status().havePieces === 0;
-    entry.linger = this.ports.clock.setTimeout(
-      () => void this.leave(infohashHex, entry),
-      isEmpty ? Math.min(lingerMs, EMPTY_LINGER_MS) : lingerMs,
-    );
-  }
-
-  private leave(infohashHex: string, entry: Entry): Promise<void> {
-    if (this.entries.get(infohashHex) !== entry) return this.leaving.get(infohashHex) ?? Promise.resolve();
-    this.entries.delete(infohashHex);
-    entry.linger?.cancel();
-    this.options.left?.(entry.swarm);
-    const job = entry.swarm.close().finally(() => {
-      if (this.leaving.get(infohashHex) === job) this.leaving.delete(infohashHex);
-    });
-    this.leaving.set(infohashHex, job);
-    for (const other of this.entries.values()) other.swarm.pump();
-    for (const guest of this.guests.values()) guest.pump();
-    return job;
-  }
-
-  /** Closes a lingering swarm to make room for a new one; throws when all are in use. */
-  private makeRoom(): void {
-    if (this.entries.size + this.guests.size < MAX_SWARMS) return;
-    for (const [infohashHex, entry] of this.entries) {
-      if (entry.leases === 0) return void this.leave(infohashHex, entry);
+  /** Shares the running swarm of that infohash, or starts one. */
+  private joined(infohashHex: string, target: SwarmTarget): TorrentSwarm {
+    const running = this.swarms.get(infohashHex);
+    if (running instanceof TorrentSwarm) {
+      running.learn(target);
+      return running;
     }
-    throw new MillraceError("too_busy", "too many torrents at once");
+    if (running !== undefined) throw new MillraceError("conflict", "this broadcast is already running");
+    this.swarms.makeRoom();
+    const swarm = new TorrentSwarm(this.context, target);
+    this.swarms.add(swarm, () => this.options.left?.(swarm));
+    return swarm;
   }
 
   private globalRoom(): number {
-    let used = 0;
-    for (const entry of this.entries.values()) used += entry.swarm.peerCount;
-    for (const guest of this.guests.values()) used += guest.peerCount;
-    return this.maxPeers - used;
+    return this.swarms.list().reduce((room, { peerCount }) => room - peerCount, this.maxPeers);
   }
 
   /** Half of the cache is for read-ahead; the other half holds what was read and pieces under way. */
   private readAheadRoom(): number {
     const { limitBytes } = this.options.cache;
     if (limitBytes === 0) return Infinity;
-    let readers = 0;
-    for (const entry of this.entries.values()) readers += entry.swarm.readingAheadCount;
+    const readers = this.list().reduce((count, { readingAheadCount }) => count + readingAheadCount, 0);
     return Math.max(MIN_READ_AHEAD_BYTES, Math.floor(limitBytes / 2 / Math.max(1, readers)));
   }
 
@@ -367,7 +261,7 @@ class Manager implements TorrentSwarmManager {
   private orderedCache(cache: PieceCache): PieceCache {
     return {
       open: async (layout) => {
-        await this.leaving.get(layout.infohashHex);
+        await this.swarms.closed(layout.infohashHex);
         return await cache.open(layout);
       },
       get usedBytes() {

@@ -62,17 +62,15 @@ export interface MetadataSource {
   readonly link: Pick<PeerLink, "remote" | "fetchMetadata" | "cancelMetadata" | "metadataBytes"> | null;
   /** Monotonic ms. */
   readonly startedMs: number;
+  /** Drops it because it is of no use for a while. */
+  part(reason: string): void;
 }
 
-/** What a fetch needs of its swarm. */
-export interface MetadataFetchHost<T extends MetadataSource> {
-  readonly clock: Clock;
-  readonly budget: MetadataBudget;
-  sessions(): Iterable<T>;
+/** The peers of one torrent (`Peers`). */
+export interface MetadataPeers<T extends MetadataSource> {
+  readonly sessions: Iterable<T>;
   /** No more peers fit, and there are untried addresses. */
-  crowded(): boolean;
-  /** Drops a useless peer. */
-  part(session: T): void;
+  readonly isCrowded: boolean;
 }
 
 interface Fetch {
@@ -88,14 +86,18 @@ export interface MetadataProgress {
 
 /** Chooses which peers to ask. The link checks what arrives against the infohash. */
 export class MetadataFetch<T extends MetadataSource> {
-  readonly #host: MetadataFetchHost<T>;
+  readonly #clock: Clock;
+  readonly #budget: MetadataBudget;
+  readonly #peers: MetadataPeers<T>;
   readonly #fetches = new Map<T, Fetch>();
   readonly #tries = new WeakMap<T, number>();
   #timer: Timer | null = null;
   #isOver = false;
 
-  constructor(host: MetadataFetchHost<T>) {
-    this.#host = host;
+  constructor(clock: Clock, budget: MetadataBudget, peers: MetadataPeers<T>) {
+    this.#clock = clock;
+    this.#budget = budget;
+    this.#peers = peers;
   }
 
   /**
@@ -104,7 +106,7 @@ export class MetadataFetch<T extends MetadataSource> {
   pump(): void {
     if (this.#isOver) return;
     this.#forgetEnded();
-    const nowMs = this.#host.clock.monotonic();
+    const nowMs = this.#clock.monotonic();
     while (this.#fastCount(nowMs) < MAX_ASKED) {
       const session = this.#best();
       if (session === null || !this.#makeRoom(session, nowMs)) break;
@@ -117,12 +119,12 @@ export class MetadataFetch<T extends MetadataSource> {
   round(nowMs: number): void {
     if (this.#isOver) return;
     let parted = 0;
-    for (const session of [...this.#host.sessions()]) {
-      if (parted === PARTED_PER_ROUND || !this.#host.crowded()) return;
+    for (const session of [...this.#peers.sessions]) {
+      if (parted === PARTED_PER_ROUND || !this.#peers.isCrowded) return;
       if (this.#fetches.has(session) || offeredBytes(session) !== null) continue;
       if (nowMs - session.startedMs < USELESS_MS) continue;
       parted++;
-      this.#host.part(session);
+      session.part("makes_room");
     }
   }
 
@@ -145,14 +147,14 @@ export class MetadataFetch<T extends MetadataSource> {
 
   #look(): void {
     this.#timer?.cancel();
-    this.#timer = this.#fetches.size === 0 ? null : this.#host.clock.setTimeout(() => this.pump(), LOOK_MS);
+    this.#timer = this.#fetches.size === 0 ? null : this.#clock.setTimeout(() => this.pump(), LOOK_MS);
   }
 
   #forgetEnded(): void {
     for (const [session, { sizeBytes }] of this.#fetches) {
       if (offeredBytes(session) !== null) continue;
       this.#fetches.delete(session);
-      this.#host.budget.give(sizeBytes);
+      this.#budget.give(sizeBytes);
     }
   }
 
@@ -173,7 +175,7 @@ export class MetadataFetch<T extends MetadataSource> {
       asked.set(host, (asked.get(host) ?? 0) + 1);
     }
     let best: { session: T; rank: readonly number[] } | null = null;
-    for (const session of this.#host.sessions()) {
+    for (const session of this.#peers.sessions) {
       const bytes = offeredBytes(session);
       if (bytes === null || this.#fetches.has(session)) continue;
       const rank = [this.#triesOf(session), asked.get(hostKey(session.link!.remote.host)) ?? 0, bytes];
@@ -185,11 +187,11 @@ export class MetadataFetch<T extends MetadataSource> {
   /** Takes memory for a peer's metadata, if necessary from slow peers that were tried more often. */
   #makeRoom(session: T, nowMs: number): boolean {
     const bytes = offeredBytes(session)!;
-    while (this.#fetches.size >= MAX_BESIDE || !this.#host.budget.take(bytes)) {
+    while (this.#fetches.size >= MAX_BESIDE || !this.#budget.take(bytes)) {
       const slowest = this.#slowest(this.#triesOf(session), nowMs);
       if (slowest === null) return false;
       this.#cancel(slowest);
-      if (this.#host.crowded()) this.#host.part(slowest);
+      if (this.#peers.isCrowded) slowest.part("makes_room");
     }
     return true;
   }
@@ -214,7 +216,7 @@ export class MetadataFetch<T extends MetadataSource> {
   }
 
   #cancel(session: T): void {
-    this.#host.budget.give(this.#fetches.get(session)!.sizeBytes);
+    this.#budget.give(this.#fetches.get(session)!.sizeBytes);
     this.#fetches.delete(session);
     session.link!.cancelMetadata();
   }

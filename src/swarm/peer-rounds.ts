@@ -1,11 +1,8 @@
-/** Periodic work on peers: choking rounds, keep-alives, PEX, and dropping those of no use. */
+/** Periodic work on the peers of a torrent: choking rounds, keep-alives, and dropping those of no use. */
+import { MillraceError } from "../errors.ts";
 import { CHOKE_ROUND_MS, chooseUnchoked } from "./choker.ts";
 import type { PeerSession } from "./peer-session.ts";
-import { PexRounds } from "./pex-rounds.ts";
 import { uploadSlots } from "./upload-slots.ts";
-
-/** How often peers are checked, ms. */
-export const ROUND_MS = 1_000;
 
 /** Silence after which we send a keep-alive, ms (BEP 3: two minutes end a connection). */
 const KEEP_ALIVE_MS = 100_000;
@@ -22,41 +19,32 @@ const IDLE_MS = 60_000;
 /** When neither side has wanted anything for this long, the peer is dropped, ms. */
 const USELESS_MS = 600_000;
 
-/** Delay of a peer's first PEX message, ms: long enough to know some peers, short enough to help newcomers. */
-const PEX_FIRST_MS = 5_000;
-
-/** Why a peer was dropped. */
-export type PartReason = "silent" | "deaf" | "both_seeds" | "useless" | "makes_room";
-
-/** What the rounds ask of the swarm. */
-export interface RoundsHost {
-  sessions(): Iterable<PeerSession>;
-  /** Peers served at once at most; a slow up-link serves fewer (`upload-slots.ts`). */
-  readonly uploadSlots: number;
-  /** Whether peers receive each other's addresses. Not in private torrents (BEP 27). */
-  pexEnabled(): boolean;
-  seeding(): boolean;
+/** The peers of one torrent (`Peers`). */
+export interface RoundPeers {
+  readonly sessions: Iterable<PeerSession>;
+  /** We have everything. */
+  readonly isSeeding: boolean;
   /** No more peers fit, and there are untried addresses. */
-  crowded(): boolean;
-  part(session: PeerSession, reason: PartReason): void;
+  readonly isCrowded: boolean;
 }
 
 /** The rounds of one swarm. Times are monotonic ms. */
 export class PeerRounds {
-  private readonly host: RoundsHost;
+  private readonly peers: RoundPeers;
+  private readonly uploadSlots: number;
   private nextChokeMs: number;
   private round = 0;
   private slots: number;
   private readonly sent = new WeakMap<PeerSession, { bytes: number; sinceMs: number }>();
-  private readonly pex = new PexRounds(PEX_FIRST_MS);
 
-  constructor(host: RoundsHost, nowMs: number) {
-    this.host = host;
-    this.slots = host.uploadSlots;
+  /** `uploadSlots`: peers served at once at most; a slow up-link serves fewer (`upload-slots.ts`). */
+  constructor(peers: RoundPeers, uploadSlots: number, nowMs: number) {
+    this.peers = peers;
+    this.uploadSlots = this.slots = uploadSlots;
     this.nextChokeMs = nowMs + CHOKE_ROUND_MS;
   }
 
-  /** Call every `ROUND_MS`. */
+  /** Call it every second. */
   run(nowMs: number): void {
     if (nowMs >= this.nextChokeMs) {
       this.nextChokeMs = nowMs + CHOKE_ROUND_MS;
@@ -64,31 +52,22 @@ export class PeerRounds {
       this.round++;
     }
     this.makeRoom(nowMs);
-    for (const session of [...this.host.sessions()]) {
+    for (const session of [...this.peers.sessions]) {
       if (!session.isReady) continue;
-      const reason = this.reasonToPart(session, nowMs);
-      if (reason !== null) this.host.part(session, reason);
-      else this.keepAlive(session, nowMs);
+      if (!this.dropUseless(session, nowMs)) this.keepAlive(session, nowMs);
     }
-    if (this.host.pexEnabled()) this.pex.run(() => this.host.sessions(), nowMs);
   }
 
   /** A session ended. */
   left(session: PeerSession): void {
-    this.pex.left(session);
     if (!session.amChoking) this.fillSlots();
   }
 
-  /** A peer's interest began or ended between rounds: a free slot is given away at once. */
-  interestChanged(_session: PeerSession): void {
-    this.fillSlots();
-  }
-
-  /** Gives free slots to the waiting peers, longest first. */
-  private fillSlots(): void {
+  /** Gives free slots to the waiting peers, longest first. Call it when a peer's interest began or ended. */
+  fillSlots(): void {
     let used = 0;
     const waiting: PeerSession[] = [];
-    for (const session of this.host.sessions()) {
+    for (const session of this.peers.sessions) {
       if (!session.isReady || !session.peerInterested) continue;
       if (session.amChoking) waiting.push(session);
       else used++;
@@ -97,11 +76,11 @@ export class PeerRounds {
   }
 
   private choke(nowMs: number): void {
-    const sessions = [...this.host.sessions()].filter((s) => s.isReady);
+    const sessions = [...this.peers.sessions].filter((s) => s.isReady);
     const isServing = sessions.some((s) => s.peerInterested && !s.amChoking);
     const sentBytesPerS = sessions.reduce((sum, session) => sum + session.uploadRate.rate(nowMs), 0);
     // While nobody is served, the rate says nothing.
-    this.slots = isServing ? uploadSlots(this.host.uploadSlots, sentBytesPerS) : this.host.uploadSlots;
+    this.slots = isServing ? uploadSlots(this.uploadSlots, sentBytesPerS) : this.uploadSlots;
     const chosen = chooseUnchoked(
       sessions.map((s) => ({
         id: s.id,
@@ -112,29 +91,32 @@ export class PeerRounds {
         unchokedSinceMs: s.unchokedSinceMs,
         snubbed: s.snubbed(nowMs),
       })),
-      { seeding: this.host.seeding(), slots: this.slots, round: this.round, nowMs },
+      { seeding: this.peers.isSeeding, slots: this.slots, round: this.round, nowMs },
     );
     for (const session of sessions) session.setChoking(!chosen.has(session.id));
   }
 
-  private reasonToPart(session: PeerSession, nowMs: number): PartReason | null {
-    if (nowMs - session.link!.lastReceivedMs > SILENT_MS) return "silent";
-    if (session.deaf && nowMs - session.link!.lastReceivedMs > DEAF_MS) return "deaf";
-    if (this.host.seeding() && session.isSeed) return "both_seeds";
-    const wanted = session.amInterested || session.peerInterested;
-    if (!wanted && nowMs - session.usefulMs > USELESS_MS) return "useless";
-    return null;
+  /** Returns whether it was dropped. */
+  private dropUseless(session: PeerSession, nowMs: number): boolean {
+    const silentMs = nowMs - session.link!.lastReceivedMs;
+    const isWanted = session.amInterested || session.peerInterested;
+    if (silentMs > SILENT_MS) session.drop(new MillraceError("closed", "the peer was silent"));
+    else if (session.deaf && silentMs > DEAF_MS) session.drop(new MillraceError("closed", "the peer was deaf"));
+    else if (this.peers.isSeeding && session.isSeed) session.part("both_seeds");
+    else if (!isWanted && nowMs - session.usefulMs > USELESS_MS) session.part("useless");
+    else return false;
+    return true;
   }
 
   /** One idle peer per round makes room for an address that might be better. */
   private makeRoom(nowMs: number): void {
-    if (!this.host.crowded()) return;
+    if (!this.peers.isCrowded) return;
     let idlest: PeerSession | null = null;
-    for (const session of this.host.sessions()) {
+    for (const session of this.peers.sessions) {
       if (nowMs - session.usefulMs < IDLE_MS) continue;
       if (idlest === null || session.usefulMs < idlest.usefulMs) idlest = session;
     }
-    if (idlest !== null) this.host.part(idlest, "makes_room");
+    idlest?.part("makes_room");
   }
 
   private keepAlive(session: PeerSession, nowMs: number): void {

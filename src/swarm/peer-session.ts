@@ -3,12 +3,13 @@
  * path. Until the metadata is known it only remembers what the peer has.
  */
 import { Bitfield } from "../bytes/bitfield.ts";
-import type { Clock, SocketAddress, Timer } from "../ports.ts";
-import { type PauseReason, Pauses } from "../wire/pauses.ts";
-import type { ExtendedHandshake, PeerLink, PeerLinkHandlers } from "../wire/types.ts";
+import type { Timer } from "../ports.ts";
+import type { ExtendedHandshake, PeerLinkHandlers } from "../wire/types.ts";
 import type { KnownAddress } from "./address-book.ts";
 import { EarlyPieces } from "./early-pieces.ts";
 import { isServable } from "./layout.ts";
+import type { MetadataFetch } from "./metadata-fetch.ts";
+import { type HandshakeInfo, Neighbour, type NeighbourSwarm } from "./neighbour.ts";
 import { RateMeter } from "./rate-meter.ts";
 import type { TokenBucket } from "./token-bucket.ts";
 import type { Transfer } from "./transfer.ts";
@@ -30,45 +31,34 @@ const ENCRYPTED_TRIPS = 2;
 /** A dialled peer answers within two round trips plus this, ms, unless the data sent with our handshake confuses it. */
 const ANSWER_MS = 300;
 
-/** What a session asks of its swarm. */
-export interface SessionHost {
-  readonly clock: Clock;
+/** The torrent that peers belong to (`TorrentSwarm`). */
+export interface Torrent {
+  readonly infohash: Uint8Array;
+  /** BEP 27. */
+  readonly isPrivate: boolean;
   readonly transfer: Transfer | null;
   readonly uploads: UploadCache | null;
+  /** Whether there is something to download. Interest is then sent right after the handshake, to save a round trip. */
+  readonly eager: boolean;
+  readonly fetcher: MetadataFetch<PeerSession>;
+  /** A peer sent the metadata: the bytes match the infohash. */
+  learnMetadata(session: PeerSession, infoBytes: Uint8Array): Promise<void>;
+  /** Called every second. */
+  everyRound(nowMs: number): void;
+}
+
+/** All peers of the torrent (`Peers`). */
+export interface PeerSwarm extends NeighbourSwarm {
+  readonly torrent: Torrent;
   readonly uploadBucket: TokenBucket;
-  ready(session: PeerSession): void;
-  extended(session: PeerSession): void;
   /** It has become interested or lost interest. */
-  interestChanged(session: PeerSession): void;
+  interestChanged(): void;
   /** The set of pieces it has changed. */
   piecesChanged(session: PeerSession): void;
-  downloaded(session: PeerSession, bytes: number): void;
-  uploaded(bytes: number): void;
-  metadata(session: PeerSession, infoBytes: Uint8Array): void;
-  metadataFailed(session: PeerSession): void;
-  peersLearnt(session: PeerSession, added: readonly SocketAddress[]): void;
-  dhtNode(address: SocketAddress): void;
-  closedSession(session: PeerSession, error: Error | null): void;
 }
 
-/** What the peer's handshake said: its id and reserved bits. */
-export interface HandshakeInfo {
-  readonly peerId: Uint8Array;
-  readonly fast: boolean;
-  readonly dht: boolean;
-  readonly encrypted: boolean;
-}
-
-/** A peer of one swarm. */
-export class PeerSession implements PeerLinkHandlers {
-  /** Its number in the swarm. */
-  readonly id: number;
-  readonly startedMs: number;
-  /** The address it was dialled at; null for incoming peers until they announce their port. */
-  address: KnownAddress | null;
-  link: PeerLink | null = null;
-  info: HandshakeInfo | null = null;
-  extensions: ExtendedHandshake | null = null;
+/** A peer of one torrent. */
+export class PeerSession extends Neighbour<PeerSwarm> implements PeerLinkHandlers {
   /** What it has; null until the number of pieces is known. */
   pieces: Bitfield | null = null;
   /** Round trip, ms: the time to connect or, when longer, to its handshake; null for incoming peers. */
@@ -87,9 +77,8 @@ export class PeerSession implements PeerLinkHandlers {
   queue: UploadQueue | null = null;
   /** Fetching its metadata failed, or it has none. */
   metadataUseless = false;
-  private readonly swarm: SessionHost;
+  private readonly torrent: Torrent;
   private readonly early = new EarlyPieces();
-  private readonly pauses = new Pauses();
   /** The pieces that our handshake announced; null when we announced none before the peer replied. */
   told: Bitfield | null = null;
   /** We hung up to dial it again more slowly, because it did not react to the data sent with our handshake. */
@@ -98,36 +87,19 @@ export class PeerSession implements PeerLinkHandlers {
   private anticipated = false;
   private joined = false;
   private reportedBytes = 0;
-  private isClosed = false;
 
-  constructor(swarm: SessionHost, id: number, address: KnownAddress | null) {
-    this.swarm = swarm;
-    this.id = id;
-    this.address = address;
-    const now = swarm.clock.monotonic();
-    this.startedMs = now;
-    this.usefulMs = now;
-    this.lastBlockMs = now;
-    this.downloadRate = new RateMeter(now);
-    this.uploadRate = new RateMeter(now);
-  }
-
-  /** Its host; empty before its link exists. */
-  get host(): string {
-    return this.link?.remote.host ?? this.address?.address.host ?? "";
+  constructor(swarm: PeerSwarm, id: number, host: string, address: KnownAddress | null) {
+    super(swarm, id, host, address);
+    this.torrent = swarm.torrent;
+    this.usefulMs = this.startedMs;
+    this.lastBlockMs = this.startedMs;
+    this.downloadRate = new RateMeter(this.startedMs);
+    this.uploadRate = new RateMeter(this.startedMs);
   }
 
   /** Payload was exchanged with it. */
   get isProven(): boolean {
     return this.downloadRate.totalBytes + this.uploadRate.totalBytes > 0;
-  }
-
-  get isReady(): boolean {
-    return this.info !== null && !this.isClosed;
-  }
-
-  get ended(): boolean {
-    return this.isClosed;
   }
 
   /** Silent since its handshake, with which we sent more data: aria2 loses its place when anything follows a handshake. */
@@ -158,7 +130,7 @@ export class PeerSession implements PeerLinkHandlers {
    * creates the link.
    */
   anticipate(): void {
-    const { transfer } = this.swarm;
+    const { transfer } = this.torrent;
     const have = transfer?.bank.have;
     this.told = have === undefined ? new Bitfield(0) : new Bitfield(have.size, have.bytes);
     if (this.told.count > 0) this.link!.bitfield(this.told.bytes);
@@ -177,7 +149,7 @@ export class PeerSession implements PeerLinkHandlers {
    * The data path exists (or the handshake is done): the peer takes part in it, with the pieces it has reported so far.
    */
   join(): void {
-    const { transfer, uploads } = this.swarm;
+    const { transfer, uploads } = this.torrent;
     if (this.joined || transfer === null || uploads === null || this.info === null || this.isClosed) return;
     this.joined = true;
     const link = this.link!;
@@ -215,7 +187,7 @@ export class PeerSession implements PeerLinkHandlers {
   reportProgress(nowMs: number): void {
     const total = this.link?.counters.downloadedPayloadBytes ?? 0;
     if (total === this.reportedBytes || !this.joined) return;
-    this.swarm.transfer?.scheduler.progress(this.id, total - this.reportedBytes, nowMs);
+    this.torrent.transfer?.scheduler.progress(this.id, total - this.reportedBytes, nowMs);
     this.reportedBytes = total;
   }
 
@@ -240,69 +212,57 @@ export class PeerSession implements PeerLinkHandlers {
     }
   }
 
-  /** Stops reading from the peer as long as at least one reason holds. */
-  setPaused(reason: PauseReason, value: boolean): void {
-    this.pauses.set(this.link, reason, value);
-  }
-
-  /** Hangs up. */
-  drop(error?: Error): void {
-    if (this.link === null) this.close(error ?? null);
-    else this.link.close(error);
-  }
-
   // Handlers of the link.
 
-  ready(info: HandshakeInfo): void {
-    this.info = info;
+  override ready(info: HandshakeInfo): void {
     if (this.rttMs !== null) {
       // A relay (VPN, proxy, satellite modem) may accept connections on its side of a long line: only the peer's own
       // answer shows how far away it is.
       const trips = info.encrypted ? ENCRYPTED_TRIPS : 1;
       this.rttMs = Math.max(this.rttMs, (this.swarm.clock.monotonic() - this.startedMs) / trips);
     }
-    this.swarm.ready(this);
+    super.ready(info);
     this.join();
   }
 
-  extended(info: ExtendedHandshake): void {
-    this.extensions = info;
-    if (this.joined) this.swarm.transfer?.scheduler.setRequestQueueLimit(this.id, info.requestQueueLimit);
-    this.swarm.extended(this);
+  override extended(info: ExtendedHandshake): void {
+    super.extended(info);
+    if (this.joined) this.torrent.transfer?.scheduler.setRequestQueueLimit(this.id, info.requestQueueLimit);
+    this.torrent.fetcher.pump();
   }
 
   choke(): void {
     this.peerChoking = true;
     if (!this.joined) return;
-    this.swarm.transfer?.scheduler.choked(this.id, this.swarm.clock.monotonic());
-    this.swarm.transfer?.sourceChoked(this.id);
-    this.swarm.transfer?.kick();
+    this.torrent.transfer?.scheduler.choked(this.id, this.swarm.clock.monotonic());
+    this.torrent.transfer?.sourceChoked(this.id);
+    this.torrent.transfer?.kick();
   }
 
   unchoke(): void {
     this.peerChoking = false;
     this.lastBlockMs = this.swarm.clock.monotonic();
     if (!this.joined) return;
-    this.swarm.transfer?.scheduler.unchoked(this.id, this.swarm.clock.monotonic());
-    this.swarm.transfer?.kick();
+    this.torrent.transfer?.scheduler.unchoked(this.id, this.swarm.clock.monotonic());
+    this.torrent.transfer?.kick();
   }
 
   interested(): void {
     this.peerInterested = true;
-    this.swarm.interestChanged(this);
+    this.swarm.interestChanged();
   }
 
   uninterested(): void {
     this.peerInterested = false;
-    this.swarm.interestChanged(this);
+    this.swarm.interestChanged();
   }
 
   bitfield(bytes: Uint8Array): void {
     if (this.pieces === null) return this.early.bitfield(bytes);
     this.pieces = new Bitfield(this.pieces.size, bytes);
-    this.swarm.transfer?.scheduler.peerBitfield(this.id, this.pieces.bytes, this.swarm.clock.monotonic());
+    this.torrent.transfer?.scheduler.peerBitfield(this.id, this.pieces.bytes, this.swarm.clock.monotonic());
     this.swarm.piecesChanged(this);
-    this.swarm.transfer?.kick();
+    this.torrent.transfer?.kick();
   }
 
   haveAll(): void {
@@ -311,9 +271,9 @@ export class PeerSession implements PeerLinkHandlers {
       return;
     }
     this.pieces.setAll();
-    this.swarm.transfer?.scheduler.peerHasAll(this.id, this.swarm.clock.monotonic());
+    this.torrent.transfer?.scheduler.peerHasAll(this.id, this.swarm.clock.monotonic());
     this.swarm.piecesChanged(this);
-    this.swarm.transfer?.kick();
+    this.torrent.transfer?.kick();
   }
 
   haveNone(): void {
@@ -323,20 +283,20 @@ export class PeerSession implements PeerLinkHandlers {
   have(piece: number): void {
     if (this.pieces === null) return this.early.have(piece);
     if (!this.pieces.set(piece)) return;
-    this.swarm.transfer?.scheduler.peerHas(this.id, piece, this.swarm.clock.monotonic());
+    this.torrent.transfer?.scheduler.peerHas(this.id, piece, this.swarm.clock.monotonic());
     if (this.pieces.full) this.swarm.piecesChanged(this);
-    this.swarm.transfer?.kick();
+    this.torrent.transfer?.kick();
   }
 
   dontHave(piece: number): void {
     if (this.pieces === null) return this.early.dontHave(piece);
     if (!this.pieces.set(piece, false)) return;
-    this.swarm.transfer?.scheduler.peerLacks(this.id, piece, this.swarm.clock.monotonic());
-    this.swarm.transfer?.kick();
+    this.torrent.transfer?.scheduler.peerLacks(this.id, piece, this.swarm.clock.monotonic());
+    this.torrent.transfer?.kick();
   }
 
   request(piece: number, offset: number, length: number): void {
-    const { transfer } = this.swarm;
+    const { transfer } = this.torrent;
     const fine = transfer !== null && this.queue !== null && !this.amChoking &&
       isServable(transfer.metainfo, piece, offset, length) && transfer.bank.have.has(piece) &&
       this.queue.push(piece, offset, length);
@@ -349,7 +309,7 @@ export class PeerSession implements PeerLinkHandlers {
   }
 
   reject(piece: number, offset: number, _length: number): void {
-    const { transfer } = this.swarm;
+    const { transfer } = this.torrent;
     if (!this.joined || transfer === null) return;
     if (transfer.sourceRefused(this.id, piece)) return;
     transfer.scheduler.rejected(this.id, piece, offset, this.swarm.clock.monotonic());
@@ -357,11 +317,11 @@ export class PeerSession implements PeerLinkHandlers {
   }
 
   allowedFast(piece: number): void {
-    if (this.joined) this.swarm.transfer?.scheduler.allowedFast(this.id, piece, this.swarm.clock.monotonic());
+    if (this.joined) this.torrent.transfer?.scheduler.allowedFast(this.id, piece, this.swarm.clock.monotonic());
   }
 
   blockTarget(piece: number, offset: number, length: number): Uint8Array | null {
-    return this.swarm.transfer?.blockTarget(this.id, piece, offset, length) ?? null;
+    return this.torrent.transfer?.blockTarget(this.id, piece, offset, length) ?? null;
   }
 
   block(piece: number, offset: number, length: number, kept: boolean): void {
@@ -371,35 +331,24 @@ export class PeerSession implements PeerLinkHandlers {
     this.downloadRate.add(length, now);
     this.reportProgress(now);
     this.swarm.downloaded(this, length);
-    this.swarm.transfer?.blockArrived(this.id, piece, offset, length, kept);
-  }
-
-  dhtPort(port: number): void {
-    if (this.link !== null) this.swarm.dhtNode({ host: this.link.remote.host, port });
-  }
-
-  peers(added: readonly SocketAddress[], _dropped: readonly SocketAddress[]): void {
-    this.swarm.peersLearnt(this, added);
+    this.torrent.transfer?.blockArrived(this.id, piece, offset, length, kept);
   }
 
   metadata(infoBytes: Uint8Array): void {
-    this.swarm.metadata(this, infoBytes);
+    void this.torrent.learnMetadata(this, infoBytes);
   }
 
   metadataFailed(_error: Error): void {
     this.metadataUseless = true;
-    this.swarm.metadataFailed(this);
+    this.torrent.fetcher.pump();
   }
 
-  close(error: Error | null): void {
-    if (this.isClosed) return;
-    this.isClosed = true;
+  protected left(): void {
     this.answerTimer?.cancel();
     this.queue?.close();
     if (this.joined || this.anticipated) {
-      this.swarm.transfer?.sourceLeft(this.id);
-      this.swarm.transfer?.scheduler.removePeer(this.id, this.swarm.clock.monotonic());
+      this.torrent.transfer?.sourceLeft(this.id);
+      this.torrent.transfer?.scheduler.removePeer(this.id, this.swarm.clock.monotonic());
     }
-    this.swarm.closedSession(this, error);
   }
 }

@@ -7,16 +7,16 @@ import type { SocketAddress } from "../ports.ts";
 import type { PieceStore } from "../storage/types.ts";
 import { type AnyMetainfo, isLive, parseAnyInfo } from "../metainfo/live.ts";
 import type { Metainfo } from "../metainfo/types.ts";
-import type { LinkSettings } from "../wire/options.ts";
-import type { PeerLink, PeerLinkHandlers } from "../wire/types.ts";
+import type { AcceptTarget } from "../wire/options.ts";
 import type { KnownAddress } from "./address-book.ts";
 import { announceState, Announcing } from "./announcing.ts";
 import { Completion } from "./completion.ts";
 import type { SwarmContext } from "./context.ts";
 import { pieceBytes } from "./layout.ts";
+import type { LeasedSwarm } from "./leases.ts";
 import { MetadataFetch } from "./metadata-fetch.ts";
 import { learnNamedPeers, namedDhtNodes } from "./named-peers.ts";
-import type { PeerSession } from "./peer-session.ts";
+import type { PeerSession, Torrent } from "./peer-session.ts";
 import { Peers } from "./peers.ts";
 import { type SwarmPicture, swarmPicture } from "./picture.ts";
 import { TorrentReader } from "./reader.ts";
@@ -33,15 +33,20 @@ const MAX_READERS = 1024;
 /** Discovery is asked for more peers while fewer than this are connected. */
 const FEW_PEERS = 8;
 
+/** Linger of a swarm that has no piece, ms: closing it loses nothing, but the next try may follow at once. */
+const EMPTY_LINGER_MS = 1_000;
+
 /** A swarm that runs until `close`. */
-export class TorrentSwarm implements Swarm {
+export class TorrentSwarm implements Swarm, LeasedSwarm, Torrent {
   readonly infohashHex: string;
   readonly infohash: Uint8Array;
+  /** Leases that use peers. After a change call `followLeases`. */
+  peeringLeases = 0;
   transfer: Transfer | null = null;
   uploads: UploadCache | null = null;
   private readonly context: SwarmContext;
+  readonly fetcher: MetadataFetch<PeerSession>;
   private readonly peers: Peers;
-  private readonly fetcher: MetadataFetch<PeerSession>;
   private readonly discovery: Announcing;
   private store: PieceStore | null = null;
   private readonly webSeeds: WebSeeds;
@@ -69,15 +74,8 @@ export class TorrentSwarm implements Swarm {
     this.infohash = named.infohash;
     this.infohashHex = named.infohashHex;
     this.started.promise.catch(() => {});
-    this.peers = new Peers(context, {
-      infohash: this.infohash,
-      swarm: this,
-      extended: () => this.fetcher.pump(),
-      metadata: (session, bytes) => void this.learnMetadata(session, bytes),
-      metadataFailed: () => this.fetcher.pump(),
-      left: () => this.fetcher.pump(),
-      everyRound: (nowMs) => (this.needPeers(nowMs), this.fetcher.round(nowMs)),
-    });
+    this.peers = new Peers(context, this);
+    this.fetcher = new MetadataFetch(context.ports.clock, context.metadataBudget, this.peers);
     this.webSeeds = new WebSeeds({
       clock: context.ports.clock,
       fetchFor: (url) => this.webSeedScopes.isAny(url) ? context.ports.fetch : context.publicFetch,
@@ -85,13 +83,6 @@ export class TorrentSwarm implements Swarm {
       downloaded: (bytes) => this.peers.downloadRate.add(bytes, context.ports.clock.monotonic()),
       failed: (url, reason) => context.ports.log.log("info", "web seed failed", { url, reason }),
     }, () => this.peers.takeId());
-    this.fetcher = new MetadataFetch({
-      clock: context.ports.clock,
-      budget: context.metadataBudget,
-      sessions: () => this.peers.sessions,
-      crowded: () => this.peers.crowded(),
-      part: (session) => this.peers.part(session, "makes_room"),
-    });
     this.discovery = new Announcing(context.discovery, {
       infohash: this.infohash,
       trackers: target.metainfo?.trackers ?? (target.magnet?.trackers ?? []).map((tracker) => [tracker]),
@@ -153,12 +144,16 @@ export class TorrentSwarm implements Swarm {
     this.openWebSeeds();
   }
 
-  /** Whether it looks for peers and serves them. If not, it announces itself nowhere, and bytes come from web seeds. */
-  setPeering(value: boolean): void {
-    if (value === this.isPeering || this.closing !== null) return;
-    this.isPeering = value;
-    this.peers.setWanted(value);
-    if (!value) void this.discovery.pause();
+  /**
+   * Looks for peers and serves them if a lease uses peers. If none does, all bytes come from web seeds, and we announce
+   * ourselves nowhere.
+   */
+  followLeases(): void {
+    const isPeering = this.peeringLeases > 0;
+    if (isPeering === this.isPeering || this.closing !== null) return;
+    this.isPeering = isPeering;
+    this.peers.setWanted(isPeering);
+    if (!isPeering) void this.discovery.pause();
     else if (this.transfer !== null || this.description === null) this.beginDiscovery();
   }
 
@@ -167,18 +162,21 @@ export class TorrentSwarm implements Swarm {
     this.peers.learn(address, "manual", null, "any");
   }
 
-  /** Peer addresses learnt so far, with their origins. */
-  knownAddresses(): readonly Pick<KnownAddress, "address" | "origin">[] {
-    return this.peers.known();
+  lingerMs(longestMs: number): number {
+    return this.transfer === null || this.transfer.bank.have.count === 0
+      ? Math.min(longestMs, EMPTY_LINGER_MS)
+      : longestMs;
   }
 
-  /** Dials when there is room. */
+  knownAddresses(): readonly Pick<KnownAddress, "address" | "origin">[] {
+    return this.peers.book.list();
+  }
+
   pump(): void {
     this.peers.pump();
   }
 
-  /** For the listener: how to take an incoming link; null refuses it. */
-  admit(remote: SocketAddress): { settings: LinkSettings; attach: (link: PeerLink) => PeerLinkHandlers } | null {
+  admit(remote: SocketAddress): AcceptTarget | null {
     return this.peers.admit(remote);
   }
 
@@ -198,7 +196,7 @@ export class TorrentSwarm implements Swarm {
         transfer,
         sharedReads: this.sharedReads,
         now: () => this.context.ports.clock.monotonic(),
-        stallWithoutPeers: () => this.peers.readyCount === 0 && this.webSeeds.count === 0,
+        stallWithoutPeers: () => this.peers.memberCount === 0 && this.webSeeds.count === 0,
         readAheadRoom: () => this.context.readAheadRoom(),
         closed: (closed) => this.readers.delete(closed),
       },
@@ -229,7 +227,7 @@ export class TorrentSwarm implements Swarm {
     const now = this.context.ports.clock.monotonic();
     const sources = this.discovery.status();
     return {
-      peers: this.peers.readyCount,
+      peers: this.peers.memberCount,
       downloadBytesPerSecond: Math.round(this.peers.downloadRate.rate(now)),
       uploadBytesPerSecond: Math.round(this.peers.uploadRate.rate(now)),
       downloadedBytes: this.transfer?.downloadedBytes ?? 0,
@@ -270,7 +268,7 @@ export class TorrentSwarm implements Swarm {
     await Promise.all([this.store?.close().catch(log), discovery.catch(log)]);
   }
 
-  private async learnMetadata(session: PeerSession, bytes: Uint8Array): Promise<void> {
+  async learnMetadata(session: PeerSession, bytes: Uint8Array): Promise<void> {
     if (this.description !== null || this.closing !== null) return;
     try {
       const webSeeds = [...this.extraWebSeeds];
@@ -375,11 +373,15 @@ export class TorrentSwarm implements Swarm {
     this.webSeeds.open(transfer, new Set([...transfer.metainfo.webSeeds, ...this.extraWebSeeds]));
   }
 
+  everyRound(nowMs: number): void {
+    if (this.eager) this.needPeers(nowMs);
+    this.fetcher.round(nowMs);
+  }
+
   private needPeers(nowMs: number): void {
-    if (!this.eager) return;
-    const { readyCount } = this.peers;
-    const isLonely = readyCount === 0 && this.transfer === null && this.context.reachability.state !== "open";
-    this.discovery.needPeersAgain(nowMs, readyCount < FEW_PEERS, isLonely);
+    const { memberCount } = this.peers;
+    const isLonely = memberCount === 0 && this.transfer === null && this.context.reachability.state !== "open";
+    this.discovery.needPeersAgain(nowMs, memberCount < FEW_PEERS, isLonely);
   }
 
   /** Only readers fetch if the cache is smaller than the torrent: a full download would forever fetch evicted pieces. */

@@ -2,8 +2,9 @@
 import type { ByteSource } from "../bytes/source.ts";
 import type { DiscoverySourceStatus, ServerScope } from "../discovery/types.ts";
 import type { AnyMetainfo } from "../metainfo/live.ts";
-import type { SwarmPicture } from "./picture.ts";
 import type { Magnet, Metainfo } from "../metainfo/types.ts";
+import type { Lease } from "./leases.ts";
+import type { SwarmPicture } from "./picture.ts";
 
 /** Why a reader waits. `source_silent`: all of a broadcast that any peer has announced is already here. */
 export type StallReason = "no_peers" | "no_metadata" | "slow_peers" | "missing_piece" | "choked" | "source_silent";
@@ -71,12 +72,6 @@ export interface Swarm {
   picture(fileIndex: number): SwarmPicture;
 }
 
-/** A lease keeps a swarm running; when the last is released the swarm lingers (`lingerMs`), then closes. */
-export interface SwarmLease {
-  readonly swarm: Swarm;
-  release(): void;
-}
-
 /** What to join. Metainfo wins over magnet; a bare infohash is a magnet without trackers. */
 export interface SwarmTarget {
   readonly metainfo?: Metainfo;
@@ -93,7 +88,7 @@ export interface SwarmTarget {
 /** All swarms of an engine. */
 export interface SwarmManager {
   /** Joins, or shares the running swarm of that infohash (adding trackers and peers learnt). */
-  acquire(target: SwarmTarget): SwarmLease;
+  acquire(target: SwarmTarget): Lease<Swarm>;
   /** Running swarms. */
   list(): readonly Swarm[];
   /** Port that accepts peers, after `listen`. */

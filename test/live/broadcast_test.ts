@@ -41,7 +41,7 @@ function setUp() {
   const swarms = {
     broadcast() {
       leases++;
-      return { source: { peers, node: { publish() {} } }, release: () => leases-- };
+      return { swarm: { peers, node: { publish() {} } }, release: () => leases-- };
     },
   } as unknown as LiveSwarmManager;
   return { parts: { clock, files, log, swarms }, clock, files, leases: () => leases };

@@ -6,8 +6,9 @@ import type { Broadcast, BroadcastOptions } from "../../src/live/broadcast/broad
 import type { LiveFeed } from "../../src/live/node/feed.ts";
 import type { LiveInput, LiveInputEvent } from "../../src/live/broadcast/input.ts";
 import type { LiveSwarm } from "../../src/live/swarm/live-swarm.ts";
-import { type LiveSwarmLease, LiveSwarmManager } from "../../src/live/swarm/live-swarms.ts";
+import { LiveSwarmManager } from "../../src/live/swarm/live-swarms.ts";
 import type { Ports } from "../../src/ports.ts";
+import type { Lease } from "../../src/swarm/leases.ts";
 import type { SwarmManagerOptions, TorrentSwarmManager } from "../../src/swarm/manager.ts";
 import type { LiveMetainfo } from "../../src/metainfo/live.ts";
 import { bareMagnet } from "../../src/content/resolve.ts";
@@ -77,7 +78,7 @@ export interface LiveNodeLab {
 
 /** A viewer and its reader. */
 export interface Viewer extends LiveNodeLab {
-  readonly lease: LiveSwarmLease;
+  readonly lease: Lease<LiveSwarm>;
   readonly swarm: LiveSwarm;
   readonly feed: LiveFeed;
   /** Sequence number → bytes of the pieces that the reader got so far. */
@@ -112,7 +113,6 @@ export class LiveLab {
   async node(options: Partial<SwarmManagerOptions> & { ports?: Ports } = {}): Promise<LiveNodeLab> {
     const { manager, address } = await this.lab.node(options);
     const live = new LiveSwarmManager({ manager });
-    this.closers.push(() => live.close());
     return { manager, live, address };
   }
 
@@ -144,7 +144,7 @@ export class LiveLab {
     const magnet = { ...bareMagnet(metainfo.infohashHex), peers: peers.map(({ host, port }) => `${host}:${port}`) };
     const joinedMs = performance.now();
     const lease = node.live.acquire({ metainfo, magnet });
-    const swarm = lease.source;
+    const { swarm } = lease;
     const feed = swarm.node.openFeed();
     const got = new Map<number, Uint8Array>();
     let startMs: number | null = null;

@@ -97,7 +97,7 @@ class Meeting {
         remote: { host: remote, port: 1 },
         sendLive: (message: Uint8Array) => deliver(decodePunchMessage(message)!),
       };
-      return { link, isReady: true, reach: "open", info: { peerId } } as unknown as LiveSession;
+      return { link, host: remote, isReady: true, reach: "open", info: { peerId } } as unknown as LiveSession;
     };
     const session = sessionWith(host, (message) => {
       said.push(message.type);
@@ -110,8 +110,10 @@ class Meeting {
       clock: this.lab.clock,
       utp: end.endpoint,
       reach: () => member.reach,
-      neighbours: () => 1 + met.length,
-      mayReach: () => true,
+      get count() {
+        return 1 + met.length;
+      },
+      rule: { allows: () => true },
       wants: () => options.wants ?? true,
       met: (connection) => met.push(connection),
     });
@@ -238,13 +240,13 @@ function introduced(mayReach = true) {
       },
     },
     reach: () => "closed",
-    neighbours: () => 1,
-    mayReach: () => mayReach,
+    count: 1,
+    rule: { allows: () => mayReach },
     wants: () => true,
     met: () => {},
   });
   const link = { remote: { host: INTRODUCER, port: 1 }, sendLive: () => asked++ };
-  const session = { link, isReady: true, reach: "open" } as unknown as LiveSession;
+  const session = { link, host: INTRODUCER, isReady: true, reach: "open" } as unknown as LiveSession;
   punching.joined(session);
   const punch = (address: SocketAddress) => {
     const rest = { token: newToken(), isInitiator: true, peerId: PEER_ID };

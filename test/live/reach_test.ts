@@ -186,22 +186,20 @@ test("Dialer tries others when dials take long, and gives these up in the end", 
   const dialer = new Dialer(
     {
       clock,
-      tcp: {
-        connect: (target, { signal }) => {
-          dialled.push(target.host);
-          return new Promise((_, reject) => {
-            signal.addEventListener("abort", () => (given.push(target.host), reject(new Error("late"))));
-          });
-        },
-        listen: () => Promise.reject(new Error("unused")),
-      },
+      book,
+      dialTimes: { connectTimeoutMs: 3000, doubtfulAfterMs: 1000 },
       room: () => 2,
-      banned: () => false,
-      connectTimeoutMs: 3000,
-      doubtfulAfterMs: 1000,
+      skips: () => false,
       connected: () => {},
     },
-    book,
+    {
+      connect: (target, { signal }) => {
+        dialled.push(target.host);
+        return new Promise((_, reject) => {
+          signal.addEventListener("abort", () => (given.push(target.host), reject(new Error("late"))));
+        });
+      },
+    },
     new DialSlots(5),
   );
   dialer.pump();

@@ -2,7 +2,8 @@
 import { PACKET_BYTES } from "../../src/bytes/ts/packet.ts";
 import { SequenceAllocator } from "../../src/live/broadcast/broadcast-state.ts";
 import { LiveNode } from "../../src/live/node/live-node.ts";
-import type { LiveLease, LiveSource, LiveStatus, LiveSwarms, LiveTarget } from "../../src/live/swarm/live-source.ts";
+import type { LiveSource, LiveStatus, LiveSwarms, LiveTarget } from "../../src/live/swarm/live-source.ts";
+import type { Lease } from "../../src/swarm/leases.ts";
 import type { MemberFigures } from "../../src/live/swarm/member-figures.ts";
 import { Publisher } from "../../src/live/broadcast/publisher.ts";
 import { createLiveKey, CryptoVerifier, HeaderSigner } from "../../src/live/signer.ts";
@@ -184,11 +185,11 @@ export class FakeLiveSwarms implements LiveSwarms {
     return this.leases > 0 && infohashHex === this.source.metainfo.infohashHex ? this.source.metainfo : null;
   }
 
-  acquire(_target: LiveTarget): LiveLease {
+  acquire(_target: LiveTarget): Lease<LiveSource> {
     this.leases++;
     let released = false;
     return {
-      source: this.source,
+      swarm: this.source,
       release: () => {
         if (!released) this.leases--;
         released = true;

@@ -10,12 +10,12 @@ import type {
   ReaderOptions,
   StallReason,
   Swarm,
-  SwarmLease,
   SwarmManager,
   SwarmReader,
   SwarmStatus,
   SwarmTarget,
 } from "../../src/swarm/types.ts";
+import type { Lease } from "../../src/swarm/leases.ts";
 import { pieceCells, type SwarmPicture } from "../../src/swarm/picture.ts";
 import { Bitfield } from "../../src/bytes/bitfield.ts";
 import type { Metainfo, MetainfoFile } from "../../src/metainfo/types.ts";
@@ -163,7 +163,7 @@ export class FakeSwarms implements SwarmManager {
     this.#swarm = swarm;
   }
 
-  acquire(_target: SwarmTarget): SwarmLease {
+  acquire(_target: SwarmTarget): Lease<Swarm> {
     this.leases++;
     let released = false;
     return {

@@ -10,6 +10,7 @@ class Source {
   isReady = true;
   metadataUseless = false;
   fetching = false;
+  isParted = false;
   asked = 0;
   readonly startedMs: number;
   readonly extensions: { extensions: string[]; metadataBytes: number | null };
@@ -33,6 +34,11 @@ class Source {
     };
   }
 
+  part(): void {
+    this.isParted = true;
+    this.isReady = false;
+  }
+
   /** This many bytes of its metadata have arrived. */
   arrived(bytes: number): void {
     this.link.metadataBytes = bytes;
@@ -41,36 +47,31 @@ class Source {
 
 class Rig {
   readonly clock = new FakeClock();
-  readonly sources: Source[] = [];
-  readonly parted: Source[] = [];
+  readonly sessions: Source[] = [];
   readonly budget: MetadataBudget;
   readonly fetch: MetadataFetch<Source>;
   isCrowded = false;
 
   constructor(budget = new MetadataBudget()) {
     this.budget = budget;
-    this.fetch = new MetadataFetch<Source>({
-      clock: this.clock,
-      budget,
-      sessions: () => this.sources,
-      crowded: () => this.isCrowded,
-      part: (source) => {
-        this.parted.push(source);
-        source.isReady = false;
-      },
-    });
+    // The rig has the sources, as `Peers` has its sessions.
+    this.fetch = new MetadataFetch(this.clock, budget, this);
   }
 
   add(count: number, sizeBytes: number | null, network = 1): Source[] {
     const made = Array.from({ length: count }, (_, i) => {
       return new Source(`10.${network}.0.${i}`, sizeBytes, this.clock.monotonic());
     });
-    this.sources.push(...made);
+    this.sessions.push(...made);
     return made;
   }
 
+  get parted(): Source[] {
+    return this.sessions.filter(({ isParted }) => isParted);
+  }
+
   get fetching(): Source[] {
-    return this.sources.filter(({ fetching }) => fetching);
+    return this.sessions.filter(({ fetching }) => fetching);
   }
 }
 
@@ -153,8 +154,8 @@ test("MetadataFetch replaces the slowest once twelve are being asked, until ever
 
 test("MetadataFetch prefers a host that is not being asked, then the smaller metadata", () => {
   const rig = new Rig();
-  for (let i = 0; i < 6; i++) rig.sources.push(new Source("10.9.9.9", BLOCK));
-  rig.sources.push(new Source("10.1.1.1", HUGE), new Source("10.1.1.2", 2 * BLOCK), new Source("10.1.1.3", BLOCK));
+  for (let i = 0; i < 6; i++) rig.sessions.push(new Source("10.9.9.9", BLOCK));
+  rig.sessions.push(new Source("10.1.1.1", HUGE), new Source("10.1.1.2", 2 * BLOCK), new Source("10.1.1.3", BLOCK));
   rig.fetch.pump();
   assertEquals(rig.fetching.map(({ link }) => link.remote.host).sort(), [
     "10.1.1.1",
@@ -175,7 +176,7 @@ test("MetadataFetch gives memory back when a fetch fails, its peer leaves, or it
   sources[1]!.metadataUseless = true;
   rig.fetch.pump();
   rig.fetch.close();
-  assertEquals(rig.sources[2]!.fetching, false);
+  assertEquals(rig.sessions[2]!.fetching, false);
   assert(budget.take(METADATA_BUDGET_BYTES / 8));
 });
 

@@ -6,7 +6,7 @@ import { Assembly } from "../../src/swarm/assembly.ts";
 import { BAN_MS, BanList, MAX_BANS } from "../../src/swarm/bans.ts";
 import { type ChokeCandidate, chooseUnchoked } from "../../src/swarm/choker.ts";
 import { Evidence } from "../../src/swarm/evidence.ts";
-import { PeerSession, type SessionHost } from "../../src/swarm/peer-session.ts";
+import { PeerSession, type PeerSwarm } from "../../src/swarm/peer-session.ts";
 import { RateMeter } from "../../src/swarm/rate-meter.ts";
 import { TokenBucket } from "../../src/swarm/token-bucket.ts";
 import { FakeClock } from "../support/fake-clock.ts";
@@ -178,8 +178,8 @@ test("Evidence.convict() returns the senders whose blocks differ from the good c
 test("PeerSession.ready() takes the time to the handshake for the round trip when connecting was faster", () => {
   const rttOf = (connectMs: number | null, handshakeMs: number, encrypted: boolean) => {
     const clock = new FakeClock();
-    const host = { clock, transfer: null, uploads: null, ready: () => {} } as unknown as SessionHost;
-    const session = new PeerSession(host, 1, null);
+    const swarm = { clock, torrent: { transfer: null, uploads: null }, ready: () => {} } as unknown as PeerSwarm;
+    const session = new PeerSession(swarm, 1, "192.0.2.1", null);
     session.rttMs = connectMs;
     clock.advance(handshakeMs);
     session.ready({ peerId: new Uint8Array(20), fast: true, dht: false, encrypted });

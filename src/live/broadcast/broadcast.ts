@@ -9,7 +9,9 @@ import { BroadcastFiles, identityConflict } from "./broadcast-files.ts";
 import { type BroadcastState, SequenceAllocator } from "./broadcast-state.ts";
 import type { Broadcast, BroadcastOptions, BroadcastStatus } from "./broadcast-types.ts";
 import type { LiveInputEvent } from "./input.ts";
-import type { LiveSwarmLease, LiveSwarmManager } from "../swarm/live-swarms.ts";
+import type { Lease } from "../../swarm/leases.ts";
+import type { LiveSwarm } from "../swarm/live-swarm.ts";
+import type { LiveSwarmManager } from "../swarm/live-swarms.ts";
 import { Publisher } from "./publisher.ts";
 import { RateWatch } from "./rate-watch.ts";
 import { createLiveKey, HeaderSigner } from "../signer.ts";
@@ -59,7 +61,7 @@ export async function startBroadcast(parts: BroadcastParts, options: BroadcastOp
     await files.writeState(state);
     await files.writeTransportFile(bytes);
     const lease = parts.swarms.broadcast(metainfo, signer, options.uploadLimitBytesPerSecond ?? 0);
-    for (const address of await files.readViewers()) lease.source.peers.adopt(address, "manual");
+    for (const address of await files.readViewers()) lease.swarm.peers.adopt(address, "manual");
     const identity = { metainfo, transportFile: bytes, contentId: await contentId(metainfo) };
     return new RunningBroadcast(parts, { files, state, signer, lease, input, identity, early: probe.events });
   } catch (error) {
@@ -100,7 +102,7 @@ interface Running {
   readonly files: BroadcastFiles;
   readonly state: BroadcastState;
   readonly signer: HeaderSigner;
-  readonly lease: LiveSwarmLease;
+  readonly lease: Lease<LiveSwarm>;
   readonly input: AsyncIterator<LiveInputEvent>;
   readonly identity: Pick<Broadcast, "metainfo" | "transportFile" | "contentId">;
   /** Read while the bitrate was measured. */
@@ -142,7 +144,7 @@ class RunningBroadcast implements Broadcast {
       continues: state.nextSeq === 0,
       publish: (piece) => {
         this.headSeq = piece.header.seq;
-        lease.source.node.publish(piece);
+        lease.swarm.node.publish(piece);
       },
     });
     this.rate = new RateWatch(this.metainfo.bytesPerS, (message) => parts.log.log("warn", message));
@@ -152,7 +154,7 @@ class RunningBroadcast implements Broadcast {
   }
 
   status(): BroadcastStatus {
-    const swarm = this.running.lease.source.status();
+    const swarm = this.running.lease.swarm.status();
     return {
       ...swarm,
       message: swarm.message ?? this.rate.trouble,
@@ -220,7 +222,7 @@ class RunningBroadcast implements Broadcast {
 
   private async saveViewers(): Promise<void> {
     const { files, lease } = this.running;
-    await files.writeViewers(lease.source.peers.memberAddresses()).catch((error) => {
+    await files.writeViewers(lease.swarm.peers.memberAddresses()).catch((error) => {
       this.parts.log.log("warn", "the viewers' addresses were not saved", { error: String(error) });
     });
   }

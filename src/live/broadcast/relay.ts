@@ -17,7 +17,7 @@ export async function startRelay(
   return {
     metainfo,
     contentId: id,
-    status: () => lease.source.status(),
+    status: () => lease.swarm.status(),
     close: () => {
       lease.release();
       return Promise.resolve();

@@ -3,8 +3,9 @@
  * and connects over uTP at the moment that they name.
  */
 import { deadline } from "../../bytes/deadline.ts";
-import type { Clock, SocketAddress, TcpConnection, Timer } from "../../ports.ts";
+import type { Clock, TcpConnection, Timer } from "../../ports.ts";
 import { hostKey } from "../../swarm/address.ts";
+import type { SwarmDialRule } from "../../swarm/dial-rule.ts";
 import type { Reach } from "../../swarm/reachability.ts";
 import type { UtpEndpoint } from "../../utp/utp-endpoint.ts";
 import { encodePunchMessage, type PunchMessage } from "../punch-messages.ts";
@@ -29,16 +30,16 @@ const PROBE_INTERVAL_MS = 1_000;
 const FUTILE_AFTER = 6;
 const FUTILE_MS = 10 * 60_000;
 
-/** What hole punching needs of its swarm. */
-export interface HolePunchingHost {
+/** The swarm whose member punches holes (`LivePeers`). */
+export interface PunchingSwarm {
   readonly clock: Clock;
   readonly utp: Pick<UtpEndpoint, "show" | "punch">;
+  /** Decides where datagrams may go. */
+  readonly rule: Pick<SwarmDialRule, "allows">;
+  /** Connections, those being made included. */
+  readonly count: number;
   /** Whether others can connect to this member. */
   reach(): Reach;
-  /** Connections, those being made included. */
-  neighbours(): number;
-  /** Whether datagrams may go there: `source` reported the address, or is the address. */
-  mayReach(address: SocketAddress, source: string): boolean;
   /** Whether there is room for this member, and it is not a neighbour yet. */
   wants(host: string, peerId: Uint8Array): boolean;
   /** A connection is open. It must be `open`ed in the same turn. */
@@ -56,7 +57,7 @@ interface Introducer {
 
 /** Hole punching of one swarm. */
 export class HolePunching {
-  private readonly host: HolePunchingHost;
+  private readonly swarm: PunchingSwarm;
   private readonly introducers = new Map<LiveSession, Introducer>();
   private readonly timers = new Set<Timer>();
   private readonly ending = new AbortController();
@@ -64,13 +65,13 @@ export class HolePunching {
   private failures = 0;
   private futileUntilMs = -Infinity;
 
-  constructor(host: HolePunchingHost) {
-    this.host = host;
+  constructor(swarm: PunchingSwarm) {
+    this.swarm = swarm;
   }
 
   /** A member joined. */
   joined(session: LiveSession): void {
-    const creditMs = this.host.clock.monotonic();
+    const creditMs = this.swarm.clock.monotonic();
     this.introducers.set(session, { isAsked: false, credit: PROBE_BURST, creditMs, probedMs: [] });
     this.seek();
   }
@@ -82,8 +83,9 @@ export class HolePunching {
 
   /** Tells open neighbours whether others are wanted. Call it about every second. */
   seek(): void {
-    const { clock, neighbours, reach } = this.host;
-    const isWanted = reach() !== "open" && neighbours() < ENOUGH_NEIGHBOURS && clock.monotonic() >= this.futileUntilMs;
+    const { swarm } = this;
+    const isWanted = swarm.reach() !== "open" && swarm.count < ENOUGH_NEIGHBOURS &&
+      swarm.clock.monotonic() >= this.futileUntilMs;
     for (const [session, introducer] of this.introducers) {
       if (introducer.isAsked === isWanted || (isWanted && session.reach !== "open")) continue;
       introducer.isAsked = isWanted;
@@ -107,13 +109,13 @@ export class HolePunching {
   }
 
   private show(session: LiveSession, introducer: Introducer, token: Uint8Array, port: number): void {
-    const { clock, utp } = this.host;
+    const { clock, rule, utp } = this.swarm;
     const nowMs = clock.monotonic();
     const address = { host: hostKey(session.link!.remote.host), port };
     const earnedMs = nowMs - introducer.creditMs;
     introducer.credit = Math.min(PROBE_BURST, introducer.credit + earnedMs / PROBE_INTERVAL_MS);
     introducer.creditMs = nowMs;
-    if (!introducer.isAsked || introducer.credit < 1 || !this.host.mayReach(address, address.host)) return;
+    if (!introducer.isAsked || introducer.credit < 1 || !rule.allows(address, "pex", address.host)) return;
     introducer.credit--;
     introducer.probedMs.push(nowMs);
     if (introducer.probedMs.length > PROBE_BURST) introducer.probedMs.shift();
@@ -131,18 +133,18 @@ export class HolePunching {
     introducer: Introducer,
     { token, isInitiator, peerId, address }: Extract<PunchMessage, { type: "punch" }>,
   ): Promise<void> {
-    const { clock, utp } = this.host;
+    const { clock, rule, utp } = this.swarm;
     const probedMs = introducer.probedMs.shift();
     if (probedMs === undefined || clock.monotonic() - probedMs > PROBE_VALID_MS) return;
-    if (this.attempts >= MAX_ATTEMPTS || !this.host.mayReach(address, session.link!.remote.host)) return;
-    if (!this.host.wants(address.host, peerId)) return;
+    if (this.attempts >= MAX_ATTEMPTS || !rule.allows(address, "pex", session.host)) return;
+    if (!this.swarm.wants(address.host, peerId)) return;
     this.attempts++;
     const limit = deadline(clock, ATTEMPT_MS, this.ending.signal);
     try {
       const connection = await utp.punch({ token, isInitiator, address, signal: limit.signal });
       this.failures = 0;
       if (this.ending.signal.aborted) connection.abort();
-      else this.host.met(connection, isInitiator);
+      else this.swarm.met(connection, isInitiator);
     } catch {
       if (++this.failures >= FUTILE_AFTER) {
         this.failures = 0;

@@ -23,8 +23,8 @@ const MAX_UNSEEN = 2;
 const DEAF_AFTER = 4;
 const DEAF_MS = 10 * 60_000;
 
-/** What introductions need of their swarm. */
-export interface IntroductionsHost {
+/** The swarm whose members are introduced (`LivePeers`). */
+export interface IntroducingSwarm {
   readonly clock: Clock;
   readonly utp: Pick<UtpEndpoint, "expect">;
   /** UDP port at which others reach this member. Rejects when there is none. */
@@ -42,15 +42,15 @@ interface Seeker {
 
 /** The introductions of one swarm. */
 export class Introductions {
-  private readonly host: IntroductionsHost;
+  private readonly swarm: IntroducingSwarm;
   private readonly seekers = new Map<LiveSession, Seeker>();
   private readonly ending = new AbortController();
   private running = 0;
   private silent = 0;
   private deafUntilMs = -Infinity;
 
-  constructor(host: IntroductionsHost) {
-    this.host = host;
+  constructor(swarm: IntroducingSwarm) {
+    this.swarm = swarm;
   }
 
   /** A neighbour wants to meet others, or has enough of them. */
@@ -67,7 +67,7 @@ export class Introductions {
 
   /** Begins introductions that are possible. Call it when somebody seeks, and about every second. */
   arrange(): void {
-    if (this.host.reach() === "closed" || this.host.clock.monotonic() < this.deafUntilMs) return;
+    if (this.swarm.reach() === "closed" || this.swarm.clock.monotonic() < this.deafUntilMs) return;
     const free = [...this.seekers].filter(([, { isBusy, unseen }]) => !isBusy && unseen < MAX_UNSEEN);
     // Members that met the fewest come first.
     free.sort(([, a], [, b]) => a.met.size - b.met.size);
@@ -90,10 +90,10 @@ export class Introductions {
     const [[a, seekerA], [b, seekerB]] = pair as [[LiveSession, Seeker], [LiveSession, Seeker]];
     seekerA.isBusy = seekerB.isBusy = true;
     this.running++;
-    const limit = deadline(this.host.clock, PROBE_TIMEOUT_MS, this.ending.signal);
+    const limit = deadline(this.swarm.clock, PROBE_TIMEOUT_MS, this.ending.signal);
     try {
-      const port = await this.host.utpPort().catch(() => null);
-      if (port === null) return void (this.deafUntilMs = this.host.clock.monotonic() + DEAF_MS);
+      const port = await this.swarm.utpPort().catch(() => null);
+      if (port === null) return void (this.deafUntilMs = this.swarm.clock.monotonic() + DEAF_MS);
       const [seenA, seenB] = await Promise.all([a, b].map((session) => this.probe(session, port, limit.signal)));
       this.judge([[seekerA, seenA!], [seekerB, seenB!]]);
       if (seenA == null || seenB == null || !a.isReady || !b.isReady) return;
@@ -118,7 +118,7 @@ export class Introductions {
    * connection, so that it can name no other.
    */
   private async probe(session: LiveSession, port: number, signal: AbortSignal): Promise<SocketAddress | null> {
-    const { utp } = this.host;
+    const { utp } = this.swarm;
     const token = newToken();
     let stop: (() => void) | null = null;
     try {
@@ -140,7 +140,7 @@ export class Introductions {
     this.silent = isSeen ? 0 : this.silent + 1;
     if (this.silent >= DEAF_AFTER) {
       this.silent = 0;
-      this.deafUntilMs = this.host.clock.monotonic() + DEAF_MS;
+      this.deafUntilMs = this.swarm.clock.monotonic() + DEAF_MS;
     }
     // When neither sent anything, the fault may be ours.
     if (isSeen) { for (const [seeker, seen] of results) seeker.unseen = seen === null ? seeker.unseen + 1 : 0; }

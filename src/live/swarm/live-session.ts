@@ -1,9 +1,8 @@
 /** One connection of a live swarm: connects its link with the node. */
 import type { MillraceError } from "../../errors.ts";
-import type { SocketAddress } from "../../ports.ts";
 import type { KnownAddress } from "../../swarm/address-book.ts";
+import { Neighbour, type NeighbourSwarm } from "../../swarm/neighbour.ts";
 import type { Reach } from "../../swarm/reachability.ts";
-import { type PauseReason, Pauses } from "../../wire/pauses.ts";
 import { BLOCK_BYTES, type ExtendedHandshake, type PeerLink, type PeerLinkHandlers } from "../../wire/types.ts";
 import type { LiveNode } from "../node/live-node.ts";
 import type { LiveLink, LivePeer } from "../node/live-peer.ts";
@@ -13,100 +12,58 @@ import { decodeReachMessage } from "../reach-messages.ts";
 import { decodeSourceMessage } from "../source-message.ts";
 import type { Uplink } from "./uplink.ts";
 
-/** What a session needs from its swarm. */
-export interface LiveSessionHost {
+/** All neighbours of the live swarm (`LivePeers`). */
+export interface LiveNeighbours extends NeighbourSwarm {
   readonly node: LiveNode;
   readonly uplink: Uplink;
-  now(): number;
-  /** Its handshake is done. */
-  ready(session: LiveSession): void;
-  extended(session: LiveSession): void;
   /** It is a member. */
   joined(session: LiveSession): void;
   memberMessage(session: LiveSession, message: MemberMessage): void;
-  downloaded(session: LiveSession, bytes: number): void;
-  uploaded(bytes: number): void;
-  peersLearnt(session: LiveSession, added: readonly SocketAddress[]): void;
-  dhtNode(address: SocketAddress): void;
-  closedSession(session: LiveSession, error: Error | null): void;
 }
 
 /** A member of one live swarm, or a peer that fetches its metadata. */
-export class LiveSession implements PeerLinkHandlers {
-  readonly id: number;
-  /** The host under which its place among the neighbours is booked. */
-  readonly host: string;
-  readonly startedMs: number;
-  /** Where it was dialled; null for incoming peers until they report their port. */
-  address: KnownAddress | null;
-  link: PeerLink | null = null;
-  info: { readonly peerId: Uint8Array; readonly fast: boolean; readonly encrypted: boolean } | null = null;
-  extensions: ExtendedHandshake | null = null;
+export class LiveSession extends Neighbour<LiveNeighbours> implements PeerLinkHandlers {
   /** The node's view of it; null while it speaks no `live1`. */
   peer: LivePeer | null = null;
   /** Whether others can connect to it, as far as it or we know. */
   reach: Reach;
   /** It came by hole punching: nobody can connect to its end. */
-  readonly isPunched: boolean;
-  readonly isSeed = false;
-  private readonly swarm: LiveSessionHost;
-  private readonly isIncoming: boolean;
+  isPunched = false;
   private target: Uint8Array | null = null;
-  private readonly pauses = new Pauses();
-  private isClosed = false;
 
-  constructor(swarm: LiveSessionHost, id: number, host: string, address: KnownAddress | null, isPunched = false) {
-    this.swarm = swarm;
-    this.id = id;
-    this.host = host;
-    this.address = address;
-    this.isIncoming = address === null;
-    this.isPunched = isPunched;
+  constructor(swarm: LiveNeighbours, id: number, host: string, address: KnownAddress | null) {
+    super(swarm, id, host, address);
     this.reach = address === null ? "unknown" : "open";
-    this.startedMs = swarm.now();
   }
 
-  get isReady(): boolean {
-    return this.info !== null && !this.isClosed;
+  /** It speaks `live1`. */
+  override get isMember(): boolean {
+    return this.peer !== null;
   }
 
-  get isUnreachable(): boolean {
+  get isSeed(): boolean {
+    return false;
+  }
+
+  override get isUnreachable(): boolean {
     return this.reach === "closed";
   }
 
-  /** True for an incoming connection. */
-  get incoming(): boolean {
-    return this.isIncoming;
-  }
-
-  /** Stops reading from the peer while at least one reason to do so exists. */
-  setPaused(reason: PauseReason, value: boolean): void {
-    this.pauses.set(this.link, reason, value);
-  }
-
-  /** Hangs up. */
-  drop(error?: Error): void {
-    if (this.link === null) this.close(error ?? null);
-    else this.link.close(error);
+  override get listenPort(): number | null {
+    return this.isPunched || this.extensions?.live == null ? null : super.listenPort;
   }
 
   // Handlers of the link.
 
-  ready(info: { peerId: Uint8Array; fast: boolean; dht: boolean; encrypted: boolean }): void {
-    this.info = info;
-    this.swarm.ready(this);
-  }
-
-  extended(info: ExtendedHandshake): void {
+  override extended(info: ExtendedHandshake): void {
     const isFirst = this.extensions === null;
-    this.extensions = info;
-    this.swarm.extended(this);
+    super.extended(info);
     // Without BEP 6 there is no way to reject a request that isn't served.
     if (!isFirst || this.isClosed || info.live === null || !this.info!.fast) return;
     this.link!.unchoke();
     this.link!.interested();
     this.peer = this.swarm.node.connected(new SessionLink(this, this.swarm), { ...info.live, host: this.host });
-    if (this.isIncoming && info.live.isOpen !== undefined) this.reach = info.live.isOpen ? "open" : "closed";
+    if (this.incoming && info.live.isOpen !== undefined) this.reach = info.live.isOpen ? "open" : "closed";
     this.swarm.joined(this);
   }
 
@@ -147,19 +104,8 @@ export class LiveSession implements PeerLinkHandlers {
     if (this.peer !== null && target !== null) this.swarm.node.block(this.peer, seq, offset, target);
   }
 
-  dhtPort(port: number): void {
-    this.swarm.dhtNode({ host: this.link!.remote.host, port });
-  }
-
-  peers(added: readonly SocketAddress[]): void {
-    this.swarm.peersLearnt(this, added);
-  }
-
-  close(error: Error | null): void {
-    if (this.isClosed) return;
-    this.isClosed = true;
+  protected left(): void {
     if (this.peer !== null) this.swarm.node.disconnected(this.peer);
-    this.swarm.closedSession(this, error);
   }
 
   // Members of a live swarm use none of these.
@@ -180,10 +126,10 @@ export class LiveSession implements PeerLinkHandlers {
 /** A session as the node sees it. */
 class SessionLink implements LiveLink {
   private readonly session: LiveSession;
-  private readonly swarm: LiveSessionHost;
+  private readonly swarm: LiveNeighbours;
   private readonly link: PeerLink;
 
-  constructor(session: LiveSession, swarm: LiveSessionHost) {
+  constructor(session: LiveSession, swarm: LiveNeighbours) {
     this.session = session;
     this.swarm = swarm;
     this.link = session.link!;

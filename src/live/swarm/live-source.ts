@@ -3,6 +3,7 @@ import type { LiveMetainfo } from "../../metainfo/live.ts";
 import type { ServerScope } from "../../discovery/types.ts";
 import type { Magnet } from "../../metainfo/types.ts";
 import type { MemberFigures } from "./member-figures.ts";
+import type { Lease } from "../../swarm/leases.ts";
 import type { LiveNode } from "../node/live-node.ts";
 
 /** What `stat` reports about the swarm. Rates are means over the last 2 s. */
@@ -33,12 +34,6 @@ export interface LiveSource {
   onPiece(listener: () => void): () => void;
 }
 
-/** Keeps a broadcast joined. When the last lease is released, the broadcast lingers like any swarm, then is left. */
-export interface LiveLease {
-  readonly source: LiveSource;
-  release(): void;
-}
-
 /** What to join. */
 export interface LiveTarget {
   readonly metainfo: LiveMetainfo;
@@ -51,7 +46,7 @@ export interface LiveTarget {
 /** The broadcasts of an engine. */
 export interface LiveSwarms {
   /** Joins, or shares what is joined already. Throws `closed`, or `too_busy`. */
-  acquire(target: LiveTarget): LiveLease;
+  acquire(target: LiveTarget): Lease<LiveSource>;
   /** The broadcast of an infohash (40 hex) if it is joined, or sent by this engine, else null. */
   running(infohashHex: string): LiveMetainfo | null;
 }

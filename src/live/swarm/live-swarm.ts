@@ -3,16 +3,17 @@ import { type ServerScope, trackerTrouble } from "../../discovery/types.ts";
 import { MillraceError } from "../../errors.ts";
 import type { SocketAddress, Timer } from "../../ports.ts";
 import { learnNamedPeers, namedDhtNodes } from "../../swarm/named-peers.ts";
+import type { KnownAddress } from "../../swarm/address-book.ts";
 import { Announcing } from "../../swarm/announcing.ts";
 import { BROADCAST, SearchPace } from "../../swarm/search-pace.ts";
 import type { SwarmContext } from "../../swarm/context.ts";
-import type { GuestSwarm } from "../../swarm/manager.ts";
+import type { LeasedSwarm } from "../../swarm/leases.ts";
 import type { LiveMetainfo } from "../../metainfo/live.ts";
-import type { LinkSettings } from "../../wire/options.ts";
-import type { PeerLink, PeerLinkHandlers } from "../../wire/types.ts";
+import type { AcceptTarget } from "../../wire/options.ts";
+import type { LiveOffer } from "../../wire/types.ts";
 import { BoundedVerifier } from "./bounded-verifier.ts";
 import { LiveNode } from "../node/live-node.ts";
-import { LivePeers } from "./live-peers.ts";
+import { type LiveBroadcast, LivePeers } from "./live-peers.ts";
 import type { LiveSource, LiveTarget } from "./live-source.ts";
 import { MAX_SHOWN_MEMBERS, type MemberFigures, memberFigures } from "./member-figures.ts";
 import type { LiveSwarmStatus } from "./live-swarm-status.ts";
@@ -43,13 +44,15 @@ export interface LiveSwarmOptions {
 }
 
 /** A live swarm that this engine is a member of. Runs until `close`. */
-export class LiveSwarm implements LiveSource, GuestSwarm {
+export class LiveSwarm implements LiveSource, LeasedSwarm, LiveBroadcast {
   readonly metainfo: LiveMetainfo;
   readonly role: "source" | "viewer";
   readonly node: LiveNode;
   readonly peers: LivePeers;
+  readonly uplink: Uplink;
+  readonly offer: LiveOffer;
+  readonly proofs: SourceProofs;
   private readonly context: SwarmContext;
-  private readonly uplink: Uplink;
   private readonly discovery: Announcing;
   private readonly listeners = new Set<() => void>();
   private trouble: string | null = null;
@@ -85,31 +88,25 @@ export class LiveSwarm implements LiveSource, GuestSwarm {
         for (const listener of [...this.listeners]) listener();
       },
     });
-    this.peers = new LivePeers(context, {
-      metainfo,
-      node: this.node,
-      uplink: this.uplink,
+    this.offer = {
+      role,
       // A limit says what may be sent, not what the line carries. The user of a broadcaster is assumed to know both.
-      offer: {
-        role,
-        upBytesPerS: role === "source" && limit < Infinity ? limit : null,
-        get clockMs() {
-          return clock.now();
-        },
-        get isOpen() {
-          const { state } = context.reachability;
-          return state === "unknown" ? undefined : state === "open";
-        },
+      upBytesPerS: role === "source" && limit < Infinity ? limit : null,
+      get clockMs() {
+        return clock.now();
       },
-      proofs: new SourceProofs({
-        peerId: context.peerId,
-        sign: signer && ((receiverId, senderId) => signer.signSource(receiverId, senderId)),
-        verify: async (...proof) => (await verifier).source(...proof),
-        proven: ({ address }) => address && this.peers.redial.isSource(address),
-      }),
-      random: Math.random,
-      everyRound: (nowMs) => this.seekPeers(nowMs),
+      get isOpen() {
+        const { state } = context.reachability;
+        return state === "unknown" ? undefined : state === "open";
+      },
+    };
+    this.proofs = new SourceProofs({
+      peerId: context.peerId,
+      sign: signer && ((receiverId, senderId) => signer.signSource(receiverId, senderId)),
+      verify: async (...proof) => (await verifier).source(...proof),
+      proven: ({ address }) => address && this.peers.redial.isSource(address),
     });
+    this.peers = new LivePeers(context, this);
     this.peers.rule.joinedBy(options.servers);
     this.discovery = new Announcing(context.discovery, {
       infohash: metainfo.infohash,
@@ -127,8 +124,21 @@ export class LiveSwarm implements LiveSource, GuestSwarm {
     this.timer = clock.setTimeout(() => this.tick(), TICK_MS);
   }
 
+  get infohashHex(): string {
+    return this.metainfo.infohashHex;
+  }
+
   get peerCount(): number {
     return this.peers.count;
+  }
+
+  /** A broadcaster that stopped has no reason to linger. */
+  lingerMs(longestMs: number): number {
+    return this.role === "source" ? 0 : longestMs;
+  }
+
+  knownAddresses(): readonly KnownAddress[] {
+    return this.peers.book.list();
   }
 
   /** Starts to look for peers once it is reachable itself. */
@@ -148,7 +158,7 @@ export class LiveSwarm implements LiveSource, GuestSwarm {
     });
   }
 
-  admit(remote: SocketAddress): { settings: LinkSettings; attach: (link: PeerLink) => PeerLinkHandlers } | null {
+  admit(remote: SocketAddress): AcceptTarget | null {
     return this.peers.admit(remote);
   }
 
@@ -203,7 +213,7 @@ export class LiveSwarm implements LiveSource, GuestSwarm {
 
   private async leave(): Promise<void> {
     this.timer.cancel();
-    this.ending.abort(closedError());
+    this.ending.abort(new MillraceError("closed", "the swarm was closed"));
     const discovery = this.discovery.close();
     this.peers.close();
     this.uplink.close();
@@ -215,8 +225,11 @@ export class LiveSwarm implements LiveSource, GuestSwarm {
     });
   }
 
-  /** A broadcaster that nobody can connect to dials its first viewers itself, so that several of them pass the stream on. */
-  private seekPeers(nowMs: number): void {
+  /**
+   * Looks for more peers. A broadcaster that nobody can connect to dials its first viewers itself, so that several of them
+   * pass the stream on.
+   */
+  everyRound(nowMs: number): void {
     const { memberCount } = this.peers;
     const enough = this.role === "source" ? ENOUGH_HEADS : 1;
     const isLonely = memberCount < enough && this.context.reachability.state !== "open";
@@ -232,9 +245,4 @@ export class LiveSwarm implements LiveSource, GuestSwarm {
     this.timer = this.context.ports.clock.setTimeout(() => this.tick(), TICK_MS);
     this.node.tick();
   }
-}
-
-/** The error of a call after closing. */
-export function closedError(): MillraceError {
-  return new MillraceError("closed", "the engine is closing");
 }

@@ -1,7 +1,4 @@
 /** When a connection of a live swarm is given up. */
-import { MillraceError } from "../../errors.ts";
-import { samePeerId } from "../../swarm/address.ts";
-import { redundantOf } from "../../swarm/link-ends.ts";
 import type { LiveNode } from "../node/live-node.ts";
 import type { LiveSession } from "./live-session.ts";
 
@@ -19,26 +16,9 @@ const STALLED_MS = 5_000;
 const QUIET_MS = 3_000;
 
 /** Whether a connection is over when its peer connects again: it only fetched the metadata, or is dead without knowing it. */
-function isOver(session: LiveSession, nowMs: number): boolean {
+export function isOver(session: LiveSession, nowMs: number): boolean {
   if (session.extensions !== null && session.peer === null) return true;
   return nowMs - session.link!.lastReceivedMs > QUIET_MS;
-}
-
-/** Ends all connections but one to the peer of `session`, which has just shaken hands. Returns true when `session` ended. */
-export function dropTwins(
-  session: LiveSession,
-  others: Iterable<LiveSession>,
-  ownPeerId: Uint8Array,
-  nowMs: number,
-): boolean {
-  const { peerId } = session.info!;
-  for (const other of others) {
-    if (other === session || !other.isReady || !samePeerId(other.info!.peerId, peerId)) continue;
-    const loser = isOver(other, nowMs) ? other : redundantOf(other, session, ownPeerId);
-    loser.drop(new MillraceError("conflict", "connected twice to one peer"));
-    if (loser === session) return true;
-  }
-  return false;
 }
 
 /** Why `session` should end; null when nothing is wrong. */

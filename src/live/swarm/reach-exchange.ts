@@ -4,15 +4,16 @@
  * brought together with each other.
  */
 import { deadline } from "../../bytes/deadline.ts";
-import type { SocketAddress, TcpConnection, Timer } from "../../ports.ts";
+import type { SocketAddress, Timer } from "../../ports.ts";
 import { hostKey } from "../../swarm/address.ts";
 import type { SwarmContext } from "../../swarm/context.ts";
 import type { Reach } from "../../swarm/reachability.ts";
+import type { UtpEndpoint } from "../../utp/utp-endpoint.ts";
 import { encodeReachMessage, MAX_TOLD_PEERS, type ReachMessage } from "../reach-messages.ts";
 import type { PunchMessage } from "../punch-messages.ts";
 import { subnetOf } from "../node/subnet.ts";
-import { HolePunching } from "./hole-punching.ts";
-import { Introductions } from "./introductions.ts";
+import { HolePunching, type PunchingSwarm } from "./hole-punching.ts";
+import { type IntroducingSwarm, Introductions } from "./introductions.ts";
 import type { LiveSession } from "./live-session.ts";
 
 /** Time from a newcomer's arrival to the report about it, ms: others may come with it. */
@@ -29,21 +30,13 @@ const MAX_REMEMBERED = 256;
 const MAX_HELPED = 4;
 const HELP_TIMEOUT_MS = 3_000;
 
-/** What the exchange needs of its swarm. */
-export interface ReachExchangeHost {
-  readonly context: SwarmContext;
+/** The swarm whose members help each other (`LivePeers`). */
+export interface ReachSwarm extends PunchingSwarm, IntroducingSwarm {
+  readonly utp: UtpEndpoint;
   /** False in private swarms (BEP 27), and where peers are not exchanged: then no member hears of others. */
   readonly tellsPeers: boolean;
-  now(): number;
-  /** Whether an address that its owner reported may be dialled. */
-  mayDial(address: SocketAddress): boolean;
   /** The member at `source` says that a member can be connected to there. */
-  reachable(address: SocketAddress, source: string): void;
-  /** As in `HolePunchingHost`. */
-  neighbours(): number;
-  mayReach(address: SocketAddress, source: string): boolean;
-  wants(host: string, peerId: Uint8Array): boolean;
-  met(connection: TcpConnection, isInitiator: boolean): void;
+  learnReachable(address: SocketAddress, source: string): void;
 }
 
 interface Partner {
@@ -58,7 +51,8 @@ interface Partner {
 
 /** The exchange of one swarm. */
 export class ReachExchange {
-  private readonly host: ReachExchangeHost;
+  private readonly context: SwarmContext;
+  private readonly swarm: ReachSwarm;
   private readonly partners = new Map<LiveSession, Partner>();
   private readonly ending = new AbortController();
   private timer: Timer | null = null;
@@ -67,24 +61,17 @@ export class ReachExchange {
   private readonly introductions: Introductions;
   private readonly punching: HolePunching;
 
-  constructor(host: ReachExchangeHost) {
-    this.host = host;
-    const { ports, reachability, utp } = host.context;
-    this.own = reachability.state;
-    const parts = { clock: ports.clock, utp, reach: () => reachability.state };
-    this.introductions = new Introductions({ ...parts, utpPort: () => host.context.utpPort() });
-    this.punching = new HolePunching({
-      ...parts,
-      neighbours: () => host.neighbours(),
-      mayReach: (address, source) => host.mayReach(address, source),
-      wants: (name, peerId) => host.wants(name, peerId),
-      met: (connection, isInitiator) => host.met(connection, isInitiator),
-    });
+  constructor(context: SwarmContext, swarm: ReachSwarm) {
+    this.context = context;
+    this.swarm = swarm;
+    this.own = swarm.reach();
+    this.introductions = new Introductions(swarm);
+    this.punching = new HolePunching(swarm);
   }
 
   /** A member joined. */
   joined(session: LiveSession): void {
-    const nowMs = this.host.now();
+    const nowMs = this.swarm.clock.monotonic();
     this.partners.set(session, {
       told: new Set(),
       toldMs: -Infinity,
@@ -92,7 +79,7 @@ export class ReachExchange {
       creditMs: nowMs,
       helped: false,
     });
-    if (this.host.tellsPeers) this.punching.joined(session);
+    if (this.swarm.tellsPeers) this.punching.joined(session);
     this.gather();
   }
 
@@ -114,20 +101,19 @@ export class ReachExchange {
         this.gather();
       }
       if (message.asks) void this.help(session, partner);
-    } else if (!this.host.tellsPeers) return;
+    } else if (!this.swarm.tellsPeers) return;
     else if (message.type === "seek") {
       this.introductions.sought(session, message.isWanted);
       this.gather();
     } else if (message.type !== "peers") this.punching.message(session, message);
     else if (this.mayTell(partner)) {
-      for (const address of message.addresses) this.host.reachable(address, session.link!.remote.host);
+      for (const address of message.addresses) this.swarm.learnReachable(address, session.host);
     }
   }
 
   /** Call it about every second. */
   round(): void {
-    const { reachability } = this.host.context;
-    const { state } = reachability;
+    const state = this.swarm.reach();
     if (state !== this.own) {
       this.own = state;
       for (const session of this.partners.keys()) {
@@ -136,7 +122,7 @@ export class ReachExchange {
     }
     if (state === "unknown") this.askForHelp();
     this.tell();
-    if (!this.host.tellsPeers) return;
+    if (!this.swarm.tellsPeers) return;
     this.introductions.arrange();
     this.punching.seek();
   }
@@ -150,7 +136,7 @@ export class ReachExchange {
   }
 
   private mayTell(partner: Partner): boolean {
-    const nowMs = this.host.now();
+    const nowMs = this.swarm.clock.monotonic();
     partner.credit = Math.min(TOLD_BURST, partner.credit + (nowMs - partner.creditMs) / TELL_INTERVAL_MS);
     partner.creditMs = nowMs;
     if (partner.credit < 1) return false;
@@ -159,7 +145,7 @@ export class ReachExchange {
   }
 
   private gather(): void {
-    this.timer ??= this.host.context.ports.clock.setTimeout(() => {
+    this.timer ??= this.swarm.clock.setTimeout(() => {
       this.timer = null;
       this.tell();
       this.introductions.arrange();
@@ -168,8 +154,8 @@ export class ReachExchange {
 
   /** Reports members that can be connected to, the latest first, to all that may need them. */
   private tell(): void {
-    if (!this.host.tellsPeers) return;
-    const nowMs = this.host.now();
+    if (!this.swarm.tellsPeers) return;
+    const nowMs = this.swarm.clock.monotonic();
     const open = [...this.partners.keys()].reverse().filter(({ reach, address }) =>
       reach === "open" && address !== null
     );
@@ -190,7 +176,7 @@ export class ReachExchange {
   }
 
   private askForHelp(): void {
-    const { reachability } = this.host.context;
+    const { reachability } = this.context;
     for (const session of this.partners.keys()) {
       // An incoming connection has answered the question, unless it is from our own network.
       if (session.incoming) continue;
@@ -206,10 +192,10 @@ export class ReachExchange {
    */
   private async help(session: LiveSession, partner: Partner): Promise<void> {
     const port = session.extensions?.listenPort ?? null;
-    const { ports, slots } = this.host.context;
+    const { ports, slots } = this.context;
     if (partner.helped || port === null || this.helping >= MAX_HELPED) return;
     const address = { host: hostKey(session.link!.remote.host), port };
-    if (!this.host.mayDial(address) || !slots.tryTake()) return;
+    if (!this.swarm.rule.allows(address, "incoming", null) || !slots.tryTake()) return;
     partner.helped = true;
     this.helping++;
     const limit = deadline(ports.clock, HELP_TIMEOUT_MS, this.ending.signal);

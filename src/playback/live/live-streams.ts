@@ -1,6 +1,7 @@
 /** The broadcasts that are being played: sessions on the same one share its window. */
-import type { LiveLease, LiveSwarms, LiveTarget } from "../../live/swarm/live-source.ts";
+import type { LiveSource, LiveSwarms, LiveTarget } from "../../live/swarm/live-source.ts";
 import type { Clock } from "../../ports.ts";
+import type { Lease } from "../../swarm/leases.ts";
 import { LiveStream, type LiveStreamOptions } from "./live-stream.ts";
 
 /** How the window of a new stream of that infohash is kept. */
@@ -17,7 +18,7 @@ const MAX_REMEMBERED = 1000;
 
 interface Entry {
   readonly stream: LiveStream;
-  readonly lease: LiveLease;
+  readonly lease: Lease<LiveSource>;
   users: number;
 }
 
@@ -75,7 +76,7 @@ export class LiveStreams {
     const least = this.entries.get(infohashHex)?.stream.cuts.next ?? this.numbers.get(infohashHex) ?? 0;
     const entry = {
       lease,
-      stream: new LiveStream(lease.source, this.clock, { ...this.windowOf(infohashHex), leastNumber: least }),
+      stream: new LiveStream(lease.swarm, this.clock, { ...this.windowOf(infohashHex), leastNumber: least }),
       users: 0,
     };
     this.entries.set(infohashHex, entry);

@@ -2,9 +2,10 @@
 import { loadPorts } from "../../../platform/detect.ts";
 import type { Ports } from "../../../src/ports.ts";
 import type { PieceCache } from "../../../src/storage/types.ts";
+import type { Lease } from "../../../src/swarm/leases.ts";
 import { createSwarmManager, type SwarmManagerOptions, type TorrentSwarmManager } from "../../../src/swarm/manager.ts";
 import type { TorrentSwarm } from "../../../src/swarm/torrent-swarm.ts";
-import type { SwarmLease, SwarmTarget } from "../../../src/swarm/types.ts";
+import type { SwarmTarget } from "../../../src/swarm/types.ts";
 import { createPeerId } from "../../../src/wire/peer-id.ts";
 import { MemoryCache, MemoryStore } from "./memory-cache.ts";
 import type { TestTorrent } from "./torrent.ts";
@@ -14,7 +15,7 @@ export interface Node {
   readonly manager: TorrentSwarmManager;
   readonly cache: PieceCache;
   readonly address: { host: string; port: number };
-  join(target: SwarmTarget): SwarmLease & { readonly swarm: TorrentSwarm };
+  join(target: SwarmTarget): Lease<TorrentSwarm>;
 }
 
 /** Starts peers and closes them all. */

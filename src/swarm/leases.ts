@@ -1,0 +1,132 @@
+/** The running swarms of an engine, of torrents and of broadcasts: each is shared by the leases on it, and kept for a while after the last. */
+import { MillraceError } from "../errors.ts";
+import type { Clock, SocketAddress, Timer } from "../ports.ts";
+import type { AcceptTarget } from "../wire/options.ts";
+import type { KnownAddress } from "./address-book.ts";
+
+/** Swarms at once. Each costs connections, announces and memory; sessions share them. */
+const MAX_SWARMS = 256;
+
+/** Keeps a swarm running; when the last lease is released the swarm lingers, then closes. */
+export interface Lease<Swarm> {
+  readonly swarm: Swarm;
+  /** Ends this lease; calling it again does nothing. `atOnce`: the swarm does not linger. Default false. */
+  release(options?: { readonly atOnce?: boolean }): void;
+}
+
+/** A swarm of any kind, as the others of its engine see it. */
+export interface LeasedSwarm {
+  /** 40 hex digits; two swarms never have the same. */
+  readonly infohashHex: string;
+  /** Connections, including those still in their handshake. */
+  readonly peerCount: number;
+  /** How long it is worth keeping after its last lease, ms, from 0 to `longestMs`. */
+  lingerMs(longestMs: number): number;
+  /** Peer addresses learnt so far, with their origins. */
+  knownAddresses(): readonly Pick<KnownAddress, "address" | "origin">[];
+  /** For the listener: how to take an incoming link; null refuses it. */
+  admit(remote: SocketAddress): AcceptTarget | null;
+  /** There may be room for peers: dials. */
+  pump(): void;
+  close(): Promise<void>;
+}
+
+interface Entry {
+  readonly swarm: LeasedSwarm;
+  readonly left: () => void;
+  leases: number;
+  linger: Timer | null;
+}
+
+/** The table of running swarms. */
+export class LeasedSwarms {
+  readonly #clock: Clock;
+  readonly #lingerMs: number;
+  readonly #entries = new Map<string, Entry>();
+  /** Swarms being closed. */
+  readonly #closing = new Map<string, Promise<void>>();
+  #isClosed = false;
+
+  /** `lingerMs`: the longest that a swarm stays after its last lease. */
+  constructor(clock: Clock, lingerMs: number) {
+    this.#clock = clock;
+    this.#lingerMs = lingerMs;
+  }
+
+  list(): readonly LeasedSwarm[] {
+    return [...this.#entries.values()].map(({ swarm }) => swarm);
+  }
+
+  get(infohashHex: string): LeasedSwarm | undefined {
+    return this.#entries.get(infohashHex)?.swarm;
+  }
+
+  isLeased({ infohashHex }: LeasedSwarm): boolean {
+    return (this.#entries.get(infohashHex)?.leases ?? 0) > 0;
+  }
+
+  /** Call it before making a swarm. Ends a lingering one if necessary; throws `too_busy` when all are in use, or `closed`. */
+  makeRoom(): void {
+    if (this.#isClosed) throw new MillraceError("closed", "the engine is closing");
+    if (this.#entries.size < MAX_SWARMS) return;
+    const idle = this.list().find((swarm) => !this.isLeased(swarm));
+    if (idle === undefined) throw new MillraceError("too_busy", "too many torrents at once");
+    void this.leave(idle);
+  }
+
+  /**
+   * Adds a swarm. Another one of its infohash ends, whatever leases there are. `left` is called when this one is closing:
+   * it is no longer in the table, and its figures are final.
+   */
+  add(swarm: LeasedSwarm, left: () => void): void {
+    const before = this.get(swarm.infohashHex);
+    if (before !== undefined) void this.leave(before);
+    this.#entries.set(swarm.infohashHex, { swarm, left, leases: 0, linger: null });
+  }
+
+  /** Takes a lease on a swarm of the table. `released` is called when it ends, with the number of those that remain. */
+  lease<S extends LeasedSwarm>(swarm: S, released: (remaining: number) => void = () => {}): Lease<S> {
+    const entry = this.#entries.get(swarm.infohashHex)!;
+    entry.leases++;
+    entry.linger?.cancel();
+    let isReleased = false;
+    const release: Lease<S>["release"] = ({ atOnce = false } = {}) => {
+      if (isReleased) return;
+      isReleased = true;
+      released(--entry.leases);
+      if (entry.leases > 0 || this.get(swarm.infohashHex) !== swarm) return;
+      const lingerMs = atOnce ? 0 : swarm.lingerMs(this.#lingerMs);
+      if (lingerMs === 0) void this.leave(swarm);
+      else entry.linger = this.#clock.setTimeout(() => void this.leave(swarm), lingerMs);
+    };
+    return { swarm, release };
+  }
+
+  /** Closes a swarm, whatever leases there are; resolves when it is closed. */
+  leave(swarm: LeasedSwarm): Promise<void> {
+    const { infohashHex } = swarm;
+    const entry = this.#entries.get(infohashHex);
+    if (entry?.swarm !== swarm) return this.closed(infohashHex);
+    this.#entries.delete(infohashHex);
+    entry.linger?.cancel();
+    entry.left();
+    const job = swarm.close().finally(() => {
+      if (this.#closing.get(infohashHex) === job) this.#closing.delete(infohashHex);
+    });
+    this.#closing.set(infohashHex, job);
+    for (const other of this.list()) other.pump();
+    return job;
+  }
+
+  /** Resolves when the swarm of that infohash that was left last is closed; at once when none is closing. */
+  async closed(infohashHex: string): Promise<void> {
+    await this.#closing.get(infohashHex);
+  }
+
+  /** Leaves every swarm; resolves when all are closed. None is added any more. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    for (const swarm of this.list()) void this.leave(swarm);
+    await Promise.all(this.#closing.values());
+  }
+}

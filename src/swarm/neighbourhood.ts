@@ -1,0 +1,325 @@
+/** The neighbours of one swarm, of a torrent or a broadcast: from address to connection to session, and how each ends. */
+import type { PeerOrigin, ServerScope } from "../discovery/types.ts";
+import { hasCode, MillraceError } from "../errors.ts";
+import type { Clock, SocketAddress, TcpConnection, Timer } from "../ports.ts";
+import type { AcceptTarget, LinkSettings } from "../wire/options.ts";
+import type { PeerLink, PeerLinkHandlers } from "../wire/types.ts";
+import { hostKey, samePeerId } from "./address.ts";
+import type { AddressBook, KnownAddress } from "./address-book.ts";
+import type { SwarmContext } from "./context.ts";
+import { SwarmDialRule } from "./dial-rule.ts";
+import { Dialer, type DialingSwarm } from "./dialer.ts";
+import { redundantOf } from "./link-ends.ts";
+import type { Neighbour, NeighbourSwarm } from "./neighbour.ts";
+import { PexRounds } from "./pex-rounds.ts";
+import { RateMeter } from "./rate-meter.ts";
+
+/** How often neighbours are examined, ms. */
+const ROUND_MS = 1_000;
+
+/**
+ * Dials, accepts, bans and ends the neighbours of a swarm. What it leaves to its two kinds (`Peers`, `LivePeers`): what a
+ * session is, how many are wanted, who gets a place, and what is done about them every second.
+ */
+export abstract class Neighbourhood<Session extends Neighbour & PeerLinkHandlers>
+  implements NeighbourSwarm, DialingSwarm {
+  abstract readonly book: AddressBook;
+  readonly clock: Clock;
+  readonly rule: SwarmDialRule;
+  readonly downloadRate: RateMeter;
+  readonly uploadRate: RateMeter;
+  protected readonly context: SwarmContext;
+  protected isClosed = false;
+  readonly #infohash: Uint8Array;
+  readonly #sessions = new Map<number, Session>();
+  readonly #dialer: Dialer;
+  readonly #pex: PexRounds;
+  #nextId = 1;
+  #timer: Timer;
+  #isCongested = false;
+
+  /** `pexFirstMs`: age at which a neighbour first hears of others. */
+  constructor(context: SwarmContext, infohash: Uint8Array, pexFirstMs: number) {
+    this.context = context;
+    this.clock = context.ports.clock;
+    this.rule = new SwarmDialRule(context.dialRule);
+    this.downloadRate = new RateMeter(this.now());
+    this.uploadRate = new RateMeter(this.now());
+    this.#infohash = infohash;
+    this.#dialer = new Dialer(this, context.ports.tcp, context.slots);
+    this.#pex = new PexRounds(pexFirstMs);
+    this.#timer = this.clock.setTimeout(() => this.#everyRound(), ROUND_MS);
+  }
+
+  /** BEP 27: peers come from trackers alone. */
+  protected abstract readonly isPrivate: boolean;
+
+  /** How many more neighbours are wanted, without a look at the engine's limit. */
+  protected abstract wanted(): number;
+
+  /** Whether an incoming connection from this host gets a place; another neighbour may give way to it. */
+  protected abstract makePlace(host: string): boolean;
+
+  protected abstract create(id: number, host: string, address: KnownAddress | null): Session;
+
+  /** Called every second. */
+  protected abstract round(nowMs: number): void;
+
+  /** A connection is open; call `join`. */
+  abstract connected(entry: KnownAddress, connection: TcpConnection, rttMs: number): void;
+
+  /** All connections, including those still in their handshake. */
+  get sessions(): Iterable<Session> {
+    return this.#sessions.values();
+  }
+
+  get count(): number {
+    return this.#sessions.size;
+  }
+
+  get(id: number): Session | undefined {
+    return this.#sessions.get(id);
+  }
+
+  /** A number for a source that is not a peer (a web seed). */
+  takeId(): number {
+    return this.#nextId++;
+  }
+
+  /** Neighbours that take part in the swarm. */
+  *members(): Iterable<Session> {
+    for (const session of this.sessions) if (session.isMember) yield session;
+  }
+
+  get memberCount(): number {
+    return [...this.members()].length;
+  }
+
+  /** Monotonic ms. */
+  now(): number {
+    return this.clock.monotonic();
+  }
+
+  /**
+   * Learns a literal address and dials it when the rule allows it and there is room. `source` and `scope` as in `NamedPeer`;
+   * by default the scope is the swarm's.
+   */
+  learn(address: SocketAddress, origin: PeerOrigin, source: string | null, scope?: ServerScope): void {
+    if (this.rule.allows(address, origin, source, scope)) this.adopt(address, origin);
+  }
+
+  /** As `learn`, for an address that the rule need not be asked about. */
+  adopt(address: SocketAddress, origin: PeerOrigin): void {
+    if (!this.isClosed && this.book.add(address, origin)) this.pump();
+  }
+
+  /** Dials if there is room. */
+  pump(): void {
+    this.#dialer.pump();
+  }
+
+  /** Takes an incoming link; null when there is no room for it. */
+  admit({ host }: SocketAddress): AcceptTarget | null {
+    return this.mayAdmit(host) ? { ...this.settings(), attach: (link) => this.accept(link) } : null;
+  }
+
+  /** Stops reading from all, or resumes. */
+  setCongested(value: boolean): void {
+    this.#isCongested = value;
+    for (const session of this.sessions) session.setPaused(2, value);
+  }
+
+  close(): void {
+    if (this.isClosed) return;
+    this.isClosed = true;
+    this.#timer.cancel();
+    this.#dialer.close();
+    this.dropAll("the swarm was closed");
+  }
+
+  // DialingSwarm
+
+  room(): number {
+    return this.isClosed ? 0 : Math.min(this.wanted(), this.context.globalRoom());
+  }
+
+  skips(host: string): boolean {
+    return this.isBanned(host);
+  }
+
+  // NeighbourSwarm
+
+  ready(session: Session): void {
+    const { peerId, dht } = session.info!;
+    for (const other of this.sessions) {
+      if (other === session || !other.isReady || !samePeerId(other.info!.peerId, peerId)) continue;
+      const loser = this.redundant(other, session);
+      loser.drop(new MillraceError("conflict", "connected twice to one peer"));
+      if (loser === session) return;
+    }
+    if (session.address !== null) session.address.failures = 0;
+    this.greet(session);
+    const dhtPort = this.context.discovery?.dhtPort ?? null;
+    if (dht && dhtPort !== null && !this.isPrivate) session.link!.sendDhtPort(dhtPort);
+    if (this.#isCongested) session.setPaused(2, true);
+  }
+
+  extended(session: Session): void {
+    const { yourIp } = session.extensions!;
+    if (yourIp !== null) this.context.externalAddresses.report(yourIp, session.host);
+    const port = session.listenPort;
+    if (session.address !== null || port === null) return;
+    const address = { host: hostKey(session.host), port };
+    if (this.rule.allows(address, "incoming", null)) this.book.add(address, "incoming");
+    const entry = this.book.get(address);
+    if (entry?.state !== "idle") return;
+    entry.state = "connected";
+    session.address = entry;
+  }
+
+  downloaded(session: Session, bytes: number): void {
+    this.downloadRate.add(bytes, this.now());
+    const { downloadBucket } = this.context;
+    downloadBucket.spend(bytes);
+    if (downloadBucket.open) return;
+    session.setPaused(1, true);
+    downloadBucket.whenOpen(() => session.setPaused(1, false));
+  }
+
+  uploaded(bytes: number): void {
+    this.uploadRate.add(bytes, this.now());
+  }
+
+  peersLearnt(session: Session, added: readonly SocketAddress[]): void {
+    if (!this.tellsPeers) return;
+    for (const address of added) this.learn(address, "pex", session.host);
+  }
+
+  dhtNode(address: SocketAddress): void {
+    if (this.isPrivate) return;
+    if (this.rule.allows(address, "incoming", null)) this.context.discovery?.addDhtNode(address);
+  }
+
+  ended(session: Session, error: Error | null): void {
+    if (!this.#sessions.delete(session.id)) return;
+    this.#pex.left(session);
+    if (hasCode(error, "protocol_violation") && session.info !== null) this.ban(session.host, error.message);
+    if (session.address !== null) this.settle(session, session.address, error);
+    this.left(session);
+    if (!this.isClosed) this.pump();
+  }
+
+  /** Peer exchange is on, and this is no private swarm (BEP 27). */
+  get tellsPeers(): boolean {
+    return this.context.pex && !this.isPrivate;
+  }
+
+  /** Tells members of each other, those to whom a message is due. */
+  protected exchangePeers(nowMs: number): void {
+    if (this.tellsPeers) this.#pex.run([...this.members()], nowMs);
+  }
+
+  /** Begins a session; `address`: where it was dialled, null for an incoming one. Set its link in the same turn. */
+  protected open(host: string, address: KnownAddress | null): Session {
+    const session = this.create(this.#nextId++, host, address);
+    this.#sessions.set(session.id, session);
+    return session;
+  }
+
+  /** Begins a session on a link that came in. */
+  protected accept(link: PeerLink): Session {
+    const session = this.open(link.remote.host, null);
+    session.link = link;
+    return session;
+  }
+
+  /** Begins a session on a connection that was dialled. */
+  protected join(entry: KnownAddress, connection: TcpConnection): Session {
+    entry.state = "connected";
+    const session = this.open(connection.remote.host, entry);
+    this.shake(session, connection, this.encrypts(entry));
+    return session;
+  }
+
+  /** Sends our handshake. */
+  protected shake(session: Session, connection: TcpConnection, isEncrypted: boolean): void {
+    session.link = this.context.connectPeer(connection, {
+      ...this.settings(),
+      clock: this.clock,
+      encryption: isEncrypted ? "prefer" : "accept",
+      handlers: session,
+    });
+  }
+
+  /** Whether a connection to this address begins encrypted. */
+  protected encrypts(entry: KnownAddress): boolean {
+    const { encryption } = this.context;
+    return encryption !== "off" && entry.flipEncryption !== (encryption === "prefer");
+  }
+
+  /** What our handshake says. */
+  protected settings(): LinkSettings {
+    return {
+      infohash: this.#infohash,
+      peerId: this.context.peerId,
+      dht: this.context.discovery?.dhtPort != null && !this.isPrivate,
+      pex: this.tellsPeers,
+      listenPort: this.context.listenPort(),
+    };
+  }
+
+  /** Which of two connections to one peer ends. */
+  protected redundant(older: Session, newer: Session): Session {
+    return redundantOf(older, newer, this.context.peerId);
+  }
+
+  /** Sends the first messages after the handshake. */
+  protected greet(_session: Session): void {}
+
+  /** A connection is over and its address settled. */
+  protected abstract left(session: Session): void;
+
+  /** Notes in the book how the connection to `entry` ended. */
+  protected settle(session: Session, entry: KnownAddress, error: Error | null): void {
+    const nowMs = this.now();
+    const isGreeted = session.info !== null;
+    if (session.isResting) this.book.rest(entry, nowMs, false);
+    // During a handshake, `conflict` means that our own peer id answered.
+    else if (hasCode(error, "conflict") && !isGreeted) entry.state = "self";
+    else if (isGreeted) this.book.ended(entry, nowMs);
+    else if (this.context.encryption !== "off" && !entry.flipEncryption) this.book.flip(entry, nowMs);
+    else {
+      entry.flipEncryption = false;
+      this.book.failed(entry, nowMs);
+    }
+  }
+
+  /** Bans a host and ends every connection to it. */
+  protected ban(host: string, reason: string): void {
+    this.context.ports.log.log("info", "peer banned", { host, reason });
+    this.context.bans.ban(host, this.now());
+    for (const session of [...this.sessions]) {
+      if (hostKey(session.host) === hostKey(host)) session.drop(new MillraceError("denied", "banned"));
+    }
+  }
+
+  protected isBanned(host: string): boolean {
+    return this.context.bans.has(host, this.now());
+  }
+
+  /** Whether an incoming connection from this host may come. */
+  protected mayAdmit(host: string): boolean {
+    return !this.isClosed && !this.isBanned(host) && this.makePlace(host);
+  }
+
+  protected dropAll(reason: string): void {
+    for (const session of [...this.sessions]) session.drop(new MillraceError("closed", reason));
+  }
+
+  #everyRound(): void {
+    if (this.isClosed) return;
+    this.round(this.now());
+    this.pump();
+    this.#timer = this.clock.setTimeout(() => this.#everyRound(), ROUND_MS);
+  }
+}
