@@ -62,7 +62,7 @@ export abstract class Neighbour<Swarm extends NeighbourSwarm = NeighbourSwarm> {
     return this.info !== null && !this.#isClosed;
   }
 
-  /** It takes part in the swarm: others are told of it. */
+  /** It takes part in the swarm, so others hear of it. */
   get isMember(): boolean {
     return this.isReady;
   }
@@ -70,7 +70,7 @@ export abstract class Neighbour<Swarm extends NeighbourSwarm = NeighbourSwarm> {
   /** It has everything. */
   abstract get isSeed(): boolean;
 
-  /** Nobody can connect to it, so others are not told of it. */
+  /** Nobody can connect to it, so its address is not passed on. */
   get isUnreachable(): boolean {
     return false;
   }
