@@ -78,7 +78,7 @@ async function broadcastUntil(stopped: Promise<void>, config: Config, ports: Por
       signal,
     });
     if (config.private && config.trackers.length === 0) {
-      ports.log.log("warn", "without --tracker only those who are given its address find a private broadcast");
+      ports.log.log("warn", "without --tracker a private broadcast is found only by peers that are given its address");
     }
     // The trackers of the broadcast are in its transport file.
     const options = { ...peersOnly(config, `${directory}/node`), trackers: [] };

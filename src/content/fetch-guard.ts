@@ -211,7 +211,9 @@ function requestHeaders(given: Readonly<Record<string, string>> = {}): Headers {
   try {
     headers = new Headers(given);
   } catch (cause) {
-    throw new MillraceError("invalid_argument", "invalid header: a character has no place in it", { cause });
+    throw new MillraceError("invalid_argument", "invalid header: it contains a character that is not allowed", {
+      cause,
+    });
   }
   if (!headers.has("user-agent")) headers.set("user-agent", `millrace/${VERSION}`);
   // Ranges count the bytes of what was stored, so nothing may be packed for the way.

@@ -37,7 +37,7 @@ export function createMetainfoFinder(parts: MetainfoFinderParts): MetainfoFinder
         clock,
         parts.timeoutMs,
         signal,
-        () => new MillraceError("timeout", "no peer told in time what the torrent holds"),
+        () => new MillraceError("timeout", "no peer sent the torrent's description in time"),
       );
       try {
         const { metainfo, magnet, servers = "any" } = await resolver.resolve(selector, {

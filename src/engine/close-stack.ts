@@ -38,7 +38,7 @@ export class CloseStack {
         try {
           await close();
         } catch (error) {
-          this.#log.log("warn", "a part did not close", { error });
+          this.#log.log("warn", "a part of the engine did not close", { error });
         }
       }));
     }

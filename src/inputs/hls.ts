@@ -91,7 +91,7 @@ class HlsReader {
         pauseMs = RETRY_FIRST_MS;
       } catch (error) {
         if (this.#signal.aborted || error instanceof FatalSourceError) throw error;
-        this.#ports.log.log("debug", "the HLS playlist could not be had", { reason: reasonOf(error) });
+        this.#ports.log.log("debug", "the HLS playlist could not be fetched", { reason: reasonOf(error) });
         if (this.#follower.isStale(clock.monotonic())) {
           yield { kind: "lost", reason: reasonOf(error) };
           // The address of the variant may have changed with the server.
@@ -107,7 +107,7 @@ class HlsReader {
         if (segment.unfit !== null) this.#refuse(segment.unfit);
         const bytes = segment.unfit === null ? await this.#segment(segment) : null;
         if (bytes !== null) yield { kind: "data", bytes };
-        else yield { kind: "lost", reason: `segment ${segment.sequence} could not be had` };
+        else yield { kind: "lost", reason: `segment ${segment.sequence} could not be fetched` };
         // A live playlist may have moved on meanwhile.
         if (!step.hasEnded && clock.monotonic() - step.atMs >= step.reloadMs) break;
       }

@@ -42,7 +42,7 @@ export async function* httpEvents(
     yield* checkedHead(body, (head) => {
       if (isTransportStream(head)) hasBegun = true;
       // A page that says that the server is being mended is no new format.
-      else if (hasBegun) throw new MillraceError("bad_media", "the server answered with something else than MPEG TS");
+      else if (hasBegun) throw new MillraceError("bad_media", "the server sent something other than MPEG TS");
       else throw new OtherFormat(isPlaylist(head));
     });
   };
@@ -52,7 +52,7 @@ export async function* httpEvents(
   } catch (error) {
     if (!(error instanceof OtherFormat)) throw error;
     if (error.isPlaylist) return yield* hlsEvents(ports, web, url, signal);
-    ports.log.log("info", `${describeUrl(url)} is no MPEG TS: ffmpeg makes one of it`);
+    ports.log.log("info", `${describeUrl(url)} is not MPEG TS: ffmpeg converts it`);
     yield* ffmpegEvents(ports, { url, before: ["-re"], onlyMedia: true, once }, signal);
   }
 }

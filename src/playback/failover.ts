@@ -121,7 +121,7 @@ async function* read(
     const next = failures > sources.length ? null : await another(parts, sources, index, signal);
     if (next === null && trouble === null) return;
     if (next === null) throw trouble;
-    parts.log.log("info", "another source of a channel goes on", { after: trouble ?? "the broadcast ended" });
+    parts.log.log("info", "another source of the channel continues", { after: trouble ?? "the broadcast ended" });
     ({ index, session } = next);
     splicer.changeSource();
   }

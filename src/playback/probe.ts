@@ -86,7 +86,7 @@ async function probeAddress(
   const inspection = await analyzer.inspect(url, context);
   // The response was a success; only players can judge a DASH manifest.
   if (inspection !== null || transportType === "dash") return { state: "alive", peers: null, message: "" };
-  return { state: "silent", peers: null, message: "the address leads to something else than a stream" };
+  return { state: "silent", peers: null, message: "the address leads to something other than a stream" };
 }
 
 /** The broadcast, when the metadata shows that it is one. */

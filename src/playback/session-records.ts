@@ -200,7 +200,7 @@ export class SessionRecords {
       await files.makeDirectory(stateDir!);
       await files.writeFile(pathIn(stateDir!), bytes, { mode: SECRET_MODE });
     }).catch((error) => {
-      log.log("warn", "sessions could not be kept: players that pause do not survive a restart", {
+      log.log("warn", "sessions could not be saved: paused players will not continue after a restart", {
         error,
       });
     });

@@ -38,5 +38,8 @@ export function mayJoin(running: PlaybackSession, request: StartRequest): boolea
 export function requireOtherSources(swarm: Swarm, magnet: Magnet | undefined): void {
   const { webSeeds, pieceCount } = swarm.metainfo!;
   if (webSeeds.length > 0 || (magnet?.webSeeds.length ?? 0) > 0 || swarm.status().havePieces === pieceCount) return;
-  throw new MillraceError("invalid_argument", "disable_p2p: this torrent has no web seed and is not here as a whole");
+  throw new MillraceError(
+    "invalid_argument",
+    "disable_p2p: this torrent has no web seed and is not completely in the cache",
+  );
 }

@@ -133,7 +133,7 @@ export class Players {
   async #device(id: string, caller: PlayerCaller): Promise<PlayerDevice> {
     const device = await this.#find(id);
     if (device === null) {
-      throw new MillraceError("not_found", "no player with this player_id is in reach; see get_available_players");
+      throw new MillraceError("not_found", "no player with this player_id is within reach; see get_available_players");
     }
     if (device.localOnly && !caller.isLocal) {
       throw new MillraceError("denied", "access denied: only callers on the engine's own machine use this player");

@@ -23,7 +23,7 @@ export async function askDevice(
     const body = response.body === null
       ? new Uint8Array()
       : await readBounded(response.body, MAX_ANSWER_BYTES, () =>
-        new MillraceError("too_large", "the device says too much"));
+        new MillraceError("too_large", "the device's response is too large"));
     return { status: response.status, text: new TextDecoder().decode(body) };
   } catch (cause) {
     if (signal.aborted) throw abortError(signal);

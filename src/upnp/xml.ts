@@ -10,7 +10,7 @@ export function readXml(text: string): XmlElement {
     const { root } = parseXml(trimEndOf(text, "\0").trimStart());
     if (root !== null) return root;
   } catch (cause) {
-    throw new MillraceError("protocol_violation", "the device sent something else than XML", { cause });
+    throw new MillraceError("protocol_violation", "the device sent something other than XML", { cause });
   }
   throw new MillraceError("protocol_violation", "the device sent an empty document");
 }

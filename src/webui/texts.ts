@@ -31,7 +31,7 @@ export function reasonText(reason: string): string | null {
 }
 
 /** What `get_media_files` says of a magnet whose description nobody sent. */
-const UNTOLD = "no peer told in time what the torrent holds";
+const UNTOLD = "no peer sent the torrent's description in time";
 
 /** What the engine said of a failure, in the page's words where it has some. */
 export function failureText(message: string): string {

@@ -236,7 +236,7 @@ test("disable_p2p is refused with its reason for streams that only peers provide
   const { bytes } = await transportFile(film, [], []);
   assertEquals(
     (await post(bytes, { disable_p2p: "1" })).error,
-    "disable_p2p: this torrent has no web seed and is not here as a whole",
+    "disable_p2p: this torrent has no web seed and is not completely in the cache",
   );
   const unknown = await ask(served, "getstream", { infohash: "ab".repeat(20), disable_p2p: "1" });
   assertEquals(unknown.error, "disable_p2p: only peers know this torrent; start its transport file");

@@ -42,7 +42,7 @@ test("CloseStack.close() closes the rest, and logs it, when a part throws or rej
   });
   await stack.close();
   assertEquals(closed, 2);
-  assertEquals(lines, ["warn: a part did not close", "warn: a part did not close"]);
+  assertEquals(lines, ["warn: a part of the engine did not close", "warn: a part of the engine did not close"]);
 });
 
 test("CloseStack.close() closes once when it is called twice, and aborts `signal` first", async () => {

@@ -90,7 +90,7 @@ test("an HLS source marks discontinuities and segments that cannot be fetched, a
       SEGMENTS[0]!.length,
       "the playlist has a discontinuity",
       SEGMENTS[1]!.length,
-      "segment 2 could not be had",
+      "segment 2 could not be fetched",
       SEGMENTS[3]!.length,
     ]);
     assertEquals(asked.filter((path) => path === "/gone.ts").length, 3);

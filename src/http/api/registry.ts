@@ -31,11 +31,11 @@ export interface MethodGroup {
 export const METHOD_GROUPS: readonly MethodGroup[] = [
   {
     name: "Access and status",
-    summary: "The access token, who may call, and how the engine is.",
+    summary: "The access token, access rules, and the state of the engine.",
     methods: [...ACCESS_METHODS, ...STATUS_METHODS],
   },
   { name: "Account", summary: "Who uses the engine.", methods: ACCOUNT_METHODS },
-  { name: "Players", summary: "Players in reach.", methods: [...PLAYER_METHODS, ...CAST_METHODS] },
+  { name: "Players", summary: "Players within reach.", methods: [...PLAYER_METHODS, ...CAST_METHODS] },
   {
     name: "Content",
     summary: "What an id, a torrent, a broadcast or an address holds.",

@@ -39,7 +39,7 @@ export function playbackPaths(components: Components): Json {
   });
   paths["/engine/stat/{infohash}/{session}"] = session({
     operationId: "session_stat",
-    summary: "How a session does; asking counts as activity.",
+    summary: "The state of a session; asking counts as activity.",
     parameters: [
       inQuery("skip_player_activity", {
         type: "integer",

@@ -187,7 +187,7 @@ async function measure(
         if (stream === main && keyframe) points.push(pts90k);
       }
     }
-    if (first90k === Infinity) throw new MillraceError("bad_media", "ffmpeg finds nothing to play in the file");
+    if (first90k === Infinity) throw new MillraceError("bad_media", "ffmpeg finds nothing playable in the file");
     // If the part read ends within a group, count that group as far as it was seen.
     let spacing90k = points.length > 0 ? last90k - points.at(-1)! : 0;
     for (let i = 1; i < points.length; i++) spacing90k = Math.max(spacing90k, points[i]! - points[i - 1]!);

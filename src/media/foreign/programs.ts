@@ -116,7 +116,7 @@ class Program implements ForeignRun {
     if (!done) {
       this.#givenBytes += value.length;
       if (this.#givenBytes <= this.#job.limitBytes) return value;
-      throw new MillraceError("bad_media", "the file is damaged: it becomes many times as large as it is");
+      throw new MillraceError("bad_media", "the file is damaged: its output would be many times its size");
     }
     const code = await withSignal(this.#child.exited, signal);
     if (code === 0 || this.#givenBytes > 0) return null;

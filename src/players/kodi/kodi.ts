@@ -116,7 +116,7 @@ export class KodiPlayer implements PlayerDevice {
 export function read<T>(form: z.ZodType<T>, said: unknown): T {
   const result = form.safeParse(said);
   if (result.success) return result.data;
-  throw new MillraceError("protocol_violation", "Kodi said something else than its API promises", {
+  throw new MillraceError("protocol_violation", "Kodi's response does not match its API", {
     cause: result.error,
   });
 }

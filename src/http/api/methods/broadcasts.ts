@@ -58,7 +58,7 @@ export const BROADCAST_METHODS: readonly Method[] = [
     name: "broadcast_start",
     summary:
       "Sends a file (whole path), an address, udp://, rtp:// or rtmp:// as a live broadcast until it is stopped or the " +
-      "engine ends. A later start with the same name continues under the same id. Answers when the source delivers.",
+      "engine ends. A later start with the same name continues under the same id. Returns when the source delivers.",
     public: false,
     remote: false,
     params: z.object({
@@ -72,7 +72,7 @@ export const BROADCAST_METHODS: readonly Method[] = [
   }),
   defineMethod({
     name: "broadcast_stop",
-    summary: "Stops a broadcast that broadcast_start started; viewers wait for it to go on.",
+    summary: "Stops a broadcast that broadcast_start started; viewers wait for it to continue.",
     public: false,
     remote: false,
     params: z.object({

@@ -85,7 +85,7 @@ export const EXTERNAL_METHODS: readonly Method[] = [
   }),
   defineMethod({
     name: "external_playlist_update",
-    summary: "Fetches an external playlist now and answers when its items are up to date.",
+    summary: "Fetches an external playlist now and returns when its items are up to date.",
     public: false,
     remote: true,
     params: z.object({ id: ID }),

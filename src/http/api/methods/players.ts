@@ -24,7 +24,7 @@ const callerOf = ({ callerIsLocal }: ApiCall) => ({ isLocal: callerIsLocal });
 export const PLAYER_METHODS: readonly Method[] = [
   defineMethod({
     name: "get_available_players",
-    summary: "Players in reach that the caller may use; programs on the engine's machine only for callers there.",
+    summary: "Players within reach that the caller may use; programs on the engine's machine only for callers there.",
     public: true,
     remote: true,
     params: z.object({ content_id: SELECTORS.content_id.describe("Needed by old versions alone; any text") }),
