@@ -80,14 +80,49 @@ test("SourcePlaces ends the trial of a child that nobody is fed through, and giv
   assertEquals(liar.peer.childMask, 0x04);
 });
 
-test("SourcePlaces gives a place to a tried child once others are fed through it", () => {
+test("SourcePlaces gives a place to a tried child once others were fed through it for six seconds", () => {
   const { stage, child, liar: strong, below } = crowded();
   stage.says(strong, { type: "subscribe", mask: 0x03, from: 6 });
   const other = proven(stage, BYTES_PER_S);
   vouch(stage, other, strong);
   vouch(stage, below, child);
-  pass(stage, 200);
+  pass(stage, POLICY.provenMs - 200);
+  assertEquals([strong.peer.childMask, child.peer.childMask], [0x03, 0xff]);
+  pass(stage, 400);
   assertEquals([strong.peer.childMask, child.peer.childMask], [0x03, 0xfc]);
+});
+
+test("SourcePlaces does not believe a few who vouch for one child while many are fed through another", () => {
+  const { stage, child, liar } = crowded();
+  stage.says(liar, { type: "subscribe", mask: 0x01, from: 6 });
+  for (let i = 0; i < 2 * POLICY.voucherShare - 1; i++) vouch(stage, proven(stage, BYTES_PER_S), child);
+  const accomplice = proven(stage, BYTES_PER_S);
+  vouch(stage, accomplice, liar);
+  const isVouched = () => {
+    pass(stage, 100);
+    return stage.node["children"].atSource!.isVouched(liar.peer, 0, stage.clock.monotonic());
+  };
+  assertEquals(isVouched(), false);
+  vouch(stage, proven(stage, BYTES_PER_S), liar);
+  assertEquals(isVouched(), true, "one in sixteen is enough");
+  stage.node.disconnected(accomplice.peer);
+  pass(stage, POLICY.longTrialMs - 400);
+  assertEquals(liar.peer.childMask, 0x01);
+  pass(stage, 400);
+  assertEquals([liar.peer.childMask, child.peer.childMask], [0, 0xff]);
+});
+
+test("SourcePlaces leaves places to children that can pass on while nobody is vouched for, but for two of each newcomer", () => {
+  for (const share of [1, POLICY.parentUplinkShare / 2]) {
+    const stage = new Stage({ role: "source", uplinkBytesPerS: BYTES_PER_S / POLICY.sourceLoadLimit + 1 });
+    publish(stage, 5);
+    const first = proven(stage, share * BYTES_PER_S);
+    stage.says(first, { type: "subscribe", mask: 0xff, from: 6 });
+    pass(stage, POLICY.trialMs);
+    const claims = proven(stage, 40 * BYTES_PER_S);
+    stage.says(claims, { type: "subscribe", mask: 0xff, from: 6 });
+    assertEquals(claims.peer.childMask, share === 1 ? 0x03 : 0xff);
+  }
 });
 
 test("SourcePlaces gives a place to a tried child that failed before once it has passed on for six seconds", () => {

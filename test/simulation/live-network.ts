@@ -8,7 +8,7 @@ import { decodeLiveMessage, encodeLiveMessage, type PlaceMessage } from "../../s
 import { LiveNode } from "../../src/live/node/live-node.ts";
 import type { LiveNodeOptions } from "../../src/live/node/live-options.ts";
 import type { LiveLink, LivePeer, LivePeerInfo } from "../../src/live/node/live-peer.ts";
-import { CLOSED } from "../../src/live/node/place.ts";
+import { CLOSED, PATH_WORDS } from "../../src/live/node/place.ts";
 import { POLICY } from "../../src/live/node/policy.ts";
 import type { LiveVerifier } from "../../src/live/signer.ts";
 import type { EventWheel } from "./event-wheel.ts";
@@ -40,9 +40,15 @@ export function simulatedHeader(
 /**
  * Members that lie. All of them report forty times the bitrate, answer proofs and PINGs, and keep what they should pass
  * on, except that a `flapper` passes it on for four seconds of eight. `closed` takes no children; a `sinkhole`
- * says that it is the source and has room; a `pathpoison` has room one step from the source, and ones in all paths.
+ * says that it is the source and has room; a `pathpoison` has room one step from the source, and ones in all paths; a
+ * `clique` has room there, too, and its members tell one another their tags and vouch for those that have places at the source.
  */
-export type LiarKind = "closed" | "sinkhole" | "flapper" | "pathpoison";
+export type LiarKind = "closed" | "sinkhole" | "flapper" | "pathpoison" | "clique";
+
+/** Members of the clique of each run. */
+const CLIQUES = new WeakMap<EventWheel, SimHost[]>();
+/** Tags that one of them shows in one path: with more, the path would have too many bits to be believed. */
+const SHOWN_TAGS = 6;
 
 const LIAR_UP_SHARE = 40;
 const FLAP_MS = 4000;
@@ -90,6 +96,7 @@ export class SimHost {
   /** Messages that it has sent. */
   readonly sent = new SentMessages();
   private readonly liarBytesPerS: number;
+  private readonly clique: SimHost[];
   private static made = 0;
   /** Names its address. */
   private readonly host: string;
@@ -100,6 +107,9 @@ export class SimHost {
     this.liarBytesPerS = LIAR_UP_SHARE * stream.bytesPerS;
     this.line = new SimLine(queue, options.uplinkBytesPerS);
     this.bornMs = queue.nowMs;
+    this.clique = CLIQUES.get(queue) ?? [];
+    CLIQUES.set(queue, this.clique);
+    if (options.liar === "clique") this.clique.push(this);
     this.host = `host ${SimHost.made++}`;
     this.node = new LiveNode({
       clock: {
@@ -130,13 +140,33 @@ export class SimHost {
     const message = decodeLiveMessage(place) as PlaceMessage;
     const { depths, bars, paths } = message;
     if (liar === "closed") bars.fill(CLOSED);
-    if (liar === "sinkhole" || liar === "pathpoison") {
+    if (liar !== "closed" && liar !== "flapper") {
       depths.fill(1);
       bars.fill(0);
     }
     if (liar === "pathpoison") paths.fill(0xffffffff);
-    const pathMask = liar === "pathpoison" ? 0xff : message.pathMask;
+    if (liar === "clique") paths.set(this.vouching(paths.length));
+    const pathMask = liar === "pathpoison" || liar === "clique" ? 0xff : message.pathMask;
     return encodeLiveMessage({ ...message, upBytesPerS: this.liarBytesPerS, pathMask });
+  }
+
+  /** Paths through the other members of the clique that have places at the source. */
+  private vouching(words: number): Uint32Array {
+    const shown = new Uint32Array(words);
+    for (let substream = 0; substream < words / PATH_WORDS; substream++) {
+      let count = 0;
+      for (const { node, alive } of this.clique) {
+        const source = [...node.peers].find(({ isSource }) => isSource);
+        if (!alive || node === this.node || source?.place == null || (source.parentMask & (1 << substream)) === 0) {
+          continue;
+        }
+        if (++count > SHOWN_TAGS) break;
+        for (let at = substream * PATH_WORDS; at < (substream + 1) * PATH_WORDS; at++) {
+          shown[at]! |= source.place.paths[at]!;
+        }
+      }
+    }
+    return shown;
   }
 
   /** Hangs up on a neighbour of no use; false when there is none. */

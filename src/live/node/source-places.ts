@@ -18,6 +18,10 @@ interface Standing {
   readonly vouchedMs: Float64Array;
   /** Substream → monotonic ms since when it has been vouched for without a break; `Infinity` when it is not. */
   readonly vouchedSinceMs: Float64Array;
+  /** Substream → neighbours that show its tag now. */
+  readonly vouchers: Uint16Array;
+  /** Substreams on which they are enough, compared with those of other children. */
+  isSolidMask: number;
   /** Substreams that it has on trial, beyond the regular places. */
   trialMask: number;
 }
@@ -54,7 +58,18 @@ export class SourcePlaces {
 
   /** True when others are fed on `substream` through `peer`. */
   isVouched(peer: LivePeer, substream: number, nowMs: number): boolean {
+    return this.isShown(peer, substream, nowMs) && (this.standing(peer).isSolidMask & (1 << substream)) !== 0;
+  }
+
+  /** True when a neighbour showed its tag lately. */
+  private isShown(peer: LivePeer, substream: number, nowMs: number): boolean {
     return nowMs - this.standing(peer).vouchedMs[substream]! < POLICY.vouchedMs;
+  }
+
+  /** True when a child had time enough to be of use; those through whom some are fed, but too few, have longer. */
+  private isSettled(peer: LivePeer, substream: number, nowMs: number): boolean {
+    const lastedMs = nowMs - peer.childSinceMs[substream]!;
+    return lastedMs >= (this.isShown(peer, substream, nowMs) ? POLICY.longTrialMs : POLICY.trialMs);
   }
 
   /** True when `peer` has this place on trial. */
@@ -76,9 +91,13 @@ export class SourcePlaces {
     const up = this.options.upOf(peer);
     if (nowMs < peer.barredUntilMs) return null;
     const idle = this.idlest(substream, nowMs);
-    if (idle !== null && up >= idle.leastUp) return { isTrial: false, victim: idle.child };
+    const isDoubtful = this.unvouched(peer, nowMs) >= POLICY.unvouchedPlaces;
+    // While few members are there nobody is vouched for: one that claims much would take all places from those that came first.
+    const mayTakeIdle = idle !== null && up >= idle.leastUp &&
+      (!isDoubtful || this.options.upOf(idle.child) < this.options.leastUpBytesPerS());
+    if (mayTakeIdle) return { isTrial: false, victim: idle.child };
     // Nobody takes a useful place before it has shown that it is worth one.
-    if (this.unvouched(peer, nowMs) >= POLICY.unvouchedPlaces) return null;
+    if (isDoubtful) return null;
     const weakest = this.replaceable(substream, nowMs);
     if (weakest === undefined || up < this.upToReplace(weakest)) return null;
     if (weakest !== null && this.vouchedCount(substream, nowMs) > 1) return { isTrial: false, victim: weakest };
@@ -146,10 +165,10 @@ export class SourcePlaces {
         else if (standing.vouchedSinceMs[substream] === Infinity) standing.vouchedSinceMs[substream] = nowMs;
         if ((standing.trialMask & bit) === 0) {
           hasLapsed ||= !isVouched && hadMs >= 0;
-        } else if (isVouched && (peer.failedTrials === 0 || hadMs >= POLICY.provenMs)) {
+        } else if (isVouched && hadMs >= POLICY.provenMs) {
           standing.trialMask &= ~bit;
           won.push([peer, substream, this.weakest(substream, nowMs, peer)]);
-        } else if (!isVouched && nowMs - peer.childSinceMs[substream]! >= POLICY.trialMs) {
+        } else if (!isVouched && this.isSettled(peer, substream, nowMs)) {
           standing.trialMask &= ~bit;
           noteFailedTrial(peer, nowMs);
           failed.push([peer, substream]);
@@ -165,9 +184,11 @@ export class SourcePlaces {
   private observe(nowMs: number): void {
     const { peers, substreams } = this.options;
     const reached = this.reachedMask(nowMs);
+    const most = new Uint16Array(substreams);
     for (const child of peers()) {
       if (child.childMask === 0) continue;
-      const { tag, vouchedMs } = this.standing(child);
+      const { tag, vouchedMs, vouchers } = this.standing(child);
+      vouchers.fill(0);
       for (const other of peers()) {
         const { place } = other;
         if (other === child || place === null) continue;
@@ -176,8 +197,17 @@ export class SourcePlaces {
           // A path filled with ones shows every tag.
           if (!isOnPath(place.paths, substream, tag) || pathBits(place.paths, substream) > POLICY.pathBits) continue;
           vouchedMs[substream] = nowMs;
+          most[substream] = Math.max(most[substream]!, ++vouchers[substream]!);
         }
       }
+    }
+    // A group of liars can vouch for its own, but only as many as it is.
+    for (const child of peers()) {
+      const standing = this.standing(child);
+      standing.isSolidMask = standing.vouchers.reduce(
+        (mask, count, substream) => mask | (count * POLICY.voucherShare < most[substream]! ? 0 : 1 << substream),
+        0,
+      );
     }
   }
 
@@ -219,7 +249,7 @@ export class SourcePlaces {
       if (this.isVouched(child, substream, nowMs)) continue;
       const up = this.options.upOf(child);
       const sinceMs = nowMs - child.childSinceMs[substream]!;
-      const isSettled = sinceMs >= POLICY.trialMs;
+      const isSettled = this.isSettled(child, substream, nowMs);
       if (isBusy && !isSettled) continue;
       const leastUp = isSettled
         ? Math.min(up, this.options.leastUpBytesPerS())
@@ -289,7 +319,14 @@ export class SourcePlaces {
     if (standing === undefined) {
       const vouchedMs = new Float64Array(this.options.substreams).fill(-Infinity);
       const vouchedSinceMs = new Float64Array(this.options.substreams).fill(Infinity);
-      standing = { tag: newTag(this.options.random), vouchedMs, vouchedSinceMs, trialMask: 0 };
+      standing = {
+        tag: newTag(this.options.random),
+        vouchedMs,
+        vouchedSinceMs,
+        vouchers: new Uint16Array(this.options.substreams),
+        isSolidMask: 0xff,
+        trialMask: 0,
+      };
       this.standings.set(peer, standing);
     }
     return standing;
