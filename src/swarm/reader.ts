@@ -13,6 +13,9 @@ export const MAX_READ_BYTES = 64 * 1024 * 1024;
 /** How many times a piece may vanish from the cache during a read before the read fails. */
 const MAX_REFETCHES = 8;
 
+/** Most pieces on disk that one read reads side by side: a read of media reaches into two. */
+const MAX_PIECES_AT_ONCE = 4;
+
 /** A wait shorter than this is not a stall, ms. */
 const LATE_MS = 500;
 
@@ -111,22 +114,24 @@ export class TorrentReader implements SwarmReader {
     return Promise.resolve(ready);
   }
 
-  /** Bytes of one piece that is here are returned as the store delivers them; all other reads are collected. */
+  /** Bytes of a few pieces that are here are read side by side, without telling the scheduler; all other reads are collected. */
   private async fromStore(
     start: number,
     length: number,
     signal: AbortSignal,
     allocate?: Allocate,
   ): Promise<Uint8Array> {
-    const { bank, metainfo } = this.host.transfer;
-    const piece = Math.floor(start / metainfo.pieceLengthBytes);
-    const from = start - piece * metainfo.pieceLengthBytes;
-    if (from + length > metainfo.pieceLengthBytes || !bank.have.has(piece)) {
-      return this.collect(start, length, signal, allocate);
-    }
+    const { bank, metainfo: { pieceLengthBytes } } = this.host.transfer;
+    const first = Math.floor(start / pieceLengthBytes);
+    const last = Math.floor((start + length - 1) / pieceLengthBytes);
+    let isHere = last - first < MAX_PIECES_AT_ONCE;
+    for (let piece = first; isHere && piece <= last; piece++) isHere = bank.have.has(piece);
+    if (!isHere) return this.collect(start, length, signal, allocate);
     let bytes: Uint8Array;
     try {
-      bytes = await bank.read(piece, from, length, allocate);
+      bytes = first === last
+        ? await bank.read(first, start - first * pieceLengthBytes, length, allocate)
+        : await this.readPieces(first, start, allocate?.(length) ?? new Uint8Array(length));
     } catch {
       return this.collect(start, length, signal, allocate);
     }
@@ -134,6 +139,20 @@ export class TorrentReader implements SwarmReader {
     if (this.isClosed) throw closedError();
     this.moveTo(start + length);
     return bytes;
+  }
+
+  /** Fills `out` from `start` on, which is in piece `first`. After a failure other parts may still be written to. */
+  private async readPieces(first: number, start: number, out: Uint8Array): Promise<Uint8Array> {
+    const { bank, metainfo: { pieceLengthBytes } } = this.host.transfer;
+    const parts: Promise<void>[] = [];
+    for (let piece = first, at = 0; at < out.length; piece++) {
+      const from = start + at - piece * pieceLengthBytes;
+      const into = out.subarray(at, at + pieceLengthBytes - from);
+      parts.push(bank.read(piece, from, into.length, () => into).then((bytes) => put(bytes, into)));
+      at += into.length;
+    }
+    await Promise.all(parts);
+    return out;
   }
 
   private async readShared(start: number, length: number, signal: AbortSignal): Promise<Uint8Array> {
