@@ -17,32 +17,35 @@ interface Node {
   readonly id: Uint8Array;
   readonly socket: dgram.Socket;
   readonly port: number;
-  readonly isAlive: boolean;
+  isAlive: boolean;
 }
 
 /** A small DHT that knows one swarm. */
 export class DhtNodes {
   /** A node that answers, `host:port`: the first contact of everybody. */
-  readonly entry: string;
+  entry = "";
   readonly #nodes: readonly Node[];
   #closed = false;
 
   private constructor(nodes: readonly Node[]) {
     this.#nodes = nodes;
-    this.entry = `127.0.0.1:${nodes[0]!.port}`;
   }
 
-  /** Opens 50 nodes of which the even ones answer, each after its own `rttMs`; `peers` are stored where BEP 5 puts them. */
+  /** Opens 50 nodes of which every other one answers, by distance, each after its own `rttMs`; `peers` are stored where BEP 5 puts them. */
   static async open(infohash: string, peers: readonly SocketAddress[], rttMs: () => number): Promise<DhtNodes> {
     const nodes: Node[] = [];
     for (let i = 0; i < NODES; i++) {
       const socket = dgram.createSocket("udp4");
       await new Promise<void>((resolve) => socket.bind(0, "127.0.0.1", resolve));
       const id = createHash("sha1").update(crypto.getRandomValues(new Uint8Array(20))).digest();
-      nodes.push({ id, socket, port: socket.address().port, isAlive: i % 2 === 0 });
+      nodes.push({ id, socket, port: socket.address().port, isAlive: false });
     }
     const dht = new DhtNodes(nodes);
     const target = Buffer.from(infohash, "hex");
+    // Drawn by chance, all that hold the peers would be dead one time in five hundred.
+    const living = dht.#closest(target, NODES).filter((_, i) => i % 2 === 0);
+    for (const node of living) node.isAlive = true;
+    dht.entry = `127.0.0.1:${living.at(-1)!.port}`;
     const holders = new Set(dht.#closest(target));
     const values = peers.map((peer) => compact(peer));
     for (const node of nodes) {
@@ -64,9 +67,9 @@ export class DhtNodes {
     for (const { socket } of this.#nodes) socket.close();
   }
 
-  #closest(target: Uint8Array): readonly Node[] {
+  #closest(target: Uint8Array, count = CLOSEST): readonly Node[] {
     const distance = (node: Node) => Buffer.from(node.id.map((byte, i) => byte ^ target[i]!)).toString("hex");
-    return [...this.#nodes].sort((a, b) => (distance(a) < distance(b) ? -1 : 1)).slice(0, CLOSEST);
+    return [...this.#nodes].sort((a, b) => (distance(a) < distance(b) ? -1 : 1)).slice(0, count);
   }
 
   #answer(node: Node, data: Uint8Array, values: readonly Uint8Array[]): Uint8Array | null {
