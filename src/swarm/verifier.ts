@@ -5,6 +5,7 @@
  */
 import type { Clock, Sha1 } from "../ports.ts";
 import type { Assembly, BufferSource } from "./assembly.ts";
+import { AwaitedVerdicts } from "./awaited-verdicts.ts";
 import { type Copy, mixtures } from "./cross-check.ts";
 import { blockDigests, Evidence, type Suspect } from "./evidence.ts";
 import { pieceBytes, type PieceShape } from "./layout.ts";
@@ -68,6 +69,7 @@ export class Verifier {
   private readonly retrials = new Map<number, Retrial>();
   /** First failed copies, until a second one is here to compare. */
   private readonly doubts = new Map<number, Copy>();
+  private readonly verdicts: AwaitedVerdicts;
   private readonly liars = new Set<number>();
   private doubtBytes = 0;
   private readonly hashing = new Set<number>();
@@ -80,6 +82,13 @@ export class Verifier {
 
   constructor(parts: VerifierParts) {
     this.parts = parts;
+    this.verdicts = new AwaitedVerdicts(parts.clock, DOUBT_LIMIT_BYTES, {
+      explained: (assembly, liars) => {
+        this.hashing.delete(assembly.piece);
+        parts.events.reopened(assembly, liars);
+      },
+      unexplained: (assembly) => void this.judge(assembly).catch(() => this.failed(assembly.piece)),
+    });
     this.backlogLimit = Math.max(BACKLOG_LIMIT_BYTES, MIN_BACKLOG_PIECES * parts.shape.pieceLengthBytes);
   }
 
@@ -110,15 +119,20 @@ export class Verifier {
       else await this.refuse(assembly);
     } catch {
       // Hashing can fail only for lack of memory: the piece is fetched again.
-      this.hashing.delete(piece);
-      if (!this.closed) this.parts.events.failed(piece);
+      this.failed(piece);
     } finally {
       this.grow(-buffer.length);
     }
   }
 
+  private failed(piece: number): void {
+    this.hashing.delete(piece);
+    if (!this.closed) this.parts.events.failed(piece);
+  }
+
   close(): void {
     this.closed = true;
+    this.verdicts.close();
     for (const retrial of this.retrials.values()) retrial.close();
     this.retrials.clear();
     this.doubts.clear();
@@ -137,6 +151,7 @@ export class Verifier {
       for (const liar of this.evidence.convict(piece, good)) this.convict(liar);
     }
     this.dropDoubt(piece);
+    this.verdicts.settled(piece);
     this.retrials.get(piece)?.close();
     this.retrials.delete(piece);
     const stored = this.parts.bank.put(piece, buffer);
@@ -146,8 +161,26 @@ export class Verifier {
   }
 
   private async refuse(assembly: Assembly): Promise<void> {
-    const { piece, buffer } = assembly;
     this.failedPieces++;
+    const sources = [...assembly.contributors()];
+    const of = this.priorCase(assembly.piece, sources);
+    if (of !== null && this.verdicts.add(assembly, sources, of)) return;
+    await this.judge(assembly);
+  }
+
+  /** An earlier piece with a common sender whose second copy is awaited; null when there is none, or this one has its own case. */
+  private priorCase(piece: number, senders: readonly number[]): number | null {
+    if (senders.length < 2 || this.doubts.has(piece) || this.retrials.has(piece)) return null;
+    if (senders.some((sender) => this.liars.has(sender))) return null;
+    for (const [other, copy] of this.doubts) {
+      // A later piece may be fetched again much later.
+      if (other < piece && senders.some((sender) => copy.senders.includes(sender))) return other;
+    }
+    return null;
+  }
+
+  private async judge(assembly: Assembly): Promise<void> {
+    const { piece, buffer } = assembly;
     const sources = [...assembly.contributors()];
     const known = sources.filter((source) => this.liars.has(source));
     // Somebody was convicted in the meantime: the rest is probably good.
@@ -167,6 +200,7 @@ export class Verifier {
       const good = first === null ? null : await this.settle(piece, first, copy);
       if (this.closed) return;
       if (first !== null) this.parts.buffers.release(first.buffer);
+      if (first !== null && good === null) this.verdicts.settled(piece);
       if (good !== null) {
         this.parts.buffers.release(buffer);
         return await this.accept(piece, good);
@@ -227,6 +261,7 @@ export class Verifier {
     if (this.liars.size >= MAX_LIARS) this.liars.delete(this.liars.values().next().value!);
     this.liars.add(liar.source);
     this.parts.events.convicted(liar);
+    this.verdicts.convicted(this.liars);
     // It explains other failed copies as well: only its own blocks in them are still needed.
     for (const [piece, copy] of [...this.doubts]) {
       if (this.hashing.has(piece) || !copy.senders.includes(liar.source)) continue;
