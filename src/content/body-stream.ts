@@ -1,11 +1,11 @@
-/** Bodies of fetched addresses: unpacked, bounded in size and in silence. */
+/** Bodies of fetched addresses: decompressed, bounded in size and silence. */
 import { gunzipped } from "../bytes/gunzip.ts";
 import { MillraceError } from "../errors.ts";
 import type { Clock } from "../ports.ts";
 
-/** What a body may cost. */
+/** Limits of a body. */
 export interface BodyLimits {
-  /** Bytes after unpacking; null: no limit. */
+  /** Bytes after decompression; null: no limit. */
   readonly maxBytes: number | null;
   /** Longest silence while a reader waits. */
   readonly idleMs: number;
@@ -22,8 +22,8 @@ export function unpacked(body: ReadableStream<Uint8Array>): ReadableStream<Uint8
 }
 
 /**
- * `body` within `limits`. Beyond `maxBytes` it errors with `too_large`; after `idleMs` of silence `stop` is called with an
- * error of code `timeout`, which is to end the source. Errors that are not ours become `protocol_violation`.
+ * `body` within `limits`. Beyond `maxBytes` it errors with `too_large`. After `idleMs` of silence `stop` is called with
+ * an error of code `timeout`, and should end the source. Errors that are not ours become `protocol_violation`.
  */
 export function bounded(
   body: ReadableStream<Uint8Array>,
@@ -53,7 +53,7 @@ export function bounded(
         silence.cancel();
       }
     },
-    // A body that broke off before it was read was wanted for its head alone.
+    // The reader of a body that broke off before it was read wanted only its head.
     cancel: (reason) => reader.cancel(reason).catch(() => {}),
   }, { highWaterMark: 0 });
 }

@@ -1,7 +1,7 @@
 /**
- * Fetching addresses that callers give. Limits on size, time and redirects hold for everyone; targets on this
- * machine or in its networks are only for callers on this machine, so that the engine is no way around a firewall.
- * Each name is looked up once a hop, every address found is checked, and the connection goes to one of those.
+ * Fetching addresses that callers give. Limits on size, time and redirects hold for everyone. Targets on this machine
+ * or in its networks are only for callers on this machine, so that the engine is no way around a firewall. For each hop
+ * the name is looked up once, every address found is checked, and the connection goes to one of them.
  */
 import { basicAuthorization } from "../bytes/basic-authorization.ts";
 import { percentDecoded } from "../bytes/percent.ts";
@@ -21,11 +21,11 @@ const MAX_REDIRECTS = 5;
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 /** Statuses whose responses have no body: RFC 9110, section 6.4.1. */
 const BODILESS: ReadonlySet<number> = new Set([204, 304]);
-/** For an answer from one address while others of the same name are left to try. */
+/** Deadline for a response from one address while others of the same name are left to try. */
 const ATTEMPT_MS = 5000;
 /** Default of `OpenOptions.idleMs`. */
 const IDLE_MS = 20_000;
-/** Fields that go to other origins, too: they tell what is wanted, not who wants it. */
+/** Fields that go to other origins, too: they describe the wanted content, not the client. */
 const FORWARDED: ReadonlySet<string> = new Set([
   "accept",
   "accept-encoding",
@@ -40,11 +40,11 @@ export interface OpenOptions {
   /** Default GET. */
   readonly method?: "GET" | "HEAD";
   /**
-   * Request fields. `User-Agent` and `Accept-Encoding: gzip` are added where absent. After a redirect to another origin
-   * only those that are nobody's secret go along. Credentials in the URL are sent as `Authorization: Basic`.
+   * Request fields. `User-Agent` and `Accept-Encoding: gzip` are added if absent. After a redirect to another origin
+   * only fields without secrets are sent. Credentials in the URL are sent as `Authorization: Basic`.
    */
   readonly headers?: Readonly<Record<string, string>>;
-  /** Until the head of the last answer is here, lookups and redirects included. */
+  /** Time until the head of the last response is here, lookups and redirects included. */
   readonly timeoutMs: number;
   /** Longest silence of the body while it is read. Default 20 000. */
   readonly idleMs?: number;
@@ -54,15 +54,15 @@ export interface OpenOptions {
   readonly allowPrivate: boolean;
 }
 
-/** An answer that is no redirect, whatever its status. */
+/** A response that is no redirect, whatever its status. */
 export interface OpenedUrl {
   readonly status: number;
   readonly headers: Headers;
-  /** Where it came from in the end, credentials included: the base of relative addresses, not for logs. */
+  /** The final address, credentials included: the base of relative addresses, not for logs. */
   readonly url: string;
-  /** The body came packed. */
+  /** The body was sent compressed. */
   readonly isUnpacked: boolean;
-  /** Unpacked, and read only as fast as it is pulled. Read it or cancel it. Errors as `guardedOpen` throws. */
+  /** Decompressed, and read only as fast as it is pulled. Read it or cancel it. Errors as `guardedOpen` throws. */
   readonly body: ReadableStream<Uint8Array>;
 }
 
@@ -108,7 +108,7 @@ export async function guardedOpen(
   }
 }
 
-/** What one whole guarded fetch may cost. */
+/** Limits of one whole guarded fetch. */
 export interface FetchLimits {
   /** Largest body, bytes. */
   readonly maxBytes: number;
@@ -118,7 +118,7 @@ export interface FetchLimits {
   readonly allowPrivate: boolean;
 }
 
-/** A body and where it came from in the end. */
+/** A body and its final address. */
 export interface FetchedBody {
   readonly bytes: Uint8Array;
   readonly url: string;
@@ -148,7 +148,7 @@ export async function guardedFetch(
   }
 }
 
-/** Cancels the body and throws `not_found` (404, 410) or `connection_failed` unless the answer's status is 2xx. */
+/** Cancels the body and throws `not_found` (404, 410) or `connection_failed` unless the status is 2xx. */
 export async function requireSuccess({ status, url, body }: OpenedUrl): Promise<void> {
   if (status >= 200 && status < 300) return;
   await body.cancel();
@@ -191,7 +191,7 @@ function openedUrl(
   const isUnpacked = coding === "gzip" || coding === "x-gzip";
   let { body } = answer;
   if (isUnpacked) {
-    // These speak of the packed bytes.
+    // These fields describe the compressed bytes.
     for (const name of ["content-encoding", "content-length"]) headers.delete(name);
     if (method !== "HEAD" && !BODILESS.has(answer.status)) body = unpacked(body);
   } else if (coding !== "identity" && coding !== "") {
@@ -216,7 +216,7 @@ function requestHeaders(given: Readonly<Record<string, string>> = {}): Headers {
     });
   }
   if (!headers.has("user-agent")) headers.set("user-agent", `millrace/${VERSION}`);
-  // Ranges count the bytes of what was stored, so nothing may be packed for the way.
+  // Ranges count the bytes of the stored file, so the response must not be compressed.
   if (!headers.has("accept-encoding")) headers.set("accept-encoding", headers.has("range") ? "identity" : "gzip");
   return headers;
 }

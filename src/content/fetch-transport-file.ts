@@ -1,4 +1,4 @@
-/** Fetching a transport file by its address, and not much of anything else. */
+/** Fetching a transport file by its address, and hardly anything else. */
 import { deadline } from "../bytes/deadline.ts";
 import { readBounded } from "../bytes/read-bounded.ts";
 import { MillraceError } from "../errors.ts";

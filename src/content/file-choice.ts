@@ -4,7 +4,7 @@ import { FOREIGN_CONTAINERS } from "../bytes/foreign-container.ts";
 import { hasCode, MillraceError } from "../errors.ts";
 import type { Metainfo, MetainfoFile } from "../metainfo/types.ts";
 
-/** What a name promises by its extension, before the file is looked into. */
+/** What a file name suggests by its extension, before the file is read. */
 interface Promised {
   readonly mime: string;
   /** `own`: the engine lays it out as MPEG TS; `film`: a film that ffmpeg alone reads; `sound`: carried only as AAC. */
@@ -24,7 +24,7 @@ for (const { extensions } of FOREIGN_CONTAINERS) {
   }
 }
 
-/** Such a film is chosen where it is so many times as large as all else: the rest are samples and extras. */
+/** Such a film is chosen if it is this many times as large as all other files: those are samples and extras. */
 const MAIN_FILM_FACTOR = 4;
 
 const extensionOf = (name: string): string => {
@@ -43,8 +43,8 @@ export function looksPlayable(file: Pick<MetainfoFile, "name" | "sizeBytes" | "p
 }
 
 /**
- * The file without `_idx`: the largest playable one, else (nothing is named like media) the largest when it is the only file.
- * What takes ffmpeg comes after all else, sound last, but for a film that is far larger. Throws `no_playable_file`.
+ * The file without `_idx`: the largest playable one; if no file is named like media, the only file. Files that need
+ * ffmpeg come after all others, sound last, except for a film that is far larger. Throws `no_playable_file`.
  */
 export function defaultFile(metainfo: Metainfo): MetainfoFile {
   const real = metainfo.files.filter((file) => !file.padding && file.sizeBytes > 0);
@@ -67,9 +67,9 @@ function largest(files: readonly MetainfoFile[]): MetainfoFile | null {
 }
 
 /**
- * The file of `_idx`, or the default one; a magnet's `so` (BEP 53) narrows what the default is taken from, unless it
- * leaves nothing playable, and `selected` (`playlist_selected_indexes`) does instead of it. Throws `not_found` for an index
- * that the torrent lacks, or `no_playable_file`.
+ * The file of `_idx`, or the default one. A magnet's `so` (BEP 53) limits the files from which the default is chosen,
+ * unless it leaves nothing playable. If given, `selected` (`playlist_selected_indexes`) limits them instead. Throws
+ * `not_found` for an index that the torrent lacks, or `no_playable_file`.
  */
 export function chooseFile(
   metainfo: Metainfo,

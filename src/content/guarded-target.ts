@@ -31,9 +31,9 @@ export function parseHttpUrl(url: string): URL {
 }
 
 /**
- * Literal addresses to connect to for `url`, at least one. A name is looked up once, here: whoever connects to what is
- * returned cannot be led elsewhere by a second answer. Throws `denied` when `allowPrivate` is false and one of them is of this
- * machine (also where the Internet sees it), of its subnets or of a private network; `not_found`.
+ * Literal addresses to connect to for `url`, at least one. A name is looked up once, here, so that a second lookup
+ * cannot lead a connection elsewhere. Throws `denied` when `allowPrivate` is false and one of them is of this machine
+ * (also as the Internet sees it), of its subnets or of a private network; `not_found`.
  */
 export async function checkedAddresses(
   ports: LookupPorts,

@@ -5,13 +5,13 @@ import { MillraceError } from "../errors.ts";
 /** Largest playlist, bytes: a day of two-second segments has 2 MiB. */
 export const MAX_PLAYLIST_BYTES = 4 * 1024 * 1024;
 /**
- * Most lines of what is read, each a few microseconds of parsing: a day of two-second segments that have a range, a key
+ * Most lines that are read, each a few microseconds of parsing: a day of two-second segments that have a range, a key
  * and a discontinuity each has 216,000.
  */
 export const MAX_PLAYLIST_LINES = 220_000;
 /** Most lines of the beginning: a start page of variants, or the first segments. */
 const HEAD_LINES = 4096;
-/** Most variants and renditions together: each of the one kind is compared with all of the other. Large ones have 200. */
+/** Most variants and renditions together: each variant is compared with all renditions. Large playlists have 200. */
 export const MAX_CHOICES = 512;
 /** The tags of choices. */
 const CHOICES: ReadonlySet<string> = new Set(["EXT-X-STREAM-INF", "EXT-X-I-FRAME-STREAM-INF", "EXT-X-MEDIA"]);
@@ -20,7 +20,9 @@ const LISTS: ReadonlySet<string> = new Set([...CHOICES, "EXT-X-KEY", "EXT-X-MAP"
 const MAX_LIST_CHARS = 8192;
 /** An attribute; commas in quotes do not end it. */
 const ATTRIBUTE = /(?:[^,"]|"[^"]*"?)+/g;
-/** Attributes that are read. Of others the parser says what is wrong with them, which costs more than all the rest. */
+/**
+ * Attributes that are read. For others the parser reports what is wrong with them, which costs more than all the rest.
+ */
 const ATTRIBUTES: ReadonlySet<string> = new Set(["METHOD", "BANDWIDTH", "AUDIO", "TYPE", "GROUP-ID", "NAME", "URI"]);
 /** Tags that matter here. The parser compares some of the others with all of their kind: seconds for a few thousand. */
 const TAGS: ReadonlySet<string> = new Set([
@@ -33,7 +35,7 @@ const TAGS: ReadonlySet<string> = new Set([
   "EXT-X-MEDIA-SEQUENCE",
   "EXT-X-TARGETDURATION",
 ]);
-/** Tags that an M3U list of channels has not: sections 4.3.2 to 4.3.4. */
+/** Tags that an M3U list of channels lacks: sections 4.3.2 to 4.3.4. */
 const HLS_TAG = /^#EXT-X-(?:TARGETDURATION|MEDIA-SEQUENCE|STREAM-INF|PART-INF|PLAYLIST-TYPE|MAP|BYTERANGE):?/m;
 /** It says that it will not change (4.3.3.5). */
 const RECORDED = /^#EXT-X-PLAYLIST-TYPE:\s*VOD\s*$/m;
@@ -50,7 +52,7 @@ export interface PlaylistSegment {
   readonly durationS: number;
   /** Media sequence number. */
   readonly sequence: number;
-  /** What it holds does not continue the segment before. */
+  /** Its content does not continue that of the segment before. */
   readonly isDiscontinuity: boolean;
   /** Part of the resource, bytes; null: all of it. */
   readonly range: { readonly offset: number; readonly length: number } | null;
@@ -86,7 +88,7 @@ export interface MasterList {
   readonly variants: readonly Variant[];
 }
 
-/** What the beginning of a playlist says of its stream. */
+/** The facts in the beginning of a playlist. */
 export interface HlsHead {
   /** The title among the session data (4.3.4.4). */
   readonly title: string | null;
@@ -101,12 +103,15 @@ export function isHlsPlaylist(text: string): boolean {
   return HLS_TAG.test(text);
 }
 
-/** Reads a playlist that came from `baseUrl`. Throws `bad_media` for what is none, or has more in it than any needs. */
+/**
+ * Reads a playlist that came from `baseUrl`. Throws `bad_media` for any other text, or one with more in it than any
+ * playlist needs.
+ */
 export function parseHls(text: string, baseUrl: string): MediaList | MasterList {
   return read(text, baseUrl, false);
 }
 
-/** Reads a playlist as far as `HlsHead` needs; it may be cut anywhere. Throws `bad_media` for what is none. */
+/** Reads a playlist as far as `HlsHead` needs; it may be cut anywhere. Throws `bad_media` for any other text. */
 export function readHlsHead(text: string, baseUrl: string): HlsHead {
   const title = sessionTitle(text);
   const list = read(text, baseUrl, true);
@@ -136,7 +141,10 @@ function sessionTitle(text: string): string | null {
   return null;
 }
 
-/** `text` without what is not used, of a head at most its first lines and its end; throws when the rest is too much to be parsed. */
+/**
+ * `text` without the unused lines; of a head at most its first lines and its end. Throws when the rest is too much to
+ * parse.
+ */
 function linesThatMatter(text: string, isHead: boolean): string {
   const lines: string[] = [];
   let choices = 0;
@@ -162,8 +170,8 @@ function attributesThatMatter(list: string): string {
 }
 
 /**
- * The variant to broadcast: the most bits a second of those that hold their sound themselves, else of all; of equal ones
- * the first. null when there is none.
+ * The variant to broadcast: the highest bit rate of those that contain their sound, else of all; of equal ones the
+ * first. null when there is none.
  */
 export function chooseVariant({ variants }: MasterList): Variant | null {
   const whole = variants.filter((variant) => !variant.hasSeparateAudio);

@@ -1,4 +1,4 @@
-/** What content consists of: `get_media_files` of section 4.4, section 2.6 of the HTTP API. */
+/** The files of content: `get_media_files` of section 4.4, section 2.6 of the HTTP API. */
 import { MillraceError } from "../errors.ts";
 import { type AnyMetainfo, encodeAnyMetainfo, isLive } from "../metainfo/live.ts";
 import { createWrapper, encodeWrapper, isWrapperFile, parseWrapper, type Wrapper } from "../metainfo/wrapper.ts";
@@ -10,13 +10,13 @@ import type { MetainfoFinder } from "./metainfo.ts";
 import type { ResolveContext } from "./resolve.ts";
 import type { StreamSelector } from "./selector.ts";
 
-/** One file of the answer. */
+/** One file of the response. */
 export interface MediaFile {
   /** As `_idx` of playback. */
   readonly index: number;
   readonly filename: string;
   readonly mime: string;
-  /** 0 when it has no end, or none that is known. */
+  /** 0 when it has no end, or no known one. */
   readonly sizeBytes: number;
 }
 
@@ -32,20 +32,20 @@ export interface MediaFiles {
   readonly files: readonly MediaFile[];
   /** The transport file: a torrent's, a broadcast's, or a wrapper's. */
   readonly transportFile: Uint8Array;
-  /** null unless it was asked for. */
+  /** null unless it was requested. */
   readonly analysis: Analysis | null;
 }
 
-/** What is asked for besides the selector. */
+/** Options besides the selector. */
 export interface MediaFilesOptions {
-  /** Looks into what a wrapper wraps instead of answering the wrapper. */
+  /** Returns the content of a wrapper instead of the wrapper. */
   readonly expandWrapper: boolean;
   /** Wraps an address that leads to anything but a transport file, and keeps the wrapper: its ids are known from then on. */
   readonly createWrappers: boolean;
   readonly analyze: boolean;
 }
 
-/** What the finder is made of. */
+/** What the finder needs. */
 export interface MediaFinderParts {
   readonly content: MetainfoFinder;
   readonly analyzer: Pick<Analyzer, "inspect" | "describe">;
@@ -63,7 +63,7 @@ export interface MediaFinder {
   contentId(selector: StreamSelector, context: ResolveContext): Promise<string>;
 }
 
-/** What a selector led to. */
+/** The content of a selector. */
 type Located =
   | { readonly kind: "metainfo"; readonly metainfo: AnyMetainfo; readonly url: string | null }
   | { readonly kind: "wrapper"; readonly wrapper: Wrapper }
@@ -201,7 +201,7 @@ function packed(wrapper: Wrapper): Described {
   };
 }
 
-/** What the wrapper wraps: the entries of a list, else one file. */
+/** The content of the wrapper: the entries of a list, else one file. */
 function expanded(wrapper: Wrapper, { analysis, mime, sizeBytes, entries, metainfo }: Inspection): Described {
   const entryFile = (filename: string, index: number) => ({
     index,
@@ -213,7 +213,7 @@ function expanded(wrapper: Wrapper, { analysis, mime, sizeBytes, entries, metain
   return {
     infohash: wrapper.infohashHex,
     name: analysis.title,
-    // What does not say that it ends is treated as live, as players do.
+    // A playlist that does not state its end is treated as live, as players do.
     isLive: analysis.isLive !== 0,
     transportType: metainfo === null ? "hls" : "bt",
     files: metainfo !== null ? torrentFiles(metainfo) : entries.length > 0 ? entries.map(entryFile) : [whole],

@@ -1,4 +1,4 @@
-/** Finding out what a torrent holds, without playing it. */
+/** Finds out what a torrent holds, without playing it. */
 import { deadline } from "../bytes/deadline.ts";
 import { MillraceError } from "../errors.ts";
 import type { Clock } from "../ports.ts";
@@ -7,7 +7,7 @@ import type { MetadataSearch, ResolveContext, Resolver } from "./resolve.ts";
 import type { StreamSelector } from "./selector.ts";
 import type { TransportCache } from "./transport-cache.ts";
 
-/** What the finder is made of. */
+/** What the finder needs. */
 export interface MetainfoFinderParts {
   readonly resolver: Resolver;
   readonly cache: TransportCache;

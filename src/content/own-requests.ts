@@ -1,11 +1,12 @@
 /**
- * Marks the engine's own requests, so that it knows them when they come back to it: by an address of its own, through a
- * router or through a reverse proxy. Without it a stranger could name such an address and be taken for this machine.
+ * Marks the engine's own requests, so that it recognises them when they come back to it: by an address of its own,
+ * through a router or through a reverse proxy. Without the mark a stranger could name such an address and count as this
+ * machine.
  */
 import { fromHex, toHex } from "../bytes/hex.ts";
 import type { Ports } from "../ports.ts";
 
-/** The field that carries the mark. Proxies hand on what they do not know. */
+/** The field that carries the mark. Proxies pass on fields that they do not know. */
 const FIELD = "millrace-request";
 
 /** Random bytes of a mark: no two are equal, so that servers cannot tell by it that two requests have one sender. */

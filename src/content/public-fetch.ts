@@ -1,12 +1,12 @@
-/** Asking servers that torrents name, on behalf of callers who may not look around in the private network. */
+/** Asks servers that torrents name, for callers that may not reach into the private network. */
 import { type FetchPorts, guardedOpen } from "./fetch-guard.ts";
 
-/** Until the head of the answer is here, ms; who asks has shorter limits of its own. */
+/** Time until the head of the response is here, ms; callers have shorter limits of their own. */
 const TIMEOUT_MS = 30_000;
 
 /**
- * A `fetch` for GET that reaches the public network alone, redirects included. Of the options it knows `headers` (a plain
- * record) and `signal`. Rejects as `guardedOpen`: `denied` for private targets.
+ * A `fetch` for GET that reaches the public network alone, redirects included. It supports the options `headers` (a
+ * plain record) and `signal`. Rejects as `guardedOpen`: `denied` for private targets.
  */
 export function createPublicFetch(ports: FetchPorts): typeof fetch {
   return async (input, init = {}) => {

@@ -1,4 +1,4 @@
-/** From a selector to something a swarm can be joined with. */
+/** From a selector to a torrent that a swarm can join. */
 import { sleep, withSignal } from "../bytes/deadline.ts";
 import { fromHex } from "../bytes/hex.ts";
 import type { Discovery } from "../discovery/types.ts";
@@ -17,10 +17,10 @@ import type { TransportCache } from "./transport-cache.ts";
 
 export { MAX_TRANSPORT_FILE_BYTES };
 
-/** Before the DHT is asked again for a record that nobody had, doubled each time, ms. */
+/** Time until the DHT is asked again for a record that nobody had, doubled each time, ms. */
 const RECORD_RETRY_MS = 1_000;
 
-/** What was found: at least one of the two. With both, the magnet adds trackers and peers. */
+/** The result: at least one of the two. With both, the magnet adds trackers and peers. */
 export interface ResolvedTarget {
   readonly metainfo?: AnyMetainfo;
   readonly magnet?: Magnet;
@@ -40,7 +40,7 @@ export interface ResolveContext {
 /** Joins the swarm of a magnet until its metadata is there; `servers` as in `ResolvedTarget`. */
 export type MetadataSearch = (magnet: Magnet, servers: ServerScope, signal: AbortSignal) => Promise<AnyMetainfo>;
 
-/** What the resolver is made of. */
+/** What the resolver needs. */
 export interface ResolverParts {
   readonly ports: FetchPorts;
   readonly discovery: Pick<Discovery, "getImmutable">;
@@ -56,8 +56,8 @@ export interface ResolverParts {
 /** Turns selectors into targets. */
 export interface Resolver {
   /**
-   * Rejects with `invalid_argument`, `not_found`, `bad_transport_file`, `denied`, `timeout`, `unsupported_media` (what comes by
-   * HTTP, wrapped or not) or the signal's reason.
+   * Rejects with `invalid_argument`, `not_found`, `bad_transport_file`, `denied`, `timeout`, `unsupported_media`
+   * (content that comes by HTTP, wrapped or not) or the signal's reason.
    */
   resolve(selector: StreamSelector, context: ResolveContext): Promise<ResolvedTarget>;
 }
@@ -112,7 +112,7 @@ async function parseTarget(bytes: Uint8Array): Promise<AnyMetainfo> {
   return await parseAnyTransportFile(bytes);
 }
 
-/** The first of: a kept transport file, the DHT's transport record, the id taken for an infohash. */
+/** The first result of: a kept transport file, the DHT's transport record, the id taken as an infohash. */
 async function resolveContentId(
   parts: ResolverParts,
   id: string,
@@ -127,7 +127,7 @@ async function resolveContentId(
   const race = AbortSignal.any([signal, losers.signal]);
   const fromRecord = async (): Promise<ResolvedTarget> => {
     let bytes = await parts.discovery.getImmutable(fromHex(id), race);
-    // A record may be on its way into the DHT, and our own node may have just begun to know it.
+    // A record may be on its way into the DHT, and our own node may have only just started.
     for (let delayMs = RECORD_RETRY_MS; bytes === null; delayMs *= 2) {
       await sleep(parts.ports.clock, delayMs, race);
       bytes = await parts.discovery.getImmutable(fromHex(id), race);
@@ -149,7 +149,7 @@ async function resolveContentId(
   }
 }
 
-/** A magnet that says nothing but the infohash. */
+/** A magnet that contains only the infohash. */
 export function bareMagnet(infohashHex: string): Magnet {
   return {
     infohash: fromHex(infohashHex),

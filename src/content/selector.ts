@@ -11,7 +11,7 @@ export type StreamSelector =
 
 const HEX_40 = /^[0-9a-fA-F]{40}$/;
 
-/** Values as they stand in a query; absent ones are undefined. */
+/** Values in the form of a query; absent ones are undefined. */
 export interface SelectorValues {
   readonly content_id?: string | undefined;
   readonly infohash?: string | undefined;

@@ -8,7 +8,7 @@ import { contentId } from "../metainfo/content-id.ts";
 import { MAX_TRANSPORT_FILE_BYTES } from "../metainfo/limits.ts";
 import { type AnyMetainfo, encodeAnyMetainfo, parseAnyTransportFile } from "../metainfo/live.ts";
 
-/** What a cache may hold; the oldest files go first. */
+/** Limits of a cache; the oldest files go first. */
 export interface CacheBounds {
   readonly maxFiles: number;
   /** On disk. */
@@ -33,7 +33,7 @@ export interface TransportCodec<T> {
 /** Torrents and broadcasts. */
 const METAINFO: TransportCodec<AnyMetainfo> = { parse: parseAnyTransportFile, encode: encodeAnyMetainfo };
 
-/** What every kind of transport file has. */
+/** The common part of all transport files. */
 export type Identified = Pick<AnyMetainfo, "infohash" | "infohashHex" | "name" | "trackers">;
 
 /** Remembers transport files by infohash and by content id. */
@@ -44,7 +44,7 @@ export interface TransportCache<T = AnyMetainfo> {
   byContentId(contentIdHex: string): Promise<T | null>;
   /** Keeps a transport file; never rejects (a full disk costs only speed). Returns its content id. */
   keep(metainfo: T): Promise<string>;
-  /** Resolves when nothing is being written any more; what comes later is not kept. */
+  /** Resolves when nothing is being written any more; later files are not kept. */
   close(): Promise<void>;
 }
 
@@ -114,9 +114,9 @@ class DiskCache<T extends Identified> implements TransportCache<T> {
   readonly #log: Logger;
   readonly #codec: TransportCodec<T>;
   readonly #bounds: CacheBounds;
-  /** What lies in the directory, at most; null until it was looked at. */
+  /** Most bytes and files in the directory; null until it was read. */
   #kept: { readonly files: number; readonly bytes: number } | null = null;
-  /** What is being written. */
+  /** Files that are being written. */
   readonly #keeping = new Set<Promise<void>>();
   #closed = false;
 
@@ -195,7 +195,7 @@ class DiskCache<T extends Identified> implements TransportCache<T> {
     }
   }
 
-  /** Looks at all files only when those written since may be too many or too large. */
+  /** Reads the whole directory only when the files written since then may be too many or too large. */
   async #trim(writtenBytes: number): Promise<void> {
     const { maxFiles, maxBytes } = this.#bounds;
     this.#kept ??= await this.#sizes();

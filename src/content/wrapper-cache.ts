@@ -11,8 +11,8 @@ const FOREIGN_BOUNDS: CacheBounds = { maxFiles: 500, maxBytes: 8 * 1024 * 1024, 
 /** Remembers wrappers by infohash and by content id. */
 export interface WrapperCache extends Pick<TransportCache<Wrapper>, "byInfohash" | "byContentId" | "close"> {
   /**
-   * Keeps a wrapper and returns its content id; never rejects. What is the user's own (`isOwn`: asked for on this machine, not
-   * by a foreign page) is never pushed out by what others ask for.
+   * Keeps a wrapper and returns its content id; never rejects. The user's own wrappers (`isOwn`: requested on this
+   * machine, not by a foreign page) are never pushed out by those of others.
    */
   keep(wrapper: Wrapper, isOwn: boolean): Promise<string>;
 }

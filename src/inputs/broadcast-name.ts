@@ -9,7 +9,7 @@ const MAX_CHARS = 60;
 export async function broadcastFileName(name: string): Promise<string> {
   const plain = name.normalize("NFC").replaceAll(/[^\p{L}\p{N}_-]+/gu, "-").slice(0, MAX_CHARS);
   if (plain === name && /^[a-z0-9_-]+$/.test(plain)) return plain;
-  // Names that differ in what files systems do not tell apart, or in what was left out, get files of their own.
+  // Names that differ only in ways that file systems ignore, or in the characters left out, get files of their own.
   const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(name)));
   return `${trimOf(plain, "-") || "broadcast"}-${toHex(digest.subarray(0, 4))}`;
 }

@@ -13,7 +13,10 @@ import { type DatagramSpec, describeSource } from "./spec.ts";
 
 /** Datagrams that wait to be taken: three seconds at 10 Mb/s, as when the disk holds up the publisher. */
 const QUEUE_BYTES = 4 * 1024 * 1024;
-/** What the kernel is asked to keep while this process is busy: with its usual 200 KiB bursts of senders lost 8 %. */
+/**
+ * Receive buffer requested from the kernel, for the time in which this process is busy: with its usual 200 KiB, bursts
+ * of senders lost 8 %.
+ */
 const RECEIVE_BUFFER_BYTES = 4 * 1024 * 1024;
 /** Losses are logged no more often, ms. */
 const REPORT_EVERY_MS = 10_000;
@@ -37,7 +40,7 @@ async function* receive(
   const losses = new LossReport(ports, describeSource(spec));
   let overflowed = false;
   const socket = await ports.udp.bind({
-    // Bound to the group, a socket hears that group alone; Windows cannot.
+    // Bound to the group, a socket receives only that group; Windows cannot do this.
     host: spec.isMulticast && ports.runtime.platform === "win32" ? "0.0.0.0" : spec.host,
     port: spec.port,
     receiveBufferBytes: RECEIVE_BUFFER_BYTES,
@@ -55,7 +58,7 @@ async function* receive(
         const rest = order?.flush(clock.monotonic()) ?? [];
         if (rest.length > 0) yield { kind: "data", bytes: concatBytes(rest) };
         yield { kind: "lost", reason: `no datagram came to ${describeSource(spec)} for ${SILENT_AFTER_MS / 1000} s` };
-        // Told once; a wait again every few seconds would leave something of each with the signal.
+        // One listener for all waits: a new wait every few seconds would leave something of each with the signal.
         await filling;
       }
       yield* order === null
@@ -105,7 +108,7 @@ function* ordered(
   if (parts.length > 0) yield { kind: "data", bytes: concatBytes(parts) };
 }
 
-/** Tells what was lost, now and then. A lost datagram is no cut: decoders see it by the continuity counters. */
+/** Reports losses, now and then. A lost datagram is no cut: decoders see it by the continuity counters. */
 class LossReport {
   readonly #ports: Pick<SourcePorts, "clock" | "log">;
   readonly #source: string;

@@ -1,12 +1,12 @@
 /**
- * How far ffmpeg may reach for one source. Playlists and the like name further addresses, and with them whoever serves one
- * could have a file of this machine broadcast to everybody, or a service of its network asked.
+ * How far ffmpeg may reach for one source. Playlists and the like name further addresses. With them the one that serves
+ * a playlist could have a file of this machine broadcast to everybody, or a service of its network asked.
  */
 
 /** Over the web, whatever the playlists name. */
 const WEB = ["http", "https", "httpproxy", "tcp", "tls", "crypto", "data"];
 
-/** Protocols that a source of a scheme takes; those that are not here take themselves alone. */
+/** Protocols that a source of a scheme may use; a scheme that is not listed uses only itself. */
 const PROTOCOLS: Readonly<Record<string, readonly string[]>> = {
   file: ["file", "crypto", "data"],
   concat: ["concat", "file"],
@@ -31,7 +31,10 @@ const PROTOCOLS: Readonly<Record<string, readonly string[]>> = {
   udplite: ["udplite", "udp"],
 };
 
-/** Containers and elementary streams, by ffmpeg's names: all that is in the file and nothing that lies elsewhere. */
+/**
+ * Containers and elementary streams, by ffmpeg's names: formats whose content is all in the file, and none of it
+ * elsewhere.
+ */
 const MEDIA = [
   ...[
     "mov",

@@ -1,4 +1,4 @@
-/** What only ffmpeg reads: SRT, RTMP, RTSP and all its other formats, copied into a transport stream. */
+/** Sources that only ffmpeg reads: SRT, RTMP, RTSP and all its other formats, copied into a transport stream. */
 import { hasCode, MillraceError } from "../errors.ts";
 import type { LiveInputEvent } from "../live/broadcast/input.ts";
 import type { ChildProcess } from "../ports.ts";
@@ -8,22 +8,22 @@ import type { SourcePorts } from "./ports.ts";
 import { FatalSourceError, retrying } from "./retry.ts";
 import { describeUrl, withoutSecrets } from "./spec.ts";
 
-/** Characters kept of the end of what ffmpeg complains about: its last line says why it stopped. */
+/** Characters kept from the end of ffmpeg's error output: its last line says why it stopped. */
 const MAX_COMPLAINT_CHARS = 2048;
-/** Before ffmpeg says anything it connects and looks at five seconds of the stream, ms. */
+/** Before its first output ffmpeg connects and reads five seconds of the stream, ms. */
 const FIRST_MS = 30_000;
 /** Time for a process that was asked to end, ms. */
 const END_MS = 1000;
 
-/** What ffmpeg is to read. */
+/** The input of ffmpeg. */
 export interface FfmpegJob {
   /** Address or path, as ffmpeg's `-i` takes it. */
   readonly url: string;
   /** Options before `-i`. */
   readonly before: readonly string[];
   /**
-   * Nothing that names other files or addresses is read, playlists for one. For what turned out to be some file; a user who
-   * writes `ffmpeg:` means it. Default false.
+   * Does not read formats that name other files or addresses, such as playlists. For an address that turned out to be
+   * some file; a user who writes `ffmpeg:` means it. Default false.
    */
   readonly onlyMedia?: boolean;
   /** An end in order is the end of the source. */
@@ -42,7 +42,10 @@ function copyArguments({ url, before, onlyMedia = false }: FfmpegJob): string[] 
   ];
 }
 
-/** RTSP goes over TCP, as UDP loses packets; `?listen=1` has an RTMP sender come to us, which ffmpeg wants said apart. */
+/**
+ * RTSP goes over TCP, because UDP loses packets. `?listen=1` has an RTMP sender connect to us, which ffmpeg wants as a
+ * separate option.
+ */
 function addressArguments(url: string): string[] {
   if (/^rtsps?:/i.test(url)) return ["-rtsp_transport", "tcp", "-i", url];
   const [address = url, query] = url.split("?");
@@ -64,7 +67,7 @@ export function ffmpegEvents(
         yield chunk;
       }
     } catch (cause) {
-      // Once there, it is being replaced and will be there again.
+      // If it was there once, it is being replaced and will be there again.
       if (hasRun || !hasCode(cause, "unavailable")) throw cause;
       throw new FatalSourceError(
         "unavailable",
@@ -116,7 +119,7 @@ async function lastWords(child: ChildProcess): Promise<string> {
       text = (text + decoder.decode(chunk, { stream: true })).slice(-MAX_COMPLAINT_CHARS);
     }
   } catch {
-    // What it said before is enough.
+    // The earlier output is enough.
   }
   return text;
 }

@@ -21,19 +21,19 @@ import { TsLooper } from "./ts-looper.ts";
 const READ_PACKETS = 512;
 /** Real time; data leaves when it is due. */
 const REAL_TIME: Pace = { leadMs: 0, rate: () => 1, needsClock: true };
-/** Sound that MPEG TS cannot carry becomes AAC; the rest stays as it is. */
+/** Sound that MPEG TS cannot carry becomes AAC; the rest is unchanged. */
 const NEEDED_ALONE = { mp3: false, ac3: false };
-/** For looking at the file before the broadcast begins, ms: a network drive may hang. */
+/** Deadline for reading the file before the broadcast begins, ms: a network drive may hang. */
 export const OPEN_TIMEOUT_MS = 30_000;
 
-/** Failures of a file that was read before: of its drive, or of whoever replaces it just now. */
+/** Failures of a file that was read before: the drive fails, or the file is being replaced. */
 const MENDABLE: ReadonlySet<ErrorCode> = new Set(["io", "not_found"]);
 
 /** A file that can be broadcast. */
 export interface FileInput {
   /** Reads it from its beginning. */
   events(signal: AbortSignal): AsyncGenerator<LiveInputEvent, void>;
-  /** Mean of the transport stream made of it, bytes/s; null when it is not known. */
+  /** Mean rate of the transport stream made from it, bytes/s; null when it is not known. */
   readonly bytesPerS: number | null;
 }
 
@@ -61,8 +61,9 @@ class FileSource implements ByteSource {
 }
 
 /**
- * Looks at a file. MPEG TS (188, 192 and 204 bytes) is sent unchanged except for its times, MP4 and Matroska are laid out as
- * a transport stream, with AAC of sound that it cannot carry where ffmpeg is on the PATH. Returns null for what only ffmpeg may know. Rejects with `not_found`, `io`, `unsupported_media`.
+ * Examines a file. MPEG TS (188, 192 and 204 bytes) is sent unchanged except for its times. MP4 and Matroska are laid
+ * out as a transport stream, whose sound is converted to AAC if the stream cannot carry it and ffmpeg is on the PATH.
+ * Returns null for a file that only ffmpeg may know. Rejects with `not_found`, `io`, `unsupported_media`.
  */
 export async function openFile(
   ports: Pick<SourcePorts, "clock" | "files" | "log" | "processes">,
@@ -97,7 +98,7 @@ export async function openFile(
   };
 }
 
-/** A film is not broadcast as a radio play because its picture cannot be carried. */
+/** A film must not be broadcast as sound alone because its picture cannot be carried. */
 function requirePicture({ tracks, outputTracks }: Presentation, path: string): void {
   const isVideo = ({ kind }: { kind: string }) => kind === "video";
   const picture = tracks.find(isVideo);
@@ -119,7 +120,7 @@ function presentationPasses({ ts }: Presentation): Passes {
   };
 }
 
-/** Mean rate of a transport stream by its first and last times; null where it has none. */
+/** Mean rate of a transport stream by its first and last times; null if it has none. */
 async function transportRate(source: ByteSource, path: string, signal: AbortSignal): Promise<number | null> {
   const { planHls } = await openMedia(source, { fileName: path, signal });
   const last = (await planHls(source, signal)).segments.at(-1);
@@ -132,7 +133,7 @@ function layoutRate({ ts, durationMs, bytesPerSecond }: Presentation): number | 
   return ts.sizeBytes * 1000 / durationMs;
 }
 
-/** Passes until the end of time; a drive that goes away is waited for. */
+/** Endless passes; a drive that goes away is awaited. */
 async function* loop(
   { files, clock }: Pick<SourcePorts, "clock" | "files">,
   path: string,

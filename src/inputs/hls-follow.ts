@@ -1,4 +1,4 @@
-/** Which segments of a playlist that moves on come next (RFC 8216, 6.3). No clock, no network: they are told. */
+/** Which segments of a growing playlist come next (RFC 8216, 6.3). No clock, no network: both are arguments. */
 import type { MediaList, PlaylistSegment } from "../content/hls-playlist.ts";
 
 /** A live playlist is joined this many segments before its end (6.3.3 asks for three target durations). */
@@ -10,9 +10,9 @@ const OLD_COPIES = 3;
 /** Without a new segment for this many target durations the source is lost. */
 const STALE_TARGETS = 3;
 
-/** What a reload told. */
+/** The result of a reload. */
 export interface FollowStep {
-  /** Why what comes next does not continue what came before; null when it does. */
+  /** Why the next segment does not continue the one before; null when it does. */
   readonly lost: string | null;
   /** Monotonic time of the reload, and how long after it the next is due, ms. */
   readonly atMs: number;
@@ -64,7 +64,7 @@ export class HlsFollower {
     const from = this.#next ?? 0;
     const added = segments.filter(({ sequence }) => sequence >= from);
     const hadNews = added.length > this.#waiting.length || lost !== null;
-    // What waits is taken from the newest list: addresses may have changed with a token in them.
+    // Waiting segments are taken from the newest list: their addresses may have changed with a token in them.
     this.#waiting = this.#next === null || end < from ? [] : added;
     if (hadNews) this.#grewAtMs = nowMs;
     else if (lost === null && this.#grewAtMs !== null && this.isStale(nowMs) && !hasEnded) {
@@ -74,7 +74,7 @@ export class HlsFollower {
     return { lost, atMs: nowMs, reloadMs: hadNews ? this.#targetMs : this.#targetMs / 2, hasEnded };
   }
 
-  /** The segment to send next; null when the next reload must tell. */
+  /** The segment to send next; null when the next reload has to show it. */
   next(): PlaylistSegment | null {
     const segment = this.#waiting.shift() ?? null;
     if (segment !== null) this.#next = segment.sequence + 1;

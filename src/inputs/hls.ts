@@ -26,7 +26,7 @@ const MAX_SEGMENT_BYTES = 64 * 1024 * 1024;
 const SEGMENT_TRIES = 3;
 /** Master playlists that lead to master playlists are a mistake beyond one. */
 const MAX_MASTERS = 2;
-/** Speed with which a backlog is made good, so little that no player's clock minds. */
+/** Speed at which a backlog is made up, so little that no player's clock minds. */
 const CATCH_UP_RATE = 1.05;
 
 /** Reads the broadcast or recording at `url` until it ends. */
@@ -49,7 +49,7 @@ async function* oneAhead<T>(items: AsyncGenerator<T, void>): AsyncGenerator<T, v
       const next = await pending;
       if (next.done) return;
       pending = items.next();
-      // Seen to when it is its turn.
+      // The `await` above throws this later; the handler only avoids "unhandled rejection".
       pending.catch(() => {});
       yield next.value;
     }
@@ -108,7 +108,7 @@ class HlsReader {
         const bytes = segment.unfit === null ? await this.#segment(segment) : null;
         if (bytes !== null) yield { kind: "data", bytes };
         else yield { kind: "lost", reason: `segment ${segment.sequence} could not be fetched` };
-        // A live playlist may have moved on meanwhile.
+        // A live playlist may have moved on in the meantime.
         if (!step.hasEnded && clock.monotonic() - step.atMs >= step.reloadMs) break;
       }
       if (step.hasEnded) return;
@@ -172,12 +172,12 @@ class HlsReader {
     }
   }
 
-  /** At the start a mistake of the user's; later one of the server's, which it may mend. */
+  /** At the start this is a mistake of the user; later it is one of the server, which may mend it. */
   #fault(code: ErrorCode, message: string): MillraceError {
     return new (this.#hasSent ? MillraceError : FatalSourceError)(code, message);
   }
 
-  /** What is no transport stream from the start never will be; later it is an insertion that ends. */
+  /** A segment that is no transport stream at the start never will be; later it is an insertion that ends. */
   #refuse(reason: string): void {
     if (this.#hasSent) return;
     const name = describeUrl(this.#url);

@@ -1,4 +1,6 @@
-/** A transport stream over HTTP; what turns out to be a playlist or another format goes to whoever reads that. */
+/**
+ * A transport stream over HTTP. An address that turns out to be a playlist or another format goes to its own reader.
+ */
 import { MillraceError } from "../errors.ts";
 import type { LiveInputEvent } from "../live/broadcast/input.ts";
 import { ffmpegEvents } from "./ffmpeg.ts";
@@ -11,13 +13,13 @@ import { checkedHead, isPlaylist, isTransportStream } from "./sniff.ts";
 import { describeUrl } from "./spec.ts";
 import { ANSWER_TIMEOUT_MS, SourceWeb } from "./web.ts";
 
-/** For a connection and its first bytes, ms. */
+/** Deadline for a connection and its first bytes, ms. */
 const FIRST_MS = ANSWER_TIMEOUT_MS + SILENT_AFTER_MS;
 
-/** What a sender paces, with room for its bursts. */
+/** A sender that paces itself, with room for its bursts. */
 export const SENDER_PACE: Pace = { leadMs: LIVE_LEAD_MS, rate: () => LIVE_RATE, needsClock: false };
 
-/** Ends the tries: the address holds something else. */
+/** Ends the tries: the address holds another format. */
 class OtherFormat extends FatalSourceError {
   readonly isPlaylist: boolean;
 
@@ -27,7 +29,7 @@ class OtherFormat extends FatalSourceError {
   }
 }
 
-/** Reads `url`. `once`: an answer that ends in order is the end of the source. */
+/** Reads `url`. `once`: a response that ends in order is the end of the source. */
 export async function* httpEvents(
   ports: SourcePorts,
   url: string,
@@ -41,7 +43,7 @@ export async function* httpEvents(
     const { body } = await web.open(url, {}, own);
     yield* checkedHead(body, (head) => {
       if (isTransportStream(head)) hasBegun = true;
-      // A page that says that the server is being mended is no new format.
+      // A page that says that the server is under repair is no new format.
       else if (hasBegun) throw new MillraceError("bad_media", "the server sent something other than MPEG TS");
       else throw new OtherFormat(isPlaylist(head));
     });

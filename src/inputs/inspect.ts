@@ -1,10 +1,10 @@
-/** Warns of what viewers will trip over: scrambled packets, several programs. Passes everything on. */
+/** Warns of streams that viewers cannot play well: scrambled packets, several programs. Passes everything on. */
 import { isScrambled, PACKET_BYTES, payloadOf, pidOf, startsUnit } from "../bytes/ts/packet.ts";
 import { readPat, SectionAssembler } from "../bytes/ts/psi.ts";
 import type { LiveInputEvent } from "../live/broadcast/input.ts";
 import type { Logger } from "../ports.ts";
 
-/** Packets that are looked at after a start or a loss: two seconds at 10 Mb/s. */
+/** Packets that are examined after a start or a loss: two seconds at 10 Mb/s. */
 const LOOKED_AT = 13_000;
 /** Part of them that is scrambled in a stream that nobody can watch. */
 const SCRAMBLED_PART = 0.1;

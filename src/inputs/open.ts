@@ -1,4 +1,4 @@
-/** From what `--source` says to a `LiveInput`. */
+/** From the value of `--source` to a `LiveInput`. */
 import { deadline, withSignal } from "../bytes/deadline.ts";
 import { MillraceError } from "../errors.ts";
 import type { LiveInput, LiveInputEvent } from "../live/broadcast/input.ts";
@@ -35,8 +35,8 @@ export interface OpenedSource {
 }
 
 /**
- * Opens `source`: what the user can put right rejects here (`config`, `not_found`, `unsupported_media`); networks are
- * tried when the input is read, and for as long.
+ * Opens `source`. Faults that the user can mend reject here (`config`, `not_found`, `unsupported_media`). Networks are
+ * tried when the input is read, and for as long as it is.
  */
 export async function openSource(ports: SourcePorts, source: string, options: SourceOptions): Promise<OpenedSource> {
   const spec = parseSource(source);
@@ -83,7 +83,7 @@ async function open(ports: SourcePorts, path: string, { once, signal }: SourceOp
     // Opening a named pipe waits for its writer, and a network drive may hang.
     return await withSignal(openFile(ports, path, { once, signal: late.signal }), late.signal);
   } catch (cause) {
-    // The file port names no paths; this one is the user's own word.
+    // The file port puts no paths into errors; this path is the user's own.
     if (!(cause instanceof MillraceError) || (cause.code !== "not_found" && cause.code !== "io")) throw cause;
     throw new MillraceError(cause.code, `cannot read ${path} (${cause.detail?.["errno"] ?? cause.message})`, { cause });
   } finally {
@@ -91,7 +91,9 @@ async function open(ports: SourcePorts, path: string, { once, signal }: SourceOp
   }
 }
 
-/** Until the first data arrives somebody waits for the broadcast to begin: if it does not, the reason is logged at once. */
+/**
+ * Until the first data arrives somebody waits for the broadcast to begin. If it does not, the reason is logged at once.
+ */
 async function* announced(
   events: AsyncIterable<LiveInputEvent>,
   log: Logger,

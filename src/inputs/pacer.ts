@@ -1,4 +1,4 @@
-/** Lets a transport stream go no faster than its own clock runs: what a file, a pipe or a server gives at once. */
+/** Lets a transport stream go no faster than its own clock: for files, pipes and servers that deliver all at once. */
 import { PACKET_BYTES, pcrAt, pidOf, unusable } from "../bytes/ts/packet.ts";
 import { readPcr, stepBetween } from "../bytes/ts/stamps.ts";
 import type { LiveInputEvent } from "../live/broadcast/input.ts";
@@ -8,7 +8,7 @@ import { FatalSourceError } from "./retry.ts";
 
 /** PCRs are 100 ms apart at most (ISO/IEC 13818-1, 2.7.2), in practice seldom 500; a longer step is a jump, ms. */
 const MAX_STEP_MS = 2000;
-/** Later than this, ms, the past is not caught up with: the stream was held up, and its clock starts again. */
+/** A stream later than this, ms, does not catch up: it was held up, and its clock starts again. */
 const MAX_LATE_MS = 2000;
 /** PCRs of other PIDs in a row after which the one followed is gone: a program map has changed. */
 const LOST_PID_PCRS = 64;
@@ -74,7 +74,10 @@ export class PcrClock {
   }
 }
 
-/** `events`, whose data are whole packets: each PCR no earlier than it is due, and what follows it with it. */
+/**
+ * `events`, whose data are whole packets: each PCR leaves no earlier than it is due, together with the packets after
+ * it.
+ */
 export async function* paced(
   events: AsyncIterable<LiveInputEvent>,
   clock: Clock,

@@ -1,12 +1,14 @@
-/** Bytes of a source as whole packets, cut where their clock jumps: what follows has times that do not go on. */
+/**
+ * Bytes of a source as whole packets, cut where their clock jumps: the times after a cut do not continue those before.
+ */
 import { PACKET_BYTES, pcrAt, pidOf, unusable } from "../bytes/ts/packet.ts";
 import { readPcr, stepBetween } from "../bytes/ts/stamps.ts";
 import type { LiveInputEvent } from "../live/broadcast/input.ts";
 import { TsResync } from "../bytes/ts/resync.ts";
 
 /**
- * A step ahead beyond this, 90 kHz, or one back, is a jump. Below it something was lost, and the times go on: PCRs are
- * 0.1 s apart at most (ISO/IEC 13818-1, 2.7.2).
+ * A step ahead beyond this, 90 kHz, or one back, is a jump. Below it something was lost, and the times continue: PCRs
+ * are 0.1 s apart at most (ISO/IEC 13818-1, 2.7.2).
  */
 const MAX_STEP_90K = 10 * 90_000;
 /** PCRs of other PIDs in a row after which the one followed is gone: a program map has changed. */
@@ -16,7 +18,7 @@ const LOST_PID_PCRS = 64;
 export async function* inPackets(events: AsyncIterable<LiveInputEvent>): AsyncGenerator<LiveInputEvent, void> {
   const resync = new TsResync();
   let clock = new ClockWatch();
-  // A loss was told, and what is left out behind it belongs to it.
+  // A loss was reported, and the bytes left out after it belong to it.
   let isTold = true;
   for await (const event of events) {
     if (event.kind === "lost") {
@@ -49,7 +51,7 @@ class ClockWatch {
   #foreign = 0;
   #last = 0;
 
-  /** How far the clock jumped with this PCR, ms; 0 when it went on. */
+  /** How far the clock jumped with this PCR, ms; 0 when it continued. */
   jumpMs(pid: number, pcr: number): number {
     if (pid !== this.#pid) {
       if (this.#pid >= 0 && ++this.#foreign < LOST_PID_PCRS) return 0;

@@ -9,7 +9,7 @@ import { inPackets } from "./packets.ts";
 import { FatalSourceError, SILENT_AFTER_MS } from "./retry.ts";
 import { checkedHead, isTransportStream } from "./sniff.ts";
 
-/** Reads `stream` to its end, no faster than its clock runs. Silence is a loss, after which it may go on. */
+/** Reads `stream` to its end, no faster than its clock runs. Silence is a loss, after which the stream may continue. */
 export function pipeEvents(
   stream: ReadableStream<Uint8Array>,
   clock: Clock,
@@ -35,7 +35,7 @@ async function* read(
       let next = await within(clock, SILENT_AFTER_MS, pending, signal);
       if (next === null) {
         yield { kind: "lost", reason: `nothing came for ${SILENT_AFTER_MS / 1000} s` };
-        // Told once; a wait again every few seconds would leave something of each with the same promise.
+        // One listener for all waits: a new wait every few seconds would leave something of each with the same promise.
         next = await withSignal(pending, signal);
       }
       if (next.done) return;

@@ -1,4 +1,4 @@
-/** What sources need of the machine. */
+/** What sources need from the machine. */
 import type { Ports } from "../ports.ts";
 
 /** The ports that sources use. */

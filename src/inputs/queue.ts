@@ -1,4 +1,4 @@
-/** A bounded queue between what arrives unasked and the one who reads. */
+/** A bounded queue between data that arrives unasked and its reader. */
 import { withSignal } from "../bytes/deadline.ts";
 
 /** First in, first out; drops the newest when full. */
@@ -27,7 +27,7 @@ export class BoundedQueue<T> {
     return true;
   }
 
-  /** Takes all that is there; empty when nothing is. */
+  /** Takes all items; empty when there are none. */
   takeAll(): T[] {
     const items = this.#items;
     this.#items = [];
@@ -35,7 +35,7 @@ export class BoundedQueue<T> {
     return items;
   }
 
-  /** Resolves when there is something; rejects when `signal` fires. */
+  /** Resolves when there is an item; rejects when `signal` fires. */
   filled(signal: AbortSignal): Promise<void> {
     if (this.#items.length > 0) return Promise.resolve();
     this.#waiting ??= new Promise((resolve) => this.#wake = resolve);

@@ -1,20 +1,20 @@
-/** Puts RTP packets back into the order in which they were sent (RFC 3550, appendix A.1), and counts what is missing. */
+/** Puts RTP packets back into the order in which they were sent (RFC 3550, appendix A.1), and counts missing ones. */
 import type { RtpPacket } from "./rtp-packet.ts";
 
 /** Packets held while one is missing: 84 KiB, at 10 Mb/s 70 ms. */
 export const HELD_PACKETS = 64;
-/** So long one that is missing is waited for, ms: reordering on networks is a matter of milliseconds. */
+/** How long a missing packet is awaited, ms: reordering on networks is a matter of milliseconds. */
 export const HELD_MS = 100;
 /** A step beyond this is a sender that began again. */
 const MAX_JUMP = 3000;
-/** So many packets in a row that are old, or of another sender: that is the stream now. */
+/** This many old packets in a row, or of another sender, are the new stream. */
 const SWITCH_PACKETS = 16;
 
-/** What a packet brought about. */
+/** The result of a packet. */
 export interface RtpStep {
-  /** What can be sent, in order. */
+  /** Packets that can be sent, in order. */
   readonly payloads: readonly Uint8Array[];
-  /** The sender began again: what follows does not continue what came before. `payloads` come after the cut. */
+  /** The sender began again: the following packets do not continue those before. `payloads` come after the cut. */
   readonly isCut: boolean;
 }
 

@@ -1,9 +1,9 @@
-/** Tells a transport stream from what is none, before anything of it is sent. */
+/** Distinguishes a transport stream from anything else before any of it is sent. */
 import { concatBytes } from "../bytes/hex.ts";
 import { PACKET_BYTES } from "../bytes/ts/packet.ts";
 import { findPackets, PLAIN_STRIDE } from "../bytes/ts/sync.ts";
 
-/** How much is looked at: 20 packets. */
+/** Length that is examined: 20 packets. */
 export const HEAD_BYTES = 20 * PACKET_BYTES;
 /** True when `head` holds a row of transport packets, wherever it begins. */
 export function isTransportStream(head: Uint8Array): boolean {
@@ -16,8 +16,8 @@ export function isPlaylist(head: Uint8Array): boolean {
 }
 
 /**
- * Passes `chunks` on once their first `HEAD_BYTES`, or all of less, were looked at: `check` throws for what is not to be
- * sent.
+ * Passes `chunks` on once their first `HEAD_BYTES`, or all of less, were examined: `check` throws for a format that
+ * must not be sent.
  */
 export async function* checkedHead(
   chunks: AsyncIterable<Uint8Array>,

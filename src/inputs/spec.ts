@@ -1,4 +1,4 @@
-/** What `--source` says. */
+/** The value of `--source`. */
 import { upTo } from "../bytes/trim.ts";
 import ipaddr from "ipaddr.js";
 import { MillraceError } from "../errors.ts";
@@ -9,11 +9,11 @@ export type SourceSpec =
   | { readonly kind: "stdin" }
   /** A file; `path` as given. */
   | { readonly kind: "file"; readonly path: string }
-  /** A transport stream, an HLS playlist, or what ffmpeg makes one of: the answer tells. */
+  /** A transport stream, an HLS playlist, or a stream that ffmpeg converts: the response shows which. */
   | { readonly kind: "http"; readonly url: string }
   /** Datagrams. */
   | DatagramSpec
-  /** Whatever only ffmpeg reads, or is to: `ffmpeg:ADDRESS`. */
+  /** A source that only ffmpeg reads, or that the user gives to it: `ffmpeg:ADDRESS`. */
   | { readonly kind: "ffmpeg"; readonly url: string };
 
 /** Where datagrams arrive. */
@@ -75,7 +75,7 @@ export function describeUrl(url: string): string {
   return upTo(upTo(url, "?"), "#").replace(/^([^:/]+:\/\/)[^/]*@/, "$1");
 }
 
-/** `url` with what logs must not show in an error message taken out. */
+/** `url` without the parts that logs must not show, for an error message. */
 export function withoutSecrets(message: string, url: string): string {
   return message.replaceAll(url, describeUrl(url)).replaceAll(/\/\/[^/\s@:]*:[^/\s@]*@/g, "//");
 }

@@ -1,6 +1,6 @@
 /**
- * Joins passes over one transport stream file into a stream that goes on: in each pass PCR, PTS and DTS are moved by one
- * offset, the same for all streams so that they stay in step, and continuity counters by one offset a PID.
+ * Joins passes over one transport stream file into a continuous stream. In each pass PCR, PTS and DTS are moved by one
+ * offset, the same for all streams so that they stay in step, and continuity counters by one offset per PID.
  */
 import { concatBytes } from "../bytes/hex.ts";
 import {
@@ -24,7 +24,7 @@ const BARE_STREAM_IDS: ReadonlySet<number> = new Set([0xbc, 0xbe, 0xbf, 0xf0, 0x
 const START_CODE = [0, 0, 1];
 /** A PES header up to its times. */
 const HEADER_BYTES = 19;
-/** A header is open for a few packets of its PID; what is damaged is not waited for. */
+/** A header is open for a few packets of its PID; a damaged one is not awaited. */
 const MAX_HELD_BYTES = 512 * 1024;
 /** Length of an access unit where a stream had only one, 90 kHz: a picture at 25 a second. */
 const DEFAULT_UNIT_90K = 3600;
@@ -33,13 +33,13 @@ const MAX_UNIT_90K = 45_000;
 /** A step back of a DTS, or one ahead beyond this, 90 kHz, is a cut in the file. */
 const MAX_STEP_90K = 10 * 90_000;
 
-/** What is known of one PID. Times are those of the file unless they say otherwise. */
+/** What is known about one PID. Times are those of the file unless stated otherwise. */
 interface PidState {
   /** Counter of the last packet as sent; -1 before the first. */
   lastCounter: number;
   /** Added to the file's counters in this pass; -1 before its first packet. */
   counterShift: number;
-  /** A PES has begun in this pass; what comes before belongs to one that began before the file. */
+  /** A PES has begun in this pass; earlier packets belong to one that began before the file. */
   hasBegun: boolean;
   /** First DTS of the file, null before it came. */
   firstDts: number | null;
@@ -49,11 +49,11 @@ interface PidState {
   unit90k: number;
 }
 
-/** A PES header that goes on in the next packets of its PID. */
+/** A PES header that continues in the next packets of its PID. */
 interface OpenHeader {
-  /** Where its packets begin in what is held. */
+  /** Where its packets begin in the held bytes. */
   readonly from: number;
-  /** Places of its bytes in what is held, in order. */
+  /** Places of its bytes in the held bytes, in order. */
   readonly places: number[];
 }
 
@@ -61,7 +61,7 @@ interface OpenHeader {
 export class TsLooper {
   readonly #pids = new Map<number, PidState>();
   readonly #open = new Map<number, OpenHeader>();
-  /** Packets that are done but for an open header; all of it, and no more, is held between calls. */
+  /** Packets that are done except for an open header; all of it, and no more, is held between calls. */
   #held: Uint8Array = new Uint8Array();
   #offset90k = 0;
   #firstPcr: number | null = null;
@@ -86,7 +86,7 @@ export class TsLooper {
     return bytes.subarray(0, ready);
   }
 
-  /** The pass is over: returns what was held. The next packet is the first of the file. */
+  /** The pass is over: returns the held packets. The next packet is the first of the file. */
   endPass(): Uint8Array {
     const held = this.#held;
     this.#held = new Uint8Array();
@@ -140,7 +140,7 @@ export class TsLooper {
     return pid;
   }
 
-  /** Losses and repeats inside the file stay what they are: only the join is made good. */
+  /** Losses and repeats inside the file stay as they are: only the join is mended. */
   #count(pid: PidState, bytes: Uint8Array, at: number): void {
     const counter = bytes[at + 3]! & 15;
     if (pid.counterShift < 0) {

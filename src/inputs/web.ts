@@ -1,14 +1,14 @@
-/** HTTP for sources: what the user named may be anywhere, what that leads to may not be further inside. */
+/** HTTP for sources. The user may name any address; that address may not lead further into private networks. */
 import { type FetchPorts, guardedOpen, type OpenedUrl, requireSuccess } from "../content/fetch-guard.ts";
 import { checkedAddresses, nearness, parseHttpUrl } from "../content/guarded-target.ts";
 import { SILENT_AFTER_MS } from "./retry.ts";
 
-/** For the head of an answer, redirects included, ms. */
+/** Deadline for the head of a response, redirects included, ms. */
 export const ANSWER_TIMEOUT_MS = 10_000;
 
 /**
  * Opens addresses for one source. A public source leads to public addresses alone: a playlist or a redirect must not
- * have the broadcaster publish what stands in its own network.
+ * make the broadcaster publish content of its own network.
  */
 export class SourceWeb {
   readonly #ports: FetchPorts;

@@ -12,13 +12,13 @@ import { torrent, wrapped } from "./describe.ts";
 import { inspectUrl } from "./inspect-url.ts";
 import type { Analysis, AnalyzerParts, Inspection, Outcome } from "./types.ts";
 
-/** Tells what pasted texts name. Made by `createAnalyzer`. */
+/** Finds out what pasted texts name. Made by `createAnalyzer`. */
 export interface Analyzer {
-  /** Analyses each query; outcomes stand in the order of the queries. Rejects only when the caller gave up. */
+  /** Analyses each query; the results are in the order of the queries. Rejects only when the caller gave up. */
   analyze(queries: readonly string[], context: ResolveContext): Promise<readonly Outcome[]>;
-  /** Looks at what `url` leads to; null when it is no content. Rejects as `guardedOpen` and for failure statuses. */
+  /** Analyses the content of `url`; null when it is no content. Rejects as `guardedOpen` and for failure statuses. */
   inspect(url: string, context: ResolveContext): Promise<Inspection | null>;
-  /** The analysis of a torrent or broadcast that is at hand; `url` is where it came from. */
+  /** The analysis of a torrent or broadcast whose metadata is here; `url` is where it came from. */
   describe(metainfo: AnyMetainfo, url: string | null): Promise<Analysis>;
 }
 

@@ -1,4 +1,4 @@
-/** The beginning of a body that may have no end, and the rest of it for whoever wants more. */
+/** The beginning of a body that may have no end, and its rest for a reader that wants more. */
 import { concatBytes } from "../../bytes/hex.ts";
 
 /** Bytes of a body from its start on, as many as were asked for. */
@@ -19,8 +19,8 @@ export class BodyHead {
   }
 
   /**
-   * At least the first `sizeBytes` bytes, or all of a shorter body. What came before a body broke off or fell silent must
-   * do; rejects only when nothing came.
+   * At least the first `sizeBytes` bytes, or all of a shorter body. If the body breaks off or falls silent, the bytes
+   * before that are returned; rejects only when nothing came.
    */
   async read(sizeBytes: number): Promise<Uint8Array> {
     const parts = [this.#buffered];
@@ -62,7 +62,7 @@ export class BodyHead {
     }, { highWaterMark: 0 });
   }
 
-  /** Lets the body go. */
+  /** Cancels the body. */
   async cancel(): Promise<void> {
     await this.#reader.cancel().catch(() => {});
   }

@@ -1,10 +1,10 @@
-/** Classifies a body by its first bytes; its sender's label counts only where they say nothing. */
+/** Classifies a body by its first bytes; its sender's label counts only if they show nothing. */
 import { CONTAINERS, sniffContainer } from "../../bytes/container.ts";
 import { sniffForeign } from "../../bytes/foreign-container.ts";
 import { toHex } from "../../bytes/hex.ts";
 import { mimeTypeOf } from "../file-choice.ts";
 
-/** Bytes from the start that tell media from anything else. */
+/** Bytes from the start that distinguish media from anything else. */
 export const CLASSIFY_BYTES = 4096;
 
 /** Kinds of bodies that analysis distinguishes. */
@@ -24,7 +24,7 @@ const MEDIA_TYPE = /^(?:audio|video)\//i;
 const MARKUP = /^\s*<(?:!doctype|html|\?xml|svg|mpd)/i;
 
 /**
- * Text of `head`, which may end within a character: UTF-16 as its byte order mark or zero bytes tell, UTF-8, or else
+ * Text of `head`, which may end within a character: UTF-16 if a byte order mark or zero bytes show it, UTF-8, or else
  * Windows-1252.
  */
 export function headText(head: Uint8Array): string {
@@ -62,7 +62,7 @@ export function classifyBody(head: Uint8Array, type: string, path: string): Body
   return MEDIA_TYPE.test(type) && !LIST_TYPE.test(type) ? "media" : null;
 }
 
-/** MIME type of the media that begin with `head`: what the container says, else the sender's `type`, else the name's. */
+/** MIME type of the media that begin with `head`, from the container, else the sender's `type`, else the name. */
 export function mediaMime(head: Uint8Array, type: string, path: string): string {
   const container = sniffContainer(head);
   const said = type.split(";")[0]!.trim().toLowerCase();
@@ -73,12 +73,12 @@ export function mediaMime(head: Uint8Array, type: string, path: string): string 
   return aliases.test(named) ? named : mime;
 }
 
-/** Longer bodies than any file are how some servers say that there is no end. */
+/** Some servers state a length beyond any file when there is no end. */
 const MAX_FILE_BYTES = 2 ** 50;
 
 /**
- * Whether media without an end follow `head`. A length says no, unless it is absurd or the sender calls itself a radio
- * station (`icy-` fields); without one the container tells.
+ * Whether media without an end follow `head`. A length means no, unless it is absurd or the sender calls itself a radio
+ * station (`icy-` fields); without a length the container decides.
  */
 export function isEndless(head: Uint8Array, headers: Headers): boolean {
   const length = headers.get("content-length");

@@ -1,4 +1,4 @@
-/** Analyses of what has ids: section 2.7 of the HTTP API. */
+/** Analyses of content with ids: section 2.7 of the HTTP API. */
 import { contentId } from "../../metainfo/content-id.ts";
 import { type AnyMetainfo, isLive } from "../../metainfo/live.ts";
 import type { Wrapper } from "../../metainfo/wrapper.ts";
@@ -8,7 +8,7 @@ import type { Analysis } from "./types.ts";
 /** What is known without the content itself. */
 type Known = Partial<Analysis> & Pick<Analysis, "title">;
 
-/** The analysis of a torrent or broadcast; with null, what its ids say. */
+/** The analysis of a torrent or broadcast; with null, only from its ids. */
 export async function torrent(content: MetainfoFinder, metainfo: AnyMetainfo | null, known: Known): Promise<Analysis> {
   return {
     ...NOTHING,

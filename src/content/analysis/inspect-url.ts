@@ -18,11 +18,14 @@ import type { Analysis, AnalyzerParts, Inspection } from "./types.ts";
 
 /** For one address, its variants included. */
 const URL_TIMEOUT_MS = 20_000;
-/** Of silence within a body: what came until then must do. */
+/** Longest silence within a body: then the bytes received so far have to do. */
 const IDLE_MS = 3000;
-/** Variants of an HLS playlist that are looked at until one answers. */
+/** Variants of an HLS playlist that are tried until one responds. */
 const MAX_VARIANTS = 4;
-/** Of a text that begins as M3U, read to tell HLS from a list of channels: headers may name hundreds of guides. */
+/**
+ * Length of a text that begins as M3U, read to distinguish HLS from a list of channels: headers may name hundreds of
+ * guides.
+ */
 const LIST_HEAD_BYTES = 256 * 1024;
 
 /** For the name of a programme. */
@@ -30,7 +33,7 @@ const NAME_TIMEOUT_MS = 2500;
 const NAME_STEP_BYTES = 64 * 1024;
 const MAX_NAME_BYTES = 1024 * 1024;
 
-/** Looks at what `url` leads to; null when it is no content. Rejects as `guardedOpen` and for failure statuses. */
+/** Analyses the content of `url`; null when it is no content. Rejects as `guardedOpen` and for failure statuses. */
 export async function inspectUrl(
   parts: AnalyzerParts,
   url: string,
@@ -83,7 +86,7 @@ class UrlInspection {
         head = new BodyHead(unpacked(head.stream()));
         opened = { ...opened, isUnpacked: true };
         kind = await this.#classify(head, opened).catch(() => null);
-        // Media and transport files are not packed; what claims to be is no content.
+        // Media and transport files are not compressed; what claims to be one and is compressed is no content.
         if (kind !== "m3u") return null;
       }
       switch (kind) {
@@ -170,7 +173,7 @@ class UrlInspection {
     return { ...BARE, analysis, mime: HLS_MIME };
   }
 
-  /** Whether the first variant that answers is live; null when none does. */
+  /** Whether the first variant that responds is live; null when none does. */
   async #firstVariant(variants: readonly string[]): Promise<boolean | null> {
     for (const url of variants.slice(0, MAX_VARIANTS)) {
       let head: BodyHead | null = null;
@@ -190,7 +193,7 @@ class UrlInspection {
     return null;
   }
 
-  /** What a transport stream calls its programme: the table comes every two seconds (ETSI TS 101 211, 4.4). */
+  /** The name of a transport stream's programme: its table comes every two seconds (ETSI TS 101 211, 4.4). */
   async #programmeName(head: BodyHead, start: Uint8Array): Promise<string | null> {
     if (sniffContainer(start) !== "mpegts") return null;
     const { clock } = this.#parts.ports;
@@ -226,7 +229,7 @@ class UrlInspection {
   }
 }
 
-/** What a playlist says; nothing where its mistakes make it unreadable, as then only players can tell. */
+/** The facts in a playlist; none if its mistakes make it unreadable, because then only players can judge it. */
 function hlsHead(text: string, url: string): HlsHead {
   try {
     return readHlsHead(text, url);

@@ -6,7 +6,7 @@ const FIELDS: ReadonlySet<string> = new Set(["user-agent", "referer", "origin", 
 /** Longest value, characters. */
 const MAX_VALUE_CHARS = 2048;
 
-/** An address and what is to be sent with it. */
+/** An address, and the fields to send with it. */
 export interface PlayerAddress {
   readonly url: string;
   /** By lower-case name. */
@@ -22,7 +22,7 @@ export function readPlayerAddress(address: string): PlayerAddress {
     const equals = part.indexOf("=");
     const name = part.slice(0, Math.max(0, equals)).trim().toLowerCase();
     const value = percentDecoded(part.slice(equals + 1)).trim();
-    // What no header can hold would have the whole request refused.
+    // A value that no header can hold would have the whole request refused.
     if (FIELDS.has(name) && value.length <= MAX_VALUE_CHARS && /^[\x20-\x7e\xa0-\xff]+$/.test(value)) {
       headers[name] = value;
     }
@@ -30,7 +30,10 @@ export function readPlayerAddress(address: string): PlayerAddress {
   return { url: address.slice(0, bar).trim(), headers };
 }
 
-/** What of `headers` may go to `url`, when they were given for `origin`: elsewhere only which player asks. */
+/**
+ * The part of `headers` that may go to `url` when they were given for `origin`: to other origins only the name of the
+ * player.
+ */
 export function headersFor({ url: origin, headers }: PlayerAddress, url: string): Readonly<Record<string, string>> {
   if (new URL(url).origin === new URL(origin).origin) return headers;
   const agent = headers["user-agent"];

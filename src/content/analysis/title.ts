@@ -1,14 +1,14 @@
-/** What to call content that does not say its name. */
+/** A title for content that does not state its name. */
 import { percentDecoded } from "../../bytes/percent.ts";
 
-/** Names that say nothing: the folder they stand in says more. */
+/** Names that mean nothing: the folder around them means more. */
 const NAMELESS = /^(?:index|playlist|master|manifest|chunklist|stream|live|video|mono|play|tracks?[-\w]*|\d{1,2})$/i;
 /** Endings that a name may have several of. */
 const ENDING =
   /\.(?:torrent|m3u8?|gz|ts|mts|m2ts|mp4|m4v|mov|mkv|webm|avi|flv|mpe?g|vob|asf|mp3|m4a|aac|e?ac3|ec3|flac|ogg|wav|wm[av]|ape)$/i;
 const MAX_TITLE_CHARS = 500;
 
-/** A title out of `Content-Disposition` (RFC 6266) or the name of a station; null when neither is there. */
+/** A title from `Content-Disposition` (RFC 6266) or the name of a station; null when neither is there. */
 export function headerTitle(headers: Headers): string | null {
   const disposition = headers.get("content-disposition") ?? "";
   const extended = /filename\*\s*=\s*utf-8'[^']*'([^;\s]+)/i.exec(disposition)?.[1];
@@ -17,7 +17,7 @@ export function headerTitle(headers: Headers): string | null {
   return cleaned(withoutEnding(name ?? "")) ?? cleaned(asUtf8(headers.get("icy-name") ?? ""));
 }
 
-/** A title out of the address: the last part of its path that says something, else the host. */
+/** A title from the address: the last meaningful part of its path, else the host. */
 export function addressTitle(address: string): string {
   const url = new URL(address);
   const parts = url.pathname.split("/").filter((part) => part !== "").map((part) =>

@@ -18,19 +18,19 @@ export interface Analysis {
   readonly categories: readonly string[];
 }
 
-/** What came of one query; null: it names nothing that is known here. */
+/** The result of one query; null: it names nothing that is known here. */
 export type Outcome = { readonly analysis: Analysis | null } | { readonly error: unknown };
 
-/** What an address leads to. */
+/** The content of an address. */
 export interface Inspection {
   readonly analysis: Analysis;
   /** The torrent or broadcast; null for everything else. */
   readonly metainfo: AnyMetainfo | null;
   /** The wrapper; null for everything else. */
   readonly wrapper: Wrapper | null;
-  /** MIME type of what is there. */
+  /** MIME type of the content. */
   readonly mime: string;
-  /** null when it has no size, or none that is told. */
+  /** null when it has no size, or states none. */
   readonly sizeBytes: number | null;
   /** Names of the entries of a list, in their order; empty for everything else. */
   readonly entries: readonly string[];
@@ -58,6 +58,6 @@ export interface AnalyzerParts {
     signal: AbortSignal,
     isUnpacked: boolean,
   ) => Promise<ListFacts | null>;
-  /** For asking peers about ids that were never seen; of all queries of one call together. */
+  /** Deadline for asking peers about unknown ids, for all queries of one call together. */
   readonly searchTimeoutMs: number;
 }
