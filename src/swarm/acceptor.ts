@@ -1,12 +1,12 @@
 /** The shared peer port: matches incoming connections to swarms by infohash. */
 import { Allowances } from "../bytes/allowance.ts";
-import type { Clock, SocketAddress, TcpConnection } from "../ports.ts";
-import type { AcceptPeerOptions, AcceptTarget, EncryptionMode } from "../wire/options.ts";
+import type { TcpConnection } from "../ports.ts";
+import { acceptPeer } from "../wire/mod.ts";
 import type { PeerLink, PeerLinkHandlers } from "../wire/types.ts";
 import { hostKey } from "./address.ts";
-import type { BanList } from "./bans.ts";
+import type { SwarmContext } from "./context.ts";
+import type { LeasedSwarms } from "./leases.ts";
 import { displacedBy, type Holder } from "./places.ts";
-import type { Reachability } from "./reachability.ts";
 
 /** Incoming connections whose torrent is not known yet: over all hosts, and per host. */
 const MAX_PENDING = 64;
@@ -21,40 +21,31 @@ const MAX_BURST = 200;
 /** Hosts whose rate is remembered. */
 const MAX_HOSTS = 1024;
 
-/** What the acceptor asks of the manager. */
-export interface AcceptorHost {
-  readonly clock: Clock;
-  readonly encryption: EncryptionMode;
-  readonly bans: BanList;
-  /** Learns of every connection. */
-  readonly reachability: Reachability;
-  infohashes(): Iterable<string>;
-  lookup(infohashHex: string, remote: SocketAddress): AcceptTarget | null;
-  accept(connection: TcpConnection, options: AcceptPeerOptions): { close(): void };
-}
-
 interface Pending extends Holder {
   close(): void;
 }
 
 /** Takes connections until closed. */
 export class Acceptor {
-  private readonly host: AcceptorHost;
+  private readonly context: SwarmContext;
+  private readonly swarms: LeasedSwarms;
   /** In order of arrival. */
   private readonly pending = new Set<Pending>();
   private readonly rates: Allowances;
   private closed = false;
 
-  constructor(host: AcceptorHost) {
-    this.host = host;
-    const nowMs = () => host.clock.monotonic();
+  /** `swarms`: those that a peer may name. */
+  constructor(context: SwarmContext, swarms: LeasedSwarms) {
+    this.context = context;
+    this.swarms = swarms;
+    const nowMs = () => context.ports.clock.monotonic();
     this.rates = new Allowances({ perSecond: MAX_RATE, most: MAX_BURST, limit: MAX_HOSTS, nowMs });
   }
 
   /** Takes an incoming connection; a refused one is dropped at once. */
   take(connection: TcpConnection): void {
     const from = hostKey(connection.remote.host);
-    const { bans, clock, reachability } = this.host;
+    const { bans, encryption, ports: { clock }, reachability } = this.context;
     reachability.incoming(from);
     if (!this.rates.take(from)) return connection.abort();
     let sameHost = 0;
@@ -62,16 +53,16 @@ export class Acceptor {
     if (this.closed || sameHost >= MAX_PENDING_PER_HOST || bans.has(from, clock.monotonic()) || !this.makeRoom(from)) {
       return connection.abort();
     }
-    // `failed` may be called before `accept` returns its handle, so the entry is made first.
+    // `failed` may be called before `acceptPeer` returns its handle, so the entry is made first.
     const entry: Pending = { host: from, isProven: false, close: () => {} };
     this.pending.add(entry);
     const settled = () => void this.pending.delete(entry);
-    const handle = this.host.accept(connection, {
+    const handle = acceptPeer(connection, {
       clock,
-      encryption: this.host.encryption,
-      candidates: () => this.host.infohashes(),
+      encryption,
+      candidates: () => this.swarms.list().map((swarm) => swarm.infohashHex),
       lookup: (infohashHex, remote) => {
-        const target = this.host.lookup(infohashHex, remote);
+        const target = this.swarms.get(infohashHex)?.admit(remote) ?? null;
         if (target === null) return null;
         return { ...target, attach: (link: PeerLink): PeerLinkHandlers => (settled(), target.attach(link)) };
       },

@@ -6,7 +6,7 @@ import { hasCode, MillraceError } from "../errors.ts";
 import type { Ports, TcpListener, Timer, UdpSocket } from "../ports.ts";
 import type { PieceCache } from "../storage/types.ts";
 import { UtpEndpoint } from "../utp/utp-endpoint.ts";
-import { acceptPeer, connectPeer, type EncryptionMode } from "../wire/mod.ts";
+import { connectPeer, type EncryptionMode } from "../wire/mod.ts";
 import { Acceptor } from "./acceptor.ts";
 import { BanList } from "./bans.ts";
 import { DEFAULT_UPLOAD_SLOTS } from "./choker.ts";
@@ -132,15 +132,7 @@ export class TorrentSwarmManager implements SwarmManager {
       globalRoom: () => this.globalRoom(),
       readAheadRoom: () => this.readAheadRoom(),
     };
-    this.acceptor = new Acceptor({
-      clock,
-      encryption: this.context.encryption,
-      bans: this.context.bans,
-      reachability: this.context.reachability,
-      infohashes: () => this.swarms.list().map(({ infohashHex }) => infohashHex),
-      lookup: (infohashHex, remote) => this.swarms.get(infohashHex)?.admit(remote) ?? null,
-      accept: acceptPeer,
-    });
+    this.acceptor = new Acceptor(this.context, this.swarms);
   }
 
   /** Most peers over all swarms. */

@@ -14,7 +14,7 @@ import { RateMeter } from "./rate-meter.ts";
 import type { TokenBucket } from "./token-bucket.ts";
 import type { Transfer } from "./transfer.ts";
 import type { UploadCache } from "./upload-cache.ts";
-import { UploadQueue } from "./upload-queue.ts";
+import { type UploadingPeer, UploadQueue } from "./upload-queue.ts";
 
 /** Requests assumed to fit the peer's queue when it does not say. */
 const DEFAULT_QUEUE_LIMIT = 250;
@@ -58,7 +58,7 @@ export interface PeerSwarm extends NeighbourSwarm {
 }
 
 /** A peer of one torrent. */
-export class PeerSession extends Neighbour<PeerSwarm> implements PeerLinkHandlers {
+export class PeerSession extends Neighbour<PeerSwarm> implements PeerLinkHandlers, UploadingPeer {
   /** What it has; null until the number of pieces is known. */
   pieces: Bitfield | null = null;
   /** Round trip, ms: the time to connect or, when longer, to its handshake; null for incoming peers. */
@@ -158,21 +158,7 @@ export class PeerSession extends Neighbour<PeerSwarm> implements PeerLinkHandler
     link.setPieceCount(metainfo.pieceCount, metainfo);
     link.setMetadata(metainfo.infoBytes);
     this.pieces = new Bitfield(metainfo.pieceCount);
-    const { swarm } = this;
-    this.queue = new UploadQueue(
-      {
-        link,
-        fast: this.fast,
-        sent: (bytes) => {
-          const at = swarm.clock.monotonic();
-          this.usefulMs = at;
-          this.uploadRate.add(bytes, at);
-          swarm.uploaded(bytes);
-        },
-      },
-      uploads,
-      swarm.uploadBucket,
-    );
+    this.queue = new UploadQueue(this, link, uploads, this.swarm.uploadBucket);
     scheduler.addPeer(this.id, now, {
       requestQueueLimit: this.requestQueueLimit,
       rttMs: this.rttMs,
@@ -181,6 +167,12 @@ export class PeerSession extends Neighbour<PeerSwarm> implements PeerLinkHandler
     if (!this.peerChoking) scheduler.unchoked(this.id, now);
     this.early.replay(this);
     transfer.kick();
+  }
+
+  uploaded(bytes: number): void {
+    this.usefulMs = this.swarm.clock.monotonic();
+    this.uploadRate.add(bytes, this.usefulMs);
+    this.swarm.uploaded(bytes);
   }
 
   /** Reports the bytes of unfinished blocks to the scheduler. */

@@ -26,17 +26,17 @@ interface Request {
   readonly length: number;
 }
 
-/** What the queue needs of its peer. */
-export interface UploadQueueHost {
-  readonly link: PeerLink;
+/** The peer that gets what is in the queue (`PeerSession`). */
+export interface UploadingPeer {
   /** Whether `reject` may be sent (BEP 6). */
   readonly fast: boolean;
-  sent(bytes: number): void;
+  uploaded(bytes: number): void;
 }
 
 /** One peer's upload queue. */
 export class UploadQueue {
-  readonly #host: UploadQueueHost;
+  readonly #peer: UploadingPeer;
+  readonly #link: PeerLink;
   readonly #cache: UploadCache;
   readonly #bucket: TokenBucket;
   #requests: Request[] = [];
@@ -52,11 +52,12 @@ export class UploadQueue {
   #lent: [UploadRun | null, UploadRun | null] = [null, null];
   readonly #pump = () => this.#run();
 
-  constructor(host: UploadQueueHost, cache: UploadCache, bucket: TokenBucket) {
-    this.#host = host;
+  constructor(peer: UploadingPeer, link: PeerLink, cache: UploadCache, bucket: TokenBucket) {
+    this.#peer = peer;
+    this.#link = link;
     this.#cache = cache;
     this.#bucket = bucket;
-    host.link.onDrain = () => {
+    link.onDrain = () => {
       this.#isBlocked = false;
       this.#run();
     };
@@ -105,7 +106,7 @@ export class UploadQueue {
     this.#head = 0;
     this.#lent = [null, null];
     this.#bucket.forget(this.#pump);
-    this.#host.link.onDrain = null;
+    this.#link.onDrain = null;
   }
 
   #run(): void {
@@ -138,21 +139,21 @@ export class UploadQueue {
   }
 
   #send(run: UploadRun, batch: readonly Request[]): void {
-    const { link } = this.#host;
+    const link = this.#link;
     const { piece, offset } = batch[0]!;
     const view = run.messages(offset, batch.length);
     const isLent = batch.length >= MIN_LENT_BLOCKS && this.#mayLend(run);
     const hasRoom = link.pieces(piece, offset, isLent ? view : view.slice());
     // A link that encrypts has made a copy. The run is then lent without need, but only for a moment.
     if (isLent) run.lend(link, link.counters.sentBytes);
-    this.#host.sent(payloadBytes(view));
+    this.#peer.uploaded(payloadBytes(view));
     if (!hasRoom) this.#isBlocked = true;
   }
 
   #mayLend(run: UploadRun): boolean {
     const [newest, oldest] = this.#lent;
     if (run === newest || run === oldest) return true;
-    if (oldest !== null && oldest.isLentTo(this.#host.link)) return false;
+    if (oldest !== null && oldest.isLentTo(this.#link)) return false;
     this.#lent = [run, newest];
     return true;
   }
@@ -190,8 +191,8 @@ export class UploadQueue {
     const { piece, offset, length } = this.#requests[this.#head]!;
     this.#shift();
     this.#bucket.spend(length + PIECE_HEADER_BYTES);
-    this.#host.sent(length);
-    if (!this.#host.link.piece(piece, offset, bytes)) this.#isBlocked = true;
+    this.#peer.uploaded(length);
+    if (!this.#link.piece(piece, offset, bytes)) this.#isBlocked = true;
   }
 
   #shift(): void {
@@ -203,6 +204,6 @@ export class UploadQueue {
   }
 
   #refuse(request: Request): void {
-    if (this.#host.fast) this.#host.link.reject(request.piece, request.offset, request.length);
+    if (this.#peer.fast) this.#link.reject(request.piece, request.offset, request.length);
   }
 }

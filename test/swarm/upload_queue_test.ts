@@ -90,8 +90,8 @@ function lab({ bytesPerSecond = 0 } = {}) {
   let uploaded = 0;
   const join = () => {
     const link = new Link();
-    const host = { link: link as unknown as PeerLink, fast: true, sent: (bytes: number) => uploaded += bytes };
-    return { link, queue: new UploadQueue(host, cache, bucket) };
+    const peer = { fast: true, uploaded: (bytes: number) => uploaded += bytes };
+    return { link, queue: new UploadQueue(peer, link as unknown as PeerLink, cache, bucket) };
   };
   return { clock, bank, join, uploaded: () => uploaded };
 }
