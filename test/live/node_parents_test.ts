@@ -285,3 +285,20 @@ test("LiveNode asks a parent that brings nothing at all less and less often", ()
 function nowOf(stage: Stage): number {
   return stage.clock.monotonic();
 }
+
+test("LiveNode pulls a piece that a reader has due in a quarter of a second, though a parent may still bring it", () => {
+  const { stage, peers: [parent] } = Stage.joined(1);
+  stage.fill(parent!);
+  const feed = stage.node.openFeed();
+  feed.take(nowOf(stage));
+  assert(feed.started);
+  const dueMs = feed.dueMs(stage.headerOf(21));
+  stage.pass(dueMs - 600 - nowOf(stage));
+  stage.header(parent!, 21);
+  stage.window(parent!, 10, 22);
+  const asked = () => parent!.link.requests.filter(({ seq }) => seq === 21).length;
+  stage.pass(300);
+  assertEquals([dueMs - nowOf(stage), parent!.peer.parentMask, asked()], [300, 0xff, 0]);
+  stage.pass(100);
+  assertEquals(asked(), 4);
+});

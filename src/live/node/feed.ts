@@ -284,6 +284,21 @@ export class LiveFeed {
   }
 }
 
+/** The newest piece of `window` that any of `feeds` has due by `untilMs`; -1 when none is. */
+export function dueUntil(feeds: Iterable<LiveFeed>, window: PieceWindow, untilMs: number): number {
+  let last = -1;
+  for (const feed of feeds) {
+    if (feed.position === null) continue;
+    for (let seq = feed.position; seq <= (window.newest?.seq ?? -1); seq++) {
+      const header = window.get(seq)?.header;
+      if (header == null) continue;
+      if (feed.dueMs(header) > untilMs) break;
+      last = Math.max(last, seq);
+    }
+  }
+  return last;
+}
+
 /** The oldest piece that any of `feeds` waits for, since nothing older is fetched; null without a reader. */
 export function oldestWanted(feeds: Iterable<LiveFeed>): number | null {
   let oldest: number | null = null;

@@ -8,7 +8,7 @@ import { Announcer } from "./announcer.ts";
 import { Children } from "./children.ts";
 import { Conduct } from "./conduct.ts";
 import { Edge } from "./edge.ts";
-import { LiveFeed, oldestWanted } from "./feed.ts";
+import { dueUntil, LiveFeed, oldestWanted } from "./feed.ts";
 import { blockCount, type PieceHeader } from "../header.ts";
 import { Headerless } from "./headerless.ts";
 import { Inbox } from "./inbox.ts";
@@ -244,7 +244,9 @@ export class LiveNode {
       this.edge.tick(nowMs);
       if (this.edge.isKnown) {
         this.parents.tick(nowMs, this.edge.urgentUntil + 1);
-        this.puller.tick(oldestWanted(this.feeds) ?? this.window.solid, this.edge.urgentUntil, nowMs);
+        const due = dueUntil(this.feeds, this.window, nowMs + POLICY.pullDueMs);
+        const urgentUntil = Math.max(this.edge.urgentUntil, due);
+        this.puller.tick(oldestWanted(this.feeds) ?? this.window.solid, urgentUntil, nowMs);
       }
     }
     this.announcer.tick(nowMs);

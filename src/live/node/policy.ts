@@ -38,6 +38,8 @@ export const POLICY = {
   commonPeers: 3,
   /** A piece that nobody pushes to us is pulled this long after a neighbour had it. */
   pullUnpushedMs: 100,
+  /** And a piece that a reader will have due within this time, once a neighbour has it: its player would run dry. */
+  pullDueMs: 250,
   /** A parent that is this late with a block is replaced. */
   parentLagMs: 1500,
   /** At least this many blocks have to be late. */
