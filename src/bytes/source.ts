@@ -55,7 +55,7 @@ export interface ByteSource {
 export interface ByteLender {
   /** Adds a holder of `bytes`. */
   hold(bytes: Uint8Array): void;
-  /** Removes a holder of `bytes`, which it does not look at any more. */
+  /** Removes a holder of `bytes`, which no longer reads them. */
   release(bytes: Uint8Array): void;
 }
 

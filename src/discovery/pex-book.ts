@@ -1,4 +1,4 @@
-/** Peer exchange (BEP 11): what each peer is told about our other connections, and how much of its messages we believe. */
+/** Peer exchange (BEP 11): what we report to each peer about our other connections, and how much of its messages we believe. */
 import type { SocketAddress } from "../ports.ts";
 import { addressKey } from "./addresses.ts";
 
@@ -32,7 +32,7 @@ export interface PexMessage {
 }
 
 interface Recipient {
-  /** The peers it was told about, by address key. */
+  /** The peers reported to it, by address key. */
   readonly told: Map<string, SocketAddress>;
   lastSentMs: number;
   lastReceivedMs: number;
@@ -55,7 +55,7 @@ export class PexBook {
     this.#connected.delete(addressKey(address));
   }
 
-  /** `recipient` (any stable name of a connection) is not told any more. */
+  /** `recipient` (any stable name of a connection) gets no more messages. */
   forget(recipient: string): void {
     this.#recipients.delete(recipient);
   }

@@ -26,7 +26,7 @@ const DEFAULT_NAME = "millrace";
 export interface PlayerParts {
   readonly players: Players;
   readonly pages: PagePlayers;
-  /** What others send here; null: this engine takes nothing. */
+  /** Streams that other engines send here; null: this engine accepts none. */
   readonly cast: { readonly receiver: CastReceiver; readonly senders: CastSenders; readonly key: string } | null;
   /** The engine is served at this address: it is announced where other machines reach it. */
   servedAt(address: SocketAddress): void;

@@ -1,4 +1,4 @@
-/** Has the router pass the peer port on to this engine, and the others told of the port that it gives. */
+/** Has the router pass the peer port on to this engine, and reports the port that it gives to the other parts. */
 import { nearnessOf } from "../discovery/nearness.ts";
 import type { Discovery } from "../discovery/types.ts";
 import { PortMapper, type PortMapperPorts } from "../portmap/port-mapper.ts";

@@ -1,4 +1,4 @@
-/** All players in reach, and who may use which: "Players" of section 4.4 of the HTTP API. */
+/** All players within reach, and which callers may use them: "Players" of section 4.4 of the HTTP API. */
 import { deadline } from "../bytes/deadline.ts";
 import { MillraceError } from "../errors.ts";
 import type { Clock } from "../ports.ts";

@@ -1,4 +1,4 @@
-/** The items of one channel, which stand in for each other when one does not play. */
+/** The items of one channel, which replace each other when one does not play. */
 import type { Store } from "../database/store.ts";
 import { ChannelNumbers } from "./channel-numbers.ts";
 import { selectorOf } from "./export.ts";

@@ -1,4 +1,4 @@
-/** Summarises an M3U list, to show people what they pasted. */
+/** Summarises an M3U list, to show a user what was pasted. */
 import { readM3u } from "./m3u/read.ts";
 
 /** Most entries read: lists keep groups together, so the first thousands name nearly all. */

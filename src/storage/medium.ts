@@ -188,7 +188,7 @@ export class Medium {
       this.#handles.forget(this.placement.path(unit));
       return "missing";
     }
-    // While we write, our own changes can't be told from those of others.
+    // While we write, our own changes can't be distinguished from those of others.
     if (state.writes !== writes || state.active > 0) return "same";
     const changed = seenWrites === writes && modifiedMs !== null && modifiedMs !== info.modifiedMs;
     state.modifiedMs = info.modifiedMs;

@@ -1,5 +1,5 @@
 /** @jsxImportSource hono/jsx/dom */
-/** Broadcasting: start one from a file or an address, see who it reaches and by which ways. */
+/** Broadcasting: start one from a file or an address, see which members it reaches and on which paths. */
 import { useEffect, useState } from "hono/jsx/dom";
 import { type Broadcast, call, EngineError } from "./engine.ts";
 import { playHash } from "./naming.ts";

@@ -1,5 +1,5 @@
 /** @jsxImportSource hono/jsx/dom */
-/** What is shown of the library: words, group, favourites, channels; and how it is filled and checked. */
+/** Chooses the part of the library that is shown (words, group, favourites, channels), and fills and checks it. */
 import { useRef } from "hono/jsx/dom";
 import { text } from "./texts.ts";
 
@@ -29,7 +29,7 @@ export interface LibraryBarProps {
   readonly count: string;
   readonly change: (part: Partial<Filter>) => void;
   readonly importFile: (file: File) => void;
-  /** Looks for whoever shares what is shown; null while that runs. */
+  /** Checks whether peers share the shown items; null while that runs. */
   readonly check: (() => void) | null;
 }
 

@@ -29,7 +29,7 @@ interface Page {
   readonly rows: readonly Row[];
 }
 
-/** The beginning of what matches a filter; `key` tells one search from the next. */
+/** The first matches of a filter; `key` distinguishes one search from the next. */
 interface Found {
   readonly key: number;
   readonly filter: Filter;
@@ -74,7 +74,7 @@ export function LibraryPage({ dropped, failed }: LibraryPageProps) {
     }
   };
   useEffect(() => {
-    // What began on another page, or before this one was loaded again, goes on.
+    // Tasks that began on another page, or before this one was loaded again, continue.
     const resume = async () => {
       const running = await runningTask("playlist_import") ?? await runningTask("playlist_check");
       if (running !== null) await showTask(running.task_id);

@@ -1,5 +1,5 @@
 /** @jsxImportSource hono/jsx/dom */
-/** Lists that are fetched again and again, and what was thrown away. */
+/** Lists that are fetched regularly, and the trash. */
 import { useEffect, useState } from "hono/jsx/dom";
 import { call, EngineError, type ExternalList, type Item } from "./engine.ts";
 import { text, timeText } from "./texts.ts";

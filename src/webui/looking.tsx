@@ -1,5 +1,5 @@
 /** @jsxImportSource hono/jsx/dom */
-/** What the engine does while it looks a torrent up: who is known, and how much of its description is here. */
+/** Progress while the engine looks a torrent up: the known peers, and how much of its description is here. */
 import { useEffect, useState } from "hono/jsx/dom";
 import { call, type TorrentProgress } from "./engine.ts";
 import { bytesText, text } from "./texts.ts";

@@ -5,7 +5,7 @@ export type Room = "play" | "library" | "lists" | "broadcast" | "settings";
 
 const ROOMS: readonly Room[] = ["play", "library", "lists", "broadcast", "settings"];
 
-/** What the hash of the page's address says: the room, and what is played in it. */
+/** The hash of the page's address: the room, and the stream played in it. */
 export interface Place {
   readonly room: Room;
   /** What the user pasted or chose, as `nameOf` takes it; null at the start. */

@@ -1,5 +1,5 @@
 /** @jsxImportSource hono/jsx/dom */
-/** Shows who sends the stream: the peers with their speed, or the members of a broadcast with the substreams between us. */
+/** Shows the senders of the stream: the peers with their speed, or the members of a broadcast with the substreams between us. */
 import type { Member, Peer, Stat } from "./engine.ts";
 import { bytesText, text } from "./texts.ts";
 

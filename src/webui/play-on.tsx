@@ -1,11 +1,11 @@
 /** @jsxImportSource hono/jsx/dom */
-/** Sends what is shown to another player: a program here, a television, another open page. */
+/** Sends the stream to another player: a program here, a television, another open page. */
 import { useState } from "hono/jsx/dom";
 import { act, callPublic, EngineError, type OtherPlayer } from "./engine.ts";
 import type { Stream } from "./naming.ts";
 import { text } from "./texts.ts";
 
-/** What was seen here is worth going on from there from here on, s. */
+/** From this position on another player continues there instead of at the beginning, s. */
 const RESUME_FROM_S = 10;
 
 /** Properties of `PlayOn`. */
@@ -40,7 +40,7 @@ export function PlayOn({ stream, at, sent, note }: PlayOnProps) {
     setBusy(true);
     note(text("opening", name));
     act("open_in_player", { player_id: id, ...stream }).then(async () => {
-      // One that cannot be told where to begin begins at the beginning.
+      // A player that cannot seek begins at the beginning.
       if (from >= RESUME_FROM_S) {
         await act("control_player", { player_id: id, command: "seek", position: String(from) }).catch(() => {});
       }

@@ -1,4 +1,4 @@
-/** What is said below the picture. */
+/** The text below the picture. */
 import type { Stat } from "./engine.ts";
 import { bytesText, failureText, reasonText, text } from "./texts.ts";
 

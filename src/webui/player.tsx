@@ -1,5 +1,5 @@
 /** @jsxImportSource hono/jsx/dom */
-/** One video: the picture, why it waits in words, who sends it, and how to open it elsewhere. */
+/** One video: the picture, why it waits in words, its senders, and how to open it elsewhere. */
 import { useEffect, useRef, useState } from "hono/jsx/dom";
 import { canDecode, codecNames, missingCodecs } from "./codecs.ts";
 import {
@@ -58,7 +58,7 @@ export function Player(props: PlayerProps) {
   const [language, setLanguage] = useState("");
   const [attempt, setAttempt] = useState(0);
   const [played, setPlayed] = useState<number | null>(null);
-  /** Where the picture was when the session ended: the next one goes on there. */
+  /** Where the picture was when the session ended: the next one continues there. */
   const last = useRef(0);
   const resume = useRef(new Resume(infohash, stream["_idx"] ?? "0"));
 

@@ -11,7 +11,7 @@ export interface SentStream {
   readonly is_live: boolean;
 }
 
-/** What the engine tells the page to do with it. */
+/** The engine's commands to the page for this stream. */
 export interface SentCommand {
   readonly turn: number;
   readonly kind: "pause" | "resume" | "seek" | "stop";
@@ -27,7 +27,7 @@ export interface Report {
   readonly reason?: string;
 }
 
-/** Receives what is sent to this page. */
+/** Receives the streams and commands that are sent to this page. */
 export interface Listener {
   open(stream: SentStream): void;
   command(command: SentCommand): void;

@@ -21,7 +21,7 @@ export class Resume {
     this.#key = `millrace-at/${infohash}/${fileIndex}`;
   }
 
-  /** Where to go on, s; 0: at the beginning. */
+  /** Where to continue, s; 0: at the beginning. */
   async find(): Promise<number> {
     try {
       const params = { infohash: this.#infohash, file_index: this.#fileIndex };
@@ -39,7 +39,7 @@ export class Resume {
     if (performance.now() - this.#toldMs >= TELL_EVERY_MS) this.tell();
   }
 
-  /** Tells the engine what was noted last: at once, when the page is left or paused. */
+  /** Sends the engine the newest position at once, when the page is left or paused. */
   tell(): void {
     if (this.#newest === null || this.#newest.at === this.#told) return;
     const { at, duration } = this.#newest;

@@ -57,7 +57,7 @@ export function SentPage({ stream, command, close }: SentPageProps) {
         });
       },
     ).catch((error) => {
-      // What it cannot decode is told by its name in a moment.
+      // The name of a codec that it cannot decode follows in a moment.
       setTimeout(() => fail(String(error)), NAMED_MS);
     });
     const timer = setInterval(() => !element.paused && element.currentTime > 0 && tell("playing"), REPORT_EVERY_MS);

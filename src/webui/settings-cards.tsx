@@ -20,7 +20,7 @@ export interface ChangingCardProps extends CardProps {
   readonly changed: () => void;
 }
 
-/** What runs, what it is connected to, and how full its cache is. */
+/** The running engine, its connections, and how full its cache is. */
 export function EngineCard({ settings }: CardProps) {
   const { version, runtime, network, cache, swarms, peers, sessions } = settings;
   const sources = (["dht", "pex", "lsd"] as const).filter((name) => network[name]).map((name) => name.toUpperCase());

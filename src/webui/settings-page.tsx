@@ -1,5 +1,5 @@
 /** @jsxImportSource hono/jsx/dom */
-/** What the engine is set to, who may use it, and what went wrong last. */
+/** The engine's settings, its users, and the last errors. */
 import { useEffect, useState } from "hono/jsx/dom";
 import { AccountCard } from "./account-card.tsx";
 import { CastCard } from "./cast-card.tsx";

@@ -10,7 +10,7 @@ const WIDTH = 640;
 const LINE = 44;
 const STRIPE = 4;
 
-/** Who is further behind than this shows it in another colour, pieces. */
+/** A member further behind than this has another colour, pieces. */
 const LATE_PIECES = 4;
 
 /** Properties of `SwarmPicture`. */
@@ -58,7 +58,7 @@ function Branch({ member, y, from }: { readonly member: Member; readonly y: numb
   );
 }
 
-/** How far behind it is, how far away, and what it can pass on. */
+/** How far behind it is, how far away, and how much it can pass on. */
 export function factsText({ lag, rtt, uplink }: Member): string {
   return [
     lag > 0 ? text("lag", lag) : text("noLag"),

@@ -1,4 +1,4 @@
-/** One call as the page of the API makes it: the request of a form, and what came back as text. */
+/** One call as the page of the API makes it: the request of a form, and the response as text. */
 import type { Operation } from "./document.ts";
 
 /** Longest answer shown, bytes: a page of the playlist has a tenth of it. */
@@ -10,7 +10,7 @@ export interface Call {
   readonly init: RequestInit;
 }
 
-/** What came back. */
+/** The response. */
 export interface Told {
   readonly status: string;
   readonly isFailure: boolean;

@@ -13,7 +13,7 @@ function Docs() {
     fetch(`${BASE}/openapi.json`).then((response) => response.json()).then(setDocument, () => {
       setTrouble("The engine does not respond.");
     });
-    // Only pages on the engine's own machine are told; elsewhere the user enters it.
+    // Only pages on the engine's own machine get it; elsewhere the user enters it.
     callPublic<{ token: string }>("get_api_access_token").then(({ token }) => setToken(token), () => {});
   }, []);
   if (document === null) return <p class="trouble" role="alert">{trouble}</p>;
