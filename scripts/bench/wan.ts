@@ -78,7 +78,7 @@ class Pipe {
       this.waiting = false;
       this.deliver();
       this.wait();
-    }, Math.ceil(this.onTheWay[0]!.dueMs - performance.now()));
+    }, Math.max(0, Math.ceil(this.onTheWay[0]!.dueMs - performance.now())));
   }
 
   private deliver(): void {
