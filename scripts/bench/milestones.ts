@@ -29,7 +29,7 @@ export function watchStart(swarms: Pick<SwarmManager, "list">, say: (stage: stri
     if (swarm instanceof TorrentSwarm) {
       const { peers, havePieces, downloadBytesPerSecond } = swarm.status();
       const reached: Record<string, boolean> = {
-        "peer named": swarm.knownAddresses().length > 0,
+        "peer named": swarm.peers.book.size > 0,
         "first greeting": peers > 0,
         "metadata": swarm.metainfo !== null,
         "first block": downloadBytesPerSecond > 0,

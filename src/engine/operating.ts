@@ -45,7 +45,7 @@ export function createOperating(parts: OperatingParts): Operating {
     const { metadata, checking } = swarm.picture(0);
     return {
       peers: swarm.status().peers,
-      knownPeers: swarm.knownAddresses().length,
+      knownPeers: swarm.peers.book.size,
       hasMetadata: swarm.metainfo !== null,
       metadata,
       checking,

@@ -62,7 +62,7 @@ export class Acceptor {
       encryption,
       candidates: () => this.swarms.list().map((swarm) => swarm.infohashHex),
       lookup: (infohashHex, remote) => {
-        const target = this.swarms.get(infohashHex)?.admit(remote) ?? null;
+        const target = this.swarms.get(infohashHex)?.peers.admit(remote) ?? null;
         if (target === null) return null;
         return { ...target, attach: (link: PeerLink): PeerLinkHandlers => (settled(), target.attach(link)) };
       },

@@ -1,8 +1,10 @@
 /** The running swarms of an engine, of torrents and of broadcasts: each is shared by the leases on it, and kept for a while after the last. */
 import { MillraceError } from "../errors.ts";
-import type { Clock, SocketAddress, Timer } from "../ports.ts";
-import type { AcceptTarget } from "../wire/options.ts";
-import type { KnownAddress } from "./address-book.ts";
+import type { Clock, Timer } from "../ports.ts";
+import type { PeerLinkHandlers } from "../wire/types.ts";
+import type { AddressBook } from "./address-book.ts";
+import type { Neighbour } from "./neighbour.ts";
+import type { Neighbourhood } from "./neighbourhood.ts";
 
 /** Swarms at once. Each costs connections, announces and memory; sessions share them. */
 const MAX_SWARMS = 256;
@@ -18,16 +20,11 @@ export interface Lease<Swarm> {
 export interface LeasedSwarm {
   /** 40 hex digits; two swarms never have the same. */
   readonly infohashHex: string;
-  /** Connections, including those still in their handshake. */
-  readonly peerCount: number;
+  readonly peers: Pick<Neighbourhood<Neighbour & PeerLinkHandlers>, "admit" | "count" | "pump"> & {
+    readonly book: Pick<AddressBook, "list">;
+  };
   /** How long it is worth keeping after its last lease, ms, from 0 to `longestMs`. */
   lingerMs(longestMs: number): number;
-  /** Peer addresses learnt so far, with their origins. */
-  knownAddresses(): readonly Pick<KnownAddress, "address" | "origin">[];
-  /** For the listener: how to take an incoming link; null refuses it. */
-  admit(remote: SocketAddress): AcceptTarget | null;
-  /** There may be room for peers: dials. */
-  pump(): void;
   close(): Promise<void>;
 }
 
@@ -114,7 +111,7 @@ export class LeasedSwarms {
       if (this.#closing.get(infohashHex) === job) this.#closing.delete(infohashHex);
     });
     this.#closing.set(infohashHex, job);
-    for (const other of this.list()) other.pump();
+    for (const other of this.list()) other.peers.pump();
     return job;
   }
 

@@ -238,7 +238,7 @@ export class TorrentSwarmManager implements SwarmManager {
   }
 
   private globalRoom(): number {
-    return this.swarms.list().reduce((room, { peerCount }) => room - peerCount, this.maxPeers);
+    return this.swarms.list().reduce((room, { peers }) => room - peers.count, this.maxPeers);
   }
 
   /** Half of the cache is for read-ahead; the other half holds what was read and pieces under way. */

@@ -7,8 +7,6 @@ import type { SocketAddress } from "../ports.ts";
 import type { PieceStore } from "../storage/types.ts";
 import { type AnyMetainfo, isLive, parseAnyInfo } from "../metainfo/live.ts";
 import type { Metainfo } from "../metainfo/types.ts";
-import type { AcceptTarget } from "../wire/options.ts";
-import type { KnownAddress } from "./address-book.ts";
 import { announceState, Announcing } from "./announcing.ts";
 import { Completion } from "./completion.ts";
 import type { SwarmContext } from "./context.ts";
@@ -46,7 +44,7 @@ export class TorrentSwarm implements Swarm, LeasedSwarm, Torrent {
   uploads: UploadCache | null = null;
   private readonly context: SwarmContext;
   readonly fetcher: MetadataFetch<PeerSession>;
-  private readonly peers: Peers;
+  readonly peers: Peers;
   private readonly discovery: Announcing;
   private store: PieceStore | null = null;
   private readonly webSeeds: WebSeeds;
@@ -106,11 +104,6 @@ export class TorrentSwarm implements Swarm, LeasedSwarm, Torrent {
     return this.description?.isPrivate ?? false;
   }
 
-  /** Connections, including those still in their handshake. */
-  get peerCount(): number {
-    return this.peers.count;
-  }
-
   /** Readers that fetch ahead. */
   get readingAheadCount(): number {
     return [...this.readers].filter((reader) => reader.readsAhead).length;
@@ -166,18 +159,6 @@ export class TorrentSwarm implements Swarm, LeasedSwarm, Torrent {
     return this.transfer === null || this.transfer.bank.have.count === 0
       ? Math.min(longestMs, EMPTY_LINGER_MS)
       : longestMs;
-  }
-
-  knownAddresses(): readonly Pick<KnownAddress, "address" | "origin">[] {
-    return this.peers.book.list();
-  }
-
-  pump(): void {
-    this.peers.pump();
-  }
-
-  admit(remote: SocketAddress): AcceptTarget | null {
-    return this.peers.admit(remote);
   }
 
   metadata(signal: AbortSignal): Promise<AnyMetainfo> {

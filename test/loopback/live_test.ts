@@ -162,7 +162,7 @@ test(
         Array.from({ length: 14 }, () => lab.viewer(broadcast.metainfo, [home.address])),
       );
       await until("all play", () => viewers.every(({ got }) => got.size >= 4), 50_000);
-      assert(swarm.peerCount <= 12);
+      assert(swarm.peers.count <= 12);
     });
   },
 );

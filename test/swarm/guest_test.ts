@@ -2,7 +2,6 @@
 import { test } from "node:test";
 import { assertEquals, assertThrows } from "@std/assert";
 import { MillraceError } from "../../src/errors.ts";
-import type { KnownAddress } from "../../src/swarm/address-book.ts";
 import type { LeasedSwarm } from "../../src/swarm/leases.ts";
 import { connectPeer } from "../../src/wire/mod.ts";
 import { createPeerId } from "../../src/wire/peer-id.ts";
@@ -17,11 +16,13 @@ function guest(infohashHex: string, peerCount = 0): LeasedSwarm & { readonly ask
   return {
     infohashHex,
     asked,
-    peerCount,
+    peers: {
+      count: peerCount,
+      book: { list: () => [] },
+      admit: ({ host }) => (asked.push(host), null),
+      pump: () => {},
+    },
     lingerMs: () => 0,
-    knownAddresses: () => [],
-    admit: ({ host }) => (asked.push(host), null),
-    pump: () => {},
     close: () => Promise.resolve(),
   };
 }
@@ -33,7 +34,7 @@ test("LeasedSwarms.add() ends a torrent swarm of that infohash, whose addresses 
     const { manager, join } = await lab.node();
     const magnet = { infohash, infohashHex, name: null, trackers: [], webSeeds: [], selectOnly: null };
     const { swarm } = join({ magnet: { ...magnet, peers: ["127.0.0.1:51413", "198.51.100.1:51414"] } });
-    const addresses = swarm.knownAddresses().map(({ address, origin }) => ({ address, origin }));
+    const addresses = swarm.peers.book.list().map(({ address, origin }) => ({ address, origin }));
     assertEquals(addresses, [
       { address: { host: "127.0.0.1", port: 51413 }, origin: "magnet" },
       { address: { host: "198.51.100.1", port: 51414 }, origin: "magnet" },
@@ -85,11 +86,14 @@ test("SwarmManager dials a peer that leaves before the metadata is known again, 
     const { swarm } = first.join({ magnet: { ...magnet, peers: [] } });
     const later = await lab.node();
     const waiting = later.join({ magnet: { ...magnet, peers: [`127.0.0.1:${first.address.port}`] } }).swarm;
-    await until("both know only the magnet, and each other", () => swarm.peerCount === 1 && waiting.peerCount === 1);
+    await until(
+      "both know only the magnet, and each other",
+      () => swarm.peers.count === 1 && waiting.peers.count === 1,
+    );
     const host = guest(infohashHex);
     first.manager.swarms.add(host, () => {}); // it found out that this is a broadcast
     await until("the other tries again", () => host.asked.length > 0);
-    const [entry] = waiting.knownAddresses() as readonly KnownAddress[];
+    const [entry] = waiting.peers.book.list();
     assertEquals(entry!.returns, 1);
   });
 });

@@ -12,11 +12,8 @@ function rig(lingerMs = 30_000) {
   const add = (name: string, ownLingerMs = Infinity): LeasedSwarm => {
     const swarm: LeasedSwarm = {
       infohashHex: name,
-      peerCount: 0,
       lingerMs: (longestMs) => Math.min(longestMs, ownLingerMs),
-      knownAddresses: () => [],
-      admit: () => null,
-      pump: () => log.push(`pump ${name}`),
+      peers: { count: 0, book: { list: () => [] }, admit: () => null, pump: () => log.push(`pump ${name}`) },
       close: () => (log.push(`close ${name}`), Promise.resolve()),
     };
     swarms.makeRoom();

@@ -1,15 +1,13 @@
 /** One live swarm: the node, its neighbours, discovery, and its listeners, from joining to leaving. */
 import { type ServerScope, trackerTrouble } from "../../discovery/types.ts";
 import { MillraceError } from "../../errors.ts";
-import type { SocketAddress, Timer } from "../../ports.ts";
+import type { Timer } from "../../ports.ts";
 import { learnNamedPeers, namedDhtNodes } from "../../swarm/named-peers.ts";
-import type { KnownAddress } from "../../swarm/address-book.ts";
 import { Announcing } from "../../swarm/announcing.ts";
 import { BROADCAST, SearchPace } from "../../swarm/search-pace.ts";
 import type { SwarmContext } from "../../swarm/context.ts";
 import type { LeasedSwarm } from "../../swarm/leases.ts";
 import type { LiveMetainfo } from "../../metainfo/live.ts";
-import type { AcceptTarget } from "../../wire/options.ts";
 import type { LiveOffer } from "../../wire/types.ts";
 import { BoundedVerifier } from "./bounded-verifier.ts";
 import { LiveNode } from "../node/live-node.ts";
@@ -128,17 +126,9 @@ export class LiveSwarm implements LiveSource, LeasedSwarm, LiveBroadcast {
     return this.metainfo.infohashHex;
   }
 
-  get peerCount(): number {
-    return this.peers.count;
-  }
-
   /** A broadcaster that stopped has no reason to linger. */
   lingerMs(longestMs: number): number {
     return this.role === "source" ? 0 : longestMs;
-  }
-
-  knownAddresses(): readonly KnownAddress[] {
-    return this.peers.book.list();
   }
 
   /** Starts to look for peers once it is reachable itself. */
@@ -156,14 +146,6 @@ export class LiveSwarm implements LiveSource, LeasedSwarm, LiveBroadcast {
     learnNamedPeers(this.context.ports, target.magnet.peers, this.ending.signal, (address) => {
       this.peers.learn(address, "magnet", null, servers);
     });
-  }
-
-  admit(remote: SocketAddress): AcceptTarget | null {
-    return this.peers.admit(remote);
-  }
-
-  pump(): void {
-    this.peers.pump();
   }
 
   onPiece(listener: () => void): () => void {

@@ -64,7 +64,7 @@ export class LiveSwarmManager implements LiveSwarms {
     const { metainfo, servers = "any" } = target;
     swarms.makeRoom();
     // A torrent swarm that found out that this is a broadcast passes on the peers that it learnt.
-    const addresses = swarms.get(metainfo.infohashHex)?.knownAddresses() ?? [];
+    const addresses = swarms.get(metainfo.infohashHex)?.peers.book.list() ?? [];
     const swarm = new LiveSwarm({ context, metainfo, servers, signer, uploadLimitBytesPerSecond });
     swarms.add(swarm, () => left?.(swarm));
     swarm.begin();
