@@ -293,13 +293,13 @@ test("the page names codecs that the browser cannot decode, and what helps", asy
   }
 });
 
-test("a film without sound for this browser says so, and has it when the sound is made AAC", async () => {
+test("a film without sound for this browser says so, and has it when the sound is converted to AAC", async () => {
   const film = await seedFiles([{ path: "ac3.mp4", bytes: clip("mp4-ac3.mp4") }]);
   try {
     await withPage({}, async (page, { url }) => {
       await play(page, url, film.magnet);
       await until("it is said", async () => /no sound.*AC-3/.test(await status(page)));
-      await page.click("text=Make the sound AAC");
+      await page.click("text=Convert the sound to AAC");
       await until("pictures are shown", async () => await frames(page) > 10);
       await until("there is sound", async () => await status(page) === "");
     });
